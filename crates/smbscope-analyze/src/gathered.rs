@@ -111,6 +111,7 @@ mod tests {
                 window_scale: WindowScale::Unknown,
                 timestamp_value: None,
                 names_later_bytes: false,
+                duplicate_sack: None,
                 ip_id: None,
                 hops_left: 64,
                 payload: &[],

@@ -39,6 +39,8 @@ pub struct Batch {
     base: (u64, u64),
     /// The first packets of segments that were put together from fragments, with the indexes of these.
     firsts: Vec<(usize, Stamp)>,
+    /// D-SACK blocks, by the index of their segments.
+    duplicate_sacks: Vec<(usize, (u32, u32))>,
     arena: Vec<u8>,
     backings: Vec<Arc<Backing>>,
 }
@@ -79,6 +81,7 @@ const TIMESTAMP_VALUE: u8 = 2;
 const IP_ID: u8 = 4;
 const OTHER_FIRST: u8 = 8;
 const NAMES_LATER_BYTES: u8 = 16;
+const DUPLICATE_SACK: u8 = 32;
 
 impl Packed {
     #[inline]
@@ -246,6 +249,9 @@ impl Batch {
         if other_first {
             self.firsts.push((self.segments.len(), segment.first));
         }
+        if let Some(block) = segment.duplicate_sack {
+            self.duplicate_sacks.push((self.segments.len(), block));
+        }
         let bit = |is: bool, bit: u8| if is { bit } else { 0 };
         self.segments.push(Packed {
             time: segment.stamp.time.0,
@@ -267,7 +273,8 @@ impl Batch {
                 | bit(segment.timestamp_value.is_some(), TIMESTAMP_VALUE)
                 | bit(segment.ip_id.is_some(), IP_ID)
                 | bit(other_first, OTHER_FIRST)
-                | bit(segment.names_later_bytes, NAMES_LATER_BYTES),
+                | bit(segment.names_later_bytes, NAMES_LATER_BYTES)
+                | bit(segment.duplicate_sack.is_some(), DUPLICATE_SACK),
             hops_left: segment.hops_left,
             window_scale: match segment.window_scale {
                 WindowScale::Unknown => SCALE_UNKNOWN,
@@ -372,6 +379,7 @@ impl Batch {
             window_scale: packed.scale(),
             timestamp_value: packed.has(TIMESTAMP_VALUE).then_some(packed.timestamp_value),
             names_later_bytes: packed.has(NAMES_LATER_BYTES),
+            duplicate_sack: if packed.has(DUPLICATE_SACK) { self.duplicate_sack(index) } else { None },
             ip_id: packed.has(IP_ID).then_some(packed.ip_id),
             hops_left: packed.hops_left,
             payload: &bytes[packed.start..packed.start + packed.length as usize],
@@ -386,11 +394,18 @@ impl Batch {
         Some(self.firsts[at].1)
     }
 
+    #[cold]
+    fn duplicate_sack(&self, index: usize) -> Option<(u32, u32)> {
+        let at = self.duplicate_sacks.binary_search_by_key(&index, |(index, _)| *index).ok()?;
+        Some(self.duplicate_sacks[at].1)
+    }
+
     /// Empties the batch and keeps its room.
     pub fn clear(&mut self) {
         self.segments.clear();
         self.connections.clear();
         self.firsts.clear();
+        self.duplicate_sacks.clear();
         self.arena.clear();
         self.backings.clear();
     }
@@ -459,6 +474,7 @@ mod tests {
             window_scale: WindowScale::Shift(7),
             timestamp_value: Some(0),
             names_later_bytes: false,
+            duplicate_sack: None,
             ip_id: None,
             hops_left: 63,
             payload: b"one",
@@ -477,6 +493,7 @@ mod tests {
             window_scale: WindowScale::Unknown,
             timestamp_value: None,
             names_later_bytes: true,
+            duplicate_sack: Some((u32::MAX, 3)),
             ip_id: Some(0),
             payload: b"",
             ..plain

@@ -184,6 +184,7 @@ mod tests {
             window_scale: WindowScale::Shift(7),
             timestamp_value: Some(5),
             names_later_bytes: true,
+            duplicate_sack: Some((7, 9)),
             ip_id: None,
             hops_left: 64,
             payload,

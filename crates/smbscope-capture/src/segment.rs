@@ -93,6 +93,8 @@ pub struct TcpSegment<'a> {
     pub timestamp_value: Option<u32>,
     /// A block of the SACK option (RFC 2018) lies behind the acknowledgment: the sender misses the bytes before it.
     pub names_later_bytes: bool,
+    /// Sequence numbers of the D-SACK block (RFC 2883), end exclusive: bytes that the sender of this segment got twice.
+    pub duplicate_sack: Option<(u32, u32)>,
     /// Identification of the IPv4 header; absent for IPv6.
     pub ip_id: Option<u16>,
     /// Time to live, or hop limit, of the IP header: less by one behind every router.

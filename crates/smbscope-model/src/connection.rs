@@ -27,6 +27,14 @@ pub struct DirectionCounts {
     pub pure_acks: u64,
     /// Segments that carry bytes sent before.
     pub retransmitted: u64,
+    /// Segments lost before they reached the capture point: the capture holds only the retransmission, which filled a hole.
+    pub lost_before_capture: u64,
+    /// Retransmitted segments that the receiver did not need: already acknowledged when sent again, or reported by a
+    /// D-SACK (RFC 2883).
+    pub needless: u64,
+    /// Time in which a loss held up the stream: from the first to the last copy of a segment, or from the hole that its
+    /// loss left to the retransmission that filled it. Overlapping delays count once, needless retransmissions not at all.
+    pub resend_delay_ns: Nanos,
     /// Bytes acknowledged but never captured.
     pub dropped_bytes: u64,
     /// Packets dropped by the capture, at least.

@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 
 const MAGIC: &[u8; 8] = b"smbspart";
 /// Rises with every change of what travels.
-const FORMAT: u16 = 2;
+const FORMAT: u16 = 3;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Why bytes are not what another process sent.

@@ -112,6 +112,7 @@ impl Packet {
             },
             timestamp_value: None,
             names_later_bytes: false,
+            duplicate_sack: None,
             ip_id: Some(self.ip_id),
             hops_left: 64,
             payload: &self.payload[..captured],

@@ -318,6 +318,7 @@ fn segment_of<'a>(
         window_scale: header.window_scale,
         timestamp_value: header.timestamp_value,
         names_later_bytes: header.names_later_bytes,
+        duplicate_sack: header.duplicate_sack,
         ip_id: datagram.identification,
         hops_left: datagram.hops_left,
         payload: header.payload,

@@ -27,6 +27,7 @@ pub(super) struct TcpHeader<'a> {
     pub(super) window_scale: WindowScale,
     pub(super) timestamp_value: Option<u32>,
     pub(super) names_later_bytes: bool,
+    pub(super) duplicate_sack: Option<(u32, u32)>,
     pub(super) payload: &'a [u8],
     pub(super) payload_length: u32,
 }
@@ -61,6 +62,7 @@ impl<'a> TcpHeader<'a> {
             window_scale,
             timestamp_value: options.timestamp_value,
             names_later_bytes: options.names_later_bytes,
+            duplicate_sack: options.duplicate_sack,
             payload: &payload[..payload.len().min(payload_length as usize)],
             payload_length,
         })
@@ -74,6 +76,8 @@ struct Options {
     timestamp_value: Option<u32>,
     /// A block of the SACK option begins behind the acknowledgment (those of RFC 2883 do not all).
     names_later_bytes: bool,
+    /// The first block of the SACK option, where it reports bytes that came twice (RFC 2883 section 4).
+    duplicate_sack: Option<(u32, u32)>,
 }
 
 #[inline(always)]
@@ -82,7 +86,7 @@ fn read_options(options: &[u8], acknowledgment: u32) -> Options {
         [] => Options::default(),
         // What Linux and Windows send as a rule: two no-operations in front of the timestamps, and nothing else.
         [NO_OPERATION, NO_OPERATION, TIMESTAMPS, 10, a, b, c, d, _, _, _, _] => {
-            Options { timestamp_value: Some(u32::from_be_bytes([*a, *b, *c, *d])), names_later_bytes: false }
+            Options { timestamp_value: Some(u32::from_be_bytes([*a, *b, *c, *d])), ..Options::default() }
         }
         _ => read_other_options(options, acknowledgment),
     }
@@ -102,11 +106,9 @@ fn read_other_options(mut options: &[u8], acknowledgment: u32) -> Options {
                         read.timestamp_value = Some(u32::from_be_bytes([*a, *b, *c, *d]));
                     }
                     (SACK, _) => {
-                        let mut blocks = rest.get(..length - 2).unwrap_or_default().chunks_exact(8);
-                        read.names_later_bytes |= blocks.any(|block| {
-                            let left = u32::from_be_bytes([block[0], block[1], block[2], block[3]]);
-                            left.wrapping_sub(acknowledgment) as i32 > 0
-                        });
+                        let mut blocks = rest.get(..length - 2).unwrap_or_default().chunks_exact(8).map(read_block);
+                        read.names_later_bytes |= blocks.clone().any(|(left, _)| is_after(left, acknowledgment));
+                        read.duplicate_sack = read_duplicate(blocks.next(), blocks.next(), acknowledgment);
                     }
                     _ => {}
                 }
@@ -115,6 +117,23 @@ fn read_other_options(mut options: &[u8], acknowledgment: u32) -> Options {
             }
         }
     }
+}
+
+/// Reads a SACK block: its first sequence number, and the one behind its last.
+fn read_block(block: &[u8]) -> (u32, u32) {
+    let edge = |at: usize| u32::from_be_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]);
+    (edge(0), edge(4))
+}
+
+fn is_after(sequence: u32, other: u32) -> bool {
+    sequence.wrapping_sub(other) as i32 > 0
+}
+
+/// Returns the first SACK block if it is a D-SACK: below the cumulative acknowledgment, or inside the second block.
+fn read_duplicate(first: Option<(u32, u32)>, second: Option<(u32, u32)>, acknowledgment: u32) -> Option<(u32, u32)> {
+    let (left, right) = first.filter(|(left, right)| is_after(*right, *left))?;
+    let is_inside = |(outer_left, outer_right)| !is_after(outer_left, left) && !is_after(right, outer_right);
+    (is_after(acknowledgment, left) || second.is_some_and(is_inside)).then_some((left, right))
 }
 
 /// The window scale of a SYN, whose options are whole.

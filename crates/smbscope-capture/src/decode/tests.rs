@@ -325,6 +325,25 @@ fn a_block_behind_the_acknowledgment_tells_of_a_hole() {
 }
 
 #[test]
+fn a_first_block_below_the_acknowledgment_or_inside_the_second_reports_a_duplicate() {
+    let acknowledged = 0x0506_0708u32;
+    let block =
+        |left: u32, right: u32| [(acknowledged + left).to_be_bytes(), (acknowledged + right).to_be_bytes()].concat();
+    let below = [acknowledged.wrapping_sub(90).to_be_bytes(), acknowledged.wrapping_sub(80).to_be_bytes()].concat();
+    let reported = |blocks: &[&[u8]]| {
+        let options = [[1, 1, 5, 2 + 8 * blocks.len() as u8].as_slice(), &blocks.concat()].concat();
+        let segment = tcp(&options, b"");
+        TcpHeader::parse(&segment, segment.len() as u32).expect("a whole header").duplicate_sack
+    };
+    // The examples of RFC 2883 section 4.
+    assert_eq!(reported(&[&below]), Some((acknowledged - 90, acknowledged - 80)));
+    assert_eq!(reported(&[&block(20, 30), &block(10, 30)]), Some((acknowledged + 20, acknowledged + 30)));
+    assert_eq!(reported(&[&block(20, 30), &block(40, 50)]), None);
+    assert_eq!(reported(&[&block(20, 30)]), None);
+    assert_eq!(reported(&[&block(30, 20), &block(10, 40)]), None, "it ends before it begins");
+}
+
+#[test]
 fn ipv4_options_and_ipv6_extension_headers_are_passed() {
     let mut v4 = ipv4(&tcp(&[], b"SMB"));
     v4.splice(20..20, [1, 1, 1, 0]);

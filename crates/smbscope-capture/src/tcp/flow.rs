@@ -402,6 +402,9 @@ impl<S> Flow<S> {
         if other.next.is_some_and(|next| next.abs_diff(position) > MAX_JUMP) {
             return None;
         }
+        if let Some(block) = segment.duplicate_sack {
+            other.reported_twice(block);
+        }
         let begins = self.view.opener == Some(direction) || segment.flags.syn();
         if other.next.is_none() && other.initial.is_none() && begins {
             // The SYN or the answer to it was not captured; what is acknowledged first is where data begins.
@@ -568,6 +571,7 @@ impl<S> Flow<S> {
             self.counts.spurious_retransmissions += 1;
         }
         let stamp = located.segment.stamp;
+        stream.resent(located.position, end, stamp.time);
         let retransmission = Retransmission {
             position: located.position,
             length: end - located.position,
@@ -581,33 +585,29 @@ impl<S> Flow<S> {
     /// late copy), or just overtaken on the way. Counts it as what it is. The held segments before `arrival` came
     /// before it.
     fn fills_hole(&mut self, located: &Located<'_>, arrival: Arrival) -> bool {
-        let Some(sent_again) = self.was_sent_after_its_successor(located, arrival) else { return false };
-        if sent_again {
-            self.counts.retransmissions_seen_once += 1;
-        } else {
+        let Some(later) = self.held.successor(located.direction, located.position, arrival) else { return false };
+        let since = later.segment.stamp.time;
+        if !was_sent_after(located.segment, &later.segment) {
             self.counts.out_of_order_segments += 1;
+            return false;
         }
+        self.counts.retransmissions_seen_once += 1;
         // Nobody waited for a copy of what had been received: the capture dropped the first one. But where the receiver
         // missed it until just now, this is what it waited for, captured behind its acknowledgment.
-        let stalls = &self.streams[located.direction.index()].stalls;
-        let missed_until = stalls.missed_until(located.position, located.end());
-        let just_missed = missed_until.is_some_and(|until| located.segment.stamp.time - until <= LONGEST_REORDERING);
-        sent_again && (!located.known_received || just_missed)
+        let stream = &mut self.streams[located.direction.index()];
+        let (start, end, time) = (located.position, located.end(), located.segment.stamp.time);
+        let missed_until = stream.stalls.missed_until(start, end);
+        let just_missed = missed_until.is_some_and(|until| time - until <= LONGEST_REORDERING);
+        let was_lost = !located.known_received || just_missed;
+        stream.resent_unseen(start, end, since, time, !was_lost);
+        was_lost
     }
 
     /// Whether a segment was sent after one that lies behind it; unknown when none of the held segments before
     /// `arrival` lies behind it.
     fn was_sent_after_its_successor(&self, located: &Located<'_>, arrival: Arrival) -> Option<bool> {
         let later = self.held.successor(located.direction, located.position, arrival)?;
-        let identification = |segment: &TcpSegment<'_>| {
-            // The identification of fragments says nothing about the order of segments.
-            segment.ip_id.filter(|id| *id != 0 && segment.first == segment.stamp)
-        };
-        Some(match (identification(located.segment), identification(&later.segment)) {
-            (Some(id), Some(later_id)) => (1..=MAX_ID_DISTANCE).contains(&id.wrapping_sub(later_id)),
-            // Without an identification, the time tells.
-            _ => located.segment.stamp.time - later.segment.stamp.time > LONGEST_REORDERING,
-        })
+        Some(was_sent_after(located.segment, &later.segment))
     }
 
     /// Which of the first two held segments goes first, when they wait for each other: one of them is a late copy
@@ -761,7 +761,7 @@ impl<S> Flow<S> {
             evicted_flows: evicted.into(),
             ..self.counts.quality()
         };
-        self.streams.iter_mut().for_each(|stream| stream.counts.window = stream.window.counts());
+        self.streams.iter_mut().for_each(Stream::finish);
         let end = FlowEnd {
             last: self.last,
             finished: self.streams.iter().all(|stream| stream.finished),
@@ -772,6 +772,19 @@ impl<S> Flow<S> {
             quality,
         };
         sink.closed(self.state, &self.view, end);
+    }
+}
+
+/// Whether a segment was sent after another one that lies behind it in the stream.
+fn was_sent_after(segment: &TcpSegment<'_>, later: &TcpSegment<'_>) -> bool {
+    let identification = |segment: &TcpSegment<'_>| {
+        // The identification of fragments says nothing about the order of segments.
+        segment.ip_id.filter(|id| *id != 0 && segment.first == segment.stamp)
+    };
+    match (identification(segment), identification(later)) {
+        (Some(id), Some(later_id)) => (1..=MAX_ID_DISTANCE).contains(&id.wrapping_sub(later_id)),
+        // Without an identification, the time tells.
+        _ => segment.stamp.time - later.stamp.time > LONGEST_REORDERING,
     }
 }
 

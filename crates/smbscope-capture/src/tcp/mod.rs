@@ -9,6 +9,7 @@ mod copies;
 mod counts;
 mod flow;
 mod held;
+mod resent;
 mod ring;
 mod round_trip;
 mod stalls;
@@ -157,6 +158,12 @@ pub struct StreamCounts {
     pub pure_acks: u64,
     /// Segments that carry bytes sent before.
     pub retransmitted: u64,
+    /// Segments of which the capture holds only the retransmission, as the first copy was lost before the capture point.
+    pub lost_before_capture: u64,
+    /// Retransmitted segments that the receiver had: it had acknowledged them, or reported them in a D-SACK.
+    pub needless: u64,
+    /// Time in which losses held up the stream; known at the end.
+    pub resend_delay: Nanos,
     /// Bytes acknowledged but never captured.
     pub dropped_bytes: u64,
     /// Packets dropped by the capture, at least.

@@ -91,6 +91,7 @@ mod tests {
             window_scale: WindowScale::Unknown,
             timestamp_value: None,
             names_later_bytes,
+            duplicate_sack: None,
             ip_id: None,
             hops_left: 64,
             payload: &[],

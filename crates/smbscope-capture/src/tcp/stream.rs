@@ -1,6 +1,7 @@
 //! The sequence space of one direction: positions that never wrap, what was seen, what was acknowledged.
 
 use super::copies::{Copies, DUPLICATE_WINDOW_WITH_ID};
+use super::resent::{Resent, ResentSegment};
 use super::ring::Ring;
 use super::round_trip::RoundTrip;
 use super::stalls::Stalls;
@@ -147,6 +148,10 @@ pub(super) struct Stream {
     /// There was such a jump since data was handed on last.
     pub(super) id_skipped: bool,
     unacknowledged: VecDeque<u64>,
+    /// When the acknowledged position moved last.
+    acknowledged_at: Timestamp,
+    /// What was sent again; only where anything was.
+    resent: Option<Box<Resent>>,
     gaps: Ring<Gap, RECENT_GAPS>,
 }
 
@@ -160,6 +165,7 @@ impl Stream {
             + self.stalls.footprint()
             + self.unacknowledged.capacity() * size_of::<u64>()
             + self.copies.as_ref().map_or(0, Copies::footprint)
+            + self.resent.as_ref().map_or(0, |resent| resent.footprint())
     }
 
     /// Position of a sequence number: the one nearest to what was seen last.
@@ -305,6 +311,7 @@ impl Stream {
             return acknowledged == position;
         }
         self.acknowledged = Some(position);
+        self.acknowledged_at = segment.stamp.time;
         self.stalls.moved_on(position, segment);
         while self.unacknowledged.front().is_some_and(|end| *end <= position) {
             self.unacknowledged.pop_front();
@@ -327,6 +334,63 @@ impl Stream {
     pub(super) fn first_copy(&self, position: u64) -> Option<Timestamp> {
         let holds = |sighting: &&Sighting| (sighting.position..sighting.end()).contains(&position);
         self.segments.iter().find(holds).map(|sighting| sighting.time)
+    }
+
+    /// Notes that the bytes from `start` to `end` were sent again, which the capture holds twice. Those that the receiver
+    /// had acknowledged were not needed.
+    pub(super) fn resent(&mut self, start: u64, end: u64, time: Timestamp) {
+        let needless = self.acknowledged.is_some_and(|acknowledged| acknowledged >= end);
+        self.counts.needless += u64::from(needless);
+        // A first copy that is forgotten came about when the acknowledgment of the bytes before it was on its way.
+        let forgotten = || {
+            let trip = self.round_trip.smallest().filter(|_| self.acknowledged.is_some())?;
+            Some(Timestamp(self.acknowledged_at.0.saturating_sub(trip.0)))
+        };
+        let since = self.first_copy(start).filter(|first| *first < time).or_else(forgotten);
+        self.push_resent(ResentSegment { start, end, since, time, seen_once: false, needless, reported_to: 0 });
+    }
+
+    /// Notes that the bytes from `start` to `end` were sent again, and that the capture holds no other copy of them. It was
+    /// waited for since bytes that follow had come. Bytes that the receiver had are missing in the capture only.
+    pub(super) fn resent_unseen(&mut self, start: u64, end: u64, since: Timestamp, time: Timestamp, needless: bool) {
+        match needless {
+            true => self.counts.needless += 1,
+            false => self.counts.lost_before_capture += 1,
+        }
+        self.push_resent(ResentSegment {
+            start,
+            end,
+            since: Some(since),
+            time,
+            seen_once: true,
+            needless,
+            reported_to: 0,
+        });
+    }
+
+    #[cold]
+    fn push_resent(&mut self, segment: ResentSegment) {
+        self.resent.get_or_insert_default().push(segment);
+    }
+
+    /// The receiver reports that bytes came twice (RFC 2883). A single byte is that of a keep-alive or window probe.
+    #[cold]
+    pub(super) fn reported_twice(&mut self, (left, right): (u32, u32)) {
+        let (start, end) = (self.position_of(left), self.position_of(right));
+        if end <= start + 1 {
+            return;
+        }
+        let Some(known) = self.resent.as_mut().and_then(|resent| resent.reported_twice(start, end)) else { return };
+        self.counts.needless += 1;
+        if known.seen_once {
+            self.counts.lost_before_capture -= 1;
+        }
+    }
+
+    /// Sums up what is known at the end only.
+    pub(super) fn finish(&mut self) {
+        self.counts.window = self.window.counts();
+        self.counts.resend_delay = self.resent.take().map_or(Nanos(0), |resent| resent.delay());
     }
 
     /// Notes skipped bytes and moves past them.

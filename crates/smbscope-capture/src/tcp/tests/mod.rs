@@ -1,6 +1,7 @@
 //! The claims of RFC 9293 and of the design about streams, each through [`FlowTable`] with a sink that records.
 
 mod gaps;
+mod loss;
 mod mirror;
 mod order;
 mod reuse;
@@ -115,6 +116,7 @@ struct Told<'a> {
     window_scale: WindowScale,
     ip_id: Option<u16>,
     hops_left: u8,
+    duplicate_sack: Option<(u32, u32)>,
 }
 
 fn client<'a>(at_us: i64, sequence: u32, acknowledgment: u32, payload: &'a str) -> Told<'a> {
@@ -130,6 +132,7 @@ fn client<'a>(at_us: i64, sequence: u32, acknowledgment: u32, payload: &'a str) 
         window_scale: WindowScale::Unknown,
         ip_id: None,
         hops_left: 64,
+        duplicate_sack: None,
     }
 }
 
@@ -174,6 +177,7 @@ impl Wire {
             window_scale: told.window_scale,
             timestamp_value: None,
             names_later_bytes: false,
+            duplicate_sack: told.duplicate_sack,
             ip_id: Some(ip_id),
             hops_left: told.hops_left,
             payload: told.payload,

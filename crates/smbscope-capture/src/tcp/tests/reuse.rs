@@ -153,6 +153,7 @@ fn flows_are_told_apart_by_their_ports_and_end_in_the_order_of_their_first_packe
             window_scale: WindowScale::Unknown,
             timestamp_value: None,
             names_later_bytes: false,
+            duplicate_sack: None,
             ip_id: None,
             hops_left: 64,
             payload: b"x",
