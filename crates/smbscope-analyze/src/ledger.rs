@@ -396,6 +396,10 @@ impl<'a> Ledger<'a> {
         } else {
             Outcome::Unanswered
         };
+        if matches!(pending.exchange.outcome, Outcome::ResponseNotCaptured | Outcome::Unanswered) {
+            let acknowledged = self.view.acknowledged[self.client().index()];
+            pending.exchange.acknowledged = acknowledged.map(|position| position >= pending.request.end);
+        }
         self.finish(pending);
     }
 }

@@ -273,6 +273,10 @@ pub struct Exchange {
     pub repeated: bool,
     /// How it ended.
     pub outcome: Outcome,
+    /// Of a request without a response: true if the server's TCP acknowledged all of it, false if the capture shows
+    /// acknowledgments of the server but none of all its bytes. Absent of all others, and where the capture holds no
+    /// acknowledgment of the server.
+    pub acknowledged: Option<bool>,
     /// Retransmitted segments of either half.
     pub retransmitted: u32,
     /// First copy to last copy of a retransmitted segment of either half, the longest.
@@ -319,6 +323,7 @@ impl Exchange {
             details: None,
             repeated: false,
             outcome: Outcome::Unanswered,
+            acknowledged: None,
             retransmitted: 0,
             retransmission_delay: None,
             resent: None,

@@ -417,6 +417,7 @@ impl<S> Flow<S> {
         }
         let other = &self.streams[direction.reverse().index()];
         self.view.round_trip[direction.reverse().index()] = other.round_trip.smallest();
+        self.view.acknowledged[direction.reverse().index()] = other.acknowledged;
         Some(position)
     }
 

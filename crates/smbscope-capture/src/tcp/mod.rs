@@ -47,6 +47,9 @@ pub struct FlowView {
     pub begins: [bool; 2],
     /// Smallest round trip from the capture point to the receiver of each direction's data and back.
     pub round_trip: [Option<Nanos>; 2],
+    /// Up to which position the receiver of each direction has acknowledged it: as of the latest packet, of which the data
+    /// may not be handed on yet.
+    pub acknowledged: [Option<u64>; 2],
     /// Where the clock of the capture stepped forward last.
     pub clock_step: Option<ClockStep>,
 }

@@ -186,6 +186,7 @@ impl<K: StreamSink> FlowTable<K> {
             opener,
             begins: [false, false],
             round_trip: [None, None],
+            acknowledged: [None, None],
             clock_step: None,
         };
         let flow = Flow::new(view, self.sink.opened(&view));
