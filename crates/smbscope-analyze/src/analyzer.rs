@@ -1,5 +1,6 @@
 //! The sink of a flow table: keeps a state for each flow, and what outlives all of them.
 
+use crate::attempts::{Attempts, attempt_of};
 use crate::channels::{Channels, Watch};
 use crate::flow::{FlowState, begins_connection};
 use crate::framer::Frame;
@@ -51,6 +52,7 @@ pub struct Analyzer<E: ExchangeSink> {
     steps_back: Arc<[ClockStep]>,
     clock_steps: ClockSteps,
     foreign_replies: ForeignReplies,
+    attempts: Attempts,
     routed: Routed,
     initials: Vec<Initials>,
 }
@@ -67,6 +69,7 @@ pub struct Outcome {
     /// Where the clock of the capture stepped within exchanges.
     pub(crate) clock_steps: ClockSteps,
     pub(crate) foreign_replies: ForeignReplies,
+    pub(crate) attempts: Attempts,
     pub(crate) routed: Routed,
     pub(crate) initials: Vec<Initials>,
 }
@@ -87,6 +90,7 @@ impl<E: ExchangeSink> Analyzer<E> {
             steps_back: Arc::default(),
             clock_steps: ClockSteps::default(),
             foreign_replies: ForeignReplies::default(),
+            attempts: Attempts::default(),
             routed: Routed::default(),
             initials: Vec::new(),
         }
@@ -112,6 +116,7 @@ impl<E: ExchangeSink> Analyzer<E> {
             connections_left_out: self.connections_left_out,
             clock_steps: self.clock_steps,
             foreign_replies: self.foreign_replies,
+            attempts: self.attempts,
             routed: self.routed,
             initials: self.initials,
         }
@@ -152,6 +157,10 @@ impl<E: ExchangeSink> Analyzer<E> {
         }
     }
 
+    fn promises_smb(&self, port: u16) -> bool {
+        SMB_PORTS.contains(&port) || self.options.ports.contains(&port)
+    }
+
     fn shared(&mut self) -> Shared<'_> {
         Shared {
             quality: &mut self.quality,
@@ -173,7 +182,7 @@ impl<E: ExchangeSink> StreamSink for Analyzer<E> {
     fn opened(&mut self, view: &FlowView) -> Option<FlowState> {
         let ports = [view.source.port(), view.destination.port()];
         let wanted = self.options.ports.is_empty() || ports.iter().any(|port| self.options.ports.contains(port));
-        let promising = ports.map(|port| SMB_PORTS.contains(&port) || self.options.ports.contains(&port));
+        let promising = ports.map(|port| self.promises_smb(port));
         wanted.then(|| FlowState::new(view, promising, self.options.details))
     }
 
@@ -210,7 +219,14 @@ impl<E: ExchangeSink> StreamSink for Analyzer<E> {
     }
 
     fn closed(&mut self, flow: Option<FlowState>, view: &FlowView, end: FlowEnd) {
-        let Some(mut connection) = flow.and_then(|flow| flow.close(view, &end, &mut self.shared())) else { return };
+        let Some(flow) = flow else { return };
+        let Some(mut connection) = flow.close(view, &end, &mut self.shared()) else {
+            if let Some(attempt) = attempt_of(view, &end) {
+                let is_smb = self.promises_smb(attempt.server.port());
+                self.attempts.add(attempt, is_smb);
+            }
+            return;
+        };
         self.note_places(&connection, view, &end);
         self.emit.closed(&connection);
         self.shorten_names(&mut connection);

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod analyzer;
+mod attempts;
 mod bounded;
 mod channels;
 mod connection;

@@ -6,11 +6,13 @@
 //! their users and shares; and up to 128 protocols that are not read beside those of IP and ports of UDP.
 
 use crate::analyzer::Outcome;
+use crate::attempts::Attempts;
 use crate::channels::{self, Met};
 use crate::least::{ClockSteps, ForeignReplies, Initials, Routed};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{
-    ClockStep, Connection, ForeignReply, Nanos, Quality, SeenTwice, SkippedPackets, SkippedProtocol, Timestamp,
+    ClockStep, ConnectAttempts, Connection, ForeignReply, Nanos, Quality, SeenTwice, SkippedPackets, SkippedProtocol,
+    Timestamp,
 };
 use std::collections::BTreeMap;
 
@@ -30,6 +32,9 @@ pub struct Analysis {
     pub connections: Vec<Connection>,
     /// Connections that are not in the list because it was full.
     pub connections_left_out: u64,
+    /// Failed attempts to connect: TCP connections to port 445 or 139, or to a server of `connections`, that never carried
+    /// SMB.
+    pub connect_attempts: ConnectAttempts,
     /// The busiest TCP ports with their packets.
     pub busiest_ports: Vec<(u16, u64)>,
     /// Packets that are no TCP, by protocol, most packets first.
@@ -54,6 +59,7 @@ pub struct Partial {
     connections: Vec<Connection>,
     connections_max: usize,
     connections_left_out: u64,
+    attempts: Attempts,
     /// Packets by the lower TCP port.
     ports: BTreeMap<u16, u64>,
     skipped: BTreeMap<SkippedProtocol, u64>,
@@ -88,6 +94,7 @@ impl Partial {
         self.connections_max = self.connections_max.max(other.connections_max);
         self.connections_left_out += other.connections_left_out;
         self.add_connections(other.connections);
+        self.attempts.merge(other.attempts);
         self.add_ports(other.ports);
         self.add_skipped(other.skipped);
         self.clock_steps.merge(other.clock_steps);
@@ -107,6 +114,7 @@ impl Partial {
         self.quality.merge(&outcome.quality);
         self.connections_left_out += outcome.connections_left_out;
         self.add_connections(outcome.connections);
+        self.attempts.merge(outcome.attempts);
         self.clock_steps.merge(outcome.clock_steps);
         self.foreign_replies.merge(outcome.foreign_replies);
         self.routed.merge(outcome.routed);
@@ -153,11 +161,13 @@ impl Partial {
         let mut seen_twice: Vec<SeenTwice> = self.routed.keys().copied().map(SeenTwice::Routed).collect();
         seen_twice.extend(translated(self.initials));
         seen_twice.truncate(SeenTwice::MAX_NAMED);
+        let servers = self.connections.iter().map(|connection| connection.endpoints.server).collect();
         let foreign_replies: Vec<ForeignReply> = self.foreign_replies.keys().copied().collect();
         Analysis {
             quality: self.quality,
             connections: self.connections,
             connections_left_out: self.connections_left_out,
+            connect_attempts: self.attempts.finish(&servers),
             busiest_ports: ports,
             skipped: SkippedPackets::most(self.skipped, SKIPPED_LISTED),
             clock_steps: distinct(self.clock_steps.values()),

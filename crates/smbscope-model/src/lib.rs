@@ -8,6 +8,7 @@
 pub mod caching;
 pub mod capture;
 pub mod command;
+pub mod connect_attempts;
 pub mod connection;
 pub mod coverage;
 pub mod exchange;
@@ -27,6 +28,7 @@ pub mod units;
 pub use caching::Caching;
 pub use capture::CaptureInfo;
 pub use command::{Command, Dialect, Protocol, Subcommand};
+pub use connect_attempts::{ConnectAttempt, ConnectAttempts};
 pub use connection::{Connection, DirectionCounts, ForeignProtocol, ForeignReply, SeenTwice, Settled};
 pub use coverage::{Coverage, Share};
 pub use exchange::{

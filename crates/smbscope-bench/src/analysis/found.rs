@@ -41,9 +41,9 @@ impl Found {
         notes
     }
 
-    /// An error that says what was seen instead, when there was no SMB.
+    /// Returns an error that says what was seen instead if there was no SMB and nobody tried to connect to its ports.
     pub fn refuse_without_smb(&self, options: &AnalysisOptions) -> Result<(), Error> {
-        if !self.analysis.connections.is_empty() {
+        if !self.analysis.connections.is_empty() || !self.analysis.connect_attempts.is_empty() {
             return Ok(());
         }
         let names: Vec<&str> = self.captures.iter().map(|info| info.name.as_str()).collect();

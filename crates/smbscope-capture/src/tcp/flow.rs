@@ -212,6 +212,7 @@ impl<S> Flow<S> {
             self.view.begins[direction.index()] = true;
             self.streams[direction.reverse().index()].window.offered(segment.window_scale);
             let stream = &mut self.streams[direction.index()];
+            stream.counts.syns += 1;
             if stream.initial.replace(segment.sequence).is_some() {
                 stream.counts.retransmitted += 1;
                 self.counts.retransmitted_segments += 1;

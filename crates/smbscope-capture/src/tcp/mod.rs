@@ -153,6 +153,8 @@ pub struct Retransmission {
 pub struct StreamCounts {
     /// Packets.
     pub packets: u64,
+    /// SYNs, with those that were sent again.
+    pub syns: u64,
     /// Payload bytes, each counted once.
     pub bytes: u64,
     /// Packets with bytes that were not seen before.

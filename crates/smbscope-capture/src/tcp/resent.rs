@@ -7,7 +7,7 @@ use smbscope_model::{Nanos, Timestamp};
 use std::collections::VecDeque;
 
 /// Retransmissions that a D-SACK can still call needless.
-const MAX_RECENT: usize = 64;
+const MAX_RESENT: usize = 64;
 /// Delays that a later one can still overlap.
 const MAX_DELAYS: usize = 64;
 
@@ -47,7 +47,7 @@ impl Resent {
 
     /// Adds a retransmission.
     pub(super) fn push(&mut self, segment: ResentSegment) {
-        if self.recent.len() == MAX_RECENT
+        if self.recent.len() == MAX_RESENT
             && let Some(oldest) = self.recent.pop_front()
         {
             self.add_delay(&oldest);
