@@ -168,6 +168,9 @@ impl Connection {
         };
         summary.server_round_trip = view.round_trip[client.index()];
         summary.client_round_trip = view.round_trip[server.index()];
+        summary.server_round_trips = end.round_trips[client.index()];
+        summary.client_round_trips = end.round_trips[server.index()];
+        summary.outages = end.outages.clone();
         (summary.to_server, summary.to_client) = (counts(client), counts(server));
         summary
     }
@@ -235,6 +238,8 @@ fn direction_counts(counts: &StreamCounts, message_packets: u64) -> DirectionCou
         lost_before_capture: counts.lost_before_capture,
         needless: counts.needless,
         resend_delay_ns: counts.resend_delay,
+        ack_stalls: counts.ack_stalls,
+        ack_stall_ns: counts.ack_stall,
         dropped_bytes: counts.dropped_bytes,
         dropped_packets: counts.dropped_packets,
         window_closed_ns: counts.window.closed,

@@ -35,6 +35,12 @@ pub struct DirectionCounts {
     /// Time in which a loss held up the stream: from the first to the last copy of a segment, or from the hole that its
     /// loss left to the retransmission that filled it. Overlapping delays count once, needless retransmissions not at all.
     pub resend_delay_ns: Nanos,
+    /// Times that the sender held data back until a delayed acknowledgment came (Nagle's algorithm, RFC 896, against RFC
+    /// 1122 4.2.3.2): a segment, nothing but its acknowledgment 40 or 200 ms later, and the next segment at once. None are
+    /// counted where the round trip is 25 ms or longer.
+    pub ack_stalls: u64,
+    /// Time in which it did, from the segment before to the segment after.
+    pub ack_stall_ns: Nanos,
     /// Bytes acknowledged but never captured.
     pub dropped_bytes: u64,
     /// Packets dropped by the capture, at least.
@@ -62,6 +68,38 @@ pub struct ServerInterface {
 impl ServerInterface {
     /// Interfaces of a server that are kept.
     pub const MAX_SERVER_INTERFACES: usize = 16;
+}
+
+/// A time of a second or more in which a side retransmitted data at least twice and nothing at all came from the other side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outage {
+    /// The first copy of the data, or the last packet of the other side if that came later.
+    pub from: Timestamp,
+    /// The first packet of the other side that passed again; without one, the last packet of the connection.
+    pub to: Timestamp,
+    /// Retransmissions of the oldest data.
+    pub retries: u32,
+    /// Whether a packet of the other side passed again.
+    pub recovered: bool,
+}
+
+impl Outage {
+    /// Outages of a connection that are kept, the longest.
+    pub const MAX_LISTED: usize = 8;
+}
+
+/// Distribution of the round trips between the capture point and one end. It only has those of acknowledgments that TCP
+/// sends at once, neither delayed ones nor such as wait for a response. Powers of two hold the samples, so a
+/// percentile is right within a factor of two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RoundTrips {
+    /// Number of samples, at most one at a time.
+    pub samples: u64,
+    /// Median; zero without samples.
+    pub p50: Nanos,
+    /// 90th percentile; zero without samples.
+    pub p90: Nanos,
 }
 
 /// A connection's summary.
@@ -112,6 +150,12 @@ pub struct Connection {
     pub server_round_trip: Option<Nanos>,
     /// Smallest round trip between capture point and client.
     pub client_round_trip: Option<Nanos>,
+    /// Distribution of the round trips between capture point and server.
+    pub server_round_trips: RoundTrips,
+    /// Distribution of the round trips between capture point and client.
+    pub client_round_trips: RoundTrips,
+    /// Times in which a side heard nothing of the other, at most [`Outage::MAX_LISTED`], in the order of time.
+    pub outages: Vec<Outage>,
     /// Users seen on it, in order of appearance, at most a handful.
     pub users: Vec<Arc<str>>,
     /// Shares connected on it, in order of appearance, at most a handful.
@@ -154,6 +198,9 @@ impl Connection {
             binds_session: false,
             server_round_trip: None,
             client_round_trip: None,
+            server_round_trips: RoundTrips::default(),
+            client_round_trips: RoundTrips::default(),
+            outages: Vec::new(),
             users: Vec::new(),
             shares: Vec::new(),
             to_server: DirectionCounts::default(),

@@ -7,12 +7,14 @@
 
 use super::counts::Counts;
 use super::held::{Arrival, Held, Waiting};
+use super::outages::Outages;
+use super::round_trip::Sample;
 use super::stream::Stream;
 use super::window::Trips;
 use super::{Chunk, Directed, FlowEnd, FlowView, Gap, GapCause, Retransmission, StreamSink};
 use crate::segment::{TcpFlags, TcpSegment};
 use limits::{FAR_JUMP, GRACE_PACKETS, MAX_HELD_BYTES, MAX_HELD_SEGMENTS, MAX_JUMP, MAX_SILENCE};
-use smbscope_model::{ClockStep, Direction, Nanos, Quality, Role, Stamp};
+use smbscope_model::{ClockStep, Direction, Nanos, Quality, Role, Stamp, Timestamp};
 
 /// The bounds of what a flow may hold, in one place.
 pub mod limits {
@@ -42,6 +44,9 @@ const MAX_ID_DISTANCE: u16 = 4096;
 /// No network or capture reorders for longer than this (Wireshark uses the same 3 ms).
 const LONGEST_REORDERING: Nanos = Nanos(3_000_000);
 
+/// An acknowledgment on data is as good as one by itself if the data before came within this part of the round trip.
+const LATE_PART: i64 = 8;
+
 /// Segments of a flow after which it is looked at what it takes; at first more often.
 const CHARGE_INTERVAL: u32 = 32;
 
@@ -60,6 +65,9 @@ pub(super) struct Flow<S> {
     hole: Option<Hole>,
     held: Waiting,
     stray: Option<(Direction, u64)>,
+    /// A side has sent data again and heard nothing since: what comes next from the other side matters to `outages`.
+    is_silent: bool,
+    outages: Option<Box<Outages>>,
 }
 
 /// Bytes that are waited for.
@@ -141,6 +149,8 @@ impl<S> Flow<S> {
             hole: None,
             held: Waiting::default(),
             stray: None,
+            is_silent: false,
+            outages: None,
         }
     }
 
@@ -204,6 +214,9 @@ impl<S> Flow<S> {
             self.counts.duplicate_packets += 1;
             self.note_side(direction, segment, place.is_some());
             return Disposition::Taken;
+        }
+        if self.is_silent {
+            self.hear(direction, segment.stamp);
         }
         if segment.stamp.time - last.time > MAX_SILENCE {
             self.note_clock_step(direction, position, segment, last);
@@ -411,7 +424,11 @@ impl<S> Flow<S> {
             // The SYN or the answer to it was not captured; what is acknowledged first is where data begins.
             other.advance_to(position);
         }
-        if other.acknowledge(position, segment) {
+        let (is_latest, sample) = other.acknowledge(position, segment);
+        if let Some(sample) = sample {
+            self.sample(direction, position, sample, segment);
+        }
+        if is_latest {
             let trips = self.trips(direction.reverse());
             let own_scale = self.streams[direction.index()].window.scale();
             self.streams[direction.reverse().index()].window.announced(position, segment, own_scale, trips);
@@ -420,6 +437,23 @@ impl<S> Flow<S> {
         self.view.round_trip[direction.reverse().index()] = other.round_trip.smallest();
         self.view.acknowledged[direction.reverse().index()] = other.acknowledged;
         Some(position)
+    }
+
+    /// Takes in the time from data to the segment of `direction` that acknowledges it, where TCP did that at once: on data
+    /// only if its sender was sending before the acknowledged data reached it, so that it answers nothing.
+    fn sample(&mut self, direction: Direction, position: u64, sample: Sample, segment: &TcpSegment<'_>) {
+        if segment.payload_length == 0 {
+            if segment.flags.0 & (TcpFlags::FIN | TcpFlags::RST) == 0 {
+                self.streams[direction.reverse().index()].acknowledged_alone(position, sample, segment);
+            }
+            return;
+        }
+        let before = self.streams[direction.index()].data_before_last();
+        let Some(before) = before.filter(|before| *before > sample.sent) else { return };
+        let (time, trip) = (segment.stamp.time, segment.stamp.time - sample.sent);
+        if (time - before).0 <= trip.0 / LATE_PART {
+            self.streams[direction.reverse().index()].round_trip.record(trip);
+        }
     }
 
     /// Round trips from the capture point, as seen from the data of a direction.
@@ -544,11 +578,10 @@ impl<S> Flow<S> {
             receiver_full,
             others_missing,
         };
-        let stream = &mut self.streams[direction.index()];
-        stream.delivered(next, length, located.segment.payload_length, located.segment.stamp);
-        let (segment_size, time) = (stream.largest_payload, located.segment.stamp.time);
         let trips = self.trips(direction);
-        self.streams[direction.index()].window.sent(next + length, segment_size, time, trips);
+        let stream = &mut self.streams[direction.index()];
+        stream.delivered(next, length, located.segment, trips);
+        stream.window.sent(next + length, stream.largest_payload, located.segment.stamp.time, trips);
         sink.data(&mut self.state, &self.view, direction, &chunk);
     }
 
@@ -573,6 +606,7 @@ impl<S> Flow<S> {
             self.counts.spurious_retransmissions += 1;
         }
         let stamp = located.segment.stamp;
+        let is_waited_for = stream.acknowledged.is_none_or(|acknowledged| acknowledged < end);
         stream.resent(located.position, end, stamp.time);
         let retransmission = Retransmission {
             position: located.position,
@@ -580,7 +614,32 @@ impl<S> Flow<S> {
             stamp,
             delay: stream.first_copy(located.position).map(|first| stamp.time - first),
         };
+        if is_waited_for {
+            self.retry(located, retransmission.delay);
+        }
         sink.retransmitted(&mut self.state, &self.view, located.direction, &retransmission);
+    }
+
+    /// Notes that a side sends again what was not acknowledged, `delay` after the first copy.
+    fn retry(&mut self, located: &Located<'_>, delay: Option<Nanos>) {
+        let direction = located.direction;
+        let Stamp { time, .. } = located.segment.stamp;
+        // Without any packet of the other side, the capture does not hold its direction.
+        let Some(heard) = self.streams[direction.reverse().index()].last_packet() else { return };
+        if heard >= time {
+            return;
+        }
+        let first = delay.filter(|delay| delay.0 > 0).map(|delay| Timestamp(time.0 - delay.0));
+        let from = first.map_or(heard, |first| first.max(heard));
+        self.outages.get_or_insert_default().retried(direction, located.position, from, time);
+        self.is_silent = true;
+    }
+
+    #[cold]
+    fn hear(&mut self, direction: Direction, stamp: Stamp) {
+        let Some(outages) = &mut self.outages else { return };
+        outages.heard(direction, stamp.time);
+        self.is_silent = !outages.are_over();
     }
 
     /// Whether a segment that fills a hole was sent again after it was lost (of which the capture holds only the
@@ -763,12 +822,17 @@ impl<S> Flow<S> {
             evicted_flows: evicted.into(),
             ..self.counts.quality()
         };
-        self.streams.iter_mut().for_each(Stream::finish);
+        let trips = self.trips(Direction::Forward);
+        let whole =
+            Nanos(trips.sender.map_or(0, |trip| trip.0).saturating_add(trips.receiver.map_or(0, |trip| trip.0)));
+        self.streams.iter_mut().for_each(|stream| stream.finish(whole));
         let end = FlowEnd {
             last: self.last,
             finished: self.streams.iter().all(|stream| stream.finished),
             reset: self.reset,
             evicted,
+            round_trips: [self.streams[0].round_trip.distribution(), self.streams[1].round_trip.distribution()],
+            outages: self.outages.map_or_else(Vec::new, |outages| outages.finish(self.last.time)),
             counts: [self.streams[0].counts, self.streams[1].counts],
             initial: [self.streams[0].initial, self.streams[1].initial],
             quality,

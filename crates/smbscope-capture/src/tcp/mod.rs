@@ -9,6 +9,7 @@ mod copies;
 mod counts;
 mod flow;
 mod held;
+mod outages;
 mod resent;
 mod ring;
 mod round_trip;
@@ -25,7 +26,7 @@ pub use table::FlowTable;
 pub use window::WindowCounts;
 
 use crate::segment::TcpSegment;
-use smbscope_model::{ClockStep, Direction, FlowId, Nanos, Quality, Stamp, Timestamp};
+use smbscope_model::{ClockStep, Direction, FlowId, Nanos, Outage, Quality, RoundTrips, Stamp, Timestamp};
 use std::net::SocketAddr;
 
 /// What is known about a flow while its data is handed on.
@@ -169,6 +170,10 @@ pub struct StreamCounts {
     pub needless: u64,
     /// Time in which losses held up the stream; known at the end.
     pub resend_delay: Nanos,
+    /// Times that the sender held data back until a delayed acknowledgment came.
+    pub ack_stalls: u64,
+    /// Time in which it did.
+    pub ack_stall: Nanos,
     /// Bytes acknowledged but never captured.
     pub dropped_bytes: u64,
     /// Packets dropped by the capture, at least.
@@ -190,6 +195,10 @@ pub struct FlowEnd {
     pub evicted: bool,
     /// By direction.
     pub counts: [StreamCounts; 2],
+    /// Round trips from the capture point to the receiver of each direction's data and back.
+    pub round_trips: [RoundTrips; 2],
+    /// The longest times in which a side heard nothing of the other.
+    pub outages: Vec<Outage>,
     /// Initial sequence numbers by direction, where the SYN was captured.
     pub initial: [Option<u32>; 2],
     /// The TCP part of Quality.

@@ -38,6 +38,13 @@ impl<T, const LIMIT: usize> Ring<T, LIMIT> {
         self.entries.iter().find(|entry| is(entry))
     }
 
+    /// The newest entry and the one before it.
+    #[inline]
+    pub(super) fn newest_two(&self) -> [Option<&T>; 2] {
+        let mut newest = self.iter().rev();
+        [newest.next(), newest.next()]
+    }
+
     /// The entries, oldest first.
     #[inline]
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
@@ -59,6 +66,7 @@ mod tests {
             seen.push(ring.iter().copied().collect::<Vec<_>>());
         }
         assert_eq!(seen, [vec![1], vec![1, 2], vec![1, 2, 3], vec![2, 3, 4], vec![3, 4, 5]]);
+        assert_eq!(ring.newest_two(), [Some(&5), Some(&4)]);
         assert_eq!(ring.iter().rev().copied().collect::<Vec<_>>(), [5, 4, 3]);
     }
 }

@@ -3,12 +3,12 @@
 use super::copies::{Copies, DUPLICATE_WINDOW_WITH_ID};
 use super::resent::{Resent, ResentSegment};
 use super::ring::Ring;
-use super::round_trip::RoundTrip;
+use super::round_trip::{DELAYED_LEAST, Delayed, RoundTrip, Sample};
 use super::stalls::Stalls;
-use super::window::Window;
+use super::window::{Trips, Window};
 use super::{Gap, StreamCounts};
 use crate::segment::TcpSegment;
-use smbscope_model::{Nanos, Stamp, Timestamp};
+use smbscope_model::{Nanos, Timestamp};
 use std::collections::VecDeque;
 
 /// Positions start here, so that bytes from before the first seen one have a position too.
@@ -26,6 +26,12 @@ const MAX_UNACKNOWLEDGED: usize = 1024;
 const DUPLICATE_WINDOW: Nanos = Nanos(1_000_000);
 /// The same for a SYN, which nobody sends again so soon (RFC 6298: after a second; Linux and Windows agree).
 const DUPLICATE_SYN_WINDOW: Nanos = Nanos(100_000_000);
+/// Bytes of a full segment on the network at least and at most, and of an ordinary one.
+const LEAST_FULL_SEGMENT: u32 = 1_200;
+const LARGEST_SEGMENT: u32 = 9_000;
+const ORDINARY_SEGMENT: u32 = 1_460;
+/// With longer round trips, one cannot be told from a delayed acknowledgment.
+const LONGEST_STALLED_TRIP: Nanos = Nanos(25_000_000);
 /// How much further apart than the copies of the SYN other copies may be.
 const COPY_LAG_FACTOR: i64 = 4;
 
@@ -163,6 +169,7 @@ impl Stream {
             + self.segments.footprint()
             + self.gaps.footprint()
             + self.stalls.footprint()
+            + self.round_trip.footprint()
             + self.unacknowledged.capacity() * size_of::<u64>()
             + self.copies.as_ref().map_or(0, Copies::footprint)
             + self.resent.as_ref().map_or(0, |resent| resent.footprint())
@@ -289,35 +296,91 @@ impl Stream {
 
     /// Notes bytes handed on for the first time.
     #[inline]
-    pub(super) fn delivered(&mut self, position: u64, length: u64, payload_length: u32, stamp: Stamp) {
+    pub(super) fn delivered(&mut self, position: u64, length: u64, segment: &TcpSegment<'_>, trips: Trips) {
         self.advance_to(position + length);
         self.counts.bytes += length;
         self.counts.data_packets += 1;
-        self.largest_payload = self.largest_payload.max(payload_length);
+        self.largest_payload = self.largest_payload.max(segment.payload_length);
         if self.acknowledged.is_none_or(|acknowledged| acknowledged < position + length) {
             remember(&mut self.unacknowledged, position + length, MAX_UNACKNOWLEDGED);
         }
-        self.round_trip.sent(position + length, stamp.time);
+        if let Some(delayed) = self.round_trip.sent(position + length, segment.stamp.time) {
+            self.went_on(&delayed, segment, trips);
+        }
     }
 
-    /// The other side acknowledged everything before `position`. Returns whether that is its latest word.
+    /// Notes that data follows a delayed acknowledgment.
+    #[cold]
+    fn went_on(&mut self, delayed: &Delayed, segment: &TcpSegment<'_>, trips: Trips) {
+        let is_small = delayed.was_small || segment.payload_length < self.full_segment();
+        if is_small && delayed.was_waited_for(segment, trips.sender) {
+            self.counts.ack_stalls += 1;
+            let waited = segment.stamp.time - delayed.since;
+            self.counts.ack_stall = Nanos(self.counts.ack_stall.0.saturating_add(waited.0));
+        }
+    }
+
+    /// Bytes of a full segment, as the network carries it: larger ones are cut by the card.
+    fn full_segment(&self) -> u32 {
+        match self.largest_payload {
+            seen @ LEAST_FULL_SEGMENT..=LARGEST_SEGMENT => seen,
+            _ => ORDINARY_SEGMENT,
+        }
+    }
+
+    /// Takes in the time to an acknowledgment of everything before `position` that carries no data.
+    pub(super) fn acknowledged_alone(&mut self, position: u64, sample: Sample, segment: &TcpSegment<'_>) {
+        let time = segment.stamp.time;
+        let trip = time - sample.sent;
+        // Nobody delays the acknowledgment of a SYN.
+        if trip < DELAYED_LEAST || self.counts.data_packets == 0 {
+            self.round_trip.record(trip);
+            return;
+        }
+        let full = self.full_segment();
+        if sample.newly >= 2 * u64::from(full) {
+            // The last segment that it acknowledges brought it about.
+            let last = self.segments.iter().rev().find(|sighting| sighting.end() <= position);
+            self.round_trip.record(last.map_or(trip, |last| time - last.time));
+        }
+        if let [Some(last), _] = self.segments.newest_two()
+            && last.end() <= position
+        {
+            let (since, was_small) = (last.time, last.payload_length < full);
+            self.round_trip.note_delayed(Delayed { since, was_small, time, sequence: segment.sequence });
+        }
+    }
+
+    /// When the data before the latest passed.
+    pub(super) fn data_before_last(&self) -> Option<Timestamp> {
+        self.segments.newest_two()[1].map(|sighting| sighting.time)
+    }
+
+    /// When the latest packet passed.
+    pub(super) fn last_packet(&self) -> Option<Timestamp> {
+        let data = self.segments.newest_two()[0].map(|sighting| sighting.time);
+        let other = self.packets.newest_two()[0].map(|sighting| sighting.time);
+        data.max(other)
+    }
+
+    /// The other side acknowledged everything before `position`. Returns whether that is its latest word, and a sample of
+    /// the round trip.
     #[inline]
-    pub(super) fn acknowledge(&mut self, position: u64, segment: &TcpSegment<'_>) -> bool {
+    pub(super) fn acknowledge(&mut self, position: u64, segment: &TcpSegment<'_>) -> (bool, Option<Sample>) {
         if let Some(acknowledged) = self.acknowledged.filter(|acknowledged| *acknowledged >= position) {
             let may_repeat = segment.payload_length == 0 || segment.names_later_bytes;
             if may_repeat && acknowledged == position {
                 self.stalls.stayed(position, self.seen_to > position, segment);
             }
-            return acknowledged == position;
+            return (acknowledged == position, None);
         }
-        self.acknowledged = Some(position);
+        let newly = position - self.acknowledged.replace(position).unwrap_or(position);
         self.acknowledged_at = segment.stamp.time;
         self.stalls.moved_on(position, segment);
         while self.unacknowledged.front().is_some_and(|end| *end <= position) {
             self.unacknowledged.pop_front();
         }
-        self.round_trip.acknowledged(position, segment.stamp.time);
-        true
+        (true, self.round_trip.acknowledged(position, newly, segment.stamp.time))
     }
 
     /// Whether data that was handed on waits for an acknowledgment, and one of everything before `position` brings it.
@@ -387,8 +450,11 @@ impl Stream {
         }
     }
 
-    /// Sums up what is known at the end only.
-    pub(super) fn finish(&mut self) {
+    /// Sums up what is known at the end only. `round_trip` is that between the two ends.
+    pub(super) fn finish(&mut self, round_trip: Nanos) {
+        if round_trip >= LONGEST_STALLED_TRIP {
+            (self.counts.ack_stalls, self.counts.ack_stall) = (0, Nanos(0));
+        }
         self.counts.window = self.window.counts();
         self.counts.resend_delay = self.resent.take().map_or(Nanos(0), |resent| resent.delay());
     }

@@ -1,9 +1,11 @@
 //! The claims of RFC 9293 and of the design about streams, each through [`FlowTable`] with a sink that records.
 
+mod delayed;
 mod gaps;
 mod loss;
 mod mirror;
 mod order;
+mod outage;
 mod reuse;
 mod window;
 
