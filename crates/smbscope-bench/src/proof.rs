@@ -107,6 +107,7 @@ pub(crate) fn read(taken: &Taken, port: u16, each: &mut (dyn FnMut(&Exchange) + 
         quality: analysis.quality,
         skipped: analysis.skipped,
         connections: analysis.connections,
+        connect_attempts: Default::default(),
         aggregate: sinks[0].aggregator.finish(),
         first: analysis.first,
         last: analysis.last,
@@ -114,7 +115,7 @@ pub(crate) fn read(taken: &Taken, port: u16, each: &mut (dyn FnMut(&Exchange) + 
         warnings: Vec::new(),
         filter: None,
         interval: None,
-        slow: smbscope_report::Thresholds::default(),
+        slow: smbscope_report::Slow::default(),
         explanation: smbscope_report::Explanation::default(),
     };
     Ok(CaptureFacts {

@@ -1,41 +1,35 @@
-//! What findings are called, their thresholds, advice and sources: `catalogue.toml`, of which a user may override the
-//! thresholds.
+//! Thresholds of the causes: built in with each of them, and overridden by a file of the user.
 
+use crate::answer::Culprit;
+use crate::causes::DETECTORS;
 use serde::Deserialize;
 use smbscope_model::units;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The catalogue that is built in.
-const BUILT_IN: &str = include_str!("catalogue.toml");
-
-/// All findings by their keys.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(transparent)]
+/// All causes by their keys, with the thresholds that are in force.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Catalogue {
     entries: BTreeMap<String, Entry>,
 }
 
-/// What is known of a finding before any capture.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// What is known of a cause before any capture.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// What it is called.
-    pub title: String,
+    /// Whose it usually is.
+    pub culprit: Culprit,
+    /// Short name.
+    pub title: &'static str,
     /// What to do about it.
-    pub advice: String,
-    /// Where the advice or the threshold is from.
-    pub source: String,
-    /// It describes a client as a whole: where a finding about particular files explains the same time, that one is told.
-    #[serde(default)]
-    pub general: bool,
-    /// By name; from which value on it is a finding.
-    #[serde(default)]
+    pub advice: &'static str,
+    /// Where the advice or the thresholds come from.
+    pub source: &'static str,
+    /// By name; from which value on it is a cause.
     thresholds: BTreeMap<String, Threshold>,
 }
 
 impl Entry {
-    /// Names and values of its thresholds, as TOML has them.
+    /// Names and values of its thresholds, as TOML writes them.
     pub fn thresholds(&self) -> impl Iterator<Item = (&str, &str)> {
         self.thresholds.iter().map(|(name, threshold)| (name.as_str(), threshold.text.as_str()))
     }
@@ -57,6 +51,8 @@ enum Kind {
     Share,
     Duration,
     Size,
+    /// Bytes a second, written as bits.
+    Rate,
 }
 
 /// A threshold as TOML has it.
@@ -68,6 +64,16 @@ enum Written {
     Text(String),
 }
 
+impl Written {
+    /// A threshold as detectors write it.
+    fn from_text(text: &str) -> Written {
+        match text.parse::<f64>() {
+            Ok(number) => Written::Decimal(number),
+            Err(_) => Written::Text(text.to_owned()),
+        }
+    }
+}
+
 impl TryFrom<Written> for Threshold {
     type Error = String;
 
@@ -76,16 +82,19 @@ impl TryFrom<Written> for Threshold {
             Written::Whole(n) => (*n as f64, Kind::Number),
             Written::Decimal(n) => (*n, Kind::Number),
             Written::Text(text) if text.trim_end().ends_with('%') => (units::percentage(text)?, Kind::Share),
-            Written::Text(text) => match (units::duration(text), units::size(text)) {
-                (Ok(time), _) => (time.0 as f64, Kind::Duration),
-                (_, Ok(size)) => (size as f64, Kind::Size),
-                (Err(_), Err(_)) => {
-                    return Err(format!("{text:?} is no number, share (70%), duration (10s) or size (64KiB)"));
+            Written::Text(text) => match (units::duration(text), units::size(text), units::bit_rate(text)) {
+                (Ok(time), ..) => (time.0 as f64, Kind::Duration),
+                (_, Ok(size), _) => (size as f64, Kind::Size),
+                (.., Ok(bits)) => (bits as f64 / 8.0, Kind::Rate),
+                _ => {
+                    return Err(format!(
+                        "{text:?}: expected a number, a share (70%), a duration (10s), a size (64KiB) or a rate (100Mbit)"
+                    ));
                 }
             },
         };
         if !value.is_finite() || value < 0.0 {
-            return Err(format!("a threshold is a number from 0 on, not {value}"));
+            return Err(format!("expected a number from 0 on, not {value}"));
         }
         let text = match &written {
             Written::Text(text) => format!("{text:?}"),
@@ -98,13 +107,13 @@ impl TryFrom<Written> for Threshold {
 /// Why a file of thresholds cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CatalogueError {
-    /// It is not what such a file is.
+    /// Not a file of thresholds.
     NotReadable(String),
-    /// There is no such finding.
-    UnknownFinding(String),
-    /// The finding has no such threshold; these it has.
+    /// No cause has this key.
+    UnknownCause(String),
+    /// The cause has no such threshold; it has these.
     UnknownThreshold(String, String, Vec<String>),
-    /// The threshold is of another kind than this one.
+    /// The threshold is of another kind.
     OtherKind(String, String, &'static str),
 }
 
@@ -112,12 +121,12 @@ impl fmt::Display for CatalogueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CatalogueError::NotReadable(why) => f.write_str(why),
-            CatalogueError::UnknownFinding(id) => write!(f, "[{id}]: no such finding; docs/findings.md lists all"),
+            CatalogueError::UnknownCause(id) => write!(f, "[{id}]: unknown cause; docs/causes.md lists all"),
             CatalogueError::UnknownThreshold(id, name, known) if known.is_empty() => {
-                write!(f, "[{id}] {name}: this finding has no threshold")
+                write!(f, "[{id}] {name}: this cause has no threshold")
             }
             CatalogueError::UnknownThreshold(id, name, known) => {
-                write!(f, "[{id}] {name}: no such threshold; it has {}", known.join(", "))
+                write!(f, "[{id}] {name}: unknown threshold; it has {}", known.join(", "))
             }
             CatalogueError::OtherKind(id, name, kind) => write!(f, "[{id}] {name}: expected {kind}"),
         }
@@ -128,7 +137,21 @@ impl std::error::Error for CatalogueError {}
 
 impl Default for Catalogue {
     fn default() -> Catalogue {
-        toml::from_str(BUILT_IN).expect("the built-in catalogue is read by a test")
+        let entry = |detector: &&crate::causes::Detector| {
+            let thresholds = detector.thresholds.iter().map(|(name, text)| {
+                let threshold = Threshold::try_from(Written::from_text(text));
+                ((*name).to_owned(), threshold.expect("thresholds of detectors are read by a test"))
+            });
+            let entry = Entry {
+                culprit: detector.culprit,
+                title: detector.title,
+                advice: detector.advice,
+                source: detector.source,
+                thresholds: thresholds.collect(),
+            };
+            (detector.id.to_owned(), entry)
+        };
+        Catalogue { entries: DETECTORS.iter().map(entry).collect() }
     }
 }
 
@@ -139,7 +162,7 @@ impl Catalogue {
             toml::from_str(text).map_err(|error| CatalogueError::NotReadable(in_one_line(&error)))?;
         let mut catalogue = Catalogue::default();
         for (id, thresholds) in given {
-            let Some(entry) = catalogue.entries.get_mut(&id) else { return Err(CatalogueError::UnknownFinding(id)) };
+            let Some(entry) = catalogue.entries.get_mut(&id) else { return Err(CatalogueError::UnknownCause(id)) };
             for (name, threshold) in thresholds {
                 let Some(known) = entry.thresholds.get_mut(&name) else {
                     return Err(CatalogueError::UnknownThreshold(id, name, entry.thresholds.keys().cloned().collect()));
@@ -150,6 +173,7 @@ impl Catalogue {
                         Kind::Share => "a share, such as 70%",
                         Kind::Duration => "a duration, such as 10s",
                         Kind::Size => "a size, such as 64KiB",
+                        Kind::Rate => "a rate, such as 100Mbit",
                     };
                     return Err(CatalogueError::OtherKind(id, name, kind));
                 }
@@ -159,20 +183,20 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// Every finding, by its key.
+    /// Every cause by its key.
     pub fn entries(&self) -> impl Iterator<Item = (&str, &Entry)> {
         self.entries.iter().map(|(id, entry)| (id.as_str(), entry))
     }
 
-    /// A finding that there is.
+    /// An existing cause.
     pub(crate) fn entry(&self, id: &str) -> &Entry {
-        self.entries.get(id).expect("a detector names a finding of the catalogue: a test runs all of them")
+        self.entries.get(id).expect("detectors name causes of the registry: a test runs all of them")
     }
 
-    /// A threshold that there is: nanoseconds, bytes, parts of one, or a number.
+    /// A threshold in nanoseconds, bytes, bytes a second, parts of one, or as a number.
     pub(crate) fn threshold(&self, id: &str, name: &str) -> f64 {
         let threshold = self.entry(id).thresholds.get(name);
-        threshold.expect("a detector names a threshold of its finding: a test runs all of them").value
+        threshold.expect("detectors name their own thresholds: a test runs all of them").value
     }
 }
 
@@ -209,8 +233,8 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_file_is_said_in_a_line() {
         let said = |text| Catalogue::with_thresholds(text).expect_err("it is wrong").to_string();
-        assert_eq!(said("[ini]\nopens = 5"), "[ini]: no such finding; docs/findings.md lists all");
-        assert_eq!(said("[ini-pattern]\nopen = 5"), "[ini-pattern] open: no such threshold; it has opens, window");
+        assert_eq!(said("[ini]\nopens = 5"), "[ini]: unknown cause; docs/causes.md lists all");
+        assert_eq!(said("[ini-pattern]\nopen = 5"), "[ini-pattern] open: unknown threshold; it has opens, window");
         assert_eq!(said("[ini-pattern]\nwindow = 5"), "[ini-pattern] window: expected a duration, such as 10s");
         assert!(said("[ini-pattern]\nopens = -5").contains("a threshold is a number from 0 on, not -5"));
         assert!(said("[ini-pattern").starts_with("TOML parse error at line 1"), "{}", said("[ini-pattern"));

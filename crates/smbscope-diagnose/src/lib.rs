@@ -1,29 +1,29 @@
-//! Why users waited: patterns in exchanges that have a name, a cost and a remedy.
+//! Why users wait: the one engine that names the cause.
 //!
-//! A [`Collector`] takes the exchanges as they end, each worker one of its own, and keeps what detectors need: counts of
-//! each client by fact (`facts`), and the files that were opened or listed again soon after. [`findings`] runs the
-//! detectors over that and the finished statistics. What each finding is called, from which threshold on it is one, what
-//! to do about it and where that is known from, is data: [`catalogue`].
+//! A [`Collector`] takes the exchanges as they end, each worker one of its own, and counts what detectors need (`facts`).
+//! [`answer`] joins that with connections and statistics, runs the detectors (`causes`, one file each), and decides which
+//! causes a person notices, which explain the same seconds, and what the headline says (`conclude`). Start reading there.
 //!
-//! [`Episode`]s are the bursts of what a client does, from the same exchanges.
+//! [`Episode`]s are the bursts of what a client does; [`whatif`] predicts how long one would take otherwise.
 //!
-//! Nothing depends on how connections were divided among workers: a pattern is looked for on one connection, and clients
-//! add up what was found on theirs.
+//! The result does not depend on how connections were divided among workers.
 
+pub mod answer;
 pub mod catalogue;
-mod client;
-mod collector;
-mod detect;
+mod causes;
+mod conclude;
 pub mod episodes;
 mod facts;
-mod finding;
-mod path;
-mod subject;
+mod load_point;
+pub mod next;
+pub mod slow;
 pub mod whatif;
-mod writes;
 
+pub use answer::{Answer, Cause, Confidence, Culprit, Evidence, Lost, Subject};
 pub use catalogue::{Catalogue, CatalogueError, Entry};
-pub use collector::Collector;
-pub use detect::{Context, findings};
+pub use conclude::{answer, describe};
 pub use episodes::{Episode, Kind};
-pub use finding::{Confidence, Evidence, Finding, Whose};
+pub use facts::{Collector, Context};
+pub use load_point::{LONGEST_UNDER_LOAD, LoadPoint, P95_UNDER_LOAD};
+pub use next::Next;
+pub use slow::Slow;

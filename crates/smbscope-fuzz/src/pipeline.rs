@@ -158,6 +158,7 @@ impl Analysis {
             quality: self.quality.clone(),
             skipped: Vec::new(),
             connections: self.found.connections.clone(),
+            connect_attempts: Default::default(),
             aggregate,
             first: self.first,
             last: self.last,
@@ -165,7 +166,7 @@ impl Analysis {
             warnings: Vec::new(),
             filter: None,
             interval: None,
-            slow: smbscope_report::Thresholds::default(),
+            slow: smbscope_report::Slow::default(),
             explanation,
         }
     }

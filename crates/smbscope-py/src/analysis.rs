@@ -126,7 +126,7 @@ macro_rules! tables {
             }
 
             fn __repr__(&self) -> String {
-                format!("<smbscope.Analysis: {}>", self.report.verdict().headline)
+                format!("<smbscope.Analysis: {}>", self.report.explanation.answer.headline.replace('\u{a0}', " "))
             }
         }
     };

@@ -34,7 +34,6 @@ mod episodes;
 mod format;
 mod load;
 mod names;
-mod next;
 mod offers;
 mod packets;
 #[cfg(feature = "schema")]
@@ -42,20 +41,21 @@ pub mod schema;
 mod sentence;
 mod slices;
 mod smb1;
-mod verdict;
 mod warnings;
 mod whole;
 
 pub use document::{Generator, ParseError, schema_of};
 pub use format::{clean, counted, or_dash, rate, span};
-pub use next::{Next, quoted};
+pub use smbscope_diagnose::next::{Next, quoted};
+pub use smbscope_diagnose::{Answer, Cause, Culprit, Slow};
 pub use text::style::STYLES;
 pub use text::table::listed;
-pub use verdict::{SlowSubject, Subject, Thresholds, Verdict, Who};
 
+use smbscope_diagnose::Episode;
 use smbscope_diagnose::whatif::Prediction;
-use smbscope_diagnose::{Collector, Context, Episode, Finding};
-use smbscope_model::{CaptureInfo, Connection, Exchange, Nanos, Quality, Share, SkippedPackets, Timestamp};
+use smbscope_model::{
+    CaptureInfo, ConnectAttempts, Connection, Exchange, Nanos, Quality, Share, SkippedPackets, Timestamp,
+};
 use smbscope_stats::{Aggregate, Census};
 
 /// Everything that a report says.
@@ -71,6 +71,8 @@ pub struct Report {
     pub skipped: Vec<SkippedPackets>,
     /// The connections that carried SMB, in the order of their first packet.
     pub connections: Vec<Connection>,
+    /// Failed attempts to connect to SMB servers.
+    pub connect_attempts: ConnectAttempts,
     /// The statistics.
     pub aggregate: Aggregate,
     /// First packet of the captures.
@@ -86,7 +88,7 @@ pub struct Report {
     /// The width of bins that was asked for; the time line is shown only then, and its bins may be wider.
     pub interval: Option<Nanos>,
     /// What counts as slow.
-    pub slow: Thresholds,
+    pub slow: Slow,
     /// Why users waited.
     pub explanation: Explanation,
 }
@@ -94,8 +96,8 @@ pub struct Report {
 /// Why users waited, and in what.
 #[derive(Debug, Clone, Default)]
 pub struct Explanation {
-    /// Causes of waits, what took the largest share of a client's time first.
-    pub findings: Vec<Finding>,
+    /// The answer; the default one if nobody looked for causes.
+    pub answer: Answer,
     /// Bursts of work of single clients, in the order of time.
     pub episodes: Vec<Episode>,
     /// The commands of the episode that was chosen, in the order of time; none where none was.
@@ -115,17 +117,6 @@ pub struct Filtered {
     pub whole: Census,
 }
 
-impl Explanation {
-    /// What was found in the exchanges of a report.
-    pub fn of(collector: &Collector, context: &Context<'_>) -> Explanation {
-        Explanation {
-            findings: smbscope_diagnose::findings(collector, context),
-            episodes: collector.episodes(),
-            ..Explanation::default()
-        }
-    }
-}
-
 impl Report {
     /// How far the figures cover the capture, in one plain sentence: which share of the commands were not timed
     /// because the capture is damaged, and why.
@@ -136,10 +127,5 @@ impl Report {
     /// Which share of the commands were not timed because the capture is damaged.
     pub fn not_timed(&self) -> Share {
         sentence::coverage(self).not_timed()
-    }
-
-    /// Is anything slow, and is it the server, the network or the client? In plain English.
-    pub fn verdict(&self) -> Verdict {
-        verdict::of(self).into_plain()
     }
 }

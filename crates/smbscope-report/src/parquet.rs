@@ -93,6 +93,7 @@ impl<W: Write + Send> ExchangeTable for ExchangeWriter<W> {
             quality: provenance.quality.clone(),
             skipped: provenance.skipped.to_vec(),
             connections: Vec::new(),
+            connect_attempts: Default::default(),
             aggregate: Aggregator::new().finish(),
             first: None,
             last: None,
@@ -100,7 +101,7 @@ impl<W: Write + Send> ExchangeTable for ExchangeWriter<W> {
             warnings: Vec::new(),
             filter: Some(provenance.filter.clone().unwrap_or_else(every)),
             interval: None,
-            slow: crate::Thresholds::default(),
+            slow: crate::Slow::default(),
             explanation: crate::Explanation::default(),
         };
         self.describe(VERSION, report.version.clone());

@@ -9,7 +9,8 @@ use smbscope_model::{Nanos, Timestamp};
 use std::collections::HashMap;
 
 /// What a bin adds up.
-pub(crate) trait Bin: Default + Clone {
+pub trait Bin: Default + Clone {
+    /// Adds what another part of the same time counted.
     fn add(&mut self, other: &Self);
 }
 
@@ -20,7 +21,7 @@ pub(crate) trait Bin: Default + Clone {
     try_from = "Saved<B>",
     bound(serialize = "B: Bin + Serialize", deserialize = "B: Bin + Deserialize<'de>")
 )]
-pub(crate) struct BinTable<B> {
+pub struct BinTable<B> {
     /// Where bins begin to be counted.
     origin: i64,
     unit: i64,
@@ -72,12 +73,13 @@ impl<B: Bin> TryFrom<Saved<B>> for BinTable<B> {
 }
 
 impl<B: Bin> BinTable<B> {
-    pub(crate) fn new(unit: Nanos, capacity: usize) -> BinTable<B> {
+    /// Bins that are aligned to the Unix epoch.
+    pub fn new(unit: Nanos, capacity: usize) -> BinTable<B> {
         BinTable::with_origin(Timestamp(0), unit, capacity)
     }
 
     /// Bins that are aligned to this time.
-    pub(crate) fn with_origin(origin: Timestamp, unit: Nanos, capacity: usize) -> BinTable<B> {
+    pub fn with_origin(origin: Timestamp, unit: Nanos, capacity: usize) -> BinTable<B> {
         assert!(unit.0 > 0 && capacity > 0, "bins have a width, and there is room for one");
         let (origin, unit) = (origin.0, unit.0);
         let (slots, bins) = (HashMap::default(), Vec::new());
@@ -86,7 +88,7 @@ impl<B: Bin> BinTable<B> {
 
     /// The bin that holds a time.
     #[inline]
-    pub(crate) fn at(&mut self, time: Timestamp) -> &mut B {
+    pub fn at(&mut self, time: Timestamp) -> &mut B {
         if time.0 < self.from || self.to <= time.0 {
             self.last = self.slot(time.0, self.index(time.0));
             let index = self.index(time.0);
@@ -97,7 +99,7 @@ impl<B: Bin> BinTable<B> {
 
     /// Tells every bin between two times how much of it lies between them.
     #[inline]
-    pub(crate) fn spread(&mut self, from: i64, to: i64, mut add: impl FnMut(&mut B, i64)) {
+    pub fn spread(&mut self, from: i64, to: i64, mut add: impl FnMut(&mut B, i64)) {
         if self.from <= from && from < to && to <= self.to {
             return add(&mut self.bins[self.last].1, to - from);
         }
@@ -121,7 +123,7 @@ impl<B: Bin> BinTable<B> {
     }
 
     /// Adds another part, of the same origin and unit.
-    pub(crate) fn merge(&mut self, other: &BinTable<B>) {
+    pub fn merge(&mut self, other: &BinTable<B>) {
         debug_assert_eq!((self.origin, self.unit), (other.origin, other.unit));
         self.widen(other.doublings);
         for (index, bin) in &other.bins {
@@ -130,12 +132,13 @@ impl<B: Bin> BinTable<B> {
         }
     }
 
-    pub(crate) fn width(&self) -> Nanos {
+    /// Present width of every bin.
+    pub fn width(&self) -> Nanos {
         Nanos(self.unit << self.doublings)
     }
 
     /// The occupied bins in time order.
-    pub(crate) fn finish(&self) -> Vec<(Timestamp, B)> {
+    pub fn finish(&self) -> Vec<(Timestamp, B)> {
         let mut bins: Vec<(Timestamp, B)> =
             self.bins.iter().map(|(index, bin)| (Timestamp(self.start(*index)), bin.clone())).collect();
         bins.sort_by_key(|(start, _)| *start);

@@ -7,7 +7,7 @@
 mod aggregate;
 mod aggregator;
 mod beside;
-mod bins;
+pub mod bins;
 mod bounded;
 mod caching;
 mod census;

@@ -8,7 +8,8 @@ use smbscope_wire::smb2::{Command, Header};
 
 /// A client that waits for credits uses them so soon, beside the trip to it and back.
 const SOON: Nanos = Nanos(1_000_000);
-/// With fewer requests outstanding a client may work one by one, and not wait for credits.
+/// With fewer requests outstanding a client may work one by one, and not wait for credits; unless each of them costs
+/// several credits, as the large reads and writes of a copy do.
 const OUTSTANDING_LEAST: u32 = 2;
 
 /// The credits of a connection, of which every message is known.
@@ -22,6 +23,7 @@ pub(super) struct Credits {
     /// When it sent the last request, and how many were outstanding then.
     asked: Timestamp,
     outstanding: u32,
+    cost: u32,
 }
 
 impl Credits {
@@ -59,10 +61,10 @@ impl Credits {
         let cost = u32::from(header.credit_charge.max(1));
         let waited = self.before < cost
             && self.granted > self.asked
-            && self.outstanding >= OUTSTANDING_LEAST
+            && (self.outstanding >= OUTSTANDING_LEAST || self.cost.min(cost) > 1)
             && time - self.granted <= Nanos(SOON.0.saturating_add(trip.0));
         let waited = if waited { self.granted - self.asked } else { Nanos(0) };
-        (self.asked, self.outstanding) = (time, outstanding);
+        (self.asked, self.outstanding, self.cost) = (time, outstanding, cost);
         // A client that spends what it does not have has got it in a way that is not known here.
         self.left = left.checked_sub(cost);
         waited
@@ -112,6 +114,15 @@ mod tests {
             assert_eq!(known.take(&message(0, 1), Timestamp(at * 10 * MS), 1, Nanos(0)), Nanos(0));
             known.grant(&message(1, 1), Timestamp((at * 10 + 9) * MS));
         }
+    }
+
+    #[test]
+    fn a_copy_whose_blocks_take_all_credits_waits_for_them_one_by_one() {
+        let mut known = with(8);
+        assert_eq!(known.take(&message(0, 8), Timestamp(10 * MS), 1, Nanos(0)), Nanos(0));
+        known.grant(&message(8, 8), Timestamp(50 * MS));
+        // From 10 to 50 ms nothing was left for the next block.
+        assert_eq!(known.take(&message(0, 8), Timestamp(50 * MS), 1, Nanos(0)), Nanos(40 * MS));
     }
 
     #[test]

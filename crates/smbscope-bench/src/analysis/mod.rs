@@ -6,7 +6,7 @@
 //!
 //! let options = AnalysisOptions::default();
 //! let analysis = Analysis::run(&[Input::from_argument("capture.pcapng")], &options, &mut ())?;
-//! println!("{}", analysis.into_report(&options)?.verdict().headline);
+//! println!("{}", analysis.into_report(&options)?.explanation.answer.headline);
 //! # Ok(())
 //! # }
 //! ```
@@ -39,7 +39,7 @@ use smbscope_capture::reader::CaptureSet;
 use smbscope_diagnose::Catalogue;
 use smbscope_diagnose::whatif::Scenario;
 use smbscope_model::{Limits, Nanos, Role};
-use smbscope_report::Thresholds;
+use smbscope_report::Slow;
 use smbscope_stats::filter::Filter;
 use smbscope_stats::{Dimension, Sort};
 use std::sync::Arc;
@@ -70,7 +70,7 @@ pub struct AnalysisOptions {
     /// The width of bins on the time line.
     pub interval: Option<Nanos>,
     /// What counts as slow.
-    pub slow: Thresholds,
+    pub slow: Slow,
     /// Look for findings and episodes.
     pub findings: bool,
     /// The findings with their thresholds.
@@ -94,7 +94,7 @@ impl Default for AnalysisOptions {
             by: Vec::new(),
             sort: Sort::default(),
             interval: None,
-            slow: Thresholds::default(),
+            slow: Slow::default(),
             findings: true,
             catalogue: Catalogue::default(),
             beside: None,

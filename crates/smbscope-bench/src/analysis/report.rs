@@ -1,8 +1,8 @@
 //! The report on what was found and counted.
 
 use super::{Analysis, AnalysisOptions, Error, Found, Recorded};
-use smbscope_diagnose::Context;
 use smbscope_diagnose::whatif::{self, Prediction, RoundTrips};
+use smbscope_diagnose::{Answer, Collector, Context};
 use smbscope_model::{CaptureInfo, ClockStep, Connection, Endpoints, Exchange, Nanos, Role, SeenTwice};
 use smbscope_report::{Explanation, Report};
 use smbscope_stats::filter::Filter;
@@ -15,21 +15,16 @@ impl Analysis {
         let aggregate = recorded.aggregator.finish();
         let warnings = warnings(options, &found, &recorded, &aggregate);
         let Found { captures, analysis, .. } = found;
-        let context =
-            Context { catalogue: &options.catalogue, aggregate: &aggregate, connections: &analysis.connections };
         let waterfall = recorded.waterfall();
         let what_if = predictions(options, &analysis.connections, &waterfall)?;
         let Recorded { filtered, aggregator, collector, .. } = recorded;
-        // Giving back the memory of large tables takes as long as the findings.
-        let explain = || collector.as_ref().map(|collector| Explanation::of(collector, &context));
-        let ((), explained) = beside(|| drop(aggregator), explain);
-        let explanation = explained.unwrap_or_default();
-        Ok(Report {
+        let mut report = Report {
             title: options.title.clone(),
             captures,
             quality: analysis.quality,
             skipped: analysis.skipped,
             connections: analysis.connections,
+            connect_attempts: analysis.connect_attempts,
             aggregate,
             first: analysis.first,
             last: analysis.last,
@@ -38,9 +33,35 @@ impl Analysis {
             filter: filtered,
             interval: options.interval,
             slow: options.slow.clone(),
-            explanation: Explanation { what_if, waterfall, ..explanation },
-        })
+            explanation: Explanation { what_if, waterfall, ..Explanation::default() },
+        };
+        // Giving back the memory of large tables takes as long as the diagnosis.
+        let explain =
+            || collector.as_ref().map(|collector| (diagnosed(options, &report, collector), collector.episodes()));
+        let ((), explained) = beside(|| drop(aggregator), explain);
+        if let Some((answer, episodes)) = explained {
+            report.explanation.answer = answer;
+            report.explanation.episodes = episodes;
+        }
+        Ok(report)
     }
+}
+
+/// The answer to why users wait.
+fn diagnosed(options: &AnalysisOptions, report: &Report, collector: &Collector) -> Answer {
+    let context = Context {
+        catalogue: &options.catalogue,
+        slow: &report.slow,
+        aggregate: &report.aggregate,
+        connections: &report.connections,
+        attempts: &report.connect_attempts,
+        quality: &report.quality,
+        not_timed: report.not_timed(),
+        captures: &report.captures,
+        last: report.last,
+        filter: report.filter.as_ref().map(|filter| filter.expression.as_str()),
+    };
+    smbscope_diagnose::answer(collector, &context)
 }
 
 /// What the report warns of beside what its figures say.

@@ -71,7 +71,7 @@ pub(crate) fn of(run: &Run, seen: Seen<'_>) -> bench::Run {
         capture: capture(seen, answered),
         counted: Some(bench::Counted::of(&run.counted.finish())),
         // What follows from the rest.
-        verdict: None,
+        answer: None,
         jobs: run.jobs.as_ref().map(jobs),
         // Whoever looked at the server adds it.
         server: None,

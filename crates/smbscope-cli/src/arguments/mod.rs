@@ -29,7 +29,7 @@ pub use slim::{KeptOfNames, SlimArguments};
 use smbscope_diagnose::whatif::Scenario;
 use smbscope_model::units;
 use smbscope_model::{Limits, Nanos, Role};
-use smbscope_report::Thresholds;
+use smbscope_report::Slow;
 use smbscope_stats::filter::Filter;
 use smbscope_stats::{Dimension, Sort};
 use std::ffi::OsString;
@@ -253,7 +253,7 @@ pub struct AnalyzeArguments {
     /// Set what counts as slow: read=50ms,longest=5s,share=80%; p95=100ms sets all groups. docs/figures.md lists the
     /// thresholds and their defaults.
     #[arg(long, value_name = "NAME=VALUE,...", default_value = "", hide_default_value = true)]
-    pub slow: Thresholds,
+    pub slow: Slow,
 
     /// Look for neither findings nor episodes, which saves up to a seventh of the processor time.
     #[arg(hide_short_help = true, long, conflicts_with_all = ["episode", "thresholds"])]

@@ -8,7 +8,7 @@ mod distinct;
 mod name;
 mod pauses;
 
-use crate::facts::{Fact, Facts};
+use crate::facts::{Fact, FactSet};
 use distinct::Distinct;
 pub(crate) use distinct::hash;
 pub use name::Kind;
@@ -71,6 +71,23 @@ impl Episode {
     }
 }
 
+/// How the waits of a client are spread over its episodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Pace {
+    pub(crate) episodes: u64,
+    /// Time with a command outstanding, summed over connections.
+    pub(crate) waited: Nanos,
+    /// Most of it in one episode.
+    pub(crate) longest: Nanos,
+}
+
+impl Pace {
+    /// The share of all waits that the worst episode holds.
+    pub(crate) fn worst_share(&self) -> f64 {
+        if self.waited.0 > 0 { self.longest.0 as f64 / self.waited.0 as f64 } else { 1.0 }
+    }
+}
+
 /// The episodes of all clients while they are found.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Episodes(#[serde(deserialize_with = "clients")] Bounded<IpAddr, ClientEpisodes>);
@@ -87,7 +104,13 @@ impl Default for Episodes {
 
 impl Episodes {
     /// Takes an exchange, the time of its connection that it covers anew, and when the connection was last at work.
-    pub(crate) fn record(&mut self, exchange: &Exchange, facts: Facts, waited: Nanos, worked: &mut Option<Timestamp>) {
+    pub(crate) fn record(
+        &mut self,
+        exchange: &Exchange,
+        facts: FactSet,
+        waited: Nanos,
+        worked: &mut Option<Timestamp>,
+    ) {
         if !exchange.group.in_headline() && exchange.group != Group::Encrypted {
             return;
         }
@@ -107,6 +130,16 @@ impl Episodes {
     /// Adds those of other connections.
     pub(crate) fn merge(&mut self, other: Episodes) {
         self.0.merge(other.0, ClientEpisodes::merge, |_, _| {});
+    }
+
+    /// How the waits of each client are spread over its episodes.
+    pub(crate) fn paces(&self) -> Vec<(IpAddr, Pace)> {
+        let pace = |episodes: &ClientEpisodes| {
+            let waits = episodes.spans.values().map(|span| span.work.waited);
+            let (waited, longest) = waits.fold((0i64, 0), |(sum, most), one| (sum.saturating_add(one), most.max(one)));
+            Pace { episodes: episodes.spans.len() as u64, waited: Nanos(waited), longest: Nanos(longest) }
+        };
+        self.0.iter().map(|(client, episodes)| (*client, pace(episodes))).collect()
     }
 
     /// The episodes that are worth telling, in the order of time.
@@ -239,7 +272,7 @@ struct Work {
 }
 
 impl Work {
-    fn record(&mut self, exchange: &Exchange, facts: Facts, waited: i64) {
+    fn record(&mut self, exchange: &Exchange, facts: FactSet, waited: i64) {
         self.commands += 1;
         self.waited = self.waited.saturating_add(waited);
         let time = exchange.time(TimeKind::ResponseTime).unwrap_or_default();

@@ -2,11 +2,12 @@
 //! page and a comparison are made from, and what `run.json` holds. Times are integers in nanoseconds; what is unknown or
 //! not supported by enough values is `null`. The order of keys and entries is fixed.
 
-use super::{Counted, HostRun, Jobs, Launch, PointVerdict, ServerLoad};
+use super::{Counted, HostRun, Jobs, Launch, ServerLoad};
+use crate::Answer;
 use crate::document::{self, Generator, Kind, ParseError};
 use crate::json::escaped::write_indented_above;
-use crate::next::Next;
 use serde::{Deserialize, Serialize};
+use smbscope_diagnose::next::Next;
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::Figures;
 use std::collections::BTreeMap;
@@ -265,7 +266,7 @@ pub struct Run {
     /// Is anything slow, and whose is it, as far as the client knows; null where nothing was answered, and in documents of
     /// older versions.
     #[serde(default)]
-    pub verdict: Option<PointVerdict>,
+    pub answer: Option<Answer>,
     /// Whole passes of the workload; null where it has no end, and in documents of older versions.
     #[serde(default)]
     pub jobs: Option<Jobs>,

@@ -2,8 +2,8 @@
 
 use super::{Capture, Document, Ended, Job, Run};
 use crate::format::{counted, prose_percent, span, unbroken};
-use crate::next::{self, Next};
 use serde::{Deserialize, Serialize};
+use smbscope_diagnose::next::{self, Next};
 use smbscope_model::{Nanos, Timestamp};
 
 /// Launches below which their spread says little.

@@ -7,6 +7,7 @@
 //! | [`histograms`], [`tables`] | the other files of a run directory |
 //! | [`html::write_bench`](crate::html::write_bench) | a page with charts |
 
+mod answer;
 mod counted;
 mod document;
 mod headline;
@@ -21,7 +22,6 @@ mod samba;
 mod server;
 pub mod tables;
 mod text;
-mod verdict;
 
 pub use crate::names::OTHER;
 
@@ -41,7 +41,6 @@ pub use samba::InsideSamba;
 pub use server::{ServerLoad, ServerSeries};
 pub(crate) use text::server as server_text;
 pub use text::{Detail, TextOptions, render};
-pub use verdict::PointVerdict;
 
 impl Document {
     /// What stands above the report.
@@ -64,7 +63,7 @@ impl Document {
             self.warnings = [launch::warnings(&self), self.warnings].concat();
             return self;
         }
-        self.runs.iter_mut().for_each(|run| run.verdict = verdict::of(run));
+        self.runs.iter_mut().for_each(|run| run.answer = answer::of(run));
         self.headline = headline::of(&self);
         self.next = next::steps(&self);
         self.overall_response_time_ns = overall_response_time(&self.runs, self.is_ramp_of_rates());

@@ -2,7 +2,7 @@
 //! kept.
 
 use super::{Capture, Document, Run, Schedule};
-use crate::next::{self, Next};
+use smbscope_diagnose::next::{self, Next};
 use smbscope_model::Nanos;
 
 /// Load points that look closer at a range, about.

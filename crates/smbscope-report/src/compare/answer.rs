@@ -2,8 +2,8 @@
 
 use super::{Cell, Command, Comparison, Conclusion, FEW, NoteKind, Ratio, next};
 use crate::format::{clean, counted, unbroken};
-use crate::next::Next;
 use serde::Serialize;
+use smbscope_diagnose::next::Next;
 use smbscope_model::Nanos;
 use smbscope_stats::replication::Scope;
 

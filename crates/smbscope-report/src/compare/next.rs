@@ -1,7 +1,7 @@
 //! What to look at next where something got slower: the capture of the column, or its load point again.
 
 use super::{Column, Command, Comparison, answer};
-use crate::next::{Next, file, quoted};
+use smbscope_diagnose::next::{Next, file, quoted};
 
 /// At most two; none where nothing got slower.
 pub(super) fn steps(comparison: &Comparison, column: usize) -> Vec<Next> {

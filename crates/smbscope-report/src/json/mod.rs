@@ -15,8 +15,6 @@ pub(crate) mod waits;
 
 use crate::Report;
 use crate::document::{Generator, Kind};
-use crate::format::NO_BREAK;
-use crate::verdict::Verdict;
 use caching::Caching;
 use entries::{Command, Connection, Entity, Group, Timeline, Totals};
 use episodes::{BARS_MAX, EpisodeEntry, WhatIf};
@@ -24,7 +22,7 @@ pub use escaped::line;
 use offers::{Negotiated, NegotiationEntry, Smb1};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
-use smbscope_diagnose::Finding;
+use smbscope_diagnose::Answer;
 use smbscope_model::{CaptureInfo, Quality, Share, SkippedPackets};
 use smbscope_stats::{Concurrency, FileKey, HeatMap};
 use std::borrow::Cow;
@@ -73,14 +71,12 @@ pub(crate) struct Document<'a> {
     pub(crate) captures: Cow<'a, [CaptureInfo]>,
     pub(crate) quality: QualityEntry<'a>,
     pub(crate) totals: Totals,
+    /// Why users wait, whose it is, and what to do.
     #[serde(skip_deserializing)]
-    verdict: Verdict,
+    pub(crate) answer: Answer,
     /// SMB1 in use: by whom, on which shares; null where nobody uses it.
     #[serde(skip_deserializing)]
     smb1: Option<Smb1>,
-    /// Causes of waits and other things to know, what took the largest share of a client's active time first, at most 100.
-    #[serde(skip_deserializing)]
-    pub(crate) findings: Cow<'a, [Finding]>,
     /// Bursts of work of single clients, in the order of time.
     #[serde(default, deserialize_with = "lenient")]
     episodes: Vec<EpisodeEntry>,
@@ -233,11 +229,6 @@ impl QualityEntry<'_> {
     }
 }
 
-/// Without the marks that keep numbers and their units on one line of text.
-fn plain(finding: &Finding) -> Finding {
-    Finding { sentence: finding.sentence.replace(NO_BREAK, " "), ..finding.clone() }
-}
-
 /// The name of what was added up because there was no room to tell it apart.
 const OTHER: &str = "(other)";
 
@@ -320,9 +311,8 @@ impl<'a> Document<'a> {
             captures: report.captures.as_slice().into(),
             quality: QualityEntry::of(report),
             totals: Totals::of(report),
-            verdict: report.verdict(),
+            answer: report.explanation.answer.clone().into_plain(),
             smb1: Smb1::of(report),
-            findings: report.explanation.findings.iter().map(plain).collect(),
             episodes: EpisodeEntry::all(&report.explanation.episodes),
             waterfall: report
                 .explanation

@@ -1,12 +1,12 @@
-//! The report for a terminal: the verdict first, then groups and commands, where time went and how far the figures can be
+//! The report for a terminal: the answer first, then groups and commands, where time went and how far the figures can be
 //! trusted, on one screen; in full with the other tables of Swartz (1997), appendix A, in units that read well.
 
 pub(crate) mod bars;
 mod caching;
+mod causes;
 mod commands;
 mod distribution;
 mod episodes;
-mod findings;
 mod offers;
 mod overview;
 pub(crate) mod page;
@@ -19,12 +19,11 @@ mod what_if;
 
 pub(crate) use overview::filter_note;
 
-use crate::Report;
 use crate::format::{clean, thousands, visible_percent};
 use crate::json::slices::Slices;
 use crate::sentence::is_alarming;
-use crate::verdict::{self, Verdict};
 use crate::warnings::{self, Warning};
+use crate::{Answer, Report};
 use page::Page;
 use style::Paint;
 
@@ -34,7 +33,7 @@ pub(crate) const LINES: usize = 40;
 const COMMANDS_MAX: usize = 10;
 /// Commands that it lists even where it gets longer.
 pub(crate) const COMMANDS_MIN: usize = 5;
-/// Lines that its verdict has at least for what supports it.
+/// Lines that its answer has at least for what supports it.
 const EVIDENCE_MIN: usize = 3;
 /// Warnings that it lists.
 const WARNINGS_MAX: usize = 2;
@@ -62,24 +61,24 @@ impl Default for TextOptions {
 pub fn render(report: &Report, options: &TextOptions) -> String {
     let mut page = Page::new(options.width, options.color);
     overview::title(&mut page, report, !options.full);
-    let answer = (report.aggregate.splits.whole.connections > 0).then(|| verdict::of(report));
+    let answer = Some(&report.explanation.answer).filter(|answer| !answer.headline.is_empty());
     let above = above_commands(report, options, page.like());
     let below = below_commands(report, options, page.like());
-    write_headline(&mut page, answer.as_ref());
-    let found = findings::render(&mut page, report, !options.full);
+    answer.iter().for_each(|answer| causes::headline(&mut page, answer));
     what_if::render(&mut page, report);
-    if found || !report.explanation.what_if.is_empty() {
+    if !report.explanation.what_if.is_empty() {
         page.blank();
     }
     if options.full {
-        write_answer(&mut page, answer.as_ref(), usize::MAX);
+        write_answer(&mut page, answer, usize::MAX);
+        causes::in_full(&mut page, report);
         page.append(above);
         commands::render(&mut page, report, None);
         page.append(below);
         return page.into_text();
     }
     let mut shortest = page.like();
-    write_answer(&mut shortest, answer.as_ref(), 0);
+    write_answer(&mut shortest, answer, 0);
     let others = page.lines() + shortest.lines() + above.lines() + below.lines();
     let with_commands = |most| {
         let mut commands = page.like();
@@ -90,7 +89,7 @@ pub fn render(report: &Report, options: &TextOptions) -> String {
     let commands = (COMMANDS_MIN + 1..=COMMANDS_MAX).rev().map(with_commands).find(fits);
     let commands = commands.unwrap_or_else(|| with_commands(COMMANDS_MIN));
     let evidence = LINES.saturating_sub(others + commands.lines()).max(EVIDENCE_MIN);
-    write_answer(&mut page, answer.as_ref(), evidence);
+    write_answer(&mut page, answer, evidence);
     for part in [above, commands, below] {
         page.append(part);
     }
@@ -126,24 +125,24 @@ fn below_commands(report: &Report, options: &TextOptions, mut page: Page) -> Pag
     page
 }
 
-/// The answer.
-fn write_headline(page: &mut Page, answer: Option<&Verdict>) {
-    answer.iter().for_each(|verdict| page.paragraph(Paint::Heading, &verdict.headline));
-}
-
 /// What supports the answer, in so many lines, and what to look at next.
-fn write_answer(page: &mut Page, answer: Option<&Verdict>, room: usize) {
-    let Some(verdict) = answer else { return };
+fn write_answer(page: &mut Page, answer: Option<&Answer>, room: usize) {
+    let Some(answer) = answer else { return };
     let most = page.lines().saturating_add(room);
-    for sentence in &verdict.sentences {
+    let ruled_out = (!answer.ruled_out.is_empty()).then(|| format!("Not the cause. {}", answer.ruled_out.join(" ")));
+    let sentences = answer.caveats.iter().chain(&answer.evidence).cloned().chain(ruled_out);
+    for sentence in sentences {
         let mut more = page.like();
-        more.beside(Paint::Plain, "- ", sentence);
+        more.beside(Paint::Plain, "- ", &clean(&sentence));
         if page.lines() + more.lines() > most {
             break;
         }
         page.append(more);
     }
-    page.what_next(&verdict.next);
+    if room < usize::MAX {
+        causes::in_brief(page, answer);
+    }
+    page.what_next(&answer.next);
 }
 
 /// What keeps the figures from being whole; in brief the gravest, in a line or two.

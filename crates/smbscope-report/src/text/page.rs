@@ -2,7 +2,7 @@
 
 use super::style::Paint;
 use crate::format::{clean, shorten, thousands, wrap};
-use crate::next::Next;
+use smbscope_diagnose::next::Next;
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 

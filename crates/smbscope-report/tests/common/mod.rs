@@ -85,6 +85,7 @@ pub(crate) fn report(exchanges: &[Exchange], connections: Vec<Connection>, quali
         quality,
         skipped: Vec::new(),
         connections,
+        connect_attempts: Default::default(),
         aggregate,
         first,
         last,

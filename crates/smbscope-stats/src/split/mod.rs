@@ -126,7 +126,8 @@ impl TimeSplit {
         (self.busy.0 > 0).then(|| self.outstanding.0 as f64 / self.busy.0 as f64)
     }
 
-    pub(crate) fn add(&mut self, other: &TimeSplit) {
+    /// Adds the time of another connection.
+    pub fn add(&mut self, other: &TimeSplit) {
         self.connections += other.connections;
         self.busy = Nanos(self.busy.0.saturating_add(other.busy.0));
         self.outstanding = Nanos(self.outstanding.0.saturating_add(other.outstanding.0));

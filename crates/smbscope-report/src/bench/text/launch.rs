@@ -3,10 +3,10 @@
 use super::{Detail, point};
 use crate::bench::{Document, Job, Launch};
 use crate::format::{bytes, clean, or_dash, percent, span, thousands};
-use crate::next::quoted;
 use crate::text::page::Page;
 use crate::text::style::Paint;
 use crate::text::table::{Column, Line, Table};
+use smbscope_diagnose::next::quoted;
 
 /// Launches that are listed in brief.
 const LISTED: usize = 10;

@@ -28,7 +28,7 @@ pub(super) fn render(page: &mut Page, document: &Document, run: &Run) {
     let load = document.load_name(run);
     let heading = if document.runs.len() > 1 { format!("At {load}") } else { format!("The run with {load}") };
     page.line(Paint::Heading, &heading);
-    verdict(page, run, false);
+    answer(page, run, false);
     let text = how_it_went(run);
     page.paragraph(Paint::Plain, &text);
     over_time(page, run);
@@ -43,13 +43,13 @@ pub(super) fn render(page: &mut Page, document: &Document, run: &Run) {
     errors(page, run);
 }
 
-/// The verdict, groups and the commands that were waited for longest, as many as fit.
+/// The answer, groups and the commands that were waited for longest, as many as fit.
 pub(super) fn brief(page: &mut Page, document: &Document, run: &Run) {
     match document.runs.len() {
         1 => page.blank(),
         _ => page.heading(&format!("At {}", document.load_name(run))),
     }
-    verdict(page, run, true);
+    answer(page, run, true);
     if let Some(server) = run.server.as_ref().and_then(super::server::sentence) {
         page.beside(Paint::Plain, "- ", &server);
     }
@@ -70,11 +70,11 @@ pub(super) fn brief(page: &mut Page, document: &Document, run: &Run) {
 }
 
 /// Is anything slow; in brief the answer, with what is slow.
-fn verdict(page: &mut Page, run: &Run, is_brief: bool) {
-    let Some(verdict) = &run.verdict else { return };
-    page.paragraph(Paint::Heading, &clean(&verdict.headline));
-    let shown = if is_brief { verdict.sentences.len().saturating_sub(1) } else { usize::MAX };
-    verdict.sentences.iter().take(shown).for_each(|sentence| page.beside(Paint::Plain, "- ", &clean(sentence)));
+fn answer(page: &mut Page, run: &Run, is_brief: bool) {
+    let Some(answer) = &run.answer else { return };
+    page.paragraph(Paint::Heading, &clean(&answer.headline));
+    let shown = if is_brief { answer.evidence.len().saturating_sub(1) } else { usize::MAX };
+    answer.evidence.iter().take(shown).for_each(|sentence| page.beside(Paint::Plain, "- ", &clean(sentence)));
 }
 
 /// The commands divided by what was asked for.

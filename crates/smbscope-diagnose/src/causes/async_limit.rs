@@ -1,0 +1,30 @@
+//! Asynchronous commands near the limit of a server.
+
+use super::{Detect, Detector, Found};
+use crate::answer::{Confidence, Culprit};
+use crate::facts::Pair;
+use smbscope_model::prose::thousands;
+
+pub(super) const ASYNC_LIMIT: Detector = Detector {
+    id: "async-limit",
+    culprit: Culprit::Application,
+    title: "Pending commands near the server's limit",
+    advice: "A server refuses further asynchronous commands beyond its limit, and the application fails. Find what is pending: change notifications of many directories (an indexer, a web server with its content on the share), blocking locks, reads from pipes. Watch fewer directories, or raise AsynchronousCredits on a Windows server.",
+    source: "Microsoft, \"Performance tuning for SMB file servers\": AsynchronousCredits (512)",
+    thresholds: &[("commands", "460")],
+    covers: &[],
+    detect: Detect::Pair(detect),
+};
+
+fn detect(pair: &Pair<'_>) -> Option<Found> {
+    let most = pair.connections.iter().map(|connection| connection.max_asynchronous).max()?;
+    if f64::from(most) < pair.threshold("async-limit", "commands") {
+        return None;
+    }
+    let what = format!(
+        "{} had {} commands pending at once on a connection; servers allow 512 by default",
+        pair.client,
+        thousands(u64::from(most))
+    );
+    Some(Found::new(Confidence::High, what).filter(" && smb2.nt_status == 0x00000103"))
+}

@@ -1,0 +1,37 @@
+//! A client that works between its requests.
+
+use super::{Detect, Detector, Found};
+use crate::answer::{Confidence, Culprit, Lost};
+use crate::facts::{Fact, Pair, percent};
+use smbscope_model::Nanos;
+
+pub(super) const CLIENT_BOUND: Detector = Detector {
+    id: "client-bound",
+    culprit: Culprit::Client,
+    title: "The client itself is slow",
+    advice: "Look at the client: processor, virus scanner, the application. A faster server or network changes little.",
+    source: "docs/causes.md: pauses below 100 ms between a response and the next request, too short for a person",
+    thresholds: &[("time", "5s"), ("share", "75%")],
+    covers: &[],
+    detect: Detect::Pair(detect),
+};
+
+fn detect(pair: &Pair<'_>) -> Option<Found> {
+    const ID: &str = "client-bound";
+    let (think, active) = (Nanos(pair.facts.quick_think), pair.whole.active);
+    let several = pair.connections.len() > 1 && pair.whole.scale < 0.99;
+    if think < pair.time(ID, "time")
+        || (think.0 as f64) < active.0 as f64 * pair.threshold(ID, "share")
+        || several
+        || pair.facts.user_pauses * 20 > pair.facts.count(Fact::Command)
+    {
+        return None;
+    }
+    let what = format!(
+        "{} worked between its requests for {} of its active time, in pauses that are too short for a person; server and \
+         network had answered everything",
+        pair.client,
+        percent(think.0 as f64 / active.0.max(1) as f64)
+    );
+    Some(Found::new(Confidence::Medium, what).lost(Lost::between(Nanos(0), think, think)))
+}

@@ -1,0 +1,37 @@
+//! DFS referrals that take long.
+
+use super::{Detect, Detector, Found};
+use crate::answer::{Confidence, Culprit, Lost};
+use crate::facts::{Fact, Pair};
+use smbscope_model::Nanos;
+use smbscope_model::prose::{counted, unbroken};
+
+pub(super) const DFS_REFERRAL: Detector = Detector {
+    id: "dfs-referral",
+    culprit: Culprit::Server,
+    title: "Slow DFS referrals",
+    advice: "Each path of a DFS namespace is looked up first. Look for namespace servers or targets that are gone, and for clients that are sent to a server of another site.",
+    source: "MS-DFSC 3.1",
+    thresholds: &[("longest", "100ms")],
+    covers: &["server-hang"],
+    detect: Detect::Pair(detect),
+};
+
+fn detect(pair: &Pair<'_>) -> Option<Found> {
+    let referrals = pair.facts.of(Fact::Referral);
+    if Nanos(referrals.longest) < pair.time("dfs-referral", "longest") {
+        return None;
+    }
+    let what = format!(
+        "{} asked for {}; the slowest took {}",
+        pair.client,
+        counted(referrals.count, "DFS referral", "DFS referrals"),
+        unbroken(Nanos(referrals.longest)),
+    );
+    Some(
+        Found::new(Confidence::High, what)
+            .lost(Lost::exactly(pair.once(Nanos(referrals.outstanding))))
+            .from_first(referrals)
+            .filter(" && dfs.referral.version"),
+    )
+}

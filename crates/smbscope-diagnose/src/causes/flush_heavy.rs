@@ -1,0 +1,48 @@
+//! Data written through to storage after every write or two.
+
+use super::{Detect, Detector, Found};
+use crate::answer::{Confidence, Culprit, Lost};
+use crate::facts::{Fact, Kind, Pair};
+use smbscope_model::Nanos;
+use smbscope_model::prose::{counted, unbroken};
+
+pub(super) const FLUSH_HEAVY: Detector = Detector {
+    id: "flush-heavy",
+    culprit: Culprit::Application,
+    title: "A flush for every few writes",
+    advice: "Each FLUSH waits for the disks. Databases, mail stores and build tools do it: keep them off the share, or give the server a log device or write cache that keeps data without power. Switching flushes off (strict sync = no) risks data.",
+    source: "MS-SMB2 3.3.5.11; Samba, smb.conf(5)",
+    thresholds: &[("flushes", "8"), ("share", "20%"), ("slow", "5ms")],
+    covers: &["slow-storage", "serial-client", "rtt-bound", "server-saturation", "small-io"],
+    detect: Detect::Pair(detect),
+};
+
+fn detect(pair: &Pair<'_>) -> Option<Found> {
+    const ID: &str = "flush-heavy";
+    let flushes = pair.facts.of(Fact::Flush);
+    let share = pair.facts.share(Fact::Flush, Fact::Write);
+    if (flushes.count as f64) < pair.threshold(ID, "flushes") || share <= pair.threshold(ID, "share") {
+        return None;
+    }
+    let served = pair.served(Kind::Flush);
+    let what = format!(
+        "{} flushed {} for {}; each took {} at {}",
+        pair.client,
+        counted(flushes.count, "time", "times"),
+        counted(pair.facts.count(Fact::Write), "write", "writes"),
+        unbroken(served.mean()),
+        pair.server_name(),
+    );
+    let excess = Nanos((served.mean() - pair.yardstick()).0.max(0));
+    let lost = pair.once(Nanos(excess.0.saturating_mul(served.count as i64).min(flushes.outstanding)));
+    // A server with a safe write cache answers at once.
+    let is_slow = served.median() >= pair.time(ID, "slow");
+    Some(
+        Found::new(Confidence::High, what)
+            .lost(Lost::between(lost, lost, pair.once(Nanos(flushes.outstanding))))
+            .from_first(flushes)
+            .on(&None, &flushes.first.as_ref().and_then(|(_, path)| path.clone()))
+            .culprit(if is_slow { Culprit::Server } else { Culprit::Application })
+            .filter(" && (smb2.cmd == 7 || smb.cmd == 0x05)"),
+    )
+}

@@ -1,0 +1,35 @@
+//! A directory with very many entries.
+
+use super::list_then_stat::ENTRY_BYTES;
+use super::{Detect, Detector, Found};
+use crate::answer::{Confidence, Culprit, Lost};
+use crate::facts::{Pair, PathFacts, PathKey, bytes, named};
+use smbscope_model::Nanos;
+use smbscope_model::prose::thousands;
+
+pub(super) const HUGE_DIRECTORY: Detector = Detector {
+    id: "huge-directory",
+    culprit: Culprit::Application,
+    title: "Very large directory",
+    advice: "Divide the directory: listing it takes long for every client, and many applications list what they open. Switch 8.3 names off on the server where it makes them.",
+    source: "Microsoft, \"Performance tuning for SMB file servers\"",
+    thresholds: &[("entries", "10000")],
+    covers: &["rtt-bound", "serial-client", "metadata-heavy", "small-list-buffer"],
+    detect: Detect::Path(detect),
+};
+
+fn detect(pair: &Pair<'_>, key: &PathKey, facts: &PathFacts) -> Option<Found> {
+    let each = facts.list_bytes / facts.listings.max(1);
+    let entries = each / ENTRY_BYTES;
+    if facts.listings == 0 || (entries as f64) < pair.threshold("huge-directory", "entries") {
+        return None;
+    }
+    let what = format!(
+        "{} listed {}: {} in each listing, up to {} entries",
+        pair.client,
+        named(&key.path),
+        bytes(each),
+        thousands(entries),
+    );
+    Some(Found::new(Confidence::Medium, what).lost(Lost::exactly(pair.once(Nanos(facts.list_wait)))))
+}

@@ -1,0 +1,35 @@
+//! Companions of files that macOS looks for on every server.
+
+use super::{Detect, Detector, Found};
+use crate::answer::{Confidence, Culprit, Lost};
+use crate::facts::{Fact, Pair, percent};
+use smbscope_model::Nanos;
+use smbscope_model::prose::thousands;
+
+pub(super) const MAC_METADATA: Detector = Detector {
+    id: "mac-metadata",
+    culprit: Culprit::Application,
+    title: "macOS metadata files",
+    advice: "Serve macOS clients with vfs_fruit (Samba), which keeps this metadata in streams; or switch it off on the clients: defaults write com.apple.desktopservices DSDontWriteNetworkStores -bool TRUE.",
+    source: "Samba, vfs_fruit(8)",
+    thresholds: &[("opens", "50"), ("share", "10%")],
+    covers: &["missing-file-probes", "metadata-heavy"],
+    detect: Detect::Pair(detect),
+};
+
+fn detect(pair: &Pair<'_>) -> Option<Found> {
+    const ID: &str = "mac-metadata";
+    let share = pair.facts.share(Fact::MacName, Fact::Open);
+    let opens = pair.facts.count(Fact::Open) as f64;
+    if opens < pair.threshold(ID, "opens") || share < pair.threshold(ID, "share") {
+        return None;
+    }
+    let names = pair.facts.of(Fact::MacName);
+    let what = format!(
+        "{} opened names that only macOS uses (._* and .DS_Store): {} of its opens ({})",
+        pair.client,
+        thousands(names.count),
+        percent(share)
+    );
+    Some(Found::new(Confidence::High, what).lost(Lost::exactly(pair.once(Nanos(names.outstanding)))).from_first(names))
+}

@@ -1,0 +1,44 @@
+//! Names that are looked for where they are not.
+
+use super::{Detect, Detector, Found};
+use crate::answer::{Confidence, Culprit, Lost};
+use crate::facts::{Fact, Pair, named, percent};
+use smbscope_model::Nanos;
+use smbscope_model::prose::thousands;
+
+pub(super) const MISSING_FILE_PROBES: Detector = Detector {
+    id: "missing-file-probes",
+    culprit: Culprit::Application,
+    title: "Files looked for where they are not",
+    advice: "Applications search their paths for libraries, settings and language files. Shorten the search path, install the application locally, or put a share last in it. Windows clients remember missing names for FileNotFoundCacheLifetime.",
+    source: "Microsoft, \"Performance tuning for SMB file servers\": FileNotFoundCacheEntriesMax",
+    thresholds: &[("lookups", "50"), ("share", "30%")],
+    covers: &["rtt-bound", "serial-client", "metadata-heavy", "slow-client-link"],
+    detect: Detect::Pair(detect),
+};
+
+fn detect(pair: &Pair<'_>) -> Option<Found> {
+    const ID: &str = "missing-file-probes";
+    let (missing, lookups) = (pair.facts.of(Fact::Missing), pair.facts.of(Fact::Lookup));
+    let share = pair.facts.share(Fact::Missing, Fact::Lookup);
+    if (lookups.count as f64) < pair.threshold(ID, "lookups") || share < pair.threshold(ID, "share") {
+        return None;
+    }
+    let first = missing.first.as_ref().and_then(|(_, path)| path.as_deref());
+    let first = first.map_or_else(String::new, |path| format!(", first for {}", named(path)));
+    let what = format!(
+        "{} looked for files that do not exist: {} of {} lookups ({}){first}",
+        pair.client,
+        thousands(missing.count),
+        thousands(lookups.count),
+        percent(share),
+    );
+    let path = missing.first.as_ref().and_then(|(_, path)| path.clone());
+    Some(
+        Found::new(Confidence::High, what)
+            .lost(Lost::exactly(pair.once(Nanos(missing.outstanding))))
+            .from_first(missing)
+            .on(&None, &path)
+            .filter(" && (smb2.nt_status == 0xc0000034 || smb2.nt_status == 0xc000003a || smb.nt_status == 0xc0000034)"),
+    )
+}

@@ -1,0 +1,311 @@
+//! The causes: one file each, with its texts, thresholds, sources and detector, and one registry.
+
+use crate::answer::{Cause, Confidence, Culprit, Evidence, Lost, Subject};
+use crate::facts::{Count, Facts, Pair, PathFacts, PathKey};
+use smbscope_model::{Nanos, Stamp};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// A cause that can be recognised.
+pub(crate) struct Detector {
+    pub(crate) id: &'static str,
+    pub(crate) culprit: Culprit,
+    pub(crate) title: &'static str,
+    pub(crate) advice: &'static str,
+    pub(crate) source: &'static str,
+    /// Limits by name, as a file of thresholds writes them.
+    pub(crate) thresholds: &'static [(&'static str, &'static str)],
+    /// More general causes: if they explain the same seconds, they are mentioned inside this one.
+    pub(crate) covers: &'static [&'static str],
+    pub(crate) detect: Detect,
+}
+
+/// What a detector looks at.
+pub(crate) enum Detect {
+    /// A client on a server.
+    Pair(fn(&Pair<'_>) -> Option<Found>),
+    /// A path of a client on a server.
+    Path(fn(&Pair<'_>, &PathKey, &PathFacts) -> Option<Found>),
+    /// Everything: several clients, or a server as a whole.
+    All(fn(&Facts<'_>) -> Vec<Found>),
+}
+
+/// What a detector found.
+#[derive(Debug, Clone)]
+pub(crate) struct Found {
+    what: String,
+    confidence: Confidence,
+    lost: Option<Lost>,
+    longest: Option<Nanos>,
+    evidence: Vec<Stamp>,
+    share: Option<Arc<str>>,
+    path: Option<Arc<str>>,
+    filter: String,
+    culprit: Option<Culprit>,
+    sufferers: Sufferers,
+    /// Lost time is in addition to the active time: nothing was outstanding, or only an expected wait.
+    outside: bool,
+    /// Operations failed: somebody has to know, whatever time it cost.
+    failed: bool,
+}
+
+/// Whom a finding is about, where it is not about the client on the server that a detector looked at.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sufferers {
+    pub(crate) client: Option<String>,
+    pub(crate) clients: u64,
+    pub(crate) server: Option<SocketAddr>,
+    pub(crate) active: Nanos,
+    pub(crate) waited: Nanos,
+}
+
+impl Found {
+    /// A finding: `what` is a sentence without its full stop.
+    pub(crate) fn new(confidence: Confidence, what: String) -> Found {
+        Found {
+            what,
+            confidence,
+            lost: None,
+            longest: None,
+            evidence: Vec::new(),
+            share: None,
+            path: None,
+            filter: String::new(),
+            culprit: None,
+            sufferers: Sufferers::default(),
+            outside: false,
+            failed: false,
+        }
+    }
+
+    /// Operations of users failed, which is worth telling without a lost time.
+    pub(crate) fn failed(self) -> Found {
+        Found { failed: true, ..self }
+    }
+
+    pub(crate) fn lost(self, lost: Lost) -> Found {
+        Found { lost: Some(lost), ..self }
+    }
+
+    /// The lost time came in pieces, the longest of which was this long.
+    pub(crate) fn longest(self, longest: Nanos) -> Found {
+        Found { longest: Some(longest), ..self }
+    }
+
+    /// The first packet to look at.
+    pub(crate) fn from(mut self, stamp: Option<Stamp>) -> Found {
+        self.evidence.extend(stamp);
+        self
+    }
+
+    /// The first packet of what was counted.
+    pub(crate) fn from_first(self, count: &Count) -> Found {
+        self.from(count.first.as_ref().map(|(stamp, _)| *stamp))
+    }
+
+    pub(crate) fn on(self, share: &Option<Arc<str>>, path: &Option<Arc<str>>) -> Found {
+        Found { share: share.clone(), path: path.clone(), ..self }
+    }
+
+    /// Adds a condition to the display filter.
+    pub(crate) fn filter(self, condition: &str) -> Found {
+        Found { filter: format!("{}{condition}", self.filter), ..self }
+    }
+
+    pub(crate) fn culprit(self, culprit: Culprit) -> Found {
+        Found { culprit: Some(culprit), ..self }
+    }
+
+    /// It is about more than one client on one server.
+    pub(crate) fn about(self, sufferers: Sufferers) -> Found {
+        Found { sufferers, ..self }
+    }
+
+    /// The lost time is no active time of the split.
+    pub(crate) fn outside(self) -> Found {
+        Found { outside: true, ..self }
+    }
+
+    fn into_cause(self, detector: &Detector, pair: Option<&Pair<'_>>) -> Cause {
+        let Sufferers { client, clients, server, active, waited } = self.sufferers;
+        let lost = self.lost.map_or(Nanos(0), |lost| lost.high);
+        let add = |time: Nanos| if self.outside { Nanos(time.0.saturating_add(lost.0)) } else { time };
+        let subject = Subject {
+            client: client.or(pair.map(|pair| pair.client.to_string())),
+            clients: if clients > 0 { clients } else { u64::from(pair.is_some()) },
+            server: server.or(pair.map(|pair| pair.server)).map(|server| server.to_string()),
+            users: pair.map(|pair| pair.users()).unwrap_or_default(),
+            share: self.share,
+            path: self.path,
+        };
+        let address = pair.map_or_else(
+            || server.map_or_else(|| "smb || smb2".to_owned(), |server| crate::facts::address_filter(server.ip())),
+            |pair| pair.address_filter(),
+        );
+        Cause {
+            id: detector.id.to_owned(),
+            culprit: self.culprit.unwrap_or(detector.culprit),
+            title: detector.title.to_owned(),
+            sentence: format!("{}.", self.what),
+            cost: String::new(),
+            subject,
+            lost_ns: self.lost,
+            active_ns: add(pair.map_or(active, |pair| pair.whole.active)),
+            share: None,
+            confidence: self.confidence,
+            evidence: self.evidence.into_iter().map(evidence).collect(),
+            wireshark: format!("{address}{}", self.filter),
+            advice: detector.advice.to_owned(),
+            source: detector.source.to_owned(),
+            also: Vec::new(),
+            longest: self.longest,
+            failed: self.failed,
+            waited: add(pair.map_or(waited, |pair| pair.whole.waited)),
+        }
+        .settle()
+    }
+}
+
+fn evidence(stamp: Stamp) -> Evidence {
+    Evidence { capture: stamp.packet.capture().0, packet: stamp.packet.number(), time_ns: stamp.time }
+}
+
+/// Everything that detectors find, in the order of the registry.
+pub(crate) fn detect(facts: &Facts<'_>) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    for detector in DETECTORS {
+        match detector.detect {
+            Detect::Pair(detect) => {
+                causes
+                    .extend(facts.pairs.iter().filter_map(|pair| Some(detect(pair)?.into_cause(detector, Some(pair)))));
+            }
+            Detect::Path(detect) => {
+                for pair in &facts.pairs {
+                    let found = pair.paths.iter().filter_map(|(key, path)| {
+                        let found = detect(pair, key, path)?.on(&key.share, &Some(key.path.clone())).from(path.first);
+                        Some(found.filter(&path_filter(&key.path)).into_cause(detector, Some(pair)))
+                    });
+                    causes.extend(worst_of(found.collect()));
+                }
+            }
+            Detect::All(detect) => {
+                causes.extend(detect(facts).into_iter().map(|found| {
+                    let server = found.sufferers.server;
+                    let client = found.sufferers.client.as_ref().and_then(|client| client.parse().ok());
+                    let is_one = found.sufferers.clients <= 1;
+                    let pair = facts.pairs.iter().find(|pair| {
+                        is_one && Some(pair.client) == client && server.is_none_or(|server| server == pair.server)
+                    });
+                    found.into_cause(detector, pair)
+                }));
+            }
+        }
+    }
+    causes
+}
+
+/// The worst of the same pattern on several paths; it says how many others there are.
+fn worst_of(mut found: Vec<Cause>) -> Option<Cause> {
+    found.sort_by(|a, b| b.best().cmp(&a.best()).then_with(|| a.subject.path.cmp(&b.subject.path)));
+    let others = found.len().saturating_sub(1);
+    let rest = found.iter().skip(1).filter_map(|cause| cause.lost_ns).fold(Lost::default(), Lost::plus);
+    let mut worst = found.into_iter().next()?;
+    if others > 0 {
+        let paths = smbscope_model::prose::counted(others as u64, "other path", "other paths");
+        worst.sentence += &format!(" So it did with {paths}.");
+        worst.lost_ns = worst.lost_ns.map(|lost| lost.plus(rest));
+    }
+    Some(worst.settle())
+}
+
+fn path_filter(path: &str) -> String {
+    if path.is_empty() {
+        return String::new();
+    }
+    let path = path.replace('\\', r"\\").replace('"', "\\\"");
+    format!(" && (smb2.filename == \"{path}\" || smb.file == \"{path}\")")
+}
+
+/// The detector of a cause.
+pub(crate) fn detector(id: &str) -> Option<&'static Detector> {
+    DETECTORS.iter().copied().find(|detector| detector.id == id)
+}
+
+macro_rules! registry {
+    ($($module:ident: $name:ident,)*) => {
+        $(mod $module;)*
+
+        /// Every cause, specific ones before general ones.
+        pub(crate) const DETECTORS: &[&Detector] = &[$(&$module::$name,)*];
+    };
+}
+
+pub(crate) use request_unanswered::request;
+
+registry! {
+    server_restart: SERVER_RESTART,
+    server_unreachable: SERVER_UNREACHABLE,
+    network_outage: NETWORK_OUTAGE,
+    break_timeout: BREAK_TIMEOUT,
+    server_hang: SERVER_HANG,
+    request_unanswered: REQUEST_UNANSWERED,
+    lock_wait: LOCK_WAIT,
+    conflicts: CONFLICTS,
+    disk_full: DISK_FULL,
+    session_expired: SESSION_EXPIRED,
+    slow_tree_connect: SLOW_TREE_CONNECT,
+    slow_logon: SLOW_LOGON,
+    dfs_referral: DFS_REFERRAL,
+    timer_cluster: TIMER_CLUSTER,
+    throttled: THROTTLED,
+    ini_pattern: INI_PATTERN,
+    list_then_stat: LIST_THEN_STAT,
+    relisting: RELISTING,
+    small_list_buffer: SMALL_LIST_BUFFER,
+    huge_directory: HUGE_DIRECTORY,
+    missing_file_probes: MISSING_FILE_PROBES,
+    mac_metadata: MAC_METADATA,
+    negotiate_churn: NEGOTIATE_CHURN,
+    queueing: QUEUEING,
+    bandwidth_limited: BANDWIDTH_LIMITED,
+    window_limited: WINDOW_LIMITED,
+    zero_window: ZERO_WINDOW,
+    credit_limited: CREDIT_LIMITED,
+    network_loss: NETWORK_LOSS,
+    slow_client_link: SLOW_CLIENT_LINK,
+    flush_heavy: FLUSH_HEAVY,
+    filter_delay: FILTER_DELAY,
+    fast_then_slow: FAST_THEN_SLOW,
+    slow_storage: SLOW_STORAGE,
+    server_saturation: SERVER_SATURATION,
+    office_slow_open: OFFICE_SLOW_OPEN,
+    small_file_copy: SMALL_FILE_COPY,
+    small_io: SMALL_IO,
+    rtt_bound: RTT_BOUND,
+    serial_client: SERIAL_CLIENT,
+    metadata_heavy: METADATA_HEAVY,
+    client_bound: CLIENT_BOUND,
+    refusals: REFUSALS,
+    break_storm: BREAK_STORM,
+    async_limit: ASYNC_LIMIT,
+    notify_storm: NOTIFY_STORM,
+    smb1_in_use: SMB1_IN_USE,
+    encrypted: ENCRYPTED,
+    large_mtu_off: LARGE_MTU_OFF,
+    signing_cost: SIGNING_COST,
+    old_dialect: OLD_DIALECT,
+    multichannel_unused: MULTICHANNEL_UNUSED,
+    many_channels: MANY_CHANNELS,
+}
+
+/// Active time and waits of several clients together.
+pub(crate) fn sums(facts: &Facts<'_>, clients: &std::collections::BTreeSet<std::net::IpAddr>) -> (Nanos, Nanos) {
+    let mut sums = (0i64, 0i64);
+    for client in clients {
+        if let Some(pair) = facts.pairs.iter().find(|pair| pair.client == *client) {
+            sums.0 = sums.0.saturating_add(pair.whole.active.0);
+            sums.1 = sums.1.saturating_add(pair.whole.waited.0);
+        }
+    }
+    (Nanos(sums.0), Nanos(sums.1))
+}

@@ -1,0 +1,38 @@
+//! Changes of directories that come faster than a client can use them.
+
+use super::{Detect, Detector, Found};
+use crate::answer::{Confidence, Culprit};
+use crate::facts::{Fact, Pair, named};
+use smbscope_model::prose::counted;
+
+pub(super) const NOTIFY_STORM: Detector = Detector {
+    id: "notify-storm",
+    culprit: Culprit::Application,
+    title: "Directory changes reported faster than they can be used",
+    advice: "Each notification makes a client list the directory anew. Watch fewer directories, or not whole trees; look for an application that writes into a watched directory all the time.",
+    source: "MS-SMB2 3.3.5.19",
+    thresholds: &[("rate", "10")],
+    covers: &[],
+    detect: Detect::Pair(detect),
+};
+
+fn detect(pair: &Pair<'_>) -> Option<Found> {
+    let most = f64::from(pair.facts.notified.most);
+    if most <= pair.threshold("notify-storm", "rate") {
+        return None;
+    }
+    let notified = pair.facts.of(Fact::Notified);
+    let path = notified.first.as_ref().and_then(|(_, path)| path.clone());
+    let first = path.as_deref().map_or_else(String::new, |path| format!(", first in {}", named(path)));
+    let what = format!(
+        "{} was notified of changes in directories {}, up to {most:.0} in a second{first}",
+        pair.client,
+        counted(notified.count, "time", "times"),
+    );
+    Some(
+        Found::new(Confidence::High, what)
+            .from_first(notified)
+            .on(&None, &path)
+            .filter(" && (smb2.cmd == 15 || smb.nt.function == 4)"),
+    )
+}

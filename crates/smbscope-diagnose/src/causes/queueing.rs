@@ -1,0 +1,81 @@
+//! Response times of one client that rise while another one fills the line.
+
+use super::{Detect, Detector, Found, Sufferers};
+use crate::answer::{Confidence, Culprit, Lost};
+use super::bandwidth_limited::Plateau;
+use crate::facts::{Fact, Facts, Pair, bit_rate};
+use smbscope_model::prose::unbroken;
+use smbscope_model::{Nanos, Timestamp};
+use std::collections::BTreeSet;
+
+pub(super) const QUEUEING: Detector = Detector {
+    id: "queueing",
+    culprit: Culprit::Network,
+    title: "Another transfer fills the line's queue",
+    advice: "The queue of the slowest link holds more data than the link carries in a tenth of a second, and everybody's packets wait in it (bufferbloat). Limit the large transfer, run it at another time, or have the router manage its queue (fq_codel, CAKE, or a traffic class for SMB).",
+    source: "RFC 8290 (FQ-CoDel); Gettys and Nichols, Bufferbloat, ACM Queue 2011",
+    thresholds: &[("commands", "5"), ("ratio", "4"), ("wait", "30ms")],
+    covers: &["rtt-bound", "serial-client", "slow-client-link", "filter-delay", "server-saturation", "bandwidth-limited", "metadata-heavy"],
+    detect: Detect::All(detect),
+};
+
+fn detect(facts: &Facts<'_>) -> Vec<Found> {
+    let fillers: Vec<(&Pair<'_>, Plateau)> =
+        facts.pairs.iter().filter_map(|pair| Some((pair, Plateau::new(pair)?))).collect();
+    let sufferers = facts.pairs.iter().filter_map(|pair| {
+        let others = fillers.iter().filter(|(filler, _)| filler.client != pair.client && filler.server == pair.server);
+        others.filter_map(|(filler, plateau)| of_pair(pair, filler, plateau)).next()
+    });
+    sufferers.collect()
+}
+
+/// What the commands without data of a client took while another client filled the line, and what they took otherwise.
+fn of_pair(pair: &Pair<'_>, filler: &Pair<'_>, plateau: &Plateau) -> Option<Found> {
+    const ID: &str = "queueing";
+    let (mine, theirs) = (pair.traffic?, filler.traffic?);
+    let width = theirs.0.width();
+    let full: BTreeSet<i64> = theirs
+        .0
+        .finish()
+        .into_iter()
+        .filter(|(_, bin)| bin.down.max(bin.up) as f64 * 1e9 / width.0 as f64 >= plateau.rate / 2.0)
+        .map(|(start, _)| start.0)
+        .collect();
+    let is_full = |start: Timestamp| full.range(..=start.0).next_back().is_some_and(|known| start.0 - known < width.0);
+    let (mut loaded, mut idle) = ((0u64, 0i64), (0u64, 0i64));
+    for (start, bin) in mine.0.finish() {
+        let sums = if is_full(start) { &mut loaded } else { &mut idle };
+        sums.0 += u64::from(bin.light);
+        sums.1 = sums.1.saturating_add(bin.light_service);
+    }
+    let mean = |(count, sum): (u64, i64)| if count > 0 { sum / count as i64 } else { 0 };
+    let trip = pair.round_trip().unwrap_or_default();
+    let base = if idle.0 >= 3 { mean(idle) } else { trip.0 }.max(1);
+    let during = mean(loaded);
+    let excess = during - base;
+    if (loaded.0 as f64) < pair.threshold(ID, "commands")
+        || (during as f64) < base as f64 * pair.threshold(ID, "ratio")
+        || Nanos(excess) < pair.time(ID, "wait")
+    {
+        return None;
+    }
+    let what = format!(
+        "{} filled the line ({}) and its queue: commands of {} without data took {} meanwhile, {} otherwise",
+        filler.client,
+        bit_rate(plateau.rate),
+        pair.client,
+        unbroken(Nanos(during)),
+        unbroken(Nanos(base)),
+    );
+    let commands = pair.facts.of(Fact::Command).count.max(loaded.0);
+    let depth = pair.depth().max(1.0);
+    let sum = |count: u64| Nanos((excess as f64 * count as f64 / depth) as i64);
+    let share = loaded.0 as f64 / (loaded.0 + idle.0) as f64;
+    let best = sum((commands as f64 * share) as u64);
+    Some(
+        Found::new(Confidence::Medium, what)
+            .lost(Lost::between(sum(loaded.0), best, best))
+            .from_first(pair.facts.of(Fact::Command))
+            .about(Sufferers { client: Some(pair.client.to_string()), clients: 1, server: Some(pair.server), ..Sufferers::default() }),
+    )
+}

@@ -1,0 +1,32 @@
+//! Requests that the server refused for want of resources.
+
+use super::{Detect, Detector, Found};
+use crate::answer::{Confidence, Culprit};
+use crate::facts::{Fact, Pair};
+use smbscope_model::prose::counted;
+
+pub(super) const REFUSALS: Detector = Detector {
+    id: "refusals",
+    culprit: Culprit::Server,
+    title: "Server out of resources",
+    advice: "Raise the server's limits (Samba: max open files, max smbd processes; Windows: work items and memory), or find the client that leaks handles or sessions.",
+    source: "MS-SMB2 3.3.5; Samba, smb.conf(5)",
+    thresholds: &[],
+    covers: &[],
+    detect: Detect::Pair(detect),
+};
+
+fn detect(pair: &Pair<'_>) -> Option<Found> {
+    let refusals = pair.facts.of(Fact::Refusal);
+    if refusals.count == 0 {
+        return None;
+    }
+    let what = format!(
+        "{} refused {} of {} because it has no resources left",
+        pair.server_name(),
+        counted(refusals.count, "request", "requests"),
+        pair.client,
+    );
+    // A refused request fails; that it took no time makes it no better.
+    Some(Found::new(Confidence::High, what).from_first(refusals))
+}

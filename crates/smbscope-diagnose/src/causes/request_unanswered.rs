@@ -1,0 +1,92 @@
+//! A request that is never answered.
+
+use super::{Detect, Detector, Found, Sufferers};
+use crate::answer::{Confidence, Culprit, Lost};
+use crate::facts::{Facts, Pair, Wait, named};
+use smbscope_model::connection::ConnectionEnd;
+use smbscope_model::prose::{counted, span, unbroken};
+use smbscope_model::{Command, Group, Timestamp};
+
+pub(super) const REQUEST_UNANSWERED: Detector = Detector {
+    id: "request-unanswered",
+    culprit: Culprit::Server,
+    title: "A request was never answered",
+    advice: "Open the packet in Wireshark. If the server's TCP acknowledged the request, the server has it and does not answer: look at its log and at what the request works on. If not, the request or its acknowledgment was lost: look at firewalls, WAN accelerators and the path.",
+    source: "RFC 9293 3.8.1; MS-SMB2 3.2.6.1 (request expiration)",
+    thresholds: &[("wait", "5s")],
+    covers: &["server-saturation", "slow-logon"],
+    detect: Detect::All(detect),
+};
+
+fn detect(facts: &Facts<'_>) -> Vec<Found> {
+    facts.pairs.iter().filter_map(|pair| of_pair(facts, pair)).collect()
+}
+
+fn of_pair(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
+    let least = pair.time("request-unanswered", "wait");
+    let unanswered: Vec<(&Wait, Timestamp)> = pair
+        .facts
+        .waits
+        .iter()
+        .filter(|wait| wait.to.is_none() && (wait.group.in_headline() || wait.group == Group::Encrypted))
+        .map(|wait| (wait, wait.end(end(facts, pair, wait))))
+        .filter(|(wait, end)| *end - wait.from.time >= least)
+        .collect();
+    let (longest, end) = unanswered.iter().max_by_key(|(wait, end)| *end - wait.from.time)?;
+    let age = *end - longest.from.time;
+    let connection = pair.connections.iter().find(|connection| connection.flow == longest.flow);
+    let until = match connection.map(|connection| connection.end) {
+        Some(ConnectionEnd::Reset) => "until the connection was reset",
+        Some(ConnectionEnd::Closed) => "until the connection was closed",
+        _ => "until the capture ended",
+    };
+    let (fate, culprit, confidence) = match longest.acknowledged {
+        Some(true) => ("; its TCP had acknowledged the request", Culprit::Server, Confidence::High),
+        Some(false) => {
+            ("; the request was not acknowledged either: it or its acknowledgments were lost", Culprit::Network, Confidence::High)
+        }
+        None => ("", Culprit::Server, Confidence::Medium),
+    };
+    let others = match unanswered.len() as u64 - 1 {
+        0 => String::new(),
+        n => format!(", and {} more", counted(n, "request", "requests")),
+    };
+    let what = format!(
+        "{} never answered {} of {} ({} {until}){others}{fate}",
+        pair.server_name(),
+        request(longest),
+        pair.client,
+        unbroken(span(age)),
+    );
+    // Nobody else can have waited longer on the same connection.
+    Some(
+        Found::new(confidence, what)
+            .lost(Lost::exactly(age))
+            .longest(age)
+            .culprit(culprit)
+            .from(Some(longest.from))
+            .on(&longest.share, &longest.path)
+            .about(Sufferers { client: Some(pair.client.to_string()), clients: 1, server: Some(pair.server), ..Sufferers::default() }),
+    )
+}
+
+/// When the client stopped waiting: with its connection, or with the capture.
+fn end(facts: &Facts<'_>, pair: &Pair<'_>, wait: &Wait) -> Timestamp {
+    let connection = pair.connections.iter().find(|connection| connection.flow == wait.flow);
+    let last = facts.context.last.unwrap_or_default();
+    match connection {
+        Some(connection) if connection.end != ConnectionEnd::Open => connection.last,
+        _ => last,
+    }
+}
+
+/// `a READ of \\docs\\report.docx (packet 17)`
+pub(crate) fn request(wait: &Wait) -> String {
+    let name = match wait.command {
+        Command::EncryptedFrame => "encrypted request".to_owned(),
+        command => command.to_string(),
+    };
+    let article = if name.starts_with(['A', 'E', 'I', 'O', 'U', 'e']) { "an" } else { "a" };
+    let of = wait.path.as_deref().map_or_else(String::new, |path| format!(" of {}", named(path)));
+    format!("{article} {name}{of} (packet {})", wait.from.packet.number())
+}

@@ -1,0 +1,114 @@
+//! A server that answers nobody for a while although requests are outstanding.
+
+use super::{Detect, Detector, Found, Sufferers, sums};
+use crate::answer::{Confidence, Culprit, Lost};
+use super::request_unanswered::request;
+use crate::facts::{Facts, Wait, server_name};
+use smbscope_model::groups::opens;
+use smbscope_model::prose::{counted, span, unbroken};
+use smbscope_model::{Command, Group, Nanos, Timestamp};
+use smbscope_wire::{smb1, smb2};
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
+
+pub(super) const SERVER_HANG: Detector = Detector {
+    id: "server-hang",
+    culprit: Culprit::Server,
+    title: "The server answered nothing",
+    advice: "Look at what the server did at that time: its log, a hung disk or controller, a failover, memory pressure, a virtual machine that was moved or paused. Its TCP stack went on acknowledging, so the network was there.",
+    source: "docs/causes.md: silence on all connections of a server",
+    thresholds: &[("silence", "1s")],
+    covers: &["server-saturation", "slow-storage", "filter-delay", "request-unanswered", "throttled", "office-slow-open", "flush-heavy", "fast-then-slow"],
+    detect: Detect::All(detect),
+};
+
+/// Data of other requests that may be on its way in a silence.
+const BYTES_MOST: u64 = 64 << 10;
+
+/// A time in which a server sent no response and somebody waited for one.
+struct Silence<'w> {
+    from: Timestamp,
+    to: Timestamp,
+    waits: Vec<(IpAddr, &'w Wait)>,
+}
+
+fn detect(facts: &Facts<'_>) -> Vec<Found> {
+    facts.servers().into_iter().filter_map(|server| of_server(facts, server)).collect()
+}
+
+fn of_server(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
+    let least = Nanos(facts.context.catalogue.threshold("server-hang", "silence") as i64);
+    let mut silences: Vec<Silence<'_>> = Vec::new();
+    let mut waits: Vec<(IpAddr, &Wait)> = facts
+        .of_server(server)
+        .flat_map(|pair| pair.facts.waits.iter().map(|wait| (pair.client, wait)))
+        .filter(|(_, wait)| wait.group.in_headline() || wait.group == Group::Encrypted)
+        .filter(|(_, wait)| wait.answered.is_some_and(|to| to - wait.sent >= least) && wait.retransmitted == 0)
+        .collect();
+    waits.sort_by_key(|(client, wait)| (wait.sent, wait.from.packet, *client));
+    for (client, wait) in waits {
+        let to = wait.answered?;
+        match silences.last_mut() {
+            Some(last) if wait.sent < last.to => {
+                // The silence ends with the first answer.
+                last.to = last.to.min(to);
+                last.waits.push((client, wait));
+            }
+            _ => silences.push(Silence { from: wait.sent, to, waits: vec![(client, wait)] }),
+        }
+    }
+    silences.retain(|silence| {
+        silence.to - silence.from >= least
+            && facts.responses_between(server, silence.from, silence.to) == 0
+            // A line that is full carries data all the time.
+            && facts.bytes_between(server, silence.from, silence.to) < BYTES_MOST
+            && is_hang(&silence.waits)
+    });
+    let worst = silences.iter().max_by_key(|silence| silence.to - silence.from)?;
+    let clients: BTreeSet<IpAddr> = silences.iter().flat_map(|silence| silence.waits.iter().map(|(client, _)| *client)).collect();
+    let lost = silences.iter().map(|silence| {
+        let suffering: BTreeSet<IpAddr> = silence.waits.iter().map(|(client, _)| *client).collect();
+        (silence.to - silence.from).0.saturating_mul(suffering.len() as i64)
+    });
+    let lost = Nanos(lost.fold(0, i64::saturating_add));
+    let (active, waited) = sums(facts, &clients);
+    let length = worst.to - worst.from;
+    let more = match silences.len() as u64 - 1 {
+        0 => String::new(),
+        n => format!(", and {} more", counted(n, "time", "times")),
+    };
+    let (_, first) = worst.waits.first()?;
+    let what = format!(
+        "{} answered nothing for {}{more}; {} of {} outstanding, first {}",
+        server_name(server),
+        unbroken(span(length)),
+        counted(worst.waits.len() as u64, "request was", "requests were"),
+        counted(clients.len() as u64, "client", "clients"),
+        request(first),
+    );
+    let is_sure = worst.waits.len() > 1;
+    let only = (clients.len() == 1).then(|| clients.iter().next().map(ToString::to_string)).flatten();
+    Some(
+        Found::new(if is_sure { Confidence::High } else { Confidence::Medium }, what)
+            .lost(Lost::exactly(lost))
+            .longest(length)
+            .from(Some(first.from))
+            .on(&first.share, &first.path)
+            .about(Sufferers { client: only, clients: clients.len() as u64, server: Some(server), active, waited }),
+    )
+}
+
+/// Returns false for a single command that may take long while the rest of the server is well.
+fn is_hang(waits: &[(IpAddr, &Wait)]) -> bool {
+    let takes_time = |wait: &Wait| {
+        opens(wait.command)
+            || matches!(wait.group, Group::Control | Group::Directory)
+            || matches!(
+                wait.command,
+                Command::Smb2(smb2::Command::TREE_CONNECT | smb2::Command::SESSION_SETUP)
+                    | Command::Smb1(smb1::Command::TREE_CONNECT_ANDX | smb1::Command::SESSION_SETUP_ANDX)
+            )
+    };
+    let flows: BTreeSet<_> = waits.iter().map(|(_, wait)| wait.flow).collect();
+    flows.len() > 1 || waits.len() > 1 || waits.iter().all(|(_, wait)| !takes_time(wait))
+}

@@ -1,0 +1,66 @@
+//! Connections that are not answered or refused.
+
+use super::{Detect, Detector, Found, Sufferers};
+use crate::answer::{Confidence, Culprit, Lost};
+use crate::facts::{Facts, server_name};
+use smbscope_model::prose::{counted, span, unbroken};
+use smbscope_model::{ConnectAttempt, Nanos};
+
+pub(super) const SERVER_UNREACHABLE: Detector = Detector {
+    id: "server-unreachable",
+    culprit: Culprit::Server,
+    title: "The server can not be reached",
+    advice: "Refused: the host is up but nothing listens on the port, or a firewall rejects it; start the service. No answer: the host is down, a firewall drops the packets, or the route is wrong.",
+    source: "RFC 9293 3.5 (SYN without answer, RST)",
+    thresholds: &[("wait", "1s")],
+    covers: &["network-outage", "network-loss"],
+    detect: Detect::All(detect),
+};
+
+fn detect(facts: &Facts<'_>) -> Vec<Found> {
+    let attempts = facts.context.attempts.listed.iter();
+    attempts.filter(|attempt| attempt.refused + attempt.unanswered + attempt.closed_without_data > 0).filter_map(|attempt| of_client(facts, attempt)).collect()
+}
+
+fn of_client(facts: &Facts<'_>, attempt: &ConnectAttempt) -> Option<Found> {
+    let pair = facts.of_server(attempt.server).find(|pair| pair.client == attempt.client);
+    let connections = pair.map(|pair| pair.connections.as_slice()).unwrap_or_default();
+    let after = connections.iter().map(|connection| connection.first).filter(|first| *first > attempt.first.time).min();
+    // Attempts beside connections that work are those of a scanner, or of a client that looks for a better path.
+    let beside = connections.iter().any(|connection| connection.first < attempt.first.time && connection.last > attempt.last);
+    let until = after.unwrap_or(attempt.last).max(attempt.first.time);
+    let lost = until - attempt.first.time;
+    if beside || lost < Nanos(facts.context.catalogue.threshold("server-unreachable", "wait") as i64) {
+        return None;
+    }
+    let server = server_name(attempt.server);
+    let (how, culprit) = match () {
+        () if attempt.refused > 0 => ("refused", Culprit::Server),
+        () if attempt.unanswered > 0 => ("did not answer", Culprit::Network),
+        () => ("closed", Culprit::Server),
+    };
+    let end = match after {
+        Some(_) => "until one succeeded",
+        None => "and none succeeded",
+    };
+    let what = format!(
+        "{server} {how} {} of {} on port {} ({}) for {}, {end}",
+        counted(attempt.attempts, "connection attempt", "connection attempts"),
+        attempt.client,
+        attempt.server.port(),
+        counted(attempt.syns, "SYN", "SYNs"),
+        unbroken(span(lost)),
+    );
+    let waited = pair.map_or(Nanos(0), |pair| pair.whole.waited);
+    let active = pair.map_or(Nanos(0), |pair| pair.whole.active);
+    Some(
+        Found::new(Confidence::High, what)
+            .lost(Lost::exactly(lost))
+            .longest(lost)
+            .culprit(culprit)
+            .from(Some(attempt.first))
+            .outside()
+            .filter(" && tcp.flags.syn == 1")
+            .about(Sufferers { client: Some(attempt.client.to_string()), clients: 1, server: Some(attempt.server), active, waited }),
+    )
+}

@@ -1,0 +1,34 @@
+//! Sessions that expire while they are in use.
+
+use super::{Detect, Detector, Found};
+use crate::answer::{Confidence, Culprit, Lost};
+use crate::facts::{Fact, Pair, Refusal};
+use smbscope_model::Nanos;
+use smbscope_model::prose::counted;
+
+pub(super) const SESSION_EXPIRED: Detector = Detector {
+    id: "session-expired",
+    culprit: Culprit::Server,
+    title: "Sessions expire and log on again",
+    advice: "Compare the lifetime of Kerberos tickets with how long sessions last, and the clocks of client, server and domain controller. Clients that can't log on again show an error.",
+    source: "MS-SMB2 3.3.5.2.9: STATUS_NETWORK_SESSION_EXPIRED",
+    thresholds: &[("refusals", "3")],
+    covers: &["slow-logon", "negotiate-churn"],
+    detect: Detect::Pair(detect),
+};
+
+fn detect(pair: &Pair<'_>) -> Option<Found> {
+    let refused = pair.facts.refused(Refusal::Session);
+    let longest = refused.longest.as_ref()?;
+    if (refused.count as f64) < pair.threshold("session-expired", "refusals") {
+        return None;
+    }
+    let what = format!(
+        "{} refused {} of {} because the session had expired",
+        pair.server_name(),
+        counted(refused.count, "request", "requests"),
+        pair.client,
+    );
+    let lost = Nanos(refused.waited.0.max(pair.once(Nanos(pair.facts.of(Fact::SessionSetup).outstanding)).0));
+    Some(Found::new(Confidence::High, what).lost(Lost::between(refused.waited, lost, lost)).from(Some(longest.first)))
+}

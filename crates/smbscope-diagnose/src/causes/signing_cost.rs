@@ -1,0 +1,32 @@
+//! Signed bulk data where somebody waits for it.
+
+use super::{Detect, Detector, Found};
+use crate::answer::{Confidence, Culprit};
+use crate::facts::{Fact, Pair, bytes, percent};
+
+pub(super) const SIGNING_COST: Detector = Detector {
+    id: "signing-cost",
+    culprit: Culprit::Server,
+    title: "Bulk data is signed",
+    advice: "Signing costs both sides processor time for each byte; with AES-GMAC (SMB 3.1.1, Windows 11, Server 2022) far less than with HMAC-SHA256. Use a dialect and cipher that the processors support. Without signing anybody on the network can change data: keep it on.",
+    source: "MS-SMB2 3.1.4.1; docs/load.md has what it costs here",
+    thresholds: &[("bytes", "100MB"), ("share", "50%"), ("waited", "50%")],
+    covers: &[],
+    detect: Detect::Pair(detect),
+};
+
+fn detect(pair: &Pair<'_>) -> Option<Found> {
+    const ID: &str = "signing-cost";
+    let (signed, all) = (pair.facts.of(Fact::SignedTransfer), pair.facts.of(Fact::Transfer));
+    let share = signed.bytes as f64 / all.bytes.max(1) as f64;
+    let waited = signed.outstanding as f64 / pair.split.active().0.max(1) as f64;
+    if (signed.bytes as f64) < pair.threshold(ID, "bytes")
+        || share <= pair.threshold(ID, "share")
+        || waited < pair.threshold(ID, "waited")
+    {
+        return None;
+    }
+    let what = format!("{} moved {} of signed file data ({} of it)", pair.client, bytes(signed.bytes), percent(share));
+    // Signing is a part of the wait; how much can't be seen from outside.
+    Some(Found::new(Confidence::Low, what).from_first(signed))
+}

@@ -1,0 +1,90 @@
+//! A server that runs in short bursts: between them, nothing is answered.
+
+use super::{Detect, Detector, Found, Sufferers, sums};
+use crate::answer::{Confidence, Culprit, Lost};
+use crate::facts::{Facts, Kind, Served, Wait, server_name};
+use smbscope_model::prose::{counted, span, unbroken};
+use smbscope_model::{Group, Nanos};
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+pub(super) const THROTTLED: Detector = Detector {
+    id: "throttled",
+    culprit: Culprit::Server,
+    title: "The server works in bursts",
+    advice: "The server, or the virtual machine that it runs on, stops at regular intervals: a processor quota (cgroup, cloud burst credits), an I/O limit of the storage, snapshots, or a hypervisor without free processors. Look at its steal time and throttling counters.",
+    source: "Linux cgroup v2 cpu.max (nr_throttled); Azure and AWS burst credits",
+    thresholds: &[("pauses", "5"), ("least", "100ms")],
+    covers: &["server-hang", "slow-storage", "filter-delay", "server-saturation", "flush-heavy"],
+    detect: Detect::All(detect),
+};
+
+/// Pauses differ by no more than this part of their mean (standard deviation over mean).
+const REGULAR: f64 = 0.35;
+
+fn detect(facts: &Facts<'_>) -> Vec<Found> {
+    facts.servers().into_iter().filter_map(|server| of_server(facts, server)).collect()
+}
+
+fn of_server(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
+    const ID: &str = "throttled";
+    let least = Nanos(facts.context.catalogue.threshold(ID, "least") as i64);
+    let mut waits: Vec<&Wait> = facts
+        .of_server(server)
+        .flat_map(|pair| pair.facts.waits.iter())
+        .filter(|wait| wait.group.in_headline() || wait.group == Group::Encrypted)
+        .filter(|wait| wait.to.is_some_and(|to| to.time - wait.from.time >= least) && wait.retransmitted == 0)
+        .collect();
+    waits.sort_by_key(|wait| (wait.to.map(|to| to.time), wait.from.time));
+    // Requests that were answered together waited for the same pause.
+    let mut pauses: Vec<(&Wait, Nanos)> = Vec::new();
+    for wait in waits {
+        let Some(to) = wait.to else { continue };
+        let length = to.time - wait.from.time;
+        match pauses.last_mut() {
+            Some((last, longest)) if last.to.is_some_and(|end| to.time - end.time < Nanos(20_000_000)) => {
+                *longest = (*longest).max(length);
+            }
+            _ => pauses.push((wait, length)),
+        }
+    }
+    let kinds: BTreeSet<String> = pauses.iter().map(|(wait, _)| format!("{:?}", wait.command)).collect();
+    if (pauses.len() as f64) < facts.context.catalogue.threshold(ID, "pauses") || kinds.len() < 2 {
+        return None;
+    }
+    let n = pauses.len() as f64;
+    let mean = pauses.iter().map(|(_, length)| length.0 as f64).sum::<f64>() / n;
+    let spread = (pauses.iter().map(|(_, length)| (length.0 as f64 - mean).powi(2)).sum::<f64>() / n).sqrt();
+    // No one kind of command explains it.
+    let most = kinds.iter().map(|kind| pauses.iter().filter(|(wait, _)| format!("{:?}", wait.command) == *kind).count()).max()?;
+    let all: Served = facts.of_server(server).fold(Served::default(), |mut all, pair| {
+        Kind::ALL.iter().for_each(|kind| all.merge(pair.served(*kind)));
+        all
+    });
+    let is_fast_between = all.median().0 as f64 * 8.0 < mean && all.count as f64 > 3.0 * n;
+    if spread > REGULAR * mean || !is_fast_between || most as f64 > 0.9 * n {
+        return None;
+    }
+    // Time-outs of TCP are regular, too.
+    let (segments, lost) = facts.of_server(server).map(|pair| pair.segments()).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+    if lost * 1_000 > segments {
+        return None;
+    }
+    let clients: BTreeSet<_> = facts.of_server(server).filter(|pair| pair.facts.waits.iter().next().is_some()).map(|pair| pair.client).collect();
+    let (active, waited) = sums(facts, &clients);
+    let total = Nanos((mean * n) as i64);
+    let what = format!(
+        "{} stopped {} for about {} each, whatever it was asked for, and answered within {} in between",
+        server_name(server),
+        counted(pauses.len() as u64, "time", "times"),
+        unbroken(span(Nanos(mean as i64))),
+        unbroken(all.median()),
+    );
+    let only = (clients.len() == 1).then(|| clients.iter().next().map(ToString::to_string)).flatten();
+    Some(
+        Found::new(Confidence::Medium, what)
+            .lost(Lost::between(Nanos(total.0 * 8 / 10), total, total))
+            .from(pauses.first().map(|(wait, _)| wait.from))
+            .about(Sufferers { client: only, clients: clients.len() as u64, server: Some(server), active, waited }),
+    )
+}

@@ -1,0 +1,523 @@
+//! From causes to the answer: which of them a person notices, which explain the same seconds, which comes first, and what
+//! the headline says. This is the only place that decides it.
+
+use crate::answer::{Answer, Cause, Confidence, Culprit, Lost};
+use crate::causes::{self, DETECTORS, detector};
+use crate::facts::{Facts, Gathered, Pair, percent, server_name};
+use crate::next::{Next, interval};
+use crate::slow::Slow;
+use crate::{Collector, Context};
+use smbscope_model::prose::{counted, prose_percent, span, thousands, unbroken};
+use smbscope_model::{Group, Nanos, TimeKind};
+use smbscope_stats::{Figures, TimePart};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+/// Causes and notes that are listed.
+const LISTED_MAX: usize = 100;
+/// A specific cause stands for a general one if it explains this part of its time.
+const EXPLAINS: f64 = 0.5;
+/// A client is named alone if it has at least this part of the time that all lost, and twice that of the next.
+const STANDS_OUT: f64 = 0.4;
+/// Percentage of commands without a time from which on there is no answer about all of them.
+const UNTIMED_MAX: f64 = 50.0;
+/// What a healthy server takes for a command at most, on average.
+const HEALTHY_SERVER: Nanos = Nanos(2_000_000);
+/// Commands below which figures are few.
+const FEW: u64 = 20;
+
+/// The answer to why users wait.
+pub fn answer(collector: &Collector, context: &Context<'_>) -> Answer {
+    let gathered = Gathered::new(collector);
+    let facts = Facts::new(&gathered, context);
+    let (causes, notes) = told(&facts);
+    let verdict = Verdict::new(&facts, &causes);
+    Answer {
+        culprit: verdict.culprit,
+        evidence: evidence(&facts, &verdict, &causes),
+        ruled_out: ruled_out(&facts, &verdict, &causes),
+        caveats: caveats(&facts, &verdict, &causes),
+        next: next(&facts, &verdict, &causes),
+        headline: verdict.headline,
+        causes,
+        notes,
+        slow: context.slow.to_string(),
+    }
+}
+
+/// Causes that somebody notices, ranked, and notes.
+fn told(facts: &Facts<'_>) -> (Vec<Cause>, Vec<Cause>) {
+    let found = causes::detect(facts);
+    let shared = shared(&found);
+    let (noticed, others): (Vec<Cause>, Vec<Cause>) = found
+        .into_iter()
+        .partition(|cause| cause.failed || is_noticed(facts, cause) || is_shared(facts, &shared, cause));
+    let mut causes = grouped(absorbed(noticed));
+    rank(&mut causes);
+    causes.truncate(LISTED_MAX);
+    // A pattern without a cost is worth knowing where its kind is about configuration, not where it is about time.
+    let mut notes: Vec<Cause> = others.into_iter().filter(|cause| cause.lost_ns.is_none()).collect();
+    notes.sort_by_key(|note| Reverse(note.confidence));
+    notes.truncate(LISTED_MAX);
+    (causes, notes)
+}
+
+/// Clients that an event of the same kind held up at the same server, and for how long in all.
+type Shared = BTreeMap<(String, Option<String>), (u64, i64)>;
+
+fn shared(causes: &[Cause]) -> Shared {
+    let mut shared = Shared::new();
+    for cause in causes.iter().filter(|cause| cause.longest.is_some()) {
+        let (clients, lost) = shared.entry((cause.id.clone(), cause.subject.server.clone())).or_default();
+        *clients += 1;
+        *lost = lost.saturating_add(cause.best().0);
+    }
+    shared
+}
+
+/// Returns true if several clients were held up, each for half the time that one alone notices.
+fn is_shared(facts: &Facts<'_>, shared: &Shared, cause: &Cause) -> bool {
+    let wait = facts.context.slow.wait.0;
+    let key = (cause.id.clone(), cause.subject.server.clone());
+    let all = shared.get(&key).filter(|_| cause.longest.is_some());
+    all.is_some_and(|(clients, lost)| *clients > 1 && *lost >= wait) && cause.best().0 >= wait / 2
+}
+
+/// Returns true if a person notices what a cause costs.
+fn is_noticed(facts: &Facts<'_>, cause: &Cause) -> bool {
+    let slow: &Slow = facts.context.slow;
+    let lost = cause.best();
+    if cause.longest.is_some_and(|longest| longest >= slow.wait && lost >= slow.wait) {
+        return true;
+    }
+    let clients = cause.subject.clients.max(1) as i64;
+    let enough = cause.share.is_none_or(|share| share * 100.0 >= f64::from(slow.share));
+    if lost.0 / clients < slow.wait.0 || !enough {
+        return false;
+    }
+    let client = cause.subject.client.as_ref().and_then(|client| client.parse::<IpAddr>().ok());
+    let pair = client.and_then(|client| facts.pairs.iter().find(|pair| pair.client == client));
+    pair.is_none_or(|pair| is_noticed_by(slow, pair, lost))
+}
+
+/// Returns true if time that is spread over all episodes of a client is noticed in one of them, or in each.
+fn is_noticed_by(slow: &Slow, pair: &Pair<'_>, lost: Nanos) -> bool {
+    let pace = &pair.whole.pace;
+    let in_worst = lost.0 as f64 * pace.worst_share();
+    in_worst >= slow.wait.0 as f64 || lost.0 / pace.episodes.max(1) as i64 >= slow.each.0
+}
+
+/// Leaves out causes that a more specific one explains; it mentions them.
+fn absorbed(mut causes: Vec<Cause>) -> Vec<Cause> {
+    for detector in DETECTORS {
+        let stronger: Vec<usize> = (0..causes.len()).filter(|at| causes[*at].id == detector.id).collect();
+        let mut gone = Vec::new();
+        for at in stronger {
+            if gone.contains(&at) {
+                continue;
+            }
+            for other in 0..causes.len() {
+                let (one, two) = (&causes[at], &causes[other]);
+                let covers = detector.covers.contains(&two.id.as_str()) && concerns(one, two);
+                if covers && one.best().0 as f64 >= two.best().0 as f64 * EXPLAINS && !gone.contains(&other) {
+                    let title = two.title.clone();
+                    gone.push(other);
+                    if !causes[at].also.contains(&title) {
+                        causes[at].also.push(title);
+                    }
+                }
+            }
+        }
+        gone.sort_unstable();
+        gone.into_iter().rev().for_each(|at| drop(causes.remove(at)));
+    }
+    causes
+}
+
+/// Returns true if two causes are about the same client, or one of them about several clients of the same server.
+fn concerns(one: &Cause, other: &Cause) -> bool {
+    let (one, other) = (&one.subject, &other.subject);
+    let same_server = one.server.is_none() || other.server.is_none() || one.server == other.server;
+    same_server && (one.clients > 1 || other.clients > 1 || one.client == other.client)
+}
+
+/// Joins the same cause of several clients that suffer alike.
+fn grouped(causes: Vec<Cause>) -> Vec<Cause> {
+    let mut by_id: BTreeMap<(String, Option<String>), Vec<Cause>> = BTreeMap::new();
+    for cause in causes {
+        by_id.entry((cause.id.clone(), cause.subject.server.clone())).or_default().push(cause);
+    }
+    by_id.into_values().flat_map(group).collect()
+}
+
+fn group(mut same: Vec<Cause>) -> Vec<Cause> {
+    same.sort_by(|a, b| b.best().cmp(&a.best()).then_with(|| a.subject.client.cmp(&b.subject.client)));
+    let total: i64 = same.iter().map(|cause| cause.best().0).fold(0, i64::saturating_add);
+    let stands_out = match same.as_slice() {
+        [] | [_] => true,
+        [worst, next, ..] => {
+            worst.best().0 as f64 >= total as f64 * STANDS_OUT && worst.best().0 >= next.best().0.saturating_mul(2)
+        }
+    };
+    if stands_out {
+        return same;
+    }
+    let clients = same.iter().map(|cause| cause.subject.clients.max(1)).sum::<u64>();
+    let sum = |time: fn(&Cause) -> Nanos| Nanos(same.iter().map(|cause| time(cause).0).fold(0, i64::saturating_add));
+    let (active, waited) = (sum(|cause| cause.active_ns), sum(|cause| cause.waited));
+    let lost = same.iter().filter_map(|cause| cause.lost_ns).fold(Lost::default(), Lost::plus);
+    let net = common_network(&same);
+    let mut all = same.swap_remove(0);
+    let others = counted(clients - 1, "other client", "other clients");
+    let of = net.map_or_else(String::new, |net| format!(" in {net}"));
+    all.sentence += &format!(" The same happened to {others}{of}.");
+    all.subject.clients = clients;
+    (all.active_ns, all.waited) = (active, waited);
+    all.lost_ns = all.lost_ns.map(|_| lost);
+    vec![all.settle()]
+}
+
+/// The smallest of /24, /16 and /8 that holds all clients of IPv4.
+fn common_network(causes: &[Cause]) -> Option<String> {
+    let addresses: Option<Vec<[u8; 4]>> = causes
+        .iter()
+        .map(|cause| match cause.subject.client.as_ref()?.parse().ok()? {
+            IpAddr::V4(address) => Some(address.octets()),
+            IpAddr::V6(_) => None,
+        })
+        .collect();
+    let addresses = addresses?;
+    let first = addresses.first()?;
+    (1..=3).rev().find(|n| addresses.iter().all(|address| address[..*n] == first[..*n])).map(|n| {
+        let mut octets = [0u8; 4];
+        octets[..n].copy_from_slice(&first[..n]);
+        let [a, b, c, d] = octets;
+        format!("{a}.{b}.{c}.{d}/{}", n * 8)
+    })
+}
+
+/// By the share of the active time, then by time, then specific before general.
+fn rank(causes: &mut [Cause]) {
+    let order = |id: &str| DETECTORS.iter().position(|detector| detector.id == id);
+    causes.sort_by(|a, b| {
+        // An event that stopped everything is worse than any share of the rest.
+        (b.share.unwrap_or(0.0).total_cmp(&a.share.unwrap_or(0.0)))
+            .then_with(|| b.best().cmp(&a.best()))
+            .then_with(|| order(&a.id).cmp(&order(&b.id)))
+            .then_with(|| a.subject.client.cmp(&b.subject.client))
+            .then_with(|| a.subject.path.cmp(&b.subject.path))
+    });
+}
+
+/// What the headline is about.
+struct Verdict<'f, 'a> {
+    culprit: Culprit,
+    headline: String,
+    /// The sufferer whose time is told.
+    pair: Option<&'f Pair<'a>>,
+    /// It is about the first cause.
+    is_by_cause: bool,
+}
+
+impl<'f, 'a> Verdict<'f, 'a> {
+    fn new(facts: &'f Facts<'a>, causes: &[Cause]) -> Verdict<'f, 'a> {
+        let first = causes.first();
+        let is_event = first.is_some_and(|cause| cause.longest.is_some());
+        if let Some(headline) = untellable(facts).filter(|_| !is_event) {
+            return Verdict { culprit: Culprit::Capture, headline, pair: None, is_by_cause: false };
+        }
+        if let Some(cause) = first {
+            let client = cause.subject.client.as_ref().and_then(|client| client.parse::<IpAddr>().ok());
+            let pair = facts.pairs.iter().find(|pair| Some(pair.client) == client);
+            if cause.best().0.saturating_mul(2) >= cause.waited.0 || pair.is_none() || cause.failed {
+                let headline = format!("{}: {}", cause.culprit.title(), cause.in_full());
+                return Verdict { culprit: cause.culprit, headline, pair, is_by_cause: true };
+            }
+        }
+        let slow = first.and_then(|cause| {
+            let client = cause.subject.client.as_ref().and_then(|client| client.parse::<IpAddr>().ok());
+            facts.pairs.iter().find(|pair| Some(pair.client) == client)
+        });
+        match slow.or_else(|| slowest(facts)) {
+            Some(pair) => by_split(pair, first),
+            None => Verdict { culprit: Culprit::Nothing, headline: nothing(facts), pair: None, is_by_cause: false },
+        }
+    }
+}
+
+/// That most commands could not be timed, if so.
+fn untellable(facts: &Facts<'_>) -> Option<String> {
+    let aggregate = facts.context.aggregate;
+    let title = Culprit::Capture.title();
+    let timed = aggregate.count.saturating_sub(aggregate.untimed);
+    if aggregate.count == 0 {
+        return (facts.context.filter.is_none()).then(|| format!("{title}: no SMB command could be read."));
+    }
+    let is_few = facts.context.not_timed.at_least >= UNTIMED_MAX || timed * 2 < aggregate.count;
+    is_few.then(|| {
+        let encrypted = facts.context.quality.encrypted_frames > 0;
+        let what = if encrypted { "encrypted commands" } else { "commands" };
+        format!(
+            "{title}: {} of {} {what} could not be timed.",
+            thousands(aggregate.count - timed),
+            thousands(aggregate.count)
+        )
+    })
+}
+
+/// The client that waited longest for a server that takes its time for everything, or beyond a limit that the user set.
+fn slowest<'f, 'a>(facts: &'f Facts<'a>) -> Option<&'f Pair<'a>> {
+    let slow = facts.context.slow;
+    let over = |pair: &&Pair<'_>| server_excess(slow, pair) || exceeds(slow, pair);
+    facts.pairs.iter().filter(over).max_by_key(|pair| (pair.whole.waited, Reverse(pair.client)))
+}
+
+/// Returns true if the server took noticeably longer than a healthy one for what a client asked.
+fn server_excess(slow: &Slow, pair: &Pair<'_>) -> bool {
+    let commands: u64 = crate::facts::Kind::ALL.iter().map(|kind| pair.served(*kind).count).sum();
+    let server = pair.part(TimePart::Server);
+    let excess = Nanos(server.0.saturating_sub(HEALTHY_SERVER.0.saturating_mul(commands as i64)));
+    let share = excess.0 as f64 / pair.whole.active.0.max(1) as f64;
+    let is_queued = pair.transfer_share() > 0.5;
+    excess >= slow.wait && share * 100.0 >= f64::from(slow.share) && !is_queued && is_noticed_by(slow, pair, excess)
+}
+
+/// Returns true if a client exceeds a limit that the user set.
+fn exceeds(slow: &Slow, pair: &Pair<'_>) -> bool {
+    let Some(times) = pair.times() else { return false };
+    let by_group = times.groups.iter().any(|(group, figures)| over_limit(slow, *group, figures).is_some());
+    by_group || slow.longest.zip(times.response_time.max).is_some_and(|(limit, longest)| longest > limit)
+}
+
+fn over_limit(slow: &Slow, group: Group, figures: &Figures) -> Option<(Nanos, Nanos)> {
+    slow.p95(group).zip(figures.p95).filter(|(limit, p95)| p95 > limit)
+}
+
+/// Whose time it was.
+fn by_split<'f, 'a>(pair: &'f Pair<'a>, first: Option<&Cause>) -> Verdict<'f, 'a> {
+    let server = pair.part(TimePart::Server);
+    let transfers = Nanos(pair.part(TimePart::RequestTransfer).0 + pair.part(TimePart::ResponseTransfer).0);
+    let network = Nanos(pair.part(TimePart::Network).0 + transfers.0);
+    let unclear = pair.part(TimePart::ServerOrNetwork);
+    let all = Nanos(server.0 + network.0 + unclear.0);
+    let parts = [
+        (Culprit::Server, "the server", server),
+        (Culprit::Network, "the network", network),
+        (Culprit::Capture, "server and network, which can't be separated because the round trip is unknown", unclear),
+    ];
+    let (largest, name, time) = parts.into_iter().max_by_key(|(.., time)| *time).unwrap_or(parts[0]);
+    let is_most = time.0.saturating_mul(2) >= all.0;
+    let culprit = if is_most { largest } else { first.map_or(largest, |cause| cause.culprit) };
+    let share = prose_percent(time.0.unsigned_abs(), all.0.unsigned_abs());
+    let of = format!("{} waited {} for {}", pair.client, unbroken(span(pair.whole.waited)), server_name(pair.server));
+    let headline = match culprit == largest {
+        true => format!(
+            "{}: {name} took {} of the {} that {} waited for {}.",
+            culprit.title(),
+            unbroken(share),
+            unbroken(span(pair.whole.waited)),
+            pair.client,
+            server_name(pair.server)
+        ),
+        false => format!("{}: {of}; {name} took {}.", culprit.title(), unbroken(share)),
+    };
+    Verdict { culprit, headline, pair: Some(pair), is_by_cause: false }
+}
+
+/// `Nothing is slow: 450 commands took a median of 224 µs, p95 732 µs; …`
+fn nothing(facts: &Facts<'_>) -> String {
+    let title = Culprit::Nothing.title();
+    let total = &facts.context.aggregate.total;
+    let times = total.time(TimeKind::ResponseTime);
+    let (Some(median), Some(longest)) = (times.p50, times.max) else {
+        return match facts.context.filter {
+            Some(_) if facts.context.aggregate.count == 0 => "No command matches the filter.".to_owned(),
+            _ => format!("{title}: nobody waited."),
+        };
+    };
+    let p95 = times.p95.map_or_else(String::new, |p95| format!(", p95 {}", unbroken(p95)));
+    match total.timed {
+        1 => format!("{title}: the only command took {}.", unbroken(longest)),
+        n => format!(
+            "{title}: {} took {} (median){p95}; the slowest took {}.",
+            counted(n, "command", "commands"),
+            unbroken(median),
+            unbroken(longest),
+        ),
+    }
+}
+
+/// What supports the headline.
+fn evidence(facts: &Facts<'_>, verdict: &Verdict<'_, '_>, causes: &[Cause]) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let first = causes.first().filter(|_| verdict.is_by_cause);
+    if let Some(cause) = first {
+        if !cause.also.is_empty() {
+            let also: Vec<String> = cause.also.iter().take(3).map(|title| format!("“{title}”")).collect();
+            sentences.push(format!("This explains {}, too.", also.join(", ")));
+        }
+    } else if let Some(pair) = verdict.pair {
+        sentences.extend(limits_exceeded(facts.context.slow, pair));
+        if let Some(wait) = pair.facts.waits.iter().find(|wait| wait.to.is_some() && wait.group.in_headline()) {
+            let length = wait.to.map_or(Nanos(0), |to| to.time - wait.from.time);
+            sentences.push(format!("The longest wait was {}: {}.", causes::request(wait), unbroken(span(length))));
+        }
+    }
+    sentences.extend(verdict.pair.and_then(split_sentence));
+    sentences.extend(verdict.pair.and_then(|pair| others(facts, pair, causes)));
+    sentences
+}
+
+fn limits_exceeded(slow: &Slow, pair: &Pair<'_>) -> Option<String> {
+    let times = pair.times()?;
+    let groups = times.groups.iter().filter_map(|(group, figures)| {
+        let (limit, p95) = over_limit(slow, *group, figures)?;
+        Some(format!("p95 of {group} {} is above {}", unbroken(p95), unbroken(limit)))
+    });
+    let longest = slow.longest.zip(times.response_time.max).filter(|(limit, longest)| longest > limit);
+    let longest = longest
+        .map(|(limit, longest)| format!("the slowest command took {}, above {}", unbroken(longest), unbroken(limit)));
+    let all: Vec<String> = groups.chain(longest).collect();
+    (!all.is_empty()).then(|| format!("{}: {}.", pair.client, all.join("; ")))
+}
+
+/// `10.0.0.7 was active for 12.3 s: server 71%, transfers 20%, client 9%.`
+fn split_sentence(pair: &Pair<'_>) -> Option<String> {
+    let active = pair.split.active();
+    if active.0 <= 0 {
+        return None;
+    }
+    let transfers = Nanos(pair.split.part(TimePart::RequestTransfer).0 + pair.split.part(TimePart::ResponseTransfer).0);
+    let parts = [
+        (pair.split.part(TimePart::Server), "server"),
+        (pair.split.part(TimePart::ServerOrNetwork), "server or network"),
+        (transfers, "transfers"),
+        (pair.split.part(TimePart::Network), "round trips and retransmissions"),
+        (pair.split.part(TimePart::Think), "client"),
+    ];
+    let mut parts: Vec<(Nanos, &str)> = parts.into_iter().filter(|(time, _)| time.0 > active.0 / 100).collect();
+    parts.sort_by_key(|(time, _)| Reverse(*time));
+    let shares: Vec<String> = parts
+        .into_iter()
+        .map(|(time, name)| format!("{name} {}", prose_percent(time.0.unsigned_abs(), active.0.unsigned_abs())))
+        .collect();
+    Some(format!("Time of {} on {}: {}.", pair.client, server_name(pair.server), shares.join(", ")))
+}
+
+/// How the other clients did.
+fn others(facts: &Facts<'_>, pair: &Pair<'_>, causes: &[Cause]) -> Option<String> {
+    let mut clients: Vec<IpAddr> = facts.pairs.iter().map(|pair| pair.client).collect();
+    clients.sort_unstable();
+    clients.dedup();
+    let others = clients.len().saturating_sub(1);
+    let grouped = causes.iter().any(|cause| cause.subject.clients > 1);
+    if others == 0 || grouped {
+        return None;
+    }
+    let slow = |client: &&IpAddr| {
+        let address = client.to_string();
+        **client != pair.client && causes.iter().any(|cause| cause.subject.client.as_ref() == Some(&address))
+    };
+    let slow = clients.iter().filter(slow).count();
+    let which = counted(others as u64, "other client", "other clients");
+    Some(match slow {
+        0 => format!("The {which} did not wait noticeably."),
+        n => format!("Of the {which}, {n} waited noticeably, too."),
+    })
+}
+
+/// What is not the cause: only what the capture would have shown.
+fn ruled_out(facts: &Facts<'_>, verdict: &Verdict<'_, '_>, causes: &[Cause]) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let Some(pair) = verdict.pair else { return sentences };
+    let has = |id: &str| causes.iter().any(|cause| cause.id == id);
+    let quality = facts.context.quality;
+    let is_whole = quality.dropped_packets + quality.capture_gaps + quality.missing_unacknowledged_bytes == 0;
+    let (segments, lost) = pair.segments();
+    if lost == 0 && is_whole && segments > 0 && !has("network-loss") {
+        sentences.push("Packet loss: no segment was retransmitted.".to_owned());
+    }
+    let waited = pair.split.waited().0.max(1) as f64;
+    let server = pair.split.part(TimePart::Server).0 as f64 / waited;
+    let network = pair.split.part(TimePart::Network).0 as f64 / waited;
+    if verdict.culprit != Culprit::Server && server < 0.15 && pair.split.part(TimePart::ServerOrNetwork).0 == 0 {
+        sentences.push(format!(
+            "Server: it took {} of the waits, {} for a typical command.",
+            percent(server),
+            unbroken(pair.facts.served_together(&crate::facts::Kind::ALL).median()),
+        ));
+    }
+    if verdict.culprit == Culprit::Server && network < 0.15 && lost == 0 {
+        let trip = pair.round_trip().map_or_else(String::new, |trip| format!(" of {} each", unbroken(trip)));
+        sentences.push(format!("Network: round trips{trip} took {} of the waits.", percent(network)));
+    }
+    let (negotiations, opens) =
+        (pair.facts.count(crate::facts::Fact::Negotiate), pair.facts.count(crate::facts::Fact::Open));
+    if opens >= FEW && negotiations * 50 <= opens && !has("negotiate-churn") {
+        let opens = counted(opens, "open", "opens");
+        sentences.push(match negotiations {
+            0 => format!("Negotiation: no NEGOTIATE among {opens}."),
+            n => format!("Negotiation: {} NEGOTIATE for {opens}.", thousands(n)),
+        });
+    }
+    sentences
+}
+
+/// What limits the answer.
+fn caveats(facts: &Facts<'_>, verdict: &Verdict<'_, '_>, causes: &[Cause]) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let context = facts.context;
+    if let Some(cause) = causes.first().filter(|cause| verdict.is_by_cause && cause.confidence != Confidence::High) {
+        let words = cause.confidence.words();
+        sentences.push(format!("{}{}.", words[..1].to_uppercase(), &words[1..]));
+    }
+    let encrypted = context.quality.encrypted_frames;
+    if encrypted > 0 {
+        sentences.push(format!(
+            "{} encrypted: files and commands are hidden. A capture without encryption, or the server's keys, would name them.",
+            counted(encrypted, "frame is", "frames are"),
+        ));
+    }
+    if context.not_timed.percent >= 5.0 {
+        sentences.push(format!("{:.0}% of the commands could not be timed.", context.not_timed.percent));
+    }
+    let timed = context.aggregate.total.timed;
+    if timed > 0 && timed < FEW && verdict.culprit != Culprit::Nothing {
+        sentences.push(format!("Only {} could be timed.", counted(timed, "command", "commands")));
+    }
+    sentences
+}
+
+/// Commands that look closer, at most two: they follow from the cause.
+fn next(facts: &Facts<'_>, verdict: &Verdict<'_, '_>, causes: &[Cause]) -> Vec<Next> {
+    let context = facts.context;
+    if context.aggregate.count == 0 {
+        return Vec::new();
+    }
+    let slow = (*context.slow != Slow::default()).then(|| context.slow.to_string());
+    let step = |label: &str, filter: Option<&str>, options: &str| {
+        Next::analyze(label, (context.filter, slow.as_deref()), filter, options, context.captures)
+    };
+    let when = format!("--interval {}", interval(context.aggregate.elapsed().unwrap_or_default()));
+    let has_files = !context.aggregate.files.entries.is_empty();
+    let by_file = if has_files { ("files", "--by file") } else { ("commands", "--by command") };
+    let cause = causes.first().filter(|_| verdict.is_by_cause);
+    let client = verdict.pair.map(|pair| format!("client == {}", pair.client));
+    match (verdict.culprit, cause) {
+        (Culprit::Capture, _) => Vec::new(),
+        (Culprit::Nothing, _) => vec![step(by_file.0, None, by_file.1), step("baseline", None, "-o baseline.json")],
+        (_, Some(cause)) if cause.subject.clients > 1 => {
+            vec![step("clients", None, "--by client"), step("when", None, &when)]
+        }
+        (_, Some(cause)) if cause.longest.is_some() => {
+            vec![step("when", client.as_deref(), &when), step("all causes", None, "--full")]
+        }
+        _ => vec![step(by_file.0, client.as_deref(), by_file.1), step("when", client.as_deref(), &when)],
+    }
+}
+
+/// Titles and advice of a cause by its key.
+pub fn describe(id: &str) -> Option<(&'static str, &'static str)> {
+    detector(id).map(|detector| (detector.title, detector.advice))
+}

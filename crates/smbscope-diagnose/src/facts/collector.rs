@@ -1,0 +1,372 @@
+//! Exchanges in, facts out: what a client did on a server, on which paths, and when.
+
+use super::activity::{BusyOverTime, ResponsesOverTime, TrafficOverTime};
+use super::counts::{PairFacts, Seen, Window};
+use super::fact::{Fact, SIXTY_FOUR_K, facts_of, is_close};
+use super::path::{COPY_WINDOW, PathFacts, RecentPaths};
+use super::refusals::Attempted;
+use super::served::{Kind, server_time};
+use super::waits::Wait;
+use super::writes::WriteStream;
+use crate::episodes::{Episode, Episodes, Pace};
+use serde::{Deserialize, Deserializer, Serialize};
+use smbscope_model::{Command, Connection, Exchange, FlowId, Group, Nanos, Outcome, TimeKind, Timestamp};
+use smbscope_stats::{Bounded, Covered};
+use smbscope_wire::{smb1, smb2};
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+/// A shorter pause is that of a program: a person takes longer to see and act (Card, Moran and Newell, "The Psychology of
+/// Human-Computer Interaction", 1983: 105 to 380 ms for the simplest reaction).
+const PERSON_LEAST: Nanos = Nanos(100_000_000);
+/// A pause from this length on is that of a user.
+const USER_PAUSE: Nanos = Nanos(700_000_000);
+/// Clients on servers that are distinguished.
+pub(crate) const PAIRS_MAX: usize = 4_096;
+/// Clients, and clients on servers, whose activity over time is kept.
+pub(crate) const TIMELINES_MAX: usize = 512;
+/// Servers whose responses over time are kept.
+pub(crate) const SERVERS_MAX: usize = 256;
+/// Paths that were opened again or listed, of all clients.
+pub(crate) const PATHS_MAX: usize = 16_384;
+/// Bytes of their names.
+pub(crate) const PATH_NAMES_MAX: usize = 4 << 20;
+
+/// A client on a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(crate) struct PairKey {
+    pub(crate) client: IpAddr,
+    pub(crate) server: SocketAddr,
+}
+
+/// A path of a client on a server.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(crate) struct PathKey {
+    pub(crate) pair: PairKey,
+    pub(crate) share: Option<Arc<str>>,
+    pub(crate) path: Arc<str>,
+}
+
+/// Takes the exchanges and keeps what detectors need.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Collector {
+    /// Connections that are still followed. They are not serialized.
+    #[serde(skip)]
+    flows: HashMap<FlowId, Box<Flow>, ahash::RandomState>,
+    #[serde(deserialize_with = "pairs")]
+    pairs: Bounded<PairKey, PairFacts>,
+    #[serde(deserialize_with = "paths")]
+    paths: Bounded<PathKey, PathFacts>,
+    timelines: Timelines,
+    episodes: Episodes,
+}
+
+/// What clients and servers did over time.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Timelines {
+    #[serde(deserialize_with = "timelines")]
+    traffic: Bounded<PairKey, TrafficOverTime>,
+    #[serde(deserialize_with = "timelines")]
+    busy: Bounded<IpAddr, BusyOverTime>,
+    #[serde(deserialize_with = "servers")]
+    responses: Bounded<SocketAddr, ResponsesOverTime>,
+}
+
+impl Default for Timelines {
+    fn default() -> Timelines {
+        Timelines {
+            traffic: Bounded::new(TIMELINES_MAX),
+            busy: Bounded::new(TIMELINES_MAX),
+            responses: Bounded::new(SERVERS_MAX),
+        }
+    }
+}
+
+fn pairs<'de, D: Deserializer<'de>>(entries: D) -> Result<Bounded<PairKey, PairFacts>, D::Error> {
+    Bounded::new(PAIRS_MAX).filled(entries)
+}
+
+fn paths<'de, D: Deserializer<'de>>(entries: D) -> Result<Bounded<PathKey, PathFacts>, D::Error> {
+    no_paths().filled(entries)
+}
+
+fn timelines<'de, K, V, D>(entries: D) -> Result<Bounded<K, V>, D::Error>
+where
+    K: std::hash::Hash + Ord + Clone + Deserialize<'de>,
+    V: Default + Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    Bounded::new(TIMELINES_MAX).filled(entries)
+}
+
+fn servers<'de, D: Deserializer<'de>>(entries: D) -> Result<Bounded<SocketAddr, ResponsesOverTime>, D::Error> {
+    Bounded::new(SERVERS_MAX).filled(entries)
+}
+
+fn no_paths() -> Bounded<PathKey, PathFacts> {
+    let weigh = |key: &PathKey| key.path.len() + key.share.as_ref().map_or(0, |share| share.len());
+    Bounded::weighing(PATHS_MAX, weigh, PATH_NAMES_MAX)
+}
+
+/// Everything that was collected, finished, in the order of its keys.
+#[derive(Debug, Default)]
+pub(crate) struct Collected {
+    pub(crate) pairs: Vec<(PairKey, PairFacts)>,
+    pub(crate) paths: Vec<(PathKey, PathFacts)>,
+    pub(crate) traffic: Vec<(PairKey, TrafficOverTime)>,
+    pub(crate) busy: Vec<(IpAddr, BusyOverTime)>,
+    pub(crate) responses: Vec<(SocketAddr, ResponsesOverTime)>,
+    pub(crate) paces: Vec<(IpAddr, Pace)>,
+}
+
+/// A connection that is followed.
+#[derive(Debug, Clone)]
+struct Flow {
+    pair: PairKey,
+    /// Time covered by the commands of each fact.
+    covered: [Covered; Fact::ALL.len()],
+    paths: RecentPaths,
+    attempted: Attempted,
+    small_files: Window,
+    notified: Window,
+    writes: Option<Box<WriteStream>>,
+    /// The end of the last command that belongs to an episode.
+    worked: Option<Timestamp>,
+}
+
+impl Default for Collector {
+    fn default() -> Collector {
+        Collector {
+            flows: HashMap::default(),
+            pairs: Bounded::new(PAIRS_MAX),
+            paths: no_paths(),
+            timelines: Timelines::default(),
+            episodes: Episodes::default(),
+        }
+    }
+}
+
+impl Collector {
+    /// Takes an exchange of a connection, in the order in which they end.
+    pub fn exchange(&mut self, exchange: &Exchange) {
+        let facts = facts_of(exchange);
+        let seen = Seen::of(exchange);
+        let pair = PairKey { client: exchange.endpoints.client.ip(), server: exchange.endpoints.server };
+        let flow = self.flows.entry(exchange.flow).or_insert_with(|| Box::new(Flow::new(pair)));
+        let known = self.pairs.recent_entry(|known| *known == pair, || pair, |_, _| {});
+        let mut ignored = None;
+        let counts = known.unwrap_or_else(|| ignored.insert(PairFacts::default()));
+        // Every exchange is a command, or encrypted.
+        let mut waited = Nanos(0);
+        for fact in facts.iter() {
+            let covered = &mut flow.covered[fact as usize];
+            let is_timed = fact.is_timed();
+            let covers = |start, end| if is_timed { covered.add(start, end) } else { Nanos(0) };
+            // What a delayed acknowledgment held back is the message, not the command.
+            let half = match fact {
+                Fact::HeldRequest => Some(&exchange.request),
+                Fact::HeldResponse => Some(&exchange.response),
+                _ => None,
+            };
+            let held = half.map(|half| Seen { took: half.transfer().map(|time| time.0), ..seen });
+            let more = counts.of_mut(fact).record(held.as_ref().unwrap_or(&seen), covers);
+            if matches!(fact, Fact::Command | Fact::Encrypted) {
+                waited = more;
+            }
+        }
+        let service = note_served(counts, exchange);
+        note_events(counts, exchange);
+        if let Some(wait) = Wait::from_exchange(exchange) {
+            counts.waits.add(wait);
+        }
+        flow.attempted.record(exchange, &mut counts.refused);
+        if let Some(end) = exchange.response.last {
+            self.timelines.record(pair, exchange, service, (end.time, waited));
+        }
+        self.episodes.record(exchange, facts, waited, &mut flow.worked);
+        if let Some(think) = exchange.think_time {
+            match think {
+                _ if think < PERSON_LEAST => counts.quick_think = counts.quick_think.saturating_add(think.0),
+                _ if think >= USER_PAUSE => counts.user_pauses += 1,
+                _ => {}
+            }
+        }
+        if facts.has(Fact::Write)
+            && facts.has(Fact::Transfer)
+            && let Some(over) = flow.write(exchange)
+        {
+            counts.note_slowdown(over.slowdown());
+        }
+        let Some(start) = exchange.start() else { return };
+        if facts.has(Fact::Notified) {
+            // A subscription may have been outstanding for hours: the client is told with the response.
+            let told = exchange.response.last.map_or(start, |stamp| stamp.time);
+            flow.notified.record(told, Nanos(1_000_000_000));
+            counts.notified.merge(&flow.notified);
+        }
+        if !facts.has(Fact::Command) || exchange.path.is_none() {
+            return;
+        }
+        let paths = &mut self.paths;
+        let closed =
+            flow.paths.record(exchange, &seen, facts, &mut |share, path, facts| keep(paths, pair, share, path, facts));
+        let Some(closed) = closed.filter(|closed| (1..=SIXTY_FOUR_K).contains(&closed.moved)) else { return };
+        let fact = if closed.again { Fact::SmallFileAgain } else { Fact::SmallFile };
+        counts.of_mut(fact).record(&Seen { bytes: closed.moved, ..seen }, |_, _| Nanos(closed.waited));
+        if !closed.again {
+            flow.small_files.record(start, COPY_WINDOW);
+            counts.small_files.merge(&flow.small_files);
+        }
+    }
+
+    /// A connection is over.
+    pub fn closed(&mut self, connection: &Connection) {
+        if let Some(flow) = self.flows.remove(&connection.flow) {
+            self.settle(*flow);
+        }
+    }
+
+    fn settle(&mut self, flow: Flow) {
+        let pair = flow.pair;
+        let slowdown = flow.writes.as_ref().and_then(|stream| stream.slowdown());
+        if let Some(known) = self.pairs.entry(&pair, |_, _| {}) {
+            known.note_slowdown(slowdown);
+            flow.attempted.finish(&mut known.refused);
+        }
+        let paths = &mut self.paths;
+        flow.paths.finish(&mut |share, path, facts| keep(paths, pair, share, path, facts));
+    }
+
+    /// Adds what another collector took, of other connections.
+    pub fn merge(&mut self, other: Collector) {
+        self.flows.extend(other.flows);
+        self.episodes.merge(other.episodes);
+        self.pairs.merge(other.pairs, PairFacts::merge, |_, _| {});
+        self.paths.merge(other.paths, PathFacts::merge, |_, _| {});
+        self.timelines.merge(other.timelines);
+    }
+
+    /// Returns true if no connection is followed any more: then it can be serialized.
+    pub fn is_settled(&self) -> bool {
+        self.flows.is_empty()
+    }
+
+    /// The episodes that are worth telling, in the order of time.
+    pub fn episodes(&self) -> Vec<Episode> {
+        self.episodes.finish()
+    }
+
+    /// Everything so far, including connections that are still followed.
+    pub(crate) fn finish(&self) -> Collected {
+        let mut all = self.clone();
+        let mut open: Vec<(FlowId, Box<Flow>)> = all.flows.drain().collect();
+        open.sort_by_key(|(flow, _)| *flow);
+        open.into_iter().for_each(|(_, flow)| all.settle(*flow));
+        fn entries<K: std::hash::Hash + Ord + Clone, V: Default + Clone>(table: &Bounded<K, V>) -> Vec<(K, V)> {
+            table.iter().map(|(key, value)| (key.clone(), value.clone())).collect()
+        }
+        Collected {
+            pairs: entries(&all.pairs),
+            paths: entries(&all.paths),
+            traffic: entries(&all.timelines.traffic),
+            busy: entries(&all.timelines.busy),
+            responses: entries(&all.timelines.responses),
+            paces: all.episodes.paces(),
+        }
+    }
+}
+
+impl Timelines {
+    /// Notes when a complete exchange kept its client waiting and its line busy.
+    fn record(&mut self, pair: PairKey, exchange: &Exchange, light: Option<Nanos>, waited: (Timestamp, Nanos)) {
+        if exchange.group == Group::Waiting || !exchange.is_complete() {
+            return;
+        }
+        if let Some(traffic) = self.traffic.recent_entry(|known| *known == pair, || pair, |_, _| {}) {
+            traffic.record(exchange, light);
+        }
+        let (end, more) = waited;
+        if let Some(busy) = self.busy.recent_entry(|known| *known == pair.client, || pair.client, |_, _| {}) {
+            busy.0.spread(end.0.saturating_sub(more.0), end.0, |busy, part| busy.0 += part);
+        }
+        let server = pair.server;
+        if let Some(responses) = self.responses.recent_entry(|known| *known == server, || server, |_, _| {}) {
+            responses.0.at(end).0 += 1;
+        }
+    }
+
+    fn merge(&mut self, other: Timelines) {
+        self.traffic.merge(other.traffic, TrafficOverTime::merge, |_, _| {});
+        self.busy.merge(other.busy, BusyOverTime::merge, |_, _| {});
+        self.responses.merge(other.responses, ResponsesOverTime::merge, |_, _| {});
+    }
+}
+
+/// Counts the server time of a complete exchange; returns its service time if it is of a light kind.
+#[inline]
+fn note_served(counts: &mut PairFacts, exchange: &Exchange) -> Option<Nanos> {
+    let kind = Kind::from_exchange(exchange).filter(|_| exchange.is_complete())?;
+    counts.served_mut(kind).record(server_time(exchange)?);
+    let is_light = Kind::LIGHT.contains(&kind) || kind == Kind::Open;
+    exchange.time(TimeKind::ServiceTime).filter(|_| is_light)
+}
+
+/// Notes when the client was asked for an oplock, gave one back, and released ranges.
+#[inline]
+fn note_events(counts: &mut PairFacts, exchange: &Exchange) {
+    match exchange.command {
+        Command::Smb2(smb2::Command::OPLOCK_BREAK) | Command::Smb1(smb1::Command::LOCKING_ANDX)
+            if exchange.outcome == Outcome::ServerInitiated =>
+        {
+            let told = exchange.response.last.or(exchange.response.first);
+            told.into_iter().for_each(|stamp| counts.breaks.add(stamp.time, &exchange.path));
+        }
+        Command::Smb2(smb2::Command::OPLOCK_BREAK) => counts.acknowledged_breaks += 1,
+        Command::Smb2(smb2::Command::LOCK) | Command::Smb1(smb1::Command::LOCKING_ANDX)
+            if exchange.group == Group::Locking =>
+        {
+            exchange.start().into_iter().for_each(|start| counts.releases.add(start, &exchange.path));
+        }
+        _ if counts.count(Fact::Lock) > 0 && is_close(exchange) => {
+            exchange.start().into_iter().for_each(|start| counts.releases.add(start, &exchange.path));
+        }
+        _ => {}
+    }
+}
+
+impl Flow {
+    fn new(pair: PairKey) -> Flow {
+        Flow {
+            pair,
+            covered: std::array::from_fn(|_| Covered::default()),
+            paths: RecentPaths::default(),
+            attempted: Attempted::default(),
+            small_files: Window::default(),
+            notified: Window::default(),
+            writes: None,
+            worked: None,
+        }
+    }
+
+    /// Takes a write of file data; returns the stream of writes that ends with it.
+    fn write(&mut self, write: &Exchange) -> Option<Box<WriteStream>> {
+        if self.writes.as_mut().is_some_and(|stream| stream.takes(write)) {
+            return None;
+        }
+        std::mem::replace(&mut self.writes, WriteStream::of(write).map(Box::new))
+    }
+}
+
+fn keep(
+    paths: &mut Bounded<PathKey, PathFacts>,
+    pair: PairKey,
+    share: &Option<Arc<str>>,
+    path: &Arc<str>,
+    facts: &PathFacts,
+) {
+    let key = PathKey { pair, share: share.clone(), path: Arc::clone(path) };
+    if let Some(known) = paths.entry(&key, |_, _| {}) {
+        known.merge(facts);
+    }
+}

@@ -1,0 +1,279 @@
+//! What a client did on a server, counted.
+
+use super::fact::Fact;
+use super::refusals::{Refusal, Refused};
+use super::served::{Kind, Served};
+use super::waits::Waits;
+use super::writes::Slowdown;
+use serde::{Deserialize, Serialize};
+use smbscope_model::{Exchange, Nanos, Stamp, TimeKind, Timestamp};
+use std::sync::Arc;
+
+/// How often something happened, and how long a client waited in it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Count {
+    pub(crate) count: u64,
+    /// Bytes that were asked for.
+    pub(crate) bytes: u64,
+    /// Sum of the response times.
+    pub(crate) response_time: i64,
+    /// Time in which at least one of them was outstanding, by connection.
+    pub(crate) outstanding: i64,
+    /// The longest response time.
+    pub(crate) longest: i64,
+    /// The first one: its request's first packet, and what it worked on.
+    pub(crate) first: Option<(Stamp, Option<Arc<str>>)>,
+    pub(crate) last: Option<Timestamp>,
+}
+
+/// What is counted of an exchange, whatever facts it is an instance of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen<'e> {
+    pub(crate) start: Option<Stamp>,
+    /// Where its response was captured, that of it.
+    pub(crate) end: Timestamp,
+    /// Its response time.
+    pub(crate) took: Option<i64>,
+    /// What it moves.
+    pub(crate) bytes: u64,
+    pub(crate) path: &'e Option<Arc<str>>,
+}
+
+impl Seen<'_> {
+    pub(crate) fn of(exchange: &Exchange) -> Seen<'_> {
+        let start = exchange.request.first.or(exchange.response.first);
+        let end = exchange.response.last.or(start).map_or(Timestamp(i64::MIN), |stamp| stamp.time);
+        Seen {
+            start,
+            end,
+            took: exchange.time(TimeKind::ResponseTime).map(|time| time.0),
+            bytes: exchange.length.unwrap_or(0),
+            path: &exchange.path,
+        }
+    }
+}
+
+impl Count {
+    /// Counts an exchange; `covers` says how much of the time of its connection it covers anew, which is returned.
+    #[inline]
+    pub(crate) fn record(&mut self, seen: &Seen<'_>, covers: impl FnOnce(Timestamp, Timestamp) -> Nanos) -> Nanos {
+        self.count += 1;
+        self.bytes = self.bytes.saturating_add(seen.bytes);
+        let Some(start) = seen.start else { return Nanos(0) };
+        if self.first.as_ref().is_none_or(|(first, _)| earlier(&start, first)) {
+            self.first = Some((start, seen.path.clone()));
+        }
+        self.last = self.last.max(Some(seen.end));
+        let Some(time) = seen.took else { return Nanos(0) };
+        self.response_time = self.response_time.saturating_add(time);
+        self.longest = self.longest.max(time);
+        let more = covers(start.time, seen.end);
+        self.outstanding = self.outstanding.saturating_add(more.0);
+        more
+    }
+
+    pub(crate) fn merge(&mut self, other: &Count) {
+        self.count += other.count;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.response_time = self.response_time.saturating_add(other.response_time);
+        self.outstanding = self.outstanding.saturating_add(other.outstanding);
+        self.longest = self.longest.max(other.longest);
+        if let Some((stamp, _)) = &other.first
+            && self.first.as_ref().is_none_or(|(first, _)| earlier(stamp, first))
+        {
+            self.first = other.first.clone();
+        }
+        self.last = self.last.max(other.last);
+    }
+
+    /// From the first to the end of the last.
+    pub(crate) fn span(&self) -> Nanos {
+        match (&self.first, self.last) {
+            (Some((first, _)), Some(last)) => (last - first.time).max(Nanos(0)),
+            _ => Nanos(0),
+        }
+    }
+
+    /// Mean response time.
+    pub(crate) fn mean(&self) -> Nanos {
+        Nanos(if self.count > 0 { self.response_time / self.count as i64 } else { 0 })
+    }
+}
+
+fn earlier(a: &Stamp, b: &Stamp) -> bool {
+    (a.time, a.packet) < (b.time, b.packet)
+}
+
+/// How often something happened in one stretch of time of a fixed length, at most.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Window {
+    start: Timestamp,
+    count: u32,
+    /// The most of any window.
+    pub(crate) most: u32,
+}
+
+impl Window {
+    /// Counts an event; a window begins with the first event behind the last one.
+    pub(crate) fn record(&mut self, time: Timestamp, length: Nanos) {
+        if self.count == 0 || time - self.start >= length {
+            self.start = time;
+            self.count = 0;
+        }
+        self.count += 1;
+        self.most = self.most.max(self.count);
+    }
+
+    pub(crate) fn merge(&mut self, other: &Window) {
+        self.most = self.most.max(other.most);
+    }
+}
+
+/// Events that are kept of a client on a server, the earliest.
+const EVENTS_MAX: usize = 64;
+
+/// Times at which something happened to a file, the earliest ones.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(crate) struct Events(Vec<(Timestamp, Option<Arc<str>>)>);
+
+impl Events {
+    pub(crate) fn add(&mut self, time: Timestamp, path: &Option<Arc<str>>) {
+        if self.0.len() == EVENTS_MAX && self.0.last().is_some_and(|(last, _)| *last <= time) {
+            return;
+        }
+        let at = self.0.partition_point(|(known, _)| *known <= time);
+        self.0.insert(at, (time, path.clone()));
+        self.0.truncate(EVENTS_MAX);
+    }
+
+    fn merge(&mut self, other: &Events) {
+        other.0.iter().for_each(|(time, path)| self.add(*time, path));
+    }
+
+    /// In the order of time.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &(Timestamp, Option<Arc<str>>)> {
+        self.0.iter()
+    }
+}
+
+/// What a client did on a server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PairFacts {
+    counts: Box<[Count]>,
+    served: Box<[Served]>,
+    pub(crate) waits: Waits,
+    pub(crate) refused: [Refused; Refusal::COUNT],
+    /// Oplock and lease breaks that the server sent to the client, and those that the client acknowledged.
+    pub(crate) breaks: Events,
+    pub(crate) acknowledged_breaks: u64,
+    /// LOCK and CLOSE requests that may have released a range that another client waited for.
+    pub(crate) releases: Events,
+    /// Small files in a minute.
+    pub(crate) small_files: Window,
+    /// Notifications in a second.
+    pub(crate) notified: Window,
+    /// Sum of the pauses before a request that are shorter than a person needs to act.
+    pub(crate) quick_think: i64,
+    /// Longer pauses.
+    pub(crate) user_pauses: u64,
+    /// The stream of writes that lost most by becoming slow.
+    pub(crate) slowdown: Option<Slowdown>,
+}
+
+impl Default for PairFacts {
+    fn default() -> PairFacts {
+        PairFacts {
+            counts: vec![Count::default(); Fact::ALL.len()].into_boxed_slice(),
+            served: vec![Served::default(); Kind::COUNT].into_boxed_slice(),
+            waits: Waits::default(),
+            refused: Default::default(),
+            breaks: Events::default(),
+            acknowledged_breaks: 0,
+            releases: Events::default(),
+            small_files: Window::default(),
+            notified: Window::default(),
+            quick_think: 0,
+            user_pauses: 0,
+            slowdown: None,
+        }
+    }
+}
+
+impl PairFacts {
+    pub(crate) fn of(&self, fact: Fact) -> &Count {
+        &self.counts[fact as usize]
+    }
+
+    pub(crate) fn count(&self, fact: Fact) -> u64 {
+        self.of(fact).count
+    }
+
+    pub(crate) fn of_mut(&mut self, fact: Fact) -> &mut Count {
+        &mut self.counts[fact as usize]
+    }
+
+    pub(crate) fn served(&self, kind: Kind) -> &Served {
+        &self.served[kind as usize]
+    }
+
+    pub(crate) fn served_mut(&mut self, kind: Kind) -> &mut Served {
+        &mut self.served[kind as usize]
+    }
+
+    /// Several kinds as one.
+    pub(crate) fn served_together(&self, kinds: &[Kind]) -> Served {
+        let mut all = Served::default();
+        kinds.iter().for_each(|kind| all.merge(self.served(*kind)));
+        all
+    }
+
+    /// Part of a whole, between 0 and 1; zero if there is no whole.
+    pub(crate) fn share(&self, part: Fact, whole: Fact) -> f64 {
+        match self.count(whole) {
+            0 => 0.0,
+            whole => self.count(part) as f64 / whole as f64,
+        }
+    }
+
+    pub(crate) fn refused(&self, refusal: Refusal) -> &Refused {
+        &self.refused[refusal as usize]
+    }
+
+    pub(crate) fn note_slowdown(&mut self, slowdown: Option<Slowdown>) {
+        self.slowdown = Slowdown::worse(self.slowdown.take(), slowdown);
+    }
+
+    pub(crate) fn merge(&mut self, other: &PairFacts) {
+        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
+            mine.merge(theirs);
+        }
+        for (mine, theirs) in self.served.iter_mut().zip(&other.served) {
+            mine.merge(theirs);
+        }
+        self.waits.merge(&other.waits);
+        for (mine, theirs) in self.refused.iter_mut().zip(&other.refused) {
+            mine.merge(theirs);
+        }
+        self.breaks.merge(&other.breaks);
+        self.acknowledged_breaks += other.acknowledged_breaks;
+        self.releases.merge(&other.releases);
+        self.small_files.merge(&other.small_files);
+        self.notified.merge(&other.notified);
+        self.quick_think = self.quick_think.saturating_add(other.quick_think);
+        self.user_pauses += other.user_pauses;
+        self.note_slowdown(other.slowdown.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_begins_with_an_event() {
+        // Four events within 10 of the first, then three from 25 on.
+        let mut window = Window::default();
+        [0, 1, 5, 9, 25, 26, 27].iter().for_each(|time| window.record(Timestamp(*time), Nanos(10)));
+        assert_eq!(window.most, 4);
+    }
+}

@@ -1,0 +1,303 @@
+//! What an exchange is an instance of: the facts that detectors count.
+
+use smbscope_model::groups;
+use smbscope_model::{Command, Exchange, Group, Half, Nanos, Outcome, Protocol, Status, Subcommand, TimeKind};
+use smbscope_wire::names::{Fsctl, Trans2};
+use smbscope_wire::status::NtStatus;
+use smbscope_wire::{smb1, smb2};
+
+/// Names a fact, in an order that is its place in a table.
+macro_rules! facts {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Something that is counted of each client.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Fact { $($(#[$doc])* $name,)* }
+
+        impl Fact {
+            /// All of them, in their order.
+            pub(crate) const ALL: &[Fact] = &[$(Fact::$name,)*];
+        }
+    };
+}
+
+facts! {
+    /// A command of a headline group.
+    Command,
+    /// A command of SMB1 beyond negotiation.
+    Smb1,
+    /// A command that neither reads nor writes data.
+    Metadata,
+    /// A read or write of file data.
+    Transfer,
+    /// One of at most 8 KiB.
+    SmallTransfer,
+    /// One of 60 to 64 KiB over a dialect that has larger ones.
+    Transfer64K,
+    /// One of more than 64 KiB.
+    LargeTransfer,
+    /// A signed one.
+    SignedTransfer,
+    /// A write of file data.
+    Write,
+    /// Has file data written to storage.
+    Flush,
+    /// Opens or creates a file or directory.
+    Open,
+    /// Names a file or directory: an open, or a query by path.
+    Lookup,
+    /// A lookup of what is not there.
+    Missing,
+    /// Opens a name that only macOS clients use.
+    MacName,
+    /// Opens an Office document or its owner file.
+    OfficeOpen,
+    /// An open that took 30 to 36 s.
+    BreakTimeout,
+    /// Lists a directory.
+    List,
+    Negotiate,
+    SessionSetup,
+    LoginFailure,
+    /// Asks for a DFS referral.
+    Referral,
+    /// Refused because somebody else has the file or range.
+    Conflict,
+    /// Refused because the server has no room.
+    Refusal,
+    /// Was told of a change in a directory.
+    Notified,
+    /// The server broke an oplock or lease.
+    Break,
+    /// Waited for a segment to be sent again.
+    Resent,
+    /// A small request whose second segment waited for a delayed acknowledgment.
+    HeldRequest,
+    /// The same of a response.
+    HeldResponse,
+    /// Locks or unlocks a range.
+    Lock,
+    /// A file that was opened, of which at most 64 KiB were read or written, and that was closed; in the place of its CLOSE.
+    SmallFile,
+    /// The same of a file that was used like that before: no other file.
+    SmallFileAgain,
+    /// An encrypted frame.
+    Encrypted,
+}
+
+impl Fact {
+    /// Whether it matters how long clients waited in it, and not only how often.
+    pub(crate) fn is_timed(self) -> bool {
+        !matches!(self, Fact::Write | Fact::Lookup | Fact::LargeTransfer | Fact::Break | Fact::Notified)
+    }
+}
+
+/// Several facts at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Facts(u64);
+
+impl Facts {
+    fn add_if(&mut self, holds: bool, fact: Fact) {
+        self.0 |= u64::from(holds) << fact as u32;
+    }
+
+    pub(crate) fn has(self, fact: Fact) -> bool {
+        self.0 >> fact as u32 & 1 == 1
+    }
+
+    /// One after the other.
+    pub(crate) fn iter(self) -> impl Iterator<Item = Fact> {
+        let mut left = self.0;
+        std::iter::from_fn(move || {
+            let at = left.trailing_zeros();
+            left &= left.wrapping_sub(1);
+            Fact::ALL.get(at as usize).copied()
+        })
+    }
+}
+
+/// Blocks up to this size are small: a fraction of what every dialect can carry in a command.
+pub(crate) const SMALL_TRANSFER: u64 = 8 << 10;
+/// What a file has at most to be a small one, and what a command carries at most without large MTU (MS-SMB2 3.3.5.4).
+pub(crate) const SIXTY_FOUR_K: u64 = 64 << 10;
+
+/// What an exchange is.
+pub(crate) fn facts_of(exchange: &Exchange) -> Facts {
+    let mut facts = Facts::default();
+    if exchange.outcome == Outcome::ServerInitiated {
+        facts.add_if(is_break(exchange), Fact::Break);
+        return facts;
+    }
+    if exchange.group == Group::Waiting {
+        facts.add_if(exchange.is_subscription() && exchange.is_complete(), Fact::Notified);
+        return facts;
+    }
+    if exchange.subcommand == Some(Subcommand::AsyncPortion) {
+        return facts;
+    }
+    facts.add_if(exchange.command == Command::EncryptedFrame, Fact::Encrypted);
+    if !exchange.group.in_headline() {
+        return facts;
+    }
+    let is_smb1 = exchange.command.protocol() == Protocol::Smb1;
+    facts.add_if(true, Fact::Command);
+    add_kind(&mut facts, exchange, is_smb1);
+    add_status(&mut facts, exchange);
+    if let Some(Nanos(time)) = exchange.time(TimeKind::ResponseTime) {
+        let resent = exchange.retransmission_delay.is_some();
+        facts.add_if(resent, Fact::Resent);
+        facts.add_if(!resent && is_held_back(&exchange.request), Fact::HeldRequest);
+        facts.add_if(!resent && is_held_back(&exchange.response), Fact::HeldResponse);
+        let held = (30_000_000_000..36_000_000_000).contains(&time);
+        facts.add_if(held && facts.has(Fact::Open), Fact::BreakTimeout);
+    }
+    facts
+}
+
+/// Returns true if the later segments of a small message came as late as a delayed acknowledgment allows: after 40 ms on
+/// Linux, 200 ms on Windows and elsewhere (RFC 1122 4.2.3.2: less than 500 ms).
+fn is_held_back(half: &Half) -> bool {
+    const SMALL: u64 = 8 << 10;
+    let late = |Nanos(time)| (36_000_000..60_000_000).contains(&time) || (190_000_000..225_000_000).contains(&time);
+    half.packets >= 2 && half.bytes <= SMALL && half.transfer().is_some_and(late)
+}
+
+/// What it asks for.
+fn add_kind(facts: &mut Facts, exchange: &Exchange, is_smb1: bool) {
+    let negotiates =
+        matches!(exchange.command, Command::Smb1(smb1::Command::NEGOTIATE) | Command::Smb2(smb2::Command::NEGOTIATE));
+    facts.add_if(negotiates, Fact::Negotiate);
+    facts.add_if(is_smb1 && !negotiates, Fact::Smb1);
+    match exchange.group {
+        Group::Read | Group::Write => add_transfer(facts, exchange),
+        // An ECHO keeps a connection alive and asks for nothing.
+        _ => facts.add_if(!is_echo(exchange), Fact::Metadata),
+    }
+    facts.add_if(exchange.group == Group::Locking, Fact::Lock);
+    let opens = is_open(exchange);
+    facts.add_if(opens, Fact::Open);
+    facts.add_if(opens || is_query_by_path(exchange), Fact::Lookup);
+    if let (true, Some(path)) = (opens, exchange.path.as_deref()) {
+        let name = path.rsplit(['\\', '/']).next().unwrap_or(path);
+        facts.add_if(name.starts_with("._") || name == ".DS_Store", Fact::MacName);
+        facts.add_if(is_office(name), Fact::OfficeOpen);
+    }
+    let lists = match (exchange.command, exchange.subcommand) {
+        (Command::Smb2(smb2::Command::QUERY_DIRECTORY), _) => true,
+        (_, Some(Subcommand::Trans2(code))) => matches!(code, Trans2::FIND_FIRST2 | Trans2::FIND_NEXT2),
+        _ => false,
+    };
+    facts.add_if(lists, Fact::List);
+    let sets_up = matches!(
+        exchange.command,
+        Command::Smb1(smb1::Command::SESSION_SETUP_ANDX) | Command::Smb2(smb2::Command::SESSION_SETUP)
+    );
+    facts.add_if(sets_up, Fact::SessionSetup);
+    let refers = matches!(
+        exchange.subcommand,
+        Some(Subcommand::Fsctl(Fsctl::DFS_GET_REFERRALS | Fsctl::DFS_GET_REFERRALS_EX))
+            | Some(Subcommand::Trans2(Trans2::GET_DFS_REFERRAL))
+    );
+    facts.add_if(refers, Fact::Referral);
+}
+
+fn add_transfer(facts: &mut Facts, exchange: &Exchange) {
+    let flushes = matches!(exchange.command, Command::Smb1(smb1::Command::FLUSH) | Command::Smb2(smb2::Command::FLUSH));
+    facts.add_if(flushes, Fact::Flush);
+    if flushes {
+        return;
+    }
+    facts.add_if(exchange.group == Group::Write, Fact::Write);
+    let Some(length) = exchange.length.filter(|_| !failed(exchange)) else { return };
+    facts.add_if(true, Fact::Transfer);
+    facts.add_if(length <= SMALL_TRANSFER, Fact::SmallTransfer);
+    let has_large = exchange.dialect.is_some_and(|dialect| {
+        matches!(dialect, smbscope_model::Dialect::Smb2(revision) if revision >= 0x0210 && revision != 0x02ff)
+    });
+    facts.add_if(has_large && (60 << 10..=SIXTY_FOUR_K).contains(&length), Fact::Transfer64K);
+    facts.add_if(length > SIXTY_FOUR_K, Fact::LargeTransfer);
+    facts.add_if(exchange.signed, Fact::SignedTransfer);
+}
+
+/// What came of it.
+fn add_status(facts: &mut Facts, exchange: &Exchange) {
+    let Some(Status::Nt(status)) = exchange.status else { return };
+    match status {
+        NtStatus::OBJECT_NAME_NOT_FOUND | NtStatus::OBJECT_PATH_NOT_FOUND | NtStatus::NO_SUCH_FILE => {
+            facts.add_if(facts.has(Fact::Lookup), Fact::Missing);
+        }
+        NtStatus::SHARING_VIOLATION | NtStatus::LOCK_NOT_GRANTED | NtStatus::FILE_LOCK_CONFLICT => {
+            facts.add_if(true, Fact::Conflict);
+        }
+        NtStatus::INSUFFICIENT_RESOURCES
+        | NtStatus::INSUFF_SERVER_RESOURCES
+        | NtStatus::TOO_MANY_OPENED_FILES
+        | NtStatus::TOO_MANY_SESSIONS
+        | NtStatus::REQUEST_NOT_ACCEPTED => facts.add_if(true, Fact::Refusal),
+        _ => {}
+    }
+    // STATUS_MORE_PROCESSING_REQUIRED is a step of the login.
+    let refused = status.is_error() && status != NtStatus::MORE_PROCESSING_REQUIRED;
+    facts.add_if(refused && facts.has(Fact::SessionSetup), Fact::LoginFailure);
+}
+
+/// Whether it is complete and its response an error.
+fn failed(exchange: &Exchange) -> bool {
+    exchange.status.is_none_or(|status| status.is_error())
+}
+
+/// Whether it opens or creates a file or directory.
+pub(crate) fn is_open(exchange: &Exchange) -> bool {
+    exchange.group == Group::OpenClose && groups::opens(exchange.command)
+}
+
+/// Whether it closes one.
+pub(crate) fn is_close(exchange: &Exchange) -> bool {
+    matches!(exchange.command, Command::Smb1(smb1::Command::CLOSE) | Command::Smb2(smb2::Command::CLOSE))
+}
+
+fn is_query_by_path(exchange: &Exchange) -> bool {
+    matches!(exchange.subcommand, Some(Subcommand::Trans2(Trans2::QUERY_PATH_INFORMATION)))
+        || matches!(exchange.command, Command::Smb1(smb1::Command::QUERY_INFORMATION | smb1::Command::CHECK_DIRECTORY))
+}
+
+fn is_echo(exchange: &Exchange) -> bool {
+    matches!(exchange.command, Command::Smb1(smb1::Command::ECHO) | Command::Smb2(smb2::Command::ECHO))
+}
+
+fn is_break(exchange: &Exchange) -> bool {
+    matches!(exchange.command, Command::Smb1(smb1::Command::LOCKING_ANDX) | Command::Smb2(smb2::Command::OPLOCK_BREAK))
+}
+
+/// A document of an office suite, or the owner file beside it (`~$report.docx`).
+fn is_office(name: &str) -> bool {
+    const EXTENSIONS: [&str; 13] =
+        ["doc", "docx", "docm", "dotx", "xls", "xlsx", "xlsm", "xlsb", "ppt", "pptx", "pptm", "odt", "ods"];
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smbscope_testkit::exchange::read;
+
+    #[test]
+    fn a_read_is_a_command_and_a_transfer_by_its_length() {
+        let mut exchange = read(0, 1_000);
+        exchange.status = Some(Status::Nt(NtStatus::SUCCESS));
+        exchange.length = Some(4_096);
+        let facts: Vec<Fact> = facts_of(&exchange).iter().collect();
+        assert_eq!(facts, [Fact::Command, Fact::Transfer, Fact::SmallTransfer]);
+        exchange.length = Some(1 << 20);
+        let facts: Vec<Fact> = facts_of(&exchange).iter().collect();
+        assert_eq!(facts, [Fact::Command, Fact::Transfer, Fact::LargeTransfer]);
+    }
+
+    #[test]
+    fn facts_fit_their_set() {
+        assert!(Fact::ALL.len() <= 64);
+        for (at, fact) in Fact::ALL.iter().enumerate() {
+            assert_eq!(*fact as usize, at);
+        }
+    }
+}

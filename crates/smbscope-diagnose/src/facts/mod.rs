@@ -1,0 +1,24 @@
+//! Facts that detectors read: counted while exchanges pass ([`Collector`]), then joined with connections and statistics
+//! ([`Facts`]) once for all detectors.
+
+mod activity;
+mod collector;
+mod counts;
+mod fact;
+mod pair;
+mod path;
+mod refusals;
+mod served;
+mod waits;
+mod writes;
+
+pub use collector::Collector;
+pub(crate) use collector::PathKey;
+pub(crate) use counts::Count;
+pub(crate) use fact::{Fact, Facts as FactSet, facts_of, is_close, is_open};
+pub use pair::Context;
+pub(crate) use pair::{Facts, Gathered, Pair, address_filter, bit_rate, bytes, named, percent, server_name};
+pub(crate) use path::PathFacts;
+pub(crate) use refusals::Refusal;
+pub(crate) use served::{Kind, Served};
+pub(crate) use waits::Wait;

@@ -1,0 +1,406 @@
+//! Facts joined with connections and statistics: what detectors look at.
+
+use super::activity::TrafficOverTime;
+use super::collector::{Collected, Collector, PairKey, PathKey};
+use super::counts::PairFacts;
+use super::path::PathFacts;
+use super::served::{Kind, Served};
+use crate::catalogue::Catalogue;
+use crate::episodes::Pace;
+use crate::slow::Slow;
+use smbscope_model::prose::{clean, prose_percent, unbroken};
+use smbscope_model::units::short_bytes;
+use smbscope_model::{CaptureInfo, ConnectAttempts, Connection, Nanos, Quality, Share, Timestamp};
+use smbscope_stats::{Aggregate, Entity, THINK_MAX, TimePart, TimeSplit};
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+/// Longest name of a file in a sentence.
+const NAME_MAX: usize = 60;
+/// Users that are named.
+const USERS_MAX: usize = 8;
+
+/// What a diagnosis needs beside the exchanges.
+#[derive(Debug, Clone, Copy)]
+pub struct Context<'a> {
+    /// Thresholds of the causes.
+    pub catalogue: &'a Catalogue,
+    /// What counts as slow.
+    pub slow: &'a Slow,
+    /// The statistics.
+    pub aggregate: &'a Aggregate,
+    /// The connections.
+    pub connections: &'a [Connection],
+    /// Failed attempts to connect.
+    pub attempts: &'a ConnectAttempts,
+    /// What the capture could not show.
+    pub quality: &'a Quality,
+    /// Commands that could not be timed, in percent.
+    pub not_timed: Share,
+    /// The captures.
+    pub captures: &'a [CaptureInfo],
+    /// Last packet of the captures.
+    pub last: Option<Timestamp>,
+    /// The filter, where only some exchanges were chosen.
+    pub filter: Option<&'a str>,
+}
+
+/// A client machine, whatever servers it uses.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Client {
+    /// Time with a request outstanding on any of its connections.
+    pub(crate) waited: Nanos,
+    /// That, and think time in between.
+    pub(crate) active: Nanos,
+    /// Part of the waits, summed over connections, that is left when overlaps count once.
+    pub(crate) scale: f64,
+    pub(crate) pace: Pace,
+}
+
+/// A client on a server.
+#[derive(Debug)]
+pub(crate) struct Pair<'a> {
+    pub(crate) context: &'a Context<'a>,
+    pub(crate) client: IpAddr,
+    pub(crate) server: SocketAddr,
+    pub(crate) facts: &'a PairFacts,
+    pub(crate) paths: &'a [(PathKey, PathFacts)],
+    pub(crate) traffic: Option<&'a TrafficOverTime>,
+    pub(crate) connections: Vec<&'a Connection>,
+    /// Sum over its connections.
+    pub(crate) split: TimeSplit,
+    pub(crate) whole: Client,
+}
+
+/// Everything that detectors look at.
+#[derive(Debug)]
+pub(crate) struct Facts<'a> {
+    pub(crate) context: &'a Context<'a>,
+    pub(crate) pairs: Vec<Pair<'a>>,
+    /// Times and numbers of the responses of servers, by bins of a width.
+    pub(crate) responses: BTreeMap<SocketAddr, (Nanos, Vec<(Timestamp, u64)>)>,
+}
+
+/// Collects what is needed for [`Facts::new`] and owns it.
+pub(crate) struct Gathered(Collected);
+
+impl Gathered {
+    pub(crate) fn new(collector: &Collector) -> Gathered {
+        Gathered(collector.finish())
+    }
+}
+
+impl<'a> Facts<'a> {
+    pub(crate) fn new(gathered: &'a Gathered, context: &'a Context<'a>) -> Facts<'a> {
+        let Gathered(collected) = gathered;
+        let mut connections: HashMap<PairKey, Vec<&Connection>> = HashMap::new();
+        for connection in context.connections {
+            let (client, server) = (connection.endpoints.client.ip(), connection.endpoints.server);
+            connections.entry(PairKey { client, server }).or_default().push(connection);
+        }
+        let clients = clients(collected, context);
+        let pairs = collected.pairs.iter().map(|(key, facts)| {
+            // Paths come in the order of their pairs.
+            let from = collected.paths.partition_point(|(path, _)| path.pair < *key);
+            let to = collected.paths.partition_point(|(path, _)| path.pair <= *key);
+            let connections = connections.remove(key).unwrap_or_default();
+            let split = sum(context, &connections);
+            let traffic = collected.traffic.binary_search_by(|(known, _)| known.cmp(key)).ok();
+            Pair {
+                context,
+                client: key.client,
+                server: key.server,
+                facts,
+                paths: &collected.paths[from..to],
+                traffic: traffic.map(|at| &collected.traffic[at].1),
+                split,
+                connections,
+                whole: clients.get(&key.client).copied().unwrap_or(Client {
+                    waited: split.waited(),
+                    active: split.active(),
+                    scale: 1.0,
+                    pace: Pace::default(),
+                }),
+            }
+        });
+        let responses = collected.responses.iter().map(|(server, bins)| {
+            let counts = bins.0.finish().into_iter().map(|(start, responses)| (start, responses.0)).collect();
+            (*server, (bins.0.width(), counts))
+        });
+        Facts { context, pairs: pairs.collect(), responses: responses.collect() }
+    }
+
+    /// The pairs of a server.
+    pub(crate) fn of_server(&self, server: SocketAddr) -> impl Iterator<Item = &Pair<'a>> {
+        self.pairs.iter().filter(move |pair| pair.server == server)
+    }
+
+    /// The servers that clients used.
+    pub(crate) fn servers(&self) -> Vec<SocketAddr> {
+        let attempted = self.context.attempts.listed.iter().map(|attempt| attempt.server);
+        let mut servers: Vec<SocketAddr> = self.pairs.iter().map(|pair| pair.server).chain(attempted).collect();
+        servers.sort_unstable();
+        servers.dedup();
+        servers
+    }
+
+    /// Bytes of requests and responses of a server between two times, in whole bins.
+    pub(crate) fn bytes_between(&self, server: SocketAddr, from: Timestamp, to: Timestamp) -> u64 {
+        let of_pair = |pair: &Pair<'_>| -> u64 {
+            let Some(traffic) = pair.traffic else { return 0 };
+            let width = traffic.0.width().0;
+            let inside = |start: Timestamp| start >= from && Timestamp(start.0.saturating_add(width)) <= to;
+            traffic.0.finish().iter().filter(|(start, _)| inside(*start)).map(|(_, bin)| bin.up + bin.down).sum()
+        };
+        self.of_server(server).map(of_pair).sum()
+    }
+
+    /// Responses of a server that came after one time and before another.
+    pub(crate) fn responses_between(&self, server: SocketAddr, from: Timestamp, to: Timestamp) -> u64 {
+        let Some((width, bins)) = self.responses.get(&server) else { return 0 };
+        let inside = |start: Timestamp| start >= from && Timestamp(start.0.saturating_add(width.0)) <= to;
+        bins.iter().filter(|(start, _)| inside(*start)).map(|(_, count)| count).sum()
+    }
+}
+
+fn sum(context: &Context<'_>, connections: &[&Connection]) -> TimeSplit {
+    let mut sum = TimeSplit::default();
+    for connection in connections {
+        context.aggregate.splits.connection(connection.flow).into_iter().for_each(|split| sum.add(split));
+    }
+    sum
+}
+
+/// What every client waited and was active, overlaps of its connections counted once.
+fn clients(collected: &Collected, context: &Context<'_>) -> BTreeMap<IpAddr, Client> {
+    let mut connections: BTreeMap<IpAddr, u64> = BTreeMap::new();
+    for connection in context.connections {
+        *connections.entry(connection.endpoints.client.ip()).or_default() += 1;
+    }
+    let paces: BTreeMap<IpAddr, Pace> = collected.paces.iter().copied().collect();
+    let mut clients = BTreeMap::new();
+    for (client, count) in connections {
+        let split = context.aggregate.splits.client(&client).copied().unwrap_or_default();
+        let at = collected.busy.binary_search_by(|(known, _)| known.cmp(&client)).ok();
+        let (waited, active) = match at.filter(|_| count > 1) {
+            Some(at) => union(&collected.busy[at].1, &split),
+            None => (split.waited(), split.active()),
+        };
+        let scale = if split.waited().0 > 0 { waited.0 as f64 / split.waited().0 as f64 } else { 1.0 };
+        let pace = paces.get(&client).copied().unwrap_or_default();
+        clients.insert(client, Client { waited, active, scale: scale.clamp(0.0, 1.0), pace });
+    }
+    clients
+}
+
+/// Waited and active time of a client with several connections.
+fn union(busy: &super::activity::BusyOverTime, split: &TimeSplit) -> (Nanos, Nanos) {
+    let width = busy.0.width().0;
+    let bins = busy.0.finish();
+    let total = bins.iter().map(|(_, busy)| busy.0).fold(0i64, i64::saturating_add);
+    // Waits without a response are in the split alone.
+    let unanswered = (split.waited().0 - total).max(0);
+    let waited = busy.union().0.saturating_add(unanswered).min(split.waited().0);
+    let mut thought = 0i64;
+    for pair in bins.windows(2) {
+        let ((one, busy), (next, _)) = (pair[0], pair[1]);
+        let pause = (next - one).0 - width;
+        if pause <= THINK_MAX.0 {
+            thought = thought.saturating_add(pause).saturating_add((width - busy.0).max(0));
+        }
+    }
+    let thought = thought.min(split.part(TimePart::Think).0.saturating_add(split.part(TimePart::Idle).0));
+    (Nanos(waited), Nanos(waited.saturating_add(thought)))
+}
+
+impl<'a> Pair<'a> {
+    /// A threshold of a cause.
+    pub(crate) fn threshold(&self, id: &str, name: &str) -> f64 {
+        self.context.catalogue.threshold(id, name)
+    }
+
+    /// A threshold that is a time.
+    pub(crate) fn time(&self, id: &str, name: &str) -> Nanos {
+        Nanos(self.threshold(id, name) as i64)
+    }
+
+    pub(crate) fn served(&self, kind: Kind) -> &Served {
+        self.facts.served(kind)
+    }
+
+    /// A sum over connections, with the times in which they overlap counted once.
+    pub(crate) fn once(&self, time: Nanos) -> Nanos {
+        Nanos((time.0 as f64 * self.whole.scale) as i64)
+    }
+
+    /// A part of the split, overlaps counted once.
+    pub(crate) fn part(&self, part: TimePart) -> Nanos {
+        self.once(self.split.part(part))
+    }
+
+    /// Requests outstanding on average while there was one, over all connections.
+    pub(crate) fn depth(&self) -> f64 {
+        let busy = self.split.busy.0 as f64 * self.whole.scale;
+        if busy > 0.0 { self.split.outstanding.0 as f64 / busy } else { 0.0 }
+    }
+
+    /// Part of the waits in which data was on its way.
+    pub(crate) fn transfer_share(&self) -> f64 {
+        let transfers = self.split.part(TimePart::RequestTransfer).0 + self.split.part(TimePart::ResponseTransfer).0;
+        transfers as f64 / self.split.waited().0.max(1) as f64
+    }
+
+    /// Median round trip of its connections between client and server.
+    pub(crate) fn round_trip(&self) -> Option<Nanos> {
+        let mut trips: Vec<Nanos> = self.connections.iter().filter_map(|connection| connection.round_trip()).collect();
+        trips.sort_unstable();
+        trips.get(trips.len() / 2).copied()
+    }
+
+    /// Server time of a typical command that touches no storage.
+    pub(crate) fn yardstick(&self) -> Nanos {
+        let light = self.facts.served_together(&Kind::LIGHT);
+        match light.count {
+            5.. => light.median(),
+            _ => self.served(Kind::Open).median().min(Nanos(1_000_000)),
+        }
+    }
+
+    /// Returns true if its connections run about as fast as their losses allow: TCP halves its window at each (Mathis et
+    /// al., "The macroscopic behavior of the TCP congestion avoidance algorithm", CCR 1997).
+    pub(crate) fn is_loss_limited(&self, bytes_per_second: f64) -> bool {
+        const SEGMENT: f64 = 1_448.0;
+        let (segments, lost) = self.segments();
+        let Some(trip) = self.round_trip().filter(|trip| trip.0 > 0) else { return false };
+        if lost < 5 || segments == 0 {
+            return false;
+        }
+        let share = lost as f64 / segments as f64;
+        let allowed = SEGMENT * 1.22 / share.sqrt() * 1e9 / trip.0 as f64;
+        bytes_per_second >= 0.4 * allowed
+    }
+
+    /// Bytes that moved in the direction that moved more, for each second with data on its way.
+    pub(crate) fn transfer_rate(&self) -> f64 {
+        let bytes: u64 =
+            self.connections.iter().map(|connection| connection.to_server.bytes.max(connection.to_client.bytes)).sum();
+        let moving = self.split.part(TimePart::RequestTransfer).0 + self.split.part(TimePart::ResponseTransfer).0;
+        bytes as f64 * 1e9 / moving.max(1) as f64
+    }
+
+    /// Time in which its connections were held up by lost segments.
+    pub(crate) fn resend_delay(&self) -> Nanos {
+        let delays =
+            self.connections.iter().map(|one| one.to_server.resend_delay_ns.0.max(one.to_client.resend_delay_ns.0));
+        Nanos(delays.fold(0, i64::saturating_add))
+    }
+
+    /// Response times of the client by group.
+    pub(crate) fn times(&self) -> Option<&'a Entity> {
+        let clients = &self.context.aggregate.clients.entries;
+        clients.iter().find(|(client, _)| *client == self.client).map(|(_, entity)| entity)
+    }
+
+    /// Segments of its connections, and how many of them were lost and sent again.
+    pub(crate) fn segments(&self) -> (u64, u64) {
+        let counts = self.connections.iter().flat_map(|connection| [&connection.to_server, &connection.to_client]);
+        counts.fold((0, 0), |(all, lost), counts| {
+            let again = counts.retransmitted.saturating_sub(counts.needless) + counts.lost_before_capture;
+            (all + counts.packets, lost + again)
+        })
+    }
+
+    pub(crate) fn users(&self) -> Vec<Arc<str>> {
+        let mut users: Vec<Arc<str>> = Vec::new();
+        for user in self.connections.iter().flat_map(|connection| &connection.users) {
+            if users.len() < USERS_MAX && !users.contains(user) {
+                users.push(Arc::clone(user));
+            }
+        }
+        users
+    }
+
+    /// The server's name in a sentence.
+    pub(crate) fn server_name(&self) -> String {
+        server_name(self.server)
+    }
+
+    /// `ip.addr == 10.0.0.7`
+    pub(crate) fn address_filter(&self) -> String {
+        address_filter(self.client)
+    }
+}
+
+/// A server by its address; the port is named unless it is one that SMB usually has.
+pub(crate) fn server_name(server: SocketAddr) -> String {
+    match server.port() {
+        445 | 139 => server.ip().to_string(),
+        _ => server.to_string(),
+    }
+}
+
+/// Wireshark's display filter for an address.
+pub(crate) fn address_filter(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => format!("ip.addr == {address}"),
+        IpAddr::V6(address) => format!("ipv6.addr == {address}"),
+    }
+}
+
+/// A path for a sentence: the end of a long one, which distinguishes files.
+pub(crate) fn named(path: &str) -> String {
+    if matches!(path, "" | "\\") {
+        return "the share's root".to_owned();
+    }
+    let path = clean(path);
+    match path.chars().count().checked_sub(NAME_MAX) {
+        Some(over @ 1..) => format!("…{}", path.chars().skip(over + 1).collect::<String>()),
+        _ => path,
+    }
+}
+
+/// A share between 0 and 1 in percent.
+pub(crate) fn percent(share: f64) -> String {
+    prose_percent((share.clamp(0.0, 1.0) * 1e6).round() as u64, 1_000_000)
+}
+
+/// Bytes in a sentence.
+pub(crate) fn bytes(count: u64) -> String {
+    unbroken(short_bytes(count as f64))
+}
+
+/// Bits a second in a sentence.
+pub(crate) fn bit_rate(bytes_per_second: f64) -> String {
+    let bits = bytes_per_second * 8.0;
+    unbroken(match bits {
+        1e9.. => format!("{:.1} Gbit/s", bits / 1e9),
+        1e7.. => format!("{:.0} Mbit/s", bits / 1e6),
+        1e6.. => format!("{:.1} Mbit/s", bits / 1e6),
+        _ => format!("{:.0} kbit/s", bits / 1e3),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_path_the_file_is_named() {
+        let long = format!("{}\\settings.ini", "d".repeat(60));
+        let name = named(&long);
+        assert!(name.starts_with("…ddd") && name.ends_with("\\settings.ini"), "{name}");
+        assert_eq!(name.chars().count(), NAME_MAX);
+        let fits = "d".repeat(NAME_MAX);
+        assert_eq!([named(&fits), named("\\")], [fits.clone(), "the share's root".to_owned()]);
+    }
+
+    #[test]
+    fn rates_are_those_of_links() {
+        let rates = [12_500.0, 1_250_000.0, 12_500_000.0, 125_000_000.0].map(bit_rate);
+        assert_eq!(
+            rates.map(|rate| rate.replace('\u{a0}', " ")),
+            ["100 kbit/s", "10 Mbit/s", "100 Mbit/s", "1.0 Gbit/s"]
+        );
+    }
+}

@@ -1,0 +1,269 @@
+//! Files and directories that a client comes back to soon: those that were touched last on a connection.
+
+use super::counts::{Seen, Window};
+use super::fact::{Fact, Facts, is_close};
+use crate::episodes::hash;
+use serde::{Deserialize, Serialize};
+use smbscope_model::{CUT_NAME_MARK, Exchange, Group, Nanos, Protocol, Stamp, Status, Subcommand, Timestamp};
+use smbscope_stats::{Covered, derived};
+use smbscope_wire::names::Trans2;
+use smbscope_wire::status::NtStatus;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Files and directories of a connection that are remembered, those touched last.
+pub(crate) const RECENT_PATHS_MAX: usize = 32;
+/// Opens of the same path, or listings of the same directory, within so long are one pattern.
+pub(crate) const REPEAT_WINDOW: Nanos = Nanos(10_000_000_000);
+/// Small files are counted by the minute.
+pub(crate) const COPY_WINDOW: Nanos = Nanos(60_000_000_000);
+
+/// What was done with a path on a connection; of several, summed up.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(crate) struct PathFacts {
+    pub(crate) opens: u64,
+    pub(crate) opens_window: Window,
+    /// Commands on it, opens included.
+    pub(crate) commands: u64,
+    /// Sum of their response times.
+    pub(crate) response_time: i64,
+    /// Time in which at least one of them was outstanding.
+    pub(crate) outstanding: i64,
+    pub(crate) bytes_read: u64,
+    pub(crate) bytes_written: u64,
+    /// The largest end of a read or write: what is known of the file's size.
+    pub(crate) extent: u64,
+    pub(crate) first: Option<Stamp>,
+    pub(crate) last: Option<Timestamp>,
+    /// Complete listings of the directory.
+    pub(crate) listings: u64,
+    pub(crate) listings_window: Window,
+    /// Commands of them, and bytes of their responses.
+    pub(crate) list_commands: u64,
+    pub(crate) list_bytes: u64,
+    /// The largest of these responses.
+    pub(crate) list_bytes_max: u64,
+    /// Time waited for them.
+    pub(crate) list_wait: i64,
+    /// Entries of the directory that were opened and closed without reading or writing, and the time waited for that.
+    pub(crate) looked_at: u64,
+    pub(crate) looked_at_wait: i64,
+}
+
+impl PathFacts {
+    /// Whether it can become a finding: it was opened again, or listed.
+    fn is_of_interest(&self) -> bool {
+        self.opens > 1 || self.listings > 0 || self.list_commands > 1 || self.looked_at > 1
+    }
+
+    pub(crate) fn merge(&mut self, other: &PathFacts) {
+        self.opens += other.opens;
+        self.opens_window.merge(&other.opens_window);
+        self.commands += other.commands;
+        self.response_time = self.response_time.saturating_add(other.response_time);
+        self.outstanding = self.outstanding.saturating_add(other.outstanding);
+        self.bytes_read = self.bytes_read.saturating_add(other.bytes_read);
+        self.bytes_written = self.bytes_written.saturating_add(other.bytes_written);
+        self.extent = self.extent.max(other.extent);
+        self.first = match (self.first, other.first) {
+            (Some(a), Some(b)) if (b.time, b.packet) < (a.time, a.packet) => Some(b),
+            (a, b) => a.or(b),
+        };
+        self.last = self.last.max(other.last);
+        self.listings += other.listings;
+        self.listings_window.merge(&other.listings_window);
+        self.list_commands += other.list_commands;
+        self.list_bytes = self.list_bytes.saturating_add(other.list_bytes);
+        self.list_bytes_max = self.list_bytes_max.max(other.list_bytes_max);
+        self.list_wait = self.list_wait.saturating_add(other.list_wait);
+        self.looked_at += other.looked_at;
+        self.looked_at_wait = self.looked_at_wait.saturating_add(other.looked_at_wait);
+    }
+
+    /// From the first command to the end of the last.
+    pub(crate) fn span(&self) -> Nanos {
+        match (self.first, self.last) {
+            (Some(first), Some(last)) => (last - first.time).max(Nanos(0)),
+            _ => Nanos(0),
+        }
+    }
+
+    fn record(&mut self, exchange: &Exchange, seen: &Seen<'_>, facts: Facts, covered: &mut Covered) {
+        self.commands += 1;
+        let Some(start) = seen.start else { return };
+        if self.first.is_none_or(|first| (start.time, start.packet) < (first.time, first.packet)) {
+            self.first = Some(start);
+        }
+        self.last = self.last.max(Some(seen.end));
+        let mut waited = 0;
+        if let Some(time) = seen.took {
+            self.response_time = self.response_time.saturating_add(time);
+            waited = covered.add(start.time, seen.end).0;
+            self.outstanding = self.outstanding.saturating_add(waited);
+        }
+        if facts.has(Fact::Open) {
+            self.opens += 1;
+            self.opens_window.record(start.time, REPEAT_WINDOW);
+        }
+        if facts.has(Fact::List) {
+            self.list_commands += 1;
+            self.list_wait = self.list_wait.saturating_add(waited);
+            self.list_bytes = self.list_bytes.saturating_add(exchange.response.bytes);
+            self.list_bytes_max = self.list_bytes_max.max(exchange.response.bytes);
+            if ends_listing(exchange) {
+                self.listings += 1;
+                self.listings_window.record(start.time, REPEAT_WINDOW);
+            }
+        }
+        if let Some(moved) = derived::moved(exchange) {
+            let sum = if exchange.group == Group::Write { &mut self.bytes_written } else { &mut self.bytes_read };
+            *sum = sum.saturating_add(moved);
+            self.extent = self.extent.max(exchange.offset.unwrap_or(0).saturating_add(moved));
+        }
+    }
+}
+
+/// Whether a listing ends with it: with SMB2 that is said by an empty response, with SMB1 each FIND_FIRST2 begins one, and
+/// looks for a single file unless its pattern ends with an asterisk.
+fn ends_listing(exchange: &Exchange) -> bool {
+    match exchange.command.protocol() {
+        Protocol::Smb2 => exchange.status == Some(Status::Nt(NtStatus::NO_MORE_FILES)),
+        Protocol::Smb1 => {
+            exchange.subcommand == Some(Subcommand::Trans2(Trans2::FIND_FIRST2))
+                && exchange.path.as_ref().is_some_and(|path| path.ends_with('*'))
+        }
+    }
+}
+
+/// A path of a connection.
+#[derive(Debug, Clone, Default)]
+struct Recent {
+    share: Option<Arc<str>>,
+    facts: PathFacts,
+    /// The time of its commands.
+    covered: Covered,
+    /// Since it was opened last: bytes read or written, time waited, and whether another command than the open came.
+    moved: u64,
+    waited: i64,
+    /// It was closed before with bytes read or written.
+    used_before: bool,
+}
+
+/// A file that was closed.
+pub(crate) struct Closed {
+    /// Bytes read or written since it was opened.
+    pub(crate) moved: u64,
+    /// Time waited since it was opened.
+    pub(crate) waited: i64,
+    /// It was read or written before: the same file again is not another one.
+    pub(crate) again: bool,
+}
+
+/// What one path of many is found by, without going where the rest of it is.
+#[derive(Debug, Clone)]
+struct Slot {
+    path: Arc<str>,
+    /// Of the path: most others have another one.
+    hash: u64,
+    /// It is a directory that was listed.
+    is_listed: bool,
+    recent: Box<Recent>,
+}
+
+/// The paths of a connection that were touched last, the last one at the end.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RecentPaths(VecDeque<Slot>);
+
+/// Takes what was done with a path that is no longer remembered.
+pub(crate) type Leaves<'a> = &'a mut dyn FnMut(&Option<Arc<str>>, &Arc<str>, &PathFacts);
+
+impl RecentPaths {
+    /// Counts an exchange with a path; tells of a file that it closes.
+    pub(crate) fn record(
+        &mut self,
+        exchange: &Exchange,
+        seen: &Seen<'_>,
+        facts: Facts,
+        leaves: Leaves<'_>,
+    ) -> Option<Closed> {
+        // Names that were cut off look alike without being the same.
+        let path = exchange.path.as_ref().filter(|path| !path.ends_with(CUT_NAME_MARK))?;
+        // What follows an open has its name.
+        let is_same = |slot: &Slot| Arc::ptr_eq(&slot.path, path) && slot.recent.share == exchange.share;
+        let known = self.0.iter().rposition(is_same);
+        let hash = if known.is_none() { hash(path) } else { 0 };
+        let is_alike = |slot: &Slot| slot.hash == hash && slot.path == *path && slot.recent.share == exchange.share;
+        let known = known.or_else(|| {
+            let at = self.0.iter().rposition(is_alike)?;
+            self.0[at].path = Arc::clone(path);
+            Some(at)
+        });
+        let at = match known {
+            Some(at) => at,
+            None if facts.has(Fact::Open) || facts.has(Fact::List) => {
+                if self.0.len() == RECENT_PATHS_MAX
+                    && let Some(oldest) = self.0.pop_front()
+                {
+                    oldest.leave(leaves);
+                }
+                let recent = Box::new(Recent { share: exchange.share.clone(), ..Recent::default() });
+                self.0.push_back(Slot { path: Arc::clone(path), hash, is_listed: false, recent });
+                self.0.len() - 1
+            }
+            None => return None,
+        };
+        if at + 1 < self.0.len()
+            && facts.has(Fact::Open)
+            && let Some(again) = self.0.remove(at)
+        {
+            self.0.push_back(again);
+        }
+        let at = if facts.has(Fact::Open) { self.0.len() - 1 } else { at };
+        let Slot { is_listed, recent, .. } = &mut self.0[at];
+        *is_listed |= facts.has(Fact::List);
+        if facts.has(Fact::Open) {
+            (recent.moved, recent.waited) = (0, 0);
+        }
+        let before = (recent.facts.bytes_read + recent.facts.bytes_written, recent.facts.outstanding);
+        recent.facts.record(exchange, seen, facts, &mut recent.covered);
+        recent.moved += recent.facts.bytes_read + recent.facts.bytes_written - before.0;
+        recent.waited += recent.facts.outstanding - before.1;
+        if !is_close(exchange) {
+            return None;
+        }
+        let closed = Closed { moved: recent.moved, waited: recent.waited, again: recent.used_before };
+        recent.used_before |= recent.moved > 0;
+        if closed.moved == 0 && !*is_listed {
+            self.look_at(&exchange.share, path, closed.waited);
+        }
+        Some(closed)
+    }
+
+    /// Notes at a directory that was listed that one of its entries was opened for nothing but to look at it.
+    fn look_at(&mut self, share: &Option<Arc<str>>, path: &str, waited: i64) {
+        let parent = derived::directory(path);
+        let is_parent =
+            |slot: &Slot| slot.is_listed && derived::below_share(&slot.path) == parent && slot.recent.share == *share;
+        let Some(at) = self.0.iter().rposition(is_parent) else { return };
+        // What is looked at in it keeps it among those touched last.
+        if let Some(mut directory) = self.0.remove(at) {
+            let facts = &mut directory.recent.facts;
+            facts.looked_at += 1;
+            facts.looked_at_wait = facts.looked_at_wait.saturating_add(waited);
+            self.0.push_back(directory);
+        }
+    }
+
+    /// The connection is over.
+    pub(crate) fn finish(self, leaves: Leaves<'_>) {
+        self.0.into_iter().for_each(|slot| slot.leave(leaves));
+    }
+}
+
+impl Slot {
+    fn leave(self, leaves: Leaves<'_>) {
+        if self.recent.facts.is_of_interest() {
+            leaves(&self.recent.share, &self.path, &self.recent.facts);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Requests that the server refused and the client tried again: what a refusal costs is the time from the first one to
+//! success, or to the last attempt.
+
+use serde::{Deserialize, Serialize};
+use smbscope_model::{Exchange, Group, Nanos, Stamp, Status, Timestamp};
+use smbscope_wire::status::NtStatus;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Files of a connection whose refusals are followed, the latest.
+const OPEN_MAX: usize = 16;
+/// A longer pause between two attempts means that the client had given up.
+const GIVE_UP: Nanos = Nanos(10_000_000_000);
+
+/// Why a request was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Refusal {
+    /// Somebody else has the file or the range.
+    Conflict,
+    /// No space left, or the quota is used up.
+    Full,
+    /// The session expired or is gone.
+    Session,
+}
+
+impl Refusal {
+    pub(crate) const COUNT: usize = 3;
+
+    pub(crate) fn from_status(status: Option<Status>) -> Option<Refusal> {
+        let Some(Status::Nt(status)) = status else { return None };
+        Some(match status {
+            NtStatus::SHARING_VIOLATION | NtStatus::LOCK_NOT_GRANTED | NtStatus::FILE_LOCK_CONFLICT => {
+                Refusal::Conflict
+            }
+            NtStatus::DISK_FULL | NtStatus::QUOTA_EXCEEDED | NtStatus::DISK_QUOTA_EXCEEDED => Refusal::Full,
+            NtStatus::NETWORK_SESSION_EXPIRED | NtStatus::USER_SESSION_DELETED => Refusal::Session,
+            _ => return None,
+        })
+    }
+}
+
+/// Refusals of one reason.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(crate) struct Refused {
+    pub(crate) count: u64,
+    /// Files that were refused until they succeeded or the client gave up.
+    pub(crate) files: u64,
+    /// From first refusal to success or the last attempt, all files together.
+    pub(crate) waited: Nanos,
+    pub(crate) longest: Option<Attempts>,
+}
+
+/// Attempts at one file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Attempts {
+    pub(crate) share: Option<Arc<str>>,
+    pub(crate) path: Option<Arc<str>>,
+    pub(crate) status: NtStatus,
+    pub(crate) first: Stamp,
+    pub(crate) last: Timestamp,
+    pub(crate) count: u64,
+    pub(crate) succeeded: bool,
+}
+
+impl Attempts {
+    pub(crate) fn length(&self) -> Nanos {
+        (self.last - self.first.time).max(Nanos(0))
+    }
+}
+
+impl Refused {
+    fn add(&mut self, attempts: Attempts) {
+        self.files += 1;
+        self.waited = Nanos(self.waited.0.saturating_add(attempts.length().0));
+        self.keep(attempts);
+    }
+
+    fn keep(&mut self, attempts: Attempts) {
+        let rank = |known: &Attempts| (known.length(), std::cmp::Reverse((known.first.time, known.first.packet)));
+        if self.longest.as_ref().is_none_or(|longest| rank(longest) < rank(&attempts)) {
+            self.longest = Some(attempts);
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Refused) {
+        self.count += other.count;
+        self.files += other.files;
+        self.waited = Nanos(self.waited.0.saturating_add(other.waited.0));
+        other.longest.iter().for_each(|longest| self.keep(longest.clone()));
+    }
+}
+
+/// Files of a connection that are refused at the moment.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Attempted(VecDeque<(Refusal, Group, Attempts)>);
+
+impl Attempted {
+    /// Takes a finished exchange; `refused` collects what is over.
+    pub(crate) fn record(&mut self, exchange: &Exchange, refused: &mut [Refused; Refusal::COUNT]) {
+        let refusal = Refusal::from_status(exchange.status);
+        if refusal.is_none() && self.0.is_empty() {
+            return;
+        }
+        let (Some(first), Some(last)) = (exchange.request.first, exchange.response.last) else { return };
+        let is_same = |(_, group, known): &(Refusal, Group, Attempts)| {
+            *group == exchange.group && known.path == exchange.path && known.share == exchange.share
+        };
+        let at = self.0.iter().position(is_same);
+        let Some(refusal) = refusal else {
+            let succeeded = exchange.status.is_some_and(|status| !status.is_error());
+            if let Some((reason, _, mut attempts)) = at.filter(|_| succeeded).and_then(|at| self.0.remove(at)) {
+                if first.time - attempts.last <= GIVE_UP {
+                    attempts.last = attempts.last.max(last.time);
+                    attempts.succeeded = true;
+                }
+                refused[reason as usize].add(attempts);
+            }
+            return;
+        };
+        refused[refusal as usize].count += 1;
+        if let Some(at) = at {
+            let (_, _, known) = &mut self.0[at];
+            if first.time - known.last <= GIVE_UP {
+                known.last = known.last.max(last.time);
+                known.count += 1;
+                return;
+            }
+            if let Some((reason, _, over)) = self.0.remove(at) {
+                refused[reason as usize].add(over);
+            }
+        }
+        if self.0.len() == OPEN_MAX
+            && let Some((reason, _, over)) = self.0.pop_front()
+        {
+            refused[reason as usize].add(over);
+        }
+        let Some(Status::Nt(status)) = exchange.status else { return };
+        let attempts = Attempts {
+            share: exchange.share.clone(),
+            path: exchange.path.clone(),
+            status,
+            first,
+            last: last.time,
+            count: 1,
+            succeeded: false,
+        };
+        self.0.push_back((refusal, exchange.group, attempts));
+    }
+
+    /// The connection is over.
+    pub(crate) fn finish(self, refused: &mut [Refused; Refusal::COUNT]) {
+        self.0.into_iter().for_each(|(reason, _, attempts)| refused[reason as usize].add(attempts));
+    }
+}

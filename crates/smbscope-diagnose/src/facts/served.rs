@@ -1,0 +1,213 @@
+//! Server time by kind of command: what one kind takes is judged by what others take from the same client on the same server.
+
+use serde::{Deserialize, Serialize};
+use smbscope_model::{Command, Exchange, Group, Nanos, Subcommand, TimeKind};
+use smbscope_wire::names::Trans2;
+use smbscope_wire::{smb1, smb2};
+
+/// Half octaves from 16 µs to 16 s; the first and the last bucket are open.
+const BUCKETS: usize = 42;
+/// Upper end of the first bucket.
+const FIRST_EDGE: u64 = 16_000;
+/// An encrypted frame with more bytes than this carries file data.
+const ENCRYPTED_DATA: u64 = 4 << 10;
+
+/// Kinds of commands that are compared with each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Open,
+    Close,
+    Read,
+    Write,
+    Flush,
+    Query,
+    List,
+    Lock,
+    /// NEGOTIATE and SESSION_SETUP.
+    Session,
+    TreeConnect,
+    Other,
+    /// An encrypted frame whose response is large.
+    EncryptedRead,
+    /// An encrypted frame whose request is large.
+    EncryptedWrite,
+    EncryptedOther,
+}
+
+impl Kind {
+    pub(crate) const COUNT: usize = Kind::EncryptedOther as usize + 1;
+
+    pub(crate) const ALL: [Kind; Kind::COUNT] = [
+        Kind::Open,
+        Kind::Close,
+        Kind::Read,
+        Kind::Write,
+        Kind::Flush,
+        Kind::Query,
+        Kind::List,
+        Kind::Lock,
+        Kind::Session,
+        Kind::TreeConnect,
+        Kind::Other,
+        Kind::EncryptedRead,
+        Kind::EncryptedWrite,
+        Kind::EncryptedOther,
+    ];
+
+    /// Kinds that do not touch storage on a healthy server: the yardstick for those that do.
+    pub(crate) const LIGHT: [Kind; 3] = [Kind::Close, Kind::Query, Kind::Lock];
+
+    pub(crate) fn from_exchange(exchange: &Exchange) -> Option<Kind> {
+        let is = |one: smb1::Command, two: smb2::Command| {
+            exchange.command == Command::Smb1(one) || exchange.command == Command::Smb2(two)
+        };
+        Some(match exchange.group {
+            Group::Waiting => return None,
+            Group::Encrypted if exchange.response.bytes > ENCRYPTED_DATA => Kind::EncryptedRead,
+            Group::Encrypted if exchange.request.bytes > ENCRYPTED_DATA => Kind::EncryptedWrite,
+            Group::Encrypted => Kind::EncryptedOther,
+            Group::Read => Kind::Read,
+            Group::Write if is(smb1::Command::FLUSH, smb2::Command::FLUSH) => Kind::Flush,
+            Group::Write => Kind::Write,
+            Group::OpenClose if is(smb1::Command::CLOSE, smb2::Command::CLOSE) => Kind::Close,
+            // A scanner looks at files that exist.
+            Group::OpenClose if exchange.status.is_some_and(|status| status.is_error()) => Kind::Other,
+            Group::OpenClose => Kind::Open,
+            Group::Attributes => Kind::Query,
+            Group::Directory => match (exchange.command, exchange.subcommand) {
+                (Command::Smb2(smb2::Command::QUERY_DIRECTORY), _)
+                | (_, Some(Subcommand::Trans2(Trans2::FIND_FIRST2 | Trans2::FIND_NEXT2))) => Kind::List,
+                _ => Kind::Other,
+            },
+            Group::Locking => Kind::Lock,
+            Group::Session if is(smb1::Command::TREE_CONNECT_ANDX, smb2::Command::TREE_CONNECT) => Kind::TreeConnect,
+            Group::Session
+                if is(smb1::Command::SESSION_SETUP_ANDX, smb2::Command::SESSION_SETUP)
+                    || is(smb1::Command::NEGOTIATE, smb2::Command::NEGOTIATE) =>
+            {
+                Kind::Session
+            }
+            Group::Session | Group::Control => Kind::Other,
+        })
+    }
+}
+
+/// Server times of one kind of command.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Served {
+    pub(crate) count: u64,
+    /// Sum of the server times; of the service times where the round trip is unknown.
+    server: i64,
+    pub(crate) longest: i64,
+    buckets: Vec<u32>,
+}
+
+impl Default for Served {
+    fn default() -> Served {
+        Served { count: 0, server: 0, longest: 0, buckets: Vec::new() }
+    }
+}
+
+impl Served {
+    #[inline]
+    pub(crate) fn record(&mut self, time: Nanos) {
+        let time = time.0.max(0);
+        self.count += 1;
+        self.server = self.server.saturating_add(time);
+        self.longest = self.longest.max(time);
+        if self.buckets.is_empty() {
+            self.buckets = vec![0; BUCKETS];
+        }
+        let count = &mut self.buckets[bucket(time)];
+        *count = count.saturating_add(1);
+    }
+
+    pub(crate) fn merge(&mut self, other: &Served) {
+        self.count += other.count;
+        self.server = self.server.saturating_add(other.server);
+        self.longest = self.longest.max(other.longest);
+        if self.buckets.len() < other.buckets.len() {
+            self.buckets.resize(other.buckets.len(), 0);
+        }
+        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
+            *mine = mine.saturating_add(*theirs);
+        }
+    }
+
+    /// Sum of the server times.
+    pub(crate) fn sum(&self) -> Nanos {
+        Nanos(self.server)
+    }
+
+    pub(crate) fn mean(&self) -> Nanos {
+        Nanos(if self.count > 0 { self.server / self.count as i64 } else { 0 })
+    }
+
+    /// A quantile, to a quarter of an octave; zero without values.
+    pub(crate) fn quantile(&self, fraction: f64) -> Nanos {
+        let total: u64 = self.buckets.iter().map(|count| u64::from(*count)).sum();
+        let rank = total.saturating_sub(1) as f64 * fraction;
+        let mut seen = 0;
+        for (at, count) in self.buckets.iter().enumerate() {
+            seen += u64::from(*count);
+            if seen as f64 > rank {
+                return Nanos((middle(at) as i64).min(self.longest));
+            }
+        }
+        Nanos(0)
+    }
+
+    pub(crate) fn median(&self) -> Nanos {
+        self.quantile(0.5)
+    }
+}
+
+/// Index of the half octave that holds a time.
+fn bucket(time: i64) -> usize {
+    let scaled = time as u64 / (FIRST_EDGE / 16);
+    if scaled < 16 {
+        return 0;
+    }
+    let octave = scaled.ilog2() as usize - 4;
+    let upper_half = (scaled >> (octave + 3)) & 1;
+    (1 + 2 * octave + upper_half as usize).min(BUCKETS - 1)
+}
+
+/// Middle of a bucket, in nanoseconds.
+fn middle(bucket: usize) -> f64 {
+    match bucket {
+        0 => FIRST_EDGE as f64 / 2.0,
+        _ => {
+            let low = FIRST_EDGE as f64 * 2f64.powi(((bucket - 1) / 2) as i32);
+            low * if (bucket - 1) % 2 == 0 { 1.25 } else { 1.75 }
+        }
+    }
+}
+
+/// The time that the server took: service time without the round trip, where that is known.
+pub(crate) fn server_time(exchange: &Exchange) -> Option<Nanos> {
+    exchange.time(TimeKind::ServerTime).or_else(|| exchange.time(TimeKind::ServiceTime))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_lies_in_the_half_octave_around_its_middle() {
+        for time in [16_000, 23_999, 24_000, 31_999, 32_000, 1_000_000, 80_000_000, 2_000_000_000] {
+            let middle = middle(bucket(time));
+            assert!((time as f64 / middle - 1.0).abs() <= 0.21, "{time}: {middle}");
+        }
+        assert_eq!((bucket(0), bucket(15_999), bucket(i64::MAX)), (0, 0, BUCKETS - 1));
+    }
+
+    #[test]
+    fn the_median_ignores_an_outlier_and_the_mean_does_not() {
+        let mut served = Served::default();
+        (0..9).for_each(|_| served.record(Nanos(1_000_000)));
+        served.record(Nanos(91_000_000));
+        assert!((700_000..1_300_000).contains(&served.median().0), "{:?}", served.median());
+        assert_eq!(served.mean(), Nanos(10_000_000));
+    }
+}

@@ -1,0 +1,103 @@
+//! Single long waits of a client: requests that took long, or were never answered.
+
+use serde::{Deserialize, Serialize};
+use smbscope_model::{Command, Exchange, FlowId, Group, Nanos, Outcome, Stamp, Timestamp};
+use std::sync::Arc;
+
+/// Waits that are kept of a client on a server, the longest.
+pub(crate) const WAITS_MAX: usize = 64;
+/// Shorter waits are not looked at one by one.
+pub(crate) const WAIT_LEAST: Nanos = Nanos(100_000_000);
+
+/// A request that took long.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Wait {
+    pub(crate) flow: FlowId,
+    pub(crate) command: Command,
+    pub(crate) group: Group,
+    pub(crate) share: Option<Arc<str>>,
+    pub(crate) path: Option<Arc<str>>,
+    /// First packet of the request.
+    pub(crate) from: Stamp,
+    /// Last packet of the request.
+    pub(crate) sent: Timestamp,
+    /// First packet of the response.
+    pub(crate) answered: Option<Timestamp>,
+    /// Last packet of the response; absent if the request was never answered.
+    pub(crate) to: Option<Stamp>,
+    /// The server's TCP acknowledged the request; unknown where the capture does not show it.
+    pub(crate) acknowledged: Option<bool>,
+    /// Copies of its segments.
+    pub(crate) retransmitted: u32,
+    /// Offset and length of a LOCK.
+    pub(crate) range: Option<(u64, u64)>,
+    pub(crate) failed: bool,
+}
+
+impl Wait {
+    /// The wait of an exchange, if it is long enough to be kept or has no end.
+    pub(crate) fn from_exchange(exchange: &Exchange) -> Option<Wait> {
+        if exchange.is_subscription() {
+            return None;
+        }
+        let from = exchange.request.first?;
+        let to = match exchange.outcome {
+            Outcome::Complete => Some(exchange.response.last?),
+            Outcome::Unanswered => None,
+            _ => return None,
+        };
+        if to.is_some_and(|to| to.time - from.time < WAIT_LEAST) {
+            return None;
+        }
+        Some(Wait {
+            flow: exchange.flow,
+            command: exchange.command,
+            group: exchange.group,
+            share: exchange.share.clone(),
+            path: exchange.path.clone(),
+            from,
+            sent: exchange.request.last.map_or(from.time, |stamp| stamp.time),
+            answered: exchange.response.first.map(|stamp| stamp.time),
+            to,
+            acknowledged: exchange.acknowledged,
+            retransmitted: exchange.retransmitted,
+            range: exchange.offset.zip(exchange.length),
+            failed: exchange.status.is_some_and(|status| status.is_error()),
+        })
+    }
+
+    /// How long it took; a wait without an end lasts for ever here.
+    fn length(&self) -> i64 {
+        self.to.map_or(i64::MAX, |to| (to.time - self.from.time).0)
+    }
+
+    /// When it ended, given the end of its connection or of the capture.
+    pub(crate) fn end(&self, otherwise: Timestamp) -> Timestamp {
+        self.to.map_or(otherwise.max(self.from.time), |to| to.time)
+    }
+}
+
+/// The longest waits.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(crate) struct Waits(Vec<Wait>);
+
+impl Waits {
+    pub(crate) fn add(&mut self, wait: Wait) {
+        let rank = |wait: &Wait| (std::cmp::Reverse(wait.length()), wait.from.time, wait.from.packet, wait.flow);
+        if self.0.len() == WAITS_MAX && self.0.last().is_some_and(|last| rank(last) <= rank(&wait)) {
+            return;
+        }
+        let at = self.0.partition_point(|known| rank(known) <= rank(&wait));
+        self.0.insert(at, wait);
+        self.0.truncate(WAITS_MAX);
+    }
+
+    pub(crate) fn merge(&mut self, other: &Waits) {
+        other.0.iter().for_each(|wait| self.add(wait.clone()));
+    }
+
+    /// Longest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Wait> {
+        self.0.iter()
+    }
+}

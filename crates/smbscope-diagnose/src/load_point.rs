@@ -1,0 +1,116 @@
+//! The answer on a load point of `bench`: is anything slow, and does the load client know whose it is? It can blame itself;
+//! it can't separate the server from the network.
+
+use crate::answer::{Answer, Culprit};
+use smbscope_model::prose::{prose_percent, span, unbroken};
+use smbscope_model::{Group, Nanos};
+
+const MS: i64 = 1_000_000;
+
+/// A group is slow under load if its 95th percentile is longer. At 20 ms, 50 commands one after the other (a folder that
+/// is opened) take a second. A listing carries many names, a logon happens once, and control codes do work of their own.
+pub const P95_UNDER_LOAD: [(Group, Nanos); 8] = [
+    (Group::OpenClose, Nanos(20 * MS)),
+    (Group::Attributes, Nanos(20 * MS)),
+    (Group::Directory, Nanos(50 * MS)),
+    (Group::Locking, Nanos(20 * MS)),
+    (Group::Read, Nanos(20 * MS)),
+    (Group::Write, Nanos(20 * MS)),
+    (Group::Session, Nanos(500 * MS)),
+    (Group::Control, Nanos(100 * MS)),
+];
+/// A single command is slow if it takes longer (Miller, AFIPS 1968).
+pub const LONGEST_UNDER_LOAD: Nanos = Nanos(1_000 * MS);
+
+/// What the client measured at a load point.
+#[derive(Debug, Clone, Default)]
+pub struct LoadPoint {
+    /// Median and 95th percentile of all commands.
+    pub median: Option<Nanos>,
+    /// The same.
+    pub p95: Option<Nanos>,
+    /// The longest command.
+    pub longest: Nanos,
+    /// 95th percentile of each group.
+    pub groups: Vec<(Group, Nanos)>,
+    /// Sums over all commands.
+    pub request_transfer: Nanos,
+    /// The same.
+    pub service: Nanos,
+    /// The same.
+    pub response_transfer: Nanos,
+    /// Percent of a processor that the busiest client thread took, if that limited the load.
+    pub client_limited: Option<f64>,
+}
+
+impl LoadPoint {
+    /// The answer.
+    pub fn answer(&self) -> Answer {
+        let slow = self.exceeded();
+        let (culprit, headline) = match self.client_limited {
+            Some(percent) => {
+                let busy = unbroken(format!("{percent:.0}%"));
+                let headline = format!(
+                    "Client: its busiest thread was on a processor {busy} of the time, so the figures say nothing about the server."
+                );
+                (Culprit::Client, headline)
+            }
+            None if slow.is_empty() => (Culprit::Nothing, self.nothing()),
+            None => (Culprit::Capture, format!("Server or network: {}.", self.largest())),
+        };
+        let exceeded = (!slow.is_empty()).then(|| format!("Slow: {}.", slow.join("; ")));
+        let evidence = exceeded.into_iter().chain(self.split()).collect();
+        Answer { culprit, headline, evidence, ..Answer::default() }
+    }
+
+    fn nothing(&self) -> String {
+        let p95 = self.p95.map_or_else(String::new, |p95| format!(", p95 {}", unbroken(p95)));
+        let median = self.median.map_or_else(String::new, |median| format!(" median {}{p95};", unbroken(median)));
+        format!("{}:{median} the slowest command took {}.", Culprit::Nothing.title(), unbroken(self.longest))
+    }
+
+    /// `p95 of Read 45.2 ms, above 20.0 ms`
+    fn exceeded(&self) -> Vec<String> {
+        let groups = self.groups.iter().filter_map(|(group, p95)| {
+            let (_, limit) = P95_UNDER_LOAD.iter().find(|(known, _)| known == group)?;
+            (p95 > limit).then(|| format!("p95 of {group} {}, above {}", unbroken(p95), unbroken(limit)))
+        });
+        let mut found: Vec<String> = groups.collect();
+        if self.longest > LONGEST_UNDER_LOAD {
+            found.push(format!("slowest command {}, above {}", unbroken(self.longest), unbroken(LONGEST_UNDER_LOAD)));
+        }
+        found
+    }
+
+    fn whole(&self) -> Nanos {
+        Nanos(self.request_transfer.0.saturating_add(self.service.0).saturating_add(self.response_transfer.0))
+    }
+
+    fn share(&self, part: Nanos) -> String {
+        unbroken(prose_percent(part.0.unsigned_abs(), self.whole().0.unsigned_abs()))
+    }
+
+    /// `service time took 95% of all response times (7 min 42 s)`
+    fn largest(&self) -> String {
+        let transfers = Nanos(self.request_transfer.0.saturating_add(self.response_transfer.0));
+        let (name, part) =
+            if transfers > self.service { ("transfers", transfers) } else { ("service time", self.service) };
+        match self.whole().0 {
+            0 => "the client can't separate them".to_owned(),
+            _ => format!("{name} took {} of all response times ({})", self.share(part), unbroken(span(self.whole()))),
+        }
+    }
+
+    fn split(&self) -> Option<String> {
+        (self.whole().0 > 0).then(|| {
+            format!(
+                "All response times {}: request transfer {}, service time {} (server and network, which the client can't \
+                 separate), response transfer {}.",
+                unbroken(span(self.whole())),
+                self.share(self.request_transfer),
+                self.share(self.service),
+                self.share(self.response_transfer),
+            )
+        })
+    }
+}

@@ -1,0 +1,146 @@
+//! What counts as slow: how long a wait has to be before a person notices, and what `--slow` changes.
+
+use smbscope_model::units;
+use smbscope_model::{Group, Nanos};
+use std::fmt;
+use std::str::FromStr;
+
+const MS: i64 = 1_000_000;
+
+/// A wait of this length in one piece of work is slow: people lose their train of thought (Miller, "Response time in
+/// man-computer conversational transactions", AFIPS 1968).
+const WAIT: Nanos = Nanos(1_000 * MS);
+/// Waits that add up to [`WAIT`] are slow as well if each piece of work costs this much: more than feels instantaneous
+/// (Miller: 100 ms).
+const EACH: Nanos = Nanos(200 * MS);
+/// Less than this percentage of a client's active time is not slow, however long it was active.
+const SHARE: u32 = 5;
+
+/// What counts as slow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slow {
+    /// Lost time in one episode.
+    pub wait: Nanos,
+    /// Lost time per episode, where all of them together lost [`Slow::wait`].
+    pub each: Nanos,
+    /// Lost time in percent of the active time, at least.
+    pub share: u32,
+    /// 95th percentile of the response time of a group; only what the user set.
+    p95: [Option<Nanos>; Group::ALL.len()],
+    /// Response time of a single command; only if the user set it.
+    pub longest: Option<Nanos>,
+}
+
+impl Default for Slow {
+    fn default() -> Slow {
+        Slow { wait: WAIT, each: EACH, share: SHARE, p95: [None; Group::ALL.len()], longest: None }
+    }
+}
+
+/// The name of a group in `--slow`.
+fn name(group: Group) -> &'static str {
+    match group {
+        Group::OpenClose => "open",
+        Group::Attributes => "attributes",
+        Group::Directory => "directory",
+        Group::Locking => "locking",
+        Group::Read => "read",
+        Group::Write => "write",
+        Group::Session => "session",
+        Group::Control => "control",
+        Group::Waiting => "waiting",
+        Group::Encrypted => "encrypted",
+    }
+}
+
+/// Groups that somebody waits for.
+fn groups() -> impl Iterator<Item = (usize, Group)> {
+    Group::ALL.into_iter().enumerate().filter(|(_, group)| group.in_headline())
+}
+
+impl Slow {
+    /// The limit that the user set for the 95th percentile of a group.
+    pub fn p95(&self, group: Group) -> Option<Nanos> {
+        groups().find(|(_, known)| *known == group).and_then(|(at, _)| self.p95[at])
+    }
+}
+
+/// `wait=2s,read=50ms,longest=5s,share=10%`: what is not named keeps its default. `p95=…` sets all groups.
+impl FromStr for Slow {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Slow, String> {
+        let mut result = Slow::default();
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            let (key, value) = part.split_once('=').ok_or_else(|| format!("expected NAME=VALUE, found '{part}'"))?;
+            let (key, value) = (key.trim(), value.trim());
+            let time = || match units::duration(value) {
+                Ok(time) if time.0 > 0 => Ok(time),
+                Ok(_) => Err(format!("{key}: expected a time above 0")),
+                Err(error) => Err(format!("{key}: {error}")),
+            };
+            match key {
+                "wait" => result.wait = time()?,
+                "each" => result.each = time()?,
+                "longest" => result.longest = Some(time()?),
+                "share" => {
+                    let percent = value.strip_suffix('%').unwrap_or(value).trim().parse();
+                    let expected = || format!("share: expected 1% to 100%, found '{value}'");
+                    result.share = percent.ok().filter(|percent| (1..=100).contains(percent)).ok_or_else(expected)?;
+                }
+                "p95" => {
+                    let time = time()?;
+                    groups().for_each(|(at, _)| result.p95[at] = Some(time));
+                }
+                _ => {
+                    let at = groups().find(|(_, group)| name(*group) == key).map(|(at, _)| at);
+                    let names: Vec<&str> = groups().map(|(_, group)| name(group)).collect();
+                    let unknown = || {
+                        format!("unknown limit '{key}'; expected wait, each, share, longest, p95, {}", names.join(", "))
+                    };
+                    result.p95[at.ok_or_else(unknown)?] = Some(time()?);
+                }
+            }
+        }
+        Ok(result)
+    }
+}
+
+/// As `--slow` takes it.
+impl fmt::Display for Slow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let exact = |time: Nanos| units::exact_duration(time);
+        let mut parts = vec![
+            format!("wait={}", exact(self.wait)),
+            format!("each={}", exact(self.each)),
+            format!("share={}%", self.share),
+        ];
+        parts.extend(self.longest.map(|time| format!("longest={}", exact(time))));
+        parts.extend(groups().filter_map(|(at, group)| Some(format!("{}={}", name(group), exact(self.p95[at]?)))));
+        f.write_str(&parts.join(","))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_named_keeps_its_default() {
+        let slow: Slow = "read=50ms, share=80%".parse().unwrap();
+        assert_eq!((slow.p95(Group::Read), slow.p95(Group::Write)), (Some(Nanos(50 * MS)), None));
+        assert_eq!((slow.share, slow.wait, slow.longest), (80, WAIT, None));
+        assert_eq!(slow.to_string().parse::<Slow>(), Ok(slow));
+        assert_eq!("p95=3ms".parse::<Slow>().unwrap().p95(Group::Session), Some(Nanos(3 * MS)));
+        assert_eq!("".parse(), Ok(Slow::default()));
+    }
+
+    #[test]
+    fn errors_name_what_is_expected() {
+        let error = |text: &str| text.parse::<Slow>().unwrap_err();
+        assert_eq!(error("reed=1ms").split(';').next(), Some("unknown limit 'reed'"));
+        assert_eq!(error("share=0%"), "share: expected 1% to 100%, found '0%'");
+        assert_eq!(error("longest"), "expected NAME=VALUE, found 'longest'");
+        assert_eq!(error("read=0ms"), "read: expected a time above 0");
+    }
+}

@@ -1,0 +1,35 @@
+//! The answer on a load point, which `smbscope-diagnose` gives on what the client measured.
+
+use super::Run;
+use crate::Answer;
+use crate::json::entries::Group as Counted;
+use smbscope_diagnose::LoadPoint;
+use smbscope_model::{Group, Nanos};
+use smbscope_stats::Figures;
+
+/// The answer; none where nothing was answered.
+pub(super) fn of(run: &Run) -> Option<Answer> {
+    let times = &run.total.client;
+    let counted: Vec<&Counted> =
+        run.counted.iter().flat_map(|counted| &counted.groups).filter(|group| group.headline).collect();
+    let sum = |part: fn(&Counted) -> &Figures| {
+        let sums = counted.iter().map(|group| part(group));
+        Nanos::saturating(
+            sums.map(|times| i128::from(times.mean.map_or(0, |mean| mean.0)) * i128::from(times.count)).sum(),
+        )
+    };
+    let point = LoadPoint {
+        median: times.p50,
+        p95: times.p95,
+        longest: times.max?,
+        groups: Group::ALL
+            .into_iter()
+            .filter_map(|group| Some((group, run.group(group.name())?.times.client.p95?)))
+            .collect(),
+        request_transfer: sum(|group| &group.row.request_transfer),
+        service: sum(|group| &group.row.service_time),
+        response_transfer: sum(|group| &group.row.response_transfer),
+        client_limited: run.client_cpu.filter(|cpu| cpu.limited).map(|cpu| cpu.busiest_percent),
+    };
+    Some(point.answer())
+}

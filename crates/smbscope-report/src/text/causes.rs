@@ -1,0 +1,106 @@
+//! The answer with its causes: in brief what a tired admin needs first, in full everything that supports it.
+
+use super::page::Page;
+use super::style::Paint;
+use crate::Report;
+use crate::format::{clean, prose_percent, span, unbroken};
+use smbscope_diagnose::{Answer, Cause, Confidence, Culprit};
+
+/// Causes and notes of a brief report beside the headline.
+const BRIEF_MAX: usize = 2;
+
+/// The headline, and what to do about it.
+pub(super) fn headline(page: &mut Page, answer: &Answer) {
+    let paint = match answer.culprit {
+        Culprit::Nothing => Paint::Heading,
+        _ => Paint::Alarm,
+    };
+    page.paragraph(paint, &clean(&answer.headline));
+    if let Some(cause) = led_by(answer) {
+        page.paragraph(Paint::Plain, first_sentence(&cause.advice));
+    }
+}
+
+/// The cause that the headline is about.
+fn led_by(answer: &Answer) -> Option<&Cause> {
+    answer.causes.first().filter(|cause| answer.headline.contains(cause.sentence.as_str()))
+}
+
+/// Further causes and notes in a line each.
+pub(super) fn in_brief(page: &mut Page, answer: &Answer) {
+    let causes = answer.causes.iter().skip(usize::from(led_by(answer).is_some()));
+    let notes = answer.notes.iter().filter(|note| !is_told_elsewhere(note));
+    let mut others: Vec<String> = causes.map(|cause| format!("Also: {}", in_short(cause))).collect();
+    others.extend(notes.map(|note| format!("Note: {}", clean(&note.sentence))));
+    others.iter().take(BRIEF_MAX).for_each(|text| page.beside(Paint::Plain, "- ", text));
+    let more = others.len().saturating_sub(BRIEF_MAX);
+    if more > 0 {
+        page.line(Paint::Faint, &format!("  {more} more with --full"));
+    }
+}
+
+/// SMB1 and encryption have lines of their own.
+fn is_told_elsewhere(note: &Cause) -> bool {
+    matches!(note.id.as_str(), "smb1-in-use" | "encrypted")
+}
+
+/// `Files looked for where they are not: 10.0.0.9 lost 312 ms (2%)`
+fn in_short(cause: &Cause) -> String {
+    let lost = cause.best();
+    let who = match (cause.subject.clients, &cause.subject.client) {
+        (clients @ 2.., _) => format!("{clients} clients"),
+        (_, Some(client)) => client.clone(),
+        _ => return format!("{}.", cause.title),
+    };
+    if lost.0 == 0 {
+        return format!("{}: {who}.", cause.title);
+    }
+    let share = prose_percent(lost.0.unsigned_abs(), cause.active_ns.0.unsigned_abs().max(lost.0.unsigned_abs()));
+    format!("{}: {who} lost {} ({share} of active time).", cause.title, unbroken(span(lost)))
+}
+
+/// All causes and notes with what supports them.
+pub(super) fn in_full(page: &mut Page, report: &Report) {
+    let answer = &report.explanation.answer;
+    for (heading, causes) in [("Causes", &answer.causes), ("Notes", &answer.notes)] {
+        if !causes.is_empty() {
+            page.heading(heading);
+            causes.iter().enumerate().for_each(|(at, cause)| one_in_full(page, report, at + 1, cause));
+        }
+    }
+}
+
+fn one_in_full(page: &mut Page, report: &Report, number: usize, cause: &Cause) {
+    let begin = format!("{number:>2}  ");
+    page.beside(Paint::Heading, &begin, &format!("{} [{}]", cause.title, cause.id));
+    let mut more = |label: &str, text: &str| page.fact(Paint::Plain, label, text);
+    more("What", &clean(&cause.in_full()));
+    if !cause.also.is_empty() {
+        more("Explains", &cause.also.join("; "));
+    }
+    if !cause.subject.users.is_empty() {
+        let users: Vec<String> = cause.subject.users.iter().map(|user| clean(user)).collect();
+        more("Users", &users.join(", "));
+    }
+    more("Advice", &cause.advice);
+    more("Source", &cause.source);
+    let packets: Vec<String> = cause
+        .evidence
+        .iter()
+        .map(|evidence| {
+            let capture = report.captures.get(usize::from(evidence.capture)).filter(|_| report.captures.len() > 1);
+            let capture = capture.map_or_else(String::new, |capture| format!(" of {}", clean(&capture.name)));
+            format!("packet {}{capture}", evidence.packet)
+        })
+        .collect();
+    let from = if packets.is_empty() { String::new() } else { format!("from {} on; ", packets.join(", ")) };
+    more("See", &format!("{from}Wireshark filter: {}", clean(&cause.wireshark)));
+    if cause.confidence != Confidence::High {
+        more("Confidence", cause.confidence.words());
+    }
+}
+
+/// The text up to the first full stop that ends a sentence.
+fn first_sentence(text: &str) -> &str {
+    text.find(". ").map_or(text, |end| &text[..=end])
+}
