@@ -4,6 +4,7 @@ use super::{Detect, Detector, Found};
 use crate::answer::{Confidence, Culprit, Lost};
 use crate::facts::{Fact, Pair, percent};
 use smbscope_model::Nanos;
+use smbscope_stats::TimePart;
 
 pub(super) const CLIENT_BOUND: Detector = Detector {
     id: "client-bound",
@@ -18,7 +19,9 @@ pub(super) const CLIENT_BOUND: Detector = Detector {
 
 fn detect(pair: &Pair<'_>) -> Option<Found> {
     const ID: &str = "client-bound";
-    let (think, active) = (Nanos(pair.facts.quick_think), pair.whole.active);
+    // A pause as seen at the server holds a round trip, which the split takes off.
+    let think = Nanos(pair.facts.quick_think).min(pair.part(TimePart::Think));
+    let active = pair.whole.active;
     let several = pair.connections.len() > 1 && pair.whole.scale < 0.99;
     if think < pair.time(ID, "time")
         || (think.0 as f64) < active.0 as f64 * pair.threshold(ID, "share")
