@@ -359,7 +359,7 @@ fn a_delay_of_the_lab_is_the_networks_in_a_capture_at_the_client() {
     let (network, server) = (split(&report, "network"), split(&report, "server") + split(&report, "server_or_network"));
     // 10 times open, read and close: 30 round trips at least.
     assert!(network >= 30.0 * 40.0 && server < network / 2.0, "network {network} ms, server {server} ms");
-    assert_eq!(report["verdict"]["who"], "network", "{}", report["verdict"]["headline"]);
+    assert_eq!(report["answer"]["culprit"], "network", "{}", report["answer"]["headline"]);
     assert_eq!(lab.folders(), 0);
 }
 

@@ -1,5 +1,5 @@
 //! Where the time went, from the packets on: to the microsecond on captures built by hand, adding up on all others, and
-//! with a verdict that names what was made slow.
+//! with an answer that names what was made slow.
 
 mod common;
 
@@ -123,7 +123,7 @@ fn bundled_captures_with_trouble_name_it() {
     for (name, who, part) in troubles {
         let file = bundled(&format!("demo-{name}.pcap.zst"));
         let report = report(&directory, file.to_str().expect("UTF-8"));
-        assert_eq!(report["verdict"]["who"], who, "{name}: {}", report["verdict"]);
+        assert_eq!(report["answer"]["culprit"], who, "{name}: {}", report["answer"]);
         // Users rest between files; of the rest, most belongs to the one at fault.
         let split = &report["time_split"];
         let waited = number(split, "elapsed_ns") - number(split, "think_ns") - number(split, "idle_ns");

@@ -2,7 +2,7 @@
 
 use crate::next::Next;
 use serde::{Deserialize, Serialize};
-use smbscope_model::prose::{counted, prose_percent, span, unbroken};
+use smbscope_model::prose::{counted, prose_percent, span, time_of_day, unbroken};
 use smbscope_model::{Nanos, Timestamp};
 use std::sync::Arc;
 
@@ -256,12 +256,16 @@ fn cost(cause: &Cause) -> String {
         false => String::new(),
     };
     let time = unbroken(span(lost.best));
+    let first = cause.evidence.first().filter(|_| cause.longest.is_some());
+    let since = first.map_or_else(String::new, |first| {
+        format!(", from {} on", unbroken(format!("{} UTC", time_of_day(first.time_ns, 0))))
+    });
     match cause.active_ns.0 {
-        0 => format!("{who} lost {time}{range}."),
+        0 => format!("{who} lost {time}{range}{since}."),
         active => {
             let share = prose_percent(lost.best.0.unsigned_abs(), active.unsigned_abs());
             let of = unbroken(span(cause.active_ns));
-            format!("{who} lost {time}{range} of {of} ({}).", unbroken(share))
+            format!("{who} lost {time}{range} of {of} ({}){since}.", unbroken(share))
         }
     }
 }

@@ -231,12 +231,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_file_is_said_in_a_line() {
+    fn errors_in_a_file_are_one_line() {
         let said = |text| Catalogue::with_thresholds(text).expect_err("it is wrong").to_string();
         assert_eq!(said("[ini]\nopens = 5"), "[ini]: unknown cause; docs/causes.md lists all");
         assert_eq!(said("[ini-pattern]\nopen = 5"), "[ini-pattern] open: unknown threshold; it has opens, window");
         assert_eq!(said("[ini-pattern]\nwindow = 5"), "[ini-pattern] window: expected a duration, such as 10s");
-        assert!(said("[ini-pattern]\nopens = -5").contains("a threshold is a number from 0 on, not -5"));
+        assert!(said("[ini-pattern]\nopens = -5").contains("expected a number from 0 on, not -5"));
         assert!(said("[ini-pattern").starts_with("TOML parse error at line 1"), "{}", said("[ini-pattern"));
     }
 }

@@ -1,10 +1,13 @@
-//! Findings and episodes merge: whatever connections are divided into, in whatever order the parts are merged, and whether
+//! Answers and episodes merge: whatever connections are divided into, in whatever order the parts are merged, and whether
 //! or not a part was serialized on the way.
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRng;
-use smbscope_diagnose::{Catalogue, Collector, Context, Episode, Finding, findings};
-use smbscope_model::{Command, Connection, Exchange, FlowId, Group, Nanos, Outcome, PacketRef, Stamp, Status};
+use smbscope_diagnose::{Answer, Catalogue, Collector, Context, Culprit, Episode, Slow, answer};
+use smbscope_model::{
+    Command, ConnectAttempts, Connection, Exchange, FlowId, Group, Nanos, Outcome, PacketRef, Quality, Share, Stamp,
+    Status,
+};
 use smbscope_stats::Aggregator;
 use smbscope_testkit::exchange::read;
 use smbscope_wire::smb2;
@@ -89,10 +92,46 @@ fn of(exchanges: &[Exchange], belongs: impl Fn(FlowId) -> bool) -> Both {
     (collector, aggregator)
 }
 
-fn told((collector, aggregator): &Both, exchanges: &[Exchange]) -> (Vec<Finding>, Vec<Episode>) {
+fn told((collector, aggregator): &Both, exchanges: &[Exchange]) -> (Answer, Vec<Episode>) {
     let (catalogue, aggregate, connections) = (Catalogue::default(), aggregator.finish(), connections(exchanges));
-    let context = Context { catalogue: &catalogue, aggregate: &aggregate, connections: &connections };
-    (findings(collector, &context), collector.episodes())
+    // Every cost counts.
+    let slow: Slow = "wait=1ms,each=1us,share=1%".parse().expect("it is one");
+    let context = Context {
+        catalogue: &catalogue,
+        slow: &slow,
+        aggregate: &aggregate,
+        connections: &connections,
+        attempts: &ConnectAttempts::default(),
+        quality: &Quality::default(),
+        not_timed: Share::default(),
+        captures: &[],
+        last: exchanges.iter().filter_map(|exchange| exchange.response.last).map(|stamp| stamp.time).max(),
+        filter: None,
+    };
+    (answer(collector, &context), collector.episodes())
+}
+
+/// Headline, causes and what is ruled out say the same.
+fn assert_consistent(answer: &Answer) {
+    let Answer { culprit, headline, causes, ruled_out, .. } = answer;
+    assert!(headline.starts_with(culprit.title()), "{culprit:?}: {headline}");
+    if *culprit == Culprit::Nothing {
+        assert!(causes.is_empty(), "{headline}: {causes:?}");
+    }
+    if let Some(first) = causes.first().filter(|first| headline.contains(&first.sentence)) {
+        assert_eq!(first.culprit, *culprit);
+    }
+    for cause in causes {
+        if let Some(lost) = cause.lost_ns {
+            assert!(lost.low <= lost.best && lost.best <= lost.high && lost.low.0 >= 0, "{cause:?}");
+            assert!(cause.active_ns.0 == 0 || lost.high <= cause.active_ns, "{cause:?}");
+        }
+        assert!(cause.share.is_none_or(|share| (0.0..=1.0).contains(&share)), "{cause:?}");
+        for said in ruled_out {
+            assert!(!said.starts_with(cause.culprit.title()), "{said} beside {cause:?}");
+            assert!(!(said.starts_with("Packet loss") && cause.id == "network-loss"), "{said}");
+        }
+    }
 }
 
 /// Merges any two of the parts, again and again; each of them travels before.
@@ -116,7 +155,9 @@ proptest! {
     ) {
         let exchanges = in_order(exchanges);
         let parts: Vec<Both> = (0..count).map(|part| of(&exchanges, |flow| flow.0 % count == part)).collect();
-        prop_assert_eq!(told(&merged(parts, &mut rng), &exchanges), told(&of(&exchanges, |_| true), &exchanges));
+        let whole = told(&of(&exchanges, |_| true), &exchanges);
+        assert_consistent(&whole.0);
+        prop_assert_eq!(told(&merged(parts, &mut rng), &exchanges), whole);
     }
 }
 
@@ -136,7 +177,7 @@ fn parts_merge_to_the_whole_where_paths_are_too_many() {
     };
     let exchanges = in_order((0..100_000).map(open).collect());
     let whole = told(&of(&exchanges, |_| true), &exchanges);
-    assert!(!whole.0.is_empty(), "files are opened again and again");
+    assert_ne!(whole.0.culprit, Culprit::Nothing, "opens take 30 ms each");
     let mut rng = TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha);
     let parts = (0..3).map(|part| of(&exchanges, |flow| flow.0 % 3 == part)).collect();
     assert!(told(&merged(parts, &mut rng), &exchanges) == whole);

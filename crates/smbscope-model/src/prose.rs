@@ -1,6 +1,6 @@
 //! Numbers and names in sentences: counts, shares, spans of time, and nothing that moves the cursor.
 
-use crate::Nanos;
+use crate::{Nanos, Timestamp};
 
 /// `1 file` or `1,204 files`.
 pub fn counted(n: u64, one: &str, many: &str) -> String {
@@ -46,6 +46,18 @@ pub fn span(time: Nanos) -> String {
         120..7_200 => format!("{} min {:02} s", total / 60, total % 60),
         7_200..172_800 => format!("{} h {:02} min", total / 3_600, total / 60 % 60),
         _ => format!("{} days {} h", total / 86_400, total / 3_600 % 24),
+    }
+}
+
+/// The time of day in UTC, with this many decimals: `09:30:00.25`.
+pub fn time_of_day(time: Timestamp, decimals: usize) -> String {
+    const DAY_NS: i64 = 86_400_000_000_000;
+    let nanos = time.0.rem_euclid(DAY_NS);
+    let (total, fraction) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
+    let clock = format!("{:02}:{:02}:{:02}", total / 3_600, total / 60 % 60, total % 60);
+    match decimals.min(9) {
+        0 => clock,
+        decimals => format!("{clock}.{:0decimals$}", fraction / 10i64.pow(9 - decimals as u32)),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Numbers and names as text: thousands, percent, durations in a fixed width, and nothing that moves the cursor.
 
+pub(crate) use smbscope_model::prose::time_of_day;
 pub(crate) use smbscope_model::prose::{NO_BREAK, is_invisible, prose_percent, share, shorten, thousands, unbroken};
 pub use smbscope_model::prose::{clean, counted, span};
 use smbscope_model::units;
@@ -79,18 +80,6 @@ pub fn rate(per_second: f64) -> String {
 /// Bytes in three digits: `842 B`, `1.43 kB`, `14.3 MB`.
 pub(crate) fn bytes(n: u64) -> String {
     units::short_bytes(n as f64)
-}
-
-/// The time of day in UTC, with so many decimals: `09:30:00.25`.
-pub(crate) fn time_of_day(time: Timestamp, decimals: usize) -> String {
-    const DAY_NS: i64 = 86_400_000_000_000;
-    let nanos = time.0.rem_euclid(DAY_NS);
-    let (total, fraction) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
-    let clock = format!("{:02}:{:02}:{:02}", total / 3_600, total / 60 % 60, total % 60);
-    match decimals.min(9) {
-        0 => clock,
-        decimals => format!("{clock}.{:0decimals$}", fraction / 10i64.pow(9 - decimals as u32)),
-    }
 }
 
 /// `median 59 µs, p95 310 µs`; without p95 where there are too few values for it.

@@ -51,8 +51,8 @@ pub use smbscope_diagnose::{Answer, Cause, Culprit, Slow};
 pub use text::style::STYLES;
 pub use text::table::listed;
 
-use smbscope_diagnose::Episode;
 use smbscope_diagnose::whatif::Prediction;
+use smbscope_diagnose::{Catalogue, Collector, Context, Episode};
 use smbscope_model::{
     CaptureInfo, ConnectAttempts, Connection, Exchange, Nanos, Quality, Share, SkippedPackets, Timestamp,
 };
@@ -122,6 +122,23 @@ impl Report {
     /// because the capture is damaged, and why.
     pub fn quality_sentence(&self) -> String {
         sentence::quality(self)
+    }
+
+    /// The answer to why users wait, from what was collected of the exchanges that the report is about.
+    pub fn diagnosed(&self, collector: &Collector, catalogue: &Catalogue) -> Answer {
+        let context = Context {
+            catalogue,
+            slow: &self.slow,
+            aggregate: &self.aggregate,
+            connections: &self.connections,
+            attempts: &self.connect_attempts,
+            quality: &self.quality,
+            not_timed: self.not_timed(),
+            captures: &self.captures,
+            last: self.last,
+            filter: self.filter.as_ref().map(|filter| filter.expression.as_str()),
+        };
+        smbscope_diagnose::answer(collector, &context)
     }
 
     /// Which share of the commands were not timed because the capture is damaged.

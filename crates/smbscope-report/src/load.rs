@@ -45,7 +45,7 @@ impl Load {
         }
     }
 
-    /// `Load: 3 connections of 2 clients, 5,885 commands/s, 2.5 MB/s read; …`
+    /// `3 connections of 2 clients, 5,885 commands/s, 2.5 MB/s read; …`
     pub(crate) fn sentence(&self, report: &Report) -> String {
         let split = &report.aggregate.splits.whole;
         let connections = counted(split.connections, "connection", "connections");
@@ -60,7 +60,7 @@ impl Load {
         let queue = split.concurrency().map_or_else(String::new, |mean| {
             format!("; {mean:.1} requests outstanding on a busy connection on average, at most {outstanding}")
         });
-        format!("Load: {}{queue}.", parts.join(", "))
+        format!("{}{queue}", parts.join(", "))
     }
 }
 

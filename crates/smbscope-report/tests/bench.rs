@@ -9,6 +9,7 @@ use common::bench::{nothing, ramp, run, trouble};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Value, json};
 use smbscope_model::{Nanos, Timestamp};
+use smbscope_report::Culprit;
 use smbscope_report::bench::tables::ServerMetric;
 use smbscope_report::bench::{self, Detail, Document, Ended, HostRun, LostHost, TextOptions, overall_response_time};
 use smbscope_stats::Dimension;
@@ -431,23 +432,23 @@ fn what_next_has_the_capture_that_was_kept_and_a_rate_where_the_server_stalled()
 }
 
 #[test]
-fn the_verdict_on_a_load_point_goes_by_the_thresholds_of_captures() {
-    let verdict = |p95: i64, limited: bool| {
+fn the_answer_on_a_load_point_goes_by_percentiles_and_the_clients_processor() {
+    let answer = |p95: i64, limited: bool| {
         let mut run = ramp().runs.remove(0);
         run.client_cpu.as_mut().expect("it is known").limited = limited;
         let read = run.groups.iter_mut().find(|group| group.group == "Read").expect("there are reads");
         read.times.client.p95 = Some(Nanos(p95 * 1_000_000));
         let document = Document { runs: vec![run], ..ramp() }.completed();
-        document.runs[0].verdict.clone().expect("commands were answered")
+        document.runs[0].answer.clone().expect("commands were answered")
     };
-    let fine = verdict(20, false);
-    assert_eq!(fine.who, smbscope_report::Who::Nothing);
-    assert!(plain(&fine.headline).starts_with("Nothing here is slow: median 451 µs, p95 675 µs"), "{}", fine.headline);
-    let slow = verdict(21, false);
-    assert_eq!(slow.who, smbscope_report::Who::Unknown);
-    assert!(plain(&slow.headline).starts_with("Server- or network-bound: service time accounts for 100% of"));
-    assert_eq!(plain(&slow.sentences[0]), "Slow: p95 of Read 21.0 ms, above 20.0 ms.");
-    assert_eq!(verdict(21, true).who, smbscope_report::Who::Client);
+    let fine = answer(20, false);
+    assert_eq!(fine.culprit, Culprit::Nothing);
+    assert!(plain(&fine.headline).starts_with("Nothing is slow: median 451 µs, p95 675 µs"), "{}", fine.headline);
+    let slow = answer(21, false);
+    assert_eq!(slow.culprit, Culprit::Capture);
+    assert!(plain(&slow.headline).starts_with("Server or network: service time took 100% of"), "{}", slow.headline);
+    assert_eq!(plain(&slow.evidence[0]), "Slow: p95 of Read 21.0 ms, above 20.0 ms.");
+    assert_eq!(answer(21, true).culprit, Culprit::Client);
 }
 
 /// Against what the tables of the same document show.

@@ -2,7 +2,6 @@
 
 use super::{Analysis, AnalysisOptions, Error, Found, Recorded};
 use smbscope_diagnose::whatif::{self, Prediction, RoundTrips};
-use smbscope_diagnose::{Answer, Collector, Context};
 use smbscope_model::{CaptureInfo, ClockStep, Connection, Endpoints, Exchange, Nanos, Role, SeenTwice};
 use smbscope_report::{Explanation, Report};
 use smbscope_stats::filter::Filter;
@@ -36,8 +35,9 @@ impl Analysis {
             explanation: Explanation { what_if, waterfall, ..Explanation::default() },
         };
         // Giving back the memory of large tables takes as long as the diagnosis.
-        let explain =
-            || collector.as_ref().map(|collector| (diagnosed(options, &report, collector), collector.episodes()));
+        let explain = || {
+            collector.as_ref().map(|collector| (report.diagnosed(collector, &options.catalogue), collector.episodes()))
+        };
         let ((), explained) = beside(|| drop(aggregator), explain);
         if let Some((answer, episodes)) = explained {
             report.explanation.answer = answer;
@@ -45,23 +45,6 @@ impl Analysis {
         }
         Ok(report)
     }
-}
-
-/// The answer to why users wait.
-fn diagnosed(options: &AnalysisOptions, report: &Report, collector: &Collector) -> Answer {
-    let context = Context {
-        catalogue: &options.catalogue,
-        slow: &report.slow,
-        aggregate: &report.aggregate,
-        connections: &report.connections,
-        attempts: &report.connect_attempts,
-        quality: &report.quality,
-        not_timed: report.not_timed(),
-        captures: &report.captures,
-        last: report.last,
-        filter: report.filter.as_ref().map(|filter| filter.expression.as_str()),
-    };
-    smbscope_diagnose::answer(collector, &context)
 }
 
 /// What the report warns of beside what its figures say.

@@ -12,7 +12,7 @@ pub(super) const CONFLICTS: Detector = Detector {
     title: "File in use by others",
     advice: "Find out who has the file open (smbstatus -L, Get-SmbOpenFile). Applications that try again in a loop make users wait for each attempt; virus scanners, search indexers and backups open files without sharing them.",
     source: "MS-SMB2 3.3.5.9; MS-FSA 2.1.5",
-    thresholds: &[("wait", "1s")],
+    thresholds: &[("wait", "1s"), ("attempts", "3")],
     covers: &[],
     detect: Detect::Pair(detect),
 };
@@ -20,7 +20,11 @@ pub(super) const CONFLICTS: Detector = Detector {
 fn detect(pair: &Pair<'_>) -> Option<Found> {
     let refused = pair.facts.refused(Refusal::Conflict);
     let longest = refused.longest.as_ref()?;
-    if refused.waited < pair.time("conflicts", "wait") || longest.status != NtStatus::SHARING_VIOLATION {
+    // A server may hold back a refusal for a second; who does not try again has given up.
+    if refused.waited < pair.time("conflicts", "wait")
+        || (longest.count as f64) < pair.threshold("conflicts", "attempts")
+        || longest.status != NtStatus::SHARING_VIOLATION
+    {
         return None;
     }
     let file = longest.path.as_deref().map_or_else(|| "a file".to_owned(), named);

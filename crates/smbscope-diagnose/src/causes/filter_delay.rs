@@ -2,9 +2,10 @@
 
 use super::{Detect, Detector, Found};
 use crate::answer::{Confidence, Culprit, Lost};
-use crate::facts::{Fact, Kind, Pair};
+use crate::facts::{Fact, Kind, Pair, Served};
 use smbscope_model::Nanos;
 use smbscope_model::prose::unbroken;
+use smbscope_stats::TimePart;
 
 pub(super) const FILTER_DELAY: Detector = Detector {
     id: "filter-delay",
@@ -12,7 +13,7 @@ pub(super) const FILTER_DELAY: Detector = Detector {
     title: "Something inspects each file when it is opened",
     advice: "A virus scanner, an archiving or encryption filter, or tiered storage on the server looks into each file as it is opened. Measure with the scanner's exclusion for this share (studies/antivirus.toml). An exclusion costs protection: scan in another place instead.",
     source: "Microsoft, \"Slow SMB file transfer speed\"; docs/studies.md: antivirus on the server",
-    thresholds: &[("opens", "10"), ("ratio", "4"), ("least", "4ms")],
+    thresholds: &[("opens", "10"), ("ratio", "4"), ("least", "4ms"), ("p95", "20ms")],
     covers: &["slow-storage", "rtt-bound", "serial-client", "metadata-heavy", "small-file-copy", "office-slow-open", "server-saturation", "slow-client-link", "missing-file-probes"],
     detect: Detect::Pair(detect),
 };
@@ -29,8 +30,11 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     let ratio = typical.0 as f64 / usual.0.max(50_000) as f64;
     // Storage that is slow for reads and writes is slow for opens, too.
     let all_slow = reads.count >= 5 && reads.median().0 * 2 > typical.0;
-    if typical < pair.time(ID, "least") || ratio < pair.threshold(ID, "ratio") || all_slow {
+    if all_slow {
         return None;
+    }
+    if typical < pair.time(ID, "least") || ratio < pair.threshold(ID, "ratio") {
+        return some_slow(pair, opens, &others);
     }
     let what = format!(
         "{} took {} to open a file for {}, {ratio:.0}× as long as to close or query one ({})",
@@ -47,6 +51,38 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     Some(
         Found::new(Confidence::Medium, what)
             .lost(Lost::between(trimmed, Nanos((trimmed.0 + mean.0) / 2), mean))
+            .from_first(pair.facts.of(Fact::Open))
+            .filter(" && (smb2.cmd == 5 || smb.cmd == 0xa2)"),
+    )
+}
+
+/// Opens of which some take very long, as where a scanner remembers the files that it has seen.
+fn some_slow(pair: &Pair<'_>, opens: &Served, others: &Served) -> Option<Found> {
+    const ID: &str = "filter-delay";
+    let (late, usual) = (opens.quantile(0.95), others.median());
+    let excess = Nanos((opens.sum().0 - usual.0.saturating_mul(opens.count as i64)).max(0));
+    let of_server = pair.split.part(TimePart::Server).0.max(1);
+    if opens.count < 5 * pair.threshold(ID, "opens") as u64
+        || late < pair.time(ID, "p95")
+        || (late.0 as f64) < 2.0 * pair.threshold(ID, "ratio") * others.quantile(0.95).0 as f64
+        // Not one of them alone, and more than half of what the server took in all.
+        || opens.longest.saturating_mul(2) > excess.0
+        || excess.0.saturating_mul(2) < of_server
+    {
+        return None;
+    }
+    let what = format!(
+        "{} took {} or longer to open one file in 20 for {}; a typical open took {}, closing or querying one {}",
+        pair.server_name(),
+        unbroken(late),
+        pair.client,
+        unbroken(opens.median()),
+        unbroken(usual),
+    );
+    let lost = pair.once(Nanos((excess.0 as f64 / pair.depth().max(1.0)) as i64));
+    Some(
+        Found::new(Confidence::Low, what)
+            .lost(Lost::between(Nanos(lost.0 * 8 / 10), lost, lost))
             .from_first(pair.facts.of(Fact::Open))
             .filter(" && (smb2.cmd == 5 || smb.cmd == 0xa2)"),
     )

@@ -42,6 +42,7 @@ pub(crate) struct Found {
     path: Option<Arc<str>>,
     filter: String,
     culprit: Option<Culprit>,
+    advice: Option<&'static str>,
     sufferers: Sufferers,
     /// Lost time is in addition to the active time: nothing was outstanding, or only an expected wait.
     outside: bool,
@@ -72,6 +73,7 @@ impl Found {
             path: None,
             filter: String::new(),
             culprit: None,
+            advice: None,
             sufferers: Sufferers::default(),
             outside: false,
             failed: false,
@@ -116,6 +118,11 @@ impl Found {
         Found { culprit: Some(culprit), ..self }
     }
 
+    /// Advice that fits better than that of the cause.
+    pub(crate) fn advice(self, advice: &'static str) -> Found {
+        Found { advice: Some(advice), ..self }
+    }
+
     /// It is about more than one client on one server.
     pub(crate) fn about(self, sufferers: Sufferers) -> Found {
         Found { sufferers, ..self }
@@ -155,7 +162,7 @@ impl Found {
             confidence: self.confidence,
             evidence: self.evidence.into_iter().map(evidence).collect(),
             wireshark: format!("{address}{}", self.filter),
-            advice: detector.advice.to_owned(),
+            advice: self.advice.unwrap_or(detector.advice).to_owned(),
             source: detector.source.to_owned(),
             also: Vec::new(),
             longest: self.longest,

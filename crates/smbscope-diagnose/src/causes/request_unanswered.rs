@@ -11,9 +11,9 @@ pub(super) const REQUEST_UNANSWERED: Detector = Detector {
     id: "request-unanswered",
     culprit: Culprit::Server,
     title: "A request was never answered",
-    advice: "Open the packet in Wireshark. If the server's TCP acknowledged the request, the server has it and does not answer: look at its log and at what the request works on. If not, the request or its acknowledgment was lost: look at firewalls, WAN accelerators and the path.",
+    advice: "Look at the server's log and at what the request works on: the server has the request and does not answer it. If its TCP never acknowledged the request, look at firewalls, WAN accelerators and the path instead. The packet's number is the place to look in Wireshark.",
     source: "RFC 9293 3.8.1; MS-SMB2 3.2.6.1 (request expiration)",
-    thresholds: &[("wait", "5s")],
+    thresholds: &[("wait", "10s")],
     covers: &["server-saturation", "slow-logon"],
     detect: Detect::All(detect),
 };
@@ -40,6 +40,7 @@ fn of_pair(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
         Some(ConnectionEnd::Closed) => "until the connection was closed",
         _ => "until the capture ended",
     };
+    const LOST: &str = "Look at firewalls, WAN accelerators and the path: the request, or every acknowledgment of it, was lost. A capture at the server would show which.";
     let (fate, culprit, confidence) = match longest.acknowledged {
         Some(true) => ("; its TCP had acknowledged the request", Culprit::Server, Confidence::High),
         Some(false) => {
@@ -58,9 +59,10 @@ fn of_pair(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
         pair.client,
         unbroken(span(age)),
     );
-    // Nobody else can have waited longer on the same connection.
+    let found = Found::new(confidence, what);
+    let found = if culprit == Culprit::Network { found.advice(LOST) } else { found };
     Some(
-        Found::new(confidence, what)
+        found
             .lost(Lost::exactly(age))
             .longest(age)
             .culprit(culprit)

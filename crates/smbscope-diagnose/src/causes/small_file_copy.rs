@@ -13,7 +13,7 @@ pub(super) const SMALL_FILE_COPY: Detector = Detector {
     title: "Many small files, one after the other",
     advice: "Copy with several files at a time (robocopy /MT, rsync in parallel), or pack the files into one archive or disk image: each file costs several round trips whatever its size. For profiles: keep caches and temporary files out of what is redirected.",
     source: "Microsoft, \"Slow SMB file transfer speed\": small files; docs/studies.md: logons that copy 18,460 files",
-    thresholds: &[("files", "100"), ("outstanding", "12"), ("share", "40%")],
+    thresholds: &[("files", "100"), ("outstanding", "12"), ("share", "40%"), ("each", "4ms")],
     covers: &["rtt-bound", "serial-client", "metadata-heavy", "small-io"],
     detect: Detect::Pair(detect),
 };
@@ -25,7 +25,10 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     let per_minute = f64::from(pair.facts.small_files.most);
     let waited = pair.once(Nanos(small.outstanding));
     let share = waited.0 as f64 / pair.whole.waited.0.max(1) as f64;
+    let each = Nanos(waited.0 / small.count.max(1) as i64);
     if per_minute < pair.threshold(ID, "files")
+        // Nobody can copy them faster.
+        || each < pair.time(ID, "each")
         || depth > pair.threshold(ID, "outstanding")
         || share < pair.threshold(ID, "share")
     {

@@ -33,7 +33,7 @@ fn of_server(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
         .of_server(server)
         .flat_map(|pair| pair.facts.waits.iter())
         .filter(|wait| wait.group.in_headline() || wait.group == Group::Encrypted)
-        .filter(|wait| wait.to.is_some_and(|to| to.time - wait.from.time >= least) && wait.retransmitted == 0)
+        .filter(|wait| wait.to.is_some_and(|to| to.time - wait.from.time >= least) && wait.retransmitted == 0 && !wait.failed)
         .collect();
     waits.sort_by_key(|wait| (wait.to.map(|to| to.time), wait.from.time));
     // Requests that were answered together waited for the same pause.

@@ -5,6 +5,7 @@ use super::collector::{Collected, Collector, PairKey, PathKey};
 use super::counts::PairFacts;
 use super::path::PathFacts;
 use super::served::{Kind, Served};
+use super::waits::Wait;
 use crate::catalogue::Catalogue;
 use crate::episodes::Pace;
 use crate::slow::Slow;
@@ -287,6 +288,19 @@ impl<'a> Pair<'a> {
             self.connections.iter().map(|connection| connection.to_server.bytes.max(connection.to_client.bytes)).sum();
         let moving = self.split.part(TimePart::RequestTransfer).0 + self.split.part(TimePart::ResponseTransfer).0;
         bytes as f64 * 1e9 / moving.max(1) as f64
+    }
+
+    /// Time of requests that waited until the client itself gave an oplock back, which another of its handles held.
+    pub(crate) fn own_breaks(&self) -> Nanos {
+        /// The server asks for the oplock as soon as the request arrives.
+        const SOON: i64 = 200_000_000;
+        let breaks: Vec<Timestamp> = self.facts.breaks.iter().map(|(time, _)| *time).collect();
+        let is_own = |wait: &&Wait| {
+            let from = wait.from.time;
+            breaks.iter().any(|time| *time >= from && (*time - from).0 <= SOON)
+        };
+        let waits = self.facts.waits.iter().filter(is_own);
+        Nanos(waits.map(|wait| wait.to.map_or(0, |to| (to.time - wait.from.time).0)).fold(0, i64::saturating_add))
     }
 
     /// Time in which its connections were held up by lost segments.

@@ -19,7 +19,7 @@ fn report() -> Value {
             {"protocol": "SMB2", "command": "CLOSE", "count": 1, "errors": {}, "subcommands": []},
         ],
         "episodes": [{"number": 1, "start_ns": 1_700_000_000_000_000_001_i64, "waited_ns": 5}],
-        "verdict": {"who": "server", "subject": {"server": "10.0.0.1:445"}, "slow": []},
+        "load": {"who": "server", "subject": {"server": "10.0.0.1:445"}, "slow": []},
     })
 }
 
@@ -68,9 +68,9 @@ fn points_in_time_are_timestamps_and_spans_are_durations() {
 
 #[test]
 fn an_object_is_a_table_with_one_row() {
-    let verdict = table(&report(), "verdict").expect("a table");
+    let load = table(&report(), "load").expect("a table");
     let text = |name: &str| {
-        let column = verdict.column_by_name(name).expect("a column").as_string::<i32>().clone();
+        let column = load.column_by_name(name).expect("a column").as_string::<i32>().clone();
         column.iter().map(|text| text.map(str::to_owned)).collect::<Vec<_>>()
     };
     assert_eq!(text("who"), [Some("server".to_owned())]);

@@ -60,11 +60,11 @@ impl Default for TextOptions {
 /// The report: on one screen, to which a table that was asked for is added, or in full.
 pub fn render(report: &Report, options: &TextOptions) -> String {
     let mut page = Page::new(options.width, options.color);
-    overview::title(&mut page, report, !options.full);
     let answer = Some(&report.explanation.answer).filter(|answer| !answer.headline.is_empty());
     let above = above_commands(report, options, page.like());
     let below = below_commands(report, options, page.like());
     answer.iter().for_each(|answer| causes::headline(&mut page, answer));
+    overview::first_of_all(&mut page, report);
     what_if::render(&mut page, report);
     if !report.explanation.what_if.is_empty() {
         page.blank();
@@ -98,6 +98,8 @@ pub fn render(report: &Report, options: &TextOptions) -> String {
 
 /// What stands between the answer and the commands.
 fn above_commands(report: &Report, options: &TextOptions, mut page: Page) -> Page {
+    page.blank();
+    overview::title(&mut page, report, !options.full);
     overview::facts(&mut page, report, !options.full);
     if report.aggregate.count > 0 {
         let slices = report.aggregate.slices.as_ref().map(Slices::of);

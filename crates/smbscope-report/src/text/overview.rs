@@ -7,6 +7,7 @@ use super::table::{Column, Line, Table};
 use crate::format::{
     capital, clean, clock, counted, date, median_and_p95, seconds, shorten, shorten_path, span, thousands, unbroken,
 };
+use crate::load::Load;
 use crate::packets::{PacketCounts, control};
 use crate::sentence::is_alarming;
 use crate::smb1::Smb1InUse;
@@ -31,10 +32,14 @@ pub(super) fn title(page: &mut Page, report: &Report, is_brief: bool) {
     }
     let title = report.title.as_ref().map_or_else(String::new, |title| format!(": {}", clean(title)));
     page.title(&format!("SMB response times{title}"), is_brief);
+    page.paragraph(Paint::Plain, &summary(report, is_brief));
+}
+
+/// What a reader must see beside the answer: a filter, and a capture that is damaged.
+pub(super) fn first_of_all(page: &mut Page, report: &Report) {
     if let Some(note) = filter_note(report) {
         page.paragraph(Paint::Warning, &clean(&note));
     }
-    page.paragraph(Paint::Plain, &summary(report, is_brief));
     if is_alarming(report) {
         page.paragraph(Paint::Warning, &report.quality_sentence());
     }
@@ -72,7 +77,7 @@ fn summary(report: &Report, is_brief: bool) -> String {
     }
     let whom = if text.is_empty() { "command" } else { "other command" };
     let mut commands = counted(in_clear, whom, &format!("{whom}s"));
-    if let (true, Some(elapsed)) = (text.is_empty(), aggregate.elapsed()) {
+    if let (true, Some(elapsed)) = (text.is_empty(), aggregate.elapsed().filter(|elapsed| elapsed.0 > 0)) {
         commands += &format!(" in {}", unbroken(span(elapsed)));
     }
     let total = &aggregate.total;
@@ -118,6 +123,7 @@ pub(super) fn facts(page: &mut Page, report: &Report, is_brief: bool) {
         }
         return;
     }
+    fact("Load", Paint::Plain, &Load::of(report).sentence(report));
     fact("Servers", Paint::Plain, &busiest(&ranked(servers), LISTED_MAX));
     fact("Clients", Paint::Plain, &busiest(&ranked(clients), LISTED_MAX));
     for (label, names) in [("Users", &report.aggregate.users), ("Shares", &report.aggregate.shares)] {

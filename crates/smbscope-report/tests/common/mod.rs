@@ -3,7 +3,7 @@
 
 pub(crate) mod bench;
 
-use smbscope_diagnose::{Catalogue, Collector, Context};
+use smbscope_diagnose::{Catalogue, Collector};
 use smbscope_model::connection::{Connection, ConnectionEnd, DirectionCounts};
 use smbscope_model::{
     CaptureId, CaptureInfo, Command, Dialect, Endpoints, Exchange, FlowId, Group, Half, Nanos, Outcome, PacketRef,
@@ -62,8 +62,6 @@ pub(crate) fn report(exchanges: &[Exchange], connections: Vec<Connection>, quali
     let mut collector = Collector::default();
     exchanges.iter().for_each(|exchange| collector.exchange(exchange));
     let catalogue = Catalogue::default();
-    let context = Context { catalogue: &catalogue, aggregate: &aggregate, connections: &connections };
-    let explanation = Explanation::of(&collector, &context);
     let (first, last) = (aggregate.first, aggregate.last);
     let capture = CaptureInfo {
         name: "f630.snoop".into(),
@@ -79,7 +77,7 @@ pub(crate) fn report(exchanges: &[Exchange], connections: Vec<Connection>, quali
         truncated: None,
         warnings: Vec::new(),
     };
-    Report {
+    let mut report = Report {
         title: None,
         captures: vec![capture],
         quality,
@@ -93,9 +91,11 @@ pub(crate) fn report(exchanges: &[Exchange], connections: Vec<Connection>, quali
         warnings: Vec::new(),
         filter: None,
         interval: None,
-        slow: smbscope_report::Thresholds::default(),
-        explanation,
-    }
+        slow: smbscope_report::Slow::default(),
+        explanation: Explanation { episodes: collector.episodes(), ..Explanation::default() },
+    };
+    report.explanation.answer = report.diagnosed(&collector, &catalogue);
+    report
 }
 
 pub(crate) fn connection(client: u8, dialect: Option<Dialect>) -> Connection {

@@ -13,7 +13,8 @@
 //!   to think, less the round trip between capture point and client, which is the network's. Longer, it is idle.
 //! - **Expected waits** take moments in which nothing else is outstanding. A subscription to changes
 //!   ([`Exchange::is_subscription`]) holds nobody up: beside it, a client still thinks.
-//! - An unanswered request keeps the server's name on what is left until the connection ends.
+//! - An unanswered request puts what is left of the connection down to the server, or to the network if TCP did not
+//!   acknowledge the request.
 //! - Where the end of a command was not captured, or the beginning, what lies between it and its neighbours is unknown.
 //!
 //! Where a filter chose some of the commands, a moment is theirs as long as one of them is outstanding: it is divided among

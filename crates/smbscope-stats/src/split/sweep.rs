@@ -176,10 +176,12 @@ impl Sweeper {
             self.outstanding = self.outstanding.saturating_add((stretch.end - stretch.start).0);
         }
         if exchange.outcome == Outcome::Unanswered {
-            let part = match exchange.server_round_trip {
+            let part = match (exchange.acknowledged, exchange.server_round_trip) {
                 _ if !chosen => TimePart::FilteredOut,
-                Some(_) => TimePart::Server,
-                None => TimePart::ServerOrNetwork,
+                // The request never arrived, or its acknowledgment was lost.
+                (Some(false), _) => TimePart::Network,
+                (Some(true), _) | (None, Some(_)) => TimePart::Server,
+                (None, None) => TimePart::ServerOrNetwork,
             };
             self.note(Note::Unanswered(part), stretch.end.0, i64::MAX);
         }

@@ -1,7 +1,7 @@
 //! The story of the INI file: a client that reads its settings one by one, alone and beside users who think.
 
 use crate::common::finish;
-use crate::scene::{Run, directory_of, hits, is_possible, plain};
+use crate::scene::{EVERYTHING, Run, directory_of, hits, is_possible, plain};
 use smbscope_model::Nanos;
 use smbscope_model::prose::span;
 use smbscope_testkit::skip;
@@ -32,7 +32,7 @@ URL="smb://$SMBSCOPE_LAB_USER@127.0.0.1:$(cat "$CAPTURE.relay")/share"
 fn first_screen(name: &str) -> String {
     let capture = directory_of(name).join("client.pcap");
     let mut analyze = Command::new(env!("CARGO_BIN_EXE_smbscope"));
-    analyze.args(["analyze", "--quiet"]).arg(capture).env("COLUMNS", "100");
+    analyze.args(["analyze", "--quiet", "--slow", EVERYTHING]).arg(capture).env("COLUMNS", "100");
     let said = finish(analyze);
     assert_eq!(said.status, Some(0), "{}", said.err);
     let screen: Vec<&str> = said.out.lines().take(24).collect();
@@ -42,14 +42,14 @@ fn first_screen(name: &str) -> String {
 /// The first screen says who reads which file how often, what it costs, and what to do.
 fn is_the_headline(name: &str, run: &Run<'_>, client: &str) {
     let Some(report) = run.report(name) else { return };
-    let first = &report["findings"][0];
+    let first = &report["answer"]["causes"][0];
     assert_eq!(
-        (first["id"].as_str(), first["whose"]["client"].as_str()),
+        (first["id"].as_str(), first["subject"]["client"].as_str()),
         (Some("ini-pattern"), Some(client)),
         "{first}"
     );
     assert_eq!(hits(&report)[0], "ini-pattern");
-    let path = first["whose"]["path"].as_str().expect("the file has a name");
+    let path = first["subject"]["path"].as_str().expect("the file has a name");
     let file = path.rsplit('\\').next().expect("a path has a last part");
     let screen = first_screen(name);
     for part in [
@@ -62,8 +62,8 @@ fn is_the_headline(name: &str, run: &Run<'_>, client: &str) {
         assert!(screen.contains(part), "{part:?} is not on the first screen: {screen}");
     }
     // The seconds, as prose writes them.
-    let lost = Nanos(first["lost_ns"].as_i64().expect("it costs time"));
-    let seconds = format!(": {} of its ", span(lost).replace('\u{a0}', " "));
+    let lost = Nanos(first["lost_ns"]["best"].as_i64().expect("it costs time"));
+    let seconds = format!("lost {}", span(lost).replace('\u{a0}', " "));
     assert!(lost > Nanos(100_000_000) && screen.contains(&seconds), "{seconds:?} is not on the first screen: {screen}");
 }
 

@@ -22,6 +22,8 @@ const EXPLAINS: f64 = 0.5;
 const STANDS_OUT: f64 = 0.4;
 /// Percentage of commands without a time from which on there is no answer about all of them.
 const UNTIMED_MAX: f64 = 50.0;
+/// Percentage of commands without a time from which on a headline that nothing is slow says so.
+const NOT_TIMED_TOLD: f64 = 10.0;
 /// What a healthy server takes for a command at most, on average.
 const HEALTHY_SERVER: Nanos = Nanos(2_000_000);
 /// Commands below which figures are few.
@@ -31,8 +33,12 @@ const FEW: u64 = 20;
 pub fn answer(collector: &Collector, context: &Context<'_>) -> Answer {
     let gathered = Gathered::new(collector);
     let facts = Facts::new(&gathered, context);
-    let (causes, notes) = told(&facts);
+    let (mut causes, notes) = told(&facts);
     let verdict = Verdict::new(&facts, &causes);
+    if verdict.culprit == Culprit::Capture && verdict.pair.is_none() {
+        // What few commands of many show is no cause.
+        causes.clear();
+    }
     Answer {
         culprit: verdict.culprit,
         evidence: evidence(&facts, &verdict, &causes),
@@ -273,11 +279,13 @@ fn slowest<'f, 'a>(facts: &'f Facts<'a>) -> Option<&'f Pair<'a>> {
     facts.pairs.iter().filter(over).max_by_key(|pair| (pair.whole.waited, Reverse(pair.client)))
 }
 
-/// Returns true if the server took noticeably longer than a healthy one for what a client asked.
+/// Returns true if the server, or the server and a network of unknown round trip, took noticeably longer than a healthy
+/// server for what a client asked.
 fn server_excess(slow: &Slow, pair: &Pair<'_>) -> bool {
     let commands: u64 = crate::facts::Kind::ALL.iter().map(|kind| pair.served(*kind).count).sum();
-    let server = pair.part(TimePart::Server);
-    let excess = Nanos(server.0.saturating_sub(HEALTHY_SERVER.0.saturating_mul(commands as i64)));
+    let server = Nanos(pair.part(TimePart::Server).0.saturating_add(pair.part(TimePart::ServerOrNetwork).0));
+    let expected = HEALTHY_SERVER.0.saturating_mul(commands as i64).saturating_add(pair.once(pair.own_breaks()).0);
+    let excess = Nanos(server.0.saturating_sub(expected));
     let share = excess.0 as f64 / pair.whole.active.0.max(1) as f64;
     let is_queued = pair.transfer_share() > 0.5;
     excess >= slow.wait && share * 100.0 >= f64::from(slow.share) && !is_queued && is_noticed_by(slow, pair, excess)
@@ -337,6 +345,11 @@ fn nothing(facts: &Facts<'_>) -> String {
         };
     };
     let p95 = times.p95.map_or_else(String::new, |p95| format!(", p95 {}", unbroken(p95)));
+    let not_timed = facts.context.not_timed.percent;
+    let title = match not_timed >= NOT_TIMED_TOLD {
+        true => format!("{title} among the {:.0}% of the commands that could be timed", 100.0 - not_timed),
+        false => title.to_owned(),
+    };
     match total.timed {
         1 => format!("{title}: the only command took {}.", unbroken(longest)),
         n => format!(
@@ -364,7 +377,9 @@ fn evidence(facts: &Facts<'_>, verdict: &Verdict<'_, '_>, causes: &[Cause]) -> V
             sentences.push(format!("The longest wait was {}: {}.", causes::request(wait), unbroken(span(length))));
         }
     }
-    sentences.extend(verdict.pair.and_then(split_sentence));
+    // An event explains the time by itself.
+    let is_event = first.is_some_and(|cause| cause.longest.is_some());
+    sentences.extend(verdict.pair.filter(|_| !is_event).and_then(split_sentence));
     sentences.extend(verdict.pair.and_then(|pair| others(facts, pair, causes)));
     sentences
 }
@@ -432,23 +447,33 @@ fn ruled_out(facts: &Facts<'_>, verdict: &Verdict<'_, '_>, causes: &[Cause]) -> 
     let mut sentences = Vec::new();
     let Some(pair) = verdict.pair else { return sentences };
     let has = |id: &str| causes.iter().any(|cause| cause.id == id);
+    let accuses = |culprit: Culprit| causes.iter().any(|cause| cause.culprit == culprit);
     let quality = facts.context.quality;
     let is_whole = quality.dropped_packets + quality.capture_gaps + quality.missing_unacknowledged_bytes == 0;
     let (segments, lost) = pair.segments();
-    if lost == 0 && is_whole && segments > 0 && !has("network-loss") {
+    if lost == 0 && is_whole && segments > 0 && !has("network-loss") && !has("network-outage") {
         sentences.push("Packet loss: no segment was retransmitted.".to_owned());
     }
     let waited = pair.split.waited().0.max(1) as f64;
     let server = pair.split.part(TimePart::Server).0 as f64 / waited;
     let network = pair.split.part(TimePart::Network).0 as f64 / waited;
-    if verdict.culprit != Culprit::Server && server < 0.15 && pair.split.part(TimePart::ServerOrNetwork).0 == 0 {
+    if verdict.culprit != Culprit::Server
+        && !accuses(Culprit::Server)
+        && server < 0.15
+        && pair.split.part(TimePart::ServerOrNetwork).0 == 0
+    {
         sentences.push(format!(
             "Server: it took {} of the waits, {} for a typical command.",
             percent(server),
             unbroken(pair.facts.served_together(&crate::facts::Kind::ALL).median()),
         ));
     }
-    if verdict.culprit == Culprit::Server && network < 0.15 && lost == 0 {
+    if verdict.culprit == Culprit::Server
+        && !accuses(Culprit::Network)
+        && network < 0.15
+        && lost == 0
+        && pair.whole.waited.0 > 0
+    {
         let trip = pair.round_trip().map_or_else(String::new, |trip| format!(" of {} each", unbroken(trip)));
         sentences.push(format!("Network: round trips{trip} took {} of the waits.", percent(network)));
     }
@@ -479,7 +504,7 @@ fn caveats(facts: &Facts<'_>, verdict: &Verdict<'_, '_>, causes: &[Cause]) -> Ve
             counted(encrypted, "frame is", "frames are"),
         ));
     }
-    if context.not_timed.percent >= 5.0 {
+    if context.not_timed.percent >= 5.0 && verdict.culprit != Culprit::Capture {
         sentences.push(format!("{:.0}% of the commands could not be timed.", context.not_timed.percent));
     }
     let timed = context.aggregate.total.timed;
@@ -521,3 +546,6 @@ fn next(facts: &Facts<'_>, verdict: &Verdict<'_, '_>, causes: &[Cause]) -> Vec<N
 pub fn describe(id: &str) -> Option<(&'static str, &'static str)> {
     detector(id).map(|detector| (detector.title, detector.advice))
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,7 @@ use smbscope_wire::smb2::messages::negotiate::capabilities::MULTI_CHANNEL;
 
 /// The report on conversations in one capture.
 fn analyzed(name: &str, conversations: &[Conversation]) -> Value {
-    let folder = directory(&format!("findings-{name}"));
+    let folder = directory(&format!("causes-{name}"));
     write(&folder, "built.pcap", pcap::nanos(&together(conversations)));
     report(&folder.join("built.pcap"))
 }
@@ -18,10 +18,9 @@ fn analyzed(name: &str, conversations: &[Conversation]) -> Value {
 /// The finding is in the one capture, and not in the other, in which all commands are timed as well.
 fn holds(id: &str, positive: &[Conversation], negative: &[Conversation]) {
     let (found, healthy) = (analyzed(&format!("{id}-built"), positive), analyzed(&format!("{id}-healthy"), negative));
-    // For the table of docs/findings.md.
     println!("{id} | {} | {}", hits(&found).join(", "), hits(&healthy).join(", "));
-    assert!(hits(&found).contains(&id), "{}", found["findings"]);
-    assert!(!hits(&healthy).contains(&id), "{}", healthy["findings"]);
+    assert!(hits(&found).contains(&id), "{}", found["answer"]);
+    assert!(!hits(&healthy).contains(&id), "{}", healthy["answer"]);
     assert_eq!(healthy["totals"]["untimed"], 0, "{}", healthy["quality"]);
 }
 

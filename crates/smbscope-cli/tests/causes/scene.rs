@@ -1,11 +1,13 @@
-//! A private server, a script that works on it, and what is found in the capture of that.
+//! A private server, a script that works on it, and the causes found in its capture.
 
 use crate::common::{directory, finish};
 use serde_json::Value;
+use smbscope_diagnose::Catalogue;
 use smbscope_lab::available;
 use smbscope_testkit::skip;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 
 /// What scripts can say: `captured COMMAND…`, `client COMMANDS` of smbclient with `$OPTIONS`, `load` of `smbscope bench` with one
 /// user or `$USERS` for `$TIME`, `files NUMBER DIRECTORY NAME` and `file NAME BYTES` on the share.
@@ -26,6 +28,9 @@ const PRELUDE: &str = r#"set -u
     file() { head -c "$2" /dev/urandom >"$HERE/$1"; chmod a+rw "$HERE/$1"; }
 "#;
 
+/// Scenes are short: every cost counts as slow.
+pub(crate) const EVERYTHING: &str = "wait=1ms,each=1us,share=1%";
+
 /// What a script does on a lab with these options.
 pub(crate) struct Run<'a> {
     pub(crate) lab: &'a [&'a str],
@@ -44,27 +49,43 @@ pub(crate) fn on<'a>(lab: &'a [&'a str], script: &'a str) -> Run<'a> {
 
 /// Where what a run of this name captured is.
 pub(crate) fn directory_of(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("findings-{name}"))
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("causes-{name}"))
 }
 
 /// The report on a capture.
 pub(crate) fn report(capture: &Path) -> Value {
     let mut analyze = Command::new(env!("CARGO_BIN_EXE_smbscope"));
-    analyze.args(["analyze", "-q", "--format", "json"]).arg(capture).stdin(Stdio::null());
+    analyze.args(["analyze", "-q", "--format", "json", "--slow", EVERYTHING]).arg(capture).stdin(Stdio::null());
     let said = finish(analyze);
     serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.err))
 }
 
-/// The keys of its findings, each once, in their order.
+/// Causes and notes of a report.
+pub(crate) fn told(report: &Value) -> impl Iterator<Item = &Value> {
+    ["causes", "notes"].into_iter().flat_map(|list| report["answer"][list].as_array().expect("a list"))
+}
+
+/// The keys of its causes and notes, each once, in their order.
 pub(crate) fn hits(report: &Value) -> Vec<&str> {
     let mut hits = Vec::new();
-    for finding in report["findings"].as_array().expect("a list") {
-        let id = finding["id"].as_str().expect("a key");
-        if !hits.contains(&id) {
-            hits.push(id);
+    for cause in told(report) {
+        let also = cause["also"].as_array().into_iter().flatten().filter_map(|title| key_of(title.as_str()?));
+        for id in cause["id"].as_str().into_iter().chain(also) {
+            if !hits.contains(&id) {
+                hits.push(id);
+            }
         }
     }
     hits
+}
+
+/// The key of a cause by its title.
+pub(crate) fn key_of(title: &str) -> Option<&'static str> {
+    static KEYS: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
+        let catalogue = Catalogue::default();
+        catalogue.entries().map(|(id, entry)| (entry.title.to_owned(), id.to_owned())).collect()
+    });
+    KEYS.iter().find(|(known, _)| known == title).map(|(_, id)| id.as_str())
 }
 
 /// Whether a run of this test file can do what all its scenes need; says what is missing.
@@ -79,7 +100,7 @@ pub(crate) fn is_possible() -> bool {
 impl Run<'_> {
     /// The report on what was captured; `None`, with a line, where nothing can be.
     pub(crate) fn report(&self, name: &str) -> Option<Value> {
-        let folder = directory(&format!("findings-{name}"));
+        let folder = directory(&format!("causes-{name}"));
         let capture = folder.join("client.pcap");
         let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
         command.args(["lab", "run", "--state"]).arg(folder.join("lab")).args(self.lab);
@@ -105,18 +126,14 @@ pub(crate) fn provoked(id: &str, positive: &Run<'_>, negative: &Run<'_>) {
     }
     let Some(found) = positive.report(&format!("{id}-positive")) else { return };
     let Some(healthy) = negative.report(&format!("{id}-negative")) else { return };
-    let sentence = |finding: &Value| format!("{}: {}", finding["id"], finding["sentence"]);
-    let sentences = |report: &Value| {
-        let findings = report["findings"].as_array().expect("a list").iter().map(sentence);
-        findings.collect::<Vec<_>>().join("\n  ")
-    };
-    // For the table of docs/findings.md.
+    let sentence = |cause: &Value| format!("{}: {} {}", cause["id"], cause["sentence"], cause["cost"]);
+    let sentences = |report: &Value| told(report).map(sentence).collect::<Vec<_>>().join("\n  ");
     println!("{id} | {} | {}", hits(&found).join(", "), hits(&healthy).join(", "));
     assert!(hits(&found).contains(&id), "not found; but:\n  {}", sentences(&found));
     assert!(!hits(&healthy).contains(&id), "found in a healthy load:\n  {}", sentences(&healthy));
     assert!(healthy["totals"]["commands"].as_u64() > Some(3), "nothing was captured of the healthy load");
     // Captures of bulk data are large, and needed only where something is wrong.
     for end in ["positive", "negative"] {
-        let _empty = directory(&format!("findings-{id}-{end}"));
+        let _empty = directory(&format!("causes-{id}-{end}"));
     }
 }
