@@ -5,7 +5,7 @@ use smbscope_analyze::{Analyzer, Options, Outcome};
 use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::CaptureSet;
 use smbscope_capture::tcp::FlowTable;
-use smbscope_findings::whatif::{self, RoundTrips, Scenario};
+use smbscope_findings::whatif::{self, Paths, Scenario};
 use smbscope_findings::{Catalogue, Collector, Context};
 use smbscope_model::{CaptureInfo, Exchange, Limits, Quality, TimeKind, Timestamp};
 use smbscope_report::csv::ExchangeWriter;
@@ -151,7 +151,7 @@ impl Analysis {
         let context = Context { catalogue: &catalogue, aggregate: &aggregate, connections };
         let mut explanation = Explanation::of(&collector, &context);
         let scenario = Scenario { cache_opens: true, ..Scenario::default() };
-        explanation.what_if.extend(whatif::predict(&self.exchanges, &RoundTrips::default(), &scenario));
+        explanation.what_if.extend(whatif::predict(&self.exchanges, &Paths::default(), &scenario));
         Report {
             title: None,
             captures: vec![self.capture.clone()],

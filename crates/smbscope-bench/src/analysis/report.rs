@@ -2,7 +2,7 @@
 
 use super::{Analysis, AnalysisOptions, Error, Found, Recorded};
 use smbscope_findings::Context;
-use smbscope_findings::whatif::{self, Prediction, RoundTrips};
+use smbscope_findings::whatif::{self, Prediction};
 use smbscope_model::{CaptureInfo, ClockStep, Connection, Endpoints, Exchange, Nanos, Role, SeenTwice};
 use smbscope_report::{Explanation, Report};
 use smbscope_stats::filter::Filter;
@@ -78,10 +78,9 @@ fn predictions(
     connections: &[Connection],
     waterfall: &[Exchange],
 ) -> Result<Vec<Prediction>, Error> {
-    let trips = connections.iter().filter_map(|connection| Some((connection.flow, connection.round_trip()?)));
-    let trips: RoundTrips = trips.collect();
+    let paths = whatif::paths(connections);
     let predicted =
-        |scenario| whatif::predict(waterfall, &trips, scenario).ok_or_else(|| Error::WhatIf(scenario.clone()));
+        |scenario| whatif::predict(waterfall, &paths, scenario).ok_or_else(|| Error::WhatIf(scenario.clone()));
     options.what_if.iter().map(predicted).collect()
 }
 
