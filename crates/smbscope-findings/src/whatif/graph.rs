@@ -14,6 +14,8 @@ use std::sync::Arc;
 
 /// Threads that are told apart on one connection.
 const LANES_MAX: usize = 64;
+/// Files that go from one connection to another before the client is taken to pool its connections.
+const HANDED_LEAST: usize = 3;
 /// Two connections belong to one thread if they take turns this often and never overlap.
 const TURNS_LEAST: u32 = 8;
 
@@ -61,7 +63,14 @@ pub(super) struct Node {
     opens: bool,
     closes: bool,
     compounded: bool,
+    /// Connections that one pool of the client serves; alike for all of them.
+    root: FlowId,
+    /// File that the open or its handle reads or writes.
+    file_worked_on: Option<Item>,
 }
+
+/// A file of a share, as a user sees it.
+type Item = (Option<Arc<str>>, Option<Arc<str>>, Arc<str>);
 
 /// Commands of a lane between two points at which it holds no file open.
 #[derive(Debug, Clone, Default)]
@@ -77,12 +86,14 @@ pub(super) struct Task {
 /// A thread of the client.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lane {
-    /// Its connection; absent if it uses several.
-    pub(super) flow: Option<FlowId>,
+    /// Its connections in the order of their first use.
+    pub(super) flows: Vec<FlowId>,
     /// Tasks that only this lane can do, in their order.
     pub(super) bound: Vec<usize>,
     /// Pool from which it takes tasks after those.
     pub(super) pool: Option<usize>,
+    /// Uses connections that have nothing to do with each other.
+    is_joined: bool,
     nodes: Vec<usize>,
     tasks: Vec<usize>,
 }
@@ -111,12 +122,23 @@ impl Graph {
         let mut graph = Graph { nodes, ..Graph::default() };
         graph.shortest_service_bounds_trip();
         graph.find_queues();
+        graph.find_files(exchanges, &origins);
+        graph.find_roots(exchanges, &origins);
         graph.find_lanes();
         graph.join_alternating_lanes();
         graph.find_tasks();
         graph.find_pools(exchanges, &origins);
         graph.find_dependencies(tight);
         Some(graph)
+    }
+
+    /// Connection that a lane uses for a command, which may be another lane's.
+    pub(super) fn flow(&self, at: usize, lane: usize) -> FlowId {
+        let node = &self.nodes[at];
+        let (own, lane) = (&self.lanes[node.lane], &self.lanes[lane]);
+        let position = own.flows.iter().position(|flow| *flow == node.flow).unwrap_or(0);
+        let flow = if own.flows == lane.flows { own.flows.get(position) } else { lane.flows.get(position).or(lane.flows.last()) };
+        flow.copied().unwrap_or(node.flow)
     }
 
     /// The client's own time before a command; absent where nothing is known to precede it.
@@ -175,33 +197,106 @@ impl Graph {
         }
     }
 
+    /// Finds the commands on files that are read or written, by the path of their open.
+    fn find_files(&mut self, exchanges: &[Exchange], origins: &[Option<usize>]) {
+        let of_node = |at: usize| origins[at].map(|origin: usize| &exchanges[origin]);
+        let mut worked_on: HashSet<Item> = HashSet::new();
+        let item = |exchange: &Exchange| Some((exchange.user.clone(), exchange.share.clone(), exchange.path.clone()?));
+        for exchange in (0..self.nodes.len()).filter_map(of_node) {
+            if matches!(exchange.group, Group::Read | Group::Write) {
+                worked_on.extend(item(exchange));
+            }
+        }
+        for at in 0..self.nodes.len() {
+            let found = of_node(at).and_then(item);
+            self.nodes[at].file_worked_on = found.filter(|item| self.nodes[at].opens && worked_on.contains(item));
+        }
+    }
+
+    /// Joins connections that bind one session, and those between which a client hands its files around.
+    fn find_roots(&mut self, exchanges: &[Exchange], origins: &[Option<usize>]) {
+        let mut roots: BTreeMap<FlowId, FlowId> = self.nodes.iter().map(|node| (node.flow, node.flow)).collect();
+        let mut pairs: Vec<(FlowId, FlowId)> = Vec::new();
+        let mut sessions: HashMap<(SocketAddr, u64), FlowId> = HashMap::new();
+        for exchange in origins.iter().flatten().map(|origin| &exchanges[*origin]) {
+            let session = exchange.session_id.filter(|id| *id > u64::from(u16::MAX));
+            if let Some(session) = session {
+                let first = *sessions.entry((exchange.endpoints.server, session)).or_insert(exchange.flow);
+                if first != exchange.flow {
+                    pairs.push((first, exchange.flow));
+                }
+            }
+        }
+        let mut users: HashMap<&Item, (FlowId, i64)> = HashMap::new();
+        let mut handed = Vec::new();
+        for node in &self.nodes {
+            let Some(item) = &node.file_worked_on else { continue };
+            if let Some((flow, end)) = users.insert(item, (node.flow, node.end))
+                && flow != node.flow
+                && end <= node.start
+            {
+                handed.push((flow, node.flow));
+            }
+        }
+        if handed.len() >= HANDED_LEAST {
+            pairs.extend(handed);
+        }
+        for (one, other) in pairs {
+            let (one, other) = (roots[&one], roots[&other]);
+            if one != other {
+                roots.values_mut().filter(|root| **root == other).for_each(|root| *root = one);
+            }
+        }
+        for node in &mut self.nodes {
+            node.root = roots[&node.flow];
+        }
+    }
+
     /// A command goes on with its file, or is of the thread whose last response came just before it.
     fn find_lanes(&mut self) {
         let mut of_file: HashMap<(FlowId, FileId), usize> = HashMap::new();
-        let mut of_flow: HashMap<FlowId, Vec<usize>> = HashMap::new();
-        // Of each lane: the end of its last response, and the file of its outstanding requests.
-        let mut state: Vec<(i64, Option<FileId>)> = Vec::new();
+        let mut of_root: HashMap<FlowId, Vec<usize>> = HashMap::new();
+        // Of each lane: the end of its last response, the file of its outstanding requests, and what it works on.
+        let mut state: Vec<(i64, Option<FileId>, Option<Item>)> = Vec::new();
         let mut before: Option<usize> = None;
+        let first_items = self.first_items();
+        let mut set_up: HashMap<FlowId, usize> = HashMap::new();
         for at in 0..self.nodes.len() {
             let node = &self.nodes[at];
             let with = before.filter(|before| node.is_compounded_with(&self.nodes[*before])).map(|at| self.nodes[at].lane);
-            let known = node.file.and_then(|file| of_file.get(&(node.flow, file)).copied());
+            let known = node.file.and_then(|file| of_file.get(&(node.root, file)).copied());
             let is_free = |lane: &usize| state[*lane].0 <= node.start;
             let known = known.filter(|lane| is_free(lane) || state[*lane].1 == node.file);
-            let lanes = of_flow.entry(node.flow).or_default();
-            let free = || lanes.iter().copied().filter(is_free).max_by_key(|lane| (state[*lane].0, Reverse(*lane)));
+            let lanes = of_root.entry(node.root).or_default();
+            let is_new_flow = !set_up.contains_key(&node.flow);
+            // A connection that a thread opens to go on with its file.
+            let item = node.file_worked_on.as_ref().or(first_items.get(&node.flow).filter(|_| is_new_flow));
+            let same_item = || lanes.iter().copied().filter(is_free).find(|lane| item.is_some() && state[*lane].2.as_ref() == item);
+            let own = || set_up.get(&node.flow).copied().filter(|lane| *lane != usize::MAX).filter(is_free).filter(|_| node.file_worked_on.is_none());
+            let free = || {
+                let lanes = lanes.iter().copied().filter(is_free).filter(|_| !is_new_flow);
+                lanes.max_by_key(|lane| (state[*lane].0, Reverse(*lane)))
+            };
             let earliest = || lanes.iter().copied().min_by_key(|lane| state[*lane].0).filter(|_| lanes.len() >= LANES_MAX);
-            let lane = with.or(known).or_else(free).or_else(earliest).unwrap_or_else(|| {
-                state.push((i64::MIN, None));
+            let found = with.or(known).or_else(same_item).or_else(own).or_else(free).or_else(earliest);
+            let lane = found.unwrap_or_else(|| {
+                state.push((i64::MIN, None, None));
                 lanes.push(state.len() - 1);
                 state.len() - 1
             });
-            state[lane] = (state[lane].0.max(node.end), node.file);
+            let working_on = node.file_worked_on.clone().or(state[lane].2.take());
+            state[lane] = (state[lane].0.max(node.end), node.file, working_on);
             if let Some(file) = node.file {
-                of_file.insert((node.flow, file), lane);
+                of_file.insert((node.root, file), lane);
+            }
+            if is_new_flow || node.file_worked_on.is_none() && set_up.get(&node.flow) == Some(&lane) {
+                set_up.insert(node.flow, lane);
+            } else {
+                // From its first file on, whoever is free uses the connection.
+                set_up.insert(node.flow, usize::MAX);
             }
             if self.lanes.len() < state.len() {
-                self.lanes.push(Lane { flow: Some(node.flow), ..Lane::default() });
+                self.lanes.push(Lane::default());
             }
             self.lanes[lane].nodes.push(at);
             self.nodes[at].lane = lane;
@@ -209,10 +304,22 @@ impl Graph {
         }
     }
 
+    /// The first file that each connection works on.
+    fn first_items(&self) -> HashMap<FlowId, Item> {
+        let mut found = HashMap::new();
+        for node in &self.nodes {
+            if let Some(item) = &node.file_worked_on {
+                found.entry(node.flow).or_insert_with(|| item.clone());
+            }
+        }
+        found
+    }
+
     /// Connections of one thread take turns and never overlap: a program that copies from one server to another.
     fn join_alternating_lanes(&mut self) {
-        let mut lanes_of: HashMap<FlowId, usize> = HashMap::new();
-        self.lanes.iter().filter_map(|lane| lane.flow).for_each(|flow| *lanes_of.entry(flow).or_default() += 1);
+        let mut lanes_of: BTreeMap<FlowId, BTreeSet<usize>> = BTreeMap::new();
+        self.nodes.iter().for_each(|node| drop(lanes_of.entry(node.root).or_default().insert(node.lane)));
+        let single: BTreeSet<usize> = lanes_of.into_values().filter(|lanes| lanes.len() == 1).flatten().collect();
         let mut turns: BTreeMap<(usize, usize), (u32, u32)> = BTreeMap::new();
         for at in 1..self.nodes.len() {
             let (one, other) = (&self.nodes[at - 1], &self.nodes[at]);
@@ -223,20 +330,23 @@ impl Graph {
                 *overlapping += u32::from(one.end > other.start);
             }
         }
-        let is_alone = |lane: usize| self.lanes[lane].flow.is_some_and(|flow| lanes_of.get(&flow) == Some(&1));
         let mut into: Vec<usize> = (0..self.lanes.len()).collect();
         for ((one, other), (all, overlapping)) in turns {
-            if all >= TURNS_LEAST && overlapping == 0 && is_alone(one) && is_alone(other) {
+            if all >= TURNS_LEAST && overlapping == 0 && single.contains(&one) && single.contains(&other) {
                 into[other] = into[one];
             }
         }
         let joined: Vec<usize> = into.iter().enumerate().filter(|(lane, into)| lane != *into).map(|(_, into)| *into).collect();
-        joined.into_iter().for_each(|lane| self.lanes[lane].flow = None);
+        joined.into_iter().for_each(|lane| self.lanes[lane].is_joined = true);
         self.lanes.iter_mut().for_each(|lane| lane.nodes.clear());
         for at in 0..self.nodes.len() {
             let lane = into[self.nodes[at].lane];
             self.nodes[at].lane = lane;
             self.lanes[lane].nodes.push(at);
+            let flow = self.nodes[at].flow;
+            if !self.lanes[lane].flows.contains(&flow) {
+                self.lanes[lane].flows.push(flow);
+            }
         }
     }
 
@@ -246,15 +356,21 @@ impl Graph {
             let simple = self.files_without_others(&order);
             let mut open: HashSet<(FlowId, FileId)> = HashSet::new();
             let mut end = i64::MIN;
+            // Where files are handed around, all that is done with one of them is one task.
+            let hands_around = self.lanes[lane].flows.len() > 1 && !self.lanes[lane].is_joined;
+            let mut item: Option<Item> = None;
             for (position, at) in order.iter().copied().enumerate() {
                 let node = &self.nodes[at];
-                if position == 0 || (open.is_empty() && end <= node.start) {
+                let is_other_item = node.file_worked_on.is_some() && node.file_worked_on != item;
+                item = node.file_worked_on.clone().or(item);
+                let divides = !hands_around || is_other_item;
+                if position == 0 || (divides && open.is_empty() && end <= node.start) {
                     let lag = (position > 0).then(|| node.start - end);
                     self.lanes[lane].tasks.push(self.tasks.len());
                     self.tasks.push(Task { lag, lane, start: node.start, end: node.end, ..Task::default() });
                 }
                 let number = self.tasks.len() - 1;
-                let file = node.file.map(|file| (node.flow, file));
+                let file = node.file.map(|file| (node.root, file));
                 if node.opens && simple.contains(&at) {
                     open.extend(file);
                 }
@@ -278,9 +394,9 @@ impl Graph {
             let node = &self.nodes[at];
             let Some(file) = node.file else { continue };
             if node.opens {
-                last = Some((at, node.flow, file));
+                last = Some((at, node.root, file));
             } else if node.closes
-                && let Some((opened, ..)) = last.take_if(|(_, flow, known)| *flow == node.flow && *known == file)
+                && let Some((opened, ..)) = last.take_if(|(_, flow, known)| *flow == node.root && *known == file)
             {
                 found.insert(opened);
             }
@@ -337,7 +453,9 @@ impl Graph {
 
     fn worker(&self, lane: usize, exchanges: &[Exchange], origins: &[Option<usize>]) -> Option<Worker> {
         let of_lane = &self.lanes[lane];
-        of_lane.flow?;
+        if of_lane.is_joined {
+            return None;
+        }
         let mut works = BTreeSet::new();
         let mut bound = 0;
         let (mut lags, mut durations) = (Vec::new(), Vec::new());
@@ -406,7 +524,12 @@ impl Graph {
                 let is_busy = !outstanding.is_empty() || self.pool_of(at).is_some() || self.is_within_task(at, start);
                 let before = last_handshake.filter(|_| is_busy);
                 self.nodes[at].dependencies = match before {
-                    Some(before) => self.spawned(at, before, handshake_gap),
+                    Some(before) => {
+                        if is_first {
+                            self.tasks[task].lag = self.tasks[task].lag.map(|_| 0);
+                        }
+                        self.within_lane(at).chain(self.spawned(at, before, handshake_gap)).collect()
+                    }
                     _ => self.after(at, latest),
                 };
             } else if is_first && self.tasks[task].lag.is_none() && self.nodes[at].dependencies.is_empty() {
@@ -451,6 +574,13 @@ impl Graph {
         found
     }
 
+    /// A thread opens a connection after what it did before.
+    fn within_lane(&self, at: usize) -> impl Iterator<Item = Dependency> + use<> {
+        let known: Vec<Dependency> =
+            self.nodes[at].dependencies.iter().map(|dependency| Dependency { lag: 0, ..*dependency }).collect();
+        known.into_iter()
+    }
+
     /// Median of the time between two handshakes.
     fn handshake_gap(&self) -> Option<i64> {
         let starts = self.nodes.iter().filter(|node| node.key.is_none()).map(|node| node.start);
@@ -461,13 +591,13 @@ impl Graph {
 
     /// Pool of the connection.
     fn pool_of(&self, at: usize) -> Option<usize> {
-        let flow = Some(self.nodes[at].flow);
-        self.lanes.iter().filter(|lane| lane.flow == flow).find_map(|lane| lane.pool)
+        let flow = self.nodes[at].flow;
+        self.lanes.iter().filter(|lane| lane.flows.contains(&flow)).find_map(|lane| lane.pool)
     }
 
     fn is_within_task(&self, at: usize, time: i64) -> bool {
         let flow = self.nodes[at].flow;
-        self.tasks.iter().any(|task| task.start < time && time < task.end && self.lanes[task.lane].flow != Some(flow))
+        self.tasks.iter().any(|task| task.start < time && time < task.end && !self.lanes[task.lane].flows.contains(&flow))
     }
 
     /// A task that begins after one of another lane, if both ran alone and its own lane had nothing to do meanwhile.
@@ -681,6 +811,8 @@ impl Node {
             opens: false,
             closes: false,
             compounded: false,
+            root: flow,
+            file_worked_on: None,
         }
     }
 

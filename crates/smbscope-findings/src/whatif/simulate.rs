@@ -242,10 +242,9 @@ impl<'a> Simulation<'a> {
         let next = next.or_else(|| self.graph.lanes[lane].pool.and_then(|pool| self.pools[pool].pop_front()));
         let Some(task) = next else { return };
         self.lane_of[task] = lane;
-        let pooled = self.graph.lanes[lane].pool.and(self.graph.lanes[lane].flow);
         let of_task = &self.graph.tasks[task];
         for at in of_task.nodes.iter().copied() {
-            self.played[at].flow = Some(pooled.unwrap_or(self.graph.nodes[at].flow));
+            self.played[at].flow = Some(self.graph.flow(at, lane));
         }
         let Some(first) = of_task.nodes.first().copied() else { return };
         let ready = match (free, of_task.lag) {
