@@ -318,7 +318,9 @@ impl Graph {
     /// Connections of one thread take turns and never overlap: a program that copies from one server to another.
     fn join_alternating_lanes(&mut self) {
         let mut lanes_of: BTreeMap<FlowId, BTreeSet<usize>> = BTreeMap::new();
-        self.nodes.iter().for_each(|node| drop(lanes_of.entry(node.root).or_default().insert(node.lane)));
+        for node in &self.nodes {
+            lanes_of.entry(node.root).or_default().insert(node.lane);
+        }
         let single: BTreeSet<usize> = lanes_of.into_values().filter(|lanes| lanes.len() == 1).flatten().collect();
         let mut turns: BTreeMap<(usize, usize), (u32, u32)> = BTreeMap::new();
         for at in 1..self.nodes.len() {

@@ -127,6 +127,10 @@ pub fn paths(connections: &[Connection]) -> Paths {
 const PACING: [f64; 3] = [0.0, 0.5, 0.83];
 /// Factors by which the time of client and server differs if a job is repeated.
 const REPEATED: [f64; 2] = [0.9, 1.1];
+/// The same if hosts that waited most of the time get busy.
+const BUSIER: f64 = 1.25;
+/// Parts of a round trip by which hosts that wait for each other are late, at best guess and at most.
+const LATE: [f64; 2] = [0.2, 0.5];
 /// Commands wait for more than the shortest round trip: 2% to 8% in the lab (docs/findings.md).
 const LONGER_TRIP: f64 = 1.05;
 /// On a busy path or host.
@@ -145,17 +149,21 @@ pub fn predict(exchanges: &[Exchange], paths: &Paths, scenario: &Scenario) -> Op
     let duration = |graph: &Graph, assumptions| {
         simulate::duration(graph, paths, Conditions { scenario, cached: &cached, ahead: &ahead, assumptions })
     };
-    let [none, some, most] = PACING;
-    let tcp = |pacing| Behavior { slow_start: true, pacing };
-    let best = Assumptions { tcp: tcp(some), own: 1.0, trip: LONGER_TRIP, warm: Some(0.5) };
-    let short = Assumptions { own: REPEATED[0], trip: 1.0, warm: Some(0.25), ..best };
-    let long = Assumptions { own: REPEATED[1], trip: LONGEST_TRIP, warm: None, ..best };
+    let ([none, some, most], [less, more]) = (PACING, REPEATED);
+    let tcp = |pacing, growth| Behavior { slow_start: true, pacing, growth };
+    let best = Assumptions { tcp: tcp(some, 1.0), own: 1.0, trip: LONGER_TRIP, warm: Some(0.5), late: LATE[0] };
+    let short = Assumptions { own: less, trip: 1.0, warm: Some(0.1), late: LATE[1], ..best };
+    let is_much_shorter = |node: &graph::Node| {
+        matches!((scenario.round_trip, node.trip), (Some(new), Some(old)) if new.0 < old / 2)
+    };
+    let more = if graph.nodes.iter().any(is_much_shorter) { BUSIER } else { more };
+    let long = Assumptions { own: more, trip: LONGEST_TRIP, warm: None, ..best };
     let then = duration(&graph, best);
     let others = [
-        duration(&graph, Assumptions { tcp: Behavior { slow_start: false, pacing: none }, ..short }),
-        duration(&graph, Assumptions { tcp: tcp(most), ..short }),
-        duration(&graph, Assumptions { tcp: tcp(none), ..long }),
-        duration(&graph, Assumptions { tcp: tcp(most), ..long }),
+        duration(&graph, Assumptions { tcp: Behavior { slow_start: false, ..tcp(none, 1.0) }, ..short }),
+        duration(&graph, Assumptions { tcp: tcp(most, 1.0), ..short }),
+        duration(&graph, Assumptions { tcp: tcp(none, 1.0), ..long }),
+        duration(&graph, Assumptions { tcp: tcp(most, 0.5), ..long }),
         duration(&tight, long),
     ];
     let commands = graph.nodes.iter().filter_map(|node| node.key);

@@ -19,10 +19,10 @@ pub(super) struct Assumptions {
     pub(super) trip: f64,
     /// With a shorter round trip, hosts that sleep less take no longer than this quantile of their times for the same command.
     pub(super) warm: Option<f64>,
+    /// Part of the round trip by which they may have been late.
+    pub(super) late: f64,
 }
 
-/// Part of a shorter round trip that may have delayed what client and server did.
-const DELAYED: f64 = 0.2;
 /// Commands of a kind without which a quantile says nothing.
 const SAMPLES_LEAST: usize = 8;
 
@@ -38,7 +38,13 @@ pub(super) struct Conditions<'a> {
 /// Time from the first request to the last response.
 pub(super) fn duration(graph: &Graph, paths: &Paths, conditions: Conditions<'_>) -> i64 {
     let transfers = match conditions.scenario.round_trip {
-        Some(_) => explained(graph, paths, conditions.assumptions.tcp),
+        Some(_) => {
+            let mut found = explained(graph, paths, conditions.assumptions.tcp);
+            if let Some(quantile) = conditions.assumptions.warm {
+                quicken(graph, conditions, &mut found, quantile);
+            }
+            found
+        }
         None => Vec::new(),
     };
     Simulation::new(graph, paths, conditions, &transfers).run()
@@ -82,6 +88,25 @@ fn explained(graph: &Graph, paths: &Paths, tcp: Behavior) -> Vec<[Explained; 2]>
     }
     found
 }
+
+/// With a shorter round trip, transfers are as fast as the faster ones in the capture.
+fn quicken(graph: &Graph, Conditions { scenario, .. }: Conditions<'_>, found: &mut [[Explained; 2]], quantile: f64) {
+    let is_shorter = |node: &Node| matches!((scenario.round_trip, node.trip), (Some(new), Some(old)) if new.0 < old);
+    for direction in [TO_SERVER, TO_CLIENT] {
+        let large: Vec<usize> = (0..graph.nodes.len())
+            .filter(|at| measured(&graph.nodes[*at], direction).bytes as f64 >= LARGE && is_shorter(&graph.nodes[*at]))
+            .collect();
+        if large.len() >= SAMPLES_LEAST {
+            let mut costs: Vec<f64> = large.iter().map(|at| found[*at][direction].byte).collect();
+            costs.sort_by(f64::total_cmp);
+            let cost = costs[(costs.len() as f64 * quantile) as usize];
+            large.into_iter().for_each(|at| found[at][direction].byte = found[at][direction].byte.min(cost));
+        }
+    }
+}
+
+/// Bytes of a transfer that tells the bandwidth.
+const LARGE: f64 = 10.0 * SEGMENT;
 
 struct Measured {
     first: i64,
@@ -156,14 +181,17 @@ fn usual(graph: &Graph, conditions: Conditions<'_>) -> Vec<Usual> {
     found
 }
 
-/// The server's own time in the capture.
-fn server_time(node: &Node, Conditions { scenario, assumptions, .. }: Conditions<'_>) -> i64 {
+/// Round trip that a command waited for in the capture: one that took longer may have had a longer one.
+fn waited_trip(node: &Node, Conditions { scenario, assumptions, .. }: Conditions<'_>) -> i64 {
     let service = node.first - node.sent;
-    let trip = match scenario.round_trip {
-        Some(_) => node.trip.map(|trip| (trip as f64 * assumptions.trip.min(LONGER_TRIP)) as i64),
-        None => node.trip,
-    };
-    (service - trip.unwrap_or(0) - node.queued).max(0)
+    let trip = node.trip.unwrap_or(0);
+    let longest = if scenario.round_trip.is_some() { assumptions.trip.min(LONGER_TRIP) } else { 1.0 };
+    ((trip as f64 * longest) as i64).min(service)
+}
+
+/// The server's own time in the capture.
+fn server_time(node: &Node, conditions: Conditions<'_>) -> i64 {
+    (node.first - node.sent - waited_trip(node, conditions) - node.queued).max(0)
 }
 
 struct Simulation<'a> {
@@ -262,7 +290,7 @@ impl<'a> Simulation<'a> {
     /// What is left of a time without what a longer round trip may have added.
     fn warm(&self, at: usize, time: i64, usual: i64) -> i64 {
         let (Some(old), Some(new)) = (self.graph.nodes[at].trip, self.conditions.scenario.round_trip) else { return time };
-        let most = (old.saturating_sub(new.0).max(0) as f64 * DELAYED) as i64;
+        let most = (old.saturating_sub(new.0).max(0) as f64 * self.conditions.assumptions.late) as i64;
         time - time.saturating_sub(usual).clamp(0, most)
     }
 
@@ -326,14 +354,17 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// The round trip that it waits for; what had no server in it had none.
+    /// Round trip that a command waits for.
     fn trip(&self, node: &Node) -> i64 {
         let Conditions { scenario, ahead, assumptions, .. } = self.conditions;
-        let (Some(trip), service) = (node.trip, node.first - node.sent) else { return 0 };
-        match scenario.round_trip {
+        let waited = waited_trip(node, self.conditions);
+        match (scenario.round_trip, node.trip) {
             _ if node.key.is_some_and(|key| ahead.contains(&key)) => 0,
-            Some(new) => (new.0 as f64 * assumptions.trip) as i64,
-            None => trip.min(service),
+            (Some(new), Some(old)) if new.0 > old => {
+                waited.saturating_add(((new.0 - old) as f64 * assumptions.trip) as i64)
+            }
+            (Some(new), Some(old)) => (waited as f64 * (new.0 as f64 / old.max(1) as f64)) as i64,
+            _ => waited,
         }
     }
 

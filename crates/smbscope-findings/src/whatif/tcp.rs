@@ -22,6 +22,8 @@ pub(super) struct Behavior {
     pub(super) slow_start: bool,
     /// Share of a round trip over which a window is spread.
     pub(super) pacing: f64,
+    /// Growth of the window a byte that is acknowledged: 1, or 0.5 where acknowledgments are delayed and counted.
+    pub(super) growth: f64,
 }
 
 /// What limits the transfer of one message.
@@ -122,7 +124,7 @@ impl Sender {
     fn grow(&mut self, acknowledged: f64) {
         self.outstanding = (self.outstanding - acknowledged).max(0.0);
         if self.window < 2.0 * self.used {
-            self.window = (self.window + acknowledged).min(self.limit);
+            self.window = (self.window + acknowledged * self.behavior.growth).min(self.limit);
         }
     }
 
@@ -142,7 +144,7 @@ mod tests {
     use super::*;
 
     const MS: i64 = 1_000_000;
-    const PLAIN: Behavior = Behavior { slow_start: true, pacing: 0.0 };
+    const PLAIN: Behavior = Behavior { slow_start: true, pacing: 0.0, growth: 1.0 };
 
     fn after(bytes: u64, sender: &mut Sender, ready: i64) -> i64 {
         let (first, last) = sender.transfer(ready * MS, bytes, Limits { byte: 0.0, trip: 10 * MS });
@@ -163,14 +165,14 @@ mod tests {
     #[test]
     fn a_filled_window_limits_each_round_trip() {
         // 65,536 bytes a round trip: 262,144 bytes leave in four windows, the first of them in slow start.
-        let mut sender = Sender::new(Behavior { slow_start: false, pacing: 0.0 }, Some(65_536));
+        let mut sender = Sender::new(Behavior { slow_start: false, pacing: 0.0, growth: 1.0 }, Some(65_536));
         assert_eq!(after(262_144, &mut sender, 0), 30);
     }
 
     #[test]
     fn bandwidth_and_window_do_not_add_up() {
         // 289.6 kB at 100 ns a byte are 29 ms; acknowledgments come in meanwhile.
-        let mut sender = Sender::new(Behavior { slow_start: false, pacing: 0.0 }, None);
+        let mut sender = Sender::new(Behavior { slow_start: false, pacing: 0.0, growth: 1.0 }, None);
         let (first, last) = sender.transfer(0, 289_600, Limits { byte: 100.0, trip: 10 * MS });
         assert_eq!(((last - first) / MS, sender.free() / MS), (28, 28));
     }
