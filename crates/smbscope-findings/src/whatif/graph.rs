@@ -7,8 +7,8 @@
 use super::{Key, Paths, key};
 use crate::facts::{is_close, is_open};
 use smbscope_model::{Command, Exchange, FileId, FlowId, Group, Nanos, Timestamp};
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet};
 use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -137,7 +137,11 @@ impl Graph {
         let node = &self.nodes[at];
         let (own, lane) = (&self.lanes[node.lane], &self.lanes[lane]);
         let position = own.flows.iter().position(|flow| *flow == node.flow).unwrap_or(0);
-        let flow = if own.flows == lane.flows { own.flows.get(position) } else { lane.flows.get(position).or(lane.flows.last()) };
+        let flow = if own.flows == lane.flows {
+            own.flows.get(position)
+        } else {
+            lane.flows.get(position).or(lane.flows.last())
+        };
         flow.copied().unwrap_or(node.flow)
     }
 
@@ -263,7 +267,8 @@ impl Graph {
         let mut set_up: HashMap<FlowId, usize> = HashMap::new();
         for at in 0..self.nodes.len() {
             let node = &self.nodes[at];
-            let with = before.filter(|before| node.is_compounded_with(&self.nodes[*before])).map(|at| self.nodes[at].lane);
+            let with =
+                before.filter(|before| node.is_compounded_with(&self.nodes[*before])).map(|at| self.nodes[at].lane);
             let known = node.file.and_then(|file| of_file.get(&(node.root, file)).copied());
             let is_free = |lane: &usize| state[*lane].0 <= node.start;
             let known = known.filter(|lane| is_free(lane) || state[*lane].1 == node.file);
@@ -271,13 +276,22 @@ impl Graph {
             let is_new_flow = !set_up.contains_key(&node.flow);
             // A connection that a thread opens to go on with its file.
             let item = node.file_worked_on.as_ref().or(first_items.get(&node.flow).filter(|_| is_new_flow));
-            let same_item = || lanes.iter().copied().filter(is_free).find(|lane| item.is_some() && state[*lane].2.as_ref() == item);
-            let own = || set_up.get(&node.flow).copied().filter(|lane| *lane != usize::MAX).filter(is_free).filter(|_| node.file_worked_on.is_none());
+            let same_item =
+                || lanes.iter().copied().filter(is_free).find(|lane| item.is_some() && state[*lane].2.as_ref() == item);
+            let own = || {
+                set_up
+                    .get(&node.flow)
+                    .copied()
+                    .filter(|lane| *lane != usize::MAX)
+                    .filter(is_free)
+                    .filter(|_| node.file_worked_on.is_none())
+            };
             let free = || {
                 let lanes = lanes.iter().copied().filter(is_free).filter(|_| !is_new_flow);
                 lanes.max_by_key(|lane| (state[*lane].0, Reverse(*lane)))
             };
-            let earliest = || lanes.iter().copied().min_by_key(|lane| state[*lane].0).filter(|_| lanes.len() >= LANES_MAX);
+            let earliest =
+                || lanes.iter().copied().min_by_key(|lane| state[*lane].0).filter(|_| lanes.len() >= LANES_MAX);
             let found = with.or(known).or_else(same_item).or_else(own).or_else(free).or_else(earliest);
             let lane = found.unwrap_or_else(|| {
                 state.push((i64::MIN, None, None));
@@ -338,7 +352,8 @@ impl Graph {
                 into[other] = into[one];
             }
         }
-        let joined: Vec<usize> = into.iter().enumerate().filter(|(lane, into)| lane != *into).map(|(_, into)| *into).collect();
+        let joined: Vec<usize> =
+            into.iter().enumerate().filter(|(lane, into)| lane != *into).map(|(_, into)| *into).collect();
         joined.into_iter().for_each(|lane| self.lanes[lane].is_joined = true);
         self.lanes.iter_mut().for_each(|lane| lane.nodes.clear());
         for at in 0..self.nodes.len() {
@@ -515,7 +530,8 @@ impl Graph {
         let mut first_of_flow: HashMap<FlowId, usize> = HashMap::new();
         for at in 0..self.nodes.len() {
             let start = self.nodes[at].start;
-            while let Some(Reverse((end, done))) = outstanding.peek().copied().filter(|Reverse((end, _))| *end <= start) {
+            while let Some(Reverse((end, done))) = outstanding.peek().copied().filter(|Reverse((end, _))| *end <= start)
+            {
                 outstanding.pop();
                 latest = latest.filter(|known| self.nodes[*known].end > end).or(Some(done));
             }
@@ -599,7 +615,9 @@ impl Graph {
 
     fn is_within_task(&self, at: usize, time: i64) -> bool {
         let flow = self.nodes[at].flow;
-        self.tasks.iter().any(|task| task.start < time && time < task.end && !self.lanes[task.lane].flows.contains(&flow))
+        self.tasks
+            .iter()
+            .any(|task| task.start < time && time < task.end && !self.lanes[task.lane].flows.contains(&flow))
     }
 
     /// A task that begins after one of another lane, if both ran alone and its own lane had nothing to do meanwhile.

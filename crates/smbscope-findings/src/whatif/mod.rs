@@ -151,13 +151,19 @@ pub fn predict(exchanges: &[Exchange], paths: &Paths, scenario: &Scenario) -> Op
     };
     let ([none, some, most], [less, more]) = (PACING, REPEATED);
     let tcp = |pacing, growth| Behavior { slow_start: true, pacing, growth };
-    let best = Assumptions { tcp: tcp(some, 1.0), own: 1.0, trip: LONGER_TRIP, warm: Some(0.5), late: LATE[0] };
-    let short = Assumptions { own: less, trip: 1.0, warm: Some(0.1), late: LATE[1], ..best };
-    let is_much_shorter = |node: &graph::Node| {
-        matches!((scenario.round_trip, node.trip), (Some(new), Some(old)) if new.0 < old / 2)
+    let best = Assumptions {
+        tcp: tcp(some, 1.0),
+        own: 1.0,
+        trip: LONGER_TRIP,
+        waited: LONGER_TRIP,
+        warm: Some(0.5),
+        late: LATE[0],
     };
+    let short = Assumptions { own: less, trip: 1.0, warm: Some(0.1), late: LATE[1], ..best };
+    let is_much_shorter =
+        |node: &graph::Node| matches!((scenario.round_trip, node.trip), (Some(new), Some(old)) if new.0 < old / 2);
     let more = if graph.nodes.iter().any(is_much_shorter) { BUSIER } else { more };
-    let long = Assumptions { own: more, trip: LONGEST_TRIP, warm: None, ..best };
+    let long = Assumptions { own: more, trip: LONGEST_TRIP, waited: 1.0, warm: None, ..best };
     let then = duration(&graph, best);
     let others = [
         duration(&graph, Assumptions { tcp: Behavior { slow_start: false, ..tcp(none, 1.0) }, ..short }),

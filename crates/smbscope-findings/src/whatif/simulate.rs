@@ -3,7 +3,7 @@
 use super::Scenario;
 use super::graph::{Dependency, Event, Graph, Node};
 use super::tcp::{Behavior, Limits, SEGMENT, Sender};
-use super::{Key, LONGER_TRIP, Paths};
+use super::{Key, Paths};
 use smbscope_model::FlowId;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
@@ -17,6 +17,8 @@ pub(super) struct Assumptions {
     pub(super) own: f64,
     /// Factor of the new round trip: queues and timers add to it.
     pub(super) trip: f64,
+    /// Factor by which a command may have waited for more than the shortest round trip in the capture.
+    pub(super) waited: f64,
     /// With a shorter round trip, hosts that sleep less take no longer than this quantile of their times for the same command.
     pub(super) warm: Option<f64>,
     /// Part of the round trip by which they may have been late.
@@ -185,7 +187,7 @@ fn usual(graph: &Graph, conditions: Conditions<'_>) -> Vec<Usual> {
 fn waited_trip(node: &Node, Conditions { scenario, assumptions, .. }: Conditions<'_>) -> i64 {
     let service = node.first - node.sent;
     let trip = node.trip.unwrap_or(0);
-    let longest = if scenario.round_trip.is_some() { assumptions.trip.min(LONGER_TRIP) } else { 1.0 };
+    let longest = if scenario.round_trip.is_some() { assumptions.waited } else { 1.0 };
     ((trip as f64 * longest) as i64).min(service)
 }
 
@@ -289,7 +291,9 @@ impl<'a> Simulation<'a> {
 
     /// What is left of a time without what a longer round trip may have added.
     fn warm(&self, at: usize, time: i64, usual: i64) -> i64 {
-        let (Some(old), Some(new)) = (self.graph.nodes[at].trip, self.conditions.scenario.round_trip) else { return time };
+        let (Some(old), Some(new)) = (self.graph.nodes[at].trip, self.conditions.scenario.round_trip) else {
+            return time;
+        };
         let most = (old.saturating_sub(new.0).max(0) as f64 * self.conditions.assumptions.late) as i64;
         time - time.saturating_sub(usual).clamp(0, most)
     }
