@@ -6,10 +6,13 @@
 
 mod caches;
 mod graph;
+mod lanes;
+mod pools;
 mod simulate;
 mod tcp;
 #[cfg(test)]
 mod tests;
+mod waits;
 
 use graph::Graph;
 use simulate::{Assumptions, Conditions};
