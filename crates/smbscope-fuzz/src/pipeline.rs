@@ -5,8 +5,8 @@ use smbscope_analyze::{Analyzer, Options, Outcome};
 use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::CaptureSet;
 use smbscope_capture::tcp::FlowTable;
-use smbscope_diagnose::whatif::{self, RoundTrips, Scenario};
-use smbscope_diagnose::{Catalogue, Collector, Context};
+use smbscope_diagnose::whatif::{self, Paths, Scenario};
+use smbscope_diagnose::{Catalogue, Collector};
 use smbscope_model::{CaptureInfo, Exchange, Limits, Quality, TimeKind, Timestamp};
 use smbscope_report::csv::ExchangeWriter;
 use smbscope_report::table::ExchangeTable;
@@ -148,11 +148,10 @@ impl Analysis {
         let connections = &self.found.connections;
         connections.iter().for_each(|connection| collector.closed(connection));
         let catalogue = Catalogue::default();
-        let context = Context { catalogue: &catalogue, aggregate: &aggregate, connections };
-        let mut explanation = Explanation::of(&collector, &context);
+        let mut explanation = Explanation { episodes: collector.episodes(), ..Explanation::default() };
         let scenario = Scenario { cache_opens: true, ..Scenario::default() };
-        explanation.what_if.extend(whatif::predict(&self.exchanges, &RoundTrips::default(), &scenario));
-        Report {
+        explanation.what_if.extend(whatif::predict(&self.exchanges, &Paths::default(), &scenario));
+        let mut report = Report {
             title: None,
             captures: vec![self.capture.clone()],
             quality: self.quality.clone(),
@@ -168,7 +167,9 @@ impl Analysis {
             interval: None,
             slow: smbscope_report::Slow::default(),
             explanation,
-        }
+        };
+        report.explanation.answer = report.diagnosed(&collector, &catalogue);
+        report
     }
 }
 

@@ -209,10 +209,6 @@ pub(crate) fn cumulatives(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "array", "items": cumulative(generator) })
 }
 
-pub(crate) fn who_is_slow(_: &mut SchemaGenerator) -> Schema {
-    one_of(["server", "network", "unknown"])
-}
-
 pub(crate) fn dimensions(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "array", "items": one_of(Dimension::ALL.map(Dimension::name)), "minItems": 1 })
 }

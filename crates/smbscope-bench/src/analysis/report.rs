@@ -1,7 +1,7 @@
 //! The report on what was found and counted.
 
 use super::{Analysis, AnalysisOptions, Error, Found, Recorded};
-use smbscope_diagnose::whatif::{self, Prediction, RoundTrips};
+use smbscope_diagnose::whatif::{self, Prediction};
 use smbscope_model::{CaptureInfo, ClockStep, Connection, Endpoints, Exchange, Nanos, Role, SeenTwice};
 use smbscope_report::{Explanation, Report};
 use smbscope_stats::filter::Filter;
@@ -82,10 +82,9 @@ fn predictions(
     connections: &[Connection],
     waterfall: &[Exchange],
 ) -> Result<Vec<Prediction>, Error> {
-    let trips = connections.iter().filter_map(|connection| Some((connection.flow, connection.round_trip()?)));
-    let trips: RoundTrips = trips.collect();
+    let paths = whatif::paths(connections);
     let predicted =
-        |scenario| whatif::predict(waterfall, &trips, scenario).ok_or_else(|| Error::WhatIf(scenario.clone()));
+        |scenario| whatif::predict(waterfall, &paths, scenario).ok_or_else(|| Error::WhatIf(scenario.clone()));
     options.what_if.iter().map(predicted).collect()
 }
 

@@ -18,8 +18,12 @@ pub(super) struct WhatIf {
     scenario: String,
     /// First request to last response, as captured.
     now_ns: Nanos,
-    /// The same if it were so.
+    /// The same if it were so, at least.
+    then_low_ns: Nanos,
+    /// The same, at best guess.
     then_ns: Nanos,
+    /// The same, at most.
+    then_high_ns: Nanos,
     /// The longest round trip of the episode's connections, as captured.
     round_trip_ns: Option<Nanos>,
     commands: u64,
@@ -29,11 +33,13 @@ pub(super) struct WhatIf {
 
 impl WhatIf {
     pub(super) fn of(prediction: &Prediction) -> WhatIf {
-        let Prediction { scenario, now, then, round_trip, commands, saved } = prediction;
+        let Prediction { scenario, now, low, then, high, round_trip, commands, saved } = prediction;
         WhatIf {
             scenario: scenario.to_string(),
             now_ns: *now,
+            then_low_ns: *low,
             then_ns: *then,
+            then_high_ns: *high,
             round_trip_ns: *round_trip,
             commands: *commands,
             saved: *saved,

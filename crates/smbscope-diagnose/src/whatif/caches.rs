@@ -1,0 +1,71 @@
+//! Commands that a cache or a client that reads ahead would answer.
+
+use super::{Key, key};
+use crate::facts::{Fact, facts_of, is_close, is_open};
+use smbscope_model::{Exchange, FileId, FlowId, Group, Timestamp};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// Reads of a file from one end to the other, a read at a time, from the third on: by then a client knows the pattern.
+pub(super) fn read_in_sequence(exchanges: &[Exchange]) -> HashSet<Key> {
+    /// Reads after which a client reads ahead.
+    const KNOWN_AFTER: u32 = 2;
+    let mut in_order: Vec<&Exchange> = exchanges.iter().filter(|exchange| exchange.group == Group::Read).collect();
+    in_order.sort_by_key(|exchange| exchange.request.first.map(|stamp| stamp.time));
+    // Of each open: where the next read begins, when the last one was answered, and how many there were.
+    let mut opens: HashMap<(FlowId, FileId), (u64, Timestamp, u32)> = HashMap::new();
+    let mut ahead = HashSet::new();
+    for read in in_order {
+        let (Some(file), Some(key), Some(last)) = (read.file_id, key(read), read.response.last) else { continue };
+        let (Some(offset), Some(length)) = (read.offset, read.length) else { continue };
+        let known = opens.get(&(read.flow, file)).copied();
+        let reads = match known {
+            Some((next, answered, reads)) if next == offset && answered <= key.2 => reads,
+            _ => 0,
+        };
+        if reads >= KNOWN_AFTER {
+            ahead.insert(key);
+        }
+        opens.insert((read.flow, file), (offset.saturating_add(length), last.time, reads.saturating_add(1)));
+    }
+    ahead
+}
+
+/// Commands on files that had been opened before and not been written since.
+pub(super) fn cached(exchanges: &[Exchange]) -> HashSet<Key> {
+    type Name = (Option<Arc<str>>, Arc<str>);
+    let mut in_order: Vec<&Exchange> = exchanges.iter().collect();
+    in_order.sort_by_key(|exchange| exchange.request.first.map(|stamp| stamp.time));
+    let mut known: HashSet<Name> = HashSet::new();
+    let mut opens: HashMap<(FlowId, Option<FileId>), bool> = HashMap::new();
+    let mut cached = HashSet::new();
+    for exchange in in_order {
+        let (Some(path), Some(key)) = (&exchange.path, key(exchange)) else { continue };
+        let name = (exchange.share.clone(), Arc::clone(path));
+        let open = (exchange.flow, exchange.file_id);
+        let changes = match exchange.group {
+            Group::Write => true,
+            Group::Directory => !facts_of(exchange).has(Fact::List),
+            _ => false,
+        };
+        if changes {
+            known.remove(&name);
+            opens.insert(open, false);
+            continue;
+        }
+        let served = if is_open(exchange) {
+            let again = !known.insert(name);
+            opens.insert(open, again);
+            again
+        } else {
+            opens.get(&open).copied().unwrap_or(false)
+        };
+        if served && matches!(exchange.group, Group::OpenClose | Group::Read | Group::Attributes) {
+            cached.insert(key);
+        }
+        if is_close(exchange) {
+            opens.remove(&open);
+        }
+    }
+    cached
+}

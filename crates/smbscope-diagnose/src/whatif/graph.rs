@@ -1,0 +1,284 @@
+//! Commands of an episode and what they wait for.
+//!
+//! A *lane* is a thread of the client: its commands follow each other, or one file pipelines them (`lanes`). A *task* is a
+//! sequence of them between two points at which the lane holds no file open. Lanes that take their files from one list form a
+//! *pool* (`pools`): with another round trip, the worker that is free first takes the next file. `waits` finds the dependencies.
+
+use super::{Key, Paths, key};
+use crate::facts::{is_close, is_open};
+use smbscope_model::{Command, Exchange, FileId, FlowId, Group, Nanos, Timestamp};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// What happened of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Event {
+    Started,
+    Sent,
+    Ended,
+}
+
+/// A command starts this long after an event of another one, at the earliest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Dependency {
+    pub(super) on: usize,
+    pub(super) event: Event,
+    pub(super) lag: i64,
+}
+
+/// A command, or the handshake of a connection. Times are relative to the first request.
+#[derive(Debug, Clone)]
+pub(super) struct Node {
+    /// Absent for a handshake.
+    pub(super) key: Option<Key>,
+    pub(super) flow: FlowId,
+    pub(super) start: i64,
+    /// Last packet of the request.
+    pub(super) sent: i64,
+    /// First packet of the response.
+    pub(super) first: i64,
+    pub(super) end: i64,
+    pub(super) trip: Option<i64>,
+    pub(super) request_bytes: u64,
+    pub(super) response_bytes: u64,
+    /// Time in which the connection delivered earlier responses although this one was due.
+    pub(super) queued: i64,
+    /// From the end of the response before it, where that delayed it.
+    pub(super) gap: Option<i64>,
+    pub(super) lane: usize,
+    pub(super) task: usize,
+    pub(super) dependencies: Vec<Dependency>,
+    /// Absent for a handshake.
+    pub(super) kind: Option<Command>,
+    pub(super) file: Option<FileId>,
+    pub(super) opens: bool,
+    pub(super) closes: bool,
+    pub(super) compounded: bool,
+    /// Connections that one pool of the client serves; alike for all of them.
+    pub(super) root: FlowId,
+    /// File that the open or its handle reads or writes.
+    pub(super) file_worked_on: Option<Item>,
+}
+
+/// A file of a share, as a user sees it.
+pub(super) type Item = (Option<Arc<str>>, Option<Arc<str>>, Arc<str>);
+
+/// Commands of a lane between two points at which it holds no file open.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Task {
+    pub(super) nodes: Vec<usize>,
+    /// Time between the lane's last response and the task; absent for the first task of a lane.
+    pub(super) lag: Option<i64>,
+    pub(super) lane: usize,
+    pub(super) start: i64,
+    pub(super) end: i64,
+}
+
+/// A thread of the client.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Lane {
+    /// Its connections in the order of their first use.
+    pub(super) flows: Vec<FlowId>,
+    /// Tasks that only this lane can do, in their order.
+    pub(super) bound: Vec<usize>,
+    /// Pool from which it takes tasks after those.
+    pub(super) pool: Option<usize>,
+    /// Uses connections that have nothing to do with each other.
+    pub(super) is_joined: bool,
+    pub(super) nodes: Vec<usize>,
+    pub(super) tasks: Vec<usize>,
+}
+
+/// Commands of an episode, and what they wait for.
+#[derive(Debug, Default)]
+pub(super) struct Graph {
+    pub(super) nodes: Vec<Node>,
+    pub(super) tasks: Vec<Task>,
+    pub(super) lanes: Vec<Lane>,
+    /// Tasks of each pool in their order.
+    pub(super) pools: Vec<Vec<usize>>,
+}
+
+impl Graph {
+    /// Builds the graph. With `tight`, a pipelined request waits for the last response before it instead of for room among the outstanding ones.
+    pub(super) fn new(exchanges: &[Exchange], paths: &Paths, tight: bool) -> Option<Graph> {
+        let begin = exchanges.iter().filter(|exchange| counts(exchange)).filter_map(started).min()?;
+        let mut of_nodes: Vec<(Node, Option<usize>)> = Vec::new();
+        for (at, exchange) in exchanges.iter().enumerate() {
+            of_nodes.extend(Node::from_exchange(exchange, paths, begin).map(|node| (node, Some(at))));
+        }
+        of_nodes.extend(handshakes(&of_nodes, paths, begin).into_iter().map(|node| (node, None)));
+        of_nodes.sort_by_key(|(node, _)| (node.start, node.end, node.key));
+        let (nodes, origins): (Vec<Node>, Vec<Option<usize>>) = of_nodes.into_iter().unzip();
+        let mut graph = Graph { nodes, ..Graph::default() };
+        graph.shortest_service_bounds_trip();
+        graph.find_queues();
+        graph.find_files(exchanges, &origins);
+        graph.find_roots(exchanges, &origins);
+        graph.find_lanes();
+        graph.join_alternating_lanes();
+        graph.find_tasks();
+        graph.find_pools(exchanges, &origins);
+        graph.find_dependencies(tight);
+        Some(graph)
+    }
+
+    /// Connection that a lane uses for a command, which may be another lane's.
+    pub(super) fn flow(&self, at: usize, lane: usize) -> FlowId {
+        let node = &self.nodes[at];
+        let (own, lane) = (&self.lanes[node.lane], &self.lanes[lane]);
+        let position = own.flows.iter().position(|flow| *flow == node.flow).unwrap_or(0);
+        let flow = if own.flows == lane.flows {
+            own.flows.get(position)
+        } else {
+            lane.flows.get(position).or(lane.flows.last())
+        };
+        flow.copied().unwrap_or(node.flow)
+    }
+
+    /// The client's own time before a command; absent where nothing is known to precede it.
+    pub(super) fn think(&self, at: usize) -> Option<i64> {
+        let task = &self.tasks[self.nodes[at].task];
+        if task.nodes.first() == Some(&at) {
+            return task.lag;
+        }
+        self.nodes[at].dependencies.iter().map(|dependency| dependency.lag).min()
+    }
+
+    /// Caps the round trip of each connection at its shortest service time: its handshake may have been slow.
+    fn shortest_service_bounds_trip(&mut self) {
+        let mut least: HashMap<FlowId, i64> = HashMap::new();
+        for node in self.nodes.iter().filter(|node| node.key.is_some() && node.first > node.sent) {
+            let known = least.entry(node.flow).or_insert(i64::MAX);
+            *known = (*known).min(node.first - node.sent);
+        }
+        for node in &mut self.nodes {
+            if let (Some(trip), Some(least)) = (&mut node.trip, least.get(&node.flow)) {
+                *trip = (*trip).min(*least);
+            }
+        }
+    }
+
+    /// Finds out which responses had to wait for others on their connection.
+    fn find_queues(&mut self) {
+        let mut by_flow: HashMap<FlowId, Vec<usize>> = HashMap::new();
+        for at in 0..self.nodes.len() {
+            by_flow.entry(self.nodes[at].flow).or_default().push(at);
+        }
+        for mut of_flow in by_flow.into_values() {
+            of_flow.sort_by_key(|at| (self.nodes[*at].first, self.nodes[*at].end, *at));
+            // Ends of what was delivered without a pause, and how long the connection had been busy by then.
+            let mut busy: Vec<(i64, i64, i64)> = Vec::new();
+            for at in of_flow {
+                let node = &self.nodes[at];
+                let due = node.sent.saturating_add(node.trip.unwrap_or(0));
+                let before = |time: i64| {
+                    let past = busy.partition_point(|(from, _, _)| *from < time);
+                    let (from, to, total) = past.checked_sub(1).map_or((0, 0, 0), |last| busy[last]);
+                    total - (to - from) + (time.min(to) - from).max(0)
+                };
+                let queued = if due < node.first { before(node.first) - before(due) } else { 0 };
+                let last = busy.last().copied();
+                let gap = last.filter(|(_, to, _)| *to > due && *to <= node.first).map(|(_, to, _)| node.first - to);
+                let (first, end) = (node.first, node.end);
+                let (_, to, total) = last.unwrap_or((0, i64::MIN, 0));
+                let from = first.max(to);
+                if end > from {
+                    busy.push((from, end, total + (end - from)));
+                }
+                let node = &mut self.nodes[at];
+                (node.queued, node.gap) = (queued, gap);
+            }
+        }
+    }
+}
+
+/// Change notifications and other expected waits hold nobody up.
+fn counts(exchange: &Exchange) -> bool {
+    exchange.group != Group::Waiting && exchange.response.last.is_some()
+}
+
+fn started(exchange: &Exchange) -> Option<Timestamp> {
+    Some(exchange.request.first?.time)
+}
+
+/// Handshakes within the episode.
+fn handshakes(nodes: &[(Node, Option<usize>)], paths: &Paths, begin: Timestamp) -> Vec<Node> {
+    let mut first: BTreeMap<FlowId, i64> = BTreeMap::new();
+    for (node, _) in nodes {
+        let known = first.entry(node.flow).or_insert(node.start);
+        *known = node.start.min(*known);
+    }
+    let handshake = |(flow, command): (FlowId, i64)| {
+        let path = paths.get(&flow)?;
+        let start = (path.opened? - begin).0;
+        let trip = path.round_trip?.0;
+        let end = start.checked_add(trip).filter(|end| start >= 0 && *end <= command)?;
+        Some(Node { trip: Some(trip), ..Node::new(flow, start, start, end, end) })
+    };
+    first.into_iter().filter_map(handshake).collect()
+}
+
+impl Node {
+    fn new(flow: FlowId, start: i64, sent: i64, first: i64, end: i64) -> Node {
+        Node {
+            key: None,
+            flow,
+            start,
+            sent,
+            first,
+            end,
+            trip: None,
+            request_bytes: 0,
+            response_bytes: 0,
+            queued: 0,
+            gap: None,
+            lane: 0,
+            task: 0,
+            dependencies: Vec::new(),
+            kind: None,
+            file: None,
+            opens: false,
+            closes: false,
+            compounded: false,
+            root: flow,
+            file_worked_on: None,
+        }
+    }
+
+    fn from_exchange(exchange: &Exchange, paths: &Paths, begin: Timestamp) -> Option<Node> {
+        if !counts(exchange) {
+            return None;
+        }
+        let since = |time: Timestamp| (time - begin).0;
+        let start = since(started(exchange)?);
+        let end = since(exchange.response.last?.time).max(start);
+        let sent = exchange.request.last.map_or(start, |stamp| since(stamp.time)).clamp(start, end);
+        let first = exchange.response.first.map_or(end, |stamp| since(stamp.time)).clamp(sent, end);
+        Some(Node {
+            key: key(exchange),
+            trip: paths.get(&exchange.flow).and_then(|path| path.round_trip).map(|Nanos(trip)| trip.max(0)),
+            request_bytes: exchange.request.bytes,
+            response_bytes: exchange.response.bytes,
+            kind: Some(exchange.command),
+            file: exchange.file_id,
+            opens: is_open(exchange) && exchange.file_id.is_some(),
+            closes: is_close(exchange),
+            compounded: exchange.compounded,
+            ..Node::new(exchange.flow, start, sent, first, end)
+        })
+    }
+
+    /// Time of an event in the capture.
+    pub(super) fn at(&self, event: Event) -> i64 {
+        match event {
+            Event::Started => self.start,
+            Event::Sent => self.sent,
+            Event::Ended => self.end,
+        }
+    }
+
+    pub(super) fn is_compounded_with(&self, other: &Node) -> bool {
+        self.compounded && other.compounded && self.flow == other.flow && self.start == other.start
+    }
+}

@@ -1,0 +1,237 @@
+//! Threads of the client, and the pieces of work that they do one after the other.
+
+use super::graph::{Graph, Item, Lane, Task};
+use smbscope_model::{Exchange, FileId, FlowId, Group};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::net::SocketAddr;
+
+/// Threads that are told apart on one connection.
+const LANES_MAX: usize = 64;
+/// Files that go from one connection to another before the client is taken to pool its connections.
+const HANDED_LEAST: usize = 3;
+/// Two connections belong to one thread if they take turns this often and never overlap.
+const TURNS_LEAST: u32 = 8;
+
+impl Graph {
+    /// Finds the commands on files that are read or written, by the path of their open.
+    pub(super) fn find_files(&mut self, exchanges: &[Exchange], origins: &[Option<usize>]) {
+        let of_node = |at: usize| origins[at].map(|origin: usize| &exchanges[origin]);
+        let mut worked_on: HashSet<Item> = HashSet::new();
+        let item = |exchange: &Exchange| Some((exchange.user.clone(), exchange.share.clone(), exchange.path.clone()?));
+        for exchange in (0..self.nodes.len()).filter_map(of_node) {
+            if matches!(exchange.group, Group::Read | Group::Write) {
+                worked_on.extend(item(exchange));
+            }
+        }
+        for at in 0..self.nodes.len() {
+            let found = of_node(at).and_then(item);
+            self.nodes[at].file_worked_on = found.filter(|item| self.nodes[at].opens && worked_on.contains(item));
+        }
+    }
+
+    /// Joins connections that bind one session, and those between which a client hands its files around.
+    pub(super) fn find_roots(&mut self, exchanges: &[Exchange], origins: &[Option<usize>]) {
+        let mut roots: BTreeMap<FlowId, FlowId> = self.nodes.iter().map(|node| (node.flow, node.flow)).collect();
+        let mut pairs: Vec<(FlowId, FlowId)> = Vec::new();
+        let mut sessions: HashMap<(SocketAddr, u64), FlowId> = HashMap::new();
+        for exchange in origins.iter().flatten().map(|origin| &exchanges[*origin]) {
+            let session = exchange.session_id.filter(|id| *id > u64::from(u16::MAX));
+            if let Some(session) = session {
+                let first = *sessions.entry((exchange.endpoints.server, session)).or_insert(exchange.flow);
+                if first != exchange.flow {
+                    pairs.push((first, exchange.flow));
+                }
+            }
+        }
+        let mut users: HashMap<&Item, (FlowId, i64)> = HashMap::new();
+        let mut handed = Vec::new();
+        for node in &self.nodes {
+            let Some(item) = &node.file_worked_on else { continue };
+            if let Some((flow, end)) = users.insert(item, (node.flow, node.end))
+                && flow != node.flow
+                && end <= node.start
+            {
+                handed.push((flow, node.flow));
+            }
+        }
+        if handed.len() >= HANDED_LEAST {
+            pairs.extend(handed);
+        }
+        for (one, other) in pairs {
+            let (one, other) = (roots[&one], roots[&other]);
+            if one != other {
+                roots.values_mut().filter(|root| **root == other).for_each(|root| *root = one);
+            }
+        }
+        for node in &mut self.nodes {
+            node.root = roots[&node.flow];
+        }
+    }
+
+    /// Assigns commands to lanes: a command continues its file, or follows the last response just before it.
+    pub(super) fn find_lanes(&mut self) {
+        let mut of_file: HashMap<(FlowId, FileId), usize> = HashMap::new();
+        let mut of_root: HashMap<FlowId, Vec<usize>> = HashMap::new();
+        // Of each lane: the end of its last response, the file of its outstanding requests, and what it works on.
+        let mut state: Vec<(i64, Option<FileId>, Option<Item>)> = Vec::new();
+        let mut before: Option<usize> = None;
+        let first_items = self.first_items();
+        let mut set_up: HashMap<FlowId, usize> = HashMap::new();
+        for at in 0..self.nodes.len() {
+            let node = &self.nodes[at];
+            let with =
+                before.filter(|before| node.is_compounded_with(&self.nodes[*before])).map(|at| self.nodes[at].lane);
+            let known = node.file.and_then(|file| of_file.get(&(node.root, file)).copied());
+            let is_free = |lane: &usize| state[*lane].0 <= node.start;
+            let known = known.filter(|lane| is_free(lane) || state[*lane].1 == node.file);
+            let lanes = of_root.entry(node.root).or_default();
+            let is_new_flow = !set_up.contains_key(&node.flow);
+            // A connection that a thread opens to go on with its file.
+            let item = node.file_worked_on.as_ref().or(first_items.get(&node.flow).filter(|_| is_new_flow));
+            let same_item =
+                || lanes.iter().copied().filter(is_free).find(|lane| item.is_some() && state[*lane].2.as_ref() == item);
+            let own = || {
+                set_up
+                    .get(&node.flow)
+                    .copied()
+                    .filter(|lane| *lane != usize::MAX)
+                    .filter(is_free)
+                    .filter(|_| node.file_worked_on.is_none())
+            };
+            let free = || {
+                let lanes = lanes.iter().copied().filter(is_free).filter(|_| !is_new_flow);
+                lanes.max_by_key(|lane| (state[*lane].0, Reverse(*lane)))
+            };
+            let earliest =
+                || lanes.iter().copied().min_by_key(|lane| state[*lane].0).filter(|_| lanes.len() >= LANES_MAX);
+            let found = with.or(known).or_else(same_item).or_else(own).or_else(free).or_else(earliest);
+            let lane = found.unwrap_or_else(|| {
+                state.push((i64::MIN, None, None));
+                lanes.push(state.len() - 1);
+                state.len() - 1
+            });
+            let working_on = node.file_worked_on.clone().or(state[lane].2.take());
+            state[lane] = (state[lane].0.max(node.end), node.file, working_on);
+            if let Some(file) = node.file {
+                of_file.insert((node.root, file), lane);
+            }
+            if is_new_flow || node.file_worked_on.is_none() && set_up.get(&node.flow) == Some(&lane) {
+                set_up.insert(node.flow, lane);
+            } else {
+                // From its first file on, whoever is free uses the connection.
+                set_up.insert(node.flow, usize::MAX);
+            }
+            if self.lanes.len() < state.len() {
+                self.lanes.push(Lane::default());
+            }
+            self.lanes[lane].nodes.push(at);
+            self.nodes[at].lane = lane;
+            before = self.nodes[at].key.map(|_| at);
+        }
+    }
+
+    /// The first file that each connection works on.
+    fn first_items(&self) -> HashMap<FlowId, Item> {
+        let mut found = HashMap::new();
+        for node in &self.nodes {
+            if let Some(item) = &node.file_worked_on {
+                found.entry(node.flow).or_insert_with(|| item.clone());
+            }
+        }
+        found
+    }
+
+    /// Joins connections that take turns and never overlap: a program that copies from one server to another.
+    pub(super) fn join_alternating_lanes(&mut self) {
+        let mut lanes_of: BTreeMap<FlowId, BTreeSet<usize>> = BTreeMap::new();
+        for node in &self.nodes {
+            lanes_of.entry(node.root).or_default().insert(node.lane);
+        }
+        let single: BTreeSet<usize> = lanes_of.into_values().filter(|lanes| lanes.len() == 1).flatten().collect();
+        let mut turns: BTreeMap<(usize, usize), (u32, u32)> = BTreeMap::new();
+        for at in 1..self.nodes.len() {
+            let (one, other) = (&self.nodes[at - 1], &self.nodes[at]);
+            if one.lane != other.lane {
+                let pair = (one.lane.min(other.lane), one.lane.max(other.lane));
+                let (all, overlapping) = turns.entry(pair).or_default();
+                *all += 1;
+                *overlapping += u32::from(one.end > other.start);
+            }
+        }
+        let mut into: Vec<usize> = (0..self.lanes.len()).collect();
+        for ((one, other), (all, overlapping)) in turns {
+            if all >= TURNS_LEAST && overlapping == 0 && single.contains(&one) && single.contains(&other) {
+                into[other] = into[one];
+            }
+        }
+        let joined: Vec<usize> =
+            into.iter().enumerate().filter(|(lane, into)| lane != *into).map(|(_, into)| *into).collect();
+        joined.into_iter().for_each(|lane| self.lanes[lane].is_joined = true);
+        self.lanes.iter_mut().for_each(|lane| lane.nodes.clear());
+        for at in 0..self.nodes.len() {
+            let lane = into[self.nodes[at].lane];
+            self.nodes[at].lane = lane;
+            self.lanes[lane].nodes.push(at);
+            let flow = self.nodes[at].flow;
+            if !self.lanes[lane].flows.contains(&flow) {
+                self.lanes[lane].flows.push(flow);
+            }
+        }
+    }
+
+    /// Divides lanes into tasks.
+    pub(super) fn find_tasks(&mut self) {
+        for lane in 0..self.lanes.len() {
+            let order = std::mem::take(&mut self.lanes[lane].nodes);
+            let simple = self.files_without_others(&order);
+            let mut open: HashSet<(FlowId, FileId)> = HashSet::new();
+            let mut end = i64::MIN;
+            // Where files are handed around, all that is done with one of them is one task.
+            let hands_around = self.lanes[lane].flows.len() > 1 && !self.lanes[lane].is_joined;
+            let mut item: Option<Item> = None;
+            for (position, at) in order.iter().copied().enumerate() {
+                let node = &self.nodes[at];
+                let is_other_item = node.file_worked_on.is_some() && node.file_worked_on != item;
+                item = node.file_worked_on.clone().or(item);
+                let divides = !hands_around || is_other_item;
+                if position == 0 || (divides && open.is_empty() && end <= node.start) {
+                    let lag = (position > 0).then(|| node.start - end);
+                    self.lanes[lane].tasks.push(self.tasks.len());
+                    self.tasks.push(Task { lag, lane, start: node.start, end: node.end, ..Task::default() });
+                }
+                let number = self.tasks.len() - 1;
+                let file = node.file.map(|file| (node.root, file));
+                if node.opens && simple.contains(&at) {
+                    open.extend(file);
+                }
+                if let Some(file) = file.filter(|_| node.closes) {
+                    open.remove(&file);
+                }
+                end = end.max(node.end);
+                self.nodes[at].task = number;
+                self.tasks[number].end = end;
+                self.tasks[number].nodes.push(at);
+            }
+            self.lanes[lane].nodes = order;
+        }
+    }
+
+    /// Opens after which the lane opens nothing else until it closes that file.
+    fn files_without_others(&self, order: &[usize]) -> HashSet<usize> {
+        let mut last: Option<(usize, FlowId, FileId)> = None;
+        let mut found = HashSet::new();
+        for at in order.iter().copied() {
+            let node = &self.nodes[at];
+            let Some(file) = node.file else { continue };
+            if node.opens {
+                last = Some((at, node.root, file));
+            } else if node.closes
+                && let Some((opened, ..)) = last.take_if(|(_, flow, known)| *flow == node.root && *known == file)
+            {
+                found.insert(opened);
+            }
+        }
+        found
+    }
+}

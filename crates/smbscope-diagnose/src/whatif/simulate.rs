@@ -1,0 +1,407 @@
+//! Plays the commands of an episode again under other conditions.
+
+use super::Scenario;
+use super::graph::{Dependency, Event, Graph, Node};
+use super::tcp::{Behavior, Limits, SEGMENT, Sender};
+use super::{Key, Paths};
+use smbscope_model::FlowId;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
+
+/// What a capture can't tell, assumed one way or the other.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Assumptions {
+    /// How both ends send.
+    pub(super) tcp: Behavior,
+    /// Factor of the time that client and server take for themselves.
+    pub(super) own: f64,
+    /// Factor of the new round trip: queues and timers add to it.
+    pub(super) trip: f64,
+    /// Factor by which a command may have waited for more than the shortest round trip in the capture.
+    pub(super) waited: f64,
+    /// With a shorter round trip, hosts that sleep less take no longer than this quantile of their times for the same command.
+    pub(super) warm: Option<f64>,
+    /// Part of the round trip by which they may have been late.
+    pub(super) late: f64,
+}
+
+/// Commands of a kind without which a quantile says nothing.
+const SAMPLES_LEAST: usize = 8;
+
+/// What differs, with the commands that it concerns.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Conditions<'a> {
+    pub(super) scenario: &'a Scenario,
+    pub(super) cached: &'a HashSet<Key>,
+    pub(super) ahead: &'a HashSet<Key>,
+    pub(super) assumptions: Assumptions,
+}
+
+/// Time from the first request to the last response.
+pub(super) fn duration(graph: &Graph, paths: &Paths, conditions: Conditions<'_>) -> i64 {
+    let transfers = match conditions.scenario.round_trip {
+        Some(_) => {
+            let mut found = explained(graph, paths, conditions.assumptions.tcp);
+            if let Some(quantile) = conditions.assumptions.warm {
+                quicken(graph, conditions, &mut found, quantile);
+            }
+            found
+        }
+        None => Vec::new(),
+    };
+    Simulation::new(graph, paths, conditions, &transfers).run()
+}
+
+/// Requests, and responses.
+const TO_SERVER: usize = 0;
+const TO_CLIENT: usize = 1;
+
+/// What explains the time of a transfer in the capture.
+#[derive(Debug, Clone, Copy, Default)]
+struct Explained {
+    /// Nanoseconds a byte beside the round trips of a window.
+    byte: f64,
+    /// Share of the modelled round trips that the transfer really took.
+    trips: f64,
+}
+
+/// Explains the transfers of each command: what slow start and the window don't explain is bandwidth.
+fn explained(graph: &Graph, paths: &Paths, tcp: Behavior) -> Vec<[Explained; 2]> {
+    let mut found = vec![[Explained::default(); 2]; graph.nodes.len()];
+    for direction in [TO_SERVER, TO_CLIENT] {
+        let mut order: Vec<usize> = (0..graph.nodes.len()).collect();
+        order.sort_by_key(|at| (measured(&graph.nodes[*at], direction).first, *at));
+        let mut senders: HashMap<FlowId, Sender> = HashMap::new();
+        for at in order {
+            let node = &graph.nodes[at];
+            let Some(trip) = node.trip else { continue };
+            let sender = senders.entry(node.flow).or_insert_with(|| sender(node.flow, paths, direction, tcp));
+            let Measured { first, last, bytes } = measured(node, direction);
+            let took = last - first;
+            let (from, to) = sender.clone().transfer(first, bytes, Limits { byte: 0.0, trip });
+            let modelled = to - from;
+            let trips = if modelled > took { took as f64 / modelled as f64 } else { 1.0 };
+            let rest = (took - modelled).max(0) as f64;
+            let byte = if bytes as f64 > SEGMENT { rest / (bytes as f64 - SEGMENT) } else { 0.0 };
+            found[at][direction] = Explained { byte, trips };
+            sender.transfer(first, bytes, Limits { byte, trip: (trip as f64 * trips) as i64 });
+            sender.ends_at(last);
+        }
+    }
+    found
+}
+
+/// With a shorter round trip, transfers are as fast as the faster ones in the capture.
+fn quicken(graph: &Graph, Conditions { scenario, .. }: Conditions<'_>, found: &mut [[Explained; 2]], quantile: f64) {
+    let is_shorter = |node: &Node| matches!((scenario.round_trip, node.trip), (Some(new), Some(old)) if new.0 < old);
+    for direction in [TO_SERVER, TO_CLIENT] {
+        let large: Vec<usize> = (0..graph.nodes.len())
+            .filter(|at| measured(&graph.nodes[*at], direction).bytes as f64 >= LARGE && is_shorter(&graph.nodes[*at]))
+            .collect();
+        if large.len() >= SAMPLES_LEAST {
+            let mut costs: Vec<f64> = large.iter().map(|at| found[*at][direction].byte).collect();
+            costs.sort_by(f64::total_cmp);
+            let cost = costs[(costs.len() as f64 * quantile) as usize];
+            large.into_iter().for_each(|at| found[at][direction].byte = found[at][direction].byte.min(cost));
+        }
+    }
+}
+
+/// Bytes of a transfer that tells the bandwidth.
+const LARGE: f64 = 10.0 * SEGMENT;
+
+struct Measured {
+    first: i64,
+    last: i64,
+    bytes: u64,
+}
+
+fn measured(node: &Node, direction: usize) -> Measured {
+    match direction {
+        TO_SERVER => Measured { first: node.start, last: node.sent, bytes: node.request_bytes },
+        _ => Measured { first: node.first, last: node.end, bytes: node.response_bytes },
+    }
+}
+
+fn sender(flow: FlowId, paths: &Paths, direction: usize, tcp: Behavior) -> Sender {
+    Sender::new(tcp, paths.get(&flow).and_then(|path| path.filled_windows[direction]))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    /// A response arrives.
+    Ends,
+    /// A server answers.
+    Answers,
+    /// A request is sent.
+    Starts,
+}
+
+/// A command that is played again.
+#[derive(Debug, Clone, Default)]
+struct Played {
+    /// Dependencies that have not come yet; one of them is the lane.
+    missing: usize,
+    /// Earliest start by those that have.
+    ready: i64,
+    /// What waits for it.
+    waiting: Vec<(usize, Event, i64)>,
+    /// Connection that it is sent on.
+    flow: Option<FlowId>,
+}
+
+/// What client and server usually take for commands of a kind.
+#[derive(Debug, Clone, Copy)]
+struct Usual {
+    think: i64,
+    server: i64,
+}
+
+impl Usual {
+    const UNKNOWN: Usual = Usual { think: i64::MAX, server: i64::MAX };
+}
+
+fn usual(graph: &Graph, conditions: Conditions<'_>) -> Vec<Usual> {
+    let mut found = vec![Usual::UNKNOWN; graph.nodes.len()];
+    let Some(quantile) = conditions.assumptions.warm.filter(|_| conditions.scenario.round_trip.is_some()) else {
+        return found;
+    };
+    let is_first = |at: usize| graph.tasks[graph.nodes[at].task].nodes.first() == Some(&at);
+    let mut kinds: HashMap<_, Vec<usize>> = HashMap::new();
+    for at in 0..graph.nodes.len() {
+        kinds.entry((graph.nodes[at].kind, is_first(at))).or_default().push(at);
+    }
+    for kind in kinds.into_values().filter(|kind| kind.len() >= SAMPLES_LEAST) {
+        let at_quantile = |mut values: Vec<i64>| {
+            values.sort_unstable();
+            values.get((values.len() as f64 * quantile) as usize).copied().unwrap_or(i64::MAX)
+        };
+        let server = at_quantile(kind.iter().map(|at| server_time(&graph.nodes[*at], conditions)).collect());
+        let think = at_quantile(kind.iter().filter_map(|at| graph.think(*at)).collect());
+        kind.into_iter().for_each(|at| found[at] = Usual { think, server });
+    }
+    found
+}
+
+/// Round trip that a command waited for in the capture: one that took longer may have had a longer one.
+fn waited_trip(node: &Node, Conditions { scenario, assumptions, .. }: Conditions<'_>) -> i64 {
+    let service = node.first - node.sent;
+    let trip = node.trip.unwrap_or(0);
+    let longest = if scenario.round_trip.is_some() { assumptions.waited } else { 1.0 };
+    ((trip as f64 * longest) as i64).min(service)
+}
+
+/// The server's own time in the capture.
+fn server_time(node: &Node, conditions: Conditions<'_>) -> i64 {
+    (node.first - node.sent - waited_trip(node, conditions) - node.queued).max(0)
+}
+
+struct Simulation<'a> {
+    graph: &'a Graph,
+    paths: &'a Paths,
+    conditions: Conditions<'a>,
+    explained: &'a [[Explained; 2]],
+    played: Vec<Played>,
+    /// Commands of each task that have not ended.
+    left: Vec<usize>,
+    /// Lane that does a task.
+    lane_of: Vec<usize>,
+    bound: Vec<VecDeque<usize>>,
+    pools: Vec<VecDeque<usize>>,
+    /// Of each command: what client and server usually take.
+    usual: Vec<Usual>,
+    senders: [HashMap<FlowId, Sender>; 2],
+    steps: BinaryHeap<Reverse<(i64, Step, usize)>>,
+    last: i64,
+}
+
+impl<'a> Simulation<'a> {
+    fn new(
+        graph: &'a Graph,
+        paths: &'a Paths,
+        conditions: Conditions<'a>,
+        explained: &'a [[Explained; 2]],
+    ) -> Simulation<'a> {
+        let mut played = vec![Played { ready: i64::MIN, ..Played::default() }; graph.nodes.len()];
+        for (at, node) in graph.nodes.iter().enumerate() {
+            played[at].missing = node.dependencies.len();
+            for Dependency { on, event, lag } in node.dependencies.iter().copied() {
+                played[on].waiting.push((at, event, lag));
+            }
+        }
+        for task in &graph.tasks {
+            if let Some(first) = task.nodes.first() {
+                // Its lane.
+                played[*first].missing += 1;
+            }
+        }
+        Simulation {
+            graph,
+            paths,
+            conditions,
+            explained,
+            played,
+            left: graph.tasks.iter().map(|task| task.nodes.len()).collect(),
+            lane_of: vec![0; graph.tasks.len()],
+            bound: graph.lanes.iter().map(|lane| lane.bound.iter().copied().collect()).collect(),
+            pools: graph.pools.iter().map(|pool| pool.iter().copied().collect()).collect(),
+            usual: usual(graph, conditions),
+            senders: [HashMap::new(), HashMap::new()],
+            steps: BinaryHeap::new(),
+            last: 0,
+        }
+    }
+
+    fn run(mut self) -> i64 {
+        for lane in 0..self.graph.lanes.len() {
+            self.next_task(lane, None);
+        }
+        while let Some(Reverse((time, step, at))) = self.steps.pop() {
+            match step {
+                Step::Starts => self.start(at, time),
+                Step::Answers => self.answer(at, time),
+                Step::Ends => self.end(at, time),
+            }
+        }
+        self.last
+    }
+
+    /// A lane is free at a time, or from the beginning.
+    fn next_task(&mut self, lane: usize, free: Option<i64>) {
+        let next = self.bound[lane].pop_front();
+        let next = next.or_else(|| self.graph.lanes[lane].pool.and_then(|pool| self.pools[pool].pop_front()));
+        let Some(task) = next else { return };
+        self.lane_of[task] = lane;
+        let of_task = &self.graph.tasks[task];
+        for at in of_task.nodes.iter().copied() {
+            self.played[at].flow = Some(self.graph.flow(at, lane));
+        }
+        let Some(first) = of_task.nodes.first().copied() else { return };
+        let ready = match (free, of_task.lag) {
+            (Some(free), Some(lag)) => free.saturating_add(self.think(first, lag)),
+            _ => i64::MIN,
+        };
+        self.comes(first, ready);
+    }
+
+    /// The client's own time before a command.
+    fn think(&self, at: usize, lag: i64) -> i64 {
+        self.own(self.warm(at, lag, self.usual[at].think))
+    }
+
+    /// What is left of a time without what a longer round trip may have added.
+    fn warm(&self, at: usize, time: i64, usual: i64) -> i64 {
+        let (Some(old), Some(new)) = (self.graph.nodes[at].trip, self.conditions.scenario.round_trip) else {
+            return time;
+        };
+        let most = (old.saturating_sub(new.0).max(0) as f64 * self.conditions.assumptions.late) as i64;
+        time - time.saturating_sub(usual).clamp(0, most)
+    }
+
+    fn own(&self, time: i64) -> i64 {
+        (time as f64 * self.conditions.assumptions.own) as i64
+    }
+
+    /// One of the things that a command waits for.
+    fn comes(&mut self, at: usize, ready: i64) {
+        let played = &mut self.played[at];
+        played.missing = played.missing.saturating_sub(1);
+        played.ready = played.ready.max(ready);
+        if played.missing == 0 {
+            // What waits for nothing begins when it did.
+            let time = if played.ready == i64::MIN { self.graph.nodes[at].start } else { played.ready };
+            self.steps.push(Reverse((time, Step::Starts, at)));
+        }
+    }
+
+    fn happens(&mut self, at: usize, event: Event, time: i64) {
+        let waiting = std::mem::take(&mut self.played[at].waiting);
+        for (other, on, lag) in waiting.iter().copied() {
+            if on == event {
+                self.comes(other, time.saturating_add(self.think(other, lag)));
+            }
+        }
+        self.played[at].waiting = waiting;
+    }
+
+    fn start(&mut self, at: usize, time: i64) {
+        let node = &self.graph.nodes[at];
+        self.happens(at, Event::Started, time);
+        if node.key.is_some_and(|key| self.conditions.cached.contains(&key)) {
+            self.happens(at, Event::Sent, time);
+            self.steps.push(Reverse((time, Step::Ends, at)));
+            return;
+        }
+        let sent = self.transfer(at, TO_SERVER, time);
+        self.happens(at, Event::Sent, sent);
+        let answers = sent.saturating_add(self.trip(node)).saturating_add(self.server(at));
+        self.steps.push(Reverse((answers, Step::Answers, at)));
+    }
+
+    fn answer(&mut self, at: usize, time: i64) {
+        let node = &self.graph.nodes[at];
+        let behind = node.gap.and_then(|gap| {
+            let free = self.senders[TO_CLIENT].get(&self.played[at].flow?)?.free();
+            Some(free.saturating_add(self.scaled(gap)))
+        });
+        let end = self.transfer(at, TO_CLIENT, time.max(behind.unwrap_or(time)));
+        self.steps.push(Reverse((end, Step::Ends, at)));
+    }
+
+    fn end(&mut self, at: usize, time: i64) {
+        self.last = self.last.max(time);
+        self.happens(at, Event::Ended, time);
+        let task = self.graph.nodes[at].task;
+        self.left[task] -= 1;
+        if self.left[task] == 0 {
+            self.next_task(self.lane_of[task], Some(time));
+        }
+    }
+
+    /// Round trip that a command waits for.
+    fn trip(&self, node: &Node) -> i64 {
+        let Conditions { scenario, ahead, assumptions, .. } = self.conditions;
+        let waited = waited_trip(node, self.conditions);
+        match (scenario.round_trip, node.trip) {
+            _ if node.key.is_some_and(|key| ahead.contains(&key)) => 0,
+            (Some(new), Some(old)) if new.0 > old => {
+                waited.saturating_add(((new.0 - old) as f64 * assumptions.trip) as i64)
+            }
+            (Some(new), Some(old)) => (waited as f64 * (new.0 as f64 / old.max(1) as f64)) as i64,
+            _ => waited,
+        }
+    }
+
+    /// The server's own time.
+    fn server(&self, at: usize) -> i64 {
+        let time = server_time(&self.graph.nodes[at], self.conditions);
+        self.scaled(self.warm(at, time, self.usual[at].server))
+    }
+
+    fn scaled(&self, time: i64) -> i64 {
+        let factor = self.conditions.scenario.server.unwrap_or(1.0);
+        self.own((time as f64 * factor) as i64)
+    }
+
+    /// End of a transfer that is ready at a time.
+    fn transfer(&mut self, at: usize, direction: usize, ready: i64) -> i64 {
+        let node = &self.graph.nodes[at];
+        let Measured { first, last, bytes } = measured(node, direction);
+        let flow = self.played[at].flow.unwrap_or(node.flow);
+        let (paths, tcp) = (self.paths, self.conditions.assumptions.tcp);
+        let sender = self.senders[direction].entry(flow).or_insert_with(|| sender(flow, paths, direction, tcp));
+        let small = bytes as f64 <= SEGMENT;
+        match (self.conditions.scenario.round_trip, self.explained.get(at)) {
+            (Some(new), Some(explained)) if node.key.is_some() && !small => {
+                let Explained { byte, trips } = explained[direction];
+                let trip = (new.0 as f64 * self.conditions.assumptions.trip * trips) as i64;
+                sender.transfer(ready, bytes, Limits { byte, trip }).1
+            }
+            _ => {
+                let end = ready.max(sender.free()).saturating_add(last - first);
+                sender.ends_at(end);
+                end
+            }
+        }
+    }
+}

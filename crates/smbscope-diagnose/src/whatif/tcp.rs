@@ -1,0 +1,179 @@
+//! One direction of a TCP connection: when the bytes of a message leave and arrive under slow start, pacing and the window.
+//!
+//! RFC 5681 (slow start), RFC 6928 (initial window), RFC 2861 (restart after an idle time-out). Losses are not modelled.
+
+use std::collections::VecDeque;
+
+/// Payload of a full segment on Ethernet with timestamps.
+pub(super) const SEGMENT: f64 = 1_448.0;
+/// RFC 6928.
+const INITIAL_WINDOW: f64 = 10.0 * SEGMENT;
+/// Default limit of Linux for the receive buffer (`tcp_rmem`); Windows scales its window to 16 MB at most.
+const WINDOW_MAX: f64 = 6e6;
+/// Shortest retransmission time-out of Linux. A connection idle for longer than its time-out halves its window.
+const TIMEOUT_LEAST: i64 = 200_000_000;
+/// Pieces that a window is sent in.
+const PIECES: f64 = 8.0;
+
+/// How a sender behaves.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Behavior {
+    /// Starts with a small window, which grows as it is acknowledged.
+    pub(super) slow_start: bool,
+    /// Share of a round trip over which a window is spread.
+    pub(super) pacing: f64,
+    /// Growth of the window a byte that is acknowledged: 1, or 0.5 where acknowledgments are delayed and counted.
+    pub(super) growth: f64,
+}
+
+/// What limits the transfer of one message.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Limits {
+    /// Nanoseconds a byte: the bandwidth of the path and of both hosts.
+    pub(super) byte: f64,
+    /// Round trip in which a window is acknowledged.
+    pub(super) trip: i64,
+}
+
+/// Sender of one direction.
+#[derive(Debug, Clone)]
+pub(super) struct Sender {
+    behavior: Behavior,
+    window: f64,
+    limit: f64,
+    /// Arrival of the acknowledgment, and bytes.
+    in_flight: VecDeque<(i64, f64)>,
+    outstanding: f64,
+    /// Most bytes in flight since the last time when there were none.
+    used: f64,
+    sent: i64,
+    /// End of the last message.
+    free: i64,
+}
+
+impl Sender {
+    /// `filled` is a receive window that limited the connection in the capture.
+    pub(super) fn new(behavior: Behavior, filled: Option<u32>) -> Sender {
+        let limit = filled.map_or(WINDOW_MAX, |filled| f64::from(filled).max(INITIAL_WINDOW));
+        Sender {
+            behavior,
+            window: if behavior.slow_start { INITIAL_WINDOW.min(limit) } else { limit },
+            limit,
+            in_flight: VecDeque::new(),
+            outstanding: 0.0,
+            used: 0.0,
+            sent: i64::MIN,
+            free: i64::MIN,
+        }
+    }
+
+    /// End of the last message.
+    pub(super) fn free(&self) -> i64 {
+        self.free
+    }
+
+    /// Ends the last message at a time that is known.
+    pub(super) fn ends_at(&mut self, time: i64) {
+        self.free = self.free.max(time);
+        self.sent = self.sent.max(time);
+    }
+
+    /// Transfers a message that is ready at a time. Returns the time of its first and of its last byte.
+    pub(super) fn transfer(&mut self, ready: i64, bytes: u64, limits: Limits) -> (i64, i64) {
+        let first = ready.max(self.free);
+        let mut now = first;
+        self.acknowledge(now);
+        self.restart(now, limits.trip);
+        // The first packet marks the beginning, so the time is that of the others.
+        let mut left = bytes as f64;
+        let mut timed = (left - SEGMENT).max(0.0) / left.max(1.0);
+        if bytes as f64 <= SEGMENT {
+            timed = 0.0;
+        }
+        while left > 0.0 {
+            let piece = left.min((self.window / PIECES).max(SEGMENT));
+            while self.outstanding + piece > self.window {
+                let Some((acked, bytes)) = self.in_flight.pop_front() else { break };
+                now = now.max(acked);
+                self.grow(bytes);
+            }
+            let paced = self.behavior.pacing * limits.trip as f64 / self.window;
+            now = now.saturating_add((piece * timed * limits.byte.max(paced)) as i64);
+            self.in_flight.push_back((now.saturating_add(limits.trip), piece));
+            self.outstanding += piece;
+            self.used = self.used.max(self.outstanding);
+            left -= piece;
+        }
+        self.sent = now;
+        self.free = now;
+        (first, now)
+    }
+
+    fn acknowledge(&mut self, now: i64) {
+        while let Some((_, bytes)) = self.in_flight.front().copied().filter(|(acked, _)| *acked <= now) {
+            self.in_flight.pop_front();
+            self.grow(bytes);
+        }
+        if self.in_flight.is_empty() {
+            self.outstanding = 0.0;
+            self.used = 0.0;
+        }
+    }
+
+    /// A window grows by what is acknowledged, unless less than half of it was in use.
+    fn grow(&mut self, acknowledged: f64) {
+        self.outstanding = (self.outstanding - acknowledged).max(0.0);
+        if self.window < 2.0 * self.used {
+            self.window = (self.window + acknowledged * self.behavior.growth).min(self.limit);
+        }
+    }
+
+    fn restart(&mut self, now: i64, trip: i64) {
+        if !self.behavior.slow_start || !self.in_flight.is_empty() || self.sent == i64::MIN {
+            return;
+        }
+        let timeout = TIMEOUT_LEAST.saturating_add(trip);
+        let halvings = now.saturating_sub(self.sent).max(0) / timeout;
+        let least = INITIAL_WINDOW.min(self.limit);
+        self.window = (self.window / 2f64.powi(halvings.min(64) as i32)).max(least);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+    const PLAIN: Behavior = Behavior { slow_start: true, pacing: 0.0, growth: 1.0 };
+
+    fn after(bytes: u64, sender: &mut Sender, ready: i64) -> i64 {
+        let (first, last) = sender.transfer(ready * MS, bytes, Limits { byte: 0.0, trip: 10 * MS });
+        (last - first) / MS
+    }
+
+    #[test]
+    fn a_window_doubles_each_round_trip() {
+        // 10, 20, 40 and 80 segments are 150: 200 need four acknowledged windows.
+        let mut sender = Sender::new(PLAIN, None);
+        assert_eq!(after(200 * 1_448, &mut sender, 0), 40);
+        // Then 160 and more fit: no round trip is needed.
+        assert_eq!(after(100 * 1_448, &mut sender, 60), 0);
+        // After 3 time-outs of 210 ms an eighth of it is left: 20 to 30 segments, and 100 need two more windows.
+        assert_eq!(after(100 * 1_448, &mut sender, 60 + 3 * 210), 20);
+    }
+
+    #[test]
+    fn a_filled_window_limits_each_round_trip() {
+        // 65,536 bytes a round trip: 262,144 bytes leave in four windows, the first of them in slow start.
+        let mut sender = Sender::new(Behavior { slow_start: false, pacing: 0.0, growth: 1.0 }, Some(65_536));
+        assert_eq!(after(262_144, &mut sender, 0), 30);
+    }
+
+    #[test]
+    fn bandwidth_and_window_do_not_add_up() {
+        // 289.6 kB at 100 ns a byte are 29 ms; acknowledgments come in meanwhile.
+        let mut sender = Sender::new(Behavior { slow_start: false, pacing: 0.0, growth: 1.0 }, None);
+        let (first, last) = sender.transfer(0, 289_600, Limits { byte: 100.0, trip: 10 * MS });
+        assert_eq!(((last - first) / MS, sender.free() / MS), (28, 28));
+    }
+}

@@ -1,0 +1,177 @@
+//! Predictions that can be worked out on paper.
+
+use super::*;
+use smbscope_model::{FileId, Group};
+use smbscope_testkit::exchange::read;
+
+const MS: i64 = 1_000_000;
+
+/// Reads that begin and take so many milliseconds, each with a message id.
+fn episode(times: &[(i64, i64)]) -> Vec<Exchange> {
+    let all = times
+        .iter()
+        .enumerate()
+        .map(|(id, (start, took))| Exchange { message_id: Some(id as u64), ..read(start * MS, took * MS) });
+    all.collect()
+}
+
+/// On one connection with this round trip: now, and then, in microseconds.
+fn predicted(exchanges: &[Exchange], trip: i64, scenario: &str) -> (i64, i64) {
+    let found = prediction(exchanges, &[trip], scenario);
+    assert!(found.low <= found.then && found.then <= found.high, "{found:?}");
+    (found.now.0 / 1_000, found.then.0 / 1_000)
+}
+
+/// On connections with these round trips.
+fn prediction(exchanges: &[Exchange], trips: &[i64], scenario: &str) -> Prediction {
+    let path = |trip: &i64| Path { round_trip: Some(Nanos(trip * MS)), ..Path::default() };
+    let paths: Paths = (0..).map(FlowId).zip(trips.iter().map(path)).collect();
+    let scenario: Scenario = scenario.parse().expect("it is one");
+    predict(exchanges, &paths, &scenario).expect("the round trip is known")
+}
+
+#[test]
+fn commands_one_after_the_other_each_wait_for_the_round_trip() {
+    // Three commands of 2 ms with 1 ms of thought: 8 ms. With 10 ms instead of 1 ms each takes 9 ms more, and 5% of that.
+    assert_eq!(predicted(&episode(&[(0, 2), (3, 2), (6, 2)]), 1, "rtt=10ms"), (8_000, 8_000 + 3 * 9_450));
+    // With the round trip that there is, nothing changes.
+    assert_eq!(predicted(&episode(&[(0, 2), (3, 2), (6, 2)]), 1, "rtt=1ms"), (8_000, 8_000));
+}
+
+#[test]
+fn commands_outstanding_together_wait_for_one_round_trip() {
+    // Four at once, of 2, 3, 4 and 5 ms: the longest takes 9.45 ms more.
+    assert_eq!(predicted(&episode(&[(0, 2), (0, 3), (0, 4), (0, 5)]), 1, "rtt=10ms"), (5_000, 14_450));
+}
+
+#[test]
+fn connections_work_beside_each_other() {
+    // Two connections with three commands each, one of which starts 1 ms after the other: 9.45 ms more for each command, but
+    // not for those of the other connection.
+    let mut exchanges = episode(&[(0, 2), (1, 2), (3, 2), (4, 2), (6, 2), (7, 2)]);
+    for (n, exchange) in exchanges.iter_mut().enumerate() {
+        exchange.flow = FlowId(n as u64 % 2);
+    }
+    let found = prediction(&exchanges, &[1, 1], "rtt=10ms");
+    assert_eq!((found.now.0 / 1_000, found.then.0 / 1_000), (9_000, 9_000 + 3 * 9_450));
+}
+
+#[test]
+fn pipelined_reads_stay_pipelined() {
+    // Eight reads of a file, four at a time, each sent when one of them is answered; 4 ms each. With 10 ms more the second four
+    // follow the first four: two round trips.
+    let mut reads = episode(&[(0, 4), (0, 4), (0, 4), (0, 4), (4, 4), (4, 4), (4, 4), (4, 4)]);
+    reads.iter_mut().for_each(|read| read.file_id = Some(FileId::Smb1(5)));
+    assert_eq!(predicted(&reads, 1, "rtt=11ms"), (8_000, 8_000 + 2 * 10_500));
+}
+
+#[test]
+fn a_large_response_needs_a_round_trip_for_each_doubling_of_the_window() {
+    // The request takes 2 ms and a round trip: 12.5 ms with 5% for queues. Then windows of 10, 20, 40 and 80 segments carry 150 of
+    // the 200, each acknowledged after 10.5 ms; the rest is sent within half of the fifth round trip, and paced until its end.
+    let mut large = episode(&[(0, 2)]);
+    large[0].response.bytes = 200 * 1_448;
+    let found = prediction(&large, &[0], "rtt=10ms");
+    let then = found.then.0 / 1_000;
+    assert!((12_500 + 4 * 10_500..12_500 + 5 * 10_500).contains(&then), "{then}");
+    // At least 90% of the server's time and one round trip: the window may be open already.
+    assert_eq!(found.low.0 / 1_000, 1_800 + 10_000);
+}
+
+#[test]
+fn workers_share_what_is_left_of_a_folder() {
+    // One worker reads six files of 3 ms each; a second one connects at 12 ms and reads one from 14 ms on.
+    let mut exchanges = Vec::new();
+    let mut file = |flow: u64, start: i64, number: u64| {
+        for (at, command, group) in [
+            (0, smbscope_wire::smb2::Command::CREATE, Group::OpenClose),
+            (1, smbscope_wire::smb2::Command::READ, Group::Read),
+            (2, smbscope_wire::smb2::Command::CLOSE, Group::OpenClose),
+        ] {
+            exchanges.push(Exchange {
+                flow: FlowId(flow),
+                command: smbscope_model::Command::Smb2(command),
+                group,
+                path: Some(format!("docs\\{number}").into()),
+                file_id: Some(FileId::Smb2 { persistent: 0, volatile: number }),
+                message_id: Some(number * 3 + at),
+                ..read((start + at as i64) * MS, MS)
+            });
+        }
+    };
+    (0..6).for_each(|number| file(0, number as i64 * 3, number));
+    file(1, 14, 6);
+    let path =
+        |opened: i64| Path { round_trip: Some(Nanos(MS)), opened: Some(Timestamp(opened * MS)), ..Path::default() };
+    let paths = Paths::from([(FlowId(0), path(-5)), (FlowId(1), path(12))]);
+    let scenario: Scenario = "rtt=31ms".parse().expect("it is one");
+    let found = predict(&exchanges, &paths, &scenario).expect("the round trip is known");
+    // Each command takes 30 ms and 5% of that more: 32.5 ms, and a file 97.5 ms. The second worker is connected at 45.5 ms, and has
+    // done its file at 143 ms. Of the five files that are left, the first worker takes those at 97.5, 195 and 292.5 ms.
+    assert_eq!((found.now.0 / 1_000, found.then.0 / 1_000), (18_000, 4 * 97_500));
+}
+
+#[test]
+fn a_server_twice_as_fast_halves_its_part_alone() {
+    // 10 ms each, of which 2 are the round trip: 2 + 4 each, and 1 ms of thought.
+    assert_eq!(predicted(&episode(&[(0, 10), (11, 10)]), 2, "server=0.5x"), (21_000, 13_000));
+    // What exceeds the shortest round trip by 5% may be the network's: 7.9 ms are left, and 3.95 ms of them.
+    assert_eq!(predicted(&episode(&[(0, 10), (11, 10)]), 2, "server=0.5x,rtt=0ms"), (21_000, 8_900));
+}
+
+#[test]
+fn reading_ahead_hides_the_round_trips_of_a_sequence() {
+    let mut reads = episode(&[(0, 10), (10, 10), (20, 10), (30, 10), (40, 10)]);
+    for (n, read) in reads.iter_mut().enumerate() {
+        (read.file_id, read.offset, read.length) = (Some(FileId::Smb1(5)), Some(n as u64 * 100), Some(100));
+    }
+    // Of 10 ms, 8 are the round trip: from the third read on, 2 are left.
+    assert_eq!(predicted(&reads, 8, "read-ahead"), (50_000, 26_000));
+    // Elsewhere in the file, the sequence begins anew.
+    reads[3].offset = Some(1_000);
+    assert_eq!(predicted(&reads, 8, "read-ahead"), (50_000, 42_000));
+}
+
+#[test]
+fn without_the_round_trip_there_is_no_prediction() {
+    let scenario: Scenario = "rtt=10ms".parse().expect("it is one");
+    assert_eq!(predict(&episode(&[(0, 2)]), &Paths::new(), &scenario), None);
+    assert_eq!(predict(&[], &Paths::new(), &scenario), None);
+}
+
+#[test]
+fn files_opened_again_cost_nothing_from_a_cache_until_they_are_written() {
+    let mut exchanges = Vec::new();
+    for n in 0..4u64 {
+        for (at, command, group) in [
+            (0, smbscope_wire::smb2::Command::CREATE, Group::OpenClose),
+            (1, smbscope_wire::smb2::Command::READ, if n == 2 { Group::Write } else { Group::Read }),
+            (2, smbscope_wire::smb2::Command::CLOSE, Group::OpenClose),
+        ] {
+            exchanges.push(Exchange {
+                command: smbscope_model::Command::Smb2(command),
+                group,
+                path: Some("a.ini".into()),
+                file_id: Some(FileId::Smb2 { persistent: 0, volatile: n }),
+                message_id: Some(n * 3 + at),
+                ..read((n * 3 + at) as i64 * MS, MS)
+            });
+        }
+    }
+    let scenario: Scenario = "cache-opens".parse().expect("it is one");
+    let found = predict(&exchanges, &Paths::new(), &scenario).expect("no round trip is needed");
+    // The second open with its read and close; the third is opened from the cache and then writes; what follows a write
+    // is opened anew.
+    assert_eq!((found.commands, found.saved), (12, 4));
+    assert_eq!((found.now, found.then), (Nanos(12 * MS), Nanos(8 * MS)));
+}
+
+#[test]
+fn a_scenario_is_read_as_it_is_written() {
+    let text = "rtt=20ms,server=0.5x,cache-opens,read-ahead";
+    assert_eq!(text.parse::<Scenario>().map(|scenario| scenario.to_string()), Ok(text.to_owned()));
+    assert_eq!("readahead".parse::<Scenario>(), "read-ahead".parse());
+    for wrong in ["", "rtt", "rtt=5", "server=2", "server=-1x", "rtt=-1ms", "speed=2x"] {
+        assert!(wrong.parse::<Scenario>().is_err(), "{wrong}");
+    }
+}
