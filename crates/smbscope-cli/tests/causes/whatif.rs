@@ -54,8 +54,8 @@ fn deviation(name: &str, script: &str, delay: &str) -> Option<(f64, bool)> {
     let predicted = &predicted["what_if"][0];
     let [low, predicted, high] = ["then_low_ns", "then_ns", "then_high_ns"].map(|key| nanos(&predicted[key]));
     let took = nanos(&job(&measured)["end_ns"]) - nanos(&job(&measured)["start_ns"]);
-    let [low, then, high, measured] = [low, predicted, high, took].map(|time| time as f64 / 1e9);
-    println!("{name} | {scenario} | predicted {then:.3} s ({low:.3} to {high:.3} s) | measured {measured:.3} s");
+    let [least, then, most, measured] = [low, predicted, high, took].map(|time| time as f64 / 1e9);
+    println!("{name} | {scenario} | predicted {then:.3} s ({least:.3} to {most:.3} s) | measured {measured:.3} s");
     Some(((predicted - took) as f64 / took as f64, (low..=high).contains(&took)))
 }
 

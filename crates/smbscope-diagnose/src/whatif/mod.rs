@@ -134,9 +134,10 @@ const REPEATED: [f64; 2] = [0.9, 1.1];
 const BUSIER: f64 = 1.25;
 /// Parts of a round trip by which hosts that wait for each other are late, at best guess and at most.
 const LATE: [f64; 2] = [0.2, 0.5];
-/// Commands wait for more than the shortest round trip: 2% to 8% in the lab (docs/findings.md).
+/// Commands wait for more than the shortest round trip. Without this factor, predictions for 10 and 20 ms were 2% to 6% short in
+/// the lab.
 const LONGER_TRIP: f64 = 1.05;
-/// On a busy path or host.
+/// On a busy path or host; large enough for the documents of `wi_docs`, not derived.
 const LONGEST_TRIP: f64 = 1.2;
 
 /// Predicts the duration of an episode. Returns none if it has no command, or if a round trip is needed and not known.
