@@ -132,7 +132,7 @@ pub(crate) fn run(users: u32, per_second: u64, typical: i64, wire: bool) -> Run 
             late_p99_ns: Some(Nanos(84_000)),
         }),
         counted: Some(counted(started, typical, &[])),
-        verdict: None,
+        answer: None,
         jobs: None,
         server: None,
         queue: None,
