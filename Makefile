@@ -51,7 +51,7 @@ COMPLETIONS := bash-completion/completions/smbscope zsh/site-functions/_smbscope
 STAGE := $(TARGET)/release/package
 PACKAGES := $(TARGET)/packages
 
-.PHONY: docs/report.png schemas help setup setup-build setup-python setup-web setup-servers setup-packages setup-all build install uninstall packages docs demo check test lint fmt lint-rust lint-python licences advisories test-rust test-kerberos test-scripts test-install test-packages test-readme test-accuracy test-damage test-table test-verdicts test-python web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
+.PHONY: docs/report.png schemas help setup setup-build setup-python setup-web setup-servers setup-packages setup-all build install uninstall packages docs causes demo check test lint fmt lint-rust lint-python licences advisories test-rust test-kerberos test-scripts test-install test-packages test-readme test-accuracy test-damage test-table test-answers test-python web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -124,7 +124,7 @@ check: setup-build ## while you work: formatting, clippy and the unit tests, in 
 	$(CLIPPY)
 	$(CARGO) test --workspace --lib --locked
 
-test: lint test-rust test-kerberos test-scripts test-install test-python test-packages docs test-readme test-accuracy test-damage test-table test-web test-verdicts ## everything that CI checks
+test: lint test-rust test-kerberos test-scripts test-install test-python test-packages docs test-readme test-accuracy test-damage test-table test-web test-answers ## everything that CI checks
 	@# What was skipped must not drown in what passed, least of all in CI.
 	@for note in $(SKIPPED)/*; do if [ -e "$$note" ]; then \
 	    sed "s/^skipped: //; s#^#make test: SKIPPED $${note##*/}: #" "$$note"; fi; done
@@ -232,6 +232,9 @@ test-damage: setup-build ## damage the bundled captures at random for DAMAGE_SEC
 test-table: setup-python build
 	$(PYTHON) scripts/check_table.py --smbscope $(SMBSCOPE)
 
+causes: setup-build ## write the list of causes in docs/causes.md, from the causes of the program
+	$(CARGO) run -q --locked -p smbscope-diagnose --example causes -- docs/causes.md
+
 schemas: setup-build ## write the published schemas in schema/, from the types of the documents; then run make web
 	$(CARGO) run -q -p smbscope-report --features schema --example schemas -- schema
 
@@ -242,8 +245,8 @@ test-web: setup-web setup-servers build ## the page: types, lint, unit tests, wh
 	cd web && npm run --silent lint && npm run --silent check && npm run --silent test
 	cd web && SMBSCOPE='$(abspath $(SMBSCOPE))' npm run --silent test-e2e
 
-test-verdicts: setup-python setup-servers build ## make a real Samba, a network and a client slow, and check the verdict (root; else skipped)
-	$(PYTHON) scripts/verdicts.py --smbscope $(SMBSCOPE) --skip-note $(SKIPPED)/$@
+test-answers: setup-python setup-servers build ## make a real Samba, a network and a client slow, and check whom the answer names (root; else skipped)
+	$(PYTHON) scripts/answers.py --smbscope $(SMBSCOPE) --skip-note $(SKIPPED)/$@
 
 bench: setup-all build ## speed and memory next to tshark and the binary of BENCH_AGAINST, on generated captures of BENCH_BYTES; writes docs/performance.md
 	$(CARGO) build --release --locked -p smbscope-testkit --examples

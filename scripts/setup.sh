@@ -37,7 +37,7 @@ install_packages() {
         wanting+=("$@")
 }
 
-# What private servers, `make test-verdicts` and the tests of the load generator need: a Samba server and its clients,
+# What private servers, `make test-answers` and the tests of the load generator need: a Samba server and its clients,
 # captures, a network that can be made slow, a virus scanner with Samba's module for it, and the loadfile of dbench.
 install_laboratory() {
     local packages=() services=() path=$PATH:/usr/sbin:/sbin

@@ -23,8 +23,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from verdict_lab import Lab, LabError, finish
-from verdict_report import Report
+from answer_lab import Lab, LabError, finish
+from answer_report import Report
 
 # Users, each in a session of its own, and the files that each opens.
 USERS = 3
@@ -38,10 +38,10 @@ REST_S = 0.25
 
 @dataclass(frozen=True)
 class Trouble:
-    """What is wrong with a laboratory, and whom smbscope is to name."""
+    """Options that make a lab slow, and the culprit that smbscope must name."""
 
     options: Sequence[str]
-    who: str
+    culprit: str
 
 
 TROUBLES = {
@@ -95,8 +95,8 @@ def make(name: str, trouble: Trouble, smbscope: Path, out: Path) -> None:
         capture.stop()
         report = Report(smbscope, capture.path)
         print(f"{name}: {report.headline}\n    {report.table()}", flush=True)
-        if report.who != trouble.who:
-            raise LabError(f"{name}: smbscope names the {report.who}, and not the {trouble.who}; run again")
+        if report.culprit != trouble.culprit:
+            raise LabError(f"{name}: smbscope names {report.culprit} instead of {trouble.culprit}; run again")
         packed = Path(scratch) / f"{capture.path.name}.zst"
         subprocess.run(["zstd", "-q", "-19", "--long=24", str(capture.path), "-o", str(packed)], check=True)
         (out / packed.name).write_bytes(packed.read_bytes())

@@ -72,7 +72,7 @@ class Lab:
         # Without delay it is a network all the same, and not the loopback interface.
         self._slow = slow or ("--delay", "0us")
         self._stack = ExitStack()
-        self.folder = Path(tempfile.mkdtemp(prefix="smbscope-verdicts-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="smbscope-answers-"))
         self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
 
     def __enter__(self) -> "Lab":

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Makes a server, a network and a client slow, each in turn, and checks that smbscope names the right one.
+"""Makes a server and a network slow, each in turn, and checks that smbscope names the right one.
 
-    sudo scripts/verdicts.py --smbscope target/release/smbscope [--keep DIR] [WORD ...]
+    sudo scripts/answers.py --smbscope target/release/smbscope [--keep DIR] [WORD ...]
 
 A real Samba server of `smbscope lab`, in a network of its own, and real clients work while tcpdump takes captures;
 what is made slow, and for how long, is measured with a clock and compared with what smbscope says of the capture. With
 words, only the scenarios whose name holds one of them are played; `--keep` keeps the captures.
 
 Without root, without the right to make network namespaces (as in many containers), or where a program is missing, it
-says so in a line and does nothing; `--skip-note` also writes the reason into a file. Exit status 1 when a verdict is
+says so in a line and does nothing; `--skip-note` also writes the reason into a file. Exit status 1 if an answer is
 wrong.
 """
 
@@ -22,16 +22,22 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import Popen
 from types import FrameType
 
-from verdict_lab import Capture, Lab, LabError, NoLabError, end, finish, which
-from verdict_report import Report
+from answer_lab import Capture, Lab, LabError, NoLabError, end, finish, which
+from answer_report import Report
 
 MIB = 1 << 20
+# A stop well above the second from which on a wait is slow.
+STOP_S = 1.5
 # How far smbscope's account of a stop may be from the clock's: the stop takes a moment to reach every process.
 CLOSE = 0.2
 DIALECTS = {"SMB 3.1.1": "SMB3_11", "SMB1": "NT1"}
 SMALL = "get small.txt /dev/null"
+# Small files in a row, not enough of them to be a cause themselves; and the pause between them where a client has time.
+FEW = 90
+PAUSE = "!sleep 0.02"
 
 
 class Judge:
@@ -43,8 +49,8 @@ class Judge:
         self.failures = 0
         self.judged = 0
 
-    def hear(self, name: str, capture: Capture, *, who: str | None = None) -> "Case":
-        """Ends a capture, prints the verdict on it, and checks its name if one is given."""
+    def hear(self, name: str, capture: Capture, *, culprit: str | None = None) -> "Case":
+        """Ends a capture, prints the answer, and checks the culprit if one is given."""
         capture.stop()
         if self._keep is not None:
             words = re.sub(r"\W+", "-", name.partition("(")[0]).strip("-")
@@ -54,8 +60,8 @@ class Judge:
         print(f"{name}\n    {report.headline}", flush=True)
         self.judged += 1
         case = Case(self, report)
-        if who is not None:
-            case.expect(report.who == who, f"it is the {who}")
+        if culprit is not None:
+            case.expect(report.culprit == culprit, f"the culprit is {culprit}, not {report.culprit}")
         for wrong in report.unsound():
             case.expect(False, wrong)
         return case
@@ -80,17 +86,17 @@ class Case:
             print(f"        slowest: {self.report.slowest_of_all()}", flush=True)
 
 
-# --- The server stops for a second
+# --- The server stops
 
 
 def server_stopped(lab: Lab, judge: Judge) -> None:
-    """Clients work without pause, and the server is stopped for a second meanwhile."""
+    """Clients are at work when the server stops for one and a half seconds."""
     upload = lab.folder / "upload.bin"
     sparse(upload, 96 * MIB)
     sparse(lab.share / "big.bin", 96 * MIB)
     works = [
-        Work("small files", [";".join([SMALL] * 1_500)], MIB),
-        Work("small files, four clients", [";".join([SMALL] * 600)] * 4, 2 * MIB),
+        Work("small files", [small_files(lab, FEW, PAUSE)], MIB // 8, is_typed=True),
+        Work("small files, four clients", [small_files(lab, FEW, PAUSE)] * 4, MIB // 2, is_typed=True),
         # Commands of several megabytes take their time without a stop too; and for a while, the server's kernel takes
         # what the stopped server does not.
         Work("a big file down", ["get big.bin /dev/null"], 16 * MIB, close=0.4),
@@ -111,17 +117,32 @@ class Work:
     captured: int
     # How far a wait may be from the stop, as a share of it.
     close: float = CLOSE
+    # Commands come from standard input, where `!` runs a shell; otherwise one after the other from the command line.
+    is_typed: bool = False
+
+    def start(self, lab: Lab, protocol: str) -> list[Popen[str]]:
+        if not self.is_typed:
+            return lab.clients(self.commands, dialect=protocol)
+        return [typed(lab, commands, protocol, number) for number, commands in enumerate(self.commands)]
+
+
+def typed(lab: Lab, commands: str, protocol: str, number: int) -> Popen[str]:
+    """Starts a client that reads its commands, divided by semicolons, from standard input."""
+    script = lab.folder / f"typed{number}.in"
+    script.write_text("\n".join([*commands.split(";"), "quit\n"]))
+    with script.open() as keyboard:
+        return lab.client("smbclient", lab.target, "-m", protocol, name=f"typed{number}", stdin=keyboard.fileno())
 
 
 def stop_during(lab: Lab, judge: Judge, work: Work, dialect: str, protocol: str) -> None:
     capture = lab.capture("stopped")
-    clients = lab.clients(work.commands, dialect=protocol)
+    clients = work.start(lab, protocol)
     capture.wait_for(work.captured)
     began = time.time()
-    stopped = lab.stop_server_for(1.0)
+    stopped = lab.stop_server_for(STOP_S)
     finish(clients)
     name = f"server stopped: {work.name}, {dialect} (stopped for {stopped:.3f} s)"
-    case = judge.hear(name, capture, who="server")
+    case = judge.hear(name, capture, culprit="server")
     report = case.report
     close = work.close
     case.expect(report.names_seconds(stopped, within=close), f"a sentence names the {stopped:.2f} s of the stop")
@@ -153,8 +174,8 @@ def narrow_network(lab: Lab, judge: Judge) -> None:
 
 
 def far_network(lab: Lab, judge: Judge) -> None:
-    """Small files and folders over a round trip of 25 ms: longer than the 2 s of waiting that count as slow."""
-    commands = ";".join(["ls", *[SMALL] * 30])
+    """Small files and folders over a round trip of 25 ms: several seconds in all."""
+    commands = f"ls; {small_files(lab, 30)}"
     for case in both_sides(lab, judge, "25 ms round trip", commands):
         report = case.report
         case.expect(report.part("network") > report.waited() / 2, "most of the time went by in round trips")
@@ -164,15 +185,16 @@ def far_network(lab: Lab, judge: Judge) -> None:
 
 def lossy_network(lab: Lab, judge: Judge) -> None:
     """Small files over a network that loses packets; whoever lost one waits for a fifth of a second."""
+    files = small_files(lab, FEW)
     for dialect, protocol in DIALECTS.items():
         capture = lab.capture("lossy")
-        # Chance decides what is lost: so many that the wait is several times what counts as slow (2 s in all).
-        finish(lab.clients([";".join([SMALL] * 200)], dialect=protocol))
-        case = judge.hear(f"3 % loss, {dialect}", capture, who="network")
+        # Chance decides what is lost: enough files for a wait of several seconds.
+        finish(lab.clients([files], dialect=protocol))
+        case = judge.hear(f"3 % loss, {dialect}", capture, culprit="network")
         report = case.report
         case.expect(report.retransmitted() > 0, "segments were sent again")
         case.expect(report.part("network") > report.waited() / 2, "most of the time went by in retransmissions")
-        case.expect("retransmitted" in report.said(), "a sentence says that segments were retransmitted")
+        case.expect("sent again" in report.said(), "a sentence says that segments were sent again")
 
 
 def both_sides(lab: Lab, judge: Judge, name: str, commands: str) -> Iterator[Case]:
@@ -181,14 +203,14 @@ def both_sides(lab: Lab, judge: Judge, name: str, commands: str) -> Iterator[Cas
         captures = {"client": lab.capture("client"), "server": lab.capture("server", at_server=True)}
         finish(lab.clients([commands], dialect=protocol))
         for side, capture in captures.items():
-            yield judge.hear(f"{name}: captured at the {side}, {dialect}", capture, who="network")
+            yield judge.hear(f"{name}: captured at the {side}, {dialect}", capture, culprit="network")
 
 
 # --- The client thinks
 
 
 def thinking_client(lab: Lab, judge: Judge) -> None:
-    """A user who pauses between commands."""
+    """A user who pauses between commands: nobody waits."""
     for pause_s, commands in ((0.3, 10), (2.0, 3)):
         capture = lab.capture("thinking")
         thought = 0.0
@@ -203,7 +225,7 @@ def thinking_client(lab: Lab, judge: Judge) -> None:
         os.write(writing, b"quit\n")
         os.close(writing)
         finish([client])
-        case = judge.hear(f"client thinks for {pause_s} s at a time", capture, who="client")
+        case = judge.hear(f"client thinks for {pause_s} s at a time", capture, culprit="nothing")
         think = case.report.part("think")
         # The first command is sent before the client is connected: some of that pause goes by before its end.
         case.expect(
@@ -219,11 +241,11 @@ def nobody_slow(lab: Lab, judge: Judge) -> None:
     """A busy client, a fast network, a fast server."""
     for dialect, protocol in DIALECTS.items():
         capture = lab.capture("fast")
-        # Below the two seconds of waiting from which on a client counts as slow.
+        # All waits together stay below the second that a person notices.
         finish(lab.clients([";".join([SMALL] * 200)], dialect=protocol))
-        case = judge.hear(f"nothing slow, {dialect}", capture, who="nothing")
-        case.expect("Nothing here is slow" in case.report.headline, "the headline says so")
-        case.expect("-bound" not in case.report.said(), "nobody is accused")
+        case = judge.hear(f"nothing slow, {dialect}", capture, culprit="nothing")
+        case.expect("Nothing is slow" in case.report.headline, "the headline says so")
+        case.expect(not case.report.causes, f"there is no cause, and not {', '.join(case.report.causes)}")
         case.expect(case.report.part("network") < case.report.waited() / 2, "little of it was the network")
 
 
@@ -283,6 +305,15 @@ SCENARIOS: dict[Callable[[Lab, Judge], None], tuple[str, ...]] = {
 }
 
 
+def small_files(lab: Lab, number: int, then: str = "") -> str:
+    """Commands that get small files, each another one: the same file opened again and again is a cause of its own."""
+    names = [f"small-{at:04}.txt" for at in range(number)]
+    for name in names:
+        shutil.copy(lab.share / "small.txt", lab.share / name)
+        (lab.share / name).chmod(0o666)
+    return ";".join(f"get {name} /dev/null;{then}" if then else f"get {name} /dev/null" for name in names)
+
+
 def sparse(path: Path, size: int) -> None:
     """A file of zeros that takes no room."""
     with path.open("wb") as file:
@@ -317,21 +348,21 @@ def main() -> int:
                 scenario(lab, judge)
     except NoLabError as reason:
         if judge.judged:
-            print(f"verdicts: there was a laboratory, and now there is none: {reason}", file=sys.stderr)
+            print(f"answers: there was a laboratory, and now there is none: {reason}", file=sys.stderr)
             return 1
-        print(f"verdicts: SKIPPED the test of the verdict with a real Samba server: {reason}")
+        print(f"answers: SKIPPED the test of the answer with a real Samba server: {reason}")
         if arguments.skip_note is not None:
             arguments.skip_note.parent.mkdir(parents=True, exist_ok=True)
             arguments.skip_note.write_text(f"{reason}\n", encoding="utf-8")
         return 0
     except LabError as error:
-        print(f"verdicts: the test could not be done: {error}", file=sys.stderr)
+        print(f"answers: the test could not be done: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("verdicts: interrupted; everything is cleaned up", file=sys.stderr)
+        print("answers: interrupted; everything is cleaned up", file=sys.stderr)
         return 130
     took = time.monotonic() - began
-    print(f"verdicts: {judge.judged} captures in {took:.0f} s, {judge.failures} claims wrong")
+    print(f"answers: {judge.judged} captures in {took:.0f} s, {judge.failures} claims wrong")
     return 1 if judge.failures else 0
 
 

@@ -1,4 +1,4 @@
-"""What smbscope says of a capture, as far as the tests of its verdict ask."""
+"""The report of smbscope on a capture, as far as the tests of its answer need it."""
 
 import json
 import re
@@ -31,19 +31,25 @@ class Report:
         self._json: dict[str, Any] = json.loads(done.stdout)
 
     @property
-    def who(self) -> str:
-        return str(self._json["verdict"]["who"])
+    def culprit(self) -> str:
+        return str(self._json["answer"]["culprit"])
 
     @property
     def headline(self) -> str:
-        return str(self._json["verdict"]["headline"])
+        return str(self._json["answer"]["headline"])
+
+    @property
+    def causes(self) -> list[str]:
+        """Keys of the causes, the worst first."""
+        return [str(cause["id"]) for cause in self._json["answer"]["causes"]]
 
     def said(self) -> str:
-        """The headline and the sentences under it."""
-        return " ".join([self.headline, *self._json["verdict"]["sentences"]])
+        """The headline, its evidence, and the causes."""
+        answer = self._json["answer"]
+        return " ".join([self.headline, *answer["evidence"], *(cause["sentence"] for cause in answer["causes"])])
 
     def names_seconds(self, seconds: float, *, within: float) -> bool:
-        """Whether a sentence names a time, give or take a share of it."""
+        """Returns True if a sentence names this time, within a share of it."""
         named = re.findall(r"([0-9.]+) (s|ms)\b", self.said())
         return any(abs(float(number) * SECONDS[unit] - seconds) <= within * seconds for number, unit in named)
 
