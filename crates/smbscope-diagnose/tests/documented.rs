@@ -1,19 +1,50 @@
-//! docs/findings.md lists what there is: every finding with its title and all of its thresholds.
+//! The book states what the program does: docs/causes.md lists every cause as the program has it, docs/figures.md and
+//! docs/bench.md state what counts as slow.
 
-use smbscope_diagnose::Catalogue;
+#[path = "../examples/causes/page.rs"]
+mod page;
+
+use smbscope_diagnose::{Catalogue, LONGEST_UNDER_LOAD, P95_UNDER_LOAD, Slow};
 
 #[test]
-fn every_finding_is_documented_with_its_title_and_thresholds() {
-    let page = include_str!("../../../docs/findings.md");
-    let (page, _) = page.split_once("\n## Thresholds of your own").expect("the section behind the table");
+fn the_page_lists_the_causes_as_the_program_has_them() {
+    let written = include_str!("../../../docs/causes.md");
+    assert!(
+        written == page::updated(written),
+        "docs/causes.md is stale; this rewrites it: make causes, or \
+         cargo run -p smbscope-diagnose --example causes -- docs/causes.md"
+    );
+}
+
+#[test]
+fn the_condition_of_each_cause_names_its_thresholds() {
     for (id, entry) in Catalogue::default().entries() {
-        let row = page.lines().find(|line| line.starts_with(&format!("| `{id}` |")));
-        let row = row.unwrap_or_else(|| panic!("docs/findings.md has no row for {id}"));
-        assert!(row.contains(&entry.title), "{id}: another title");
-        for (name, value) in entry.thresholds() {
-            assert!(row.contains(&format!("`{name} = {value}`")), "{id}: {name} = {value} is not in {row}");
+        for (name, _) in entry.thresholds() {
+            assert!(page::condition(id).contains(&format!("`{name}`")), "the condition of {id} lacks {name}");
         }
     }
-    let rows = page.lines().filter(|line| line.starts_with("| `")).count();
-    assert_eq!(rows, Catalogue::default().entries().count());
+}
+
+#[test]
+fn the_pages_state_what_counts_as_slow() {
+    let pages =
+        [("causes", include_str!("../../../docs/causes.md")), ("figures", include_str!("../../../docs/figures.md"))];
+    for part in Slow::default().to_string().split(',') {
+        let (name, value) = part.split_once('=').expect("a default is NAME=VALUE");
+        for (page, text) in pages {
+            assert!(text.contains(&format!("| `{name}` | {value} |")), "docs/{page}.md lacks {name} {value}");
+        }
+    }
+}
+
+#[test]
+fn the_page_on_load_states_what_counts_as_slow_under_load() {
+    let page = include_str!("../../../docs/bench.md");
+    for (group, limit) in P95_UNDER_LOAD {
+        assert!(page.contains(&format!("| {group} | {limit} |")), "docs/bench.md lacks {group} {limit}");
+    }
+    assert!(
+        page.contains(&format!("| any single command | {LONGEST_UNDER_LOAD} |")),
+        "docs/bench.md lacks the longest"
+    );
 }
