@@ -135,7 +135,7 @@ def targets(all_measured: Sequence[Measured]) -> list[str]:
         if WITHOUT_FINDINGS in one.runs and ONE_THREAD in one.runs
     }
     add(
-        f"{FINDINGS_PERCENT}% more processor time at most for findings and episodes, one thread",
+        f"{FINDINGS_PERCENT}% more processor time at most for causes and episodes, one thread",
         findings,
         FINDINGS_PERCENT,
         at_least=False,
