@@ -11,6 +11,7 @@ A backslash at the end of a line continues it. Blocks with other words, such as 
 examples run one after the other in a scratch directory of its own, laid out as the repository is after `make demo`:
 tests/data holds the bundled captures, target/release/smbscope is the binary. What a page's `cd` and `export` lines
 say holds for the lines below. smbscope is on the PATH, except for the tutorial, which has to say how to get it there.
+With `--update`, shown output that differs is rewritten; next to a lone `…`, lines must still be as they are shown.
 With `--root DIR`, examples run in that directory as their root (chroot), where smbscope's package is installed.
 """
 
@@ -40,6 +41,8 @@ class Example:
     command: str
     # What it prints, where the page shows it.
     shown: list[str] | None = None
+    # Number of the first shown line in the page.
+    shown_from: int = 0
 
 
 @dataclass
@@ -100,6 +103,41 @@ def prints(output: str, shown: list[str]) -> bool:
     return re.fullmatch(pattern, output if output.endswith("\n") or not output else output + "\n") is not None
 
 
+def updated(output: str, shown: list[str]) -> list[str] | None:
+    """The lines that a page should show instead of these. None if they can't be found in the output."""
+    lines = [line.rstrip() for line in output.splitlines()]
+    elisions = [at for at, line in enumerate(shown) if line.strip() == "…"]
+    result: list[str] = []
+    begin = 0
+    for first, last in zip([-1, *elisions], [*elisions, len(shown)], strict=True):
+        segment = shown[first + 1 : last]
+        if first >= 0:
+            result.append("…")
+        if not segment:
+            continue
+
+        def at(pattern: str, begin: int = begin) -> int | None:
+            return next((at for at in range(begin, len(lines)) if prints(lines[at], [pattern])), None)
+
+        start = begin if first < 0 else at(segment[0])
+        end = len(lines) - 1 if last == len(shown) else at(segment[-1])
+        if start is None or end is None or end < start:
+            return None
+        kept = {text: pattern for pattern in segment if "…" in pattern for text in lines if prints(text, [pattern])}
+        result += [kept.get(line, line) for line in lines[start : end + 1]]
+        begin = end + 1
+    return result
+
+
+def update(page: Path, changes: list[tuple[Example, list[str]]]) -> None:
+    """Puts new output into a page, from its end on."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    for example, new in reversed(changes):
+        begin = example.shown_from - 1
+        lines[begin : begin + len(example.shown or [])] = new
+    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 def examples(page: Path, here: str = "clone") -> Iterator[Example]:
     """The examples of a page for smbscope from a `package` or a `clone`, in order."""
     fence = None
@@ -132,6 +170,7 @@ def examples(page: Path, here: str = "clone") -> Iterator[Example]:
         elif fence == "console checked":
             if not found or found.shown is None:
                 raise ValueError(f"{page.relative_to(ROOT)}:{number}: output without a command")
+            found.shown_from = found.shown_from or number
             found.shown.append(line)
 
 
@@ -162,6 +201,7 @@ def main() -> int:
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--smbscope", type=Path, metavar="PROGRAM", help="the program of this clone")
     source.add_argument("--root", type=Path, metavar="DIR", help="a root in which its package is installed (chroot)")
+    parser.add_argument("--update", action="store_true", help="rewrite shown output that differs")
     parser.add_argument("-v", "--verbose", action="store_true", help="show what the examples print")
     parser.add_argument("pages", nargs="*", type=Path, help="these pages only")
     options = parser.parse_args()
@@ -180,17 +220,24 @@ def main() -> int:
             workplace = (
                 prepare(page, smbscope, directory) if smbscope else Workplace(directory, environment(BARE), root)
             )
+            changes: list[tuple[Example, list[str]]] = []
             for example in examples(page, "clone" if smbscope else "package"):
                 if example.command.startswith(WANT_SAMBA) and which("smbd") is None:
                     print(f"check_readme: skipped, as there is no Samba: {example.command}")
                     continue
                 outcome = workplace.run(example)
+                if options.update and example.shown and outcome.complaint.startswith("the page shows"):
+                    place = f"{workplace.directory / 'tests' / 'data'}/"
+                    new = updated(outcome.output.replace(place, "…"), example.shown)
+                    if new is not None:
+                        changes.append((example, new))
                 passed += outcome.good
                 failed += not outcome.good
                 where = f"{page.relative_to(ROOT)}:{example.line}"
                 print(f"check_readme: {'ok' if outcome.good else 'FAILED'} {where}: {example.command}")
                 if options.verbose or not outcome.good:
                     print(f"{outcome.output.rstrip()}\n({outcome.complaint or 'as it should be'})")
+            update(page, changes)
     print(f"check_readme: {passed} passed, {failed} failed")
     return 1 if failed else 0
 
