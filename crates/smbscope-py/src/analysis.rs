@@ -151,12 +151,12 @@ tables! {
     connections
     /// Bursts of work of single clients, in the order of time.
     episodes
-    /// Causes of waits.
-    findings
+    /// Why users wait and who has to act, in one row.
+    answer
+    /// Causes of waits that a person notices, the worst first.
+    causes
     /// What the captures could not show, in one row.
     quality
-    /// Whether anything is slow, and whose it is, in one row.
-    verdict
     /// The slowest exchanges.
     slowest
 }

@@ -72,7 +72,7 @@ fn linked(text: &str) -> String {
 fn link(word: &str) -> String {
     let path = word.trim_matches(|sign: char| !sign.is_ascii_alphanumeric());
     let (folder, title) = match path.strip_prefix("docs/") {
-        Some("causes.md") => return word.replace(path, "this page"),
+        Some("causes.md") => return word.replace(path, "own rule"),
         Some(page) => (page.to_owned(), page.trim_end_matches(".md").to_owned()),
         None if path.starts_with("studies/") && path.ends_with(".toml") => (format!("../{path}"), path.to_owned()),
         None => return word.to_owned(),

@@ -75,16 +75,17 @@ impl Kind {
 }
 
 /// A list of a document as a table with a row an entry; an object as a table with one row. A list within an object is named
-/// with a dot: `timeline.bins`.
+/// with a dot: `timeline.bins`. `causes` is short for `answer.causes`.
 pub fn table(document: &Value, name: &str) -> Result<RecordBatch, TableError> {
     let kind = kind_of(document)?;
     let root = kind.shape();
-    let shape = name.split('.').try_fold(root, |shape, key| root.resolved(shape).property(key));
+    let keys = root.keys_of(name);
+    let shape = keys.iter().try_fold(root, |shape, key| root.resolved(shape).property(key));
     let Some(shape) = shape.filter(|shape| root.has_columns(shape)) else {
         let (name, known) = (name.to_owned(), root.tables().map(str::to_owned).collect());
         return Err(TableError::NoTable { name, schema: kind.name, known });
     };
-    let rows: Vec<&Value> = match at(document, &name.split('.').collect::<Vec<_>>()) {
+    let rows: Vec<&Value> = match at(document, &keys) {
         Some(Value::Array(rows)) => rows.iter().collect(),
         Some(row @ Value::Object(_)) => vec![row],
         _ => Vec::new(),

@@ -9,8 +9,11 @@ use std::sync::Arc;
 
 /// Points in time, in nanoseconds since the Unix epoch.
 const INSTANTS: [&str; 7] = ["first_ns", "last_ns", "start_ns", "end_ns", "time_ns", "started_ns", "request_first_ns"];
-/// Statistics of times, in nanoseconds. What they say of anything else has fractions.
-const STATISTICS: [&str; 9] = ["min", "max", "mean", "stddev", "p50", "p90", "p95", "p99", "p999"];
+/// Statistics and bounds of times, in nanoseconds. Statistics of anything else have fractions.
+const STATISTICS: [&str; 12] =
+    ["min", "max", "mean", "stddev", "p50", "p90", "p95", "p99", "p999", "low", "best", "high"];
+/// Lists within an object that are tables under a short name.
+const LIFTED: [(&str, [&str; 2]); 1] = [("causes", ["answer", "causes"])];
 /// Types within types that are followed; the schemas have five.
 const DEPTH_MAX: usize = 12;
 
@@ -96,9 +99,18 @@ impl Shape {
         self.properties.0.iter().find(|(key, _)| key == name).map(|(_, shape)| shape)
     }
 
-    /// The keys of a document whose values are tables.
+    /// Names of the tables of a document: keys whose values are tables, each followed by the lists lifted out of it.
     pub(super) fn tables(&self) -> impl Iterator<Item = &str> {
-        self.properties.0.iter().filter(|(_, shape)| self.has_columns(shape)).map(|(key, _)| key.as_str())
+        self.properties.0.iter().filter(|(_, shape)| self.has_columns(shape)).flat_map(|(key, _)| {
+            let lifted = LIFTED.iter().filter(move |(_, [object, _])| object == key).map(|(name, _)| *name);
+            std::iter::once(key.as_str()).chain(lifted)
+        })
+    }
+
+    /// Keys that lead to a table: of a lifted list, an object and a key of it; otherwise the parts of a dotted name.
+    pub(super) fn keys_of<'n>(&self, name: &'n str) -> Vec<&'n str> {
+        let lifted = LIFTED.iter().find(|(lifted, [object, _])| *lifted == name && self.property(object).is_some());
+        lifted.map_or_else(|| name.split('.').collect(), |(_, keys)| keys.to_vec())
     }
 
     /// Whether a value is an object with known keys, or a list of them.

@@ -19,7 +19,13 @@ fn report() -> Value {
             {"protocol": "SMB2", "command": "CLOSE", "count": 1, "errors": {}, "subcommands": []},
         ],
         "episodes": [{"number": 1, "start_ns": 1_700_000_000_000_000_001_i64, "waited_ns": 5}],
-        "load": {"who": "server", "subject": {"server": "10.0.0.1:445"}, "slow": []},
+        "answer": {
+            "culprit": "server", "headline": "Server: slow.", "evidence": ["It was."],
+            "causes": [{
+                "id": "slow-storage", "subject": {"client": "10.0.0.7", "clients": 1, "share": null},
+                "lost_ns": {"low": 1, "best": 2, "high": 3}, "active_ns": 9, "evidence": [{"packet": 17}],
+            }],
+        },
     })
 }
 
@@ -68,14 +74,32 @@ fn points_in_time_are_timestamps_and_spans_are_durations() {
 
 #[test]
 fn an_object_is_a_table_with_one_row() {
-    let load = table(&report(), "load").expect("a table");
-    let text = |name: &str| {
-        let column = load.column_by_name(name).expect("a column").as_string::<i32>().clone();
-        column.iter().map(|text| text.map(str::to_owned)).collect::<Vec<_>>()
-    };
-    assert_eq!(text("who"), [Some("server".to_owned())]);
-    // One of the two is there.
-    assert_eq!((text("subject_server"), text("subject_client")), (vec![Some("10.0.0.1:445".to_owned())], vec![None]));
+    let answer = table(&report(), "answer").expect("a table");
+    assert_eq!(answer.num_rows(), 1);
+    let text = |name: &str| answer.column_by_name(name).expect("a column").as_string::<i32>().value(0).to_owned();
+    assert_eq!((text("culprit"), text("headline")), ("server".to_owned(), "Server: slow.".to_owned()));
+    let evidence = answer.column_by_name("evidence").expect("a column").as_list::<i32>().value(0);
+    assert_eq!(evidence.as_string::<i32>().value(0), "It was.");
+}
+
+#[test]
+fn the_causes_of_an_answer_are_a_table() {
+    let causes = table(&report(), "causes").expect("a table");
+    assert_eq!(causes, table(&report(), "answer.causes").expect("a table"));
+    assert_eq!(causes.num_rows(), 1);
+    let text = |name: &str| causes.column_by_name(name).expect("a column").as_string::<i32>().iter().next().flatten();
+    assert_eq!(
+        (text("id"), text("subject_client"), text("subject_share")),
+        (Some("slow-storage"), Some("10.0.0.7"), None)
+    );
+    let best = causes.column_by_name("lost_ns_best").expect("a column");
+    assert_eq!(best.data_type(), &DataType::Duration(TimeUnit::Nanosecond));
+    assert_eq!(best.as_primitive::<DurationNanosecondType>().value(0), 2);
+    let names = tables(&report()).expect("a document");
+    let answer = names.iter().position(|name| *name == "answer").expect("a table");
+    assert_eq!(names[answer + 1], "causes");
+    let run = json!({ "schema": "smbscope.bench/1" });
+    assert!(table(&run, "causes").is_err() && !tables(&run).expect("a document").contains(&"causes"));
 }
 
 #[test]
