@@ -100,7 +100,7 @@ const CONDITIONS: [(&str, &str); 53] = [
     ),
     (
         "conflicts",
-        "Opens failed with STATUS_SHARING_VIOLATION and were tried again for `wait`: from the first refusal until success or the last attempt.",
+        "Opens failed with STATUS_SHARING_VIOLATION and were tried again, `attempts` times in `wait`: from the first refusal until success or the last attempt.",
     ),
     (
         "credit-limited",
@@ -118,7 +118,7 @@ const CONDITIONS: [(&str, &str); 53] = [
     ),
     (
         "filter-delay",
-        "With at least `opens` opens, their median server time is `least` or longer, and `ratio` times the median of closes and queries. Reads and writes take less than half of it.",
+        "With at least `opens` opens, their median server time is `least` or longer, and `ratio` times the median of closes and queries. Or some opens are slow: their p95 is `p95` or longer and twice `ratio` times that of closes and queries, and they take more than half of the server's time. Reads and writes take less than half of the median.",
     ),
     (
         "flush-heavy",
@@ -218,7 +218,7 @@ const CONDITIONS: [(&str, &str); 53] = [
     ),
     (
         "small-file-copy",
-        "`files` different files of at most 64 KiB were read or written within a minute, with at most `outstanding` commands outstanding, and took `share` of the waits.",
+        "`files` different files of at most 64 KiB were read or written within a minute, with at most `outstanding` commands outstanding, and took `share` of the waits, at least `each` for each file.",
     ),
     (
         "small-io",
