@@ -39,7 +39,9 @@ for (const capture of ["demo-smb1-netbench.pcap.zst", "demo-smb311-office.pcap.z
     const text = (await page.locator("#smbscope-data").textContent()) ?? "";
     const report = JSON.parse(text) as SmbscopeReportDocument;
     expect(report.schema).toBe("smbscope.report/1");
-    await expect(page.locator(".verdict .headline")).toHaveText(report.verdict.headline);
+    await expect(page.locator(".answer .headline")).toHaveText(report.answer.headline);
+    await expect(page.locator(".causes > li")).toHaveCount(report.answer.causes.length);
+    await expect(page.locator(".notes > li")).toHaveCount(report.answer.notes.length);
     await expect(page.locator(".tiles .value").first()).toHaveText(report.totals.commands.toLocaleString("en"));
     // The text report has the same figures, as it writes them.
     const said = execFileSync(
