@@ -9,6 +9,8 @@ export type PartKey = Exclude<keyof TimeSplit, "connections" | "elapsed_ns" | "b
 export interface SplitPart {
   key: PartKey;
   name: string;
+  /** Shorter, for the bar. */
+  short?: string;
   /** What it means. */
   help: string;
 }
@@ -23,6 +25,7 @@ export const SPLIT_PARTS: SplitPart[] = [
   {
     key: "network_ns",
     name: "Network: round trips and retransmissions",
+    short: "Network",
     help: "round trips between client, capture point and server, and waits for segments to be sent again",
   },
   { key: "request_transfer_ns", name: "Request transfer", help: "first to last packet of requests" },
@@ -157,7 +160,10 @@ function labelledBar(label: string, shares: ReturnType<typeof splitShares>): HTM
   for (const { part, from, to } of shares) {
     const piece = segment(part.key, to - from);
     piece.title = `${part.name}: ${percent(to - from, 1)}`;
-    if (to - from > 0.04 + part.name.length * 0.008) piece.append(h("span", { class: "in-bar" }, part.name));
+    const text = part.short ?? part.name;
+    // What fits: text is about three times as wide beside the bar of a phone.
+    const fits = (width: number) => to - from > width * (0.04 + text.length * 0.008);
+    if (fits(1)) piece.append(h("span", { class: fits(3) ? "in-bar" : "in-bar in-wide" }, text));
     bar.append(piece);
   }
   return h("div", { class: "bar-row", "aria-hidden": "true" }, h("span", { class: "bar-label" }, label), bar);
