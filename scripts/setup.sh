@@ -95,7 +95,7 @@ node_suits() {
         process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' 2>/dev/null
 }
 if wants web; then node_suits || packages+=(nodejs npm); fi
-# The same names as in web/tests/e2e/chromium.ts.
+# The same names as in web/scripts/chromium.mjs.
 chromium=${SMBSCOPE_CHROMIUM:-$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)}
 # Its recommended fonts are left out with what else it recommends; without any it draws no text.
 if wants web && [ -z "$chromium" ]; then packages+=(chromium fonts-liberation); fi

@@ -1,6 +1,6 @@
 // Tests of the finished page in the system's Chromium; no browser is downloaded.
 import { defineConfig } from "@playwright/test";
-import { chromiumPath } from "./tests/e2e/chromium";
+import { chromiumPath } from "./scripts/chromium.mjs";
 
 export default defineConfig({
   testDir: "tests/e2e",

@@ -8,6 +8,7 @@ import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { chromium } from "@playwright/test";
+import { chromiumPath } from "./chromium.mjs";
 
 const FRAMES = 120;
 
@@ -17,7 +18,7 @@ if (!file) {
   process.exit(2);
 }
 const browser = await chromium.launch({
-  executablePath: process.env.SMBSCOPE_CHROMIUM ?? "chromium",
+  executablePath: chromiumPath(),
   args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"],
 });
 const ready = [];

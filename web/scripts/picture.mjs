@@ -1,11 +1,12 @@
-// Takes the picture of README.md: the top of a report's page, from the verdict to the heat map.
+// Takes the picture of README.md: the top of a report's page, from the answer to the heat map.
 // node scripts/picture.mjs PAGE.html PICTURE.png
 import { resolve } from "node:path";
 import { chromium } from "@playwright/test";
+import { chromiumPath } from "./chromium.mjs";
 
 const [page = "", picture = ""] = process.argv.slice(2);
 const browser = await chromium.launch({
-  executablePath: process.env.SMBSCOPE_CHROMIUM ?? "chromium",
+  executablePath: chromiumPath(),
   args: ["--no-sandbox"],
 });
 const tab = await browser.newPage({ viewport: { width: 1200, height: 1295 }, colorScheme: "light" });

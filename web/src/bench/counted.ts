@@ -2,9 +2,10 @@
 import { overTime } from "../charts/overtime";
 import { splitFigure } from "../charts/split";
 import { h } from "../lib/dom";
-import { counted as count, duration, elapsed, span, unbroken } from "../lib/format";
-import { answer, Choice, lead, list, part, type Section, section } from "../lib/page";
-import { WHO } from "../report/facts";
+import { counted as count, duration, elapsed, span } from "../lib/format";
+import { Choice, lead, part, type Section, section } from "../lib/page";
+import { firstScreen, furtherParts } from "../report/answer";
+import { causes, notes } from "../report/causes";
 import { cumulative, groupTable, loadCurve } from "../report/groups";
 import { slicesTable } from "../report/slices";
 import { slowestTable } from "../report/slowest";
@@ -39,7 +40,7 @@ export function countedSections(bench: SmbscopeBenchDocument): (Section | null)[
   };
   return [
     section("time", "Over time", [
-      chosen.place((run) => [pointVerdict(run), ...timeContent(run), server(run), underLoad(run)]),
+      chosen.place((run) => [...pointAnswer(run), ...timeContent(run), server(run), underLoad(run)]),
     ]),
     section("slices", "Breakdown", [
       options.some(({ value }) => value.counted.slices) &&
@@ -92,16 +93,8 @@ export function countedSections(bench: SmbscopeBenchDocument): (Section | null)[
 }
 
 /** Is anything slow at the load point, and whose is it, as far as the client knows. */
-function pointVerdict({ verdict }: Shown): HTMLElement | null {
-  return (
-    verdict &&
-    answer(
-      verdict.who,
-      [verdict.who === "unknown" ? "Server or network" : WHO[verdict.who]],
-      unbroken(verdict.headline),
-      list(verdict.sentences.map(unbroken)),
-    )
-  );
+function pointAnswer({ answer }: Shown): (HTMLElement | null)[] {
+  return answer === null ? [] : [firstScreen(answer), causes(answer, []), notes(answer, []), ...furtherParts(answer)];
 }
 
 /** The heat map; times without any response are set off. */

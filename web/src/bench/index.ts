@@ -2,7 +2,6 @@
 import { h } from "../lib/dom";
 import { bytes, counted, date, duration, perSecond, span, thousands, unbroken } from "../lib/format";
 import {
-  answer,
   facts,
   headPart,
   lead,
@@ -10,6 +9,7 @@ import {
   meanings,
   type Page,
   part,
+  resultBox,
   section,
   tile,
   tiles,
@@ -43,7 +43,7 @@ export function benchPage(bench: SmbscopeBenchDocument): Page {
             ] as [string, string][])),
         ["Time", `${date(bench.started_ns)} UTC`],
       ]),
-      verdict(bench),
+      result(bench),
       !launches && keyFigures(bench),
       several && headPart("Response time against throughput", throughputCurve(bench)),
     ],
@@ -191,7 +191,7 @@ function certain(bench: SmbscopeBenchDocument): string {
 }
 
 /** What the ramp answers; then the capacity that was asked for, and what weakens the figures. */
-function verdict(bench: SmbscopeBenchDocument): HTMLElement {
+function result(bench: SmbscopeBenchDocument): HTMLElement {
   const { capacity: found, warnings } = bench;
   const answered = byRate(bench) ? found?.rate : found?.users;
   const capacity =
@@ -199,9 +199,9 @@ function verdict(bench: SmbscopeBenchDocument): HTMLElement {
       ? `The server serves ${loadText(bench, answered)} with ${found?.criterion}${certain(bench)}.`
       : `No load that was tried holds ${found?.criterion}.`;
   const sentences = [...(found ? [capacity] : []), ...warnings];
-  return answer(
+  return resultBox(
     found && typeof answered !== "number" ? "network" : "server",
-    [bench.launch ? "Launch" : bench.runs.length > 1 ? "Ramp" : "Run"],
+    bench.launch ? "Launch" : bench.runs.length > 1 ? "Ramp" : "Run",
     bench.headline ? unbroken(bench.headline) : null,
     sentences.length > 0 && list(sentences.map(unbroken)),
     whatNext(bench.next),

@@ -9,61 +9,54 @@ export type PartKey = Exclude<keyof TimeSplit, "connections" | "elapsed_ns" | "b
 export interface SplitPart {
   key: PartKey;
   name: string;
+  /** Shorter, for the bar. */
+  short?: string;
   /** What it means. */
   help: string;
-  /** Whose time it is, as the verdict has it. */
-  who: string;
 }
 
 export const SPLIT_PARTS: SplitPart[] = [
-  { key: "server_ns", name: "Server", who: "server", help: "service time less the round trip" },
+  { key: "server_ns", name: "Server", help: "service time less the round trip" },
   {
     key: "server_or_network_ns",
     name: "Server or network",
-    who: "unknown",
     help: "service time where the round trip is not known",
   },
   {
     key: "network_ns",
     name: "Network: round trips and retransmissions",
-    who: "network",
+    short: "Network",
     help: "round trips between client, capture point and server, and waits for segments to be sent again",
   },
-  { key: "request_transfer_ns", name: "Request transfer", who: "network", help: "first to last packet of requests" },
+  { key: "request_transfer_ns", name: "Request transfer", help: "first to last packet of requests" },
   {
     key: "response_transfer_ns",
     name: "Response transfer",
-    who: "network",
     help: "first to last packet of responses",
   },
   {
     key: "unknown_ns",
     name: "Not known",
-    who: "unknown",
     help: "a command was outstanding whose end was not captured",
   },
   {
     key: "think_ns",
     name: "Client",
-    who: "client",
     help: "nothing outstanding for at most 10 s between a response and the next request",
   },
   {
     key: "waiting_ns",
     name: "Expected waits",
-    who: "waiting",
     help: "nothing outstanding but expected waits (change notify, blocking locks, pipe reads)",
   },
   {
     key: "idle_ns",
     name: "Idle",
-    who: "idle",
     help: "nothing outstanding for more than 10 s, or before and after all commands",
   },
   {
     key: "filtered_out_ns",
     name: "Filtered out",
-    who: "idle",
     help: "only commands that the filter left out were outstanding, or the client thought before one of them",
   },
 ];
@@ -136,7 +129,7 @@ function bars(split: TimeSplit): (HTMLElement | null)[] {
   ];
 }
 
-/** What the verdict rests on, in one look. */
+/** The split of time in one look, beside the answer. */
 export function splitEvidence(split: TimeSplit): HTMLElement {
   return h("div", { class: "evidence" }, ...bars(split));
 }
@@ -167,7 +160,10 @@ function labelledBar(label: string, shares: ReturnType<typeof splitShares>): HTM
   for (const { part, from, to } of shares) {
     const piece = segment(part.key, to - from);
     piece.title = `${part.name}: ${percent(to - from, 1)}`;
-    if (to - from > 0.04 + part.name.length * 0.008) piece.append(h("span", { class: "in-bar" }, part.name));
+    const text = part.short ?? part.name;
+    // What fits: text is about three times as wide beside the bar of a phone.
+    const fits = (width: number) => to - from > width * (0.04 + text.length * 0.008);
+    if (fits(1)) piece.append(h("span", { class: fits(3) ? "in-bar" : "in-bar in-wide" }, text));
     bar.append(piece);
   }
   return h("div", { class: "bar-row", "aria-hidden": "true" }, h("span", { class: "bar-label" }, label), bar);

@@ -6,7 +6,6 @@ import { seriesStroke } from "../charts/palette";
 import { type Child, h, muted } from "../lib/dom";
 import { ABSENT, bytes, counted, date, duration, rate, ratio, span, thousands, unbroken } from "../lib/format";
 import {
-  answer,
   Choice,
   facts,
   lead,
@@ -14,6 +13,7 @@ import {
   meanings,
   type Page,
   part,
+  resultBox,
   type Section,
   section,
   whatNext,
@@ -57,7 +57,7 @@ export function comparePage(document: SmbscopeComparisonDocument): Page {
         ]),
       ),
       ...document.answers.map(({ column, headline, sentences, next }) =>
-        answer("server", [names[column] ?? ""], unbroken(headline), list(sentences.map(unbroken)), whatNext(next)),
+        resultBox("server", names[column] ?? "", unbroken(headline), list(sentences.map(unbroken)), whatNext(next)),
       ),
     ],
     version: generator.version,

@@ -127,6 +127,14 @@ export function percent(part: number, whole: number): string {
   return `${part > 0 && share < 0.05 ? "<0.1" : share.toFixed(1)}%`;
 }
 
+/** A share as sentences have it, in about two digits: `71%`, `3.4%`, `98.9%`; what is not all is not `100%`. */
+export function prosePercent(part: number, whole: number): string {
+  const share = whole > 0 ? (100 * part) / whole : 0;
+  if (part > 0 && share < 0.05) return "<0.1%";
+  if (part < whole && share >= 99.95) return ">99.9%";
+  return `${share.toFixed(share >= 9.95 && share < 95 ? 0 : 1).replace(/\.0$/, "")}%`;
+}
+
 /** A number with one decimal below 100, none above. */
 export function decimal(value: number | null | undefined): string {
   if (value === null || value === undefined) return ABSENT;

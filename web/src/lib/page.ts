@@ -83,12 +83,16 @@ export function list(texts: readonly Child[], kind?: string): HTMLElement {
   return h("ul", { class: kind }, ...texts.map((text) => h("li", {}, text)));
 }
 
-/** The box in which the answer stands: what it is about, in the colour of whom it is about. */
-export function answer(colour: string, about: Child[], headline: string | null, ...content: Child[]): HTMLElement {
-  return h(
-    "div",
-    { class: `verdict who-${colour}` },
-    h("p", { class: "who" }, ...about),
+/** The box in which the answer stands, in the colour of the culprit. */
+export function answerBox(culprit: string, ...content: Child[]): HTMLElement {
+  return h("div", { class: `answer culprit-${culprit}` }, ...content);
+}
+
+/** The same for what is not about a culprit: a ramp, a column, a study. */
+export function resultBox(culprit: string, about: string, headline: string | null, ...content: Child[]): HTMLElement {
+  return answerBox(
+    culprit,
+    h("p", { class: "about" }, about),
     headline === null ? null : h("p", { class: "headline" }, headline),
     ...content,
   );
@@ -106,7 +110,7 @@ export function whatNext(steps: readonly { label: string; command: string }[] = 
       copyButton("Copy", () => command, { "aria-label": `Copy ${command}` }),
     ),
   );
-  return h("div", { class: "next" }, h("h2", {}, "What next"), h("ul", {}, ...lines));
+  return h("div", { class: "part next" }, h("h2", {}, "What next"), h("ul", {}, ...lines));
 }
 
 /** One of several things that can be chosen, in each place that shows something of it. */

@@ -1,21 +1,10 @@
-// The first screen: what was captured, whose the time is, and the figures that are asked for first.
-import { splitEvidence, splitFigure } from "../charts/split";
+// What was captured, the figures that are asked for first, and the split of the time.
+import { splitFigure } from "../charts/split";
 import { type Child, h } from "../lib/dom";
-import { bytes, counted, date, duration, percent, perSecond, rate, span, thousands, unbroken } from "../lib/format";
-import { answer, facts, lead, list, tile, tiles, whatNext } from "../lib/page";
-import type { SmbscopeReportDocument, Verdict } from "../types/report";
+import { bytes, counted, date, duration, percent, perSecond, rate, span, thousands } from "../lib/format";
+import { facts, lead, tile, tiles } from "../lib/page";
+import type { SmbscopeReportDocument } from "../types/report";
 import { waited } from "./figures";
-
-/** What the mark of the verdict says. */
-export const WHO: Record<Verdict["who"], string> = {
-  server: "Server",
-  network: "Network",
-  client: "Client",
-  nothing: "Nothing slow",
-  waiting: "Expected waits",
-  idle: "Hardly any traffic",
-  unknown: "Not known",
-};
 
 export function title(report: SmbscopeReportDocument): string {
   return report.title ? `SMB response times: ${report.title}` : "SMB response times";
@@ -36,19 +25,6 @@ export function origin(report: SmbscopeReportDocument): HTMLElement {
     ["Time", when],
     ...(filter === null ? [] : [["Only", h("span", {}, h("code", {}, filter), chosen)] as [string, Child]]),
   ]);
-}
-
-export function verdict(report: SmbscopeReportDocument): HTMLElement {
-  const { verdict, quality, totals, time_split } = report;
-  return answer(
-    verdict.who,
-    [h("span", { class: "visually-hidden" }, "Verdict: "), WHO[verdict.who]],
-    unbroken(verdict.headline),
-    totals.commands > 0 && splitEvidence(time_split),
-    list(verdict.sentences.map(unbroken)),
-    h("p", { class: totals.untimed > 0 ? "trust limited" : "trust" }, unbroken(quality.sentence)),
-    whatNext(verdict.next),
-  );
 }
 
 export function keyFigures(report: SmbscopeReportDocument): HTMLElement {

@@ -1,14 +1,16 @@
 // The page of a report, `smbscope.report/1`.
 import { overTime } from "../charts/overtime";
+import { splitEvidence } from "../charts/split";
 import { lead, type Page, part, section } from "../lib/page";
 import { pathColumn, textColumn } from "../table/columns";
 import type { SmbscopeReportDocument } from "../types/report";
+import { firstScreen, furtherParts } from "./answer";
 import { caching } from "./caching";
+import { causes, notes } from "./causes";
 import { connectionTable } from "./connections";
 import { episodes } from "./episodes";
-import { keyFigures, origin, timeSplit, title, verdict } from "./facts";
+import { keyFigures, origin, timeSplit, title } from "./facts";
 import { errorEntries } from "./figures";
-import { findings } from "./findings";
 import { cumulative, groupTable, loadCurve } from "./groups";
 import { method } from "./method";
 import { negotiations, smb1Notice } from "./negotiation";
@@ -18,7 +20,7 @@ import { slowestTable } from "./slowest";
 import { commandFigures, commandTable, entities, errorTable } from "./tables";
 
 export function reportPage(report: SmbscopeReportDocument): Page {
-  const { heatmap, totals, omitted } = report;
+  const { answer, heatmap, totals, omitted } = report;
   const timed = heatmap.bins.length > 0 && totals.first_ns !== null && totals.last_ns !== null;
   const spread = cumulative(report.groups);
   const load = loadCurve(report.concurrency);
@@ -26,7 +28,15 @@ export function reportPage(report: SmbscopeReportDocument): Page {
   const empty = totals.commands === 0;
   return {
     title: title(report),
-    facts: [smb1Notice(report), origin(report), verdict(report), findings(report), keyFigures(report)],
+    facts: [
+      smb1Notice(report),
+      origin(report),
+      firstScreen(answer, isOfSufferer(report) && splitEvidence(report.time_split), report.quality.sentence),
+      causes(answer, report.captures),
+      notes(answer, report.captures),
+      ...furtherParts(answer),
+      keyFigures(report),
+    ],
     version: report.generator.version,
     sections: [
       section("time", "Over time", [
@@ -113,4 +123,11 @@ export function reportPage(report: SmbscopeReportDocument): Page {
       section("method", "How it was computed", [method(report)], "Method"),
     ],
   };
+}
+
+/** Returns true if the split of all time is the split of the time that the headline is about. */
+function isOfSufferer({ answer, clients, servers, omitted }: SmbscopeReportDocument): boolean {
+  const isOnly = clients.length + omitted.clients === 1 && servers.length + omitted.servers === 1;
+  const isShared = (answer.causes[0]?.subject.clients ?? 0) > 1;
+  return answer.culprit !== "nothing" && (isOnly || isShared);
 }

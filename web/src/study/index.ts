@@ -3,7 +3,7 @@ import { type Factor, type FactorPanel, factors } from "../charts/factors";
 import { copyButton, save } from "../lib/clipboard";
 import { type Child, h } from "../lib/dom";
 import { counted, date, span, unbroken } from "../lib/format";
-import { answer, Choice, facts, lead, list, meanings, type Page, part, type Section, section } from "../lib/page";
+import { Choice, facts, lead, list, meanings, type Page, part, resultBox, type Section, section } from "../lib/page";
 import type { SmbscopeStudyDocument, StudyRow } from "../types/study";
 import { axisCurves, loadCurves } from "./curves";
 import {
@@ -39,7 +39,7 @@ export function studyPage(study: SmbscopeStudyDocument): Page {
           ? [["Targets", study.definition.targets.join(", ")] as [string, Child]]
           : []),
       ]),
-      verdict(study),
+      result(study),
     ],
     version: study.generator.version,
     sections: [
@@ -98,7 +98,7 @@ function timeText({ started_ns, runs }: SmbscopeStudyDocument): string {
 }
 
 /** The answer, and what weakens it. */
-function verdict(study: SmbscopeStudyDocument): HTMLElement {
+function result(study: SmbscopeStudyDocument): HTMLElement {
   const failed = study.runs.filter((run) => run.failed !== null);
   const sentences = [
     ...study.warnings,
@@ -106,9 +106,9 @@ function verdict(study: SmbscopeStudyDocument): HTMLElement {
       `No result of ${nameOf(study, run.variant)}, repetition ${run.repetition}: ${run.failed}.`.replace(/\.\.$/, "."),
     ),
   ];
-  return answer(
-    study.headline ? "server" : "unknown",
-    ["Study"],
+  return resultBox(
+    study.headline ? "server" : "nothing",
+    "Study",
     study.headline ? unbroken(study.headline) : "No result yet.",
     sentences.length > 0 && list(sentences.map(unbroken)),
   );

@@ -133,9 +133,13 @@ export type GroupName =
   | "Waiting"
   | "Encrypted";
 /**
- * Whose the seconds are.
+ * Who has to act.
  */
-export type Who = "server" | "network" | "client" | "nothing" | "waiting" | "idle" | "unknown";
+export type Culprit = "server" | "network" | "client" | "application" | "capture" | "nothing";
+/**
+ * How sure a cause is.
+ */
+export type Confidence = "low" | "medium" | "high";
 /**
  * What is at hand when a program is launched.
  */
@@ -456,7 +460,7 @@ export interface Run {
   /**
    * Is anything slow, and whose is it, as far as the client knows; null where nothing was answered, and in documents of older versions.
    */
-  verdict: PointVerdict | null;
+  answer: Answer | null;
   /**
    * Whole passes of the workload; null where it has no end, and in documents of older versions.
    */
@@ -1147,18 +1151,174 @@ export interface SliceFigures {
   service_time: Times;
 }
 /**
- * The verdict on a load point.
+ * Why users wait.
  */
-export interface PointVerdict {
-  who: Who;
+export interface Answer {
+  culprit: Culprit;
   /**
-   * The answer in a sentence.
+   * The answer in a sentence or two.
    */
   headline: string;
   /**
-   * What supports it: the thresholds that were exceeded, and where the time went.
+   * What supports the headline, a sentence each.
    */
-  sentences: string[];
+  evidence: string[];
+  /**
+   * Causes of waits that a person notices, the worst first.
+   */
+  causes: Cause[];
+  /**
+   * Things to know that cost nobody a noticeable time.
+   */
+  notes: Cause[];
+  /**
+   * What is not the cause, a sentence each.
+   */
+  ruled_out: string[];
+  /**
+   * What limits the answer, a sentence each.
+   */
+  caveats: string[];
+  /**
+   * Commands that look closer.
+   */
+  next: Next[];
+  /**
+   * What counted as slow, as `--slow` takes it.
+   */
+  slow: string;
+}
+/**
+ * One explanation of a wait.
+ */
+export interface Cause {
+  /**
+   * Key of the cause; docs/causes.md describes each.
+   */
+  id: string;
+  culprit: Culprit;
+  /**
+   * Short name.
+   */
+  title: string;
+  /**
+   * What happened.
+   */
+  sentence: string;
+  /**
+   * What it cost whom; empty where a capture can't tell.
+   */
+  cost: string;
+  subject: Subject;
+  /**
+   * The time that would go away without the cause; null where a capture can't tell.
+   */
+  lost_ns: Lost | null;
+  /**
+   * Active time of the sufferers: with a request outstanding on any connection, and think time in between.
+   */
+  active_ns: number;
+  /**
+   * Lost time as a share of active time, 0 to 1.
+   */
+  share: number | null;
+  confidence: Confidence;
+  /**
+   * Packets to look at.
+   */
+  evidence: Evidence[];
+  /**
+   * Display filter for Wireshark.
+   */
+  wireshark: string;
+  /**
+   * What to do.
+   */
+  advice: string;
+  /**
+   * Where thresholds and advice come from.
+   */
+  source: string;
+  /**
+   * Titles of more general causes that explain the same seconds.
+   */
+  also: string[];
+}
+/**
+ * Whom and what a cause is about; what is null it is not about.
+ */
+export interface Subject {
+  /**
+   * Address of the client that suffers, or suffers most.
+   */
+  client: string | null;
+  /**
+   * Clients that suffer.
+   */
+  clients: number;
+  /**
+   * Address and port of the server.
+   */
+  server: string | null;
+  /**
+   * Users on the client's connections.
+   */
+  users: string[];
+  /**
+   * The share.
+   */
+  share: string | null;
+  /**
+   * The file or directory below the share.
+   */
+  path: string | null;
+}
+/**
+ * A time as an interval.
+ */
+export interface Lost {
+  /**
+   * At least this.
+   */
+  low: number;
+  /**
+   * Most likely this.
+   */
+  best: number;
+  /**
+   * At most this.
+   */
+  high: number;
+}
+/**
+ * A packet to look at.
+ */
+export interface Evidence {
+  /**
+   * Index of the capture in `captures`.
+   */
+  capture: number;
+  /**
+   * Number of the packet in that file, from 1.
+   */
+  packet: number;
+  /**
+   * Timestamp of the packet.
+   */
+  time_ns: number;
+}
+/**
+ * A command that looks closer.
+ */
+export interface Next {
+  /**
+   * What it shows.
+   */
+  label: string;
+  /**
+   * The command line, quoted for a shell. `FILE` stands for captures that cannot be named.
+   */
+  command: string;
 }
 /**
  * Whole passes of a workload that has an end. A job lasts from its first request to its last response. It counts where it began in the measured part and was completed.
@@ -1446,19 +1606,6 @@ export interface Invocation {
    * The run directory; null where the run was not kept.
    */
   directory: string | null;
-}
-/**
- * A command that looks closer.
- */
-export interface Next {
-  /**
-   * What it shows.
-   */
-  label: string;
-  /**
-   * The command line, quoted for a shell. `FILE` stands for captures that cannot be named.
-   */
-  command: string;
 }
 /**
  * A program that was launched again and again; its launches are the jobs of the only load point.

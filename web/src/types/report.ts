@@ -1,21 +1,11 @@
 // Made from schema/smbscope.report-1.schema.json by scripts/types.mjs; do not edit.
 
 /**
- * Whose the seconds are.
+ * Who has to act.
  */
-export type Who = "server" | "network" | "client" | "nothing" | "waiting" | "idle" | "unknown";
+export type Culprit = "server" | "network" | "client" | "application" | "capture" | "nothing";
 /**
- * A server or a client.
- */
-export type Subject =
-  | {
-      server: string;
-    }
-  | {
-      client: string;
-    };
-/**
- * How sure a finding is.
+ * How sure a cause is.
  */
 export type Confidence = "low" | "medium" | "high";
 /**
@@ -62,15 +52,11 @@ export interface SmbscopeReportDocument {
   captures: CaptureInfo[];
   quality: Quality;
   totals: Totals;
-  verdict: Verdict;
+  answer: Answer;
   /**
    * SMB1 in use: by whom, on which shares; null where nobody uses it.
    */
   smb1: Smb1 | null;
-  /**
-   * Causes of waits and other things to know, what took the largest share of a client's active time first, at most 100.
-   */
-  findings: Finding[];
   /**
    * Bursts of work of single clients, in the order of time.
    */
@@ -666,34 +652,161 @@ export interface Times {
   p999: number | null;
 }
 /**
- * Is anything slow, and is it the server, the network or the client? In plain English.
+ * Why users wait.
  */
-export interface Verdict {
-  who: Who;
+export interface Answer {
+  culprit: Culprit;
   /**
-   * The answer in a sentence.
+   * The answer in a sentence or two.
    */
   headline: string;
   /**
-   * What supports it, a sentence each: what is slow, load, what caused the most wait, where the time went.
+   * What supports the headline, a sentence each.
    */
-  sentences: string[];
+  evidence: string[];
   /**
-   * The commands that look closer, at most two.
+   * Causes of waits that a person notices, the worst first.
+   */
+  causes: Cause[];
+  /**
+   * Things to know that cost nobody a noticeable time.
+   */
+  notes: Cause[];
+  /**
+   * What is not the cause, a sentence each.
+   */
+  ruled_out: string[];
+  /**
+   * What limits the answer, a sentence each.
+   */
+  caveats: string[];
+  /**
+   * Commands that look closer.
    */
   next: Next[];
   /**
-   * The server or client that the headline is about; null where it is about the whole.
+   * What counted as slow, as `--slow` takes it.
    */
-  subject: Subject | null;
+  slow: string;
+}
+/**
+ * One explanation of a wait.
+ */
+export interface Cause {
   /**
-   * Slow servers, then slow clients: of each, the 10 that waited longest.
+   * Key of the cause; docs/causes.md describes each.
    */
-  slow: SlowSubject[];
+  id: string;
+  culprit: Culprit;
   /**
-   * What counted as slow, as `--slow` takes it: the longest p95 of each group, the longest command, the share of its active time that a client waits, and its least total wait.
+   * Short name.
    */
-  thresholds: string;
+  title: string;
+  /**
+   * What happened.
+   */
+  sentence: string;
+  /**
+   * What it cost whom; empty where a capture can't tell.
+   */
+  cost: string;
+  subject: Subject;
+  /**
+   * The time that would go away without the cause; null where a capture can't tell.
+   */
+  lost_ns: Lost | null;
+  /**
+   * Active time of the sufferers: with a request outstanding on any connection, and think time in between.
+   */
+  active_ns: number;
+  /**
+   * Lost time as a share of active time, 0 to 1.
+   */
+  share: number | null;
+  confidence: Confidence;
+  /**
+   * Packets to look at.
+   */
+  evidence: Evidence[];
+  /**
+   * Display filter for Wireshark.
+   */
+  wireshark: string;
+  /**
+   * What to do.
+   */
+  advice: string;
+  /**
+   * Where thresholds and advice come from.
+   */
+  source: string;
+  /**
+   * Titles of more general causes that explain the same seconds.
+   */
+  also: string[];
+}
+/**
+ * Whom and what a cause is about; what is null it is not about.
+ */
+export interface Subject {
+  /**
+   * Address of the client that suffers, or suffers most.
+   */
+  client: string | null;
+  /**
+   * Clients that suffer.
+   */
+  clients: number;
+  /**
+   * Address and port of the server.
+   */
+  server: string | null;
+  /**
+   * Users on the client's connections.
+   */
+  users: string[];
+  /**
+   * The share.
+   */
+  share: string | null;
+  /**
+   * The file or directory below the share.
+   */
+  path: string | null;
+}
+/**
+ * A time as an interval.
+ */
+export interface Lost {
+  /**
+   * At least this.
+   */
+  low: number;
+  /**
+   * Most likely this.
+   */
+  best: number;
+  /**
+   * At most this.
+   */
+  high: number;
+}
+/**
+ * A packet to look at.
+ */
+export interface Evidence {
+  /**
+   * Index of the capture in `captures`.
+   */
+  capture: number;
+  /**
+   * Number of the packet in that file, from 1.
+   */
+  packet: number;
+  /**
+   * Timestamp of the packet.
+   */
+  time_ns: number;
 }
 /**
  * A command that looks closer.
@@ -707,28 +820,6 @@ export interface Next {
    * The command line, quoted for a shell. `FILE` stands for captures that cannot be named.
    */
   command: string;
-}
-/**
- * A slow server or client.
- */
-export interface SlowSubject {
-  subject: Subject;
-  /**
-   * Whose its waits are.
-   */
-  who: "server" | "network" | "unknown";
-  /**
-   * Time with commands outstanding.
-   */
-  waited_ns: number;
-  /**
-   * That, and the client's time to think between commands.
-   */
-  active_ns: number;
-  /**
-   * The thresholds that it exceeds.
-   */
-  reasons: string[];
 }
 /**
  * SMB1 in use: by whom, on which shares. At most 100 of each.
@@ -746,91 +837,6 @@ export interface Smb1 {
    * All of it in a sentence.
    */
   sentence: string;
-}
-/**
- * A cause of waits, or something else that an administrator should know.
- */
-export interface Finding {
-  /**
-   * Its key in the catalogue; docs/findings.md describes each.
-   */
-  id: string;
-  /**
-   * What it is called.
-   */
-  title: string;
-  /**
-   * What happened, in a sentence.
-   */
-  sentence: string;
-  whose: Whose;
-  /**
-   * Time in which commands of the pattern were outstanding; null where a capture cannot tell what it costs.
-   */
-  lost_ns: number | null;
-  /**
-   * The active time of the client, or of all clients: with commands outstanding, and to think between them.
-   */
-  active_ns: number;
-  confidence: Confidence;
-  /**
-   * Packets to look at, the first ones of the pattern.
-   */
-  evidence: Evidence[];
-  /**
-   * A display filter for Wireshark.
-   */
-  wireshark: string;
-  /**
-   * What to do.
-   */
-  advice: string;
-  /**
-   * Where the advice or the threshold is from.
-   */
-  source: string;
-  /**
-   * What is not the cause, a sentence each.
-   */
-  ruled_out: string[];
-}
-/**
- * Whom a finding is about; what is null it is not about.
- */
-export interface Whose {
-  /**
-   * Address of the client.
-   */
-  client: string | null;
-  /**
-   * Users on its connections.
-   */
-  users: string[];
-  /**
-   * The share.
-   */
-  share: string | null;
-  /**
-   * The file or directory, below the share.
-   */
-  path: string | null;
-}
-/**
- * A packet to look at.
- */
-export interface Evidence {
-  /**
-   * Index of the capture in `captures`.
-   */
-  capture: number;
-  /**
-   * Number of the packet in that file, from 1.
-   */
-  packet: number;
-  /**
-   * When.
-   */
-  time_ns: number;
 }
 /**
  * A burst of work of one client: its commands are less than 2 s apart, or further where the client has more than 64 bursts.
@@ -1178,6 +1184,26 @@ export interface Direction {
    * Segments that carry bytes sent before.
    */
   retransmitted: number;
+  /**
+   * Segments lost before they reached the capture point: the capture holds only the retransmission, which filled a hole.
+   */
+  lost_before_capture: number;
+  /**
+   * Retransmitted segments that the receiver did not need: already acknowledged when sent again, or reported by a D-SACK (RFC 2883).
+   */
+  needless: number;
+  /**
+   * Time in which a loss held up the stream: from the first to the last copy of a segment, or from the hole that its loss left to the retransmission that filled it. Overlapping delays count once, needless retransmissions not at all.
+   */
+  resend_delay_ns: number;
+  /**
+   * Times that the sender held data back until a delayed acknowledgment came (Nagle's algorithm, RFC 896, against RFC 1122 4.2.3.2): a segment, nothing but its acknowledgment 40 or 200 ms later, and the next segment at once. None are counted where the round trip is 25 ms or longer.
+   */
+  ack_stalls: number;
+  /**
+   * Time in which it did, from the segment before to the segment after.
+   */
+  ack_stall_ns: number;
   /**
    * Bytes acknowledged but never captured.
    */

@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { cause } from "../documents/cause";
 import { comparison } from "../documents/comparison";
 import { ramp } from "../documents/ramp";
 import { simulate } from "../documents/simulate";
@@ -16,12 +17,35 @@ test("names that are markup, formulas or marks of direction stay text", async ({
   const hostile = `</script><img src=x onerror="document.title='owned'"><!--=1+1\u202e{{x}}`;
   const document = simulate({ exchanges: 600, prefix: hostile });
   document.title = hostile;
-  document.verdict.headline = hostile;
+  const named = { ...cause, title: hostile, sentence: hostile, cost: hostile, advice: hostile, wireshark: hostile };
+  const subject = {
+    ...cause.subject,
+    client: hostile,
+    server: hostile,
+    users: [hostile],
+    share: hostile,
+    path: hostile,
+  };
+  const everywhere = { ...named, subject, source: hostile, also: [hostile] };
+  document.answer = {
+    culprit: "server",
+    headline: `Server: ${hostile}`,
+    evidence: [hostile],
+    causes: [everywhere, everywhere],
+    notes: [everywhere],
+    ruled_out: [hostile],
+    caveats: [hostile],
+    next: [{ label: hostile, command: hostile }],
+    slow: "",
+  };
   document.quality.sentence = hostile;
   document.warnings = [hostile];
   const page = await open(document, hostile);
   const shown = hostile.replace("\u202e", "\ufffd");
   await expect(page.locator("h1")).toHaveText(`SMB response times: ${shown}`);
+  await expect(page.locator(".answer .headline")).toHaveText(`Server: ${shown}`);
+  await expect(page.locator(".causes .name").first()).toHaveText(shown);
+  await expect(page.locator(".notes code")).toHaveText(shown);
   await expect(page.locator("img")).toHaveCount(0);
   await expect(page.locator("script")).toHaveCount(3);
   expect(await page.title()).toContain("<img src=x");
@@ -160,6 +184,7 @@ test("the first thing that Tab finds leads past the bar", async ({ open, page })
 for (const colorScheme of ["light", "dark"] as const) {
   for (const [name, document] of [
     ["report", report],
+    ["report with causes", { ...report, answer: { ...report.answer, causes: [cause, cause], notes: [cause] } }],
     ["ramp", ramp()],
     ["comparison", comparison()],
     ["study", study()],

@@ -10,8 +10,8 @@ const NONSENSE = /\b(NaN|undefined|Infinity|\[object)/;
 test("a ramp shows its capacity and a point for each run", async ({ open }) => {
   const bench = ramp();
   const page = await open(bench);
-  await expect(page.locator(".head .verdict .headline")).toHaveText(bench.headline);
-  await expect(page.locator(".head .verdict li").first()).toHaveText(
+  await expect(page.locator(".head .answer .headline")).toHaveText(bench.headline);
+  await expect(page.locator(".head .answer li").first()).toHaveText(
     "The server serves 12 users with p95 < 10ms; it held in all of 3 tries at 11 users, and in none at 14 users.",
   );
   for (const name of ["Mean", "p95", "Commands", "Read"]) {
@@ -155,8 +155,8 @@ test("a run alone, or none, is shown without a ramp", async ({ open, page }) => 
 test("a comparison says first what got slower, and its caveats after the figures", async ({ open }) => {
   const document = comparison();
   const page = await open(document);
-  await expect(page.locator(".head .verdict .headline")).toHaveText(document.answers.map(({ headline }) => headline));
-  await expect(page.locator(".head .verdict .who")).toHaveText(document.columns.slice(1).map(({ name }) => name));
+  await expect(page.locator(".head .answer .headline")).toHaveText(document.answers.map(({ headline }) => headline));
+  await expect(page.locator(".head .answer .about")).toHaveText(document.columns.slice(1).map(({ name }) => name));
   const order = await page.locator("main > section").evaluateAll((all) => all.map(({ id }) => id));
   expect(order).toEqual(["time", "slices", "groups", "commands", "slowest", "files", "overview", "caveats", "method"]);
 });
@@ -199,8 +199,8 @@ test("a study has its answer first, and every factor on one logarithmic axis wit
   const page = await open(document);
   await expect(page.locator("h1")).toHaveText("SMB study: processor-load");
   await expect(page.locator(".head .question")).toHaveText(document.question);
-  await expect(page.locator(".head .verdict .headline")).toHaveText(document.headline);
-  await expect(page.locator(".head .verdict li")).toHaveText(
+  await expect(page.locator(".head .answer .headline")).toHaveText(document.headline);
+  await expect(page.locator(".head .answer li")).toHaveText(
     "No result of dialect nt1, cpu-load 100, repetition 2: the command before failed: exit status 1.",
   );
   await expect(page.locator(".head")).toContainText("12\u00a0variants × 7\u00a0repetitions: 83 of 84\u00a0runs");
@@ -257,7 +257,7 @@ test("a study has every value of every repetition, and all that is needed to mak
   await expect(page.locator("#reproduce tbody")).toContainText("01-dialect-3.1.1-cpu-load-0/1");
   // Before its first run.
   await open({ ...document, runs: [], results: [], server: [], headline: "", started_ns: null });
-  await expect(page.locator(".head .verdict .headline")).toHaveText("No result yet.");
+  await expect(page.locator(".head .answer .headline")).toHaveText("No result yet.");
   await expect(page.locator("#factors, #curves, #results")).toHaveCount(0);
   expect(await page.locator("body").innerText()).not.toMatch(NONSENSE);
 });
@@ -404,8 +404,9 @@ test("a ramp says what to look at next, and of each load point whether it is slo
   const page = await open(bench);
   await expect(page.locator(".head .next code")).toHaveText(bench.next.map(({ command }) => command));
   const last = bench.runs.at(-1);
-  await expect(page.locator("#time .verdict .headline")).toHaveText(last?.verdict?.headline ?? "?");
-  await expect(page.locator("#time .verdict .who")).toHaveText("Server or network");
+  await expect(page.locator("#time .answer .headline")).toHaveText(last?.answer?.headline ?? "?");
+  await expect(page.locator("#time .answer .headline .culprit")).toHaveText("Server or network");
+  await expect(page.locator("#time .answer li")).toHaveText(last?.answer?.evidence ?? []);
   const slice = last?.counted?.slices?.entries[0];
   await expect(page.locator("#slices tbody")).toContainText(slice?.key.user ?? "?");
 });

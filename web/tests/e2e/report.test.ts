@@ -1,11 +1,15 @@
 // The page of a report in Chromium: that it says what the document says.
 import { readFileSync } from "node:fs";
 import type { Locator, Page } from "@playwright/test";
-import type { Finding } from "../../src/types/report";
+import type { Answer, Cause } from "../../src/types/report";
+import { cause } from "../documents/cause";
 import { simulate } from "../documents/simulate";
 import { expect, heatMapCounts, test } from "./page";
 
 const report = simulate();
+
+/** The report with another answer. */
+const answered = (answer: Partial<Answer>) => ({ ...report, answer: { ...report.answer, ...answer } });
 
 /** The part of the page with this table. */
 const tableOf = (page: Page, caption: string) =>
@@ -20,16 +24,17 @@ async function column(table: Locator, title: string): Promise<string[]> {
   return cells.map((text) => text.replaceAll("\u00a0", " "));
 }
 
-test("the first screen says whose the time is", async ({ open }) => {
+test("the first screen names the culprit and what supports it", async ({ open }) => {
   const page = await open(report);
   await expect(page).toHaveTitle("A report");
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("SMB response times");
-  await expect(page.locator(".verdict .who")).toHaveText("Verdict: Server");
-  await expect(page.locator(".verdict .headline")).toHaveText(report.verdict.headline);
-  await expect(page.locator(".verdict > ul > li")).toHaveCount(report.verdict.sentences.length);
+  const { headline, evidence } = report.answer;
+  await expect(page.locator(".answer .headline")).toHaveText(headline);
+  await expect(page.locator(".answer .headline .culprit")).toHaveText("Server");
+  await expect(page.locator(".answer > ul > li")).toHaveText(evidence);
   const tiles = page.locator(".tiles");
   await expect(tiles).toContainText("20,000");
-  const box = await page.locator(".verdict").boundingBox();
+  const box = await page.locator(".answer").boundingBox();
   expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThan(900);
 });
 
@@ -60,19 +65,20 @@ test("repeated reads are listed with their files", async ({ open }) => {
 test("what to look at next can be pasted", async ({ open, context }) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   const page = await open(report);
-  await expect(page.locator(".verdict .next code")).toHaveText(report.verdict.next.map(({ command }) => command));
+  await expect(page.locator(".next code")).toHaveText(report.answer.next.map(({ command }) => command));
   await page.locator(".next").getByRole("button").last().click();
   await expect(page.locator(".next").getByRole("button").last()).toHaveText("Copied");
-  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(report.verdict.next[1]?.command);
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(report.answer.next[1]?.command);
   // It is on the first screen, which answers.
   const box = await page.locator(".next").boundingBox();
   expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThan(900);
-  await open({ ...report, verdict: { ...report.verdict, next: [] } });
+  await open(answered({ next: [] }));
   await expect(page.locator(".next")).toHaveCount(0);
 });
 
 test("the parts of the time are as wide as their shares", async ({ open }) => {
-  const page = await open(report);
+  const shared = { ...cause, subject: { ...cause.subject, clients: 12 } };
+  const page = await open(answered({ causes: [shared] }));
   const split = report.time_split;
   const bar = page.locator(".head .split-bar").first();
   const whole = (await bar.boundingBox())?.width ?? 0;
@@ -348,35 +354,74 @@ test("the quality names every counter, those at zero folded away", async ({ open
   await expect(page.locator("#quality summary")).toHaveText(`${zero} counters at zero`);
 });
 
-const finding: Finding = {
-  id: "ini-pattern",
-  title: "The same file opened again and again",
-  sentence: "10.0.0.7 opened settings.ini 3,000 times in 10.8 s: 9.8 s of its 11.1 s of active time (88%).",
-  whose: { client: "10.0.0.7", users: ["LAB\\ann"], share: "home", path: "settings.ini" },
-  lost_ns: 9_800_000_000,
-  active_ns: 11_100_000_000,
-  confidence: "high",
-  evidence: [{ capture: 0, packet: 17, time_ns: 0 }],
-  wireshark: 'ip.addr == 10.0.0.7 && smb2.filename == "settings.ini"',
-  advice: "Have the application read the file once.",
-  source: "A study",
-  ruled_out: ["1 NEGOTIATE for 3,000 opens: negotiation is not the cause."],
-};
+const headline = `Application: ${cause.sentence} ${cause.cost}`;
 
-test("the worst finding stands on the first screen with what to do, the others open", async ({ open }) => {
-  const other = { ...finding, id: "smb1-in-use", title: "SMB1 in use", lost_ns: null, advice: "Move to SMB 3." };
-  const page = await open({ ...report, findings: [finding, other] });
-  const entries = page.locator(".findings > li");
-  await expect(entries).toHaveCount(2);
-  await expect(entries.first()).toContainText("3,000 times in 10.8 s");
-  await expect(entries.first()).toContainText("What to do: Have the application read the file once.");
-  await expect(entries.first()).toContainText("negotiation is not the cause");
-  await expect(entries.first()).toContainText("9.80 s, 88.3% of the active time");
-  await expect(entries.nth(1).locator(".advice")).toBeHidden();
-  await entries.nth(1).locator("summary").click();
-  await expect(entries.nth(1).locator(".advice")).toBeVisible();
-  await open({ ...report, findings: [] });
-  await expect(page.locator(".findings")).toHaveCount(0);
+test("what to do stands below the headline, and the card does not repeat either", async ({ open, context }) => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const page = await open(answered({ culprit: "application", headline, causes: [cause], caveats: ["A caveat."] }));
+  await expect(page.locator(".answer .headline")).toHaveText(headline);
+  await expect(page.locator(".answer .headline + .advice")).toHaveText(`What to do: ${cause.advice}`);
+  await expect(page.locator(".answer .trust")).toHaveText(`A caveat. ${report.quality.sentence}`);
+  const card = page.locator(".causes > li");
+  await expect(card).toContainText("The same file opened again and again");
+  await expect(card.locator(".cost")).toHaveText("9.80 s lost88% of the active time");
+  await expect(card).toContainText("9.80 s of 11.1 s of active time; at least 8.70 s, at most 9.90 s");
+  await expect(card).toContainText("high: seen in the packets");
+  await expect(card).toContainText("Bound by round trips");
+  await expect(card).toContainText("17 of fileserver-01.pcapng.zst");
+  await expect(card).not.toContainText(cause.sentence);
+  await expect(card).not.toContainText(cause.advice);
+  await card.getByRole("button").click();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(cause.wireshark);
+});
+
+test("a first cause that is not in the headline is named with its advice", async ({ open }) => {
+  const page = await open(answered({ causes: [cause] }));
+  await expect(page.locator(".answer .advice")).toHaveText(`What to do about “${cause.title}”: ${cause.advice}`);
+  await expect(page.locator(".causes > li")).toContainText(`${cause.sentence} ${cause.cost}`);
+});
+
+test("further causes have their own advice, and from the fourth on they are folded", async ({ open, page }) => {
+  const wide = { low: 870_000_000, best: 1_220_000_000, high: 1_570_000_000 };
+  const other: Cause = { ...cause, title: "Another", advice: "Act.", lost_ns: wide, share: 0.11, cost: "" };
+  const unknown: Cause = { ...other, title: "Without a time", lost_ns: null, share: null };
+  await open(answered({ culprit: "application", headline, causes: [cause, other, unknown, other] }));
+  const cards = page.locator(".causes > li");
+  await expect(cards).toHaveCount(4);
+  await expect(cards.nth(1).locator(".advice")).toHaveText("What to do: Act.");
+  await expect(cards.nth(1).locator(".cost")).toContainText("1.22 s (870 ms to 1.57 s) lost");
+  await expect(cards.nth(2).locator(".cost")).toHaveText("lost time not known");
+  await expect(cards.nth(3).locator(".advice")).toBeHidden();
+  await cards.nth(3).locator("summary").click();
+  await expect(cards.nth(3).locator(".advice")).toBeVisible();
+});
+
+test("folded causes and notes are open on paper", async ({ open, page }) => {
+  await open(answered({ causes: [cause, cause, cause, cause], notes: [cause] }));
+  await page.emulateMedia({ media: "print" });
+  await expect(page.locator(".causes > li").nth(3).locator(".advice")).toBeVisible();
+  await expect(page.locator(".notes .advice")).toBeVisible();
+});
+
+test("notes stand apart from causes, and nothing is shown where there is nothing", async ({ open }) => {
+  const page = await open(
+    answered({ notes: [{ ...cause, lost_ns: null, share: null, cost: "" }], ruled_out: ["Loss."] }),
+  );
+  await expect(page.locator(".causes")).toHaveCount(0);
+  await expect(page.locator(".answer .advice")).toHaveCount(0);
+  await expect(page.locator(".notes summary")).toHaveText(`${cause.title}: ${cause.sentence}`);
+  await expect(page.locator(".ruled-out li")).toHaveText("Loss.");
+  await page.locator(".notes summary").click();
+  await expect(page.locator(".notes .advice")).toBeVisible();
+  await open(answered({ notes: [], ruled_out: [] }));
+  await expect(page.locator(".notes, .ruled-out")).toHaveCount(0);
+});
+
+test("the split of all clients is not shown as the time of one", async ({ open }) => {
+  const page = await open(answered({ culprit: "application", headline, causes: [cause] }));
+  await expect(page.locator(".answer .split-bar")).toHaveCount(0);
+  await open(answered({ causes: [{ ...cause, subject: { ...cause.subject, clients: 12 } }] }));
+  await expect(page.locator(".answer .split-bar").first()).toBeVisible();
 });
 
 test("the commands of an episode are bars that can be looked at more closely", async ({ open }) => {

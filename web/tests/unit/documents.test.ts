@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import Ajv2020 from "ajv/dist/2020";
 import { describe, expect, it } from "vitest";
+import { cause } from "../documents/cause";
 import { comparedRamps, comparison } from "../documents/comparison";
 import { ramp } from "../documents/ramp";
 import { simulate } from "../documents/simulate";
@@ -12,7 +13,9 @@ const schema = (name: string) =>
 describe("the documents of the tests", () => {
   it("are reports by the schema", () => {
     const validate = new Ajv2020({ strict: false }).compile(schema("report"));
-    for (const document of [simulate(), simulate({ exchanges: 3, clients: 1, files: 1 })]) {
+    const some = simulate({ exchanges: 3, clients: 1, files: 1 });
+    const caused = { ...some, answer: { ...some.answer, causes: [cause], notes: [cause] } };
+    for (const document of [simulate(), some, caused]) {
       validate(document);
       expect(validate.errors).toBeNull();
     }

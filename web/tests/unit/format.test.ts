@@ -7,6 +7,7 @@ import {
   date,
   duration,
   percent,
+  prosePercent,
   ratio,
   short,
   span,
@@ -123,5 +124,22 @@ describe("numbers", () => {
 describe("names", () => {
   it("cannot look like others", () => {
     expect(clean("a\u001b[31mb\nc\u202ed")).toBe("a\ufffd[31mb\ufffdc\ufffdd");
+  });
+});
+
+describe("shares in sentences", () => {
+  it("have the digits that matter, as in the sentences of the answer", () => {
+    // The same values as in the tests of prose_percent in smbscope-model.
+    const shares = [
+      [0, 9],
+      [1, 9_999],
+      [31, 1_000],
+      [714, 1_000],
+      [989, 1_000],
+      [9_999, 10_000],
+      [7, 7],
+    ] as const;
+    const shown = shares.map(([part, of]) => prosePercent(part, of));
+    expect(shown).toEqual(["0%", "<0.1%", "3.1%", "71%", "98.9%", ">99.9%", "100%"]);
   });
 });

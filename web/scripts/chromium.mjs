@@ -1,11 +1,13 @@
-// Where the system's Chromium is.
+// @ts-check
+// Finds the system's Chromium. Playwright wants its path, not its name.
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 
 /** The same names as in scripts/setup.sh. */
 const NAMES = ["chromium", "chromium-browser", "google-chrome"];
 
-export function chromiumPath(): string {
+/** @returns {string} */
+export function chromiumPath() {
   const { SMBSCOPE_CHROMIUM, PATH = "" } = process.env;
   if (SMBSCOPE_CHROMIUM) return SMBSCOPE_CHROMIUM;
   for (const name of NAMES) {

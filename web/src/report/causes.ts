@@ -1,0 +1,134 @@
+// Causes as cards: what happened, what it cost, what to do, and how to see it in Wireshark. Notes are quieter.
+import { copyButton } from "../lib/clipboard";
+import { type Child, h } from "../lib/dom";
+import { prosePercent, span, unbroken } from "../lib/format";
+import { facts, headPart } from "../lib/page";
+import type { Answer, Cause } from "../types/report";
+import { CULPRITS, isInHeadline } from "./answer";
+
+/** Causes that are open at first; the others show their title and what they cost. */
+const OPEN = 3;
+
+const CONFIDENCE: Record<Cause["confidence"], string> = {
+  high: "high: seen in the packets",
+  medium: "medium: the usual explanation",
+  low: "low: one of several explanations",
+};
+
+/** Names of the captures, in the order in which evidence counts them. */
+type Captures = readonly { name: string }[];
+
+export function causes(answer: Answer, captures: Captures): HTMLElement | null {
+  if (answer.causes.length === 0) return null;
+  const cards = answer.causes.map((cause, i) => card(answer, cause, captures, i < OPEN));
+  return headPart(cards.length === 1 ? "Cause" : "Causes", h("ol", { class: "causes" }, ...cards));
+}
+
+export function notes(answer: Answer, captures: Captures): HTMLElement | null {
+  if (answer.notes.length === 0) return null;
+  return headPart("Notes", h("ul", { class: "notes" }, ...answer.notes.map((cause) => note(cause, captures))));
+}
+
+/** A cause. What the answer says already is not repeated below it: the first advice, and the sentence in the headline. */
+function card(answer: Answer, cause: Cause, captures: Captures, open: boolean): HTMLElement {
+  const isFirst = cause === answer.causes[0];
+  const isTold = isFirst && isInHeadline(answer, cause);
+  return h(
+    "li",
+    { class: `culprit-${cause.culprit}` },
+    h(
+      "details",
+      { open },
+      h(
+        "summary",
+        {},
+        h("span", { class: "title" }, cause.title),
+        h("span", { class: "culprit" }, CULPRITS[cause.culprit]),
+        cost(cause),
+      ),
+      isTold ? null : h("p", {}, whatHappened(cause)),
+      isFirst ? null : advice(cause),
+      facts(details(cause, captures)),
+    ),
+  );
+}
+
+/** The lost time with its interval, and its share of the active time as a figure and a bar. */
+function cost({ lost_ns, active_ns, share }: Cause): HTMLElement {
+  if (lost_ns === null) return h("span", { class: "cost muted" }, "lost time not known");
+  const { low, best, high } = lost_ns;
+  // As in the sentence: the interval is told where it is wide.
+  const isWide = high > low + Math.floor(best / 3);
+  const range = isWide ? ` (${span(low)} to ${span(high)})` : "";
+  const lost = `${span(best)}${range} lost`;
+  if (share === null || active_ns <= 0) return h("span", { class: "cost" }, lost);
+  const meter = h("span", { class: "meter", "aria-hidden": true });
+  const part = (time: number) => String(Math.min(1, Math.max(0, time / active_ns)));
+  meter.style.setProperty("--low", part(isWide ? low : best));
+  meter.style.setProperty("--high", part(isWide ? high : best));
+  return h(
+    "span",
+    { class: "cost" },
+    h("span", {}, lost),
+    meter,
+    h("b", {}, prosePercent(best, active_ns)),
+    h("span", { class: "visually-hidden" }, " of the active time"),
+  );
+}
+
+function whatHappened({ sentence, cost }: Cause): string {
+  return unbroken(`${sentence} ${cost}`.trim());
+}
+
+function advice(cause: Cause): HTMLElement {
+  return h("p", { class: "advice" }, h("b", {}, "What to do: "), unbroken(cause.advice));
+}
+
+function note(cause: Cause, captures: Captures): HTMLElement {
+  return h(
+    "li",
+    {},
+    h(
+      "details",
+      {},
+      h("summary", {}, h("b", {}, `${cause.title}: `), whatHappened(cause)),
+      advice(cause),
+      facts(details(cause, captures)),
+    ),
+  );
+}
+
+function details({ subject, lost_ns, active_ns, ...cause }: Cause, captures: Captures): [string, Child][] {
+  const entries: [string, Child][] = [];
+  const users = subject.users.length > 0 ? ` (${subject.users.join(", ")})` : "";
+  if (subject.clients > 1) {
+    const most = subject.client === null ? "" : `, most of all ${subject.client}${users}`;
+    entries.push(["Clients", `${subject.clients}${most}`]);
+  } else if (subject.client !== null) entries.push(["Client", `${subject.client}${users}`]);
+  if (subject.server !== null) {
+    entries.push(["Server", `${subject.server}${subject.share === null ? "" : `, share “${subject.share}”`}`]);
+  } else if (subject.share !== null) entries.push(["Share", subject.share]);
+  if (subject.path !== null && subject.path !== "") entries.push(["File", h("span", { class: "name" }, subject.path)]);
+  if (lost_ns !== null) entries.push(["Time lost", lostText(lost_ns, active_ns)]);
+  entries.push(["Confidence", CONFIDENCE[cause.confidence]]);
+  if (cause.also.length > 0) entries.push(["Also explains", cause.also.join("; ")]);
+  const packets = cause.evidence.map(({ capture, packet }) => {
+    const name = captures.length > 1 ? ` of ${captures[capture]?.name ?? "?"}` : "";
+    return `${packet}${name}`;
+  });
+  if (packets.length > 0) entries.push([packets.length === 1 ? "Packet" : "Packets", packets.join(", ")]);
+  const filter = cause.wireshark;
+  if (filter !== "") {
+    const copy = copyButton("Copy", () => filter, { "aria-label": `Copy ${filter}` });
+    entries.push(["Wireshark filter", h("span", { class: "command" }, h("code", {}, filter), copy)]);
+  }
+  if (cause.source !== "") entries.push(["Source", cause.source]);
+  return entries;
+}
+
+/** `9.69 s of 11.6 s of active time; at least 8.72 s, at most 9.71 s` */
+function lostText({ low, best, high }: NonNullable<Cause["lost_ns"]>, active_ns: number): string {
+  const of = active_ns > 0 ? ` of ${span(active_ns)} of active time` : "";
+  const [least, most] = [span(low), span(high)];
+  return `${span(best)}${of}${least === most ? "" : `; at least ${least}, at most ${most}`}`;
+}
