@@ -317,7 +317,7 @@ mod tests {
             ("p95(Read) < 1ms", "character 11: expected the end"),
             (
                 "READ.p59",
-                "character 6: `p59` is none of mean, max, p50, p90, p95, p99, p999, count, errors; did you mean p50 or",
+                "character 6: `p59` is none of mean, max, p50, p90, p95, p99, p999, count, errors; did you mean p50?",
             ),
             (".p95", "character 1: `.p95` is none of"),
             ("p95(Read", "character 4: the parenthesis is not closed; write measures such as"),

@@ -185,7 +185,7 @@ Examples:
   smbscope analyze --fail-if 'answer.culprit == server' --fail-if 'READ.p95 > 20ms' --junit smb.xml capture.pcapng
   tcpdump -i eth0 -s 256 -w - port 445 | smbscope analyze -
 
-Exit status: 0 done, 1 unusable input or output, 2 bad arguments, 3 a --fail-if holds, 130 interrupted (what was read until
+Exit status: 0 done, 1 unusable input or output, 2 bad arguments, 3 a --fail-if holds, 130 interrupted (what was read until \
 then is written).")]
 pub struct AnalyzeArguments {
     /// Capture files; `-` is standard input.
