@@ -2,9 +2,10 @@
 
 use crate::arguments::{AnalyzeArguments, Format};
 use crate::interrupt::{self, Interrupted};
+use crate::junit::JunitFile;
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::{readable_name, terminal};
+use crate::{fail_if, readable_name, terminal};
 use smbscope_bench::analysis::{self, Analysis, AnalysisOptions, Exchanges, Found, Observer, Reading, Written};
 use smbscope_bench::files::Sources;
 use smbscope_capture::reader::{CaptureSet, Input};
@@ -19,11 +20,13 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
     let inputs = inputs(arguments);
     let mut watcher = Watcher::new(arguments.common.quiet);
     let options = analysis::narrowed(&inputs, &options(arguments)?, &mut watcher).map_err(error)?;
-    if arguments.format() == Format::Parquet || arguments.format() == Format::Csv && !arguments.slices() {
+    if arguments.writes_table() {
         return write_table(arguments, &inputs, &options, &mut watcher);
     }
     let reading = Reading::open(&inputs, &options).map_err(error)?;
-    let mut output = Output::open(arguments.output.as_deref(), &Sources::of_inputs(&inputs))?;
+    let sources = Sources::of_inputs(&inputs);
+    let mut output = Output::open(arguments.output.as_deref(), &sources)?;
+    let junit = JunitFile::open(arguments.junit.as_deref(), &sources, &output)?;
     if arguments.format() == Format::Html {
         output.refuse_terminal("HTML")?;
     }
@@ -41,7 +44,11 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
     };
     output.settle(result)?;
     say(&notes);
-    if interrupted { Err(Interrupted::said().into()) } else { Ok(()) }
+    if interrupted {
+        // Half a capture may hide what would have failed.
+        return Err(Interrupted::said().into());
+    }
+    fail_if::settle("analyze", arguments.fail_if.iter().map(|condition| condition.judge(&report)).collect(), junit)
 }
 
 /// An analysis that is over.

@@ -3,8 +3,9 @@
 use crate::BadArguments;
 use crate::analyze::{self, Done};
 use crate::arguments::{CompareArguments, CompareFormat};
+use crate::fail_if;
 use crate::interrupt::Interrupted;
-use crate::junit;
+use crate::junit::JunitFile;
 use crate::output::Output;
 use anyhow::{Context, bail};
 use smbscope_bench::RUN;
@@ -24,25 +25,6 @@ const SAVED_MAX: u64 = 256 << 20;
 /// Bytes that tell a saved report from a capture.
 const HEAD: u64 = 64;
 
-/// What --fail-if found.
-#[derive(Debug)]
-pub struct LimitExceeded(String);
-
-impl LimitExceeded {
-    /// How the process ends.
-    pub fn status(&self) -> u8 {
-        3
-    }
-}
-
-impl std::fmt::Display for LimitExceeded {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for LimitExceeded {}
-
 /// Runs the command.
 pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
     let sides = arguments.sides();
@@ -51,7 +33,8 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
         file.metadata().with_context(|| format!("cannot open {}", file.display()))?;
     }
     let files: Vec<Input> = sides.iter().flatten().map(|file| Input::from_argument(*file)).collect();
-    let mut output = Output::open(arguments.output.as_deref(), &Sources::of_inputs(&files))?;
+    let sources = Sources::of_inputs(&files);
+    let mut output = Output::open(arguments.output.as_deref(), &sources)?;
     if arguments.format() == CompareFormat::Html {
         output.refuse_terminal("HTML")?;
     }
@@ -59,6 +42,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
     if sides.iter().all(|files| matches!(files.as_slice(), [file] if Made::is_in(file))) {
         return studies(arguments, &sides.concat(), &names, output);
     }
+    let junit = JunitFile::open(arguments.junit.as_deref(), &sources, &output)?;
     let mut inputs = Vec::new();
     for (files, name) in sides.iter().zip(names) {
         // The variants of a study are sides of their own.
@@ -88,7 +72,8 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
         }
     };
     output.settle(result)?;
-    fail_if(arguments, &inputs, &files)
+    let judged = compare::judge(&arguments.fail_if, &inputs, &comparison, arguments.strict)?;
+    fail_if::settle("compare", judged, junit)
 }
 
 /// Studies beside each other, variant by variant: what comes of it is a study, too.
@@ -121,23 +106,6 @@ fn studies(
 /// What is in these files or directories.
 fn contents(arguments: &CompareArguments, places: &[PathBuf]) -> anyhow::Result<Vec<(String, Content)>> {
     places.iter().map(|place| Ok((place.display().to_string(), content(arguments, place)?))).collect()
-}
-
-/// Ends with an error where a limit is exceeded; what is not shown is said.
-fn fail_if(arguments: &CompareArguments, inputs: &[Given], files: &[Input]) -> anyhow::Result<()> {
-    if arguments.fail_if.is_empty() {
-        return Ok(());
-    }
-    let judged = compare::judge(&arguments.fail_if, inputs, arguments.strict)?;
-    if let Some(path) = &arguments.junit {
-        let mut output = Output::open(Some(path), &Sources::of_inputs(files))?;
-        let result = junit::write(&judged, output.writer());
-        output.settle(result)?;
-    }
-    let doubtful = judged.iter().filter(|judged| judged.beyond && !judged.exceeded);
-    analyze::say(&doubtful.map(|judged| judged.text.clone()).collect::<Vec<_>>());
-    let exceeded: Vec<&str> = judged.iter().filter(|judged| judged.exceeded).map(|judged| &*judged.text).collect();
-    if exceeded.is_empty() { Ok(()) } else { Err(LimitExceeded(exceeded.join("; ")).into()) }
 }
 
 /// The run directories in a directory that is none itself, in the order of their numbers.

@@ -66,10 +66,11 @@ fn status(error: &anyhow::Error) -> u8 {
         }
         return interrupted.status();
     }
-    say(&one_line(error));
     if let Some(exceeded) = error.downcast_ref::<LimitExceeded>() {
+        exceeded.lines().iter().for_each(|line| say(line));
         return exceeded.status();
     }
+    say(&one_line(error));
     if are_arguments_bad(error) { 2 } else { 1 }
 }
 

@@ -1,22 +1,49 @@
-//! What came of `--fail-if` as JUnit XML, which pipelines show as tests.
+//! `--junit`: the results of `--fail-if` as JUnit XML, which pipelines show as tests.
 
+use crate::BadArguments;
+use crate::output::Output;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
-use smbscope_report::compare::Judgement;
-use std::io::{self, Write};
+use smbscope_bench::files::Sources;
+use smbscope_report::{Judged, Judgement};
+use std::io;
+use std::path::Path;
 
-/// A suite for each column, in which each limit is a test. What is beyond its limit and not shown is one that was skipped:
-/// it neither passed nor failed.
-pub(crate) fn write(judged: &[Judgement], mut out: impl Write) -> io::Result<()> {
-    let mut report = Report::new("smbscope compare");
+/// A file that takes the results when they are known.
+pub(crate) struct JunitFile(Output);
+
+impl JunitFile {
+    /// Opens the file, if one was asked for. It is neither an input nor what `other` goes to.
+    pub(crate) fn open(path: Option<&Path>, sources: &Sources, other: &Output) -> anyhow::Result<Option<JunitFile>> {
+        let Some(path) = path else { return Ok(None) };
+        let output = Output::open(Some(path), sources)?;
+        if output.is_same_as(other) {
+            let text = format!("--junit {} is where the report goes, too: name another file", path.display());
+            return Err(BadArguments(text).into());
+        }
+        Ok(Some(JunitFile(output)))
+    }
+
+    /// Writes the results of a command.
+    pub(crate) fn write(mut self, command: &str, judged: &[Judgement]) -> anyhow::Result<()> {
+        let text = report(command, judged).to_string().map_err(io::Error::other);
+        let result = text.and_then(|text| self.0.writer().write_all(text.as_bytes()));
+        self.0.settle(result)
+    }
+}
+
+/// A suite for each capture or side, in which each condition is a test. Undecided ones are skipped: they neither passed nor
+/// failed.
+fn report(command: &str, judged: &[Judgement]) -> Report {
+    let mut report = Report::new(format!("smbscope {command}"));
     let mut suites: Vec<TestSuite> = Vec::new();
     for judgement in judged {
-        let mut status = match (judgement.exceeded, judgement.beyond) {
-            (true, _) => TestCaseStatus::non_success(NonSuccessKind::Failure),
-            (false, true) => TestCaseStatus::skipped(),
-            (false, false) => TestCaseStatus::success(),
+        let mut status = match judgement.judged {
+            Judged::Holds => TestCaseStatus::non_success(NonSuccessKind::Failure),
+            Judged::Undecided => TestCaseStatus::skipped(),
+            Judged::DoesNotHold => TestCaseStatus::success(),
         };
         status.set_message(judgement.text.as_str());
-        let mut test = TestCase::new(judgement.limit.as_str(), status);
+        let mut test = TestCase::new(judgement.condition.as_str(), status);
         test.set_classname(judgement.name.as_str());
         test.set_system_out(judgement.text.as_str());
         match suites.iter_mut().find(|suite| suite.name.as_str() == judgement.name) {
@@ -30,6 +57,5 @@ pub(crate) fn write(judged: &[Judgement], mut out: impl Write) -> io::Result<()>
         };
     }
     report.add_test_suites(suites);
-    let text = report.to_string().map_err(io::Error::other)?;
-    out.write_all(text.as_bytes())
+    report
 }

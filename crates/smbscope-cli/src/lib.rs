@@ -12,6 +12,7 @@ mod cluster;
 mod compare;
 mod completions;
 mod entry;
+mod fail_if;
 mod interrupt;
 mod junit;
 mod lab;
@@ -38,8 +39,8 @@ pub use arguments::{
 pub use arguments::{KeptOfNames, LaunchArguments, Place, RecordArguments, SlimArguments, Think};
 pub use arguments::{StudyArguments, StudyFormat};
 pub use cluster::HostSource;
-pub use compare::LimitExceeded;
 pub use entry::{analysis, main};
+pub use fail_if::LimitExceeded;
 pub use interrupt::Interrupted;
 pub use lab::CommandEnded;
 pub use terminal::{exit, say};

@@ -91,6 +91,14 @@ impl Output {
         Ok(())
     }
 
+    /// Returns true if both go to the same file or stream.
+    pub(crate) fn is_same_as(&self, other: &Output) -> bool {
+        match (&self.file, &other.file) {
+            (Some(file), Some(other)) => file.has_place_of(other),
+            _ => self.name == other.name,
+        }
+    }
+
     /// Ends the output, given how the writing went, and puts a file in its place. A reader that went away (`| head`) is
     /// no failure.
     pub(crate) fn settle(mut self, result: io::Result<()>) -> anyhow::Result<()> {

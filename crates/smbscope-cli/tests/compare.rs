@@ -303,21 +303,51 @@ fn a_limit_ends_the_program_only_where_all_runs_show_it() {
     let escaped = reason.replace('>', "&gt;");
     assert!(xml.contains(&format!("<failure message=\"{escaped}\"")), "{xml}");
 
-    // One run each shows nothing.
-    let single = limit(&["bob.json", "alice.json"], &["--junit", "junit.xml"]);
+    // One run each shows nothing of a group, whose course is not known.
+    let group = |more: &[&str]| {
+        let options = ["bob.json", "alice.json", "-o", "out.json", "--fail-if", "p95(Open/Close) > 1.5x"];
+        compare(&directory, &[&options[..], more].concat())
+    };
+    let single = group(&["--junit", "junit.xml"]);
     assert_eq!(single.status, Some(0), "{}", single.err);
-    let said = "p95(total) > 1.5x is not shown: alice is 4.06 times bob (no interval: it needs 5 runs of each side)";
-    assert!(single.err.contains(said), "{}", single.err);
+    let said = "(no interval: it needs 5 runs of each side); --strict judges the ratio alone";
+    assert!(
+        single.err.contains("p95(Open/Close) > 1.5x is not shown: ") && single.err.contains(said),
+        "{}",
+        single.err
+    );
     let xml = std::fs::read_to_string(directory.join("junit.xml")).unwrap();
     assert!(xml.contains("failures=\"0\"") && xml.contains("<skipped message="), "{xml}");
-    let strict = limit(&["bob.json", "alice.json"], &["--strict"]);
-    assert_eq!(strict.error(3), "p95(total) > 1.5x: alice is 4.06 times bob (no interval: --strict)");
+    let strict = group(&["--strict"]);
+    assert!(strict.error(3).ends_with(" (no interval: --strict)"), "{}", strict.err);
     assert_eq!(limit(&["alice.json", "bob.json"], &["--strict"]).output(), "");
     // What can't be judged does not pass.
     let missing = limit(&["alice.json", "bob.json"], &["--fail-if", "p95(Raed) > 2x"]);
     let error =
         "p95(Raed) cannot be compared between alice and bob: not in both, 0 there, or supported by too few commands";
     assert_eq!(missing.error(1), error);
+}
+
+#[test]
+fn one_capture_against_one_other_is_judged_by_the_interval_within_them() {
+    let directory = directory("compare_within");
+    let (fast, slow) = (path(OFFICE), path("demo-slow-server.pcap.zst"));
+    let limit = |condition: &str| {
+        compare(&directory, &["-q", &fast, &slow, "-o", "out.json", "--junit", "junit.xml", "--fail-if", condition])
+    };
+    let said = limit("p95(total) > 1.2x");
+    let error = said.error(3);
+    assert!(error.starts_with("p95(total) > 1.2x: demo-slow-server is "), "{error}");
+    assert!(error.contains(" (95% interval ") && error.ends_with(", within this run only)"), "{error}");
+    // The interval is that of the page.
+    let page: Value = serde_json::from_slice(&std::fs::read(directory.join("out.json")).unwrap()).unwrap();
+    assert!(page["headline"]["cells"][1]["ratios"]["p95"]["interval"]["low"].as_f64() > Some(1.2));
+    let xml = std::fs::read_to_string(directory.join("junit.xml")).unwrap();
+    assert!(xml.contains("failures=\"1\""), "{xml}");
+    assert_eq!(limit("total.p95 > 1000x").output(), "");
+    let same = compare(&directory, &[&fast, &slow, "-o", "x", "--junit", "./x", "--fail-if", "p95(total) > 2x"]);
+    assert_eq!(same.error(2), "--junit ./x is where the report goes, too: name another file");
+    assert!(!directory.join("x").exists());
 }
 
 #[test]

@@ -4,9 +4,9 @@ mod common;
 
 use serde_json::{Value, json};
 use smbscope_model::{Dialect, Exchange, Group, Half, Nanos, Outcome, Quality, Subcommand};
-use smbscope_report::Report;
 use smbscope_report::bench::{self, ServerLoad, ServerSeries};
 use smbscope_report::compare::{self, Comparison, Content, Given, Input, NoteKind, PointCell, Summary};
+use smbscope_report::{Judged, Report};
 use smbscope_wire::names::Trans2;
 
 fn input(name: &str, report: &Report) -> Input {
@@ -738,8 +738,8 @@ fn the_elapsed_time_of_jobs_is_compared_and_can_be_limited() {
     let text = compare::render(&comparison, 100, false);
     assert!(text.lines().any(|line| line.starts_with("Job ") && line.contains("12.1 s  × 1.20")), "{text}");
     let exceeded = |limit: &str| {
-        let judged = compare::judge(&[limit.parse().unwrap()], &given, false).expect("both have jobs");
-        judged.iter().map(|judged| judged.exceeded).collect::<Vec<_>>()
+        let judged = compare::judge(&[limit.parse().unwrap()], &given, &comparison, false).expect("both have jobs");
+        judged.iter().map(|judged| judged.judged == Judged::Holds).collect::<Vec<_>>()
     };
     assert_eq!([exceeded("elapsed > 1.1x"), exceeded("elapsed > 1.3x")], [[true], [false]]);
 }

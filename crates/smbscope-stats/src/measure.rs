@@ -2,7 +2,7 @@
 
 use crate::Figures;
 use crate::filter::tokens::{Cursor, Kind, Token, Wrong, tokens};
-use crate::filter::{FilterError, Problem};
+use crate::filter::{FilterError, Problem, did_you_mean};
 use smbscope_model::{Nanos, named};
 use std::fmt;
 use std::ops::Range;
@@ -15,6 +15,8 @@ pub enum Measure {
     Time(TimeFigure, String),
     /// How many commands of a name there were, connects included.
     Count(String),
+    /// Error responses to commands of a name.
+    ErrorsOf(String),
     /// Operations that did not end as expected.
     Errors,
     /// Scenarios of an open loop that were too slow for their users, in percent of those that were due.
@@ -73,7 +75,7 @@ named! {
 
 /// Those without parentheses, by name. One name may have several spellings; the first is the one that is shown.
 const OTHERS: [(&str, Measure); 13] = [
-    ("errors", Measure::Errors),
+    (ERRORS, Measure::Errors),
     ("overload", Measure::Overload),
     ("ops", Measure::Operations),
     ("operations", Measure::Operations),
@@ -90,6 +92,8 @@ const OTHERS: [(&str, Measure); 13] = [
 
 /// The one that counts commands of a name.
 const COUNT: &str = "count";
+/// With a name, error responses to its commands; by itself, failed operations.
+const ERRORS: &str = "errors";
 
 /// How measures look.
 const EXAMPLE: &str = "write measures such as p95(Read), mean(total), commands or throughput";
@@ -110,8 +114,9 @@ impl TimeFigure {
 }
 
 impl Measure {
-    /// The measure that a longer expression goes on with, and the bytes of the name in its parentheses. `known` are the
-    /// measures that have a meaning there, by name.
+    /// Parses the measure at the cursor: `p95(Read)` or, the same, `Read.p95`. Returns it with the bytes of the name that it
+    /// is about. `known` lists the measures besides response times that have a meaning there; where `count` is one, commands
+    /// of a name are counted, and so are their `errors`.
     pub fn take(
         text: &str,
         cursor: &mut Cursor<'_, '_>,
@@ -123,13 +128,23 @@ impl Measure {
             return Err((problem.hint(example), place));
         };
         cursor.skip();
-        if let Some(figure) = TimeFigure::ALL.into_iter().find(|figure| figure.name().eq_ignore_ascii_case(name)) {
+        if let Some(figure) = NamedFigure::find(name, known)
+            && (figure != NamedFigure::Errors || cursor.peek().is_some_and(|token| token.kind == Kind::Open))
+        {
             let (of, place) = of_what(text, figure.name(), cursor, example)?;
-            return Ok((Measure::Time(figure, of), place));
+            return Ok((figure.of(of), place));
         }
-        if known.contains(&COUNT) && COUNT.eq_ignore_ascii_case(name) {
-            let (of, place) = of_what(text, COUNT, cursor, example)?;
-            return Ok((Measure::Count(of), place));
+        if let Some((of, figure)) = name.rsplit_once('.').filter(|(of, _)| !of.is_empty()) {
+            let place = place.start..place.start + of.len();
+            if let Some(figure) = NamedFigure::find(figure, known) {
+                return Ok((figure.of(of.to_owned()), place));
+            }
+            let names: Vec<&str> = NamedFigure::all(known).map(NamedFigure::name).collect();
+            let problem = Problem::new(format!("`{figure}` is none of {}", names.join(", ")));
+            return Err((
+                problem.hint(example).maybe(did_you_mean(figure, names)),
+                place.end + 1..place.end + 1 + figure.len(),
+            ));
         }
         let other = OTHERS.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         if let Some((_, measure)) = other.filter(|(_, measure)| known.contains(&measure.name())) {
@@ -148,6 +163,42 @@ impl Measure {
     /// Whether more of it is better.
     pub fn more_is_better(&self) -> bool {
         matches!(self, Measure::Operations | Measure::Commands | Measure::Throughput)
+    }
+}
+
+/// A figure of commands of a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NamedFigure {
+    Time(TimeFigure),
+    Count,
+    Errors,
+}
+
+impl NamedFigure {
+    /// Those that have a meaning where `known` has.
+    fn all(known: &[&str]) -> impl Iterator<Item = NamedFigure> {
+        let counts = if known.contains(&COUNT) { &[NamedFigure::Count, NamedFigure::Errors][..] } else { &[] };
+        TimeFigure::ALL.into_iter().map(NamedFigure::Time).chain(counts.iter().copied())
+    }
+
+    fn find(name: &str, known: &[&str]) -> Option<NamedFigure> {
+        NamedFigure::all(known).find(|figure| figure.name().eq_ignore_ascii_case(name))
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            NamedFigure::Time(figure) => figure.name(),
+            NamedFigure::Count => COUNT,
+            NamedFigure::Errors => ERRORS,
+        }
+    }
+
+    fn of(self, name: String) -> Measure {
+        match self {
+            NamedFigure::Time(figure) => Measure::Time(figure, name),
+            NamedFigure::Count => Measure::Count(name),
+            NamedFigure::Errors => Measure::ErrorsOf(name),
+        }
     }
 }
 
@@ -188,7 +239,7 @@ impl FromStr for Measure {
     type Err = FilterError;
 
     fn from_str(text: &str) -> Result<Measure, FilterError> {
-        let all = [COUNT, "errors", "overload", "ops", "commands", "throughput", "elapsed", "waited"];
+        let all = [COUNT, ERRORS, "overload", "ops", "commands", "throughput", "elapsed", "waited"];
         let all: Vec<&str> = all.into_iter().chain(ServerFigure::ALL.map(ServerFigure::name)).collect();
         let parsed = tokens(text).and_then(|tokens| {
             let mut cursor = Cursor::new(text, &tokens);
@@ -207,6 +258,7 @@ impl fmt::Display for Measure {
         match self {
             Measure::Time(figure, of) => write!(f, "{}({of})", figure.name()),
             Measure::Count(of) => write!(f, "{COUNT}({of})"),
+            Measure::ErrorsOf(of) => write!(f, "{ERRORS}({of})"),
             other => f.write_str(other.name()),
         }
     }
@@ -237,6 +289,20 @@ mod tests {
         }
         assert_eq!("P50('a = b')".parse(), Ok(Measure::Time(TimeFigure::P50, "a = b".to_owned())));
         assert_eq!("Operations".parse(), Ok(Measure::Operations));
+        assert_eq!("errors(READ)".parse(), Ok(Measure::ErrorsOf("READ".to_owned())));
+    }
+
+    #[test]
+    fn a_name_with_a_figure_behind_a_point_is_the_same_measure() {
+        for (text, same) in [
+            ("Read.p95", "p95(Read)"),
+            ("Open/Close.MAX", "max(Open/Close)"),
+            ("budget.xlsx.p50", "p50(budget.xlsx)"),
+            ("READ.count", "count(READ)"),
+            ("READ.errors", "errors(READ)"),
+        ] {
+            assert_eq!(text.parse::<Measure>(), same.parse(), "{text}");
+        }
     }
 
     #[test]
@@ -249,6 +315,11 @@ mod tests {
                 "character 1: `p42` is none of mean, max, p50, p90, p95, p99, p999, count, errors, overload, ops, commands",
             ),
             ("p95(Read) < 1ms", "character 11: expected the end"),
+            (
+                "READ.p59",
+                "character 6: `p59` is none of mean, max, p50, p90, p95, p99, p999, count, errors; did you mean p50?",
+            ),
+            (".p95", "character 1: `.p95` is none of"),
             ("p95(Read", "character 4: the parenthesis is not closed; write measures such as"),
             ("", "character 1: expected a figure"),
         ] {

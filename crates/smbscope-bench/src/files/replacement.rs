@@ -68,10 +68,7 @@ pub struct Replacement {
 impl Replacement {
     /// Begins a file that takes this place, which is no symbolic link.
     fn begin(place: PathBuf, old: Option<File>) -> io::Result<Replacement> {
-        let directory = match place.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
+        let directory = directory(&place);
         let name = place.file_name().filter(|name| name.len() <= NAME_MAX).unwrap_or(OsStr::new("smbscope"));
         let mut begun = begun();
         let (new, path, over) = match create(directory, name) {
@@ -115,6 +112,14 @@ impl Replacement {
         &self.path
     }
 
+    /// Returns true if both are to take the same place: the later one would replace the other.
+    pub fn has_place_of(&self, other: &Replacement) -> bool {
+        let place = |file: &Replacement| {
+            Some((directory(&file.place).canonicalize().ok()?, file.place.file_name()?.to_owned()))
+        };
+        self.place == other.place || place(self).is_some_and(|own| Some(own) == place(other))
+    }
+
     /// Whether nothing was written.
     pub fn is_empty(&self) -> io::Result<bool> {
         Ok(self.new.metadata()?.len() == 0)
@@ -154,6 +159,11 @@ impl Drop for Replacement {
             let _gone_already = fs::remove_file(&self.path);
         }
     }
+}
+
+/// The directory of a path, which may be a bare name.
+fn directory(place: &Path) -> &Path {
+    place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Makes an unfinished file for a file of that name, under a name that nothing has.

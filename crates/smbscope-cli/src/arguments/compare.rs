@@ -5,7 +5,6 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, ValueEnum};
 use smbscope_report::compare::Limit;
 use smbscope_stats::Dimension;
-use smbscope_stats::filter::FilterError;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +18,7 @@ Examples:
   smbscope compare --fail-if 'p95(Read) > 1.10x' --junit compare.xml runs/main runs/branch
   smbscope compare old-1 old-2 old-3 old-4 old-5 vs new-1 new-2 new-3 new-4 new-5
 
-Exit status: 0 done, 1 unusable input or output, 2 bad arguments, 3 a limit of --fail-if is exceeded, 130 interrupted.")]
+Exit status: 0 done, 1 unusable input or output, 2 bad arguments, 3 a --fail-if holds, 130 interrupted.")]
 #[command(mut_arg("width", |arg| arg.help("Set the width of the text in columns. [default: the terminal's]")))]
 #[command(mut_arg("threads", |arg| arg.help("Follow connections on N threads, as `analyze` does. [default: all cores]")))]
 #[command(mut_arg("memory", |arg| arg.help("Memory budget in MiB for the analysis of a capture, as in `analyze`")))]
@@ -59,15 +58,16 @@ pub struct CompareArguments {
     /// Fail (exit status 3) where a measure is beyond a multiple of the baseline: 'p95(Read) > 1.10x'; may be repeated.
     ///
     /// Measures: mean, max, p50, p90, p95, p99 or p999 of (total), of a (group), an (operation) or a (command); commands, ops,
-    /// throughput, elapsed. It fails only where the whole 95% interval is beyond the limit, for which each side needs 5 runs.
-    #[arg(long = "fail-if", value_name = "LIMIT", value_parser = limit)]
+    /// throughput, elapsed. It fails only where the whole 95% interval is beyond the limit, for which each side needs 5 runs;
+    /// mean, p50 and p95 of the (total) of two single runs are judged by the interval within these runs.
+    #[arg(long = "fail-if", value_name = "LIMIT")]
     pub fail_if: Vec<Limit>,
 
     /// Let --fail-if judge the ratio itself, without regard to its interval.
     #[arg(long, requires = "fail_if")]
     pub strict: bool,
 
-    /// Write what came of --fail-if to this file as JUnit XML.
+    /// Write the results of --fail-if to this file as JUnit XML.
     #[arg(long, value_name = "FILE", requires = "fail_if")]
     pub junit: Option<PathBuf>,
 
@@ -121,10 +121,6 @@ impl CompareArguments {
         };
         AnalyzeArguments { ports: self.ports.clone(), by: self.by.clone(), common: self.common.clone(), ..*defaults }
     }
-}
-
-fn limit(text: &str) -> Result<Limit, String> {
-    text.parse().map_err(|error: FilterError| error.to_string())
 }
 
 /// What stands between sides of several files.

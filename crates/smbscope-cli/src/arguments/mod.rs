@@ -29,7 +29,7 @@ pub use slim::{KeptOfNames, SlimArguments};
 use smbscope_diagnose::whatif::Scenario;
 use smbscope_model::units;
 use smbscope_model::{Limits, Nanos, Role};
-use smbscope_report::Slow;
+use smbscope_report::{FailIf, Slow};
 use smbscope_stats::filter::Filter;
 use smbscope_stats::{Dimension, Sort};
 use std::ffi::OsString;
@@ -69,6 +69,10 @@ impl Arguments {
             "--classic is the layout of 1997, which has no place for slices; leave --classic or --by out"
         } else if arguments.interval.is_some() && (arguments.classic || arguments.format() == Format::Csv) {
             "--interval is about the time line, which is part of the text report and of --format json"
+        } else if !arguments.fail_if.is_empty() && arguments.writes_table() {
+            "--fail-if judges a report, and the exchange table is none; use --format text, json or html"
+        } else if arguments.no_findings && arguments.fail_if.iter().any(FailIf::needs_answer) {
+            "--fail-if 'answer…' needs the causes that --no-findings leaves out; leave out one of them"
         } else if arguments.csv_raw && arguments.format() != Format::Csv {
             "--csv-raw goes with --format csv"
         } else {
@@ -178,9 +182,11 @@ Examples:
   smbscope analyze -o report.html capture.pcapng
   smbscope analyze -o exchanges.csv rotated-*.pcap.zst
   smbscope analyze --filter 'group == Read and response_time > 50ms' --by client,file capture.pcapng
+  smbscope analyze --fail-if 'answer.culprit == server' --fail-if 'READ.p95 > 20ms' --junit smb.xml capture.pcapng
   tcpdump -i eth0 -s 256 -w - port 445 | smbscope analyze -
 
-Exit status: 0 done, 1 unusable input or output, 2 bad arguments, 130 interrupted (what was read until then is written).")]
+Exit status: 0 done, 1 unusable input or output, 2 bad arguments, 3 a --fail-if holds, 130 interrupted (what was read until \
+then is written).")]
 pub struct AnalyzeArguments {
     /// Capture files; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
@@ -254,6 +260,18 @@ pub struct AnalyzeArguments {
     /// thresholds and their defaults.
     #[arg(long, value_name = "NAME=VALUE,...", default_value = "", hide_default_value = true)]
     pub slow: Slow,
+
+    /// Fail (exit status 3) if a condition holds: 'answer.culprit == server', 'READ.p95 > 20ms'; may be repeated.
+    ///
+    /// The report is written first. Conditions: answer.culprit and answer.cause with == or !=; answer.lost > 2s; not_timed >
+    /// 5%; mean, max, p50, p90, p95, p99, p999, count or errors of a command (READ.p95), a group (Open/Close.p95) or the total
+    /// (total.max), also written p95(READ). docs/comparing.md describes them.
+    #[arg(long = "fail-if", value_name = "LIMIT")]
+    pub fail_if: Vec<FailIf>,
+
+    /// Write the results of --fail-if to this file as JUnit XML.
+    #[arg(long, value_name = "FILE", requires = "fail_if")]
+    pub junit: Option<PathBuf>,
 
     /// Look for neither findings nor episodes, which saves up to a seventh of the processor time.
     #[arg(hide_short_help = true, long, conflicts_with_all = ["episode", "thresholds"])]
@@ -331,6 +349,11 @@ impl AnalyzeArguments {
     /// What to write.
     pub fn format(&self) -> Format {
         self.format.or_else(|| by_ending(self.output.as_deref())).unwrap_or(Format::Text)
+    }
+
+    /// Returns true if the exchange table is written, and no report is made.
+    pub(crate) fn writes_table(&self) -> bool {
+        self.format() == Format::Parquet || self.format() == Format::Csv && !self.slices()
     }
 
     /// Whether the commands are to be divided.

@@ -17,7 +17,7 @@ use super::overload::Overload;
 use super::result::Run;
 use smbscope_model::units;
 use smbscope_model::{Command, Group, Nanos};
-use smbscope_stats::filter::tokens::{Cursor, Kind, Token, Wrong, tokens};
+use smbscope_stats::filter::tokens::{Cursor, Wrong, tokens};
 use smbscope_stats::filter::{FilterError, Problem};
 use smbscope_stats::{Figures, Measure, Summary, TimeFigure};
 use std::fmt;
@@ -141,18 +141,10 @@ fn value<T, P: Into<Problem>>(
     cursor: &mut Cursor<'_, '_>,
     read: impl FnOnce(&str) -> Result<T, P>,
 ) -> Result<T, Wrong> {
-    let place = cursor.place();
-    let mut end = place.start;
-    while let Some(Token { kind: Kind::Word(word), place }) = cursor.peek()
-        && !word.eq_ignore_ascii_case("and")
-    {
-        cursor.skip();
-        end = place.end;
-    }
-    if end == place.start {
+    let Some((written, place)) = cursor.value(text) else {
         return Err(with_example(cursor.expected("a value")));
-    }
-    read(&text[place.start..end]).map_err(|problem| (problem.into(), place.start..end))
+    };
+    read(written).map_err(|problem| (problem.into(), place))
 }
 
 fn number(text: &str) -> Result<f64, Problem> {

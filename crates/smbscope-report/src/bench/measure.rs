@@ -1,7 +1,8 @@
 //! The value of a measure at a load point.
 
 use super::Run;
-use smbscope_model::Nanos;
+use crate::names::OTHER;
+use smbscope_model::{Group, Nanos};
 use smbscope_stats::{Figures, Measure, ServerFigure};
 
 impl Run {
@@ -24,6 +25,7 @@ impl Run {
             Measure::Throughput => rate(self.bytes_read.saturating_add(self.bytes_written)),
             Measure::Server(figure) => Some(self.server.as_ref()?.metric(metric(*figure))?.mean),
             Measure::Count(of) => Some(self.count_of(of) as f64),
+            Measure::ErrorsOf(of) => Some(self.errors_of(of) as f64),
             Measure::Waited => {
                 let jobs = self.jobs.as_ref().filter(|jobs| jobs.elapsed.count > 0)?;
                 Some(jobs.waited_sum_ns?.as_secs_f64() / jobs.elapsed.count as f64)
@@ -44,6 +46,17 @@ impl Run {
         let connects = self.connect_commands.iter().filter(|(name, _)| is(name)).map(|(_, count)| *count);
         let commands = self.commands.iter().filter(|command| is(&command.command));
         connects.chain(commands.map(|command| command.times.client.count)).sum()
+    }
+
+    /// Error responses to commands of a group or of a name.
+    fn errors_of(&self, of: &str) -> u64 {
+        let is = |name: &str| name.eq_ignore_ascii_case(of);
+        let is_other = |group: &str| is(OTHER) && Group::OTHER.iter().any(|other| other.name() == group);
+        let commands = self
+            .commands
+            .iter()
+            .filter(|command| is("total") || is(&command.group) || is_other(&command.group) || is(&command.command));
+        commands.flat_map(|command| command.errors.values()).sum()
     }
 
     /// Response times of what a name stands for, looked for as criteria do: total, groups, operations, commands. Of a

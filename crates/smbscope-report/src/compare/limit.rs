@@ -6,14 +6,16 @@
 use super::ramps::{self, Single};
 use super::repetitions::Sides;
 use super::saved::Summary;
-use super::{Content, Given, Ratio};
+use super::{Comparison, Content, Given, Ratio, within};
 use crate::bench::Run;
 use crate::format::clean;
 use crate::json::entries::Row;
+use crate::judgement::{Judged, Judgement};
 use smbscope_model::Nanos;
 use smbscope_stats::Measure;
 use smbscope_stats::filter::tokens::{Cursor, Kind, Token, Wrong, tokens};
 use smbscope_stats::filter::{FilterError, Problem};
+use smbscope_stats::replication::Scope;
 use std::fmt;
 use std::str::FromStr;
 
@@ -29,21 +31,6 @@ pub struct Limit {
     /// Exceeded by what is higher; otherwise by what is lower.
     above: bool,
     times: f64,
-}
-
-/// What came of a limit for a column.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Judgement {
-    /// The limit.
-    pub limit: String,
-    /// The column.
-    pub name: String,
-    /// It is exceeded.
-    pub exceeded: bool,
-    /// The ratio itself is beyond the limit.
-    pub beyond: bool,
-    /// What was found, in one line.
-    pub text: String,
 }
 
 /// A figure that cannot be compared.
@@ -100,36 +87,50 @@ impl Limit {
         if self.above { ratio > self.times } else { ratio < self.times }
     }
 
-    /// What came of it for a column.
+    /// Judges the ratio of a column.
     fn judged(&self, ratio: &Ratio, name: &str, base: &str, strict: bool) -> Judgement {
         let beyond = self.is_beyond(ratio.value);
         let nearest = ratio.interval.map(|interval| if self.above { interval.low } else { interval.high });
         let shown = nearest.is_some_and(|end| self.is_beyond(end));
-        let exceeded = if strict { beyond } else { shown };
+        let judged = match (if strict { beyond } else { shown }, beyond) {
+            (true, _) => Judged::Holds,
+            (false, true) => Judged::Undecided,
+            (false, false) => Judged::DoesNotHold,
+        };
         let times = |value: f64| Ratio { value, ..*ratio }.to_string();
         let between = ratio.interval.map(|interval| format!("{} to {}", times(interval.low), times(interval.high)));
-        let how = match (between, strict) {
+        let within = ratio.certainty.is_some_and(|certainty| certainty.scope == Scope::WithinRun);
+        let how = match (between, judged) {
+            (Some(between), _) if within => format!(" (95% interval {between}, within this run only)"),
             (Some(between), _) => format!(" (95% interval {between})"),
-            (None, _) if exceeded => " (no interval: --strict)".to_owned(),
+            (None, Judged::Holds) => " (no interval: --strict)".to_owned(),
             (None, _) => " (no interval: it needs 5 runs of each side)".to_owned(),
         };
         let found = format!("{name} is {} times {base}{how}", times(ratio.value));
-        let needed = ratio.certainty.and_then(|certainty| certainty.repetitions_needed);
-        let text = match (exceeded, beyond) {
-            (true, _) => format!("{self}: {found}"),
-            (false, true) => {
-                let runs =
-                    needed.map_or_else(String::new, |runs| format!("; about {runs} runs of each would settle 5%"));
-                format!("{self} is not shown: {found}{runs}")
-            }
-            (false, false) => format!("{self} does not hold: {found}"),
+        let text = match judged {
+            Judged::Holds => format!("{self}: {found}"),
+            Judged::Undecided => format!("{self} is not shown: {found}; {}", settles(ratio, within)),
+            Judged::DoesNotHold => format!("{self} does not hold: {found}"),
         };
-        Judgement { limit: self.to_string(), name: name.to_owned(), exceeded, beyond, text }
+        Judgement { condition: self.to_string(), name: name.to_owned(), judged, text }
     }
 }
 
-/// What came of each limit, for each column but the first.
-pub fn judge(limits: &[Limit], given: &[Given], strict: bool) -> Result<Vec<Judgement>, NoFigure> {
+/// What would decide a limit that the ratio is beyond and its interval is not.
+fn settles(ratio: &Ratio, within: bool) -> String {
+    let needed = ratio.certainty.and_then(|certainty| certainty.repetitions_needed).filter(|_| !within);
+    let strict = "--strict judges the ratio alone";
+    needed.map_or_else(|| strict.to_owned(), |runs| format!("about {runs} runs of each would settle 5%, and {strict}"))
+}
+
+/// Judges each limit for each column but the first. `comparison` is the one of what is given: single runs have the interval
+/// within the run that it shows.
+pub fn judge(
+    limits: &[Limit],
+    given: &[Given],
+    comparison: &Comparison,
+    strict: bool,
+) -> Result<Vec<Judgement>, NoFigure> {
     let singles: Vec<Single<'_>> = given.iter().flat_map(Given::singles).collect();
     let sides = Sides::of(given, &singles);
     let runs = ramps::compared_runs(&singles);
@@ -145,6 +146,10 @@ pub fn judge(limits: &[Limit], given: &[Given], strict: bool) -> Result<Vec<Judg
                 let why = "not in both, 0 there, or supported by too few commands";
                 NoFigure(format!("{} cannot be compared between {} and {name}: {why}", limit.measure, names[0]))
             })?;
+            let ratio = match ratio.interval {
+                Some(_) => ratio,
+                None => within::ratio(comparison, column, &limit.measure, &ratio).unwrap_or(ratio),
+            };
             judgements.push(limit.judged(&ratio, name, &names[0], strict));
         }
     }
@@ -153,12 +158,13 @@ pub fn judge(limits: &[Limit], given: &[Given], strict: bool) -> Result<Vec<Judg
 
 impl Summary {
     /// The value of a measure, as a run has it.
-    fn value(&self, measure: &Measure) -> Option<f64> {
+    pub(crate) fn value(&self, measure: &Measure) -> Option<f64> {
         match measure {
             Measure::Time(figure, of) => figure.of(&self.row(of)?.response_time).map(Nanos::as_secs_f64),
             Measure::Commands => self.overview.commands_per_second,
             Measure::Throughput => self.overview.bytes_per_second,
             Measure::Errors
+            | Measure::ErrorsOf(_)
             | Measure::Count(_)
             | Measure::Overload
             | Measure::Operations
@@ -217,7 +223,7 @@ mod tests {
             let interval = interval.map(|(low, high)| Interval { low, high, level: 0.95 });
             Ratio { value, interval, certainty: None }
         };
-        let exceeded = |ratio: &Ratio, strict| limit.judged(ratio, "b", "a", strict).exceeded;
+        let exceeded = |ratio: &Ratio, strict| limit.judged(ratio, "b", "a", strict).judged == Judged::Holds;
         let (shown, doubtful) = (ratio(1.3, Some((1.2, 1.4))), ratio(1.3, Some((1.05, 1.6))));
         let (single, fine) = (ratio(1.3, None), ratio(1.05, Some((1.0, 1.09))));
         assert_eq!(
@@ -227,13 +233,17 @@ mod tests {
         assert_eq!([&shown, &doubtful, &single, &fine].map(|ratio| exceeded(ratio, true)), [true, true, true, false]);
         let text = |ratio: &Ratio| limit.judged(ratio, "b", "a", false).text;
         assert_eq!(text(&shown), "p95(Read) > 1.1x: b is 1.30 times a (95% interval 1.20 to 1.40)");
-        assert_eq!(text(&doubtful), "p95(Read) > 1.1x is not shown: b is 1.30 times a (95% interval 1.05 to 1.60)");
+        assert_eq!(
+            text(&doubtful),
+            "p95(Read) > 1.1x is not shown: b is 1.30 times a (95% interval 1.05 to 1.60); --strict judges the ratio alone"
+        );
         assert_eq!(
             text(&single),
-            "p95(Read) > 1.1x is not shown: b is 1.30 times a (no interval: it needs 5 runs of each side)"
+            "p95(Read) > 1.1x is not shown: b is 1.30 times a (no interval: it needs 5 runs of each side); \
+             --strict judges the ratio alone"
         );
         let less: Limit = "throughput < 0.9x".parse().unwrap();
-        assert!(less.judged(&ratio(0.8, Some((0.75, 0.85))), "b", "a", false).exceeded);
-        assert!(!less.judged(&ratio(0.8, Some((0.75, 0.95))), "b", "a", false).exceeded);
+        let judged = |high| less.judged(&ratio(0.8, Some((0.75, high))), "b", "a", false).judged;
+        assert_eq!([judged(0.85), judged(0.95)], [Judged::Holds, Judged::Undecided]);
     }
 }

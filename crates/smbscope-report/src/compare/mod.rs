@@ -25,7 +25,7 @@ pub use answer::Answer;
 pub use cells::{Cell, Certainty, Conclusion, Interval, Ratio, Ratios, ResponseTime};
 pub(crate) use json::Document;
 pub use json::{SCHEMA, write};
-pub use limit::{Judgement, Limit, NoFigure, judge};
+pub use limit::{Limit, NoFigure, judge};
 pub use notes::{FEW, MIX_PERCENT, Note, NoteKind, UNTIMED_PERCENT};
 pub use points::{LoadPoint, MetricCell, PointCell, PointGroup, PointMetric, Spread};
 pub use ramps::{Content, Given, Ramp, Ramps};

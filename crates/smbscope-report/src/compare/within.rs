@@ -5,8 +5,8 @@
 
 use super::cells::{Ratio, Ratios};
 use super::{Column, Comparison};
-use smbscope_stats::HeatMap;
 use smbscope_stats::replication::{Course, Settings, within_run};
+use smbscope_stats::{HeatMap, Measure, TimeFigure};
 
 /// Resamples of the intervals of a run; each goes through its whole heat map.
 const RESAMPLES: u32 = 1_000;
@@ -23,6 +23,22 @@ pub(super) fn headline(comparison: &mut Comparison) {
             judge(ratios, &Intervals::of(before), &Intervals::of(after));
         }
     }
+}
+
+/// Returns the ratio of a column with the interval that [`headline`] found for it; none if the measure is not in the headline
+/// or the run is too short. An open loop has another total than the headline: its ratio differs.
+pub(super) fn ratio(comparison: &Comparison, column: usize, measure: &Measure, plain: &Ratio) -> Option<Ratio> {
+    let Measure::Time(figure, of) = measure else { return None };
+    let ratios = comparison.headline.cells.get(column)?.as_ref()?.ratios.as_ref()?;
+    let found = match figure {
+        _ if !of.eq_ignore_ascii_case("total") => None,
+        TimeFigure::Mean => ratios.mean,
+        TimeFigure::P50 => ratios.p50,
+        TimeFigure::P95 => ratios.p95,
+        _ => None,
+    }?;
+    let is_same = (found.value - plain.value).abs() <= 1e-6 * plain.value;
+    (is_same && found.interval.is_some()).then_some(found)
 }
 
 fn single(column: &Column) -> Option<&HeatMap> {

@@ -42,8 +42,14 @@ impl Row {
     fn direction(&self, factor: &Figure) -> Verdict {
         let higher = factor.ratio.is_some_and(|ratio| ratio > 1.0);
         match self.measure.parse() {
-            Ok(Measure::Errors | Measure::Overload | Measure::Count(_) | Measure::Server(_)) if higher => Verdict::More,
-            Ok(Measure::Errors | Measure::Overload | Measure::Count(_) | Measure::Server(_)) => Verdict::Less,
+            Ok(Measure::Errors | Measure::Overload | Measure::Count(_) | Measure::ErrorsOf(_) | Measure::Server(_))
+                if higher =>
+            {
+                Verdict::More
+            }
+            Ok(Measure::Errors | Measure::Overload | Measure::Count(_) | Measure::ErrorsOf(_) | Measure::Server(_)) => {
+                Verdict::Less
+            }
             Ok(measure) if measure.more_is_better() == higher => Verdict::Faster,
             _ => Verdict::Slower,
         }

@@ -210,7 +210,7 @@ fn unit(measure: &Measure) -> &'static str {
         Measure::Throughput => "B/s",
         Measure::Server(ServerFigure::DiskQueue) => "",
         Measure::Overload | Measure::Server(_) => "percent",
-        Measure::Errors | Measure::Count(_) => "",
+        Measure::Errors | Measure::Count(_) | Measure::ErrorsOf(_) => "",
     }
 }
 /// Judges each row: the claims of the headline among themselves, so that it says what the table says, the others as many.

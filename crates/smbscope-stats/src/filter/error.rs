@@ -63,7 +63,7 @@ impl Problem {
     }
 
     /// The same where there may be no hint.
-    pub(super) fn maybe(self, hint: Option<String>) -> Problem {
+    pub fn maybe(self, hint: Option<String>) -> Problem {
         Problem { hint: hint.or(self.hint), ..self }
     }
 
@@ -73,8 +73,8 @@ impl Problem {
     }
 }
 
-/// `did you mean response_time?`, where something is near enough.
-pub(super) fn did_you_mean<'n>(wrong: &str, names: impl IntoIterator<Item = &'n str>) -> Option<String> {
+/// Returns `did you mean response_time?` if one of the names is near enough.
+pub fn did_you_mean<'n>(wrong: &str, names: impl IntoIterator<Item = &'n str>) -> Option<String> {
     // As near as a slip of the finger or a forgotten word, and not much further than the nearest; more misleads.
     const NEAR: f64 = 0.8;
     const AS_NEAR: f64 = 0.05;

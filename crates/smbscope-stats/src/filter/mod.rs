@@ -27,7 +27,7 @@ pub mod tokens;
 #[cfg(test)]
 mod tests;
 
-pub use error::{FilterError, Problem};
+pub use error::{FilterError, Problem, did_you_mean};
 
 use columns::Context;
 use expression::Expression;

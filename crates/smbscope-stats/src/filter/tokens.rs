@@ -151,6 +151,20 @@ impl<'t, 'a> Cursor<'t, 'a> {
         found
     }
 
+    /// Takes the words up to `and`, a sign or the end: a number and its unit, with or without a blank between them. Returns
+    /// them with their bytes, or none if there is no word.
+    pub fn value<'s>(&mut self, text: &'s str) -> Option<(&'s str, Range<usize>)> {
+        let start = self.place().start;
+        let mut end = start;
+        while let Some(Token { kind: Kind::Word(word), place }) = self.peek()
+            && !word.eq_ignore_ascii_case("and")
+        {
+            self.skip();
+            end = place.end;
+        }
+        (end > start).then(|| (&text[start..end], start..end))
+    }
+
     /// What was expected instead of the next token.
     pub fn expected(&self, what: &str) -> Wrong {
         let found = match self.peek().map(|token| &token.kind) {
