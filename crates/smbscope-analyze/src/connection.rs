@@ -168,8 +168,6 @@ impl Connection {
         };
         summary.server_round_trip = view.round_trip[client.index()];
         summary.client_round_trip = view.round_trip[server.index()];
-        summary.server_round_trips = end.round_trips[client.index()];
-        summary.client_round_trips = end.round_trips[server.index()];
         summary.outages = end.outages.clone();
         (summary.to_server, summary.to_client) = (counts(client), counts(server));
         summary

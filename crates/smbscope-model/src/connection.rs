@@ -88,20 +88,6 @@ impl Outage {
     pub const MAX_LISTED: usize = 8;
 }
 
-/// Distribution of the round trips between the capture point and one end. It only has those of acknowledgments that TCP
-/// sends at once, neither delayed ones nor such as wait for a response. Powers of two hold the samples, so a
-/// percentile is right within a factor of two.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct RoundTrips {
-    /// Number of samples, at most one at a time.
-    pub samples: u64,
-    /// Median; zero without samples.
-    pub p50: Nanos,
-    /// 90th percentile; zero without samples.
-    pub p90: Nanos,
-}
-
 /// A connection's summary.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Connection {
@@ -150,10 +136,6 @@ pub struct Connection {
     pub server_round_trip: Option<Nanos>,
     /// Smallest round trip between capture point and client.
     pub client_round_trip: Option<Nanos>,
-    /// Distribution of the round trips between capture point and server.
-    pub server_round_trips: RoundTrips,
-    /// Distribution of the round trips between capture point and client.
-    pub client_round_trips: RoundTrips,
     /// Times in which a side heard nothing of the other, at most [`Outage::MAX_LISTED`], in the order of time.
     pub outages: Vec<Outage>,
     /// Users seen on it, in order of appearance, at most a handful.
@@ -198,8 +180,6 @@ impl Connection {
             binds_session: false,
             server_round_trip: None,
             client_round_trip: None,
-            server_round_trips: RoundTrips::default(),
-            client_round_trips: RoundTrips::default(),
             outages: Vec::new(),
             users: Vec::new(),
             shares: Vec::new(),

@@ -29,9 +29,7 @@ pub use caching::Caching;
 pub use capture::CaptureInfo;
 pub use command::{Command, Dialect, Protocol, Subcommand};
 pub use connect_attempts::{ConnectAttempt, ConnectAttempts};
-pub use connection::{
-    Connection, DirectionCounts, ForeignProtocol, ForeignReply, Outage, RoundTrips, SeenTwice, Settled,
-};
+pub use connection::{Connection, DirectionCounts, ForeignProtocol, ForeignReply, Outage, SeenTwice, Settled};
 pub use coverage::{Coverage, Share};
 pub use exchange::{
     CUT_NAME_MARK, Endpoints, Exchange, FileId, Half, Outcome, STANDSTILL_LEAST, Standstill, Status, TimeKind,

@@ -8,7 +8,6 @@
 use super::counts::Counts;
 use super::held::{Arrival, Held, Waiting};
 use super::outages::Outages;
-use super::round_trip::Sample;
 use super::stream::Stream;
 use super::window::Trips;
 use super::{Chunk, Directed, FlowEnd, FlowView, Gap, GapCause, Retransmission, StreamSink};
@@ -43,9 +42,6 @@ const MAX_ID_DISTANCE: u16 = 4096;
 
 /// No network or capture reorders for longer than this (Wireshark uses the same 3 ms).
 const LONGEST_REORDERING: Nanos = Nanos(3_000_000);
-
-/// An acknowledgment on data is as good as one by itself if the data before came within this part of the round trip.
-const LATE_PART: i64 = 8;
 
 /// Segments of a flow after which it is looked at what it takes; at first more often.
 const CHARGE_INTERVAL: u32 = 32;
@@ -424,11 +420,7 @@ impl<S> Flow<S> {
             // The SYN or the answer to it was not captured; what is acknowledged first is where data begins.
             other.advance_to(position);
         }
-        let (is_latest, sample) = other.acknowledge(position, segment);
-        if let Some(sample) = sample {
-            self.sample(direction, position, sample, segment);
-        }
-        if is_latest {
+        if other.acknowledge(position, segment) {
             let trips = self.trips(direction.reverse());
             let own_scale = self.streams[direction.index()].window.scale();
             self.streams[direction.reverse().index()].window.announced(position, segment, own_scale, trips);
@@ -437,23 +429,6 @@ impl<S> Flow<S> {
         self.view.round_trip[direction.reverse().index()] = other.round_trip.smallest();
         self.view.acknowledged[direction.reverse().index()] = other.acknowledged;
         Some(position)
-    }
-
-    /// Takes in the time from data to the segment of `direction` that acknowledges it, where TCP did that at once: on data
-    /// only if its sender was sending before the acknowledged data reached it, so that it answers nothing.
-    fn sample(&mut self, direction: Direction, position: u64, sample: Sample, segment: &TcpSegment<'_>) {
-        if segment.payload_length == 0 {
-            if segment.flags.0 & (TcpFlags::FIN | TcpFlags::RST) == 0 {
-                self.streams[direction.reverse().index()].acknowledged_alone(position, sample, segment);
-            }
-            return;
-        }
-        let before = self.streams[direction.index()].data_before_last();
-        let Some(before) = before.filter(|before| *before > sample.sent) else { return };
-        let (time, trip) = (segment.stamp.time, segment.stamp.time - sample.sent);
-        if (time - before).0 <= trip.0 / LATE_PART {
-            self.streams[direction.reverse().index()].round_trip.record(trip);
-        }
     }
 
     /// Round trips from the capture point, as seen from the data of a direction.
@@ -578,11 +553,22 @@ impl<S> Flow<S> {
             receiver_full,
             others_missing,
         };
-        let trips = self.trips(direction);
+        if stream.round_trip.has_delayed() {
+            self.went_on(direction, located.segment);
+        }
         let stream = &mut self.streams[direction.index()];
-        stream.delivered(next, length, located.segment, trips);
-        stream.window.sent(next + length, stream.largest_payload, located.segment.stamp.time, trips);
+        stream.delivered(next, length, located.segment.payload_length, located.segment.stamp);
+        let (segment_size, time) = (stream.largest_payload, located.segment.stamp.time);
+        let trips = self.trips(direction);
+        self.streams[direction.index()].window.sent(next + length, segment_size, time, trips);
         sink.data(&mut self.state, &self.view, direction, &chunk);
+    }
+
+    /// Notes that data follows a delayed acknowledgment.
+    #[cold]
+    fn went_on(&mut self, direction: Direction, segment: &TcpSegment<'_>) {
+        let trips = self.trips(direction);
+        self.streams[direction.index()].went_on(segment, trips);
     }
 
     /// Counts bytes up to `end` that were sent before, and tells the sink.
@@ -831,7 +817,6 @@ impl<S> Flow<S> {
             finished: self.streams.iter().all(|stream| stream.finished),
             reset: self.reset,
             evicted,
-            round_trips: [self.streams[0].round_trip.distribution(), self.streams[1].round_trip.distribution()],
             outages: self.outages.map_or_else(Vec::new, |outages| outages.finish(self.last.time)),
             counts: [self.streams[0].counts, self.streams[1].counts],
             initial: [self.streams[0].initial, self.streams[1].initial],

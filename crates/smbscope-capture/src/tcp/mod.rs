@@ -26,7 +26,7 @@ pub use table::FlowTable;
 pub use window::WindowCounts;
 
 use crate::segment::TcpSegment;
-use smbscope_model::{ClockStep, Direction, FlowId, Nanos, Outage, Quality, RoundTrips, Stamp, Timestamp};
+use smbscope_model::{ClockStep, Direction, FlowId, Nanos, Outage, Quality, Stamp, Timestamp};
 use std::net::SocketAddr;
 
 /// What is known about a flow while its data is handed on.
@@ -195,8 +195,6 @@ pub struct FlowEnd {
     pub evicted: bool,
     /// By direction.
     pub counts: [StreamCounts; 2],
-    /// Round trips from the capture point to the receiver of each direction's data and back.
-    pub round_trips: [RoundTrips; 2],
     /// The longest times in which a side heard nothing of the other.
     pub outages: Vec<Outage>,
     /// Initial sequence numbers by direction, where the SYN was captured.

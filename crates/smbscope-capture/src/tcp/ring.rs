@@ -38,11 +38,12 @@ impl<T, const LIMIT: usize> Ring<T, LIMIT> {
         self.entries.iter().find(|entry| is(entry))
     }
 
-    /// The newest entry and the one before it.
-    #[inline]
-    pub(super) fn newest_two(&self) -> [Option<&T>; 2] {
-        let mut newest = self.iter().rev();
-        [newest.next(), newest.next()]
+    /// The newest entry.
+    pub(super) fn newest(&self) -> Option<&T> {
+        match self.oldest {
+            0 => self.entries.last(),
+            oldest => self.entries.get(oldest - 1),
+        }
     }
 
     /// The entries, oldest first.
@@ -60,13 +61,14 @@ mod tests {
     #[test]
     fn the_newest_entries_are_kept_in_their_order() {
         let mut ring: Ring<u32, 3> = Ring::default();
+        assert_eq!(ring.newest(), None);
         let mut seen = Vec::new();
         for entry in 1..=5 {
             ring.push(entry);
+            assert_eq!(ring.newest(), Some(&entry));
             seen.push(ring.iter().copied().collect::<Vec<_>>());
         }
         assert_eq!(seen, [vec![1], vec![1, 2], vec![1, 2, 3], vec![2, 3, 4], vec![3, 4, 5]]);
-        assert_eq!(ring.newest_two(), [Some(&5), Some(&4)]);
         assert_eq!(ring.iter().rev().copied().collect::<Vec<_>>(), [5, 4, 3]);
     }
 }

@@ -3,12 +3,12 @@
 use super::copies::{Copies, DUPLICATE_WINDOW_WITH_ID};
 use super::resent::{Resent, ResentSegment};
 use super::ring::Ring;
-use super::round_trip::{DELAYED_LEAST, Delayed, RoundTrip, Sample};
+use super::round_trip::{Delayed, RoundTrip};
 use super::stalls::Stalls;
 use super::window::{Trips, Window};
 use super::{Gap, StreamCounts};
 use crate::segment::TcpSegment;
-use smbscope_model::{Nanos, Timestamp};
+use smbscope_model::{Nanos, Stamp, Timestamp};
 use std::collections::VecDeque;
 
 /// Positions start here, so that bytes from before the first seen one have a position too.
@@ -169,7 +169,6 @@ impl Stream {
             + self.segments.footprint()
             + self.gaps.footprint()
             + self.stalls.footprint()
-            + self.round_trip.footprint()
             + self.unacknowledged.capacity() * size_of::<u64>()
             + self.copies.as_ref().map_or(0, Copies::footprint)
             + self.resent.as_ref().map_or(0, |resent| resent.footprint())
@@ -296,22 +295,20 @@ impl Stream {
 
     /// Notes bytes handed on for the first time.
     #[inline]
-    pub(super) fn delivered(&mut self, position: u64, length: u64, segment: &TcpSegment<'_>, trips: Trips) {
+    pub(super) fn delivered(&mut self, position: u64, length: u64, payload_length: u32, stamp: Stamp) {
         self.advance_to(position + length);
         self.counts.bytes += length;
         self.counts.data_packets += 1;
-        self.largest_payload = self.largest_payload.max(segment.payload_length);
+        self.largest_payload = self.largest_payload.max(payload_length);
         if self.acknowledged.is_none_or(|acknowledged| acknowledged < position + length) {
             remember(&mut self.unacknowledged, position + length, MAX_UNACKNOWLEDGED);
         }
-        if let Some(delayed) = self.round_trip.sent(position + length, segment.stamp.time) {
-            self.went_on(&delayed, segment, trips);
-        }
+        self.round_trip.sent(position + length, stamp.time);
     }
 
     /// Notes that data follows a delayed acknowledgment.
-    #[cold]
-    fn went_on(&mut self, delayed: &Delayed, segment: &TcpSegment<'_>, trips: Trips) {
+    pub(super) fn went_on(&mut self, segment: &TcpSegment<'_>, trips: Trips) {
+        let Some(delayed) = self.round_trip.take_delayed() else { return };
         let is_small = delayed.was_small || segment.payload_length < self.full_segment();
         if is_small && delayed.was_waited_for(segment, trips.sender) {
             self.counts.ack_stalls += 1;
@@ -328,59 +325,47 @@ impl Stream {
         }
     }
 
-    /// Takes in the time to an acknowledgment of everything before `position` that carries no data.
-    pub(super) fn acknowledged_alone(&mut self, position: u64, sample: Sample, segment: &TcpSegment<'_>) {
-        let time = segment.stamp.time;
-        let trip = time - sample.sent;
+    /// Notes that an acknowledgment of everything before `position` came as late as delayed ones do.
+    #[cold]
+    fn acknowledged_late(&mut self, position: u64, segment: &TcpSegment<'_>) {
         // Nobody delays the acknowledgment of a SYN.
-        if trip < DELAYED_LEAST || self.counts.data_packets == 0 {
-            self.round_trip.record(trip);
+        if self.counts.data_packets == 0 || segment.flags.fin() {
             return;
         }
-        let full = self.full_segment();
-        if sample.newly >= 2 * u64::from(full) {
-            // The last segment that it acknowledges brought it about.
-            let last = self.segments.iter().rev().find(|sighting| sighting.end() <= position);
-            self.round_trip.record(last.map_or(trip, |last| time - last.time));
-        }
-        if let [Some(last), _] = self.segments.newest_two()
-            && last.end() <= position
-        {
-            let (since, was_small) = (last.time, last.payload_length < full);
-            self.round_trip.note_delayed(Delayed { since, was_small, time, sequence: segment.sequence });
-        }
-    }
-
-    /// When the data before the latest passed.
-    pub(super) fn data_before_last(&self) -> Option<Timestamp> {
-        self.segments.newest_two()[1].map(|sighting| sighting.time)
+        let Some(last) = self.segments.newest().filter(|last| last.end() <= position) else { return };
+        let (since, was_small) = (last.time, last.payload_length < self.full_segment());
+        let (time, sequence) = (segment.stamp.time, segment.sequence);
+        self.round_trip.note_delayed(Delayed { since, was_small, time, sequence });
     }
 
     /// When the latest packet passed.
     pub(super) fn last_packet(&self) -> Option<Timestamp> {
-        let data = self.segments.newest_two()[0].map(|sighting| sighting.time);
-        let other = self.packets.newest_two()[0].map(|sighting| sighting.time);
+        let data = self.segments.newest().map(|sighting| sighting.time);
+        let other = self.packets.newest().map(|sighting| sighting.time);
         data.max(other)
     }
 
-    /// The other side acknowledged everything before `position`. Returns whether that is its latest word, and a sample of
-    /// the round trip.
+    /// The other side acknowledged everything before `position`. Returns whether that is its latest word.
     #[inline]
-    pub(super) fn acknowledge(&mut self, position: u64, segment: &TcpSegment<'_>) -> (bool, Option<Sample>) {
+    pub(super) fn acknowledge(&mut self, position: u64, segment: &TcpSegment<'_>) -> bool {
         if let Some(acknowledged) = self.acknowledged.filter(|acknowledged| *acknowledged >= position) {
             let may_repeat = segment.payload_length == 0 || segment.names_later_bytes;
             if may_repeat && acknowledged == position {
                 self.stalls.stayed(position, self.seen_to > position, segment);
             }
-            return (acknowledged == position, None);
+            return acknowledged == position;
         }
-        let newly = position - self.acknowledged.replace(position).unwrap_or(position);
+        self.acknowledged = Some(position);
         self.acknowledged_at = segment.stamp.time;
         self.stalls.moved_on(position, segment);
         while self.unacknowledged.front().is_some_and(|end| *end <= position) {
             self.unacknowledged.pop_front();
         }
-        (true, self.round_trip.acknowledged(position, newly, segment.stamp.time))
+        let is_late = self.round_trip.acknowledged(position, segment.stamp.time);
+        if is_late && segment.payload_length == 0 {
+            self.acknowledged_late(position, segment);
+        }
+        true
     }
 
     /// Whether data that was handed on waits for an acknowledgment, and one of everything before `position` brings it.

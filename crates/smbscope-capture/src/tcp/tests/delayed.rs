@@ -1,7 +1,6 @@
-//! Delayed acknowledgments: who waited for them, and the round trips that they don't blur.
+//! Delayed acknowledgments: who waited for them.
 
 use super::*;
-use smbscope_model::{Nanos, RoundTrips};
 
 const MS: i64 = 1_000;
 
@@ -34,6 +33,18 @@ fn acknowledgments_at_other_times_are_not_delayed_ones() {
 }
 
 #[test]
+fn acknowledgments_on_data_or_on_a_fin_are_not_delayed_ones() {
+    let fin = TcpFlags::FIN | TcpFlags::ACK;
+    for told in [server(41 * MS, 5001, 1005, "x"), Told { flags: fin, ..server(41 * MS, 5001, 1005, "") }] {
+        let mut wire = Wire::open();
+        wire.tell(client(MS, 1001, 5001, "head"));
+        wire.tell(told);
+        wire.tell(client(41 * MS + 20, 1005, 5001, "message"));
+        assert_eq!(stalls(wire), (0, 0));
+    }
+}
+
+#[test]
 fn a_message_that_follows_later_was_not_held_back() {
     // The way from the capture point to the client and back takes 60 µs.
     assert_eq!(stalls(header_first(41 * MS, 43 * MS + 60)).0, 1);
@@ -61,46 +72,4 @@ fn where_the_round_trip_is_long_nothing_is_known_of_delayed_acknowledgments() {
     wire.tell(server(150 * MS, 5001, 1005, ""));
     wire.tell(client(150 * MS + 20, 1005, 5001, "message"));
     assert_eq!(stalls(wire), (0, 0));
-}
-
-/// The round trips of what the client sent.
-fn trips(wire: Wire) -> RoundTrips {
-    wire.end().ends[0].round_trips[0]
-}
-
-#[test]
-fn round_trips_are_those_of_the_handshake_and_of_two_full_segments_but_not_of_a_delayed_acknowledgment() {
-    // The SYN is answered after 40 µs: one sample between 32 and 64 µs. 40 ms for a request are a delayed acknowledgment.
-    let handshake = RoundTrips { samples: 1, p50: Nanos(48_000), p90: Nanos(48_000) };
-    assert_eq!(trips(header_first(41 * MS, 50 * MS)), handshake);
-    // Two segments of 1,460 bytes at 1 ms and 2 ms, acknowledged at 82 ms: 80 ms since the second one, between 65.536 ms and
-    // twice as much.
-    let mut wire = Wire::open();
-    for (at_us, sequence) in [(MS, 1001), (2 * MS, 2461)] {
-        wire.tell(Told { length: Some(1460), ..client(at_us, sequence, 5001, "full") });
-    }
-    wire.tell(server(82 * MS, 5001, 3921, ""));
-    let RoundTrips { samples, p90, .. } = trips(wire);
-    assert_eq!((samples, p90), (2, Nanos(65_536_000 * 3 / 2)));
-}
-
-#[test]
-fn an_acknowledgment_on_data_counts_if_its_sender_was_sending_before() {
-    // The server sends every 100 µs. A request passes at 1 ms and is acknowledged on data at 2 ms, behind much data.
-    let busy = |from: i64| {
-        let mut wire = Wire::open();
-        wire.tell(client(MS, 1001, 5001, "ask"));
-        for n in from..10 {
-            wire.tell(server(MS + 100 * n, 5001 + n as u32, 1001, "x"));
-        }
-        wire.tell(server(2 * MS, 5011, 1004, "x"));
-        trips(wire).samples
-    };
-    // One sample is the handshake's.
-    assert_eq!(busy(1), 2);
-    // A response to a request: nothing was sent between.
-    let mut wire = Wire::open();
-    wire.tell(client(MS, 1001, 5001, "ask"));
-    wire.tell(server(2 * MS, 5001, 1004, "answer"));
-    assert_eq!(trips(wire).samples, 1);
 }
