@@ -305,17 +305,13 @@ fn a_limit_ends_the_program_only_where_all_runs_show_it() {
 
     // One run each shows nothing of a group, whose course is not known.
     let group = |more: &[&str]| {
-        let options = ["bob.json", "alice.json", "-o", "out.json", "--fail-if", "p95(Open/Close) > 1.5x"];
+        let options = ["bob.json", "alice.json", "-o", "out.json", "--fail-if", "p95(Write) > 1.5x"];
         compare(&directory, &[&options[..], more].concat())
     };
     let single = group(&["--junit", "junit.xml"]);
     assert_eq!(single.status, Some(0), "{}", single.err);
     let said = "(no interval: it needs 5 runs of each side); --strict judges the ratio alone";
-    assert!(
-        single.err.contains("p95(Open/Close) > 1.5x is not shown: ") && single.err.contains(said),
-        "{}",
-        single.err
-    );
+    assert!(single.err.contains("p95(Write) > 1.5x is not shown: ") && single.err.contains(said), "{}", single.err);
     let xml = std::fs::read_to_string(directory.join("junit.xml")).unwrap();
     assert!(xml.contains("failures=\"0\"") && xml.contains("<skipped message="), "{xml}");
     let strict = group(&["--strict"]);

@@ -158,6 +158,9 @@ fn every_cell_of_the_text_report() {
         [
             "Dialect    SMB1 (NT LM 0.12) in use on 1 of 2 connections",
             "SMB 3.1.1 on 1 of 2 connections",
+            "Load       2 connections of 2 clients, 20 commands/s, 5.0 kB/s read, 34 kB/s written; 1.0 requests \
+             outstanding on a busy connection on",
+            "average, at most 1",
             "Servers    10.0.0.2:445",
             "Clients    10.0.0.1, 10.0.0.3",
             // 118 commands; NEGOTIATE has no session, and SESSION_SETUP no tree.

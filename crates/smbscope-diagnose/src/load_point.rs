@@ -64,7 +64,7 @@ impl LoadPoint {
     }
 
     fn nothing(&self) -> String {
-        let p95 = self.p95.map_or_else(String::new, |p95| format!(", p95 {}", unbroken(p95)));
+        let p95 = self.p95.map_or_else(String::new, |p95| format!(", {}", unbroken(format!("p95 {p95}"))));
         let median = self.median.map_or_else(String::new, |median| format!(" median {}{p95};", unbroken(median)));
         format!("{}:{median} the slowest command took {}.", Culprit::Nothing.title(), unbroken(self.longest))
     }

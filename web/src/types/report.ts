@@ -934,9 +934,17 @@ export interface WhatIf {
    */
   now_ns: number;
   /**
-   * The same if it were so.
+   * The same if it were so, at least.
+   */
+  then_low_ns: number;
+  /**
+   * The same, at best guess.
    */
   then_ns: number;
+  /**
+   * The same, at most.
+   */
+  then_high_ns: number;
   /**
    * The longest round trip of the episode's connections, as captured.
    */

@@ -256,8 +256,8 @@ pub struct AnalyzeArguments {
     #[arg(long, value_name = "DURATION", value_parser = interval, help_heading = "Filter and slices")]
     pub interval: Option<Nanos>,
 
-    /// Set what counts as slow: read=50ms,longest=5s,share=80%; p95=100ms sets all groups. docs/figures.md lists the
-    /// thresholds and their defaults.
+    /// Set what counts as slow: wait=2s,share=10%,read=50ms,longest=5s; p95=100ms sets all groups. docs/figures.md lists the
+    /// limits and their defaults.
     #[arg(long, value_name = "NAME=VALUE,...", default_value = "", hide_default_value = true)]
     pub slow: Slow,
 
@@ -273,11 +273,11 @@ pub struct AnalyzeArguments {
     #[arg(long, value_name = "FILE", requires = "fail_if")]
     pub junit: Option<PathBuf>,
 
-    /// Look for neither findings nor episodes, which saves up to a seventh of the processor time.
+    /// Look for neither causes nor episodes, which saves up to a seventh of the processor time.
     #[arg(hide_short_help = true, long, conflicts_with_all = ["episode", "thresholds"])]
     pub no_findings: bool,
 
-    /// Take the thresholds of findings from this TOML file: a table a finding, a value a threshold. docs/findings.md
+    /// Take thresholds of causes from this TOML file: one table per cause, one value per threshold. docs/causes.md
     /// lists them.
     #[arg(hide_short_help = true, long, value_name = "FILE")]
     pub thresholds: Option<PathBuf>,

@@ -61,7 +61,7 @@ fn credit_starved() {
     let load = "load --workload blocksweep --set size=32MiB --set block=256KiB --set depth=16 --passes 1";
     let sweep = format!("{load}; captured {load}");
     let limited = ["--set", "smb2 max credits = 16", "--delay", "5ms"];
-    provoked("credit-starved", &on(&limited, &sweep), &on(&limited[2..], &sweep));
+    provoked("credit-limited", &on(&limited, &sweep), &on(&limited[2..], &sweep));
 }
 
 /// smbtorture's own tests of locks, and a client alone with its files.

@@ -79,7 +79,7 @@ fn of_server(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
     };
     let (_, first) = worst.waits.first()?;
     let what = format!(
-        "{} answered nothing for {}{more}; {} of {} outstanding, first {}",
+        "{} answered nothing for {}{more}; {} outstanding from {}, the first {}",
         server_name(server),
         unbroken(span(length)),
         counted(worst.waits.len() as u64, "request was", "requests were"),

@@ -9,7 +9,7 @@ use smbscope_model::{ConnectAttempt, Nanos};
 pub(super) const SERVER_UNREACHABLE: Detector = Detector {
     id: "server-unreachable",
     culprit: Culprit::Server,
-    title: "The server can not be reached",
+    title: "The server can't be reached",
     advice: "Refused: the host is up but nothing listens on the port, or a firewall rejects it; start the service. No answer: the host is down, a firewall drops the packets, or the route is wrong.",
     source: "RFC 9293 3.5 (SYN without answer, RST)",
     thresholds: &[("wait", "1s")],

@@ -11,7 +11,7 @@ pub(super) const SLOW_CLIENT_LINK: Detector = Detector {
     id: "slow-client-link",
     culprit: Culprit::Network,
     title: "One client's link is slower than the others'",
-    advice: "Look at this client's path: Wi-Fi, VPN, a site behind a WAN, power saving of its network card. The server and the other clients are well.",
+    advice: "Look at this client's path: Wi-Fi, VPN, a site behind a WAN, power saving of its network card. Server and other clients have no such delay.",
     source: "docs/causes.md: its round trip beside the median of its peers",
     thresholds: &[("peers", "2"), ("ratio", "3"), ("excess", "10ms"), ("share", "25%")],
     covers: &["rtt-bound", "serial-client", "metadata-heavy", "small-file-copy"],

@@ -63,7 +63,7 @@ fn told(facts: &Facts<'_>) -> (Vec<Cause>, Vec<Cause>) {
     rank(&mut causes);
     causes.truncate(LISTED_MAX);
     // A pattern without a cost is worth knowing where its kind is about configuration, not where it is about time.
-    let mut notes: Vec<Cause> = others.into_iter().filter(|cause| cause.lost_ns.is_none()).collect();
+    let mut notes = grouped(others.into_iter().filter(|cause| cause.lost_ns.is_none()).collect());
     notes.sort_by_key(|note| Reverse(note.confidence));
     notes.truncate(LISTED_MAX);
     (causes, notes)
@@ -163,7 +163,9 @@ fn group(mut same: Vec<Cause>) -> Vec<Cause> {
     let stands_out = match same.as_slice() {
         [] | [_] => true,
         [worst, next, ..] => {
-            worst.best().0 as f64 >= total as f64 * STANDS_OUT && worst.best().0 >= next.best().0.saturating_mul(2)
+            total > 0
+                && worst.best().0 as f64 >= total as f64 * STANDS_OUT
+                && worst.best().0 >= next.best().0.saturating_mul(2)
         }
     };
     if stands_out {
@@ -207,7 +209,6 @@ fn common_network(causes: &[Cause]) -> Option<String> {
 fn rank(causes: &mut [Cause]) {
     let order = |id: &str| DETECTORS.iter().position(|detector| detector.id == id);
     causes.sort_by(|a, b| {
-        // An event that stopped everything is worse than any share of the rest.
         (b.share.unwrap_or(0.0).total_cmp(&a.share.unwrap_or(0.0)))
             .then_with(|| b.best().cmp(&a.best()))
             .then_with(|| order(&a.id).cmp(&order(&b.id)))
@@ -336,7 +337,12 @@ fn by_split<'f, 'a>(pair: &'f Pair<'a>, first: Option<&Cause>) -> Verdict<'f, 'a
 /// `Nothing is slow: 450 commands took a median of 224 µs, p95 732 µs; …`
 fn nothing(facts: &Facts<'_>) -> String {
     let title = Culprit::Nothing.title();
-    let total = &facts.context.aggregate.total;
+    let aggregate = facts.context.aggregate;
+    let encrypted = aggregate.groups.iter().find(|row| row.group == Group::Encrypted).map(|row| &row.row);
+    let (total, one, many) = match encrypted.filter(|_| aggregate.total.timed == 0) {
+        Some(row) => (row, "encrypted request", "encrypted requests"),
+        None => (&aggregate.total, "command", "commands"),
+    };
     let times = total.time(TimeKind::ResponseTime);
     let (Some(median), Some(longest)) = (times.p50, times.max) else {
         return match facts.context.filter {
@@ -344,17 +350,17 @@ fn nothing(facts: &Facts<'_>) -> String {
             _ => format!("{title}: nobody waited."),
         };
     };
-    let p95 = times.p95.map_or_else(String::new, |p95| format!(", p95 {}", unbroken(p95)));
+    let p95 = times.p95.map_or_else(String::new, |p95| format!(", {}", unbroken(format!("p95 {p95}"))));
     let not_timed = facts.context.not_timed.percent;
     let title = match not_timed >= NOT_TIMED_TOLD {
         true => format!("{title} among the {:.0}% of the commands that could be timed", 100.0 - not_timed),
         false => title.to_owned(),
     };
     match total.timed {
-        1 => format!("{title}: the only command took {}.", unbroken(longest)),
+        1 => format!("{title}: {} took {}.", unbroken(counted(1, one, many)), unbroken(longest)),
         n => format!(
             "{title}: {} took {} (median){p95}; the slowest took {}.",
-            counted(n, "command", "commands"),
+            unbroken(counted(n, one, many)),
             unbroken(median),
             unbroken(longest),
         ),
