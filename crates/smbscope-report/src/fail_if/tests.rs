@@ -205,7 +205,10 @@ fn wrong_conditions_say_where_and_what_may_be_meant() {
             "REED.p95 > 20ms",
             "character 1: `REED` is neither a command nor a group nor `total`; did you mean READ or Read",
         ),
-        ("p95(Raed) > 20ms", "character 5: `Raed` is neither a command nor a group nor `total`; did you mean Read"),
+        (
+            "p95(Raed) > 20ms",
+            "character 5: `Raed` is neither a command nor a group nor `total`; did you mean READ or Read",
+        ),
         (
             "READ.p59 > 20ms",
             "character 6: `p59` is none of mean, max, p50, p90, p95, p99, p999, count, errors; did you mean",
