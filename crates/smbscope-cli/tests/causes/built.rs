@@ -31,25 +31,6 @@ fn begun(port: u16) -> Conversation {
     begun.server_says(200, choice)
 }
 
-/// 200 reads of 64 KiB, of which every fourth takes so long; a Windows machine without TCP_NODELAY and one with delayed
-/// acknowledgments make 40 ms or 200 ms of them, which Samba's TCP_NODELAY does not let happen here.
-fn reads(slow_us: i64) -> Conversation {
-    let mut told = begun(50_000);
-    let mut now = 1_000;
-    for id in 1..=200u64 {
-        let took = if id % 4 == 0 { slow_us } else { 1_000 };
-        told = told.client_says(now, smb2::read(id, 7, id << 16, 1 << 16));
-        told = told.server_says(now + took, smb2::read_response(id, &[0; 1 << 16]));
-        now += took + 500;
-    }
-    told
-}
-
-#[test]
-fn timer_cluster() {
-    holds("timer-cluster", &[reads(40_000)], &[reads(30_000)]);
-}
-
 /// So many subscriptions to changes, each answered with STATUS_PENDING.
 fn watched(directories: u64) -> Conversation {
     let mut told = begun(50_000);
@@ -95,4 +76,20 @@ fn multichannel_unused() {
         .client_says(200_000, smb2::echo(2))
         .server_says(200_100, smb2::echo_response(2));
     holds("multichannel-unused", &[told_of_two()], &[told_of_two(), channel]);
+}
+
+/// A channel of a session, from this port of the client.
+fn channel(port: u16) -> Conversation {
+    let at = 10 * i64::from(port - 50_000);
+    begun(port)
+        .client_says(1_000 + at, smb2::session_bind(1, "LAB", "ann", 0x11))
+        .server_says(2_000 + at, smb2::session_setup_response(1, 0x11))
+        .client_says(3_000 + at, smb2::echo(2))
+        .server_says(3_100 + at, smb2::echo_response(2))
+}
+
+#[test]
+fn many_channels() {
+    let channels = |number: u16| -> Vec<Conversation> { (0..number).map(|n| channel(50_000 + n)).collect() };
+    holds("many-channels", &channels(5), &channels(2));
 }

@@ -22,12 +22,6 @@ fn negotiate_churn() {
 }
 
 #[test]
-fn many_channels() {
-    let users = |users: u32| format!("USERS={users} TIME=2s; captured load --workload open-read-close");
-    provoked("many-channels", &plain(&users(8)), &plain(&users(2)));
-}
-
-#[test]
 fn slow_logon() {
     let login = |password: &str| {
         format!("again() {{ for n in 1 2 3 4 5 6; do PASSWD={password} client ls; done; true; }}; captured again")
@@ -79,7 +73,7 @@ fn client_bound() {
         let workload = format!(
             "think = \"{time}\"\n[files]\ncount = 1\nsize = \"16MiB\"\n{start}\n[[operation]]\nname = \"read\"\n{reads}"
         );
-        own(&workload, "4s")
+        own(&workload, "8s")
     };
     let (program, person) = (think("20ms"), think("400ms"));
     provoked("client-bound", &plain(&program), &plain(&person));
@@ -88,7 +82,8 @@ fn client_bound() {
 #[test]
 fn metadata_heavy() {
     let load = |workload: &str| format!("TIME=4s; captured load --workload {workload}");
-    provoked("metadata-heavy", &plain(&load("metadata")), &plain(&load("read")));
+    let far = ["--delay", "1ms"];
+    provoked("metadata-heavy", &on(&far, &load("metadata")), &on(&far, &load("read")));
 }
 
 #[test]
@@ -115,7 +110,7 @@ fn flush_heavy() {
 #[test]
 fn large_mtu_off() {
     let get = "file large 20000000; captured client 'get large /dev/null'";
-    let limited = ["--bandwidth", "400mbit", "--set", "smb2 max read = 65536"];
+    let limited = ["--delay", "2ms", "--set", "smb2 max read = 65536"];
     provoked("large-mtu-off", &on(&limited, get), &on(&limited[..2], get));
 }
 

@@ -13,4 +13,3 @@ mod known;
 mod network;
 mod scene;
 mod server;
-mod whatif;

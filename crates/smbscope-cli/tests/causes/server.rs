@@ -33,28 +33,6 @@ fn slow_storage() {
     provoked("slow-storage", &on(&["--storage-latency", "40ms"], &reads), &plain(&reads));
 }
 
-/// A disk with 150 operations a second, for one user and then for 16; and one without a limit.
-#[test]
-fn server_saturation() {
-    let reads = random_reads("1,16", "6s");
-    provoked("server-saturation", &on(&["--storage-iops", "150"], &reads), &plain(&reads));
-}
-
-/// A real ClamAV looks into each file that is opened.
-#[test]
-fn filter_delay() {
-    if !skip::has_optional("clamd") {
-        return;
-    }
-    // New files, which no scanner knows; smbclient asks for the attributes of each, and then reads it.
-    let read = r#"commands=
-        for n in $(seq 80); do
-            file photo$n 3000000; commands="$commands allinfo photo$n; get photo$n /dev/null;"
-        done
-        captured client "$commands""#;
-    provoked("filter-delay", &on(&["--antivirus", "clamav"], read), &plain(read));
-}
-
 /// Samba lets clients have 16 credits, a credit for each 64 KiB; by default they may have 8,192.
 #[test]
 fn credit_starved() {
@@ -62,14 +40,6 @@ fn credit_starved() {
     let sweep = format!("{load}; captured {load}");
     let limited = ["--set", "smb2 max credits = 16", "--delay", "5ms"];
     provoked("credit-limited", &on(&limited, &sweep), &on(&limited[2..], &sweep));
-}
-
-/// smbtorture's own tests of locks, and a client alone with its files.
-#[test]
-fn conflicts() {
-    let alone = "TIME=2s; captured load --workload open-read-close";
-    let Some(torture) = torture("smb2.lock") else { return };
-    provoked("conflicts", &on(&["--delay", "2ms"], &torture), &plain(alone));
 }
 
 /// Two clients of smbtorture that take each other's oplocks, and one client whose leases nobody wants.

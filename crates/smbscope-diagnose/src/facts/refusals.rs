@@ -19,7 +19,7 @@ pub(crate) enum Refusal {
     Conflict,
     /// No space left, or the quota is used up.
     Full,
-    /// The session expired or is gone.
+    /// The session expired.
     Session,
 }
 
@@ -33,7 +33,7 @@ impl Refusal {
                 Refusal::Conflict
             }
             NtStatus::DISK_FULL | NtStatus::QUOTA_EXCEEDED | NtStatus::DISK_QUOTA_EXCEEDED => Refusal::Full,
-            NtStatus::NETWORK_SESSION_EXPIRED | NtStatus::USER_SESSION_DELETED => Refusal::Session,
+            NtStatus::NETWORK_SESSION_EXPIRED => Refusal::Session,
             _ => return None,
         })
     }

@@ -1,8 +1,16 @@
 //! Predictions against the real thing: a job is captured on a link with little delay, what it would take with more is predicted, and
 //! it is captured there.
 
-use crate::common::finish;
-use crate::scene::{directory_of, is_possible, on};
+// A file of its own: nothing else runs beside it and disturbs its times.
+
+#[path = "common/mod.rs"]
+mod common;
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "causes/scene.rs"]
+mod scene;
+
+use common::finish;
+use scene::{directory_of, is_possible, on};
 use serde_json::Value;
 use std::process::Command;
 
