@@ -29,5 +29,5 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         counted(breaks.count, "oplock or lease", "oplocks or leases"),
         thousands((share * 1_000.0).round() as u64),
     );
-    Some(Found::new(Confidence::Medium, what).from_first(breaks).filter(" && (smb2.cmd == 18 || smb.cmd == 0x24)"))
+    Some(Found::new(Confidence::Medium, what).first_of(breaks).filter(" && (smb2.cmd == 18 || smb.cmd == 0x24)"))
 }

@@ -31,7 +31,7 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     Some(
         Found::new(Confidence::High, what)
             .lost(Lost::exactly(pair.once(Nanos(referrals.outstanding))))
-            .from_first(referrals)
+            .first_of(referrals)
             .filter(" && dfs.referral.version"),
     )
 }

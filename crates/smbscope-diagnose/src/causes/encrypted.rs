@@ -26,5 +26,5 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         pair.client,
         counted(frames.count, "request", "requests"),
     );
-    Some(Found::new(Confidence::High, what).from_first(frames).filter(" && smb2.header.transform.signature"))
+    Some(Found::new(Confidence::High, what).first_of(frames).filter(" && smb2.header.transform.signature"))
 }

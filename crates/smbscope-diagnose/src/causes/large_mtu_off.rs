@@ -30,5 +30,5 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         pair.client,
         counted(full.count, "block", "blocks"),
     );
-    Some(Found::new(Confidence::Medium, what).from_first(full))
+    Some(Found::new(Confidence::Medium, what).first_of(full))
 }

@@ -31,5 +31,5 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         thousands(names.count),
         percent(share)
     );
-    Some(Found::new(Confidence::High, what).lost(Lost::exactly(pair.once(Nanos(names.outstanding)))).from_first(names))
+    Some(Found::new(Confidence::High, what).lost(Lost::exactly(pair.once(Nanos(names.outstanding)))).first_of(names))
 }

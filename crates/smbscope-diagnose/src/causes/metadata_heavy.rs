@@ -37,5 +37,5 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     );
     let network = pair.part(TimePart::Network);
     let lost = Nanos((network.0 as f64 * share) as i64);
-    Some(Found::new(Confidence::Medium, what).lost(Lost::between(Nanos(0), lost, lost)).from_first(metadata))
+    Some(Found::new(Confidence::Medium, what).lost(Lost::between(Nanos(0), lost, lost)).first_of(metadata))
 }

@@ -37,7 +37,7 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     Some(
         Found::new(Confidence::High, what)
             .lost(Lost::exactly(pair.once(Nanos(missing.outstanding))))
-            .from_first(missing)
+            .first_of(missing)
             .on(&None, &path)
             .filter(" && (smb2.nt_status == 0xc0000034 || smb2.nt_status == 0xc000003a || smb.nt_status == 0xc0000034)"),
     )

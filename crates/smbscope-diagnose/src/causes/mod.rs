@@ -101,7 +101,7 @@ impl Found {
     }
 
     /// The first packet of what was counted.
-    pub(crate) fn from_first(self, count: &Count) -> Found {
+    pub(crate) fn first_of(self, count: &Count) -> Found {
         self.from(count.first.as_ref().map(|(stamp, _)| *stamp))
     }
 

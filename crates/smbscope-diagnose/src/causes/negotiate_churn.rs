@@ -45,7 +45,7 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     Some(
         Found::new(Confidence::High, what)
             .lost(Lost::between(pair.once(Nanos(commands)), lost, lost))
-            .from_first(negotiations)
+            .first_of(negotiations)
             .filter(" && (smb2.cmd == 0 || smb.cmd == 0x72)"),
     )
 }

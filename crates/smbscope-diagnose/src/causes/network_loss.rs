@@ -43,7 +43,7 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     Some(
         Found::new(Confidence::High, what)
             .lost(Lost::between(delay, best, held.max(transfers)))
-            .from_first(resent)
+            .first_of(resent)
             .filter(" && tcp.analysis.retransmission"),
     )
 }

@@ -31,7 +31,7 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     );
     Some(
         Found::new(Confidence::High, what)
-            .from_first(notified)
+            .first_of(notified)
             .on(&None, &path)
             .filter(" && (smb2.cmd == 15 || smb.nt.function == 4)"),
     )

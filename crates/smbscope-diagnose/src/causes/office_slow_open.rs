@@ -32,6 +32,6 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         Found::new(Confidence::Low, what)
             .lost(Lost::between(Nanos(opens.longest), Nanos(opens.longest), pair.once(Nanos(opens.outstanding))))
             .longest(Nanos(opens.longest))
-            .from_first(opens),
+            .first_of(opens),
     )
 }

@@ -75,7 +75,7 @@ fn of_pair(pair: &Pair<'_>, filler: &Pair<'_>, plateau: &Plateau) -> Option<Foun
     Some(
         Found::new(Confidence::Medium, what)
             .lost(Lost::between(sum(loaded.0), best, best))
-            .from_first(pair.facts.of(Fact::Command))
+            .first_of(pair.facts.of(Fact::Command))
             .about(Sufferers { client: Some(pair.client.to_string()), clients: 1, server: Some(pair.server), ..Sufferers::default() }),
     )
 }

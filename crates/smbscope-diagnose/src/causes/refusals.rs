@@ -28,5 +28,5 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         pair.client,
     );
     // A refused request fails; that it took no time makes it no better.
-    Some(Found::new(Confidence::High, what).from_first(refusals))
+    Some(Found::new(Confidence::High, what).first_of(refusals))
 }

@@ -45,6 +45,6 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         Found::new(Confidence::High, what)
             // Slow start takes round trips within transfers.
             .lost(Lost::between(lost, Nanos(lost.0.saturating_add(transfers / 2)), Nanos(lost.0.saturating_add(transfers))))
-            .from_first(pair.facts.of(Fact::Command)),
+            .first_of(pair.facts.of(Fact::Command)),
     )
 }

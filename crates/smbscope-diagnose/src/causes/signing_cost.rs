@@ -28,5 +28,5 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     }
     let what = format!("{} moved {} of signed file data ({} of it)", pair.client, bytes(signed.bytes), percent(share));
     // Signing is a part of the wait; how much can't be seen from outside.
-    Some(Found::new(Confidence::Low, what).from_first(signed))
+    Some(Found::new(Confidence::Low, what).first_of(signed))
 }

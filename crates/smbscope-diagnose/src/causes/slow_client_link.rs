@@ -55,7 +55,7 @@ fn of_pair(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
     Some(
         Found::new(Confidence::High, what)
             .lost(Lost::between(lost, lost, Nanos(lost.0.saturating_add(transfers))))
-            .from_first(pair.facts.of(Fact::Command))
+            .first_of(pair.facts.of(Fact::Command))
             .about(Sufferers { client: Some(pair.client.to_string()), clients: 1, server: Some(pair.server), ..Sufferers::default() }),
     )
 }

@@ -39,7 +39,7 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         Found::new(Confidence::High, what)
             .lost(Lost::exactly(pair.once(Nanos(setups.outstanding))))
             .longest(Nanos(setups.longest))
-            .from_first(setups)
+            .first_of(setups)
             .filter(" && (smb2.cmd == 1 || smb.cmd == 0x73)"),
     )
 }

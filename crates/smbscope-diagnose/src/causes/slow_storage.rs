@@ -67,7 +67,7 @@ fn of_kind(
     let trimmed = sum((typical - light).0).min(mean);
     let found = Found::new(confidence, what)
         .lost(Lost::between(trimmed, mean, mean))
-        .from_first(count)
+        .first_of(count)
         .on(&None, &count.first.as_ref().and_then(|(_, path)| path.clone()))
         .filter(if kind == Kind::Read { " && (smb2.cmd == 8 || smb.cmd == 0x2e)" } else { "" });
     Some((mean, found))

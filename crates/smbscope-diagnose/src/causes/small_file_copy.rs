@@ -45,5 +45,5 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     let busy = (pair.split.waited().0 as f64).max(1.0);
     let server = pair.split.part(TimePart::Server).0 as f64 / busy;
     let low = Nanos((waited.0 as f64 * (1.0 - server.min(0.9))) as i64);
-    Some(Found::new(Confidence::High, what).lost(Lost::between(low, waited, waited)).from_first(small))
+    Some(Found::new(Confidence::High, what).lost(Lost::between(low, waited, waited)).first_of(small))
 }

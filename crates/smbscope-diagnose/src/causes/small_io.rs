@@ -42,5 +42,5 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     let trips = pair.once(Nanos((trip.0 as f64 * small.count as f64 * fewer) as i64));
     let all = pair.once(Nanos((small.outstanding as f64 * fewer) as i64));
     let best = Nanos((trips.0 + all.0) / 2);
-    Some(Found::new(Confidence::Medium, what).lost(Lost::between(trips, best, all)).from_first(small))
+    Some(Found::new(Confidence::Medium, what).lost(Lost::between(trips, best, all)).first_of(small))
 }

@@ -31,5 +31,5 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     let shares: Vec<String> = shares.into_iter().map(clean).collect();
     let on = if shares.is_empty() { String::new() } else { format!(" on {}", shares.join(", ")) };
     let what = format!("{} spoke SMB1{on}: {}", pair.client, counted(smb1.count, "command", "commands"));
-    Some(Found::new(Confidence::High, what).from_first(smb1).filter(" && smb"))
+    Some(Found::new(Confidence::High, what).first_of(smb1).filter(" && smb"))
 }

@@ -40,7 +40,7 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     Some(
         Found::new(Confidence::High, what)
             .lost(Lost::between(Nanos(lost.0 * 9 / 10), lost, lost))
-            .from_first(held)
+            .first_of(held)
             .culprit(if is_client { Culprit::Client } else { Culprit::Server })
             .filter(" && tcp.len > 0 && tcp.len < 200"),
     )

@@ -93,19 +93,13 @@ impl Kind {
 }
 
 /// Server times of one kind of command.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Served {
     pub(crate) count: u64,
     /// Sum of the server times; of the service times where the round trip is unknown.
     server: i64,
     pub(crate) longest: i64,
     buckets: Vec<u32>,
-}
-
-impl Default for Served {
-    fn default() -> Served {
-        Served { count: 0, server: 0, longest: 0, buckets: Vec::new() }
-    }
 }
 
 impl Served {
@@ -179,7 +173,7 @@ fn middle(bucket: usize) -> f64 {
         0 => FIRST_EDGE as f64 / 2.0,
         _ => {
             let low = FIRST_EDGE as f64 * 2f64.powi(((bucket - 1) / 2) as i32);
-            low * if (bucket - 1) % 2 == 0 { 1.25 } else { 1.75 }
+            low * if (bucket - 1).is_multiple_of(2) { 1.25 } else { 1.75 }
         }
     }
 }
