@@ -1,10 +1,10 @@
 //! Why users wait: the one engine that names the cause.
 //!
 //! A [`Collector`] takes the exchanges as they end, each worker one of its own, and counts what detectors need (`facts`).
-//! [`answer`] joins that with connections and statistics, runs the detectors (`causes`, one file each), and decides which
+//! [`answer()`] joins that with connections and statistics, runs the detectors (`causes`, one file each), and decides which
 //! causes a person notices, which explain the same seconds, and what the headline says (`conclude`). Start reading there.
 //!
-//! [`Episode`]s are the bursts of what a client does; [`whatif`] predicts how long one would take otherwise.
+//! [`Episode`]s are the bursts of what a client does; [`mod@whatif`] predicts how long one would take otherwise.
 //!
 //! The result does not depend on how connections were divided among workers.
 

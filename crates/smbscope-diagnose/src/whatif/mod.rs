@@ -1,6 +1,6 @@
 //! Predicts how long an episode would take with another round trip, a faster or slower server, opens from a cache, or read-ahead.
 //!
-//! The commands are played again on a graph of what each of them waits for ([`graph`]), over a model of TCP ([`tcp`]).
+//! The commands are played again on a graph of what each of them waits for (`graph`), over a model of TCP (`tcp`).
 //! What a capture can't tell is assumed both ways, which gives an interval.
 //! Not modelled: losses, load that a faster client puts on the server, and what a client would do otherwise if it knew.
 
