@@ -13,7 +13,17 @@ pub(super) const BANDWIDTH_LIMITED: Detector = Detector {
     advice: "The line carries no more. Move less over it (compression of SMB 3.1.1, caching, a local copy), at another time, or get a faster line. If it should be faster: look for a port at 100 Mbit/s, a shaper, or a WAN link that others fill.",
     source: "docs/causes.md: a flat rate with data always on its way",
     thresholds: &[("bytes", "1MB"), ("rate", "130Mbit"), ("flat", "60%"), ("transfer", "45%")],
-    covers: &["slow-storage", "rtt-bound", "serial-client", "network-loss", "small-file-copy", "fast-then-slow", "large-mtu-off", "small-io", "window-limited"],
+    covers: &[
+        "slow-storage",
+        "rtt-bound",
+        "serial-client",
+        "network-loss",
+        "small-file-copy",
+        "fast-then-slow",
+        "large-mtu-off",
+        "small-io",
+        "window-limited",
+    ],
     detect: Detect::Pair(detect),
 };
 

@@ -56,7 +56,12 @@ fn detect(facts: &Facts<'_>) -> Vec<Found> {
                 .from(Some(longest.from))
                 .on(&longest.share, &longest.path)
                 .filter(" && (smb2.cmd == 5 || smb2.cmd == 18 || smb.cmd == 0xa2 || smb.cmd == 0x24)")
-                .about(Sufferers { client: Some(pair.client.to_string()), clients: 1, server: Some(pair.server), ..Sufferers::default() }),
+                .about(Sufferers {
+                    client: Some(pair.client.to_string()),
+                    clients: 1,
+                    server: Some(pair.server),
+                    ..Sufferers::default()
+                }),
         );
     }
     found

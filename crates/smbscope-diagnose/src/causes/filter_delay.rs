@@ -14,7 +14,17 @@ pub(super) const FILTER_DELAY: Detector = Detector {
     advice: "A virus scanner, an archiving or encryption filter, or tiered storage on the server looks into each file as it is opened. Measure with the scanner's exclusion for this share (studies/antivirus.toml). An exclusion costs protection: scan in another place instead.",
     source: "Microsoft, \"Slow SMB file transfer speed\"; docs/studies.md: antivirus on the server",
     thresholds: &[("opens", "10"), ("ratio", "4"), ("least", "4ms"), ("p95", "20ms")],
-    covers: &["slow-storage", "rtt-bound", "serial-client", "metadata-heavy", "small-file-copy", "office-slow-open", "server-saturation", "slow-client-link", "missing-file-probes"],
+    covers: &[
+        "slow-storage",
+        "rtt-bound",
+        "serial-client",
+        "metadata-heavy",
+        "small-file-copy",
+        "office-slow-open",
+        "server-saturation",
+        "slow-client-link",
+        "missing-file-probes",
+    ],
     detect: Detect::Pair(detect),
 };
 

@@ -60,7 +60,12 @@ fn of_pair(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
             .on(share, path)
             .filter(" && (smb2.cmd == 10 || smb.cmd == 0x24)")
             .outside()
-            .about(Sufferers { client: Some(pair.client.to_string()), clients: 1, server: Some(pair.server), ..Sufferers::default() }),
+            .about(Sufferers {
+                client: Some(pair.client.to_string()),
+                clients: 1,
+                server: Some(pair.server),
+                ..Sufferers::default()
+            }),
     )
 }
 

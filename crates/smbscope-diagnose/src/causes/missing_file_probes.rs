@@ -39,6 +39,8 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
             .lost(Lost::exactly(pair.once(Nanos(missing.outstanding))))
             .first_of(missing)
             .on(&None, &path)
-            .filter(" && (smb2.nt_status == 0xc0000034 || smb2.nt_status == 0xc000003a || smb.nt_status == 0xc0000034)"),
+            .filter(
+                " && (smb2.nt_status == 0xc0000034 || smb2.nt_status == 0xc000003a || smb.nt_status == 0xc0000034)",
+            ),
     )
 }

@@ -1,5 +1,61 @@
 //! The causes: one file each, with its texts, thresholds, sources and detector, and one registry.
 
+mod async_limit;
+mod bandwidth_limited;
+mod break_storm;
+mod break_timeout;
+mod client_bound;
+mod conflicts;
+mod credit_limited;
+mod dfs_referral;
+mod disk_full;
+mod encrypted;
+mod fast_then_slow;
+mod filter_delay;
+mod flush_heavy;
+mod huge_directory;
+mod ini_pattern;
+mod large_mtu_off;
+mod list_then_stat;
+mod lock_wait;
+mod mac_metadata;
+mod many_channels;
+mod metadata_heavy;
+mod missing_file_probes;
+mod multichannel_unused;
+mod negotiate_churn;
+mod network_loss;
+mod network_outage;
+mod notify_storm;
+mod office_slow_open;
+mod old_dialect;
+mod queueing;
+mod refusals;
+mod relisting;
+mod request_unanswered;
+mod rtt_bound;
+mod serial_client;
+mod server_hang;
+mod server_restart;
+mod server_saturation;
+mod server_unreachable;
+mod session_expired;
+mod signing_cost;
+mod slow_client_link;
+mod slow_logon;
+mod slow_storage;
+mod slow_tree_connect;
+mod small_file_copy;
+mod small_io;
+mod small_list_buffer;
+mod smb1_in_use;
+mod throttled;
+mod timer_cluster;
+mod window_limited;
+mod zero_window;
+
+pub(crate) use request_unanswered::request;
+
 use crate::answer::{Cause, Confidence, Culprit, Evidence, Lost, Subject};
 use crate::facts::{Count, Facts, Pair, PathFacts, PathKey};
 use smbscope_model::{Nanos, Stamp};
@@ -238,72 +294,62 @@ pub(crate) fn detector(id: &str) -> Option<&'static Detector> {
     DETECTORS.iter().copied().find(|detector| detector.id == id)
 }
 
-macro_rules! registry {
-    ($($module:ident: $name:ident,)*) => {
-        $(mod $module;)*
-
-        /// Every cause, specific ones before general ones.
-        pub(crate) const DETECTORS: &[&Detector] = &[$(&$module::$name,)*];
-    };
-}
-
-pub(crate) use request_unanswered::request;
-
-registry! {
-    server_restart: SERVER_RESTART,
-    server_unreachable: SERVER_UNREACHABLE,
-    network_outage: NETWORK_OUTAGE,
-    break_timeout: BREAK_TIMEOUT,
-    server_hang: SERVER_HANG,
-    request_unanswered: REQUEST_UNANSWERED,
-    lock_wait: LOCK_WAIT,
-    conflicts: CONFLICTS,
-    disk_full: DISK_FULL,
-    session_expired: SESSION_EXPIRED,
-    slow_tree_connect: SLOW_TREE_CONNECT,
-    slow_logon: SLOW_LOGON,
-    dfs_referral: DFS_REFERRAL,
-    timer_cluster: TIMER_CLUSTER,
-    throttled: THROTTLED,
-    ini_pattern: INI_PATTERN,
-    list_then_stat: LIST_THEN_STAT,
-    relisting: RELISTING,
-    small_list_buffer: SMALL_LIST_BUFFER,
-    huge_directory: HUGE_DIRECTORY,
-    missing_file_probes: MISSING_FILE_PROBES,
-    mac_metadata: MAC_METADATA,
-    negotiate_churn: NEGOTIATE_CHURN,
-    queueing: QUEUEING,
-    bandwidth_limited: BANDWIDTH_LIMITED,
-    window_limited: WINDOW_LIMITED,
-    zero_window: ZERO_WINDOW,
-    credit_limited: CREDIT_LIMITED,
-    network_loss: NETWORK_LOSS,
-    slow_client_link: SLOW_CLIENT_LINK,
-    flush_heavy: FLUSH_HEAVY,
-    filter_delay: FILTER_DELAY,
-    fast_then_slow: FAST_THEN_SLOW,
-    slow_storage: SLOW_STORAGE,
-    server_saturation: SERVER_SATURATION,
-    office_slow_open: OFFICE_SLOW_OPEN,
-    small_file_copy: SMALL_FILE_COPY,
-    small_io: SMALL_IO,
-    rtt_bound: RTT_BOUND,
-    serial_client: SERIAL_CLIENT,
-    metadata_heavy: METADATA_HEAVY,
-    client_bound: CLIENT_BOUND,
-    refusals: REFUSALS,
-    break_storm: BREAK_STORM,
-    async_limit: ASYNC_LIMIT,
-    notify_storm: NOTIFY_STORM,
-    smb1_in_use: SMB1_IN_USE,
-    encrypted: ENCRYPTED,
-    large_mtu_off: LARGE_MTU_OFF,
-    signing_cost: SIGNING_COST,
-    old_dialect: OLD_DIALECT,
-    multichannel_unused: MULTICHANNEL_UNUSED,
-    many_channels: MANY_CHANNELS,
-}
+/// Every cause, specific ones before general ones.
+pub(crate) const DETECTORS: &[&Detector] = &[
+    &server_restart::SERVER_RESTART,
+    &server_unreachable::SERVER_UNREACHABLE,
+    &network_outage::NETWORK_OUTAGE,
+    &break_timeout::BREAK_TIMEOUT,
+    &server_hang::SERVER_HANG,
+    &request_unanswered::REQUEST_UNANSWERED,
+    &lock_wait::LOCK_WAIT,
+    &conflicts::CONFLICTS,
+    &disk_full::DISK_FULL,
+    &session_expired::SESSION_EXPIRED,
+    &slow_tree_connect::SLOW_TREE_CONNECT,
+    &slow_logon::SLOW_LOGON,
+    &dfs_referral::DFS_REFERRAL,
+    &timer_cluster::TIMER_CLUSTER,
+    &throttled::THROTTLED,
+    &ini_pattern::INI_PATTERN,
+    &list_then_stat::LIST_THEN_STAT,
+    &relisting::RELISTING,
+    &small_list_buffer::SMALL_LIST_BUFFER,
+    &huge_directory::HUGE_DIRECTORY,
+    &missing_file_probes::MISSING_FILE_PROBES,
+    &mac_metadata::MAC_METADATA,
+    &negotiate_churn::NEGOTIATE_CHURN,
+    &queueing::QUEUEING,
+    &bandwidth_limited::BANDWIDTH_LIMITED,
+    &window_limited::WINDOW_LIMITED,
+    &zero_window::ZERO_WINDOW,
+    &credit_limited::CREDIT_LIMITED,
+    &network_loss::NETWORK_LOSS,
+    &slow_client_link::SLOW_CLIENT_LINK,
+    &flush_heavy::FLUSH_HEAVY,
+    &filter_delay::FILTER_DELAY,
+    &fast_then_slow::FAST_THEN_SLOW,
+    &slow_storage::SLOW_STORAGE,
+    &server_saturation::SERVER_SATURATION,
+    &office_slow_open::OFFICE_SLOW_OPEN,
+    &small_file_copy::SMALL_FILE_COPY,
+    &small_io::SMALL_IO,
+    &rtt_bound::RTT_BOUND,
+    &serial_client::SERIAL_CLIENT,
+    &metadata_heavy::METADATA_HEAVY,
+    &client_bound::CLIENT_BOUND,
+    &refusals::REFUSALS,
+    &break_storm::BREAK_STORM,
+    &async_limit::ASYNC_LIMIT,
+    &notify_storm::NOTIFY_STORM,
+    &smb1_in_use::SMB1_IN_USE,
+    &encrypted::ENCRYPTED,
+    &large_mtu_off::LARGE_MTU_OFF,
+    &signing_cost::SIGNING_COST,
+    &old_dialect::OLD_DIALECT,
+    &multichannel_unused::MULTICHANNEL_UNUSED,
+    &many_channels::MANY_CHANNELS,
+];
 
 /// Active time and waits of several clients together.
 pub(crate) fn sums(facts: &Facts<'_>, clients: &std::collections::BTreeSet<std::net::IpAddr>) -> (Nanos, Nanos) {

@@ -21,7 +21,8 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     const ID: &str = "negotiate-churn";
     let share = pair.facts.share(Fact::Negotiate, Fact::Open);
     let negotiations = pair.facts.of(Fact::Negotiate);
-    let is_churn = (negotiations.count as f64) >= pair.threshold(ID, "negotiations") && share > pair.threshold(ID, "share");
+    let is_churn =
+        (negotiations.count as f64) >= pair.threshold(ID, "negotiations") && share > pair.threshold(ID, "share");
     // Connections that exist at the same time are channels or users, not repetitions.
     if !is_churn || at_once(pair) * 2 > pair.connections.len() {
         return None;

@@ -14,7 +14,18 @@ pub(super) const NETWORK_LOSS: Detector = Detector {
     advice: "Look for errors and drops on switch ports, network cards and Wi-Fi, for a duplex mismatch, and for buffers that are too small where links of different speed meet. Each loss costs a command at least a round trip, often a time-out of 200 ms and more.",
     source: "RFC 6298 (time-outs of TCP); RFC 2883 (duplicates that were not necessary)",
     thresholds: &[("segments", "5"), ("share", "0.1%")],
-    covers: &["rtt-bound", "serial-client", "slow-storage", "filter-delay", "large-mtu-off", "small-file-copy", "metadata-heavy", "slow-client-link", "window-limited", "server-hang"],
+    covers: &[
+        "rtt-bound",
+        "serial-client",
+        "slow-storage",
+        "filter-delay",
+        "large-mtu-off",
+        "small-file-copy",
+        "metadata-heavy",
+        "slow-client-link",
+        "window-limited",
+        "server-hang",
+    ],
     detect: Detect::Pair(detect),
 };
 

@@ -15,7 +15,23 @@ pub(super) const NETWORK_OUTAGE: Detector = Detector {
     advice: "Both TCP stacks sent again and again and heard nothing: a link, switch, access point or VPN was down, or a route changed. After it, TCP waits for its next retry, up to a minute. Look at the logs of the devices in between at that time.",
     source: "RFC 6298 5.5 (exponential backoff)",
     thresholds: &[("outage", "1s")],
-    covers: &["network-loss", "rtt-bound", "server-hang", "request-unanswered", "office-slow-open", "slow-storage", "filter-delay", "throttled", "serial-client", "slow-client-link", "metadata-heavy", "break-timeout", "slow-logon", "small-file-copy", "bandwidth-limited"],
+    covers: &[
+        "network-loss",
+        "rtt-bound",
+        "server-hang",
+        "request-unanswered",
+        "office-slow-open",
+        "slow-storage",
+        "filter-delay",
+        "throttled",
+        "serial-client",
+        "slow-client-link",
+        "metadata-heavy",
+        "break-timeout",
+        "slow-logon",
+        "small-file-copy",
+        "bandwidth-limited",
+    ],
     detect: Detect::All(detect),
 };
 
@@ -25,7 +41,8 @@ fn detect(facts: &Facts<'_>) -> Vec<Found> {
 
 fn of_server(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
     let least = Nanos(facts.context.catalogue.threshold("network-outage", "outage") as i64);
-    let connections = facts.of_server(server).flat_map(|pair| pair.connections.iter().map(|connection| (pair.client, *connection)));
+    let connections =
+        facts.of_server(server).flat_map(|pair| pair.connections.iter().map(|connection| (pair.client, *connection)));
     let outages: Vec<(IpAddr, Outage)> = connections
         .flat_map(|(client, connection)| connection.outages.iter().map(move |outage| (client, *outage)))
         .filter(|(_, outage)| outage.to - outage.from >= least && outage.recovered)

@@ -1,8 +1,8 @@
 //! Response times of one client that rise while another one fills the line.
 
+use super::bandwidth_limited::Plateau;
 use super::{Detect, Detector, Found, Sufferers};
 use crate::answer::{Confidence, Culprit, Lost};
-use super::bandwidth_limited::Plateau;
 use crate::facts::{Fact, Facts, Pair, bit_rate};
 use smbscope_model::prose::unbroken;
 use smbscope_model::{Nanos, Timestamp};
@@ -15,7 +15,15 @@ pub(super) const QUEUEING: Detector = Detector {
     advice: "The queue of the slowest link holds more data than the link carries in a tenth of a second, and everybody's packets wait in it (bufferbloat). Limit the large transfer, run it at another time, or have the router manage its queue (fq_codel, CAKE, or a traffic class for SMB).",
     source: "RFC 8290 (FQ-CoDel); Gettys and Nichols, Bufferbloat, ACM Queue 2011",
     thresholds: &[("commands", "5"), ("ratio", "4"), ("wait", "30ms")],
-    covers: &["rtt-bound", "serial-client", "slow-client-link", "filter-delay", "server-saturation", "bandwidth-limited", "metadata-heavy"],
+    covers: &[
+        "rtt-bound",
+        "serial-client",
+        "slow-client-link",
+        "filter-delay",
+        "server-saturation",
+        "bandwidth-limited",
+        "metadata-heavy",
+    ],
     detect: Detect::All(detect),
 };
 
@@ -76,6 +84,11 @@ fn of_pair(pair: &Pair<'_>, filler: &Pair<'_>, plateau: &Plateau) -> Option<Foun
         Found::new(Confidence::Medium, what)
             .lost(Lost::between(sum(loaded.0), best, best))
             .first_of(pair.facts.of(Fact::Command))
-            .about(Sufferers { client: Some(pair.client.to_string()), clients: 1, server: Some(pair.server), ..Sufferers::default() }),
+            .about(Sufferers {
+                client: Some(pair.client.to_string()),
+                clients: 1,
+                server: Some(pair.server),
+                ..Sufferers::default()
+            }),
     )
 }

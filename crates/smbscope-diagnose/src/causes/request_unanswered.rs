@@ -43,9 +43,11 @@ fn of_pair(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
     const LOST: &str = "Look at firewalls, WAN accelerators and the path: the request, or every acknowledgment of it, was lost. A capture at the server would show which.";
     let (fate, culprit, confidence) = match longest.acknowledged {
         Some(true) => ("; its TCP had acknowledged the request", Culprit::Server, Confidence::High),
-        Some(false) => {
-            ("; the request was not acknowledged either: it or its acknowledgments were lost", Culprit::Network, Confidence::High)
-        }
+        Some(false) => (
+            "; the request was not acknowledged either: it or its acknowledgments were lost",
+            Culprit::Network,
+            Confidence::High,
+        ),
         None => ("", Culprit::Server, Confidence::Medium),
     };
     let others = match unanswered.len() as u64 - 1 {
@@ -68,7 +70,12 @@ fn of_pair(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
             .culprit(culprit)
             .from(Some(longest.from))
             .on(&longest.share, &longest.path)
-            .about(Sufferers { client: Some(pair.client.to_string()), clients: 1, server: Some(pair.server), ..Sufferers::default() }),
+            .about(Sufferers {
+                client: Some(pair.client.to_string()),
+                clients: 1,
+                server: Some(pair.server),
+                ..Sufferers::default()
+            }),
     )
 }
 

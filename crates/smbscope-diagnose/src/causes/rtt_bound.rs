@@ -31,7 +31,8 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     }
     let commands = pair.facts.count(Fact::Command) + pair.facts.count(Fact::Encrypted);
     let depth = pair.depth();
-    let how = if depth <= 1.2 { ", one command after the other".to_owned() } else { format!(", {depth:.1} outstanding") };
+    let how =
+        if depth <= 1.2 { ", one command after the other".to_owned() } else { format!(", {depth:.1} outstanding") };
     let what = format!(
         "{} waited for {} round trips of {} to {}{how}",
         pair.client,
@@ -44,7 +45,11 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     Some(
         Found::new(Confidence::High, what)
             // Slow start takes round trips within transfers.
-            .lost(Lost::between(lost, Nanos(lost.0.saturating_add(transfers / 2)), Nanos(lost.0.saturating_add(transfers))))
+            .lost(Lost::between(
+                lost,
+                Nanos(lost.0.saturating_add(transfers / 2)),
+                Nanos(lost.0.saturating_add(transfers)),
+            ))
             .first_of(pair.facts.of(Fact::Command)),
     )
 }

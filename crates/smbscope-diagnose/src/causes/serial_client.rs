@@ -36,5 +36,9 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         counted(commands.count, "command", "commands"),
         pair.depth(),
     );
-    Some(Found::new(Confidence::Medium, what).lost(Lost::between(Nanos(network.0 / 2), network, network)).first_of(commands))
+    Some(
+        Found::new(Confidence::Medium, what)
+            .lost(Lost::between(Nanos(network.0 / 2), network, network))
+            .first_of(commands),
+    )
 }

@@ -1,8 +1,8 @@
 //! A server that answers nobody for a while although requests are outstanding.
 
+use super::request_unanswered::request;
 use super::{Detect, Detector, Found, Sufferers, sums};
 use crate::answer::{Confidence, Culprit, Lost};
-use super::request_unanswered::request;
 use crate::facts::{Facts, Wait, server_name};
 use smbscope_model::groups::opens;
 use smbscope_model::prose::{counted, span, unbroken};
@@ -18,7 +18,16 @@ pub(super) const SERVER_HANG: Detector = Detector {
     advice: "Look at what the server did at that time: its log, a hung disk or controller, a failover, memory pressure, a virtual machine that was moved or paused. Its TCP stack went on acknowledging, so the network was there.",
     source: "docs/causes.md: silence on all connections of a server",
     thresholds: &[("silence", "1s")],
-    covers: &["server-saturation", "slow-storage", "filter-delay", "request-unanswered", "throttled", "office-slow-open", "flush-heavy", "fast-then-slow"],
+    covers: &[
+        "server-saturation",
+        "slow-storage",
+        "filter-delay",
+        "request-unanswered",
+        "throttled",
+        "office-slow-open",
+        "flush-heavy",
+        "fast-then-slow",
+    ],
     detect: Detect::All(detect),
 };
 
@@ -65,7 +74,8 @@ fn of_server(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
             && is_hang(&silence.waits)
     });
     let worst = silences.iter().max_by_key(|silence| silence.to - silence.from)?;
-    let clients: BTreeSet<IpAddr> = silences.iter().flat_map(|silence| silence.waits.iter().map(|(client, _)| *client)).collect();
+    let clients: BTreeSet<IpAddr> =
+        silences.iter().flat_map(|silence| silence.waits.iter().map(|(client, _)| *client)).collect();
     let lost = silences.iter().map(|silence| {
         let suffering: BTreeSet<IpAddr> = silence.waits.iter().map(|(client, _)| *client).collect();
         (silence.to - silence.from).0.saturating_mul(suffering.len() as i64)

@@ -15,7 +15,18 @@ pub(super) const SERVER_RESTART: Detector = Detector {
     advice: "Look at the server's log at that time: a crash, an update, a failover of a cluster, a restart of the service. Continuous availability (SMB 3 persistent handles, a cluster) hides it from clients.",
     source: "RFC 9293 3.5.2 (reset generation); MS-SMB2 3.2.4.4 (re-establishing a durable open)",
     thresholds: &[("away", "1s")],
-    covers: &["server-unreachable", "request-unanswered", "server-hang", "network-loss", "network-outage", "client-bound", "slow-logon", "throttled", "slow-storage", "office-slow-open"],
+    covers: &[
+        "server-unreachable",
+        "request-unanswered",
+        "server-hang",
+        "network-loss",
+        "network-outage",
+        "client-bound",
+        "slow-logon",
+        "throttled",
+        "slow-storage",
+        "office-slow-open",
+    ],
     detect: Detect::All(detect),
 };
 
@@ -36,7 +47,8 @@ fn detect(facts: &Facts<'_>) -> Vec<Found> {
 fn of_server(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
     let least = Nanos(facts.context.catalogue.threshold("server-restart", "away") as i64);
     let attempts = facts.context.attempts.listed.iter().filter(|attempt| attempt.server == server);
-    let away: Vec<Away> = attempts.filter_map(|attempt| away(facts, attempt)).filter(|away| away.to - away.from >= least).collect();
+    let away: Vec<Away> =
+        attempts.filter_map(|attempt| away(facts, attempt)).filter(|away| away.to - away.from >= least).collect();
     let worst = away.iter().max_by_key(|away| away.to - away.from)?;
     let clients: BTreeSet<IpAddr> = away.iter().map(|away| away.client).collect();
     let lost = Nanos(away.iter().map(|away| (away.to - away.from).0).fold(0, i64::saturating_add));
@@ -73,5 +85,12 @@ fn away(facts: &Facts<'_>, attempt: &ConnectAttempt) -> Option<Away> {
     let from = before.map(|connection| connection.last.min(first)).max()?;
     let after = pair.connections.iter().filter(|connection| connection.first > first);
     let to = after.map(|connection| connection.first).min()?;
-    Some(Away { client: attempt.client, from, to, attempts: attempt.attempts, refused: attempt.refused, first: attempt.first })
+    Some(Away {
+        client: attempt.client,
+        from,
+        to,
+        attempts: attempt.attempts,
+        refused: attempt.refused,
+        first: attempt.first,
+    })
 }

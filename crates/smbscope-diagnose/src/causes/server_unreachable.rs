@@ -19,7 +19,10 @@ pub(super) const SERVER_UNREACHABLE: Detector = Detector {
 
 fn detect(facts: &Facts<'_>) -> Vec<Found> {
     let attempts = facts.context.attempts.listed.iter();
-    attempts.filter(|attempt| attempt.refused + attempt.unanswered + attempt.closed_without_data > 0).filter_map(|attempt| of_client(facts, attempt)).collect()
+    attempts
+        .filter(|attempt| attempt.refused + attempt.unanswered + attempt.closed_without_data > 0)
+        .filter_map(|attempt| of_client(facts, attempt))
+        .collect()
 }
 
 fn of_client(facts: &Facts<'_>, attempt: &ConnectAttempt) -> Option<Found> {
@@ -27,7 +30,8 @@ fn of_client(facts: &Facts<'_>, attempt: &ConnectAttempt) -> Option<Found> {
     let connections = pair.map(|pair| pair.connections.as_slice()).unwrap_or_default();
     let after = connections.iter().map(|connection| connection.first).filter(|first| *first > attempt.first.time).min();
     // Attempts beside connections that work are those of a scanner, or of a client that looks for a better path.
-    let beside = connections.iter().any(|connection| connection.first < attempt.first.time && connection.last > attempt.last);
+    let beside =
+        connections.iter().any(|connection| connection.first < attempt.first.time && connection.last > attempt.last);
     let until = after.unwrap_or(attempt.last).max(attempt.first.time);
     let lost = until - attempt.first.time;
     if beside || lost < Nanos(facts.context.catalogue.threshold("server-unreachable", "wait") as i64) {
@@ -61,6 +65,12 @@ fn of_client(facts: &Facts<'_>, attempt: &ConnectAttempt) -> Option<Found> {
             .from(Some(attempt.first))
             .outside()
             .filter(" && tcp.flags.syn == 1")
-            .about(Sufferers { client: Some(attempt.client.to_string()), clients: 1, server: Some(attempt.server), active, waited }),
+            .about(Sufferers {
+                client: Some(attempt.client.to_string()),
+                clients: 1,
+                server: Some(attempt.server),
+                active,
+                waited,
+            }),
     )
 }

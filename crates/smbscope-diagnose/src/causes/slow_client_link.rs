@@ -56,6 +56,11 @@ fn of_pair(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
         Found::new(Confidence::High, what)
             .lost(Lost::between(lost, lost, Nanos(lost.0.saturating_add(transfers))))
             .first_of(pair.facts.of(Fact::Command))
-            .about(Sufferers { client: Some(pair.client.to_string()), clients: 1, server: Some(pair.server), ..Sufferers::default() }),
+            .about(Sufferers {
+                client: Some(pair.client.to_string()),
+                clients: 1,
+                server: Some(pair.server),
+                ..Sufferers::default()
+            }),
     )
 }

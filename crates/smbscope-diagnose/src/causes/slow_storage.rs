@@ -13,7 +13,16 @@ pub(super) const SLOW_STORAGE: Detector = Detector {
     advice: "Look at the disks below the share: queue length, utilisation, a rebuild of an array, snapshots. More memory for the server's cache helps reads; a write cache that keeps data without power helps writes.",
     source: "docs/studies.md: disk queue length of hard disk and SSD",
     thresholds: &[("transfers", "20"), ("ratio", "4"), ("least", "3ms")],
-    covers: &["rtt-bound", "serial-client", "small-io", "large-mtu-off", "server-saturation", "metadata-heavy", "small-file-copy", "slow-client-link"],
+    covers: &[
+        "rtt-bound",
+        "serial-client",
+        "small-io",
+        "large-mtu-off",
+        "server-saturation",
+        "metadata-heavy",
+        "small-file-copy",
+        "slow-client-link",
+    ],
     detect: Detect::Pair(detect),
 };
 
@@ -23,21 +32,25 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         (Kind::Write, "writes", pair.facts.of(Fact::Transfer), Confidence::Medium),
     ];
     let hidden = [
-        (Kind::EncryptedRead, "encrypted requests with large responses, most likely reads,", pair.facts.of(Fact::Encrypted), Confidence::Low),
-        (Kind::EncryptedWrite, "large encrypted requests, most likely writes,", pair.facts.of(Fact::Encrypted), Confidence::Low),
+        (
+            Kind::EncryptedRead,
+            "encrypted requests with large responses, most likely reads,",
+            pair.facts.of(Fact::Encrypted),
+            Confidence::Low,
+        ),
+        (
+            Kind::EncryptedWrite,
+            "large encrypted requests, most likely writes,",
+            pair.facts.of(Fact::Encrypted),
+            Confidence::Low,
+        ),
     ];
     let found = clear.into_iter().chain(hidden);
     let found = found.filter_map(|(kind, name, count, confidence)| of_kind(pair, kind, name, count, confidence));
     found.max_by_key(|(lost, _)| *lost).map(|(_, found)| found)
 }
 
-fn of_kind(
-    pair: &Pair<'_>,
-    kind: Kind,
-    name: &str,
-    count: &Count,
-    confidence: Confidence,
-) -> Option<(Nanos, Found)> {
+fn of_kind(pair: &Pair<'_>, kind: Kind, name: &str, count: &Count, confidence: Confidence) -> Option<(Nanos, Found)> {
     const ID: &str = "slow-storage";
     let served = pair.served(kind);
     let is_hidden = matches!(kind, Kind::EncryptedRead | Kind::EncryptedWrite);

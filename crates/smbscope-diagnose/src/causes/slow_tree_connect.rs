@@ -26,7 +26,10 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         return None;
     }
     let share = pair.facts.waits.iter().find(|wait| {
-        matches!(wait.command, Command::Smb2(smb2::Command::TREE_CONNECT) | Command::Smb1(smb1::Command::TREE_CONNECT_ANDX))
+        matches!(
+            wait.command,
+            Command::Smb2(smb2::Command::TREE_CONNECT) | Command::Smb1(smb1::Command::TREE_CONNECT_ANDX)
+        )
     });
     let what = format!(
         "{} took {} for {} (TREE_CONNECT) of {}, up to {} each",

@@ -33,7 +33,9 @@ fn of_server(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
         .of_server(server)
         .flat_map(|pair| pair.facts.waits.iter())
         .filter(|wait| wait.group.in_headline() || wait.group == Group::Encrypted)
-        .filter(|wait| wait.to.is_some_and(|to| to.time - wait.from.time >= least) && wait.retransmitted == 0 && !wait.failed)
+        .filter(|wait| {
+            wait.to.is_some_and(|to| to.time - wait.from.time >= least) && wait.retransmitted == 0 && !wait.failed
+        })
         .collect();
     waits.sort_by_key(|wait| (wait.to.map(|to| to.time), wait.from.time));
     // Requests that were answered together waited for the same pause.
@@ -56,7 +58,10 @@ fn of_server(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
     let mean = pauses.iter().map(|(_, length)| length.0 as f64).sum::<f64>() / n;
     let spread = (pauses.iter().map(|(_, length)| (length.0 as f64 - mean).powi(2)).sum::<f64>() / n).sqrt();
     // No one kind of command explains it.
-    let most = kinds.iter().map(|kind| pauses.iter().filter(|(wait, _)| format!("{:?}", wait.command) == *kind).count()).max()?;
+    let most = kinds
+        .iter()
+        .map(|kind| pauses.iter().filter(|(wait, _)| format!("{:?}", wait.command) == *kind).count())
+        .max()?;
     let all: Served = facts.of_server(server).fold(Served::default(), |mut all, pair| {
         Kind::ALL.iter().for_each(|kind| all.merge(pair.served(*kind)));
         all
@@ -66,11 +71,16 @@ fn of_server(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
         return None;
     }
     // Time-outs of TCP are regular, too.
-    let (segments, lost) = facts.of_server(server).map(|pair| pair.segments()).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+    let (segments, lost) =
+        facts.of_server(server).map(|pair| pair.segments()).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
     if lost * 1_000 > segments {
         return None;
     }
-    let clients: BTreeSet<_> = facts.of_server(server).filter(|pair| pair.facts.waits.iter().next().is_some()).map(|pair| pair.client).collect();
+    let clients: BTreeSet<_> = facts
+        .of_server(server)
+        .filter(|pair| pair.facts.waits.iter().next().is_some())
+        .map(|pair| pair.client)
+        .collect();
     let (active, waited) = sums(facts, &clients);
     let total = Nanos((mean * n) as i64);
     let what = format!(

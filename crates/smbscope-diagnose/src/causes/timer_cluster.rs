@@ -13,7 +13,16 @@ pub(super) const TIMER_CLUSTER: Detector = Detector {
     advice: "Nagle's algorithm holds back a small segment until the one before is acknowledged, and the receiver delays that acknowledgment by 40 or 200 ms. Set TCP_NODELAY at the sender (Samba: socket options = TCP_NODELAY), or write header and message in one send.",
     source: "RFC 896; RFC 1122 4.2.3.2 and 4.2.3.4",
     thresholds: &[("messages", "10")],
-    covers: &["rtt-bound", "serial-client", "small-io", "window-limited", "bandwidth-limited", "small-file-copy", "metadata-heavy", "slow-storage"],
+    covers: &[
+        "rtt-bound",
+        "serial-client",
+        "small-io",
+        "window-limited",
+        "bandwidth-limited",
+        "small-file-copy",
+        "metadata-heavy",
+        "slow-storage",
+    ],
     detect: Detect::Pair(detect),
 };
 

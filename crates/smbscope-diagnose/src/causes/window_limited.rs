@@ -4,8 +4,8 @@ use super::{Detect, Detector, Found};
 use crate::answer::{Confidence, Culprit, Lost};
 use crate::facts::{Pair, bit_rate, bytes};
 use smbscope_model::prose::unbroken;
-use smbscope_stats::TimePart;
 use smbscope_model::{Connection, DirectionCounts, Nanos};
+use smbscope_stats::TimePart;
 
 pub(super) const WINDOW_LIMITED: Detector = Detector {
     id: "window-limited",

@@ -26,7 +26,10 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         true => (pair.client.to_string(), Culprit::Client),
         false => (pair.server_name(), Culprit::Server),
     };
-    let what = format!("{receiver} closed its receive window for {} while the other side had data to send", unbroken(span(time)));
+    let what = format!(
+        "{receiver} closed its receive window for {} while the other side had data to send",
+        unbroken(span(time))
+    );
     Some(
         Found::new(Confidence::High, what)
             .lost(Lost::exactly(pair.once(time)))
