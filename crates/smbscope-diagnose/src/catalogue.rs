@@ -20,6 +20,8 @@ pub struct Entry {
     pub culprit: Culprit,
     /// Short name.
     pub title: &'static str,
+    /// When it is a cause; thresholds stand in it by their names.
+    pub condition: &'static str,
     /// What to do about it.
     pub advice: &'static str,
     /// Where the advice or the thresholds come from.
@@ -145,6 +147,7 @@ impl Default for Catalogue {
             let entry = Entry {
                 culprit: detector.culprit,
                 title: detector.title,
+                condition: detector.condition,
                 advice: detector.advice,
                 source: detector.source,
                 thresholds: thresholds.collect(),

@@ -20,7 +20,7 @@ fn the_page_lists_the_causes_as_the_program_has_them() {
 fn the_condition_of_each_cause_names_its_thresholds() {
     for (id, entry) in Catalogue::default().entries() {
         for (name, _) in entry.thresholds() {
-            assert!(page::condition(id).contains(&format!("`{name}`")), "the condition of {id} lacks {name}");
+            assert!(entry.condition.contains(&format!("`{name}`")), "the condition of {id} lacks {name}");
         }
     }
 }

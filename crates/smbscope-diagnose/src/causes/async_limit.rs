@@ -9,6 +9,7 @@ pub(super) const ASYNC_LIMIT: Detector = Detector {
     id: "async-limit",
     culprit: Culprit::Application,
     title: "Pending commands near the server's limit",
+    condition: "`commands` commands were pending (STATUS_PENDING) at once on a connection; servers allow 512 by default. Always a note.",
     advice: "A server refuses further asynchronous commands beyond its limit, and the application fails. Find what is pending: change notifications of many directories (an indexer, a web server with its content on the share), blocking locks, reads from pipes. Watch fewer directories, or raise AsynchronousCredits on a Windows server.",
     source: "Microsoft, \"Performance tuning for SMB file servers\": AsynchronousCredits (512)",
     thresholds: &[("commands", "460")],

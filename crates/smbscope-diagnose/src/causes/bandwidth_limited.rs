@@ -10,6 +10,7 @@ pub(super) const BANDWIDTH_LIMITED: Detector = Detector {
     id: "bandwidth-limited",
     culprit: Culprit::Network,
     title: "The link is full",
+    condition: "At least `bytes` went in one direction, the part `flat` of them at about the same rate (±30%) of at most `rate`, and transfers took `transfer` of the waits. Not where the receive window or packet loss sets the rate.",
     advice: "The line carries no more. Move less over it (compression of SMB 3.1.1, caching, a local copy), at another time, or get a faster line. If it should be faster: look for a port at 100 Mbit/s, a shaper, or a WAN link that others fill.",
     source: "docs/causes.md: a flat rate with data always on its way",
     thresholds: &[("bytes", "1MB"), ("rate", "130Mbit"), ("flat", "60%"), ("transfer", "45%")],

@@ -9,6 +9,7 @@ pub(super) const BREAK_STORM: Detector = Detector {
     id: "break-storm",
     culprit: Culprit::Application,
     title: "Oplocks and leases broken all the time",
+    condition: "`breaks` oplock or lease breaks, and more than `share` of the number of opens. Always a note.",
     advice: "Several clients work on the same files, so each caches and is told to stop. Keep such files apart; for databases on a share switch oplocks off on that share (Samba: veto oplock files), which costs caching for all others on it.",
     source: "Samba, smb.conf(5); MS-SMB2 3.3.4.6",
     thresholds: &[("breaks", "10"), ("share", "2%")],

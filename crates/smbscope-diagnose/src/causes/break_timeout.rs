@@ -11,6 +11,7 @@ pub(super) const BREAK_TIMEOUT: Detector = Detector {
     id: "break-timeout",
     culprit: Culprit::Client,
     title: "Open waited for another client's oplock or lease",
+    condition: "An open took `wait` while another client was asked to give back an oplock or lease, or it took 29 to 37 s: then servers stop waiting.",
     advice: "The holder of the oplock or lease did not answer the server: it sleeps, hangs, or its network does. Wake or restart it, or close the file there (smbstatus -L, Get-SmbOpenFile). On a share for files that many clients use at once, switch oplocks off (Samba: oplocks = no).",
     source: "Microsoft KB888562: the server waits 35 s for an oplock break; MS-SMB2 3.3.4.6",
     thresholds: &[("wait", "1s")],

@@ -10,6 +10,7 @@ pub(super) const CLIENT_BOUND: Detector = Detector {
     id: "client-bound",
     culprit: Culprit::Client,
     title: "The client itself is slow",
+    condition: "Pauses below 100 ms between a response and the next request took `time`, and `share` of the client's active time: a person needs longer. Not where several connections overlap, or where the client also pauses like a person.",
     advice: "Look at the client: processor, virus scanner, the application. A faster server or network changes little.",
     source: "docs/causes.md: pauses below 100 ms between a response and the next request, too short for a person",
     thresholds: &[("time", "5s"), ("share", "75%")],

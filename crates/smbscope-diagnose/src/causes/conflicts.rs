@@ -10,6 +10,7 @@ pub(super) const CONFLICTS: Detector = Detector {
     id: "conflicts",
     culprit: Culprit::Client,
     title: "File in use by others",
+    condition: "Opens failed with STATUS_SHARING_VIOLATION and were tried again, `attempts` times in `wait`: from the first refusal until success or the last attempt.",
     advice: "Find out who has the file open (smbstatus -L, Get-SmbOpenFile). Applications that try again in a loop make users wait for each attempt; virus scanners, search indexers and backups open files without sharing them.",
     source: "MS-SMB2 3.3.5.9; MS-FSA 2.1.5",
     thresholds: &[("wait", "1s"), ("attempts", "3")],

@@ -10,6 +10,7 @@ pub(super) const DFS_REFERRAL: Detector = Detector {
     id: "dfs-referral",
     culprit: Culprit::Server,
     title: "Slow DFS referrals",
+    condition: "A DFS referral took `longest`.",
     advice: "Each path of a DFS namespace is looked up first. Look for namespace servers or targets that are gone, and for clients that are sent to a server of another site.",
     source: "MS-DFSC 3.1",
     thresholds: &[("longest", "100ms")],

@@ -10,6 +10,7 @@ pub(super) const DISK_FULL: Detector = Detector {
     id: "disk-full",
     culprit: Culprit::Server,
     title: "Disk full or quota used up",
+    condition: "Writes failed with STATUS_DISK_FULL, STATUS_QUOTA_EXCEEDED or STATUS_DISK_QUOTA_EXCEEDED. It is a cause even if no time was lost, since operations failed; retries count as lost time if they took `wait`.",
     advice: "Make room on the server's volume, or raise the user's quota. The application tries again and again instead of reporting the error.",
     source: "MS-ERREF 2.3.1: STATUS_DISK_FULL, STATUS_QUOTA_EXCEEDED",
     thresholds: &[("wait", "500ms")],

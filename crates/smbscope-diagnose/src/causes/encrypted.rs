@@ -9,6 +9,7 @@ pub(super) const ENCRYPTED: Detector = Detector {
     id: "encrypted",
     culprit: Culprit::Capture,
     title: "Encrypted traffic",
+    condition: "Any encrypted request. Always a note.",
     advice: "To see commands and files, capture with encryption off for this share, or measure with bench, which sees its own commands. Encryption protects the data on the network; turn it off for a test only.",
     source: "MS-SMB2 2.2.41",
     thresholds: &[],

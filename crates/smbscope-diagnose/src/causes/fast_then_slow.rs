@@ -10,6 +10,7 @@ pub(super) const FAST_THEN_SLOW: Detector = Detector {
     id: "fast-then-slow",
     culprit: Culprit::Server,
     title: "Writes fast at first, then slow",
+    condition: "Within writes of `bytes` or more without a pause of 2 s, throughput fell by the factor `throughput`, and a write took `write_time` times as long, at least `slow_write`, for `time`. Not where transfers took most of the waits.",
     advice: "A cache of the server filled up: memory for pages not yet written (Linux: vm.dirty_bytes), the write cache of a controller, the fast part of an SSD. What comes after it shows what the disks can do. Look at the disks' queue at that time, and size the cache for the copies that matter.",
     source: "Microsoft, \"Slow SMB file transfer speed\": copies that start fast and slow down",
     thresholds: &[("bytes", "16MiB"), ("time", "1s"), ("throughput", "2"), ("write_time", "3"), ("slow_write", "2ms")],

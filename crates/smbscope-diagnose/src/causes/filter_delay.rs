@@ -11,6 +11,7 @@ pub(super) const FILTER_DELAY: Detector = Detector {
     id: "filter-delay",
     culprit: Culprit::Server,
     title: "Something inspects each file when it is opened",
+    condition: "With at least `opens` opens, their median server time is `least` or longer, and `ratio` times the median of closes and queries. Or some opens are slow: their p95 is `p95` or longer and twice `ratio` times that of closes and queries, and they take more than half of the server's time. Reads and writes take less than half of the median.",
     advice: "A virus scanner, an archiving or encryption filter, or tiered storage on the server looks into each file as it is opened. Measure with the scanner's exclusion for this share (studies/antivirus.toml). An exclusion costs protection: scan in another place instead.",
     source: "Microsoft, \"Slow SMB file transfer speed\"; docs/studies.md: antivirus on the server",
     thresholds: &[("opens", "10"), ("ratio", "4"), ("least", "4ms"), ("p95", "20ms")],

@@ -10,6 +10,7 @@ pub(super) const FLUSH_HEAVY: Detector = Detector {
     id: "flush-heavy",
     culprit: Culprit::Application,
     title: "A flush for every few writes",
+    condition: "`flushes` FLUSH commands, and more than `share` of the number of writes. If the median FLUSH takes `slow` at the server, the culprit is the server.",
     advice: "Each FLUSH waits for the disks. Databases, mail stores and build tools do it: keep them off the share, or give the server a log device or write cache that keeps data without power. Switching flushes off (strict sync = no) risks data.",
     source: "MS-SMB2 3.3.5.11; Samba, smb.conf(5)",
     thresholds: &[("flushes", "8"), ("share", "20%"), ("slow", "12ms")],

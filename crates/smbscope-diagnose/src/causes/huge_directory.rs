@@ -11,6 +11,7 @@ pub(super) const HUGE_DIRECTORY: Detector = Detector {
     id: "huge-directory",
     culprit: Culprit::Application,
     title: "Very large directory",
+    condition: "A listing was long enough for `entries` entries, estimated from its bytes.",
     advice: "Divide the directory: listing it takes long for every client, and many applications list what they open. Switch 8.3 names off on the server where it makes them.",
     source: "Microsoft, \"Performance tuning for SMB file servers\"",
     thresholds: &[("entries", "10000")],

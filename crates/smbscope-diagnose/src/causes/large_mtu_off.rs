@@ -9,6 +9,7 @@ pub(super) const LARGE_MTU_OFF: Detector = Detector {
     id: "large-mtu-off",
     culprit: Culprit::Application,
     title: "Blocks of 64 KiB only",
+    condition: "`transfers` blocks of 60 to 64 KiB and none larger, over SMB 2.1 or later and a round trip of `trip`. Always a note.",
     advice: "SMB 2.1 and later carry up to 8 MiB in a command. Look for a client or server with large MTU off (Windows: DisableLargeMtu; Samba: smb2 max read and smb2 max write), or an application that asks for 64 KiB.",
     source: "MS-SMB2 3.3.5.4 (CapLargeMtu)",
     thresholds: &[("transfers", "100"), ("trip", "1ms")],

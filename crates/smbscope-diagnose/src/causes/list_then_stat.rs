@@ -10,6 +10,7 @@ pub(super) const LIST_THEN_STAT: Detector = Detector {
     id: "list-then-stat",
     culprit: Culprit::Application,
     title: "Each entry of a directory opened after listing it",
+    condition: "After a listing, at least `entries` of its entries, and `share` of all, were opened and closed without a read or write.",
     advice: "The listing already tells sizes, times and attributes. Have the application use them (FindFirstFile instead of GetFileAttributes for each file); look for shell extensions and scanners that open every file to look at it.",
     source: "MS-FSCC 2.4: what a directory listing returns",
     thresholds: &[("entries", "50"), ("share", "80%")],

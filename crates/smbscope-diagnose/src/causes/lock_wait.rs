@@ -13,6 +13,7 @@ pub(super) const LOCK_WAIT: Detector = Detector {
     id: "lock-wait",
     culprit: Culprit::Client,
     title: "Waiting for a lock",
+    condition: "LOCK requests waited, or were refused and tried again, for `wait` in all. The report names the client that unlocked the file just before the grant.",
     advice: "Shorten the time for which the holder keeps the range locked, or let readers open without locks. A database on a share locks like this by design: move it to a database server.",
     source: "MS-SMB2 3.3.5.14; MS-CIFS 2.2.4.32",
     thresholds: &[("wait", "1s")],

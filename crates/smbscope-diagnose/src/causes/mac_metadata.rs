@@ -10,6 +10,7 @@ pub(super) const MAC_METADATA: Detector = Detector {
     id: "mac-metadata",
     culprit: Culprit::Application,
     title: "macOS metadata files",
+    condition: "`share` of at least `opens` opens were for `._*` or `.DS_Store`.",
     advice: "Serve macOS clients with vfs_fruit (Samba), which keeps this metadata in streams; or switch it off on the clients: defaults write com.apple.desktopservices DSDontWriteNetworkStores -bool TRUE.",
     source: "Samba, vfs_fruit(8)",
     thresholds: &[("opens", "50"), ("share", "10%")],

@@ -8,6 +8,7 @@ pub(super) const MANY_CHANNELS: Detector = Detector {
     id: "many-channels",
     culprit: Culprit::Client,
     title: "Many channels to one server",
+    condition: "More than `connections` connections were bound to the same sessions. Always a note.",
     advice: "More connections than cores or network cards bring nothing. Limit multichannel (Set-SmbClientConfiguration -MaximumConnectionCountPerServer, Samba: server multi channel support), or let applications share a mount.",
     source: "MS-SMB2 3.2.1.7; Microsoft, \"Manage SMB Multichannel\"",
     thresholds: &[("connections", "4")],

@@ -11,6 +11,7 @@ pub(super) const METADATA_HEAVY: Detector = Detector {
     id: "metadata-heavy",
     culprit: Culprit::Application,
     title: "Mostly commands without data",
+    condition: "`share` of at least `commands` commands neither read nor wrote, over a round trip of `trip`.",
     advice: "Opens, queries and listings cost a round trip each and move nothing. See which files they are for (--by file), and whether leases on directories are on (SMB 3).",
     source: "Azure Files performance guide: metadata-heavy workloads",
     thresholds: &[("commands", "500"), ("share", "70%"), ("trip", "1ms")],

@@ -10,6 +10,7 @@ pub(super) const MISSING_FILE_PROBES: Detector = Detector {
     id: "missing-file-probes",
     culprit: Culprit::Application,
     title: "Files looked for where they are not",
+    condition: "`share` of at least `lookups` opens and path queries found nothing.",
     advice: "Applications search their paths for libraries, settings and language files. Shorten the search path, install the application locally, or put a share last in it. Windows clients remember missing names for FileNotFoundCacheLifetime.",
     source: "Microsoft, \"Performance tuning for SMB file servers\": FileNotFoundCacheEntriesMax",
     thresholds: &[("lookups", "50"), ("share", "30%")],

@@ -67,6 +67,8 @@ pub(crate) struct Detector {
     pub(crate) id: &'static str,
     pub(crate) culprit: Culprit,
     pub(crate) title: &'static str,
+    /// When it is one, with thresholds by their names.
+    pub(crate) condition: &'static str,
     pub(crate) advice: &'static str,
     pub(crate) source: &'static str,
     /// Limits by name, as a file of thresholds writes them.

@@ -13,6 +13,7 @@ pub(super) const MULTICHANNEL_UNUSED: Detector = Detector {
     id: "multichannel-unused",
     culprit: Culprit::Client,
     title: "Several interfaces offered, one connection used",
+    condition: "Client and server support multichannel, the server listed at least `interfaces` interfaces that a client may reach, and the client moved `bytes` over one connection. Always a note.",
     advice: "See why the client makes no further channels: multichannel switched off (Get-SmbClientConfiguration EnableMultiChannel), interfaces that it cannot reach, cards without RSS, or a client that has none. Samba: server multi channel support.",
     source: "MS-SMB2 3.2.4.20.10, 2.2.32.5; Microsoft, \"Manage SMB Multichannel\"",
     thresholds: &[("interfaces", "2"), ("bytes", "10MB")],

@@ -11,6 +11,7 @@ pub(super) const NETWORK_LOSS: Detector = Detector {
     id: "network-loss",
     culprit: Culprit::Network,
     title: "Packets lost on the network",
+    condition: "`segments` segments, and more than `share` of all, were lost and sent again, whether the capture has both copies or only the second. Copies that D-SACK reports as needless do not count.",
     advice: "Look for errors and drops on switch ports, network cards and Wi-Fi, for a duplex mismatch, and for buffers that are too small where links of different speed meet. Each loss costs a command at least a round trip, often a time-out of 200 ms and more.",
     source: "RFC 6298 (time-outs of TCP); RFC 2883 (duplicates that were not necessary)",
     thresholds: &[("segments", "5"), ("share", "0.1%")],

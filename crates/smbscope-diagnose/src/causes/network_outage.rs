@@ -12,6 +12,7 @@ pub(super) const NETWORK_OUTAGE: Detector = Detector {
     id: "network-outage",
     culprit: Culprit::Network,
     title: "The network was down",
+    condition: "No acknowledgment passed in either direction for `outage` in spite of retransmissions, and then traffic went on.",
     advice: "Both TCP stacks sent again and again and heard nothing: a link, switch, access point or VPN was down, or a route changed. After it, TCP waits for its next retry, up to a minute. Look at the logs of the devices in between at that time.",
     source: "RFC 6298 5.5 (exponential backoff)",
     thresholds: &[("outage", "1s")],

@@ -9,6 +9,7 @@ pub(super) const NOTIFY_STORM: Detector = Detector {
     id: "notify-storm",
     culprit: Culprit::Application,
     title: "Directory changes reported faster than they can be used",
+    condition: "More than `rate` change notifications within a second. Always a note.",
     advice: "Each notification makes a client list the directory anew. Watch fewer directories, or not whole trees; look for an application that writes into a watched directory all the time.",
     source: "MS-SMB2 3.3.5.19",
     thresholds: &[("rate", "10")],

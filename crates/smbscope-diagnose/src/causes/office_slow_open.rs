@@ -10,6 +10,7 @@ pub(super) const OFFICE_SLOW_OPEN: Detector = Detector {
     id: "office-slow-open",
     culprit: Culprit::Server,
     title: "Office documents open slowly",
+    condition: "An open of an Office document or its owner file (`~$`) took `longest`.",
     advice: "See what the slow open waited for: another user's lock on the owner file (~$), a lease break, or a virus scanner on the server. Compare with the same document on the local disk.",
     source: "Microsoft, \"Slow SMB file transfer speed\": slow open of Office documents",
     thresholds: &[("longest", "2s")],

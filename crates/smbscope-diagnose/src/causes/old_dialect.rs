@@ -12,6 +12,7 @@ pub(super) const OLD_DIALECT: Detector = Detector {
     id: "old-dialect",
     culprit: Culprit::Server,
     title: "An older dialect than the client offers",
+    condition: "The server chose a dialect below the best one that the client offered. Always a note.",
     advice: "Allow newer dialects on the server (Samba: server max protocol; Windows: Set-SmbServerConfiguration -Smb2DialectMax), or update it: leases need SMB 2.1, multichannel and encryption 3.0, signing with AES-GMAC and pre-authentication integrity 3.1.1.",
     source: "MS-SMB2 3.3.5.4: the server chooses the greatest dialect that both sides have",
     thresholds: &[],

@@ -12,6 +12,7 @@ pub(super) const QUEUEING: Detector = Detector {
     id: "queueing",
     culprit: Culprit::Network,
     title: "Another transfer fills the line's queue",
+    condition: "While another client's transfer ran at the rate of the line, at least `commands` commands without data took `ratio` times as long as otherwise, and `wait` longer.",
     advice: "The queue of the slowest link holds more data than the link carries in a tenth of a second, and everybody's packets wait in it (bufferbloat). Limit the large transfer, run it at another time, or have the router manage its queue (fq_codel, CAKE, or a traffic class for SMB).",
     source: "RFC 8290 (FQ-CoDel); Gettys and Nichols, Bufferbloat, ACM Queue 2011",
     thresholds: &[("commands", "5"), ("ratio", "4"), ("wait", "30ms")],

@@ -9,6 +9,7 @@ pub(super) const REFUSALS: Detector = Detector {
     id: "refusals",
     culprit: Culprit::Server,
     title: "Server out of resources",
+    condition: "A response with STATUS_INSUFFICIENT_RESOURCES, STATUS_INSUFF_SERVER_RESOURCES, STATUS_TOO_MANY_OPENED_FILES, STATUS_TOO_MANY_SESSIONS or STATUS_REQUEST_NOT_ACCEPTED. Always a note.",
     advice: "Raise the server's limits (Samba: max open files, max smbd processes; Windows: work items and memory), or find the client that leaks handles or sessions.",
     source: "MS-SMB2 3.3.5; Samba, smb.conf(5)",
     thresholds: &[],

@@ -10,6 +10,7 @@ pub(super) const RELISTING: Detector = Detector {
     id: "relisting",
     culprit: Culprit::Application,
     title: "The same directory listed again and again",
+    condition: "One directory was listed `listings` times within 10 s.",
     advice: "Find the application that lists it (a thumbnail view, a virus scanner, a backup agent) and have it use change notifications. On Windows clients DirectoryCacheLifetime and DirectoryCacheEntriesMax decide how long a listing is kept.",
     source: "Microsoft, \"Performance tuning for SMB file servers\": client parameters",
     thresholds: &[("listings", "3")],

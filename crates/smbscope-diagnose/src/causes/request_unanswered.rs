@@ -11,6 +11,7 @@ pub(super) const REQUEST_UNANSWERED: Detector = Detector {
     id: "request-unanswered",
     culprit: Culprit::Server,
     title: "A request was never answered",
+    condition: "A request had no response for `wait`, until its connection or the capture ended. If the server's TCP did not acknowledge the request, the culprit is the network.",
     advice: "Look at the server's log and at what the request works on: the server has the request and does not answer it. If its TCP never acknowledged the request, look at firewalls, WAN accelerators and the path instead. The packet's number is the place to look in Wireshark.",
     source: "RFC 9293 3.8.1; MS-SMB2 3.2.6.1 (request expiration)",
     thresholds: &[("wait", "10s")],

@@ -11,6 +11,7 @@ pub(super) const RTT_BOUND: Detector = Detector {
     id: "rtt-bound",
     culprit: Culprit::Network,
     title: "Bound by round trips",
+    condition: "Round trips of `trip` or longer took `share` of the waits.",
     advice: "The distance is what takes the time: use fewer and larger commands, several outstanding, caching (leases, BranchCache, a local copy), or a server nearer to the users.",
     source: "Swartz (1997): response time is what the network and the server make a client wait",
     thresholds: &[("share", "45%"), ("trip", "1ms")],

@@ -11,6 +11,7 @@ pub(super) const SERIAL_CLIENT: Detector = Detector {
     id: "serial-client",
     culprit: Culprit::Application,
     title: "One command after the other",
+    condition: "At least `commands` commands with at most `outstanding` outstanding on average, and round trips of `trip` or longer took `share` of the active time.",
     advice: "With one command outstanding each costs a full round trip, and the server idles in between. Use tools that keep several outstanding (robocopy /MT, larger queue depth, read-ahead), or bring the client nearer to the server.",
     source: "Little's law; Azure Files performance guide: parallel requests",
     thresholds: &[("share", "50%"), ("commands", "100"), ("outstanding", "1.2"), ("trip", "1ms")],

@@ -15,6 +15,7 @@ pub(super) const SERVER_HANG: Detector = Detector {
     id: "server-hang",
     culprit: Culprit::Server,
     title: "The server answered nothing",
+    condition: "The server sent no response on any connection for `silence`, although requests were outstanding and none of them was retransmitted: its TCP went on acknowledging.",
     advice: "Look at what the server did at that time: its log, a hung disk or controller, a failover, memory pressure, a virtual machine that was moved or paused. Its TCP stack went on acknowledging, so the network was there.",
     source: "docs/causes.md: silence on all connections of a server",
     thresholds: &[("silence", "1s")],

@@ -12,6 +12,7 @@ pub(super) const SERVER_RESTART: Detector = Detector {
     id: "server-restart",
     culprit: Culprit::Server,
     title: "The server went away and came back",
+    condition: "Clients lost their connections, failed to connect, and had a new connection no sooner than `away` later.",
     advice: "Look at the server's log at that time: a crash, an update, a failover of a cluster, a restart of the service. Continuous availability (SMB 3 persistent handles, a cluster) hides it from clients.",
     source: "RFC 9293 3.5.2 (reset generation); MS-SMB2 3.2.4.4 (re-establishing a durable open)",
     thresholds: &[("away", "1s")],

@@ -13,6 +13,7 @@ pub(super) const SERVER_SATURATION: Detector = Detector {
     id: "server-saturation",
     culprit: Culprit::Server,
     title: "Response times grow with load",
+    condition: "On the only server of a capture, the median response time with many outstanding requests is `median` or longer and `ratio` times that with few, from `commands` commands each, and server time is most of the wait of `clients` clients.",
     advice: "The server is at its limit at these times. See what its processors, disks and network do then (bench --server-metrics), and who loads it (--by client).",
     source: "Swartz (1997), figures 2 and 3",
     thresholds: &[("commands", "200"), ("ratio", "3"), ("median", "5ms"), ("clients", "3")],

@@ -10,6 +10,7 @@ pub(super) const SERVER_UNREACHABLE: Detector = Detector {
     id: "server-unreachable",
     culprit: Culprit::Server,
     title: "The server can't be reached",
+    condition: "Connection attempts were refused, unanswered or closed without data for `wait`, and no other connection of the client to this server worked meanwhile. If nothing answered, the culprit is the network.",
     advice: "Refused: the host is up but nothing listens on the port, or a firewall rejects it; start the service. No answer: the host is down, a firewall drops the packets, or the route is wrong.",
     source: "RFC 9293 3.5 (SYN without answer, RST)",
     thresholds: &[("wait", "1s")],

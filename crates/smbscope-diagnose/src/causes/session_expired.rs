@@ -10,6 +10,7 @@ pub(super) const SESSION_EXPIRED: Detector = Detector {
     id: "session-expired",
     culprit: Culprit::Server,
     title: "Sessions expire and log on again",
+    condition: "`refusals` requests failed with STATUS_NETWORK_SESSION_EXPIRED or STATUS_USER_SESSION_DELETED.",
     advice: "Compare the lifetime of Kerberos tickets with how long sessions last, and the clocks of client, server and domain controller. Clients that can't log on again show an error.",
     source: "MS-SMB2 3.3.5.2.9: STATUS_NETWORK_SESSION_EXPIRED",
     thresholds: &[("refusals", "3")],

@@ -8,6 +8,7 @@ pub(super) const SIGNING_COST: Detector = Detector {
     id: "signing-cost",
     culprit: Culprit::Server,
     title: "Bulk data is signed",
+    condition: "The client moved `bytes` of signed file data, more than `share` of all its file data, and waited for it during `waited` of its active time. Always a note: a capture can't tell how much of the wait is signing.",
     advice: "Signing costs both sides processor time for each byte; with AES-GMAC (SMB 3.1.1, Windows 11, Server 2022) far less than with HMAC-SHA256. Use a dialect and cipher that the processors support. Without signing anybody on the network can change data: keep it on.",
     source: "MS-SMB2 3.1.4.1; docs/load.md has what it costs here",
     thresholds: &[("bytes", "100MB"), ("share", "50%"), ("waited", "50%")],

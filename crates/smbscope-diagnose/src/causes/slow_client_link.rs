@@ -11,6 +11,7 @@ pub(super) const SLOW_CLIENT_LINK: Detector = Detector {
     id: "slow-client-link",
     culprit: Culprit::Network,
     title: "One client's link is slower than the others'",
+    condition: "With at least `peers` other clients on the same server, the client's round trip is `ratio` times their median and `excess` longer, and round trips took `share` of its waits.",
     advice: "Look at this client's path: Wi-Fi, VPN, a site behind a WAN, power saving of its network card. Server and other clients have no such delay.",
     source: "docs/causes.md: its round trip beside the median of its peers",
     thresholds: &[("peers", "2"), ("ratio", "3"), ("excess", "10ms"), ("share", "25%")],

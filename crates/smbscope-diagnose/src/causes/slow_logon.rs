@@ -10,6 +10,7 @@ pub(super) const SLOW_LOGON: Detector = Detector {
     id: "slow-logon",
     culprit: Culprit::Server,
     title: "Slow or failed login",
+    condition: "A SESSION_SETUP took `longest`, or `failures` logins failed.",
     advice: "A domain controller that is slow, far away or not found makes each login slow; a fallback from Kerberos to NTLM costs further round trips. Look at DNS, the SPN of the server's name and the clock of both sides. If logins fail: look for a stored password that is wrong or expired.",
     source: "MS-SMB2 3.3.5.5; MS-KILE",
     thresholds: &[("longest", "500ms"), ("failures", "5")],

@@ -10,6 +10,7 @@ pub(super) const SLOW_STORAGE: Detector = Detector {
     id: "slow-storage",
     culprit: Culprit::Server,
     title: "Slow storage",
+    condition: "The median server time of at least `transfers` reads or writes is `least` or longer, and `ratio` times that of commands that touch no storage. Not where transfers fill the line.",
     advice: "Look at the disks below the share: queue length, utilisation, a rebuild of an array, snapshots. More memory for the server's cache helps reads; a write cache that keeps data without power helps writes.",
     source: "docs/studies.md: disk queue length of hard disk and SSD",
     thresholds: &[("transfers", "20"), ("ratio", "4"), ("least", "3ms")],

@@ -11,6 +11,7 @@ pub(super) const SLOW_TREE_CONNECT: Detector = Detector {
     id: "slow-tree-connect",
     culprit: Culprit::Server,
     title: "Connecting to the share is slow",
+    condition: "A TREE_CONNECT took `longest`, and tree connects took at least twice as long as logins on average.",
     advice: "The server does something before it lets a client use the share: a script (Samba: root preexec), a check of access rights against a slow domain controller, an automounted or tiered volume. Look at the server's log at that time.",
     source: "MS-SMB2 3.3.5.7; Samba, smb.conf(5): preexec",
     thresholds: &[("longest", "500ms")],

@@ -11,6 +11,7 @@ pub(super) const SMALL_FILE_COPY: Detector = Detector {
     id: "small-file-copy",
     culprit: Culprit::Application,
     title: "Many small files, one after the other",
+    condition: "`files` different files of at most 64 KiB were read or written within a minute, with at most `outstanding` commands outstanding, and took `share` of the waits, at least `each` for each file.",
     advice: "Copy with several files at a time (robocopy /MT, rsync in parallel), or pack the files into one archive or disk image: each file costs several round trips whatever its size. For profiles: keep caches and temporary files out of what is redirected.",
     source: "Microsoft, \"Slow SMB file transfer speed\": small files; docs/studies.md: logons that copy 18,460 files",
     thresholds: &[("files", "100"), ("outstanding", "12"), ("share", "40%"), ("each", "4ms")],

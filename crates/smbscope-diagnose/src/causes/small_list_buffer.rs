@@ -9,6 +9,7 @@ pub(super) const SMALL_LIST_BUFFER: Detector = Detector {
     id: "small-list-buffer",
     culprit: Culprit::Application,
     title: "Directory listed in many small responses",
+    condition: "Listings took more than `continuations` commands each, none with a response above `buffer`.",
     advice: "The client asks for listings in small buffers, so a large directory takes a round trip for each. Update the client, or raise its buffer; clients of SMB 3 ask for up to 1 MiB. Divide very large directories.",
     source: "MS-SMB2 3.3.5.18",
     thresholds: &[("buffer", "66KiB"), ("continuations", "5")],

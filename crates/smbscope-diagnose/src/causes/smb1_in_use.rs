@@ -11,6 +11,7 @@ pub(super) const SMB1_IN_USE: Detector = Detector {
     id: "smb1-in-use",
     culprit: Culprit::Application,
     title: "SMB1 in use",
+    condition: "Any SMB1 command beyond negotiation. Always a note.",
     advice: "Move the client and server to SMB 2 or 3 and switch SMB1 off on the server: SMB1 has no leases, little pipelining, blocks of at most 64 KiB and no secure signing. Find out first what still needs it, such as old scanners and printers.",
     source: "Microsoft, \"Stop using SMB1\"",
     thresholds: &[],

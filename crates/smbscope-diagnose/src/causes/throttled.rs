@@ -12,6 +12,7 @@ pub(super) const THROTTLED: Detector = Detector {
     id: "throttled",
     culprit: Culprit::Server,
     title: "The server works in bursts",
+    condition: "The server paused `pauses` times for `least` or longer, for about the same time each, whatever it was asked for. It answered fast in between, and hardly any segment was lost.",
     advice: "The server, or the virtual machine that it runs on, stops at regular intervals: a processor quota (cgroup, cloud burst credits), an I/O limit of the storage, snapshots, or a hypervisor without free processors. Look at its steal time and throttling counters.",
     source: "Linux cgroup v2 cpu.max (nr_throttled); Azure and AWS burst credits",
     thresholds: &[("pauses", "5"), ("least", "100ms")],

@@ -10,6 +10,7 @@ pub(super) const TIMER_CLUSTER: Detector = Detector {
     id: "timer-cluster",
     culprit: Culprit::Client,
     title: "Small sends wait for delayed acknowledgments",
+    condition: "`messages` messages whose second segment was held back until the receiver acknowledged the first, over a round trip of at most 30 ms. If the server held responses back, the culprit is the server.",
     advice: "Nagle's algorithm holds back a small segment until the one before is acknowledged, and the receiver delays that acknowledgment by 40 or 200 ms. Set TCP_NODELAY at the sender (Samba: socket options = TCP_NODELAY), or write header and message in one send.",
     source: "RFC 896; RFC 1122 4.2.3.2 and 4.2.3.4",
     thresholds: &[("messages", "10")],

@@ -11,6 +11,7 @@ pub(super) const WINDOW_LIMITED: Detector = Detector {
     id: "window-limited",
     culprit: Culprit::Network,
     title: "Receive window too small for the distance",
+    condition: "Over round trips of `round_trip` or longer, the sender filled the receive window and waited for `share` of the active time.",
     advice: "Throughput of a connection is at most window / round trip. Let the receiver's window grow (Windows: netsh interface tcp set global autotuninglevel=normal; Linux: net.ipv4.tcp_rmem), remove fixed socket buffers (Samba: socket options SO_RCVBUF), and look for boxes on the way that strip the window scale option.",
     source: "RFC 7323 1.1; RFC 9293 3.8.6",
     thresholds: &[("round_trip", "10ms"), ("share", "20%")],

@@ -10,6 +10,7 @@ pub(super) const ZERO_WINDOW: Detector = Detector {
     id: "zero-window",
     culprit: Culprit::Client,
     title: "Receiver takes no more data",
+    condition: "The receive window was closed for `share` of the active time while the sender had more data. If it was the server's window, the culprit is the server.",
     advice: "The program at the receiving side does not read from its socket fast enough: a slow disk below a copy, a busy or stopped process, too little memory. Look at that machine, not at the network.",
     source: "RFC 9293 3.8.6.1",
     thresholds: &[("share", "5%")],
