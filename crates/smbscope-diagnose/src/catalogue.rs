@@ -3,7 +3,7 @@
 use crate::answer::Culprit;
 use crate::causes::DETECTORS;
 use serde::Deserialize;
-use smbscope_model::units;
+use smbscope_model::{Nanos, units};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -200,6 +200,11 @@ impl Catalogue {
     pub(crate) fn threshold(&self, id: &str, name: &str) -> f64 {
         let threshold = self.entry(id).thresholds.get(name);
         threshold.expect("detectors name their own thresholds: a test runs all of them").value
+    }
+
+    /// A threshold that is a time.
+    pub(crate) fn time(&self, id: &str, name: &str) -> Nanos {
+        Nanos(self.threshold(id, name) as i64)
     }
 }
 

@@ -59,7 +59,7 @@ impl<'l> Shown<'l> {
 
     /// An exchange of the capture: it belongs to the launch in which it began.
     fn record(&mut self, exchange: &Exchange) {
-        let is_command = exchange.group.in_headline() || exchange.group == Group::Encrypted;
+        let is_command = exchange.group != Group::Waiting;
         let (Some(first), Some(last), true) = (exchange.request.first, exchange.response.last, is_command) else {
             return;
         };

@@ -1,8 +1,8 @@
 //! An open that waited until the server gave up on the holder of an oplock or lease.
 
-use super::{Detect, Detector, Found, Sufferers};
+use super::{Detect, Detector, Found};
 use crate::answer::{Confidence, Culprit, Lost};
-use crate::facts::{Facts, Pair, Wait, named};
+use crate::facts::{Facts, Pair, Wait, file_name};
 use smbscope_model::groups::opens;
 use smbscope_model::prose::{span, unbroken};
 use smbscope_model::{Nanos, Timestamp};
@@ -16,56 +16,41 @@ pub(super) const BREAK_TIMEOUT: Detector = Detector {
     source: "Microsoft KB888562: the server waits 35 s for an oplock break; MS-SMB2 3.3.4.6",
     thresholds: &[("wait", "1s")],
     covers: &["server-hang", "request-unanswered", "office-slow-open", "filter-delay", "slow-storage"],
-    detect: Detect::All(detect),
+    detect: Detect::Peer(detect),
 };
 
 /// A server that gives up waits this long (Windows 35 s, Samba 30 s).
 const GIVES_UP: std::ops::Range<i64> = 29_000_000_000..37_000_000_000;
 
-fn detect(facts: &Facts<'_>) -> Vec<Found> {
-    let limit = Nanos(facts.context.catalogue.threshold("break-timeout", "wait") as i64);
+fn detect(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
+    let limit = pair.time("break-timeout", "wait");
     let last = facts.context.last.unwrap_or_default();
     let length = |wait: &Wait| wait.end(last) - wait.from.time;
-    let mut found = Vec::new();
-    for pair in &facts.pairs {
-        let waits: Vec<(&Wait, Option<String>)> = pair
-            .facts
-            .waits
-            .iter()
-            .filter(|wait| opens(wait.command))
-            .filter(|wait| length(wait) >= limit)
-            .filter_map(|wait| {
-                let holder = holder(facts, pair, wait);
-                let gave_up = wait.to.is_some() && GIVES_UP.contains(&length(wait).0);
-                (holder.is_some() || gave_up).then_some((wait, holder))
-            })
-            .collect();
-        let Some((longest, holder)) = waits.iter().max_by_key(|(wait, _)| length(wait)) else { continue };
-        let sum = Nanos(waits.iter().map(|(wait, _)| length(wait).0).fold(0, i64::saturating_add));
-        let path = longest.path.as_deref().map_or_else(|| "a file".to_owned(), named);
-        let by = match holder {
-            Some(holder) => format!("{holder} held an oplock or lease on it and did not give it back in time"),
-            None => "the server waited that long for the holder of an oplock or lease".to_owned(),
-        };
-        let still = if longest.to.is_none() { " and still did at the end" } else { "" };
-        let what = format!("{} waited {} to open {path}{still}: {by}", pair.client, unbroken(span(length(longest))));
-        let confidence = if holder.is_some() { Confidence::High } else { Confidence::Medium };
-        found.push(
-            Found::new(confidence, what)
-                .lost(Lost::exactly(pair.once(sum)))
-                .longest(length(longest))
-                .from(Some(longest.from))
-                .on(&longest.share, &longest.path)
-                .filter(" && (smb2.cmd == 5 || smb2.cmd == 18 || smb.cmd == 0xa2 || smb.cmd == 0x24)")
-                .about(Sufferers {
-                    client: Some(pair.client.to_string()),
-                    clients: 1,
-                    server: Some(pair.server),
-                    ..Sufferers::default()
-                }),
-        );
-    }
-    found
+    let opened = pair.facts.waits.iter().filter(|wait| opens(wait.command) && length(wait) >= limit);
+    let waits = opened.filter_map(|wait| {
+        let holder = holder(facts, pair, wait);
+        let gave_up = wait.to.is_some() && GIVES_UP.contains(&length(wait).0);
+        (holder.is_some() || gave_up).then_some((wait, holder))
+    });
+    let waits: Vec<(&Wait, Option<String>)> = waits.collect();
+    let (longest, holder) = waits.iter().max_by_key(|(wait, _)| length(wait))?;
+    let sum = Nanos(waits.iter().map(|(wait, _)| length(wait).0).fold(0, i64::saturating_add));
+    let by = match holder {
+        Some(holder) => format!("{holder} held an oplock or lease on it and did not give it back in time"),
+        None => "the server waited that long for the holder of an oplock or lease".to_owned(),
+    };
+    let path = file_name(&longest.path);
+    let still = if longest.to.is_none() { " and still did at the end" } else { "" };
+    let what = format!("{} waited {} to open {path}{still}: {by}", pair.client, unbroken(span(length(longest))));
+    let confidence = if holder.is_some() { Confidence::High } else { Confidence::Medium };
+    Some(
+        Found::new(confidence, what)
+            .lost(Lost::exactly(pair.once(sum)))
+            .longest(length(longest))
+            .from(Some(longest.from))
+            .on(&longest.share, &longest.path)
+            .filter(" && (smb2.cmd == 5 || smb2.cmd == 18 || smb.cmd == 0xa2 || smb.cmd == 0x24)"),
+    )
 }
 
 /// Another client that the server told to give an oplock back while the open waited.

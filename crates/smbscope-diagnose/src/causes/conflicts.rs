@@ -2,7 +2,7 @@
 
 use super::{Detect, Detector, Found};
 use crate::answer::{Confidence, Culprit, Lost};
-use crate::facts::{Pair, Refusal, named};
+use crate::facts::{Pair, Refusal, file_name};
 use smbscope_model::prose::{counted, span, unbroken};
 use smbscope_wire::status::NtStatus;
 
@@ -28,7 +28,7 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     {
         return None;
     }
-    let file = longest.path.as_deref().map_or_else(|| "a file".to_owned(), named);
+    let file = file_name(&longest.path);
     let others = match refused.files.saturating_sub(1) {
         0 => String::new(),
         n => format!(", and {} more", counted(n, "file", "files")),

@@ -42,7 +42,7 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         Found::new(Confidence::High, what)
             .lost(Lost::between(lost, lost, pair.once(Nanos(flushes.outstanding))))
             .first_of(flushes)
-            .on(&None, &flushes.first.as_ref().and_then(|(_, path)| path.clone()))
+            .on(&None, &flushes.path())
             .culprit(if is_slow { Culprit::Server } else { Culprit::Application })
             .filter(" && (smb2.cmd == 7 || smb.cmd == 0x05)"),
     )

@@ -1,8 +1,8 @@
 //! A lock on a range of a file that another client holds.
 
-use super::{Detect, Detector, Found, Sufferers};
+use super::{Detect, Detector, Found};
 use crate::answer::{Confidence, Culprit, Lost};
-use crate::facts::{Facts, Pair, Refusal, Wait, named};
+use crate::facts::{Facts, Pair, Refusal, Wait, file_name};
 use smbscope_model::prose::{span, unbroken};
 use smbscope_model::{Command, Nanos, Timestamp};
 use smbscope_wire::status::NtStatus;
@@ -18,14 +18,10 @@ pub(super) const LOCK_WAIT: Detector = Detector {
     source: "MS-SMB2 3.3.5.14; MS-CIFS 2.2.4.32",
     thresholds: &[("wait", "1s")],
     covers: &["conflicts", "server-hang", "request-unanswered"],
-    detect: Detect::All(detect),
+    detect: Detect::Peer(detect),
 };
 
-fn detect(facts: &Facts<'_>) -> Vec<Found> {
-    facts.pairs.iter().filter_map(|pair| of_pair(facts, pair)).collect()
-}
-
-fn of_pair(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
+fn detect(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
     let end = facts.context.last.unwrap_or_default();
     let locks: Vec<&Wait> = pair.facts.waits.iter().filter(|wait| is_lock(wait.command)).collect();
     let length = |wait: &Wait| (wait.end(end) - wait.from.time).max(Nanos(0));
@@ -46,7 +42,7 @@ fn of_pair(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
     };
     let granted = longest.and_then(|wait| wait.to).map(|to| to.time);
     let holder = granted.and_then(|granted| holder(facts, pair, path, from.time, granted));
-    let file = path.as_deref().map_or_else(|| "a file".to_owned(), named);
+    let file = file_name(path);
     let bytes = range.map_or_else(String::new, |(offset, length)| match length {
         0 => String::new(),
         length => format!("bytes {offset} to {} of ", offset.saturating_add(length - 1)),
@@ -60,13 +56,7 @@ fn of_pair(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
             .from(Some(from))
             .on(share, path)
             .filter(" && (smb2.cmd == 10 || smb.cmd == 0x24)")
-            .outside()
-            .about(Sufferers {
-                client: Some(pair.client.to_string()),
-                clients: 1,
-                server: Some(pair.server),
-                ..Sufferers::default()
-            }),
+            .outside(),
     )
 }
 

@@ -25,8 +25,8 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     if (lookups.count as f64) < pair.threshold(ID, "lookups") || share < pair.threshold(ID, "share") {
         return None;
     }
-    let first = missing.first.as_ref().and_then(|(_, path)| path.as_deref());
-    let first = first.map_or_else(String::new, |path| format!(", first for {}", named(path)));
+    let path = missing.path();
+    let first = path.as_deref().map_or_else(String::new, |path| format!(", first for {}", named(path)));
     let what = format!(
         "{} looked for files that do not exist: {} of {} lookups ({}){first}",
         pair.client,
@@ -34,7 +34,6 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         thousands(lookups.count),
         percent(share),
     );
-    let path = missing.first.as_ref().and_then(|(_, path)| path.clone());
     Some(
         Found::new(Confidence::High, what)
             .lost(Lost::exactly(pair.once(Nanos(missing.outstanding))))

@@ -59,7 +59,8 @@ pub(crate) use request_unanswered::request;
 use crate::answer::{Cause, Confidence, Culprit, Evidence, Lost, Subject};
 use crate::facts::{Count, Facts, Pair, PathFacts, PathKey};
 use smbscope_model::{Nanos, Stamp};
-use std::net::SocketAddr;
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// A cause that can be recognised.
@@ -84,7 +85,11 @@ pub(crate) enum Detect {
     Pair(fn(&Pair<'_>) -> Option<Found>),
     /// A path of a client on a server.
     Path(fn(&Pair<'_>, &PathKey, &PathFacts) -> Option<Found>),
-    /// Everything: several clients, or a server as a whole.
+    /// A client on a server, beside the others.
+    Peer(fn(&Facts<'_>, &Pair<'_>) -> Option<Found>),
+    /// A server with all its clients.
+    Server(fn(&Facts<'_>, SocketAddr) -> Option<Found>),
+    /// Everything.
     All(fn(&Facts<'_>) -> Vec<Found>),
 }
 
@@ -116,6 +121,26 @@ pub(crate) struct Sufferers {
     pub(crate) server: Option<SocketAddr>,
     pub(crate) active: Nanos,
     pub(crate) waited: Nanos,
+}
+
+impl Sufferers {
+    pub(crate) fn one(client: IpAddr, server: SocketAddr) -> Sufferers {
+        Sufferers { client: Some(client.to_string()), clients: 1, server: Some(server), ..Sufferers::default() }
+    }
+
+    /// Clients of a server; a single one by its name.
+    pub(crate) fn of_server(facts: &Facts<'_>, server: SocketAddr, clients: &BTreeSet<IpAddr>) -> Sufferers {
+        let of_clients = || clients.iter().filter_map(|client| facts.of_client(*client));
+        let sum =
+            |time: fn(&Pair<'_>) -> Nanos| Nanos(of_clients().map(|pair| time(pair).0).fold(0, i64::saturating_add));
+        Sufferers {
+            client: clients.first().filter(|_| clients.len() == 1).map(ToString::to_string),
+            clients: clients.len() as u64,
+            server: Some(server),
+            active: sum(|pair| pair.whole.active),
+            waited: sum(|pair| pair.whole.waited),
+        }
+    }
 }
 
 impl Found {
@@ -191,6 +216,14 @@ impl Found {
         Found { outside: true, ..self }
     }
 
+    /// The cause, about the sufferers that were found.
+    fn into_cause_of_its_own(self, detector: &Detector, facts: &Facts<'_>) -> Cause {
+        let Sufferers { client, clients, server, .. } = &self.sufferers;
+        let client = client.as_ref().filter(|_| *clients <= 1).and_then(|client| client.parse().ok());
+        let pair = client.zip(*server).and_then(|(client, server)| facts.pair(client, server));
+        self.into_cause(detector, pair)
+    }
+
     fn into_cause(self, detector: &Detector, pair: Option<&Pair<'_>>) -> Cause {
         let Sufferers { client, clients, server, active, waited } = self.sufferers;
         let lost = self.lost.map_or(Nanos(0), |lost| lost.high);
@@ -239,32 +272,27 @@ fn evidence(stamp: Stamp) -> Evidence {
 pub(crate) fn detect(facts: &Facts<'_>) -> Vec<Cause> {
     let mut causes = Vec::new();
     for detector in DETECTORS {
-        match detector.detect {
-            Detect::Pair(detect) => {
-                causes
-                    .extend(facts.pairs.iter().filter_map(|pair| Some(detect(pair)?.into_cause(detector, Some(pair)))));
-            }
-            Detect::Path(detect) => {
-                for pair in &facts.pairs {
-                    let found = pair.paths.iter().filter_map(|(key, path)| {
-                        let found = detect(pair, key, path)?.on(&key.share, &Some(key.path.clone())).from(path.first);
-                        Some(found.filter(&path_filter(&key.path)).into_cause(detector, Some(pair)))
-                    });
-                    causes.extend(worst_of(found.collect()));
-                }
-            }
+        let of_pairs = |detect: &dyn Fn(&Pair<'_>) -> Option<Cause>| facts.pairs.iter().filter_map(detect).collect();
+        let found: Vec<Cause> = match detector.detect {
+            Detect::Pair(detect) => of_pairs(&|pair| Some(detect(pair)?.into_cause(detector, Some(pair)))),
+            Detect::Peer(detect) => of_pairs(&|pair| Some(detect(facts, pair)?.into_cause(detector, Some(pair)))),
+            Detect::Path(detect) => of_pairs(&|pair| {
+                let found = pair.paths.iter().filter_map(|(key, path)| {
+                    let found = detect(pair, key, path)?.on(&key.share, &Some(key.path.clone())).from(path.first);
+                    Some(found.filter(&path_filter(&key.path)).into_cause(detector, Some(pair)))
+                });
+                worst_of(found.collect())
+            }),
+            Detect::Server(detect) => facts
+                .servers()
+                .into_iter()
+                .filter_map(|server| Some(detect(facts, server)?.into_cause_of_its_own(detector, facts)))
+                .collect(),
             Detect::All(detect) => {
-                causes.extend(detect(facts).into_iter().map(|found| {
-                    let server = found.sufferers.server;
-                    let client = found.sufferers.client.as_ref().and_then(|client| client.parse().ok());
-                    let is_one = found.sufferers.clients <= 1;
-                    let pair = facts.pairs.iter().find(|pair| {
-                        is_one && Some(pair.client) == client && server.is_none_or(|server| server == pair.server)
-                    });
-                    found.into_cause(detector, pair)
-                }));
+                detect(facts).into_iter().map(|found| found.into_cause_of_its_own(detector, facts)).collect()
             }
-        }
+        };
+        causes.extend(found);
     }
     causes
 }
@@ -352,15 +380,3 @@ pub(crate) const DETECTORS: &[&Detector] = &[
     &multichannel_unused::MULTICHANNEL_UNUSED,
     &many_channels::MANY_CHANNELS,
 ];
-
-/// Active time and waits of several clients together.
-pub(crate) fn sums(facts: &Facts<'_>, clients: &std::collections::BTreeSet<std::net::IpAddr>) -> (Nanos, Nanos) {
-    let mut sums = (0i64, 0i64);
-    for client in clients {
-        if let Some(pair) = facts.pairs.iter().find(|pair| pair.client == *client) {
-            sums.0 = sums.0.saturating_add(pair.whole.active.0);
-            sums.1 = sums.1.saturating_add(pair.whole.waited.0);
-        }
-    }
-    (Nanos(sums.0), Nanos(sums.1))
-}

@@ -1,6 +1,6 @@
 //! A time in which nothing got through between client and server, in spite of retransmissions.
 
-use super::{Detect, Detector, Found, Sufferers, sums};
+use super::{Detect, Detector, Found, Sufferers};
 use crate::answer::{Confidence, Culprit, Lost};
 use crate::facts::{Facts, server_name};
 use smbscope_model::prose::{counted, span, unbroken};
@@ -33,15 +33,11 @@ pub(super) const NETWORK_OUTAGE: Detector = Detector {
         "small-file-copy",
         "bandwidth-limited",
     ],
-    detect: Detect::All(detect),
+    detect: Detect::Server(detect),
 };
 
-fn detect(facts: &Facts<'_>) -> Vec<Found> {
-    facts.servers().into_iter().filter_map(|server| of_server(facts, server)).collect()
-}
-
-fn of_server(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
-    let least = Nanos(facts.context.catalogue.threshold("network-outage", "outage") as i64);
+fn detect(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
+    let least = facts.context.catalogue.time("network-outage", "outage");
     let connections =
         facts.of_server(server).flat_map(|pair| pair.connections.iter().map(|connection| (pair.client, *connection)));
     let outages: Vec<(IpAddr, Outage)> = connections
@@ -58,7 +54,6 @@ fn of_server(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
         lost.insert(*client, union(of_client.collect()));
     }
     let total = Nanos(lost.values().copied().fold(0, i64::saturating_add));
-    let (active, waited) = sums(facts, &clients);
     let what = format!(
         "nothing got through between {} and {} for {}, in spite of {}",
         server_name(server),
@@ -70,13 +65,12 @@ fn of_server(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
         counted(outages.iter().map(|(_, outage)| u64::from(outage.retries)).sum(), "retransmission", "retransmissions"),
     );
     let what = what[..1].to_uppercase() + &what[1..];
-    let only = (clients.len() == 1).then(|| clients.iter().next().map(ToString::to_string)).flatten();
     Some(
         Found::new(Confidence::High, what)
             .lost(Lost::exactly(total))
             .longest(length)
             .filter(" && tcp.analysis.retransmission")
-            .about(Sufferers { client: only, clients: clients.len() as u64, server: Some(server), active, waited }),
+            .about(Sufferers::of_server(facts, server, &clients)),
     )
 }
 

@@ -23,7 +23,7 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         return None;
     }
     let notified = pair.facts.of(Fact::Notified);
-    let path = notified.first.as_ref().and_then(|(_, path)| path.clone());
+    let path = notified.path();
     let first = path.as_deref().map_or_else(String::new, |path| format!(", first in {}", named(path)));
     let what = format!(
         "{} was notified of changes in directories {}, up to {most:.0} in a second{first}",

@@ -85,11 +85,6 @@ fn of_pair(pair: &Pair<'_>, filler: &Pair<'_>, plateau: &Plateau) -> Option<Foun
         Found::new(Confidence::Medium, what)
             .lost(Lost::between(sum(loaded.0), best, best))
             .first_of(pair.facts.of(Fact::Command))
-            .about(Sufferers {
-                client: Some(pair.client.to_string()),
-                clients: 1,
-                server: Some(pair.server),
-                ..Sufferers::default()
-            }),
+            .about(Sufferers::one(pair.client, pair.server)),
     )
 }

@@ -1,6 +1,6 @@
 //! A request that is never answered.
 
-use super::{Detect, Detector, Found, Sufferers};
+use super::{Detect, Detector, Found};
 use crate::answer::{Confidence, Culprit, Lost};
 use crate::facts::{Facts, Pair, Wait, named};
 use smbscope_model::connection::ConnectionEnd;
@@ -16,20 +16,16 @@ pub(super) const REQUEST_UNANSWERED: Detector = Detector {
     source: "RFC 9293 3.8.1; MS-SMB2 3.2.6.1 (request expiration)",
     thresholds: &[("wait", "10s")],
     covers: &["server-saturation", "slow-logon"],
-    detect: Detect::All(detect),
+    detect: Detect::Peer(detect),
 };
 
-fn detect(facts: &Facts<'_>) -> Vec<Found> {
-    facts.pairs.iter().filter_map(|pair| of_pair(facts, pair)).collect()
-}
-
-fn of_pair(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
+fn detect(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
     let least = pair.time("request-unanswered", "wait");
     let unanswered: Vec<(&Wait, Timestamp)> = pair
         .facts
         .waits
         .iter()
-        .filter(|wait| wait.to.is_none() && (wait.group.in_headline() || wait.group == Group::Encrypted))
+        .filter(|wait| wait.to.is_none() && wait.group != Group::Waiting)
         .map(|wait| (wait, wait.end(end(facts, pair, wait))))
         .filter(|(wait, end)| *end - wait.from.time >= least)
         .collect();
@@ -70,13 +66,7 @@ fn of_pair(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
             .longest(age)
             .culprit(culprit)
             .from(Some(longest.from))
-            .on(&longest.share, &longest.path)
-            .about(Sufferers {
-                client: Some(pair.client.to_string()),
-                clients: 1,
-                server: Some(pair.server),
-                ..Sufferers::default()
-            }),
+            .on(&longest.share, &longest.path),
     )
 }
 

@@ -1,7 +1,7 @@
 //! A server that answers nobody for a while although requests are outstanding.
 
 use super::request_unanswered::request;
-use super::{Detect, Detector, Found, Sufferers, sums};
+use super::{Detect, Detector, Found, Sufferers};
 use crate::answer::{Confidence, Culprit, Lost};
 use crate::facts::{Facts, Wait, server_name};
 use smbscope_model::groups::opens;
@@ -29,7 +29,7 @@ pub(super) const SERVER_HANG: Detector = Detector {
         "flush-heavy",
         "fast-then-slow",
     ],
-    detect: Detect::All(detect),
+    detect: Detect::Server(detect),
 };
 
 /// Data of other requests that may be on its way in a silence.
@@ -42,17 +42,13 @@ struct Silence<'w> {
     waits: Vec<(IpAddr, &'w Wait)>,
 }
 
-fn detect(facts: &Facts<'_>) -> Vec<Found> {
-    facts.servers().into_iter().filter_map(|server| of_server(facts, server)).collect()
-}
-
-fn of_server(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
-    let least = Nanos(facts.context.catalogue.threshold("server-hang", "silence") as i64);
+fn detect(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
+    let least = facts.context.catalogue.time("server-hang", "silence");
     let mut silences: Vec<Silence<'_>> = Vec::new();
     let mut waits: Vec<(IpAddr, &Wait)> = facts
         .of_server(server)
         .flat_map(|pair| pair.facts.waits.iter().map(|wait| (pair.client, wait)))
-        .filter(|(_, wait)| wait.group.in_headline() || wait.group == Group::Encrypted)
+        .filter(|(_, wait)| wait.group != Group::Waiting)
         .filter(|(_, wait)| wait.answered.is_some_and(|to| to - wait.sent >= least) && wait.retransmitted == 0)
         .collect();
     waits.sort_by_key(|(client, wait)| (wait.sent, wait.from.packet, *client));
@@ -82,7 +78,6 @@ fn of_server(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
         (silence.to - silence.from).0.saturating_mul(suffering.len() as i64)
     });
     let lost = Nanos(lost.fold(0, i64::saturating_add));
-    let (active, waited) = sums(facts, &clients);
     let length = worst.to - worst.from;
     let more = match silences.len() as u64 - 1 {
         0 => String::new(),
@@ -98,14 +93,13 @@ fn of_server(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
         request(first),
     );
     let is_sure = worst.waits.len() > 1;
-    let only = (clients.len() == 1).then(|| clients.iter().next().map(ToString::to_string)).flatten();
     Some(
         Found::new(if is_sure { Confidence::High } else { Confidence::Medium }, what)
             .lost(Lost::exactly(lost))
             .longest(length)
             .from(Some(first.from))
             .on(&first.share, &first.path)
-            .about(Sufferers { client: only, clients: clients.len() as u64, server: Some(server), active, waited }),
+            .about(Sufferers::of_server(facts, server, &clients)),
     )
 }
 

@@ -1,6 +1,6 @@
 //! A server that goes away with all its connections and comes back.
 
-use super::{Detect, Detector, Found, Sufferers, sums};
+use super::{Detect, Detector, Found, Sufferers};
 use crate::answer::{Confidence, Culprit, Lost};
 use crate::facts::{Facts, server_name};
 use smbscope_model::prose::{counted, span, unbroken};
@@ -28,7 +28,7 @@ pub(super) const SERVER_RESTART: Detector = Detector {
         "slow-storage",
         "office-slow-open",
     ],
-    detect: Detect::All(detect),
+    detect: Detect::Server(detect),
 };
 
 /// A client that lost its connection and got another one later.
@@ -41,19 +41,14 @@ struct Away {
     first: Stamp,
 }
 
-fn detect(facts: &Facts<'_>) -> Vec<Found> {
-    facts.servers().into_iter().filter_map(|server| of_server(facts, server)).collect()
-}
-
-fn of_server(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
-    let least = Nanos(facts.context.catalogue.threshold("server-restart", "away") as i64);
+fn detect(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
+    let least = facts.context.catalogue.time("server-restart", "away");
     let attempts = facts.context.attempts.listed.iter().filter(|attempt| attempt.server == server);
     let away: Vec<Away> =
         attempts.filter_map(|attempt| away(facts, attempt)).filter(|away| away.to - away.from >= least).collect();
     let worst = away.iter().max_by_key(|away| away.to - away.from)?;
     let clients: BTreeSet<IpAddr> = away.iter().map(|away| away.client).collect();
     let lost = Nanos(away.iter().map(|away| (away.to - away.from).0).fold(0, i64::saturating_add));
-    let (active, waited) = sums(facts, &clients);
     let how = match worst.refused {
         0 => "did not answer",
         _ => "refused",
@@ -65,7 +60,6 @@ fn of_server(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
         counted(clients.len() as u64, "client", "clients"),
         counted(away.iter().map(|away| away.attempts).sum::<u64>() + 1, "attempt", "attempts"),
     );
-    let only = (clients.len() == 1).then(|| clients.iter().next().map(ToString::to_string)).flatten();
     Some(
         Found::new(Confidence::High, what)
             .lost(Lost::exactly(lost))
@@ -73,13 +67,13 @@ fn of_server(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
             .from(Some(worst.first))
             .outside()
             .filter(" && (tcp.flags.reset == 1 || tcp.flags.syn == 1)")
-            .about(Sufferers { client: only, clients: clients.len() as u64, server: Some(server), active, waited }),
+            .about(Sufferers::of_server(facts, server, &clients)),
     )
 }
 
 /// From the last packet of the connection before the failed attempts to the first of the one after.
 fn away(facts: &Facts<'_>, attempt: &ConnectAttempt) -> Option<Away> {
-    let pair = facts.of_server(attempt.server).find(|pair| pair.client == attempt.client)?;
+    let pair = facts.pair(attempt.client, attempt.server)?;
     let first = attempt.first.time;
     // What is sent on a dead connection while others are tried does not count.
     let before = pair.connections.iter().filter(|connection| connection.first < first);

@@ -1,6 +1,6 @@
 //! Several clients that slow down together as the server has more to do.
 
-use super::{Detect, Detector, Found, Sufferers, sums};
+use super::{Detect, Detector, Found, Sufferers};
 use crate::answer::{Confidence, Culprit, Lost};
 use crate::facts::{Facts, Pair, server_name};
 use smbscope_model::Nanos;
@@ -18,19 +18,14 @@ pub(super) const SERVER_SATURATION: Detector = Detector {
     source: "Swartz (1997), figures 2 and 3",
     thresholds: &[("commands", "200"), ("ratio", "3"), ("median", "5ms"), ("clients", "3")],
     covers: &["rtt-bound", "serial-client"],
-    detect: Detect::All(detect),
+    detect: Detect::Server(detect),
 };
 
-fn detect(facts: &Facts<'_>) -> Vec<Found> {
-    let servers = facts.servers();
+fn detect(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
     // Response time against load is known of the capture as a whole.
-    match servers.as_slice() {
-        [only] => of_server(facts, *only).into_iter().collect(),
-        _ => Vec::new(),
+    if facts.servers().len() > 1 {
+        return None;
     }
-}
-
-fn of_server(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
     const ID: &str = "server-saturation";
     let threshold = |name: &str| facts.context.catalogue.threshold(ID, name);
     let loads = facts.context.aggregate.concurrency.iter();
@@ -60,7 +55,6 @@ fn of_server(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
         low.outstanding_to,
         high.outstanding_from,
     );
-    let (active, waited) = sums(facts, &clients);
     let server_part: i64 = facts
         .of_server(server)
         .filter(|pair| clients.contains(&pair.client))
@@ -70,6 +64,6 @@ fn of_server(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
     Some(
         Found::new(Confidence::Medium, what)
             .lost(Lost::between(Nanos(lost.0 / 2), lost, Nanos(server_part)))
-            .about(Sufferers { client: None, clients: clients.len() as u64, server: Some(server), active, waited }),
+            .about(Sufferers { client: None, ..Sufferers::of_server(facts, server, &clients) }),
     )
 }

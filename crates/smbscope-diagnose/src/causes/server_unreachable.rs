@@ -3,8 +3,8 @@
 use super::{Detect, Detector, Found, Sufferers};
 use crate::answer::{Confidence, Culprit, Lost};
 use crate::facts::{Facts, server_name};
+use smbscope_model::ConnectAttempt;
 use smbscope_model::prose::{counted, span, unbroken};
-use smbscope_model::{ConnectAttempt, Nanos};
 
 pub(super) const SERVER_UNREACHABLE: Detector = Detector {
     id: "server-unreachable",
@@ -27,7 +27,7 @@ fn detect(facts: &Facts<'_>) -> Vec<Found> {
 }
 
 fn of_client(facts: &Facts<'_>, attempt: &ConnectAttempt) -> Option<Found> {
-    let pair = facts.of_server(attempt.server).find(|pair| pair.client == attempt.client);
+    let pair = facts.pair(attempt.client, attempt.server);
     let connections = pair.map(|pair| pair.connections.as_slice()).unwrap_or_default();
     let after = connections.iter().map(|connection| connection.first).filter(|first| *first > attempt.first.time).min();
     // Attempts beside connections that work are those of a scanner, or of a client that looks for a better path.
@@ -35,7 +35,7 @@ fn of_client(facts: &Facts<'_>, attempt: &ConnectAttempt) -> Option<Found> {
         connections.iter().any(|connection| connection.first < attempt.first.time && connection.last > attempt.last);
     let until = after.unwrap_or(attempt.last).max(attempt.first.time);
     let lost = until - attempt.first.time;
-    if beside || lost < Nanos(facts.context.catalogue.threshold("server-unreachable", "wait") as i64) {
+    if beside || lost < facts.context.catalogue.time("server-unreachable", "wait") {
         return None;
     }
     let server = server_name(attempt.server);
@@ -56,8 +56,6 @@ fn of_client(facts: &Facts<'_>, attempt: &ConnectAttempt) -> Option<Found> {
         counted(attempt.syns, "SYN", "SYNs"),
         unbroken(span(lost)),
     );
-    let waited = pair.map_or(Nanos(0), |pair| pair.whole.waited);
-    let active = pair.map_or(Nanos(0), |pair| pair.whole.active);
     Some(
         Found::new(Confidence::High, what)
             .lost(Lost::exactly(lost))
@@ -66,12 +64,6 @@ fn of_client(facts: &Facts<'_>, attempt: &ConnectAttempt) -> Option<Found> {
             .from(Some(attempt.first))
             .outside()
             .filter(" && tcp.flags.syn == 1")
-            .about(Sufferers {
-                client: Some(attempt.client.to_string()),
-                clients: 1,
-                server: Some(attempt.server),
-                active,
-                waited,
-            }),
+            .about(Sufferers::one(attempt.client, attempt.server)),
     )
 }

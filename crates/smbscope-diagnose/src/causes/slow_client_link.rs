@@ -1,6 +1,6 @@
 //! One client whose round trip is far above that of its peers.
 
-use super::{Detect, Detector, Found, Sufferers};
+use super::{Detect, Detector, Found};
 use crate::answer::{Confidence, Culprit, Lost};
 use crate::facts::{Fact, Facts, Pair};
 use smbscope_model::Nanos;
@@ -16,14 +16,10 @@ pub(super) const SLOW_CLIENT_LINK: Detector = Detector {
     source: "docs/causes.md: its round trip beside the median of its peers",
     thresholds: &[("peers", "2"), ("ratio", "3"), ("excess", "10ms"), ("share", "25%")],
     covers: &["rtt-bound", "serial-client", "metadata-heavy", "small-file-copy"],
-    detect: Detect::All(detect),
+    detect: Detect::Peer(detect),
 };
 
-fn detect(facts: &Facts<'_>) -> Vec<Found> {
-    facts.pairs.iter().filter_map(|pair| of_pair(facts, pair)).collect()
-}
-
-fn of_pair(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
+fn detect(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
     const ID: &str = "slow-client-link";
     let own = pair.round_trip()?;
     let others = facts.of_server(pair.server).filter(|other| other.client != pair.client);
@@ -56,12 +52,6 @@ fn of_pair(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
     Some(
         Found::new(Confidence::High, what)
             .lost(Lost::between(lost, lost, Nanos(lost.0.saturating_add(transfers))))
-            .first_of(pair.facts.of(Fact::Command))
-            .about(Sufferers {
-                client: Some(pair.client.to_string()),
-                clients: 1,
-                server: Some(pair.server),
-                ..Sufferers::default()
-            }),
+            .first_of(pair.facts.of(Fact::Command)),
     )
 }

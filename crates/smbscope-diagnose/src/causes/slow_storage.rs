@@ -82,7 +82,7 @@ fn of_kind(pair: &Pair<'_>, kind: Kind, name: &str, count: &Count, confidence: C
     let found = Found::new(confidence, what)
         .lost(Lost::between(trimmed, mean, mean))
         .first_of(count)
-        .on(&None, &count.first.as_ref().and_then(|(_, path)| path.clone()))
+        .on(&None, &count.path())
         .filter(if kind == Kind::Read { " && (smb2.cmd == 8 || smb.cmd == 0x2e)" } else { "" });
     Some((mean, found))
 }

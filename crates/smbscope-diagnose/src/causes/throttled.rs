@@ -1,6 +1,6 @@
 //! A server that runs in short bursts: between them, nothing is answered.
 
-use super::{Detect, Detector, Found, Sufferers, sums};
+use super::{Detect, Detector, Found, Sufferers};
 use crate::answer::{Confidence, Culprit, Lost};
 use crate::facts::{Facts, Kind, Served, Wait, server_name};
 use smbscope_model::prose::{counted, span, unbroken};
@@ -17,23 +17,19 @@ pub(super) const THROTTLED: Detector = Detector {
     source: "Linux cgroup v2 cpu.max (nr_throttled); Azure and AWS burst credits",
     thresholds: &[("pauses", "5"), ("least", "100ms")],
     covers: &["server-hang", "slow-storage", "filter-delay", "server-saturation", "flush-heavy"],
-    detect: Detect::All(detect),
+    detect: Detect::Server(detect),
 };
 
 /// Pauses differ by no more than this part of their mean (standard deviation over mean).
 const REGULAR: f64 = 0.35;
 
-fn detect(facts: &Facts<'_>) -> Vec<Found> {
-    facts.servers().into_iter().filter_map(|server| of_server(facts, server)).collect()
-}
-
-fn of_server(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
+fn detect(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
     const ID: &str = "throttled";
-    let least = Nanos(facts.context.catalogue.threshold(ID, "least") as i64);
+    let least = facts.context.catalogue.time(ID, "least");
     let mut waits: Vec<&Wait> = facts
         .of_server(server)
         .flat_map(|pair| pair.facts.waits.iter())
-        .filter(|wait| wait.group.in_headline() || wait.group == Group::Encrypted)
+        .filter(|wait| wait.group != Group::Waiting)
         .filter(|wait| {
             wait.to.is_some_and(|to| to.time - wait.from.time >= least) && wait.retransmitted == 0 && !wait.failed
         })
@@ -82,7 +78,6 @@ fn of_server(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
         .filter(|pair| pair.facts.waits.iter().next().is_some())
         .map(|pair| pair.client)
         .collect();
-    let (active, waited) = sums(facts, &clients);
     let total = Nanos((mean * n) as i64);
     let what = format!(
         "{} stopped {} for about {} each, whatever it was asked for, and answered within {} in between",
@@ -91,11 +86,10 @@ fn of_server(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
         unbroken(span(Nanos(mean as i64))),
         unbroken(all.median()),
     );
-    let only = (clients.len() == 1).then(|| clients.iter().next().map(ToString::to_string)).flatten();
     Some(
         Found::new(Confidence::Medium, what)
             .lost(Lost::between(Nanos(total.0 * 8 / 10), total, total))
             .from(pauses.first().map(|(wait, _)| wait.from))
-            .about(Sufferers { client: only, clients: clients.len() as u64, server: Some(server), active, waited }),
+            .about(Sufferers::of_server(facts, server, &clients)),
     )
 }

@@ -111,7 +111,7 @@ impl Episodes {
         waited: Nanos,
         worked: &mut Option<Timestamp>,
     ) {
-        if !exchange.group.in_headline() && exchange.group != Group::Encrypted {
+        if exchange.group == Group::Waiting {
             return;
         }
         let (Some(first), Some(last)) = (exchange.request.first, exchange.response.last) else { return };

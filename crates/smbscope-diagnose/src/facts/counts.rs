@@ -94,6 +94,11 @@ impl Count {
         }
     }
 
+    /// What the first one worked on.
+    pub(crate) fn path(&self) -> Option<Arc<str>> {
+        self.first.as_ref().and_then(|(_, path)| path.clone())
+    }
+
     /// Mean response time.
     pub(crate) fn mean(&self) -> Nanos {
         Nanos(if self.count > 0 { self.response_time / self.count as i64 } else { 0 })

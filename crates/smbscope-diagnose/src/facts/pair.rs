@@ -137,6 +137,16 @@ impl<'a> Facts<'a> {
         self.pairs.iter().filter(move |pair| pair.server == server)
     }
 
+    /// A client on a server.
+    pub(crate) fn pair(&self, client: IpAddr, server: SocketAddr) -> Option<&Pair<'a>> {
+        self.of_server(server).find(|pair| pair.client == client)
+    }
+
+    /// A client on the first of its servers.
+    pub(crate) fn of_client(&self, client: IpAddr) -> Option<&Pair<'a>> {
+        self.pairs.iter().find(|pair| pair.client == client)
+    }
+
     /// The servers that clients used.
     pub(crate) fn servers(&self) -> Vec<SocketAddr> {
         let attempted = self.context.attempts.listed.iter().map(|attempt| attempt.server);
@@ -223,7 +233,7 @@ impl<'a> Pair<'a> {
 
     /// A threshold that is a time.
     pub(crate) fn time(&self, id: &str, name: &str) -> Nanos {
-        Nanos(self.threshold(id, name) as i64)
+        self.context.catalogue.time(id, name)
     }
 
     pub(crate) fn served(&self, kind: Kind) -> &Served {
@@ -372,6 +382,11 @@ pub(crate) fn named(path: &str) -> String {
         Some(over @ 1..) => format!("…{}", path.chars().skip(over + 1).collect::<String>()),
         _ => path,
     }
+}
+
+/// The file of a command for a sentence, which may not be known.
+pub(crate) fn file_name(path: &Option<Arc<str>>) -> String {
+    path.as_deref().map_or_else(|| "a file".to_owned(), named)
 }
 
 /// A share between 0 and 1 in percent.
