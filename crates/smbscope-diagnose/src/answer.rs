@@ -284,9 +284,4 @@ impl Answer {
         }
         self
     }
-
-    /// The cause that the headline is about, if it is about one.
-    pub fn first(&self) -> Option<&Cause> {
-        self.causes.first()
-    }
 }

@@ -49,6 +49,12 @@ pub fn span(time: Nanos) -> String {
     }
 }
 
+/// With a capital first letter.
+pub fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + chars.as_str())
+}
+
 /// The time of day in UTC, with this many decimals: `09:30:00.25`.
 pub fn time_of_day(time: Timestamp, decimals: usize) -> String {
     const DAY_NS: i64 = 86_400_000_000_000;

@@ -1,7 +1,8 @@
 //! Numbers and names as text: thousands, percent, durations in a fixed width, and nothing that moves the cursor.
 
-pub(crate) use smbscope_model::prose::time_of_day;
-pub(crate) use smbscope_model::prose::{NO_BREAK, is_invisible, prose_percent, share, shorten, thousands, unbroken};
+pub(crate) use smbscope_model::prose::{
+    NO_BREAK, capital, is_invisible, prose_percent, share, shorten, thousands, time_of_day, unbroken,
+};
 pub use smbscope_model::prose::{clean, counted, span};
 use smbscope_model::units;
 use smbscope_model::{Nanos, Timestamp};
@@ -86,12 +87,6 @@ pub(crate) fn bytes(n: u64) -> String {
 pub(crate) fn median_and_p95(times: &Figures) -> Option<String> {
     let p95 = times.p95.map_or_else(String::new, |p95| format!(", p95 {}", unbroken(p95)));
     Some(format!("median {}{p95}", unbroken(times.p50?)))
-}
-
-/// With a capital first letter.
-pub(crate) fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + chars.as_str())
 }
 
 /// The text in lines of at most `width` characters, broken at blanks.

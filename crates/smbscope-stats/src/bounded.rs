@@ -175,6 +175,14 @@ impl<K: Hash + Ord + Clone, V: Default> Bounded<K, V> {
         entries.sort_by(|a, b| a.0.cmp(b.0));
         entries.into_iter()
     }
+
+    /// Every entry, in the order of its key.
+    pub fn into_entries(mut self) -> Vec<(K, V)> {
+        let slots = self.index.into_iter();
+        let mut entries: Vec<(K, V)> = slots.map(|(key, slot)| (key, std::mem::take(&mut self.values[slot]))).collect();
+        entries.sort_by(|a, b| a.0.cmp(&b.0));
+        entries
+    }
 }
 
 /// The entries, without the bounds: [`Bounded::filled`] reads them.

@@ -4,7 +4,6 @@ use super::{Detect, Detector, Found};
 use crate::answer::{Confidence, Culprit, Lost};
 use crate::facts::{Pair, bit_rate, bytes, percent};
 use smbscope_model::Nanos;
-use smbscope_stats::TimePart;
 
 pub(super) const BANDWIDTH_LIMITED: Detector = Detector {
     id: "bandwidth-limited",
@@ -81,7 +80,7 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     if plateau.rate > pair.threshold(ID, "rate") || is_window || pair.is_loss_limited(plateau.rate) {
         return None;
     }
-    let transfers = Nanos(pair.part(TimePart::RequestTransfer).0 + pair.part(TimePart::ResponseTransfer).0);
+    let transfers = pair.transfers();
     let (verb, to) = if plateau.is_upload { ("sent", "to") } else { ("got", "from") };
     let what = format!(
         "{} {verb} {} {to} {} at a steady {}, with data on its way {} of the time that it waited",

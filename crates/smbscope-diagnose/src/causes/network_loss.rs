@@ -5,7 +5,6 @@ use crate::answer::{Confidence, Culprit, Lost};
 use crate::facts::{Fact, Pair, percent};
 use smbscope_model::Nanos;
 use smbscope_model::prose::thousands;
-use smbscope_stats::TimePart;
 
 pub(super) const NETWORK_LOSS: Detector = Detector {
     id: "network-loss",
@@ -41,7 +40,7 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     let delay = pair.once(pair.resend_delay());
     let held = pair.once(Nanos(resent.outstanding)).max(delay);
     // Where losses set the rate, they cost most of the transfer, too.
-    let transfers = Nanos(pair.part(TimePart::RequestTransfer).0 + pair.part(TimePart::ResponseTransfer).0);
+    let transfers = pair.transfers();
     let slowed = if pair.is_loss_limited(pair.transfer_rate()) { Nanos(transfers.0 / 10 * 8) } else { Nanos(0) };
     let best = Nanos((delay.0 + held.0) / 2).max(slowed);
     let what = format!(

@@ -5,6 +5,7 @@ use crate::answer::{Confidence, Culprit, Lost};
 use crate::facts::{Facts, server_name};
 use smbscope_model::prose::{counted, span, unbroken};
 use smbscope_model::{Nanos, Outage};
+use smbscope_stats::Covered;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
@@ -55,7 +56,7 @@ fn detect(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
     }
     let total = Nanos(lost.values().copied().fold(0, i64::saturating_add));
     let what = format!(
-        "nothing got through between {} and {} for {}, in spite of {}",
+        "Nothing got through between {} and {} for {}, in spite of {}",
         server_name(server),
         match clients.len() {
             1 => clients.iter().next().map(ToString::to_string).unwrap_or_default(),
@@ -64,7 +65,6 @@ fn detect(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
         unbroken(span(length)),
         counted(outages.iter().map(|(_, outage)| u64::from(outage.retries)).sum(), "retransmission", "retransmissions"),
     );
-    let what = what[..1].to_uppercase() + &what[1..];
     Some(
         Found::new(Confidence::High, what)
             .lost(Lost::exactly(total))
@@ -74,13 +74,9 @@ fn detect(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
     )
 }
 
+/// Time of all outages, overlaps counted once.
 fn union(mut outages: Vec<Outage>) -> i64 {
     outages.sort_by_key(|outage| outage.from);
-    let (mut sum, mut end) = (0i64, None);
-    for outage in outages {
-        let from = end.map_or(outage.from, |end: smbscope_model::Timestamp| end.max(outage.from));
-        sum = sum.saturating_add((outage.to - from).0.max(0));
-        end = end.max(Some(outage.to));
-    }
-    sum
+    let mut covered = Covered::default();
+    outages.iter().map(|outage| covered.add(outage.from, outage.to).0).fold(0, i64::saturating_add)
 }

@@ -3,7 +3,7 @@
 use super::bandwidth_limited::Plateau;
 use super::{Detect, Detector, Found, Sufferers};
 use crate::answer::{Confidence, Culprit, Lost};
-use crate::facts::{Fact, Facts, Pair, bit_rate};
+use crate::facts::{Fact, Facts, Pair, Traffic, bit_rate};
 use smbscope_model::prose::unbroken;
 use smbscope_model::{Nanos, Timestamp};
 use std::collections::BTreeSet;
@@ -28,32 +28,50 @@ pub(super) const QUEUEING: Detector = Detector {
     detect: Detect::All(detect),
 };
 
+/// A client whose transfer fills the line.
+struct Filler<'f, 'a> {
+    pair: &'f Pair<'a>,
+    /// Bytes a second.
+    rate: f64,
+    /// Starts of the bins in which it does.
+    full: BTreeSet<i64>,
+    width: Nanos,
+}
+
+impl<'f, 'a> Filler<'f, 'a> {
+    fn new(pair: &'f Pair<'a>) -> Option<Filler<'f, 'a>> {
+        let Plateau { rate, .. } = Plateau::new(pair)?;
+        let traffic = &pair.traffic?.0;
+        let width = traffic.width();
+        let is_full = |bin: &Traffic| bin.down.max(bin.up) as f64 * 1e9 / width.0 as f64 >= rate / 2.0;
+        let full = traffic.finish().into_iter().filter(|(_, bin)| is_full(bin)).map(|(start, _)| start.0).collect();
+        Some(Filler { pair, rate, full, width })
+    }
+
+    fn fills_at(&self, start: Timestamp) -> bool {
+        self.full.range(..=start.0).next_back().is_some_and(|known| start.0 - known < self.width.0)
+    }
+}
+
 fn detect(facts: &Facts<'_>) -> Vec<Found> {
-    let fillers: Vec<(&Pair<'_>, Plateau)> =
-        facts.pairs.iter().filter_map(|pair| Some((pair, Plateau::new(pair)?))).collect();
+    let fillers: Vec<Filler<'_, '_>> = facts.pairs.iter().filter_map(Filler::new).collect();
     let sufferers = facts.pairs.iter().filter_map(|pair| {
-        let others = fillers.iter().filter(|(filler, _)| filler.client != pair.client && filler.server == pair.server);
-        others.filter_map(|(filler, plateau)| of_pair(pair, filler, plateau)).next()
+        let mut others = fillers.iter().filter(|filler| is_beside(filler.pair, pair));
+        others.find_map(|filler| of_pair(pair, filler))
     });
     sufferers.collect()
 }
 
+fn is_beside(one: &Pair<'_>, other: &Pair<'_>) -> bool {
+    one.client != other.client && one.server == other.server
+}
+
 /// What the commands without data of a client took while another client filled the line, and what they took otherwise.
-fn of_pair(pair: &Pair<'_>, filler: &Pair<'_>, plateau: &Plateau) -> Option<Found> {
+fn of_pair(pair: &Pair<'_>, filler: &Filler<'_, '_>) -> Option<Found> {
     const ID: &str = "queueing";
-    let (mine, theirs) = (pair.traffic?, filler.traffic?);
-    let width = theirs.0.width();
-    let full: BTreeSet<i64> = theirs
-        .0
-        .finish()
-        .into_iter()
-        .filter(|(_, bin)| bin.down.max(bin.up) as f64 * 1e9 / width.0 as f64 >= plateau.rate / 2.0)
-        .map(|(start, _)| start.0)
-        .collect();
-    let is_full = |start: Timestamp| full.range(..=start.0).next_back().is_some_and(|known| start.0 - known < width.0);
     let (mut loaded, mut idle) = ((0u64, 0i64), (0u64, 0i64));
-    for (start, bin) in mine.0.finish() {
-        let sums = if is_full(start) { &mut loaded } else { &mut idle };
+    for (start, bin) in pair.traffic?.0.finish() {
+        let sums = if filler.fills_at(start) { &mut loaded } else { &mut idle };
         sums.0 += u64::from(bin.light);
         sums.1 = sums.1.saturating_add(bin.light_service);
     }
@@ -70,8 +88,8 @@ fn of_pair(pair: &Pair<'_>, filler: &Pair<'_>, plateau: &Plateau) -> Option<Foun
     }
     let what = format!(
         "{} filled the line ({}) and its queue: commands of {} without data took {} meanwhile, {} otherwise",
-        filler.client,
-        bit_rate(plateau.rate),
+        filler.pair.client,
+        bit_rate(filler.rate),
         pair.client,
         unbroken(Nanos(during)),
         unbroken(Nanos(base)),

@@ -42,7 +42,7 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         pair.server_name(),
     );
     let lost = Nanos((network.0 as f64 * (1.0 - NEAR.0 as f64 / trip.0.max(1) as f64).max(0.0)) as i64);
-    let transfers = pair.part(TimePart::ResponseTransfer).0.saturating_add(pair.part(TimePart::RequestTransfer).0);
+    let transfers = pair.transfers().0;
     Some(
         Found::new(Confidence::High, what)
             // Slow start takes round trips within transfers.

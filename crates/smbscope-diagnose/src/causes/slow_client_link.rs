@@ -48,7 +48,7 @@ fn detect(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
     );
     let lost = Nanos((network.0 as f64 * excess.0 as f64 / own.0.max(1) as f64) as i64);
     // Slow start takes round trips within transfers.
-    let transfers = pair.part(TimePart::ResponseTransfer).0.saturating_add(pair.part(TimePart::RequestTransfer).0);
+    let transfers = pair.transfers().0;
     Some(
         Found::new(Confidence::High, what)
             .lost(Lost::between(lost, lost, Nanos(lost.0.saturating_add(transfers))))

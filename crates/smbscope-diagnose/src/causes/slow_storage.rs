@@ -29,19 +29,19 @@ pub(super) const SLOW_STORAGE: Detector = Detector {
 
 fn detect(pair: &Pair<'_>) -> Option<Found> {
     let clear = [
-        (Kind::Read, "reads", pair.facts.of(Fact::Transfer), Confidence::Medium),
-        (Kind::Write, "writes", pair.facts.of(Fact::Transfer), Confidence::Medium),
+        (Kind::Read, "Reads", pair.facts.of(Fact::Transfer), Confidence::Medium),
+        (Kind::Write, "Writes", pair.facts.of(Fact::Transfer), Confidence::Medium),
     ];
     let hidden = [
         (
             Kind::EncryptedRead,
-            "encrypted requests with large responses, most likely reads,",
+            "Encrypted requests with large responses, most likely reads,",
             pair.facts.of(Fact::Encrypted),
             Confidence::Low,
         ),
         (
             Kind::EncryptedWrite,
-            "large encrypted requests, most likely writes,",
+            "Large encrypted requests, most likely writes,",
             pair.facts.of(Fact::Encrypted),
             Confidence::Low,
         ),
@@ -74,7 +74,6 @@ fn of_kind(pair: &Pair<'_>, kind: Kind, name: &str, count: &Count, confidence: C
         pair.server_name(),
         unbroken(light),
     );
-    let what = what[..1].to_uppercase() + &what[1..];
     let depth = pair.depth().max(1.0);
     let sum = |each: i64| pair.once(Nanos((each as f64 * served.count as f64 / depth) as i64));
     let mean = sum((served.mean() - light).0);

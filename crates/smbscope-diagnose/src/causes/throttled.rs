@@ -4,8 +4,8 @@ use super::{Detect, Detector, Found, Sufferers};
 use crate::answer::{Confidence, Culprit, Lost};
 use crate::facts::{Facts, Kind, Served, Wait, server_name};
 use smbscope_model::prose::{counted, span, unbroken};
-use smbscope_model::{Group, Nanos};
-use std::collections::BTreeSet;
+use smbscope_model::{Command, Group, Nanos};
+use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 
 pub(super) const THROTTLED: Detector = Detector {
@@ -47,7 +47,8 @@ fn detect(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
             _ => pauses.push((wait, length)),
         }
     }
-    let kinds: BTreeSet<String> = pauses.iter().map(|(wait, _)| format!("{:?}", wait.command)).collect();
+    let mut kinds: HashMap<Command, usize> = HashMap::new();
+    pauses.iter().for_each(|(wait, _)| *kinds.entry(wait.command).or_default() += 1);
     if (pauses.len() as f64) < facts.context.catalogue.threshold(ID, "pauses") || kinds.len() < 2 {
         return None;
     }
@@ -55,14 +56,9 @@ fn detect(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
     let mean = pauses.iter().map(|(_, length)| length.0 as f64).sum::<f64>() / n;
     let spread = (pauses.iter().map(|(_, length)| (length.0 as f64 - mean).powi(2)).sum::<f64>() / n).sqrt();
     // No one kind of command explains it.
-    let most = kinds
-        .iter()
-        .map(|kind| pauses.iter().filter(|(wait, _)| format!("{:?}", wait.command) == *kind).count())
-        .max()?;
-    let all: Served = facts.of_server(server).fold(Served::default(), |mut all, pair| {
-        Kind::ALL.iter().for_each(|kind| all.merge(pair.served(*kind)));
-        all
-    });
+    let most = kinds.into_values().max()?;
+    let mut all = Served::default();
+    facts.of_server(server).for_each(|pair| all.merge(&pair.facts.served_together(&Kind::ALL)));
     let is_fast_between = all.median().0 as f64 * 8.0 < mean && all.count as f64 > 3.0 * n;
     if spread > REGULAR * mean || !is_fast_between || most as f64 > 0.9 * n {
         return None;

@@ -3,11 +3,11 @@
 
 use crate::answer::{Answer, Cause, Confidence, Culprit, Lost};
 use crate::causes::{self, DETECTORS, detector};
-use crate::facts::{Facts, Gathered, Pair, percent, server_name};
+use crate::facts::{Fact, Facts, Gathered, Kind, Pair, percent, server_name};
 use crate::next::{Next, interval};
 use crate::slow::Slow;
 use crate::{Collector, Context};
-use smbscope_model::prose::{counted, prose_percent, span, thousands, unbroken};
+use smbscope_model::prose::{capital, counted, prose_percent, span, thousands, unbroken};
 use smbscope_model::{Group, Nanos, TimeKind};
 use smbscope_stats::{Figures, TimePart};
 use std::cmp::Reverse;
@@ -102,9 +102,12 @@ fn is_noticed(facts: &Facts<'_>, cause: &Cause) -> bool {
     if lost.0 / clients < slow.wait.0 || !enough {
         return false;
     }
-    let client = cause.subject.client.as_ref().and_then(|client| client.parse::<IpAddr>().ok());
-    let pair = client.and_then(|client| facts.pairs.iter().find(|pair| pair.client == client));
-    pair.is_none_or(|pair| is_noticed_by(slow, pair, lost))
+    sufferer(facts, cause).is_none_or(|pair| is_noticed_by(slow, pair, lost))
+}
+
+/// The client that a cause is about, on the first of its servers.
+fn sufferer<'f, 'a>(facts: &'f Facts<'a>, cause: &Cause) -> Option<&'f Pair<'a>> {
+    facts.of_client(cause.subject.client.as_ref()?.parse().ok()?)
 }
 
 /// Returns true if time that is spread over all episodes of a client is noticed in one of them, or in each.
@@ -234,19 +237,14 @@ impl<'f, 'a> Verdict<'f, 'a> {
         if let Some(headline) = untellable(facts).filter(|_| !is_event) {
             return Verdict { culprit: Culprit::Capture, headline, pair: None, is_by_cause: false };
         }
-        if let Some(cause) = first {
-            let client = cause.subject.client.as_ref().and_then(|client| client.parse::<IpAddr>().ok());
-            let pair = facts.pairs.iter().find(|pair| Some(pair.client) == client);
-            if cause.best().0.saturating_mul(2) >= cause.waited.0 || pair.is_none() || cause.failed {
-                let headline = format!("{}: {}", cause.culprit.title(), cause.in_full());
-                return Verdict { culprit: cause.culprit, headline, pair, is_by_cause: true };
-            }
+        let pair = first.and_then(|cause| sufferer(facts, cause));
+        if let Some(cause) = first
+            && (cause.best().0.saturating_mul(2) >= cause.waited.0 || pair.is_none() || cause.failed)
+        {
+            let headline = format!("{}: {}", cause.culprit.title(), cause.in_full());
+            return Verdict { culprit: cause.culprit, headline, pair, is_by_cause: true };
         }
-        let slow = first.and_then(|cause| {
-            let client = cause.subject.client.as_ref().and_then(|client| client.parse::<IpAddr>().ok());
-            facts.pairs.iter().find(|pair| Some(pair.client) == client)
-        });
-        match slow.or_else(|| slowest(facts)) {
+        match pair.or_else(|| slowest(facts)) {
             Some(pair) => by_split(pair, first),
             None => Verdict { culprit: Culprit::Nothing, headline: nothing(facts), pair: None, is_by_cause: false },
         }
@@ -283,7 +281,7 @@ fn slowest<'f, 'a>(facts: &'f Facts<'a>) -> Option<&'f Pair<'a>> {
 /// Returns true if the server, or the server and a network of unknown round trip, took noticeably longer than a healthy
 /// server for what a client asked.
 fn server_excess(slow: &Slow, pair: &Pair<'_>) -> bool {
-    let commands: u64 = crate::facts::Kind::ALL.iter().map(|kind| pair.served(*kind).count).sum();
+    let commands = pair.facts.served_together(&Kind::ALL).count;
     let server = Nanos(pair.part(TimePart::Server).0.saturating_add(pair.part(TimePart::ServerOrNetwork).0));
     let expected = HEALTHY_SERVER.0.saturating_mul(commands as i64).saturating_add(pair.once(pair.own_breaks()).0);
     let excess = Nanos(server.0.saturating_sub(expected));
@@ -306,7 +304,7 @@ fn over_limit(slow: &Slow, group: Group, figures: &Figures) -> Option<(Nanos, Na
 /// Whose time it was.
 fn by_split<'f, 'a>(pair: &'f Pair<'a>, first: Option<&Cause>) -> Verdict<'f, 'a> {
     let server = pair.part(TimePart::Server);
-    let transfers = Nanos(pair.part(TimePart::RequestTransfer).0 + pair.part(TimePart::ResponseTransfer).0);
+    let transfers = pair.transfers();
     let network = Nanos(pair.part(TimePart::Network).0 + transfers.0);
     let unclear = pair.part(TimePart::ServerOrNetwork);
     let all = Nanos(server.0 + network.0 + unclear.0);
@@ -409,7 +407,7 @@ fn split_sentence(pair: &Pair<'_>) -> Option<String> {
     if active.0 <= 0 {
         return None;
     }
-    let transfers = Nanos(pair.split.part(TimePart::RequestTransfer).0 + pair.split.part(TimePart::ResponseTransfer).0);
+    let transfers = pair.split.transfers();
     let parts = [
         (pair.split.part(TimePart::Server), "server"),
         (pair.split.part(TimePart::ServerOrNetwork), "server or network"),
@@ -471,7 +469,7 @@ fn ruled_out(facts: &Facts<'_>, verdict: &Verdict<'_, '_>, causes: &[Cause]) -> 
         sentences.push(format!(
             "Server: it took {} of the waits, {} for a typical command.",
             percent(server),
-            unbroken(pair.facts.served_together(&crate::facts::Kind::ALL).median()),
+            unbroken(pair.facts.served_together(&Kind::ALL).median()),
         ));
     }
     if verdict.culprit == Culprit::Server
@@ -483,8 +481,7 @@ fn ruled_out(facts: &Facts<'_>, verdict: &Verdict<'_, '_>, causes: &[Cause]) -> 
         let trip = pair.round_trip().map_or_else(String::new, |trip| format!(" of {} each", unbroken(trip)));
         sentences.push(format!("Network: round trips{trip} took {} of the waits.", percent(network)));
     }
-    let (negotiations, opens) =
-        (pair.facts.count(crate::facts::Fact::Negotiate), pair.facts.count(crate::facts::Fact::Open));
+    let (negotiations, opens) = (pair.facts.count(Fact::Negotiate), pair.facts.count(Fact::Open));
     if opens >= FEW && negotiations * 50 <= opens && !has("negotiate-churn") {
         let opens = counted(opens, "open", "opens");
         sentences.push(match negotiations {
@@ -500,8 +497,7 @@ fn caveats(facts: &Facts<'_>, verdict: &Verdict<'_, '_>, causes: &[Cause]) -> Ve
     let mut sentences = Vec::new();
     let context = facts.context;
     if let Some(cause) = causes.first().filter(|cause| verdict.is_by_cause && cause.confidence != Confidence::High) {
-        let words = cause.confidence.words();
-        sentences.push(format!("{}{}.", words[..1].to_uppercase(), &words[1..]));
+        sentences.push(format!("{}.", capital(cause.confidence.words())));
     }
     let encrypted = context.quality.encrypted_frames;
     if encrypted > 0 {

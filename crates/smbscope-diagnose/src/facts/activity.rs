@@ -21,10 +21,9 @@ pub(crate) struct Traffic {
     /// Bytes of responses and of requests, spread over their transfers.
     pub(crate) down: u64,
     pub(crate) up: u64,
-    /// Commands without data that were answered: their number, and the sum and the least of their service times.
+    /// Commands without data that were answered: their number, and the sum of their service times.
     pub(crate) light: u32,
     pub(crate) light_service: i64,
-    pub(crate) light_least: Option<Nanos>,
 }
 
 impl Bin for Traffic {
@@ -33,10 +32,6 @@ impl Bin for Traffic {
         self.up += other.up;
         self.light = self.light.saturating_add(other.light);
         self.light_service = self.light_service.saturating_add(other.light_service);
-        self.light_least = match (self.light_least, other.light_least) {
-            (Some(one), Some(other)) => Some(one.min(other)),
-            (one, other) => one.or(other),
-        };
     }
 }
 
@@ -106,7 +101,6 @@ impl TrafficOverTime {
                 let bin = self.0.at(first.time);
                 bin.light = bin.light.saturating_add(1);
                 bin.light_service = bin.light_service.saturating_add(service.0);
-                bin.light_least = Some(bin.light_least.map_or(service, |least| least.min(service)));
             }
         }
     }

@@ -263,15 +263,12 @@ impl Collector {
         let mut open: Vec<(FlowId, Box<Flow>)> = all.flows.drain().collect();
         open.sort_by_key(|(flow, _)| *flow);
         open.into_iter().for_each(|(_, flow)| all.settle(*flow));
-        fn entries<K: std::hash::Hash + Ord + Clone, V: Default + Clone>(table: &Bounded<K, V>) -> Vec<(K, V)> {
-            table.iter().map(|(key, value)| (key.clone(), value.clone())).collect()
-        }
         Collected {
-            pairs: entries(&all.pairs),
-            paths: entries(&all.paths),
-            traffic: entries(&all.timelines.traffic),
-            busy: entries(&all.timelines.busy),
-            responses: entries(&all.timelines.responses),
+            pairs: all.pairs.into_entries(),
+            paths: all.paths.into_entries(),
+            traffic: all.timelines.traffic.into_entries(),
+            busy: all.timelines.busy.into_entries(),
+            responses: all.timelines.responses.into_entries(),
             paces: all.episodes.paces(),
         }
     }
@@ -312,7 +309,7 @@ fn note_served(counts: &mut PairFacts, exchange: &Exchange) -> Option<Nanos> {
     exchange.time(TimeKind::ServiceTime).filter(|_| is_light)
 }
 
-/// Notes when the client was asked for an oplock, gave one back, and released ranges.
+/// Notes when the client was asked for an oplock, and when it released ranges.
 #[inline]
 fn note_events(counts: &mut PairFacts, exchange: &Exchange) {
     match exchange.command {
@@ -322,7 +319,6 @@ fn note_events(counts: &mut PairFacts, exchange: &Exchange) {
             let told = exchange.response.last.or(exchange.response.first);
             told.into_iter().for_each(|stamp| counts.breaks.add(stamp.time, &exchange.path));
         }
-        Command::Smb2(smb2::Command::OPLOCK_BREAK) => counts.acknowledged_breaks += 1,
         Command::Smb2(smb2::Command::LOCK) | Command::Smb1(smb1::Command::LOCKING_ANDX)
             if exchange.group == Group::Locking =>
         {

@@ -168,9 +168,8 @@ pub(crate) struct PairFacts {
     served: Box<[Served]>,
     pub(crate) waits: Waits,
     pub(crate) refused: [Refused; Refusal::COUNT],
-    /// Oplock and lease breaks that the server sent to the client, and those that the client acknowledged.
+    /// Oplock and lease breaks that the server sent to the client.
     pub(crate) breaks: Events,
-    pub(crate) acknowledged_breaks: u64,
     /// LOCK and CLOSE requests that may have released a range that another client waited for.
     pub(crate) releases: Events,
     /// Small files in a minute.
@@ -193,7 +192,6 @@ impl Default for PairFacts {
             waits: Waits::default(),
             refused: Default::default(),
             breaks: Events::default(),
-            acknowledged_breaks: 0,
             releases: Events::default(),
             small_files: Window::default(),
             notified: Window::default(),
@@ -260,7 +258,6 @@ impl PairFacts {
             mine.merge(theirs);
         }
         self.breaks.merge(&other.breaks);
-        self.acknowledged_breaks += other.acknowledged_breaks;
         self.releases.merge(&other.releases);
         self.small_files.merge(&other.small_files);
         self.notified.merge(&other.notified);

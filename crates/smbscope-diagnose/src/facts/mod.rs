@@ -12,6 +12,7 @@ mod served;
 mod waits;
 mod writes;
 
+pub(crate) use activity::Traffic;
 pub use collector::Collector;
 pub(crate) use collector::PathKey;
 pub(crate) use counts::Count;

@@ -250,6 +250,11 @@ impl<'a> Pair<'a> {
         self.once(self.split.part(part))
     }
 
+    /// Time in which data was on its way, overlaps counted once.
+    pub(crate) fn transfers(&self) -> Nanos {
+        Nanos(self.part(TimePart::RequestTransfer).0.saturating_add(self.part(TimePart::ResponseTransfer).0))
+    }
+
     /// Requests outstanding on average while there was one, over all connections.
     pub(crate) fn depth(&self) -> f64 {
         let busy = self.split.busy.0 as f64 * self.whole.scale;
@@ -258,8 +263,7 @@ impl<'a> Pair<'a> {
 
     /// Part of the waits in which data was on its way.
     pub(crate) fn transfer_share(&self) -> f64 {
-        let transfers = self.split.part(TimePart::RequestTransfer).0 + self.split.part(TimePart::ResponseTransfer).0;
-        transfers as f64 / self.split.waited().0.max(1) as f64
+        self.split.transfers().0 as f64 / self.split.waited().0.max(1) as f64
     }
 
     /// Median round trip of its connections between client and server.
@@ -296,8 +300,7 @@ impl<'a> Pair<'a> {
     pub(crate) fn transfer_rate(&self) -> f64 {
         let bytes: u64 =
             self.connections.iter().map(|connection| connection.to_server.bytes.max(connection.to_client.bytes)).sum();
-        let moving = self.split.part(TimePart::RequestTransfer).0 + self.split.part(TimePart::ResponseTransfer).0;
-        bytes as f64 * 1e9 / moving.max(1) as f64
+        bytes as f64 * 1e9 / self.split.transfers().0.max(1) as f64
     }
 
     /// Time of requests that waited until the client itself gave an oplock back, which another of its handles held.

@@ -90,7 +90,7 @@ pub(super) struct Lane {
 }
 
 /// Commands of an episode, and what they wait for.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Graph {
     pub(super) nodes: Vec<Node>,
     pub(super) tasks: Vec<Task>,
@@ -100,8 +100,8 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    /// Builds the graph. With `tight`, a pipelined request waits for the last response before it instead of for room among the outstanding ones.
-    pub(super) fn new(exchanges: &[Exchange], paths: &Paths, tight: bool) -> Option<Graph> {
+    /// Builds the graph, without dependencies.
+    pub(super) fn new(exchanges: &[Exchange], paths: &Paths) -> Option<Graph> {
         let begin = exchanges.iter().filter(|exchange| counts(exchange)).filter_map(started).min()?;
         let mut of_nodes: Vec<(Node, Option<usize>)> = Vec::new();
         for (at, exchange) in exchanges.iter().enumerate() {
@@ -119,7 +119,6 @@ impl Graph {
         graph.join_alternating_lanes();
         graph.find_tasks();
         graph.find_pools(exchanges, &origins);
-        graph.find_dependencies(tight);
         Some(graph)
     }
 

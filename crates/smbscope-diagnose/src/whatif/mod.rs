@@ -142,14 +142,16 @@ const LONGEST_TRIP: f64 = 1.2;
 
 /// Predicts the duration of an episode. Returns none if it has no command, or if a round trip is needed and not known.
 pub fn predict(exchanges: &[Exchange], paths: &Paths, scenario: &Scenario) -> Option<Prediction> {
-    let graph = Graph::new(exchanges, paths, false)?;
+    let mut graph = Graph::new(exchanges, paths)?;
     let needs_trips = scenario.round_trip.is_some() || scenario.server.is_some() || scenario.read_ahead;
     if needs_trips && graph.nodes.iter().any(|node| node.trip.is_none()) {
         return None;
     }
     let cached = if scenario.cache_opens { caches::cached(exchanges) } else { HashSet::new() };
     let ahead = if scenario.read_ahead { caches::read_in_sequence(exchanges) } else { HashSet::new() };
-    let tight = Graph::new(exchanges, paths, true)?;
+    let mut tight = graph.clone();
+    graph.find_dependencies(false);
+    tight.find_dependencies(true);
     let duration = |graph: &Graph, assumptions| {
         simulate::duration(graph, paths, Conditions { scenario, cached: &cached, ahead: &ahead, assumptions })
     };

@@ -6,7 +6,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 
 impl Graph {
-    /// Finds the dependencies of all commands.
+    /// Finds the dependencies of all commands. With `tight`, a pipelined request waits for the last response before it instead
+    /// of for room among the outstanding ones.
     pub(super) fn find_dependencies(&mut self, tight: bool) {
         for lane in 0..self.lanes.len() {
             self.chain(lane, tight);

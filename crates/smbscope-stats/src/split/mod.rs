@@ -117,7 +117,13 @@ impl TimeSplit {
         Nanos(parts.into_iter().fold(0, |sum: i64, part| sum.saturating_add(self.part(part).0)))
     }
 
-    /// That, and the client's time to think between commands.
+    /// Time in which data of a request or response was on its way.
+    pub fn transfers(&self) -> Nanos {
+        let [request, response] = [TimePart::RequestTransfer, TimePart::ResponseTransfer].map(|part| self.part(part).0);
+        Nanos(request.saturating_add(response))
+    }
+
+    /// Waits, and the client's time to think between commands.
     pub fn active(&self) -> Nanos {
         Nanos(self.waited().0.saturating_add(self.part(TimePart::Think).0))
     }
