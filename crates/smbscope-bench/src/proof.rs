@@ -102,21 +102,15 @@ pub(crate) fn read(taken: &Taken, port: u16, each: &mut (dyn FnMut(&Exchange) + 
     )?;
     let packets = analysis.quality.packets;
     let report = Report {
-        title: None,
         captures: set.captures().to_vec(),
         quality: analysis.quality,
         skipped: analysis.skipped,
         connections: analysis.connections,
-        connect_attempts: Default::default(),
         aggregate: sinks[0].aggregator.finish(),
         first: analysis.first,
         last: analysis.last,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        warnings: Vec::new(),
-        filter: None,
-        interval: None,
-        slow: smbscope_report::Slow::default(),
-        explanation: smbscope_report::Explanation::default(),
+        ..Report::default()
     };
     Ok(CaptureFacts {
         file: None,

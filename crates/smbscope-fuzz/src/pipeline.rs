@@ -152,21 +152,14 @@ impl Analysis {
         let scenario = Scenario { cache_opens: true, ..Scenario::default() };
         explanation.what_if.extend(whatif::predict(&self.exchanges, &Paths::default(), &scenario));
         let mut report = Report {
-            title: None,
             captures: vec![self.capture.clone()],
             quality: self.quality.clone(),
-            skipped: Vec::new(),
             connections: self.found.connections.clone(),
-            connect_attempts: Default::default(),
             aggregate,
             first: self.first,
             last: self.last,
-            version: String::new(),
-            warnings: Vec::new(),
-            filter: None,
-            interval: None,
-            slow: smbscope_report::Slow::default(),
             explanation,
+            ..Report::default()
         };
         report.explanation.answer = report.diagnosed(&collector, &catalogue);
         report

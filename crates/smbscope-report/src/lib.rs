@@ -60,7 +60,7 @@ use smbscope_diagnose::{Catalogue, Collector, Context, Episode};
 use smbscope_model::{
     CaptureInfo, ConnectAttempts, Connection, Exchange, Nanos, Quality, Share, SkippedPackets, Timestamp,
 };
-use smbscope_stats::{Aggregate, Census};
+use smbscope_stats::{Aggregate, Aggregator, Census};
 
 /// Everything that a report says.
 #[derive(Debug, Clone)]
@@ -119,6 +119,29 @@ pub struct Filtered {
     pub matched: u64,
     /// The exchanges of the whole capture.
     pub whole: Census,
+}
+
+/// A report on nothing.
+impl Default for Report {
+    fn default() -> Report {
+        Report {
+            title: None,
+            captures: Vec::new(),
+            quality: Quality::default(),
+            skipped: Vec::new(),
+            connections: Vec::new(),
+            connect_attempts: ConnectAttempts::default(),
+            aggregate: Aggregator::new().finish(),
+            first: None,
+            last: None,
+            version: String::new(),
+            warnings: Vec::new(),
+            filter: None,
+            interval: None,
+            slow: Slow::default(),
+            explanation: Explanation::default(),
+        }
+    }
 }
 
 impl Report {

@@ -23,7 +23,7 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 use smbscope_model::Exchange;
-use smbscope_stats::{Aggregator, Census};
+use smbscope_stats::Census;
 use std::io::{self, Write};
 
 /// Metadata key: version of smbscope.
@@ -88,21 +88,12 @@ impl<W: Write + Send> ExchangeTable for ExchangeWriter<W> {
         // Without a filter, all exchanges are rows.
         let every = || Filtered { expression: String::new(), matched: whole.exchanges, whole };
         let report = Report {
-            title: None,
             captures: provenance.captures.to_vec(),
             quality: provenance.quality.clone(),
             skipped: provenance.skipped.to_vec(),
-            connections: Vec::new(),
-            connect_attempts: Default::default(),
-            aggregate: Aggregator::new().finish(),
-            first: None,
-            last: None,
             version: provenance.version.to_owned(),
-            warnings: Vec::new(),
             filter: Some(provenance.filter.clone().unwrap_or_else(every)),
-            interval: None,
-            slow: crate::Slow::default(),
-            explanation: crate::Explanation::default(),
+            ..Report::default()
         };
         self.describe(VERSION, report.version.clone());
         self.describe(SCHEMA, SCHEMA_VALUE.to_owned());

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{Cause, Explanation};
 use smbscope_diagnose::{Answer, Confidence, Lost, Subject};
-use smbscope_model::{CaptureInfo, Exchange, Group, Outcome, Quality};
+use smbscope_model::{CaptureInfo, Exchange, Group, Outcome};
 use smbscope_stats::Aggregator;
 use smbscope_testkit::exchange::read;
 use smbscope_wire::{smb1, smb2};
@@ -45,23 +45,7 @@ fn report_on(exchanges: &[Exchange]) -> Report {
         truncated: None,
         warnings: Vec::new(),
     };
-    Report {
-        title: None,
-        captures: vec![capture],
-        quality: Quality::default(),
-        skipped: Vec::new(),
-        connections: Vec::new(),
-        connect_attempts: Default::default(),
-        aggregate,
-        first,
-        last,
-        version: "0.0.0".into(),
-        warnings: Vec::new(),
-        filter: None,
-        interval: None,
-        slow: crate::Slow::default(),
-        explanation: Explanation::default(),
-    }
+    Report { captures: vec![capture], aggregate, first, last, ..Report::default() }
 }
 
 /// The same with causes that lost so many milliseconds each.

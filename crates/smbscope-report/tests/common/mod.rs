@@ -78,21 +78,15 @@ pub(crate) fn report(exchanges: &[Exchange], connections: Vec<Connection>, quali
         warnings: Vec::new(),
     };
     let mut report = Report {
-        title: None,
         captures: vec![capture],
         quality,
-        skipped: Vec::new(),
         connections,
-        connect_attempts: Default::default(),
         aggregate,
         first,
         last,
         version: "0.0.0".into(),
-        warnings: Vec::new(),
-        filter: None,
-        interval: None,
-        slow: smbscope_report::Slow::default(),
         explanation: Explanation { episodes: collector.episodes(), ..Explanation::default() },
+        ..Report::default()
     };
     report.explanation.answer = report.diagnosed(&collector, &catalogue);
     report
