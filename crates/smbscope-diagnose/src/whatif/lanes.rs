@@ -5,6 +5,7 @@ use smbscope_model::{Exchange, FileId, FlowId, Group};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::SocketAddr;
+use std::ops::Range;
 
 /// Threads that are told apart on one connection.
 const LANES_MAX: usize = 64;
@@ -30,7 +31,8 @@ impl Graph {
         }
     }
 
-    /// Joins connections that bind one session, and those between which a client hands its files around.
+    /// Joins connections that bind one session, and those between which a client hands its files around. A connection that is
+    /// used only after another one ended belongs to a later step of the job, even if that works on the same files.
     pub(super) fn find_roots(&mut self, exchanges: &[Exchange], origins: &[Option<usize>]) {
         let mut roots: BTreeMap<FlowId, FlowId> = self.nodes.iter().map(|node| (node.flow, node.flow)).collect();
         let mut pairs: Vec<(FlowId, FlowId)> = Vec::new();
@@ -44,6 +46,10 @@ impl Graph {
                 }
             }
         }
+        let spans = self.spans();
+        let overlap = |one: FlowId, other: FlowId| {
+            spans[&one].start <= spans[&other].end && spans[&other].start <= spans[&one].end
+        };
         let mut users: HashMap<&Item, (FlowId, i64)> = HashMap::new();
         let mut handed = Vec::new();
         for node in &self.nodes {
@@ -51,6 +57,7 @@ impl Graph {
             if let Some((flow, end)) = users.insert(item, (node.flow, node.end))
                 && flow != node.flow
                 && end <= node.start
+                && overlap(flow, node.flow)
             {
                 handed.push((flow, node.flow));
             }
@@ -67,6 +74,16 @@ impl Graph {
         for node in &mut self.nodes {
             node.root = roots[&node.flow];
         }
+    }
+
+    /// From the first request to the last response of each connection.
+    fn spans(&self) -> HashMap<FlowId, Range<i64>> {
+        let mut found: HashMap<FlowId, Range<i64>> = HashMap::new();
+        for node in &self.nodes {
+            let span = found.entry(node.flow).or_insert(node.start..node.end);
+            *span = span.start.min(node.start)..span.end.max(node.end);
+        }
+        found
     }
 
     /// Assigns commands to lanes: a command continues its file, or follows the last response just before it.

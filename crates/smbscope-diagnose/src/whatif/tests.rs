@@ -78,32 +78,50 @@ fn a_large_response_needs_a_round_trip_for_each_doubling_of_the_window() {
     assert_eq!(found.low.0 / 1_000, 1_800 + 10_000);
 }
 
+/// A file is opened, read and closed in 3 ms.
+fn file(flow: u64, start: i64, number: u64) -> Vec<Exchange> {
+    let steps = [
+        (smbscope_wire::smb2::Command::CREATE, Group::OpenClose),
+        (smbscope_wire::smb2::Command::READ, Group::Read),
+        (smbscope_wire::smb2::Command::CLOSE, Group::OpenClose),
+    ];
+    let exchange = |(at, (command, group))| Exchange {
+        flow: FlowId(flow),
+        command: smbscope_model::Command::Smb2(command),
+        group,
+        path: Some(format!("docs\\{number}").into()),
+        file_id: Some(FileId::Smb2 { persistent: 0, volatile: number }),
+        message_id: Some(number * 3 + at as u64),
+        ..read((start + at) * MS, MS)
+    };
+    (0..).zip(steps).map(exchange).collect()
+}
+
+/// A connection with a round trip of 1 ms, opened at this time.
+fn opened(at: i64) -> Path {
+    Path { round_trip: Some(Nanos(MS)), opened: Some(Timestamp(at * MS)), ..Path::default() }
+}
+
+#[test]
+fn a_later_step_on_the_same_files_waits_for_the_step_before() {
+    // Two threads read three files each in 9 ms. After them, a third connection reads the same six.
+    let mut exchanges: Vec<Exchange> = (0..3).flat_map(|number| file(0, number as i64 * 3, number)).collect();
+    exchanges.extend((3..6).flat_map(|number| file(1, number as i64 * 3 - 9, number)));
+    exchanges.extend((0..6).flat_map(|number| file(2, 11 + number as i64 * 3, number)));
+    let paths = Paths::from([(FlowId(0), opened(-5)), (FlowId(1), opened(-5)), (FlowId(2), opened(10))]);
+    let scenario: Scenario = "rtt=31ms".parse().expect("it is one");
+    let found = predict(&exchanges, &paths, &scenario).expect("the round trip is known");
+    // Each command takes 30 ms and 5% of that more. Three files take 3 x 97.5 ms, the handshake 1 ms later 32.5 ms, and six files
+    // 6 x 97.5 ms.
+    assert_eq!((found.now.0 / 1_000, found.then.0 / 1_000), (29_000, 3 * 97_500 + 1_000 + 32_500 + 6 * 97_500));
+}
+
 #[test]
 fn workers_share_what_is_left_of_a_folder() {
     // One worker reads six files of 3 ms each; a second one connects at 12 ms and reads one from 14 ms on.
-    let mut exchanges = Vec::new();
-    let mut file = |flow: u64, start: i64, number: u64| {
-        for (at, command, group) in [
-            (0, smbscope_wire::smb2::Command::CREATE, Group::OpenClose),
-            (1, smbscope_wire::smb2::Command::READ, Group::Read),
-            (2, smbscope_wire::smb2::Command::CLOSE, Group::OpenClose),
-        ] {
-            exchanges.push(Exchange {
-                flow: FlowId(flow),
-                command: smbscope_model::Command::Smb2(command),
-                group,
-                path: Some(format!("docs\\{number}").into()),
-                file_id: Some(FileId::Smb2 { persistent: 0, volatile: number }),
-                message_id: Some(number * 3 + at),
-                ..read((start + at as i64) * MS, MS)
-            });
-        }
-    };
-    (0..6).for_each(|number| file(0, number as i64 * 3, number));
-    file(1, 14, 6);
-    let path =
-        |opened: i64| Path { round_trip: Some(Nanos(MS)), opened: Some(Timestamp(opened * MS)), ..Path::default() };
-    let paths = Paths::from([(FlowId(0), path(-5)), (FlowId(1), path(12))]);
+    let mut exchanges: Vec<Exchange> = (0..6).flat_map(|number| file(0, number as i64 * 3, number)).collect();
+    exchanges.extend(file(1, 14, 6));
+    let paths = Paths::from([(FlowId(0), opened(-5)), (FlowId(1), opened(12))]);
     let scenario: Scenario = "rtt=31ms".parse().expect("it is one");
     let found = predict(&exchanges, &paths, &scenario).expect("the round trip is known");
     // Each command takes 30 ms and 5% of that more: 32.5 ms, and a file 97.5 ms. The second worker is connected at 45.5 ms, and has
