@@ -24,8 +24,7 @@ const GIVES_UP: std::ops::Range<i64> = 29_000_000_000..37_000_000_000;
 
 fn detect(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
     let limit = pair.time("break-timeout", "wait");
-    let last = facts.context.last.unwrap_or_default();
-    let length = |wait: &Wait| wait.end(last) - wait.from.time;
+    let length = |wait: &Wait| pair.length(wait);
     let opened = pair.facts.waits.iter().filter(|wait| opens(wait.command) && length(wait) >= limit);
     let waits = opened.filter_map(|wait| {
         let holder = holder(facts, pair, wait);

@@ -10,7 +10,7 @@ pub(super) const CONFLICTS: Detector = Detector {
     id: "conflicts",
     culprit: Culprit::Client,
     title: "File in use by others",
-    condition: "Opens failed with STATUS_SHARING_VIOLATION and were tried again, `attempts` times in `wait`: from the first refusal until success or the last attempt.",
+    condition: "Opens of one file failed with STATUS_SHARING_VIOLATION `attempts` times, or those of as many files, and cost `wait`: from the first attempt until success or the last refusal. Unless the client itself gave an oplock back for them: its own handles were in the way.",
     advice: "Find out who has the file open (smbstatus -L, Get-SmbOpenFile). Applications that try again in a loop make users wait for each attempt; virus scanners, search indexers and backups open files without sharing them.",
     source: "MS-SMB2 3.3.5.9; MS-FSA 2.1.5",
     thresholds: &[("wait", "1s"), ("attempts", "3")],
@@ -21,9 +21,13 @@ pub(super) const CONFLICTS: Detector = Detector {
 fn detect(pair: &Pair<'_>) -> Option<Found> {
     let refused = pair.facts.refused(Refusal::Conflict);
     let longest = refused.longest.as_ref()?;
-    // A server may hold back a refusal for a second; who does not try again has given up.
+    // A server may hold back a refusal for a second (Samba, and Windows with SMB1).
+    let attempts = pair.threshold("conflicts", "attempts");
+    let is_repeated = longest.count as f64 >= attempts || refused.files as f64 >= attempts;
+    let is_own = pair.held_up_by_itself().0.saturating_mul(2) >= refused.waited.0;
     if refused.waited < pair.time("conflicts", "wait")
-        || (longest.count as f64) < pair.threshold("conflicts", "attempts")
+        || !is_repeated
+        || is_own
         || longest.status != NtStatus::SHARING_VIOLATION
     {
         return None;
@@ -33,13 +37,19 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         0 => String::new(),
         n => format!(", and {} more", counted(n, "file", "files")),
     };
-    let outcome = if longest.succeeded { "until it could open it" } else { "and gave up" };
-    let what = format!(
-        "{} tried {} for {} to open {file}, which somebody else has open (STATUS_SHARING_VIOLATION), {outcome}{others}",
-        pair.client,
-        counted(longest.count + u64::from(longest.succeeded), "time", "times"),
-        unbroken(span(longest.length())),
-    );
+    let tries = longest.count + u64::from(longest.succeeded);
+    let time = unbroken(span(longest.length()));
+    let why = "which somebody else has open (STATUS_SHARING_VIOLATION)";
+    let what = match (tries, longest.succeeded) {
+        (1, _) => format!("{} waited {time} for the refusal to open {file}, {why}{others}", pair.client),
+        (_, true) => {
+            format!(
+                "{} tried {tries} times for {time} to open {file}, {why}, until it could open it{others}",
+                pair.client
+            )
+        }
+        _ => format!("{} tried {tries} times for {time} to open {file}, {why}, and gave up{others}", pair.client),
+    };
     Some(
         Found::new(Confidence::High, what)
             .lost(Lost::exactly(refused.waited))

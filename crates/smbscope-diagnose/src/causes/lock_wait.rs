@@ -22,9 +22,8 @@ pub(super) const LOCK_WAIT: Detector = Detector {
 };
 
 fn detect(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
-    let end = facts.context.last.unwrap_or_default();
     let locks: Vec<&Wait> = pair.facts.waits.iter().filter(|wait| is_lock(wait.command)).collect();
-    let length = |wait: &Wait| (wait.end(end) - wait.from.time).max(Nanos(0));
+    let length = |wait: &Wait| pair.length(wait);
     let blocked = Nanos(locks.iter().map(|wait| length(wait).0).fold(0, i64::saturating_add));
     let refused = pair.facts.refused(Refusal::Conflict);
     let retried = refused.longest.as_ref().filter(|attempts| attempts.status != NtStatus::SHARING_VIOLATION);

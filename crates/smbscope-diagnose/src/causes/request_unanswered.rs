@@ -2,10 +2,10 @@
 
 use super::{Detect, Detector, Found};
 use crate::answer::{Confidence, Culprit, Lost};
-use crate::facts::{Facts, Pair, Wait, named};
+use crate::facts::{Pair, Wait, named};
 use smbscope_model::connection::ConnectionEnd;
 use smbscope_model::prose::{counted, span, unbroken};
-use smbscope_model::{Command, Group, Timestamp};
+use smbscope_model::{Command, Group, Nanos};
 
 pub(super) const REQUEST_UNANSWERED: Detector = Detector {
     id: "request-unanswered",
@@ -16,21 +16,20 @@ pub(super) const REQUEST_UNANSWERED: Detector = Detector {
     source: "RFC 9293 3.8.1; MS-SMB2 3.2.6.1 (request expiration)",
     thresholds: &[("wait", "10s")],
     covers: &["server-saturation", "slow-logon"],
-    detect: Detect::Peer(detect),
+    detect: Detect::Pair(detect),
 };
 
-fn detect(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Found> {
     let least = pair.time("request-unanswered", "wait");
-    let unanswered: Vec<(&Wait, Timestamp)> = pair
+    let unanswered: Vec<(&Wait, Nanos)> = pair
         .facts
         .waits
         .iter()
         .filter(|wait| wait.to.is_none() && wait.group != Group::Waiting)
-        .map(|wait| (wait, wait.end(end(facts, pair, wait))))
-        .filter(|(wait, end)| *end - wait.from.time >= least)
+        .map(|wait| (wait, pair.length(wait)))
+        .filter(|(_, age)| *age >= least)
         .collect();
-    let (longest, end) = unanswered.iter().max_by_key(|(wait, end)| *end - wait.from.time)?;
-    let age = *end - longest.from.time;
+    let (longest, age) = unanswered.iter().copied().max_by_key(|(_, age)| *age)?;
     let connection = pair.connections.iter().find(|connection| connection.flow == longest.flow);
     let until = match connection.map(|connection| connection.end) {
         Some(ConnectionEnd::Reset) => "until the connection was reset",
@@ -68,16 +67,6 @@ fn detect(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
             .from(Some(longest.from))
             .on(&longest.share, &longest.path),
     )
-}
-
-/// When the client stopped waiting: with its connection, or with the capture.
-fn end(facts: &Facts<'_>, pair: &Pair<'_>, wait: &Wait) -> Timestamp {
-    let connection = pair.connections.iter().find(|connection| connection.flow == wait.flow);
-    let last = facts.context.last.unwrap_or_default();
-    match connection {
-        Some(connection) if connection.end != ConnectionEnd::Open => connection.last,
-        _ => last,
-    }
 }
 
 /// `a READ of \\docs\\report.docx (packet 17)`

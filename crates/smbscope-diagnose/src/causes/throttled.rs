@@ -31,7 +31,7 @@ fn detect(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
         .flat_map(|pair| pair.facts.waits.iter())
         .filter(|wait| wait.group != Group::Waiting)
         .filter(|wait| {
-            wait.to.is_some_and(|to| to.time - wait.from.time >= least) && wait.retransmitted == 0 && !wait.failed
+            wait.to.is_some_and(|to| to.time - wait.from.time >= least) && wait.retransmitted == 0 && !wait.failed()
         })
         .collect();
     waits.sort_by_key(|wait| (wait.to.map(|to| to.time), wait.from.time));

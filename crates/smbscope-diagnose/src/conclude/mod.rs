@@ -283,7 +283,8 @@ fn slowest<'f, 'a>(facts: &'f Facts<'a>) -> Option<&'f Pair<'a>> {
 fn server_excess(slow: &Slow, pair: &Pair<'_>) -> bool {
     let commands = pair.facts.served_together(&Kind::ALL).count;
     let server = Nanos(pair.part(TimePart::Server).0.saturating_add(pair.part(TimePart::ServerOrNetwork).0));
-    let expected = HEALTHY_SERVER.0.saturating_mul(commands as i64).saturating_add(pair.once(pair.own_breaks()).0);
+    let expected =
+        HEALTHY_SERVER.0.saturating_mul(commands as i64).saturating_add(pair.once(pair.held_up_by_handles()).0);
     let excess = Nanos(server.0.saturating_sub(expected));
     let share = excess.0 as f64 / pair.whole.active.0.max(1) as f64;
     let is_queued = pair.transfer_share() > 0.5;

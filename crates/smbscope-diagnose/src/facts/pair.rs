@@ -9,6 +9,7 @@ use super::waits::Wait;
 use crate::catalogue::Catalogue;
 use crate::episodes::Pace;
 use crate::slow::Slow;
+use smbscope_model::connection::ConnectionEnd;
 use smbscope_model::prose::{clean, prose_percent, unbroken};
 use smbscope_model::units::short_bytes;
 use smbscope_model::{CaptureInfo, ConnectAttempts, Connection, Nanos, Quality, Share, Timestamp};
@@ -303,17 +304,40 @@ impl<'a> Pair<'a> {
         bytes as f64 * 1e9 / self.split.transfers().0.max(1) as f64
     }
 
-    /// Time of requests that waited until the client itself gave an oplock back, which another of its handles held.
-    pub(crate) fn own_breaks(&self) -> Nanos {
-        /// The server asks for the oplock as soon as the request arrives.
+    /// Time of requests that another handle of the client itself held up: the server asked it to give an oplock back.
+    pub(crate) fn held_up_by_itself(&self) -> Nanos {
+        self.waited_in(|wait| self.is_held_up_by_itself(wait))
+    }
+
+    /// Time of requests that handles held up, whosever they are.
+    pub(crate) fn held_up_by_handles(&self) -> Nanos {
+        self.waited_in(|wait| wait.is_conflict() || self.is_held_up_by_itself(wait))
+    }
+
+    fn waited_in(&self, counts: impl Fn(&Wait) -> bool) -> Nanos {
+        let waits = self.facts.waits.iter().filter(|wait| counts(wait));
+        Nanos(waits.map(|wait| self.length(wait).0).fold(0, i64::saturating_add))
+    }
+
+    fn is_held_up_by_itself(&self, wait: &Wait) -> bool {
+        /// The server asks for an oplock as soon as the request arrives.
         const SOON: i64 = 200_000_000;
-        let breaks: Vec<Timestamp> = self.facts.breaks.iter().map(|(time, _)| *time).collect();
-        let is_own = |wait: &&Wait| {
-            let from = wait.from.time;
-            breaks.iter().any(|time| *time >= from && (*time - from).0 <= SOON)
-        };
-        let waits = self.facts.waits.iter().filter(is_own);
-        Nanos(waits.map(|wait| wait.to.map_or(0, |to| (to.time - wait.from.time).0)).fold(0, i64::saturating_add))
+        /// A refusal may be due to a handle whose oplock was given back before.
+        const BEFORE: i64 = 10_000_000_000;
+        let from = wait.from.time;
+        let held_before = |path: &Option<Arc<str>>| wait.is_conflict() && path.is_some() && *path == wait.path;
+        self.facts.breaks.iter().any(|(time, path)| {
+            let since = (*time - from).0;
+            (0..=SOON).contains(&since) || (-BEFORE..0).contains(&since) && held_before(path)
+        })
+    }
+
+    /// How long the client waited: without a response, until its connection or the capture ended.
+    pub(crate) fn length(&self, wait: &Wait) -> Nanos {
+        let connection = self.connections.iter().find(|connection| connection.flow == wait.flow);
+        let closed = connection.filter(|connection| connection.end != ConnectionEnd::Open).map(|one| one.last);
+        let end = wait.to.map(|to| to.time).or(closed).or(self.context.last);
+        (end.unwrap_or_default() - wait.from.time).max(Nanos(0))
     }
 
     /// Time in which its connections were held up by lost segments.

@@ -1,7 +1,8 @@
 //! Single long waits of a client: requests that took long, or were never answered.
 
+use super::refusals::Refusal;
 use serde::{Deserialize, Serialize};
-use smbscope_model::{Command, Exchange, FlowId, Group, Nanos, Outcome, Stamp, Timestamp};
+use smbscope_model::{Command, Exchange, FlowId, Group, Nanos, Outcome, Stamp, Status, Timestamp};
 use std::sync::Arc;
 
 /// Waits that are kept of a client on a server, the longest.
@@ -31,7 +32,7 @@ pub(crate) struct Wait {
     pub(crate) retransmitted: u32,
     /// Offset and length of a LOCK.
     pub(crate) range: Option<(u64, u64)>,
-    pub(crate) failed: bool,
+    pub(crate) status: Option<Status>,
 }
 
 impl Wait {
@@ -62,18 +63,22 @@ impl Wait {
             acknowledged: exchange.acknowledged,
             retransmitted: exchange.retransmitted,
             range: exchange.offset.zip(exchange.length),
-            failed: exchange.status.is_some_and(|status| status.is_error()),
+            status: exchange.status,
         })
+    }
+
+    pub(crate) fn failed(&self) -> bool {
+        self.status.is_some_and(|status| status.is_error())
+    }
+
+    /// Returns true if the server refused it because somebody has the file or the range.
+    pub(crate) fn is_conflict(&self) -> bool {
+        Refusal::from_status(self.status) == Some(Refusal::Conflict)
     }
 
     /// How long it took; a wait without an end lasts for ever here.
     fn length(&self) -> i64 {
         self.to.map_or(i64::MAX, |to| (to.time - self.from.time).0)
-    }
-
-    /// When it ended, given the end of its connection or of the capture.
-    pub(crate) fn end(&self, otherwise: Timestamp) -> Timestamp {
-        self.to.map_or(otherwise.max(self.from.time), |to| to.time)
     }
 }
 
