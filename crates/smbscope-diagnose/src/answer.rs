@@ -64,6 +64,8 @@ pub struct Answer {
     pub culprit: Culprit,
     /// The answer in a sentence or two.
     pub headline: String,
+    /// The headline states the first cause; otherwise whose time it was, or that nothing is slow.
+    pub states_first_cause: bool,
     /// What supports the headline, a sentence each.
     pub evidence: Vec<String>,
     /// Causes of waits that a person notices, the worst first.
@@ -81,7 +83,7 @@ pub struct Answer {
 }
 
 /// One explanation of a wait.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cause {
     /// Key of the cause; docs/causes.md describes each.
@@ -191,11 +193,12 @@ pub struct Evidence {
 }
 
 /// How sure a cause is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Default, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
     /// One of several explanations.
+    #[default]
     Low,
     /// The usual explanation.
     Medium,
@@ -271,6 +274,11 @@ fn cost(cause: &Cause) -> String {
 }
 
 impl Answer {
+    /// The cause that the headline states.
+    pub fn stated(&self) -> Option<&Cause> {
+        self.causes.first().filter(|_| self.states_first_cause)
+    }
+
     /// Without the marks that keep numbers and their units on one line of text.
     pub fn into_plain(mut self) -> Answer {
         let plain = |text: &mut String| *text = text.replace(smbscope_model::prose::NO_BREAK, " ");

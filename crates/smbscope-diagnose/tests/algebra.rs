@@ -118,7 +118,8 @@ fn assert_consistent(answer: &Answer) {
     if *culprit == Culprit::Nothing {
         assert!(causes.is_empty(), "{headline}: {causes:?}");
     }
-    if let Some(first) = causes.first().filter(|first| headline.contains(&first.sentence)) {
+    if let Some(first) = answer.stated() {
+        assert!(headline.contains(&first.sentence), "{headline}");
         assert_eq!(first.culprit, *culprit);
     }
     for cause in causes {

@@ -5,8 +5,8 @@ mod common;
 use serde_json::{Value, json};
 use smbscope_model::{Dialect, Exchange, Group, Half, Nanos, Outcome, Quality, Subcommand};
 use smbscope_report::bench::{self, ServerLoad, ServerSeries};
-use smbscope_report::compare::{self, Comparison, Content, Given, Input, NoteKind, PointCell, Summary};
-use smbscope_report::{Judged, Report};
+use smbscope_report::compare::{self, Compared, Comparison, Content, Given, Input, NoteKind, PointCell, Summary};
+use smbscope_report::{Answer, Cause, Culprit, Judged, Report};
 use smbscope_wire::names::Trans2;
 
 fn input(name: &str, report: &Report) -> Input {
@@ -552,8 +552,8 @@ fn the_answer_says_what_got_slower_by_how_much_and_how_sure() {
     };
     let answer = |slower: i64| {
         let comparison = Comparison::of(None, &[report("before", 2_000_000), report("after", slower)]);
-        let [answer] = comparison.answers.as_slice() else { panic!("one answer") };
-        (answer.headline.replace('\u{a0}', " "), answer.sentences.join(" ").replace('\u{a0}', " "))
+        let [Compared { answer, .. }] = comparison.answers.as_slice() else { panic!("one answer") };
+        (answer.headline.replace('\u{a0}', " "), sentences_of(answer))
     };
     // 200 READs of 5 instead of 2 ms: 3 ms more each. The median of all lies between those of CLOSE and READ.
     let (headline, sentences) = answer(5_000_000);
@@ -643,8 +643,48 @@ fn alternating(count: usize, ratio: f64, noise: f64) -> Comparison {
     Comparison::of_all(None, &[Given { name: "a".into(), runs: base }, Given { name: "b".into(), runs: other }])
 }
 
+/// Evidence and caveats.
+fn sentences_of(answer: &Answer) -> String {
+    let sentences: Vec<&str> = answer.evidence.iter().chain(&answer.caveats).map(String::as_str).collect();
+    sentences.join(" ").replace('\u{a0}', " ")
+}
+
+#[test]
+fn causes_that_came_or_went_are_told() {
+    let cause = |id: &str, share: f64| {
+        let mut cause = Cause::default();
+        cause.id = id.to_owned();
+        cause.culprit = Culprit::Server;
+        cause.sentence = format!("The server did {id}.");
+        cause.share = Some(share);
+        cause
+    };
+    let input = |name: &str, length: i64, causes: &[Cause]| {
+        let reads = (0..200).map(|n| common::exchange(common::smb2_command(8), Group::Read, n * 1_000_000_000, length));
+        let mut report = common::report(&reads.collect::<Vec<_>>(), Vec::new(), Quality::default());
+        report.explanation.answer.causes = causes.to_vec();
+        Input { name: name.into(), source: name.into(), report: Summary::of(&report) }
+    };
+    let answer = |before: &[Cause], after: &[Cause], slower: i64| {
+        let comparison = Comparison::of(None, &[input("before", 2_000_000, before), input("after", slower, after)]);
+        comparison.answers[0].answer.clone()
+    };
+    let [filter, storage] = [cause("filter-delay", 0.4), cause("slow-storage", 0.3)];
+    let both = answer(&[filter.clone()], &[storage.clone()], 5_000_000);
+    assert_eq!(both.culprit, Culprit::Server);
+    assert_eq!(both.causes, [storage.clone()]);
+    assert_eq!(both.evidence[0], "Not in before: Server: The server did slow-storage.");
+    assert_eq!(both.evidence[1], "Not in after: Server: The server did filter-delay.");
+    // A cause that both have counts where its share grew; where nothing got slower, nobody is blamed for it.
+    let grown = answer(&[filter.clone()], &[cause("filter-delay", 0.6)], 5_000_000);
+    assert_eq!(grown.evidence[0], "More than in before: Server: The server did filter-delay.");
+    let alike = answer(&[filter.clone()], &[filter.clone()], 5_000_000);
+    assert_eq!((alike.culprit, alike.causes.len()), (Culprit::Capture, 0));
+    assert_eq!(answer(&[], &[filter], 2_000_000).culprit, Culprit::Nothing);
+}
+
 fn first_line(comparison: &Comparison) -> String {
-    comparison.answers[0].headline.replace('\u{a0}', " ")
+    comparison.answers[0].answer.headline.replace('\u{a0}', " ")
 }
 
 #[test]
@@ -658,7 +698,7 @@ fn repeated_runs_have_intervals_and_one_of_three_answers() {
     assert!(ratio.certainty.is_some_and(|certainty| certainty.shown && certainty.repetitions == 8));
     assert_eq!(slower.columns.iter().map(|column| column.runs).collect::<Vec<_>>(), [8, 8]);
     assert_eq!(slower.columns.len(), 2);
-    assert!(slower.answers[0].sentences[0].starts_with("Slower on average: "), "{:?}", slower.answers);
+    assert!(slower.answers[0].answer.evidence[0].starts_with("Slower on average: "), "{:?}", slower.answers);
 
     let equal = alternating(8, 1.0, 0.04);
     assert!(first_line(&equal).starts_with("b and a are equal within 5%: p95 "), "{}", first_line(&equal));
@@ -666,7 +706,7 @@ fn repeated_runs_have_intervals_and_one_of_three_answers() {
     let undecided = alternating(6, 1.05, 0.6);
     let said = first_line(&undecided);
     assert!(said.starts_with("No difference between b and a that this data can show: p95 "), "{said}");
-    let sure = undecided.answers[0].sentences.join(" ").replace('\u{a0}', " ");
+    let sure = sentences_of(&undecided.answers[0].answer);
     assert!(sure.contains("6 runs each, intervals of 95%. A difference of 1."), "{sure}");
     assert!(sure.contains(" would settle whether they differ by 5%."), "{sure}");
     assert!(!sure.contains("lower on average") && !sure.contains("aster on average"), "{sure}");
@@ -750,7 +790,7 @@ fn few_runs_have_a_range_and_no_claim() {
     let said = first_line(&three);
     assert!(said.starts_with("b against a, 3 runs each, too few for an interval: p95 "), "{said}");
     assert!(said.contains("; range "), "{said}");
-    let sure = three.answers[0].sentences.join(" ").replace('\u{a0}', " ");
+    let sure = sentences_of(&three.answers[0].answer);
     assert!(sure.contains("3 runs each: an interval needs 5."), "{sure}");
     assert!(!sure.contains("Slower on average"), "{sure}");
 }

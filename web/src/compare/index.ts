@@ -56,8 +56,14 @@ export function comparePage(document: SmbscopeComparisonDocument): Page {
           `${column.name}${column.source === column.name ? "" : ` (${column.source})`}`,
         ]),
       ),
-      ...document.answers.map(({ column, headline, sentences, next }) =>
-        resultBox("server", names[column] ?? "", unbroken(headline), list(sentences.map(unbroken)), whatNext(next)),
+      ...document.answers.map(({ column, culprit, headline, evidence, caveats, next }) =>
+        resultBox(
+          culprit,
+          names[column] ?? "",
+          unbroken(headline),
+          list([...evidence, ...caveats].map(unbroken)),
+          whatNext(next),
+        ),
       ),
     ],
     version: generator.version,

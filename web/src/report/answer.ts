@@ -36,11 +36,6 @@ export function furtherParts({ ruled_out, next }: Answer): (HTMLElement | null)[
   ];
 }
 
-/** Returns true if the headline says what the cause says. */
-export function isInHeadline({ headline }: Answer, { sentence }: Cause): boolean {
-  return headline.includes(sentence);
-}
-
 /** The headline with the words before its colon marked: they name the culprit. */
 function markedHeadline(headline: string): HTMLElement {
   const name = /^\p{L}[\p{L}' ]*(?=: )/u.exec(headline)?.[0] ?? "";
@@ -56,6 +51,6 @@ function markedHeadline(headline: string): HTMLElement {
 function whatToDo(answer: Answer): HTMLElement | null {
   const [first] = answer.causes;
   if (!first) return null;
-  const about = isInHeadline(answer, first) ? "What to do: " : `What to do about “${first.title}”: `;
+  const about = answer.states_first_cause ? "What to do: " : `What to do about “${first.title}”: `;
   return h("p", { class: "advice" }, h("b", {}, about), unbroken(first.advice));
 }

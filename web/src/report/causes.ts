@@ -4,7 +4,7 @@ import { type Child, h } from "../lib/dom";
 import { prosePercent, span, unbroken } from "../lib/format";
 import { facts, headPart } from "../lib/page";
 import type { Answer, Cause } from "../types/report";
-import { CULPRITS, isInHeadline } from "./answer";
+import { CULPRITS } from "./answer";
 
 /** Causes that are open at first; the others show their title and what they cost. */
 const OPEN = 3;
@@ -32,7 +32,7 @@ export function notes(answer: Answer, captures: Captures): HTMLElement | null {
 /** A cause. What the answer says already is not repeated below it: the first advice, and the sentence in the headline. */
 function card(answer: Answer, cause: Cause, captures: Captures, open: boolean): HTMLElement {
   const isFirst = cause === answer.causes[0];
-  const isTold = isFirst && isInHeadline(answer, cause);
+  const isTold = isFirst && answer.states_first_cause;
   return h(
     "li",
     { class: `culprit-${cause.culprit}` },

@@ -1,6 +1,14 @@
 // Made from schema/smbscope.compare-1.schema.json by scripts/types.mjs; do not edit.
 
 /**
+ * Who has to act.
+ */
+export type Culprit = "server" | "network" | "client" | "application" | "capture" | "nothing";
+/**
+ * How sure a cause is.
+ */
+export type Confidence = "low" | "medium" | "high";
+/**
  * What an interval says.
  */
 export type Conclusion = "higher" | "lower" | "equal" | "undecided";
@@ -44,7 +52,7 @@ export interface SmbscopeComparisonDocument {
   /**
    * What got slower, by how much and how sure that is: one for each column but the first.
    */
-  answers: Answer[];
+  answers: Compared[];
   /**
    * What is compared; the first is the base.
    *
@@ -89,23 +97,167 @@ export interface Generator {
 /**
  * How a column compares with the baseline.
  */
-export interface Answer {
+export interface Compared {
   /**
    * Index of the column.
    */
   column: number;
+  culprit: Culprit;
   /**
-   * Whether it is slower or faster, and by how much.
+   * The answer in a sentence or two.
    */
   headline: string;
   /**
-   * Which commands are slower or faster, those that cost or save most time first; then how sure that is.
+   * The headline states the first cause; otherwise whose time it was, or that nothing is slow.
    */
-  sentences: string[];
+  states_first_cause: boolean;
   /**
-   * The commands that look closer at what got slower, at most two.
+   * What supports the headline, a sentence each.
+   */
+  evidence: string[];
+  /**
+   * Causes of waits that a person notices, the worst first.
+   */
+  causes: Cause[];
+  /**
+   * Things to know that cost nobody a noticeable time.
+   */
+  notes: Cause[];
+  /**
+   * What is not the cause, a sentence each.
+   */
+  ruled_out: string[];
+  /**
+   * What limits the answer, a sentence each.
+   */
+  caveats: string[];
+  /**
+   * Commands that look closer.
    */
   next: Next[];
+  /**
+   * What counted as slow, as `--slow` takes it.
+   */
+  slow: string;
+}
+/**
+ * One explanation of a wait.
+ */
+export interface Cause {
+  /**
+   * Key of the cause; docs/causes.md describes each.
+   */
+  id: string;
+  culprit: Culprit;
+  /**
+   * Short name.
+   */
+  title: string;
+  /**
+   * What happened.
+   */
+  sentence: string;
+  /**
+   * What it cost whom; empty where a capture can't tell.
+   */
+  cost: string;
+  subject: Subject;
+  /**
+   * The time that would go away without the cause; null where a capture can't tell.
+   */
+  lost_ns: Lost | null;
+  /**
+   * Active time of the sufferers: with a request outstanding on any connection, and think time in between.
+   */
+  active_ns: number;
+  /**
+   * Lost time as a share of active time, 0 to 1.
+   */
+  share: number | null;
+  confidence: Confidence;
+  /**
+   * Packets to look at.
+   */
+  evidence: Evidence[];
+  /**
+   * Display filter for Wireshark.
+   */
+  wireshark: string;
+  /**
+   * What to do.
+   */
+  advice: string;
+  /**
+   * Where thresholds and advice come from.
+   */
+  source: string;
+  /**
+   * Titles of more general causes that explain the same seconds.
+   */
+  also: string[];
+}
+/**
+ * Whom and what a cause is about; what is null it is not about.
+ */
+export interface Subject {
+  /**
+   * Address of the client that suffers, or suffers most.
+   */
+  client: string | null;
+  /**
+   * Clients that suffer.
+   */
+  clients: number;
+  /**
+   * Address and port of the server.
+   */
+  server: string | null;
+  /**
+   * Users on the client's connections.
+   */
+  users: string[];
+  /**
+   * The share.
+   */
+  share: string | null;
+  /**
+   * The file or directory below the share.
+   */
+  path: string | null;
+}
+/**
+ * A time as an interval.
+ */
+export interface Lost {
+  /**
+   * At least this.
+   */
+  low: number;
+  /**
+   * Most likely this.
+   */
+  best: number;
+  /**
+   * At most this.
+   */
+  high: number;
+}
+/**
+ * A packet to look at.
+ */
+export interface Evidence {
+  /**
+   * Index of the capture in `captures`.
+   */
+  capture: number;
+  /**
+   * Number of the packet in that file, from 1.
+   */
+  packet: number;
+  /**
+   * Timestamp of the packet.
+   */
+  time_ns: number;
 }
 /**
  * A command that looks closer.

@@ -661,6 +661,10 @@ export interface Answer {
    */
   headline: string;
   /**
+   * The headline states the first cause; otherwise whose time it was, or that nothing is slow.
+   */
+  states_first_cause: boolean;
+  /**
    * What supports the headline, a sentence each.
    */
   evidence: string[];

@@ -27,8 +27,15 @@ export function comparison(
     title: null,
     answers: [first, second, ...rest].slice(1).map(({ name }, i) => ({
       column: i + 1,
+      culprit: "capture",
       headline: `${name} is slower than ${first.name}: p95 1.02 times (3.72 ms → 3.79 ms).`,
-      sentences: ["Slower on average: WRITE 1.06 times (2.80 ms → 2.97 ms; 1,427 commands, 243 ms more)."],
+      states_first_cause: false,
+      evidence: ["Slower on average: WRITE 1.06 times (2.80 ms → 2.97 ms; 1,427 commands, 243 ms more)."],
+      causes: [],
+      notes: [],
+      ruled_out: [],
+      caveats: [],
+      slow: "",
       next: [
         {
           label: "files",

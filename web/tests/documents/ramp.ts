@@ -129,6 +129,7 @@ function pointAnswer(slow: boolean): NonNullable<Run["answer"]> {
     headline: slow
       ? "Server or network: service time took 92% of all response times (7 min 05 s)."
       : "Nothing is slow: median 1.2 ms, p95 3.4 ms; the slowest command took 12.1 ms.",
+    states_first_cause: false,
     evidence: slow ? ["Slow: p95 of Write 25.1 ms, above 20.0 ms."] : [],
     causes: [],
     notes: [],

@@ -230,6 +230,7 @@ export function simulate(settings: Settings = {}): SmbscopeReportDocument {
     answer: {
       culprit: "server",
       headline: "Server: the server took 71% of the 41.2 s that 10.20.1.1 waited for 10.20.0.1.",
+      states_first_cause: false,
       evidence: [
         "The longest wait was a WRITE of projects\\plan.xlsx (packet 463): 316 ms.",
         "Time of 10.20.1.1 on 10.20.0.1: server 44%, client 38%, round trips and retransmissions 18%.",

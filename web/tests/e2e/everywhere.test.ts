@@ -30,6 +30,7 @@ test("names that are markup, formulas or marks of direction stay text", async ({
   document.answer = {
     culprit: "server",
     headline: `Server: ${hostile}`,
+    states_first_cause: true,
     evidence: [hostile],
     causes: [everywhere, everywhere],
     notes: [everywhere],

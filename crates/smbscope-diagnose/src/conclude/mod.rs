@@ -46,6 +46,7 @@ pub fn answer(collector: &Collector, context: &Context<'_>) -> Answer {
         caveats: caveats(&facts, &verdict, &causes),
         next: next(&facts, &verdict, &causes),
         headline: verdict.headline,
+        states_first_cause: verdict.is_by_cause,
         causes,
         notes,
         slow: context.slow.to_string(),

@@ -1,9 +1,9 @@
 //! What got slower, by how much, and how sure that is: one answer for each column that is compared with the baseline.
 
-use super::{Cell, Command, Comparison, Conclusion, FEW, NoteKind, Ratio, next};
+use super::{Cell, Column, Command, Comparison, Conclusion, FEW, NoteKind, Ratio, next};
 use crate::format::{clean, counted, unbroken};
+use crate::{Answer, Cause, Culprit};
 use serde::Serialize;
-use smbscope_diagnose::next::Next;
 use smbscope_model::Nanos;
 use smbscope_stats::replication::Scope;
 
@@ -11,35 +11,76 @@ use smbscope_stats::replication::Scope;
 const CHANGE: f64 = 1.05;
 /// Commands named on each side.
 const NAMED_MAX: usize = 3;
+/// A cause is called risen if its share of the active time grew by this factor, and by as much of the time.
+const RISEN: f64 = 1.25;
+const SHARE: f64 = 0.05;
 /// Commands that a claim about one of them needs on both sides.
 const TIMED_MIN: u64 = 10;
 
 /// How a column compares with the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Answer {
+pub struct Compared {
     /// Index of the column.
     pub column: usize,
-    /// Whether it is slower or faster, and by how much.
-    pub headline: String,
-    /// Which commands are slower or faster, those that cost or save most time first; then how sure that is.
-    pub sentences: Vec<String>,
-    /// The commands that look closer at what got slower, at most two.
-    pub next: Vec<Next>,
+    /// Whether it is slower or faster, and by how much. Its causes are those that the baseline does not have, or that cost its
+    /// users less; its culprit is that of the first, where the column is slower. Evidence tells which commands changed, those
+    /// that cost or save most time first, and which causes are gone; caveats tell how sure that is.
+    #[serde(flatten)]
+    pub answer: Answer,
 }
 
 /// An answer for each column but the first.
-pub(super) fn of(comparison: &Comparison) -> Vec<Answer> {
-    let base = comparison.columns.first().map_or(String::new(), |column| clean(&column.name));
-    let others = comparison.columns.iter().enumerate().skip(1);
-    others
-        .map(|(column, other)| Answer {
-            column,
-            headline: headline(comparison, column, &clean(&other.name), &base),
-            sentences: sentences(comparison, column),
-            next: next::steps(comparison, column),
-        })
+pub(super) fn of(comparison: &Comparison) -> Vec<Compared> {
+    let Some((base, others)) = comparison.columns.split_first() else { return Vec::new() };
+    (1..)
+        .zip(others)
+        .map(|(column, other)| Compared { column, answer: answer(comparison, column, base, other) })
         .collect()
+}
+
+fn answer(comparison: &Comparison, column: usize, base: &Column, other: &Column) -> Answer {
+    let causes = risen(&base.answer, &other.answer);
+    let is_slower = primary(comparison, column).is_some_and(|ratio| ratio.value > 1.0 && is_changed(&ratio));
+    let culprit = match causes.first() {
+        _ if !is_slower => Culprit::Nothing,
+        Some(cause) => cause.culprit,
+        None => Culprit::Capture,
+    };
+    let mut evidence: Vec<String> = Vec::new();
+    evidence.extend(causes.first().map(|cause| difference(cause, &base.answer, &base.name)));
+    evidence
+        .extend(risen(&other.answer, &base.answer).first().map(|cause| difference(cause, &other.answer, &other.name)));
+    evidence.extend(sentences(comparison, column));
+    Answer {
+        culprit,
+        headline: headline(comparison, column, &clean(&other.name), &clean(&base.name)),
+        evidence,
+        causes: causes.into_iter().cloned().collect(),
+        caveats: vec![certainty(comparison, column)],
+        next: next::steps(comparison, column),
+        ..Answer::default()
+    }
+}
+
+/// Causes that are missing in another answer, or have a noticeably smaller share of the time there.
+fn risen<'a>(from: &Answer, to: &'a Answer) -> Vec<&'a Cause> {
+    let share = |cause: &Cause| cause.share.unwrap_or(0.0);
+    let is_risen = |cause: &&Cause| {
+        same(cause, from)
+            .is_none_or(|before| share(cause) >= share(before) * RISEN && share(cause) - share(before) >= SHARE)
+    };
+    to.causes.iter().filter(is_risen).collect()
+}
+
+fn same<'a>(cause: &Cause, answer: &'a Answer) -> Option<&'a Cause> {
+    answer.causes.iter().find(|other| other.id == cause.id && other.culprit == cause.culprit)
+}
+
+/// `Not in before: Server: 10.0.0.9 took 57.3 ms to open a file for 10.0.0.7. …`
+fn difference(cause: &Cause, other: &Answer, name: &str) -> String {
+    let how = if same(cause, other).is_some() { "More than in" } else { "Not in" };
+    format!("{how} {}: {}: {}", clean(name), cause.culprit.title(), clean(&cause.in_full()))
 }
 
 /// The cells of the baseline and of a column, where both have times.
@@ -198,7 +239,6 @@ fn sentences(comparison: &Comparison, column: usize) -> Vec<String> {
             (CHANGE - 1.0) * 100.0
         ));
     }
-    sentences.push(certainty(comparison, column));
     sentences
 }
 

@@ -21,7 +21,7 @@ mod slices;
 mod text;
 mod within;
 
-pub use answer::Answer;
+pub use answer::Compared;
 pub use cells::{Cell, Certainty, Conclusion, Interval, Ratio, Ratios, ResponseTime};
 pub(crate) use json::Document;
 pub use json::{SCHEMA, write};
@@ -33,6 +33,7 @@ pub use saved::Summary;
 pub use slices::{Slice, Slices};
 pub use text::render;
 
+use crate::Answer;
 use crate::json::FileName;
 use crate::json::entries::Entity;
 use crate::json::waits::SlowExchange;
@@ -62,7 +63,7 @@ pub struct Comparison {
     /// A title given by the user.
     pub title: Option<String>,
     /// What got slower, by how much and how sure that is: one for each column but the first.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<Compared>,
     /// What is compared; the first is the base.
     #[cfg_attr(feature = "schema", schemars(length(min = 2)))]
     pub columns: Vec<Column>,
@@ -112,6 +113,9 @@ pub struct Column {
     pub(crate) slowest: Vec<SlowExchange>,
     /// At most 20, those that were waited for longest; what is not listed is not added up.
     pub(crate) files: Vec<Entity<FileName>>,
+    /// Why its users waited. The causes of the other columns are told in `answers`, where they differ.
+    #[serde(skip)]
+    pub(crate) answer: Answer,
 }
 
 /// A capture as a whole.
@@ -279,6 +283,7 @@ impl Column {
             heatmap: report.heatmap.clone(),
             slowest: report.slowest.clone(),
             files: report.files.clone(),
+            answer: report.answer.clone(),
         }
     }
 }

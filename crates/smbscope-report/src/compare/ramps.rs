@@ -268,6 +268,7 @@ fn report_of(document: &Document, run: Option<&Run>) -> Summary {
         },
         encrypted_frames: 0,
         overview: overview.completed(dialects.into_iter().collect()),
+        answer: run.and_then(|run| run.answer.clone()).unwrap_or_default(),
         headline: run.map_or_else(Row::default, |run| row(run.headline().count, run.errors.clone(), run.headline())),
         groups,
         commands: runs().flat_map(commands).collect(),

@@ -1,12 +1,12 @@
 //! What a comparison takes of a report, made or saved as JSON (`smbscope.report/1`), or of a load point of a ramp.
 
 use super::{Dialect, Overview};
-use crate::Report;
 use crate::document::{self, ParseError};
 use crate::json::entries::{Command, Entity, Group, Row};
 use crate::json::slices::Slices;
 use crate::json::waits::SlowExchange;
 use crate::json::{Document, FileName, KIND};
+use crate::{Answer, Report};
 use smbscope_model::{CaptureInfo, Nanos};
 use smbscope_stats::HeatMap;
 use std::collections::BTreeMap;
@@ -35,6 +35,8 @@ pub struct Summary {
     pub(super) files: Vec<Entity<FileName>>,
     pub(super) slices: Option<Slices>,
     pub(super) warnings: Vec<String>,
+    /// Why its users waited.
+    pub(super) answer: Answer,
 }
 
 impl Summary {
@@ -81,6 +83,7 @@ impl Summary {
             files: report.files.into_iter().take(LISTED_MAX).collect(),
             slices: report.slices,
             warnings: report.warnings.into_owned(),
+            answer: report.answer,
         }
     }
 

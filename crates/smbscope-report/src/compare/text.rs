@@ -1,6 +1,8 @@
 //! The comparison for a terminal: the captures side by side, then groups and commands with a line a column.
 
-use super::{Cell, Column, Command, Comparison, Dialect, Group, Note, NoteKind, PointCell, Ratio, ResponseTime};
+use super::{
+    Cell, Column, Command, Compared, Comparison, Dialect, Group, Note, NoteKind, PointCell, Ratio, ResponseTime,
+};
 use crate::bench::server_text;
 use crate::format::{bytes, clean, counted, or_dash, rate, shorten, shorten_path, span, thousands, unbroken};
 use crate::names;
@@ -59,9 +61,10 @@ fn setup(page: &mut Page, comparison: &Comparison) {
 
 /// What got slower, by how much, and how sure that is.
 fn answers(page: &mut Page, comparison: &Comparison) {
-    for answer in &comparison.answers {
+    for Compared { answer, .. } in &comparison.answers {
         page.paragraph(Paint::Heading, &answer.headline);
-        answer.sentences.iter().for_each(|sentence| page.beside(Paint::Plain, "- ", sentence));
+        let sentences = answer.evidence.iter().chain(&answer.caveats);
+        sentences.for_each(|sentence| page.beside(Paint::Plain, "- ", sentence));
         page.what_next(&answer.next);
     }
 }

@@ -16,19 +16,14 @@ pub(super) fn headline(page: &mut Page, answer: &Answer) {
         _ => Paint::Alarm,
     };
     page.paragraph(paint, &clean(&answer.headline));
-    if let Some(cause) = led_by(answer) {
+    if let Some(cause) = answer.stated() {
         page.paragraph(Paint::Plain, first_sentence(&cause.advice));
     }
 }
 
-/// The cause that the headline is about.
-fn led_by(answer: &Answer) -> Option<&Cause> {
-    answer.causes.first().filter(|cause| answer.headline.contains(cause.sentence.as_str()))
-}
-
 /// Further causes and notes in a line each.
 pub(super) fn in_brief(page: &mut Page, answer: &Answer) {
-    let causes = answer.causes.iter().skip(usize::from(led_by(answer).is_some()));
+    let causes = answer.causes.iter().skip(usize::from(answer.stated().is_some()));
     let notes = answer.notes.iter().filter(|note| !is_told_elsewhere(note));
     let mut others: Vec<String> = causes.map(|cause| format!("Also: {}", in_short(cause))).collect();
     others.extend(notes.map(|note| format!("Note: {}", clean(&note.sentence))));
