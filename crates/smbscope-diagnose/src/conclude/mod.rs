@@ -476,9 +476,9 @@ fn ruled_out(facts: &Facts<'_>, verdict: &Verdict<'_, '_>, causes: &[Cause]) -> 
     }
     if verdict.culprit == Culprit::Server
         && !accuses(Culprit::Network)
+        && network > 0.0
         && network < 0.15
         && lost == 0
-        && pair.whole.waited.0 > 0
     {
         let trip = pair.round_trip().map_or_else(String::new, |trip| format!(" of {} each", unbroken(trip)));
         sentences.push(format!("Network: round trips{trip} took {} of the waits.", percent(network)));
@@ -540,7 +540,7 @@ fn next(facts: &Facts<'_>, verdict: &Verdict<'_, '_>, causes: &[Cause]) -> Vec<N
             vec![step("clients", None, "--by client"), step("when", None, &when)]
         }
         (_, Some(cause)) if cause.longest.is_some() => {
-            vec![step("when", client.as_deref(), &when), step("all causes", None, "--full")]
+            vec![step("when", client.as_deref(), &when), step("causes", None, "--full")]
         }
         _ => vec![step(by_file.0, client.as_deref(), by_file.1), step("when", client.as_deref(), &when)],
     }
