@@ -563,8 +563,12 @@ impl OnTerminal {
         let line = format!(
             "stty -a; sh -c 'echo $$ >pid; exec env --default-signal=HUP {binary} {bench}'; echo \"status $?\"; stty -a"
         );
-        let mut terminal = Command::new("script");
-        terminal.args(["-qec", &line, "/dev/null"]).current_dir(folder.path()).env("TERM", "xterm");
+        // The shell leads the session: it has to hear of the end of its terminal, even where the tests run under nohup.
+        let mut terminal = Command::new("env");
+        terminal
+            .args(["--default-signal=HUP", "script", "-qec", &line, "/dev/null"])
+            .current_dir(folder.path())
+            .env("TERM", "xterm");
         terminal.env("XDG_RUNTIME_DIR", folder.path()).env("TMPDIR", folder.path().join("tmp"));
         let script = terminal.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("script runs");
         sleep(Duration::from_secs(6));

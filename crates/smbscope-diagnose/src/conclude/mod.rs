@@ -474,11 +474,7 @@ fn ruled_out(facts: &Facts<'_>, verdict: &Verdict<'_, '_>, causes: &[Cause]) -> 
             unbroken(pair.facts.served_together(&Kind::ALL).median()),
         ));
     }
-    if verdict.culprit == Culprit::Server
-        && !accuses(Culprit::Network)
-        && network > 0.0
-        && network < 0.15
-        && lost == 0
+    if verdict.culprit == Culprit::Server && !accuses(Culprit::Network) && network > 0.0 && network < 0.15 && lost == 0
     {
         let trip = pair.round_trip().map_or_else(String::new, |trip| format!(" of {} each", unbroken(trip)));
         sentences.push(format!("Network: round trips{trip} took {} of the waits.", percent(network)));
