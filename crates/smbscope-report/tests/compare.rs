@@ -8,6 +8,7 @@ use smbscope_report::bench::{self, ServerLoad, ServerSeries};
 use smbscope_report::compare::{self, Compared, Comparison, Content, Given, Input, NoteKind, PointCell, Summary};
 use smbscope_report::{Answer, Cause, Culprit, Judged, Report};
 use smbscope_wire::names::Trans2;
+use std::slice::from_ref;
 
 fn input(name: &str, report: &Report) -> Input {
     Input { name: name.to_owned(), source: format!("{name}.pcap"), report: Summary::of(report) }
@@ -653,10 +654,8 @@ fn sentences_of(answer: &Answer) -> String {
 fn causes_that_came_or_went_are_told() {
     let cause = |id: &str, share: f64| {
         let mut cause = Cause::default();
-        cause.id = id.to_owned();
-        cause.culprit = Culprit::Server;
-        cause.sentence = format!("The server did {id}.");
-        cause.share = Some(share);
+        (cause.id, cause.culprit) = (id.to_owned(), Culprit::Server);
+        (cause.sentence, cause.share) = (format!("The server did {id}."), Some(share));
         cause
     };
     let input = |name: &str, length: i64, causes: &[Cause]| {
@@ -670,15 +669,15 @@ fn causes_that_came_or_went_are_told() {
         comparison.answers[0].answer.clone()
     };
     let [filter, storage] = [cause("filter-delay", 0.4), cause("slow-storage", 0.3)];
-    let both = answer(&[filter.clone()], &[storage.clone()], 5_000_000);
+    let both = answer(from_ref(&filter), from_ref(&storage), 5_000_000);
     assert_eq!(both.culprit, Culprit::Server);
-    assert_eq!(both.causes, [storage.clone()]);
+    assert_eq!(both.causes, [storage]);
     assert_eq!(both.evidence[0], "Not in before: Server: The server did slow-storage.");
     assert_eq!(both.evidence[1], "Not in after: Server: The server did filter-delay.");
     // A cause that both have counts where its share grew; where nothing got slower, nobody is blamed for it.
-    let grown = answer(&[filter.clone()], &[cause("filter-delay", 0.6)], 5_000_000);
+    let grown = answer(from_ref(&filter), &[cause("filter-delay", 0.6)], 5_000_000);
     assert_eq!(grown.evidence[0], "More than in before: Server: The server did filter-delay.");
-    let alike = answer(&[filter.clone()], &[filter.clone()], 5_000_000);
+    let alike = answer(from_ref(&filter), from_ref(&filter), 5_000_000);
     assert_eq!((alike.culprit, alike.causes.len()), (Culprit::Capture, 0));
     assert_eq!(answer(&[], &[filter], 2_000_000).culprit, Culprit::Nothing);
 }
