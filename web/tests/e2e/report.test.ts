@@ -358,7 +358,15 @@ const headline = `Application: ${cause.sentence} ${cause.cost}`;
 
 test("what to do stands below the headline, and the card does not repeat either", async ({ open, context }) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-  const page = await open(answered({ culprit: "application", headline, causes: [cause], caveats: ["A caveat."] }));
+  const page = await open(
+    answered({
+      culprit: "application",
+      headline,
+      states_first_cause: true,
+      causes: [cause],
+      caveats: ["A caveat."],
+    }),
+  );
   await expect(page.locator(".answer .headline")).toHaveText(headline);
   await expect(page.locator(".answer .headline + .advice")).toHaveText(`What to do: ${cause.advice}`);
   await expect(page.locator(".answer .trust")).toHaveText(`A caveat. ${report.quality.sentence}`);

@@ -245,10 +245,12 @@ impl<'f, 'a> Verdict<'f, 'a> {
             let headline = format!("{}: {}", cause.culprit.title(), cause.in_full());
             return Verdict { culprit: cause.culprit, headline, pair, is_by_cause: true };
         }
-        match pair.or_else(|| slowest(facts)) {
-            Some(pair) => by_split(pair, first),
-            None => Verdict { culprit: Culprit::Nothing, headline: nothing(facts), pair: None, is_by_cause: false },
+        if let Some(pair) = pair.or_else(|| slowest(facts)) {
+            return by_split(pair, first);
         }
+        let nothing =
+            || Verdict { culprit: Culprit::Nothing, headline: nothing(facts), pair: None, is_by_cause: false };
+        single_wait(facts).unwrap_or_else(nothing)
     }
 }
 
@@ -290,6 +292,28 @@ fn server_excess(slow: &Slow, pair: &Pair<'_>) -> bool {
     let share = excess.0 as f64 / pair.whole.active.0.max(1) as f64;
     let is_queued = pair.transfer_share() > 0.5;
     excess >= slow.wait && share * 100.0 >= f64::from(slow.share) && !is_queued && is_noticed_by(slow, pair, excess)
+}
+
+/// The longest command that a server took noticeably long for, though it is well otherwise: no open handle held it up, and no
+/// packet of it was lost.
+fn single_wait<'f, 'a>(facts: &'f Facts<'a>) -> Option<Verdict<'f, 'a>> {
+    let waits = facts.pairs.iter().flat_map(|pair| pair.facts.waits.iter().map(move |wait| (pair, wait)));
+    let served = waits.filter_map(|(pair, wait)| {
+        let network = pair.round_trip().unwrap_or_default();
+        let time = wait.answered? - wait.sent - network;
+        let counts = wait.retransmitted == 0 && wait.group.in_headline() && !pair.is_held_up_by_handles(wait);
+        (counts && time >= facts.context.slow.wait).then_some((time, pair, wait))
+    });
+    let (time, pair, wait) = served.max_by_key(|(time, pair, _)| (*time, Reverse(pair.client)))?;
+    let headline = format!(
+        "{}: {} took {} to answer {} of {}.",
+        Culprit::Server.title(),
+        server_name(pair.server),
+        unbroken(span(time)),
+        causes::request(wait),
+        pair.client,
+    );
+    Some(Verdict { culprit: Culprit::Server, headline, pair: Some(pair), is_by_cause: false })
 }
 
 /// Returns true if a client exceeds a limit that the user set.
@@ -378,7 +402,8 @@ fn evidence(facts: &Facts<'_>, verdict: &Verdict<'_, '_>, causes: &[Cause]) -> V
         }
     } else if let Some(pair) = verdict.pair {
         sentences.extend(limits_exceeded(facts.context.slow, pair));
-        if let Some(wait) = pair.facts.waits.iter().find(|wait| wait.to.is_some() && wait.group.in_headline()) {
+        let longest = pair.facts.waits.iter().find(|wait| wait.to.is_some() && wait.group.in_headline());
+        if let Some(wait) = longest.filter(|wait| !verdict.headline.contains(&causes::request(wait))) {
             let length = wait.to.map_or(Nanos(0), |to| to.time - wait.from.time);
             sentences.push(format!("The longest wait was {}: {}.", causes::request(wait), unbroken(span(length))));
         }

@@ -311,7 +311,12 @@ impl<'a> Pair<'a> {
 
     /// Time of requests that handles held up, whosever they are.
     pub(crate) fn held_up_by_handles(&self) -> Nanos {
-        self.waited_in(|wait| wait.is_conflict() || self.is_held_up_by_itself(wait))
+        self.waited_in(|wait| self.is_held_up_by_handles(wait))
+    }
+
+    /// Returns true if an open handle held a request up, whosever it is.
+    pub(crate) fn is_held_up_by_handles(&self, wait: &Wait) -> bool {
+        wait.is_conflict() || self.is_held_up_by_itself(wait)
     }
 
     fn waited_in(&self, counts: impl Fn(&Wait) -> bool) -> Nanos {
