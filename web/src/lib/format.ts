@@ -67,7 +67,7 @@ export function thousands(n: number): string {
 
 /** Text in which no number is parted from its unit at the end of a line. */
 export function unbroken(text: string): string {
-  return text.replace(/(\d) (?=(?:%|ns|µs|ms|s|min|h|[kMGT]?B(?:\/s)?)(?![\p{L}\d]))/gu, `$1${NO_BREAK}`);
+  return text.replace(/(\d) (?=(?:%|ns|µs|ms|s|min|h|[kMGT]?(?:B(?:\/s)?|bit\/s))(?![\p{L}\d]))/gu, `$1${NO_BREAK}`);
 }
 
 /** `1 file` or `1,204 files`. */
