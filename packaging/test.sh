@@ -9,7 +9,7 @@
 set -euo pipefail
 
 # The size that the binary must stay below.
-MOST_BYTES=20000000
+MOST_BYTES=40000000
 
 packages=$1 stage=$(readlink -f "$2") root=$(readlink -m "$3") note=$4
 here=$(dirname "$(readlink -f "$0")")

@@ -11,7 +11,8 @@ export type Confidence = "low" | "medium" | "high";
 /**
  * What an episode looks like.
  */
-export type Kind = "logon" | "launch" | "document" | "settings" | "copy" | "search" | "other";
+export type Kind =
+  "logon" | "logoff" | "launch" | "document" | "save" | "settings" | "download" | "upload" | "search" | "other";
 /**
  * SMB1 (MS-CIFS, MS-SMB) or SMB2/3 (MS-SMB2).
  */

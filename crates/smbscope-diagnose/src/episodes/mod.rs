@@ -1,4 +1,4 @@
-//! Episodes: bursts of work of one client, such as an application launch, a logon or a copy.
+//! Episodes: bursts of work of one client, such as the start of a program, a logon, a save or an upload.
 //!
 //! Commands of a client that are less than [`GAP`] apart belong to one episode, on whichever connections they are. So an
 //! episode is a set of intervals that were joined, and joining does not depend on their order. Where the connections of a
@@ -282,6 +282,7 @@ impl Work {
             *sum = sum.saturating_add(moved);
         }
         self.touched.lists += u64::from(facts.has(Fact::List));
+        self.touched.outcome(exchange);
         if facts.has(Fact::Open) {
             self.opens += 1;
             if let Some(path) = exchange.path.as_ref().filter(|_| !facts.has(Fact::Missing)) {

@@ -1,13 +1,21 @@
 //! What an episode looks like, from what it touches.
 
+use crate::facts::is_close;
 use serde::{Deserialize, Serialize};
+use smbscope_model::{Command, Exchange, FileId, FlowId, Group, Subcommand};
+use smbscope_wire::names::InfoLevel;
+use smbscope_wire::smb2;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Programs, documents and settings that are remembered of an episode, those opened most.
 const NAMES_MAX: usize = 16;
 /// Files that a copy without much data has at least, each of them opened once or so.
-const COPY_FILES: u64 = 100;
+const COPY_FILES: u64 = 10;
+/// Documents that are written in an upload, at least; fewer are saved.
+const UPLOAD_DOCUMENTS: usize = 3;
+/// Renames of open files that are followed at once.
+const RENAMES_MAX: usize = 16;
 /// Files of a profile that a logon loads, at least.
 const PROFILE_FILES: u64 = 30;
 /// Bytes that a copy has at least.
@@ -22,16 +30,22 @@ const SEARCH_LISTS: u64 = 20;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// A profile is loaded: its registry hive (NTUSER.DAT) with other files of it.
+    /// A profile is read: its registry hive (NTUSER.DAT) with other files of it.
     Logon,
+    /// A profile is written back.
+    Logoff,
     /// A program and its libraries are opened.
     Launch,
     /// A document is opened.
     Document,
+    /// A document is saved: written, or replaced by a file that is renamed to it.
+    Save,
     /// Settings are read, from the same file again and again.
     Settings,
-    /// Much data, or many files, in one direction.
-    Copy,
+    /// Much data, or many files, from the server.
+    Download,
+    /// Much data, or many files, to the server.
+    Upload,
     /// Directories are listed.
     Search,
     /// Something else.
@@ -49,6 +63,10 @@ pub(super) struct Touched {
     programs: Names,
     documents: Names,
     settings: Names,
+    /// Documents that were written, or that a file was renamed to.
+    saved: Names,
+    /// Open files that were renamed and not closed yet: with the close, their new name is known.
+    renamed: Vec<(FlowId, FileId)>,
 }
 
 /// Names with how often each was opened; of too many, those that come first by name.
@@ -75,7 +93,7 @@ impl Names {
 
 impl Touched {
     pub(super) fn open(&mut self, path: &Arc<str>) {
-        let name = path.rsplit('\\').next().unwrap_or(path);
+        let name = file_name(path);
         let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
         let is = |known: &[&str]| known.iter().any(|known| extension.eq_ignore_ascii_case(known));
         if name.eq_ignore_ascii_case("ntuser.dat") || name.eq_ignore_ascii_case("ntuser.ini") {
@@ -84,9 +102,12 @@ impl Touched {
             self.libraries += 1;
         } else if is(&["exe", "msi", "jar", "app"]) {
             self.programs.add(path, 1);
-        } else if is(&["docx", "doc", "docm", "xlsx", "xls", "xlsm", "pptx", "ppt", "odt", "ods", "pdf", "dwg", "vsdx"])
-        {
-            self.documents.add(path, 1);
+        } else if is_document(name) {
+            // Beside a document lies a file that names its owner.
+            match name.strip_prefix("~$") {
+                Some(_) => {}
+                None => self.documents.add(path, 1),
+            }
         } else if is(&["ini", "cfg", "conf", "xml", "json", "reg"]) {
             self.settings.add(path, 1);
         }
@@ -99,6 +120,34 @@ impl Touched {
         self.programs.merge(&other.programs);
         self.documents.merge(&other.documents);
         self.settings.merge(&other.settings);
+        self.saved.merge(&other.saved);
+        self.renamed.extend(other.renamed.iter().copied());
+        self.renamed.truncate(RENAMES_MAX);
+    }
+
+    /// Follows what becomes of a document.
+    pub(super) fn outcome(&mut self, exchange: &Exchange) {
+        if exchange.status.is_none_or(|status| status.is_error()) {
+            return;
+        }
+        let key = exchange.file_id.map(|file| (exchange.flow, file));
+        let is_saved = match exchange.group {
+            Group::Write => exchange.length.is_some_and(|length| length > 0),
+            Group::Directory => {
+                let renamed = key.filter(|_| renames(exchange) && self.renamed.len() < RENAMES_MAX);
+                self.renamed.extend(renamed);
+                false
+            }
+            Group::OpenClose if !self.renamed.is_empty() && is_close(exchange) => {
+                let at = self.renamed.iter().position(|one| Some(*one) == key);
+                at.map(|at| self.renamed.swap_remove(at)).is_some()
+            }
+            _ => false,
+        };
+        let path = exchange.path.as_ref().filter(|_| is_saved);
+        if let Some(path) = path.filter(|path| is_document(file_name(path)) && !file_name(path).starts_with("~$")) {
+            self.saved.add(path, 1);
+        }
     }
 
     /// What it is, and what it is about.
@@ -112,14 +161,19 @@ impl Touched {
     ) -> (Kind, Option<Arc<str>>) {
         let named = |names: &Names| names.most().map(|(path, _)| Arc::clone(path));
         let again = self.settings.most().filter(|(_, times)| *times >= 20 && *times * 2 >= opens);
+        let in_one_direction = read.min(written) <= read.max(written) / 10;
         if self.profile > 0 && files >= PROFILE_FILES {
-            (Kind::Logon, None)
+            (if written > read { Kind::Logoff } else { Kind::Logon }, None)
         } else if let Some((path, _)) = again {
             (Kind::Settings, Some(Arc::clone(path)))
         } else if self.libraries >= LIBRARIES && (!self.programs.0.is_empty() || self.libraries * 4 >= files) {
             (Kind::Launch, named(&self.programs))
-        } else if self.is_copy(opens, files, read, written) {
-            (Kind::Copy, None)
+        } else if self.saved.0.len() >= UPLOAD_DOCUMENTS && written > read && in_one_direction {
+            (Kind::Upload, None)
+        } else if let Some(saved) = named(&self.saved) {
+            (Kind::Save, Some(saved))
+        } else if in_one_direction && is_copy(opens, files, read.max(written)) {
+            (if written > read { Kind::Upload } else { Kind::Download }, None)
         } else if let Some(document) = named(&self.documents) {
             (Kind::Document, Some(document))
         } else if self.lists >= SEARCH_LISTS && self.lists * 4 >= commands {
@@ -128,10 +182,26 @@ impl Touched {
             (Kind::Other, None)
         }
     }
+}
 
-    /// Much data or many files, nearly all of it in one direction.
-    fn is_copy(&self, opens: u64, files: u64, read: u64, written: u64) -> bool {
-        let (more, less) = (read.max(written), read.min(written));
-        (more >= COPY_BYTES || files >= COPY_FILES && opens <= files * 2 && more > 0) && less <= more / 10
-    }
+/// Much data, or many files.
+fn is_copy(opens: u64, files: u64, bytes: u64) -> bool {
+    bytes >= COPY_BYTES || files >= COPY_FILES && opens <= files * 2 && bytes > 0
+}
+
+/// FileRenameInformation and FileRenameInformationEx (MS-FSCC 2.4.42).
+fn renames(exchange: &Exchange) -> bool {
+    exchange.command == Command::Smb2(smb2::Command::SET_INFO)
+        && matches!(exchange.subcommand, Some(Subcommand::Info(InfoLevel::File(10 | 65))))
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('\\').next().unwrap_or(path)
+}
+
+fn is_document(name: &str) -> bool {
+    const EXTENSIONS: [&str; 13] =
+        ["docx", "doc", "docm", "xlsx", "xls", "xlsm", "pptx", "ppt", "odt", "ods", "pdf", "dwg", "vsdx"];
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known))
 }

@@ -71,6 +71,73 @@ fn an_episode_counts_its_files_and_its_waits() {
     );
 }
 
+/// A command on a file, a millisecond after the one before.
+fn on(at: i64, path: &str, file: u64, command: smbscope_wire::smb2::Command, group: Group) -> Exchange {
+    Exchange {
+        command: smbscope_model::Command::Smb2(command),
+        group,
+        path: Some(path.into()),
+        file_id: Some(smbscope_model::FileId::Smb2 { persistent: 0, volatile: file }),
+        length: Some(1_000),
+        status: Some(smbscope_model::Status::Nt(smbscope_wire::status::NtStatus::SUCCESS)),
+        ..work(1, at, 1)
+    }
+}
+
+/// A file is opened, and read or written.
+fn moved(at: i64, path: &str, group: Group) -> Vec<Exchange> {
+    use smbscope_wire::smb2::Command;
+    let transfer = if group == Group::Write { Command::WRITE } else { Command::READ };
+    vec![
+        on(at, path, at as u64, Command::CREATE, Group::OpenClose),
+        on(at + 1, path, at as u64, transfer, group),
+        on(at + 2, path, at as u64, Command::CLOSE, Group::OpenClose),
+    ]
+}
+
+fn named(exchanges: &[Exchange]) -> (Kind, Option<String>) {
+    let found = of(exchanges).finish();
+    (found[0].kind, found[0].about.as_deref().map(str::to_owned))
+}
+
+#[test]
+fn a_save_has_the_name_that_the_temporary_file_is_renamed_to() {
+    use smbscope_wire::smb2::Command;
+    let mut rename = on(30, r"docs\A1B2.tmp", 30, Command::SET_INFO, Group::Directory);
+    rename.subcommand = Some(smbscope_model::Subcommand::Info(smbscope_wire::names::InfoLevel::File(10)));
+    let mut save = moved(0, r"docs\~$report.docx", Group::Write);
+    save.extend(moved(10, r"docs\A1B2.tmp", Group::Write));
+    save.push(on(29, r"docs\A1B2.tmp", 30, Command::CREATE, Group::OpenClose));
+    save.extend([rename, on(31, r"docs\report.docx", 30, Command::CLOSE, Group::OpenClose)]);
+    save.extend(moved(40, r"docs\~$report.docx", Group::Write));
+    assert_eq!(named(&save), (Kind::Save, Some(r"docs\report.docx".to_owned())));
+    // Without the rename, only its owner file tells of the document, and a temporary file is no document.
+    save.remove(7);
+    assert_eq!(named(&save).0, Kind::Other);
+}
+
+#[test]
+fn the_direction_tells_a_logon_from_a_logoff_and_an_upload_from_a_download() {
+    let files = |group: Group, name: &str| -> Vec<Exchange> {
+        (0..40).flat_map(|n| moved(n * 10, &format!(r"user\{name}{n}.dat"), group)).collect()
+    };
+    let with_profile = |group: Group| {
+        let mut all = files(group, "f");
+        all.extend(moved(500, r"user\NTUSER.DAT", group));
+        all
+    };
+    assert_eq!(named(&with_profile(Group::Read)).0, Kind::Logon);
+    assert_eq!(named(&with_profile(Group::Write)).0, Kind::Logoff);
+    assert_eq!(named(&files(Group::Read, "f")).0, Kind::Download);
+    assert_eq!(named(&files(Group::Write, "f")).0, Kind::Upload);
+    // Several documents are uploaded, one is saved.
+    let documents = |count: i64| -> Vec<Exchange> {
+        (0..count * 3).flat_map(|n| moved(n * 10, &format!(r"docs\d{}.docx", n % count), Group::Write)).collect()
+    };
+    assert_eq!(named(&documents(5)).0, Kind::Upload);
+    assert_eq!(named(&[documents(1), documents(1)].concat()), (Kind::Save, Some(r"docs\d0.docx".to_owned())));
+}
+
 #[test]
 fn too_many_bursts_are_joined_by_a_longer_gap() {
     // 200 bursts 5 s apart: a gap of 8 s makes one of them.
