@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// Files of a connection whose refusals are followed, the latest.
 const OPEN_MAX: usize = 16;
-/// A longer pause between two attempts means that the client had given up.
+/// A client that pauses for longer has abandoned the request.
 const GIVE_UP: Nanos = Nanos(10_000_000_000);
 
 /// Why a request was refused.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::SocketAddr;
 use std::ops::Range;
 
-/// Threads that are told apart on one connection.
+/// Threads that are distinguished on one connection.
 const LANES_MAX: usize = 64;
 /// Files that go from one connection to another before the client is taken to pool its connections.
 const HANDED_LEAST: usize = 3;
