@@ -5,7 +5,7 @@
 
 use crate::content::{Content, MAX_HEAD, Reading, read};
 use crate::losses::Losses;
-use crate::resync::{self, Misnamed, Trust};
+use crate::resync::{self, Before, Misnamed, Trust};
 use crate::unseen::HiddenFrames;
 use smbscope_capture::tcp::{Chunk, Gap};
 use smbscope_model::{Half, PacketRef, Quality, STANDSTILL_LEAST, Stamp, Standstill, Timestamp};
@@ -91,6 +91,20 @@ struct Begin {
     resent: Option<Stamp>,
 }
 
+impl Begin {
+    fn new(chunk: &Chunk<'_>, position: u64) -> Begin {
+        Begin {
+            position,
+            stamp: chunk.first,
+            acknowledged: chunk.acknowledged,
+            timely_acknowledgment: timely_acknowledgment(chunk),
+            packet: chunk.stamp.packet,
+            packets: 1,
+            resent: None,
+        }
+    }
+}
+
 #[derive(Debug)]
 struct OpenFrame {
     header: FrameHeader,
@@ -135,6 +149,7 @@ struct Counts {
     framing_found: u64,
     bytes_skipped: u64,
     unknown_frames: u64,
+    framing_cut: u64,
 }
 
 /// What the framer decided by some bytes of its stream: what a slim capture has to keep of them.
@@ -188,6 +203,8 @@ pub(crate) struct Framer {
     pub(crate) hidden: HiddenFrames,
     /// Where such a stretch began that has not ended.
     unread_since: Option<u64>,
+    /// The last bytes that were searched in vain, each with its packet: a sender may write headers in segments of their own.
+    tail: Vec<(Before, Begin)>,
     /// What was decided since it was asked last, where someone asks.
     marks: Option<Vec<Mark>>,
 }
@@ -213,6 +230,7 @@ impl Framer {
             losses: Losses::default(),
             hidden: HiddenFrames::default(),
             unread_since: None,
+            tail: Vec::new(),
             marks: None,
         }
     }
@@ -232,6 +250,7 @@ impl Framer {
         match &self.state {
             State::Boundary { begin, .. } => begin.map(|begin| begin.position),
             State::Inside(frame) if frame.content.is_none() => Some(frame.begin.position + HEADER_LENGTH as u64),
+            State::Hunting => self.tail.first().map(|(_, begin)| begin.position),
             _ => None,
         }
     }
@@ -245,14 +264,22 @@ impl Framer {
 
     /// Adds what it counted.
     pub(crate) fn count(&self, quality: &mut Quality) {
-        let Counts { keep_alives, session_packets, framing_lost, framing_found, bytes_skipped, unknown_frames } =
-            self.counts;
+        let Counts {
+            keep_alives,
+            session_packets,
+            framing_lost,
+            framing_found,
+            bytes_skipped,
+            unknown_frames,
+            framing_cut,
+        } = self.counts;
         quality.netbios_keep_alives += keep_alives;
         quality.netbios_session_packets += session_packets;
         quality.framing_lost += framing_lost;
         quality.framing_found += framing_found;
         quality.bytes_skipped += bytes_skipped;
         quality.unknown_frames += unknown_frames;
+        quality.framing_cut += framing_cut;
     }
 
     /// What it takes beside itself, about.
@@ -318,6 +345,7 @@ impl Framer {
     /// Bytes are missing.
     pub(crate) fn gap(&mut self, gap: &Gap, frames: &mut Vec<Frame>) {
         self.losses.reach(gap.end());
+        self.tail.clear();
         match &mut self.state {
             State::Hunting | State::Ignoring => {}
             State::Boundary { begin, .. } => {
@@ -367,6 +395,7 @@ impl Framer {
     /// From `position` on, messages may be hidden.
     fn lose(&mut self, position: u64) {
         self.state = State::Hunting;
+        self.tail.clear();
         self.losses.begin(position);
         self.unread_since.get_or_insert(position);
         if self.synchronised {
@@ -378,18 +407,26 @@ impl Framer {
     fn hunt(&mut self, chunk: &Chunk<'_>, offset: u64, captured: &[u8]) -> Option<u64> {
         let at_segment_start = offset == 0 && chunk.at_segment_start;
         let left = chunk.length - offset;
+        if let Some(trust) = self.hunt_behind_tail(chunk, offset, captured) {
+            self.found(chunk.position + offset - self.tail.len() as u64, trust);
+            let mut header = [0; HEADER_LENGTH];
+            let Some((_, first)) = self.tail.first().copied() else { return Some(0) };
+            let (mut begin, have) = (first, self.tail.len());
+            for (at, (before, of)) in self.tail.drain(..).enumerate() {
+                header[at] = before.byte;
+                begin.packets += u32::from(of.packet != begin.packet);
+                begin.packet = of.packet;
+            }
+            self.counts.bytes_skipped = self.counts.bytes_skipped.saturating_sub(have as u64);
+            self.state = State::Boundary { header, have, begin: Some(begin) };
+            return Some(0);
+        }
         match resync::find(captured, left, at_segment_start, self.session) {
             Some(found) => {
                 self.counts.bytes_skipped += found.offset;
-                if self.synchronised {
-                    self.counts.framing_found += 1;
-                }
-                self.losses.end(chunk.position + offset + found.offset);
-                if let Some(start) = self.unread_since.take() {
-                    self.hidden.stretch((chunk.position + offset + found.offset).saturating_sub(start));
-                }
+                self.found(chunk.position + offset + found.offset, found.trust);
+                self.tail.clear();
                 self.state = BOUNDARY;
-                self.trust = found.trust;
                 if self.marks.is_some() {
                     self.mark_confirmation(chunk.position + offset + found.offset, captured, found.offset);
                 }
@@ -402,9 +439,47 @@ impl Framer {
                 } else if !self.certain && self.searched > SEARCHED_SEGMENTS {
                     self.state = State::Ignoring;
                 }
+                self.keep_tail(chunk, offset, captured);
                 None
             }
         }
+    }
+
+    /// A frame begins at `position`, after a stretch that could not be read.
+    fn found(&mut self, position: u64, trust: Trust) {
+        if self.synchronised {
+            self.counts.framing_found += 1;
+        }
+        self.losses.end(position);
+        if let Some(start) = self.unread_since.take() {
+            self.hidden.stretch(position.saturating_sub(start));
+        }
+        self.trust = trust;
+    }
+
+    /// Looks for a frame whose header began in the bytes before; leaves these in the tail.
+    fn hunt_behind_tail(&mut self, chunk: &Chunk<'_>, offset: u64, captured: &[u8]) -> Option<Trust> {
+        let before: Vec<Before> = self.tail.iter().map(|(before, _)| *before).collect();
+        let left = chunk.length - offset;
+        let straddling = resync::find_straddling(&before, captured, left, chunk.at_segment_start, self.session);
+        let (bytes, trust) = straddling?;
+        self.tail.drain(..before.len() - bytes);
+        Some(trust)
+    }
+
+    /// Keeps the bytes that may be the beginning of a header. Behind what the snap length cut, there are none.
+    fn keep_tail(&mut self, chunk: &Chunk<'_>, offset: u64, captured: &[u8]) {
+        if captured.len() as u64 != chunk.length - offset {
+            self.tail.clear();
+            return;
+        }
+        let skipped = captured.len().saturating_sub(HEADER_LENGTH);
+        for (at, byte) in captured.iter().enumerate().skip(skipped) {
+            let starts_segment = at == 0 && offset == 0 && chunk.at_segment_start;
+            let before = Before { byte: *byte, starts_segment };
+            self.tail.push((before, Begin::new(chunk, chunk.position + offset + at as u64)));
+        }
+        self.tail.drain(..self.tail.len().saturating_sub(HEADER_LENGTH));
     }
 
     /// Marks what may have confirmed a frame that was found at `position`, `skipped` bytes into what was captured.
@@ -422,18 +497,11 @@ impl Framer {
         let State::Boundary { header, have, begin } = &mut self.state else { return 0 };
         if captured.is_empty() {
             // The snap length cut what would have been the header.
+            self.counts.framing_cut += u64::from(self.synchronised);
             self.lose(chunk.position + offset);
             return chunk.length - offset;
         }
-        let begin = begin.get_or_insert(Begin {
-            position: chunk.position + offset,
-            stamp: chunk.first,
-            acknowledged: chunk.acknowledged,
-            timely_acknowledgment: timely_acknowledgment(chunk),
-            packet: chunk.stamp.packet,
-            packets: 1,
-            resent: None,
-        });
+        let begin = begin.get_or_insert_with(|| Begin::new(chunk, chunk.position + offset));
         begin.resent = latest_resent(begin.resent, chunk);
         begin.acknowledged = least(begin.acknowledged, chunk.acknowledged);
         if begin.packet != chunk.stamp.packet {

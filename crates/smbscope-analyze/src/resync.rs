@@ -87,20 +87,62 @@ fn candidate(
     session: Option<u64>,
 ) -> Option<Found> {
     let bytes = captured.get(offset..)?;
-    let header = FrameHeader::parse(*bytes.first_chunk()?)?;
     let payload = bytes.get(HEADER_LENGTH..)?;
+    let left = length.saturating_sub((offset + HEADER_LENGTH) as u64);
+    let trust = trust(*bytes.first_chunk()?, payload, left, at_segment_start, session)?;
+    Some(Found { offset: offset as u64, trust })
+}
+
+/// A byte before a segment that a header may begin with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Before {
+    pub(crate) byte: u8,
+    /// It is the first of its segment.
+    pub(crate) starts_segment: bool,
+}
+
+/// Looks for a frame whose header begins in the last bytes before a segment. Returns how many of them belong to it.
+pub(crate) fn find_straddling(
+    before: &[Before],
+    captured: &[u8],
+    length: u64,
+    at_segment_start: bool,
+    session: Option<u64>,
+) -> Option<(usize, Trust)> {
+    (0..before.len()).find_map(|begin| {
+        let here = HEADER_LENGTH.checked_sub(before.len() - begin)?;
+        let mut header = [0; HEADER_LENGTH];
+        header.iter_mut().zip(&before[begin..]).for_each(|(to, from)| *to = from.byte);
+        header[HEADER_LENGTH - here..].copy_from_slice(captured.get(..here)?);
+        // A sender that gives the header a segment of its own gives the message one, too.
+        let is_aligned = before[begin].starts_segment || (at_segment_start && here == 0);
+        let trust = trust(header, &captured[here..], length.saturating_sub(here as u64), is_aligned, session)?;
+        Some((before.len() - begin, trust))
+    })
+}
+
+/// How much speaks for a frame with this header. `payload` is what was captured behind it, in a segment that has `length` more
+/// bytes; `at_segment_start` says that the frame, or its payload, begins with a segment.
+fn trust(
+    header: [u8; HEADER_LENGTH],
+    payload: &[u8],
+    length: u64,
+    at_segment_start: bool,
+    session: Option<u64>,
+) -> Option<Trust> {
+    let header = FrameHeader::parse(header)?;
     if header.frame_type != FrameType::Message || !is_plausible_message(payload, header.length as usize) {
         return None;
     }
-    let end = offset as u64 + HEADER_LENGTH as u64 + u64::from(header.length);
+    let end = u64::from(header.length);
     let unconfirmed = match at_segment_start {
         // The id of a session in an encrypted stream is no accident.
         _ if session.is_some() && encrypted_session(payload, header.length) == session => Trust::Sure,
         true => Trust::Aligned,
         false => Trust::Weak,
     };
-    let following = usize::try_from(end).ok().and_then(|end| captured.get(end..)).unwrap_or_default();
-    let trust = match following.len() {
+    let following = payload.get(header.length as usize..).unwrap_or_default();
+    Some(match following.len() {
         _ if end == length && at_segment_start => Trust::Sure,
         _ if end >= length => unconfirmed,
         // Cut by the snap length: only the beginning of the segment speaks for it.
@@ -109,8 +151,7 @@ fn candidate(
         _ if !may_follow(following) => return None,
         CONFIRMING.. => Trust::Sure,
         _ => unconfirmed,
-    };
-    Some(Found { offset: offset as u64, trust })
+    })
 }
 
 /// The session of an encrypted message whose header is whole and agrees with the length of the frame.

@@ -3,13 +3,17 @@
 
 mod common;
 
-use smbscope_model::{Exchange, Outcome, TimeKind};
+use smbscope_model::{Exchange, Outcome, Quality, TimeKind};
 use std::path::Path;
+
+fn contents(name: &str) -> (Vec<Exchange>, Quality) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/found").join(name);
+    common::truth::read_contents(&[std::fs::read(path).expect("the capture is there")])
+}
 
 /// The exchanges of a capture in `tests/data/found`, by their first packets.
 fn exchanges(name: &str) -> Vec<Exchange> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/found").join(name);
-    let (mut exchanges, _) = common::truth::read_contents(&[std::fs::read(path).expect("the capture is there")]);
+    let (mut exchanges, _) = contents(name);
     exchanges.sort_by_key(|exchange| {
         let first = exchange.request.first.or(exchange.response.first);
         (first.map(|stamp| stamp.packet), exchange.message_id)
@@ -66,4 +70,19 @@ fn the_next_go_ahead_is_not_taken_for_the_answer_to_a_block() {
     assert_eq!(from_packet(&found, 20), [(Outcome::ResponseNotCaptured, [Some(20), None])]);
     assert_eq!(from_packet(&found, 51), [(Outcome::Complete, [Some(51), Some(52)])]);
     assert_eq!(from_packet(&found, 53), [(Outcome::Complete, [Some(53), Some(81)])]);
+}
+
+#[test]
+fn a_lost_frame_header_costs_one_command_where_headers_have_segments_of_their_own() {
+    let (exchanges, quality) = contents("nbss_own_segment_1_lost.pcap.zst");
+    let of = |outcome: Outcome| exchanges.iter().filter(|exchange| exchange.outcome == outcome).count();
+    assert_eq!([of(Outcome::Complete), of(Outcome::RequestNotCaptured), exchanges.len()], [299, 1, 300]);
+    assert_eq!([quality.framing_lost, quality.framing_found, quality.bytes_skipped], [1, 1, 68]);
+}
+
+#[test]
+fn a_header_that_the_snap_length_cut_is_no_missing_packet() {
+    let (_, quality) = contents("tso_snap256_smb1_nothing_dropped.pcap.zst");
+    let Quality { capture_gaps, dropped_packets, framing_lost, framing_cut, .. } = quality;
+    assert_eq!([capture_gaps, dropped_packets, framing_lost, framing_cut], [0, 0, 3, 3]);
 }

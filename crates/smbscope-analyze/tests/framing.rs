@@ -3,7 +3,7 @@
 mod common;
 
 use common::{analyze, analyze_told, times};
-use smbscope_model::{Dialect, Outcome};
+use smbscope_model::{Dialect, Exchange, Outcome};
 use smbscope_testkit::{Conversation, Packet, damage, framed, packet::HEADERS, pcap, smb1, smb2};
 
 /// An open, a read of 3,000 bytes and a close, each answered after 100 µs. Packets 1 to 3 are the handshake; 4 and 5
@@ -127,6 +127,63 @@ fn a_gap_over_the_last_packet_of_a_request_does_not_matter_to_the_response_time(
 fn a_gap_over_the_first_packet_of_a_response_loses_the_exchange() {
     let analysis = analyze(&damage::without(&open_read_close(), &[6]));
     assert_eq!(analysis.outcomes(), ["CREATE complete", "READ response_not_captured", "CLOSE complete"]);
+}
+
+/// A client that sends the header of each frame in a segment of its own, or behind the end of the message before.
+fn headers_apart(requests: u64) -> Conversation {
+    let mut conversation = Conversation::new();
+    for id in 1..=requests {
+        let request = framed(smb2::echo(id));
+        let at = id as i64 * 1_000;
+        let (header, message) = request.split_at(4);
+        conversation = conversation.client_sends(at, header).client_sends(at + 10, message);
+        conversation = conversation.server_says(at + 300, smb2::echo_response(id));
+    }
+    conversation.client_acks(requests as i64 * 1_000 + 400)
+}
+
+#[test]
+fn a_lost_header_costs_one_message_where_headers_have_segments_of_their_own() {
+    // Packets 1 to 3 are the handshake; of each request the header, the message, and the response follow.
+    let packets = headers_apart(20).packets();
+    for lost in (6..60).step_by(3) {
+        let analysis = analyze(&damage::without(&packets, &[lost]));
+        let complete = analysis.exchanges.iter().filter(|exchange| exchange.is_complete()).count();
+        assert_eq!(complete, 19, "without packet {}: {:?}", lost + 1, analysis.outcomes());
+        assert_eq!((analysis.quality.framing_lost, analysis.quality.framing_found), (1, 1));
+    }
+}
+
+#[test]
+fn a_stream_that_begins_in_the_middle_is_read_where_headers_have_segments_of_their_own() {
+    let packets = headers_apart(20).packets();
+    for begin in 3..9 {
+        let analysis = analyze(&packets[begin..]);
+        let complete: Vec<&Exchange> = analysis.exchanges.iter().filter(|exchange| exchange.is_complete()).collect();
+        assert!(complete.len() >= 18, "from packet {begin}: {:?}", analysis.outcomes());
+        assert!(complete.iter().all(|exchange| exchange.request.packets == 2), "the header counts");
+    }
+}
+
+#[test]
+fn framing_goes_on_at_a_header_that_is_split_at_any_byte() {
+    for cut in 1..4 {
+        let request = framed(smb2::echo(3));
+        let (head, rest) = request.split_at(cut);
+        let packets = Conversation::new()
+            .client_says(100, smb2::echo(1))
+            .server_says(200, smb2::echo_response(1))
+            .client_says(1_100, smb2::echo(2))
+            .server_says(1_200, smb2::echo_response(2))
+            .client_sends(2_100, head)
+            .client_sends(2_110, rest)
+            .server_says(2_200, smb2::echo_response(3))
+            .client_acks(2_300)
+            .packets();
+        let analysis = analyze(&damage::without(&packets, &[5]));
+        let last = analysis.exchanges.last().expect("there are some");
+        assert_eq!((last.is_complete(), times(last)), (true, [2_100, 2_110, 2_200, 2_200]), "{cut}");
+    }
 }
 
 #[test]

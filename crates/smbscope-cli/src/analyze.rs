@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
         return write_table(arguments, &inputs, &options, &mut watcher);
     }
     let reading = Reading::open(&inputs, &options).map_err(error)?;
-    let sources = Sources::of_inputs(&inputs);
+    let sources = sources(arguments, &inputs);
     let mut output = Output::open(arguments.output.as_deref(), &sources)?;
     let junit = JunitFile::open(arguments.junit.as_deref(), &sources, &output)?;
     if arguments.format() == Format::Html {
@@ -49,6 +49,13 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
         return Err(Interrupted::said().into());
     }
     fail_if::settle("analyze", arguments.fail_if.iter().map(|condition| condition.judge(&report)).collect(), junit)
+}
+
+/// The files that it reads: none of them is written.
+fn sources(arguments: &AnalyzeArguments, inputs: &[Input]) -> Sources {
+    let mut sources = Sources::of_inputs(inputs);
+    arguments.thresholds.iter().for_each(|file| sources.add(file));
+    sources
 }
 
 /// An analysis that is over.
@@ -117,7 +124,7 @@ fn write_table(
     watcher: &mut Watcher,
 ) -> anyhow::Result<()> {
     let exchanges = Exchanges::open(inputs, options).map_err(error)?;
-    let mut output = Output::open(arguments.output.as_deref(), &Sources::of_inputs(inputs))?;
+    let mut output = Output::open(arguments.output.as_deref(), &sources(arguments, inputs))?;
     let written = if arguments.format() == Format::Parquet {
         output.refuse_terminal("Parquet")?;
         exchanges.write(parquet::ExchangeWriter::new(output.writer()), watcher)

@@ -53,7 +53,7 @@ pub(crate) fn options(arguments: &LaunchArguments) -> anyhow::Result<LaunchOptio
         _ => Until::Exit,
     };
     let mut sources = Sources::default();
-    arguments.password_file.iter().for_each(|file| sources.add(file));
+    arguments.password_file.iter().chain(&arguments.content).for_each(|file| sources.add(file));
     Ok(LaunchOptions {
         command: arguments.command.clone(),
         until,

@@ -27,7 +27,9 @@ pub(crate) fn run(arguments: &SlimArguments) -> anyhow::Result<()> {
     let inputs: Vec<Input> = arguments.files.iter().map(Input::from_argument).collect();
     let options = Options { limits: arguments.common.limits(), anonymise: anonymise(arguments)? };
     let mut set = CaptureSet::open_with_memory(&inputs, false, arguments.common.memory_bytes())?;
-    let mut output = Output::open(Some(&arguments.output), &Sources::of_inputs(&inputs))?;
+    let mut sources = Sources::of_inputs(&inputs);
+    arguments.key_file.iter().for_each(|file| sources.add(file));
+    let mut output = Output::open(Some(&arguments.output), &sources)?;
     output.refuse_terminal("a capture")?;
     let names: Vec<String> = set.captures().iter().map(|info| info.name.clone()).collect();
     let stop = set.stop_flag();

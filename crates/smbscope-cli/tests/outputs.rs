@@ -64,6 +64,80 @@ fn no_output_is_an_input_under_whatever_name() {
     assert_eq!(fs::read(directory.join("smb.pcap")).expect("a capture"), capture);
 }
 
+/// Options that name a file or directory to read. Those of `bench`, `launch` and `study` are refused where they are in the
+/// directory of `-o`; the rest have a line below.
+const READ: [&str; 11] = [
+    "analyze --thresholds",
+    "bench --loadfile",
+    "bench --password-file",
+    "bench clean --password-file",
+    "lab run --share-folder",
+    "lab run --signatures",
+    "lab up --share-folder",
+    "lab up --signatures",
+    "launch --content",
+    "launch --password-file",
+    "slim --key-file",
+];
+/// Options that name what is written, by smbscope or by the program that it starts.
+const WRITTEN: [&str; 15] = [
+    "analyze --junit",
+    "analyze --output",
+    "bench --output",
+    "compare --junit",
+    "compare --output",
+    "lab down --state",
+    "lab run --state",
+    "lab status --state",
+    "lab up --state",
+    "launch --file",
+    "launch --output",
+    "man --output",
+    "record --output",
+    "slim --output",
+    "study --output",
+];
+
+#[test]
+fn no_output_is_a_file_that_another_option_reads() {
+    let directory = prepared("outputs_side_inputs");
+    write(&directory, "key", [7; 32]);
+    write(&directory, "t.toml", "[conflicts]\nwait = \"2s\"\n");
+    for (line, side) in [
+        ("analyze smb.pcap --thresholds t.toml -o t.toml", "t.toml"),
+        ("analyze smb.pcap --thresholds t.toml --format csv -o ./t.toml", "t.toml"),
+        ("analyze smb.pcap --thresholds t.toml --fail-if 'READ.p95 > 1s' --junit t.toml", "t.toml"),
+        ("slim smb.pcap --anonymise --key-file key -o key", "key"),
+    ] {
+        let before = fs::read(directory.join(side)).expect("a file");
+        let said = shell(&directory, &format!("\"$S\" {line}"));
+        assert!(
+            said.error(1).contains(&format!("it is the input {side}; choose another name")),
+            "{line}: {}",
+            said.err
+        );
+        assert_eq!(fs::read(directory.join(side)).expect("a file"), before, "{line}");
+    }
+}
+
+#[test]
+fn every_option_that_names_a_file_is_known_to_read_or_to_write_it() {
+    use clap::CommandFactory;
+    fn options(command: &clap::Command, name: &str, found: &mut Vec<String>) {
+        let paths =
+            command.get_arguments().filter(|one| one.get_value_parser().type_id() == std::any::TypeId::of::<PathBuf>());
+        found.extend(paths.filter_map(|one| Some(format!("{name} --{}", one.get_long()?))));
+        for verb in command.get_subcommands() {
+            options(verb, format!("{name} {}", verb.get_name()).trim_start(), found);
+        }
+    }
+    let mut found = Vec::new();
+    options(&smbscope_cli::Arguments::command(), "", &mut found);
+    let unknown: Vec<&String> =
+        found.iter().filter(|one| !READ.contains(&one.as_str()) && !WRITTEN.contains(&one.as_str())).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+}
+
 #[test]
 fn a_comparison_is_never_written_over_what_it_compares() {
     let directory = prepared("outputs_compare");

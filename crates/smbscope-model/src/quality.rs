@@ -107,6 +107,8 @@ counters! {
 
     /// Times that the framing was lost (after a gap, a cut-off header, a mid-stream start).
     framing_lost,
+    /// Of them, those at a frame header that the snap length cut off.
+    framing_cut,
     /// Times that it was found again.
     framing_found,
     /// Bytes skipped while looking for a frame header.

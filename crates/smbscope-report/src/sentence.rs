@@ -62,7 +62,7 @@ fn main_causes(report: &Report) -> Vec<Cause> {
         (one_way, Cause::OneDirection),
         (quality.foreign_replies, Cause::OtherProtocol),
         (gaps, Cause::LostPackets),
-        (when(quality.snapped_packets > 0, quality.headers_truncated), Cause::SnapLength),
+        (when(quality.snapped_packets > 0, quality.headers_truncated + quality.framing_cut), Cause::SnapLength),
         (when(quality.responses_without_request > 0, quality.midstream_flows), Cause::Beginning),
         (quality.clock_steps, Cause::Clock),
         (when(ended, quality.response_end_missing), Cause::End),

@@ -39,6 +39,7 @@ export const COUNTERS = {
   evicted_flows: "Flows evicted because the table was full.",
   reorder_buffer_overflows: "Segments held for reordering and evicted because a buffer was full.",
   framing_lost: "Times that the framing was lost (after a gap, a cut-off header, a mid-stream start).",
+  framing_cut: "Of them, those at a frame header that the snap length cut off.",
   framing_found: "Times that it was found again.",
   bytes_skipped: "Bytes skipped while looking for a frame header.",
   unknown_frames: "Frames that are no SMB message and were not expected as raw data.",

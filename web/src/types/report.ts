@@ -338,6 +338,10 @@ export interface Quality {
    */
   framing_lost: number;
   /**
+   * Of them, those at a frame header that the snap length cut off.
+   */
+  framing_cut: number;
+  /**
    * Times that it was found again.
    */
   framing_found: number;

@@ -1,8 +1,15 @@
 //! Which files and directories a recording finds, as its commands show: what is opened and was not made before must be
 //! there, with the size that the server told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
+
+/// The longest file that is made: 1 TiB. What servers say of sizes may be anything.
+const FILE_MAX: u64 = 1 << 40;
+/// All files together: 16 TiB.
+const TOTAL_MAX: u64 = 16 << 40;
+/// Bytes of all paths that are kept, with those of the directories above.
+const NAMES_MAX: usize = 32 << 20;
 
 /// What is at a path before the recording begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,8 +28,13 @@ pub(super) enum Found {
 pub(super) struct Files {
     /// By the path in lower case: the path and what is there.
     found: BTreeMap<String, (String, Found)>,
-    /// New and old names, in lower case, in the order of the renames.
-    renamed: Vec<(String, String)>,
+    /// Bytes of all of them.
+    bytes: usize,
+    /// Paths for which there was no room.
+    pub(super) left_out: u64,
+    /// By the new name in lower case: the number of the latest rename to it, and the old name in lower case.
+    renamed: HashMap<String, (usize, String)>,
+    renames: usize,
 }
 
 impl Files {
@@ -32,7 +44,10 @@ impl Files {
         self.note(&path, found);
         let mut above = path.as_str();
         while let Some((parent, _)) = above.rsplit_once('\\') {
-            self.note(parent, Found::Directory);
+            if !self.note(parent, Found::Directory) {
+                // Those above it are known as well.
+                break;
+            }
             above = parent;
         }
     }
@@ -47,30 +62,45 @@ impl Files {
     /// What was at a path is at another one from now on.
     pub(super) fn rename(&mut self, from: &str, to: &str) {
         self.find(to, Found::Nothing);
-        self.renamed.push((to.to_lowercase(), from.to_lowercase()));
+        self.renames += 1;
+        self.renamed.insert(to.to_lowercase(), (self.renames, from.to_lowercase()));
     }
 
-    fn note(&mut self, path: &str, found: Found) {
-        if !path.is_empty() {
-            let known = self.found.entry(path.to_lowercase()).or_insert_with(|| (path.to_owned(), found));
-            if known.1 == Found::Something && found != Found::Nothing {
-                known.1 = found;
-            }
+    /// Returns true if those above it may not be known yet.
+    fn note(&mut self, path: &str, found: Found) -> bool {
+        if path.is_empty() {
+            return false;
         }
+        let key = path.to_lowercase();
+        if let Some((_, known)) = self.found.get_mut(&key) {
+            let is_told = *known == Found::Something && found != Found::Nothing;
+            if is_told {
+                *known = found;
+            }
+            return is_told || *known == Found::Nothing;
+        }
+        if self.bytes + 2 * path.len() > NAMES_MAX {
+            self.left_out += 1;
+            return false;
+        }
+        self.bytes += 2 * path.len();
+        self.found.insert(key, (path.to_owned(), found));
+        true
     }
 
     /// The name that a path had at first; none where what is there was renamed to it, and so is known.
     fn original(&self, path: &str) -> Option<String> {
-        let lower = path.to_lowercase();
-        for (to, from) in self.renamed.iter().rev() {
-            if lower == *to {
-                return None;
-            }
-            if let Some(below) = lower.strip_prefix(to.as_str()).filter(|below| below.starts_with('\\')) {
-                return Some(format!("{from}{below}"));
-            }
+        if self.renamed.is_empty() {
+            return Some(path.to_owned());
         }
-        Some(path.to_owned())
+        let lower = path.to_lowercase();
+        let ends = lower.match_indices('\\').map(|(end, _)| end).chain([lower.len()]);
+        let renamed = ends.filter_map(|end| Some((end, self.renamed.get(&lower[..end])?)));
+        match renamed.max_by_key(|(_, (number, _))| *number) {
+            None => Some(path.to_owned()),
+            Some((end, _)) if end == lower.len() => None,
+            Some((end, (_, from))) => Some(format!("{from}{}", &lower[end..])),
+        }
     }
 
     /// The lines that make them: directories, those above first, and files with their bytes.
@@ -84,7 +114,10 @@ impl Files {
                 let _ = writeln!(text, "Mkdir \"\\{path}\" NT_STATUS_OK");
             }
         }
+        let mut left = TOTAL_MAX;
         for (handle, (path, size)) in self.sizes().enumerate() {
+            let size = size.min(FILE_MAX).min(left);
+            left -= size;
             let _ = writeln!(text, "NTCreateX \"\\{path}\" 0x40 0x2 {handle} NT_STATUS_OK");
             let mut offset = 0;
             while offset < size {
@@ -95,6 +128,17 @@ impl Files {
             let _ = writeln!(text, "Close {handle} NT_STATUS_OK");
         }
         text
+    }
+
+    /// Files that are made shorter than the server said they are.
+    pub(super) fn shortened(&self) -> u64 {
+        let mut left = TOTAL_MAX;
+        let is_shortened = |size: u64| {
+            let made = size.min(FILE_MAX).min(left);
+            left -= made;
+            made < size
+        };
+        self.sizes().map(|(_, size)| size).map(is_shortened).filter(|is| *is).count() as u64
     }
 
     fn sizes(&self) -> impl Iterator<Item = (&str, u64)> {
@@ -121,6 +165,31 @@ mod tests {
                         NTCreateX \"\\a\\old.txt\" 0x40 0x2 0 NT_STATUS_OK\nWriteX 0 0 3 3 NT_STATUS_OK\n\
                         Close 0 NT_STATUS_OK\n";
         assert_eq!(files.lines(), expected);
+    }
+
+    #[test]
+    fn sizes_and_names_that_no_server_has_are_cut() {
+        let mut files = Files::default();
+        files.find("a", Found::File { size: u64::MAX });
+        files.find("b", Found::File { size: 3 });
+        assert_eq!((files.shortened(), files.lines().lines().count()), (1, 2 + 1_024 + 3));
+        // A path of 32,000 levels has as many directories, of 32,000 bytes on average.
+        let deep = "x\\".repeat(32_000);
+        files.find(&deep, Found::Nothing);
+        assert!(files.left_out > 0 && files.bytes <= NAMES_MAX, "{} bytes", files.bytes);
+        // What was found first is there.
+        assert!(files.lines().contains("\"\\b\""));
+    }
+
+    #[test]
+    fn the_latest_rename_counts() {
+        let mut files = Files::default();
+        files.rename("one", "dir");
+        files.rename("two", "dir");
+        assert_eq!(files.original(r"DIR\f").as_deref(), Some(r"two\f"));
+        files.rename("three", r"dir\sub");
+        assert_eq!(files.original(r"dir\sub\f").as_deref(), Some(r"three\f"));
+        assert_eq!((files.original(r"dir\sub"), files.original("other").as_deref()), (None, Some("other")));
     }
 
     #[test]

@@ -23,6 +23,9 @@ const OPEN_BY_FILE_ID: u32 = 0x0000_2000;
 const OPENED: u32 = 1;
 const CREATED: u32 = 2;
 
+/// Levels of a path: 255 directories of one letter fill what most clients and servers take (260 characters).
+const LEVELS_MAX: usize = 255;
+
 /// A recording under construction.
 pub(super) struct Lines<'k> {
     pub(super) key: Option<&'k Key>,
@@ -86,6 +89,14 @@ impl<'k> Lines<'k> {
         if self.overlapping > 0 {
             let reason = "began before the one before was answered: replayed one after the other";
             self.not_replayed.insert(reason.to_owned(), self.overlapping);
+        }
+        for (count, reason) in [
+            (self.files.shortened(), "a file of more than 1 TiB, or 16 TiB of files: made shorter"),
+            (self.files.left_out, "a file or directory that is not made: more than 32 MiB of paths"),
+        ] {
+            if count > 0 {
+                self.not_replayed.insert(reason.to_owned(), count);
+            }
         }
         Done {
             files: self.files.lines(),
@@ -296,6 +307,9 @@ fn shown_path(with_share: bool, key: Option<&Key>, share: Option<&str>, path: &s
     }
     if path.contains(':') {
         return Err("commands on a named stream".to_owned());
+    }
+    if path.matches('\\').count() >= LEVELS_MAX {
+        return Err(format!("commands on a path of more than {LEVELS_MAX} levels"));
     }
     let path = match (with_share, share) {
         (true, Some(share)) => format!("{share}\\{path}"),

@@ -48,6 +48,7 @@ const COUNTERS: &[(&str, Of, &str)] = &[
     ("evicted_flows", Of::Nothing, "connection[s] evicted, too many at once"),
     ("reorder_buffer_overflows", Of::SmbPackets, "packet[s] evicted, reordering buffer full"),
     ("framing_lost", Of::Nothing, "loss[es] of SMB framing"),
+    ("framing_cut", Of::Nothing, "of them where the snap length cut a frame header off"),
     ("bytes_skipped", Of::Nothing, "byte[s] skipped to find SMB framing again"),
     ("unknown_frames", Of::Nothing, "frame[s] other than SMB messages"),
     ("foreign_replies", Of::Connections, "connection[s] whose server answered in another protocol"),

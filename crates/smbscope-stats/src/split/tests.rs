@@ -372,3 +372,25 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn thousands_of_commands_at_one_moment_are_not_held() {
+    // Requests of one packet without a response, and commands whose request and response have the same time. The split is that
+    // of one of them. What is held is bounded: a debug assertion holds the sweeper to it.
+    let moment = |time: i64, chosen: bool| (command(time, time, time, time, Some(0)), chosen);
+    let unanswered = |time: i64| Exchange {
+        outcome: Outcome::Unanswered,
+        response: Default::default(),
+        ..command(time, time, time, time, Some(0))
+    };
+    let sweep = |copies: usize| {
+        let mut sweeper = Sweeper::default();
+        for _ in 0..copies {
+            for (exchange, chosen) in [moment(10, true), moment(10, false), (unanswered(10), true), moment(20, true)] {
+                sweeper.follow(&exchange, chosen, &mut |_, _| {});
+            }
+        }
+        sweeper.finish(&connection(0, 100, None), &mut |_, _| {})
+    };
+    assert_eq!(parts(&sweep(10 * HELD_MAX)), parts(&sweep(1)));
+}
