@@ -54,4 +54,4 @@ pub use metrics::Exporter;
 pub use options::{Cluster, Connect, Hosts, Login, Passwords, Private, RunOptions, Server};
 pub use run::{Bench, Outcome};
 pub use smbscope_load::engine::{Host, LoadHost, OnLostHost};
-pub use target::{Share, Target};
+pub use target::{PASSWORD_VARIABLE, Share, Target};

@@ -25,6 +25,15 @@ fn launch(folder: &Path, arguments: &[&str]) -> Said {
     finish(smbscope(folder, arguments))
 }
 
+#[test]
+fn the_password_of_the_share_is_not_handed_to_the_program() {
+    let folder = directory("launch-password");
+    let mut command = smbscope(&folder, &["--format", "json", "--", "sh", "-c", "test -z \"$SMBSCOPE_PASSWORD\""]);
+    command.env("SMBSCOPE_PASSWORD", "secret");
+    let said = finish(command);
+    assert_eq!(said.status, Some(0), "{}", said.err);
+}
+
 fn left_in(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder.join("tmp")).expect("the folder is there");
     entries.map(|entry| entry.expect("it can be read").path()).collect()

@@ -9,8 +9,10 @@ use smbscope_model::{Coverage, Outcome, SkippedPackets};
 /// Protocols that one line names.
 const NAMED: usize = 4;
 
-/// From this share of the packets on, in percent, what may hide SMB is said beside the headline.
+/// From this share of the packets on, in percent, what is known to hide SMB is said beside the headline.
 const NOTABLE_PERCENT: u64 = 1;
+/// The same of protocols that have no name here: they may be anything.
+const UNKNOWN_PERCENT: u64 = 5;
 
 /// Why commands could not be timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,7 +145,10 @@ fn hidden(report: &Report) -> Option<String> {
     let mut hiding: Vec<SkippedPackets> = report.skipped.clone();
     // Where most of the capture is no TCP, whatever it is, that is worth a word.
     if quality.not_tcp < quality.packets.saturating_sub(quality.not_tcp) {
-        hiding.retain(|skipped| skipped.protocol.may_carry_smb());
+        let is_unknown = |skipped: &SkippedPackets| skipped.protocol.name().is_none();
+        let unknown: u64 = hiding.iter().filter(|skipped| is_unknown(skipped)).map(|skipped| skipped.packets).sum();
+        let counts_unknown = unknown * 100 >= quality.packets * UNKNOWN_PERCENT;
+        hiding.retain(|skipped| skipped.protocol.may_carry_smb() || counts_unknown && is_unknown(skipped));
     }
     let skipped: u64 = hiding.iter().map(|skipped| skipped.packets).sum();
     let cut = quality.headers_not_captured;

@@ -3,7 +3,7 @@
 
 mod common;
 
-use smbscope_model::{Exchange, Group, Outcome, Quality};
+use smbscope_model::{Exchange, Group, Outcome, Quality, SkippedPackets, SkippedProtocol};
 use smbscope_report::Report;
 
 /// A report of this many exchanges with each outcome.
@@ -151,4 +151,22 @@ fn every_form_of_the_report_says_it_at_the_top() {
     smbscope_report::json::write(&report, &mut json).expect("writing to memory does not fail");
     let json: serde_json::Value = serde_json::from_slice(&json).expect("the report is JSON");
     assert_eq!(json["quality"]["sentence"], expected);
+}
+
+#[test]
+fn packets_that_nobody_can_read_are_told_from_5_percent_on_and_from_1_percent_where_they_may_hide_smb() {
+    let with = |protocol: SkippedProtocol, packets: u64| {
+        let quality = Quality { packets: 1_000, not_tcp: packets, ..Quality::default() };
+        let mut report = report(&[(Outcome::Complete, 3)], quality);
+        report.skipped = vec![SkippedPackets { protocol, packets }];
+        report.quality_sentence()
+    };
+    let hsr = SkippedProtocol::EtherType(0x892f);
+    assert_eq!(with(hsr, 49), "All commands in the capture were timed.");
+    let expected = "All commands in the capture were timed. 50 of 1,000 packets were not read: EtherType 0x892f 50.";
+    assert_eq!(with(hsr, 50), expected);
+    assert!(with(SkippedProtocol::UdpPort(12_345), 50).ends_with("UDP port 12345 50."));
+    // DNS hides nothing; a VPN may.
+    assert_eq!(with(SkippedProtocol::UdpPort(53), 400), "All commands in the capture were timed.");
+    assert!(with(SkippedProtocol::UdpPort(51_820), 10).contains("10 of 1,000 packets were not read"));
 }

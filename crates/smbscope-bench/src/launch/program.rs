@@ -1,7 +1,7 @@
 //! The program that is launched: started in a process group of its own, listened to, and ended with all that it started.
 
-use crate::Error;
 use crate::sniffer::on_path;
+use crate::{Error, PASSWORD_VARIABLE};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -47,6 +47,8 @@ impl Program {
             }
             None => Command::new(name),
         };
+        // The password of the share is not the program's.
+        command.env_remove(PASSWORD_VARIABLE);
         command.args(arguments).envs(environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let started = Instant::now();

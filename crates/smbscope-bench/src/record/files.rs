@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
 /// The longest file that is made: 1 TiB. What servers say of sizes may be anything.
-const FILE_MAX: u64 = 1 << 40;
+const RECORDED_FILE_MAX: u64 = 1 << 40;
 /// All files together: 16 TiB.
-const TOTAL_MAX: u64 = 16 << 40;
+const RECORDED_BYTES_MAX: u64 = 16 << 40;
 /// Bytes of all paths that are kept, with those of the directories above.
-const NAMES_MAX: usize = 32 << 20;
+const RECORDED_PATHS_MAX: usize = 32 << 20;
 
 /// What is at a path before the recording begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl Files {
             }
             return is_told || *known == Found::Nothing;
         }
-        if self.bytes + 2 * path.len() > NAMES_MAX {
+        if self.bytes + 2 * path.len() > RECORDED_PATHS_MAX {
             self.left_out += 1;
             return false;
         }
@@ -114,9 +114,9 @@ impl Files {
                 let _ = writeln!(text, "Mkdir \"\\{path}\" NT_STATUS_OK");
             }
         }
-        let mut left = TOTAL_MAX;
+        let mut left = RECORDED_BYTES_MAX;
         for (handle, (path, size)) in self.sizes().enumerate() {
-            let size = size.min(FILE_MAX).min(left);
+            let size = size.min(RECORDED_FILE_MAX).min(left);
             left -= size;
             let _ = writeln!(text, "NTCreateX \"\\{path}\" 0x40 0x2 {handle} NT_STATUS_OK");
             let mut offset = 0;
@@ -132,9 +132,9 @@ impl Files {
 
     /// Files that are made shorter than the server said they are.
     pub(super) fn shortened(&self) -> u64 {
-        let mut left = TOTAL_MAX;
+        let mut left = RECORDED_BYTES_MAX;
         let is_shortened = |size: u64| {
-            let made = size.min(FILE_MAX).min(left);
+            let made = size.min(RECORDED_FILE_MAX).min(left);
             left -= made;
             made < size
         };
@@ -176,7 +176,7 @@ mod tests {
         // A path of 32,000 levels has as many directories, of 32,000 bytes on average.
         let deep = "x\\".repeat(32_000);
         files.find(&deep, Found::Nothing);
-        assert!(files.left_out > 0 && files.bytes <= NAMES_MAX, "{} bytes", files.bytes);
+        assert!(files.left_out > 0 && files.bytes <= RECORDED_PATHS_MAX, "{} bytes", files.bytes);
         // What was found first is there.
         assert!(files.lines().contains("\"\\b\""));
     }

@@ -24,7 +24,7 @@ const OPENED: u32 = 1;
 const CREATED: u32 = 2;
 
 /// Levels of a path: 255 directories of one letter fill what most clients and servers take (260 characters).
-const LEVELS_MAX: usize = 255;
+const RECORDED_LEVELS_MAX: usize = 255;
 
 /// A recording under construction.
 pub(super) struct Lines<'k> {
@@ -308,8 +308,8 @@ fn shown_path(with_share: bool, key: Option<&Key>, share: Option<&str>, path: &s
     if path.contains(':') {
         return Err("commands on a named stream".to_owned());
     }
-    if path.matches('\\').count() >= LEVELS_MAX {
-        return Err(format!("commands on a path of more than {LEVELS_MAX} levels"));
+    if path.matches('\\').count() >= RECORDED_LEVELS_MAX {
+        return Err(format!("commands on a path of more than {RECORDED_LEVELS_MAX} levels"));
     }
     let path = match (with_share, share) {
         (true, Some(share)) => format!("{share}\\{path}"),

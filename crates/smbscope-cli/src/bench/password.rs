@@ -2,6 +2,7 @@
 //! machine could read.
 
 use anyhow::{Context, bail};
+use smbscope_bench::PASSWORD_VARIABLE as VARIABLE;
 use smbscope_load::client::Secret;
 use smbscope_report::clean;
 use std::fs::File;
@@ -10,9 +11,6 @@ use std::path::Path;
 
 /// Bytes of the first line of a password file. Windows takes passwords of 256 characters.
 const PASSWORD_LINE_MAX: u64 = 4 << 10;
-
-/// The variable of the environment that may hold it.
-pub(crate) const VARIABLE: &str = "SMBSCOPE_PASSWORD";
 
 /// The password of `user`: the first line of the file, the variable, or what is typed.
 pub(crate) fn of(user: &str, file: Option<&Path>) -> anyhow::Result<Secret> {
