@@ -8,7 +8,7 @@ use std::fmt::Write;
 const RECORDED_FILE_MAX: u64 = 1 << 40;
 /// All files together: 16 TiB.
 const RECORDED_BYTES_MAX: u64 = 16 << 40;
-/// Bytes of all paths that are kept, with those of the directories above.
+/// Bytes of the paths that are kept, those of parent directories included.
 const RECORDED_PATHS_MAX: usize = 32 << 20;
 
 /// What is at a path before the recording begins.
@@ -28,9 +28,9 @@ pub(super) enum Found {
 pub(super) struct Files {
     /// By the path in lower case: the path and what is there.
     found: BTreeMap<String, (String, Found)>,
-    /// Bytes of all of them.
+    /// Bytes of the paths in it.
     bytes: usize,
-    /// Paths for which there was no room.
+    /// Paths left out because of [`RECORDED_PATHS_MAX`].
     pub(super) left_out: u64,
     /// By the new name in lower case: the number of the latest rename to it, and the old name in lower case.
     renamed: HashMap<String, (usize, String)>,
@@ -114,10 +114,7 @@ impl Files {
                 let _ = writeln!(text, "Mkdir \"\\{path}\" NT_STATUS_OK");
             }
         }
-        let mut left = RECORDED_BYTES_MAX;
-        for (handle, (path, size)) in self.sizes().enumerate() {
-            let size = size.min(RECORDED_FILE_MAX).min(left);
-            left -= size;
+        for (handle, (path, _, size)) in self.sizes().enumerate() {
             let _ = writeln!(text, "NTCreateX \"\\{path}\" 0x40 0x2 {handle} NT_STATUS_OK");
             let mut offset = 0;
             while offset < size {
@@ -132,20 +129,21 @@ impl Files {
 
     /// Files that are made shorter than the server said they are.
     pub(super) fn shortened(&self) -> u64 {
-        let mut left = RECORDED_BYTES_MAX;
-        let is_shortened = |size: u64| {
-            let made = size.min(RECORDED_FILE_MAX).min(left);
-            left -= made;
-            made < size
-        };
-        self.sizes().map(|(_, size)| size).map(is_shortened).filter(|is| *is).count() as u64
+        self.sizes().filter(|(_, told, made)| made < told).count() as u64
     }
 
-    fn sizes(&self) -> impl Iterator<Item = (&str, u64)> {
-        self.found.values().filter_map(|(path, found)| match found {
-            Found::File { size } => Some((path.as_str(), *size)),
-            Found::Something => Some((path.as_str(), 0)),
-            Found::Directory | Found::Nothing => None,
+    /// Each file, with the size that the server told and the one it is made with.
+    fn sizes(&self) -> impl Iterator<Item = (&str, u64, u64)> {
+        let mut left = RECORDED_BYTES_MAX;
+        self.found.values().filter_map(move |(path, found)| {
+            let told = match found {
+                Found::File { size } => *size,
+                Found::Something => 0,
+                Found::Directory | Found::Nothing => return None,
+            };
+            let made = told.min(RECORDED_FILE_MAX).min(left);
+            left -= made;
+            Some((path.as_str(), told, made))
         })
     }
 }
@@ -177,7 +175,7 @@ mod tests {
         let deep = "x\\".repeat(32_000);
         files.find(&deep, Found::Nothing);
         assert!(files.left_out > 0 && files.bytes <= RECORDED_PATHS_MAX, "{} bytes", files.bytes);
-        // What was found first is there.
+        // Earlier paths are kept.
         assert!(files.lines().contains("\"\\b\""));
     }
 
