@@ -1,6 +1,6 @@
 //! What an episode looks like, from what it touches.
 
-use crate::facts::is_close;
+use crate::facts::{has_extension, is_close};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Command, Exchange, FileId, FlowId, Group, Subcommand};
 use smbscope_wire::names::InfoLevel;
@@ -94,8 +94,7 @@ impl Names {
 impl Touched {
     pub(super) fn open(&mut self, path: &Arc<str>) {
         let name = file_name(path);
-        let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
-        let is = |known: &[&str]| known.iter().any(|known| extension.eq_ignore_ascii_case(known));
+        let is = |known: &[&str]| has_extension(name, known);
         if name.eq_ignore_ascii_case("ntuser.dat") || name.eq_ignore_ascii_case("ntuser.ini") {
             self.profile += 1;
         } else if is(&["dll", "so", "dylib", "drv", "ocx"]) {
@@ -103,11 +102,7 @@ impl Touched {
         } else if is(&["exe", "msi", "jar", "app"]) {
             self.programs.add(path, 1);
         } else if is_document(name) {
-            // Beside a document lies a file that names its owner.
-            match name.strip_prefix("~$") {
-                Some(_) => {}
-                None => self.documents.add(path, 1),
-            }
+            self.documents.add(path, 1);
         } else if is(&["ini", "cfg", "conf", "xml", "json", "reg"]) {
             self.settings.add(path, 1);
         }
@@ -145,7 +140,7 @@ impl Touched {
             _ => false,
         };
         let path = exchange.path.as_ref().filter(|_| is_saved);
-        if let Some(path) = path.filter(|path| is_document(file_name(path)) && !file_name(path).starts_with("~$")) {
+        if let Some(path) = path.filter(|path| is_document(file_name(path))) {
             self.saved.add(path, 1);
         }
     }
@@ -199,9 +194,9 @@ fn file_name(path: &str) -> &str {
     path.rsplit('\\').next().unwrap_or(path)
 }
 
+/// The file beside a document that names its owner (`~$report.docx`) is none.
 fn is_document(name: &str) -> bool {
     const EXTENSIONS: [&str; 13] =
         ["docx", "doc", "docm", "xlsx", "xls", "xlsm", "pptx", "ppt", "odt", "ods", "pdf", "dwg", "vsdx"];
-    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
-    EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known))
+    !name.starts_with("~$") && has_extension(name, &EXTENSIONS)
 }

@@ -272,8 +272,13 @@ fn is_break(exchange: &Exchange) -> bool {
 fn is_office(name: &str) -> bool {
     const EXTENSIONS: [&str; 13] =
         ["doc", "docx", "docm", "dotx", "xls", "xlsx", "xlsm", "xlsb", "ppt", "pptx", "pptm", "odt", "ods"];
+    has_extension(name, &EXTENSIONS)
+}
+
+/// Whether a name ends with one of these extensions, in letters of either case.
+pub(crate) fn has_extension(name: &str, known: &[&str]) -> bool {
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
-    EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known))
+    known.iter().any(|known| extension.eq_ignore_ascii_case(known))
 }
 
 #[cfg(test)]

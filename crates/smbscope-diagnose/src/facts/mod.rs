@@ -16,7 +16,7 @@ pub(crate) use activity::Traffic;
 pub use collector::Collector;
 pub(crate) use collector::PathKey;
 pub(crate) use counts::Count;
-pub(crate) use fact::{Fact, Facts as FactSet, facts_of, is_close, is_open};
+pub(crate) use fact::{Fact, Facts as FactSet, facts_of, has_extension, is_close, is_open};
 pub use pair::Context;
 pub(crate) use pair::{Facts, Gathered, Pair, address_filter, bit_rate, bytes, file_name, named, percent, server_name};
 pub(crate) use path::PathFacts;
