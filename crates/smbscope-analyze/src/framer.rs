@@ -285,7 +285,7 @@ impl Framer {
     /// What it takes beside itself, about.
     #[inline]
     pub(crate) fn footprint(&self) -> usize {
-        self.head.capacity()
+        self.head.capacity() + self.tail.capacity() * size_of::<(Before, Begin)>()
     }
 
     /// The flow turned out to be SMB.
@@ -407,18 +407,7 @@ impl Framer {
     fn hunt(&mut self, chunk: &Chunk<'_>, offset: u64, captured: &[u8]) -> Option<u64> {
         let at_segment_start = offset == 0 && chunk.at_segment_start;
         let left = chunk.length - offset;
-        if let Some(trust) = self.hunt_behind_tail(chunk, offset, captured) {
-            self.found(chunk.position + offset - self.tail.len() as u64, trust);
-            let mut header = [0; HEADER_LENGTH];
-            let Some((_, first)) = self.tail.first().copied() else { return Some(0) };
-            let (mut begin, have) = (first, self.tail.len());
-            for (at, (before, of)) in self.tail.drain(..).enumerate() {
-                header[at] = before.byte;
-                begin.packets += u32::from(of.packet != begin.packet);
-                begin.packet = of.packet;
-            }
-            self.counts.bytes_skipped = self.counts.bytes_skipped.saturating_sub(have as u64);
-            self.state = State::Boundary { header, have, begin: Some(begin) };
+        if self.hunt_behind_tail(chunk, offset, captured).is_some() {
             return Some(0);
         }
         match resync::find(captured, left, at_segment_start, self.session) {
@@ -457,14 +446,25 @@ impl Framer {
         self.trust = trust;
     }
 
-    /// Looks for a frame whose header began in the bytes before; leaves these in the tail.
-    fn hunt_behind_tail(&mut self, chunk: &Chunk<'_>, offset: u64, captured: &[u8]) -> Option<Trust> {
+    /// Looks for a frame whose header began in the bytes before, and takes these for its beginning.
+    fn hunt_behind_tail(&mut self, chunk: &Chunk<'_>, offset: u64, captured: &[u8]) -> Option<()> {
         let before: Vec<Before> = self.tail.iter().map(|(before, _)| *before).collect();
         let left = chunk.length - offset;
         let straddling = resync::find_straddling(&before, captured, left, chunk.at_segment_start, self.session);
-        let (bytes, trust) = straddling?;
-        self.tail.drain(..before.len() - bytes);
-        Some(trust)
+        let (have, trust) = straddling?;
+        let tail = self.tail.split_off(before.len() - have);
+        let mut begin = tail.first()?.1;
+        let mut header = [0; HEADER_LENGTH];
+        for (to, (before, of)) in header.iter_mut().zip(tail) {
+            *to = before.byte;
+            begin.packets += u32::from(of.packet != begin.packet);
+            begin.packet = of.packet;
+        }
+        self.tail.clear();
+        self.found(begin.position, trust);
+        self.counts.bytes_skipped = self.counts.bytes_skipped.saturating_sub(have as u64);
+        self.state = State::Boundary { header, have, begin: Some(begin) };
+        Some(())
     }
 
     /// Keeps the bytes that may be the beginning of a header. Behind what the snap length cut, there are none.
