@@ -2,7 +2,7 @@
 //! machine could read.
 
 use anyhow::{Context, bail};
-use smbscope_bench::PASSWORD_VARIABLE as VARIABLE;
+use smbscope_bench::PASSWORD_VARIABLE;
 use smbscope_load::client::Secret;
 use smbscope_report::clean;
 use std::fs::File;
@@ -19,12 +19,12 @@ pub(crate) fn of(user: &str, file: Option<&Path>) -> anyhow::Result<Secret> {
         let line = first_line_of(file).with_context(|| format!("cannot read the password file {name}"))?;
         return Ok(Secret::new(first_line(&line).to_owned()));
     }
-    if let Some(password) = std::env::var_os(VARIABLE) {
-        let Ok(password) = password.into_string() else { bail!("{VARIABLE} is not UTF-8") };
+    if let Some(password) = std::env::var_os(PASSWORD_VARIABLE) {
+        let Ok(password) = password.into_string() else { bail!("{PASSWORD_VARIABLE} is not UTF-8") };
         return Ok(Secret::new(password));
     }
     if !std::io::stdin().is_terminal() {
-        bail!("no password for {user}: set {VARIABLE}, or name a file with --password-file");
+        bail!("no password for {user}: set {PASSWORD_VARIABLE}, or name a file with --password-file");
     }
     let typed =
         rpassword::prompt_password(format!("Password of {}: ", clean(user))).context("cannot read the password")?;

@@ -4,6 +4,7 @@ use super::launcher;
 use crate::arguments::RunArguments;
 use crate::interrupt;
 use anyhow::{Context, bail};
+use smbscope_bench::PASSWORD_VARIABLE;
 use smbscope_lab::Server;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
@@ -57,7 +58,7 @@ fn tell(command: &mut Command, server: &Server) {
     command.env("SMBSCOPE_LAB_PORT", server.port().to_string());
     command.env("SMBSCOPE_LAB_USER", server.user());
     command.env("SMBSCOPE_LAB_INTERFACE", record.interface());
-    command.env("SMBSCOPE_PASSWORD", server.password());
+    command.env(PASSWORD_VARIABLE, server.password());
     command.env("SMBSCOPE_LAB_PASSWORD_FILE", record.password_file());
     command.env("SMBSCOPE_LAB_FOLDER", server.folder());
     command.env("SMBSCOPE_LAB_SHARE_FOLDER", server.share_folder());
