@@ -40,15 +40,13 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     let tries = longest.count + u64::from(longest.succeeded);
     let time = unbroken(span(longest.length()));
     let why = "which somebody else has open (STATUS_SHARING_VIOLATION)";
-    let what = match (tries, longest.succeeded) {
-        (1, _) => format!("{} waited {time} for the refusal to open {file}, {why}{others}", pair.client),
-        (_, true) => {
-            format!(
-                "{} tried {tries} times for {time} to open {file}, {why}, until it could open it{others}",
-                pair.client
-            )
+    let outcome = if longest.succeeded { "until it could open it" } else { "and gave up" };
+    let what = match tries {
+        1 => format!("{} waited {time} for the refusal to open {file}, {why}{others}", pair.client),
+        _ => {
+            let tries = counted(tries, "time", "times");
+            format!("{} tried {tries} for {time} to open {file}, {why}, {outcome}{others}", pair.client)
         }
-        _ => format!("{} tried {tries} times for {time} to open {file}, {why}, and gave up{others}", pair.client),
     };
     Some(
         Found::new(Confidence::High, what)
