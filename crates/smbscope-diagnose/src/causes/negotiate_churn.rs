@@ -10,7 +10,7 @@ pub(super) const NEGOTIATE_CHURN: Detector = Detector {
     id: "negotiate-churn",
     culprit: Culprit::Application,
     title: "Connections made again and again",
-    condition: "`negotiations` NEGOTIATE, and more than `share` of the number of opens, on connections most of which follow one another.",
+    condition: "At least `negotiations` NEGOTIATE requests, and more than `share` as many as opens, on connections that mostly follow one another.",
     advice: "Find out why the client connects anew: short time-outs on server or firewall, credentials that change, a mount for each access. Each connection costs TCP, NEGOTIATE, two SESSION_SETUP and TREE_CONNECT.",
     source: "MS-SMB2 3.2.4.2: connecting to a share; docs/studies.md",
     thresholds: &[("negotiations", "5"), ("share", "2%")],

@@ -10,7 +10,7 @@ pub(super) const SMALL_IO: Detector = Detector {
     id: "small-io",
     culprit: Culprit::Application,
     title: "Data in small blocks",
-    condition: "`share` of at least `transfers` reads and writes carried 8 KiB or less. Files that are no larger do not count.",
+    condition: "Of at least `transfers` reads and writes, `share` carried 8 KiB or less. Files of 8 KiB or less do not count.",
     advice: "Have the application or copy tool use larger blocks (64 KiB to 1 MiB): each block costs a round trip. Buffered I/O of the client does it where leases allow it.",
     source: "docs/studies.md: DiskSpd from 4 KiB to 8 MiB",
     thresholds: &[("transfers", "200"), ("share", "80%")],

@@ -111,7 +111,7 @@ fn a_save_has_the_name_that_the_temporary_file_is_renamed_to() {
     save.extend([rename, on(31, r"docs\report.docx", 30, Command::CLOSE, Group::OpenClose)]);
     save.extend(moved(40, r"docs\~$report.docx", Group::Write));
     assert_eq!(named(&save), (Kind::Save, Some(r"docs\report.docx".to_owned())));
-    // Without the rename, only its owner file tells of the document, and a temporary file is no document.
+    // Without the rename nothing names the document: neither the temporary file nor the owner file counts.
     save.remove(7);
     assert_eq!(named(&save).0, Kind::Other);
 }

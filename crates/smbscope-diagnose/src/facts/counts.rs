@@ -94,7 +94,7 @@ impl Count {
         }
     }
 
-    /// What the first one worked on.
+    /// Path of the first one.
     pub(crate) fn path(&self) -> Option<Arc<str>> {
         self.first.as_ref().and_then(|(_, path)| path.clone())
     }

@@ -23,9 +23,9 @@ const TIMED_MIN: u64 = 10;
 pub struct Compared {
     /// Index of the column.
     pub column: usize,
-    /// Whether it is slower or faster, and by how much. Its causes are those that the baseline does not have, or that cost its
-    /// users less; its culprit is that of the first, where the column is slower. Evidence tells which commands changed, those
-    /// that cost or save most time first, and which causes are gone; caveats tell how sure that is.
+    /// The headline says whether the column is slower or faster, and by how much. `causes` lists those that the baseline lacks or
+    /// has less of; if the column is slower, `culprit` is that of the first. `evidence` names causes that appeared or went away,
+    /// then the commands that changed, largest total change first. `caveats` say how certain this is.
     #[serde(flatten)]
     pub answer: Answer,
 }

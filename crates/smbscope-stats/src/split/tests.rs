@@ -375,8 +375,8 @@ proptest! {
 
 #[test]
 fn thousands_of_commands_at_one_moment_are_not_held() {
-    // Requests of one packet without a response, and commands whose request and response have the same time. The split is that
-    // of one of them. What is held is bounded: a debug assertion holds the sweeper to it.
+    // Requests of one packet without a response, and commands whose request and response have the same time. The split equals
+    // that of a single copy. A debug assertion in the sweeper checks that no more than HELD_MAX commands are held.
     let moment = |time: i64, chosen: bool| (command(time, time, time, time, Some(0)), chosen);
     let unanswered = |time: i64| Exchange {
         outcome: Outcome::Unanswered,
