@@ -51,7 +51,7 @@ COMPLETIONS := bash-completion/completions/smbscope zsh/site-functions/_smbscope
 STAGE := $(TARGET)/release/package
 PACKAGES := $(TARGET)/packages
 
-.PHONY: docs/report.png schemas help setup setup-build setup-python setup-web setup-servers setup-packages setup-all build install uninstall packages docs causes demo check test lint fmt lint-rust lint-python licences advisories test-rust test-kerberos test-scripts test-install test-packages test-readme test-accuracy test-damage test-table test-answers test-python web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
+.PHONY: docs/report.png schemas help setup setup-build setup-python setup-web setup-servers setup-packages setup-all build install uninstall packages docs causes demo check test lint fmt lint-rust lint-python lint-web licences advisories test-rust test-kerberos test-scripts test-install test-packages test-readme test-accuracy test-damage test-table test-answers test-python web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -131,7 +131,7 @@ test: lint test-rust test-kerberos test-scripts test-install test-python test-pa
 	@if compgen -G '$(SKIPPED)/*' >/dev/null; then echo "make test: passed, with what is skipped above"; \
 	    else echo "make test: all passed"; fi
 
-lint: lint-rust lint-python licences advisories ## formatting, clippy, documentation, Python, licences, advisories
+lint: lint-web lint-rust lint-python licences advisories ## formatting, types, clippy, documentation, Python, licences, advisories; the page's unit tests
 
 fmt: setup-build setup-python setup-web ## format Rust, Python and TypeScript
 	$(CARGO) fmt
@@ -142,6 +142,10 @@ lint-rust: setup-build
 	$(CARGO) fmt --check
 	$(CLIPPY)
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --locked
+
+# A minute, before the hour that the rest takes.
+lint-web: setup-web ## the page: types, lint, unit tests, and whether what is committed is up to date
+	cd web && npm run --silent lint && npm run --silent check && npm run --silent test
 
 lint-python: setup-python
 	$(PYTHON) -m ruff check scripts python
@@ -241,8 +245,7 @@ schemas: setup-build ## write the published schemas in schema/, from the types o
 web: setup-web ## build the page of the HTML report and the types of its documents
 	cd web && npm run --silent build
 
-test-web: setup-web setup-servers build ## the page: types, lint, unit tests, whether what is committed is up to date, and tests in Chromium
-	cd web && npm run --silent lint && npm run --silent check && npm run --silent test
+test-web: lint-web setup-servers build ## the page: what lint-web checks, and tests in Chromium
 	cd web && SMBSCOPE='$(abspath $(SMBSCOPE))' npm run --silent test-e2e
 
 test-answers: setup-python setup-servers build ## make a real Samba, a network and a client slow, and check whom the answer names (root; else skipped)

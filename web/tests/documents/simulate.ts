@@ -1,5 +1,6 @@
 // A report of traffic that was never on a wire: exchanges from a seed, summed up by the definitions of the schema. It is
 // for tests that need a document of any size; what smbscope really prints is tested beside it.
+import { COUNTERS } from "../../src/types/counters";
 import type {
   Group,
   Row,
@@ -648,7 +649,7 @@ function overTime(exchanges: Exchange[], elapsed: number) {
 }
 
 function quality(commands: number): SmbscopeReportDocument["quality"] {
-  const none = Object.fromEntries(QUALITY.map((name) => [name, 0]));
+  const none = Object.fromEntries(Object.keys(COUNTERS).map((name) => [name, 0]));
   const some = {
     packets: commands * 4 + 120,
     wire_bytes: commands * 18_000,
@@ -671,18 +672,3 @@ function quality(commands: number): SmbscopeReportDocument["quality"] {
   const not_timed = { percent: 0, at_least: 0, at_most: 0 };
   return { ...none, ...some, sentence, not_timed, skipped } as SmbscopeReportDocument["quality"];
 }
-
-const QUALITY = (
-  "packets wire_bytes captured_bytes snapped_packets not_tcp tcp_packets malformed_packets ip_fragments " +
-  "ip_datagrams_reassembled ip_datagrams_incomplete packets_reordered_by_time packets_out_of_time_order " +
-  "truncated_captures unreadable_records smb_flow_packets pure_acks unacknowledged_segments duplicate_packets " +
-  "retransmitted_segments retransmitted_bytes spurious_retransmissions retransmissions_seen_once " +
-  "out_of_order_segments capture_gaps dropped_packets dropped_bytes missing_unacknowledged_bytes late_segments " +
-  "keep_alives zero_windows midstream_flows reset_flows evicted_flows reorder_buffer_overflows framing_lost " +
-  "framing_found bytes_skipped unknown_frames malformed_messages headers_truncated names_cut headers_not_captured encrypted_frames " +
-  "compressed_frames compressed_frames_opaque netbios_keep_alives netbios_session_packets " +
-  "responses_without_request requests_unanswered responses_not_captured response_end_missing causality_refused " +
-  "ambiguous_refused ids_reused clock_steps early_responses evicted_requests evicted_names interim_responses server_breaks " +
-  "longest_cut_packet longest_name_tail tunneled_packets copies_behind_router foreign_replies commands_unseen " +
-  "commands_unseen_variance"
-).split(" ");
