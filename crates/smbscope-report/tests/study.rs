@@ -5,16 +5,26 @@ mod common;
 use common::bench::ramp;
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_report::bench::{Generator, ServerLoad, ServerSeries};
-use smbscope_report::study::{Definition, Document, Results, Run, Variant, Verdict, headline, render, write};
+use smbscope_report::study::{Definition, Document, Results, Run, Variant, Verdict, render, write};
+use smbscope_report::{Answer, Cause, Culprit};
 
 /// Two variants, five times each, at one and four users: the second takes half as long again at four users, and about as
 /// long as the first with one.
 fn document() -> Document {
+    of([1.01, 1.5], &[0.97, 1.02, 1.0, 1.04, 0.98], Culprit::Server)
+}
+
+/// The second variant takes `factors` times as long, and has as many repetitions as `noises`. Runs of the second variant
+/// blame `culprit`, but for the first.
+fn of(factors: [f64; 2], noises: &[f64], culprit: Culprit) -> Document {
+    let repetitions = noises.len() as u32;
     let measures = ["mean(total)", "throughput"].map(|name| name.parse().expect("a measure"));
-    let mut results = Results::new(&measures, 5, 1, [0, 0]);
+    let mut scanner = Cause::default();
+    scanner.id = "filter-delay".to_owned();
+    let mut results = Results::new(&measures, repetitions, 1, [0, 0]);
     let mut runs = Vec::new();
-    for (repetition, noise) in (1..=5).zip([0.97, 1.02, 1.0, 1.04, 0.98]) {
-        for (variant, factors) in [[1.0, 1.0], [1.01, 1.5]].into_iter().enumerate() {
+    for (repetition, noise) in (1..=repetitions).zip(noises) {
+        for (variant, factors) in [[1.0, 1.0], factors].into_iter().enumerate() {
             let mut made = ramp();
             made.runs.truncate(2);
             for (run, factor) in made.runs.iter_mut().zip(factors) {
@@ -23,6 +33,15 @@ fn document() -> Document {
                 let own = if variant == 0 { 1.0 } else { 1.0 + (noise - 1.0) / 4.0 };
                 run.total.client.mean = Some(Nanos((mean * noise * factor * own) as i64));
                 run.due = None;
+                run.answer = Some(match (variant, repetition) {
+                    (0, _) | (_, 1) => Answer { headline: "Nothing is slow.".to_owned(), ..Answer::default() },
+                    _ => Answer {
+                        culprit,
+                        headline: "Whose it is: the scanner's.".to_owned(),
+                        causes: vec![scanner.clone()],
+                        ..Answer::default()
+                    },
+                });
             }
             results.add(variant, repetition, &made);
             runs.push(Run {
@@ -49,7 +68,7 @@ fn document() -> Document {
         generator: Generator::new("0.0.0"),
         name: "antivirus".to_owned(),
         question: "What does a virus scanner add?".to_owned(),
-        headline: String::new(),
+        answer: Answer::default(),
         definition: Definition {
             source: "antivirus.toml".to_owned(),
             sha256: "0123456789abcdef".repeat(4),
@@ -59,7 +78,7 @@ fn document() -> Document {
         },
         command: String::new(),
         started_ns: Some(Timestamp(0)),
-        repetitions: 5,
+        repetitions,
         seed: 1,
         environment: results.environment(),
         variants: vec![variant("no scanner"), variant("ClamAV on access")],
@@ -69,13 +88,49 @@ fn document() -> Document {
         warnings: Vec::new(),
         studies: Vec::new(),
     };
-    document.headline = headline(&document);
+    document.answer = results.answer(&document);
     document
 }
 
 #[test]
 fn a_study_at_80_columns() {
     insta::assert_snapshot!(render(&document(), 80, false));
+}
+
+#[test]
+fn the_culprit_is_the_one_that_most_runs_of_the_worse_variant_name() {
+    let answer = document().answer;
+    assert_eq!(answer.culprit, Culprit::Server);
+    assert_eq!(answer.evidence, ["ClamAV on access: Whose it is: the scanner's."]);
+    assert_eq!(answer.causes.iter().map(|cause| cause.id.as_str()).collect::<Vec<_>>(), ["filter-delay"]);
+    assert!(answer.caveats.is_empty() && answer.next.is_empty(), "{answer:?}");
+    // The baseline is the worse one: its runs blame nobody.
+    let answer = of([0.99, 0.5], &[0.97, 1.02, 1.0, 1.04, 0.98], Culprit::Server).answer;
+    assert!(answer.headline.contains("is faster than no scanner"), "{}", answer.headline);
+    assert_eq!((answer.culprit, answer.causes.len()), (Culprit::Nothing, 0));
+}
+
+#[test]
+fn variants_that_are_equal_blame_nobody() {
+    let answer = of([1.0, 1.0], &[0.99, 1.0, 1.01, 1.0, 1.0], Culprit::Server).answer;
+    assert!(answer.headline.contains("is equal to no scanner within 5%"), "{}", answer.headline);
+    assert_eq!(answer.culprit, Culprit::Nothing);
+}
+
+#[test]
+fn what_is_open_says_how_many_repetitions_would_decide_it_and_how_to_make_them() {
+    let answer = of([1.0, 1.1], &[0.6, 1.5, 0.8, 1.3, 0.9], Culprit::Server).answer;
+    assert_eq!(answer.culprit, Culprit::Capture);
+    let [caveat] = answer.caveats.as_slice() else { panic!("{answer:?}") };
+    let given = caveat.strip_prefix("Undecided: ClamAV on access against no scanner; ").expect("what is undecided");
+    let more: u32 = given.split_once(" more repetitions would probably decide.").expect("how many").0.parse().unwrap();
+    let expected = format!("smbscope study antivirus.toml --quick --repetitions {0} -o antivirus-{0}", 5 + more);
+    assert_eq!(answer.next.iter().map(|next| next.command.as_str()).collect::<Vec<_>>(), [expected]);
+    let too_few = of([1.0, 1.5], &[0.97, 1.02, 1.0], Culprit::Server).answer;
+    assert_eq!(
+        too_few.caveats,
+        ["Undecided: ClamAV on access against no scanner; 2 more repetitions would probably decide."]
+    );
 }
 
 #[test]

@@ -3,7 +3,19 @@ import { type Factor, type FactorPanel, factors } from "../charts/factors";
 import { copyButton, save } from "../lib/clipboard";
 import { type Child, h } from "../lib/dom";
 import { counted, date, span, unbroken } from "../lib/format";
-import { Choice, facts, lead, list, meanings, type Page, part, resultBox, type Section, section } from "../lib/page";
+import {
+  Choice,
+  facts,
+  lead,
+  list,
+  meanings,
+  type Page,
+  part,
+  resultBox,
+  type Section,
+  section,
+  whatNext,
+} from "../lib/page";
 import type { SmbscopeStudyDocument, StudyRow } from "../types/study";
 import { axisCurves, loadCurves } from "./curves";
 import {
@@ -100,17 +112,20 @@ function timeText({ started_ns, runs }: SmbscopeStudyDocument): string {
 /** The answer, and what weakens it. */
 function result(study: SmbscopeStudyDocument): HTMLElement {
   const failed = study.runs.filter((run) => run.failed !== null);
+  const { answer } = study;
   const sentences = [
-    ...study.warnings,
+    ...answer.evidence,
+    ...answer.caveats,
     ...failed.map((run) =>
       `No result of ${nameOf(study, run.variant)}, repetition ${run.repetition}: ${run.failed}.`.replace(/\.\.$/, "."),
     ),
   ];
   return resultBox(
-    study.headline ? "server" : "nothing",
+    answer.culprit,
     "Study",
-    study.headline ? unbroken(study.headline) : "No result yet.",
+    answer.headline ? unbroken(answer.headline) : "No result yet.",
     sentences.length > 0 && list(sentences.map(unbroken)),
+    whatNext(answer.next),
   );
 }
 

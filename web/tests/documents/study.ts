@@ -106,8 +106,26 @@ export function study(
     generator: { name: "smbscope", version: "0.1.0" },
     name: "processor-load",
     question: "What do users wait for when the server's processors are busy, and does the dialect matter?",
-    headline:
-      "p95(Open/Close), 8 users: dialect nt1, cpu-load 100 is slower than dialect 3.1.1, cpu-load 0, 541 times (525 to 558); dialect nt1, cpu-load 75 is slower than dialect 3.1.1, cpu-load 0, 38.0 times (36.9 to 39.2); 8 more below.",
+    answer: {
+      culprit: "server",
+      headline:
+        "p95(Open/Close), 8 users: dialect nt1, cpu-load 100 is slower than dialect 3.1.1, cpu-load 0, 541 times (525 to 558); dialect nt1, cpu-load 75 is slower than dialect 3.1.1, cpu-load 0, 38.0 times (36.9 to 39.2); 8 more below.",
+      states_first_cause: false,
+      evidence: ["dialect nt1, cpu-load 100: Server: service time took 95% of all response times (7 min 42 s)."],
+      causes: [],
+      notes: [],
+      ruled_out: [],
+      caveats: [
+        "Undecided: dialect 2.1, cpu-load 0 against dialect 3.1.1, cpu-load 0; 9 more repetitions would probably decide.",
+      ],
+      next: [
+        {
+          label: "decide",
+          command: "smbscope study studies/processor-load.toml --quick --repetitions 16 -o processor-load-16",
+        },
+      ],
+      slow: "",
+    },
     definition: {
       source: "studies/processor-load.toml",
       sha256: "0123456789abcdef".repeat(4),

@@ -1,4 +1,5 @@
 // The pages of a ramp and of a comparison in Chromium.
+import { unbroken } from "../../src/lib/format";
 import { comparedRamps, comparison } from "../documents/comparison";
 import { ramp } from "../documents/ramp";
 import { simulate } from "../documents/simulate";
@@ -199,10 +200,12 @@ test("a study has its answer first, and every factor on one logarithmic axis wit
   const page = await open(document);
   await expect(page.locator("h1")).toHaveText("SMB study: processor-load");
   await expect(page.locator(".head .question")).toHaveText(document.question);
-  await expect(page.locator(".head .answer .headline")).toHaveText(document.headline);
-  await expect(page.locator(".head .answer li")).toHaveText(
+  await expect(page.locator(".head .answer .headline")).toHaveText(document.answer.headline);
+  await expect(page.locator(".head .answer > ul > li")).toHaveText([
+    ...[...document.answer.evidence, ...document.answer.caveats].map(unbroken),
     "No result of dialect nt1, cpu-load 100, repetition 2: the command before failed: exit status 1.",
-  );
+  ]);
+  await expect(page.locator(".head .answer .next code")).toHaveText(document.answer.next.map(({ command }) => command));
   await expect(page.locator(".head")).toContainText("12\u00a0variants × 7\u00a0repetitions: 83 of 84\u00a0runs");
   // Six measures of twelve variants, one of them the baseline.
   const charts = page.locator("#factors .chart:not(.chart-sample)");
@@ -256,7 +259,14 @@ test("a study has every value of every repetition, and all that is needed to mak
   await expect(page.locator("#reproduce")).toContainText("exchanges.parquet");
   await expect(page.locator("#reproduce tbody")).toContainText("01-dialect-3.1.1-cpu-load-0/1");
   // Before its first run.
-  await open({ ...document, runs: [], results: [], server: [], headline: "", started_ns: null });
+  await open({
+    ...document,
+    runs: [],
+    results: [],
+    server: [],
+    answer: { ...document.answer, headline: "", evidence: [], caveats: [], next: [] },
+    started_ns: null,
+  });
   await expect(page.locator(".head .answer .headline")).toHaveText("No result yet.");
   await expect(page.locator("#factors, #curves, #results")).toHaveCount(0);
   expect(await page.locator("body").innerText()).not.toMatch(NONSENSE);
@@ -340,7 +350,7 @@ test("a study with hostile names and a hostile file stays text", async ({ open }
   const hostile = "</script><img src=x onerror=alert(1)>";
   const document = study([8], 5, { dialects: [hostile, "2.1", "nt1"], loads: ["0", "50"] });
   document.name = hostile;
-  document.headline = hostile;
+  document.answer.headline = hostile;
   document.definition.text = hostile;
   document.environment = { [hostile]: hostile };
   const page = await open(document, hostile);

@@ -82,7 +82,7 @@ pub fn beside(title: Option<String>, studies: &[Made]) -> Result<Document, Error
     let mut document = Document {
         generator: bench::Generator::new(env!("CARGO_PKG_VERSION")),
         name: title.unwrap_or_else(|| names.join(" beside ")),
-        headline: String::new(),
+        answer: Default::default(),
         command: words.chain(directories).collect::<Vec<_>>().join(" "),
         started_ns: runs.iter().map(|run| run.started_ns).min(),
         repetitions,
@@ -95,7 +95,7 @@ pub fn beside(title: Option<String>, studies: &[Made]) -> Result<Document, Error
         studies: names.into_iter().map(str::to_owned).collect(),
         ..first.document.clone()
     };
-    document.headline = study::headline(&document);
+    document.answer = results.answer(&document);
     Ok(document)
 }
 

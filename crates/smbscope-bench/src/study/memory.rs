@@ -6,7 +6,7 @@ use crate::directory::RUN;
 use crate::files::{Replacement, Sources, is_left_over};
 use smbscope_load::bounded;
 use smbscope_report::study::{self, Document, Results};
-use smbscope_report::{bench, html, quoted};
+use smbscope_report::{bench, html};
 use std::collections::HashSet;
 use std::fs;
 use std::io::Write;
@@ -109,7 +109,7 @@ impl Memory {
         self.document.server = self.results.server();
         let names: Vec<&str> = self.document.variants.iter().map(|variant| variant.name.as_str()).collect();
         self.document.warnings = self.results.warnings(&names);
-        self.document.headline = study::headline(&self.document);
+        self.document.answer = self.results.answer(&self.document);
         self.write(STUDY, |out| study::write(&self.document, out))
     }
 
@@ -170,19 +170,20 @@ fn document(study: &Study, variants: &[Variant], directory: &Path) -> Document {
         before: variant.before.clone(),
         after: variant.after.clone(),
     };
+    let definition = study::Definition {
+        source: study.definition.source.clone(),
+        sha256: study.definition.sha256.clone(),
+        text: study.definition.text.clone(),
+        quick: study.definition.quick,
+        targets: study.definition.targets.clone(),
+    };
     Document {
         generator: bench::Generator::new(env!("CARGO_PKG_VERSION")),
         name: study.name.clone(),
         question: study.question.clone(),
-        headline: String::new(),
-        definition: study::Definition {
-            source: study.definition.source.clone(),
-            sha256: study.definition.sha256.clone(),
-            text: study.definition.text.clone(),
-            quick: study.definition.quick,
-            targets: study.definition.targets.clone(),
-        },
-        command: command(study, directory),
+        answer: Default::default(),
+        command: definition.command(study.repetitions, &directory.display().to_string()),
+        definition,
         started_ns: None,
         repetitions: study.repetitions,
         seed: study.seed,
@@ -194,15 +195,4 @@ fn document(study: &Study, variants: &[Variant], directory: &Path) -> Document {
         warnings: Vec::new(),
         studies: Vec::new(),
     }
-}
-
-/// The command that makes the study.
-fn command(study: &Study, directory: &Path) -> String {
-    let definition = &study.definition;
-    let (repetitions, directory) = (study.repetitions.to_string(), directory.display().to_string());
-    let mut words = vec!["smbscope", "study", &definition.source];
-    words.extend(definition.quick.then_some("--quick"));
-    words.extend(definition.targets.iter().flat_map(|target| ["--target", target]));
-    words.extend(["--repetitions", &repetitions, "-o", &directory]);
-    words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
 }

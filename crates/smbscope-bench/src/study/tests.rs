@@ -207,7 +207,9 @@ fn an_interrupted_study_goes_on_and_repeats_or_loses_nothing() {
     assert!((factor.ratio.unwrap() - 0.514).abs() < 0.001, "{factor:?}");
     assert!(factor.answer.differs());
     let said = "commands, 4 users: new, dialect 2.1 is slower than old, dialect 2.1, 0.51 times (0.51 to 0.52)";
-    assert!(last.headline.starts_with(said) && last.headline.ends_with("; 1 more below."), "{}", last.headline);
+    let headline = &last.answer.headline;
+    assert!(headline.starts_with(said) && headline.ends_with("; 1 more below."), "{headline}");
+    assert_eq!(last.answer, whole.answer);
     assert_eq!(last.results[1].factor.as_ref().unwrap().answer, smbscope_stats::replication::Answer::Equal);
 }
 

@@ -1,10 +1,12 @@
-//! What the rows of a study say, in words.
+//! What the rows of a study say, and the answer to its question.
 
-use super::{Document, Row, Verdict};
+use super::{Document, Results, Row, Verdict};
 use crate::bench::load_name;
-use crate::format::{ratio, thousands};
+use crate::format::{counted, ratio, thousands};
+use crate::{Answer, Cause, Culprit};
+use smbscope_diagnose::Next;
 use smbscope_stats::Measure;
-use smbscope_stats::replication::{Answer, Figure};
+use smbscope_stats::replication::{Answer as Decision, Figure, REPETITIONS_MIN};
 
 /// Variants that the headline tells of, those that differ most first.
 const CLAIMS: usize = 2;
@@ -17,9 +19,9 @@ impl Row {
     pub(super) fn judged(&self) -> Option<Verdict> {
         let factor = self.factor.as_ref()?;
         Some(match factor.answer {
-            Answer::Equal => Verdict::Equal,
+            Decision::Equal => Verdict::Equal,
             _ if factor.interval.is_none() => Verdict::TooFew,
-            Answer::Higher | Answer::Lower if self.adjusted_p_value.is_some_and(|p| p <= CHANCE) => {
+            Decision::Higher | Decision::Lower if self.adjusted_p_value.is_some_and(|p| p <= CHANCE) => {
                 self.direction(factor)
             }
             // Also one of many rows that differ by chance.
@@ -31,7 +33,7 @@ impl Row {
     pub(super) fn answer(&self) -> String {
         let (Some(verdict), Some(factor)) = (self.verdict, &self.factor) else { return String::new() };
         match (verdict, factor.answer) {
-            (Verdict::Undecided, Answer::Undecided { repetitions_needed: Some(needed) }) => {
+            (Verdict::Undecided, Decision::Undecided { repetitions_needed: Some(needed) }) => {
                 format!("{}, {} repetitions", verdict.words(), thousands(needed.into()))
             }
             _ => verdict.words().to_owned(),
@@ -80,20 +82,116 @@ pub(super) fn in_headline(rows: &[Row]) -> Vec<usize> {
     of_measure().filter(|(_, row)| Some(load(row)) == highest).map(|(at, _)| at).collect()
 }
 
-/// The answer of the study.
-pub fn headline(document: &Document) -> String {
-    let rows: Vec<&Row> = in_headline(&document.results).into_iter().map(|at| &document.results[at]).collect();
-    let Some(first) = rows.first() else { return String::new() };
-    let mut claims: Vec<(f64, String)> =
-        rows.iter().filter_map(|row| Some((row.factor.as_ref()?.ratio?.ln().abs(), claim(document, row)?))).collect();
-    claims.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let more = claims.len().saturating_sub(CLAIMS);
-    let said: Vec<&str> = claims.iter().take(CLAIMS).map(|(_, claim)| claim.as_str()).collect();
-    let more = if more > 0 { format!("; {more} more below") } else { String::new() };
-    match said.as_slice() {
-        [] => String::new(),
-        said => format!("{}, {}: {}{more}.", first.measure, load_name(first.users, first.rate), said.join("; ")),
+impl Results {
+    /// The answer to the question of a study, from its rows and from the answers of its runs. `document` holds the rows.
+    ///
+    /// The culprit is the one that most runs of the worst variant name; nobody where no variant differs; `capture` where
+    /// the rows or the runs leave it open.
+    pub fn answer(&self, document: &Document) -> Answer {
+        let mut rows: Vec<&Row> = in_headline(&document.results).into_iter().map(|at| &document.results[at]).collect();
+        rows.retain(|row| row.factor.is_some_and(|factor| factor.ratio.is_some()));
+        rows.sort_by(|a, b| size(b).total_cmp(&size(a)));
+        let claims: Vec<String> = rows.iter().filter_map(|row| claim(document, row)).collect();
+        let worst = rows.iter().find_map(|row| Some((*row, worse_side(document, row)?)));
+        let runs = worst.map_or(&[][..], |(row, variant)| self.answers_of(row, variant));
+        let named = Culprit::ALL.into_iter().find(|culprit| {
+            let naming = runs.iter().filter(|answer| answer.culprit == *culprit).count();
+            2 * naming > runs.len()
+        });
+        let is_equal = !rows.is_empty() && rows.iter().all(|row| row.verdict == Some(Verdict::Equal));
+        let culprit = match worst {
+            None if is_equal => Culprit::Nothing,
+            _ => named.unwrap_or(Culprit::Capture),
+        };
+        let of_runs = worst.zip(named).and_then(|((_, variant), named)| {
+            let example = runs.iter().find(|answer| answer.culprit == named)?;
+            Some(format!("{}: {}", document.name_of(variant), example.headline))
+        });
+        Answer {
+            culprit,
+            headline: headline(&rows, &claims),
+            evidence: claims.iter().skip(CLAIMS).map(|claim| format!("{claim}.")).chain(of_runs).collect(),
+            causes: in_most(runs),
+            caveats: document.warnings.iter().cloned().chain(undecided(document, &rows)).collect(),
+            next: again(document, &rows).into_iter().collect(),
+            ..Answer::default()
+        }
     }
+}
+
+/// How far a row is from its baseline, whichever way.
+fn size(row: &Row) -> f64 {
+    row.factor.and_then(|factor| factor.ratio).map_or(0.0, |ratio| ratio.ln().abs())
+}
+
+/// The variant that is worse off, where a difference is shown.
+fn worse_side(document: &Document, row: &Row) -> Option<usize> {
+    match row.verdict? {
+        Verdict::Slower | Verdict::More => Some(row.variant),
+        Verdict::Faster | Verdict::Less => Some(document.baseline_of(row)),
+        Verdict::Equal | Verdict::Undecided | Verdict::TooFew => None,
+    }
+}
+
+/// Causes that more than half of the answers name, as the first of them tells it.
+fn in_most(answers: &[Answer]) -> Vec<Cause> {
+    let mut found: Vec<&Cause> = Vec::new();
+    for cause in answers.iter().flat_map(|answer| &answer.causes) {
+        let naming = answers.iter().filter(|answer| answer.causes.iter().any(|other| other.id == cause.id)).count();
+        if 2 * naming > answers.len() && found.iter().all(|known| known.id != cause.id) {
+            found.push(cause);
+        }
+    }
+    found.into_iter().cloned().collect()
+}
+
+/// `p95(Read), 16 users: A is slower than B, 2.10 times (1.98 to 2.24); 3 more below.`
+fn headline(rows: &[&Row], claims: &[String]) -> String {
+    let Some(first) = rows.first() else { return String::new() };
+    let more = claims.len().saturating_sub(CLAIMS);
+    let said = &claims[..claims.len().min(CLAIMS)];
+    let more = if more > 0 { format!("; {more} more below") } else { String::new() };
+    format!("{}, {}: {}{more}.", first.measure, load_name(first.users, first.rate), said.join("; "))
+}
+
+/// Repetitions in all that would decide what is open; the most that any row needs.
+fn needed(rows: &[&Row]) -> Option<u32> {
+    let needed = |row: &&Row| match (row.verdict?, row.factor.as_ref()?.answer) {
+        (Verdict::TooFew, _) => u32::try_from(REPETITIONS_MIN).ok(),
+        (Verdict::Undecided, Decision::Undecided { repetitions_needed }) => repetitions_needed,
+        _ => None,
+    };
+    rows.iter().filter_map(needed).max()
+}
+
+/// `Undecided: A against B; 9 more repetitions would probably decide.`
+fn undecided(document: &Document, rows: &[&Row]) -> Option<String> {
+    let is_open = |row: &&&Row| matches!(row.verdict, Some(Verdict::Undecided | Verdict::TooFew));
+    let open: Vec<String> = rows
+        .iter()
+        .filter(is_open)
+        .map(|row| format!("{} against {}", document.name_of(row.variant), document.name_of(document.baseline_of(row))))
+        .collect();
+    let (first, others) = open.split_first()?;
+    let others = match others.len() {
+        0 => String::new(),
+        others => format!(" and {}", counted(others as u64, "other", "others")),
+    };
+    let more = needed(rows).and_then(|needed| needed.checked_sub(document.repetitions)).filter(|more| *more > 0);
+    Some(match more {
+        None => format!("Undecided: {first}{others}."),
+        Some(more) => format!(
+            "Undecided: {first}{others}; {} would probably decide.",
+            counted(more.into(), "more repetition", "more repetitions")
+        ),
+    })
+}
+
+/// The command that makes as many repetitions as would decide.
+fn again(document: &Document, rows: &[&Row]) -> Option<Next> {
+    let needed = needed(rows).filter(|needed| *needed > document.repetitions && document.studies.is_empty())?;
+    let directory = format!("{}-{needed}", document.name);
+    Some(Next::new("decide", document.definition.command(needed, &directory)))
 }
 
 /// What a row says.
@@ -101,10 +199,10 @@ fn claim(document: &Document, row: &Row) -> Option<String> {
     let factor = row.factor.as_ref()?;
     let (name, baseline) = (document.name_of(row.variant), document.name_of(document.baseline_of(row)));
     let times = ratio(factor.ratio?);
-    Some(match (factor.answer, factor.interval, factor.detectable) {
-        (Answer::Equal, ..) => format!("{name} is equal to {baseline} within 5%"),
-        (Answer::Higher | Answer::Lower, Some((low, high)), _) if row.verdict != Some(Verdict::Undecided) => {
-            let direction = row.direction(factor).words();
+    Some(match (row.verdict?, factor.interval, factor.detectable) {
+        (Verdict::Equal, ..) => format!("{name} is equal to {baseline} within 5%"),
+        (verdict @ (Verdict::Slower | Verdict::Faster | Verdict::More | Verdict::Less), Some((low, high)), _) => {
+            let direction = verdict.words();
             format!("{name} is {direction} than {baseline}, {times} times ({} to {})", ratio(low), ratio(high))
         }
         (_, _, Some(least)) => format!(

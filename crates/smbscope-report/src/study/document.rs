@@ -3,6 +3,7 @@
 
 use crate::document::{self, Generator, Kind, ParseError};
 use crate::json::escaped::write_indented_above;
+use crate::{Answer, quoted};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::replication::Figure;
@@ -24,8 +25,9 @@ pub struct Document {
     pub name: String,
     /// What it answers; empty where the file does not say.
     pub question: String,
-    /// The answer, in one sentence.
-    pub headline: String,
+    /// The answer to the question. `evidence` holds the differences that the headline does not name; `culprit` and `causes` are
+    /// those of most runs of the worst variant; `caveats` repeat the warnings and say what is undecided.
+    pub answer: Answer,
     /// The file that it was made from.
     pub definition: Definition,
     /// The command that makes it, from the directory in which it was made.
@@ -70,6 +72,18 @@ pub struct Definition {
     pub quick: bool,
     /// The servers that stand for those of the file, in their order.
     pub targets: Vec<String>,
+}
+
+impl Definition {
+    /// The command that makes the study in this directory.
+    pub fn command(&self, repetitions: u32, directory: &str) -> String {
+        let repetitions = repetitions.to_string();
+        let mut words = vec!["smbscope", "study", &self.source];
+        words.extend(self.quick.then_some("--quick"));
+        words.extend(self.targets.iter().flat_map(|target| ["--target", target]));
+        words.extend(["--repetitions", &repetitions, "-o", directory]);
+        words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
+    }
 }
 
 /// One setting of each axis.

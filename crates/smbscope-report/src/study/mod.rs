@@ -5,7 +5,6 @@ mod document;
 mod results;
 mod text;
 
-pub use answer::headline;
 pub(crate) use document::Whole;
 pub use document::{Definition, Document, Row, Run, SCHEMA, ServerRow, Variant, Verdict, write};
 pub use results::Results;

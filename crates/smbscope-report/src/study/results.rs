@@ -2,6 +2,7 @@
 
 use super::answer::in_headline;
 use super::{Row, ServerRow};
+use crate::Answer;
 use crate::bench::{self, Run, ServerSeries};
 use crate::format::counted;
 use smbscope_stats::replication::{self, Figure, Settings, benjamini_hochberg, holm};
@@ -25,6 +26,8 @@ pub struct Results {
     by_measure: Vec<BTreeMap<(u32, Option<u64>), Values>>,
     environments: Vec<BTreeMap<String, String>>,
     server: BTreeMap<Place, Metric>,
+    /// What each run answers, by load and variant.
+    answers: BTreeMap<((u32, Option<u64>), usize), Vec<Answer>>,
     /// Load points of all runs.
     points: u64,
     /// How many of each variant have which weakness.
@@ -77,6 +80,7 @@ impl Results {
             by_measure: vec![BTreeMap::new(); measures.len()],
             environments: Vec::new(),
             server: BTreeMap::new(),
+            answers: BTreeMap::new(),
             points: 0,
             weak: BTreeMap::new(),
         }
@@ -97,6 +101,7 @@ impl Results {
                     loads.entry(load).or_default().entry(variant).or_default().insert(repetition, value);
                 }
             }
+            self.answers.entry((load, variant)).or_default().extend(run.answer.clone());
             self.points += 1;
             for (at, _) in WEAKNESSES.iter().enumerate().filter(|(_, weakness)| (weakness.is_so)(run)) {
                 *self.weak.entry((at, variant)).or_default() += 1;
@@ -108,6 +113,11 @@ impl Results {
             }
         }
         self.environments.push(document.environment.clone());
+    }
+
+    /// The answers of a variant's runs at the load of a row.
+    pub(super) fn answers_of(&self, row: &Row, variant: usize) -> &[Answer] {
+        self.answers.get(&((row.users, row.rate.map(f64::to_bits)), variant)).map_or(&[], Vec::as_slice)
     }
 
     /// What is the same in the environments of all runs.

@@ -2,7 +2,7 @@
 
 use super::{Document, Row};
 use crate::bench::load_name;
-use crate::format::{bytes, counted, rate, ratio};
+use crate::format::{bytes, clean, counted, rate, ratio};
 use crate::text::page::Page;
 use crate::text::style::Paint;
 use crate::text::table::{Column, Line, Table};
@@ -16,12 +16,13 @@ pub fn render(document: &Document, width: usize, color: bool) -> String {
     if !document.question.is_empty() {
         page.paragraph(Paint::Plain, &document.question);
     }
-    if !document.headline.is_empty() {
-        page.paragraph(Paint::Heading, &document.headline);
+    let answer = &document.answer;
+    if !answer.headline.is_empty() {
+        page.paragraph(Paint::Heading, &clean(&answer.headline));
     }
-    for warning in &document.warnings {
-        page.paragraph(Paint::Warning, warning);
-    }
+    answer.evidence.iter().for_each(|sentence| page.beside(Paint::Plain, "- ", &clean(sentence)));
+    answer.caveats.iter().for_each(|caveat| page.paragraph(Paint::Warning, &clean(caveat)));
+    page.what_next(&answer.next);
     page.blank();
     facts(&mut page, document);
     let left_out = results(document).render(&mut page);
