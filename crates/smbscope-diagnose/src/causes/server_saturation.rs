@@ -46,13 +46,15 @@ fn detect(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
     {
         return None;
     }
+    let few_outstanding =
+        if low.outstanding_to < 1.5 { "one".to_owned() } else { format!("{:.0}", low.outstanding_to) };
     let what = format!(
         "{} slowed down under load: the median response time grew from {} to {} ({grown:.1}×) as requests outstanding grew \
-         from fewer than {:.0} to {:.0} and more",
+         from fewer than {} to {:.0} and more",
         server_name(server),
         unbroken(few),
         unbroken(many),
-        low.outstanding_to,
+        few_outstanding,
         high.outstanding_from,
     );
     let server_part: i64 = facts
