@@ -133,7 +133,7 @@ pub enum Verb {
 
     /// Record what clients did in a capture, as a workload that bench replays.
     ///
-    /// Takes the commands on files of SMB2 and SMB 3 with their sizes, offsets, order and pauses, and the sizes of the
+    /// Takes the commands on files of SMB1, SMB2 and SMB 3 with their sizes, offsets, order and pauses, and the sizes of the
     /// files; contents are generated. What can't be replayed is listed. docs/workloads.md has more.
     Record(RecordArguments),
 

@@ -12,7 +12,7 @@ pub(super) const INI_PATTERN: Detector = Detector {
     title: "The same file opened again and again",
     condition: "One file was opened `opens` times within `window` on a connection, and read or written.",
     advice: "Have the application read the file once and keep it, or keep the file on the local disk: an INI file that is read setting by setting costs an open, a read and a close each. A lease does not help where the client closes the file at once; a shorter round trip does.",
-    source: "docs/studies.md: a file of 3,000 settings, opened 3,000 times",
+    source: "docs/studies.md: an article on an INI file of 3,000 settings, opened 3,000 times",
     thresholds: &[("opens", "20"), ("window", "10s")],
     covers: &["rtt-bound", "serial-client", "metadata-heavy", "small-file-copy", "small-io", "slow-client-link"],
     detect: Detect::Path(detect),
