@@ -217,3 +217,21 @@ fn a_go_ahead_without_reply_bit_at_the_beginning_makes_no_client_of_the_server()
     let complete: Vec<_> = analysis.exchanges.iter().filter(|it| it.is_complete()).map(times).collect();
     assert_eq!(complete, [[500, 500, 600, 600], [700, 700, 800, 800]]);
 }
+
+#[test]
+fn a_lost_read_raw_is_counted_by_its_answer() {
+    let packets = greeted()
+        .client_says(100, smb1::read_raw(1, 7, 0, 5000))
+        .server_says(300, [9; 5000])
+        .client_says(400, smb1::read_raw(2, 7, 5000, 5000))
+        .server_says(600, [8; 5000])
+        .client_says(700, smb1::close(3, 7))
+        .server_says(900, smb1::close_response(3))
+        .packets();
+    let requests: Vec<usize> =
+        (0..packets.len()).filter(|at| packets[*at].payload.get(4..9) == Some(b"\xffSMB\x1a".as_slice())).collect();
+    let analysis = analyze(&damage::without(&packets, &[requests[1]]));
+    let expected = ["SMB_COM_READ_RAW complete", "SMB_COM_READ_RAW request_not_captured", "SMB_COM_CLOSE complete"];
+    assert_eq!(analysis.outcomes()[1..], expected);
+    assert_eq!((analysis.quality.responses_without_request, analysis.quality.unknown_frames), (1, 0));
+}

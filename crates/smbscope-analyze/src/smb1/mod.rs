@@ -26,6 +26,10 @@ use smbscope_model::{Command, Dialect, Direction, FileId, Group, Half, Outcome, 
 use smbscope_wire::names::Trans2;
 use smbscope_wire::smb1::{self, TransactionKind};
 use smbscope_wire::smb2;
+use smbscope_wire::status::NtStatus;
+
+/// A Read_Raw request with the header of its frame: 8 words, and no bytes (MS-CIFS 2.2.4.22.1).
+const SMALLEST_READ_RAW: u64 = 4 + 32 + 1 + 16 + 2;
 
 /// What a connection knows of SMB1.
 #[derive(Debug, Default)]
@@ -90,8 +94,27 @@ impl Smb1 {
         if direction == ledger.client() {
             self.raw.take_block_of_write(&mut self.requests, ledger, frame)
         } else {
-            self.raw.take_answer_to_read(&mut self.requests, ledger, frame)
+            self.raw.take_answer_to_read(&mut self.requests, ledger, frame) || self.take_lost_read(ledger, frame)
         }
+    }
+
+    /// Takes in data of the server that answers nothing which was captured; returns whether a gap since the last request
+    /// can hide a Read_Raw, as nothing else is answered without a header.
+    fn take_lost_read(&mut self, ledger: &mut Ledger<'_>, frame: &Frame) -> bool {
+        let received = frame.acknowledged_first.unwrap_or(u64::MAX);
+        if ledger.client_losses.bytes_between(self.asked_to, received) < SMALLEST_READ_RAW {
+            return false;
+        }
+        let command = smb1::Command::READ_RAW;
+        let opening = Opening {
+            command: Command::Smb1(command),
+            group: groups::smb1(command, None, false),
+            subcommand: None,
+            message_id: None,
+            bytes: frame.length(),
+        };
+        ledger.report_response(frame, opening, Status::Nt(NtStatus::SUCCESS), Outcome::RequestNotCaptured);
+        true
     }
 
     /// Takes in an SMB2 NEGOTIATE response; returns whether it answers an SMB1 NEGOTIATE (MS-SMB2 3.3.5.3).
