@@ -341,6 +341,7 @@ impl<'a> Ledger<'a> {
             accounts.answered += u64::from(exchange.response.first.is_some());
         }
         let quality = &mut *self.quality;
+        quality.request_end_missing += u64::from(exchange.request.first.is_some() && exchange.request.last.is_none());
         match exchange.outcome {
             Outcome::Complete => {
                 accounts.summary.exchanges += 1;

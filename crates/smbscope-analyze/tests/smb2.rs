@@ -370,3 +370,29 @@ fn requests_of_one_segment_are_told_apart() {
     let ends: Vec<_> = analysis.exchanges.iter().map(|exchange| (exchange.message_id, times(exchange)[3])).collect();
     assert_eq!(ends, [(Some(1), 300), (Some(2), 200)]);
 }
+
+#[test]
+fn negotiates_with_the_same_id_have_an_answer_each() {
+    let analysis = analyze_told(
+        &Conversation::new()
+            .client_says(100, smb1::negotiate(0, &["NT LM 0.12", "SMB 2.???"]))
+            .server_says(200, smb2::negotiate_response(0, 0x02ff))
+            .client_says(300, smb2::negotiate(0, &[0x0202, 0x0210]))
+            .server_says(500, smb2::negotiate_response(0, 0x0210)),
+    );
+    let ends: Vec<_> = analysis.exchanges.iter().map(|exchange| (exchange.outcome, times(exchange))).collect();
+    let expected = [(Outcome::Complete, [100, 100, 200, 200]), (Outcome::Complete, [300, 300, 500, 500])];
+    assert_eq!(ends, expected);
+}
+
+#[test]
+fn a_request_without_its_end_is_timed_and_counted() {
+    let packets = Conversation::new()
+        .client_says_over(&[100, 200, 300], smb2::write(1, 7, 0, &[0; 200]))
+        .server_says(500, smb2::write_response(1, 200))
+        .packets();
+    // Packets 1 to 3 are the handshake, 4 to 6 the request.
+    let analysis = analyze(&damage::without(&packets, &[5]));
+    assert_eq!((times(analysis.only()), analysis.only().outcome), ([100, -1, 500, 500], Outcome::Complete));
+    assert_eq!(analysis.quality.request_end_missing, 1);
+}

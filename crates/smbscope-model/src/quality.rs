@@ -140,6 +140,8 @@ counters! {
     requests_unanswered,
     /// Requests never answered while the capture lacks bytes that may have held the response.
     responses_not_captured,
+    /// Commands whose last packet was not captured: timed if answered, but without service time.
+    request_end_missing,
     /// Exchanges left out because the last packet of the response is missing.
     response_end_missing,
     /// Responses refused because their TCP positions contradict the request with the same id.

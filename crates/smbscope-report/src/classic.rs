@@ -17,6 +17,12 @@ use std::fmt::Write;
 const DECADES: [&str; 10] =
     ["<0.000001", "<0.00001", "<0.0001", "<0.001", "<0.01", "<0.1", "<1", "<10", "<100", ">=100"];
 
+/// What the paper calls a counter.
+const PAPER: [(&str, &str); 2] = [
+    ("request_end_missing", "final packet of SMB missing"),
+    ("response_end_missing", "final packet of response missing"),
+];
+
 /// Stars of a bar of 100%.
 const STARS: f64 = 40.0;
 
@@ -207,7 +213,8 @@ fn warning_table(out: &mut String, report: &Report) {
     }
     put(out, "Warnings:");
     for warning in warnings {
-        let text = clean(&warning.text);
+        let paper = PAPER.iter().find(|(counter, _)| warning.counter == Some(counter));
+        let text = paper.map_or_else(|| clean(&warning.text), |(_, text)| (*text).to_owned());
         match (warning.count, warning.share) {
             (Some(count), Some((whole, _))) => {
                 put(out, &format!("  {:<60}{count:>10}{:>7}%", text + ":", percent(count, whole)))

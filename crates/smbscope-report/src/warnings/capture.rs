@@ -57,6 +57,7 @@ const COUNTERS: &[(&str, Of, &str)] = &[
     ("names_cut", Of::Nothing, "name[s] of files or shares cut off"),
     ("encrypted_frames", Of::Nothing, "encrypted frame[s], command unknown"),
     ("compressed_frames_opaque", Of::Nothing, "compressed frame[s], command unknown"),
+    ("request_end_missing", Of::Commands, "command[s] whose end was not captured, no service time"),
     ("response_end_missing", Of::Commands, "response[s] whose end was not captured"),
     ("responses_without_request", Of::Commands, "response[s] whose request was not captured"),
     ("responses_not_captured", Of::Commands, "command[s] whose response was not captured"),
@@ -90,7 +91,8 @@ pub(crate) fn of(report: &Report) -> Vec<Warning> {
     let of_counters = COUNTERS.iter().filter_map(|(name, of, text)| {
         let enough = quality.snap_length_for_names().filter(|_| *name == "names_cut");
         let advice = enough.map_or_else(String::new, |enough| format!("; a snap length of {enough} keeps them whole"));
-        counted_as(&format!("{text}{advice}"), counter(name), *of)
+        let warning = counted_as(&format!("{text}{advice}"), counter(name), *of)?;
+        Some(Warning { counter: Some(name), ..warning })
     });
     let mut warnings: Vec<Warning> = of_counters.collect();
     // Packets that are no TCP: each protocol that may hide SMB, and the others together.

@@ -10,6 +10,8 @@ pub(crate) use load::{far_below_its_rate, of as of_ramp};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Warning {
     pub(crate) text: String,
+    /// The counter of `Quality` that it tells.
+    pub(crate) counter: Option<&'static str>,
     /// How often, where it is something that is counted.
     pub(crate) count: Option<u64>,
     /// The whole that the count is a share of, and its name.
@@ -17,15 +19,20 @@ pub(crate) struct Warning {
 }
 
 impl Warning {
-    /// Of nothing, there is no share.
+    /// Of nothing there is no share, nor of a whole that the count exceeds: more packets can be missing than were captured.
     fn counted(text: String, count: u64, share: Option<(u64, &'static str)>) -> Warning {
-        Warning { text, count: Some(count), share: share.filter(|(whole, _)| *whole > 0) }
+        Warning {
+            text,
+            counter: None,
+            count: Some(count),
+            share: share.filter(|(whole, _)| *whole > 0 && count <= *whole),
+        }
     }
 }
 
 impl From<String> for Warning {
     fn from(text: String) -> Warning {
-        Warning { text, count: None, share: None }
+        Warning { text, counter: None, count: None, share: None }
     }
 }
 
