@@ -26,7 +26,7 @@ pub mod travel;
 pub mod units;
 
 pub use caching::Caching;
-pub use capture::CaptureInfo;
+pub use capture::{CaptureInfo, ClockOffset};
 pub use command::{Command, Dialect, Protocol, Subcommand};
 pub use connect_attempts::{ConnectAttempt, ConnectAttempts};
 pub use connection::{Connection, DirectionCounts, ForeignProtocol, ForeignReply, Outage, SeenTwice, Settled};

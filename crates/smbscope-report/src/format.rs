@@ -85,8 +85,9 @@ pub(crate) fn bytes(n: u64) -> String {
 
 /// `median 59 µs, p95 310 µs`; without p95 where there are too few values for it.
 pub(crate) fn median_and_p95(times: &Figures) -> Option<String> {
-    let p95 = times.p95.map_or_else(String::new, |p95| format!(", p95 {}", unbroken(p95)));
-    Some(format!("median {}{p95}", unbroken(times.p50?)))
+    let named = [("median", times.p50), ("p95", times.p95)];
+    let told = named.into_iter().filter_map(|(name, time)| Some(format!("{name} {}", unbroken(time?))));
+    Some(told.collect::<Vec<_>>().join(", ")).filter(|text| !text.is_empty())
 }
 
 /// The text in lines of at most `width` characters, broken at blanks.

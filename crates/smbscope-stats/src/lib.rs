@@ -11,6 +11,7 @@ pub mod bins;
 mod bounded;
 mod caching;
 mod census;
+mod coarse;
 mod covered;
 pub mod derived;
 mod distribution;

@@ -56,6 +56,10 @@ impl Row {
         &self.times[kind as usize]
     }
 
+    pub(crate) fn time_mut(&mut self, kind: TimeKind) -> &mut Figures {
+        &mut self.times[kind as usize]
+    }
+
     /// Packets per exchange.
     pub fn average_packets(&self) -> Option<f64> {
         (self.packet_exchanges > 0).then(|| self.packets as f64 / self.packet_exchanges as f64)

@@ -11,7 +11,10 @@ impl Analysis {
     /// The report. The options are those of the analysis.
     pub fn into_report(self, options: &AnalysisOptions) -> Result<Report, Error> {
         let Analysis { found, recorded } = self;
-        let aggregate = recorded.aggregator.finish();
+        let mut aggregate = recorded.aggregator.finish();
+        if let Some(least) = CaptureInfo::least_time(&found.captures) {
+            aggregate.forget_below(least);
+        }
         let warnings = warnings(options, &found, &recorded, &aggregate);
         let Found { captures, analysis, .. } = found;
         let waterfall = recorded.waterfall();

@@ -8,6 +8,7 @@ use super::map::Map;
 use super::pcapng::Interfaces;
 use super::record::Step;
 use super::runs::Run;
+use super::sides::{SAMPLE_BYTES, Sides};
 use super::stream::{self, Fill, Stream, counted};
 use super::survey::{Plan, Survey};
 use smbscope_model::{CaptureInfo, Timestamp};
@@ -125,6 +126,8 @@ pub(super) struct Capture {
     pub(super) interfaces: Interfaces,
     /// Where the clock was set back.
     pub(super) clock_steps: Vec<StepBack>,
+    /// The two clocks that stamped it, if there are two.
+    pub(super) sides: Option<Arc<Sides>>,
     pub(super) survey: Survey,
     pub(super) format: Format,
     header_length: usize,
@@ -167,9 +170,10 @@ impl Capture {
                                 capture.file_bytes = map.len() as u64;
                                 capture.cut_short = Arc::clone(map.cut_short());
                                 capture.bytes = Some(Backing::mapped(map));
+                                capture.look_for_two_clocks();
                                 match shared.trust {
-                                    Trust::Nothing => capture.survey_bytes(shared),
-                                    Trust::Order => capture.expect_order_in_bytes(),
+                                    Trust::Order if capture.sides.is_none() => capture.expect_order_in_bytes(),
+                                    Trust::Order | Trust::Nothing => capture.survey_bytes(shared),
                                 }
                                 Ok(capture)
                             }
@@ -195,6 +199,7 @@ impl Capture {
             input_bytes: None,
             interfaces,
             clock_steps: Vec::new(),
+            sides: None,
             survey: Survey::new(0),
             format,
             header_length,
@@ -258,14 +263,14 @@ impl Capture {
         shared: &mut Shared,
     ) -> Result<Capture, CaptureError> {
         let failed = |source| CaptureError::Open { name: name.clone(), source };
-        let copy_budget = if shared.trust == Trust::Order { 0 } else { shared.left.memory };
         let input_bytes = Arc::default();
         let window = shared.left.window;
+        let copy_budget = if shared.trust == Trust::Order { 0 } else { shared.left.memory };
         let mut stream =
             decompress(path, compression, window, &shared.stop, &input_bytes, copy_budget).map_err(failed)?;
         let (mut format, header_length) = recognise_stream(&name, &mut stream, Some(compression), window)?;
         stream.consume(header_length);
-        stream.fill(super::pcap::SETTLE_LENGTH, None);
+        stream.fill(super::pcap::SETTLE_LENGTH.max(SAMPLE_BYTES), None);
         format.settle(stream.window());
         let mut capture = Capture::new(name.clone(), format, header_length, shared);
         capture.path = Some(path.to_owned());
@@ -273,7 +278,8 @@ impl Capture {
         capture.compression = Some(compression);
         capture.file_bytes = file_bytes;
         capture.input_bytes = Some(input_bytes);
-        if shared.trust == Trust::Order {
+        capture.sides = Sides::find(stream.window(), format, &capture.interfaces).map(Arc::new);
+        if shared.trust == Trust::Order && capture.sides.is_none() {
             capture.expect_order_in_stream(stream);
             return Ok(capture);
         }
@@ -286,7 +292,7 @@ impl Capture {
             capture.bytes = Some(Arc::new(Backing(Bytes::Owned(copy))));
             capture.settle_clock();
             capture.plan = capture.survey.plan();
-        } else if capture.plan == Plan::Merge || capture.survey.may_have_steps() {
+        } else if capture.plan == Plan::Merge || capture.survey.may_have_steps() || capture.sides.is_some() {
             drop(stream);
             let spooled = spool(path, compression, window, &capture.survey, &shared.stop);
             let spooled = spooled.map_err(|source| CaptureError::Spool { name, source })?;
@@ -294,29 +300,41 @@ impl Capture {
             capture.settle_clock();
             capture.plan = capture.survey.plan();
         }
-        capture.settle_plan(shared);
+        if capture.sides.is_some() {
+            capture.survey_bytes(shared);
+        } else {
+            capture.settle_plan(shared);
+        }
         Ok(capture)
     }
 
     fn survey_bytes(&mut self, shared: &mut Shared) {
         self.survey = Survey::new(shared.left.runs);
-        let Some(map) = self.bytes.as_deref().and_then(Backing::map) else { return };
+        let Some(bytes) = self.bytes.as_deref() else { return };
+        let map = bytes.map();
+        let release = |end: usize| map.iter().for_each(|map| map.release(0, map.len().min(end)));
         let mut released = 0;
-        self.survey.of_bytes(map, self.format, self.header_length, &mut self.interfaces, |position| {
+        let sides = self.sides.as_deref();
+        self.survey.of_bytes(bytes, self.format, self.header_length, &mut self.interfaces, sides, |position| {
             if position - released >= RESIDENT_BYTES {
-                map.release(0, map.len().min(position));
+                release(position);
                 released = position;
             }
         });
-        shared.unreleased += map.len() - released;
+        shared.unreleased += map.map_or(0, |map| map.len() - released);
         if shared.unreleased >= RESIDENT_BYTES {
             // Those of the captures before this one together stay below the limit.
-            map.release(0, map.len());
+            release(usize::MAX);
             shared.unreleased = 0;
         }
         self.settle_clock();
         self.plan = self.survey.plan();
         self.settle_plan(shared);
+    }
+
+    fn look_for_two_clocks(&mut self) {
+        let bytes = self.bytes.as_deref().and_then(|bytes| bytes.get(self.header_length..)).unwrap_or_default();
+        self.sides = Sides::find(bytes, self.format, &self.interfaces).map(Arc::new);
     }
 
     /// Looks for clock steps in a file that was surveyed.
@@ -487,6 +505,7 @@ impl Capture {
                 self.name
             ));
         }
+        warnings.extend(self.sides.as_deref().map(|sides| format!("{}: {}", self.name, sides.warning())));
         if self.plan == Plan::BestEffort {
             warnings
                 .push(format!("{}: too far out of time order to be put in order; sort it with reordercap", self.name));
@@ -505,6 +524,8 @@ impl Capture {
             resolution_ns: self.interfaces.resolution_ns.max(1),
             snap_length: self.interfaces.snap_length,
             link_types: self.interfaces.link_types.clone(),
+            coarse_clock: survey.ticks.coarse(),
+            clock_offset: self.sides.as_deref().map(Sides::offset),
             truncated,
             warnings,
         }

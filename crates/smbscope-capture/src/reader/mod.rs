@@ -17,6 +17,7 @@ mod pcapng;
 mod record;
 mod runs;
 mod set;
+mod sides;
 mod snoop;
 mod source;
 mod stream;

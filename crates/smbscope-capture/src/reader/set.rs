@@ -241,9 +241,11 @@ impl CaptureSet {
         let mut lanes = Vec::new();
         let window = matches!(capture.plan, Plan::Window | Plan::BestEffort).then(|| Window::new(capture.live));
         if capture.is_in_memory() {
+            let sides = capture.sides.clone();
             let runs = std::mem::take(&mut capture.survey.runs);
             let ends = runs.iter().skip(1).map(|run| run.number).chain([u64::MAX]);
-            let stretches = runs.iter().zip(ends).map(|(run, end)| (run, Source::Bytes(Stretch::new(run, end))));
+            let stretches =
+                runs.iter().zip(ends).map(|(run, end)| (run, Source::Bytes(Stretch::new(run, end, sides.clone()))));
             let mut window = window;
             lanes.extend(stretches.map(|(run, source)| {
                 let first = if window.is_some() { capture.survey.first.unwrap_or(run.time) } else { run.time };

@@ -5,9 +5,11 @@ use super::format::Format;
 use super::pcapng::Interfaces;
 use super::record::{Skipped, Step};
 use super::runs::Run;
+use super::sides::Sides;
 use super::stream::{self, ENDS_INSIDE, Next, Stream};
 use super::survey::Survey;
 use super::warm::Warmer;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A packet that has been found, and where its bytes are.
@@ -47,18 +49,21 @@ pub(super) struct Stretch {
     shift: i64,
     /// Number of the packet that ends the stretch, not in it.
     end_number: u64,
+    /// Corrects times of a capture with two clocks.
+    sides: Option<Arc<Sides>>,
     warmer: Warmer,
 }
 
 impl Stretch {
     /// From the start of `run` up to the packet `end_number`.
-    pub(super) fn new(run: &Run, end_number: u64) -> Stretch {
+    pub(super) fn new(run: &Run, end_number: u64, sides: Option<Arc<Sides>>) -> Stretch {
         Stretch {
             position: usize::try_from(run.position).unwrap_or(usize::MAX),
             format: run.format,
             next_number: run.number,
             shift: run.shift,
             end_number,
+            sides,
             warmer: Warmer::default(),
         }
     }
@@ -108,6 +113,9 @@ impl Stretch {
             match self.format.step(interfaces, window) {
                 Step::Packet(mut record, length) => {
                     record.time += self.shift;
+                    if let Some(sides) = &self.sides {
+                        sides.correct(&mut record, window);
+                    }
                     if let Some(survey) = &mut survey {
                         survey.ordered_packet(record.time);
                     }

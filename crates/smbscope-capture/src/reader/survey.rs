@@ -8,9 +8,10 @@ use super::format::Format;
 use super::pcapng::Interfaces;
 use super::record::{Record, Skipped, Step};
 use super::runs::{Descent, Run};
+use super::sides::Sides;
 use super::stream::{self, ENDS_INSIDE, Next, Stream};
 use super::warm::Warmer;
-use smbscope_model::ClockStep;
+use smbscope_model::{ClockStep, Nanos};
 
 /// Packets that a reorder window holds, and bytes of their records.
 pub(super) const WINDOW_PACKETS: usize = 4096;
@@ -50,11 +51,53 @@ pub(super) struct Survey {
     pub(super) runs: Vec<Run>,
     /// Where time goes back; none once there are more places than clock steps are looked for.
     pub(super) descents: Vec<Descent>,
+    pub(super) ticks: Ticks,
     recent: Recent,
     max_runs: usize,
     too_many_runs: bool,
     previous: i64,
     reach: WindowReach,
+}
+
+/// Packets that a statement about the smallest step of a clock needs.
+const TICKS_MIN: u64 = 16;
+/// A clock is coarse whose smallest step is so long.
+const COARSE_NS: i64 = 100_000;
+/// And which gives one in so many packets the time of the packet before it.
+const SAME_TIME: u64 = 4;
+
+/// By how much the clock moves from packet to packet.
+#[derive(Debug)]
+pub(super) struct Ticks {
+    packets: u64,
+    /// Packets with the timestamp of the packet before.
+    same: u64,
+    smallest: i64,
+}
+
+impl Default for Ticks {
+    fn default() -> Ticks {
+        Ticks { packets: 0, same: 0, smallest: i64::MAX }
+    }
+}
+
+impl Ticks {
+    #[inline]
+    fn passed(&mut self, time: i64) {
+        self.packets += 1;
+        if time == 0 {
+            self.same += 1;
+        } else if time < self.smallest {
+            self.smallest = time;
+        }
+    }
+
+    /// The smallest step of a coarse clock: zero if it stands still.
+    pub(super) fn coarse(&self) -> Option<Nanos> {
+        let is_told = self.packets >= TICKS_MIN && self.same * SAME_TIME >= self.packets;
+        let step = Nanos(if self.smallest == i64::MAX { 0 } else { self.smallest });
+        (is_told && self.smallest >= COARSE_NS).then_some(step)
+    }
 }
 
 /// Offsets of the newest packets.
@@ -141,6 +184,9 @@ impl Survey {
             self.begin_run(time, position, format);
         }
         self.recent.push(position);
+        if time >= self.previous && self.packets > 1 {
+            self.ticks.passed(time - self.previous);
+        }
         self.previous = time;
         self.descending += u64::from(time < highest);
         self.reach.packet(time, length, highest);
@@ -158,7 +204,10 @@ impl Survey {
         self.packets += 1;
         match self.last {
             Some(last) if time < last => self.descending += 1,
-            Some(_) => self.last = Some(time),
+            Some(last) => {
+                self.ticks.passed(time - last);
+                self.last = Some(time);
+            }
             None => (self.first, self.last) = (Some(time), Some(time)),
         }
     }
@@ -224,6 +273,7 @@ impl Survey {
         mut format: Format,
         start: usize,
         interfaces: &mut Interfaces,
+        sides: Option<&Sides>,
         mut release: impl FnMut(usize),
     ) {
         let mut position = start;
@@ -232,7 +282,10 @@ impl Survey {
             let window = bytes.get(position..).unwrap_or_default();
             warmer.at(position, bytes);
             let (length, passed) = match format.step(interfaces, window) {
-                Step::Packet(record, length) => {
+                Step::Packet(mut record, length) => {
+                    if let Some(sides) = sides {
+                        sides.correct(&mut record, window);
+                    }
                     self.packet(&record, length, position as u64, &format);
                     (length, None)
                 }

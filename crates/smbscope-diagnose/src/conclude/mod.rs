@@ -55,7 +55,10 @@ pub fn answer(collector: &Collector, context: &Context<'_>) -> Answer {
 
 /// Causes that somebody notices, ranked, and notes.
 fn told(facts: &Facts<'_>) -> (Vec<Cause>, Vec<Cause>) {
-    let found = causes::detect(facts);
+    let mut found = causes::detect(facts);
+    if let Some(least) = facts.least_time() {
+        found.retain(|cause| cause.failed || cause.lost_ns.is_none_or(|lost| lost.best >= least));
+    }
     let shared = shared(&found);
     let (noticed, others): (Vec<Cause>, Vec<Cause>) = found
         .into_iter()
@@ -259,6 +262,9 @@ fn untellable(facts: &Facts<'_>) -> Option<String> {
     let aggregate = facts.context.aggregate;
     let title = Culprit::Capture.title();
     let timed = aggregate.count.saturating_sub(aggregate.untimed);
+    if facts.least_time() == Some(Nanos(i64::MAX)) {
+        return Some(format!("{title}: the clock of the capture stood still, so no time is known."));
+    }
     if aggregate.count == 0 {
         return (facts.context.filter.is_none()).then(|| format!("{title}: no SMB command could be read."));
     }
@@ -371,6 +377,10 @@ fn nothing(facts: &Facts<'_>) -> String {
     let (Some(median), Some(longest)) = (times.p50, times.max) else {
         return match facts.context.filter {
             Some(_) if facts.context.aggregate.count == 0 => "No command matches the filter.".to_owned(),
+            _ if facts.least_time().is_some() => {
+                let slowest = times.max.map_or_else(String::new, |max| format!("; the slowest took {}", unbroken(max)));
+                format!("{title}: {}{slowest}.", unbroken(counted(total.timed, one, many)))
+            }
             _ => format!("{title}: nobody waited."),
         };
     };
@@ -527,6 +537,19 @@ fn caveats(facts: &Facts<'_>, verdict: &Verdict<'_, '_>, causes: &[Cause]) -> Ve
         sentences.push(format!(
             "{} encrypted: files and commands are hidden. A capture without encryption, or the server's keys, would name them.",
             counted(encrypted, "frame is", "frames are"),
+        ));
+    }
+    if let Some(step) = facts.least_time().filter(|step| step.0 < i64::MAX) {
+        sentences.push(format!(
+            "The clock of the capture moves in steps of {}: shorter times are not known.",
+            unbroken(step)
+        ));
+    }
+    for offset in context.captures.iter().filter_map(|capture| capture.clock_offset).take(1) {
+        let whose = if offset.of_servers { "servers" } else { "clients" };
+        sentences.push(format!(
+            "Two clocks stamped the capture: packets of {whose} were {} late, which was corrected.",
+            unbroken(offset.applied)
         ));
     }
     if context.not_timed.percent >= 5.0 && verdict.culprit != Culprit::Capture {

@@ -94,6 +94,11 @@ impl Gathered {
 }
 
 impl<'a> Facts<'a> {
+    /// The smallest time that the clocks of the captures can tell; none where no clock is coarse.
+    pub(crate) fn least_time(&self) -> Option<Nanos> {
+        CaptureInfo::least_time(self.context.captures)
+    }
+
     pub(crate) fn new(gathered: &'a Gathered, context: &'a Context<'a>) -> Facts<'a> {
         let Gathered(collected) = gathered;
         let mut connections: HashMap<PairKey, Vec<&Connection>> = HashMap::new();

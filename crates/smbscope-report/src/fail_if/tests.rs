@@ -40,6 +40,8 @@ fn report_on(exchanges: &[Exchange]) -> Report {
         first,
         last,
         resolution_ns: 1_000,
+        coarse_clock: None,
+        clock_offset: None,
         snap_length: None,
         link_types: vec![1],
         truncated: None,

@@ -93,6 +93,8 @@ fn summary(report: &Report, is_brief: bool) -> String {
     text + &match total.timed {
         1 if in_clear == 1 => format!("{}; it took {}{slowest_of}.", counted(1, whom, ""), unbroken(slowest)),
         1 => format!("{commands}. Only one was timed: it took {}{slowest_of}.", unbroken(slowest)),
+        // Below what a coarse clock can tell.
+        _ if figures(total).is_empty() => format!("{commands}; the slowest took {}{slowest_of}.", unbroken(slowest)),
         _ if is_brief => format!("{commands}. {}.", capital(&figures(total))),
         _ => {
             let figures = figures(total);

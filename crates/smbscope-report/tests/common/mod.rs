@@ -72,6 +72,8 @@ pub(crate) fn report(exchanges: &[Exchange], connections: Vec<Connection>, quali
         first,
         last,
         resolution_ns: 1_000,
+        coarse_clock: None,
+        clock_offset: None,
         snap_length: None,
         link_types: vec![1],
         truncated: None,

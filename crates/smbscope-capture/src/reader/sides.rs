@@ -1,0 +1,220 @@
+//! Captures whose two directions were stamped by two clocks: two ports of a tap, or two files merged.
+//!
+//! TCP tells. An acknowledgment can't come before the data that it acknowledges, so the least delays of both directions
+//! bound by how much one clock is ahead (Paxson, "On Calibrating Measurements of Packet Transit Times", SIGMETRICS 1998).
+//! Packets that the late clock stamped are moved back before anything else looks at their times.
+
+use super::format::Format;
+use super::pcapng::Interfaces;
+use super::record::{Record, Step};
+use crate::decode::Decoder;
+use crate::segment::{Packet, TcpSegment};
+use smbscope_model::{ClockOffset, Nanos, Quality, Stamp, Timestamp};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Mutex, PoisonError};
+
+/// Packets at the beginning of a capture that are looked at, and as many as show that all is well.
+const SAMPLE_PACKETS: usize = 4096;
+const FIRST_LOOK: usize = 512;
+/// Bytes of a compressed capture that are decompressed for it.
+pub(super) const SAMPLE_BYTES: usize = 512 << 10;
+/// Disorder of less is that of one capturing system.
+const LEAST_NS: i64 = 100_000;
+/// Acknowledgments before their data that a claim needs, and their least share of a direction: one in four.
+const IMPOSSIBLE_MIN: usize = 3;
+const IMPOSSIBLE_SHARE: usize = 4;
+/// A capture point that is so near to both ends does not tell which is nearer.
+const NEAR_NS: i64 = 100_000;
+
+/// Whose packets a late clock stamped, and by how much it is late.
+pub(super) struct Sides {
+    late: HashSet<IpAddr>,
+    early: HashSet<IpAddr>,
+    /// Of servers; addresses that the sample does not have are told by them.
+    ports: HashSet<u16>,
+    offset: ClockOffset,
+    decoder: Mutex<Decoder>,
+}
+
+/// What one flow shows; its server is the end with the lower port.
+#[derive(Debug, Default)]
+struct Flow {
+    /// By direction, that of the client first: when data ended at a sequence number; none where that was sent twice.
+    sent: [HashMap<u32, Option<i64>>; 2],
+    /// By direction of the acknowledgment: when a sequence number was acknowledged first.
+    acknowledged: [HashMap<u32, i64>; 2],
+}
+
+/// Least delays from data to its acknowledgment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Bounds {
+    /// The clock of the late side is ahead by at least this.
+    low: i64,
+    /// And by at most this.
+    high: i64,
+}
+
+impl Flow {
+    fn enter(&mut self, segment: &TcpSegment<'_>, of_server: usize) {
+        let time = segment.stamp.time.0;
+        let flags = segment.flags;
+        let length = segment.payload_length + u32::from(flags.syn()) + u32::from(flags.fin());
+        if length > 0 {
+            let end = segment.sequence.wrapping_add(length);
+            let again = self.sent[of_server].insert(end, Some(time)).is_some();
+            if again {
+                self.sent[of_server].insert(end, None);
+            }
+        }
+        if flags.ack() {
+            let first = self.acknowledged[of_server].entry(segment.acknowledgment).or_insert(time);
+            *first = (*first).min(time);
+        }
+    }
+
+    /// From data of one side to the acknowledgments of the other, of which those of the client are the first.
+    fn delays(&self, of_server: usize) -> Vec<i64> {
+        let data = &self.sent[1 - of_server];
+        let delay = |(end, time): (&u32, &i64)| Some(time - (*data.get(end)?)?);
+        self.acknowledged[of_server].iter().filter_map(delay).collect()
+    }
+
+    /// Whether the server's clock is the late one, and by how much; none where the clocks agree, as far as this shows.
+    fn judge(&self) -> Option<(bool, Bounds)> {
+        let [of_client, of_server] = [self.delays(0), self.delays(1)];
+        let is_impossible = |delays: &[i64]| {
+            let found = delays.iter().filter(|delay| **delay < -LEAST_NS).count();
+            found >= IMPOSSIBLE_MIN && found * IMPOSSIBLE_SHARE >= delays.len()
+        };
+        let least = |delays: &[i64]| delays.iter().min().copied();
+        // A client that acknowledges what the server has not sent yet: the server's clock is late.
+        let (is_server, impossible, others) = match (is_impossible(&of_client), is_impossible(&of_server)) {
+            (true, false) => (true, of_client, of_server),
+            (false, true) => (false, of_server, of_client),
+            _ => return None,
+        };
+        let bounds = Bounds { low: -least(&impossible)?, high: least(&others)? };
+        (bounds.low <= bounds.high).then_some((is_server, bounds))
+    }
+
+    fn is_well(&self) -> bool {
+        [0, 1].map(|side| self.delays(side)).iter().all(|delays| delays.iter().all(|delay| *delay >= 0))
+    }
+}
+
+impl Sides {
+    /// Looks for a second clock at the beginning of a capture: `bytes` without the header of the file.
+    pub(super) fn find(bytes: &[u8], format: Format, interfaces: &Interfaces) -> Option<Sides> {
+        let (mut format, mut interfaces, mut position) = (format, interfaces.clone(), 0);
+        let mut flows: BTreeMap<(SocketAddr, SocketAddr), Flow> = BTreeMap::new();
+        let mut decoder = Decoder::new();
+        for count in 0..SAMPLE_PACKETS {
+            if count == FIRST_LOOK && flows.values().all(Flow::is_well) {
+                return None;
+            }
+            let Some(window) = bytes.get(position..) else { break };
+            let length = match format.step(&mut interfaces, window) {
+                Step::Packet(record, length) => {
+                    decoded(&mut decoder, &record, window, |segment| {
+                        let of_server = usize::from(segment.source.port() < segment.destination.port());
+                        let ends = match of_server {
+                            0 => (segment.source, segment.destination),
+                            _ => (segment.destination, segment.source),
+                        };
+                        flows.entry(ends).or_default().enter(segment, of_server);
+                    });
+                    length
+                }
+                Step::Skip { length, .. } => length,
+                Step::More(_) | Step::Stop(_) => break,
+            };
+            position = position.saturating_add(length);
+        }
+        Sides::of(&flows)
+    }
+
+    /// What all flows agree about.
+    fn of(flows: &BTreeMap<(SocketAddr, SocketAddr), Flow>) -> Option<Sides> {
+        let found: Vec<_> = flows.iter().filter_map(|(ends, flow)| Some((ends, flow.judge()?))).collect();
+        let &(_, (is_server, first)) = found.first()?;
+        let mut bounds = first;
+        let (mut late, mut early, mut ports) = (HashSet::new(), HashSet::new(), HashSet::new());
+        for ((client, server), (of_server, found)) in found {
+            if of_server != is_server {
+                return None;
+            }
+            bounds = Bounds { low: bounds.low.max(found.low), high: bounds.high.min(found.high) };
+            let (of_late, of_early) = if is_server { (server, client) } else { (client, server) };
+            late.insert(of_late.ip());
+            early.insert(of_early.ip());
+            ports.insert(server.port());
+        }
+        if bounds.low > bounds.high || !late.is_disjoint(&early) {
+            return None;
+        }
+        let applied = match bounds.high - bounds.low {
+            0..=NEAR_NS => i64::midpoint(bounds.low, bounds.high),
+            _ => bounds.low,
+        };
+        let [low, high, applied] = [bounds.low, bounds.high, applied].map(Nanos);
+        let offset = ClockOffset { of_servers: is_server, applied, low, high };
+        Some(Sides { late, early, ports, offset, decoder: Mutex::new(Decoder::new()) })
+    }
+
+    /// What was found.
+    pub(super) fn offset(&self) -> ClockOffset {
+        self.offset
+    }
+
+    /// What was corrected, and what remains uncertain.
+    pub(super) fn warning(&self) -> String {
+        let ClockOffset { of_servers, applied, low, high } = self.offset;
+        let whose = if of_servers { "servers" } else { "clients" };
+        let uncertain = match high - low {
+            Nanos(..=NEAR_NS) => String::new(),
+            width => format!(
+                "; it may be up to {high}, so response times may be up to {width} too {}",
+                if of_servers { "long" } else { "short" }
+            ),
+        };
+        format!("two clocks: packets of {whose} were stamped {applied} late, which was corrected{uncertain}")
+    }
+
+    /// Moves the time of a packet that the late clock stamped; `window` begins with its record.
+    #[cold]
+    pub(super) fn correct(&self, record: &mut Record, window: &[u8]) {
+        let mut is_late = false;
+        let mut decoder = self.decoder.lock().unwrap_or_else(PoisonError::into_inner);
+        decoded(&mut decoder, record, window, |segment| is_late = self.is_late(segment.source, segment.destination));
+        if is_late {
+            record.time = record.time.saturating_sub(self.offset.applied.0);
+        }
+    }
+
+    fn is_late(&self, source: SocketAddr, destination: SocketAddr) -> bool {
+        let is_known = |known: &HashSet<IpAddr>, end: SocketAddr| known.contains(&end.ip());
+        match (
+            is_known(&self.late, source) || is_known(&self.early, destination),
+            is_known(&self.early, source) || is_known(&self.late, destination),
+        ) {
+            (true, false) => true,
+            (false, true) => false,
+            _ => {
+                let is_of_server = self.ports.contains(&source.port());
+                is_of_server == self.offset.of_servers && is_of_server != self.ports.contains(&destination.port())
+            }
+        }
+    }
+}
+
+/// Passes on the TCP segment of a packet. Fragments of IP datagrams are left out.
+fn decoded(decoder: &mut Decoder, record: &Record, window: &[u8], mut take: impl FnMut(&TcpSegment<'_>)) {
+    let end = record.data_start.saturating_add(record.data_length);
+    let Some(data) = window.get(record.data_start..end) else { return };
+    let stamp = Stamp { time: Timestamp(record.time), ..Stamp::default() };
+    let packet = Packet { stamp, link_type: record.link_type, data, wire_length: record.wire_length };
+    if let Some(segment) = decoder.decode(&packet, &mut Quality::default()) {
+        take(&segment);
+    }
+}
