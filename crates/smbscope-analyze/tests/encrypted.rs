@@ -120,3 +120,39 @@ fn an_encrypted_answer_without_its_request_is_not_paired_with_the_next() {
         analysis.exchanges.iter().filter(|exchange| exchange.encrypted && exchange.is_complete()).collect();
     assert!(pairs.is_empty(), "{pairs:?}");
 }
+
+#[test]
+fn a_response_that_no_request_explains_makes_errors_before_it_doubtful() {
+    // The first request has an interim response, and its final one at 5,000; the second one ends at 1200, with an error
+    // of the same size. It could as well be the other way round.
+    let analysis = analyze_told(
+        &Conversation::new()
+            .client_says(100, smb2::encrypted(SESSION, 328))
+            .server_says(200, smb2::encrypted(SESSION, 73))
+            .client_says(1000, smb2::encrypted(SESSION, 328))
+            .server_says(1200, smb2::encrypted(SESSION, 73))
+            .server_says(5000, smb2::encrypted(SESSION, 152))
+            .client_says(5100, smb2::encrypted(SESSION, 88))
+            .server_says(5200, smb2::encrypted(SESSION, 124)),
+    );
+    let outcomes: Vec<_> = analysis.exchanges.iter().map(|exchange| exchange.outcome).collect();
+    assert_eq!(outcomes, [Outcome::NotPairable, Outcome::NotPairable, Outcome::Complete]);
+}
+
+#[test]
+fn nonces_that_jump_at_will_are_no_counter() {
+    // The largest numbers behind gaps, where anything may be missing: nothing overflows, and what is said to be missing
+    // fits into the missing bytes.
+    let mut told = Conversation::new();
+    for (at, count) in (0..).step_by(200).zip([1, 2, 3, u64::MAX / 2 - 1, u64::MAX / 2, u64::MAX - 1, 7, 8]) {
+        let numbered = |size| {
+            let mut message = smb2::encrypted(SESSION, size);
+            message[20..28].copy_from_slice(&u64::to_le_bytes(count));
+            message
+        };
+        told = told.client_says(100 + at, numbered(140)).server_says(200 + at, numbered(152));
+    }
+    let packets = told.packets();
+    let analysis = analyze(&damage::without(&packets, &[9, 10, 13, 14]));
+    assert!(analysis.quality.commands_unseen <= 16, "{}", analysis.quality.commands_unseen);
+}
