@@ -3,8 +3,8 @@
 mod common;
 
 use common::{analyze, analyze_ports, analyze_told, times, us};
-use smbscope_model::{Command, Outcome};
-use smbscope_testkit::{Conversation, damage, smb2};
+use smbscope_model::{Command, Exchange, Outcome};
+use smbscope_testkit::{Conversation, Packet, damage, smb2};
 
 const SESSION: u64 = 0x11;
 
@@ -137,6 +137,35 @@ fn a_response_that_no_request_explains_makes_errors_before_it_doubtful() {
     );
     let outcomes: Vec<_> = analysis.exchanges.iter().map(|exchange| exchange.outcome).collect();
     assert_eq!(outcomes, [Outcome::NotPairable, Outcome::NotPairable, Outcome::Complete]);
+}
+
+/// Packets of a connection between high ports, the server's being the higher one, of which the capture holds no SYN.
+fn midstream_on_high_ports(sizes: &[[usize; 2]]) -> Vec<Packet> {
+    let mut told = Conversation::midstream().ports(43_202, 44_653);
+    for (at, [request, response]) in (0..).step_by(200).zip(sizes) {
+        told = told.client_says(at, smb2::encrypted(SESSION, *request));
+        told = told.server_says(at + 100, smb2::encrypted(SESSION, *response));
+    }
+    told.packets()
+}
+
+#[test]
+fn sizes_tell_which_side_is_the_client() {
+    // CREATE, READ and CLOSE: a READ request has 113 bytes, a CLOSE request 88 and its response 124 (MS-SMB2 2.2).
+    let sizes = [[140, 152], [113, 1000], [88, 124], [140, 152], [113, 1000], [88, 124]];
+    let packets = midstream_on_high_ports(&sizes);
+    let analysis = analyze(&packets);
+    assert_eq!(analysis.quality.sides_guessed, 0);
+    // Nothing is lost of the frames from before it was known.
+    let told = analyze_ports(&packets, &[44_653]);
+    assert!(told.exchanges.iter().any(Exchange::is_complete));
+    assert_eq!(format!("{:?}", analysis.exchanges), format!("{:?}", told.exchanges));
+}
+
+#[test]
+fn a_side_that_only_ports_tell_is_a_guess() {
+    let analysis = analyze(&midstream_on_high_ports(&[[300, 400]; 40]));
+    assert_eq!(analysis.quality.sides_guessed, 1);
 }
 
 #[test]

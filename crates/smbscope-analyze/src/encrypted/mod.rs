@@ -13,6 +13,7 @@
 mod doubt;
 mod habits;
 mod nonces;
+pub(crate) mod side;
 mod sizes;
 mod suspects;
 
