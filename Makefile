@@ -27,7 +27,7 @@ CAPTURES ?= tests/data
 DAMAGE_RUNS ?= 100000
 DAMAGE_SECONDS ?=
 DAMAGE_SEED ?= 1
-DAMAGE = --runs $(DAMAGE_RUNS) --seed $(DAMAGE_SEED) $(if $(DAMAGE_SECONDS),--seconds $(DAMAGE_SECONDS))
+DAMAGE = --sealed --runs $(DAMAGE_RUNS) --seed $(DAMAGE_SEED) $(if $(DAMAGE_SECONDS),--seconds $(DAMAGE_SECONDS))
 # For `make fuzz`: seconds for each target, and which targets; see scripts/fuzz.sh for more.
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?=
@@ -231,7 +231,7 @@ test-accuracy: setup-python build
 test-damage: DAMAGE_SECONDS = 60
 test-damage: setup-build ## damage the bundled captures at random for DAMAGE_SECONDS, from DAMAGE_SEED on: no false match
 	$(CARGO) build --release --locked -p smbscope-testkit --example damage
-	$(TARGET)/release/examples/damage $(DAMAGE) --keep $(TARGET)/damaged tests/data tests/data/own
+	$(TARGET)/release/examples/damage $(DAMAGE) --keep $(TARGET)/damaged tests/data tests/data/own tests/data/encrypted
 
 test-table: setup-python build
 	$(PYTHON) scripts/check_table.py --smbscope $(SMBSCOPE)

@@ -22,7 +22,8 @@ request with another response is FALSE; a pairing that the surviving packets all
 
 Part C: with `--damage`, the tool of that name damages the undamaged captures at random (independent losses, bursts,
 one direction, data segments, neighbours, a late start; each also with duplicates, reordering and snap lengths) and
-judges each copy by smbscope's own exchanges of the undamaged capture, in the terms of part B.
+judges each copy by smbscope's own exchanges of the undamaged capture, in the terms of part B. With the tool's option
+`--sealed` it does the same to encrypted twins of readable captures, and judges them by the readable ones.
 
 Exit status 1 when anything is unexplained or false, or recall in part B is below 99%.
 """

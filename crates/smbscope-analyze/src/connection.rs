@@ -186,11 +186,12 @@ impl Connection {
         let known = Known {
             seen: accounts.seen,
             asked: accounts.asked,
-            answered: accounts.answered,
+            answered: accounts.answered + protocols.encrypted.final_responses(),
             client,
             server,
             ids: (numbered && accounts.summary.encrypted_frames == 0).then_some(ids),
             mids: (!numbered).then_some(&protocols.smb1.mids),
+            encrypted: protocols.encrypted.missing(),
             from_the_beginning: view.begins[accounts.client.index()],
         };
         known.unseen().count_in(shared.quality);
@@ -209,7 +210,9 @@ impl Protocols {
                 }
                 self.smb2.take(ledger, &mut self.smb1, direction, frame, members);
             }
-            Content::Encrypted { session_id } => self.encrypted.take(ledger, direction, frame, session_id),
+            Content::Encrypted { session_id, nonce } => {
+                self.encrypted.take(ledger, direction, frame, session_id, nonce);
+            }
             Content::Opaque => {
                 ledger.note_compressed();
                 ledger.quality.compressed_frames_opaque += 1;

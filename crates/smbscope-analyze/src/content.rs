@@ -25,7 +25,7 @@ pub(crate) enum Content {
         cut: bool,
     },
     /// In a TRANSFORM_HEADER.
-    Encrypted { session_id: Option<u64> },
+    Encrypted { session_id: Option<u64>, nonce: Option<smb2::Nonce> },
     /// In a COMPRESSION_TRANSFORM_HEADER that could not be undone.
     Opaque,
     /// No SMB header: the data of Read_Raw or Write_Raw, or something unknown.
@@ -153,7 +153,7 @@ fn read_what_is_there(head: &[u8], length: usize, details: bool) -> Content {
             Reading::Done(content) => content,
             Reading::Needs(_) => Content::Cut,
         },
-        Some(id) if id == smb2::TRANSFORM_ID => Content::Encrypted { session_id: None },
+        Some(id) if id == smb2::TRANSFORM_ID => Content::Encrypted { session_id: None, nonce: None },
         Some(id) if id == smb2::COMPRESSION_ID => decompressed(head, details),
         Some(_) => Content::Raw,
         None => Content::Cut,
@@ -163,7 +163,7 @@ fn read_what_is_there(head: &[u8], length: usize, details: bool) -> Content {
 fn read_encrypted(head: &[u8]) -> Reading {
     match smb2::TransformHeader::parse(head) {
         Some(header) if head.len() >= smb2::TransformHeader::LENGTH => {
-            Reading::Done(Content::Encrypted { session_id: header.session_id })
+            Reading::Done(Content::Encrypted { session_id: header.session_id, nonce: header.nonce })
         }
         _ => Reading::Needs(smb2::TransformHeader::LENGTH),
     }

@@ -2,6 +2,7 @@
 
 use crate::connection::Connection;
 use crate::content::Content;
+use crate::encrypted::side::{Undecided, Waiting};
 use crate::framer::{Frame, Framer};
 use crate::ledger::Shared;
 use smbscope_capture::tcp::{Chunk, FlowEnd, FlowView, Gap, Retransmission};
@@ -15,6 +16,8 @@ pub struct FlowState {
     /// Whose direction the client's is by the ports, where one of them promises SMB.
     client_by_port: Option<Direction>,
     connection: Option<Box<Connection>>,
+    /// Encrypted frames from before it is known which side is the client.
+    undecided: Undecided,
     /// By direction, whether its first bytes were seen, and the protocol that they are of if it is plainly another one.
     heard: [bool; 2],
     foreign: [Option<ForeignProtocol>; 2],
@@ -32,6 +35,7 @@ impl FlowState {
                 _ => None,
             },
             connection: None,
+            undecided: Undecided::default(),
             heard: [false, false],
             foreign: [None, None],
         }
@@ -68,7 +72,7 @@ impl FlowState {
     pub(crate) fn footprint(&self) -> usize {
         let [forward, backward] = &self.framers;
         let connection = self.connection.as_ref().map_or(0, |connection| connection.footprint());
-        forward.footprint() + backward.footprint() + connection
+        forward.footprint() + backward.footprint() + connection + self.undecided.footprint()
     }
 
     pub(crate) fn retransmitted(&mut self, direction: Direction, retransmission: &Retransmission) {
@@ -89,6 +93,9 @@ impl FlowState {
             self.framers[direction.index()].finish(&mut frames);
             self.take_frames(view, direction, &mut frames, shared);
         }
+        if !self.undecided.is_empty() {
+            self.guess_client(view, shared);
+        }
         let connection = self.connection?;
         self.framers.iter().for_each(|framer| framer.count(shared.quality));
         shared.quality.merge(&end.quality);
@@ -108,27 +115,74 @@ impl FlowState {
                 None if matches!(frame.content, Content::Raw) => continue,
                 none => {
                     self.framers.iter_mut().for_each(Framer::make_certain);
-                    let client = client_of(view, self.client_by_port, direction, frame);
-                    none.insert(Box::new(Connection::new(view, client)))
+                    match known_client(view, self.client_by_port, direction, frame) {
+                        Some(client) if self.undecided.is_empty() => {
+                            none.insert(Box::new(Connection::new(view, client)))
+                        }
+                        known => {
+                            self.wait(view, direction, frame, known, shared);
+                            continue;
+                        }
+                    }
                 }
             };
             connection.take_frame(view, shared, &self.framers, direction, frame);
         }
         frames.clear();
     }
-}
 
-/// Which direction is the client's, by the first SMB message of a flow: the side that asks. Where a message could be
-/// either's, as encrypted ones, the side that opened the connection, or the one whose port does not promise SMB.
-fn client_of(view: &FlowView, by_port: Option<Direction>, direction: Direction, frame: &Frame) -> Direction {
-    match frame.content.asks() {
-        Some(true) => direction,
-        Some(false) => direction.reverse(),
-        // Servers have the lower port, nearly always.
-        None => view.opener.or(by_port).unwrap_or(match view.source.port() < view.destination.port() {
+    /// Keeps a frame until the client is known, which is now if `known` says so.
+    #[cold]
+    fn wait(
+        &mut self,
+        view: &FlowView,
+        direction: Direction,
+        frame: &mut Frame,
+        known: Option<Direction>,
+        shared: &mut Shared<'_>,
+    ) {
+        let content = std::mem::replace(&mut frame.content, Content::Raw);
+        let reached = self.framers.each_ref().map(|framer| framer.losses.reached());
+        let by_size = self.undecided.push(Waiting { direction, frame: Frame { content, ..*frame }, reached });
+        match known.or(by_size) {
+            Some(client) => self.connect(view, client, shared),
+            None if self.undecided.is_full() => self.guess_client(view, shared),
+            None => {}
+        }
+    }
+
+    /// Nothing tells which side is the client: servers have the lower port, nearly always.
+    fn guess_client(&mut self, view: &FlowView, shared: &mut Shared<'_>) {
+        shared.quality.sides_guessed += 1;
+        let client = match view.source.port() < view.destination.port() {
             true => Direction::Backward,
             false => Direction::Forward,
-        }),
+        };
+        self.connect(view, client, shared);
+    }
+
+    /// The client is known: takes in the frames that waited for it.
+    fn connect(&mut self, view: &FlowView, client: Direction, shared: &mut Shared<'_>) {
+        let connection = self.connection.insert(Box::new(Connection::new(view, client)));
+        let now = self.framers.each_ref().map(|framer| framer.losses.reached());
+        let reach = |framers: &mut [Framer; 2], reached: [u64; 2]| {
+            framers.iter_mut().zip(reached).for_each(|(framer, position)| framer.losses.reach(position));
+        };
+        for Waiting { direction, mut frame, reached } in self.undecided.take_frames() {
+            reach(&mut self.framers, reached);
+            connection.take_frame(view, shared, &self.framers, direction, &mut frame);
+        }
+        reach(&mut self.framers, now);
+    }
+}
+
+/// Which direction is the client's, by a message of a flow: the side that asks. Where a message could be either's, as
+/// encrypted ones, the side that opened the connection, or the one whose port does not promise SMB.
+fn known_client(view: &FlowView, by_port: Option<Direction>, direction: Direction, frame: &Frame) -> Option<Direction> {
+    match frame.content.asks() {
+        Some(true) => Some(direction),
+        Some(false) => Some(direction.reverse()),
+        None => view.opener.or(by_port),
     }
 }
 

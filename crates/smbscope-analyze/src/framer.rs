@@ -648,7 +648,7 @@ impl Framer {
         }
         match content {
             Content::Smb2 { .. } | Content::Opaque => self.speaks_smb2 = true,
-            Content::Encrypted { session_id } => {
+            Content::Encrypted { session_id, .. } => {
                 self.speaks_smb2 = true;
                 self.session = session_id.or(self.session);
             }

@@ -71,7 +71,8 @@ pub(crate) struct Accounts {
     connection: u64,
     /// What will be said of the connection.
     pub(crate) summary: Connection,
-    /// Commands that were seen: their requests, their responses, either.
+    /// Commands that were seen: their requests, their responses, either. Encrypted responses are counted apart, as not
+    /// each of them belongs to a command that is known.
     pub(crate) asked: u64,
     pub(crate) answered: u64,
     pub(crate) seen: u64,
@@ -338,7 +339,7 @@ impl<'a> Ledger<'a> {
         if !matches!(exchange.outcome, Outcome::NoResponseByDesign | Outcome::ServerInitiated) {
             accounts.seen += 1;
             accounts.asked += u64::from(exchange.request.first.is_some());
-            accounts.answered += u64::from(exchange.response.first.is_some());
+            accounts.answered += u64::from(exchange.response.first.is_some() && !exchange.encrypted);
         }
         let quality = &mut *self.quality;
         quality.request_end_missing += u64::from(exchange.request.first.is_some() && exchange.request.last.is_none());

@@ -17,11 +17,11 @@ const SMALLEST_MESSAGE: u64 = 4 + 32 + 3;
 const TYPICAL: f64 = 24.0;
 /// MIDs in a row that show a counter.
 const LEAST_COUNTED: u64 = 8;
+/// The same for 64-bit numbers, which never follow one another by chance.
+const LEAST_COUNTED_LONG: u64 = 2;
 /// Requests that may be missing between two MIDs of a counter where no loss shows between them.
-const MOST_SKIPPED: u16 = 32;
-/// A rise of this much or more is a fall: the MIDs begin again, and leave out nothing that can be counted.
-const BACKWARDS: u16 = 1 << 15;
-/// Of how many MIDs one at most may be out of step.
+const MOST_SKIPPED: u64 = 32;
+/// Of how many numbers one at most may be out of step.
 const LEAST_REGULAR: u64 = 16;
 /// Square of the error of a single count that is not whole.
 const ROUNDING: f64 = 0.25;
@@ -42,15 +42,17 @@ impl Estimate {
         *self = self.plus(other);
     }
 
-    /// Two estimates of the same number as one: the surer one counts for more.
+    /// Two estimates of the same number as one: the surer one counts for more. Where they differ by more than their errors,
+    /// these are too small by as much (Birge 1932).
     fn and(self, other: Estimate) -> Estimate {
         let weights = self.variance + other.variance;
         if weights <= 0.0 {
             return self;
         }
+        let excess = ((self.count - other.count).powi(2) / weights).max(1.0);
         Estimate {
             count: (self.count * other.variance + other.count * self.variance) / weights,
-            variance: self.variance * other.variance / weights,
+            variance: excess * self.variance * other.variance / weights,
         }
     }
 
@@ -173,46 +175,69 @@ impl MessageIds {
     }
 }
 
-/// The MIDs of a connection's SMB1 requests. They are a counter with most clients, and then those that it left out are
-/// the requests that were lost.
+/// Numbers of `BITS` bits that a sender gives its messages. If they are a counter, the missing numbers are lost messages.
 #[derive(Debug, Default)]
-pub(crate) struct MidCounter {
-    last: Option<u16>,
+pub(crate) struct Counter<const BITS: u32> {
+    last: Option<u64>,
     /// By how much they grow.
-    step: u16,
-    /// Requests whose MID was the next one, with nothing missing before them; and those whose MID was not.
+    step: u64,
+    /// Messages whose number was the next one, with nothing missing before them; and those whose number was not.
     regular: u64,
     irregular: u64,
     missing: u64,
 }
 
-impl MidCounter {
-    /// Notes a request; `lost` says whether bytes before it are missing.
+/// The MIDs of a connection's SMB1 requests, which are a counter with most clients.
+pub(crate) type MidCounter = Counter<16>;
+
+impl<const BITS: u32> Counter<BITS> {
+    /// A rise of this much or more is a fall: the numbers begin again, and leave out nothing that can be counted.
+    const BACKWARDS: u64 = 1 << (BITS - 1);
+    /// Short numbers may follow one another by chance.
+    const LONG: bool = BITS == u64::BITS;
+    const LEAST_COUNTED: u64 = if Self::LONG { LEAST_COUNTED_LONG } else { LEAST_COUNTED };
+
+    /// The numbers begin at 1.
+    pub(crate) fn begin(&mut self) {
+        (self.last, self.step) = (Some(0), 1);
+    }
+
+    /// Notes a message; `lost` says whether bytes before it are missing.
     #[inline]
-    pub(crate) fn note(&mut self, mid: u16, lost: bool) {
-        let rise = self.last.map_or(0, |last| mid.wrapping_sub(last));
-        self.last = Some(mid);
+    pub(crate) fn note(&mut self, number: u64, lost: bool) {
+        let rise = self.last.map_or(0, |last| number.wrapping_sub(last) & (u64::MAX >> (u64::BITS - BITS)));
+        self.last = Some(number);
         if rise > 0 && rise == self.step {
-            self.regular += u64::from(!lost);
+            self.regular += u64::from(!lost || Self::LONG);
         } else if self.step > 0
-            && rise < BACKWARDS
+            && rise < Self::BACKWARDS
             && rise.is_multiple_of(self.step)
             && (lost || rise / self.step <= MOST_SKIPPED)
         {
-            self.missing += u64::from((rise / self.step).saturating_sub(1));
+            self.missing = self.missing.saturating_add((rise / self.step).saturating_sub(1));
             self.irregular += u64::from(!lost);
         } else {
-            self.irregular += 1;
-            // Until a step was confirmed, any is as good.
+            self.irregular += u64::from(self.step > 0 || !Self::LONG);
+            // Until a step was confirmed, any is as good; a long counter counts messages.
             if self.regular == 0 {
-                self.step = rise;
+                self.step = if Self::LONG { 1 } else { rise };
             }
         }
     }
 
-    /// Requests that were left out, where the MIDs are a counter.
-    fn missing(&self) -> Option<u64> {
-        (self.regular >= LEAST_COUNTED && self.regular >= LEAST_REGULAR * self.irregular).then_some(self.missing)
+    /// Number of the last message.
+    pub(crate) fn latest(&self) -> Option<u64> {
+        self.last
+    }
+
+    /// Whether every message counted.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.irregular == 0 && self.regular >= Self::LEAST_COUNTED
+    }
+
+    /// Messages that were left out, where the numbers are a counter.
+    pub(crate) fn missing(&self) -> Option<u64> {
+        (self.regular >= Self::LEAST_COUNTED && self.regular >= LEAST_REGULAR * self.irregular).then_some(self.missing)
     }
 }
 
@@ -311,8 +336,20 @@ pub(crate) struct Known<'a> {
     pub(crate) ids: Option<&'a MessageIds>,
     /// The MIDs, where the connection speaks SMB1.
     pub(crate) mids: Option<&'a MidCounter>,
+    pub(crate) encrypted: EncryptedMissing,
     /// Whether the beginning of the connection was captured.
     pub(crate) from_the_beginning: bool,
+}
+
+/// Encrypted messages of client and server that the capture does not hold, where they are numbered.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct EncryptedMissing {
+    pub(crate) requests: Option<u64>,
+    pub(crate) responses: Option<u64>,
+    /// Share of interim responses in the server's messages.
+    pub(crate) others: f64,
+    /// Requests from before the beginning of the capture that were answered in it.
+    pub(crate) before: u64,
 }
 
 impl Known<'_> {
@@ -330,9 +367,23 @@ impl Known<'_> {
                 Estimate { count: seen, variance: 0.0 }.plus(ids.unseen(self.from_the_beginning)).plus(at_the_end)
             }
             (None, Some(missing)) => Estimate { count: (self.asked + missing) as f64, variance: 0.0 }.plus(at_the_end),
+            (None, None) if self.encrypted.requests.is_some() => {
+                let missing = self.encrypted.requests.unwrap_or(0) as f64;
+                let requests = (self.asked + self.encrypted.before) as f64 + missing;
+                Estimate { count: requests, variance: 0.0 }.plus(at_the_end)
+            }
+            (None, None) if self.encrypted.responses.is_some() => {
+                let EncryptedMissing { responses, others, .. } = self.encrypted;
+                let missing = responses.unwrap_or(0) as f64;
+                let final_ones =
+                    Estimate { count: missing * (1.0 - others), variance: missing * others * (1.0 - others) };
+                let answered = Estimate { count: self.answered as f64, variance: 0.0 };
+                answered.plus(final_ones).plus(self.server.commands_at_the_end(self.answered))
+            }
             (None, None) => {
                 // Both directions tell of the same commands.
-                let both = [self.client.commands(self.asked), self.server.commands(self.answered)];
+                let both =
+                    [self.client.commands(self.asked + self.encrypted.before), self.server.commands(self.answered)];
                 both.into_iter().flatten().reduce(Estimate::and).unwrap_or_default()
             }
         };
@@ -400,7 +451,7 @@ mod tests {
             let mut counter = MidCounter::default();
             let mut last = None;
             for mid in mids {
-                counter.note(mid, last.is_some_and(|last: u16| mid.wrapping_sub(last) != 64));
+                counter.note(u64::from(mid), last.is_some_and(|last: u16| mid.wrapping_sub(last) != 64));
                 last = Some(mid);
             }
             counter.missing()
@@ -430,7 +481,9 @@ mod tests {
     fn of_two_estimates_the_surer_one_counts_for_more() {
         let sure = Estimate { count: 10.0, variance: 1.0 };
         let vague = Estimate { count: 20.0, variance: 9.0 };
-        // (10 · 9 + 20 · 1) / 10 and 9 / 10.
-        assert_eq!(sure.and(vague), Estimate { count: 11.0, variance: 0.9 });
+        // (10 · 9 + 20 · 1) / 10 and 9 / 10, ten times as much as they differ by 10, and not by √10.
+        assert_eq!(sure.and(vague), Estimate { count: 11.0, variance: 9.0 });
+        // (10 · 9 + 13 · 1) / 10: a difference of 3 is within the errors.
+        assert_eq!(sure.and(Estimate { count: 13.0, ..vague }), Estimate { count: 10.3, variance: 0.9 });
     }
 }

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{analyze, analyze_ports, analyze_told, times, us};
-use smbscope_model::{Command, Outcome};
-use smbscope_testkit::{Conversation, damage, smb2};
+use smbscope_model::{Command, Exchange, Outcome};
+use smbscope_testkit::{Conversation, Packet, damage, smb2};
 
 const SESSION: u64 = 0x11;
 
@@ -119,4 +119,69 @@ fn an_encrypted_answer_without_its_request_is_not_paired_with_the_next() {
     let pairs: Vec<_> =
         analysis.exchanges.iter().filter(|exchange| exchange.encrypted && exchange.is_complete()).collect();
     assert!(pairs.is_empty(), "{pairs:?}");
+}
+
+#[test]
+fn a_response_that_no_request_explains_makes_errors_before_it_doubtful() {
+    // The first request has an interim response, and its final one at 5,000; the second one ends at 1200, with an error
+    // of the same size. It could as well be the other way round.
+    let analysis = analyze_told(
+        &Conversation::new()
+            .client_says(100, smb2::encrypted(SESSION, 328))
+            .server_says(200, smb2::encrypted(SESSION, 73))
+            .client_says(1000, smb2::encrypted(SESSION, 328))
+            .server_says(1200, smb2::encrypted(SESSION, 73))
+            .server_says(5000, smb2::encrypted(SESSION, 152))
+            .client_says(5100, smb2::encrypted(SESSION, 88))
+            .server_says(5200, smb2::encrypted(SESSION, 124)),
+    );
+    let outcomes: Vec<_> = analysis.exchanges.iter().map(|exchange| exchange.outcome).collect();
+    assert_eq!(outcomes, [Outcome::NotPairable, Outcome::NotPairable, Outcome::Complete]);
+}
+
+/// Packets of a connection between high ports, the server's being the higher one, of which the capture holds no SYN.
+fn midstream_on_high_ports(sizes: &[[usize; 2]]) -> Vec<Packet> {
+    let mut told = Conversation::midstream().ports(43_202, 44_653);
+    for (at, [request, response]) in (0..).step_by(200).zip(sizes) {
+        told = told.client_says(at, smb2::encrypted(SESSION, *request));
+        told = told.server_says(at + 100, smb2::encrypted(SESSION, *response));
+    }
+    told.packets()
+}
+
+#[test]
+fn sizes_tell_which_side_is_the_client() {
+    // CREATE, READ and CLOSE: a READ request has 113 bytes, a CLOSE request 88 and its response 124 (MS-SMB2 2.2).
+    let sizes = [[140, 152], [113, 1000], [88, 124], [140, 152], [113, 1000], [88, 124]];
+    let packets = midstream_on_high_ports(&sizes);
+    let analysis = analyze(&packets);
+    assert_eq!(analysis.quality.sides_guessed, 0);
+    // Nothing is lost of the frames from before it was known.
+    let told = analyze_ports(&packets, &[44_653]);
+    assert!(told.exchanges.iter().any(Exchange::is_complete));
+    assert_eq!(format!("{:?}", analysis.exchanges), format!("{:?}", told.exchanges));
+}
+
+#[test]
+fn a_side_that_only_ports_tell_is_a_guess() {
+    let analysis = analyze(&midstream_on_high_ports(&[[300, 400]; 40]));
+    assert_eq!(analysis.quality.sides_guessed, 1);
+}
+
+#[test]
+fn nonces_that_jump_at_will_are_no_counter() {
+    // The largest numbers behind gaps, where anything may be missing: nothing overflows, and what is said to be missing
+    // fits into the missing bytes.
+    let mut told = Conversation::new();
+    for (at, count) in (0..).step_by(200).zip([1, 2, 3, u64::MAX / 2 - 1, u64::MAX / 2, u64::MAX - 1, 7, 8]) {
+        let numbered = |size| {
+            let mut message = smb2::encrypted(SESSION, size);
+            message[20..28].copy_from_slice(&u64::to_le_bytes(count));
+            message
+        };
+        told = told.client_says(100 + at, numbered(140)).server_says(200 + at, numbered(152));
+    }
+    let packets = told.packets();
+    let analysis = analyze(&damage::without(&packets, &[9, 10, 13, 14]));
+    assert!(analysis.quality.commands_unseen <= 16, "{}", analysis.quality.commands_unseen);
 }

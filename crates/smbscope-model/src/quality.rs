@@ -98,6 +98,8 @@ counters! {
     zero_windows,
     /// Flows whose beginning the capture does not hold.
     midstream_flows,
+    /// Of them, those whose client and server are a guess by port numbers: neither a message nor a size told.
+    sides_guessed,
     /// Flows closed by RST.
     reset_flows,
     /// Flows evicted because the table was full.

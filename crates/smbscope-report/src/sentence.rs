@@ -8,6 +8,8 @@ use smbscope_model::{Coverage, Outcome, SkippedPackets};
 
 /// Protocols that one line names.
 const NAMED: usize = 4;
+/// Least share of timed commands of which a report says that all were timed, with exceptions.
+const NEARLY_ALL: f64 = 0.75;
 
 /// From this share of the packets on, in percent, what is known to hide SMB is said beside the headline.
 const NOTABLE_PERCENT: u64 = 1;
@@ -131,9 +133,16 @@ fn undamaged(report: &Report, coverage: &Coverage) -> String {
             .filter(|(n, _)| *n > 0)
             .map(|(n, text)| format!("{} {text}", thousands(n)))
             .collect();
-    let exceptions = if exceptions.is_empty() { String::new() } else { format!(", but {}", exceptions.join(" and ")) };
     let quality = &report.quality;
-    if quality.dropped_packets + quality.capture_gaps > 0 {
+    let lossy = quality.dropped_packets + quality.capture_gaps > 0;
+    let timed = coverage.timed as f64;
+    if timed < NEARLY_ALL * (timed + others as f64) {
+        let (timed, all) = (thousands(coverage.timed), thousands(coverage.timed + coverage.others));
+        let lossy = if lossy { "Packets are missing from the capture. " } else { "" };
+        return format!("{lossy}{timed} of {all} {what} were timed: {}.", exceptions.join(" and "));
+    }
+    let exceptions = if exceptions.is_empty() { String::new() } else { format!(", but {}", exceptions.join(" and ")) };
+    if lossy {
         return format!("Packets are missing from the capture, but all {what} in it were timed{exceptions}.");
     }
     format!("All {what} in the capture were timed{exceptions}.")

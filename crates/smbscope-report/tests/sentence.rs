@@ -133,10 +133,13 @@ fn encryption_is_no_damage() {
     assert_eq!(sealed.quality_sentence(), "All encrypted frames in the capture were timed.");
     let unpaired = Exchange { outcome: Outcome::NotPairable, ..frame.clone() };
     let read = common::exchange(common::smb2_command(8), Group::Read, 0, 1_000);
-    let mixed = common::report(&[frame, unpaired, read], Vec::new(), quality());
+    let mixed = common::report(&[frame.clone(), unpaired.clone(), frame.clone(), read], Vec::new(), quality());
     let expected =
         "All commands and encrypted frames in the capture were timed, but 1 had no response that is certain.";
     assert_eq!(mixed.quality_sentence(), expected);
+    let most = common::report(&[frame, unpaired.clone(), unpaired.clone(), unpaired], Vec::new(), quality());
+    let expected = "1 of 4 encrypted frames were timed: 3 had no response that is certain.";
+    assert_eq!(most.quality_sentence(), expected);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use smbscope_capture::tcp::FlowTable;
 use smbscope_model::{Command, Coverage, Exchange, Outcome, Quality, Share};
 use smbscope_testkit::damage::{Combination, Loss, RandomDamage, without};
 use smbscope_testkit::judge::{Counts, Judgement, Truth};
-use smbscope_testkit::recording::{Kept, Recording};
+use smbscope_testkit::recording::{Kept, Nonces, Recording};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,6 +23,9 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+
+/// What the bytes of encrypted twins come from.
+const SEAL_SEED: u64 = 1;
 
 /// Damage captures at random and compare with the undamaged analysis.
 #[derive(Debug, Parser)]
@@ -57,7 +60,7 @@ struct Arguments {
     /// Write copies with a false pair to this directory
     #[arg(long)]
     keep: Option<PathBuf>,
-    /// Print the exchanges that are missing, too
+    /// Print the exchanges that are missing, too, and with `--coverage` the shares that were not told well
     #[arg(long)]
     missing: bool,
     /// Print a table by capture, too
@@ -66,6 +69,9 @@ struct Arguments {
     /// Compare the share of commands that could not be timed with what a report says of it
     #[arg(long)]
     coverage: bool,
+    /// Damage the encrypted twins of readable SMB2 captures, too: what is in them remains known
+    #[arg(long)]
+    sealed: bool,
 }
 
 /// A capture to damage.
@@ -100,21 +106,25 @@ struct Told {
 }
 
 impl Told {
-    fn add(&mut self, truth: f64, said: Share) {
-        let near = (said.percent - truth).abs() <= (0.1 * truth).max(0.1);
-        let within = said.at_least <= truth && truth <= said.at_most;
+    /// The share that damage left without a time, and that of all commands without one: how many of those that are never
+    /// measured were damaged, nobody can say. Returns whether it was told well.
+    fn add(&mut self, [truth, most]: [f64; 2], said: Share) -> bool {
+        let near = |truth: f64| (said.percent - truth).abs() <= (0.1 * truth).max(0.1);
+        let within = said.at_least <= most && truth <= said.at_most;
+        let well = near(truth) || near(most) || (within && (truth < most || !said.is_sure()));
         self.runs += 1;
-        self.well += u64::from(near || (within && !said.is_sure()));
+        self.well += u64::from(well);
         self.figures += u64::from(said.is_sure());
         self.truth += truth;
         self.said += said.percent;
         self.width += said.at_most - said.at_least;
+        well
     }
 }
 
 fn main() -> anyhow::Result<ExitCode> {
     let arguments = Arguments::parse();
-    let subjects = subjects(&arguments.captures)?;
+    let subjects = subjects(&arguments.captures, arguments.sealed)?;
     if subjects.is_empty() {
         bail!("no capture with a measured exchange");
     }
@@ -147,6 +157,14 @@ fn main() -> anyhow::Result<ExitCode> {
     });
     let totals = totals.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
     let all = print_tables(&arguments, &subjects, &totals);
+    if arguments.coverage {
+        let of = |wanted: bool| {
+            let told = totals.told.iter().filter(|((capture, _), _)| subjects[*capture].encrypted == wanted);
+            told.fold((0, 0), |(well, runs), (_, told)| (well + told.well, runs + told.runs))
+        };
+        let [(readable, of_readable), (encrypted, of_encrypted)] = [of(false), of(true)];
+        eprintln!("damage: share told well in {readable} of {of_readable}, encrypted {encrypted} of {of_encrypted}");
+    }
     eprintln!(
         "damage: {} runs in {:.1} s, {} false, {} mistimed",
         all.0,
@@ -185,9 +203,19 @@ fn run_once(arguments: &Arguments, subject: &Subject, capture: usize, seed: u64,
     let mut totals = totals.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let Totals { by_row, by_capture, told } = &mut *totals;
     if arguments.coverage {
-        let Counts { exchanges, measured, .. } = verdict.counts;
-        let not_timed = 100.0 * (1.0 - measured as f64 / exchanges as f64);
-        told.entry((capture, damage.loss)).or_default().add(not_timed, said(&found, &quality));
+        let Counts { commands, exchanges, measured, .. } = verdict.counts;
+        let share = |missed: u64| 100.0 * missed as f64 / commands.max(1) as f64;
+        let truth = [share(exchanges - measured), share(commands - measured)];
+        let said = said(&found, &quality);
+        let well = told.entry((capture, damage.loss)).or_default().add(truth, said);
+        if arguments.missing && !well {
+            let (name, Share { percent, at_least, at_most }) = (&recording.name, said);
+            eprintln!(
+                "SHARE in {name}, seed {}, {damage}: {:.1}% of {commands} right, said {percent:.1}%, \
+                 {at_least:.1}% to {at_most:.1}%",
+                damage.seed, truth[0]
+            );
+        }
     }
     let row = by_row.entry((*encrypted, damage.loss, damage.combination)).or_default();
     for (runs, counts) in [row, by_capture.entry(capture).or_default()] {
@@ -221,8 +249,8 @@ fn report(arguments: &Arguments, recording: &Recording, damage: &RandomDamage, c
     }
 }
 
-/// Every capture with an exchange to lose.
-fn subjects(paths: &[PathBuf]) -> anyhow::Result<Vec<Subject>> {
+/// Every capture with an exchange to lose; `sealed` says whether their encrypted twins are subjects, too.
+fn subjects(paths: &[PathBuf], sealed: bool) -> anyhow::Result<Vec<Subject>> {
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
@@ -246,10 +274,21 @@ fn subjects(paths: &[PathBuf]) -> anyhow::Result<Vec<Subject>> {
             eprintln!("damage: {} is left out: the network lost packets of its messages", path.display());
         } else if truth.exchanges() > 0 {
             let encrypted = 2 * encrypted > exchanges.len();
+            let twins = Nonces::ALL.into_iter().filter(|_| sealed && !encrypted);
+            subjects.extend(twins.filter_map(|nonces| twin(&recording, &exchanges, nonces)));
             subjects.push(Subject { recording, truth, encrypted });
         }
     }
     Ok(subjects)
+}
+
+/// The encrypted twin of a capture with these exchanges.
+fn twin(readable: &Recording, exchanges: &[Exchange], nonces: Nonces) -> Option<Subject> {
+    let recording = readable.sealed(nonces, SEAL_SEED)?;
+    let mut truth = Truth::sealed(&recording, exchanges);
+    let (found, _) = analyze(&recording, &recording.undamaged());
+    truth.expect_only(&recording, &found);
+    Some(Subject { recording, truth, encrypted: true })
 }
 
 fn is_capture(path: &Path) -> bool {

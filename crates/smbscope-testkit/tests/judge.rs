@@ -50,7 +50,7 @@ fn number(stamp: Option<Stamp>) -> u64 {
 
 #[test]
 fn an_undamaged_copy_is_right() {
-    let expected = Counts { exchanges: 2, allowed: 2, right: 2, measured: 2, ..Counts::default() };
+    let expected = Counts { commands: 2, exchanges: 2, allowed: 2, right: 2, measured: 2, ..Counts::default() };
     assert_eq!(judged(unchanged, |_| ()).counts, expected);
 }
 

@@ -35,6 +35,7 @@ export const COUNTERS = {
   keep_alives: "TCP keep-alives.",
   zero_windows: "Segments that announced a closed receive window.",
   midstream_flows: "Flows whose beginning the capture does not hold.",
+  sides_guessed: "Of them, those whose client and server are a guess by port numbers: neither a message nor a size told.",
   reset_flows: "Flows closed by RST.",
   evicted_flows: "Flows evicted because the table was full.",
   reorder_buffer_overflows: "Segments held for reordering and evicted because a buffer was full.",

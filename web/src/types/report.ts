@@ -322,6 +322,10 @@ export interface Quality {
    */
   midstream_flows: number;
   /**
+   * Of them, those whose client and server are a guess by port numbers: neither a message nor a size told.
+   */
+  sides_guessed: number;
+  /**
    * Flows closed by RST.
    */
   reset_flows: number;

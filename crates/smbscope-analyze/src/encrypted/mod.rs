@@ -12,17 +12,25 @@
 
 mod doubt;
 mod habits;
+mod nonces;
+pub(crate) mod side;
 mod sizes;
+mod suspects;
 
 use crate::framer::Frame;
 use crate::ledger::{Ledger, Opening};
 use crate::losses::Losses;
 use crate::pending::{Causality, Pending};
+use crate::unseen::EncryptedMissing;
 use doubt::Doubt;
 use habits::Habits;
+use nonces::Nonces;
 use smbscope_model::{Command, Direction, Group, Nanos, Outcome, Status, TimeKind, Timestamp};
+use smbscope_wire::smb2::Nonce;
 use smbscope_wire::status::NtStatus;
+use std::cmp::Ordering;
 use std::collections::VecDeque;
+use suspects::Suspects;
 
 /// Frames that may be unanswered at most.
 const MAX_OUTSTANDING: usize = 512;
@@ -110,9 +118,21 @@ pub(crate) struct Encrypted {
     doubtful: VecDeque<Box<Pending>>,
     doubt: Doubt,
     habits: Habits,
+    /// Pairs whose response may have been an interim one.
+    suspects: Suspects,
     /// Positions of both streams up to which hidden messages are counted already.
     client_counted: u64,
     server_counted: u64,
+    /// Nonces of both sides.
+    client_nonces: Nonces,
+    server_nonces: Nonces,
+    /// Latest nonce of the server less that of the client, when nothing was outstanding.
+    lead: Option<i64>,
+    /// Messages of the server, and the interim responses among them.
+    responses: u64,
+    others: u64,
+    /// The first message that the capture holds is a response.
+    answers_to_earlier: bool,
     /// When the last frame passed.
     latest: Option<Timestamp>,
     longest: Nanos,
@@ -126,13 +146,52 @@ impl Encrypted {
 
     /// Requests that wait for an answer, or for certainty about it.
     pub(crate) fn outstanding(&self) -> usize {
-        self.waiting.len() + self.doubtful.len()
+        self.waiting.len() + self.doubtful.len() + self.suspects.len()
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
         let answered = self.answered.iter_mut().chain(&mut self.cancelled).map(|answered| &mut answered.request);
         let requests = self.waiting.iter_mut().chain(answered).map(|request| &mut request.pending);
-        requests.chain(&mut self.doubtful).map(Box::as_mut)
+        requests.chain(&mut self.doubtful).map(Box::as_mut).chain(self.suspects.iter_mut())
+    }
+
+    /// Messages of the server that were seen, but for those that are known to be no final response.
+    pub(crate) fn final_responses(&self) -> u64 {
+        self.responses - self.others
+    }
+
+    /// What both sides' numbers left out.
+    pub(crate) fn missing(&self) -> EncryptedMissing {
+        EncryptedMissing {
+            requests: self.client_nonces.missing(),
+            responses: self.server_nonces.missing(),
+            others: self.others as f64 / self.responses.max(1) as f64,
+            before: u64::from(self.answers_to_earlier),
+        }
+    }
+
+    /// Notes the lead of the server's nonces if nothing is outstanding when the client sends this frame.
+    fn note_idle(&mut self, frame: &Frame) {
+        if self.outstanding.most > 0 || self.doubt.is_open() || !self.waiting.is_empty() {
+            return;
+        }
+        if let Some((server, received)) = self.server_nonces.latest()
+            && let Some((client, sent)) = self.client_nonces.latest()
+            && (sent, Some(received)) == (frame.start, frame.acknowledged_last)
+        {
+            self.lead = Some(server.wrapping_sub(client) as i64);
+        }
+    }
+
+    /// Number of requests outstanding before this response, by the nonces of both sides. Absent if one side does not count,
+    /// or its latest message before the response was not captured.
+    fn outstanding_before(&self, frame: &Frame) -> Option<u64> {
+        let received = |(_, end): &(u64, u64)| frame.acknowledged_first == Some(*end);
+        let (client, _) = self.client_nonces.latest().filter(received)?;
+        let before = self.server_nonces.latest()?.0.wrapping_sub(1);
+        let outstanding = self.lead?.checked_sub(before.wrapping_sub(client) as i64)?;
+        // What can't be is no counter.
+        u64::try_from(outstanding).ok().filter(|outstanding| *outstanding <= MAX_OUTSTANDING as u64)
     }
 
     /// Counts what the client has sent up to a position and the capture does not hold.
@@ -215,12 +274,21 @@ impl Encrypted {
         direction: Direction,
         frame: &Frame,
         session_id: Option<u64>,
+        nonce: Option<Nonce>,
     ) {
         ledger.accounts.summary.encrypted_frames += 1;
         ledger.quality.encrypted_frames += 1;
+        let begins = ledger.view.begins[direction.index()];
+        let sender = session_id.zip(nonce);
         if direction == ledger.client() {
+            self.note_idle(frame);
             self.request(ledger, frame, session_id);
+            self.client_nonces.note(sender, frame, ledger.client_losses, begins);
         } else {
+            self.responses += 1;
+            let is_first = self.latest.is_none() && !begins && !sizes::may_be_break(sizes::plain(frame.length()));
+            self.answers_to_earlier |= is_first;
+            self.server_nonces.note(sender, frame, ledger.server_losses, begins);
             self.response(ledger, frame);
         }
         self.latest = frame.last.or(Some(frame.first)).map(|stamp| stamp.time);
@@ -345,7 +413,7 @@ impl Encrypted {
             let is_answer = sizes::may_answer(answered.request.plain, plain);
             if follows_at_once && answered.may_be_more() && is_answer {
                 self.server_counted = frame.end;
-                if self.may_end_lingering(plain) {
+                if self.refuse_suspects(ledger, plain) || self.may_end_lingering(plain) {
                     // One of the two is another request's; this one has its answer.
                     self.refuse(ledger, answered.request.pending, Outcome::NotPairable);
                 } else {
@@ -360,13 +428,17 @@ impl Encrypted {
                 return;
             }
             if follows_at_once && (sizes::may_be_break(plain) || !is_answer) {
-                // A notification, while nothing is outstanding.
+                // A notification, while nothing is outstanding; or the end of a request with an interim response.
                 self.server_counted = frame.end;
+                if !sizes::may_be_break(plain) {
+                    self.refuse_suspects(ledger, plain);
+                }
                 self.answered = Some(answered);
                 return;
             }
             if !requests_hidden {
                 // One of the two is not the answer.
+                self.refuse_suspects(ledger, plain);
                 self.unanswer(ledger, answered, responses_hidden);
                 self.contradict(ledger);
             } else if answered.may_be_more()
@@ -382,13 +454,32 @@ impl Encrypted {
             self.refuse_drained(ledger);
         }
         self.server_counted = frame.end;
+        match self.outstanding_before(frame) {
+            Some(0) => self.lead = None,
+            Some(outstanding) => self.know_outstanding(ledger, outstanding),
+            None => {}
+        }
         if self.outstanding.most > 0 {
             self.take_response(ledger, frame, plain, responses_hidden);
         } else if !sizes::may_be_break(plain) {
+            self.refuse_suspects(ledger, plain);
             self.contradict(ledger);
         }
         if self.outstanding.most == 0 {
             self.idle(ledger);
+        }
+    }
+
+    /// Sets the number of outstanding requests, and settles doubt by it.
+    fn know_outstanding(&mut self, ledger: &mut Ledger<'_>, outstanding: u64) {
+        self.outstanding = Outstanding { least: outstanding, most: outstanding };
+        match outstanding.cmp(&(self.waiting.len() as u64)) {
+            Ordering::Equal if self.doubt.is_open() => self.accept_doubtful(ledger),
+            Ordering::Greater => {
+                self.refuse_doubtful(ledger);
+                self.doubt.end();
+            }
+            _ => {}
         }
     }
 
@@ -420,6 +511,7 @@ impl Encrypted {
                 sizes::may_be_interim(plain) && !(self.waiting.is_empty() && self.only_waits_for_the_server());
             self.outstanding.answer(u64::from(!is_interim && !another), 1);
             if alone && only.is_some() && !fits && !sizes::may_be_interim(plain) {
+                self.refuse_suspects(ledger, plain);
                 self.contradict(ledger);
             }
             return;
@@ -439,6 +531,7 @@ impl Encrypted {
     /// Another response while nothing else is outstanding: the one before was an interim response, or a notification.
     fn answer_again(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, mut answered: Answered, plain: u64) {
         let pending = &mut answered.request.pending;
+        self.others += 1;
         if sizes::may_be_interim(answered.plain) {
             pending.exchange.interim = pending.exchange.response.first;
             ledger.quality.interim_responses += 1;
@@ -479,8 +572,13 @@ impl Encrypted {
         self.longest = self.longest.max(pending.exchange.time(TimeKind::ResponseTime).unwrap_or(Nanos(0)));
         self.pairs = self.pairs.saturating_add(1);
         if !self.doubt.is_open() {
-            self.learn(&pending);
-            ledger.complete(pending);
+            if self.suspects.is_empty() && !Suspects::is_suspect(&pending) {
+                self.learn(&pending);
+                ledger.complete(pending);
+            } else {
+                ledger.set_aside(&pending);
+                self.accept_aside(ledger, pending);
+            }
             return;
         }
         ledger.set_aside(&pending);
@@ -538,11 +636,33 @@ impl Encrypted {
     /// The connection was idle, and all since then is as it seemed to be.
     fn accept_doubtful(&mut self, ledger: &mut Ledger<'_>) {
         self.doubt.end();
-        while let Some(mut pending) = self.doubtful.pop_front() {
-            self.learn(&pending);
-            pending.settle();
+        while let Some(pending) = self.doubtful.pop_front() {
+            self.accept_aside(ledger, pending);
+        }
+    }
+
+    /// Reports a pair that was set aside, as soon as no pair before it is suspected of an interim response.
+    fn accept_aside(&mut self, ledger: &mut Ledger<'_>, mut pending: Box<Pending>) {
+        self.learn(&pending);
+        pending.settle();
+        self.suspects.push(pending);
+        while let Some(pending) = self.suspects.pop_cleared() {
             ledger.report(pending);
         }
+    }
+
+    /// Refuses the pairs that an unexplained response of this size makes doubtful. Returns false if there are none.
+    fn refuse_suspects(&mut self, ledger: &mut Ledger<'_>, plain: u64) -> bool {
+        let refused = self.suspects.take_all(plain, self.doubt.saw_concurrency());
+        self.others += u64::from(!refused.is_empty());
+        let is_any = !refused.is_empty();
+        for pending in refused {
+            self.refuse_aside(ledger, pending);
+        }
+        while let Some(pending) = self.suspects.pop_cleared() {
+            ledger.report(pending);
+        }
+        is_any
     }
 
     /// No more frames will come.
@@ -558,6 +678,9 @@ impl Encrypted {
             }
         }
         self.refuse_doubtful(ledger);
+        for pending in self.suspects.drain() {
+            ledger.report(pending);
+        }
         if self.ambiguous {
             self.idle(ledger);
         }

@@ -20,6 +20,9 @@ const EMPTY: u64 = HEADER + 4;
 const LONGER_THAN_EMPTY: u64 = EMPTY + 1;
 /// CLOSE and FLUSH requests, oplock break acknowledgments; a TREE_CONNECT to a share with a name of a few letters.
 const CLOSE: u64 = HEADER + 24;
+/// READ request (2.2.19), with and without the byte that pads its empty buffer.
+const READ: u64 = HEADER + 49;
+const SHORT_READ: u64 = HEADER + 48;
 /// CLOSE response (2.2.16).
 const CLOSED: u64 = HEADER + 60;
 /// CHANGE_NOTIFY request (2.2.35).
@@ -58,6 +61,19 @@ pub(super) fn plain(payload: u64) -> u64 {
 /// Whether a response of this size may be an error.
 pub(super) fn may_be_error(response: u64) -> bool {
     matches!(response, ERROR | SHORT_ERROR)
+}
+
+/// Score of a message of this size for its sender being the client, negative for the server. READ and CLOSE requests have
+/// sizes that few responses have; errors and responses to CLOSE, WRITE and SET_INFO have sizes that few requests have.
+pub(super) fn speaks_for_client(plain: u64) -> i32 {
+    match plain {
+        READ | SHORT_READ => 2,
+        CLOSE => 1,
+        CLOSED => -1,
+        ERROR | SET_INFO_RESPONSE => -2,
+        _ if SMALL.contains(&plain) => -2,
+        _ => 0,
+    }
 }
 
 /// A size that stands for all requests that are answered alike: a WRITE of whatever length.

@@ -22,8 +22,8 @@ pub(super) fn slim(head: &[u8], length: u32, names: &mut Names) -> Vec<u8> {
         Some(id) if id == smb2::PROTOCOL_ID => of_smb2(read, length as usize, &mut slim, names),
         Some(id) if id == smb2::TRANSFORM_ID => {
             slim.copy_from_slice(read);
-            let seal = smb2::TransformHeader::SEAL;
-            slim[seal.start.min(read.len())..seal.end.min(read.len())].fill(0);
+            let signature = smb2::TransformHeader::SIGNATURE;
+            slim[signature.start.min(read.len())..signature.end.min(read.len())].fill(0);
         }
         _ => {}
     }

@@ -191,7 +191,7 @@ impl Smb1 {
             return;
         }
         let number = self.requests.ids.note(key);
-        self.mids.note(key.1, ledger.client_losses.any_after(self.asked_to));
+        self.mids.note(u64::from(key.1), ledger.client_losses.any_after(self.asked_to));
         self.asked_to = frame.end;
         pending.may_stay_unanswered = named.oplock_release;
         let answers = Answers::to(message);

@@ -44,6 +44,7 @@ const COUNTERS: &[(&str, Of, &str)] = &[
     ("out_of_order_segments", Of::SmbPackets, "packet[s] out of order"),
     ("zero_windows", Of::SmbPackets, "packet[s] closed the receive window"),
     ("midstream_flows", Of::Connections, "connection[s] began before the capture"),
+    ("sides_guessed", Of::Connections, "of them where the port numbers had to tell client and server"),
     ("reset_flows", Of::Connections, "connection[s] reset"),
     ("evicted_flows", Of::Nothing, "connection[s] evicted, too many at once"),
     ("reorder_buffer_overflows", Of::SmbPackets, "packet[s] evicted, reordering buffer full"),

@@ -46,6 +46,15 @@ struct Piece {
 
 /// The messages of every direction, in the order of its streams.
 pub(crate) fn read(recording: &Recording) -> HashMap<Ends, Vec<Message>> {
+    let mut messages: HashMap<Ends, Vec<Message>> = HashMap::new();
+    for (ends, stream) in streams(recording) {
+        messages.entry(ends).or_default().extend(stream.messages());
+    }
+    messages
+}
+
+/// The streams of every direction.
+pub(crate) fn streams(recording: &Recording) -> Vec<(Ends, Stream)> {
     // A SYN with another sequence number begins a new stream of the same ports.
     let mut streams: BTreeMap<(SocketAddr, SocketAddr, usize), (u32, Vec<Piece>)> = BTreeMap::new();
     let mut current: HashMap<Ends, (usize, u32)> = HashMap::new();
@@ -61,17 +70,16 @@ pub(crate) fn read(recording: &Recording) -> HashMap<Ends, Vec<Message>> {
             stream.1.push(Piece { place, sequence: segment.sequence, payload: segment.payload.to_vec() });
         }
     });
-    let mut messages: HashMap<Ends, Vec<Message>> = HashMap::new();
-    for ((source, destination, _), (base, pieces)) in streams {
-        messages.entry((source, destination)).or_default().extend(Stream::of(base, pieces).messages());
-    }
-    messages
+    let stream = |((source, destination, _), (base, pieces))| ((source, destination), Stream::of(base, pieces));
+    streams.into_iter().map(stream).collect()
 }
 
 /// The bytes of a stream up to its first hole, and which packet brought each.
 #[derive(Default)]
-struct Stream {
-    bytes: Vec<u8>,
+pub(crate) struct Stream {
+    /// Sequence number of the first byte.
+    pub(crate) base: u32,
+    pub(crate) bytes: Vec<u8>,
     /// Where in the stream the fresh bytes of a packet begin, its place, and how many bytes of its payload were not
     /// fresh.
     owners: Vec<(usize, usize, usize)>,
@@ -86,7 +94,7 @@ impl Stream {
         let mut placed: Vec<(i64, Piece)> =
             pieces.into_iter().map(|piece| (i64::from(piece.sequence.wrapping_sub(base) as i32), piece)).collect();
         placed.sort_by_key(|(offset, piece)| (*offset, piece.place));
-        let mut stream = Stream::default();
+        let mut stream = Stream { base, ..Stream::default() };
         for (offset, piece) in placed {
             let have = stream.bytes.len() as i64;
             if offset > have {
@@ -128,6 +136,15 @@ impl Stream {
 
     fn messages(&self) -> Vec<Message> {
         let mut messages = Vec::new();
+        for (start, end) in self.frames() {
+            self.frame(start, end, &mut messages);
+        }
+        messages
+    }
+
+    /// Start and end of each frame with a message, as far as frames are whole.
+    pub(crate) fn frames(&self) -> Vec<(usize, usize)> {
+        let mut frames = Vec::new();
         let mut at = 0;
         while let Some(&[kind, high, middle, low]) = self.bytes.get(at..).and_then(|rest| rest.first_chunk()) {
             let end = at + FRAME_HEADER + u32::from_be_bytes([0, high, middle, low]) as usize;
@@ -135,11 +152,11 @@ impl Stream {
                 break;
             }
             if kind == 0 && end > at + FRAME_HEADER {
-                self.frame(at, end, &mut messages);
+                frames.push((at, end));
             }
             at = end;
         }
-        messages
+        frames
     }
 
     /// Appends the messages of a frame.

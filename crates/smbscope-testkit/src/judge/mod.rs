@@ -11,9 +11,9 @@
 //! - A right pair is **mistimed** when its time begins or ends at another packet than the first copy of the right one.
 //!   Where packets overtook each other, the one that arrived last ends a message.
 
-mod messages;
+pub(crate) mod messages;
 
-use crate::recording::{Kept, Recording};
+use crate::recording::{self, Kept, Recording};
 use messages::{Ends, Id, Message};
 use smbscope_model::{Command, Exchange, Half, Outcome, Protocol, Stamp};
 use std::collections::HashMap;
@@ -35,6 +35,8 @@ struct Pair {
     message_id: Option<u64>,
     request: Part,
     response: Part,
+    /// It is measured where nothing is damaged.
+    expected: bool,
 }
 
 /// One half of an exchange, by places of packets.
@@ -63,7 +65,10 @@ impl Part {
 /// Counts of one damaged copy, or of many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Exchanges of the undamaged capture.
+    /// Answered commands of the undamaged capture, but for those before the first and behind the last packet of their
+    /// flow that the copy holds: of those, nobody can know.
+    pub commands: u64,
+    /// Those of them that are measured where nothing is damaged.
     pub exchanges: u64,
     /// Those that the copy still allows to be measured.
     pub allowed: u64,
@@ -73,7 +78,7 @@ pub struct Counts {
     pub false_pairs: u64,
     /// Right pairs with a wrong begin or end.
     pub mistimed: u64,
-    /// Exchanges of the undamaged capture that were measured, allowed or not.
+    /// Those of `exchanges` that were measured, allowed or not.
     pub measured: u64,
 }
 
@@ -85,6 +90,7 @@ impl Counts {
 
     /// Adds those of another copy.
     pub fn add(&mut self, other: Counts) {
+        self.commands += other.commands;
         self.exchanges += other.exchanges;
         self.allowed += other.allowed;
         self.right += other.right;
@@ -134,9 +140,40 @@ impl Truth {
             }
             truth.filled += [&request, &response].into_iter().filter(|part| part.filled).count();
             let Exchange { command, message_id, .. } = *exchange;
-            truth.pairs.push(Pair { command, message_id, request, response });
+            truth.pairs.push(Pair { command, message_id, request, response, expected: true });
         }
         truth
+    }
+
+    /// The truth about a [sealed](crate::recording::Recording::sealed) capture by what the analysis of the readable one
+    /// says: what stands in one frame there is one exchange.
+    pub fn sealed(sealed: &Recording, readable: &[Exchange]) -> Truth {
+        let mut frames: Vec<Exchange> = Vec::new();
+        for exchange in readable.iter().filter(|exchange| exchange.is_complete()) {
+            let mut exchange = exchange.clone();
+            if !recording::stays_readable(exchange.command) {
+                (exchange.command, exchange.message_id) = (Command::EncryptedFrame, None);
+                let ends = |exchange: &Exchange| {
+                    let Exchange { request, response, .. } = exchange;
+                    [request.first, request.last, response.first, response.last].map(place)
+                };
+                if frames.iter().any(|known| known.message_id.is_none() && ends(known) == ends(&exchange)) {
+                    continue;
+                }
+            }
+            frames.push(exchange);
+        }
+        Truth::new(sealed, &frames)
+    }
+
+    /// Leaves exchanges out that the analysis of the undamaged capture does not measure: nobody expects more of a copy.
+    /// Pairs of them are still no false ones.
+    pub fn expect_only(&mut self, recording: &Recording, found: &[Exchange]) {
+        let undamaged = recording.undamaged();
+        let measured = self.matches(found, &undamaged, &mut Vec::new());
+        for (pair, exchange) in self.pairs.iter_mut().zip(measured) {
+            pair.expected = exchange.is_some_and(|exchange| exchange.outcome == Outcome::Complete);
+        }
     }
 
     /// How many exchanges it has.
@@ -154,42 +191,59 @@ impl Truth {
     pub fn judge(&self, recording: &Recording, copy: &[Kept], found: &[Exchange], say_missing: bool) -> Judgement {
         let survivors = Survivors::of(recording, copy);
         let mut verdict = Judgement::default();
-        let mut paired = vec![false; self.pairs.len()];
-        let mut measured = vec![false; self.pairs.len()];
+        let mut foreign = Vec::new();
+        let matches = self.matches(found, copy, &mut foreign);
+        for exchange in foreign {
+            verdict.counts.false_pairs += 1;
+            verdict.wrong.push(self.false_pair(exchange, copy));
+        }
+        for (pair, exchange) in self.pairs.iter().zip(matches) {
+            let measured = exchange.filter(|exchange| exchange.outcome == Outcome::Complete);
+            if let Some(text) = measured.and_then(|exchange| pair.timing(exchange, copy, &survivors)) {
+                verdict.counts.mistimed += 1;
+                verdict.wrong.push(Wrong { is_false_pair: false, text });
+            }
+            if !survivors.spans(recording, pair) {
+                continue;
+            }
+            verdict.counts.commands += 1;
+            if !pair.expected {
+                continue;
+            }
+            let allowed = survivors.allow(pair);
+            verdict.counts.exchanges += 1;
+            verdict.counts.measured += u64::from(measured.is_some());
+            verdict.counts.allowed += u64::from(allowed);
+            verdict.counts.right += u64::from(allowed && measured.is_some());
+            if say_missing && allowed && measured.is_none() {
+                let how = if exchange.is_some() { " (paired, but not measured)" } else { "" };
+                verdict.missing.push(format!("{}{how}", pair.describe()));
+            }
+        }
+        verdict
+    }
+
+    /// What was found of each exchange in a copy. Pairs that are none of them go to `foreign`.
+    fn matches<'a>(
+        &self,
+        found: &'a [Exchange],
+        copy: &[Kept],
+        foreign: &mut Vec<&'a Exchange>,
+    ) -> Vec<Option<&'a Exchange>> {
+        let mut matches = vec![None; self.pairs.len()];
         for exchange in found {
             let (Some(request), Some(_)) = (exchange.request.first, exchange.response.last) else { continue };
             let request = copy[place_of(request)].origin;
             let own = self.by_request[request].iter().copied().find(|index| {
                 let pair = &self.pairs[*index];
-                !paired[*index] && pair.is(exchange) && pair.has_ends_of(exchange, copy)
+                matches[*index].is_none() && pair.is(exchange) && pair.has_ends_of(exchange, copy)
             });
-            let Some(index) = own else {
-                verdict.counts.false_pairs += 1;
-                verdict.wrong.push(self.false_pair(exchange, copy));
-                continue;
-            };
-            paired[index] = true;
-            if exchange.outcome != Outcome::Complete {
-                continue;
-            }
-            measured[index] = true;
-            if let Some(text) = self.pairs[index].timing(exchange, copy, &survivors) {
-                verdict.counts.mistimed += 1;
-                verdict.wrong.push(Wrong { is_false_pair: false, text });
+            match own {
+                Some(index) => matches[index] = Some(exchange),
+                None => foreign.push(exchange),
             }
         }
-        for (index, pair) in self.pairs.iter().enumerate() {
-            let allowed = survivors.allow(pair);
-            verdict.counts.exchanges += 1;
-            verdict.counts.measured += u64::from(measured[index]);
-            verdict.counts.allowed += u64::from(allowed);
-            verdict.counts.right += u64::from(allowed && measured[index]);
-            if say_missing && allowed && !measured[index] {
-                let how = if paired[index] { " (paired, but not measured)" } else { "" };
-                verdict.missing.push(format!("{}{how}", pair.describe()));
-            }
-        }
-        verdict
+        matches
     }
 
     fn false_pair(&self, exchange: &Exchange, copy: &[Kept]) -> Wrong {
@@ -323,6 +377,8 @@ struct Survivors {
     payload: Vec<usize>,
     /// Times of the copy's packets in the order of their places.
     times: Vec<i64>,
+    /// By flow, its first and its last packet that the copy holds.
+    spans: HashMap<u32, (usize, usize)>,
 }
 
 impl Survivors {
@@ -333,7 +389,20 @@ impl Survivors {
         }
         let mut payload = vec![0; recording.len()];
         recording.segments(copy, |place, segment| payload[copy[place].origin] = segment.payload.len());
-        Survivors { arrival, payload, times: copy.iter().map(|kept| kept.time.0).collect() }
+        let mut spans = HashMap::new();
+        for origin in copy.iter().map(|kept| kept.origin) {
+            let Some(direction) = recording.direction(origin) else { continue };
+            let (first, last) = spans.entry(flow_of(direction)).or_insert((origin, origin));
+            (*first, *last) = (origin.min(*first), origin.max(*last));
+        }
+        Survivors { arrival, payload, times: copy.iter().map(|kept| kept.time.0).collect(), spans }
+    }
+
+    /// Whether any of a pair passed between the first and the last packet of its flow in the copy.
+    fn spans(&self, recording: &Recording, pair: &Pair) -> bool {
+        let flow = recording.direction(pair.request.first).map(flow_of);
+        let span = flow.and_then(|flow| self.spans.get(&flow));
+        span.is_some_and(|(first, last)| pair.response.last >= *first && pair.request.first <= *last)
     }
 
     fn allow(&self, pair: &Pair) -> bool {
@@ -350,6 +419,11 @@ impl Survivors {
         let mut headers = request.header.iter().chain(&response.header);
         !overtaken && headers.all(|(packet, bytes)| self.arrival[*packet].is_some() && self.payload[*packet] >= *bytes)
     }
+}
+
+/// The flow of a direction.
+fn flow_of(direction: u32) -> u32 {
+    direction / 2
 }
 
 /// A packet's place in its capture.

@@ -17,7 +17,7 @@ pub use header::{Header, flags};
 pub use kept::kept;
 pub use messages::lock::LockElement;
 pub use offers::{Algorithms, ClientOffer, ServerOffer};
-pub use transform::TransformHeader;
+pub use transform::{Nonce, TransformHeader};
 pub use view::{Created, GrantedLease, Request, Response};
 
 /// First four bytes of a message: 0xFE 'S' 'M' 'B'.

@@ -1,5 +1,10 @@
 //! A real capture in memory, so that it can be damaged and read again many times without its file.
 
+mod sealed;
+
+pub use sealed::Nonces;
+pub(crate) use sealed::stays_readable;
+
 use crate::damage::Captured;
 use crate::pcap;
 use smbscope_capture::decode::Decoder;
