@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import unicodedata
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +35,12 @@ def translated(arguments: Sequence[str]) -> list[str]:
     said = f"smbscope: cluster has analyze, bench and study, and not {verb!r}" if verb else _USAGE.rstrip()
     print(said, file=sys.stderr)
     sys.exit(2)
+
+
+def _clean(text: str) -> str:
+    """Replace what steers a terminal or is not seen: an error may quote the name of a file."""
+    steering = {"Cc", "Cf", "Zl", "Zp"}
+    return "".join("\ufffd" if unicodedata.category(c) in steering else c for c in text)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -75,7 +82,7 @@ def _analyze(given: list[str]) -> NoReturn:
             printed = {"text": analysis.to_text, "json": analysis.to_json, "html": analysis.to_html}[how]()
             sys.stdout.write(printed if printed.endswith("\n") else printed + "\n")
     except (SmbscopeError, ImportError) as error:
-        print(f"smbscope: {error}", file=sys.stderr)
+        print(f"smbscope: {_clean(str(error))}", file=sys.stderr)
         sys.exit(2 if isinstance(error, ArgumentError) else 1)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -7,7 +7,7 @@
 //! and is refused.
 
 use crate::Error;
-use crate::files::{Replacement, Sources, is_left_over};
+use crate::files::{Replacement, Sources, create_private_directory, is_left_over};
 use smbscope_load::engine::result::Run;
 use smbscope_model::{Exchange, Group, Quality, Timestamp};
 use smbscope_report::bench::histograms::{self, TaggedHistogram};
@@ -65,7 +65,7 @@ impl RunDirectory {
     /// Makes the directory, or takes over one that is empty or holds an earlier run, none of whose files may be among the
     /// sources of this one.
     pub(crate) fn open(path: &Path, sources: &Sources) -> Result<RunDirectory, Error> {
-        fs::create_dir_all(path).map_err(Error::file("make the run directory", path))?;
+        create_private_directory(path).map_err(Error::file("make the run directory", path))?;
         let entries: Vec<PathBuf> = fs::read_dir(path)
             .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect())
             .map_err(Error::file("look into the run directory", path))?;
@@ -104,7 +104,7 @@ impl RunDirectory {
     pub(crate) fn capture(&mut self, name: &str) -> Result<PathBuf, Error> {
         debug_assert!(is_capture(name));
         let path = self.path.join(name);
-        let file = Replacement::of(&path).map_err(Error::file("write", &path))?;
+        let file = Replacement::private(&path).map_err(Error::file("write", &path))?;
         let unfinished = file.path().to_owned();
         self.ready.insert(name.to_owned(), file);
         Ok(unfinished)
@@ -149,7 +149,7 @@ impl RunDirectory {
 
     fn append(&mut self, exchanges: &[Exchange]) -> io::Result<()> {
         if let Table::NotBegun = self.exchanges {
-            let file = Replacement::of(&self.path.join(EXCHANGES))?;
+            let file = Replacement::private(&self.path.join(EXCHANGES))?;
             let writer = ExchangeWriter::new(BufWriter::new(file.writer()?))?;
             self.exchanges = Table::Open { writer: Box::new(writer), file, next: 1 };
         }
@@ -244,7 +244,7 @@ impl RunDirectory {
         write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
     ) -> Result<(), Error> {
         let place = self.path.join(name);
-        let written = Replacement::of(&place).and_then(|mut file| {
+        let written = Replacement::private(&place).and_then(|mut file| {
             file.write(write)?;
             Ok(file)
         });
@@ -425,6 +425,34 @@ mod tests {
         sources.add(&linked);
         let error = RunDirectory::open(place.path(), &sources).err().expect("it reads run.json").to_string();
         assert!(error.contains("run.json: it is the input") && error.contains("linked"), "{error}");
+    }
+
+    #[test]
+    fn only_the_owner_reads_what_a_run_keeps() {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+        let place = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        // One that smbscope makes, and one that the user made for his group, with files that everybody reads.
+        let (new, old) = (place.path().join("results/new"), place.path().join("old"));
+        fs::create_dir(&old).unwrap();
+        fs::set_permissions(&old, fs::Permissions::from_mode(0o750)).unwrap();
+        fs::write(old.join("point-01-1-users.pcap"), "of an earlier run").unwrap();
+        fs::set_permissions(old.join("point-01-1-users.pcap"), fs::Permissions::from_mode(0o644)).unwrap();
+        for path in [&new, &old] {
+            let mut directory = RunDirectory::open(path, &Sources::default()).unwrap();
+            let capture = directory.capture("point-01-1-users.pcap").unwrap();
+            assert_eq!(mode(&capture), 0o600, "while it is taken");
+            fs::write(capture, "logins").unwrap();
+            directory.add_exchanges(&[exchange(1, READ, 1, 0, 5)], 0).unwrap();
+            directory.add_histograms(&run(1));
+            directory.keep(&document(&[1]), &[]).unwrap();
+            directory.keep_page(&document(&[1])).unwrap();
+            finish(directory);
+            let files = names(path);
+            assert!(files.iter().any(|name| name.ends_with(".pcap")) && files.len() > 4, "{files:?}");
+            files.iter().for_each(|name| assert_eq!(mode(&path.join(name)), 0o600, "{name}"));
+        }
+        assert_eq!([mode(&new), mode(&old)], [0o700, 0o750]);
     }
 
     #[test]

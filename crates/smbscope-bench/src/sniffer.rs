@@ -1,7 +1,7 @@
 //! A packet capture of a load point, taken by tcpdump or dumpcap, begun and ended by the engine.
 
+use crate::files::create_private;
 use rustix::process::{Pid, Signal, kill_process_group};
-use std::fs::File;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -126,7 +126,7 @@ impl Sniffer {
         let mut log = file.to_owned().into_os_string();
         log.push(".log");
         let log = PathBuf::from(log);
-        let said = File::create(&log).map_err(|error| format!("cannot write {}: {error}", log.display()))?;
+        let said = create_private(&log).map_err(|error| format!("cannot write {}: {error}", log.display()))?;
         let child = self
             .program
             .command(&self.path, &self.interface, self.bytes, &self.filter, file)

@@ -2,7 +2,7 @@
 //! ones, with a filter; and the same exchanges.
 
 use smbscope_bench::analysis::parts::{
-    FilePart, Part, Pieces, Plan, divide, follow, from_bytes, merge, shared_sessions, to_bytes,
+    Arrived, FilePart, Part, Pieces, Plan, divide, follow, from_bytes, merge, received_all, shared_sessions, to_bytes,
 };
 use smbscope_bench::analysis::{Analysis, AnalysisOptions, Error, Exchanges, Input};
 use smbscope_report::csv::ExchangeWriter;
@@ -227,4 +227,90 @@ fn a_file_that_is_no_capture_is_an_error_that_names_it() {
     let options = AnalysisOptions::default();
     let error = divide(&Input::File(path), "notes.txt", &options, &[captured.piece(0, 0)], &captured.times(0));
     assert!(matches!(&error, Err(Error::Capture(_))), "{error:?}");
+}
+
+/// Sets the checksum that bytes travel with to that of what follows it.
+fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
+    // A word that names the format, its number, and the version with its length in front.
+    let at = 11 + usize::from(bytes[10]);
+    let mut sum = !0u32;
+    for byte in &bytes[at + 4..] {
+        sum ^= u32::from(*byte);
+        (0..8).for_each(|_| sum = sum >> 1 ^ if sum & 1 == 1 { 0xedb8_8320 } else { 0 });
+    }
+    bytes[at..at + 4].copy_from_slice(&(!sum).to_le_bytes());
+    bytes
+}
+
+#[test]
+fn damaged_parts_with_a_valid_checksum_are_merged_or_named_and_never_panic() {
+    let captured = generated(&Settings { ..Settings::new(Mix::Site, 6, Limit::Packets(600)) }, 1, |_, _| 0);
+    let options = AnalysisOptions::default();
+    let files = captured.divided(2, &options);
+    let plan = Plan::new(&files).expect("few files");
+    let parts: Vec<Vec<u8>> = (0..2).map(|part| to_bytes(&captured.followed(&plan, &[part], &options).0)).collect();
+    let (files, plan): (Vec<Vec<u8>>, Vec<u8>) = (files.iter().map(to_bytes).collect(), to_bytes(&plan));
+    assert_eq!(sealed(parts[0].clone()), parts[0]);
+    let start = 15 + usize::from(plan[10]);
+    let seed = std::env::var("PARTS_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    let runs = std::env::var("PARTS_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(1_500u32);
+    let mut random = smbscope_testkit::random::Random::new(seed);
+    let (mut panics, mut merged, mut named) = (std::collections::BTreeMap::new(), 0, 0);
+    for run in 0..runs {
+        let mut sent = [&files[..], &parts[..], std::slice::from_ref(&plan)].concat();
+        let which = random.below(sent.len() as u64) as usize;
+        let bytes = &mut sent[which];
+        for _ in 0..=random.below(3) {
+            let at = start + random.below((bytes.len() - start) as u64) as usize;
+            match random.below(4) {
+                0 => bytes[at] ^= 1 << random.below(8),
+                1 => bytes[at] = [0, 1, 0x7f, 0x80, 0xff][random.below(5) as usize],
+                2 => drop(bytes.splice(at..at + 1, [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1])),
+                _ => bytes[at] = random.below(256) as u8,
+            }
+        }
+        *bytes = sealed(std::mem::take(bytes));
+        let done = std::panic::catch_unwind(|| {
+            let (files, rest) = sent.split_at(files.len());
+            let (parts, plan) = rest.split_at(parts.len());
+            Arrived { plan: &plan[0], files, parts }.merged(&[], &options, |analysis| {
+                json::write(&analysis.into_report(&options)?, &mut Vec::new()).expect("memory takes all");
+                Ok(())
+            })
+        });
+        match done {
+            Ok(Ok(())) => merged += 1,
+            Ok(Err(error)) => {
+                let text = error.to_string();
+                let is_named = ["part ", "file ", "the plan"].iter().any(|name| text.starts_with(name));
+                // What is left may show no SMB, which is true of it.
+                assert!(is_named || matches!(error, Error::NoSmb(_)), "{text}");
+                named += u32::from(is_named);
+            }
+            Err(_) => panics.entry(which).or_insert_with(Vec::new).push(run),
+        }
+    }
+    // Most damage makes values that can be merged, or none at all.
+    assert!(merged > runs / 10 && named > runs / 10, "{merged} {named}");
+    assert!(panics.is_empty(), "{panics:?}");
+}
+
+#[test]
+fn a_part_that_contradicts_itself_is_named_by_its_place() {
+    let captured = generated(&Settings { ..Settings::new(Mix::Site, 6, Limit::Packets(600)) }, 1, |_, _| 0);
+    let options = AnalysisOptions::default();
+    let files = captured.divided(3, &options);
+    let plan = Plan::new(&files).expect("few files");
+    let parts: Vec<Vec<u8>> = (0..3).map(|part| to_bytes(&captured.followed(&plan, &[part], &options).0)).collect();
+    let (files, plan): (Vec<Vec<u8>>, Vec<u8>) = (files.iter().map(to_bytes).collect(), to_bytes(&plan));
+    let arrived = Arrived { plan: &plan, files: &files, parts: &parts };
+    // Stands for whatever breaks where a certain value is there.
+    let numbers: Vec<Vec<u8>> = [1u64, 2, 3].iter().map(to_bytes).collect();
+    let received = received_all(&numbers, "part", |numbers: Vec<u64>| assert!(!numbers.contains(&2)));
+    assert!(received.expect_err("it breaks").to_string().starts_with("part 2 of 3: damaged"));
+    let mut cut = parts.clone();
+    cut[2].pop();
+    let error = Arrived { parts: &cut, ..arrived }.merged(&[], &options, |_| Ok(())).expect_err("it is cut");
+    assert!(error.to_string().starts_with("part 3 of 3: damaged"), "{error}");
+    arrived.merged(&[], &options, |analysis| analysis.into_report(&options).map(drop)).expect("all are whole");
 }

@@ -4,7 +4,7 @@ use crate::BadArguments;
 use crate::output::Output;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use smbscope_bench::files::Sources;
-use smbscope_report::{Judged, Judgement};
+use smbscope_report::{Judged, Judgement, clean};
 use std::io;
 use std::path::Path;
 
@@ -42,14 +42,16 @@ fn report(command: &str, judged: &[Judgement]) -> Report {
             Judged::Undecided => TestCaseStatus::skipped(),
             Judged::DoesNotHold => TestCaseStatus::success(),
         };
-        status.set_message(judgement.text.as_str());
-        let mut test = TestCase::new(judgement.condition.as_str(), status);
-        test.set_classname(judgement.name.as_str());
-        test.set_system_out(judgement.text.as_str());
-        match suites.iter_mut().find(|suite| suite.name.as_str() == judgement.name) {
+        // Pipelines show them as they are.
+        let [text, condition, name] = [&judgement.text, &judgement.condition, &judgement.name].map(|text| clean(text));
+        status.set_message(text.as_str());
+        let mut test = TestCase::new(condition.as_str(), status);
+        test.set_classname(name.as_str());
+        test.set_system_out(text.as_str());
+        match suites.iter_mut().find(|suite| suite.name.as_str() == name) {
             Some(suite) => suite.add_test_case(test),
             None => {
-                let mut suite = TestSuite::new(judgement.name.as_str());
+                let mut suite = TestSuite::new(name.as_str());
                 suite.add_test_case(test);
                 suites.push(suite);
                 continue;

@@ -9,11 +9,17 @@ use smbscope_testkit::{Conversation, pcap, smb2};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A title, the alternate screen, C1 (CSI), a bell, DEL, an override and an isolate of direction.
-const STEERING: &str = "\u{1b}]0;owned\u{7}\u{1b}[?1049h\u{9b}2J\u{7f}\u{202e}\u{2066}";
+/// A title, the alternate screen, C1 (CSI), a bell, DEL, an override and an isolate of direction, a zero-width space, a
+/// separator of lines, a soft hyphen, a word joiner and a tag.
+const STEERING: &str =
+    "\u{1b}]0;owned\u{7}\u{1b}[?1049h\u{9b}2J\u{7f}\u{202e}\u{2066}\u{200b}\u{2028}\u{ad}\u{2060}\u{e0041}";
 
 fn capture() -> Vec<u8> {
-    let path = format!("=cmd|{STEERING}\nnext line.txt");
+    capture_of(&format!("=cmd|{STEERING}\nnext line.txt"))
+}
+
+/// Opens and reads a file of that name.
+fn capture_of(path: &str) -> Vec<u8> {
     let user = format!("-{STEERING}ann");
     let share = format!("\\\\files\\@{STEERING}");
     let conversation = Conversation::new()
@@ -23,7 +29,7 @@ fn capture() -> Vec<u8> {
         .server_says(450, smb2::session_setup_response(1, 7))
         .client_says(500, smb2::tree_connect(2, &share).session(7))
         .server_says(550, smb2::tree_connect_response(2, 3).session(7))
-        .client_says(600, smb2::create(3, &path).session(7).tree(3))
+        .client_says(600, smb2::create(3, path).session(7).tree(3))
         .server_says(650, smb2::create_response(3, 1).session(7).tree(3))
         .client_says(700, smb2::read(4, 1, 0, 4).session(7).tree(3))
         .server_says(900, smb2::read_response(4, b"data").session(7).tree(3));
@@ -31,7 +37,7 @@ fn capture() -> Vec<u8> {
 }
 
 fn is_clean(text: &str) -> bool {
-    let marks = ['\u{202e}', '\u{2066}', '\u{61c}', '\u{2028}'];
+    let marks = ['\u{202e}', '\u{2066}', '\u{61c}', '\u{2028}', '\u{200b}', '\u{ad}', '\u{2060}', '\u{e0041}'];
     !text.contains(|c: char| c.is_control() && c != '\n' || marks.contains(&c))
 }
 
@@ -121,6 +127,12 @@ fn a_terminal_gets_names_cleaned_in_every_format() {
             // A header and a row an exchange or slice: no name begins a line.
             assert!(!text.lines().any(|line| line.starts_with("next line")), "{text}");
         }
+    }
+    // A recording takes no name with control characters.
+    write(&directory, "unseen.cap", capture_of("a\u{202e}b\u{2066}c\u{2028}d\u{200b}e\u{ad}f.txt"));
+    for line in ["exec \"$S\" record unseen.cap", "exec \"$S\" record unseen.cap -o /dev/tty"] {
+        let Some(text) = on_terminal(&directory, line) else { return };
+        assert!(is_clean(&text) && text.contains("[recorded]") && text.contains("a\u{fffd}b"), "{text:?}");
     }
     for line in ["exec \"$S\" analyze *.pcap --format html", "exec \"$S\" analyze *.pcap --format parquet"] {
         let Some(text) = on_terminal(&directory, line) else { return };

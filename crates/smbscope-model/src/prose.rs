@@ -72,16 +72,46 @@ pub fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || is_invisible(c) { '\u{fffd}' } else { c }).collect()
 }
 
-/// Marks that turn the direction of text around, end lines, or are not seen at all.
+/// Returns true for characters that are not seen, turn the direction of text around or end lines: all format characters
+/// (general category Cf), all that are ignored by default (`Default_Ignorable_Code_Point`), and the separators of lines and
+/// paragraphs, as of Unicode 17.
+#[inline]
 pub fn is_invisible(c: char) -> bool {
-    matches!(c,
-        // Marks, embeddings, overrides and isolates of direction (Unicode bidirectional algorithm, UAX #9).
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-        // Line and paragraph separators.
-        | '\u{2028}' | '\u{2029}'
-        // Deprecated format characters, byte order mark, annotations, tags.
-        | '\u{206a}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0001}' | '\u{e0020}'..='\u{e007f}')
+    // Most text has none of them.
+    c >= INVISIBLE[0].0 && {
+        let place = INVISIBLE.partition_point(|(_, last)| *last < c);
+        INVISIBLE.get(place).is_some_and(|(first, _)| *first <= c)
+    }
 }
+
+/// Ranges of invisible characters, in ascending order.
+const INVISIBLE: [(char, char); 25] = [
+    ('\u{ad}', '\u{ad}'),
+    ('\u{34f}', '\u{34f}'),
+    ('\u{600}', '\u{605}'),
+    ('\u{61c}', '\u{61c}'),
+    ('\u{6dd}', '\u{6dd}'),
+    ('\u{70f}', '\u{70f}'),
+    ('\u{890}', '\u{891}'),
+    ('\u{8e2}', '\u{8e2}'),
+    ('\u{115f}', '\u{1160}'),
+    ('\u{17b4}', '\u{17b5}'),
+    ('\u{180b}', '\u{180f}'),
+    ('\u{200b}', '\u{200f}'),
+    ('\u{2028}', '\u{202e}'),
+    ('\u{2060}', '\u{206f}'),
+    ('\u{3164}', '\u{3164}'),
+    ('\u{fe00}', '\u{fe0f}'),
+    ('\u{feff}', '\u{feff}'),
+    ('\u{ffa0}', '\u{ffa0}'),
+    ('\u{fff0}', '\u{fffb}'),
+    ('\u{110bd}', '\u{110bd}'),
+    ('\u{110cd}', '\u{110cd}'),
+    ('\u{13430}', '\u{1343f}'),
+    ('\u{1bca0}', '\u{1bca3}'),
+    ('\u{1d173}', '\u{1d17a}'),
+    ('\u{e0000}', '\u{e0fff}'),
+];
 
 /// At most `width` characters, the end replaced by `…` where it does not fit.
 pub fn shorten(text: &str, width: usize) -> String {
@@ -112,6 +142,20 @@ mod tests {
     #[test]
     fn names_cannot_steer_a_terminal() {
         assert_eq!(clean("a\u{1b}[31mb\nc\u{202e}d"), "a\u{fffd}[31mb\u{fffd}c\u{fffd}d");
+    }
+
+    #[test]
+    fn no_character_that_is_not_seen_gets_through() {
+        // Soft hyphen, Hangul filler, zero width space, joiner, marks and overrides of direction, separators of lines and
+        // paragraphs, word joiner, invisible times, variation selectors, byte order mark, shorthand, tags.
+        let unseen = "\u{ad}\u{115f}\u{200b}\u{200d}\u{200e}\u{202e}\u{2028}\u{2029}\u{2060}\u{2062}\u{2066}\u{fe0f}\u{feff}\
+                      \u{1bca0}\u{e0001}\u{e0041}\u{e01ef}";
+        for c in unseen.chars() {
+            assert_eq!(clean(&format!("a{c}b")), "a\u{fffd}b", "{:04x}", u32::from(c));
+        }
+        let seen = "Prüfung – 試験 «ñ» \u{a0}\u{2010}\u{2027}\u{202f}\u{2030}\u{1f600}\u{10ffff}";
+        assert_eq!(clean(seen), seen);
+        assert!(INVISIBLE.windows(2).all(|pair| pair[0].1 < pair[1].0));
     }
 
     #[test]

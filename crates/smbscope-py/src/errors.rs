@@ -22,7 +22,9 @@ pub(crate) fn of_analysis(error: &analysis::Error) -> PyErr {
         Error::EpisodeFilter { .. } | Error::WhatIf(_) => ArgumentError::new_err(text),
         Error::Interrupted(_) => PyKeyboardInterrupt::new_err(text),
         Error::InParts(_) => ArgumentError::new_err(text),
-        Error::Piece { .. } | Error::Table(_) | Error::Failed(_) => SmbscopeError::new_err(text),
+        Error::Piece { .. } | Error::Received { .. } | Error::Table(_) | Error::Failed(_) => {
+            SmbscopeError::new_err(text)
+        }
     }
 }
 

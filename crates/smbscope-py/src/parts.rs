@@ -1,10 +1,10 @@
 //! An analysis in parts, for `smbscope.cluster`: what a task of a cluster does. What passes between tasks is bytes.
 
 use crate::analysis::{Analysis, Done};
-use crate::errors::{ArgumentError, SmbscopeError, of_analysis};
+use crate::errors::{ArgumentError, of_analysis};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use smbscope_bench::analysis::parts::{self, FilePart, Part, Pieces, Plan, TravelError};
+use smbscope_bench::analysis::parts::{self, Arrived, FilePart, Part, Pieces, Plan};
 use smbscope_bench::analysis::{AnalysisOptions, Input};
 use smbscope_report::parquet::ExchangeWriter;
 use std::ffi::OsString;
@@ -20,14 +20,6 @@ fn parsed(py: Python<'_>, arguments: &[OsString]) -> PyResult<(Vec<Input>, Analy
 fn options(py: Python<'_>, mut arguments: Vec<OsString>) -> PyResult<AnalysisOptions> {
     arguments.extend(["--".into(), "-".into()]);
     Ok(parsed(py, &arguments)?.1)
-}
-
-fn received<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> PyResult<T> {
-    parts::from_bytes(bytes).map_err(|error: TravelError| SmbscopeError::new_err(error.to_string()))
-}
-
-fn all<T: serde::de::DeserializeOwned>(several: &[Vec<u8>]) -> PyResult<Vec<T>> {
-    several.iter().map(|bytes| received(bytes)).collect()
 }
 
 /// Divides a file, given the arguments of `smbscope analyze`, into pieces by pairs of hosts.
@@ -48,8 +40,8 @@ pub(crate) fn divide<'py>(
 /// The order of files that were divided.
 #[pyfunction]
 pub(crate) fn plan<'py>(py: Python<'py>, files: Vec<Vec<u8>>) -> PyResult<Bound<'py, PyBytes>> {
-    let files: Vec<FilePart> = all(&files)?;
-    let plan = Plan::new(&files).map_err(|error| of_analysis(&error))?;
+    let plan = parts::received_all(&files, "file", |files: Vec<FilePart>| Plan::new(&files));
+    let plan = plan.and_then(|plan| plan).map_err(|error| of_analysis(&error))?;
     Ok(PyBytes::new(py, &parts::to_bytes(&plan)))
 }
 
@@ -63,7 +55,8 @@ pub(crate) fn follow<'py>(
     exchanges: Option<PathBuf>,
     first_id: u64,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let (plan, options): (Plan, _) = (received(plan)?, options(py, arguments)?);
+    let plan: Plan = parts::received(plan, || "the plan".to_owned()).map_err(|error| of_analysis(&error))?;
+    let options = options(py, arguments)?;
     let files: Vec<Pieces> = files.into_iter().map(|(times, pieces)| Pieces { times, pieces }).collect();
     let bytes = py.detach(|| followed(&plan, &files, &options, exchanges.as_deref(), first_id));
     Ok(PyBytes::new(py, &bytes.map_err(|error| of_analysis(&error))?))
@@ -86,7 +79,8 @@ fn followed(
 /// Which parts share sessions: groups of their indices, each part in one.
 #[pyfunction]
 pub(crate) fn shared_sessions(parts: Vec<Vec<u8>>) -> PyResult<Vec<Vec<usize>>> {
-    Ok(parts::shared_sessions(&all::<Part>(&parts)?))
+    let groups = parts::received_all(&parts, "part", |parts: Vec<Part>| parts::shared_sessions(&parts));
+    groups.map_err(|error| of_analysis(&error))
 }
 
 /// The analysis of all parts, given the arguments of `smbscope analyze`.
@@ -100,8 +94,7 @@ pub(crate) fn merge(
     unread: Vec<String>,
 ) -> PyResult<Py<Analysis>> {
     let (inputs, options) = parsed(py, &arguments)?;
-    let plan: Plan = received(plan)?;
-    let (files, parts): (Vec<FilePart>, Vec<Part>) = (all(&files)?, all(&parts)?);
-    let done = py.detach(|| Done::of(parts::merge(&plan, files, parts, unread, &options)?, options));
+    let arrived = Arrived { plan, files: &files, parts: &parts };
+    let done = py.detach(|| arrived.merged(&unread, &options, |analysis| Done::of(analysis, options.clone())));
     Analysis::of(py, inputs, done.map_err(|error| of_analysis(&error))?)
 }

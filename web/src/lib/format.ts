@@ -161,9 +161,9 @@ export function clock(ns: number): string {
 }
 
 /**
- * A name from a capture without control characters and without the marks that turn the direction of text around: a
- * file name must not be able to look like another.
+ * A name from a capture without control characters, marks that turn the direction of text around and characters that are
+ * not seen: a file name must not be able to look like another.
  */
 export function clean(text: string): string {
-  return text.replace(/[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, "\ufffd");
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu, "\ufffd");
 }

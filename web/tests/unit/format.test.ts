@@ -124,6 +124,7 @@ describe("numbers", () => {
 describe("names", () => {
   it("cannot look like others", () => {
     expect(clean("a\u001b[31mb\nc\u202ed")).toBe("a\ufffd[31mb\ufffdc\ufffdd");
+    expect(clean("a\u200bb\u2028c\u00add\u{e0041}é\u00a0f")).toBe("a\ufffdb\ufffdc\ufffdd\ufffdé\u00a0f");
   });
 });
 

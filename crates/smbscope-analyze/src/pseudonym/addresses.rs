@@ -24,43 +24,60 @@ impl Disguise {
     }
 }
 
+/// Bits of an IPv4 multicast address that tell that it is one (RFC 5771).
+const IPV4_MULTICAST: u32 = 4;
+/// Bits of an IPv6 multicast address with flags and scope (RFC 4291 2.7), and those in front of the end of a host's address
+/// in a solicited-node address (2.7.1).
+const IPV6_MULTICAST: u32 = 16;
+const SOLICITED_NODE: u32 = 104;
+const LINK_LOCAL: u32 = 64;
+
 fn ipv4(key: &Key, address: Ipv4Addr) -> Ipv4Addr {
+    // Those of the local network and of the whole Internet (224.0.0.0/24 and 224.0.1.0/24, RFC 5771) tell a protocol alone.
     let is_common = |address: Ipv4Addr| {
-        address.is_unspecified() || address.is_loopback() || address.is_multicast() || address.octets()[0] >= 240
+        let is_assigned = matches!(address.octets(), [224, 0, 0 | 1, _]);
+        address.is_unspecified() || address.is_loopback() || is_assigned || address.is_broadcast()
     };
     if is_common(address) {
         return address;
     }
+    let from = if address.is_multicast() { IPV4_MULTICAST } else { 0 };
     let disguise = |address: Ipv4Addr| {
-        let bits = bits(key, u128::from(address.to_bits()) << 96, 0, 32);
+        let bits = bits(key, u128::from(address.to_bits()) << 96, from, 32);
         Ipv4Addr::from_bits((bits >> 96) as u32)
     };
+    let is_alike = |other: Ipv4Addr| !is_common(other) && other.is_multicast() == address.is_multicast();
     let mut disguised = disguise(address);
     // What falls among those that stay goes on: that way each address has one of its own.
-    while is_common(disguised) {
+    while !is_alike(disguised) {
         disguised = disguise(disguised);
     }
     disguised
 }
 
 fn ipv6(key: &Key, address: Ipv6Addr) -> Ipv6Addr {
-    if is_common(address) {
+    let from = kept_bits(address);
+    if from == 128 {
         return address;
     }
-    // The prefix of link-local addresses stays.
-    let from = if address.is_unicast_link_local() { 64 } else { 0 };
-    let is_alike = |disguised: Ipv6Addr| {
-        !is_common(disguised) && disguised.is_unicast_link_local() == address.is_unicast_link_local()
-    };
     let mut disguised = Ipv6Addr::from_bits(bits(key, address.to_bits(), from, 128));
-    while !is_alike(disguised) {
+    while kept_bits(disguised) != from {
         disguised = Ipv6Addr::from_bits(bits(key, disguised.to_bits(), from, 128));
     }
     disguised
 }
 
-fn is_common(address: Ipv6Addr) -> bool {
-    address.is_unspecified() || address.is_loopback() || address.is_multicast()
+/// How many of the first bits of an address tell what it is for and not whose it is.
+fn kept_bits(address: Ipv6Addr) -> u32 {
+    match address.segments() {
+        _ if address.is_unspecified() || address.is_loopback() => 128,
+        [0xff02, 0, 0, 0, 0, 1, 0xff00..=0xffff, _] => SOLICITED_NODE,
+        // Assigned for good: the flags are zero, and the group is a small number.
+        [0xff00..=0xff0f, 0, 0, 0, 0, 0, 0 | 1, _] => 128,
+        [0xff00..=0xffff, ..] => IPV6_MULTICAST,
+        _ if address.is_unicast_link_local() => LINK_LOCAL,
+        _ => 0,
+    }
 }
 
 /// Flips each bit, or not, by a hash of the bits in front of it: two addresses agree up to the same bit as before
@@ -94,6 +111,26 @@ mod tests {
         let distinct: std::collections::BTreeSet<&IpAddr> = network.iter().collect();
         assert_eq!(distinct.len(), 256);
         assert_ne!(prefix(&network[0]), [10, 1, 2]);
+    }
+
+    #[test]
+    fn multicast_addresses_that_hold_those_of_hosts_or_sites_are_hidden() {
+        let mut names = disguise();
+        // Solicited node (RFC 4291 2.7.1), by a prefix of unicast addresses (RFC 3306), by an AS number (RFC 3180), of an
+        // organisation (RFC 2365), and one of 240.0.0.0/4, which some sites use.
+        for (address, kept) in [
+            ("ff02::1:ff0a:b0c1", "ff02::1:ff"),
+            ("ff3e:30:2001:db8:77::1", "ff3e:"),
+            ("233.252.18.77", ""),
+            ("239.18.77.3", ""),
+            ("241.18.77.3", ""),
+        ] {
+            let address: IpAddr = address.parse().unwrap();
+            let disguised = names.address(address);
+            assert_ne!(disguised, address);
+            assert_eq!(disguised.is_multicast(), address.is_multicast(), "{disguised}");
+            assert!(disguised.to_string().starts_with(kept), "{disguised}");
+        }
     }
 
     #[test]

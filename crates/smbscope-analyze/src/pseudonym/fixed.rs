@@ -6,6 +6,7 @@
 
 use super::{Key, is_kept};
 use ahash::HashMap;
+use sha2::{Digest, Sha256};
 
 /// What matches others in a pattern (MS-FSCC 2.1.4.4).
 pub const WILDCARDS: [char; 5] = ['*', '?', '<', '>', '"'];
@@ -13,10 +14,24 @@ pub const WILDCARDS: [char; 5] = ['*', '?', '<', '>', '"'];
 const SYMBOLS: &[u8; 49] = br"abcdefghijklmnopqrstuvwxyz0123456789-_. $~\()+,&'";
 /// What they become: nothing that begins or ends a part of a name, and no upper case.
 const DISGUISES: &[u8; 49] = br"abcdefghijklmnopqrstuvwxyz0123456789_()&;!#%^{}[]";
-/// Rounds in which each character changes by those before it, and by those behind it, in turn.
-const ROUNDS: u8 = 3;
-/// Names that are remembered; when there are more, all are forgotten.
-const REMEMBERED_NAMES_MAX: usize = 64 << 10;
+/// Place among [`SYMBOLS`] of each character of ASCII, or [`FOREIGN`].
+const SYMBOL_OF: [u8; 128] = {
+    let mut places = [FOREIGN; 128];
+    let mut place = 0;
+    while place < SYMBOLS.len() {
+        places[SYMBOLS[place] as usize] = place as u8;
+        place += 1;
+    }
+    places
+};
+const FOREIGN: u8 = u8::MAX;
+/// Rounds of the Feistel network: ten where the halves of a name are short enough to try (as NIST SP 800-38G does), four
+/// elsewhere (M. Luby, C. Rackoff, 1988).
+const ROUNDS_OF_SHORT: u8 = 10;
+const ROUNDS: u8 = 4;
+const SHORT: usize = 32;
+/// Bytes of the names that are remembered with their disguises; when there are more, all are forgotten.
+const REMEMBERED_BYTES_MAX: usize = 16 << 20;
 /// What stays in front of a name, since it says what the file is for.
 const PREFIXES: [&str; 2] = ["._", "~$"];
 /// Names that tell what something is and not whose: they stay.
@@ -65,6 +80,8 @@ pub struct Disguise {
     /// Endings of up to five letters and digits stay.
     pub extensions: bool,
     remembered: HashMap<(u8, Vec<u16>), Vec<u16>>,
+    remembered_bytes: usize,
+    most_bytes: usize,
     pub(super) addresses: HashMap<std::net::IpAddr, std::net::IpAddr>,
 }
 
@@ -86,7 +103,20 @@ pub enum Sort {
 impl Disguise {
     /// Puts hashes with that key in their places.
     pub fn new(key: Key, depth: bool, extensions: bool) -> Disguise {
-        Disguise { key, depth, extensions, remembered: HashMap::default(), addresses: HashMap::default() }
+        Disguise {
+            key,
+            depth,
+            extensions,
+            remembered: HashMap::default(),
+            remembered_bytes: 0,
+            most_bytes: REMEMBERED_BYTES_MAX,
+            addresses: HashMap::default(),
+        }
+    }
+
+    /// Lets it remember names of at most this many bytes.
+    pub fn within(self, most_bytes: usize) -> Disguise {
+        Disguise { most_bytes: most_bytes.min(REMEMBERED_BYTES_MAX), ..self }
     }
 
     pub(super) fn key(&self) -> &Key {
@@ -158,10 +188,13 @@ impl Disguise {
         if let Some(known) = self.remembered.get(&key) {
             return units.copy_from_slice(known);
         }
-        if self.remembered.len() >= REMEMBERED_NAMES_MAX {
-            self.remembered.clear();
-        }
         let disguised = disguised(&self.key, key.0, &key.1);
+        self.remembered_bytes +=
+            size_of::<((u8, Vec<u16>), Vec<u16>)>() + size_of_val(&*key.1) + size_of_val(&*disguised);
+        if self.remembered_bytes > self.most_bytes {
+            self.remembered = HashMap::default();
+            self.remembered_bytes = 0;
+        }
         units.copy_from_slice(&disguised);
         self.remembered.insert(key, disguised);
     }
@@ -169,6 +202,9 @@ impl Disguise {
 
 /// The same of all cases.
 fn fold(unit: u16) -> u16 {
+    if let Ok(ascii @ ..0x80) = u8::try_from(unit) {
+        return ascii.to_ascii_lowercase().into();
+    }
     let Some(letter) = char::from_u32(unit.into()) else { return unit };
     let mut lower = letter.to_lowercase();
     match (lower.next(), lower.next()) {
@@ -188,30 +224,45 @@ fn is_extension(units: &[u16]) -> bool {
 
 /// Another text of that length. A zero stays one: it ends names.
 fn disguised(key: &Key, sort: u8, folded: &[u16]) -> Vec<u16> {
-    let symbol = |unit: u16| SYMBOLS.iter().position(|symbol| u16::from(*symbol) == unit);
+    let symbol = |unit: u16| SYMBOL_OF.get(usize::from(unit)).copied().filter(|place| *place != FOREIGN);
     let foreign: Vec<u8> =
         folded.iter().filter(|unit| symbol(**unit).is_none()).flat_map(|unit| unit.to_le_bytes()).collect();
     let mut symbols: Vec<u8> =
-        folded.iter().map(|unit| symbol(*unit).unwrap_or(usize::from(*unit) % SYMBOLS.len()) as u8).collect();
+        folded.iter().map(|unit| symbol(*unit).unwrap_or((usize::from(*unit) % SYMBOLS.len()) as u8)).collect();
     let length = (folded.len() as u32).to_le_bytes();
-    for round in 0..ROUNDS {
-        let mut state = key.digest(&[&[sort, round], &length, &foreign]);
-        let mut step = |symbol: &mut u8| {
-            let before = *symbol;
-            *symbol = substitute(state, before);
-            state = key.digest(&[&state, &[before]]);
-        };
-        if round % 2 == 0 {
-            symbols.iter_mut().for_each(&mut step)
-        } else {
-            symbols.iter_mut().rev().for_each(&mut step)
-        }
-    }
+    permute(key, key.digest(&[&[sort], &length, &foreign]), &mut symbols);
     let disguise = |(unit, symbol): (&u16, &u8)| match unit {
         0 => 0,
         _ => u16::from(DISGUISES[usize::from(*symbol)]),
     };
     folded.iter().zip(&symbols).map(disguise).collect()
+}
+
+/// Replaces symbols by others, one to one: a Feistel network over halves, each of which is added to by a keyed hash of the
+/// other. `tweak` chooses among permutations.
+fn permute(key: &Key, tweak: [u8; 32], symbols: &mut [u8]) {
+    if let [symbol] = symbols {
+        *symbol = substitute(tweak, *symbol);
+        return;
+    }
+    let rounds = if symbols.len() < SHORT { ROUNDS_OF_SHORT } else { ROUNDS };
+    let (left, right) = symbols.split_at_mut(symbols.len() / 2);
+    for round in 0..rounds {
+        let (from, into) = if round % 2 == 0 { (&*left, &mut *right) } else { (&*right, &mut *left) };
+        add(key.digest(&[&tweak, &[round], from]), into);
+    }
+}
+
+/// Adds numbers that a hash yields, block by block.
+fn add(hash: [u8; 32], symbols: &mut [u8]) {
+    const PER_BLOCK: usize = 16;
+    for (block, symbols) in (0u64..).zip(symbols.chunks_mut(PER_BLOCK)) {
+        let numbers = Sha256::new().chain_update(hash).chain_update(block.to_le_bytes()).finalize();
+        for (symbol, number) in symbols.iter_mut().zip(numbers.chunks_exact(2)) {
+            let sum = u32::from(*symbol) + u32::from(u16::from_le_bytes([number[0], number[1]]));
+            *symbol = (sum % SYMBOLS.len() as u32) as u8;
+        }
+    }
 }
 
 /// One of the 42 × 49 affine permutations of the symbols, chosen by a hash.
@@ -254,6 +305,27 @@ mod tests {
             })
             .collect();
         assert_eq!(disguised.len(), 49 + 49 * 49);
+    }
+
+    #[test]
+    fn memory_of_names_is_bounded_in_bytes_and_forgetting_changes_no_name() {
+        let mut names = disguise(true, true).within(64 << 10);
+        let name = |number: u32| format!("{number:0>5000}");
+        let hidden: Vec<String> = (0..40).map(|number| of(&name(number), |units| names.path(units))).collect();
+        assert!(names.remembered_bytes <= 64 << 10, "{}", names.remembered_bytes);
+        assert!(names.remembered.values().map(|name| 4 * name.len()).sum::<usize>() <= 64 << 10);
+        let distinct: BTreeSet<&String> = hidden.iter().collect();
+        assert_eq!(distinct.len(), hidden.len());
+        assert_eq!(of(&name(0), |units| names.path(units)), hidden[0]);
+    }
+
+    #[test]
+    fn names_that_differ_in_one_character_share_nothing() {
+        let mut names = disguise(true, true);
+        let [one, other] = ["quarterly figures of the northern branch", "quarterly figures of the northern branci"]
+            .map(|name| of(name, |units| names.path(units)));
+        let same = one.bytes().zip(other.bytes()).filter(|(one, other)| one == other).count();
+        assert!(same < 8, "{one} {other}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::head;
 use super::names::Names;
 use super::packets::Packets;
-use super::window::Numbering;
+use super::window::Window;
 use crate::analyzer::SMB_PORTS;
 use crate::content::{Content, MAX_HEAD};
 use crate::flow::{begins_connection, foreign_protocol};
@@ -13,8 +13,6 @@ use smbscope_model::Direction;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-/// Bytes that tell a protocol that is not SMB.
-const FOREIGN: usize = 5;
 /// In the place of bytes where no frame begins: no header of one begins like this.
 const NO_FRAME: u8 = 0xff;
 
@@ -51,8 +49,8 @@ pub(super) struct Noting {
 }
 
 impl Noting {
-    pub(super) fn new(numbering: Numbering, names: Names) -> Noting {
-        Noting { packets: Packets::new(numbering), names, frames: Vec::new() }
+    pub(super) fn new(window: Window, names: Names) -> Noting {
+        Noting { packets: Packets::new(window), names, frames: Vec::new() }
     }
 
     /// Enters what a framer decided; `chunk` is the newest part of its stream.
@@ -191,8 +189,10 @@ impl StreamSink for Noting {
         lane.framer.data(chunk, &mut self.frames);
         self.note(lane, Some(chunk));
         if !std::mem::replace(&mut lane.heard, true) && foreign_protocol(chunk.bytes).is_some() {
-            let told = &chunk.bytes[..chunk.bytes.len().min(FOREIGN)];
-            self.keep(lane, Some(chunk), chunk.position, told);
+            // Its first bytes, as few as tell the protocol.
+            let tells = |length: &usize| foreign_protocol(&chunk.bytes[..*length]).is_some();
+            let length = (0..=chunk.bytes.len()).find(tells).unwrap_or_default();
+            self.keep(lane, Some(chunk), chunk.position, &chunk.bytes[..length]);
         }
         let undecided = lane.framer.undecided_from();
         self.let_go(lane, undecided.unwrap_or(u64::MAX));

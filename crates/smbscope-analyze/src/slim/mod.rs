@@ -22,7 +22,7 @@ use smbscope_capture::{Packet, TcpSegment};
 use smbscope_model::{CaptureInfo, ClockStep, Limits, Quality, Timestamp};
 use std::io::{self, Write};
 use std::sync::atomic::Ordering;
-use window::{Numbering, Pending};
+use window::{Numbering, Pending, Window};
 
 /// What the section header says of the file.
 const COMMENT: &str = "Slim copy made by smbscope: packet headers and SMB headers are original, file content, passwords \
@@ -80,7 +80,7 @@ pub fn slim(
     let (comment, names) = match &options.anonymise {
         None => (COMMENT.to_owned(), Names::Kept),
         Some(Anonymise { key, depth, extensions }) => {
-            let disguise = Disguise::new(key.clone(), *depth, *extensions);
+            let disguise = Disguise::new(key.clone(), *depth, *extensions).within(options.limits.names / 4);
             (format!("{COMMENT}{HIDDEN}"), Names::Replaced(Box::new(disguise)))
         }
     };
@@ -89,11 +89,13 @@ pub fn slim(
         (1, _) => Numbering::Restored,
         _ => Numbering::Anew,
     };
+    // No session keeps names here: their budget is that of the packets that wait, and of the names that are replaced.
+    let noting = Noting::new(Window::new(numbering, options.limits.names / 4 * 3), names);
     let mut slimmer = Slimmer {
         writer: Writer::new(out, &comment, concat!("smbscope ", env!("CARGO_PKG_VERSION")))?,
         decoder: Decoder::new(),
         quality: Quality::default(),
-        table: FlowTable::within(Noting::new(numbering, names), options.limits.flows),
+        table: FlowTable::within(noting, options.limits.flows),
         clocks,
         summary: Summary::default(),
     };
@@ -154,12 +156,11 @@ impl Slimmer<'_> {
                 wire_length: packet.wire_length,
             },
             number: packet.stamp.packet.number(),
-            headers: packet.data[..headers].to_vec(),
+            headers: headers::of(packet, headers, &mut self.table.sink_mut().names),
             payload: Vec::new(),
             captured: packet.data.len() - length,
             holders: 0,
         };
-        headers::hide(&mut pending.headers, packet, &outline, &mut self.table.sink_mut().names);
         pending.headers.resize(length, 0);
         let segment = self.decoder.decode(packet, &mut self.quality);
         let Noting { packets, names, .. } = self.table.sink_mut();

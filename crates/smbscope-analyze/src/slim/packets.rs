@@ -2,7 +2,7 @@
 
 use super::headers;
 use super::names::Names;
-use super::window::{Numbering, Window};
+use super::window::Window;
 use ahash::HashMap;
 use smbscope_capture::Packet;
 use smbscope_capture::decode::{Fragment, Outline};
@@ -49,8 +49,8 @@ pub(super) struct Packets {
 }
 
 impl Packets {
-    pub(super) fn new(numbering: Numbering) -> Packets {
-        Packets { window: Window::new(numbering), ..Packets::default() }
+    pub(super) fn new(window: Window) -> Packets {
+        Packets { window, ..Packets::default() }
     }
 
     /// Enters bytes that stay of the payload of a segment.
@@ -146,17 +146,13 @@ impl Packets {
         if segment.is_none() && !is_complete {
             return;
         }
-        let payload = match segment {
-            Some(length) => end.unwrap_or(there).saturating_sub(length),
-            None => parts.first().map_or(0, |first| AsOne::of(first, end.unwrap_or(there)).headers()),
-        };
+        let length = end.unwrap_or(there);
+        let headers = AsOne::of(&parts, length).headers(names);
+        let payload = segment.map_or(headers.len() as u32, |of_segment| length.saturating_sub(of_segment));
         for part in &parts {
-            let here = payload.saturating_sub(part.fragment.offset) as usize;
-            let mut headers = part.beginning[..here.min(part.beginning.len())].to_vec();
-            if part.fragment.offset == 0 {
-                AsOne::of(part, end.unwrap_or(there)).hide(&mut headers, names);
-            }
-            self.window.keep(part.ordinal, 0, &headers);
+            let from = (part.fragment.offset as usize).min(headers.len());
+            let until = from.saturating_add(part.fragment.length as usize).min(headers.len());
+            self.window.keep(part.ordinal, 0, &headers[from..until]);
         }
         if segment.is_some() {
             let place = |part: &&Part| (part.ordinal, part.fragment.offset, part.fragment.length);
@@ -190,7 +186,7 @@ impl Datagram {
     }
 }
 
-/// A datagram as if it had come in one packet: what its first part tells of the headers in it.
+/// A datagram as if it had come in one packet: what the beginnings of its parts tell of the headers in it.
 struct AsOne {
     bytes: Vec<u8>,
     header: usize,
@@ -198,38 +194,30 @@ struct AsOne {
 }
 
 impl AsOne {
-    /// Puts an IP header in front of the first part of a datagram of so many bytes.
-    fn of(first: &Part, length: u32) -> AsOne {
+    /// Puts an IP header in front of the parts, in their order, of a datagram of `length` bytes.
+    fn of(parts: &[&Part], length: u32) -> AsOne {
+        let ends = parts.first().map(|first| (first.fragment.ends.0.is_ipv4(), first.fragment.protocol));
+        let (is_ipv4, next) = ends.unwrap_or_default();
         // The version, and what follows; a length of zero stands for all of the packet.
-        let (mut bytes, protocol) = match first.fragment.ends.0 {
-            IpAddr::V4(_) => (vec![0; IPV4_HEADER], 9),
-            IpAddr::V6(_) => (vec![0; IPV6_HEADER], 6),
-        };
-        bytes[0] = if first.fragment.ends.0.is_ipv4() { 0x45 } else { 0x60 };
-        bytes[protocol] = first.fragment.protocol;
+        let (mut bytes, protocol) = if is_ipv4 { (vec![0; IPV4_HEADER], 9) } else { (vec![0; IPV6_HEADER], 6) };
+        bytes[0] = if is_ipv4 { 0x45 } else { 0x60 };
+        bytes[protocol] = next;
         let header = bytes.len();
-        bytes.extend(&first.beginning);
+        for part in parts {
+            let there = (bytes.len() - header).checked_sub(part.fragment.offset as usize);
+            // Headers may go on in the next part, but not behind a hole.
+            let Some(there) = there else { break };
+            bytes.extend(part.beginning.get(there..).unwrap_or_default());
+        }
         AsOne { bytes, header, wire_length: (header as u32).saturating_add(length) }
     }
 
-    fn packet(&self) -> Packet<'_> {
+    /// What stays of the headers in it.
+    fn headers(&self, names: &mut Names) -> Vec<u8> {
         let stamp = Stamp { time: Timestamp(0), packet: PacketRef::new(CaptureId(0), 0) };
-        Packet { stamp, link_type: RAW_IP, data: &self.bytes, wire_length: self.wire_length }
-    }
-
-    /// How many bytes of it are headers.
-    fn headers(&self) -> u32 {
-        let packet = self.packet();
-        Outline::of(&packet).needed(&packet).0.saturating_sub(self.header) as u32
-    }
-
-    /// Hides the addresses in its first bytes.
-    fn hide(&self, headers: &mut [u8], names: &mut Names) {
-        let packet = self.packet();
-        let mut all = self.bytes[..self.header].to_vec();
-        all.extend_from_slice(headers);
-        headers::hide(&mut all, &packet, &Outline::of(&packet), names);
-        headers.copy_from_slice(&all[self.header..]);
+        let packet = Packet { stamp, link_type: RAW_IP, data: &self.bytes, wire_length: self.wire_length };
+        let needed = Outline::of(&packet).needed(&packet).0;
+        headers::of(&packet, needed, names).split_off(self.header.min(needed))
     }
 }
 

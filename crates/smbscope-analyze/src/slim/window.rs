@@ -46,6 +46,8 @@ pub(super) struct Window {
     /// Which packet of all the first of them is.
     first: u64,
     bytes: usize,
+    /// Bytes that may wait.
+    most_bytes: usize,
     numbering: Numbering,
     /// Packets that are decided and wait for those with lower numbers.
     restored: BTreeMap<u64, Pending>,
@@ -60,9 +62,9 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// An empty window.
-    pub(super) fn new(numbering: Numbering) -> Window {
-        Window { numbering, ..Window::default() }
+    /// An empty window, in which at most this many bytes wait.
+    pub(super) fn new(numbering: Numbering, most_bytes: usize) -> Window {
+        Window { numbering, most_bytes: most_bytes.min(MAX_WAITING_BYTES), ..Window::default() }
     }
 
     /// Takes the next packet of all.
@@ -145,7 +147,7 @@ impl Window {
     }
 
     fn has_room(&self) -> bool {
-        self.packets.len() + self.restored.len() <= MAX_WAITING_PACKETS && self.bytes <= MAX_WAITING_BYTES
+        self.packets.len() + self.restored.len() <= MAX_WAITING_PACKETS && self.bytes <= self.most_bytes
     }
 
     fn write_first<W: Write>(&mut self, writer: &mut Writer<W>) -> io::Result<()> {

@@ -4,6 +4,7 @@ use smbscope_analyze::pipeline::Failure;
 use smbscope_capture::reader::CaptureError;
 use smbscope_diagnose::CatalogueError;
 use smbscope_diagnose::whatif::Scenario;
+use smbscope_model::travel::TravelError;
 use smbscope_stats::filter::FilterError;
 use std::io;
 use std::path::PathBuf;
@@ -74,6 +75,16 @@ pub enum Error {
     /// A table of exchanges can't be written.
     #[error("cannot write the exchanges: {0}")]
     Table(#[source] io::Error),
+
+    /// What another process sent is not what it should be.
+    #[error("{what}: {error}")]
+    Received {
+        /// Which of the parts, by its place among them.
+        what: String,
+        /// What is wrong with it.
+        #[source]
+        error: TravelError,
+    },
 
     /// It can't be done in parts; it says what to do instead.
     #[error("{0}")]

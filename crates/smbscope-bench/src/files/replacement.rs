@@ -1,12 +1,13 @@
 //! A file that is written beside its place and renamed when it is whole: whatever ends the work before leaves what was
 //! there. Every file that smbscope writes for its user goes through here.
 
+use super::private;
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufWriter, Seek, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, fchown};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -22,6 +23,15 @@ const LINKS_MAX: usize = 40;
 /// Unfinished files of this process, to be removed when a signal ends it.
 static BEGUN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
+/// Who may read a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Readers {
+    /// Those that the umask allows, or those of the file that is replaced.
+    Usual,
+    /// Its owner alone.
+    Owner,
+}
+
 /// What a path leads to.
 pub enum Destination {
     /// A regular file, or none yet.
@@ -33,6 +43,10 @@ pub enum Destination {
 impl Destination {
     /// Finds out what the path leads to, and makes sure that it can be written.
     pub fn open(path: &Path) -> io::Result<Destination> {
+        Destination::open_for(path, Readers::Usual)
+    }
+
+    fn open_for(path: &Path, readers: Readers) -> io::Result<Destination> {
         let path = match followed(path)? {
             Followed::Path(path) => path,
             Followed::Descriptor(path) => return descriptor(&path).map(Destination::Stream),
@@ -41,12 +55,12 @@ impl Destination {
             Ok(found) if found.is_file() || found.is_dir() => {
                 // A directory, or a file that may not be written, is refused here and not at the end.
                 let old = OpenOptions::new().write(true).open(&path)?;
-                Replacement::begin(path, Some(old)).map(Destination::File)
+                Replacement::begin(path, Some(old), readers).map(Destination::File)
             }
             // A socket cannot be opened, and says so.
             Ok(_) => OpenOptions::new().write(true).open(&path).map(Destination::Stream),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Replacement::begin(path, None).map(Destination::File)
+                Replacement::begin(path, None, readers).map(Destination::File)
             }
             Err(error) => Err(error),
         }
@@ -63,33 +77,44 @@ pub struct Replacement {
     old: Option<File>,
     /// The directory takes no further file: at the end, the old one is written over.
     over: bool,
+    readers: Readers,
 }
 
 impl Replacement {
     /// Begins a file that takes this place, which is no symbolic link.
-    fn begin(place: PathBuf, old: Option<File>) -> io::Result<Replacement> {
+    fn begin(place: PathBuf, old: Option<File>, readers: Readers) -> io::Result<Replacement> {
         let directory = directory(&place);
         let name = place.file_name().filter(|name| name.len() <= NAME_MAX).unwrap_or(OsStr::new("smbscope"));
         let mut begun = begun();
-        let (new, path, over) = match create(directory, name) {
+        let (new, path, over) = match create(directory, name, readers) {
             Err(error) if old.is_some() && is_closed(&error) => {
-                let (new, path) = create(&std::env::temp_dir(), name)?;
+                // Everybody looks into that one.
+                let (new, path) = create(&std::env::temp_dir(), name, Readers::Owner)?;
                 (new, path, true)
             }
             made => made.map(|(new, path)| (new, path, false))?,
         };
         begun.push(path.clone());
         drop(begun);
-        let replacement = Replacement { new, path, place, old, over };
+        let replacement = Replacement { new, path, place, old, over, readers };
         if let Some(old) = &replacement.old {
-            take_after(&replacement.new, &old.metadata()?)?;
+            take_after(&replacement.new, &old.metadata()?, readers)?;
         }
         Ok(replacement)
     }
 
     /// Begins a file that takes the place of that name in a directory.
     pub fn of(path: &Path) -> io::Result<Replacement> {
-        match Destination::open(path)? {
+        Replacement::within(path, Readers::Usual)
+    }
+
+    /// Begins one that only its owner reads, even where it replaces a file that others read.
+    pub fn private(path: &Path) -> io::Result<Replacement> {
+        Replacement::within(path, Readers::Owner)
+    }
+
+    fn within(path: &Path, readers: Readers) -> io::Result<Replacement> {
+        match Destination::open_for(path, readers)? {
             Destination::File(replacement) => Ok(replacement),
             Destination::Stream(_) => Err(io::Error::other("not a regular file")),
         }
@@ -142,6 +167,9 @@ impl Replacement {
             }
         }
         let Some(old) = &mut self.old else { return Ok(()) };
+        if self.readers == Readers::Owner {
+            private::make_private(old)?;
+        }
         let mut new = File::open(&self.path)?;
         old.rewind()?;
         let length = io::copy(&mut new, old)?;
@@ -167,13 +195,14 @@ fn directory(place: &Path) -> &Path {
 }
 
 /// Makes an unfinished file for a file of that name, under a name that nothing has.
-fn create(directory: &Path, name: &OsStr) -> io::Result<(File, PathBuf)> {
+fn create(directory: &Path, name: &OsStr, readers: Readers) -> io::Result<(File, PathBuf)> {
+    let mode = if readers == Readers::Owner { private::FILE } else { 0o666 };
     loop {
         let mut unfinished = OsStr::new(".").to_owned();
         unfinished.push(name);
         unfinished.push(format!(".{:08x}{UNFINISHED}", RandomState::new().hash_one(std::process::id()) as u32));
         let path = directory.join(unfinished);
-        match OpenOptions::new().write(true).create_new(true).open(&path) {
+        match OpenOptions::new().write(true).create_new(true).mode(mode).open(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             made => return made.map(|file| (file, path)),
         }
@@ -212,15 +241,18 @@ fn is_closed(error: &io::Error) -> bool {
     matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem | ResourceBusy | CrossesDevices)
 }
 
-/// Mode and owner of the file that is replaced, as writing over it would have left them.
-fn take_after(new: &File, old: &Metadata) -> io::Result<()> {
+/// Gives it the owner of the file that is replaced, as writing over it would have left it, and the mode, unless it is private.
+fn take_after(new: &File, old: &Metadata, readers: Readers) -> io::Result<()> {
     let own = new.metadata()?;
     if (own.uid(), own.gid()) != (old.uid(), old.gid()) {
         // Only root may give files away; a group of the user's own is left to everybody.
         let _only_root_may =
             fchown(new, Some(old.uid()), Some(old.gid())).or_else(|_| fchown(new, None, Some(old.gid())));
     }
-    new.set_permissions(fs::Permissions::from_mode(old.mode() & 0o777))
+    match readers {
+        Readers::Usual => new.set_permissions(fs::Permissions::from_mode(old.mode() & 0o777)),
+        Readers::Owner => Ok(()),
+    }
 }
 
 /// Some file systems cannot be asked to.
@@ -313,6 +345,23 @@ mod tests {
         symlink("later", place.path().join("dangling")).unwrap();
         write_file(&place.path().join("dangling"), b"new").unwrap();
         assert_eq!(fs::read_to_string(place.path().join("later")).unwrap(), "new");
+    }
+
+    #[test]
+    fn a_private_file_is_private_from_its_beginning_and_in_the_place_of_a_public_one() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("point.pcap");
+        fs::write(&path, "").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        for _ in 0..2 {
+            let mut file = Replacement::private(&path).unwrap();
+            assert_eq!(mode(file.path()), 0o600);
+            file.write(|out| out.write_all(b"logins")).unwrap();
+            file.finish().unwrap();
+            assert_eq!(mode(&path), 0o600);
+            fs::remove_file(&path).unwrap();
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::{Study, Turn, Variant};
 use crate::Error;
 use crate::directory::RUN;
-use crate::files::{Replacement, Sources, is_left_over};
+use crate::files::{Replacement, Sources, create_private_directory, is_left_over};
 use smbscope_load::bounded;
 use smbscope_report::study::{self, Document, Results};
 use smbscope_report::{bench, html};
@@ -46,7 +46,7 @@ impl Memory {
                 return Err(Error::Unavailable(text));
             }
         }
-        fs::create_dir_all(directory).map_err(Error::file("make the directory of the study", directory))?;
+        create_private_directory(directory).map_err(Error::file("make the directory of the study", directory))?;
         let others = look(directory)?;
         let earlier = match bounded::read(&file, STUDY_MAX) {
             Ok(text) => Some(earlier(&file, &text, study)?),
@@ -120,7 +120,7 @@ impl Memory {
 
     fn write(&self, name: &str, content: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), Error> {
         let file = self.directory.join(name);
-        let written = Replacement::of(&file).and_then(|mut file| {
+        let written = Replacement::private(&file).and_then(|mut file| {
             file.write(|out| content(out))?;
             file.finish()
         });

@@ -5,6 +5,7 @@
 //! because what cuts packets short and writes the cut length as the original one (slicing switches and capture cards)
 //! is met in practice, while a host would not have sent or taken such a packet.
 
+use super::fields::{Fields, Stays};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Protocol number of TCP.
@@ -50,11 +51,17 @@ pub(super) struct Datagram<'a> {
 /// Parses the headers of a packet that was `on_wire` bytes long; none when they contradict themselves or are cut off.
 /// `version` is what the link layer says it is.
 #[inline]
-pub(super) fn parse(version: Option<u8>, data: &[u8], on_wire: u32) -> Option<Datagram<'_>> {
+pub(super) fn parse<'a, F: Fields>(
+    version: Option<u8>,
+    data: &'a [u8],
+    on_wire: u32,
+    fields: &mut F,
+) -> Option<Datagram<'a>> {
+    fields.enter(data.get(..1), Stays::Bits(0xf0));
     let in_header = data.first().map(|byte| byte >> 4);
     match (in_header, version) {
-        (Some(4), None | Some(4)) => ipv4(data, on_wire),
-        (Some(6), None | Some(6)) => ipv6(data, on_wire),
+        (Some(4), None | Some(4)) => ipv4(data, on_wire, fields),
+        (Some(6), None | Some(6)) => ipv6(data, on_wire, fields),
         _ => None,
     }
 }
@@ -73,9 +80,18 @@ fn captured(data: &[u8], at: usize, length: u32) -> &[u8] {
     &rest[..rest.len().min(length as usize)]
 }
 
-fn ipv4(data: &[u8], on_wire: u32) -> Option<Datagram<'_>> {
+fn ipv4<'a, F: Fields>(data: &'a [u8], on_wire: u32, fields: &mut F) -> Option<Datagram<'a>> {
     let header: &[u8; 20] = data.get(..20)?.try_into().ok()?;
     let header_length = usize::from(header[0] & 0x0f) * 4;
+    if F::RECORDS {
+        // Options stay behind, as zeros: they end a list of options.
+        fields.enter(data.get(..6), Stays::Whole);
+        fields.enter(data.get(6..7), Stays::Bits(0x7f));
+        fields.enter(data.get(7..10), Stays::Whole);
+        fields.enter(data.get(12..16), Stays::Address);
+        fields.enter(data.get(16..20), Stays::Address);
+        fields.enter(data.get(..header_length.max(20)), Stays::Checksummed);
+    }
     let total = match u16::from_be_bytes([header[2], header[3]]) {
         0 => on_wire,
         total => u32::from(total),
@@ -101,7 +117,7 @@ fn ipv4(data: &[u8], on_wire: u32) -> Option<Datagram<'_>> {
     };
     if datagram.protocol == AUTHENTICATION && fragment.is_none() {
         // RFC 4302 protects the packet and leaves it readable.
-        let (protocol, skipped) = upper_layer(AUTHENTICATION, datagram.payload, payload_length)?;
+        let (protocol, skipped) = upper_layer(AUTHENTICATION, datagram.payload, payload_length, fields)?;
         datagram.protocol = protocol;
         datagram.payload = datagram.payload.get(skipped..)?;
         datagram.payload_length = payload_length.checked_sub(u32::try_from(skipped).ok()?)?;
@@ -109,8 +125,16 @@ fn ipv4(data: &[u8], on_wire: u32) -> Option<Datagram<'_>> {
     Some(datagram)
 }
 
-fn ipv6(data: &[u8], on_wire: u32) -> Option<Datagram<'_>> {
+fn ipv6<'a, F: Fields>(data: &'a [u8], on_wire: u32, fields: &mut F) -> Option<Datagram<'a>> {
     let header: &[u8; 40] = data.get(..40)?.try_into().ok()?;
+    if F::RECORDS {
+        // Version and traffic class. Systems may make flow labels of addresses.
+        fields.enter(data.get(..1), Stays::Whole);
+        fields.enter(data.get(1..2), Stays::Bits(0xf0));
+        fields.enter(data.get(4..8), Stays::Whole);
+        fields.enter(data.get(8..24), Stays::Address);
+        fields.enter(data.get(24..40), Stays::Address);
+    }
     let length = match u16::from_be_bytes([header[4], header[5]]) {
         0 => on_wire.checked_sub(40)?,
         length => u32::from(length),
@@ -120,7 +144,7 @@ fn ipv6(data: &[u8], on_wire: u32) -> Option<Datagram<'_>> {
         Some(IpAddr::V6(Ipv6Addr::from(octets)))
     };
     let payload = captured(data, 40, length);
-    let (protocol, offset) = upper_layer(header[6], payload, length)?;
+    let (protocol, offset) = upper_layer(header[6], payload, length, fields)?;
     let mut datagram = Datagram {
         source: address(8)?,
         destination: address(24)?,
@@ -135,13 +159,17 @@ fn ipv6(data: &[u8], on_wire: u32) -> Option<Datagram<'_>> {
         let next_header = *datagram.payload.first()?;
         let offset_and_flags = be16(datagram.payload, 2)?;
         let identification = be32(datagram.payload, 4)?;
+        fields.enter(datagram.payload.get(..1), Stays::Whole);
+        fields.enter(datagram.payload.get(2..3), Stays::Whole);
+        fields.enter(datagram.payload.get(3..4), Stays::Bits(0xf9));
+        fields.enter(datagram.payload.get(4..8), Stays::Whole);
         let (offset, more) = (u32::from(offset_and_flags & 0xfff8), offset_and_flags & 1 != 0);
         datagram.payload = datagram.payload.get(8..)?;
         datagram.payload_length = datagram.payload_length.checked_sub(8)?;
         datagram.protocol = next_header;
         if offset == 0 && !more {
             // An atomic fragment (RFC 6946) is whole: go on behind its header.
-            let (protocol, skipped) = upper_layer(next_header, datagram.payload, datagram.payload_length)?;
+            let (protocol, skipped) = upper_layer(next_header, datagram.payload, datagram.payload_length, fields)?;
             datagram.protocol = protocol;
             datagram.payload = datagram.payload.get(skipped..)?;
             datagram.payload_length = datagram.payload_length.checked_sub(u32::try_from(skipped).ok()?)?;
@@ -161,7 +189,12 @@ pub(super) fn is_extension(next_header: u8) -> bool {
 }
 
 /// Passes IPv6 extension headers: the protocol that follows, [`FRAGMENT`] among them, and where it starts.
-pub(super) fn upper_layer(mut next_header: u8, payload: &[u8], length: u32) -> Option<(u8, usize)> {
+pub(super) fn upper_layer<F: Fields>(
+    mut next_header: u8,
+    payload: &[u8],
+    length: u32,
+    fields: &mut F,
+) -> Option<(u8, usize)> {
     let mut offset = 0usize;
     for _ in 0..MAX_EXTENSION_HEADERS {
         let units = |at: usize| payload.get(at).copied().map(usize::from);
@@ -172,6 +205,8 @@ pub(super) fn upper_layer(mut next_header: u8, payload: &[u8], length: u32) -> O
             AUTHENTICATION => units(offset + 1)?.checked_add(2)? * 4,
             other => return Some((other, offset)),
         };
+        // Which header follows, and the length of this one.
+        fields.enter(payload.get(offset..offset + 2), Stays::Whole);
         next_header = *payload.get(offset)?;
         offset = offset.checked_add(header_length)?;
         if offset > payload.len() || offset > length as usize {

@@ -1,5 +1,6 @@
 //! Link layers: where in the packet the IP header starts. Link types are those of the registry of tcpdump.org.
 
+use super::fields::{Fields, Stays};
 use smbscope_model::SkippedProtocol;
 
 /// Tags and labels in front of an IP header that are followed; deeper nesting is damage.
@@ -19,6 +20,8 @@ const BACKBONE_SERVICE: u16 = 0x88e7;
 const BRIDGED_ETHERNET: u16 = 0x6558;
 /// VN-Tag (IEEE 802.1BR's predecessor, on Cisco fabric extenders): four bytes, then the next EtherType.
 const VN_TAG: u16 = 0x8926;
+/// First byte of an address in a pseudowire whose other bytes are zero: like neither a control word nor IP.
+const HIDDEN_ADDRESS: u8 = 0x10;
 /// Two addresses and an EtherType.
 pub(super) const ETHERNET_HEADER: usize = 14;
 
@@ -35,18 +38,18 @@ pub(super) enum Peeled {
 
 /// Finds the IP header.
 #[inline]
-pub(super) fn peel(link_type: u32, data: &[u8]) -> Peeled {
+pub(super) fn peel<F: Fields>(link_type: u32, data: &[u8], fields: &mut F) -> Peeled {
     let peeled = match link_type {
-        1 => Some(ethernet(data, 0)),
+        1 => Some(ethernet(data, 0, fields)),
         // Linux cooked capture v1 and v2.
-        113 => be16(data, 14).map(|protocol| protocols(data, 16, protocol)),
-        276 => be16(data, 0).map(|protocol| protocols(data, 20, protocol)),
+        113 => read16(data, 14, fields).map(|protocol| protocols(data, 16, protocol, fields)),
+        276 => read16(data, 0, fields).map(|protocol| protocols(data, 20, protocol, fields)),
         // Raw IP, also by the numbers that some systems write into files.
         12 | 14 | 101 => Some(Peeled::Ip { offset: 0, version: None }),
         228 => Some(Peeled::Ip { offset: 0, version: Some(4) }),
         229 => Some(Peeled::Ip { offset: 0, version: Some(6) }),
-        0 | 108 => loopback(data),
-        9 | 50 => Some(ppp(data, 0)),
+        0 | 108 => loopback(data, fields),
+        9 | 50 => Some(ppp(data, 0, fields)),
         other => Some(Peeled::Other(SkippedProtocol::LinkType(other))),
     };
     peeled.unwrap_or(Peeled::Malformed)
@@ -56,36 +59,59 @@ pub(super) fn be16(data: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(data.get(at..at.checked_add(2)?)?.try_into().ok()?))
 }
 
+/// Reads a field of two bytes.
+#[inline(always)]
+pub(super) fn read16<F: Fields>(data: &[u8], at: usize, fields: &mut F) -> Option<u16> {
+    fields.enter(data.get(at..at.checked_add(2)?), Stays::Whole);
+    be16(data, at)
+}
+
+/// Reads a field of one byte, of which only `bits` matter.
+#[inline(always)]
+pub(super) fn read8<F: Fields>(data: &[u8], at: usize, bits: u8, fields: &mut F) -> Option<u8> {
+    let byte = data.get(at..at.checked_add(1)?)?;
+    fields.enter(Some(byte), Stays::Bits(bits));
+    byte.first().copied()
+}
+
 /// The frame that starts at `offset`: Ethernet II, or IEEE 802.3 with a SNAP header.
 #[inline]
-pub(super) fn ethernet(data: &[u8], offset: usize) -> Peeled {
-    match be16(data, offset + ETHERNET_HEADER - 2) {
-        Some(kind) => protocols(data, offset + ETHERNET_HEADER, kind),
+pub(super) fn ethernet<F: Fields>(data: &[u8], offset: usize, fields: &mut F) -> Peeled {
+    match read16(data, offset + ETHERNET_HEADER - 2, fields) {
+        Some(kind) => protocols(data, offset + ETHERNET_HEADER, kind, fields),
         None => Peeled::Malformed,
     }
 }
 
 /// Follows tags from one EtherType to the next.
-pub(super) fn protocols(data: &[u8], mut offset: usize, mut kind: u16) -> Peeled {
+pub(super) fn protocols<F: Fields>(data: &[u8], mut offset: usize, mut kind: u16, fields: &mut F) -> Peeled {
     for _ in 0..MAX_TAGS {
         let (next, length) = match kind {
             IPV4 => return Peeled::Ip { offset, version: Some(4) },
             IPV6 => return Peeled::Ip { offset, version: Some(6) },
-            VLAN | PROVIDER_BRIDGING => (be16(data, offset + 2), 4),
-            _ if OLD_QINQ.contains(&kind) => (be16(data, offset + 2), 4),
-            VN_TAG => (be16(data, offset + 4), 6),
+            VLAN | PROVIDER_BRIDGING => (read16(data, offset + 2, fields), 4),
+            _ if OLD_QINQ.contains(&kind) => (read16(data, offset + 2, fields), 4),
+            VN_TAG => (read16(data, offset + 4, fields), 6),
             BACKBONE_SERVICE => {
                 let frame = 4 + ETHERNET_HEADER;
-                (be16(data, offset + frame - 2), frame)
+                (read16(data, offset + frame - 2, fields), frame)
             }
-            BRIDGED_ETHERNET => (be16(data, offset + ETHERNET_HEADER - 2), ETHERNET_HEADER),
-            PPPOE_SESSION => return ppp(data, offset + 6),
-            _ if MPLS.contains(&kind) => return mpls(data, offset),
+            BRIDGED_ETHERNET => (read16(data, offset + ETHERNET_HEADER - 2, fields), ETHERNET_HEADER),
+            PPPOE_SESSION => {
+                // Version, type and code, and the length, but not the session.
+                fields.enter(data.get(offset..offset + 2), Stays::Whole);
+                fields.enter(data.get(offset + 4..offset + 6), Stays::Whole);
+                return ppp(data, offset + 6, fields);
+            }
+            _ if MPLS.contains(&kind) => return mpls(data, offset, fields),
             // A length, and then IEEE 802.2: IP comes with a SNAP header only.
             ..0x0600 => match data.get(offset..offset + 8) {
-                Some([0xaa, 0xaa, 0x03, 0, 0, 0, high, low]) => (Some(u16::from_be_bytes([*high, *low])), 8),
-                _ => match data.get(offset) {
-                    Some(service) => return Peeled::Other(SkippedProtocol::LogicalLink(*service)),
+                Some(header @ [0xaa, 0xaa, 0x03, 0, 0, 0, high, low]) => {
+                    fields.enter(Some(header), Stays::Whole);
+                    (Some(u16::from_be_bytes([*high, *low])), 8)
+                }
+                _ => match read8(data, offset, 0xff, fields) {
+                    Some(service) => return Peeled::Other(SkippedProtocol::LogicalLink(service)),
                     None => return Peeled::Malformed,
                 },
             },
@@ -98,28 +124,32 @@ pub(super) fn protocols(data: &[u8], mut offset: usize, mut kind: u16) -> Peeled
 }
 
 /// The PPP frame at `offset` (RFC 1661), with or without address and control field, the protocol in one byte or two.
-pub(super) fn ppp(data: &[u8], offset: usize) -> Peeled {
-    let start = if data.get(offset..offset + 2) == Some(&[0xff, 0x03]) { offset + 2 } else { offset };
+pub(super) fn ppp<F: Fields>(data: &[u8], offset: usize, fields: &mut F) -> Peeled {
+    let control = data.get(offset..offset + 2).filter(|control| *control == [0xff, 0x03]);
+    fields.enter(control, Stays::Whole);
+    let start = if control.is_some() { offset + 2 } else { offset };
     let (protocol, length) = match (data.get(start), be16(data, start)) {
         (Some(short), _) if short & 1 == 1 => (u16::from(*short), 1),
         (_, Some(protocol)) => (protocol, 2),
         _ => return Peeled::Malformed,
     };
+    fields.enter(data.get(start..start + length), Stays::Whole);
     let offset = start + length;
     match protocol {
         0x0021 => Peeled::Ip { offset, version: Some(4) },
         0x0057 => Peeled::Ip { offset, version: Some(6) },
-        0x0281 | 0x0283 => mpls(data, offset),
+        0x0281 | 0x0283 => mpls(data, offset, fields),
         other => Peeled::Other(SkippedProtocol::Ppp(other)),
     }
 }
 
 /// Passes the label stack (RFC 3032). What follows it only shows by itself: IP by its version, or the Ethernet frame of a
 /// pseudowire, with a control word in front of it (RFC 4385, four bits zero) or without.
-pub(super) fn mpls(data: &[u8], mut offset: usize) -> Peeled {
+pub(super) fn mpls<F: Fields>(data: &[u8], mut offset: usize, fields: &mut F) -> Peeled {
     for _ in 0..MAX_TAGS {
         let Some(entry) = data.get(offset..offset + 4) else { return Peeled::Malformed };
         offset += 4;
+        fields.enter(entry.get(2..3), Stays::Bits(1));
         if entry[2] & 1 == 0 {
             continue;
         }
@@ -132,8 +162,12 @@ pub(super) fn mpls(data: &[u8], mut offset: usize) -> Peeled {
             Some(_) => Some(offset).filter(|at| is_ethernet(data, *at)),
             None => return Peeled::Malformed,
         };
+        if reading == Some(offset) && data.get(offset).is_some_and(|byte| byte >> 4 != 0) {
+            // The address must not begin like a control word when it is hidden.
+            fields.enter(data.get(offset..offset + 1), Stays::As(HIDDEN_ADDRESS));
+        }
         return match reading {
-            Some(at) => ethernet(data, at),
+            Some(at) => ethernet(data, at, fields),
             // What would tell is cut off.
             None if data.len() <= offset + 4 + ETHERNET_HEADER => Peeled::Malformed,
             None => Peeled::Other(SkippedProtocol::Mpls),
@@ -158,8 +192,9 @@ fn is_ethernet(data: &[u8], at: usize) -> bool {
 }
 
 /// BSD loopback: an address family in the byte order of the capturing host, or of the network (LOOP).
-fn loopback(data: &[u8]) -> Option<Peeled> {
+fn loopback<F: Fields>(data: &[u8], fields: &mut F) -> Option<Peeled> {
     let family: [u8; 4] = data.get(..4)?.try_into().ok()?;
+    fields.enter(data.get(..4), Stays::Whole);
     let is = |wanted: u32| u32::from_be_bytes(family) == wanted || u32::from_le_bytes(family) == wanted;
     Some(if is(2) {
         Peeled::Ip { offset: 4, version: Some(4) }

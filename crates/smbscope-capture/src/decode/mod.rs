@@ -3,6 +3,7 @@
 //! Headers are read in place; only fragments are copied. Tunnels are followed to the packet within them, and what is no
 //! TCP is counted by its protocol. Whatever does not parse is counted in [`Quality`].
 
+mod fields;
 mod fragments;
 mod ip;
 mod link;
@@ -11,9 +12,11 @@ mod skipped;
 mod tcp;
 mod tunnel;
 
+pub use fields::Understood;
 pub use outline::{Fragment, Kind, Outline};
 
 use crate::segment::{Packet, TcpSegment};
+use fields::Fields;
 use fragments::{Added, Assembly, Fragments};
 use ip::{Datagram, TCP};
 use link::Peeled;
@@ -81,15 +84,15 @@ impl Decoder {
         if snapped {
             quality.longest_cut_packet = quality.longest_cut_packet.max(packet.data.len() as u64);
         }
-        let found = match link::peel(packet.link_type, packet.data) {
+        let found = match link::peel(packet.link_type, packet.data, &mut ()) {
             Peeled::Ip { offset, version } => {
                 let on_wire = packet.wire_length.saturating_sub(u32::try_from(offset).unwrap_or(u32::MAX));
                 let data = packet.data.get(offset..).unwrap_or_default();
-                match ip::parse(version, data, on_wire) {
+                match ip::parse(version, data, on_wire, &mut ()) {
                     Some(datagram) if datagram.fragment.is_some() => Found::Fragment(datagram),
                     Some(datagram) if datagram.protocol == TCP => Found::Tcp(datagram),
                     Some(datagram) => {
-                        let found = follow(datagram, |_| ());
+                        let found = follow(datagram, &mut ());
                         quality.tunneled_packets += u64::from(matches!(found, Found::Tcp(_)));
                         found
                     }
@@ -142,7 +145,7 @@ impl Decoder {
         datagram: &Datagram<'a>,
         quality: &mut Quality,
     ) -> Option<TcpSegment<'a>> {
-        let Some(header) = TcpHeader::parse(datagram.payload, datagram.payload_length) else {
+        let Some(header) = TcpHeader::parse(datagram.payload, datagram.payload_length, &mut ()) else {
             let captured = datagram.payload.len();
             let cut = captured < tcp::NEEDED && (captured as u64) < u64::from(datagram.payload_length);
             self.pass_over(&if cut { Found::Cut } else { Found::Malformed }, quality);
@@ -186,7 +189,7 @@ impl Decoder {
                     let inner = Datagram { payload: &[], ..inner };
                     let whole = self.fragments.keep(whole);
                     let payload = whole.bytes().0.get(start..).unwrap_or_default();
-                    let Some(header) = TcpHeader::parse(payload, inner.payload_length) else {
+                    let Some(header) = TcpHeader::parse(payload, inner.payload_length, &mut ()) else {
                         quality.tcp_packets -= 1;
                         quality.malformed_packets += 1;
                         return None;
@@ -254,21 +257,18 @@ fn holds_tcp(protocol: u8) -> bool {
     protocol == TCP || ip::is_extension(protocol)
 }
 
-/// Goes into a packet that is no TCP, through one tunnel after the other, and shows what begins with an IP header.
+/// Goes into a packet that is no TCP, through one tunnel after the other.
 #[cold]
-fn follow<'a>(mut datagram: Datagram<'a>, mut header: impl FnMut(&'a [u8])) -> Found<'a> {
+fn follow<'a, F: Fields>(mut datagram: Datagram<'a>, fields: &mut F) -> Found<'a> {
     for _ in 0..MAX_TUNNELS {
         let unparsed = Found::unparsed(datagram.payload, datagram.payload_length);
-        match tunnel::peel(&datagram) {
-            Peeled::Ip { offset, version } => {
-                header(datagram.payload.get(offset..).unwrap_or_default());
-                match tunnel::inner(&datagram, offset, version) {
-                    Some(inner) if inner.fragment.is_some() => return Found::Fragment(inner),
-                    Some(inner) if inner.protocol == TCP => return Found::Tcp(inner),
-                    Some(inner) => datagram = inner,
-                    None => return unparsed,
-                }
-            }
+        match tunnel::peel(&datagram, fields) {
+            Peeled::Ip { offset, version } => match tunnel::inner(&datagram, offset, version, fields) {
+                Some(inner) if inner.fragment.is_some() => return Found::Fragment(inner),
+                Some(inner) if inner.protocol == TCP => return Found::Tcp(inner),
+                Some(inner) => datagram = inner,
+                None => return unparsed,
+            },
             Peeled::Other(protocol) => return Found::Skipped(protocol),
             Peeled::Malformed => return unparsed,
         }
@@ -280,7 +280,7 @@ fn follow<'a>(mut datagram: Datagram<'a>, mut header: impl FnMut(&'a [u8])) -> F
 fn look_into(whole: &Assembly) -> Found<'_> {
     let (captured, length) = whole.bytes();
     // An IPv6 datagram may have extension headers behind the fragment header.
-    let Some((protocol, offset)) = ip::upper_layer(whole.next_header, captured, length) else {
+    let Some((protocol, offset)) = ip::upper_layer(whole.next_header, captured, length, &mut ()) else {
         return Found::unparsed(captured, length);
     };
     let payload = captured.get(offset..).unwrap_or_default();
@@ -294,7 +294,7 @@ fn look_into(whole: &Assembly) -> Found<'_> {
         payload,
         payload_length: length.saturating_sub(u32::try_from(offset).unwrap_or(u32::MAX)),
     };
-    if protocol == TCP { Found::Tcp(datagram) } else { follow(datagram, |_| ()) }
+    if protocol == TCP { Found::Tcp(datagram) } else { follow(datagram, &mut ()) }
 }
 
 #[inline]

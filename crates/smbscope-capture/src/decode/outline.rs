@@ -1,5 +1,6 @@
 //! Where in a packet its headers are and where they end: what a slim copy of the packet has to keep.
 
+use super::fields::{Fields, Understood};
 use super::ip::{self, TCP};
 use super::link::{self, Peeled};
 use super::tcp::{self, TcpHeader};
@@ -15,8 +16,6 @@ const MAX_HEADERS: usize = 4096;
 /// The headers of a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outline {
-    /// Where its IP headers begin, from the outermost to the innermost one.
-    pub ip_headers: Vec<usize>,
     /// What is behind the last of them.
     pub kind: Kind,
 }
@@ -66,21 +65,32 @@ pub struct Fragment {
 impl Outline {
     /// Finds the headers of a packet.
     pub fn of(packet: &Packet<'_>) -> Outline {
-        let mut ip_headers = Vec::new();
+        Outline::entered(packet, &mut ())
+    }
+
+    /// The first `length` bytes of a packet without what the decoder does not read: a packet that begins with them has
+    /// the same outline.
+    pub fn understood(packet: &Packet<'_>, length: usize) -> Understood {
+        let mut understood = Understood::new(packet.data, length);
+        Outline::entered(packet, &mut understood);
+        understood
+    }
+
+    /// Finds the headers and enters their fields.
+    fn entered<F: Fields>(packet: &Packet<'_>, fields: &mut F) -> Outline {
         let place = |bytes: &[u8]| {
             let start = (bytes.as_ptr() as usize).wrapping_sub(packet.data.as_ptr() as usize);
             // What is not there is nowhere.
             if start <= packet.data.len() { start } else { packet.data.len() }
         };
-        let found = match link::peel(packet.link_type, packet.data) {
+        let found = match link::peel(packet.link_type, packet.data, fields) {
             Peeled::Ip { offset, version } => {
                 let on_wire = packet.wire_length.saturating_sub(u32::try_from(offset).unwrap_or(u32::MAX));
                 let data = packet.data.get(offset..).unwrap_or_default();
-                ip_headers.push(offset.min(packet.data.len()));
-                match ip::parse(version, data, on_wire) {
+                match ip::parse(version, data, on_wire, fields) {
                     Some(datagram) if datagram.fragment.is_some() => Found::Fragment(datagram),
                     Some(datagram) if datagram.protocol == TCP => Found::Tcp(datagram),
-                    Some(datagram) => follow(datagram, |header| ip_headers.push(place(header))),
+                    Some(datagram) => follow(datagram, fields),
                     None => Found::unparsed(data, on_wire),
                 }
             }
@@ -88,7 +98,7 @@ impl Outline {
             Peeled::Malformed => Found::unparsed(packet.data, packet.wire_length),
         };
         let kind = match found {
-            Found::Tcp(datagram) => match TcpHeader::parse(datagram.payload, datagram.payload_length) {
+            Found::Tcp(datagram) => match TcpHeader::parse(datagram.payload, datagram.payload_length, fields) {
                 Some(header) => Kind::Tcp { payload: place(header.payload) },
                 None => {
                     let captured = datagram.payload.len();
@@ -115,7 +125,7 @@ impl Outline {
             Found::Malformed => Kind::Malformed,
             Found::Cut => Kind::Cut,
         };
-        Outline { ip_headers, kind }
+        Outline { kind }
     }
 
     /// The bytes of a packet without payload that must stay so that it counts as what it is: so many of its first ones,
@@ -168,7 +178,7 @@ mod tests {
         tcp.extend(b"payload");
         let bytes = frame(TCP, &tcp);
         let outline = Outline::of(&packet(&bytes, bytes.len() as u32));
-        assert_eq!(outline, Outline { ip_headers: vec![14], kind: Kind::Tcp { payload: 14 + 20 + 24 } });
+        assert_eq!(outline, Outline { kind: Kind::Tcp { payload: 14 + 20 + 24 } });
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! TCP headers (RFC 9293 3.1).
 
+use super::fields::{Fields, Stays};
 use crate::segment::{TcpFlags, WindowScale};
 
 /// Up to the window: with less than this of a header nothing can be done.
@@ -9,7 +10,9 @@ const MIN_HEADER: u32 = 20;
 /// Option kinds.
 const END_OF_OPTIONS: u8 = 0;
 const NO_OPERATION: u8 = 1;
+const SEGMENT_SIZE: u8 = 2;
 const SHIFT_COUNT: u8 = 3;
+const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 /// The largest shift of a window; a larger one counts as this (RFC 7323 2.3).
@@ -35,17 +38,25 @@ pub(super) struct TcpHeader<'a> {
 impl<'a> TcpHeader<'a> {
     /// Parses a segment that was `length` bytes long on the wire, of which `data` was captured.
     #[inline]
-    pub(super) fn parse(data: &'a [u8], length: u32) -> Option<TcpHeader<'a>> {
+    pub(super) fn parse<F: Fields>(data: &'a [u8], length: u32, fields: &mut F) -> Option<TcpHeader<'a>> {
         let fixed: &[u8; NEEDED] = data.get(..NEEDED)?.try_into().ok()?;
+        fields.enter(data.get(12..13), Stays::Bits(0xf0));
         let header_length = u32::from(fixed[12] >> 4) * 4;
         if header_length < MIN_HEADER {
             return None;
         }
         let payload_length = length.checked_sub(header_length)?;
+        if F::RECORDS {
+            fields.enter(data.get(..12), Stays::Whole);
+            fields.enter(data.get(13..NEEDED), Stays::Whole);
+        }
         let header = &data[..data.len().min(header_length as usize)];
         let payload = &data[header.len()..];
         let acknowledgment = u32::from_be_bytes([fixed[8], fixed[9], fixed[10], fixed[11]]);
         let options = header.get(MIN_HEADER as usize..).unwrap_or_default();
+        if F::RECORDS {
+            enter_options(options, fields);
+        }
         let flags = TcpFlags(fixed[13]);
         let window_scale = match flags.syn() {
             true if header.len() == header_length as usize => read_window_scale(options),
@@ -119,6 +130,37 @@ fn read_other_options(mut options: &[u8], acknowledgment: u32) -> Options {
     }
 }
 
+/// Enters the options that tell nothing of who sent them (RFC 9293 3.2, RFC 7323, RFC 2018). Others become
+/// no-operations: one of multipath TCP holds an address (RFC 8684 3.4.1).
+#[cold]
+fn enter_options<F: Fields>(mut options: &[u8], fields: &mut F) {
+    loop {
+        match options {
+            [] | [END_OF_OPTIONS, ..] | [_] => return,
+            [NO_OPERATION, rest @ ..] => {
+                fields.enter(options.get(..1), Stays::Whole);
+                options = rest;
+            }
+            [kind, length, ..] => {
+                let length = usize::from(*length).max(2);
+                let (option, behind) = options.split_at(length.min(options.len()));
+                let stays = match (*kind, length) {
+                    (SEGMENT_SIZE, 4) | (SHIFT_COUNT, 3) | (SACK_PERMITTED, 2) | (TIMESTAMPS, 10) => option.len(),
+                    // Whole blocks of it.
+                    (SACK, _) => 2 + (option.len() - 2) / 8 * 8,
+                    _ => 0,
+                };
+                if stays == 0 {
+                    fields.enter(Some(option), Stays::As(NO_OPERATION));
+                } else {
+                    fields.enter(option.get(..stays), Stays::Whole);
+                }
+                options = behind;
+            }
+        }
+    }
+}
+
 /// Reads a SACK block: its first sequence number, and the one behind its last.
 fn read_block(block: &[u8]) -> (u32, u32) {
     let edge = |at: usize| u32::from_be_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]);
@@ -163,7 +205,9 @@ mod tests {
         header[12] = (length as u8 / 4) << 4;
         header[13] = flags;
         header.extend(options);
-        TcpHeader::parse(&header[..captured.min(length)], length as u32).expect("it is long enough").window_scale
+        TcpHeader::parse(&header[..captured.min(length)], length as u32, &mut ())
+            .expect("it is long enough")
+            .window_scale
     }
 
     #[test]

@@ -319,7 +319,7 @@ fn a_block_behind_the_acknowledgment_tells_of_a_hole() {
         (timestamps.to_vec(), false),
     ] {
         let segment = tcp(&options, b"");
-        let header = TcpHeader::parse(&segment, segment.len() as u32).expect("a whole header");
+        let header = TcpHeader::parse(&segment, segment.len() as u32, &mut ()).expect("a whole header");
         assert_eq!(header.names_later_bytes, expected, "{options:?}");
     }
 }
@@ -333,7 +333,7 @@ fn a_first_block_below_the_acknowledgment_or_inside_the_second_reports_a_duplica
     let reported = |blocks: &[&[u8]]| {
         let options = [[1, 1, 5, 2 + 8 * blocks.len() as u8].as_slice(), &blocks.concat()].concat();
         let segment = tcp(&options, b"");
-        TcpHeader::parse(&segment, segment.len() as u32).expect("a whole header").duplicate_sack
+        TcpHeader::parse(&segment, segment.len() as u32, &mut ()).expect("a whole header").duplicate_sack
     };
     // The examples of RFC 2883 section 4.
     assert_eq!(reported(&[&below]), Some((acknowledged - 90, acknowledged - 80)));
@@ -498,6 +498,41 @@ proptest! {
         for number in 1..4 {
             decoder.decode(&packet(ETHERNET, &data[..captured], data.len(), number), &mut quality);
         }
+    }
+
+    /// What an anonymous copy keeps of headers: whatever is damaged in them, the copy reads as the packet does.
+    #[test]
+    fn the_fields_that_are_read_read_alike_without_the_rest(
+        encapsulation in proptest::sample::select(Encapsulation::ALL.to_vec()),
+        options in proptest::collection::vec(any::<u8>(), 0..40), version in any::<bool>(),
+        damage in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 0..6),
+        cut in proptest::option::of(0usize..200),
+    ) {
+        let segment = tcp(&options[..options.len() / 4 * 4], &[5; 40]);
+        let frame = if version { ethernet([8, 0], &ipv4(&segment)) } else { ethernet(IPV6_TYPE, &ipv6(TCP, &segment)) };
+        let mut data = encapsulation.wrap(&frame, 7).remove(0);
+        let headers = data.len() - 40;
+        damage.iter().for_each(|(at, value)| data[at.index(headers)] = *value);
+        let captured = &data[..cut.unwrap_or(usize::MAX).min(data.len())];
+        let original = packet(encapsulation.link_type(), captured, data.len(), 1);
+        let outline = Outline::of(&original);
+        let (keep, length) = outline.needed(&original);
+        let mut kept = Outline::understood(&original, keep).bytes;
+        kept.resize(length, 0);
+        let copy = packet(encapsulation.link_type(), &kept, data.len(), 1);
+        match (&outline.kind, Outline::of(&copy).kind) {
+            // The copy has nothing of the part's bytes.
+            (Kind::Fragment(one), Kind::Fragment(other)) => {
+                prop_assert_eq!(one, &Fragment { place: one.place.clone(), ..other });
+            }
+            (one, other) => prop_assert_eq!(one, &other),
+        }
+        let decode = |packet: &Packet<'_>| {
+            let (mut decoder, mut quality) = (Decoder::new(), Quality::default());
+            let text = decoder.decode(packet, &mut quality).map(|segment| format!("{:?}", TcpSegment { payload: &[], ..segment }));
+            (text, decoder.skipped(9), quality.malformed_packets, quality.headers_not_captured, quality.tcp_packets)
+        };
+        prop_assert_eq!(decode(&original), decode(&copy));
     }
 
     #[test]

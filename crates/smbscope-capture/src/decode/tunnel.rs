@@ -5,8 +5,9 @@
 //! (RFC 2003, 2473, 4213), EtherIP (RFC 3378), MPLS in IP, in UDP and in GRE (RFC 4023, 7510), GRE in UDP (RFC 8086),
 //! GTP-U (3GPP TS 29.281), TZSP, and what the authentication header protects (RFC 4302).
 
+use super::fields::{Fields, Stays};
 use super::ip::{self, Datagram};
-use super::link::{self, Peeled, be16};
+use super::link::{self, Peeled, read8, read16};
 use smbscope_model::SkippedProtocol;
 
 /// Protocol numbers of IP.
@@ -32,6 +33,8 @@ const TZSP: u16 = 37008;
 const ERSPAN_I_II: u16 = 0x88be;
 const ERSPAN_III: u16 = 0x22eb;
 const PPP: u16 = 0x880b;
+/// Bits of the first byte of an ERSPAN header that tell its version.
+const ERSPAN_VERSION: u8 = 0xf0;
 
 /// Header extensions of GTP-U, and tagged fields of TZSP, that are passed; a longer chain is damage.
 const MAX_OPTIONS: usize = 32;
@@ -42,25 +45,27 @@ pub(super) fn is_tunnel(protocol: u8) -> bool {
 }
 
 /// Finds the packet in the payload of one that is not TCP.
-pub(super) fn peel(datagram: &Datagram<'_>) -> Peeled {
+pub(super) fn peel<F: Fields>(datagram: &Datagram<'_>, fields: &mut F) -> Peeled {
     let data = datagram.payload;
     let peeled = match datagram.protocol {
         IPV4 => Some(Peeled::Ip { offset: 0, version: Some(4) }),
         IPV6 => Some(Peeled::Ip { offset: 0, version: Some(6) }),
-        GRE => gre(data, 0),
-        UDP => udp(data),
-        MPLS => Some(link::mpls(data, 0)),
+        GRE => gre(data, 0, fields),
+        UDP => udp(data, fields),
+        MPLS => Some(link::mpls(data, 0, fields)),
         // Version 3 in the upper four bits, the rest is zero.
-        ETHERIP if data.first().is_none_or(|byte| byte >> 4 == 3) => Some(link::ethernet(data, 2)),
+        ETHERIP if read8(data, 0, 0xf0, fields).is_none_or(|byte| byte >> 4 == 3) => {
+            Some(link::ethernet(data, 2, fields))
+        }
         other => Some(Peeled::Other(SkippedProtocol::IpProtocol(other))),
     };
     peeled.unwrap_or(Peeled::Malformed)
 }
 
 /// The offset of what follows a GRE header, by the flags in it.
-fn gre(data: &[u8], start: usize) -> Option<Peeled> {
-    let flags = be16(data, start)?;
-    let protocol = be16(data, start + 2)?;
+fn gre<F: Fields>(data: &[u8], start: usize, fields: &mut F) -> Option<Peeled> {
+    let flags = u16::from_be_bytes([read8(data, start, 0xf0, fields)?, read8(data, start + 1, 0x87, fields)?]);
+    let protocol = read16(data, start + 2, fields)?;
     let word = |flag: u16| if flags & flag != 0 { 4 } else { 0 };
     const CHECKSUM: u16 = 0x8000;
     const ROUTING: u16 = 0x4000;
@@ -80,33 +85,39 @@ fn gre(data: &[u8], start: usize) -> Option<Peeled> {
                 // A keep-alive: an empty packet.
                 0 => unread,
                 // The first version has no header of its own, and its GRE header no sequence number.
-                ERSPAN_I_II if flags & SEQUENCE == 0 => link::ethernet(data, offset),
-                ERSPAN_I_II => link::ethernet(data, offset + 8),
-                ERSPAN_III => erspan_iii(data, offset)?,
-                PPP => link::ppp(data, offset),
-                _ => match link::protocols(data, offset, protocol) {
+                ERSPAN_I_II if flags & SEQUENCE == 0 => link::ethernet(data, offset, fields),
+                ERSPAN_I_II => {
+                    read8(data, offset, ERSPAN_VERSION, fields);
+                    link::ethernet(data, offset + 8, fields)
+                }
+                ERSPAN_III => erspan_iii(data, offset, fields)?,
+                PPP => link::ppp(data, offset, fields),
+                _ => match link::protocols(data, offset, protocol, fields) {
                     Peeled::Other(SkippedProtocol::EtherType(_)) => unread,
                     peeled => peeled,
                 },
             })
         }
-        1 if protocol == PPP => Some(link::ppp(data, start + 8 + word(SEQUENCE) + word(ACKNOWLEDGMENT))),
+        1 if protocol == PPP => Some(link::ppp(data, start + 8 + word(SEQUENCE) + word(ACKNOWLEDGMENT), fields)),
         _ => Some(unread),
     }
 }
 
 /// ERSPAN type III: 12 bytes, whose last ones say what kind of frame follows and whether 8 further bytes stand between.
-fn erspan_iii(data: &[u8], start: usize) -> Option<Peeled> {
-    let last = be16(data, start + 10)?;
+fn erspan_iii<F: Fields>(data: &[u8], start: usize, fields: &mut F) -> Option<Peeled> {
+    read8(data, start, ERSPAN_VERSION, fields);
+    let last = u16::from_be_bytes([read8(data, start + 10, 0x7c, fields)?, read8(data, start + 11, 1, fields)?]);
     let offset = start + 12 + if last & 1 != 0 { 8 } else { 0 };
     Some(match last >> 10 & 0x1f {
         2 => Peeled::Ip { offset, version: None },
-        _ => link::ethernet(data, offset),
+        _ => link::ethernet(data, offset, fields),
     })
 }
 
-fn udp(data: &[u8]) -> Option<Peeled> {
-    let (source, port) = (be16(data, 0)?, be16(data, 2)?);
+fn udp<F: Fields>(data: &[u8], fields: &mut F) -> Option<Peeled> {
+    let (source, port) = (read16(data, 0, fields)?, read16(data, 2, fields)?);
+    // The length.
+    fields.enter(data.get(4..6), Stays::Whole);
     let is_named = |port: u16| SkippedProtocol::UdpPort(port).name().is_some();
     let service = match (is_named(source), is_named(port)) {
         (true, false) => source,
@@ -117,29 +128,30 @@ fn udp(data: &[u8]) -> Option<Peeled> {
     const START: usize = 8;
     Some(match port {
         // The flag of a valid network identifier.
-        VXLAN | VXLAN_LINUX if data.get(START)? & 0x08 != 0 => link::ethernet(data, START + 8),
-        VXLAN_GENERIC => match data.get(START + 3)? {
+        VXLAN | VXLAN_LINUX if read8(data, START, 0x08, fields)? & 0x08 != 0 => link::ethernet(data, START + 8, fields),
+        VXLAN_GENERIC => match read8(data, START + 3, 0xff, fields)? {
             1 => Peeled::Ip { offset: START + 8, version: Some(4) },
             2 => Peeled::Ip { offset: START + 8, version: Some(6) },
-            3 => link::ethernet(data, START + 8),
-            5 => link::mpls(data, START + 8),
+            3 => link::ethernet(data, START + 8, fields),
+            5 => link::mpls(data, START + 8, fields),
             _ => unread,
         },
-        GENEVE if data.get(START)? >> 6 == 0 => {
+        GENEVE if read8(data, START, 0xff, fields)? >> 6 == 0 => {
             let options = usize::from(data.get(START)? & 0x3f) * 4;
-            match link::protocols(data, START + 8 + options, be16(data, START + 2)?) {
+            let protocol = read16(data, START + 2, fields)?;
+            match link::protocols(data, START + 8 + options, protocol, fields) {
                 Peeled::Other(SkippedProtocol::EtherType(_)) => unread,
                 peeled => peeled,
             }
         }
-        GTP_USER => match gtp_user(data, START)? {
+        GTP_USER => match gtp_user(data, START, fields)? {
             Some(offset) => Peeled::Ip { offset, version: None },
             None => unread,
         },
-        MPLS_IN_UDP => link::mpls(data, START),
-        GRE_IN_UDP => gre(data, START)?,
-        TZSP => match tzsp(data, START)? {
-            Some(offset) => link::ethernet(data, offset),
+        MPLS_IN_UDP => link::mpls(data, START, fields),
+        GRE_IN_UDP => gre(data, START, fields)?,
+        TZSP => match tzsp(data, START, fields)? {
+            Some(offset) => link::ethernet(data, offset, fields),
             None => unread,
         },
         _ => unread,
@@ -147,8 +159,10 @@ fn udp(data: &[u8]) -> Option<Peeled> {
 }
 
 /// The offset of the user's packet in GTP-U (TS 29.281 5.1); none in a signalling message.
-fn gtp_user(data: &[u8], start: usize) -> Option<Option<usize>> {
-    let (flags, kind) = (*data.get(start)?, *data.get(start + 1)?);
+fn gtp_user<F: Fields>(data: &[u8], start: usize, fields: &mut F) -> Option<Option<usize>> {
+    let (flags, kind) = (read8(data, start, 0xf7, fields)?, read8(data, start + 1, 0xff, fields)?);
+    // The length.
+    fields.enter(data.get(start + 2..start + 4), Stays::Whole);
     // Version 1, GTP and not GTP', a G-PDU.
     if flags >> 4 != 3 || kind != 255 {
         return Some(None);
@@ -158,42 +172,48 @@ fn gtp_user(data: &[u8], start: usize) -> Option<Option<usize>> {
         return Some(Some(offset));
     }
     offset += 4;
-    let mut next = if flags & 4 != 0 { *data.get(offset - 1)? } else { 0 };
+    let mut next = if flags & 4 != 0 { read8(data, offset - 1, 0xff, fields)? } else { 0 };
     for _ in 0..MAX_OPTIONS {
         if next == 0 {
             return Some(Some(offset));
         }
-        let length = usize::from(*data.get(offset)?) * 4;
+        let length = usize::from(read8(data, offset, 0xff, fields)?) * 4;
         if length == 0 {
             return None;
         }
         offset += length;
-        next = *data.get(offset - 1)?;
+        next = read8(data, offset - 1, 0xff, fields)?;
     }
     None
 }
 
 /// The offset of the Ethernet frame in TZSP, version 1, whose tagged fields end with tag 1; none where it holds another
 /// kind of frame, or none.
-fn tzsp(data: &[u8], start: usize) -> Option<Option<usize>> {
+fn tzsp<F: Fields>(data: &[u8], start: usize, fields: &mut F) -> Option<Option<usize>> {
     let header = data.get(start..start + 4)?;
+    fields.enter(Some(header), Stays::Whole);
     // Types: 0 received, 1 to be sent. Encapsulated protocol 1: Ethernet.
     if header[0] != 1 || header[1] > 1 || header[2..] != [0, 1] {
         return Some(None);
     }
     let mut offset = start + 4;
     for _ in 0..MAX_OPTIONS {
-        match *data.get(offset)? {
+        match read8(data, offset, 0xff, fields)? {
             1 => return Some(Some(offset + 1)),
             0 => offset += 1,
-            _ => offset += 2 + usize::from(*data.get(offset + 1)?),
+            _ => offset += 2 + usize::from(read8(data, offset + 1, 0xff, fields)?),
         }
     }
     None
 }
 
 /// The IP packet at `offset` of the payload of another one.
-pub(super) fn inner<'a>(outer: &Datagram<'a>, offset: usize, version: Option<u8>) -> Option<Datagram<'a>> {
+pub(super) fn inner<'a, F: Fields>(
+    outer: &Datagram<'a>,
+    offset: usize,
+    version: Option<u8>,
+    fields: &mut F,
+) -> Option<Datagram<'a>> {
     let data = outer.payload.get(offset..)?;
-    ip::parse(version, data, outer.payload_length.checked_sub(u32::try_from(offset).ok()?)?)
+    ip::parse(version, data, outer.payload_length.checked_sub(u32::try_from(offset).ok()?)?, fields)
 }

@@ -12,6 +12,8 @@ pub(crate) const NAMES_MAX: usize = 8 << 20;
 pub struct Made {
     /// In lower case, as servers do not tell cases apart; with all directories that lead to them.
     names: BTreeSet<Box<str>>,
+    /// Bytes of the names. Beyond [`NAMES_MAX`] no more are added: each directory of a deep path is a name of its own.
+    bytes: usize,
 }
 
 impl Made {
@@ -23,11 +25,12 @@ impl Made {
     }
 
     fn add(&mut self, path: &str) {
-        let mut path = lower(path);
-        while !path.is_empty() && !self.names.contains(&*path) {
-            self.names.insert(path.as_ref().into());
-            let parent = path.rfind('\\').unwrap_or(0);
-            path = Cow::Owned(path[..parent].to_owned());
+        let path = lower(path);
+        let mut path = &*path;
+        while !path.is_empty() && !self.is_too_large() && !self.names.contains(path) {
+            self.bytes += path.len();
+            self.names.insert(path.into());
+            path = &path[..path.rfind('\\').unwrap_or(0)];
         }
     }
 
@@ -38,12 +41,13 @@ impl Made {
 
     /// Those of both.
     pub(crate) fn merged(&self, other: &Made) -> Made {
-        Made { names: self.names.union(&other.names).cloned().collect() }
+        let names: BTreeSet<Box<str>> = self.names.union(&other.names).cloned().collect();
+        Made { bytes: names.iter().map(|name| name.len()).sum(), names }
     }
 
     /// Whether there are too many to be written down.
     pub(crate) fn is_too_large(&self) -> bool {
-        self.names.iter().map(|name| name.len()).sum::<usize>() > NAMES_MAX
+        self.bytes > NAMES_MAX
     }
 
     /// Whether smbscope makes this path, which is below the directory of all users.
@@ -153,6 +157,17 @@ mod tests {
         ] {
             assert!(!made.has(path), "{path}");
         }
+    }
+
+    #[test]
+    fn directories_of_a_deep_path_are_bounded_together() {
+        // Half a million directories, whose names have 250 GB.
+        let deep = vec!["a"; 500_000].join("\\");
+        let made = Made::new([deep.as_str()].into_iter());
+        assert!(made.is_too_large() && made.names.len() < 10, "{}", made.names.len());
+        let many: Vec<String> = (0..2_000_000).map(|number| format!("dir{number}")).collect();
+        assert!(Made::new(many.iter().map(String::as_str)).is_too_large());
+        assert!(!Made::new(many[..100_000].iter().map(String::as_str)).is_too_large());
     }
 
     #[test]

@@ -2,7 +2,11 @@
 //! step makes a string.
 
 use super::{Made, UserSeat};
+use smbscope_model::prose::shorten;
 use std::collections::HashMap;
+
+/// Characters of a path that an error shows.
+const PATH_SHOWN_MAX: usize = 200;
 
 /// A path of a workload, as an index into its [`Names`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,14 +96,18 @@ pub(super) enum Last {
 /// ends; what could leave the directory it belongs in, or what no SMB server accepts, is refused with the reason.
 pub(super) fn below(path: &str, last: Last) -> Result<String, String> {
     let mut clean = String::with_capacity(path.len());
+    let shown = || shorten(path, PATH_SHOWN_MAX);
     let mut parts = path.split(['\\', '/']).filter(|part| !part.is_empty()).peekable();
     while let Some(part) = parts.next() {
         if part == "." || part == ".." {
-            return Err(format!("the path {path} has a part \"{part}\", which could lead out of the user's directory"));
+            return Err(format!(
+                "the path {} has a part \"{part}\", which could lead out of the user's directory",
+                shown()
+            ));
         }
         let wild = last == Last::Pattern && parts.peek().is_none();
         if let Some(bad) = part.chars().find(|c| is_forbidden(*c) && !(wild && is_wildcard(*c))) {
-            return Err(format!("the path {path} has the character {bad:?}, which no name may have"));
+            return Err(format!("the path {} has the character {bad:?}, which no name may have", shown()));
         }
         if !clean.is_empty() {
             clean.push('\\');

@@ -1,6 +1,7 @@
 //! One capture file → pieces, each with the segments of some pairs of hosts.
 
 use super::super::{AnalysisOptions, Error};
+use crate::files::create_private;
 use serde::{Deserialize, Serialize};
 use smbscope_analyze::Partial;
 use smbscope_analyze::pipeline::{self, part_of};
@@ -128,7 +129,7 @@ fn named(part: FilePart, name: &str) -> FilePart {
 }
 
 fn create(path: &Path) -> Result<BlockWriter<BufWriter<File>>, Error> {
-    let file = File::create(path).map_err(|error| piece_error(path, error))?;
+    let file = create_private(path).map_err(|error| piece_error(path, error))?;
     Ok(BlockWriter::new(BufWriter::new(file)))
 }
 

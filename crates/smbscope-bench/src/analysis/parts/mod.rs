@@ -10,11 +10,13 @@
 //! one; a capture that meets them may be told in more detail in parts. A datagram whose fragments lie in two files is taken
 //! for incomplete. What depends on the order of exchanges is refused: groups by fields, and the commands of an episode.
 
+mod arrived;
 mod divide;
 mod follow;
 mod ordinals;
 mod plan;
 
+pub use arrived::{Arrived, received, received_all};
 pub use divide::{FilePart, divide};
 pub use follow::{Pieces, follow};
 pub use plan::Plan;

@@ -8,6 +8,7 @@
 use super::super::Error;
 use super::super::action::Expected;
 use super::super::error::{Location, suggest};
+use super::super::made::NAMES_MAX;
 use super::super::path::{Last, Names, PathId, below};
 use super::ranges::{self, QUEUED_MAX};
 use super::{How, Line, Loadfile, NOT_COUNTED, Op, OpenFor, PatternId, levels};
@@ -56,6 +57,9 @@ const OPERATIONS: [&str; 32] = [
     "WriteQueue",
 ];
 
+/// Lines of a loadfile; the client.txt of dbench has 458,344. Each takes 40 bytes.
+const LINES_MAX: u32 = 4_000_000;
+
 /// More parts than any operation has.
 const MOST_PARTS: usize = 9;
 
@@ -72,9 +76,18 @@ pub(super) fn parse(name: &str, text: &str, clients: Clients) -> Result<Loadfile
     let mut parser = Parser::new(name, clients);
     for (number, line) in (1..).zip(text.lines()) {
         parser.number = number;
+        if number > LINES_MAX {
+            return Err(parser.error(format!("there are more than {LINES_MAX} lines"), "replay a part of them"));
+        }
         parser.line(line)?;
     }
-    Ok(parser.finish())
+    let loadfile = parser.finish();
+    if loadfile.made.is_too_large() {
+        let place = Location { file: name.to_owned(), line: None, column: None };
+        let what = format!("its paths and the directories above them have more than {} MiB", NAMES_MAX >> 20);
+        return Err(Error::invalid(place, what, "replay fewer files, or give them shorter names"));
+    }
+    Ok(loadfile)
 }
 
 /// What the handle of a line is: a number, or with dbench 4's SMB part the path.

@@ -193,3 +193,14 @@ fn the_whole_of_debians_client_txt_is_understood() {
     // Line 608 opens what line 610 reads first.
     assert_eq!(loadfile.lines[loadfile.set_up].number, 608);
 }
+
+#[test]
+fn lines_and_directories_of_a_hostile_file_are_bounded() {
+    let deep = format!("Mkdir \"\\{}\" NT_STATUS_OK\n", vec!["a"; 500_000].join("\\"));
+    let said = error(&deep);
+    assert!(said.contains("the directories above them have more than 8 MiB") && said.len() < 300, "{said}");
+    let said = error(&"\n".repeat(4_000_001));
+    assert!(said.contains("more than 4000000 lines"), "{said}");
+    let said = error(&format!("Mkdir \"\\{}?\" NT_STATUS_OK\n", "a".repeat(100_000)));
+    assert!(said.contains("which no name may have") && said.len() < 500, "{}", said.len());
+}

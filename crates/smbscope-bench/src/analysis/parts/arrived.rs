@@ -1,0 +1,85 @@
+//! What other processes sent, before it is believed: each error names the part that it is about.
+
+use super::super::{Analysis, AnalysisOptions, Error};
+use super::{Plan, TravelError, from_bytes, merge};
+use serde::de::DeserializeOwned;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Bytes of a plan, of what was found about files and about pairs of hosts.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrived<'a> {
+    /// The [`Plan`].
+    pub plan: &'a [u8],
+    /// A [`FilePart`](super::FilePart) each.
+    pub files: &'a [Vec<u8>],
+    /// A [`Part`](super::Part) each.
+    pub parts: &'a [Vec<u8>],
+}
+
+impl Arrived<'_> {
+    /// The analysis of all parts ([`merge`]), and what `make` makes of it. Values with a valid checksum may still contradict
+    /// each other; what such a value breaks is an error that names it.
+    pub fn merged<T>(
+        &self,
+        unread: &[String],
+        options: &AnalysisOptions,
+        make: impl Fn(Analysis) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let count = self.parts.len();
+        let attempt = |without: Option<usize>| {
+            let plan: Plan = received(self.plan, || "the plan".to_owned())?;
+            let parts = all(self.parts, "part", without)?;
+            let files = all(self.files, "file", without.and_then(|place| place.checked_sub(count)))?;
+            let merged = || merge(&plan, files, parts, unread.to_vec(), options).and_then(&make);
+            Ok(catch_unwind(AssertUnwindSafe(merged)).ok())
+        };
+        let name = |place: usize| match place.checked_sub(count) {
+            None => numbered("part", place, count),
+            Some(file) => numbered("file", file, self.files.len()),
+        };
+        blaming(count + self.files.len(), name, attempt)?
+    }
+}
+
+/// What `make` makes of values, each of them a `what`; as careful as [`Arrived::merged`].
+pub fn received_all<T: DeserializeOwned, R>(
+    bytes: &[Vec<u8>],
+    what: &str,
+    make: impl Fn(Vec<T>) -> R,
+) -> Result<R, Error> {
+    let attempt = |without: Option<usize>| {
+        let values = all(bytes, what, without)?;
+        Ok(catch_unwind(AssertUnwindSafe(|| make(values))).ok())
+    };
+    blaming(bytes.len(), |place| numbered(what, place, bytes.len()), attempt)
+}
+
+/// Makes something of `count` values, or finds the one without which it could be made. `attempt` leaves out the value at a
+/// place and returns `None` where the rest is not fit either.
+fn blaming<R>(
+    count: usize,
+    name: impl Fn(usize) -> String,
+    attempt: impl Fn(Option<usize>) -> Result<Option<R>, Error>,
+) -> Result<R, Error> {
+    if let Some(made) = attempt(None)? {
+        return Ok(made);
+    }
+    let culprit = (0..count).find(|place| matches!(attempt(Some(*place)), Ok(Some(_))));
+    let what = culprit.map_or_else(|| "the plan, or several of the parts".to_owned(), name);
+    Err(Error::Received { what, error: TravelError::Damaged })
+}
+
+fn numbered(what: &str, place: usize, of: usize) -> String {
+    format!("{what} {} of {of}", place + 1)
+}
+
+/// A single value, called `what` in errors.
+pub fn received<T: DeserializeOwned>(bytes: &[u8], what: impl FnOnce() -> String) -> Result<T, Error> {
+    from_bytes(bytes).map_err(|error| Error::Received { what: what(), error })
+}
+
+/// All values but the one at the place `without`.
+fn all<T: DeserializeOwned>(several: &[Vec<u8>], what: &str, without: Option<usize>) -> Result<Vec<T>, Error> {
+    let kept = several.iter().enumerate().filter(|(place, _)| Some(*place) != without);
+    kept.map(|(place, bytes)| received(bytes, || numbered(what, place, several.len()))).collect()
+}
