@@ -51,7 +51,9 @@ pub use clean::clean;
 pub use directory::RUN;
 pub use error::{Error, one_line};
 pub use metrics::Exporter;
-pub use options::{Cluster, Connect, Hosts, Login, Passwords, Private, RunOptions, Server};
+pub use options::{
+    Cluster, Connect, ERRORS_ALLOWED_PERCENT, Hosts, Login, Passwords, Private, RunOptions, Server,
+};
 pub use run::{Bench, Outcome};
 pub use smbscope_load::engine::{Host, LoadHost, OnLostHost};
 pub use target::{PASSWORD_VARIABLE, Share, Target};

@@ -149,9 +149,5 @@ fn is_whole(document: &bench::Document) -> bool {
 
 /// Why the figures of a run are not to be used.
 fn failure(document: &bench::Document) -> Option<String> {
-    let failed = document.runs.iter().find_map(|run| match &run.ended {
-        Ended::Failed { why } => Some(why.clone()),
-        _ => None,
-    });
-    failed.or_else(|| document.runs.is_empty().then(|| "nothing was measured".to_owned()))
+    document.failure().or_else(|| document.runs.is_empty().then(|| "nothing was measured".to_owned()))
 }
