@@ -1,6 +1,7 @@
 //! A packet capture of a load point, taken by tcpdump or dumpcap, begun and ended by the engine.
 
 use rustix::process::{Pid, Signal, kill_process_group};
+use smbscope_lab::command_for;
 use std::fs::File;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::unix::process::CommandExt;
@@ -73,7 +74,7 @@ impl Program {
     }
 
     fn command(self, path: &Path, interface: &str, bytes: Bytes, filter: &str, file: &Path) -> Command {
-        let mut command = Command::new("sh");
+        let mut command = command_for("sh");
         command.args(["-c", UNTIL_END_OF_INPUT, "sh"]).arg(path);
         command.args(["-i", interface, "-s", bytes.snap_length()]);
         match self {
@@ -227,7 +228,7 @@ fn interface_to(server: SocketAddr) -> String {
     if server.ip().is_loopback() || own.ip() == server.ip() {
         return "lo".to_owned();
     }
-    let told = Command::new(on_path("ip").unwrap_or_else(|| "ip".into()))
+    let told = command_for(on_path("ip").unwrap_or_else(|| "ip".into()))
         .args(["-o", "route", "get", &server.ip().to_string()])
         .output();
     let told = told.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();

@@ -17,6 +17,7 @@
 mod accounts;
 mod antivirus;
 mod busy;
+mod child;
 mod config;
 mod disk;
 mod error;
@@ -39,6 +40,7 @@ mod trust;
 mod units;
 mod users;
 
+pub use child::{PASSWORD_VARIABLE, command_for};
 pub use error::Error;
 pub use keeper::keep;
 pub use link::Link;
