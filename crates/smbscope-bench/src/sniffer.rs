@@ -1,7 +1,7 @@
 //! A packet capture of a load point, taken by tcpdump or dumpcap, begun and ended by the engine.
 
 use rustix::process::{Pid, Signal, kill_process_group};
-use smbscope_lab::command_for;
+use smbscope_lab::{Workplace, command_for};
 use std::fs::File;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::unix::process::CommandExt;
@@ -154,7 +154,7 @@ impl Sniffer {
     }
 
     fn try_out(&self) -> Result<(), String> {
-        let folder = tempfile::tempdir().map_err(|error| format!("no temporary directory: {error}"))?;
+        let folder = Workplace::open().map_err(|error| error.to_string())?;
         self.begin(&folder.path().join("trial.pcap"))?.end().map(drop)
     }
 }
