@@ -2,6 +2,7 @@
 //! after any interruption.
 
 mod beside;
+mod bundled;
 pub(crate) mod commands;
 mod definition;
 mod memory;
