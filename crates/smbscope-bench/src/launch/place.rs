@@ -185,7 +185,7 @@ mod tests {
         let own = own_name(PREFIX);
         let dead = above.path().join(format!("{own}1"));
         let elsewhere = above.path().join(own.replace(PREFIX, &format!("{PREFIX}f")));
-        [&dead, &elsewhere].map(|left| fs::create_dir_all(left.join("a")).unwrap());
+        [&dead, &elsewhere].into_iter().for_each(|left| fs::create_dir_all(left.join("a")).unwrap());
         let place = Place::folder(above.path(), Some(content.path()), &workplace).unwrap();
         assert_eq!((dead.exists(), elsewhere.exists()), (false, true));
         let folder = place.path().to_owned();

@@ -162,14 +162,16 @@ fn listen(stream: impl Read + Send + 'static, lines: &Lines) -> std::io::Result<
 mod tests {
     use super::*;
 
-    fn shell(text: &str) -> Program {
+    /// The program ends with its workplace.
+    fn shell(text: &str) -> (Program, Workplace) {
         let workplace = Workplace::open().unwrap();
-        Program::start(&["/bin/sh".to_owned(), "-c".to_owned(), text.to_owned()], &[], &workplace).unwrap()
+        let command = ["/bin/sh", "-c", text].map(str::to_owned);
+        (Program::start(&command, &[], &workplace).unwrap(), workplace)
     }
 
     #[test]
     fn what_a_program_started_ends_with_it() {
-        let mut program = shell("sleep 600 & echo $!; wait");
+        let (mut program, _workplace) = shell("sleep 600 & echo $!; wait");
         let pid = loop {
             if let Some((_, line)) = program.lines.lock().unwrap().first() {
                 break line.parse::<u32>().unwrap();
@@ -183,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_program_that_does_not_listen_is_killed() {
-        let mut program = shell("trap '' TERM; echo ready; while :; do sleep 1; done");
+        let (mut program, _workplace) = shell("trap '' TERM; echo ready; while :; do sleep 1; done");
         while program.said("ready").is_none() {
             sleep(Duration::from_millis(5));
         }
@@ -194,7 +196,8 @@ mod tests {
 
     #[test]
     fn the_last_lines_are_kept_and_long_ones_cut() {
-        let mut program = shell("yes | head -n 5000; head -c 200000 /dev/zero | tr '\\0' x; echo; echo at last >&2");
+        let (mut program, _workplace) =
+            shell("yes | head -n 5000; head -c 200000 /dev/zero | tr '\\0' x; echo; echo at last >&2");
         while program.end().unwrap().is_none() {
             sleep(Duration::from_millis(5));
         }
