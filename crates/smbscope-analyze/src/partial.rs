@@ -49,6 +49,8 @@ pub struct Analysis {
     pub first: Option<Timestamp>,
     /// The latest packet.
     pub last: Option<Timestamp>,
+    /// The system refused a worker thread, so the calling thread did all the work.
+    pub without_threads: bool,
 }
 
 /// What a part of an analysis found, apart from the exchanges.
@@ -175,6 +177,7 @@ impl Partial {
             seen_twice,
             first: self.first,
             last: self.last,
+            without_threads: false,
         }
     }
 }

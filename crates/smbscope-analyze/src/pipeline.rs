@@ -95,11 +95,13 @@ pub fn run<S: Sink>(
     mut observe: impl FnMut(&CaptureSet),
 ) -> Result<Analysis, Failure> {
     let mut sinks: Vec<&mut dyn Sink> = sinks.iter_mut().map(|sink| sink as &mut dyn Sink).collect();
-    Ok(follow(set, options, sharding, threading, &mut sinks, &mut observe)?.finish())
+    let (partial, without_threads) = follow(set, options, sharding, threading, &mut sinks, &mut observe)?;
+    Ok(Analysis { without_threads, ..partial.finish() })
 }
 
 /// The same for sinks of any type, so that what every packet passes is compiled once, here: one call through a table for an
-/// exchange costs nothing beside it.
+/// exchange costs nothing beside it. Returns true beside the result if worker threads were asked for and the system
+/// refused one.
 fn follow(
     set: &mut CaptureSet,
     options: &Options,
@@ -107,7 +109,7 @@ fn follow(
     threading: Threading,
     sinks: &mut [&mut dyn Sink],
     observe: &mut dyn FnMut(&CaptureSet),
-) -> Result<Partial, Failure> {
+) -> Result<(Partial, bool), Failure> {
     let shards = if sharding == Sharding::None { 1 } else { SHARDS };
     let channels = Arc::new(Channels::default());
     let watched = (shards > 1).then_some(&channels);
@@ -120,9 +122,47 @@ fn follow(
     };
     let by_connection = sharding == Sharding::Connections;
     let work = Work { by_connection, shards, options, channels: watched, steps_back: &steps_back };
-    let outcomes = match (threading, sinks) {
-        (_, []) => Vec::new(),
-        (Threading::Inline, [sink, ..]) => {
+    let by_workers = match threading {
+        Threading::Inline => None,
+        Threading::Workers => std::thread::scope(|scope| {
+            let count = sinks.len();
+            let mut lines: Vec<Line> = Vec::new();
+            let mut threads = Vec::new();
+            for (index, sink) in sinks.iter_mut().enumerate() {
+                let (line, batches, empties) = Line::new();
+                let work = &work;
+                let follow = move || {
+                    let mut worker = Worker::new(index, count, work, &mut **sink);
+                    worker.work(&batches, &empties);
+                    worker.finish()
+                };
+                // Nothing is read yet: without one of them, the calling thread does all the work.
+                let Ok(thread) = std::thread::Builder::new().spawn_scoped(scope, follow) else { return Ok(None) };
+                threads.push(thread);
+                lines.push(line);
+            }
+            let mut gathered = Gathered::new(shards);
+            let take = |segment: &TcpSegment<'_>, backing: Option<&Arc<Backing>>| {
+                gathered.push(shard_of(segment, sharding), segment, backing, |shard, batch| {
+                    lines[shard % count].send(shard, batch);
+                });
+            };
+            let read = reader.read(set, &stop, observe, |_| {}, take);
+            gathered.finish(|shard, batch| lines[shard % count].send(shard, batch));
+            drop(lines);
+            let outcomes = threads.into_iter().map(|thread| match thread.join() {
+                Ok(outcomes) => outcomes,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            let outcomes: Vec<Vec<Outcome>> = outcomes.collect();
+            read.map(|()| Some(outcomes))
+        })?,
+    };
+    let without_threads = threading == Threading::Workers && by_workers.is_none();
+    let outcomes = match (by_workers, sinks) {
+        (Some(outcomes), _) => outcomes,
+        (None, []) => Vec::new(),
+        (None, [sink, ..]) => {
             let mut worker = Worker::new(0, 1, &work, &mut **sink);
             if by_connection {
                 let mut gathered = Gathered::new(shards);
@@ -142,36 +182,6 @@ fn follow(
             }
             vec![worker.finish()]
         }
-        (Threading::Workers, sinks) => std::thread::scope(|scope| {
-            let count = sinks.len();
-            let mut lines: Vec<Line> = Vec::new();
-            let mut threads = Vec::new();
-            for (index, sink) in sinks.iter_mut().enumerate() {
-                let (line, batches, empties) = Line::new();
-                let work = &work;
-                threads.push(scope.spawn(move || {
-                    let mut worker = Worker::new(index, count, work, &mut **sink);
-                    worker.work(&batches, &empties);
-                    worker.finish()
-                }));
-                lines.push(line);
-            }
-            let mut gathered = Gathered::new(shards);
-            let take = |segment: &TcpSegment<'_>, backing: Option<&Arc<Backing>>| {
-                gathered.push(shard_of(segment, sharding), segment, backing, |shard, batch| {
-                    lines[shard % count].send(shard, batch);
-                });
-            };
-            let read = reader.read(set, &stop, observe, |_| {}, take);
-            gathered.finish(|shard, batch| lines[shard % count].send(shard, batch));
-            drop(lines);
-            let outcomes = threads.into_iter().map(|thread| match thread.join() {
-                Ok(outcomes) => outcomes,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            let outcomes: Vec<Vec<Outcome>> = outcomes.collect();
-            read.map(|()| outcomes)
-        })?,
     };
     if channels.are_coupled() {
         return Err(Failure::Coupled);
@@ -179,7 +189,7 @@ fn follow(
     let mut partial = reader.finish(set);
     partial.add_clock_steps(&steps_back);
     outcomes.into_iter().flatten().for_each(|outcome| partial.add(outcome));
-    Ok(partial)
+    Ok((partial, without_threads))
 }
 
 /// Which of so many parts follows the pair of hosts of a segment: the same for both directions.

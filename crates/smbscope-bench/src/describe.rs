@@ -131,6 +131,7 @@ impl Setup {
             busy_poll: self.options.plan.busy_poll,
             passes: self.options.plan.limits.passes,
             connects_per_second: Some(connects.rate),
+            max_errors_percent: Some(self.options.max_errors_percent),
             capture: self.options.capture,
         }
     }

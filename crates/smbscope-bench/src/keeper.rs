@@ -5,12 +5,12 @@ use crate::describe::Measured;
 use crate::directory::RunDirectory;
 use crate::metrics::Metrics;
 use crate::setup::Setup;
+use smbscope_lab::Workplace;
 use smbscope_load::engine::Exchanges;
 use smbscope_load::engine::result::Run;
 use smbscope_report::bench::Document;
 use smbscope_report::bench::tables::ServerMetric;
 use std::path::PathBuf;
-use tempfile::TempDir;
 
 /// Keeps a run while it goes on.
 pub(crate) struct Keeper<'a> {
@@ -24,7 +24,7 @@ enum Store {
     /// A directory that the user named.
     Kept(RunDirectory),
     /// One for captures alone, which goes with the run.
-    Passing(TempDir),
+    Passing(Workplace),
 }
 
 impl<'a> Keeper<'a> {
@@ -34,12 +34,9 @@ impl<'a> Keeper<'a> {
         directory: Option<RunDirectory>,
         metrics: &'a Metrics,
     ) -> Result<Keeper<'a>, Error> {
-        let passing = || {
-            tempfile::Builder::new().prefix("smbscope-bench-").tempdir().map_err(Error::system("temporary directory"))
-        };
         let store = match directory {
             Some(directory) => Store::Kept(directory),
-            None => Store::Passing(passing()?),
+            None => Store::Passing(Workplace::open().map_err(Error::Lab)?),
         };
         Ok(Keeper { setup, metrics, store })
     }

@@ -15,6 +15,9 @@ use std::time::Duration;
 /// How long it may take to make the workload's files where nobody says otherwise.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
+/// Percentage of failed operations that a run may have where nobody says otherwise.
+pub const ERRORS_ALLOWED_PERCENT: f64 = 1.0;
+
 /// What is asked of a run.
 #[derive(Debug)]
 pub struct RunOptions {
@@ -34,6 +37,8 @@ pub struct RunOptions {
     pub cluster: Option<Cluster>,
     /// Take a packet capture of each load point, and hold the client's times against it.
     pub capture: bool,
+    /// Percentage of failed operations of a load point above which the run counts as failed.
+    pub max_errors_percent: f64,
     /// Where the server's own metrics are; absent where they are this machine's, if the server is here.
     pub server_metrics: Option<Exporter>,
     /// Where the run is kept.
@@ -59,6 +64,7 @@ impl RunOptions {
             prepare: Some(PREPARE_TIMEOUT),
             cluster: None,
             capture: false,
+            max_errors_percent: ERRORS_ALLOWED_PERCENT,
             server_metrics: None,
             directory: None,
             sources: Sources::default(),

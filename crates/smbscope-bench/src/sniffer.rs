@@ -2,6 +2,7 @@
 
 use crate::files::create_private;
 use rustix::process::{Pid, Signal, kill_process_group};
+use smbscope_lab::{Workplace, command_for};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -73,7 +74,7 @@ impl Program {
     }
 
     fn command(self, path: &Path, interface: &str, bytes: Bytes, filter: &str, file: &Path) -> Command {
-        let mut command = Command::new("sh");
+        let mut command = command_for("sh");
         command.args(["-c", UNTIL_END_OF_INPUT, "sh"]).arg(path);
         command.args(["-i", interface, "-s", bytes.snap_length()]);
         match self {
@@ -153,7 +154,7 @@ impl Sniffer {
     }
 
     fn try_out(&self) -> Result<(), String> {
-        let folder = tempfile::tempdir().map_err(|error| format!("no temporary directory: {error}"))?;
+        let folder = Workplace::open().map_err(|error| error.to_string())?;
         self.begin(&folder.path().join("trial.pcap"))?.end().map(drop)
     }
 }
@@ -227,7 +228,7 @@ fn interface_to(server: SocketAddr) -> String {
     if server.ip().is_loopback() || own.ip() == server.ip() {
         return "lo".to_owned();
     }
-    let told = Command::new(on_path("ip").unwrap_or_else(|| "ip".into()))
+    let told = command_for(on_path("ip").unwrap_or_else(|| "ip".into()))
         .args(["-o", "route", "get", &server.ip().to_string()])
         .output();
     let told = told.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();

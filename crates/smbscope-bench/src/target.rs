@@ -8,9 +8,6 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use url::Url;
 
-/// The variable of the environment that may hold the password of a share.
-pub const PASSWORD_VARIABLE: &str = "SMBSCOPE_PASSWORD";
-
 /// What is expected, for messages.
 const SHAPE: &str = "expected smb://[user@]host[:port]/share[/dir]";
 

@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use smbscope_analyze::Options;
 use smbscope_analyze::pipeline::{self, Sharding, Threading};
 use smbscope_analyze::pseudonym::Key;
-use smbscope_bench::analysis::{self, AnalysisOptions};
+use smbscope_bench::analysis::{self, AnalysisOptions, WITHOUT_THREADS};
 use smbscope_bench::files::Sources;
 use smbscope_bench::record::{Recorder, Request};
 use smbscope_capture::reader::{CaptureSet, Input};
@@ -64,6 +64,9 @@ pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
     output.settle(result)?;
     let recorded = &recording.recorded;
     if !arguments.common.quiet {
+        if found.without_threads {
+            terminal::say(WITHOUT_THREADS);
+        }
         terminal::say(&format!("{} recorded", counted(recorded.commands, "command", "commands")));
         recorded.not_replayed.iter().for_each(|reason| terminal::say(&format!("not replayed: {reason}")));
     }

@@ -15,11 +15,15 @@ use smbscope_load::client::Secret;
 use smbscope_load::engine::OnLostHost;
 use smbscope_model::Nanos;
 use smbscope_report::bench::Document;
-use smbscope_report::{listed, span};
+use smbscope_report::{listed, quoted, span};
 use std::collections::HashMap;
+use std::io::{self, BufRead, IsTerminal, Read};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// Bytes of an answer that are read.
+const ANSWER_BYTES: u64 = 16;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &StudyArguments) -> anyhow::Result<()> {
@@ -30,14 +34,23 @@ pub(crate) fn run(arguments: &StudyArguments) -> anyhow::Result<()> {
     study.at_targets(&arguments.targets).map_err(BadArguments)?;
     let variants = study.variants();
     // A mistake in the last variant is not told after hours.
+    let mut commands: Vec<[String; 2]> = Vec::new();
     for variant in &variants {
-        options(variant, Path::new(""), &arguments.cluster).map_err(|error| {
+        let work = options(variant, Path::new(""), &arguments.cluster).map_err(|error| {
             BadArguments(format!("{}: {}: {}", arguments.file.display(), variant.name, crate::one_line(&error)))
         })?;
+        for command in commands_of(variant, &work) {
+            if !commands.contains(&command) {
+                commands.push(command);
+            }
+        }
     }
     let Some(directory) = arguments.output.as_deref().filter(|_| !arguments.dry_run) else {
-        return Output::stdout()?.print(&plan(&study, &variants));
+        return Output::stdout()?.print(&(plan(&study, &variants) + &shown(&commands)));
     };
+    if !study.is_bundled() && !arguments.allow_commands {
+        be_allowed(&arguments.file, &commands)?;
+    }
     let mut output = Output::stdout()?;
     let stop = Arc::new(AtomicBool::new(false));
     interrupt::any_end_sets(&stop);
@@ -73,6 +86,58 @@ fn plan(study: &Study, variants: &[Variant]) -> String {
         [format!("{}/{}", variant.folder, turn.repetition), variant.command()]
     });
     listed(&rows.collect::<Vec<_>>())
+}
+
+/// What the file of the study has run around a run of the variant and in it: when, and what.
+fn commands_of(variant: &Variant, work: &Work) -> Vec<[String; 2]> {
+    let (launch, server) = match work {
+        Work::Load(options) => (None, Some(&options.server)),
+        Work::Launch(options) => (Some(options), None),
+    };
+    let share = launch.and_then(|launch| match &launch.files {
+        Files::Share(share) => Some(&share.server),
+        _ => None,
+    });
+    let settings = match server.or(share) {
+        Some(Server::Private(private)) => private.settings.extra.as_slice(),
+        _ => &[],
+    };
+    let program = launch.map(|launch| launch.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
+    let launched = launch.into_iter().flat_map(|launch| &launch.before);
+    let when = |when: &str, what: &String| [when.to_owned(), crate::terminal::one_line(what)];
+    let before = variant.before.iter().chain(launched).map(|command| when("before", command));
+    let settings = settings.iter().map(|setting| when("Samba setting", setting));
+    let program = program.iter().map(|command| when("launch", command));
+    before.chain(settings).chain(program).chain(variant.after.iter().map(|command| when("after", command))).collect()
+}
+
+/// The commands of the file, behind the list of runs.
+fn shown(commands: &[[String; 2]]) -> String {
+    if commands.is_empty() { String::new() } else { format!("\nCommands of the file:\n{}", listed(commands)) }
+}
+
+/// Asks whether the commands of a file may be run, where somebody can be asked: it may come from anywhere.
+fn be_allowed(file: &Path, commands: &[[String; 2]]) -> anyhow::Result<()> {
+    let Some([_, first]) = commands.first() else { return Ok(()) };
+    let name = file.display();
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        let more = match commands.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let text = format!(
+            "{name} runs commands of its own: `{first}`{more}; list them with --dry-run, then allow them with --allow-commands"
+        );
+        return Err(BadArguments(text).into());
+    }
+    shown(commands).lines().for_each(terminal::line);
+    terminal::say(&format!("{name} runs these commands with your rights. Run them? [y/N]"));
+    let mut answer = String::new();
+    io::stdin().lock().take(ANSWER_BYTES).read_line(&mut answer)?;
+    match answer.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => bail!("nothing was run: the commands of {name} were not allowed"),
+    }
 }
 
 /// What a run of a variant is.

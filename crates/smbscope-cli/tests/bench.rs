@@ -401,15 +401,59 @@ fn a_storm_of_errors_is_counted_and_ends_the_run_where_asked() {
     let storm = || Fault::Status(NtStatus::INSUFFICIENT_RESOURCES).on(Smb2::ECHO).after(200).share(0.5);
     let load = ["--workload", "echo", "--duration", "1s", "--warmup", "0s", "--no-prepare", "-q", "--format", "json"];
     let (_server, url) = scripted(Script::new().rule(storm()));
-    let goes_on = document(&bench(&[&load[..], &["--users", "2", &url]].concat()));
+    let goes_on = document(&bench(&[&load[..], &["--users", "2", "--max-errors", "100", &url]].concat()));
     let run = &goes_on["runs"][0];
     assert_eq!(run["ended"]["how"], "done");
     assert!(run["errors"]["STATUS_INSUFFICIENT_RESOURCES"].as_u64() > Some(10), "{}", run["errors"]);
     let (_server, url) = scripted(Script::new().rule(storm()));
-    let stops = document(&bench(&[&load[..], &["--users", "2", "--stop-on-errors", "10", &url]].concat()));
+    let options = ["--users", "2", "--stop-on-errors", "10", "--max-errors", "100", &url];
+    let stops = document(&bench(&[&load[..], &options].concat()));
     let run = &stops["runs"][0];
     assert_eq!(run["ended"]["how"], "stopped", "{}", run["ended"]);
     assert!(run["operations"].as_u64() >= Some(200), "what was measured is kept");
+}
+
+#[test]
+fn a_run_of_which_too_much_fails_is_a_failed_run_in_every_format() {
+    let storm = || Fault::Status(NtStatus::INSUFFICIENT_RESOURCES).on(Smb2::ECHO).after(200).share(0.5);
+    let load = ["--workload", "echo", "--users", "2", "--duration", "1s", "--warmup", "0s", "--no-prepare", "-q"];
+    for format in ["text", "json", "html"] {
+        let (_server, url) = scripted(Script::new().rule(storm()));
+        let said = bench(&[&load[..], &["--format", format, &url]].concat());
+        assert_eq!(said.status, Some(1), "{}", said.err);
+        let out = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        for reason in ["The run failed: ", " operations failed (", "mostly with STATUS_INSUFFICIENT_RESOURCES"] {
+            assert!(out.contains(reason), "{format}: {reason}");
+        }
+        assert!(out.contains("--max-errors allows 1%"), "{format}");
+        assert!(said.err.contains("the run failed: ") && said.err.lines().count() == 1, "{}", said.err);
+    }
+    // What the workload expects is no failure: the same answer where no error is.
+    let (_server, url) = scripted(Script::new());
+    let healthy = document(&bench(&[&load[..], &["--max-errors", "0", "--format", "json", &url]].concat()));
+    assert_eq!(healthy["settings"]["max_errors_percent"], 0.0);
+}
+
+/// A share without room: every try to set up would end the same way.
+#[test]
+fn a_set_up_that_the_server_refuses_ends_the_run_at_once() {
+    let place = common::directory("bench-set-up");
+    let files = "NTCreateX \"\\a\" 0x40 0x2 0 NT_STATUS_OK\nWriteX 0 0 100 100 NT_STATUS_OK\nClose 0 NT_STATUS_OK\n";
+    let steps = "Create \"\\a\" 0x12019f 0x7 1 0x40 0x0 1 SUCCESS\nClose 1 SUCCESS\n";
+    let text = format!(
+        "name = 'full'\n[recorded]\ncommands = 2\nrepeats = true\nfiles = '''\n{files}'''\nsteps = '''\n{steps}'''\n"
+    );
+    common::write(&place, "full.toml", text);
+    let workload = place.join("full.toml").display().to_string();
+    let full = Fault::Status(NtStatus::DISK_FULL).on(Smb2::WRITE);
+    let (_server, url) = scripted(Script::new().rule(full));
+    let begun = Instant::now();
+    let load = ["--workload", &workload, "--users", "3", "--duration", "60s", "-q", "--format", "json"];
+    let said = bench(&[&load[..], &["--no-prepare", &url]].concat());
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    assert_eq!(said.status, Some(1), "{}", said.err);
+    assert!(said.err.contains("the run failed: setting up, line 2: STATUS_DISK_FULL"), "{}", said.err);
+    assert_eq!(parsed(&said)["headline"], "The run failed: setting up, line 2: STATUS_DISK_FULL.");
 }
 
 #[test]

@@ -177,7 +177,9 @@ fn from_a_share(mounter: &str, dialect: &str, negotiated: &str) {
         smbscope(&folder, &["--target", "lab", "--dialect", dialect, "--mount", mounter, "--capture", "-o", "out"]);
     command.args(["--content", "content", "--repetitions", "2", "--format", "json", "-q"]);
     command.args(["--before", "echo 1 > /proc/sys/vm/drop_caches 2>/dev/null || true"]);
-    command.args(["--", "sh", "-c", "test $(cat \"$1\"/f* | wc -c) = 200000", "sh", "{folder}"]);
+    // The password of the share is in no file by now.
+    let program = "test $(cat \"$1\"/f* | wc -c) = 200000 && ls \"$TMPDIR\"/*/mount && ! ls \"$TMPDIR\"/*/mount/.smb/smbnetfs.conf";
+    command.args(["--", "sh", "-c", program, "sh", "{folder}"]);
     let said = finish(command);
     if said.err.contains("did not mount the share") && said.err.contains("fuse") {
         return skip::unable(&said.err);
@@ -211,6 +213,41 @@ fn what_a_program_waits_for_a_share_is_seen_over_smb1() {
     from_a_share("smbnetfs", "nt1", "NT LM 0.12");
 }
 
+/// Waits until a condition holds.
+fn within(what: &str, holds: &dyn Fn() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{what} did not come true");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A daemon leaves the process group of the program, and hears nothing of the end of the command.
+#[test]
+fn the_next_launch_removes_what_a_killed_one_left_and_nothing_else() {
+    let folder = directory("launch-killed-local");
+    fs::create_dir(folder.join("content")).unwrap();
+    write(&folder, "content/secret", "text");
+    fs::create_dir(folder.join("place")).unwrap();
+    let program = "setsid sleep 600 & echo $! > pid.new && mv pid.new pid; exec sleep 600";
+    let arguments = ["-q", "--content", "content", "--target", "file:place", "--", "sh", "-c", program];
+    let mut child = smbscope(&folder, &arguments).stderr(Stdio::null()).spawn().expect("the binary runs");
+    within("the launch", &|| folder.join("pid").exists());
+    let daemon: u32 = fs::read_to_string(folder.join("pid")).unwrap().trim().parse().unwrap();
+    child.kill().and_then(|()| child.wait()).expect("it is killed");
+    let daemon = smbscope_lab::Process::find(daemon).expect("it has not been told");
+    let in_place = || fs::read_dir(folder.join("place")).unwrap().count();
+    assert_eq!((left_in(&folder).len(), in_place()), (1, 1));
+    write(&folder, "tmp/of somebody else", "");
+    write(&folder, "place/of somebody else", "");
+    let said = launch(&folder, &["-q", "--content", "content", "--target", "file:place", "--", "true"]);
+    assert_eq!(said.status, Some(0), "{}", said.err);
+    assert!(said.err.contains("an earlier run was killed: what it left"), "{}", said.err);
+    assert!(!daemon.lives());
+    assert_eq!(left_in(&folder), [folder.join("tmp/of somebody else")]);
+    assert_eq!((in_place(), folder.join("place/of somebody else").exists()), (1, true));
+}
+
 #[test]
 fn a_killed_series_leaves_no_program_and_no_mount() {
     if !can_mount("rclone") {
@@ -220,13 +257,6 @@ fn a_killed_series_leaves_no_program_and_no_mount() {
     let mut command = smbscope(&folder, &["--target", "lab", "-q", "--"]);
     command.args(["sh", "-c", "echo $$ > pid.new && mv pid.new pid; exec sleep 600"]).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the binary runs");
-    let within = |what: &str, holds: &dyn Fn() -> bool| {
-        let begun = Instant::now();
-        while !holds() {
-            assert!(begun.elapsed() < Duration::from_secs(60), "{what} did not come true");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    };
     let pid = folder.join("pid");
     within("the launch", &|| pid.exists() || smbscope_lab::Process::find(child.id()).is_none());
     if !pid.exists() {
@@ -240,4 +270,6 @@ fn a_killed_series_leaves_no_program_and_no_mount() {
     child.kill().and_then(|()| child.wait()).expect("it is killed");
     within("the end of the program", &|| smbscope_lab::Process::find(program).is_none());
     within("the end of the mount", &|| !is_mounted());
+    assert_eq!(launch(&folder, &["-q", "--", "true"]).status, Some(0));
+    assert_eq!(left_in(&folder), Vec::<PathBuf>::new());
 }

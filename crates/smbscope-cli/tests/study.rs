@@ -187,6 +187,56 @@ fn mistakes_are_told_in_one_line_before_anything_is_run() {
     assert!(missing.error(1).starts_with("cannot read none.toml: No such file"), "{}", missing.err);
 }
 
+/// A file from elsewhere: it says in some places what is to be run, and in one of them it tries to hide that.
+#[test]
+fn commands_of_a_file_are_listed_and_run_only_where_that_is_allowed() {
+    let (place, (_server, target)) = (directory("study-commands"), scripted());
+    let setting = "name = 'echo'\n[[axis.setting]]\nname = 'x'\nbefore = ['test -z \"$SMBSCOPE_PASSWORD\"', 'touch ran']\nafter = ['touch ended']\n";
+    write(&place, "own.toml", STUDY.replace("bench.dialect = ['2.1', '3.1.1']", setting));
+    let dry = study(&place, &["own.toml", "--dry-run"]);
+    let listing = dry.output();
+    for line in ["before  test -z", "before  touch ran", "after   touch ended"] {
+        assert!(listing.contains(line), "{line}: {listing}");
+    }
+    let arguments = ["own.toml", "--target", &target, "-o", "out", "--repetitions", "1", "-q"];
+    let refused = study(&place, &arguments);
+    let error = refused.error(2);
+    assert!(error.contains("own.toml runs commands of its own") && error.contains("--allow-commands"), "{error}");
+    assert!(!place.join("ran").exists() && !place.join("out").exists());
+    let mut allowed = command(&place, &[&arguments[..], &["--allow-commands"]].concat());
+    let allowed = common::finish({
+        allowed.env("SMBSCOPE_PASSWORD", "secret");
+        allowed
+    });
+    assert_eq!(allowed.status, Some(0), "{}", allowed.err);
+    assert!(place.join("ran").exists() && place.join("ended").exists());
+
+    let hidden =
+        "name = 'x'\n[launch]\n'before=touch hidden;' = ['#']\ncommand = ['true']\n[[axis]]\nlaunch.linger = ['0s']\n";
+    write(&place, "hidden.toml", hidden);
+    assert!(study(&place, &["hidden.toml", "--dry-run"]).output().contains("before  touch hidden;"));
+    assert_eq!(study(&place, &["hidden.toml", "-o", "other"]).status, Some(2));
+    let samba = STUDY.replace("[[axis]]", "[lab]\nset = ['root preexec = touch /nowhere/x']\n[[axis]]");
+    write(&place, "samba.toml", samba);
+    assert!(study(&place, &["samba.toml", "-o", "other"]).error(2).contains("root preexec"));
+    assert!(!place.join("hidden").exists() && !place.join("other").exists());
+}
+
+/// More errors than a load may have.
+#[test]
+fn a_run_of_which_too_much_fails_is_unfit() {
+    use smbscope_testkit::server::Fault;
+    use smbscope_wire::{smb2::Command as Smb2, status::NtStatus};
+    let place = directory("study-errors");
+    write(&place, "echoes.toml", STUDY);
+    let storm = Fault::Status(NtStatus::INSUFFICIENT_RESOURCES).on(Smb2::ECHO).share(0.5);
+    let server = ScriptedServer::start(Script::new().rule(storm)).expect("a port is free");
+    let target = format!("smb://{}/share", server.address());
+    let said = study(&place, &["echoes.toml", "--target", &target, "-o", "out", "--repetitions", "1"]);
+    assert_eq!(said.status, Some(1), "{}", said.err);
+    assert!(said.err.contains("operations failed (") && said.err.contains("2 of 2 runs failed"), "{}", said.err);
+}
+
 #[test]
 fn a_server_that_is_not_there_fails_its_runs_and_not_the_others() {
     let (place, (_server, target)) = (directory("study-unreachable"), scripted());

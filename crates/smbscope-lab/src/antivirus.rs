@@ -5,6 +5,7 @@
 //! installed can be used instead.
 
 use crate::Error;
+use crate::child::command_for;
 use crate::family::{self, Part};
 use crate::settings::{Antivirus, Settings};
 use crate::tools;
@@ -12,7 +13,7 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long the scanner may load signatures: a full set takes half a minute.
@@ -28,7 +29,7 @@ pub(crate) fn find(smbd: &Path) -> Result<PathBuf, Error> {
         Err(Error::Unavailable(text))
     };
     let Some(clamd) = tools::find("clamd") else { return missing("clamd", "clamav-daemon") };
-    let options = tools::run(Command::new(smbd).arg("--build-options"), "")?;
+    let options = tools::run(command_for(smbd).arg("--build-options"), "")?;
     let modules = options.lines().find_map(|line| line.trim().strip_prefix("MODULESDIR:"));
     if !modules.is_some_and(|folder| Path::new(folder.trim()).join("vfs/virusfilter.so").exists()) {
         return missing("Samba's module virusfilter", "samba-vfs-modules");
@@ -85,7 +86,7 @@ pub(crate) fn start(clamd: &Path, signatures: Option<&Path>, folder: &Path) -> R
     let log = folder.join("log/clamd.out");
     let output = File::create(&log).map_err(Error::file("make", &log))?;
     let errors = output.try_clone().map_err(Error::file("make", &log))?;
-    let mut command = Command::new(clamd);
+    let mut command = command_for(clamd);
     command.arg(format!("--config-file={}", conf.display()));
     command.current_dir("/").stdin(Stdio::null()).stdout(output).stderr(errors);
     family::mark(&mut command, folder, Part::Antivirus);

@@ -29,6 +29,8 @@ pub(crate) enum Part {
     Antivirus,
     /// What holds a network namespace.
     Network,
+    /// A program that works for this one, and what it starts.
+    Work,
 }
 
 impl Part {
@@ -37,6 +39,7 @@ impl Part {
             Part::Samba => "samba",
             Part::Antivirus => "antivirus",
             Part::Network => "network",
+            Part::Work => "work",
         }
     }
 }

@@ -180,9 +180,9 @@ pub fn keep() -> Result<(), Error> {
             return Ok(());
         }
     };
+    let requests = requests().map_err(failed).inspect_err(|error| answer(&Answer::Failed(error.to_string())))?;
     answer(&Answer::Started(Box::new(running.record.clone())));
 
-    let requests = requests();
     let along = runtime.block_on(until_the_end(requests, [terminate, interrupt, hangup]));
     // The thread that reads standard input may be waiting: it is left alone.
     runtime.shutdown_background();
@@ -215,17 +215,18 @@ async fn until_the_end(mut requests: mpsc::UnboundedReceiver<Request>, signals: 
 }
 
 /// The lines of standard input, until its end.
-fn requests() -> mpsc::UnboundedReceiver<Request> {
+fn requests() -> io::Result<mpsc::UnboundedReceiver<Request>> {
     let (sender, receiver) = mpsc::unbounded_channel();
-    std::thread::spawn(move || {
+    let listen = move || {
         for line in io::stdin().lines().map_while(Result::ok) {
             let Ok(request) = serde_json::from_str(&line) else { continue };
             if sender.send(request).is_err() {
                 return;
             }
         }
-    });
-    receiver
+    };
+    std::thread::Builder::new().name("lab-requests".to_owned()).spawn(listen)?;
+    Ok(receiver)
 }
 
 /// Nobody may be there to read it.

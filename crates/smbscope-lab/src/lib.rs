@@ -17,6 +17,7 @@
 mod accounts;
 mod antivirus;
 mod busy;
+mod child;
 mod config;
 mod disk;
 mod error;
@@ -24,6 +25,7 @@ mod family;
 mod keeper;
 mod link;
 mod mounts;
+mod own_name;
 mod port;
 mod probe;
 mod process;
@@ -38,11 +40,14 @@ mod tools;
 mod trust;
 mod units;
 mod users;
+mod workplace;
 
+pub use child::{PASSWORD_VARIABLE, command_for};
 pub use error::Error;
 pub use keeper::keep;
 pub use link::Link;
 pub use mounts::unmount;
+pub use own_name::{is_abandoned, own_name};
 pub use process::Process;
 pub use record::ServerRecord;
 pub use server::{Launcher, Server};
@@ -55,3 +60,4 @@ pub use units::{
     parse_bandwidth, parse_delay, parse_iops, parse_loss, parse_size, parse_storage_bandwidth, parse_storage_latency,
 };
 pub use users::User;
+pub use workplace::Workplace;

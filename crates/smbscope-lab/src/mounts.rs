@@ -3,12 +3,13 @@
 //! The list of mounts is read instead of the folders: a folder whose file system has died can't be looked at.
 
 use crate::Error;
+use crate::child::command_for;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// Where the kernel lists the mounts that this process sees (proc_pid_mountinfo(5)).
 const LIST: &str = "/proc/self/mountinfo";
@@ -101,7 +102,7 @@ fn detach(folder: &Path) -> io::Result<()> {
 fn detach_as_user(folder: &Path) -> io::Result<()> {
     let helper = crate::tools::find("fusermount3").or_else(|| crate::tools::find("fusermount"));
     let helper = helper.ok_or_else(|| io::Error::new(io::ErrorKind::PermissionDenied, "only root may do that"))?;
-    let mut command = Command::new(helper);
+    let mut command = command_for(helper);
     command.args(["-u", "-z", "--"]).arg(folder).stdin(Stdio::null()).stdout(Stdio::null());
     let output = command.stderr(Stdio::piped()).output()?;
     if output.status.success() {

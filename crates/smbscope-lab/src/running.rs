@@ -3,6 +3,7 @@
 use crate::accounts::Accounts;
 use crate::antivirus;
 use crate::busy::Busy;
+use crate::child::command_for;
 use crate::config::Files;
 use crate::family::{self, Part};
 use crate::link::{Network, Proxy, Shape};
@@ -19,7 +20,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 /// How long a server may take until it answers. It takes a tenth of a second on a machine with nothing else to do.
@@ -153,7 +154,7 @@ impl Running {
         let text = config::text(settings, folder, &files);
         fs::write(&conf, text).map_err(Error::file("write", &conf))?;
         if let (Some(testparm), false) = (&tools.testparm, settings.extra.is_empty()) {
-            let said = tools::run(Command::new(testparm).arg("-s").arg(&conf), "")?;
+            let said = tools::run(command_for(testparm).arg("-s").arg(&conf), "")?;
             if let Some(complaint) = config::complaint(&said) {
                 return Err(Error::Settings(format!("Samba does not take a setting: {complaint}")));
             }
@@ -221,7 +222,7 @@ impl Running {
         let log = folder.join("log/smbd.out");
         let output = File::create(&log).map_err(Error::file("make", &log))?;
         let errors = output.try_clone().map_err(Error::file("make", &log))?;
-        let mut smbd = Command::new(&tools.smbd);
+        let mut smbd = command_for(&tools.smbd);
         smbd.args(["--foreground", "--no-process-group", "--configfile"]).arg(folder.join("smb.conf"));
         smbd.arg("--log-basename").arg(folder.join("log")).arg(format!("--port={port}"));
         smbd.current_dir("/").stdin(Stdio::null()).stdout(output).stderr(errors);
@@ -289,7 +290,7 @@ fn can_enter(account: Option<&str>, folder: &Path, accounts: &Accounts) -> Resul
     if account.uid == rustix::process::geteuid().as_raw() {
         return Ok(());
     }
-    let mut shell = Command::new("/bin/sh");
+    let mut shell = command_for("/bin/sh");
     shell.args(["-c", ":"]).uid(account.uid).gid(account.gid).current_dir(folder);
     match shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status() {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {

@@ -1,5 +1,6 @@
 //! A running server, for as long as the value lives.
 
+use crate::child::command_for;
 use crate::keeper::Keeper;
 use crate::record::ServerRecord;
 use crate::running::Running;
@@ -80,7 +81,7 @@ impl Launcher {
 
     fn command(&self) -> Option<Command> {
         let (program, arguments) = self.keeper.as_ref()?;
-        let mut command = Command::new(program);
+        let mut command = command_for(program);
         command.args(arguments);
         Some(command)
     }

@@ -3,6 +3,7 @@
 //! The profile counts operations and adds up how long each took inside smbd, from its request to its response, waiting for the
 //! disk included (`smbd profiling level = on`, smb.conf(5)). Times are in microseconds.
 
+use crate::child::command_for;
 use crate::tools;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -10,7 +11,7 @@ use smbscope_model::named;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -115,7 +116,7 @@ impl SambaStatus {
 
     fn say(&self, arguments: &[&str]) -> Result<String, String> {
         let failed = |error: io::Error| format!("smbstatus: {error}");
-        let mut command = Command::new(&self.program);
+        let mut command = command_for(&self.program);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         if let Some(conf) = &self.conf {
             command.arg("--configfile").arg(conf);

@@ -1,6 +1,7 @@
 //! The programs of Samba's that a server needs.
 
 use crate::Error;
+use crate::child::command_for;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -14,7 +15,7 @@ pub fn available() -> Result<(), String> {
 
 /// The version of the Samba that private servers are: `4.17.12-Debian`.
 pub fn version() -> Option<String> {
-    let said = run(Command::new(Tools::find().ok()?.smbd).arg("--version"), "").ok()?;
+    let said = run(command_for(Tools::find().ok()?.smbd).arg("--version"), "").ok()?;
     Some(said.trim().strip_prefix("Version ")?.to_owned())
 }
 
@@ -49,7 +50,7 @@ impl Tools {
     pub(crate) fn knows(&self, parameter: &str) -> bool {
         let Some(testparm) = &self.testparm else { return false };
         let name = format!("--parameter-name={parameter}");
-        run(Command::new(testparm).args(["--suppress-prompt", &name, "/dev/null"]), "").is_ok()
+        run(command_for(testparm).args(["--suppress-prompt", &name, "/dev/null"]), "").is_ok()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::accounts::Accounts;
+use crate::child::command_for;
 use crate::tools::{self, Tools};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -9,7 +10,6 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::process::Command;
 
 /// The first user's password, as a file for `--password-file`.
 pub(crate) const PASSWORD_FILE: &str = "password";
@@ -71,7 +71,7 @@ pub(crate) fn enroll(folder: &Path, users: &[User], tools: &Tools) -> Result<Vec
     let (mut passwords, mut lines) = (Vec::new(), String::new());
     for user in users {
         let password = Password::generate()?;
-        let mut pdbedit = Command::new(&tools.pdbedit);
+        let mut pdbedit = command_for(&tools.pdbedit);
         pdbedit.arg("-s").arg(folder.join("smb.conf")).args(["-a", "-t", "-u", &user.account]);
         let text = password.reveal();
         tools::run(&mut pdbedit, &format!("{text}\n{text}\n"))?;

@@ -40,8 +40,8 @@ impl Exchanges {
 
 #[pymethods]
 impl Exchanges {
-    fn __iter__(&self) -> Batches {
-        Batches(Mutex::new(Reader::begin(Arc::clone(&self.0))))
+    fn __iter__(&self) -> PyResult<Batches> {
+        Ok(Batches(Mutex::new(Reader::begin(Arc::clone(&self.0))?)))
     }
 
     /// Hands the table out as a stream, while the captures are read.
@@ -52,7 +52,7 @@ impl Exchanges {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let _as_it_is = requested_schema;
-        stream(py, Interruptible::new(Reader::begin(Arc::clone(&self.0))))
+        stream(py, Interruptible::new(Reader::begin(Arc::clone(&self.0))?))
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
@@ -114,7 +114,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn begin(asked: Arc<Asked>) -> Reader {
+    fn begin(asked: Arc<Asked>) -> io::Result<Reader> {
         let (sender, batches) = sync_channel(AHEAD);
         let stopper = Stopper::default();
         let mut observer = stopper.clone();
@@ -133,8 +133,8 @@ impl Reader {
             // Whoever read the table may be gone.
             let _gone = sender.send(Err(failure));
         };
-        thread::spawn(work);
-        Reader { batches, stopper, schema: ExchangeBatches::default().schema() }
+        thread::Builder::new().spawn(work)?;
+        Ok(Reader { batches, stopper, schema: ExchangeBatches::default().schema() })
     }
 
     fn next(&self) -> Next {

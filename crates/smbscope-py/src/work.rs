@@ -4,6 +4,7 @@ use crate::errors::SmbscopeError;
 use pyo3::prelude::*;
 use smbscope_bench::analysis::Observer;
 use std::any::Any;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -55,7 +56,7 @@ pub(crate) fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce(Stopper) 
             caller.unpark();
             result
         };
-        let worker = scope.spawn(work);
+        let worker = thread::Builder::new().spawn_scoped(scope, work)?;
         let mut raised = Ok(());
         while !ended.load(Ordering::SeqCst) {
             py.detach(|| thread::park_timeout(LOOK));
@@ -63,8 +64,8 @@ pub(crate) fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce(Stopper) 
                 raised = py.check_signals().inspect_err(|_| stopper.stop());
             }
         }
-        (worker.join().and_then(|result| result), raised)
-    });
+        io::Result::Ok((worker.join().and_then(|result| result), raised))
+    })?;
     raised?;
     result.map_err(|panic| broken(&*panic))
 }

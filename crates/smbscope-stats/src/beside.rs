@@ -1,5 +1,6 @@
-//! Two pieces of work at the same time.
+//! Pieces of work at the same time, or one after the other where the system refuses threads.
 
+use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Builder};
 
 /// Does `one` on a thread of its own while this one does `other`; one after the other where no thread can be started.
@@ -15,9 +16,32 @@ pub fn beside<A: Send, B>(one: impl FnOnce() -> A + Send, other: impl FnOnce() -
     (one.expect("it was done there or is done here"), other)
 }
 
+/// Does the work for each item on a thread of its own, or on this one where no thread can be started.
+pub fn each_beside<T: Send>(items: impl IntoIterator<Item = T>, work: impl Fn(T) + Sync) {
+    let slots: Vec<Mutex<Option<T>>> = items.into_iter().map(|item| Mutex::new(Some(item))).collect();
+    let take = |slot: &Mutex<Option<T>>| {
+        let item = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        item.into_iter().for_each(&work);
+    };
+    thread::scope(|scope| {
+        for slot in &slots {
+            if Builder::new().spawn_scoped(scope, || take(slot)).is_err() {
+                take(slot);
+            }
+        }
+    });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_item_is_worked_on_once() {
+        let mut numbers = [1, 2, 3];
+        each_beside(numbers.iter_mut(), |number| *number *= 10);
+        assert_eq!(numbers, [10, 20, 30]);
+    }
 
     #[test]
     fn both_are_done_and_may_use_what_is_here() {

@@ -31,7 +31,7 @@ mod timeline;
 
 pub use aggregate::{Aggregate, CommandRow, GroupRow, GroupSum, SubcommandRow};
 pub use aggregator::{Aggregator, Kind, LEAVES_MAX, is_apart};
-pub use beside::beside;
+pub use beside::{beside, each_beside};
 pub use bounded::Bounded;
 pub use caching::{CachingFigures, Reads, Repeated};
 pub use census::Census;

@@ -239,3 +239,19 @@ fn mentions(text: &str, name: &str) -> bool {
 fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
+
+/// A child that is started otherwise gets the user's password, and passes it on.
+#[test]
+fn every_child_is_started_without_the_password() {
+    // `lab run` gives its command the password of its own server.
+    let allowed = ["smbscope-lab/src/child.rs", "smbscope-cli/src/lab/command.rs"];
+    for name in ["smbscope-bench", "smbscope-cli", "smbscope-lab", "smbscope-load", "smbscope-py"] {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");
+        for path in rust_files(&sources) {
+            let source = read(&path);
+            let code = source.split("#[cfg(test)]").next().unwrap_or_default();
+            let is_allowed = allowed.iter().any(|allowed| path.ends_with(allowed.split_once('/').expect("a path").1));
+            assert!(is_allowed || !code.contains("Command::new("), "{}: use command_for", path.display());
+        }
+    }
+}

@@ -353,6 +353,10 @@ export interface Settings {
    */
   passes: number | null;
   /**
+   * A load point with a larger share of failed operations makes the run a failed one; null where none does.
+   */
+  max_errors_percent: number | null;
+  /**
    * Whether a capture was asked for.
    */
   capture: boolean;

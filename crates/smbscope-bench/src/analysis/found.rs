@@ -5,6 +5,9 @@ use smbscope_analyze::pipeline;
 use smbscope_model::{CaptureInfo, Quality, SkippedPackets, SkippedProtocol};
 use smbscope_report::counted;
 
+/// What is said where the system refused threads.
+pub const WITHOUT_THREADS: &str =
+    "the system refused to start a thread (ulimit -u?): one thread did all the work, which takes longer";
 /// Protocols that an error names.
 const NAMED: usize = 4;
 
@@ -30,6 +33,7 @@ impl Found {
     /// What a reader of the results is to know at once, a line each.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
+        notes.extend(self.analysis.without_threads.then(|| WITHOUT_THREADS.to_owned()));
         if self.interrupted {
             notes.push("interrupted: this is what was read until then".to_owned());
         }

@@ -25,7 +25,7 @@ mod thresholds;
 
 pub use episode::{narrowed, of_episode};
 pub use error::Error;
-pub use found::Found;
+pub use found::{Found, WITHOUT_THREADS};
 pub use recorder::Recorded;
 pub use smbscope_capture::reader::Input;
 pub use table::{Exchanges, Written};
@@ -41,7 +41,7 @@ use smbscope_diagnose::whatif::Scenario;
 use smbscope_model::{Limits, Nanos, Role};
 use smbscope_report::Slow;
 use smbscope_stats::filter::Filter;
-use smbscope_stats::{Dimension, Sort};
+use smbscope_stats::{Dimension, Sort, each_beside};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -189,11 +189,7 @@ fn recorded(
 fn merged(mut parts: Vec<Recorded>) -> Recorded {
     while parts.len() > 1 {
         let others = parts.split_off(parts.len().div_ceil(2));
-        thread::scope(|scope| {
-            for (mine, theirs) in parts.iter_mut().zip(others) {
-                scope.spawn(|| mine.merge(theirs));
-            }
-        });
+        each_beside(parts.iter_mut().zip(others), |(mine, theirs)| mine.merge(theirs));
     }
     parts.swap_remove(0)
 }

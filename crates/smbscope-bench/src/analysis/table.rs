@@ -59,19 +59,14 @@ impl<'o> Exchanges<'o> {
             exchange_id += 1;
             chooser.chooses(exchange).then_some(exchange_id - 1)
         };
-        let found = match threading {
-            Threading::Inline => {
-                let sink = |exchange: &Exchange| {
-                    if let Some(id) = chosen(exchange) {
-                        rows.add(exchange, id);
-                    }
-                };
-                follow(options, &mut set, Sharding::None, threading, &mut [sink], observer)
-            }
+        let beside_writer = match threading {
+            Threading::Inline => None,
             Threading::Workers => thread::scope(|scope| {
                 let (mut line, batches, empties) = Line::new();
                 let rows = &mut rows;
-                let writer = scope.spawn(move || rows.take(&batches, &empties));
+                let write = move || rows.take(&batches, &empties);
+                // Nothing is read yet: without this thread, the calling one does all the work.
+                let writer = thread::Builder::new().spawn_scoped(scope, write).ok()?;
                 let sink = |exchange: &Exchange| {
                     if let Some(id) = chosen(exchange) {
                         line.add(exchange, id);
@@ -83,10 +78,20 @@ impl<'o> Exchanges<'o> {
                 if let Err(panic) = writer.join() {
                     std::panic::resume_unwind(panic);
                 }
-                found
+                Some(found)
             }),
         };
-        let found = found.map_err(Error::Failed)?;
+        let without_writer = threading == Threading::Workers && beside_writer.is_none();
+        let found = beside_writer.unwrap_or_else(|| {
+            let sink = |exchange: &Exchange| {
+                if let Some(id) = chosen(exchange) {
+                    rows.add(exchange, id);
+                }
+            };
+            follow(options, &mut set, Sharding::None, Threading::Inline, &mut [sink], observer)
+        });
+        let mut found = found.map_err(Error::Failed)?;
+        found.analysis.without_threads |= without_writer;
         let result = rows.table.and_then(|table| {
             table.finish(&Provenance {
                 version: env!("CARGO_PKG_VERSION"),

@@ -128,6 +128,7 @@ pub(crate) fn document(users: &[u32]) -> bench::Document {
             connections_per_session: 1,
             busy_poll: false,
             connects_per_second: None,
+            max_errors_percent: None,
             passes: None,
             capture: false,
         },

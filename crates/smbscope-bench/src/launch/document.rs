@@ -225,6 +225,7 @@ fn settings(options: &LaunchOptions) -> bench::Settings {
         connections_per_session: 1,
         busy_poll: false,
         connects_per_second: None,
+        max_errors_percent: None,
         passes: Some(options.repetitions),
         capture: options.capture,
     }

@@ -27,14 +27,15 @@ use crate::{Error, Outcome, Target};
 use document::Launched;
 use place::Place;
 use program::Program;
+use smbscope_lab::Workplace;
 use smbscope_load::client::Facts;
 use smbscope_load::engine::result::Ended;
 use smbscope_model::{Dialect, Timestamp};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tempfile::TempDir;
 use until::Watch;
 use window::Display;
 
@@ -132,6 +133,8 @@ pub struct Series {
     /// The server of the share, and what was negotiated with it.
     site: Option<(Site, Facts)>,
     server: Option<SocketAddr>,
+    /// Ends last: the mount is in it.
+    workplace: Arc<Workplace>,
     /// An X server begins anew when its last client leaves, and refuses who comes meanwhile.
     _display: Option<Display>,
 }
@@ -146,10 +149,11 @@ impl Series {
             place::drop_caches()?;
         }
         let display = Watch::new(&options.until)?.into_display();
+        let workplace = Arc::new(Workplace::open().map_err(Error::Lab)?);
         let content = options.content.as_deref();
         let (place, site, server) = match &mut options.files {
-            Files::Temporary => (Place::temporary(content)?, None, None),
-            Files::Folder(folder, server) => (Place::folder(folder, content)?, None, *server),
+            Files::Temporary => (Place::temporary(content, &workplace)?, None, None),
+            Files::Folder(folder, server) => (Place::folder(folder, content, &workplace)?, None, *server),
             Files::Share(share) => {
                 if let Server::Named(Target::Folder(_)) = &share.server {
                     return Err(Error::Unavailable("a folder is no share, and needs no mount".to_owned()));
@@ -162,12 +166,12 @@ impl Series {
                 }
                 let site = Site::open(&share.server, &share.connect)?;
                 let facts = look(&site.options)?;
-                let place = Place::share(mounter, &site.options, &site.directory, content)?;
+                let place = Place::share(mounter, &site.options, &site.directory, content, &workplace)?;
                 let server = site.options.address;
                 (place, Some((site, facts)), Some(server))
             }
         };
-        Ok(Series { options, started, directory, place, site, server, _display: display })
+        Ok(Series { options, started, directory, place, site, server, workplace, _display: display })
     }
 
     /// Launches the program again and again; ends early, with what was measured until then, when `stop` is set.
@@ -177,9 +181,10 @@ impl Series {
         if self.place.left_out > 0 {
             observer.note(&format!("{} links and devices of the content were not copied", self.place.left_out));
         }
-        let passing = tempfile::Builder::new().prefix("smbscope-launch-").tempdir();
-        let passing = passing.map_err(Error::system("temporary directory"))?;
-        let capture = self.begin_capture(&passing);
+        if self.workplace.swept() > 0 {
+            observer.note("an earlier run was killed: what it left (processes, mounts, temporary files) was removed");
+        }
+        let capture = self.begin_capture();
         let mut launched = Vec::new();
         let ended = self.launches(observer, stop, &mut launched).err().unwrap_or(Ended::Done);
         let taken = capture.map(|capture| capture.and_then(Capture::end));
@@ -221,7 +226,7 @@ impl Series {
         if self.options.cold {
             self.place.cool().map_err(told)?;
         }
-        let local = tempfile::Builder::new().prefix("smbscope-launch-").tempdir();
+        let local = tempfile::Builder::new().prefix("local-").tempdir_in(self.workplace.path());
         let local = local.map_err(Error::system("temporary directory")).map_err(told)?;
         let [folder, local] = [self.place.path(), local.path()].map(|path| path.display().to_string());
         let environment = [
@@ -239,7 +244,7 @@ impl Series {
         };
         let mut watch = Watch::new(&until).map_err(told)?;
         let started = now();
-        let mut program = Program::start(&command, &environment).map_err(told)?;
+        let mut program = Program::start(&command, &environment, &self.workplace).map_err(told)?;
         let interrupted = || stop.load(Ordering::Relaxed);
         let reached = watch.wait(&mut program, options.timeout, &interrupted)?;
         let elapsed = reached.saturating_duration_since(program.started());
@@ -251,13 +256,13 @@ impl Series {
     }
 
     /// Begins the capture of the whole series, where there is a server and it is asked for.
-    fn begin_capture(&mut self, passing: &TempDir) -> Option<Result<Capture, String>> {
+    fn begin_capture(&mut self) -> Option<Result<Capture, String>> {
         let server = self.server.filter(|_| self.options.capture)?;
         let name = document::CAPTURE;
         let begun = Sniffer::find(server, Bytes::All).and_then(|sniffer| {
             let file = match &mut self.directory {
                 Some(directory) => directory.capture(name).map_err(|error| crate::one_line(&error))?,
-                None => passing.path().join(name),
+                None => self.workplace.path().join(name),
             };
             sniffer.begin(&file)
         });

@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::sniffer::UNTIL_END_OF_INPUT;
 use rustix::process::{Pid, Signal, kill_process_group};
+use smbscope_lab::{Workplace, command_for};
 use smbscope_load::client::{Credentials, Encryption, Options, Signing};
 use smbscope_model::Dialect;
 use std::fs::{self, File};
@@ -13,10 +14,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 /// How long a mount may take, and its end.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Where smbnetfs finds user and password, in its home.
+const SMBNETFS_CONF: &str = ".smb/smbnetfs.conf";
 
 /// The program that mounts a share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,23 +53,24 @@ impl Mounter {
 pub(super) struct Mount {
     child: Child,
     /// Where it is mounted, the program's settings, and its log.
-    home: TempDir,
+    home: PathBuf,
     /// The root of the share.
     root: PathBuf,
 }
 
 impl Mount {
     /// Mounts the share, and returns when it can be looked into.
-    pub(super) fn open(mounter: Mounter, options: &Options) -> Result<Mount, Error> {
-        let home = tempfile::Builder::new().prefix("smbscope-mount-").tempdir();
-        let home = home.map_err(Error::system("temporary directory"))?;
-        let point = home.path().join("share");
+    pub(super) fn open(mounter: Mounter, options: &Options, workplace: &Workplace) -> Result<Mount, Error> {
+        let home = workplace.path().join("mount");
+        fs::DirBuilder::new().mode(0o700).create(&home).map_err(Error::file("make", &home))?;
+        let point = home.join("share");
         fs::DirBuilder::new().mode(0o700).create(&point).map_err(Error::file("make", &point))?;
         let (mut command, root) = match mounter {
-            Mounter::Smbnetfs => smbnetfs(home.path(), &point, options)?,
-            Mounter::Rclone => rclone(home.path(), &point, options)?,
+            Mounter::Smbnetfs => smbnetfs(&home, &point, options)?,
+            Mounter::Rclone => rclone(&home, &point, options)?,
         };
-        let log = home.path().join("log");
+        workplace.mark(&mut command);
+        let log = home.join("log");
         let said = File::create(&log).map_err(Error::file("write", &log))?;
         let also = said.try_clone().map_err(Error::file("write", &log))?;
         command.stdin(Stdio::piped()).stdout(said).stderr(also).process_group(0);
@@ -74,6 +78,8 @@ impl Mount {
         let child = command.spawn().map_err(|error| Error::Unavailable(format!("cannot start {name}: {error}")))?;
         let mut mount = Mount { child, home, root };
         mount.wait_for(name, &point)?;
+        // It has read the file, and keeps the password itself.
+        let _there_is_none = fs::remove_file(mount.home.join(SMBNETFS_CONF));
         Ok(mount)
     }
 
@@ -84,7 +90,7 @@ impl Mount {
 
     fn wait_for(&mut self, name: &str, point: &Path) -> Result<(), Error> {
         let begun = Instant::now();
-        let before = device(self.home.path());
+        let before = device(&self.home);
         loop {
             // A folder that nothing is mounted on can be looked into as well.
             if device(point) != before && fs::read_dir(&self.root).is_ok() {
@@ -92,7 +98,7 @@ impl Mount {
             }
             let ended = matches!(self.child.try_wait(), Ok(Some(_)) | Err(_));
             if ended || begun.elapsed() > PATIENCE {
-                let said = fs::read_to_string(self.home.path().join("log")).unwrap_or_default();
+                let said = fs::read_to_string(self.home.join("log")).unwrap_or_default();
                 let last = said.lines().rev().map(str::trim).find(|line| !line.is_empty());
                 let why = match last {
                     Some(line) => smbscope_model::prose::clean(line),
@@ -121,7 +127,9 @@ impl Drop for Mount {
         }
         let _status_does_not_matter = self.child.wait();
         // What still holds a file in it keeps it until it ends.
-        let _unmounted_already = smbscope_lab::unmount(&self.home.path().join("share"));
+        let unmounted = smbscope_lab::unmount(&self.home.join("share"));
+        // Below a mount would be the files of the share.
+        let _stays_until_the_end = unmounted.is_ok().then(|| fs::remove_dir_all(&self.home));
     }
 }
 
@@ -165,7 +173,7 @@ fn host(options: &Options) -> String {
 
 /// Behind the words that end it with this process.
 fn bound(program: &str) -> Command {
-    let mut command = Command::new("sh");
+    let mut command = command_for("sh");
     command.args(["-c", UNTIL_END_OF_INPUT, "sh", program]);
     command
 }
@@ -214,9 +222,11 @@ fn smbnetfs(home: &Path, point: &Path, options: &Options) -> Result<(Command, Pa
         Credentials::Kerberos => "use_kerberos \"true\"\n".to_owned(),
         Credentials::Guest | Credentials::Anonymous => String::new(),
     };
-    private_file(&folder.join("smbnetfs.conf"), &own)?;
+    private_file(&home.join(SMBNETFS_CONF), &own)?;
     let mut command = bound("smbnetfs");
     command.env("HOME", home).arg(point).arg("-f");
+    // It reads its settings again every five minutes, and without the file it would forget the password.
+    command.args(["-o", "config_update_period=100000000"]);
     Ok((command, point.join(host).join(&options.share)))
 }
 
@@ -255,7 +265,7 @@ fn rclone(home: &Path, point: &Path, options: &Options) -> Result<(Command, Path
 /// As rclone takes a password: it comes from standard input, so that nobody else on this machine sees it.
 fn obscured(password: &str) -> Result<String, Error> {
     let failed = |error: std::io::Error| Error::Unavailable(format!("rclone does not take the password: {error}"));
-    let mut command = Command::new("rclone");
+    let mut command = command_for("rclone");
     command.args(["obscure", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(failed)?;
     if let Some(mut input) = child.stdin.take() {

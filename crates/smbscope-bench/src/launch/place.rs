@@ -2,10 +2,12 @@
 
 use super::mount::{Mount, Mounter};
 use crate::Error;
+use smbscope_lab::{Workplace, is_abandoned, own_name};
 use smbscope_load::client::Options;
 use std::fs;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use tempfile::TempDir;
+use std::sync::Arc;
 
 /// Empties the caches of the system of what they hold of files (Documentation/admin-guide/sysctl/vm.rst).
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
@@ -15,40 +17,49 @@ pub(super) struct Place {
     /// The share, how to mount it, and where in it: with slashes.
     share: Option<(Mounter, Options, PathBuf)>,
     mount: Option<Mount>,
-    /// The folder, where it was made here and is removed with this value.
-    own: Option<TempDir>,
-    /// The same on a share: its name below the share's directory.
+    /// The name of the folder, if it was made here and is removed with this value.
     made: Option<String>,
     folder: PathBuf,
+    workplace: Arc<Workplace>,
     /// Content that could not be copied: links and what is no file.
     pub(super) left_out: u64,
 }
 
 impl Place {
     /// A folder that is there already, and stays; one of its own below it takes the content, if there is any.
-    pub(super) fn folder(folder: &Path, content: Option<&Path>) -> Result<Place, Error> {
+    pub(super) fn folder(folder: &Path, content: Option<&Path>, workplace: &Arc<Workplace>) -> Result<Place, Error> {
         if !folder.is_dir() {
             return Err(Error::Unavailable(format!("{} is no folder", folder.display())));
         }
         // A path that is the same wherever the program works.
         let folder = folder.canonicalize().map_err(Error::file("look into", folder))?;
-        let mut place = Place { share: None, mount: None, own: None, made: None, folder, left_out: 0 };
+        let workplace = Arc::clone(workplace);
+        let mut place = Place { share: None, mount: None, made: None, folder, workplace, left_out: 0 };
         if let Some(content) = content {
-            let own = tempfile::Builder::new().prefix(PREFIX).tempdir_in(&place.folder);
-            let own = own.map_err(Error::file("make a folder in", &place.folder))?;
-            place.folder = own.path().to_owned();
-            place.own = Some(own);
+            place.make_own()?;
             place.left_out = copied(content, &place.folder)?;
         }
         Ok(place)
     }
 
     /// A new folder among those for temporary files.
-    pub(super) fn temporary(content: Option<&Path>) -> Result<Place, Error> {
-        let own = tempfile::Builder::new().prefix(PREFIX).tempdir().map_err(Error::system("temporary directory"))?;
-        let folder = own.path().to_owned();
+    pub(super) fn temporary(content: Option<&Path>, workplace: &Arc<Workplace>) -> Result<Place, Error> {
+        let folder = workplace.path().join("files");
+        fs::DirBuilder::new().mode(0o700).create(&folder).map_err(Error::file("make", &folder))?;
         let left_out = content.map_or(Ok(0), |content| copied(content, &folder))?;
-        Ok(Place { share: None, mount: None, own: Some(own), made: None, folder, left_out })
+        // It goes with the workplace.
+        let workplace = Arc::clone(workplace);
+        Ok(Place { share: None, mount: None, made: None, folder, workplace, left_out })
+    }
+
+    /// Goes on in a new folder below the present one, from which it removes those of launches that were killed.
+    fn make_own(&mut self) -> Result<(), Error> {
+        remove_abandoned(&self.folder);
+        let name = own_name(PREFIX);
+        let folder = self.folder.join(&name);
+        fs::DirBuilder::new().mode(0o700).create(&folder).map_err(Error::file("make", &folder))?;
+        (self.made, self.folder) = (Some(name), folder);
+        Ok(())
     }
 
     /// A new folder in a directory of a share, which is mounted.
@@ -57,16 +68,16 @@ impl Place {
         options: &Options,
         directory: &str,
         content: Option<&Path>,
+        workplace: &Arc<Workplace>,
     ) -> Result<Place, Error> {
-        let mount = Mount::open(mounter, options)?;
+        let mount = Mount::open(mounter, options, workplace)?;
         let within = PathBuf::from(directory.replace('\\', "/"));
         let above = mount.root().join(&within);
         fs::create_dir_all(&above).map_err(Error::file("make", &above))?;
-        let made = format!("{PREFIX}{}", std::process::id());
-        let folder = above.join(&made);
-        fs::create_dir(&folder).map_err(Error::file("make", &folder))?;
         let share = Some((mounter, options.clone(), within));
-        let mut place = Place { share, mount: Some(mount), own: None, made: Some(made), folder, left_out: 0 };
+        let workplace = Arc::clone(workplace);
+        let mut place = Place { share, mount: Some(mount), made: None, folder: above, workplace, left_out: 0 };
+        place.make_own()?;
         place.left_out = content.map_or(Ok(0), |content| copied(content, &place.folder))?;
         Ok(place)
     }
@@ -89,7 +100,7 @@ impl Place {
     pub(super) fn mount_again(&mut self) -> Result<(), Error> {
         if let (Some((mounter, options, within)), Some(made)) = (&self.share, &self.made) {
             self.mount = None;
-            let mount = Mount::open(*mounter, options)?;
+            let mount = Mount::open(*mounter, options, &self.workplace)?;
             self.folder = mount.root().join(within).join(made);
             self.mount = Some(mount);
         }
@@ -100,16 +111,28 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         // What is not mounted any more can't be removed.
-        if self.made.is_some() && self.mount.is_some() {
+        if self.made.is_some() && self.share.is_some() == self.mount.is_some() {
             let _kept_where_it_cannot_be_removed = fs::remove_dir_all(&self.folder);
-            // The directory that it was made in, where nothing else is in it.
-            let _not_empty = self.folder.parent().map(fs::remove_dir);
+            // The directory of a share that it was made in, where nothing else is in it.
+            let _not_empty = self.mount.is_some().then(|| self.folder.parent().map(fs::remove_dir));
         }
     }
 }
 
 /// How folders of launches begin.
 const PREFIX: &str = "smbscope-launch-";
+
+/// Removes folders that launches of this user made here and could not remove, because they were killed.
+fn remove_abandoned(above: &Path) {
+    let entries = fs::read_dir(above).into_iter().flatten().filter_map(Result::ok);
+    let abandoned = entries.filter(|entry| entry.file_name().to_str().is_some_and(|name| is_abandoned(name, PREFIX)));
+    for folder in abandoned.map(|entry| entry.path()) {
+        let own_uid = rustix::process::geteuid().as_raw();
+        if fs::symlink_metadata(&folder).is_ok_and(|found| found.is_dir() && found.uid() == own_uid) {
+            let _kept_where_it_cannot_be_removed = fs::remove_dir_all(&folder);
+        }
+    }
+}
 
 /// Whether caches can be emptied; otherwise why not.
 pub(super) fn drop_caches() -> Result<(), Error> {
@@ -157,7 +180,14 @@ mod tests {
         fs::write(content.path().join("a/b"), "text").unwrap();
         symlink("/etc", content.path().join("etc")).unwrap();
         let above = tempfile::tempdir().unwrap();
-        let place = Place::folder(above.path(), Some(content.path())).unwrap();
+        let workplace = Arc::new(Workplace::open().unwrap());
+        // What killed launches left: one of this user and machine, and one that somebody may still use.
+        let own = own_name(PREFIX);
+        let dead = above.path().join(format!("{own}1"));
+        let elsewhere = above.path().join(own.replace(PREFIX, &format!("{PREFIX}f")));
+        [&dead, &elsewhere].into_iter().for_each(|left| fs::create_dir_all(left.join("a")).unwrap());
+        let place = Place::folder(above.path(), Some(content.path()), &workplace).unwrap();
+        assert_eq!((dead.exists(), elsewhere.exists()), (false, true));
         let folder = place.path().to_owned();
         assert_eq!(fs::read_to_string(folder.join("a/b")).unwrap(), "text");
         assert_eq!((place.left_out, folder.join("etc").exists()), (1, false));
@@ -169,8 +199,9 @@ mod tests {
     fn a_folder_that_is_there_stays_with_all_that_is_in_it() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("kept"), "").unwrap();
-        drop(Place::folder(folder.path(), None).unwrap());
+        let workplace = Arc::new(Workplace::open().unwrap());
+        drop(Place::folder(folder.path(), None, &workplace).unwrap());
         assert!(folder.path().join("kept").exists());
-        assert!(Place::folder(&folder.path().join("kept"), None).is_err());
+        assert!(Place::folder(&folder.path().join("kept"), None, &workplace).is_err());
     }
 }

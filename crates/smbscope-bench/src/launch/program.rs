@@ -1,12 +1,13 @@
 //! The program that is launched: started in a process group of its own, listened to, and ended with all that it started.
 
+use crate::Error;
 use crate::sniffer::on_path;
-use crate::{Error, PASSWORD_VARIABLE};
 use rustix::process::{Pid, Signal, kill_process_group};
+use smbscope_lab::{Workplace, command_for};
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
@@ -20,18 +21,24 @@ const LINE_MAX: u64 = 64 << 10;
 /// Lines of its output that are kept, the last ones.
 const LINES_MAX: usize = 1_000;
 
+/// Lines of its output, and when each was complete.
+type Lines = Arc<Mutex<Vec<(Instant, String)>>>;
+
 /// A running program; dropping it ends it.
 pub(super) struct Program {
     child: Option<Child>,
     started: Instant,
-    /// Its lines, and when each was complete.
-    lines: Arc<Mutex<Vec<(Instant, String)>>>,
+    lines: Lines,
     readers: Vec<JoinHandle<()>>,
 }
 
 impl Program {
     /// Starts it. It reads nothing.
-    pub(super) fn start(command: &[String], environment: &[(&str, String)]) -> Result<Program, Error> {
+    pub(super) fn start(
+        command: &[String],
+        environment: &[(&str, String)],
+        workplace: &Workplace,
+    ) -> Result<Program, Error> {
         let Some((name, arguments)) = command.split_first() else {
             return Err(Error::Unavailable("no command to launch: give it behind --".to_owned()));
         };
@@ -41,23 +48,27 @@ impl Program {
         }
         let mut command = match on_path(WITH_US) {
             Some(with_us) => {
-                let mut command = Command::new(with_us);
+                let mut command = command_for(with_us);
                 command.args(["--pdeathsig", "TERM", "--", name]);
                 command
             }
-            None => Command::new(name),
+            None => command_for(name),
         };
-        // The password of the share is not the program's.
-        command.env_remove(PASSWORD_VARIABLE);
+        workplace.mark(&mut command);
         command.args(arguments).envs(environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let started = Instant::now();
         let mut child = command.spawn().map_err(|error| Error::Unavailable(format!("cannot start {name}: {error}")))?;
-        let lines = Arc::default();
-        let mut readers = Vec::new();
-        readers.extend(child.stdout.take().and_then(|stream| listen(stream, &lines)));
-        readers.extend(child.stderr.take().and_then(|stream| listen(stream, &lines)));
-        Ok(Program { child: Some(child), started, lines, readers })
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let mut program = Program { child: Some(child), started, lines: Arc::default(), readers: Vec::new() };
+        let unheard = |error| Error::system("thread that reads the output of the program")(error);
+        if let Some(stream) = stdout {
+            program.readers.push(listen(stream, &program.lines).map_err(unheard)?);
+        }
+        if let Some(stream) = stderr {
+            program.readers.push(listen(stream, &program.lines).map_err(unheard)?);
+        }
+        Ok(program)
     }
 
     pub(super) fn started(&self) -> Instant {
@@ -124,7 +135,7 @@ impl Drop for Program {
 }
 
 /// Reads a stream to its end, so that the program is never held up, and keeps its last lines.
-fn listen(stream: impl Read + Send + 'static, lines: &Arc<Mutex<Vec<(Instant, String)>>>) -> Option<JoinHandle<()>> {
+fn listen(stream: impl Read + Send + 'static, lines: &Lines) -> std::io::Result<JoinHandle<()>> {
     let lines = Arc::clone(lines);
     let read = move || {
         let mut stream = BufReader::new(stream);
@@ -144,20 +155,23 @@ fn listen(stream: impl Read + Send + 'static, lines: &Arc<Mutex<Vec<(Instant, St
             }
         }
     };
-    std::thread::Builder::new().name("launch-output".to_owned()).spawn(read).ok()
+    std::thread::Builder::new().name("launch-output".to_owned()).spawn(read)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn shell(text: &str) -> Program {
-        Program::start(&["/bin/sh".to_owned(), "-c".to_owned(), text.to_owned()], &[]).unwrap()
+    /// The program ends with its workplace.
+    fn shell(text: &str) -> (Program, Workplace) {
+        let workplace = Workplace::open().unwrap();
+        let command = ["/bin/sh", "-c", text].map(str::to_owned);
+        (Program::start(&command, &[], &workplace).unwrap(), workplace)
     }
 
     #[test]
     fn what_a_program_started_ends_with_it() {
-        let mut program = shell("sleep 600 & echo $!; wait");
+        let (mut program, _workplace) = shell("sleep 600 & echo $!; wait");
         let pid = loop {
             if let Some((_, line)) = program.lines.lock().unwrap().first() {
                 break line.parse::<u32>().unwrap();
@@ -171,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_program_that_does_not_listen_is_killed() {
-        let mut program = shell("trap '' TERM; echo ready; while :; do sleep 1; done");
+        let (mut program, _workplace) = shell("trap '' TERM; echo ready; while :; do sleep 1; done");
         while program.said("ready").is_none() {
             sleep(Duration::from_millis(5));
         }
@@ -182,7 +196,8 @@ mod tests {
 
     #[test]
     fn the_last_lines_are_kept_and_long_ones_cut() {
-        let mut program = shell("yes | head -n 5000; head -c 200000 /dev/zero | tr '\\0' x; echo; echo at last >&2");
+        let (mut program, _workplace) =
+            shell("yes | head -n 5000; head -c 200000 /dev/zero | tr '\\0' x; echo; echo at last >&2");
         while program.end().unwrap().is_none() {
             sleep(Duration::from_millis(5));
         }

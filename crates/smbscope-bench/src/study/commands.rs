@@ -1,11 +1,12 @@
 //! Commands of a variant, before and after its runs.
 
-use std::process::{Command, Stdio};
+use smbscope_lab::command_for;
+use std::process::Stdio;
 
 /// Runs the commands in a shell, one after the other, up to the first that fails; the error is one line.
 pub(crate) fn run(when: &str, commands: &[String], environment: &[(&str, String)]) -> Result<(), String> {
     for command in commands {
-        let mut shell = Command::new("/bin/sh");
+        let mut shell = command_for("/bin/sh");
         shell.args(["-c", command]).envs(environment.iter().map(|(name, value)| (name, value)));
         let output = shell.stdin(Stdio::null()).output();
         let output = output.map_err(|error| format!("the command {when} the run cannot be run: {command}: {error}"))?;

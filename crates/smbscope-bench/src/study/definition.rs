@@ -204,6 +204,11 @@ impl Study {
         Study::parse(&name, &text, quick)
     }
 
+    /// Returns true if it is one of those that come with this program, unchanged.
+    pub fn is_bundled(&self) -> bool {
+        super::bundled::has(&self.definition.text)
+    }
+
     /// The study that the text of a file describes.
     pub fn parse(file: &str, text: &str, quick: bool) -> Result<Study, DefinitionError> {
         let invalid = |at: usize, what: String| DefinitionError::Invalid { place: Location::at(file, text, at), what };

@@ -2,6 +2,7 @@
 //! after any interruption.
 
 mod beside;
+mod bundled;
 pub(crate) mod commands;
 mod definition;
 mod memory;
@@ -149,9 +150,5 @@ fn is_whole(document: &bench::Document) -> bool {
 
 /// Why the figures of a run are not to be used.
 fn failure(document: &bench::Document) -> Option<String> {
-    let failed = document.runs.iter().find_map(|run| match &run.ended {
-        Ended::Failed { why } => Some(why.clone()),
-        _ => None,
-    });
-    failed.or_else(|| document.runs.is_empty().then(|| "nothing was measured".to_owned()))
+    document.failure().or_else(|| document.runs.is_empty().then(|| "nothing was measured".to_owned()))
 }

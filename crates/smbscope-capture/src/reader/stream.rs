@@ -1,14 +1,15 @@
 //! Inputs that are read once, front to back: decompressed files, pipes and standard input.
 //!
-//! A thread reads (and decompresses) ahead into a bounded channel; the parser sees one window that is refilled.
+//! A thread reads (and decompresses) ahead into a bounded channel; the parser sees one window that is refilled. Where the
+//! system refuses the thread, the parser reads the source itself.
 
 use super::format::Format;
 use super::pcapng::Interfaces;
 use super::record::{Record, Skipped, Step};
 use std::io::{self, Read};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Why a file cannot be read any further when its last record is cut off.
@@ -46,9 +47,26 @@ pub(super) enum Fill {
     Idle,
 }
 
+/// Where the bytes come from.
+enum Chunks {
+    /// A thread that reads ahead.
+    Ahead(Receiver<io::Result<Vec<u8>>>),
+    /// The source itself: no wait for it can be ended early.
+    Source(Box<dyn Read + Send>),
+}
+
+impl Chunks {
+    fn next(&mut self, patience: Duration) -> Result<io::Result<Vec<u8>>, RecvTimeoutError> {
+        match self {
+            Chunks::Ahead(chunks) => chunks.recv_timeout(patience),
+            Chunks::Source(source) => next_chunk(source).ok_or(RecvTimeoutError::Disconnected),
+        }
+    }
+}
+
 /// A refillable window over a stream.
 pub(super) struct Stream {
-    chunks: Receiver<io::Result<Vec<u8>>>,
+    chunks: Chunks,
     window: Vec<u8>,
     start: usize,
     /// Offset of `window[start]` in the stream.
@@ -78,7 +96,15 @@ impl Stream {
         copy_budget: usize,
     ) -> io::Result<Stream> {
         let (sender, chunks) = sync_channel(CHUNKS_AHEAD);
-        std::thread::Builder::new().name("smbscope-read".into()).spawn(move || read_ahead(source, &sender))?;
+        let shared = Arc::new(Mutex::new(Some(source)));
+        let taken = Arc::clone(&shared);
+        let take = move |shared: &Mutex<Option<_>>| shared.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let read = move || take(&taken).into_iter().for_each(|source| read_ahead(source, &sender));
+        let spawned = std::thread::Builder::new().name("smbscope-read".into()).spawn(read);
+        let chunks = match spawned {
+            Ok(_) => Chunks::Ahead(chunks),
+            Err(error) => Chunks::Source(take(&shared).ok_or(error)?),
+        };
         let copy = (copy_budget > 0).then(Vec::new);
         Ok(Stream {
             chunks,
@@ -125,7 +151,11 @@ impl Stream {
             if self.ended {
                 return Fill::Ended;
             }
-            match self.chunks.recv_timeout(patience.unwrap_or(STOP_INTERVAL)) {
+            if matches!(self.chunks, Chunks::Source(_)) && self.stop.load(Ordering::Relaxed) {
+                self.ended = true;
+                continue;
+            }
+            match self.chunks.next(patience.unwrap_or(STOP_INTERVAL)) {
                 Ok(Ok(chunk)) => self.append(&chunk),
                 Ok(Err(error)) => {
                     self.error = Some(error);
@@ -171,23 +201,27 @@ impl Stream {
 }
 
 fn read_ahead(mut source: Box<dyn Read + Send>, chunks: &SyncSender<io::Result<Vec<u8>>>) {
+    while let Some(chunk) = next_chunk(&mut source) {
+        let failed = chunk.is_err();
+        // The reader may be gone; there is nobody else to tell.
+        if chunks.send(chunk).is_err() || failed {
+            return;
+        }
+    }
+}
+
+/// Returns nothing at the end of the source.
+fn next_chunk(source: &mut Box<dyn Read + Send>) -> Option<io::Result<Vec<u8>>> {
+    let mut chunk = vec![0; CHUNK_LENGTH];
     loop {
-        let mut chunk = vec![0; CHUNK_LENGTH];
-        let sent = match source.read(&mut chunk) {
-            Ok(0) => return,
+        match source.read(&mut chunk) {
+            Ok(0) => return None,
             Ok(count) => {
                 chunk.truncate(count);
-                chunks.send(Ok(chunk))
+                return Some(Ok(chunk));
             }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => {
-                // The reader may be gone; there is nobody else to tell.
-                let _ = chunks.send(Err(error));
-                return;
-            }
-        };
-        if sent.is_err() {
-            return;
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Some(Err(error)),
         }
     }
 }

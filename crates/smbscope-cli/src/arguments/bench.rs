@@ -4,7 +4,7 @@ use super::one_of::{Table, one_of};
 use super::{Arguments, ClusterArguments, ColorChoice, StorageArguments, dimension};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Subcommand, ValueEnum};
-use smbscope_bench::{Exporter, Login, Target};
+use smbscope_bench::{ERRORS_ALLOWED_PERCENT, Exporter, Login, Target};
 use smbscope_load::client::{Cipher, Encryption, Signing, SigningAlgorithm, Transport};
 use smbscope_load::engine::{Arrivals, Criterion, LOAD_POINTS_MAX, OnFailure, OnLostHost, Rates, Users};
 use smbscope_model::Dialect;
@@ -160,6 +160,11 @@ pub struct BenchArguments {
     /// End the run after N operations that did not end as expected.
     #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "When to stop")]
     pub stop_on_errors: Option<u64>,
+
+    /// Treat the run as failed (exit status 1) if more than this percentage of the operations of a load point did not end
+    /// as expected, broken sessions included; 100 allows any.
+    #[arg(hide_short_help = true, long, value_name = "PERCENT", value_parser = percent, default_value_t = ERRORS_ALLOWED_PERCENT, help_heading = "When to stop")]
+    pub max_errors: f64,
 
     /// When a user's session breaks, connect again or end the user.
     #[arg(hide_short_help = true, long, value_parser = one_of(ON_FAILURE), default_value = "reconnect", help_heading = "When to stop")]
@@ -527,9 +532,24 @@ fn rate(text: &str) -> Result<f64, String> {
     if rate > 0.0 { Ok(rate) } else { Err("expected more than none, such as 500/s".to_owned()) }
 }
 
+/// A percentage: 1, 0.5 or 5%.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).parse();
+    number
+        .ok()
+        .filter(|percent| (0.0..=100.0).contains(percent))
+        .ok_or_else(|| "expected 0 to 100, such as 5".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_percentage_is_0_to_100() {
+        assert_eq!([percent("0"), percent("0.5"), percent("100%")], [Ok(0.0), Ok(0.5), Ok(100.0)]);
+        assert!(["-1", "101", "NaN", "inf", "%", ""].into_iter().all(|text| percent(text).is_err()));
+    }
 
     #[test]
     fn a_rate_is_a_number_a_second() {

@@ -40,9 +40,14 @@ pub struct StudyArguments {
     #[command(flatten)]
     pub cluster: ClusterArguments,
 
-    /// List the runs and end.
+    /// List the runs, and the commands that the file runs around them, and end.
     #[arg(long)]
     pub dry_run: bool,
+
+    /// Run the commands of the file without asking: those before and after runs, launched programs, and settings of Samba,
+    /// some of which run programs. Studies that come with smbscope need no permission.
+    #[arg(long)]
+    pub allow_commands: bool,
 
     /// Print the results in this format.
     #[arg(long, value_enum, default_value_t = StudyFormat::Text)]

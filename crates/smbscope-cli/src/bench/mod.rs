@@ -54,16 +54,15 @@ fn measure(arguments: &BenchArguments) -> anyhow::Result<()> {
     how_it_ended(&document)
 }
 
-/// A failed load point, or one that a signal or a key on the dashboard ended, is a failure of the command.
+/// A failed run, or one that a signal or a key on the dashboard ended, is a failure of the command.
 pub(crate) fn how_it_ended(document: &Document) -> anyhow::Result<()> {
-    for run in &document.runs {
-        if let Ended::Failed { why } = &run.ended {
-            bail!("the run failed: {why}");
-        }
+    let has_failed = document.runs.iter().any(|run| matches!(run.ended, Ended::Failed { .. }));
+    if !has_failed && document.runs.iter().any(|run| run.ended == Ended::Interrupted) {
+        return Err(Interrupted::said().into());
     }
-    match document.runs.iter().any(|run| run.ended == Ended::Interrupted) {
-        true => Err(Interrupted::said().into()),
-        false => Ok(()),
+    match document.failure() {
+        Some(why) => bail!("the run failed: {why}"),
+        None => Ok(()),
     }
 }
 

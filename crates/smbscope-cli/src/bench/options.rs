@@ -30,6 +30,7 @@ pub(crate) fn of(arguments: &BenchArguments) -> anyhow::Result<RunOptions> {
         prepare: (!arguments.no_prepare).then_some(arguments.connect.prepare_timeout),
         cluster: cluster(arguments)?,
         capture: arguments.capture,
+        max_errors_percent: arguments.max_errors,
         server_metrics: arguments.server_metrics.clone(),
         directory: arguments.output.clone(),
         sources: sources(arguments),

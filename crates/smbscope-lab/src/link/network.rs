@@ -14,6 +14,7 @@
 use super::relay::Stop;
 use super::shape::Shape;
 use super::wire;
+use crate::child::command_for;
 use crate::family::{self, Part};
 use crate::tools;
 use nix::ifaddrs::getifaddrs;
@@ -24,7 +25,7 @@ use std::io::{self, PipeWriter, Read, Write};
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::thread;
 
 /// 198.18.0.0/15, in pairs: networks of four addresses, of which the middle two are used.
@@ -152,7 +153,7 @@ struct Namespace {
 impl Namespace {
     /// The process copies its standard input to its output, and ends with it.
     fn make(unshare: &Path, folder: &Path) -> Result<Namespace, String> {
-        let mut command = Command::new(unshare);
+        let mut command = command_for(unshare);
         command.args(["--net", "cat"]).current_dir("/");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         family::mark(&mut command, folder, Part::Network);
@@ -178,7 +179,7 @@ impl Namespace {
             move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network))?;
             Ok(work())
         };
-        thread::scope(|scope| match scope.spawn(enter).join() {
+        thread::scope(|scope| match thread::Builder::new().spawn_scoped(scope, enter)?.join() {
             Ok(result) => result,
             Err(panic) => std::panic::resume_unwind(panic),
         })
@@ -198,14 +199,14 @@ impl Drop for Namespace {
 
 /// A command of ip(8), whose words have no blanks.
 fn run(ip: &Path, line: &str) -> Result<(), String> {
-    tools::run(Command::new(ip).args(line.split(' ')), "").map(drop).map_err(|error| format!("{error} (ip {line})"))
+    tools::run(command_for(ip).args(line.split(' ')), "").map(drop).map_err(|error| format!("{error} (ip {line})"))
 }
 
 /// Ordinary segments with checksums of their own, as on a cable: no frame is longer than the link's, and a capture sees what
 /// a real one would.
 fn plain(ethtool: &Path, interface: &str) -> Result<(), String> {
     let off = ["-K", interface, "tso", "off", "gso", "off", "gro", "off", "tx", "off"];
-    tools::run(Command::new(ethtool).args(off), "").map(drop).map_err(|error| error.to_string())
+    tools::run(command_for(ethtool).args(off), "").map(drop).map_err(|error| error.to_string())
 }
 
 /// A socket that takes and hands on whole frames of this interface, of the calling thread's namespace.
@@ -228,7 +229,7 @@ fn packets_of(interface: &str) -> Result<OwnedFd, String> {
 /// The first of two addresses that no interface has.
 fn free_pair(ip: &Path) -> Result<Ipv4Addr, String> {
     let taken =
-        tools::run(Command::new(ip).args(["-o", "-4", "addr", "show"]), "").map_err(|error| error.to_string())?;
+        tools::run(command_for(ip).args(["-o", "-4", "addr", "show"]), "").map_err(|error| error.to_string())?;
     for _ in 0..TRIES {
         let first = Ipv4Addr::from(FIRST_ADDRESS + (random()? % PAIRS) * 4 + 1);
         if !taken.contains(&format!(" {first}/")) {

@@ -198,6 +198,15 @@ impl Range {
     }
 }
 
+/// What a read that takes several commands keeps of the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// All of it, put together.
+    All,
+    /// Only its length: a load generator reads files larger than its memory.
+    Nothing,
+}
+
 /// Which way data goes.
 #[derive(Debug, Clone, Copy)]
 pub enum Direction<'a> {

@@ -77,6 +77,12 @@ impl Session {
         either!(self, session => session.read(handle, offset, length).await)
     }
 
+    /// Reads as [`Session::read`] does and returns the number of bytes. Keeps none of them, so memory does not grow with
+    /// `length`.
+    pub async fn skim(&mut self, handle: Handle, offset: u64, length: u32) -> Result<u64, Error> {
+        either!(self, session => session.skim(handle, offset, length).await)
+    }
+
     /// Writes all of it, in several commands where the server allows less at once.
     pub async fn write(&mut self, handle: Handle, offset: u64, data: &[u8]) -> Result<(), Error> {
         either!(self, session => session.write(handle, offset, data).await)
@@ -117,7 +123,7 @@ impl Session {
         let mut done = 0;
         while done < size {
             let length = u32::try_from(size - done).unwrap_or(u32::MAX).min(block.max(1));
-            let bytes = self.read(handle, done, length).await?.len() as u64;
+            let bytes = self.skim(handle, done, length).await?;
             (done, moved.bytes) = (done + bytes, moved.bytes + bytes);
             // The file may have less than its caller knows.
             if bytes < u64::from(length) {
@@ -205,7 +211,7 @@ impl Session {
     }
 
     /// Open, read and close: with SMB2 one compound where [`Options::compound`] says so.
-    pub async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<usize, Error> {
+    pub async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<u64, Error> {
         either!(self, session => session.open_read_close(path, offset, length).await)
     }
 

@@ -173,8 +173,8 @@ impl User {
                 return self.close(slot, handle).await;
             }
             Action::Read { slot, offset, length } => {
-                let read = self.connections.current().read(handle!(slot), offset, length).await?.len();
-                return Ok(Performed { bytes_read: read as u64, ..Performed::DONE });
+                let bytes_read = self.connections.current().skim(handle!(slot), offset, length).await?;
+                return Ok(Performed { bytes_read, ..Performed::DONE });
             }
             Action::Write { slot, offset, length } => return self.write(handle!(slot), offset, length).await,
             Action::Queue { slot, ranges, depth, writes } => {
@@ -195,8 +195,8 @@ impl User {
             }
             Action::RemoveTree(path, own) => return self.remove_tree(path, &own).await,
             Action::OpenReadClose { path, offset, length } => {
-                let read = self.connections.current().open_read_close(path, offset, length).await?;
-                return Ok(Performed { bytes_read: read as u64, files_opened: 1, ..Performed::DONE });
+                let bytes_read = self.connections.current().open_read_close(path, offset, length).await?;
+                return Ok(Performed { bytes_read, files_opened: 1, ..Performed::DONE });
             }
             Action::Flush(slot) => self.connections.current().flush(handle!(slot)).await?,
             Action::Lock(slot, range) => self.connections.current().lock(handle!(slot), range).await?,

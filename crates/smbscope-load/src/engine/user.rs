@@ -132,19 +132,19 @@ impl<T: ServerSession> User<T> {
             subject(&step.action, &mut self.paths);
             let connection = session.connection();
             let line = step.line.map_or_else(String::new, |line| format!(", line {line}"));
-            let mut is_taken = false;
+            let mut is_refused = false;
             let reason = match session.perform(&step.action).await {
                 Ok(performed) => unexpected(&step, &performed).map(|status| {
-                    is_taken = status == NtStatus::OBJECT_NAME_COLLISION;
-                    let why = if is_taken { LEFT_BEHIND } else { "" };
+                    is_refused = true;
+                    let why = if status == NtStatus::OBJECT_NAME_COLLISION { LEFT_BEHIND } else { "" };
                     format!("setting up{line}: {status}{why}")
                 }),
                 Err(error) => Some(format!("setting up{line}: {error}")),
             };
             session.samples(connection).clear();
             if let Some(reason) = reason {
-                // It will be there at the next try, too.
-                if is_taken {
+                // The next try, and every other user, would get the same answer. A session that broke can be made anew.
+                if is_refused {
                     point.control.finish(Ended::Failed(reason.clone()), now());
                 }
                 let mut recorder = point.recorder.borrow_mut();

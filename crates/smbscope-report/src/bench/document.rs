@@ -173,6 +173,9 @@ pub struct Settings {
     /// Whole passes of each user at each load point, which end it; null where its time does.
     #[serde(default)]
     pub passes: Option<u32>,
+    /// A load point with a larger share of failed operations makes the run a failed one; null where none does.
+    #[serde(default)]
+    pub max_errors_percent: Option<f64>,
     /// Whether a capture was asked for.
     pub capture: bool,
 }

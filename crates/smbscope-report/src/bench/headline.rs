@@ -18,8 +18,17 @@ impl Document {
     }
 }
 
-/// The sentence.
+/// The sentence; behind another one where the run failed, as then it says little.
 pub(super) fn of(document: &Document) -> String {
+    let figures = figures(document);
+    match document.failure() {
+        Some(why) if document.runs.iter().all(|run| run.operations == 0) => format!("The run failed: {why}."),
+        Some(why) => format!("The run failed: {why}. {figures}"),
+        None => figures,
+    }
+}
+
+fn figures(document: &Document) -> String {
     let by_rate = document.is_ramp_of_rates();
     let mut runs: Vec<&Run> = document.runs.iter().filter(|run| run.operations > 0).collect();
     runs.sort_by(|a, b| a.load(by_rate).total_cmp(&b.load(by_rate)));

@@ -10,6 +10,7 @@
 mod answer;
 mod counted;
 mod document;
+mod failure;
 mod headline;
 pub mod histograms;
 mod hosts;

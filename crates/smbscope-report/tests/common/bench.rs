@@ -203,6 +203,7 @@ pub(crate) fn ramp() -> Document {
             busy_poll: false,
             passes: None,
             connects_per_second: None,
+            max_errors_percent: None,
             capture: true,
         },
         started_ns: Timestamp(START),

@@ -3,7 +3,7 @@
 use super::calls::About;
 use super::{Session, TRANSFER_MAX};
 use crate::client::file::{
-    Direction, Disposition, Handle, Info, LockRange, Moved, Open, Opened, Range, SetInfo, access, options,
+    Direction, Disposition, Handle, Info, Kept, LockRange, Moved, Open, Opened, Range, SetInfo, access, options,
 };
 use crate::client::{Error, limits};
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
@@ -79,16 +79,35 @@ impl Session {
 
     /// Reads, in calls of 8 MiB at most.
     pub async fn read(&mut self, handle: Handle, offset: u64, length: u32) -> Result<&[u8], Error> {
+        self.read_in_parts(handle, offset, length, Kept::All).await?;
+        Ok(&self.data)
+    }
+
+    /// Reads in calls of 8 MiB at most, all into the same buffer, and returns the number of bytes.
+    pub async fn skim(&mut self, handle: Handle, offset: u64, length: u32) -> Result<u64, Error> {
+        self.read_in_parts(handle, offset, length, Kept::Nothing).await
+    }
+
+    async fn read_in_parts(&mut self, handle: Handle, offset: u64, length: u32, kept: Kept) -> Result<u64, Error> {
         self.data.clear();
+        let mut total = 0;
         for Range { offset: at, length: part } in (Range { offset, length }).cut(TRANSFER_MAX) {
+            if kept == Kept::Nothing {
+                self.data.clear();
+            }
             match self.read_once(handle, at, part).await {
-                Ok(read) if read < part as usize => break,
+                Ok(read) => {
+                    total += read as u64;
+                    if read < part as usize {
+                        break;
+                    }
+                }
                 // Behind the first part, the end of the file is no error.
                 Err(_) if at > offset => break,
-                other => other?,
-            };
+                Err(error) => return Err(error),
+            }
         }
-        Ok(&self.data)
+        Ok(total)
     }
 
     /// Writes all of it, in calls of 8 MiB at most.
@@ -115,7 +134,7 @@ impl Session {
         let mut moved = Moved { bytes: 0, outstanding: 1 };
         for range in ranges {
             match direction {
-                Direction::Read => moved.bytes += self.read(handle, range.offset, range.length).await?.len() as u64,
+                Direction::Read => moved.bytes += self.skim(handle, range.offset, range.length).await?,
                 Direction::Write(data) => {
                     for part in range.cut(u32::try_from(data.len()).unwrap_or(u32::MAX)) {
                         let data = data.get(..part.length as usize).unwrap_or_default();

@@ -65,10 +65,10 @@ impl Session {
     }
 
     /// Open, read and close.
-    pub async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<usize, Error> {
+    pub async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<u64, Error> {
         let open = existing(path, access::READ_DATA | access::READ_ATTRIBUTES, create_options::NON_DIRECTORY);
         let handle = self.open(&open).await?.handle;
-        let result = self.read(handle, offset, length).await.map(<[u8]>::len);
+        let result = self.skim(handle, offset, length).await;
         self.close_after(handle, result).await
     }
 

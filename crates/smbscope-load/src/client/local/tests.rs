@@ -30,6 +30,23 @@ fn status<T>(result: Result<T, Error>) -> NtStatus {
 }
 
 #[tokio::test(flavor = "current_thread")]
+async fn a_large_read_whose_bytes_nobody_wants_stays_in_one_buffer() {
+    const SIZE: u32 = 20 << 20;
+    let folder = TempDir::new().unwrap();
+    fs::File::create(folder.path().join("sparse")).unwrap().set_len(SIZE.into()).unwrap();
+    let mut session = session(folder.path()).await;
+    let file = opened(&mut session, "sparse", READ, Disposition::Open).await;
+    assert_eq!(session.skim(file, 0, u32::MAX).await.unwrap(), u64::from(SIZE));
+    assert_eq!(session.skim(file, 1 << 20, 10 << 20).await.unwrap(), 10 << 20);
+    assert_eq!(status(session.skim(file, SIZE.into(), 1).await), NtStatus::END_OF_FILE);
+    let came: Vec<u32> = session.samples().drain(..).map(|sample| sample.response_bytes >> 20).collect();
+    assert_eq!(came, [0, 8, 8, 4, 8, 2, 0]);
+    let Session::Local(local) = &session else { panic!("a folder") };
+    assert!(local.data.capacity() <= 8 << 20, "{}", local.data.capacity());
+    assert_eq!(session.read(file, 0, u32::MAX).await.unwrap().len(), SIZE as usize);
+}
+
+#[tokio::test(flavor = "current_thread")]
 async fn what_is_written_is_in_the_folder_and_each_call_has_a_sample() {
     let folder = TempDir::new().unwrap();
     let mut session = session(folder.path()).await;

@@ -1,6 +1,6 @@
 //! Open, close, read, write, flush, lock (MS-CIFS 3.2.4.5 to 3.2.4.24).
 
-use super::super::file::{Direction, Handle, LockRange, Moved, Open, Opened, Range, access, options};
+use super::super::file::{Direction, Handle, Kept, LockRange, Moved, Open, Opened, Range, access, options};
 use super::super::limits::Allowance;
 use super::super::{Disposition, Error};
 use super::connection::{About, PID, malformed};
@@ -82,7 +82,20 @@ impl Session {
     /// Reads. The answer of SMB1 at and behind the end of the file is a success without bytes; it is given as
     /// STATUS_END_OF_FILE, as SMB2 has it, while the sample keeps what the server said.
     pub async fn read(&mut self, handle: Handle, offset: u64, length: u32) -> Result<&[u8], Error> {
+        self.read_in_parts(handle, offset, length, Kept::All).await?;
+        if self.gathered.is_empty() { self.data() } else { Ok(&self.gathered) }
+    }
+
+    /// Reads as [`Session::read`] does and returns the number of bytes, of which none is kept.
+    pub async fn skim(&mut self, handle: Handle, offset: u64, length: u32) -> Result<u64, Error> {
+        Ok(self.read_in_parts(handle, offset, length, Kept::Nothing).await?.into())
+    }
+
+    /// Returns the number of bytes read. What several commands brought is in `gathered`, if it is kept; what a single one
+    /// brought is still in its answer, and `gathered` is empty.
+    async fn read_in_parts(&mut self, handle: Handle, offset: u64, length: u32, kept: Kept) -> Result<u32, Error> {
         let fid = fid_of(handle);
+        self.gathered.clear();
         let mut total = 0;
         let mut allowance = None;
         loop {
@@ -94,18 +107,14 @@ impl Session {
                 let command = Command::Smb1(smb1::Command::READ_ANDX);
                 return Err(Error::Status { command, status: NtStatus::END_OF_FILE });
             }
-            if total == 0 && is_last {
-                return self.data();
+            if kept == Kept::All && !(total == 0 && is_last) {
+                let mut gathered = std::mem::take(&mut self.gathered);
+                gathered.extend_from_slice(self.data()?);
+                self.gathered = gathered;
             }
-            if total == 0 {
-                self.gathered.clear();
-            }
-            let mut gathered = std::mem::take(&mut self.gathered);
-            gathered.extend_from_slice(self.data()?);
-            self.gathered = gathered;
             total += read;
             if is_last {
-                return Ok(&self.gathered);
+                return Ok(total);
             }
             let timeout = self.connection.timeout;
             allowance.get_or_insert_with(|| Allowance::of_operation("a read", timeout)).check()?;
@@ -179,7 +188,7 @@ impl Session {
         let mut moved = Moved { bytes: 0, outstanding: 1 };
         for range in ranges {
             moved.bytes += match direction {
-                Direction::Read => self.read(handle, range.offset, range.length).await?.len() as u64,
+                Direction::Read => self.skim(handle, range.offset, range.length).await?,
                 Direction::Write(data) => {
                     for part in range.cut(u32::try_from(data.len()).unwrap_or(u32::MAX)) {
                         let data = data.get(..part.length as usize).unwrap_or_default();
@@ -242,7 +251,7 @@ impl Session {
     }
 
     /// Open, read and close, one after the other; how many bytes there were.
-    pub async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<usize, Error> {
+    pub async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<u64, Error> {
         let open = Open {
             path,
             access: access::READ_DATA | access::READ_ATTRIBUTES,
@@ -252,7 +261,7 @@ impl Session {
             attributes: 0,
         };
         let handle = self.open(&open).await?.handle;
-        let read = self.read(handle, offset, length).await.map(<[u8]>::len);
+        let read = self.skim(handle, offset, length).await;
         match read {
             Err(error) if error.is_fatal() => Err(error),
             read => self.close(handle).await.and(read),

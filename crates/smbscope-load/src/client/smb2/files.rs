@@ -4,7 +4,7 @@ use super::Session;
 use super::connection::{About, Smb2Connection};
 use super::credits::BYTES_PER_CREDIT;
 use super::replies::Reply;
-use crate::client::file::{Handle, Info, LockRange, Open, Opened, SetInfo, options};
+use crate::client::file::{Handle, Info, Kept, LockRange, Open, Opened, SetInfo, options};
 use crate::client::limits::Allowance;
 use crate::client::{Error, access};
 use smbscope_model::{Command, FileId, Subcommand};
@@ -40,8 +40,22 @@ impl Session {
     pub async fn read(&mut self, handle: Handle, offset: u64, length: u32) -> Result<&[u8], Error> {
         let file = reference(handle)?;
         if length > self.largest(self.facts.max_read) {
-            return self.read_in_parts(file, offset, length).await;
+            let end = self.read_in_parts(file, offset, length, Kept::All).await?;
+            return Ok(self.data.get(..end as usize).unwrap_or_default());
         }
+        self.read_in_one(file, offset, length).await
+    }
+
+    /// Reads as [`Session::read`] does and returns the number of bytes, of which none is kept.
+    pub async fn skim(&mut self, handle: Handle, offset: u64, length: u32) -> Result<u64, Error> {
+        let file = reference(handle)?;
+        if length > self.largest(self.facts.max_read) {
+            return Ok(self.read_in_parts(file, offset, length, Kept::Nothing).await?.into());
+        }
+        Ok(self.read_in_one(file, offset, length).await?.len() as u64)
+    }
+
+    async fn read_in_one(&mut self, file: FileReference, offset: u64, length: u32) -> Result<&[u8], Error> {
         let request = read::Request::new(file, offset, length);
         let reply = self.connection.call(&request, io(file, offset, length)).await?.ok()?;
         data_of(&self.connection, &reply, length)
@@ -189,8 +203,8 @@ impl Session {
         Ok(())
     }
 
-    /// Several READs, put together. Behind the end of the file there is no more to come.
-    async fn read_in_parts(&mut self, file: FileReference, offset: u64, length: u32) -> Result<&[u8], Error> {
+    /// Several READs, put together in `data` if they are kept; returns the number of bytes up to the end of the file.
+    async fn read_in_parts(&mut self, file: FileReference, offset: u64, length: u32, kept: Kept) -> Result<u32, Error> {
         let part = self.part(self.facts.max_read);
         let parts = length.div_ceil(part) as usize;
         let request = |index: usize| {
@@ -198,12 +212,14 @@ impl Session {
             read::Request::new(file, offset.wrapping_add(start.into()), part.min(length - start))
         };
         self.data.clear();
-        self.data.resize(length as usize, 0);
+        if kept == Kept::All {
+            self.data.resize(length as usize, 0);
+        }
         let mut ids = std::mem::take(&mut self.parts);
         ids.clear();
         let (mut answered, mut failed) = (0, None);
         // Where the data ends as far as the answers tell.
-        let mut end = length as usize;
+        let mut end = length;
         let allowance = Allowance::of_operation("a read", self.connection.timeout);
         while answered < parts {
             allowance.check()?;
@@ -215,9 +231,10 @@ impl Session {
                 break;
             }
             let reply = self.connection.any_reply().await?;
-            let Some(index) = ids.iter().position(|id| *id == reply.header.message_id) else { continue };
+            // What is outstanding is at the end.
+            let Some(index) = ids.iter().rposition(|id| *id == reply.header.message_id) else { continue };
             answered += 1;
-            let start = index * part as usize;
+            let start = index as u32 * part;
             if reply.status() == NtStatus::END_OF_FILE && index > 0 {
                 end = end.min(start);
                 continue;
@@ -227,10 +244,13 @@ impl Session {
                     let wanted = request(index).length;
                     let data = data_of(&self.connection, &reply, wanted)?;
                     if data.len() < wanted as usize {
-                        end = end.min(start + data.len());
+                        end = end.min(start + data.len() as u32);
                     }
-                    let room = self.data.get_mut(start..start + data.len()).unwrap_or_default();
-                    room.copy_from_slice(data.get(..room.len()).unwrap_or_default());
+                    if kept == Kept::All {
+                        let start = start as usize;
+                        let room = self.data.get_mut(start..start + data.len()).unwrap_or_default();
+                        room.copy_from_slice(data.get(..room.len()).unwrap_or_default());
+                    }
                 }
                 Err(error) => failed = failed.or(Some(error)),
             }
@@ -238,7 +258,7 @@ impl Session {
         self.parts = ids;
         match failed {
             Some(error) => Err(error),
-            None => Ok(self.data.get(..end).unwrap_or_default()),
+            None => Ok(end),
         }
     }
 

@@ -98,19 +98,19 @@ impl Session {
     }
 
     /// Open, read and close.
-    pub async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<usize, Error> {
+    pub async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<u64, Error> {
         let open = existing(path, access::READ_DATA | access::READ_ATTRIBUTES, options::NON_DIRECTORY);
         let request = read::Request::new(FileReference::RELATED, offset, length);
         if length <= self.facts.max_read && self.compounds(&request) {
             let about = About { offset: Some(offset), length: Some(length), ..About::default() };
             return self
                 .in_compound(&open, &request, about, |session, reply| {
-                    data_of(&session.connection, reply, length).map(<[u8]>::len)
+                    data_of(&session.connection, reply, length).map(|data| data.len() as u64)
                 })
                 .await;
         }
         let handle = self.open(&open).await?.handle;
-        let result = self.read(handle, offset, length).await.map(<[u8]>::len);
+        let result = self.skim(handle, offset, length).await;
         self.close_after(handle, result).await
     }
 

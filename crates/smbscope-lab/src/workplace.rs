@@ -1,0 +1,202 @@
+//! A folder for all that a process leaves if it is killed: temporary files, mounts, and processes that it started. The next
+//! one to be opened removes those whose owner is gone.
+//!
+//! The owner holds a lock (flock(2)) that the kernel releases when it dies, by whatever signal and in whatever namespace. So
+//! no identifier that is used again can make a folder in use look abandoned, or the other way around.
+
+use crate::family::{self, Part};
+use crate::{Error, mounts, trust};
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// How the names of all of them begin.
+const PREFIX: &str = "smbscope-work-";
+/// The file with the lock.
+const LOCK: &str = ".lock";
+/// Attempts to make one: another process may remove a folder that has no lock yet.
+const ATTEMPTS: u32 = 8;
+
+/// A folder of this process; dropping it ends and removes everything of it.
+#[derive(Debug)]
+pub struct Workplace {
+    folder: PathBuf,
+    /// Nothing was left of others when it was opened.
+    swept: usize,
+    _lock: OwnedFd,
+}
+
+impl Workplace {
+    /// Makes one in the folder for temporary files, and removes those that killed processes of this user left there.
+    pub fn open() -> Result<Workplace, Error> {
+        Workplace::open_in(&std::env::temp_dir())
+    }
+
+    fn open_in(above: &Path) -> Result<Workplace, Error> {
+        // A path that is the same wherever a program works.
+        let above = above.canonicalize().map_err(Error::file("find", above))?;
+        let swept = sweep(&above);
+        for _ in 0..ATTEMPTS {
+            let made = tempfile::Builder::new().prefix(PREFIX).tempdir_in(&above);
+            let folder = made.map_err(Error::file("make a folder in", &above))?.keep();
+            match lock(&folder, OFlags::CREATE) {
+                Ok(Some(lock)) => return Ok(Workplace { folder, swept, _lock: lock }),
+                Ok(None) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    let _empty = fs::remove_dir(&folder);
+                    return Err(Error::file("lock a file in", &folder)(error));
+                }
+            }
+        }
+        Err(Error::file("make a folder in", &above)(io::Error::other("another process keeps removing it")))
+    }
+
+    /// The folder, which only this user can enter.
+    pub fn path(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Number of abandoned ones that were removed when this one was opened.
+    pub fn swept(&self) -> usize {
+        self.swept
+    }
+
+    /// Marks a process before it is started: it ends with the folder, and so does whatever it starts.
+    pub fn mark(&self, command: &mut Command) {
+        family::mark(command, &self.folder, Part::Work);
+    }
+
+    /// Ends every process that was marked and is still there, and those that they started.
+    pub fn end_processes(&self) {
+        let _some_cannot_be_ended = family::end(&self.folder);
+    }
+}
+
+impl Drop for Workplace {
+    fn drop(&mut self) {
+        remove_or_tell(&self.folder);
+    }
+}
+
+/// Removes what owners who are gone left in this folder; returns their number.
+fn sweep(above: &Path) -> usize {
+    let entries = fs::read_dir(above).into_iter().flatten().filter_map(Result::ok);
+    let named = entries.filter(|entry| entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX)));
+    // Others make folders and links as they like in a shared temporary directory.
+    let own = named.map(|entry| entry.path()).filter(|folder| trust::is_own_folder(folder).unwrap_or(false));
+    own.filter(|folder| match lock(folder, OFlags::empty()) {
+        // Held until it is removed, so that only one process does that.
+        Ok(Some(_lock)) => remove_or_tell(folder),
+        Ok(None) => false,
+        // Its owner died, or has still to make the lock: it will make another folder.
+        Err(_) => fs::remove_dir(folder).is_ok(),
+    })
+    .count()
+}
+
+/// Takes the lock of a folder; nothing if its owner lives.
+fn lock(folder: &Path, create: OFlags) -> io::Result<Option<OwnedFd>> {
+    let flags = create | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let file = rustix::fs::open(folder.join(LOCK), flags, Mode::RUSR | Mode::WUSR)?;
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(file)),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns true if it is gone.
+fn remove_or_tell(folder: &Path) -> bool {
+    remove(folder).inspect_err(|error| eprintln!("smbscope: {error}")).is_ok()
+}
+
+/// Ends its processes, unmounts what is mounted in it, and removes it.
+fn remove(folder: &Path) -> Result<(), Error> {
+    if !family::end(folder) {
+        let said = format!("some of the processes that it started can't be ended, and {} stays", folder.display());
+        return Err(Error::Program { program: "smbscope".to_owned(), said });
+    }
+    let mut mounted = mounts::below(folder).map_err(Error::file("look at", folder))?;
+    mounted.sort();
+    // The innermost first.
+    mounted.iter().rev().try_for_each(|mount| mounts::unmount(mount))?;
+    // Files of others must not be removed.
+    if let Some(mount) = mounts::below(folder).map_err(Error::file("look at", folder))?.first() {
+        return Err(Error::file("remove", mount)(io::Error::other("something is still mounted on it")));
+    }
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::file("remove", folder)(error)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Process;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn folder(above: &Path, name: &str) -> PathBuf {
+        let folder = above.join(format!("{PREFIX}{name}"));
+        fs::create_dir(&folder).expect("it is new");
+        fs::set_permissions(&folder, PermissionsExt::from_mode(0o700)).expect("it is ours");
+        folder
+    }
+
+    /// One whose owner was killed: nobody holds the lock.
+    fn abandoned(above: &Path, name: &str) -> PathBuf {
+        let folder = folder(above, name);
+        fs::write(folder.join(LOCK), "").expect("it can be written");
+        fs::write(folder.join("secret"), "x").expect("it can be written");
+        folder
+    }
+
+    #[test]
+    fn what_a_killed_owner_left_is_removed_with_its_processes_and_nothing_else() {
+        let above = tempfile::tempdir().expect("a temporary directory can be made");
+        let live = Workplace::open_in(above.path()).expect("there is room");
+        let dead = abandoned(above.path(), "dead");
+        let mut child = Command::new("sleep");
+        family::mark(child.arg("1000"), &dead.canonicalize().expect("it is there"), Part::Work);
+        let mut child = child.spawn().expect("there is a sleep(1)");
+        let process = Process::find(child.id()).expect("it has just been started");
+        let mut bystander = Command::new("sleep");
+        live.mark(bystander.arg("1000"));
+        let mut bystander = bystander.spawn().expect("there is a sleep(1)");
+        // Not one of ours: no lock but content, another name, a link to one, a folder that others may write to.
+        let unlocked = folder(above.path(), "unlocked");
+        fs::write(unlocked.join("kept"), "").expect("it can be written");
+        let foreign = above.path().join("smbscope-else");
+        fs::create_dir(&foreign).expect("it is new");
+        let elsewhere = tempfile::tempdir().expect("a temporary directory can be made");
+        let target = abandoned(elsewhere.path(), "target");
+        symlink(&target, above.path().join(format!("{PREFIX}link"))).expect("a link can be made");
+        let open = abandoned(above.path(), "open");
+        fs::set_permissions(&open, PermissionsExt::from_mode(0o777)).expect("it is ours");
+
+        let new = Workplace::open_in(above.path()).expect("there is room");
+        assert_eq!(new.swept(), 1);
+        assert!(!dead.exists() && !process.lives());
+        for kept in [live.path(), new.path(), &unlocked, &foreign, &target.join("secret"), &open.join("secret")] {
+            assert!(kept.exists(), "{}", kept.display());
+        }
+        child.wait().expect("it was ended");
+        assert!(bystander.try_wait().expect("it can be asked").is_none());
+        let path = live.path().to_owned();
+        drop(live);
+        assert!(!path.exists());
+        bystander.wait().expect("it ended with its workplace");
+    }
+
+    #[test]
+    fn a_folder_without_lock_and_content_is_removed() {
+        let above = tempfile::tempdir().expect("a temporary directory can be made");
+        let empty = folder(above.path(), "empty");
+        drop(Workplace::open_in(above.path()).expect("there is room"));
+        assert!(!empty.exists());
+    }
+}
