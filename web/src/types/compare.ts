@@ -367,9 +367,38 @@ export interface CaptureInfo {
    */
   link_types: number[];
   /**
+   * The smallest step of the clock where that is 100 µs or more, whatever resolution the file states; 0 if the clock stood still. Null for a finer clock. Shorter times are not known.
+   */
+  coarse_clock_ns: number | null;
+  /**
+   * The two directions were stamped by two clocks, and times were corrected; null where one clock stamped both.
+   */
+  clock_offset: ClockOffset | null;
+  /**
    * What was wrong with the file.
    */
   warnings: string[];
+}
+/**
+ * By how much the clock of one direction was ahead of the other's. The least delays between data and acknowledgments bound it; the sum of a response time and the following think time is exact, whatever the offset.
+ */
+export interface ClockOffset {
+  /**
+   * Packets of servers had the late time; otherwise those of clients.
+   */
+  of_servers: boolean;
+  /**
+   * Taken off the times of those packets.
+   */
+  applied_ns: number;
+  /**
+   * At least this.
+   */
+  low_ns: number;
+  /**
+   * At most this.
+   */
+  high_ns: number;
 }
 /**
  * A capture as a whole.

@@ -56,6 +56,7 @@ export const COUNTERS = {
   responses_without_request: "Responses whose request was not captured.",
   requests_unanswered: "Requests never answered, with the server's stream whole.",
   responses_not_captured: "Requests never answered while the capture lacks bytes that may have held the response.",
+  request_end_missing: "Commands whose last packet was not captured: timed if answered, but without service time.",
   response_end_missing: "Exchanges left out because the last packet of the response is missing.",
   causality_refused: "Responses refused because their TCP positions contradict the request with the same id.",
   ambiguous_refused: "Responses refused because a gap could hide a recycled id.",
