@@ -9,6 +9,9 @@ use smbscope_stats::replication::{self, Figure, Settings, benjamini_hochberg, ho
 use smbscope_stats::{Measure, ServerFigure};
 use std::collections::BTreeMap;
 
+/// Users, and the bits of the rate.
+type Load = (u32, Option<u64>);
+
 /// Values of a measure at a load, by variant and repetition.
 type Values = BTreeMap<usize, BTreeMap<u32, f64>>;
 
@@ -22,12 +25,12 @@ pub struct Results {
     baselines: Vec<usize>,
     /// Repetitions of the same number have nothing else in common.
     separate: bool,
-    /// In the order of the measures; a load is its users and its rate.
-    by_measure: Vec<BTreeMap<(u32, Option<u64>), Values>>,
+    /// In the order of the measures.
+    by_measure: Vec<BTreeMap<Load, Values>>,
     environments: Vec<BTreeMap<String, String>>,
     server: BTreeMap<Place, Metric>,
     /// What each run answers, by load and variant.
-    answers: BTreeMap<((u32, Option<u64>), usize), Vec<Answer>>,
+    answers: BTreeMap<(Load, usize), Vec<Answer>>,
     /// Load points of all runs.
     points: u64,
     /// How many of each variant have which weakness.
