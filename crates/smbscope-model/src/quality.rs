@@ -72,6 +72,9 @@ counters! {
     duplicate_packets,
     /// Of those, copies with another time to live: captured on both sides of a router.
     copies_behind_router,
+    /// Of those, packets that repeat a record from before segmentation offload, or records that merge packets: captured at
+    /// two layers of one host.
+    copies_at_two_layers,
     /// Segments that carry bytes sent before.
     retransmitted_segments,
     /// Bytes sent more than once: lost by the network, or believed lost by the sender.

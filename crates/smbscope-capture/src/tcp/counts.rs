@@ -23,6 +23,7 @@ counts!(
     smb_flow_packets,
     duplicate_packets,
     copies_behind_router,
+    copies_at_two_layers,
     retransmitted_segments,
     retransmitted_bytes,
     retransmissions_seen_once,

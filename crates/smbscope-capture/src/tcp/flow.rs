@@ -208,6 +208,7 @@ impl<S> Flow<S> {
         let mut position = stream.position_of(segment.sequence);
         if stream.is_duplicate(position, segment) {
             self.counts.duplicate_packets += 1;
+            self.counts.copies_at_two_layers = self.streams.iter().map(Stream::at_two_layers).sum();
             self.note_side(direction, segment, place.is_some());
             return Disposition::Taken;
         }

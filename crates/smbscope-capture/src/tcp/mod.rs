@@ -9,6 +9,7 @@ mod copies;
 mod counts;
 mod flow;
 mod held;
+mod layers;
 mod outages;
 mod resent;
 mod ring;

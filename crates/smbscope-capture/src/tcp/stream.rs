@@ -1,6 +1,7 @@
 //! The sequence space of one direction: positions that never wrap, what was seen, what was acknowledged.
 
 use super::copies::{Copies, DUPLICATE_WINDOW_WITH_ID};
+use super::layers::Layers;
 use super::resent::{Resent, ResentSegment};
 use super::ring::Ring;
 use super::round_trip::{Delayed, RoundTrip};
@@ -37,10 +38,10 @@ const COPY_LAG_FACTOR: i64 = 4;
 
 /// What makes a packet recognisable when it is captured twice.
 #[derive(Debug, Clone, Copy)]
-struct Sighting {
-    position: u64,
-    time: Timestamp,
-    payload_length: u32,
+pub(super) struct Sighting {
+    pub(super) position: u64,
+    pub(super) time: Timestamp,
+    pub(super) payload_length: u32,
     acknowledgment: u32,
     /// How many packets of the direction had been captured by then.
     serial: u32,
@@ -80,7 +81,7 @@ impl Sighting {
         (self.has & HAS_IP_ID != 0).then_some(self.ip_id)
     }
 
-    fn end(&self) -> u64 {
+    pub(super) fn end(&self) -> u64 {
         self.position + u64::from(self.payload_length)
     }
 
@@ -93,6 +94,13 @@ impl Sighting {
                 | u64::from(self.ip_id) << 16
                 | u64::from(self.window.rotate_left(5)) ^ u64::from(self.flags),
         ]
+    }
+
+    /// Whether both were sent in the same state of the connection.
+    pub(super) fn is_like(&self, other: &Sighting) -> bool {
+        self.acknowledgment == other.acknowledgment
+            && self.timestamp_value == other.timestamp_value
+            && (self.has ^ other.has) & HAS_TIMESTAMP == 0
     }
 
     /// Whether `later` is the same packet: the same fields, within `window`.
@@ -142,6 +150,8 @@ pub(super) struct Stream {
     copies: Option<Copies>,
     /// How far apart copies of packets without an identification may be, as the SYN told.
     copy_window: Option<Nanos>,
+    /// Whether data comes again at another layer of the host; only where anything came again.
+    layers: Option<Box<Layers>>,
     /// Hops left of the packet that was not a copy last.
     hops_left: u8,
     /// The most and the least hops left of copies of one packet: it was captured on both sides of a router.
@@ -171,6 +181,7 @@ impl Stream {
             + self.stalls.footprint()
             + self.unacknowledged.capacity() * size_of::<u64>()
             + self.copies.as_ref().map_or(0, Copies::footprint)
+            + self.layers.as_ref().map_or(0, |_| size_of::<Layers>())
             + self.resent.as_ref().map_or(0, |resent| resent.footprint())
     }
 
@@ -201,6 +212,11 @@ impl Stream {
     /// Whether the sink was told of data or of a gap: what comes next can no longer begin elsewhere.
     pub(super) fn has_told(&self) -> bool {
         self.counts.data_packets > 0 || self.begin.is_some_and(|begin| self.next != Some(begin))
+    }
+
+    /// Packets that repeat data at another layer of the host.
+    pub(super) fn at_two_layers(&self) -> u64 {
+        self.layers.as_ref().map_or(0, |layers| layers.packets.into())
     }
 
     /// Whether a packet was captured at the other one of two places than where it is wanted: that nearer to its sender,
@@ -277,6 +293,9 @@ impl Stream {
             return true;
         }
         if distant {
+            return true;
+        }
+        if has_payload && !is_new_data && self.layers.get_or_insert_default().repeats(&sighting, &self.segments) {
             return true;
         }
         match has_payload {

@@ -34,6 +34,11 @@ const COUNTERS: &[(&str, Of, &str)] = &[
     ("ip_datagrams_incomplete", Of::Packets, "IP datagram[s] incomplete, fragments missing"),
     ("duplicate_packets", Of::SmbPackets, "packet[s] captured twice"),
     ("copies_behind_router", Of::SmbPackets, "of them on both sides of a router, with another time to live"),
+    (
+        "copies_at_two_layers",
+        Of::SmbPackets,
+        "of them captured at two layers of a host, before and after segmentation offload",
+    ),
     ("dropped_packets", Of::SmbPackets, "packet[s] dropped by the capture (at least)"),
     ("capture_gaps", Of::Nothing, "gap[s] in the captured data"),
     ("missing_unacknowledged_bytes", Of::Nothing, "byte[s] neither captured nor acknowledged"),

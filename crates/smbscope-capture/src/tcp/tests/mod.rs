@@ -2,6 +2,7 @@
 
 mod delayed;
 mod gaps;
+mod layers;
 mod loss;
 mod mirror;
 mod order;

@@ -1,0 +1,49 @@
+//! Data that was captured at two layers of one host: as one record before segmentation offload and as the packets that
+//! the card made of it, or the other way around where a card merges what it receives. `pktmon` and other traces of
+//! Windows hold both.
+//!
+//! The second layer repeats bytes of the first in order, with the same acknowledgment and timestamp option, microseconds
+//! later: sooner than a sender could send them again (RFC 6298, RFC 6675).
+
+use super::ring::Ring;
+use super::stream::Sighting;
+use smbscope_model::{Nanos, Timestamp};
+
+/// The second layer begins so soon after the first, or, once it is known, behind what waits for the card.
+const FIRST_LAG: Nanos = Nanos(100_000);
+const KNOWN_LAG: Nanos = Nanos(20_000_000);
+/// Packets at a second layer that make it known.
+const KNOWN_MIN: u32 = 16;
+
+/// The second layer of a direction.
+#[derive(Debug, Default)]
+pub(super) struct Layers {
+    /// Position after its last packet, and the time of that.
+    last: Option<(u64, Timestamp)>,
+    pub(super) packets: u32,
+}
+
+impl Layers {
+    /// Whether the packet repeats data of the first layer, which `recent` holds.
+    pub(super) fn repeats<const N: usize>(&mut self, packet: &Sighting, recent: &Ring<Sighting, N>) -> bool {
+        let lag = if self.packets >= KNOWN_MIN { KNOWN_LAG } else { FIRST_LAG };
+        let any = |is: &dyn Fn(&Sighting) -> bool| recent.find(|known| known.is_like(packet) && is(known)).is_some();
+        let follows = |(end, time): (u64, Timestamp)| end == packet.position && packet.time - time <= KNOWN_LAG;
+        let goes_on = self.last.is_some_and(follows);
+        let is_part = any(&|known| {
+            let begins = known.position == packet.position && known.payload_length > packet.payload_length;
+            let holds = known.position <= packet.position && packet.end() <= known.end();
+            holds && (goes_on || begins && packet.time - known.time <= lag)
+        });
+        let is_merged = !is_part
+            && any(&|known| {
+                known.end() == packet.end() && known.position > packet.position && packet.time - known.time <= lag
+            })
+            && recent.find(|known| known.position == packet.position && known.end() < packet.end()).is_some();
+        if is_part || is_merged {
+            self.last = Some((packet.end(), packet.time));
+            self.packets = self.packets.saturating_add(1);
+        }
+        is_part || is_merged
+    }
+}
