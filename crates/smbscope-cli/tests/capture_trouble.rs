@@ -247,14 +247,24 @@ fn routed(packet: &Frame) -> Frame {
 /// a packet what it is on the far side of the router.
 fn two_places(across: impl Fn(&Frame) -> Frame) -> [Vec<Frame>; 2] {
     let from_client = |packet: &Frame| packet.ports().1 == 445;
-    let plain = packets();
-    let beside_client = plain.iter().map(|packet| match from_client(packet) {
-        true => packet.clone(),
-        false => later(&across(packet), 600_000),
+    // Each answer comes a round trip later, and with it all that follows: nobody acknowledges what is still under way.
+    let (mut shift, mut client_spoke) = (0, false);
+    let plain: Vec<(Frame, i64)> = packets()
+        .into_iter()
+        .map(|packet| {
+            let is_of_client = from_client(&packet);
+            shift += if client_spoke && !is_of_client { 600_000 } else { 0 };
+            client_spoke = is_of_client;
+            (packet, shift)
+        })
+        .collect();
+    let beside_client = plain.iter().map(|(packet, shift)| match from_client(packet) {
+        true => later(packet, *shift),
+        false => later(&across(packet), *shift),
     });
-    let beside_server = plain.iter().map(|packet| match from_client(packet) {
-        true => later(&across(packet), 300_000),
-        false => later(packet, 300_000),
+    let beside_server = plain.iter().map(|(packet, shift)| match from_client(packet) {
+        true => later(&across(packet), shift + 300_000),
+        false => later(packet, shift - 300_000),
     });
     let in_order = |mut packets: Vec<Frame>| {
         packets.sort_by_key(|packet| packet.time);

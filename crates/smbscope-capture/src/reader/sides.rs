@@ -34,7 +34,14 @@ pub(super) struct Sides {
     /// Of servers; addresses that the sample does not have are told by them.
     ports: HashSet<u16>,
     offset: ClockOffset,
-    decoder: Mutex<Decoder>,
+    looker: Mutex<Looker>,
+}
+
+/// Decodes packets for their ends and numbers alone.
+struct Looker {
+    decoder: Decoder,
+    /// What the decoder counts, for itself.
+    quality: Quality,
 }
 
 /// What one flow shows; its server is the end with the lower port.
@@ -108,7 +115,7 @@ impl Sides {
     pub(super) fn find(bytes: &[u8], format: Format, interfaces: &Interfaces) -> Option<Sides> {
         let (mut format, mut interfaces, mut position) = (format, interfaces.clone(), 0);
         let mut flows: BTreeMap<(SocketAddr, SocketAddr), Flow> = BTreeMap::new();
-        let mut decoder = Decoder::new();
+        let mut looker = Looker::new();
         for count in 0..SAMPLE_PACKETS {
             if count == FIRST_LOOK && flows.values().all(Flow::is_well) {
                 return None;
@@ -116,7 +123,7 @@ impl Sides {
             let Some(window) = bytes.get(position..) else { break };
             let length = match format.step(&mut interfaces, window) {
                 Step::Packet(record, length) => {
-                    decoded(&mut decoder, &record, window, |segment| {
+                    looker.look(&record, window, |segment| {
                         let of_server = usize::from(segment.source.port() < segment.destination.port());
                         let ends = match of_server {
                             0 => (segment.source, segment.destination),
@@ -159,7 +166,7 @@ impl Sides {
         };
         let [low, high, applied] = [bounds.low, bounds.high, applied].map(Nanos);
         let offset = ClockOffset { of_servers: is_server, applied, low, high };
-        Some(Sides { late, early, ports, offset, decoder: Mutex::new(Decoder::new()) })
+        Some(Sides { late, early, ports, offset, looker: Mutex::new(Looker::new()) })
     }
 
     /// What was found.
@@ -185,8 +192,8 @@ impl Sides {
     #[cold]
     pub(super) fn correct(&self, record: &mut Record, window: &[u8]) {
         let mut is_late = false;
-        let mut decoder = self.decoder.lock().unwrap_or_else(PoisonError::into_inner);
-        decoded(&mut decoder, record, window, |segment| is_late = self.is_late(segment.source, segment.destination));
+        let mut looker = self.looker.lock().unwrap_or_else(PoisonError::into_inner);
+        looker.look(record, window, |segment| is_late = self.is_late(segment.source, segment.destination));
         if is_late {
             record.time = record.time.saturating_sub(self.offset.applied.0);
         }
@@ -208,13 +215,19 @@ impl Sides {
     }
 }
 
-/// Passes on the TCP segment of a packet. Fragments of IP datagrams are left out.
-fn decoded(decoder: &mut Decoder, record: &Record, window: &[u8], mut take: impl FnMut(&TcpSegment<'_>)) {
-    let end = record.data_start.saturating_add(record.data_length);
-    let Some(data) = window.get(record.data_start..end) else { return };
-    let stamp = Stamp { time: Timestamp(record.time), ..Stamp::default() };
-    let packet = Packet { stamp, link_type: record.link_type, data, wire_length: record.wire_length };
-    if let Some(segment) = decoder.decode(&packet, &mut Quality::default()) {
-        take(&segment);
+impl Looker {
+    fn new() -> Looker {
+        Looker { decoder: Decoder::new(), quality: Quality::default() }
+    }
+
+    /// Passes on the TCP segment of a packet; `window` begins with its record.
+    fn look(&mut self, record: &Record, window: &[u8], mut take: impl FnMut(&TcpSegment<'_>)) {
+        let end = record.data_start.saturating_add(record.data_length);
+        let Some(data) = window.get(record.data_start..end) else { return };
+        let stamp = Stamp { time: Timestamp(record.time), ..Stamp::default() };
+        let packet = Packet { stamp, link_type: record.link_type, data, wire_length: record.wire_length };
+        if let Some(segment) = self.decoder.decode(&packet, &mut self.quality) {
+            take(&segment);
+        }
     }
 }
