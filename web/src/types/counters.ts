@@ -22,6 +22,7 @@ export const COUNTERS = {
   unacknowledged_segments: "Data segments never acknowledged in the capture.",
   duplicate_packets: "The same packet captured twice.",
   copies_behind_router: "Of those, copies with another time to live: captured on both sides of a router.",
+  copies_at_two_layers: "Of those, packets that repeat a record from before segmentation offload, or records that merge packets: captured at two layers of one host.",
   retransmitted_segments: "Segments that carry bytes sent before.",
   retransmitted_bytes: "Bytes sent more than once: lost by the network, or believed lost by the sender.",
   spurious_retransmissions: "Retransmitted segments whose bytes the receiver had already acknowledged.",

@@ -299,6 +299,10 @@ export interface Quality {
    */
   copies_behind_router: number;
   /**
+   * Of those, packets that repeat a record from before segmentation offload, or records that merge packets: captured at two layers of one host.
+   */
+  copies_at_two_layers: number;
+  /**
    * Segments that carry bytes sent before.
    */
   retransmitted_segments: number;
