@@ -154,8 +154,10 @@ lint-python: setup-python
 	@for script in scripts/*.sh packaging/*.sh .ci/run; do bash -n "$$script"; done
 
 # They run for seconds, and take half the time to build so; their libraries in C compress the packages.
-$(MAKE_DEB) $(MAKE_RPM): export CARGO_PROFILE_RELEASE_OPT_LEVEL := 0
-$(MAKE_DEB) $(MAKE_RPM): export CFLAGS := -O2
+$(DENY) $(MAKE_DEB) $(MAKE_RPM): export CARGO_PROFILE_RELEASE_OPT_LEVEL := 0
+$(DENY) $(MAKE_DEB) $(MAKE_RPM): export CARGO_PROFILE_RELEASE_LTO := off
+$(DENY) $(MAKE_DEB) $(MAKE_RPM): export CARGO_PROFILE_RELEASE_CODEGEN_UNITS := 16
+$(DENY) $(MAKE_DEB) $(MAKE_RPM): export CFLAGS := -O2
 # .cache/tools/NAME-VERSION/bin/NAME
 $(DENY) $(MAKE_DEB) $(MAKE_RPM):
 	$(CARGO) install --quiet --locked --root $(@:/bin/$(@F)=) $(@F)@$(patsubst .cache/tools/$(@F)-%/bin/$(@F),%,$@)

@@ -42,13 +42,17 @@ enum Score {
 
 static ANSWERS: LazyLock<Vec<(Expected, Answered)>> = LazyLock::new(|| {
     let folder = folder();
-    expectations(&folder)
-        .into_iter()
-        .map(|expected| {
-            let answered = answered(&folder.join(&expected.file));
-            (expected, answered)
-        })
-        .collect()
+    let expected = expectations(&folder);
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let answer = |expected: &[Expected]| -> Vec<Answered> {
+        expected.iter().map(|expected| answered(&folder.join(&expected.file))).collect()
+    };
+    let answers: Vec<Answered> = std::thread::scope(|scope| {
+        let parts = expected.chunks(expected.len().div_ceil(workers));
+        let working: Vec<_> = parts.map(|part| scope.spawn(|| answer(part))).collect();
+        working.into_iter().flat_map(|part| part.join().expect("every capture is answered")).collect()
+    });
+    expected.into_iter().zip(answers).collect()
 });
 
 fn folder() -> PathBuf {
