@@ -12,6 +12,8 @@ use smbscope_model::{Nanos, Timestamp};
 /// The second layer begins so soon after the first, or, once it is known, behind what waits for the card.
 const FIRST_LAG: Nanos = Nanos(100_000);
 const KNOWN_LAG: Nanos = Nanos(20_000_000);
+/// By so much the timestamp options may differ by then, in ticks of a millisecond (RFC 7323 5.4).
+const KNOWN_TICKS: u32 = 20;
 /// Packets at a second layer that make it known.
 const KNOWN_MIN: u32 = 16;
 
@@ -27,9 +29,11 @@ impl Layers {
     /// Whether the packet repeats data of the first layer, which `recent` holds.
     pub(super) fn repeats<const N: usize>(&mut self, packet: &Sighting, recent: &Ring<Sighting, N>) -> bool {
         let lag = if self.packets >= KNOWN_MIN { KNOWN_LAG } else { FIRST_LAG };
-        let any = |is: &dyn Fn(&Sighting) -> bool| recent.find(|known| known.is_like(packet) && is(known)).is_some();
         let follows = |(end, time): (u64, Timestamp)| end == packet.position && packet.time - time <= KNOWN_LAG;
         let goes_on = self.last.is_some_and(follows);
+        let ticks = if goes_on { KNOWN_TICKS } else { 0 };
+        let is_like = |known: &Sighting| known.is_like(packet, ticks);
+        let any = |is: &dyn Fn(&Sighting) -> bool| recent.find(|known| is_like(known) && is(known)).is_some();
         let is_part = any(&|known| {
             let begins = known.position == packet.position && known.payload_length > packet.payload_length;
             let holds = known.position <= packet.position && packet.end() <= known.end();

@@ -96,11 +96,12 @@ impl Sighting {
         ]
     }
 
-    /// Whether both were sent in the same state of the connection.
-    pub(super) fn is_like(&self, other: &Sighting) -> bool {
-        self.acknowledgment == other.acknowledgment
-            && self.timestamp_value == other.timestamp_value
-            && (self.has ^ other.has) & HAS_TIMESTAMP == 0
+    /// Whether both were sent in the same state of the connection: `later` so many ticks of the timestamp option later at
+    /// most.
+    pub(super) fn is_like(&self, later: &Sighting, ticks: u32) -> bool {
+        self.acknowledgment == later.acknowledgment
+            && later.timestamp_value.wrapping_sub(self.timestamp_value) <= ticks
+            && (self.has ^ later.has) & HAS_TIMESTAMP == 0
     }
 
     /// Whether `later` is the same packet: the same fields, within `window`.
