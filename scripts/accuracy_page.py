@@ -137,8 +137,8 @@ A share of 0.5 to 80% of the packets is lost, small shares as often as great one
 The columns count as above: `allowed` are exchanges of which the headers, the first packet of the request and the first
 and last of the response survived, and whose response does not stand before its request; `false` is a request joined
 with a response, or with one end of a response, that is not its own; `mistimed` a right pair timed from another packet
-than the first copy of the right one. In encrypted captures nothing but sizes, times and, with some senders, nonces tells
-which response is whose. With `--sealed`, they are the encrypted twins of readable captures, too, judged by these.
+than the first copy of the right one. In encrypted captures nothing but sizes, times and, with some senders, nonces
+tells which response is whose. With `--sealed`, they are the encrypted twins of readable captures, too, judged by these.
 
 """
 

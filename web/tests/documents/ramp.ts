@@ -280,6 +280,7 @@ export function ramp(steps = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]): SmbscopeB
       connections_per_session: 1,
       busy_poll: false,
       connects_per_second: 100,
+      max_errors_percent: 1,
       capture: true,
     },
     started_ns: START,

@@ -207,6 +207,8 @@ export function simulate(settings: Settings = {}): SmbscopeReportDocument {
       resolution_ns: 1,
       snap_length: 65_535,
       link_types: [1],
+      coarse_clock_ns: null,
+      clock_offset: null,
       warnings: [],
     })),
     quality: quality(wanted),
