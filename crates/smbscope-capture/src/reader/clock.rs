@@ -6,12 +6,10 @@
 //! neighbours are strangers. Later times are then moved forward, so that the step takes no time.
 
 use super::format::Format;
+use super::look::Looker;
 use super::pcapng::Interfaces;
 use super::record::Step;
 use super::runs::{Descent, Run};
-use crate::decode::Decoder;
-use crate::segment::Packet;
-use smbscope_model::{Quality, Stamp};
 use std::net::SocketAddr;
 
 /// Packets on either side of a step that are looked at.
@@ -107,16 +105,13 @@ fn place_at(
         Step::Skip { length, .. } => return Some((None, length)),
         Step::More(_) | Step::Stop(_) => return None,
     };
-    let data = window.get(record.data_start..record.data_start + record.data_length)?;
-    let packet = Packet { stamp: Stamp::default(), link_type: record.link_type, data, wire_length: record.wire_length };
-    // One packet at a time: fragments are left out.
-    let mut decoder = Decoder::new();
-    let place =
-        decoder.decode(&packet, &mut Quality::default()).filter(|segment| !segment.flags.syn()).map(|segment| {
-            let end =
-                segment.sequence.wrapping_add(segment.payload_length).wrapping_add(u32::from(segment.flags.fin()));
-            StreamPosition { ends: (segment.source, segment.destination), sequence: segment.sequence, end }
-        });
+    let mut place = None;
+    // A new one for each packet: fragments are left out.
+    Looker::default().look(&record, window, |segment| {
+        let end = segment.sequence.wrapping_add(segment.payload_length).wrapping_add(u32::from(segment.flags.fin()));
+        let ends = (segment.source, segment.destination);
+        place = (!segment.flags.syn()).then_some(StreamPosition { ends, sequence: segment.sequence, end });
+    });
     Some((place, length))
 }
 

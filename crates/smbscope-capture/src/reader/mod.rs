@@ -11,6 +11,7 @@ mod compression;
 mod format;
 mod info;
 mod lane;
+mod look;
 mod map;
 mod pcap;
 mod pcapng;

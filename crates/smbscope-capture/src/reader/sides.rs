@@ -5,11 +5,11 @@
 //! Packets that the late clock stamped are moved back before anything else looks at their times.
 
 use super::format::Format;
+use super::look::Looker;
 use super::pcapng::Interfaces;
 use super::record::{Record, Step};
-use crate::decode::Decoder;
-use crate::segment::{Packet, TcpSegment};
-use smbscope_model::{ClockOffset, Nanos, Quality, Stamp, Timestamp};
+use crate::segment::TcpSegment;
+use smbscope_model::{ClockOffset, Nanos};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
@@ -35,13 +35,6 @@ pub(super) struct Sides {
     ports: HashSet<u16>,
     offset: ClockOffset,
     looker: Mutex<Looker>,
-}
-
-/// Decodes packets for their ends and numbers alone.
-struct Looker {
-    decoder: Decoder,
-    /// What the decoder counts, for itself.
-    quality: Quality,
 }
 
 /// What one flow shows; its server is the end with the lower port.
@@ -115,7 +108,7 @@ impl Sides {
     pub(super) fn find(bytes: &[u8], format: Format, interfaces: &Interfaces) -> Option<Sides> {
         let (mut format, mut interfaces, mut position) = (format, interfaces.clone(), 0);
         let mut flows: BTreeMap<(SocketAddr, SocketAddr), Flow> = BTreeMap::new();
-        let mut looker = Looker::new();
+        let mut looker = Looker::default();
         for count in 0..SAMPLE_PACKETS {
             if count == FIRST_LOOK && flows.values().all(Flow::is_well) {
                 return None;
@@ -166,7 +159,7 @@ impl Sides {
         };
         let [low, high, applied] = [bounds.low, bounds.high, applied].map(Nanos);
         let offset = ClockOffset { of_servers: is_server, applied, low, high };
-        Some(Sides { late, early, ports, offset, looker: Mutex::new(Looker::new()) })
+        Some(Sides { late, early, ports, offset, looker: Mutex::new(Looker::default()) })
     }
 
     /// What was found.
@@ -211,23 +204,6 @@ impl Sides {
                 let is_of_server = self.ports.contains(&source.port());
                 is_of_server == self.offset.of_servers && is_of_server != self.ports.contains(&destination.port())
             }
-        }
-    }
-}
-
-impl Looker {
-    fn new() -> Looker {
-        Looker { decoder: Decoder::new(), quality: Quality::default() }
-    }
-
-    /// Passes on the TCP segment of a packet; `window` begins with its record.
-    fn look(&mut self, record: &Record, window: &[u8], mut take: impl FnMut(&TcpSegment<'_>)) {
-        let end = record.data_start.saturating_add(record.data_length);
-        let Some(data) = window.get(record.data_start..end) else { return };
-        let stamp = Stamp { time: Timestamp(record.time), ..Stamp::default() };
-        let packet = Packet { stamp, link_type: record.link_type, data, wire_length: record.wire_length };
-        if let Some(segment) = self.decoder.decode(&packet, &mut self.quality) {
-            take(&segment);
         }
     }
 }

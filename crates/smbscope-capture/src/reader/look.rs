@@ -1,0 +1,26 @@
+//! The TCP segment in a record, for those who look at a few packets before the capture is read.
+
+use super::record::Record;
+use crate::decode::Decoder;
+use crate::segment::{Packet, TcpSegment};
+use smbscope_model::{Quality, Stamp, Timestamp};
+
+/// Decodes packets; what it counts of them is its own.
+#[derive(Default)]
+pub(super) struct Looker {
+    decoder: Decoder,
+    quality: Quality,
+}
+
+impl Looker {
+    /// Passes on the segment that the packet holds or completes; `window` begins with its record.
+    pub(super) fn look(&mut self, record: &Record, window: &[u8], take: impl FnOnce(&TcpSegment<'_>)) {
+        let end = record.data_start.saturating_add(record.data_length);
+        let Some(data) = window.get(record.data_start..end) else { return };
+        let stamp = Stamp { time: Timestamp(record.time), ..Stamp::default() };
+        let packet = Packet { stamp, link_type: record.link_type, data, wire_length: record.wire_length };
+        if let Some(segment) = self.decoder.decode(&packet, &mut self.quality) {
+            take(&segment);
+        }
+    }
+}
