@@ -151,14 +151,10 @@ impl FlowState {
         }
     }
 
-    /// Nothing tells which side is the client: servers have the lower port, nearly always.
+    /// Nothing tells which side is the client but the ports.
     fn guess_client(&mut self, view: &FlowView, shared: &mut Shared<'_>) {
         shared.quality.sides_guessed += 1;
-        let client = match view.source.port() < view.destination.port() {
-            true => Direction::Backward,
-            false => Direction::Forward,
-        };
-        self.connect(view, client, shared);
+        self.connect(view, view.client_by_port(), shared);
     }
 
     /// The client is known: takes in the frames that waited for it.

@@ -277,11 +277,7 @@ impl<S> Flow<S> {
 
     /// Whether the packet was captured on the side of a router where it is not wanted.
     fn is_elsewhere(&self, direction: Direction, segment: &TcpSegment<'_>, place: Role) -> bool {
-        // Servers have the lower port, nearly always.
-        let client = self.view.opener.unwrap_or(match self.view.source.port() < self.view.destination.port() {
-            true => Direction::Backward,
-            false => Direction::Forward,
-        });
+        let client = self.view.opener.unwrap_or_else(|| self.view.client_by_port());
         let near_sender = (direction == client) == (place == Role::Client);
         self.streams[direction.index()].is_elsewhere(segment, near_sender)
     }

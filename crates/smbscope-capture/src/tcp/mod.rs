@@ -64,6 +64,14 @@ impl FlowView {
             Direction::Backward => (self.destination, self.source),
         }
     }
+
+    /// Direction of the client, guessed: servers have the lower port, nearly always.
+    pub fn client_by_port(&self) -> Direction {
+        match self.source.port() < self.destination.port() {
+            true => Direction::Backward,
+            false => Direction::Forward,
+        }
+    }
 }
 
 /// Bytes of a direction, in order, none of them handed on before.
