@@ -69,3 +69,10 @@ pub struct ClockOffset {
     #[serde(rename = "high_ns")]
     pub high: Nanos,
 }
+
+impl ClockOffset {
+    /// Senders of the packets that had the late time.
+    pub fn whose(self) -> &'static str {
+        if self.of_servers { "servers" } else { "clients" }
+    }
+}

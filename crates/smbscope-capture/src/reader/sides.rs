@@ -170,7 +170,7 @@ impl Sides {
     /// What was corrected, and what remains uncertain.
     pub(super) fn warning(&self) -> String {
         let ClockOffset { of_servers, applied, low, high } = self.offset;
-        let whose = if of_servers { "servers" } else { "clients" };
+        let whose = self.offset.whose();
         let uncertain = match high - low {
             Nanos(..=NEAR_NS) => String::new(),
             width => format!(

@@ -546,9 +546,9 @@ fn caveats(facts: &Facts<'_>, verdict: &Verdict<'_, '_>, causes: &[Cause]) -> Ve
         ));
     }
     for offset in context.captures.iter().filter_map(|capture| capture.clock_offset).take(1) {
-        let whose = if offset.of_servers { "servers" } else { "clients" };
         sentences.push(format!(
-            "Two clocks stamped the capture: packets of {whose} were {} late, which was corrected.",
+            "Two clocks stamped the capture: packets of {} were {} late, which was corrected.",
+            offset.whose(),
             unbroken(offset.applied)
         ));
     }
