@@ -4,6 +4,6 @@ mod private;
 mod replacement;
 mod sources;
 
-pub use private::{create_private, create_private_directory};
+pub use private::{create_private, create_private_directory, new_private_directory};
 pub use replacement::{Destination, Replacement, abandon_all, is_left_over, write_file};
 pub use sources::Sources;

@@ -25,12 +25,17 @@ pub(super) fn make_private(file: &File) -> io::Result<()> {
     }
 }
 
+/// Makes a directory that only its owner enters. Fails if there is something of that name.
+pub fn new_private_directory(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(DIRECTORY).create(path)
+}
+
 /// Makes a directory that only its owner enters, and ordinary ones above it. One that exists keeps its mode.
 pub fn create_private_directory(path: &Path) -> io::Result<()> {
     if let Some(above) = path.parent().filter(|above| !above.as_os_str().is_empty()) {
         fs::create_dir_all(above)?;
     }
-    match DirBuilder::new().mode(DIRECTORY).create(path) {
+    match new_private_directory(path) {
         Err(_) if path.is_dir() => Ok(()),
         made => made,
     }

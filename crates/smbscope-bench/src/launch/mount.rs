@@ -1,6 +1,7 @@
 //! A share that is mounted through FUSE for the time of a launch, by a program that speaks SMB.
 
 use crate::Error;
+use crate::files::new_private_directory;
 use crate::sniffer::UNTIL_END_OF_INPUT;
 use rustix::process::{Pid, Signal, kill_process_group};
 use smbscope_lab::{Workplace, command_for};
@@ -8,7 +9,7 @@ use smbscope_load::client::{Credentials, Encryption, Options, Signing};
 use smbscope_model::Dialect;
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -62,9 +63,9 @@ impl Mount {
     /// Mounts the share, and returns when it can be looked into.
     pub(super) fn open(mounter: Mounter, options: &Options, workplace: &Workplace) -> Result<Mount, Error> {
         let home = workplace.path().join("mount");
-        fs::DirBuilder::new().mode(0o700).create(&home).map_err(Error::file("make", &home))?;
+        new_private_directory(&home).map_err(Error::file("make", &home))?;
         let point = home.join("share");
-        fs::DirBuilder::new().mode(0o700).create(&point).map_err(Error::file("make", &point))?;
+        new_private_directory(&point).map_err(Error::file("make", &point))?;
         let (mut command, root) = match mounter {
             Mounter::Smbnetfs => smbnetfs(&home, &point, options)?,
             Mounter::Rclone => rclone(&home, &point, options)?,
@@ -189,7 +190,7 @@ fn installed(name: &str, package: &str) -> Result<(), Error> {
 fn smbnetfs(home: &Path, point: &Path, options: &Options) -> Result<(Command, PathBuf), Error> {
     installed("smbnetfs", "smbnetfs")?;
     let folder = home.join(".smb");
-    fs::DirBuilder::new().mode(0o700).create(&folder).map_err(Error::file("make", &folder))?;
+    new_private_directory(&folder).map_err(Error::file("make", &folder))?;
     let Some(dialect) = of_lab(options.dialect).map(smbscope_lab::Dialect::samba_name) else {
         return Err(Error::Unavailable(format!("smbnetfs cannot speak {}", options.dialect)));
     };

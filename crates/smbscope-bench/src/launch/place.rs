@@ -2,10 +2,11 @@
 
 use super::mount::{Mount, Mounter};
 use crate::Error;
+use crate::files::new_private_directory;
 use smbscope_lab::{Workplace, is_abandoned, own_name};
 use smbscope_load::client::Options;
 use std::fs;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -45,7 +46,7 @@ impl Place {
     /// A new folder among those for temporary files.
     pub(super) fn temporary(content: Option<&Path>, workplace: &Arc<Workplace>) -> Result<Place, Error> {
         let folder = workplace.path().join("files");
-        fs::DirBuilder::new().mode(0o700).create(&folder).map_err(Error::file("make", &folder))?;
+        new_private_directory(&folder).map_err(Error::file("make", &folder))?;
         let left_out = content.map_or(Ok(0), |content| copied(content, &folder))?;
         // It goes with the workplace.
         let workplace = Arc::clone(workplace);
@@ -57,7 +58,7 @@ impl Place {
         remove_abandoned(&self.folder);
         let name = own_name(PREFIX);
         let folder = self.folder.join(&name);
-        fs::DirBuilder::new().mode(0o700).create(&folder).map_err(Error::file("make", &folder))?;
+        new_private_directory(&folder).map_err(Error::file("make", &folder))?;
         (self.made, self.folder) = (Some(name), folder);
         Ok(())
     }
