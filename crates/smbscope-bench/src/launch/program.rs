@@ -59,14 +59,12 @@ impl Program {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let started = Instant::now();
         let mut child = command.spawn().map_err(|error| Error::Unavailable(format!("cannot start {name}: {error}")))?;
-        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let stdout = child.stdout.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>);
+        let stderr = child.stderr.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>);
         let mut program = Program { child: Some(child), started, lines: Arc::default(), readers: Vec::new() };
-        let unheard = |error| Error::system("thread that reads the output of the program")(error);
-        if let Some(stream) = stdout {
-            program.readers.push(listen(stream, &program.lines).map_err(unheard)?);
-        }
-        if let Some(stream) = stderr {
-            program.readers.push(listen(stream, &program.lines).map_err(unheard)?);
+        for stream in [stdout, stderr].into_iter().flatten() {
+            let reader = listen(stream, &program.lines);
+            program.readers.push(reader.map_err(Error::system("thread that reads the output of the program"))?);
         }
         Ok(program)
     }
