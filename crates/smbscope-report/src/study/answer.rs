@@ -94,10 +94,8 @@ impl Results {
         let claims: Vec<String> = rows.iter().filter_map(|row| claim(document, row)).collect();
         let worst = rows.iter().find_map(|row| Some((*row, worse_side(document, row)?)));
         let runs = worst.map_or(&[][..], |(row, variant)| self.answers_of(row, variant));
-        let named = Culprit::ALL.into_iter().find(|culprit| {
-            let naming = runs.iter().filter(|answer| answer.culprit == *culprit).count();
-            2 * naming > runs.len()
-        });
+        let named = Culprit::ALL.into_iter().find(|culprit| most(runs, |answer| answer.culprit == *culprit));
+        let needed = needed(&rows).filter(|needed| *needed > document.repetitions);
         let is_equal = !rows.is_empty() && rows.iter().all(|row| row.verdict == Some(Verdict::Equal));
         let culprit = match worst {
             None if is_equal => Culprit::Nothing,
@@ -112,8 +110,8 @@ impl Results {
             headline: headline(&rows, &claims),
             evidence: claims.iter().skip(CLAIMS).map(|claim| format!("{claim}.")).chain(of_runs).collect(),
             causes: in_most(runs),
-            caveats: document.warnings.iter().cloned().chain(undecided(document, &rows)).collect(),
-            next: again(document, &rows).into_iter().collect(),
+            caveats: document.warnings.iter().cloned().chain(undecided(document, &rows, needed)).collect(),
+            next: needed.and_then(|needed| again(document, needed)).into_iter().collect(),
             ..Answer::default()
         }
     }
@@ -133,12 +131,17 @@ fn worse_side(document: &Document, row: &Row) -> Option<usize> {
     }
 }
 
+/// Returns true if this holds for more than half of the answers.
+fn most(answers: &[Answer], holds: impl Fn(&Answer) -> bool) -> bool {
+    2 * answers.iter().filter(|answer| holds(answer)).count() > answers.len()
+}
+
 /// Causes that more than half of the answers name, as the first of them tells it.
 fn in_most(answers: &[Answer]) -> Vec<Cause> {
     let mut found: Vec<&Cause> = Vec::new();
     for cause in answers.iter().flat_map(|answer| &answer.causes) {
-        let naming = answers.iter().filter(|answer| answer.causes.iter().any(|other| other.id == cause.id)).count();
-        if 2 * naming > answers.len() && found.iter().all(|known| known.id != cause.id) {
+        let has_it = |answer: &Answer| answer.causes.iter().any(|other| other.id == cause.id);
+        if most(answers, has_it) && found.iter().all(|known| known.id != cause.id) {
             found.push(cause);
         }
     }
@@ -164,8 +167,8 @@ fn needed(rows: &[&Row]) -> Option<u32> {
     rows.iter().filter_map(needed).max()
 }
 
-/// `Undecided: A against B; 9 more repetitions would probably decide.`
-fn undecided(document: &Document, rows: &[&Row]) -> Option<String> {
+/// `Undecided: A against B; 9 more repetitions would probably decide.` It takes `needed` in all, if that is known.
+fn undecided(document: &Document, rows: &[&Row], needed: Option<u32>) -> Option<String> {
     let is_open = |row: &&&Row| matches!(row.verdict, Some(Verdict::Undecided | Verdict::TooFew));
     let open: Vec<String> = rows
         .iter()
@@ -177,21 +180,18 @@ fn undecided(document: &Document, rows: &[&Row]) -> Option<String> {
         0 => String::new(),
         others => format!(" and {}", counted(others as u64, "other", "others")),
     };
-    let more = needed(rows).and_then(|needed| needed.checked_sub(document.repetitions)).filter(|more| *more > 0);
-    Some(match more {
-        None => format!("Undecided: {first}{others}."),
-        Some(more) => format!(
-            "Undecided: {first}{others}; {} would probably decide.",
-            counted(more.into(), "more repetition", "more repetitions")
-        ),
-    })
+    let more = needed.map_or_else(String::new, |needed| {
+        let more = counted((needed - document.repetitions).into(), "more repetition", "more repetitions");
+        format!("; {more} would probably decide")
+    });
+    Some(format!("Undecided: {first}{others}{more}."))
 }
 
 /// The command that makes as many repetitions as would decide.
-fn again(document: &Document, rows: &[&Row]) -> Option<Next> {
-    let needed = needed(rows).filter(|needed| *needed > document.repetitions && document.studies.is_empty())?;
+fn again(document: &Document, needed: u32) -> Option<Next> {
     let directory = format!("{}-{needed}", document.name);
-    Some(Next::new("decide", document.definition.command(needed, &directory)))
+    let command = document.definition.command(needed, &directory);
+    document.studies.is_empty().then(|| Next::new("decide", command))
 }
 
 /// What a row says.
