@@ -1,6 +1,6 @@
-//! Captures whose clocks are no good: two that disagree by direction, and coarse ones.
+//! Captures with bad clocks: two that disagree by direction, and coarse ones.
 //!
-//! The expected exchanges are those of the same packets with true times.
+//! The expected exchanges come from the same packets with true times.
 
 use smbscope_analyze::Options;
 use smbscope_analyze::pipeline::{Analysis, Sharding, Threading, run};
@@ -10,7 +10,7 @@ use smbscope_testkit::script::{Ids, Script};
 use smbscope_testkit::{Packet, Side, pcap};
 use std::io::Write;
 
-/// What an analysis of a file with these packets finds.
+/// Analyses a file with these packets.
 fn analyze(packets: &[Packet], is_compressed: bool) -> (Analysis, Vec<Exchange>, Option<ClockOffset>, Option<Nanos>) {
     let mut file = tempfile::NamedTempFile::new().expect("a temporary file can be made");
     let bytes = pcap::nanos(packets);

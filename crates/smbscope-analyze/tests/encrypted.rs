@@ -139,7 +139,7 @@ fn a_response_that_no_request_explains_makes_errors_before_it_doubtful() {
     assert_eq!(outcomes, [Outcome::NotPairable, Outcome::NotPairable, Outcome::Complete]);
 }
 
-/// Packets of a connection between high ports, the server's being the higher one, of which the capture holds no SYN.
+/// Packets of a connection between high ports without its SYN; the server has the higher port.
 fn midstream_on_high_ports(sizes: &[[usize; 2]]) -> Vec<Packet> {
     let mut told = Conversation::midstream().ports(43_202, 44_653);
     for (at, [request, response]) in (0..).step_by(200).zip(sizes) {

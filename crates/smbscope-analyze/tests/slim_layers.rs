@@ -62,7 +62,7 @@ fn anonymous(capture: &[u8]) -> Vec<u8> {
     copy
 }
 
-/// The exchanges without names, what was counted, and what is no TCP.
+/// Returns exchanges without names, counters, and packets without TCP.
 fn found(capture: &[u8]) -> (Vec<String>, String) {
     let mut exchanges = Vec::new();
     let mut sink = |exchange: &Exchange| {

@@ -126,7 +126,7 @@ pub(crate) struct Encrypted {
     /// Nonces of both sides.
     client_nonces: Nonces,
     server_nonces: Nonces,
-    /// Latest nonce of the server less that of the client, when nothing was outstanding.
+    /// Server's latest nonce minus the client's, taken while nothing was outstanding.
     lead: Option<i64>,
     /// Messages of the server, and the interim responses among them.
     responses: u64,
@@ -160,7 +160,7 @@ impl Encrypted {
         self.responses - self.others
     }
 
-    /// What both sides' numbers left out.
+    /// Messages that are missing from the nonces of both sides.
     pub(crate) fn missing(&self) -> EncryptedMissing {
         EncryptedMissing {
             requests: self.client_nonces.missing(),
@@ -190,7 +190,7 @@ impl Encrypted {
         let (client, _) = self.client_nonces.latest().filter(received)?;
         let before = self.server_nonces.latest()?.0.wrapping_sub(1);
         let outstanding = self.lead?.checked_sub(before.wrapping_sub(client) as i64)?;
-        // What can't be is no counter.
+        // An impossible number: these nonces do not count.
         u64::try_from(outstanding).ok().filter(|outstanding| *outstanding <= MAX_OUTSTANDING as u64)
     }
 

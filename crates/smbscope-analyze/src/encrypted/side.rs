@@ -1,5 +1,5 @@
-//! Finds the client of a connection of which only encrypted frames were captured, by message sizes that only requests or
-//! only responses have (MS-SMB2 2.2).
+//! Tells client and server apart where only encrypted frames were captured, by message sizes that only requests or only
+//! responses have (MS-SMB2 2.2).
 
 use super::sizes;
 use crate::content::Content;

@@ -43,7 +43,7 @@ impl Suspects {
         self.pairs.push_back(pair);
     }
 
-    /// The next pair that is no longer kept back.
+    /// Removes the first pair if it need not be kept back any longer.
     pub(super) fn pop_cleared(&mut self) -> Option<Box<Pending>> {
         let first = self.pairs.front()?;
         let is_kept = self.pairs.len() <= MAX_SUSPECTS && Suspects::is_suspect(first);

@@ -33,7 +33,7 @@ const SOLICITED_NODE: u32 = 104;
 const LINK_LOCAL: u32 = 64;
 
 fn ipv4(key: &Key, address: Ipv4Addr) -> Ipv4Addr {
-    // Those of the local network and of the whole Internet (224.0.0.0/24 and 224.0.1.0/24, RFC 5771) tell a protocol alone.
+    // Assigned groups (224.0.0.0/24 and 224.0.1.0/24, RFC 5771) name a protocol, not a host.
     let is_common = |address: Ipv4Addr| {
         let is_assigned = matches!(address.octets(), [224, 0, 0 | 1, _]);
         address.is_unspecified() || address.is_loopback() || is_assigned || address.is_broadcast()

@@ -238,8 +238,8 @@ fn disguised(key: &Key, sort: u8, folded: &[u16]) -> Vec<u16> {
     folded.iter().zip(&symbols).map(disguise).collect()
 }
 
-/// Replaces symbols by others, one to one: a Feistel network over halves, each of which is added to by a keyed hash of the
-/// other. `tweak` chooses among permutations.
+/// Permutes the texts of a length by a Feistel network, which adds a keyed hash of each half to the other half. `tweak`
+/// selects the permutation.
 fn permute(key: &Key, tweak: [u8; 32], symbols: &mut [u8]) {
     if let [symbol] = symbols {
         *symbol = substitute(tweak, *symbol);

@@ -1,4 +1,4 @@
-//! Headers of a packet of which nothing tells who sent it: those of its link, of IP, TCP and tunnels.
+//! Headers of link, IP, TCP and tunnels without anything that identifies the sender.
 
 use super::names::Names;
 use smbscope_capture::Packet;

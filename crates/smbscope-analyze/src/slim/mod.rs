@@ -89,7 +89,7 @@ pub fn slim(
         (1, _) => Numbering::Restored,
         _ => Numbering::Anew,
     };
-    // No session keeps names here: their budget is that of the packets that wait, and of the names that are replaced.
+    // Slimming keeps no names of sessions: their budget serves waiting packets and replaced names.
     let noting = Noting::new(Window::new(numbering, options.limits.names / 4 * 3), names);
     let mut slimmer = Slimmer {
         writer: Writer::new(out, &comment, concat!("smbscope ", env!("CARGO_PKG_VERSION")))?,

@@ -212,7 +212,7 @@ impl AsOne {
         AsOne { bytes, header, wire_length: (header as u32).saturating_add(length) }
     }
 
-    /// What stays of the headers in it.
+    /// Returns the headers, reduced to what is kept of them.
     fn headers(&self, names: &mut Names) -> Vec<u8> {
         let stamp = Stamp { time: Timestamp(0), packet: PacketRef::new(CaptureId(0), 0) };
         let packet = Packet { stamp, link_type: RAW_IP, data: &self.bytes, wire_length: self.wire_length };

@@ -98,8 +98,8 @@ impl Smb1 {
         }
     }
 
-    /// Takes in data of the server that answers nothing which was captured; returns whether a gap since the last request
-    /// can hide a Read_Raw, as nothing else is answered without a header.
+    /// Takes in data without a header that answers no captured request. Returns true if a gap since the last request can
+    /// hide a Read_Raw: nothing else is answered like that.
     fn take_lost_read(&mut self, ledger: &mut Ledger<'_>, frame: &Frame) -> bool {
         let received = frame.acknowledged_first.unwrap_or(u64::MAX);
         if ledger.client_losses.bytes_between(self.asked_to, received) < SMALLEST_READ_RAW {

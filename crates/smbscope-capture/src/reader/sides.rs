@@ -27,7 +27,7 @@ const IMPOSSIBLE_SHARE: usize = 4;
 /// A capture point that is so near to both ends does not tell which is nearer.
 const NEAR_NS: i64 = 100_000;
 
-/// Whose packets a late clock stamped, and by how much it is late.
+/// The offset between two clocks, and whose packets have the late one.
 pub(super) struct Sides {
     late: HashSet<IpAddr>,
     early: HashSet<IpAddr>,
@@ -37,12 +37,12 @@ pub(super) struct Sides {
     looker: Mutex<Looker>,
 }
 
-/// What one flow shows; its server is the end with the lower port.
+/// Data and acknowledgments of one flow. The end with the lower port is the server.
 #[derive(Debug, Default)]
 struct Flow {
-    /// By direction, that of the client first: when data ended at a sequence number; none where that was sent twice.
+    /// Time of the data that ends at a sequence number, by direction, client first. Absent if it was sent twice.
     sent: [HashMap<u32, Option<i64>>; 2],
-    /// By direction of the acknowledgment: when a sequence number was acknowledged first.
+    /// First acknowledgment of a sequence number, by its direction.
     acknowledged: [HashMap<u32, i64>; 2],
 }
 
@@ -73,14 +73,14 @@ impl Flow {
         }
     }
 
-    /// From data of one side to the acknowledgments of the other, of which those of the client are the first.
+    /// Returns delays from data of one side to the acknowledgments of the other side: 0 is the client, 1 the server.
     fn delays(&self, of_server: usize) -> Vec<i64> {
         let data = &self.sent[1 - of_server];
         let delay = |(end, time): (&u32, &i64)| Some(time - (*data.get(end)?)?);
         self.acknowledged[of_server].iter().filter_map(delay).collect()
     }
 
-    /// Whether the server's clock is the late one, and by how much; none where the clocks agree, as far as this shows.
+    /// Returns whether the server's clock is the late one, and by how much. Absent if the flow shows no second clock.
     fn judge(&self) -> Option<(bool, Bounds)> {
         let [of_client, of_server] = [self.delays(0), self.delays(1)];
         let is_impossible = |delays: &[i64]| {
@@ -134,7 +134,7 @@ impl Sides {
         Sides::of(&flows)
     }
 
-    /// What all flows agree about.
+    /// Returns what all flows agree on.
     fn of(flows: &BTreeMap<(SocketAddr, SocketAddr), Flow>) -> Option<Sides> {
         let found: Vec<_> = flows.iter().filter_map(|(ends, flow)| Some((ends, flow.judge()?))).collect();
         let &(_, (is_server, first)) = found.first()?;
@@ -162,12 +162,12 @@ impl Sides {
         Some(Sides { late, early, ports, offset, looker: Mutex::new(Looker::default()) })
     }
 
-    /// What was found.
+    /// Returns the offset that was found.
     pub(super) fn offset(&self) -> ClockOffset {
         self.offset
     }
 
-    /// What was corrected, and what remains uncertain.
+    /// Says what was corrected, and what remains uncertain.
     pub(super) fn warning(&self) -> String {
         let ClockOffset { of_servers, applied, low, high } = self.offset;
         let whose = self.offset.whose();

@@ -66,7 +66,7 @@ const COARSE_NS: i64 = 100_000;
 /// And which gives one in so many packets the time of the packet before it.
 const SAME_TIME: u64 = 4;
 
-/// By how much the clock moves from packet to packet.
+/// Steps of the clock from packet to packet.
 #[derive(Debug)]
 pub(super) struct Ticks {
     packets: u64,

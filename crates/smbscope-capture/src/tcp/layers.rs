@@ -26,7 +26,7 @@ pub(super) struct Layers {
 }
 
 impl Layers {
-    /// Whether the packet repeats data of the first layer, which `recent` holds.
+    /// Returns true if the packet repeats data of the first layer, which `recent` holds.
     pub(super) fn repeats<const N: usize>(&mut self, packet: &Sighting, recent: &Ring<Sighting, N>) -> bool {
         let lag = if self.packets >= KNOWN_MIN { KNOWN_LAG } else { FIRST_LAG };
         let follows = |(end, time): (u64, Timestamp)| end == packet.position && packet.time - time <= KNOWN_LAG;

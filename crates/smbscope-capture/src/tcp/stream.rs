@@ -96,8 +96,8 @@ impl Sighting {
         ]
     }
 
-    /// Whether both were sent in the same state of the connection: `later` so many ticks of the timestamp option later at
-    /// most.
+    /// Returns true if both were sent in the same state of the connection, `later` at most so many ticks of the timestamp
+    /// option later.
     pub(super) fn is_like(&self, later: &Sighting, ticks: u32) -> bool {
         self.acknowledgment == later.acknowledgment
             && later.timestamp_value.wrapping_sub(self.timestamp_value) <= ticks
@@ -151,7 +151,7 @@ pub(super) struct Stream {
     copies: Option<Copies>,
     /// How far apart copies of packets without an identification may be, as the SYN told.
     copy_window: Option<Nanos>,
-    /// Whether data comes again at another layer of the host; only where anything came again.
+    /// Second layer of the host at which data was captured; only if any data came again.
     layers: Option<Box<Layers>>,
     /// Hops left of the packet that was not a copy last.
     hops_left: u8,
