@@ -3,7 +3,8 @@
 //! Windows hold both.
 //!
 //! The second layer repeats bytes of the first in order, with the same acknowledgment and timestamp option, microseconds
-//! later: sooner than a sender could send them again (RFC 6298, RFC 6675).
+//! later: sooner than a sender could send them again (RFC 6298, RFC 6675). A record has the IP identification of its first
+//! packet, or none; what is sent again has a new one.
 
 use super::ring::Ring;
 use super::stream::Sighting;
@@ -37,13 +38,17 @@ impl Layers {
         let is_part = any(&|known| {
             let begins = known.position == packet.position && known.payload_length > packet.payload_length;
             let holds = known.position <= packet.position && packet.end() <= known.end();
-            holds && (goes_on || begins && packet.time - known.time <= lag)
+            holds && (goes_on || begins && known.may_share_id(packet) && packet.time - known.time <= lag)
         });
         let is_merged = !is_part
             && any(&|known| {
                 known.end() == packet.end() && known.position > packet.position && packet.time - known.time <= lag
             })
-            && recent.find(|known| known.position == packet.position && known.end() < packet.end()).is_some();
+            && recent
+                .find(|known| {
+                    known.position == packet.position && known.end() < packet.end() && known.may_share_id(packet)
+                })
+                .is_some();
         if is_part || is_merged {
             self.last = Some((packet.end(), packet.time));
             self.packets = self.packets.saturating_add(1);

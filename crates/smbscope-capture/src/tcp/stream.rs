@@ -96,6 +96,12 @@ impl Sighting {
         ]
     }
 
+    /// Returns true if the identifications do not contradict that both are of one packet. Zero stands for none.
+    pub(super) fn may_share_id(&self, other: &Sighting) -> bool {
+        let [one, other] = [self, other].map(|packet| packet.ip_id().filter(|id| *id != 0));
+        one.is_none() || other.is_none() || one == other
+    }
+
     /// Returns true if both were sent in the same state of the connection, `later` at most so many ticks of the timestamp
     /// option later.
     pub(super) fn is_like(&self, later: &Sighting, ticks: u32) -> bool {

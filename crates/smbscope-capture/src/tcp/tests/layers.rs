@@ -46,3 +46,15 @@ fn what_comes_again_after_a_round_trip_is_a_retransmission() {
         assert!(quality.retransmitted_segments >= 30, "{merged}: {}", quality.retransmitted_segments);
     }
 }
+
+#[test]
+fn a_part_that_is_sent_again_at_once_has_a_new_identification() {
+    let mut wire = Wire::open();
+    let text = "0123456789".repeat(4);
+    wire.tell(Told { ip_id: Some(100), ..client(1_000, 1001, 5001, &text) });
+    wire.tell(Told { ip_id: Some(101), ..client(1_002, 1001, 5001, "0123456789") });
+    wire.tell(Told { ip_id: Some(102), ..client(1_004, 1011, 5001, "0123456789") });
+    let recorder = wire.end();
+    let quality = recorder.quality();
+    assert_eq!((quality.copies_at_two_layers, quality.retransmitted_segments), (0, 2));
+}
