@@ -7,6 +7,7 @@ use crate::{environment, names};
 use smbscope_load::client::{Credentials, Facts};
 use smbscope_load::engine::{Arrivals, Plan, Schedule};
 use smbscope_load::workload::Source;
+use smbscope_report::Answer;
 use smbscope_report::bench::{self, Document};
 use std::num::NonZeroUsize;
 
@@ -72,7 +73,7 @@ impl Setup {
         let document = Document {
             generator: bench::Generator::new(env!("CARGO_PKG_VERSION")),
             title: self.options.title.clone(),
-            headline: String::new(),
+            answer: Answer::default(),
             target: self.site.described(&self.facts),
             workload: self.workload(),
             settings: self.settings(),
@@ -86,7 +87,6 @@ impl Setup {
                 command,
                 directory: self.options.directory.as_ref().map(|directory| directory.display().to_string()),
             }),
-            next: Vec::new(),
             launch: None,
         };
         document.completed()

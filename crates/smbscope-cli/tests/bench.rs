@@ -169,7 +169,7 @@ fn a_ramp_on_a_private_server_is_whole_and_leaves_nothing_behind() {
         runs.map(|run| run["connect_commands"][command].as_u64().unwrap_or(0)).sum()
     };
     assert_eq!(["NEGOTIATE", "SESSION_SETUP", "TREE_CONNECT"].map(connects), [2, 4, 2]);
-    let next = common::commands(&document["next"]);
+    let next = common::commands(&document["answer"]["next"]);
     assert!(!next.is_empty() && next.len() <= 2, "{next:?}");
     next.iter().for_each(|command| common::is_a_command(command));
     let run = std::fs::read_to_string(folder.join("run/run.json")).expect("the run is kept");
@@ -453,7 +453,7 @@ fn a_set_up_that_the_server_refuses_ends_the_run_at_once() {
     assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
     assert_eq!(said.status, Some(1), "{}", said.err);
     assert!(said.err.contains("the run failed: setting up, line 2: STATUS_DISK_FULL"), "{}", said.err);
-    assert_eq!(parsed(&said)["headline"], "The run failed: setting up, line 2: STATUS_DISK_FULL.");
+    assert_eq!(parsed(&said)["answer"]["headline"], "The run failed: setting up, line 2: STATUS_DISK_FULL.");
 }
 
 #[test]

@@ -24,6 +24,6 @@ pub use catalogue::{Catalogue, CatalogueError, Entry};
 pub use conclude::{answer, describe};
 pub use episodes::{Episode, Kind};
 pub use facts::{Collector, Context};
-pub use load_point::{LONGEST_UNDER_LOAD, LoadPoint, P95_UNDER_LOAD};
+pub use load_point::{LONGEST_UNDER_LOAD, LoadPoint, P95_UNDER_LOAD, whose_launch};
 pub use next::Next;
 pub use slow::Slow;

@@ -43,6 +43,17 @@ pub struct LoadPoint {
     pub client_limited: Option<f64>,
 }
 
+/// Whose the time of a program's launch is, from its mean and the waits for the server in it: nobody's if it is ready within
+/// [`LONGEST_UNDER_LOAD`], the program's own if it waited for the server less than half of the time. Otherwise only the
+/// capture of the launch tells the server from the network.
+pub fn whose_launch(elapsed: Nanos, waited: Option<Nanos>) -> Culprit {
+    match waited {
+        _ if elapsed <= LONGEST_UNDER_LOAD => Culprit::Nothing,
+        Some(waited) if waited.0.saturating_mul(2) < elapsed.0 => Culprit::Application,
+        _ => Culprit::Capture,
+    }
+}
+
 impl LoadPoint {
     /// The answer.
     pub fn answer(&self) -> Answer {
@@ -112,5 +123,19 @@ impl LoadPoint {
                 self.share(self.response_transfer),
             )
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_launch_is_the_programs_own_time_until_half_of_it_is_waits() {
+        let of = |elapsed: i64, waited: Option<i64>| whose_launch(Nanos(elapsed * MS), waited.map(|ms| Nanos(ms * MS)));
+        assert_eq!(of(1_000, Some(900)), Culprit::Nothing);
+        assert_eq!(of(1_001, Some(500)), Culprit::Application);
+        assert_eq!(of(1_001, Some(501)), Culprit::Capture);
+        assert_eq!(of(1_001, None), Culprit::Capture);
     }
 }

@@ -265,11 +265,11 @@ fn the_headline_says_where_throughput_peaks_and_what_more_users_pay() {
     // two are as 5.79 to 2.33 ms.
     let expected = "Peaks at 7,800 commands/s with 16 users, median 1.56 ms, p95 2.33 ms; at 32 users p95 is 2.5 times as \
                     long for 1.3% more throughput.";
-    assert_eq!(plain(&ramp().headline), expected);
+    assert_eq!(plain(&ramp().answer.headline), expected);
     let upto = |runs: usize| {
         let mut document = ramp();
         document.runs.truncate(runs);
-        plain(&document.completed().headline)
+        plain(&document.completed().answer.headline)
     };
     assert_eq!(upto(1), "1,200 commands/s with 1 user, median 451 µs, p95 675 µs.");
     let expected = "4,100 commands/s with 4 users, still rising, median 548 µs, p95 820 µs; p95 is 1.2 times as long as with \
@@ -279,7 +279,7 @@ fn the_headline_says_where_throughput_peaks_and_what_more_users_pay() {
     let mut dipped = ramp();
     dipped.runs.truncate(3);
     dipped.runs[1].operations_per_second = 900.0;
-    assert!(plain(&dipped.completed().headline).starts_with("7,800 commands/s with 16 users, median"));
+    assert!(plain(&dipped.completed().answer.headline).starts_with("7,800 commands/s with 16 users, median"));
     assert_eq!(upto(0), "No command was answered.");
 }
 
@@ -383,7 +383,7 @@ fn slices_of_a_load_point_are_in_the_table_of_captures_and_are_read_back() {
 
 /// What the ramp proposes to look at next.
 fn next(document: Document) -> Vec<String> {
-    document.completed().next.iter().map(|next| format!("{}: {}", next.label, next.command)).collect()
+    document.completed().answer.next.iter().map(|next| format!("{}: {}", next.label, next.command)).collect()
 }
 
 const BENCH: &str = "smbscope bench smb://bench@127.0.0.1:14450/share --duration 10s";
@@ -439,7 +439,9 @@ fn the_answer_on_a_load_point_goes_by_percentiles_and_the_clients_processor() {
         let read = run.groups.iter_mut().find(|group| group.group == "Read").expect("there are reads");
         read.times.client.p95 = Some(Nanos(p95 * 1_000_000));
         let document = Document { runs: vec![run], ..ramp() }.completed();
-        document.runs[0].answer.clone().expect("commands were answered")
+        let answer = document.runs[0].answer.clone().expect("commands were answered");
+        assert_eq!(document.answer.culprit, answer.culprit);
+        answer
     };
     let fine = answer(20, false);
     assert_eq!(fine.culprit, Culprit::Nothing);
@@ -540,5 +542,5 @@ fn hosts_are_listed_and_what_became_of_them_is_said() {
         assert!(warnings.contains(part), "{part}\n{warnings}");
     }
     // What another host sends can't be captured here.
-    assert!(document.next.iter().all(|next| !next.command.contains("--capture")), "{:?}", document.next);
+    assert!(document.answer.next.iter().all(|next| !next.command.contains("--capture")), "{:?}", document.answer.next);
 }

@@ -200,11 +200,11 @@ function result(bench: SmbscopeBenchDocument): HTMLElement {
       : `No load that was tried holds ${found?.criterion}.`;
   const sentences = [...(found ? [capacity] : []), ...warnings];
   return resultBox(
-    found && typeof answered !== "number" ? "network" : "server",
+    bench.answer.culprit,
     bench.launch ? "Launch" : bench.runs.length > 1 ? "Ramp" : "Run",
-    bench.headline ? unbroken(bench.headline) : null,
+    bench.answer.headline ? unbroken(bench.answer.headline) : null,
     sentences.length > 0 && list(sentences.map(unbroken)),
-    whatNext(bench.next),
+    whatNext(bench.answer.next),
   );
 }
 

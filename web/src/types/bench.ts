@@ -1,6 +1,14 @@
 // Made from schema/smbscope.bench-1.schema.json by scripts/types.mjs; do not edit.
 
 /**
+ * Who has to act.
+ */
+export type Culprit = "server" | "network" | "client" | "application" | "capture" | "nothing";
+/**
+ * How sure a cause is.
+ */
+export type Confidence = "low" | "medium" | "high";
+/**
  * When operations begin.
  */
 export type Schedule =
@@ -133,14 +141,6 @@ export type GroupName =
   | "Waiting"
   | "Encrypted";
 /**
- * Who has to act.
- */
-export type Culprit = "server" | "network" | "client" | "application" | "capture" | "nothing";
-/**
- * How sure a cause is.
- */
-export type Confidence = "low" | "medium" | "high";
-/**
  * What is at hand when a program is launched.
  */
 export type Caches = "warm" | "cold";
@@ -155,10 +155,7 @@ export interface SmbscopeBenchDocument {
    * A title given by the user.
    */
   title: string | null;
-  /**
-   * What the ramp answers, in one sentence; empty in documents of older versions.
-   */
-  headline: string;
+  answer: Answer;
   target: Target;
   workload: Workload;
   settings: Settings;
@@ -193,10 +190,6 @@ export interface SmbscopeBenchDocument {
    */
   invocation: Invocation | null;
   /**
-   * The commands that look closer, at most two.
-   */
-  next: Next[];
-  /**
    * The program whose launches these are; null for a load, and in documents of older versions.
    */
   launch: Launch | null;
@@ -213,6 +206,180 @@ export interface Generator {
    * Its version.
    */
   version: string;
+}
+/**
+ * Why users wait.
+ */
+export interface Answer {
+  culprit: Culprit;
+  /**
+   * The answer in a sentence or two.
+   */
+  headline: string;
+  /**
+   * The headline states the first cause; otherwise whose time it was, or that nothing is slow.
+   */
+  states_first_cause: boolean;
+  /**
+   * What supports the headline, a sentence each.
+   */
+  evidence: string[];
+  /**
+   * Causes of waits that a person notices, the worst first.
+   */
+  causes: Cause[];
+  /**
+   * Things to know that cost nobody a noticeable time.
+   */
+  notes: Cause[];
+  /**
+   * What is not the cause, a sentence each.
+   */
+  ruled_out: string[];
+  /**
+   * What limits the answer, a sentence each.
+   */
+  caveats: string[];
+  /**
+   * Commands that look closer.
+   */
+  next: Next[];
+  /**
+   * What counted as slow, as `--slow` takes it.
+   */
+  slow: string;
+}
+/**
+ * One explanation of a wait.
+ */
+export interface Cause {
+  /**
+   * Key of the cause; docs/causes.md describes each.
+   */
+  id: string;
+  culprit: Culprit;
+  /**
+   * Short name.
+   */
+  title: string;
+  /**
+   * What happened.
+   */
+  sentence: string;
+  /**
+   * What it cost whom; empty where a capture can't tell.
+   */
+  cost: string;
+  subject: Subject;
+  /**
+   * The time that would go away without the cause; null where a capture can't tell.
+   */
+  lost_ns: Lost | null;
+  /**
+   * Active time of the sufferers: with a request outstanding on any connection, and think time in between.
+   */
+  active_ns: number;
+  /**
+   * Lost time as a share of active time, 0 to 1.
+   */
+  share: number | null;
+  confidence: Confidence;
+  /**
+   * Packets to look at.
+   */
+  evidence: Evidence[];
+  /**
+   * Display filter for Wireshark.
+   */
+  wireshark: string;
+  /**
+   * What to do.
+   */
+  advice: string;
+  /**
+   * Where thresholds and advice come from.
+   */
+  source: string;
+  /**
+   * Titles of more general causes that explain the same seconds.
+   */
+  also: string[];
+}
+/**
+ * Whom and what a cause is about; what is null it is not about.
+ */
+export interface Subject {
+  /**
+   * Address of the client that suffers, or suffers most.
+   */
+  client: string | null;
+  /**
+   * Clients that suffer.
+   */
+  clients: number;
+  /**
+   * Address and port of the server.
+   */
+  server: string | null;
+  /**
+   * Users on the client's connections.
+   */
+  users: string[];
+  /**
+   * The share.
+   */
+  share: string | null;
+  /**
+   * The file or directory below the share.
+   */
+  path: string | null;
+}
+/**
+ * A time as an interval.
+ */
+export interface Lost {
+  /**
+   * At least this.
+   */
+  low: number;
+  /**
+   * Most likely this.
+   */
+  best: number;
+  /**
+   * At most this.
+   */
+  high: number;
+}
+/**
+ * A packet to look at.
+ */
+export interface Evidence {
+  /**
+   * Index of the capture in `captures`.
+   */
+  capture: number;
+  /**
+   * Number of the packet in that file, from 1.
+   */
+  packet: number;
+  /**
+   * Timestamp of the packet.
+   */
+  time_ns: number;
+}
+/**
+ * A command that looks closer.
+ */
+export interface Next {
+  /**
+   * What it shows.
+   */
+  label: string;
+  /**
+   * The command line, quoted for a shell. `FILE` stands for captures that cannot be named.
+   */
+  command: string;
 }
 /**
  * The server, the share, and how they are spoken to. There is no place for a password.
@@ -1153,180 +1320,6 @@ export interface SliceFigures {
   response_time_sum_ns: number;
   response_time: Times;
   service_time: Times;
-}
-/**
- * Why users wait.
- */
-export interface Answer {
-  culprit: Culprit;
-  /**
-   * The answer in a sentence or two.
-   */
-  headline: string;
-  /**
-   * The headline states the first cause; otherwise whose time it was, or that nothing is slow.
-   */
-  states_first_cause: boolean;
-  /**
-   * What supports the headline, a sentence each.
-   */
-  evidence: string[];
-  /**
-   * Causes of waits that a person notices, the worst first.
-   */
-  causes: Cause[];
-  /**
-   * Things to know that cost nobody a noticeable time.
-   */
-  notes: Cause[];
-  /**
-   * What is not the cause, a sentence each.
-   */
-  ruled_out: string[];
-  /**
-   * What limits the answer, a sentence each.
-   */
-  caveats: string[];
-  /**
-   * Commands that look closer.
-   */
-  next: Next[];
-  /**
-   * What counted as slow, as `--slow` takes it.
-   */
-  slow: string;
-}
-/**
- * One explanation of a wait.
- */
-export interface Cause {
-  /**
-   * Key of the cause; docs/causes.md describes each.
-   */
-  id: string;
-  culprit: Culprit;
-  /**
-   * Short name.
-   */
-  title: string;
-  /**
-   * What happened.
-   */
-  sentence: string;
-  /**
-   * What it cost whom; empty where a capture can't tell.
-   */
-  cost: string;
-  subject: Subject;
-  /**
-   * The time that would go away without the cause; null where a capture can't tell.
-   */
-  lost_ns: Lost | null;
-  /**
-   * Active time of the sufferers: with a request outstanding on any connection, and think time in between.
-   */
-  active_ns: number;
-  /**
-   * Lost time as a share of active time, 0 to 1.
-   */
-  share: number | null;
-  confidence: Confidence;
-  /**
-   * Packets to look at.
-   */
-  evidence: Evidence[];
-  /**
-   * Display filter for Wireshark.
-   */
-  wireshark: string;
-  /**
-   * What to do.
-   */
-  advice: string;
-  /**
-   * Where thresholds and advice come from.
-   */
-  source: string;
-  /**
-   * Titles of more general causes that explain the same seconds.
-   */
-  also: string[];
-}
-/**
- * Whom and what a cause is about; what is null it is not about.
- */
-export interface Subject {
-  /**
-   * Address of the client that suffers, or suffers most.
-   */
-  client: string | null;
-  /**
-   * Clients that suffer.
-   */
-  clients: number;
-  /**
-   * Address and port of the server.
-   */
-  server: string | null;
-  /**
-   * Users on the client's connections.
-   */
-  users: string[];
-  /**
-   * The share.
-   */
-  share: string | null;
-  /**
-   * The file or directory below the share.
-   */
-  path: string | null;
-}
-/**
- * A time as an interval.
- */
-export interface Lost {
-  /**
-   * At least this.
-   */
-  low: number;
-  /**
-   * Most likely this.
-   */
-  best: number;
-  /**
-   * At most this.
-   */
-  high: number;
-}
-/**
- * A packet to look at.
- */
-export interface Evidence {
-  /**
-   * Index of the capture in `captures`.
-   */
-  capture: number;
-  /**
-   * Number of the packet in that file, from 1.
-   */
-  packet: number;
-  /**
-   * Timestamp of the packet.
-   */
-  time_ns: number;
-}
-/**
- * A command that looks closer.
- */
-export interface Next {
-  /**
-   * What it shows.
-   */
-  label: string;
-  /**
-   * The command line, quoted for a shell. `FILE` stands for captures that cannot be named.
-   */
-  command: string;
 }
 /**
  * Whole passes of a workload that has an end. A job lasts from its first request to its last response. It counts where it began in the measured part and was completed.

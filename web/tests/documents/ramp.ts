@@ -248,7 +248,18 @@ export function ramp(steps = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]): SmbscopeB
     generator: { name: "smbscope", version: "0.1.0" },
     title: "Filer with SSD",
     launch: null,
-    headline: "2,625 commands/s with 32 users, still rising, median 5.61 ms, p95 17.3 ms.",
+    answer: {
+      ...pointAnswer(true),
+      headline: "2,625 commands/s with 32 users, still rising, median 5.61 ms, p95 17.3 ms.",
+      evidence: [],
+      next: [
+        {
+          label: "knee",
+          command: "smbscope bench smb://bench@filer.example.net/bench --users 10..16:1 --think 5.00ms",
+        },
+        { label: "packets", command: "smbscope analyze --by file monday/point-08-12-users.pcap" },
+      ],
+    },
     target: {
       host: "filer.example.net",
       port: 445,
@@ -301,12 +312,5 @@ export function ramp(steps = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]): SmbscopeB
     overall_response_time_ns: 2_345_000,
     warnings: ["At 32 users the client was the limit: that run says nothing about the server."],
     invocation: { command: "smbscope bench smb://bench@filer.example.net/bench", directory: "monday" },
-    next: [
-      {
-        label: "knee",
-        command: "smbscope bench smb://bench@filer.example.net/bench --users 10..16:1 --think 5.00ms",
-      },
-      { label: "packets", command: "smbscope analyze --by file monday/point-08-12-users.pcap" },
-    ],
   };
 }

@@ -11,7 +11,8 @@ const NONSENSE = /\b(NaN|undefined|Infinity|\[object)/;
 test("a ramp shows its capacity and a point for each run", async ({ open }) => {
   const bench = ramp();
   const page = await open(bench);
-  await expect(page.locator(".head .answer .headline")).toHaveText(bench.headline);
+  await expect(page.locator(".head .answer .headline")).toHaveText(bench.answer.headline);
+  await expect(page.locator(".head .answer")).toHaveClass(/culprit-capture/);
   await expect(page.locator(".head .answer li").first()).toHaveText(
     "The server serves 12 users with p95 < 10ms; it held in all of 3 tries at 11 users, and in none at 14 users.",
   );
@@ -412,7 +413,7 @@ for (const [name, document] of [
 test("a ramp says what to look at next, and of each load point whether it is slow and its slices", async ({ open }) => {
   const bench = ramp();
   const page = await open(bench);
-  await expect(page.locator(".head .next code")).toHaveText(bench.next.map(({ command }) => command));
+  await expect(page.locator(".head .next code")).toHaveText(bench.answer.next.map(({ command }) => command));
   const last = bench.runs.at(-1);
   await expect(page.locator("#time .answer .headline")).toHaveText(last?.answer?.headline ?? "?");
   await expect(page.locator("#time .answer .headline .culprit")).toHaveText("Server or network");

@@ -95,7 +95,7 @@ pub(crate) fn document(users: &[u32]) -> bench::Document {
     bench::Document {
         generator: bench::Generator::new("0.1.0"),
         title: None,
-        headline: String::new(),
+        answer: smbscope_report::Answer::default(),
         target: bench::Target {
             host: "127.0.0.1".into(),
             port: 445,
@@ -139,7 +139,6 @@ pub(crate) fn document(users: &[u32]) -> bench::Document {
         overall_response_time_ns: None,
         warnings: Vec::new(),
         invocation: None,
-        next: Vec::new(),
         launch: None,
     }
     .completed()

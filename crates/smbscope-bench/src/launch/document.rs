@@ -7,6 +7,7 @@ use crate::{Error, environment, names, proof};
 use smbscope_load::engine::result::{ClientCpu, Ended, Pace, Run};
 use smbscope_load::engine::{Job, Jobs};
 use smbscope_model::{Exchange, Group, Nanos, Timestamp};
+use smbscope_report::Answer;
 use smbscope_report::bench::{self, Document, ServerLoad};
 use smbscope_stats::{Aggregator, Covered, Limit, Summary, derived};
 use std::collections::BTreeMap;
@@ -154,7 +155,7 @@ impl Series {
         Document {
             generator: bench::Generator::new(env!("CARGO_PKG_VERSION")),
             title: options.title.clone(),
-            headline: String::new(),
+            answer: Answer::default(),
             target: self.target(seen_dialect),
             workload: bench::Workload {
                 name: name.clone(),
@@ -176,7 +177,6 @@ impl Series {
                 command,
                 directory: options.directory.as_ref().map(|directory| directory.display().to_string()),
             }),
-            next: Vec::new(),
             launch: Some(bench::Launch {
                 program: name,
                 command: options.command.clone(),

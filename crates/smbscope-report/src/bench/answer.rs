@@ -1,7 +1,7 @@
-//! The answer on a load point, which `smbscope-diagnose` gives on what the client measured.
+//! The answers of a load point, which `smbscope-diagnose` gives on what the client measured, and of the whole ramp.
 
-use super::Run;
-use crate::Answer;
+use super::{Document, Run, headline, next};
+use crate::{Answer, Culprit};
 use crate::json::entries::Group as Counted;
 use smbscope_diagnose::LoadPoint;
 use smbscope_model::{Group, Nanos};
@@ -32,4 +32,14 @@ pub(super) fn of(run: &Run) -> Option<Answer> {
         client_limited: run.client_cpu.filter(|cpu| cpu.limited).map(|cpu| cpu.busiest_percent),
     };
     Some(point.answer())
+}
+
+/// The answer of a ramp. Its culprit is that of the load point that is shown; a failed run leaves it open.
+pub(super) fn of_ramp(document: &Document) -> Answer {
+    let point = document.shown().and_then(|run| run.answer.as_ref());
+    let culprit = match document.failure() {
+        Some(_) => Culprit::Capture,
+        None => point.map_or(Culprit::Capture, |answer| answer.culprit),
+    };
+    Answer { culprit, headline: headline::of(document), next: next::steps(document), ..Answer::default() }
 }

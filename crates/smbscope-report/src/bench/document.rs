@@ -7,7 +7,6 @@ use crate::Answer;
 use crate::document::{self, Generator, Kind, ParseError};
 use crate::json::escaped::write_indented_above;
 use serde::{Deserialize, Serialize};
-use smbscope_diagnose::next::Next;
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::Figures;
 use std::collections::BTreeMap;
@@ -26,9 +25,9 @@ pub struct Document {
     pub generator: Generator,
     /// A title given by the user.
     pub title: Option<String>,
-    /// What the ramp answers, in one sentence; empty in documents of older versions.
-    #[serde(default)]
-    pub headline: String,
+    /// Where throughput peaks and what more users pay for it, whose the time is at the load point that is shown, and the
+    /// commands that look closer. Whether that point is slow, and why, its own answer says.
+    pub answer: Answer,
     /// What the load was put on.
     pub target: Target,
     /// What the users did.
@@ -51,9 +50,6 @@ pub struct Document {
     /// How it was started; null where that is not known.
     #[serde(default)]
     pub invocation: Option<Invocation>,
-    /// The commands that look closer, at most two.
-    #[serde(default)]
-    pub next: Vec<Next>,
     /// The program whose launches these are; null for a load, and in documents of older versions.
     #[serde(default)]
     pub launch: Option<Launch>,

@@ -1,6 +1,7 @@
 //! Launches of a program: what is said of them where a load has its ramp.
 
 use super::{Capture, Document, Ended, Job, Run};
+use crate::{Answer, Culprit};
 use crate::format::{counted, prose_percent, span, unbroken};
 use serde::{Deserialize, Serialize};
 use smbscope_diagnose::next::{self, Next};
@@ -47,7 +48,7 @@ impl Caches {
 
 /// `chromium was ready after 4.88 s on average of 5 launches (4.71 to 5.10 s), caches warm; 3.6 s of it (74%) it waited for the
 /// server.`
-pub(super) fn headline(document: &Document, launch: &Launch) -> String {
+fn headline(document: &Document, launch: &Launch) -> String {
     let jobs = document.runs.first().and_then(|run| run.jobs.as_ref()).filter(|jobs| jobs.elapsed.count > 0);
     let Some((jobs, mean)) = jobs.and_then(|jobs| Some((jobs, jobs.elapsed.mean?))) else {
         return format!("No launch of {} was done.", launch.program);
@@ -71,6 +72,21 @@ pub(super) fn headline(document: &Document, launch: &Launch) -> String {
         _ => String::new(),
     };
     format!("{} took {} {of}{spread}, caches {}{waited}.", launch.program, unbroken(span(mean)), launch.caches.name())
+}
+
+/// The headline, whose the time of the launches was, and the capture of the slowest.
+pub(super) fn answer(document: &Document, launch: &Launch) -> Answer {
+    let jobs = document.runs.first().and_then(|run| run.jobs.as_ref()).filter(|jobs| jobs.elapsed.count > 0);
+    let culprit = jobs.and_then(|jobs| {
+        let each = |sum: Nanos| Nanos(sum.0 / jobs.elapsed.count as i64);
+        Some(smbscope_diagnose::whose_launch(jobs.elapsed.mean?, jobs.waited_sum_ns.map(each)))
+    });
+    Answer {
+        culprit: culprit.unwrap_or(Culprit::Capture),
+        headline: headline(document, launch),
+        next: steps(document),
+        ..Answer::default()
+    }
 }
 
 /// What weakens the figures.
@@ -100,7 +116,7 @@ pub(super) fn warnings(document: &Document) -> Vec<String> {
 }
 
 /// The capture, at the slowest launch.
-pub(super) fn steps(document: &Document) -> Vec<Next> {
+fn steps(document: &Document) -> Vec<Next> {
     let step = || {
         let run = document.runs.first()?;
         let directory = document.invocation.as_ref()?.directory.as_deref()?;

@@ -55,18 +55,16 @@ impl Document {
         }
     }
 
-    /// The document with what follows from its runs: their verdicts, the headline, what to look at next, the overall
-    /// response time, and their warnings before those that it has.
+    /// The document with what follows from its runs: the answers of load points and of the whole, the overall response
+    /// time, and their warnings before those that it has.
     pub fn completed(mut self) -> Document {
         if let Some(launch) = &self.launch {
-            self.headline = launch::headline(&self, launch);
-            self.next = launch::steps(&self);
+            self.answer = launch::answer(&self, launch);
             self.warnings = [launch::warnings(&self), self.warnings].concat();
             return self;
         }
         self.runs.iter_mut().for_each(|run| run.answer = answer::of(run));
-        self.headline = headline::of(&self);
-        self.next = next::steps(&self);
+        self.answer = answer::of_ramp(&self);
         self.overall_response_time_ns = overall_response_time(&self.runs, self.is_ramp_of_rates());
         let mut warnings = crate::warnings::of_ramp(&self);
         warnings.append(&mut self.warnings);

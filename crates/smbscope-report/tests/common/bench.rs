@@ -169,7 +169,7 @@ pub(crate) fn ramp() -> Document {
     Document {
         generator: Generator::new("0.1.0"),
         title: None,
-        headline: String::new(),
+        answer: Answer::default(),
         target: Target {
             host: "127.0.0.1".to_owned(),
             port: 14_450,
@@ -232,7 +232,6 @@ pub(crate) fn ramp() -> Document {
             command: "smbscope bench smb://bench@127.0.0.1:14450/share --duration 10s".to_owned(),
             directory: None,
         }),
-        next: Vec::new(),
         launch: None,
     }
     .completed()

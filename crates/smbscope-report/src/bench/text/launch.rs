@@ -14,9 +14,9 @@ const LISTED: usize = 10;
 pub(super) fn render(page: &mut Page, document: &Document, launch: &Launch, detail: Detail) {
     let is_brief = detail == Detail::Brief;
     page.title(&clean(&document.heading()), is_brief);
-    page.paragraph(Paint::Heading, &clean(&document.headline));
+    page.paragraph(Paint::Heading, &clean(&document.answer.headline));
     document.warnings.iter().for_each(|warning| page.beside(Paint::Warning, "- ", &clean(warning)));
-    page.what_next(&document.next);
+    page.what_next(&document.answer.next);
     page.blank();
     facts(page, document, launch);
     launches(page, document, if is_brief { LISTED } else { usize::MAX });

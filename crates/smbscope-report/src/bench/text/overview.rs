@@ -15,7 +15,7 @@ pub(super) fn render(page: &mut Page, document: &Document, is_brief: bool) {
     if let Some(behind) = far_below_its_rate(document) {
         page.paragraph(Paint::Alarm, &behind);
     }
-    page.paragraph(Paint::Heading, &clean(&document.headline));
+    page.paragraph(Paint::Heading, &clean(&document.answer.headline));
     if let Some(capacity) = capacity(document) {
         page.paragraph(Paint::Heading, &capacity);
     }
@@ -31,7 +31,7 @@ pub(super) fn render(page: &mut Page, document: &Document, is_brief: bool) {
     if left > 0 {
         page.line(Paint::Warning, &format!("- {} with --full.", counted(left as u64, "more warning", "more warnings")));
     }
-    page.what_next(&document.next);
+    page.what_next(&document.answer.next);
     page.blank();
     facts(page, document, is_brief);
 }
