@@ -6,8 +6,14 @@ SHELL := bash
 .DELETE_ON_ERROR:
 
 CARGO ?= cargo
+# The workspace with Kerberos, where it can be built: tests and lints compile everything once.
+WORKSPACE = --workspace --locked $(shell if $(HAS_GSSAPI); then echo --features smbscope-cli/kerberos; fi)
+HAS_GSSAPI := [ -e /usr/include/gssapi/gssapi.h ] && compgen -G '/usr/lib/llvm-*/lib/libclang.so*' >/dev/null \
+    && command -v pkg-config >/dev/null
+# Most tests of servers wait for them: more at a time than there are processors. Set it to 1 to run them one by one.
+export RUST_TEST_THREADS ?= 6
 # A module with modules of its own is name/mod.rs.
-CLIPPY := $(CARGO) clippy --workspace --all-targets --locked -- -D warnings -D clippy::self_named_module_files
+CLIPPY = $(CARGO) clippy $(WORKSPACE) --all-targets -- -D warnings -D clippy::self_named_module_files
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Tools that are built once, each of which takes two processors about two minutes: cargo-deny checks licences and
 # advisories by deny.toml, the others make packages by crates/smbscope-cli/Cargo.toml.
@@ -51,7 +57,7 @@ COMPLETIONS := bash-completion/completions/smbscope zsh/site-functions/_smbscope
 STAGE := $(TARGET)/release/package
 PACKAGES := $(TARGET)/packages
 
-.PHONY: docs/report.png schemas help setup setup-build setup-python setup-web setup-servers setup-packages setup-all build install uninstall packages docs causes demo check test lint fmt lint-rust lint-python lint-web licences advisories test-rust test-kerberos test-scripts test-install test-packages test-readme test-accuracy test-damage test-table test-answers test-python web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
+.PHONY: docs/report.png schemas help setup setup-build setup-python setup-web setup-servers setup-packages setup-kerberos setup-all build install uninstall packages docs causes demo check test lint fmt lint-rust lint-python lint-web licences advisories test-rust test-scripts test-install test-packages test-readme test-accuracy test-damage test-table test-answers test-python web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -60,7 +66,7 @@ setup: ## install what is missing for building and testing (safe to repeat)
 	@scripts/setup.sh
 
 # The parts of it, each for the targets that use it.
-setup-build setup-python setup-web setup-servers setup-packages:
+setup-build setup-python setup-web setup-servers setup-packages setup-kerberos:
 	@scripts/setup.sh --only $(@:setup-%=%)
 
 setup-all: ## the same, and tshark for `make accuracy` and `make bench`
@@ -122,9 +128,9 @@ demo: setup-servers build ## load a private Samba with 1 to 32 users, and report
 check: setup-build ## while you work: formatting, clippy and the unit tests, in two minutes when warm
 	$(CARGO) fmt --check
 	$(CLIPPY)
-	$(CARGO) test --workspace --lib --locked
+	$(CARGO) test $(WORKSPACE) --lib
 
-test: lint test-rust test-kerberos test-scripts test-install test-python test-packages docs test-readme test-accuracy test-damage test-table test-web test-answers ## everything that CI checks
+test: lint test-rust test-scripts test-install test-python test-packages docs test-readme test-accuracy test-damage test-table test-web test-answers ## everything that CI checks
 	@# What was skipped must not drown in what passed, least of all in CI.
 	@for note in $(SKIPPED)/*; do if [ -e "$$note" ]; then \
 	    sed "s/^skipped: //; s#^#make test: SKIPPED $${note##*/}: #" "$$note"; fi; done
@@ -138,10 +144,10 @@ fmt: setup-build setup-python setup-web ## format Rust, Python and TypeScript
 	$(PYTHON) -m ruff format scripts python
 	cd web && npm run --silent fmt
 
-lint-rust: setup-build
+lint-rust: setup-build setup-kerberos
 	$(CARGO) fmt --check
 	$(CLIPPY)
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --locked
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc $(WORKSPACE) --no-deps
 
 # A minute, before the hour that the rest takes.
 lint-web: setup-web ## the page: types, lint, unit tests, and whether what is committed is up to date
@@ -173,25 +179,18 @@ advisories: setup-build $(DENY) ## the crates of Cargo.lock against the RustSec 
 	    echo 'the advisory database is not reachable' >$(SKIPPED)/$@; echo "SKIPPED: $$(cat $(SKIPPED)/$@)"; \
 	fi
 
-test-rust: setup-python setup-servers
+test-rust: setup-python setup-servers setup-kerberos
 	@mkdir -p $(SKIPPED) && rm -f $(SKIPPED)/$@
-	SMBSCOPE_SKIPPED='$(abspath $(SKIPPED))/$@' $(CARGO) test --workspace --locked
+	@if ! { $(HAS_GSSAPI); }; then echo 'Kerberos: no GSSAPI headers, libclang or pkg-config (Debian: libkrb5-dev,' \
+	    'libclang-dev, pkg-config)' >$(SKIPPED)/$@; echo "SKIPPED: $$(cat $(SKIPPED)/$@)"; fi
+	SMBSCOPE_SKIPPED='$(abspath $(SKIPPED))/$@' $(CARGO) test $(WORKSPACE)
 
-test-kerberos: ## logins with tickets of a private KDC (skipped where its packages can't be installed)
-	@scripts/setup.sh --with-kerberos
-	@mkdir -p $(SKIPPED) && rm -f $(SKIPPED)/$@
-	@if [ -e /usr/include/gssapi/gssapi.h ] && compgen -G '/usr/lib/llvm-*/lib/libclang.so*' >/dev/null \
-	    && command -v pkg-config >/dev/null; then set -x; \
-	    $(CARGO) clippy --locked -p smbscope-load -p smbscope-cli --all-targets --features kerberos -- -D warnings; \
-	    $(CARGO) test --locked -p smbscope-load --features kerberos --test kerberos; \
-	else \
-	    echo 'no GSSAPI headers, libclang or pkg-config (Debian: libkrb5-dev, libclang-dev, pkg-config)' >$(SKIPPED)/$@; \
-	    echo "SKIPPED: $$(cat $(SKIPPED)/$@)"; \
-	fi
-
-test-install: build
+test-install: setup-servers build
 	rm -rf $(TARGET)/installed
 	$(MAKE) --no-print-directory install DESTDIR=$(TARGET)/installed PREFIX=/usr
+	@# Tests in Rust have Kerberos, what is installed has not.
+	$(TARGET)/installed/usr/bin/smbscope lab run -- sh -c '! $(SMBSCOPE) bench --login kerberos "$$SMBSCOPE_LAB_URL" 2>&1' \
+	    | grep 'Kerberos: not in this build'
 	cd $(TARGET)/installed/usr && bin/smbscope --version && test -s share/man/man1/smbscope-analyze.1
 	cd $(TARGET)/installed/usr/share && test -s bash-completion/completions/smbscope \
 	    && test -s zsh/site-functions/_smbscope && test -s fish/vendor_completions.d/smbscope.fish \

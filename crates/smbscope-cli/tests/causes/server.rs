@@ -99,15 +99,18 @@ fn notify_storm() {
     provoked("notify-storm", &plain(&busy), &plain(&quiet));
 }
 
-/// Writes at full speed; after some seconds the server's processes are stopped for most of the time.
+/// Writes a file at full speed, and another one while the server's processes are stopped for most of the time. Between the two
+/// the client waits until they are.
 #[test]
 fn fast_then_slow() {
     let put = |slow: &str| {
         format!(
-            r#"head -c 150000000 /dev/zero >"$CAPTURE.large"
+            r#"head -c 80000000 /dev/zero >"$CAPTURE.large"
+            echo "touch '$CAPTURE.written'; until [ -e '$CAPTURE.slow' ]; do sleep 0.01; done" >"$CAPTURE.sh"
             throttled() {{
-                client "put $CAPTURE.large large" & client=$!
-                until [ "$(stat -c %s "$HERE/large" 2>/dev/null || echo 0)" -gt 60000000 ]; do sleep 0.01; done
+                client "put $CAPTURE.large first; !sh $CAPTURE.sh; put $CAPTURE.large second" & client=$!
+                until [ -e "$CAPTURE.written" ]; do sleep 0.01; done
+                touch "$CAPTURE.slow"
                 {slow}
                 wait $client
             }}

@@ -169,7 +169,7 @@ pub(crate) fn ramp() -> Document {
     Document {
         generator: Generator::new("0.1.0"),
         title: None,
-        answer: Answer::default(),
+        answer: smbscope_report::Answer::default(),
         target: Target {
             host: "127.0.0.1".to_owned(),
             port: 14_450,
