@@ -100,7 +100,7 @@ pub struct SambaStatus {
 
 impl SambaStatus {
     /// That of this configuration file, or the machine's own; none without smbstatus(1).
-    pub fn of(conf: Option<&Path>) -> Option<SambaStatus> {
+    pub fn read(conf: Option<&Path>) -> Option<SambaStatus> {
         Some(SambaStatus { program: tools::find("smbstatus")?, conf: conf.map(Path::to_owned) })
     }
 

@@ -25,15 +25,15 @@ pub struct Published {
 /// All of them.
 pub fn published() -> Vec<Published> {
     vec![
-        of::<crate::json::Document<'_>>(crate::json::SCHEMA, "smbscope report"),
-        of::<crate::bench::Whole<'_>>(crate::bench::SCHEMA, "smbscope bench"),
-        of::<crate::compare::Document<'_>>(crate::compare::SCHEMA, "smbscope comparison"),
-        of::<crate::study::Whole<'_>>(crate::study::SCHEMA, "smbscope study"),
+        document::<crate::json::Document<'_>>(crate::json::SCHEMA, "smbscope report"),
+        document::<crate::bench::Whole<'_>>(crate::bench::SCHEMA, "smbscope bench"),
+        document::<crate::compare::Document<'_>>(crate::compare::SCHEMA, "smbscope comparison"),
+        document::<crate::study::Whole<'_>>(crate::study::SCHEMA, "smbscope study"),
     ]
 }
 
 /// The schema of a document whose key `schema` has that value.
-fn of<T: JsonSchema>(schema: &str, title: &str) -> Published {
+fn document<T: JsonSchema>(schema: &str, title: &str) -> Published {
     let file = format!("{}.schema.json", schema.replace('/', "-"));
     let mut root = SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>();
     RecursiveTransform(exact).transform(&mut root);

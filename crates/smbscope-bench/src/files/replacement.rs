@@ -104,7 +104,7 @@ impl Replacement {
     }
 
     /// Begins a file that takes the place of that name in a directory.
-    pub fn of(path: &Path) -> io::Result<Replacement> {
+    pub fn new(path: &Path) -> io::Result<Replacement> {
         Replacement::within(path, Readers::Usual)
     }
 
@@ -211,7 +211,7 @@ fn create(directory: &Path, name: &OsStr, readers: Readers) -> io::Result<(File,
 
 /// Writes a file whole or not at all.
 pub fn write_file(path: &Path, contents: &[u8]) -> io::Result<()> {
-    let mut file = Replacement::of(path)?;
+    let mut file = Replacement::new(path)?;
     file.write(|out| out.write_all(contents))?;
     file.finish()
 }
@@ -321,7 +321,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("report");
         fs::write(&path, "yesterday").unwrap();
-        let mut dropped = Replacement::of(&path).unwrap();
+        let mut dropped = Replacement::new(&path).unwrap();
         dropped.write(|out| out.write_all(b"half")).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "yesterday");
         drop(dropped);
@@ -375,7 +375,7 @@ mod tests {
     #[test]
     fn left_over_files_are_known_by_their_names() {
         let place = tempfile::tempdir().unwrap();
-        let unfinished = Replacement::of(&place.path().join("run.json")).unwrap();
+        let unfinished = Replacement::new(&place.path().join("run.json")).unwrap();
         let name = unfinished.path().file_name().unwrap().to_str().unwrap().to_owned();
         assert!(is_left_over(&name, |name| name == "run.json"), "{name}");
         assert!(!is_left_over("run.json", |_| true) && !is_left_over(".hidden", |_| true));

@@ -34,7 +34,7 @@ pub enum Mounter {
 
 impl Mounter {
     /// The one that is best for a dialect.
-    pub fn of(dialect: Dialect) -> Mounter {
+    pub fn for_dialect(dialect: Dialect) -> Mounter {
         match dialect {
             Dialect::Smb2(_) => Mounter::Rclone,
             _ => Mounter::Smbnetfs,

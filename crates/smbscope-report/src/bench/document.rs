@@ -632,7 +632,7 @@ pub(crate) struct Whole<'a> {
 }
 
 impl<'a> Whole<'a> {
-    pub(crate) fn of(document: &'a Document) -> Whole<'a> {
+    pub(crate) fn new(document: &'a Document) -> Whole<'a> {
         Whole { schema: SCHEMA, document }
     }
 }
@@ -642,7 +642,7 @@ const LEVELS: usize = 6;
 
 /// Writes the document, indented, with a line end after it.
 pub fn write(document: &Document, out: impl Write) -> io::Result<()> {
-    write_indented_above(LEVELS, &Whole::of(document), out)
+    write_indented_above(LEVELS, &Whole::new(document), out)
 }
 
 impl Document {

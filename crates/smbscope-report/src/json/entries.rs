@@ -36,7 +36,7 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    pub(crate) fn of(report: &Report) -> Totals {
+    pub(crate) fn new(report: &Report) -> Totals {
         let aggregate = &report.aggregate;
         Totals {
             commands: aggregate.count,
@@ -45,8 +45,8 @@ impl Totals {
             first_ns: report.first,
             last_ns: report.last,
             elapsed_ns: report.first.zip(report.last).map(|(first, last)| last - first),
-            load: Load::of(report),
-            headline: Row::of(&aggregate.total),
+            load: Load::from_report(report),
+            headline: Row::new(&aggregate.total),
         }
     }
 }
@@ -99,7 +99,7 @@ pub(crate) struct Connection<'a> {
 }
 
 impl<'a> Connection<'a> {
-    pub(super) fn of(
+    pub(super) fn new(
         connection: &'a smbscope_model::Connection,
         splits: &Splits,
         negotiated: &Negotiated<'_>,
@@ -136,7 +136,7 @@ impl<'a> Connection<'a> {
             shares: connection.shares.iter().map(|name| &**name).collect(),
             to_server: connection.to_server,
             to_client: connection.to_client,
-            time_split: splits.connection(connection.flow).map(TimeSplit::of),
+            time_split: splits.connection(connection.flow).map(TimeSplit::new),
         }
     }
 }
@@ -160,14 +160,14 @@ pub(crate) struct Command {
 }
 
 impl Command {
-    pub(crate) fn of(command: &CommandRow) -> Command {
+    pub(crate) fn new(command: &CommandRow) -> Command {
         Command {
             protocol: command.command.protocol(),
             command: command.command.to_string(),
             groups: command.groups.clone(),
-            row: Row::of(&command.row),
-            subcommands: command.subcommands.iter().map(Subcommand::of).collect(),
-            apart: command.apart.iter().map(Subcommand::of).collect(),
+            row: Row::new(&command.row),
+            subcommands: command.subcommands.iter().map(Subcommand::new).collect(),
+            apart: command.apart.iter().map(Subcommand::new).collect(),
         }
     }
 }
@@ -182,8 +182,8 @@ pub(crate) struct Subcommand {
 }
 
 impl Subcommand {
-    fn of(part: &SubcommandRow) -> Subcommand {
-        Subcommand { subcommand: part.subcommand.to_string(), row: Row::of(&part.row) }
+    fn new(part: &SubcommandRow) -> Subcommand {
+        Subcommand { subcommand: part.subcommand.to_string(), row: Row::new(&part.row) }
     }
 }
 
@@ -217,7 +217,7 @@ impl Group {
             let group = Group {
                 group: found.group.name().to_owned(),
                 headline: found.group.in_headline(),
-                row: Row::of(&found.row),
+                row: Row::new(&found.row),
                 cumulative: found.cumulative.clone(),
                 parts: Vec::new(),
             };
@@ -225,7 +225,7 @@ impl Group {
         }
         if let Some(other) = &aggregate.other {
             let at = usize::from(result.first().is_some_and(|group| group.group == "Open/Close"));
-            let (row, cumulative) = (Row::of(&other.row), other.cumulative.clone());
+            let (row, cumulative) = (Row::new(&other.row), other.cumulative.clone());
             result.insert(at, Group { group: crate::names::OTHER.to_owned(), headline: true, row, cumulative, parts });
         }
         result
@@ -285,7 +285,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    pub(crate) fn of(row: &smbscope_stats::Row) -> Row {
+    pub(crate) fn new(row: &smbscope_stats::Row) -> Row {
         let mut errors: BTreeMap<String, u64> = BTreeMap::new();
         for (status, count) in &row.statuses {
             *errors.entry(status.to_string()).or_default() += count;
@@ -350,11 +350,11 @@ impl<N> Entity<N> {
         name: impl Fn(&'a K) -> N,
         other: impl Fn() -> N,
     ) -> Vec<Entity<N>> {
-        let kept = entities.entries.iter().take(listed).map(|(key, entity)| Entity::of(name(key), false, entity));
-        kept.chain(entities.other.iter().map(|entity| Entity::of(other(), true, entity))).collect()
+        let kept = entities.entries.iter().take(listed).map(|(key, entity)| Entity::new(name(key), false, entity));
+        kept.chain(entities.other.iter().map(|entity| Entity::new(other(), true, entity))).collect()
     }
 
-    fn of(name: N, is_other: bool, entity: &smbscope_stats::Entity) -> Entity<N> {
+    fn new(name: N, is_other: bool, entity: &smbscope_stats::Entity) -> Entity<N> {
         Entity {
             name,
             is_other,
@@ -401,7 +401,7 @@ struct TimelineTimes {
 }
 
 impl Timeline {
-    pub(super) fn of(timeline: &smbscope_stats::Timeline) -> Timeline {
+    pub(super) fn new(timeline: &smbscope_stats::Timeline) -> Timeline {
         let bins = timeline.bins.iter().map(|(start, bin)| TimelineBin {
             start_ns: *start,
             commands: bin.commands,

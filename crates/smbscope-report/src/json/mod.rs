@@ -48,7 +48,7 @@ pub(crate) fn captures(report: &Report) -> serde_json::Result<String> {
 
 /// The object `quality` alone, in one line.
 pub(crate) fn quality(report: &Report) -> serde_json::Result<String> {
-    serde_json::to_string(&QualityEntry::of(report))
+    serde_json::to_string(&QualityEntry::new(report))
 }
 
 /// What `smbscope analyze --format json` prints. All times are integers in nanoseconds, points in time since the Unix
@@ -186,7 +186,7 @@ struct Omitted {
 }
 
 impl Omitted {
-    fn of(report: &Report, listed: usize) -> Omitted {
+    fn new(report: &Report, listed: usize) -> Omitted {
         let aggregate = &report.aggregate;
         let left = |length: usize| length.saturating_sub(listed);
         Omitted {
@@ -213,7 +213,7 @@ fn busiest(report: &Report, listed: usize) -> impl Iterator<Item = &smbscope_mod
 }
 
 impl QualityEntry<'_> {
-    fn of(report: &Report) -> QualityEntry<'_> {
+    fn new(report: &Report) -> QualityEntry<'_> {
         let skipped = |skipped: &SkippedPackets| Skipped {
             layer: skipped.protocol.layer(),
             number: skipped.protocol.number(),
@@ -247,7 +247,7 @@ pub(crate) struct FileName {
 }
 
 impl FileName {
-    pub(crate) fn of(FileKey { share, path }: &FileKey) -> FileName {
+    pub(crate) fn new(FileKey { share, path }: &FileKey) -> FileName {
         FileName { share: share.clone(), path: path.clone() }
     }
 
@@ -282,7 +282,7 @@ pub(crate) struct UserName {
 }
 
 impl UserName {
-    pub(crate) fn of(user: &Arc<str>) -> UserName {
+    pub(crate) fn new(user: &Arc<str>) -> UserName {
         UserName { user: user.clone() }
     }
 
@@ -296,8 +296,8 @@ impl<'a> Document<'a> {
     pub(crate) fn within(report: &'a Report, listed: usize) -> Document<'a> {
         let aggregate = &report.aggregate;
         let splits = &aggregate.splits;
-        let negotiated = Negotiated::of(report);
-        let connection = |connection| Connection::of(connection, splits, &negotiated);
+        let negotiated = Negotiated::new(report);
+        let connection = |connection| Connection::new(connection, splits, &negotiated);
         let capture_names: Vec<Arc<str>> = report.captures.iter().map(|capture| capture.name.as_str().into()).collect();
         Document {
             schema: SCHEMA,
@@ -309,23 +309,23 @@ impl<'a> Document<'a> {
                 .as_ref()
                 .map(|filter| Matched { exchanges: filter.matched, of: filter.whole.exchanges }),
             captures: report.captures.as_slice().into(),
-            quality: QualityEntry::of(report),
-            totals: Totals::of(report),
+            quality: QualityEntry::new(report),
+            totals: Totals::new(report),
             answer: report.explanation.answer.clone().into_plain(),
-            smb1: Smb1::of(report),
+            smb1: Smb1::from_report(report),
             episodes: EpisodeEntry::all(&report.explanation.episodes),
             waterfall: report
                 .explanation
                 .waterfall
                 .iter()
                 .take(BARS_MAX)
-                .map(|exchange| SlowExchange::of(exchange, &capture_names))
+                .map(|exchange| SlowExchange::new(exchange, &capture_names))
                 .collect(),
-            what_if: report.explanation.what_if.iter().map(WhatIf::of).collect(),
-            time_split: TimeSplit::of(&splits.whole),
+            what_if: report.explanation.what_if.iter().map(WhatIf::new).collect(),
+            time_split: TimeSplit::new(&splits.whole),
             connections: busiest(report, listed).map(connection).collect(),
             negotiations: negotiated.entries,
-            commands: aggregate.commands.iter().map(Command::of).collect(),
+            commands: aggregate.commands.iter().map(Command::new).collect(),
             groups: Group::all(aggregate),
             shares: Entity::table(
                 &aggregate.shares,
@@ -333,13 +333,13 @@ impl<'a> Document<'a> {
                 |share| ShareName { share },
                 || ShareName { share: OTHER },
             ),
-            files: Entity::table(&aggregate.files, listed, FileName::of, FileName::other),
+            files: Entity::table(&aggregate.files, listed, FileName::new, FileName::other),
             clients: Entity::table(
                 &aggregate.clients,
                 listed,
                 |client: &IpAddr| ClientName {
                     client: client.to_string(),
-                    time_split: splits.client(client).map(TimeSplit::of),
+                    time_split: splits.client(client).map(TimeSplit::new),
                 },
                 || ClientName { client: OTHER.to_owned(), time_split: None },
             ),
@@ -349,18 +349,18 @@ impl<'a> Document<'a> {
                 |server: &SocketAddr| ServerName {
                     server: server.ip().to_string(),
                     server_port: Some(server.port()),
-                    time_split: splits.server(server).map(TimeSplit::of),
+                    time_split: splits.server(server).map(TimeSplit::new),
                 },
                 || ServerName { server: OTHER.to_owned(), server_port: None, time_split: None },
             ),
-            users: Entity::table(&aggregate.users, listed, UserName::of, UserName::other),
-            caching: Caching::of(&aggregate.caching, listed),
-            slices: report.aggregate.slices.as_ref().map(slices::Slices::of),
-            timeline: Timeline::of(&aggregate.timeline),
+            users: Entity::table(&aggregate.users, listed, UserName::new, UserName::other),
+            caching: Caching::new(&aggregate.caching, listed),
+            slices: report.aggregate.slices.as_ref().map(slices::Slices::new),
+            timeline: Timeline::new(&aggregate.timeline),
             heatmap: Cow::Borrowed(&aggregate.heat_map),
             concurrency: aggregate.concurrency.as_slice().into(),
-            slowest: aggregate.slowest.iter().map(|exchange| SlowExchange::of(exchange, &capture_names)).collect(),
-            omitted: Omitted::of(report, listed),
+            slowest: aggregate.slowest.iter().map(|exchange| SlowExchange::new(exchange, &capture_names)).collect(),
+            omitted: Omitted::new(report, listed),
             warnings: report.warnings.as_slice().into(),
         }
     }

@@ -34,7 +34,7 @@ pub fn kept(header: &Header, message: &[u8]) -> Kept {
 
 fn of_response(block: &Block<'_>, kept: &mut Kept) -> Option<()> {
     // The answer on a pipe opens nothing.
-    let kind = TransactionKind::of(block.command).filter(|kind| *kind != TransactionKind::Trans)?;
+    let kind = TransactionKind::from_command(block.command).filter(|kind| *kind != TransactionKind::Trans)?;
     let (start, count) = kind.answered_parameters(block.words)?;
     kept.field(start..start.checked_add(count.min(OPEN))?);
     Some(())

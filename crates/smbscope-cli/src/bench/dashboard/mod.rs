@@ -83,7 +83,7 @@ impl Progress for Display {
     }
 
     fn point_done(&mut self, run: &bench::Run) {
-        let finished = Finished::of(run);
+        let finished = Finished::from_run(run);
         let line = plain::point(&finished);
         self.state.finish(finished);
         self.show(Some(line));
