@@ -110,7 +110,7 @@ pub(crate) fn look(options: &Options) -> Result<Facts, Error> {
         })?;
         let facts = session.facts().clone();
         // What goes wrong with saying goodbye is no reason not to begin.
-        let _said = session.disconnect().await;
+        let _ = session.disconnect().await;
         Ok(facts)
     })
 }

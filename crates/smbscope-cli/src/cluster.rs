@@ -14,7 +14,7 @@ static SOURCE: OnceLock<Box<HostSource>> = OnceLock::new();
 /// Names who starts load generators.
 pub(crate) fn set_source(source: Box<HostSource>) {
     // Only the first one counts: it is the same for the whole process.
-    let _is_known = SOURCE.set(source);
+    let _ = SOURCE.set(source);
 }
 
 /// The hosts of a run, which are started later.

@@ -267,8 +267,8 @@ impl Running {
         self.slow_disk.iter().for_each(SlowDisk::release);
         // Killed and waited for first, so that they start nothing new; Samba before its scanner.
         for child in self.children.iter_mut().rev() {
-            let _ended = child.kill();
-            let _status = child.wait();
+            let _ = child.kill();
+            let _ = child.wait();
         }
         (self.network, self.slow_disk) = (None, None);
         clean(&self.record)

@@ -184,7 +184,7 @@ impl Drop for Replacement {
         let count = begun.len();
         begun.retain(|path| *path != self.path);
         if begun.len() < count {
-            let _gone_already = fs::remove_file(&self.path);
+            let _ = fs::remove_file(&self.path);
         }
     }
 }
@@ -226,7 +226,7 @@ pub fn is_left_over(file: &str, names: impl Fn(&str) -> bool) -> bool {
 pub fn abandon_all() {
     let begun = begun();
     for path in begun.iter() {
-        let _gone_already = fs::remove_file(path);
+        let _ = fs::remove_file(path);
     }
     std::mem::forget(begun);
 }
@@ -246,8 +246,7 @@ fn take_after(new: &File, old: &Metadata, readers: Readers) -> io::Result<()> {
     let own = new.metadata()?;
     if (own.uid(), own.gid()) != (old.uid(), old.gid()) {
         // Only root may give files away; a group of the user's own is left to everybody.
-        let _only_root_may =
-            fchown(new, Some(old.uid()), Some(old.gid())).or_else(|_| fchown(new, None, Some(old.gid())));
+        let _ = fchown(new, Some(old.uid()), Some(old.gid())).or_else(|_| fchown(new, None, Some(old.gid())));
     }
     match readers {
         Readers::Usual => new.set_permissions(fs::Permissions::from_mode(old.mode() & 0o777)),

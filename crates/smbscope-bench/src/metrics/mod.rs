@@ -131,7 +131,7 @@ impl Drop for Metrics {
     fn drop(&mut self) {
         if let Some((stop, thread)) = self.thread.take() {
             drop(stop);
-            let _ended = thread.join();
+            let _ = thread.join();
         }
     }
 }
@@ -218,7 +218,7 @@ mod tests {
                 );
                 let length = body.len();
                 let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
-                let _gone = stream.write_all((head + &body).as_bytes());
+                let _ = stream.write_all((head + &body).as_bytes());
             }
         });
         format!("http://{address}/metrics").parse().expect("it is a URL")

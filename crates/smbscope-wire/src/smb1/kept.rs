@@ -26,8 +26,7 @@ pub fn kept(header: &Header, message: &[u8]) -> Kept {
     kept.field(Header::SIGNATURE.end..Header::LENGTH + 1);
     for block in blocks(header, message) {
         kept.field(block.fields());
-        let _cut_off =
-            if header.is_reply() { of_response(&block, &mut kept) } else { of_request(&block, message, &mut kept) };
+        let _ = if header.is_reply() { of_response(&block, &mut kept) } else { of_request(&block, message, &mut kept) };
     }
     kept
 }

@@ -62,7 +62,7 @@ impl Display {
         match &mut self.medium {
             Medium::Screen(screen) => {
                 // A terminal that cannot be drawn on is no reason to lose a measurement.
-                let _cannot_be_shown = screen.draw(&self.state);
+                let _ = screen.draw(&self.state);
             }
             Medium::Lines => line.iter().for_each(|line| terminal::line(line)),
             Medium::Nowhere => {}
