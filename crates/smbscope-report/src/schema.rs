@@ -143,13 +143,6 @@ impl Serialize for Properties<'_> {
     }
 }
 
-/// Documents of older versions that lack the text of their workload still follow the schema.
-pub(crate) fn may_lack_definition(workload: &mut Schema) {
-    if let Some(Value::Array(required)) = workload.get_mut("required") {
-        required.retain(|key| key != "sha256" && key != "definition");
-    }
-}
-
 /// One of these names.
 fn one_of<'a>(names: impl IntoIterator<Item = &'a str>) -> Schema {
     json_schema!({ "enum": names.into_iter().collect::<Vec<_>>() })

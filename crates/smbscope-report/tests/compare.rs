@@ -236,7 +236,6 @@ fn a_workload_that_has_only_the_name_in_common_is_said_to_be_another() {
     };
     let expected = "another workload than a: both are called netbench-like, and their definitions differ";
     assert_eq!(notes(|other| other.workload.sha256 = Some("1".repeat(64))), [expected]);
-    // A document of an older version does not say.
     assert_eq!(notes(|other| other.workload.sha256 = None), Vec::<String>::new());
     assert!(notes(|other| other.workload.seed = Some(2))[0].starts_with("another seed than a"));
 }
@@ -496,44 +495,20 @@ fn names_that_begin_alike_stay_apart_on_the_page() {
     assert!(short.contains("\n  before ") && short.contains("\n  after "), "{short}");
 }
 
-/// Documents as smbscope 0.1.0 wrote them before the schemas were made from the types.
-const REPORT: &[u8] = include_bytes!("documents/report-0.1.0.json");
-const RAMP: &[u8] = include_bytes!("documents/ramp-0.1.0.json");
-
-#[test]
-fn documents_of_an_older_version_are_read_and_compared() {
-    let report = || Summary::parse(REPORT).expect("a report of an older version");
-    let ramp = bench::Document::parse(RAMP).expect("a ramp of an older version");
-    let given = [
-        given("capture", Content::Report(Box::new(report()))),
-        given("again", Content::Report(Box::new(report()))),
-        given("ramp", Content::Ramp(Box::new(ramp))),
-    ];
-    let comparison = Comparison::of_all(None, &given);
-    assert_eq!(problems(&document(&comparison)), Vec::<String>::new());
-    let [capture, again, ramp] = comparison.columns.as_slice() else { panic!("three columns") };
-    // Read off the file: 4 commands, 3 of them without a time, and the time of the fourth.
-    assert_eq!((capture.overview.commands, capture.overview.untimed, capture.overview.connections), (4, 3, 1));
-    let cell = |column: usize| comparison.headline.cells[column].as_ref().expect("there are commands");
-    assert_eq!((cell(0).timed, cell(0).response_time.p50), (1, Some(Nanos(298_000))));
-    assert_eq!(capture.captures[0].format, "pcapng");
-    assert_eq!(again.overview.commands, capture.overview.commands);
-    // The load point of 2 users, the highest.
-    assert_eq!(ramp.overview.dialects[0].connections, 2);
-    assert!(ramp.overview.commands > 0 && cell(2).timed > 0);
-}
-
 #[test]
 fn documents_of_a_version_to_come_are_refused_in_one_line() {
-    let newer =
-        |document: &[u8], from: &str, to: &str| -> String { String::from_utf8_lossy(document).replacen(from, to, 1) };
-    let report = newer(REPORT, "smbscope.report/1", "smbscope.report/2");
+    let newer = |document: &[u8], from: &str, to: &str| String::from_utf8_lossy(document).replacen(from, to, 1);
+    let mut report = Vec::new();
+    smbscope_report::json::write(&common::small(), &mut report).expect("writing to memory does not fail");
+    let report = newer(&report, "smbscope.report/1", "smbscope.report/2");
     let error = Summary::parse(report.as_bytes()).expect_err("another version").to_string();
     assert_eq!(
         error,
         "its `schema` is \"smbscope.report/2\", and not \"smbscope.report/1\": give a report made with analyze --format json"
     );
-    let ramp = newer(RAMP, "smbscope.bench/1", "smbscope.bench/2");
+    let mut ramp = Vec::new();
+    bench::write(&common::bench::ramp(), &mut ramp).expect("writing to memory does not fail");
+    let ramp = newer(&ramp, "smbscope.bench/1", "smbscope.bench/2");
     let error = bench::Document::parse(ramp.as_bytes()).expect_err("another version").to_string();
     assert_eq!(
         error,

@@ -25,8 +25,7 @@ pub struct Counted {
     pub(crate) files: Vec<Entity<FileName>>,
     /// At most 100, those that waited longest; what is not listed is not added up.
     pub(crate) users: Vec<Entity<UserName>>,
-    /// The commands divided by --by; null without it, and in documents of older versions.
-    #[serde(default)]
+    /// The commands divided by --by; null without it.
     pub(crate) slices: Option<Slices>,
 }
 

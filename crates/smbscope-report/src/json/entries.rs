@@ -1,5 +1,4 @@
-//! The entries of the JSON report: what the schema calls its definitions. Those that a comparison needs are read back too;
-//! what it does not need may be missing in a document of an older version.
+//! The entries of the JSON report: what the schema calls its definitions. A comparison reads back those that it needs.
 
 use super::offers::Negotiated;
 use super::waits::TimeSplit;
@@ -22,14 +21,11 @@ pub(crate) struct Totals {
     /// How exchanges ended; only what occurred.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::outcomes"))]
     pub(crate) outcomes: BTreeMap<String, u64>,
-    #[serde(default)]
     pub(crate) first_ns: Option<Timestamp>,
-    #[serde(default)]
     pub(crate) last_ns: Option<Timestamp>,
     /// First to last packet of the captures.
     pub(crate) elapsed_ns: Option<Nanos>,
     /// What was asked of the servers.
-    #[serde(default)]
     pub(crate) load: Load,
     /// The groups without expected waits and encrypted frames.
     pub(crate) headline: Row,
@@ -151,11 +147,9 @@ pub(crate) struct Command {
     #[serde(flatten)]
     pub(crate) row: Row,
     /// Exchanges with a subcommand, by it.
-    #[serde(default)]
     pub(crate) subcommands: Vec<Subcommand>,
     /// What is no command of its own and not in the counts of this entry: the asynchronous portion of Write_Raw, what
     /// the server sent of its own accord.
-    #[serde(default)]
     pub(crate) apart: Vec<Subcommand>,
 }
 
@@ -197,7 +191,6 @@ pub(crate) struct Group {
     pub(crate) row: Row,
     /// The cumulative distribution of response time: pairs of nanoseconds and the fraction of commands answered within
     /// them, ascending, at most 128.
-    #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::cumulative"))]
     pub(crate) cumulative: Vec<(Nanos, f64)>,
     pub(crate) parts: Vec<Group>,
@@ -243,18 +236,14 @@ pub(crate) struct Row {
     /// Error responses by status; `(other)` adds up what is not listed.
     pub(crate) errors: BTreeMap<String, u64>,
     /// How exchanges ended; only what occurred.
-    #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::outcomes"))]
     pub(crate) outcomes: BTreeMap<String, u64>,
     /// Packets per exchange, both halves; of exchanges whose packets are known in full.
-    #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub(crate) average_packets: Option<f64>,
     /// Bytes of SMB requests.
-    #[serde(default)]
     pub(crate) request_bytes: u64,
     /// Bytes of final SMB responses.
-    #[serde(default)]
     pub(crate) response_bytes: u64,
     /// Response times by decade: below 1 µs, 10 µs, 100 µs, 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, and the rest. A time
     /// on an edge is in the decade above.
@@ -262,25 +251,18 @@ pub(crate) struct Row {
     /// Request first packet to response last packet.
     pub(crate) response_time: Figures,
     /// Request last to response first.
-    #[serde(default)]
     pub(crate) service_time: Figures,
     /// Service time less the round trip between capture point and server; not measured where that is unknown.
-    #[serde(default)]
     pub(crate) server_time: Figures,
     /// Request first to last.
-    #[serde(default)]
     pub(crate) request_transfer: Figures,
     /// Response first to last.
-    #[serde(default)]
     pub(crate) response_transfer: Figures,
     /// Request last to response last: Wireshark's service response time.
-    #[serde(default)]
     pub(crate) srt: Figures,
     /// First copy to last copy of a retransmitted segment.
-    #[serde(default)]
     pub(crate) retransmission_delay: Figures,
     /// Previous response last to request first, with nothing outstanding.
-    #[serde(default)]
     pub(crate) think_time: Figures,
 }
 
@@ -327,7 +309,6 @@ pub(crate) struct Entity<N> {
     #[serde(flatten)]
     pub(crate) name: N,
     /// True for the entry that adds up everything that is not listed.
-    #[serde(default)]
     pub(crate) is_other: bool,
     /// Commands.
     pub(crate) count: u64,
@@ -339,7 +320,6 @@ pub(crate) struct Entity<N> {
     pub(crate) bytes_written: u64,
     /// Of the headline groups. Percentiles are exact up to 256 values (files, clients and servers: 64) and within 1.6%
     /// above.
-    #[serde(default)]
     pub(crate) response_time: Figures,
 }
 

@@ -20,8 +20,7 @@ use entries::{Command, Connection, Entity, Group, Timeline, Totals};
 use episodes::{BARS_MAX, EpisodeEntry, WhatIf};
 pub use escaped::line;
 use offers::{Negotiated, NegotiationEntry, Smb1};
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use smbscope_diagnose::Answer;
 use smbscope_model::{CaptureInfo, Quality, Share, SkippedPackets};
 use smbscope_stats::{Concurrency, FileKey, HeatMap};
@@ -78,7 +77,6 @@ pub(crate) struct Document<'a> {
     #[serde(skip_deserializing)]
     smb1: Option<Smb1>,
     /// Bursts of work of single clients, in the order of time.
-    #[serde(default, deserialize_with = "lenient")]
     episodes: Vec<EpisodeEntry>,
     /// With --episode its commands, in the order of time, the first 5,000.
     #[serde(skip_deserializing)]
@@ -101,7 +99,6 @@ pub(crate) struct Document<'a> {
     pub(crate) groups: Vec<Group>,
     #[serde(skip_deserializing)]
     shares: Vec<Entity<ShareName<'a>>>,
-    #[serde(default, deserialize_with = "lenient")]
     pub(crate) files: Vec<Entity<FileName>>,
     pub(crate) clients: Vec<Entity<ClientName>>,
     #[serde(skip_deserializing)]
@@ -111,26 +108,17 @@ pub(crate) struct Document<'a> {
     #[serde(skip_deserializing)]
     caching: Caching,
     /// The commands divided by --by; null without it.
-    #[serde(default)]
     pub(crate) slices: Option<slices::Slices>,
     #[serde(skip_deserializing)]
     timeline: Timeline,
-    #[serde(default)]
     pub(crate) heatmap: Cow<'a, HeatMap>,
     #[serde(skip_deserializing)]
     concurrency: Cow<'a, [Concurrency]>,
     /// The slowest exchanges, slowest first, at most 100.
-    #[serde(default, deserialize_with = "lenient")]
     pub(crate) slowest: Vec<SlowExchange>,
     #[serde(skip_deserializing)]
     omitted: Omitted,
     pub(crate) warnings: Cow<'a, [String]>,
-}
-
-/// A list of which an older version wrote other fields is taken for none: a comparison can do without.
-fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Vec<T>, D::Error> {
-    let value = serde_json::Value::deserialize(from)?;
-    Ok(serde_json::from_value(value).unwrap_or_default())
 }
 
 /// How many exchanges the filter chose, of how many.
@@ -149,7 +137,6 @@ pub(crate) struct QualityEntry<'a> {
     pub(crate) sentence: String,
     /// That share in percent: commands seen in part, and those of which the capture shows nothing (commands_unseen),
     /// which are an estimate where the bounds differ.
-    #[serde(default)]
     not_timed: Share,
     #[serde(flatten)]
     pub(crate) counters: Cow<'a, Quality>,
