@@ -94,7 +94,7 @@ impl Connection {
         if direction != ledger.client() {
             ledger.accounts.server_seen = frame.end;
         }
-        self.assign_earlier(direction, Span::of(frame));
+        self.assign_earlier(direction, Span::from_frame(frame));
     }
 
     /// Tells the sink now and then before which time no further exchange begins. `open` is when the frames began that

@@ -379,7 +379,7 @@ impl<'a> Ledger<'a> {
         let mut pending = Pending::new(exchange, frame);
         pending.request = Span { start: 0, end: 0 };
         pending.acknowledged = None;
-        pending.response = Some(Span::of(frame));
+        pending.response = Some(Span::from_frame(frame));
         (pending.request_resent, pending.response_resent) = (None, frame.resent);
         self.report(pending);
     }

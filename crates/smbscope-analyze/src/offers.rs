@@ -60,7 +60,7 @@ pub(crate) fn smb1_client(names: &[String]) -> ClientOffer {
 pub(crate) fn smb1_server(answer: &smb1::Negotiated, dialect: Option<Dialect>) -> ServerOffer {
     use smb1::messages::security_mode::{SIGNATURES_ENABLED, SIGNATURES_REQUIRED};
     let signing = answer.policy.map_or(Signing::Unknown, |(mode, _)| {
-        Signing::of(mode & SIGNATURES_ENABLED != 0, mode & SIGNATURES_REQUIRED != 0)
+        Signing::from_bits(mode & SIGNATURES_ENABLED != 0, mode & SIGNATURES_REQUIRED != 0)
     });
     let none = || Some(Vec::new());
     let algorithms = Algorithms { ciphers: none(), signing: none(), compression: none() };
@@ -103,7 +103,7 @@ fn add(dialects: &mut Vec<Dialect>, dialect: Dialect) {
 }
 
 fn signing(mode: u16) -> Signing {
-    Signing::of(mode & security_mode::SIGNING_ENABLED != 0, mode & security_mode::SIGNING_REQUIRED != 0)
+    Signing::from_bits(mode & security_mode::SIGNING_ENABLED != 0, mode & security_mode::SIGNING_REQUIRED != 0)
 }
 
 fn algorithms(listed: &smb2::Algorithms) -> Algorithms {

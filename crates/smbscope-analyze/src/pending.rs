@@ -22,7 +22,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    pub(crate) fn of(frame: &Frame) -> Span {
+    pub(crate) fn from_frame(frame: &Frame) -> Span {
         Span { start: frame.start, end: frame.end }
     }
 
@@ -67,7 +67,7 @@ impl Pending {
     pub(crate) fn new(exchange: Exchange, frame: &Frame) -> Box<Pending> {
         Box::new(Pending {
             exchange,
-            request: Span::of(frame),
+            request: Span::from_frame(frame),
             acknowledged: frame.acknowledged_last,
             acknowledged_by_copy: None,
             acknowledged_before: None,
@@ -113,7 +113,7 @@ impl Pending {
         half.packets += frame.packets;
         half.bytes += bytes;
         self.exchange.status = Some(status);
-        let span = self.response.get_or_insert(Span::of(frame));
+        let span = self.response.get_or_insert(Span::from_frame(frame));
         span.end = frame.end;
     }
 

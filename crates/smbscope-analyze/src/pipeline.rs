@@ -361,7 +361,7 @@ impl Line {
     fn send(&self, shard: usize, batch: &mut Batch) {
         let empty = self.empties.try_recv().unwrap_or_default();
         // A worker goes away early only when it panicked, and then its thread is joined.
-        let _gone = self.batches.send((shard, std::mem::replace(batch, empty)));
+        let _ = self.batches.send((shard, std::mem::replace(batch, empty)));
     }
 }
 
@@ -455,7 +455,7 @@ impl<'s> Worker<'s> {
             self.take(shard, &batch);
             batch.clear();
             // There is room for all batches there are.
-            let _reused = empties.try_send(batch);
+            let _ = empties.try_send(batch);
         }
     }
 

@@ -26,7 +26,7 @@ pub(crate) struct Captures {
 
 impl Captures {
     /// Of what goes to and from this server, where captures are asked for.
-    pub(crate) fn of(server: SocketAddr, asked_for: Option<Bytes>) -> Captures {
+    pub(crate) fn new(server: SocketAddr, asked_for: Option<Bytes>) -> Captures {
         Captures { sniffer: asked_for.map(|bytes| Sniffer::find(server, bytes)), server, under_way: None, taken: None }
     }
 
@@ -55,15 +55,15 @@ impl Captures {
             self.end();
         }
         let taken = match self.taken.take() {
-            None => return document::of(run, Seen::NotAsked),
-            Some(Err(why)) => return document::of(run, Seen::Skipped(why)),
+            None => return document::load_point(run, Seen::NotAsked),
+            Some(Err(why)) => return document::load_point(run, Seen::Skipped(why)),
             Some(Ok(taken)) => taken,
         };
         // Where some did not fit, those that did are still held against the wire one by one.
         let mut wire = Wire::new(run, exchanges.map(|exchanges| exchanges.list.as_slice()));
         match read(&taken, self.server.port(), &mut |exchange| wire.record(exchange)) {
-            Ok(facts) => document::of(run, Seen::Made(&wire, CaptureFacts { file: Some(name), ..facts })),
-            Err(why) => document::of(run, Seen::Skipped(why)),
+            Ok(facts) => document::load_point(run, Seen::Made(&wire, CaptureFacts { file: Some(name), ..facts })),
+            Err(why) => document::load_point(run, Seen::Skipped(why)),
         }
     }
 }

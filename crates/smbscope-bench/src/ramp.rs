@@ -97,7 +97,7 @@ struct Follower<'a, 'k> {
 
 impl Follower<'_, '_> {
     fn tell(&self, event: Event) {
-        let _nobody_looks = self.events.send(event);
+        let _ = self.events.send(event);
     }
 
     /// What the capture of the load point in progress is called.

@@ -69,12 +69,12 @@ impl Bench {
             prepare::run(&setup, within, progress, stop)?;
         }
         let bytes = if setup.options.workload.has_queues() { Bytes::All } else { Bytes::First512 };
-        let captures = Captures::of(setup.site.options.address, setup.options.capture.then_some(bytes));
+        let captures = Captures::new(setup.site.options.address, setup.options.capture.then_some(bytes));
         if let Some(why) = captures.why_not() {
             progress.note(&format!("no capture: {why}"));
         }
         let (address, lab) = (setup.site.options.address, setup.site.lab_record());
-        let metrics = Metrics::of(address, lab, setup.options.server_metrics.as_ref());
+        let metrics = Metrics::new(address, lab, setup.options.server_metrics.as_ref());
         let mut keeper = Keeper::new(&setup, directory, &metrics)?;
         let measured = ramp::run(&setup, fleet, captures, &mut keeper, &metrics, progress, stop)?;
         let document = setup.document(measured);
@@ -110,7 +110,7 @@ pub(crate) fn look(options: &Options) -> Result<Facts, Error> {
         })?;
         let facts = session.facts().clone();
         // What goes wrong with saying goodbye is no reason not to begin.
-        let _said = session.disconnect().await;
+        let _ = session.disconnect().await;
         Ok(facts)
     })
 }

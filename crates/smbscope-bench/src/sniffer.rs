@@ -186,7 +186,7 @@ impl Capture {
             return Err(format!("the capture {} was not written: {}", self.file.display(), reason("", &said)));
         }
         let dropped = dropped(&said);
-        let _kept_where_it_cannot_be_removed = std::fs::remove_file(&self.log);
+        let _ = std::fs::remove_file(&self.log);
         Ok(Taken { file: self.file.clone(), dropped })
     }
 
@@ -206,9 +206,9 @@ impl Capture {
             sleep(Duration::from_millis(5));
         }
         if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-            let _gone_already = kill_process_group(group, Signal::KILL);
+            let _ = kill_process_group(group, Signal::KILL);
         }
-        let _status_does_not_matter = child.wait();
+        let _ = child.wait();
     }
 }
 

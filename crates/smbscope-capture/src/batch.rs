@@ -130,7 +130,7 @@ const FIRST_SLOTS: usize = 256;
 impl Ends {
     /// The ends of a segment, and whether the second one is its source.
     #[inline]
-    fn of(segment: &TcpSegment<'_>) -> (Ends, bool) {
+    fn from_segment(segment: &TcpSegment<'_>) -> (Ends, bool) {
         let pack = |end: SocketAddr| match end.ip() {
             IpAddr::V4(address) => ([u64::from(address.to_bits()), 0], end.port(), true),
             IpAddr::V6(address) => ([(address.to_bits() >> 64) as u64, address.to_bits() as u64], end.port(), false),
@@ -244,7 +244,7 @@ impl Batch {
         }
         let (number, ordinal) = self.since_base(segment).expect("the caller has seen to it that the segment fits");
         let (backing, start) = self.place(segment.payload, backing);
-        let (ends, is_turned) = Ends::of(segment);
+        let (ends, is_turned) = Ends::from_segment(segment);
         let other_first = segment.first.packet != segment.stamp.packet;
         if other_first {
             self.firsts.push((self.segments.len(), segment.first));

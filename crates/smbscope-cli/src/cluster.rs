@@ -14,11 +14,11 @@ static SOURCE: OnceLock<Box<HostSource>> = OnceLock::new();
 /// Names who starts load generators.
 pub(crate) fn set_source(source: Box<HostSource>) {
     // Only the first one counts: it is the same for the whole process.
-    let _is_known = SOURCE.set(source);
+    let _ = SOURCE.set(source);
 }
 
 /// The hosts of a run, which are started later.
-pub(crate) fn of(address: &str, slots: u16, on_lost: OnLostHost) -> Result<Cluster, BadArguments> {
+pub(crate) fn hosts(address: &str, slots: u16, on_lost: OnLostHost) -> Result<Cluster, BadArguments> {
     let Some(source) = SOURCE.get() else {
         let what = "--cluster needs the Python package: pip install 'smbscope[ray]', and give the option to the command that it \
                     installs";
@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn a_program_that_knows_no_cluster_says_what_does() {
-        let refused = of("auto", 1, OnLostHost::Continue).expect_err("nobody starts hosts here").to_string();
+        let refused = hosts("auto", 1, OnLostHost::Continue).expect_err("nobody starts hosts here").to_string();
         assert!(refused.starts_with("--cluster needs the Python package: pip install 'smbscope[ray]'"), "{refused}");
     }
 }

@@ -161,7 +161,7 @@ fn read(arguments: &CompareArguments, file: &Path) -> anyhow::Result<Content> {
     }
     let named = |note: &String| if note.starts_with(&name) { note.clone() } else { format!("{name}: {note}") };
     analyze::say(&notes.iter().map(named).collect::<Vec<_>>());
-    Ok(Content::Report(Box::new(Summary::of(&report))))
+    Ok(Content::Report(Box::new(Summary::from_report(&report))))
 }
 
 /// The contents of a file that begins as JSON does; nothing of any other, and nothing of a pipe, which cannot be read

@@ -27,7 +27,7 @@ pub fn main(
     }
     if !program.is_empty() {
         // Only the first one counts: it is the same for the whole process.
-        let _is_known = PROGRAM.set(program);
+        let _ = PROGRAM.set(program);
     }
     let line = std::iter::once(OsString::from("smbscope")).chain(arguments);
     let arguments = Arguments::try_parse_from(line).unwrap_or_else(|error| exit(&error));

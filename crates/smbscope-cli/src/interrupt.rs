@@ -78,17 +78,17 @@ pub(crate) fn removes_unfinished_files() {
 
 /// From now on, a signal that ends the process calls this first; of several, the first that was given.
 pub(crate) fn calls_before_the_end(last: fn()) {
-    let _is_there = BEFORE_THE_END.set(last);
+    let _ = BEFORE_THE_END.set(last);
 }
 
 /// From now on, Ctrl-C does nothing to this process: another one on the same terminal decides what it means.
 pub(crate) fn is_left_to_others() {
-    let _cannot_be_caught = signal_hook::flag::register(SIGINT, Arc::default());
+    let _ = signal_hook::flag::register(SIGINT, Arc::default());
 }
 
 /// Does what Ctrl-C does, where the terminal makes no signal of it.
 pub(crate) fn as_by_ctrl_c() {
-    let _not_delivered = signal_hook::low_level::raise(SIGINT);
+    let _ = signal_hook::low_level::raise(SIGINT);
 }
 
 fn set_by(by: &'static [i32], flag: &Arc<AtomicBool>) {
@@ -103,9 +103,9 @@ fn install() {
         let ignored = fs::read_to_string("/proc/self/status").is_ok_and(|status| is_ignored(SIGHUP, &status));
         let wanted: &[i32] = if ignored { &[SIGINT, SIGTERM] } else { &[SIGINT, SIGTERM, SIGHUP] };
         // A limit of file sizes (setrlimit(2)) is an error of writing then, as a full disk is.
-        let _ends_the_process = signal_hook::flag::register(SIGXFSZ, Arc::default());
+        let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
         let Ok(signals) = Signals::new(wanted) else { return };
-        let _cannot_be_followed = std::thread::Builder::new().name("signals".to_owned()).spawn(move || follow(signals));
+        let _ = std::thread::Builder::new().name("signals".to_owned()).spawn(move || follow(signals));
     });
 }
 

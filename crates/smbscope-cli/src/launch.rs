@@ -83,7 +83,7 @@ fn files(arguments: &LaunchArguments) -> anyhow::Result<Files> {
         Some(Place::Lab) => Server::Private(Private { launcher: lab::kept()?, ..Private::default() }),
     };
     let file = arguments.password_file.clone();
-    let password = move |user: &str| Ok(password::of(user, file.as_deref())?);
+    let password = move |user: &str| Ok(password::read(user, file.as_deref())?);
     let mut connect = Connect::new(Login::Password, Box::new(password));
     connect.options = Options {
         dialect: arguments.dialect,

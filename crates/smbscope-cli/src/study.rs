@@ -190,7 +190,7 @@ fn load(
             bail!("--capture and --by are not for several hosts: leave them or --cluster out");
         }
         // A run of fewer users than it says would not compare.
-        options.cluster = Some(cluster::of(address, *slots, OnLostHost::Stop)?);
+        options.cluster = Some(cluster::hosts(address, *slots, OnLostHost::Stop)?);
     }
     options.title = Some(variant.name.clone());
     options.command = Some(variant.command());

@@ -16,7 +16,7 @@ pub fn say(text: &str) {
 
 /// Writes a line to standard error; line ends within it become blanks.
 pub(crate) fn line(text: &str) {
-    let _gone = writeln!(stderr(), "{}", clean(&one_line(text)));
+    let _ = writeln!(stderr(), "{}", clean(&one_line(text)));
 }
 
 /// Line ends as blanks.

@@ -66,7 +66,7 @@ fn both_ways(bytes: &[u8]) -> Option<Reading> {
             return None;
         }
     };
-    let (piped, opened) = (Reading::of(piped), Reading::of(opened));
+    let (piped, opened) = (Reading::read(piped), Reading::read(opened));
     if piped.whole && opened.whole {
         let same_order = piped.quality.packets_out_of_time_order == 0;
         assert!(!same_order || piped.packets == opened.packets, "a pipe gives other packets than a file");
@@ -95,7 +95,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn of(mut set: CaptureSet) -> Reading {
+    fn read(mut set: CaptureSet) -> Reading {
         let mut packets = Vec::new();
         let mut out_of_order = 0;
         let mut last = i64::MIN;

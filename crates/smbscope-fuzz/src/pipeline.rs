@@ -22,7 +22,7 @@ const WIDTH: usize = 100;
 
 /// Analyses a capture and writes every report.
 pub fn pipeline(data: &[u8]) {
-    let Some(analysis) = Analysis::of(data, Limits::default()) else { return };
+    let Some(analysis) = Analysis::run(data, Limits::default()) else { return };
     for exchange in &analysis.exchanges {
         check(exchange);
     }
@@ -41,11 +41,11 @@ pub fn pipeline(data: &[u8]) {
     // Some inputs are looked at again in other ways.
     match data.len() % 4 {
         0 => {
-            let again = Analysis::of(data, Limits::default()).expect("it could be read before");
+            let again = Analysis::run(data, Limits::default()).expect("it could be read before");
             assert!(again.table() == table, "another table the second time");
         }
         1 if analysis.quality.packets < MAX_PACKETS => check_sharded(data, &analysis),
-        2 => drop(Analysis::of(data, TIGHT)),
+        2 => drop(Analysis::run(data, TIGHT)),
         _ => {}
     }
 }
@@ -88,7 +88,7 @@ struct Analysis {
 }
 
 impl Analysis {
-    fn of(data: &[u8], limits: Limits) -> Option<Analysis> {
+    fn run(data: &[u8], limits: Limits) -> Option<Analysis> {
         let mut set = open(data)?;
         let mut decoder = Decoder::new();
         let mut quality = Quality::default();

@@ -98,8 +98,8 @@ pub(crate) fn start(clamd: &Path, signatures: Option<&Path>, folder: &Path) -> R
         if ended.is_some() || Instant::now() > patience {
             let text = fs::read_to_string(&log).unwrap_or_default();
             let said = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it said nothing");
-            let _ended = child.kill();
-            let _status = child.wait();
+            let _ = child.kill();
+            let _ = child.wait();
             return Err(failed(said.to_owned()));
         }
         std::thread::sleep(Duration::from_millis(10));

@@ -65,7 +65,7 @@ fn cores() -> io::Result<Vec<usize>> {
 fn bind(core: usize) {
     let mut one = rustix::thread::CpuSet::new();
     one.set(core);
-    let _unbound = rustix::thread::sched_setaffinity(None, &one);
+    let _ = rustix::thread::sched_setaffinity(None, &one);
 }
 
 #[cfg(not(target_os = "linux"))]

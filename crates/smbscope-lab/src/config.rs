@@ -32,7 +32,7 @@ pub(crate) fn text(settings: &Settings, folder: &Path, files: &Files<'_>) -> Str
     let at = folder.display();
     let mut text = String::new();
     let mut line = |line: std::fmt::Arguments<'_>| {
-        let _infallible = writeln!(text, "{line}");
+        let _ = writeln!(text, "{line}");
     };
     let extra: Vec<ExtraLine<'_>> = settings.extra.iter().filter_map(|line| ExtraLine::parse(line).ok()).collect();
     let of = |share: Option<&str>| -> Vec<&str> {

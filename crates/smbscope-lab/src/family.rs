@@ -104,7 +104,7 @@ pub(crate) fn signal(folder: &Path, part: Option<Part>, signal: Signal) {
         }
         for pid in new {
             // One that has just ended needs no signal.
-            let _ended = rustix::process::kill_process(pid, signal);
+            let _ = rustix::process::kill_process(pid, signal);
             reached.push(pid);
         }
     }
@@ -132,7 +132,7 @@ pub(crate) fn end(folder: &Path) -> bool {
             return false;
         }
         for pid in left {
-            let _ended = rustix::process::kill_process(pid, Signal::KILL);
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
         }
         std::thread::sleep(Duration::from_millis(2));
     }

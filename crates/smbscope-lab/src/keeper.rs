@@ -82,7 +82,7 @@ impl Keeper {
         };
         // It has cleaned up, and ends by itself.
         keeper.requests = None;
-        let _status = keeper.child.wait();
+        let _ = keeper.child.wait();
         Err(error)
     }
 
@@ -110,7 +110,7 @@ impl Keeper {
         let told = self.tell(&Request::Stop);
         self.requests = None;
         let answer = self.answer();
-        let _status = self.child.wait();
+        let _ = self.child.wait();
         told?;
         match answer? {
             Answer::Failed(said) | Answer::Refused(said) => Err(Error::Keeper(said)),
@@ -153,12 +153,12 @@ fn write_line(writer: &mut impl Write, message: &impl Serialize) -> io::Result<(
 /// [`Launcher::kept_by`](crate::Launcher::kept_by) has to call. Returns when the server is gone.
 pub fn keep() -> Result<(), Error> {
     // Ctrl-C on a terminal is for the program that works with the server; the end of the terminal, too.
-    let _is_leader = rustix::process::setsid();
+    let _ = rustix::process::setsid();
     std::env::set_current_dir("/").map_err(failed)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     // From here on signals are kept until somebody asks for them, also while the server is being started.
     let signals = {
-        let _context = runtime.enter();
+        let _entered = runtime.enter();
         [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal)
     };
     let [Ok(terminate), Ok(interrupt), Ok(hangup)] = signals else {
@@ -231,5 +231,5 @@ fn requests() -> io::Result<mpsc::UnboundedReceiver<Request>> {
 
 /// Nobody may be there to read it.
 fn answer(answer: &Answer) {
-    let _gone = write_line(&mut io::stdout().lock(), answer);
+    let _ = write_line(&mut io::stdout().lock(), answer);
 }

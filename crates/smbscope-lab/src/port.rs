@@ -46,7 +46,7 @@ pub(crate) fn free(port: Option<u16>) -> Result<u16, Error> {
 }
 
 /// The port of listeners.
-pub(crate) fn of(listeners: &[TcpListener]) -> Result<u16, Error> {
+pub(crate) fn bound(listeners: &[TcpListener]) -> Result<u16, Error> {
     let address = listeners.first().map(TcpListener::local_addr).unwrap_or(Err(io::ErrorKind::NotFound.into()));
     address.map(|address| address.port()).map_err(|error| unusable(None, &error))
 }

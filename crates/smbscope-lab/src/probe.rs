@@ -55,7 +55,7 @@ mod tests {
         std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().expect("the probe connects");
             let mut request = [0; 4096];
-            let _length = stream.read(&mut request).expect("the probe speaks first");
+            let _ = stream.read(&mut request).expect("the probe speaks first");
             stream.write_all(answer).expect("the probe listens");
         });
         address

@@ -99,7 +99,7 @@ impl Running {
 
     /// Makes the network of a slow link, or notes why it has to be a proxy.
     fn lay_network(&mut self) -> Result<(), Error> {
-        let Some(shape) = Shape::of(&self.record.settings) else { return Ok(()) };
+        let Some(shape) = Shape::from_settings(&self.record.settings) else { return Ok(()) };
         self.record.link = Some(match Network::make(&self.record.folder, shape) {
             Ok(network) => {
                 let Network { interface, client, server, .. } = &network;
@@ -187,7 +187,7 @@ impl Running {
     /// Starts Samba, and the link before it, on the port that was asked for or any free one.
     fn connect(&mut self, tools: &Tools) -> Result<(), Error> {
         let port = self.record.settings.port;
-        let shape = Shape::of(&self.record.settings);
+        let shape = Shape::from_settings(&self.record.settings);
         match (&self.network, shape) {
             (Some(network), _) => {
                 let address = SocketAddr::from((network.server, port.unwrap_or(SMB_PORT)));
@@ -201,7 +201,7 @@ impl Running {
             (None, Some(shape)) => {
                 let listeners = port::listen(port)?;
                 let server = SocketAddr::from((Ipv4Addr::LOCALHOST, self.launch_on_loopback(tools, None)?));
-                self.record.port = port::of(&listeners)?;
+                self.record.port = port::bound(&listeners)?;
                 self.proxy = Some(Proxy::start(listeners, server, shape)?);
                 Ok(())
             }
@@ -267,8 +267,8 @@ impl Running {
         self.slow_disk.iter().for_each(SlowDisk::release);
         // Killed and waited for first, so that they start nothing new; Samba before its scanner.
         for child in self.children.iter_mut().rev() {
-            let _ended = child.kill();
-            let _status = child.wait();
+            let _ = child.kill();
+            let _ = child.wait();
         }
         (self.network, self.slow_disk) = (None, None);
         clean(&self.record)

@@ -56,11 +56,11 @@ impl Launcher {
         let name = self.name_or_unique();
         let Some(command) = self.command() else {
             return Running::start(&self.state, &name, settings, false)
-                .map(|running| Server::of(Hold::Own(Box::new(running))));
+                .map(|running| Server::new(Hold::Own(Box::new(running))));
         };
         let (keeper, record) = Keeper::start(command, &self.state, &name, settings, false)?;
         let passwords = users::read(&record.folder)?;
-        Ok(Server::of(Hold::Keeper { keeper, record: Box::new(record), passwords }))
+        Ok(Server::new(Hold::Keeper { keeper, record: Box::new(record), passwords }))
     }
 
     /// Starts a server that stays until [`StateFolder::stop`]. It needs a keeper.
@@ -108,7 +108,7 @@ impl Server {
         Launcher::new().start(settings)
     }
 
-    fn of(hold: Hold) -> Server {
+    fn new(hold: Hold) -> Server {
         Server { hold }
     }
 

@@ -119,7 +119,7 @@ impl StateFolder {
         let _lock = self.lock()?;
         self.sweep_locked()?;
         // One that was interrupted between the next two steps has left an empty folder.
-        let _absent = fs::remove_dir(&record.folder);
+        let _ = fs::remove_dir(&record.folder);
         match DirBuilder::new().mode(0o700).create(&record.folder) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -170,7 +170,7 @@ pub(crate) fn end_process(process: Process) {
         let patience = Instant::now() + patience;
         if process.lives() {
             // It may have ended just now.
-            let _ended = kill_process(pid, signal);
+            let _ = kill_process(pid, signal);
         }
         while process.lives() && Instant::now() < patience {
             std::thread::sleep(Duration::from_millis(10));
@@ -192,7 +192,7 @@ pub(crate) fn clean(record: &ServerRecord) -> Result<(), Error> {
     if let Some(at) = &record.storage_mount {
         mounts::unmount(at)?;
         // It is in the server's folder, or empty.
-        let _gone_or_below = fs::remove_dir(at);
+        let _ = fs::remove_dir(at);
     }
     for name in [SHARE_FOLDER, storage::BELOW] {
         mounts::unmount(&folder.join(name))?;

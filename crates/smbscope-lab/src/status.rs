@@ -100,7 +100,7 @@ pub struct SambaStatus {
 
 impl SambaStatus {
     /// That of this configuration file, or the machine's own; none without smbstatus(1).
-    pub fn of(conf: Option<&Path>) -> Option<SambaStatus> {
+    pub fn read(conf: Option<&Path>) -> Option<SambaStatus> {
         Some(SambaStatus { program: tools::find("smbstatus")?, conf: conf.map(Path::to_owned) })
     }
 
@@ -128,14 +128,14 @@ impl SambaStatus {
             let mut text = Vec::new();
             let read = stdout.take(STATUS_BYTES_MAX).read_to_end(&mut text).map(|_| text);
             // Nobody may wait for it any longer.
-            let _late = sender.send(read);
+            let _ = sender.send(read);
         };
         let listening = thread::Builder::new().name("smbstatus".to_owned()).spawn(listen);
         let text = listening.map_err(failed).and_then(|_| match said.recv_timeout(PATIENCE) {
             Ok(read) => read.map_err(failed),
             Err(_) => Err(format!("smbstatus says nothing for {} s", PATIENCE.as_secs())),
         });
-        let _ended = if text.is_err() { child.kill() } else { Ok(()) };
+        let _ = if text.is_err() { child.kill() } else { Ok(()) };
         let status = child.wait().map_err(failed)?;
         let text = String::from_utf8_lossy(&text?).into_owned();
         if status.success() { Ok(text) } else { Err(format!("smbstatus {} failed ({status})", arguments.join(" "))) }

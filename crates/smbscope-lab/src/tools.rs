@@ -74,7 +74,7 @@ pub(crate) fn run(command: &mut Command, input: &str) -> Result<String, Error> {
     let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
     if let Some(mut stdin) = child.stdin.take() {
         // A program that ends without reading says why on its standard error.
-        let _unread = stdin.write_all(input.as_bytes());
+        let _ = stdin.write_all(input.as_bytes());
     }
     let output = child.wait_with_output().map_err(|error| failed(error.to_string()))?;
     let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

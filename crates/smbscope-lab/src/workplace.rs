@@ -47,7 +47,7 @@ impl Workplace {
                 Ok(None) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => {
-                    let _empty = fs::remove_dir(&folder);
+                    let _ = fs::remove_dir(&folder);
                     return Err(Error::file("lock a file in", &folder)(error));
                 }
             }
@@ -72,7 +72,7 @@ impl Workplace {
 
     /// Ends every process that was marked and is still there, and those that they started.
     pub fn end_processes(&self) {
-        let _some_cannot_be_ended = family::end(&self.folder);
+        let _ = family::end(&self.folder);
     }
 }
 

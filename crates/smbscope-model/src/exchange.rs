@@ -201,7 +201,7 @@ pub struct Details {
 
 impl Details {
     /// Those of a request that was not answered yet.
-    pub fn of(request: Option<&Detail>) -> Option<Box<Details>> {
+    pub fn from_request(request: Option<&Detail>) -> Option<Box<Details>> {
         request.map(|request| Box::new(Details { request: request.clone(), created: None }))
     }
 }

@@ -80,7 +80,7 @@ named! {
 
 impl Signing {
     /// From the two bits of either protocol.
-    pub fn of(enabled: bool, required: bool) -> Signing {
+    pub fn from_bits(enabled: bool, required: bool) -> Signing {
         match (required, enabled) {
             (true, _) => Signing::Required,
             (_, true) => Signing::Enabled,

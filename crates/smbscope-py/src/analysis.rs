@@ -36,7 +36,7 @@ pub(crate) fn analyze(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<Py<A
     let parsed = py.detach(|| smbscope_cli::analysis(&arguments));
     let (inputs, options) = parsed.map_err(ArgumentError::new_err)?;
     let done = interruptible(py, |stopper| run(&inputs, options, stopper))?;
-    Analysis::of(py, inputs, done.map_err(|error| of_analysis(&error))?)
+    Analysis::new(py, inputs, done.map_err(|error| of_analysis(&error))?)
 }
 
 /// An analysis that is over.
@@ -51,12 +51,15 @@ pub(crate) struct Done {
 
 fn run(inputs: &[Input], options: AnalysisOptions, mut stopper: Stopper) -> Result<Done, analysis::Error> {
     let options = analysis::narrowed(inputs, &options, &mut stopper)?;
-    Done::of(analysis::Reading::open(inputs, &options)?.run(&mut stopper)?, options)
+    Done::from_analysis(analysis::Reading::open(inputs, &options)?.run(&mut stopper)?, options)
 }
 
 impl Done {
     /// The report of an analysis.
-    pub(crate) fn of(analysis: analysis::Analysis, options: AnalysisOptions) -> Result<Done, analysis::Error> {
+    pub(crate) fn from_analysis(
+        analysis: analysis::Analysis,
+        options: AnalysisOptions,
+    ) -> Result<Done, analysis::Error> {
         let notes = analysis.found.truncations().chain(analysis.found.notes()).collect();
         let report = analysis.into_report(&options)?;
         let mut text = Vec::new();
@@ -67,7 +70,7 @@ impl Done {
 
 impl Analysis {
     /// As Python has it.
-    pub(crate) fn of(py: Python<'_>, inputs: Vec<Input>, done: Done) -> PyResult<Py<Analysis>> {
+    pub(crate) fn new(py: Python<'_>, inputs: Vec<Input>, done: Done) -> PyResult<Py<Analysis>> {
         let Done { report, notes, text, options } = done;
         let asked = Arc::new(Asked { inputs, options });
         let analysis = PyClassInitializer::from(Document::own(text)).add_subclass(Analysis { report, notes, asked });

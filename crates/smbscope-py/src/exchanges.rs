@@ -51,7 +51,7 @@ impl Exchanges {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let _as_it_is = requested_schema;
+        let _ = requested_schema;
         stream(py, Interruptible::new(Reader::begin(Arc::clone(&self.0))?))
     }
 
@@ -131,7 +131,7 @@ impl Reader {
                 Err(panic) => Failure::Panic(panic),
             };
             // Whoever read the table may be gone.
-            let _gone = sender.send(Err(failure));
+            let _ = sender.send(Err(failure));
         };
         thread::Builder::new().spawn(work)?;
         Ok(Reader { batches, stopper, schema: ExchangeBatches::default().schema() })

@@ -95,6 +95,7 @@ pub(crate) fn merge(
 ) -> PyResult<Py<Analysis>> {
     let (inputs, options) = parsed(py, &arguments)?;
     let arrived = Arrived { plan, files: &files, parts: &parts };
-    let done = py.detach(|| arrived.merged(&unread, &options, |analysis| Done::of(analysis, options.clone())));
-    Analysis::of(py, inputs, done.map_err(|error| of_analysis(&error))?)
+    let done =
+        py.detach(|| arrived.merged(&unread, &options, |analysis| Done::from_analysis(analysis, options.clone())));
+    Analysis::new(py, inputs, done.map_err(|error| of_analysis(&error))?)
 }

@@ -39,7 +39,7 @@ impl Table {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let _as_it_is = requested_schema;
+        let _ = requested_schema;
         let schema = self.0.schema();
         stream(py, RecordBatchIterator::new([Ok(self.0.clone())], schema))
     }

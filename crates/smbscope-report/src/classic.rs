@@ -55,7 +55,7 @@ fn banner(out: &mut String, report: &Report) {
 }
 
 fn packets(out: &mut String, report: &Report) {
-    let counts = PacketCounts::of(report);
+    let counts = PacketCounts::from_report(report);
     counted(out, "Packets:", counts.all, None);
     counted(out, "  IP/TCP:", counts.data(), Some(counts.all));
     counted(out, "  IP/TCP Ack:", counts.acks, Some(counts.all));

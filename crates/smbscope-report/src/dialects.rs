@@ -30,7 +30,7 @@ pub(crate) fn lines(report: &Report) -> Vec<DialectLine> {
             Dialect::OtherSmb1 => "SMB1".to_owned(),
             _ => format!("SMB1 ({dialect})"),
         };
-        lines.push(DialectLine { text: format!("{name} in use on {}", of(*count, connections)), is_smb1: true });
+        lines.push(DialectLine { text: format!("{name} in use on {}", share(*count, connections)), is_smb1: true });
     }
     if lines.is_empty() && unknown > 0 && smb1::commands(report) > 0 {
         let commands = counted(smb1::commands(report), "command", "commands");
@@ -39,7 +39,7 @@ pub(crate) fn lines(report: &Report) -> Vec<DialectLine> {
     }
     let smb2 = counts.iter().rev().filter(|(dialect, _)| dialect.protocol() == Protocol::Smb2);
     for (dialect, count) in smb2 {
-        let mut text = format!("SMB {dialect} on {}", of(*count, connections));
+        let mut text = format!("SMB {dialect} on {}", share(*count, connections));
         if let Some(reason) = held_back(report, *dialect) {
             text += &format!(": {reason}");
         }
@@ -50,7 +50,7 @@ pub(crate) fn lines(report: &Report) -> Vec<DialectLine> {
         let smb1 = report.aggregate.commands.iter().any(|row| matches!(row.command, Command::Smb1(_)));
         let smb2 = report.aggregate.commands.iter().any(|row| matches!(row.command, Command::Smb2(_)));
         let name = if smb2 && !smb1 { "SMB2/3, dialect" } else { "dialect" };
-        let text = format!("{name} not seen on {}", of(unknown, connections));
+        let text = format!("{name} not seen on {}", share(unknown, connections));
         lines.push(DialectLine { text, is_smb1: false });
     }
     lines
@@ -63,7 +63,7 @@ fn held_back(report: &Report, dialect: Dialect) -> Option<String> {
     those.all(|connection| held_back_by(&connection.offers).as_ref() == Some(&reason)).then_some(reason)
 }
 
-fn of(count: u64, all: u64) -> String {
+fn share(count: u64, all: u64) -> String {
     match (count, all) {
         (1, 1) => "the only connection".to_owned(),
         _ => format!("{} of {} connections", thousands(count), thousands(all)),

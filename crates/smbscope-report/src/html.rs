@@ -39,17 +39,17 @@ pub fn write_report(report: &Report, out: impl Write) -> io::Result<()> {
 /// Writes a comparison as a page. `version` is that of smbscope.
 pub fn write_comparison(comparison: &Comparison, version: &str, out: impl Write) -> io::Result<()> {
     let title = comparison.title.as_deref().unwrap_or("SMB response times compared");
-    write(&compare::Document::of(comparison, version), title, out)
+    write(&compare::Document::new(comparison, version), title, out)
 }
 
 /// Writes a ramp as a page.
 pub fn write_bench(document: &bench::Document, out: impl Write) -> io::Result<()> {
-    write(&bench::Whole::of(document), &document.heading(), out)
+    write(&bench::Whole::new(document), &document.heading(), out)
 }
 
 /// Writes a study as a page.
 pub fn write_study(document: &study::Document, out: impl Write) -> io::Result<()> {
-    write(&study::Whole::of(document), &format!("SMB study: {}", document.name), out)
+    write(&study::Whole::new(document), &format!("SMB study: {}", document.name), out)
 }
 
 /// Writes a page that shows the document, which has to be one that serialises to a JSON object with a key `schema`.

@@ -27,7 +27,7 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    pub(crate) fn of(report: &Report) -> Load {
+    pub(crate) fn from_report(report: &Report) -> Load {
         let aggregate = &report.aggregate;
         let elapsed = aggregate.elapsed().unwrap_or_default();
         let per_second = |n: u64| (elapsed.0 > 0).then(|| n as f64 / elapsed.as_secs_f64());

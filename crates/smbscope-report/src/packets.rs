@@ -33,7 +33,7 @@ pub(crate) struct PacketCounts {
 }
 
 impl PacketCounts {
-    pub(crate) fn of(report: &Report) -> PacketCounts {
+    pub(crate) fn from_report(report: &Report) -> PacketCounts {
         let mut commands = DirectionCounts::default();
         let mut replies = DirectionCounts::default();
         for connection in &report.connections {

@@ -25,15 +25,15 @@ pub struct Published {
 /// All of them.
 pub fn published() -> Vec<Published> {
     vec![
-        of::<crate::json::Document<'_>>(crate::json::SCHEMA, "smbscope report"),
-        of::<crate::bench::Whole<'_>>(crate::bench::SCHEMA, "smbscope bench"),
-        of::<crate::compare::Document<'_>>(crate::compare::SCHEMA, "smbscope comparison"),
-        of::<crate::study::Whole<'_>>(crate::study::SCHEMA, "smbscope study"),
+        document::<crate::json::Document<'_>>(crate::json::SCHEMA, "smbscope report"),
+        document::<crate::bench::Whole<'_>>(crate::bench::SCHEMA, "smbscope bench"),
+        document::<crate::compare::Document<'_>>(crate::compare::SCHEMA, "smbscope comparison"),
+        document::<crate::study::Whole<'_>>(crate::study::SCHEMA, "smbscope study"),
     ]
 }
 
 /// The schema of a document whose key `schema` has that value.
-fn of<T: JsonSchema>(schema: &str, title: &str) -> Published {
+fn document<T: JsonSchema>(schema: &str, title: &str) -> Published {
     let file = format!("{}.schema.json", schema.replace('/', "-"));
     let mut root = SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>();
     RecursiveTransform(exact).transform(&mut root);
@@ -140,13 +140,6 @@ impl Serialize for Properties<'_> {
         let mut names: Vec<&String> = self.properties.keys().collect();
         names.sort_by_key(|name| place(name).unwrap_or(usize::MAX));
         serializer.collect_map(names.into_iter().map(|name| (name, Ordered(&self.properties[name]))))
-    }
-}
-
-/// Documents of older versions that lack the text of their workload still follow the schema.
-pub(crate) fn may_lack_definition(workload: &mut Schema) {
-    if let Some(Value::Array(required)) = workload.get_mut("required") {
-        required.retain(|key| key != "sha256" && key != "definition");
     }
 }
 

@@ -45,7 +45,7 @@ impl Cause {
 
 /// How far the figures of a report cover the capture.
 pub(crate) fn coverage(report: &Report) -> Coverage {
-    let whole = Whole::of(report);
+    let whole = Whole::new(report);
     Coverage::new(|outcome| whole.ended(outcome), whole.untimed, &report.quality)
 }
 
@@ -117,7 +117,7 @@ fn of_commands(report: &Report) -> String {
 
 /// The sentence where damage cost no command its time.
 fn undamaged(report: &Report, coverage: &Coverage) -> String {
-    let whole = Whole::of(report);
+    let whole = Whole::new(report);
     let count = whole.count;
     let what = match whole.encrypted {
         _ if count == 0 => return "No SMB command was seen.".to_owned(),

@@ -30,7 +30,7 @@ pub(crate) struct Smb1InUse<'r> {
 impl<'r> Smb1InUse<'r> {
     /// None where nobody uses it. A connection that negotiated SMB2 does not, even where its first message was an SMB1
     /// negotiate.
-    pub(crate) fn of(report: &'r Report) -> Option<Smb1InUse<'r>> {
+    pub(crate) fn from_report(report: &'r Report) -> Option<Smb1InUse<'r>> {
         let speaks =
             |connection: &&Connection| connection.dialect.is_some_and(|dialect| dialect.protocol() == Protocol::Smb1);
         let mut found = Smb1InUse {

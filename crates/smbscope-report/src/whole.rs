@@ -13,7 +13,7 @@ pub(crate) struct Whole {
 }
 
 impl Whole {
-    pub(crate) fn of(report: &Report) -> Whole {
+    pub(crate) fn new(report: &Report) -> Whole {
         if let Some(filtered) = &report.filter {
             let census = &filtered.whole;
             return Whole {

@@ -11,12 +11,12 @@ use smbscope_wire::names::Trans2;
 use std::slice::from_ref;
 
 fn input(name: &str, report: &Report) -> Input {
-    Input { name: name.to_owned(), source: format!("{name}.pcap"), report: Summary::of(report) }
+    Input { name: name.to_owned(), source: format!("{name}.pcap"), report: Summary::from_report(report) }
 }
 
 fn compared(reports: &[(&str, Report)]) -> Comparison {
     let inputs: Vec<Input> = reports.iter().map(|(name, report)| input(name, report)).collect();
-    Comparison::of(None, &inputs)
+    Comparison::new(None, &inputs)
 }
 
 fn document(comparison: &Comparison) -> Value {
@@ -94,7 +94,7 @@ fn lists_of_another_version_are_left_out_of_a_comparison() {
     saved.as_object_mut().expect("an object").remove("files");
     let summary = Summary::parse(saved.to_string().as_bytes()).expect("a report");
     let input = |name: &str| Input { name: name.into(), source: name.into(), report: summary.clone() };
-    let found = document(&Comparison::of(None, &[input("a"), input("b")]));
+    let found = document(&Comparison::new(None, &[input("a"), input("b")]));
     assert_eq!([&found["columns"][0]["slowest"], &found["columns"][0]["files"]], [&json!([]), &json!([])]);
 }
 
@@ -236,14 +236,13 @@ fn a_workload_that_has_only_the_name_in_common_is_said_to_be_another() {
     };
     let expected = "another workload than a: both are called netbench-like, and their definitions differ";
     assert_eq!(notes(|other| other.workload.sha256 = Some("1".repeat(64))), [expected]);
-    // A document of an older version does not say.
     assert_eq!(notes(|other| other.workload.sha256 = None), Vec::<String>::new());
     assert!(notes(|other| other.workload.seed = Some(2))[0].starts_with("another seed than a"));
 }
 
 #[test]
 fn times_of_the_client_and_of_the_wire_are_told_apart() {
-    let capture = || given("wire", Content::Report(Box::new(Summary::of(&common::office()))));
+    let capture = || given("wire", Content::Report(Box::new(Summary::from_report(&common::office()))));
     let bench = || ramp("client", common::bench::ramp());
     let places = |given: &[Given]| -> Vec<(usize, String)> {
         let notes = Comparison::of_all(None, given).notes.into_iter();
@@ -258,7 +257,7 @@ fn times_of_the_client_and_of_the_wire_are_told_apart() {
 
 #[test]
 fn a_ramp_stands_beside_a_capture() {
-    let report = Content::Report(Box::new(Summary::of(&common::office())));
+    let report = Content::Report(Box::new(Summary::from_report(&common::office())));
     let comparison = Comparison::of_all(None, &[given("office", report), ramp("bench", common::bench::ramp())]);
     assert_eq!(problems(&document(&comparison)), Vec::<String>::new());
     let ramps = comparison.ramps.as_ref().expect("there is one");
@@ -416,9 +415,9 @@ fn reports_on_other_choices_of_exchanges_are_told_apart() {
         Input { name: name.to_owned(), source: String::new(), report }
     };
     let (all, chosen) = (input("all", Value::Null), input("chosen", json!("command == READ")));
-    let same = Comparison::of(None, &[chosen.clone(), chosen.clone()]);
+    let same = Comparison::new(None, &[chosen.clone(), chosen.clone()]);
     assert_eq!((same.notes.as_slice(), same.columns[1].filter.as_deref()), (&[][..], Some("command == READ")));
-    let other = Comparison::of(None, &[all, chosen]);
+    let other = Comparison::new(None, &[all, chosen]);
     assert_eq!((other.notes[0].kind, other.notes[0].column), (NoteKind::Filter, 1));
     assert_eq!(other.notes[0].text, "about 'command == READ', and all about all exchanges");
     assert_eq!(problems(&document(&other)), Vec::<String>::new());
@@ -461,7 +460,7 @@ fn a_file_that_says_anything_does_no_harm() {
         set_all(&mut odd, &number);
         let report = Summary::parse(odd.to_string().as_bytes()).expect("it is as the schema describes it");
         let input = Input { name: "odd\u{1b}[2J".to_owned(), source: String::new(), report };
-        let comparison = Comparison::of(Some("odd\u{1b}[2J".to_owned()), &[input.clone(), input]);
+        let comparison = Comparison::new(Some("odd\u{1b}[2J".to_owned()), &[input.clone(), input]);
         let text = compare::render(&comparison, 100, false);
         assert!(!text.contains('\u{1b}'), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
@@ -496,44 +495,20 @@ fn names_that_begin_alike_stay_apart_on_the_page() {
     assert!(short.contains("\n  before ") && short.contains("\n  after "), "{short}");
 }
 
-/// Documents as smbscope 0.1.0 wrote them before the schemas were made from the types.
-const REPORT: &[u8] = include_bytes!("documents/report-0.1.0.json");
-const RAMP: &[u8] = include_bytes!("documents/ramp-0.1.0.json");
-
-#[test]
-fn documents_of_an_older_version_are_read_and_compared() {
-    let report = || Summary::parse(REPORT).expect("a report of an older version");
-    let ramp = bench::Document::parse(RAMP).expect("a ramp of an older version");
-    let given = [
-        given("capture", Content::Report(Box::new(report()))),
-        given("again", Content::Report(Box::new(report()))),
-        given("ramp", Content::Ramp(Box::new(ramp))),
-    ];
-    let comparison = Comparison::of_all(None, &given);
-    assert_eq!(problems(&document(&comparison)), Vec::<String>::new());
-    let [capture, again, ramp] = comparison.columns.as_slice() else { panic!("three columns") };
-    // Read off the file: 4 commands, 3 of them without a time, and the time of the fourth.
-    assert_eq!((capture.overview.commands, capture.overview.untimed, capture.overview.connections), (4, 3, 1));
-    let cell = |column: usize| comparison.headline.cells[column].as_ref().expect("there are commands");
-    assert_eq!((cell(0).timed, cell(0).response_time.p50), (1, Some(Nanos(298_000))));
-    assert_eq!(capture.captures[0].format, "pcapng");
-    assert_eq!(again.overview.commands, capture.overview.commands);
-    // The load point of 2 users, the highest.
-    assert_eq!(ramp.overview.dialects[0].connections, 2);
-    assert!(ramp.overview.commands > 0 && cell(2).timed > 0);
-}
-
 #[test]
 fn documents_of_a_version_to_come_are_refused_in_one_line() {
-    let newer =
-        |document: &[u8], from: &str, to: &str| -> String { String::from_utf8_lossy(document).replacen(from, to, 1) };
-    let report = newer(REPORT, "smbscope.report/1", "smbscope.report/2");
+    let newer = |document: &[u8], from: &str, to: &str| String::from_utf8_lossy(document).replacen(from, to, 1);
+    let mut report = Vec::new();
+    smbscope_report::json::write(&common::small(), &mut report).expect("writing to memory does not fail");
+    let report = newer(&report, "smbscope.report/1", "smbscope.report/2");
     let error = Summary::parse(report.as_bytes()).expect_err("another version").to_string();
     assert_eq!(
         error,
         "its `schema` is \"smbscope.report/2\", and not \"smbscope.report/1\": give a report made with analyze --format json"
     );
-    let ramp = newer(RAMP, "smbscope.bench/1", "smbscope.bench/2");
+    let mut ramp = Vec::new();
+    bench::write(&common::bench::ramp(), &mut ramp).expect("writing to memory does not fail");
+    let ramp = newer(&ramp, "smbscope.bench/1", "smbscope.bench/2");
     let error = bench::Document::parse(ramp.as_bytes()).expect_err("another version").to_string();
     assert_eq!(
         error,
@@ -549,10 +524,10 @@ fn the_answer_says_what_got_slower_by_how_much_and_how_sure() {
             (0..200).map(|n| common::exchange(common::smb2_command(6), Group::OpenClose, n * 1_000_000_000, 1_000_000));
         let exchanges: Vec<_> = reads.chain(closes).collect();
         let report = common::report(&exchanges, Vec::new(), Quality::default());
-        Input { name: name.into(), source: name.into(), report: Summary::of(&report) }
+        Input { name: name.into(), source: name.into(), report: Summary::from_report(&report) }
     };
     let answer = |slower: i64| {
-        let comparison = Comparison::of(None, &[report("before", 2_000_000), report("after", slower)]);
+        let comparison = Comparison::new(None, &[report("before", 2_000_000), report("after", slower)]);
         let [Compared { answer, .. }] = comparison.answers.as_slice() else { panic!("one answer") };
         (answer.headline.replace('\u{a0}', " "), sentences_of(answer))
     };
@@ -592,7 +567,7 @@ fn with_cpu((source, content): (String, Content), percent: f64) -> (String, Cont
     ramp.runs[0].server = Some(ServerLoad {
         source: "this machine".to_owned(),
         times_ns: vec![smbscope_model::Timestamp(0), smbscope_model::Timestamp(1)],
-        metrics: vec![ServerSeries::of("cpu", "percent", vec![Some(percent), Some(percent + 10.0)])],
+        metrics: vec![ServerSeries::new("cpu", "percent", vec![Some(percent), Some(percent + 10.0)])],
     });
     (source, Content::Ramp(ramp))
 }
@@ -662,10 +637,10 @@ fn causes_that_came_or_went_are_told() {
         let reads = (0..200).map(|n| common::exchange(common::smb2_command(8), Group::Read, n * 1_000_000_000, length));
         let mut report = common::report(&reads.collect::<Vec<_>>(), Vec::new(), Quality::default());
         report.explanation.answer.causes = causes.to_vec();
-        Input { name: name.into(), source: name.into(), report: Summary::of(&report) }
+        Input { name: name.into(), source: name.into(), report: Summary::from_report(&report) }
     };
     let answer = |before: &[Cause], after: &[Cause], slower: i64| {
-        let comparison = Comparison::of(None, &[input("before", 2_000_000, before), input("after", slower, after)]);
+        let comparison = Comparison::new(None, &[input("before", 2_000_000, before), input("after", slower, after)]);
         comparison.answers[0].answer.clone()
     };
     let [filter, storage] = [cause("filter-delay", 0.4), cause("slow-storage", 0.3)];

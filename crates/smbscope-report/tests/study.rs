@@ -153,7 +153,7 @@ fn the_server_of_a_variant_has_a_value_for_each_repetition_that_looked() {
         made.runs[0].server = Some(ServerLoad {
             source: "this machine".to_owned(),
             times_ns: vec![Timestamp(0), Timestamp(1_000_000_000)],
-            metrics: vec![ServerSeries::of("cpu", "percent", values)],
+            metrics: vec![ServerSeries::new("cpu", "percent", values)],
         });
         results.add(0, repetition, &made);
     }

@@ -9,7 +9,7 @@ pub fn beside<A: Send, B>(one: impl FnOnce() -> A + Send, other: impl FnOnce() -
     let mut done = None;
     let other = thread::scope(|scope| {
         // A panic there is one of the scope.
-        let _started = Builder::new().spawn_scoped(scope, || done = work.take().map(|work| work()));
+        let _ = Builder::new().spawn_scoped(scope, || done = work.take().map(|work| work()));
         other()
     });
     let one = done.or_else(|| work.map(|work| work()));

@@ -86,7 +86,7 @@ impl Distribution {
 mod tests {
     use super::*;
 
-    fn of(values: &[i64]) -> Distribution {
+    fn distribution(values: &[i64]) -> Distribution {
         let mut distribution = Distribution::default();
         values.iter().for_each(|value| distribution.record(Nanos(*value)));
         distribution
@@ -95,21 +95,21 @@ mod tests {
     #[test]
     fn a_value_on_an_edge_belongs_to_the_decade_above() {
         // Exactly 0.001 s is not "<0.001"; one nanosecond less is.
-        assert_eq!(of(&[1_000_000]).counts(), [0, 0, 0, 0, 1, 0, 0, 0, 0, 0]);
-        assert_eq!(of(&[999_999]).counts(), [0, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(distribution(&[1_000_000]).counts(), [0, 0, 0, 0, 1, 0, 0, 0, 0, 0]);
+        assert_eq!(distribution(&[999_999]).counts(), [0, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
     }
 
     #[test]
     fn every_edge_separates_its_two_decades() {
         for (index, edge) in Distribution::EDGES.into_iter().enumerate() {
-            let counts = of(&[edge.0 - 1, edge.0]).counts();
+            let counts = distribution(&[edge.0 - 1, edge.0]).counts();
             assert_eq!((counts[index], counts[index + 1]), (1, 1), "edge {edge}");
         }
     }
 
     #[test]
     fn the_ends_are_open() {
-        assert_eq!(of(&[i64::MIN, 0, i64::MAX]).counts(), [2, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+        assert_eq!(distribution(&[i64::MIN, 0, i64::MAX]).counts(), [2, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
     }
 
     #[test]
@@ -118,7 +118,7 @@ mod tests {
         let mut values = vec![500_000; 4];
         values.extend(vec![5_000_000; 155]);
         values.extend(vec![50_000_000; 76]);
-        let shown: Vec<String> = of(&values)
+        let shown: Vec<String> = distribution(&values)
             .decades()
             .iter()
             .map(|d| format!("{} {:.1} {:.1}", d.count, d.percent, d.cumulative_percent))
@@ -128,8 +128,8 @@ mod tests {
 
     #[test]
     fn empty_decades_inside_are_listed_and_outside_are_not() {
-        let decades = of(&[5_000, 5_000_000]).decades();
+        let decades = distribution(&[5_000, 5_000_000]).decades();
         assert_eq!(decades.iter().map(|d| (d.index, d.count)).collect::<Vec<_>>(), [(1, 1), (2, 0), (3, 0), (4, 1)]);
-        assert!(of(&[]).decades().is_empty());
+        assert!(distribution(&[]).decades().is_empty());
     }
 }

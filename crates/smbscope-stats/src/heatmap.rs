@@ -265,7 +265,7 @@ mod tests {
     const MS: i64 = 1_000_000;
 
     fn record(table: &mut HeatTable, exchange: &Exchange) {
-        table.record(exchange, &Stretch::of(exchange).expect("this is no expected wait"));
+        table.record(exchange, &Stretch::from_exchange(exchange).expect("this is no expected wait"));
     }
 
     #[test]

@@ -100,7 +100,7 @@ const EXAMPLE: &str = "write measures such as p95(Read), mean(total), commands o
 
 impl TimeFigure {
     /// This figure, where enough commands support it.
-    pub fn of(self, figures: &Figures) -> Option<Nanos> {
+    pub fn value_in(self, figures: &Figures) -> Option<Nanos> {
         match self {
             TimeFigure::Mean => figures.mean,
             TimeFigure::Max => figures.max,
@@ -132,12 +132,12 @@ impl Measure {
             && (figure != NamedFigure::Errors || cursor.peek().is_some_and(|token| token.kind == Kind::Open))
         {
             let (of, place) = of_what(text, figure.name(), cursor, example)?;
-            return Ok((figure.of(of), place));
+            return Ok((figure.named(of), place));
         }
         if let Some((of, figure)) = name.rsplit_once('.').filter(|(of, _)| !of.is_empty()) {
             let place = place.start..place.start + of.len();
             if let Some(figure) = NamedFigure::find(figure, known) {
-                return Ok((figure.of(of.to_owned()), place));
+                return Ok((figure.named(of.to_owned()), place));
             }
             let names: Vec<&str> = NamedFigure::all(known).map(NamedFigure::name).collect();
             let problem = Problem::new(format!("`{figure}` is none of {}", names.join(", ")));
@@ -193,7 +193,7 @@ impl NamedFigure {
         }
     }
 
-    fn of(self, name: String) -> Measure {
+    fn named(self, name: String) -> Measure {
         match self {
             NamedFigure::Time(figure) => Measure::Time(figure, name),
             NamedFigure::Count => Measure::Count(name),

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn of(values: &[i64]) -> Sketch {
+    fn sketch(values: &[i64]) -> Sketch {
         let mut sketch = Sketch::default();
         values.iter().for_each(|value| sketch.record(*value));
         sketch
@@ -103,13 +103,13 @@ mod tests {
         fn merges_are_those_of_the_whole_in_any_order_and_grouping(
             parts in prop::array::uniform3(prop::collection::vec(-5i64..20_000_000_000, 0..60))
         ) {
-            let [a, b, c] = parts.each_ref().map(|part| of(part));
+            let [a, b, c] = parts.each_ref().map(|part| sketch(part));
             let merged = |first: &Sketch, second: &Sketch| {
                 let mut all = first.clone();
                 all.merge(second);
                 all
             };
-            let whole = of(&parts.concat());
+            let whole = sketch(&parts.concat());
             prop_assert_eq!(&merged(&merged(&a, &b), &c), &whole);
             prop_assert_eq!(&merged(&a, &merged(&b, &c)), &whole);
             prop_assert_eq!(&merged(&merged(&c, &a), &b), &whole);

@@ -175,7 +175,7 @@ mod tests {
     use smbscope_testkit::exchange::read;
 
     fn record(table: &mut TimelineTable, exchange: &Exchange) {
-        table.record(exchange, Stretch::of(exchange).as_ref(), true);
+        table.record(exchange, Stretch::from_exchange(exchange).as_ref(), true);
     }
 
     const S: i64 = SECOND.0;

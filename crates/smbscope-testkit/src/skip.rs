@@ -19,7 +19,7 @@ pub fn unable(why: impl Display) {
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
     let line = format!("skipped: {test}: {why}\n");
     // Past the test harness, which keeps what passing tests print. Nobody may be there to read it.
-    let _said = std::io::stderr().write_all(line.as_bytes());
+    let _ = std::io::stderr().write_all(line.as_bytes());
     if let Some(file) = std::env::var_os("SMBSCOPE_SKIPPED") {
         let opened = std::fs::OpenOptions::new().create(true).append(true).open(&file);
         let written = opened.and_then(|mut file| file.write_all(line.as_bytes()));

@@ -249,7 +249,7 @@ impl Part {
         Part { total, before: 0, here: total }
     }
 
-    fn of(self, total_parameter_count: u16, data: &[u8]) -> TransactionPart<'_> {
+    fn with_counts(self, total_parameter_count: u16, data: &[u8]) -> TransactionPart<'_> {
         TransactionPart {
             total_parameter_count: total_parameter_count.into(),
             total_data_count: self.total.into(),
@@ -283,7 +283,7 @@ pub fn trans2(mid: u16, subcommand: Trans2, parameters: &[u8], data: Part) -> Me
 
 /// 2.2.4.47.1
 pub fn trans2_secondary(mid: u16, parameters_total: u16, data: Part) -> Message {
-    request(mid, Transaction2Secondary(data.of(parameters_total, &vec![0x55; data.here.into()])))
+    request(mid, Transaction2Secondary(data.with_counts(parameters_total, &vec![0x55; data.here.into()])))
 }
 
 /// 2.2.4.46.2: the server has room for the secondary requests.
@@ -293,7 +293,7 @@ pub fn trans2_interim(mid: u16) -> Message {
 
 /// 2.2.4.46.2, without parameters.
 pub fn trans2_response(mid: u16, data: Part) -> Message {
-    answer(mid, Transaction2Response(data.of(0, &vec![0x66; data.here.into()])))
+    answer(mid, Transaction2Response(data.with_counts(0, &vec![0x66; data.here.into()])))
 }
 
 #[cfg(test)]

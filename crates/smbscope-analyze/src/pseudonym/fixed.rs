@@ -284,7 +284,7 @@ mod tests {
         Disguise::new(Key::new([7; 32]), depth, extensions)
     }
 
-    fn of(text: &str, change: impl FnOnce(&mut [u16])) -> String {
+    fn changed(text: &str, change: impl FnOnce(&mut [u16])) -> String {
         let mut units: Vec<u16> = text.encode_utf16().collect();
         change(&mut units);
         String::from_utf16(&units).expect("disguises are ASCII")
@@ -311,19 +311,19 @@ mod tests {
     fn memory_of_names_is_bounded_in_bytes_and_forgetting_changes_no_name() {
         let mut names = disguise(true, true).within(64 << 10);
         let name = |number: u32| format!("{number:0>5000}");
-        let hidden: Vec<String> = (0..40).map(|number| of(&name(number), |units| names.path(units))).collect();
+        let hidden: Vec<String> = (0..40).map(|number| changed(&name(number), |units| names.path(units))).collect();
         assert!(names.remembered_bytes <= 64 << 10, "{}", names.remembered_bytes);
         assert!(names.remembered.values().map(|name| 4 * name.len()).sum::<usize>() <= 64 << 10);
         let distinct: BTreeSet<&String> = hidden.iter().collect();
         assert_eq!(distinct.len(), hidden.len());
-        assert_eq!(of(&name(0), |units| names.path(units)), hidden[0]);
+        assert_eq!(changed(&name(0), |units| names.path(units)), hidden[0]);
     }
 
     #[test]
     fn names_that_differ_in_one_character_share_nothing() {
         let mut names = disguise(true, true);
         let [one, other] = ["quarterly figures of the northern branch", "quarterly figures of the northern branci"]
-            .map(|name| of(name, |units| names.path(units)));
+            .map(|name| changed(name, |units| names.path(units)));
         let same = one.bytes().zip(other.bytes()).filter(|(one, other)| one == other).count();
         assert!(same < 8, "{one} {other}");
     }
@@ -331,35 +331,35 @@ mod tests {
     #[test]
     fn case_makes_no_difference_and_length_stays() {
         let mut names = disguise(true, false);
-        let hidden = of(r"Clients\Miller\offer.docx", |units| names.path(units));
+        let hidden = changed(r"Clients\Miller\offer.docx", |units| names.path(units));
         assert_eq!(hidden.len(), r"Clients\Miller\offer.docx".len());
         assert_eq!(hidden.split('\\').count(), 3);
         assert_eq!(hidden.split('\\').map(str::len).collect::<Vec<_>>(), [7, 6, 10]);
-        assert_eq!(of(r"CLIENTS\miller\OFFER.DOCX", |units| names.path(units)), hidden);
+        assert_eq!(changed(r"CLIENTS\miller\OFFER.DOCX", |units| names.path(units)), hidden);
         assert!(!hidden.contains('.') && !hidden.contains("Miller"), "{hidden}");
-        assert_eq!(of("ÄRGER", |units| names.path(units)), of("ärger", |units| names.path(units)));
+        assert_eq!(changed("ÄRGER", |units| names.path(units)), changed("ärger", |units| names.path(units)));
     }
 
     #[test]
     fn depth_and_extensions_stay_only_where_that_is_asked_for() {
         let path = r"\a\b\report.docx";
-        let hidden = of(path, |units| disguise(false, true).path(units));
+        let hidden = changed(path, |units| disguise(false, true).path(units));
         assert_eq!(hidden.matches('\\').count(), 2, "one in front, and the file's own: {hidden}");
         assert!(hidden.ends_with(".docx"));
-        let deep = of(path, |units| disguise(true, false).path(units));
+        let deep = changed(path, |units| disguise(true, false).path(units));
         assert!(deep.matches('\\').count() == 3 && !deep.contains('.'), "{deep}");
     }
 
     #[test]
     fn names_that_say_what_something_is_for_stay() {
         let mut names = disguise(true, true);
-        assert_eq!(of(r"\\files\IPC$", |units| names.unc(units)).split('\\').next_back(), Some("IPC$"));
-        let share = of(r"\\files\projects", |units| names.unc(units));
+        assert_eq!(changed(r"\\files\IPC$", |units| names.unc(units)).split('\\').next_back(), Some("IPC$"));
+        let share = changed(r"\\files\projects", |units| names.unc(units));
         assert!(share.starts_with(r"\\") && !share.contains("files") && !share.contains("projects"), "{share}");
-        assert_eq!(of(r"Desktop.ini", |units| names.path(units)), "Desktop.ini");
-        assert!(of("~$offer.docx", |units| names.path(units)).starts_with("~$"));
-        assert_eq!(of("*.doc", |units| names.path(units)), "*.doc");
-        let pattern = of("miller*.doc", |units| names.path(units));
+        assert_eq!(changed(r"Desktop.ini", |units| names.path(units)), "Desktop.ini");
+        assert!(changed("~$offer.docx", |units| names.path(units)).starts_with("~$"));
+        assert_eq!(changed("*.doc", |units| names.path(units)), "*.doc");
+        let pattern = changed("miller*.doc", |units| names.path(units));
         assert!(pattern.ends_with("*.doc") && !pattern.contains("miller"), "{pattern}");
     }
 }

@@ -142,7 +142,7 @@ impl Slimmer<'_> {
         self.summary.packets += 1;
         self.summary.captured_bytes += packet.data.len() as u64;
         let ordinal = self.summary.packets;
-        let outline = Outline::of(packet);
+        let outline = Outline::parse(packet);
         let (headers, length) = outline.needed(packet);
         let mut pending = Pending {
             record: Record {
@@ -156,7 +156,7 @@ impl Slimmer<'_> {
                 wire_length: packet.wire_length,
             },
             number: packet.stamp.packet.number(),
-            headers: headers::of(packet, headers, &mut self.table.sink_mut().names),
+            headers: headers::copy(packet, headers, &mut self.table.sink_mut().names),
             payload: Vec::new(),
             captured: packet.data.len() - length,
             holders: 0,

@@ -147,7 +147,7 @@ impl Packets {
             return;
         }
         let length = end.unwrap_or(there);
-        let headers = AsOne::of(&parts, length).headers(names);
+        let headers = AsOne::new(&parts, length).headers(names);
         let payload = segment.map_or(headers.len() as u32, |of_segment| length.saturating_sub(of_segment));
         for part in &parts {
             let from = (part.fragment.offset as usize).min(headers.len());
@@ -195,7 +195,7 @@ struct AsOne {
 
 impl AsOne {
     /// Puts an IP header in front of the parts, in their order, of a datagram of `length` bytes.
-    fn of(parts: &[&Part], length: u32) -> AsOne {
+    fn new(parts: &[&Part], length: u32) -> AsOne {
         let ends = parts.first().map(|first| (first.fragment.ends.0.is_ipv4(), first.fragment.protocol));
         let (is_ipv4, next) = ends.unwrap_or_default();
         // The version, and what follows; a length of zero stands for all of the packet.
@@ -216,8 +216,8 @@ impl AsOne {
     fn headers(&self, names: &mut Names) -> Vec<u8> {
         let stamp = Stamp { time: Timestamp(0), packet: PacketRef::new(CaptureId(0), 0) };
         let packet = Packet { stamp, link_type: RAW_IP, data: &self.bytes, wire_length: self.wire_length };
-        let needed = Outline::of(&packet).needed(&packet).0;
-        headers::of(&packet, needed, names).split_off(self.header.min(needed))
+        let needed = Outline::parse(&packet).needed(&packet).0;
+        headers::copy(&packet, needed, names).split_off(self.header.min(needed))
     }
 }
 

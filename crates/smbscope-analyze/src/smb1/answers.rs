@@ -38,7 +38,7 @@ pub(crate) struct Parts {
 impl Answers {
     pub(crate) fn to(request: &Message1) -> Answers {
         let command = request.header.command;
-        let is_transaction = TransactionKind::of(command).is_some();
+        let is_transaction = TransactionKind::from_command(command).is_some();
         match &request.body {
             Body::Request(smb1::Request::Echo(count)) => Answers::Echo(Some(*count)),
             _ if command == smb1::Command::ECHO => Answers::Echo(None),

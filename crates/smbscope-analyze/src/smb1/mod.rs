@@ -149,7 +149,7 @@ impl Smb1 {
         let tree = self.names.trees.get(&header.tid);
         let is_pipe = tree.is_some_and(|tree| tree.is_pipe);
         let share = tree.map(|tree| tree.share.clone());
-        let named = Named::of(message, is_pipe);
+        let named = Named::from_message(message, is_pipe);
         let mut pending = ledger.begin(frame, opening(message, frame, named.subcommand, named.waits));
         let exchange = &mut pending.exchange;
         exchange.session_id = Some(header.uid.into()).filter(|uid| *uid != 0);
@@ -161,7 +161,7 @@ impl Smb1 {
         let facts = open.map(|open| open.facts).filter(|_| !is_pipe);
         exchange.path = named.path.or_else(|| open.map(|open| open.path.clone()));
         (exchange.offset, exchange.length) = (named.offset, named.length);
-        exchange.details = Details::of(message.detail.as_deref());
+        exchange.details = Details::from_request(message.detail.as_deref());
         exchange.signed = header.is_signed();
         match (exchange.group, facts, named.offset.zip(named.length)) {
             (Group::Read, Some(facts), Some((offset, length))) => {
@@ -181,7 +181,7 @@ impl Smb1 {
                 ledger.note_client_offer(offers::smb1_client(names));
             }
         }
-        let effects = Effect::of(message, pending.exchange.path.clone());
+        let effects = Effect::all_from_message(message, pending.exchange.path.clone());
         if let Some(Effect::LogOn(user)) = effects.first() {
             pending.exchange.user = user.clone();
         }
@@ -199,7 +199,7 @@ impl Smb1 {
             // The client uses the ids again, so the block before was answered, or never will be.
             ledger.abandon(block);
         }
-        self.raw.expect(RawRequest::of(message, key));
+        self.raw.expect(RawRequest::new(message, key));
         let replaces = self.requests.outstanding.by_id().get(&key).is_some();
         let (tid, uid) = (header.tid, header.uid);
         let request = Request { pending, tid, uid, number, replaces, answers, effects };

@@ -23,7 +23,7 @@ pub(super) struct Named {
 }
 
 impl Named {
-    pub(super) fn of(message: &Message1, is_pipe: bool) -> Named {
+    pub(super) fn from_message(message: &Message1, is_pipe: bool) -> Named {
         let command = message.header.command;
         let base = Named { unanswered: command == Command::NT_CANCEL, ..Named::default() };
         let Body::Request(request) = &message.body else { return base };
@@ -83,7 +83,7 @@ pub(super) enum Effect {
 
 impl Effect {
     /// What the answer will make true, for each command of the chain.
-    pub(super) fn of(message: &Message1, path: Option<Arc<str>>) -> Vec<Effect> {
+    pub(super) fn all_from_message(message: &Message1, path: Option<Arc<str>>) -> Vec<Effect> {
         let mut effects = Vec::new();
         let commands = std::iter::once(message.header.command).chain(message.chain);
         for (command, body) in commands.zip(message.bodies()) {

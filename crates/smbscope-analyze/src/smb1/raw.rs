@@ -44,7 +44,7 @@ pub(crate) enum RawRequest {
 }
 
 impl RawRequest {
-    pub(crate) fn of(message: &Message1, key: Key) -> RawRequest {
+    pub(crate) fn new(message: &Message1, key: Key) -> RawRequest {
         match (&message.body, message.header.command) {
             (_, smb1::Command::READ_RAW) => RawRequest::Read(key),
             (Body::Request(smb1::Request::WriteRaw { write_through, .. }), _) => {

@@ -133,7 +133,7 @@ impl Smb2 {
         // No session has the id zero (MS-SMB2 3.3.5.5.1).
         let session = session_id.filter(|id| *id != 0).and_then(|id| ledger.sessions.get(server, id));
         let tree = session.zip(tree_id).and_then(|(session, id)| session.trees.get(&id));
-        let named = Named::of(&member.body);
+        let named = Named::from_body(&member.body);
         let inherits = named.file == Some(FileReference::RELATED);
         let file = if inherits { previous.file } else { named.file };
         let open = file.and_then(|file| session.and_then(|session| session.opens.get(&file)));
@@ -160,7 +160,7 @@ impl Smb2 {
         let mut pending = ledger.begin(frame, opening);
         let exchange = &mut pending.exchange;
         (exchange.user, exchange.share, exchange.path) = (user, share, path.clone());
-        exchange.details = Details::of(member.detail.as_deref());
+        exchange.details = Details::from_request(member.detail.as_deref());
         if let Some(Held { caching, repeated }) = held {
             (exchange.caching, exchange.repeated) = (caching, repeated);
         }
@@ -175,7 +175,7 @@ impl Smb2 {
             ledger.report(pending);
             return;
         }
-        let effect = Effect::of(member, path.clone());
+        let effect = Effect::from_message(member, path.clone());
         if let Effect::LogOn(Some(user)) = &effect {
             pending.exchange.user = Some(user.clone());
         }

@@ -21,7 +21,7 @@ pub(super) struct Named {
 }
 
 impl Named {
-    pub(super) fn of(body: &Body2) -> Named {
+    pub(super) fn from_body(body: &Body2) -> Named {
         let Body::Request(request) = body else { return Named::default() };
         match request {
             Request::ReadWrite { file, offset, length } => {
@@ -66,7 +66,7 @@ pub(super) enum Effect {
 
 impl Effect {
     /// What a successful answer to a request will change.
-    pub(super) fn of(member: &Message2, path: Option<Arc<str>>) -> Effect {
+    pub(super) fn from_message(member: &Message2, path: Option<Arc<str>>) -> Effect {
         match (&member.body, member.header.command) {
             (Body::Request(Request::SessionSetup { identity, .. }), _) => {
                 Effect::LogOn(identity.as_ref().and_then(user_name))

@@ -133,7 +133,7 @@ impl<T: ExchangeTable> Rows<'_, T> {
         for mut batch in batches {
             batch.drain(..).for_each(|(exchange, id)| self.add(&exchange, id));
             // There is room for all batches there are.
-            let _reused = empties.try_send(batch);
+            let _ = empties.try_send(batch);
         }
     }
 }
@@ -165,6 +165,6 @@ impl Line {
     fn send(&mut self) {
         let empty = self.empties.try_recv().unwrap_or_default();
         // The writer goes away early only when it panicked, and then its thread is joined.
-        let _gone = self.batches.send(std::mem::replace(&mut self.gathered, empty));
+        let _ = self.batches.send(std::mem::replace(&mut self.gathered, empty));
     }
 }

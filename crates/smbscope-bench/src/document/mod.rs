@@ -35,7 +35,7 @@ pub(crate) struct CaptureFacts {
 }
 
 /// The load point, and what a capture shows of it.
-pub(crate) fn of(run: &Run, seen: Seen<'_>) -> bench::Run {
+pub(crate) fn load_point(run: &Run, seen: Seen<'_>) -> bench::Run {
     let wire = match &seen {
         Seen::Made(wire, _) => Some(*wire),
         _ => None,
@@ -69,7 +69,7 @@ pub(crate) fn of(run: &Run, seen: Seen<'_>) -> bench::Run {
         unanswered: run.unanswered,
         client_cpu: Some(client_cpu(&run.client_cpu, run.duration, answered)),
         capture: capture(seen, answered),
-        counted: Some(bench::Counted::of(&run.counted.finish())),
+        counted: Some(bench::Counted::new(&run.counted.finish())),
         // What follows from the rest.
         answer: None,
         jobs: run.jobs.as_ref().map(jobs),

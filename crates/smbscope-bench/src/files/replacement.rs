@@ -104,7 +104,7 @@ impl Replacement {
     }
 
     /// Begins a file that takes the place of that name in a directory.
-    pub fn of(path: &Path) -> io::Result<Replacement> {
+    pub fn new(path: &Path) -> io::Result<Replacement> {
         Replacement::within(path, Readers::Usual)
     }
 
@@ -184,7 +184,7 @@ impl Drop for Replacement {
         let count = begun.len();
         begun.retain(|path| *path != self.path);
         if begun.len() < count {
-            let _gone_already = fs::remove_file(&self.path);
+            let _ = fs::remove_file(&self.path);
         }
     }
 }
@@ -211,7 +211,7 @@ fn create(directory: &Path, name: &OsStr, readers: Readers) -> io::Result<(File,
 
 /// Writes a file whole or not at all.
 pub fn write_file(path: &Path, contents: &[u8]) -> io::Result<()> {
-    let mut file = Replacement::of(path)?;
+    let mut file = Replacement::new(path)?;
     file.write(|out| out.write_all(contents))?;
     file.finish()
 }
@@ -226,7 +226,7 @@ pub fn is_left_over(file: &str, names: impl Fn(&str) -> bool) -> bool {
 pub fn abandon_all() {
     let begun = begun();
     for path in begun.iter() {
-        let _gone_already = fs::remove_file(path);
+        let _ = fs::remove_file(path);
     }
     std::mem::forget(begun);
 }
@@ -246,8 +246,7 @@ fn take_after(new: &File, old: &Metadata, readers: Readers) -> io::Result<()> {
     let own = new.metadata()?;
     if (own.uid(), own.gid()) != (old.uid(), old.gid()) {
         // Only root may give files away; a group of the user's own is left to everybody.
-        let _only_root_may =
-            fchown(new, Some(old.uid()), Some(old.gid())).or_else(|_| fchown(new, None, Some(old.gid())));
+        let _ = fchown(new, Some(old.uid()), Some(old.gid())).or_else(|_| fchown(new, None, Some(old.gid())));
     }
     match readers {
         Readers::Usual => new.set_permissions(fs::Permissions::from_mode(old.mode() & 0o777)),
@@ -321,7 +320,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("report");
         fs::write(&path, "yesterday").unwrap();
-        let mut dropped = Replacement::of(&path).unwrap();
+        let mut dropped = Replacement::new(&path).unwrap();
         dropped.write(|out| out.write_all(b"half")).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "yesterday");
         drop(dropped);
@@ -375,7 +374,7 @@ mod tests {
     #[test]
     fn left_over_files_are_known_by_their_names() {
         let place = tempfile::tempdir().unwrap();
-        let unfinished = Replacement::of(&place.path().join("run.json")).unwrap();
+        let unfinished = Replacement::new(&place.path().join("run.json")).unwrap();
         let name = unfinished.path().file_name().unwrap().to_str().unwrap().to_owned();
         assert!(is_left_over(&name, |name| name == "run.json"), "{name}");
         assert!(!is_left_over("run.json", |_| true) && !is_left_over(".hidden", |_| true));

@@ -39,7 +39,7 @@ struct Shown<'l> {
 }
 
 impl<'l> Shown<'l> {
-    fn of(launches: &'l [Launched]) -> Shown<'l> {
+    fn from_launches(launches: &'l [Launched]) -> Shown<'l> {
         let job = |launch: &Launched| Job {
             session: 0,
             started: launch.started,
@@ -94,7 +94,7 @@ impl Series {
         taken: Option<&Result<Taken, String>>,
         load: Option<ServerLoad>,
     ) -> Result<(Run, Document), Error> {
-        let mut shown = Shown::of(launches);
+        let mut shown = Shown::from_launches(launches);
         let port = self.server.map_or(0, |server| server.port());
         let facts = taken.map(|taken| {
             let taken = taken.as_ref().map_err(String::clone)?;
@@ -102,7 +102,7 @@ impl Series {
         });
         let Shown { jobs: list, counted, dialect, .. } = shown;
         let run = run(launches, list, counted, ended);
-        let mut point = document::of(&run, Seen::NotAsked);
+        let mut point = document::load_point(&run, Seen::NotAsked);
         // What the program itself cost is not known.
         point.client_cpu = None;
         point.server = load;
@@ -284,7 +284,7 @@ mod tests {
         const MS: i64 = 1_000_000;
         let launch = |at: i64| Launched { started: Timestamp(at * MS), elapsed: Duration::from_millis(100) };
         let launches = [launch(0), launch(200)];
-        let mut shown = Shown::of(&launches);
+        let mut shown = Shown::from_launches(&launches);
         // 10–30 and 20–40 ms overlap; 90–150 ms counts to the end of the launch; 150 ms is between the launches.
         for (start, took) in [(10, 20), (20, 20), (90, 60), (150, 10), (250, 5), (350, 5)] {
             shown.record(&read(start * MS, took * MS));

@@ -159,7 +159,7 @@ impl Series {
                     return Err(Error::Unavailable("a folder is no share, and needs no mount".to_owned()));
                 }
                 let dialect = share.connect.options.dialect;
-                let mounter = *share.mounter.get_or_insert(Mounter::of(dialect));
+                let mounter = *share.mounter.get_or_insert(Mounter::for_dialect(dialect));
                 let is_private = share.be_spoken_to_in(dialect);
                 if let Some(why) = mount::beyond(mounter, &share.connect.options, is_private) {
                     return Err(Error::Unavailable(why));
@@ -177,7 +177,7 @@ impl Series {
     /// Launches the program again and again; ends early, with what was measured until then, when `stop` is set.
     pub fn run(mut self, observer: &mut dyn Observer, stop: &AtomicBool) -> Result<Outcome, Error> {
         let lab = self.site.as_ref().and_then(|(site, _)| site.lab_record());
-        let metrics = self.server.map(|server| Metrics::of(server, lab, None));
+        let metrics = self.server.map(|server| Metrics::new(server, lab, None));
         if self.place.left_out > 0 {
             observer.note(&format!("{} links and devices of the content were not copied", self.place.left_out));
         }

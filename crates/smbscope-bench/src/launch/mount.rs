@@ -34,7 +34,7 @@ pub enum Mounter {
 
 impl Mounter {
     /// The one that is best for a dialect.
-    pub fn of(dialect: Dialect) -> Mounter {
+    pub fn for_dialect(dialect: Dialect) -> Mounter {
         match dialect {
             Dialect::Smb2(_) => Mounter::Rclone,
             _ => Mounter::Smbnetfs,
@@ -80,7 +80,7 @@ impl Mount {
         let mut mount = Mount { child, home, root };
         mount.wait_for(name, &point)?;
         // It has read the file, and keeps the password itself.
-        let _there_is_none = fs::remove_file(mount.home.join(SMBNETFS_CONF));
+        let _ = fs::remove_file(mount.home.join(SMBNETFS_CONF));
         Ok(mount)
     }
 
@@ -124,13 +124,13 @@ impl Drop for Mount {
             sleep(Duration::from_millis(10));
         }
         if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            let _gone_already = kill_process_group(group, Signal::KILL);
+            let _ = kill_process_group(group, Signal::KILL);
         }
-        let _status_does_not_matter = self.child.wait();
+        let _ = self.child.wait();
         // What still holds a file in it keeps it until it ends.
         let unmounted = smbscope_lab::unmount(&self.home.join("share"));
         // Below a mount would be the files of the share.
-        let _stays_until_the_end = unmounted.is_ok().then(|| fs::remove_dir_all(&self.home));
+        let _ = unmounted.is_ok().then(|| fs::remove_dir_all(&self.home));
     }
 }
 

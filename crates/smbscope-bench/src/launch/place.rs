@@ -113,9 +113,9 @@ impl Drop for Place {
     fn drop(&mut self) {
         // What is not mounted any more can't be removed.
         if self.made.is_some() && self.share.is_some() == self.mount.is_some() {
-            let _kept_where_it_cannot_be_removed = fs::remove_dir_all(&self.folder);
+            let _ = fs::remove_dir_all(&self.folder);
             // The directory of a share that it was made in, where nothing else is in it.
-            let _not_empty = self.mount.is_some().then(|| self.folder.parent().map(fs::remove_dir));
+            let _ = self.mount.is_some().then(|| self.folder.parent().map(fs::remove_dir));
         }
     }
 }
@@ -130,7 +130,7 @@ fn remove_abandoned(above: &Path) {
     for folder in abandoned.map(|entry| entry.path()) {
         let own_uid = rustix::process::geteuid().as_raw();
         if fs::symlink_metadata(&folder).is_ok_and(|found| found.is_dir() && found.uid() == own_uid) {
-            let _kept_where_it_cannot_be_removed = fs::remove_dir_all(&folder);
+            let _ = fs::remove_dir_all(&folder);
         }
     }
 }

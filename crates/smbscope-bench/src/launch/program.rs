@@ -112,7 +112,7 @@ impl Program {
         let Some(mut child) = self.child.take() else { return };
         let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return };
         let begun = Instant::now();
-        let _gone_already = kill_process_group(group, Signal::TERM);
+        let _ = kill_process_group(group, Signal::TERM);
         while begun.elapsed() < PATIENCE {
             let ended = matches!(child.try_wait(), Ok(Some(_)) | Err(_));
             // The group is there as long as one of its processes is.
@@ -121,8 +121,8 @@ impl Program {
             }
             sleep(Duration::from_millis(5));
         }
-        let _gone_already = kill_process_group(group, Signal::KILL);
-        let _status_does_not_matter = child.wait();
+        let _ = kill_process_group(group, Signal::KILL);
+        let _ = child.wait();
     }
 }
 

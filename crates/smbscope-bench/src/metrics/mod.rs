@@ -53,7 +53,7 @@ struct Eyes {
 
 impl Metrics {
     /// Of the server at this address: by its exporter where one is named, otherwise by this machine where it is the server's.
-    pub(crate) fn of(address: SocketAddr, lab: Option<ServerRecord>, exporter: Option<&Exporter>) -> Metrics {
+    pub(crate) fn new(address: SocketAddr, lab: Option<ServerRecord>, exporter: Option<&Exporter>) -> Metrics {
         let is_here = lab.is_some() || address.ip().is_loopback();
         let source = match exporter {
             Some(exporter) => Some(exporter.to_string()),
@@ -100,7 +100,7 @@ impl Metrics {
             let is_same = |metric: &&&ServerMetric| metric.metric == first.metric;
             let at = |time: &Timestamp| noted.iter().filter(is_same).find(|metric| metric.time == *time);
             let values: Vec<Option<f64>> = times.iter().map(|time| at(time).map(|metric| metric.value)).collect();
-            ServerSeries::of(&first.metric, &first.unit, values)
+            ServerSeries::new(&first.metric, &first.unit, values)
         };
         let mut metrics: Vec<ServerSeries> = Vec::new();
         for metric in &noted {
@@ -121,8 +121,8 @@ impl Metrics {
 fn samba_status(address: SocketAddr, lab: Option<&ServerRecord>, exporter: Option<&Exporter>) -> Option<SambaStatus> {
     let is_own = address.ip().is_loopback() && SMB_PORTS.contains(&address.port()) && exporter.is_none();
     match lab {
-        Some(lab) => SambaStatus::of(Some(&lab.folder.join("smb.conf"))),
-        None if is_own => SambaStatus::of(None),
+        Some(lab) => SambaStatus::read(Some(&lab.folder.join("smb.conf"))),
+        None if is_own => SambaStatus::read(None),
         None => None,
     }
 }
@@ -131,7 +131,7 @@ impl Drop for Metrics {
     fn drop(&mut self) {
         if let Some((stop, thread)) = self.thread.take() {
             drop(stop);
-            let _ended = thread.join();
+            let _ = thread.join();
         }
     }
 }
@@ -218,7 +218,7 @@ mod tests {
                 );
                 let length = body.len();
                 let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
-                let _gone = stream.write_all((head + &body).as_bytes());
+                let _ = stream.write_all((head + &body).as_bytes());
             }
         });
         format!("http://{address}/metrics").parse().expect("it is a URL")
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn an_exporter_is_asked_every_second() {
         let (begun, exporter) = (crate::setup::now(), exporter());
-        let metrics = Metrics::of(SERVER, None, Some(&exporter));
+        let metrics = Metrics::new(SERVER, None, Some(&exporter));
         let load = within(&metrics, begun).expect("there are samples");
         assert_eq!(load.source, exporter.to_string());
         let cpu = load.metric("cpu").expect("processors");
@@ -249,14 +249,14 @@ mod tests {
     #[test]
     fn an_exporter_that_is_not_there_is_told_and_a_server_elsewhere_without_one_has_no_metrics() {
         let gone: Exporter = "http://127.0.0.1:1/metrics".parse().expect("it is a URL");
-        let metrics = Metrics::of(SERVER, None, Some(&gone));
+        let metrics = Metrics::new(SERVER, None, Some(&gone));
         let end = Instant::now() + Duration::from_secs(30);
         while metrics.trouble().is_none() && Instant::now() < end {
             thread::sleep(Duration::from_millis(20));
         }
         let trouble = metrics.trouble().expect("nobody answers");
         assert!(trouble.starts_with("http://127.0.0.1:1/metrics can't be read: "), "{trouble}");
-        let elsewhere = Metrics::of(SERVER, None, None);
+        let elsewhere = Metrics::new(SERVER, None, None);
         assert!(elsewhere.thread.is_none() && elsewhere.within(Timestamp(0), Duration::MAX).is_none());
     }
 }

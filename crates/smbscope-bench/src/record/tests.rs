@@ -117,7 +117,7 @@ fn smb1(at: i64, command: smb1::Command, group: Group, file: Option<u16>, detail
         command: Command::Smb1(command),
         file_id: file.map(FileId::Smb1),
         share: Some("data".into()),
-        details: Details::of(detail.as_ref()),
+        details: Details::from_request(detail.as_ref()),
         ..self::command(at, smb2::Command::READ, group, 0)
     }
 }

@@ -217,10 +217,10 @@ impl Study {
             invalid(error.span().map_or(0, |span| span.start), error.message().trim().replace('\n', ", "))
         })?;
         let begin = raw.name.span().start;
-        let mut common = Options::of(&tables!(raw)).map_err(wrong(begin))?;
+        let mut common = Options::parse(&tables!(raw)).map_err(wrong(begin))?;
         let mut repetitions = raw.repetitions;
         if quick {
-            let changes = Options::of(&tables!(raw.quick)).map_err(wrong(begin))?;
+            let changes = Options::parse(&tables!(raw.quick)).map_err(wrong(begin))?;
             common = common.with(&changes);
             repetitions = raw.quick.repetitions.or(repetitions);
         }
@@ -336,7 +336,7 @@ impl RawAxis {
         let (name, mut settings) = match (options.as_slice(), self.setting.as_slice()) {
             ([(table, option, Value::Array(values))], []) if !values.is_empty() => {
                 let setting = |value: &Value| {
-                    let options = Options::of(&Tables::one(table, option, value))?;
+                    let options = Options::parse(&Tables::one(table, option, value))?;
                     Ok(Setting { name: plain(value), options, ..Setting::default() })
                 };
                 (Some((*option).clone()), values.iter().map(setting).collect::<Result<Vec<_>, String>>()?)
@@ -371,7 +371,7 @@ impl RawAxis {
 
 impl RawSetting {
     fn read(&self) -> Result<Setting, String> {
-        let options = Options::of(&tables!(self))?;
+        let options = Options::parse(&tables!(self))?;
         Ok(Setting { name: self.name.clone(), options, before: self.before.clone(), after: self.after.clone() })
     }
 }

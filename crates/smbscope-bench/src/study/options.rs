@@ -61,7 +61,7 @@ impl Tables {
 
 impl Options {
     /// From the tables of a file.
-    pub(super) fn of(tables: &Tables) -> Result<Options, String> {
+    pub(super) fn parse(tables: &Tables) -> Result<Options, String> {
         let Tables { bench, launch, lab, set } = tables;
         if let Some(own) = bench.keys().chain(launch.keys()).find(|key| OWN.contains(&key.as_str())) {
             return Err(match own.as_str() {

@@ -64,7 +64,7 @@ pub struct Fragment {
 
 impl Outline {
     /// Finds the headers of a packet.
-    pub fn of(packet: &Packet<'_>) -> Outline {
+    pub fn parse(packet: &Packet<'_>) -> Outline {
         Outline::entered(packet, &mut ())
     }
 
@@ -136,7 +136,7 @@ impl Outline {
             Kind::Fragment(fragment) => (fragment.place.start, fragment.place.start),
             kind => {
                 let most = packet.data.len().min(MAX_HEADERS);
-                let reads_alike = |data: &[u8]| Outline::of(&Packet { data, ..*packet }).kind == *kind;
+                let reads_alike = |data: &[u8]| Outline::parse(&Packet { data, ..*packet }).kind == *kind;
                 if let Some(enough) = (0..=most).find(|length| reads_alike(&packet.data[..*length])) {
                     return (enough, enough);
                 }
@@ -177,7 +177,7 @@ mod tests {
         let mut tcp = vec![0, 80, 1, 189, 0, 0, 0, 1, 0, 0, 0, 1, 6 << 4, 0x10, 1, 0, 0, 0, 0, 0, 1, 1, 1, 0];
         tcp.extend(b"payload");
         let bytes = frame(TCP, &tcp);
-        let outline = Outline::of(&packet(&bytes, bytes.len() as u32));
+        let outline = Outline::parse(&packet(&bytes, bytes.len() as u32));
         assert_eq!(outline, Outline { kind: Kind::Tcp { payload: 14 + 20 + 24 } });
     }
 
@@ -185,14 +185,14 @@ mod tests {
     fn a_datagram_of_udp_needs_its_ports_and_a_damaged_packet_its_length() {
         let bytes = frame(17, &[0, 53, 200, 0, 0, 20, 0, 0, b's', b'e', b'c', b'r', b'e', b't']);
         let udp = packet(&bytes, bytes.len() as u32);
-        let outline = Outline::of(&udp);
+        let outline = Outline::parse(&udp);
         assert_eq!(outline.kind, Kind::Skipped(SkippedProtocol::UdpPort(53)));
         assert_eq!(outline.needed(&udp), (14 + 20 + 4, 14 + 20 + 4));
         // A header of two words.
         let mut damaged = frame(TCP, &[0; 20]);
         damaged[14] = 0x42;
         let damaged = packet(&damaged, 54);
-        let outline = Outline::of(&damaged);
+        let outline = Outline::parse(&damaged);
         assert_eq!(outline.kind, Kind::Malformed);
         assert_eq!(outline.needed(&damaged).1, 54);
     }

@@ -515,12 +515,12 @@ proptest! {
         damage.iter().for_each(|(at, value)| data[at.index(headers)] = *value);
         let captured = &data[..cut.unwrap_or(usize::MAX).min(data.len())];
         let original = packet(encapsulation.link_type(), captured, data.len(), 1);
-        let outline = Outline::of(&original);
+        let outline = Outline::parse(&original);
         let (keep, length) = outline.needed(&original);
         let mut kept = Outline::understood(&original, keep).bytes;
         kept.resize(length, 0);
         let copy = packet(encapsulation.link_type(), &kept, data.len(), 1);
-        match (&outline.kind, Outline::of(&copy).kind) {
+        match (&outline.kind, Outline::parse(&copy).kind) {
             // The copy has nothing of the part's bytes.
             (Kind::Fragment(one), Kind::Fragment(other)) => {
                 prop_assert_eq!(one, &Fragment { place: one.place.clone(), ..other });

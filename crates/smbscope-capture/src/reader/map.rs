@@ -106,7 +106,7 @@ mod guard {
     impl Guard {
         pub(super) fn new(bytes: &[u8], cut_short: &Arc<AtomicBool>) -> Option<Guard> {
             install()?;
-            let _taking = TAKING.lock().unwrap_or_else(PoisonError::into_inner);
+            let _lock = TAKING.lock().unwrap_or_else(PoisonError::into_inner);
             let region = REGIONS.iter().position(|region| region.start.load(Ordering::Acquire) == 0)?;
             let (start, slot) = (bytes.as_ptr() as usize, &REGIONS[region]);
             slot.end.store(start + bytes.len(), Ordering::Release);
@@ -125,7 +125,7 @@ mod guard {
 
     /// Puts the handler in place, once.
     fn install() -> Option<()> {
-        let _taking = TAKING.lock().unwrap_or_else(PoisonError::into_inner);
+        let _lock = TAKING.lock().unwrap_or_else(PoisonError::into_inner);
         if PREVIOUS.get().is_some() {
             return Some(());
         }

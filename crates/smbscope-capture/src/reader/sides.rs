@@ -131,11 +131,11 @@ impl Sides {
             };
             position = position.saturating_add(length);
         }
-        Sides::of(&flows)
+        Sides::from_flows(&flows)
     }
 
     /// Returns what all flows agree on.
-    fn of(flows: &BTreeMap<(SocketAddr, SocketAddr), Flow>) -> Option<Sides> {
+    fn from_flows(flows: &BTreeMap<(SocketAddr, SocketAddr), Flow>) -> Option<Sides> {
         let found: Vec<_> = flows.iter().filter_map(|(ends, flow)| Some((ends, flow.judge()?))).collect();
         let &(_, (is_server, first)) = found.first()?;
         let mut bounds = first;

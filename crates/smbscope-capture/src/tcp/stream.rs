@@ -60,7 +60,7 @@ const HAS_IP_ID: u8 = 2;
 
 impl Sighting {
     #[inline]
-    fn of(position: u64, serial: u32, segment: &TcpSegment<'_>) -> Sighting {
+    fn new(position: u64, serial: u32, segment: &TcpSegment<'_>) -> Sighting {
         let timestamp = if segment.timestamp_value.is_some() { HAS_TIMESTAMP } else { 0 };
         let identified = if segment.ip_id.is_some() { HAS_IP_ID } else { 0 };
         Sighting {
@@ -243,7 +243,7 @@ impl Stream {
         // Data that goes on where it left off is new; nothing needs to be searched.
         if has_payload && end > self.seen_to && self.copies.is_none() {
             self.seen_to = end;
-            self.segments.push(Sighting::of(position, self.serial, segment));
+            self.segments.push(Sighting::new(position, self.serial, segment));
         } else if self.came_before(position, end, segment) {
             if segment.hops_left != self.hops_left {
                 let (one, other) = (segment.hops_left, self.hops_left);
@@ -269,7 +269,7 @@ impl Stream {
     /// Whether a packet that may be a copy is one; remembers it otherwise.
     #[inline(never)]
     fn came_before(&mut self, position: u64, end: u64, segment: &TcpSegment<'_>) -> bool {
-        let sighting = Sighting::of(position, self.serial, segment);
+        let sighting = Sighting::new(position, self.serial, segment);
         let window = match segment.ip_id {
             Some(id) if id != 0 => DUPLICATE_WINDOW_WITH_ID,
             _ if segment.flags.syn() => DUPLICATE_SYN_WINDOW,

@@ -27,7 +27,7 @@ struct Key {
 
 impl Key {
     #[inline]
-    fn of(segment: &TcpSegment<'_>) -> Key {
+    fn from_segment(segment: &TcpSegment<'_>) -> Key {
         let pack = |end: SocketAddr| match end.ip() {
             IpAddr::V4(address) => (u128::from(address.to_bits()), u64::from(end.port()) | 1 << 16),
             IpAddr::V6(address) => (address.to_bits(), u64::from(end.port())),
@@ -119,7 +119,7 @@ impl<K: StreamSink> FlowTable<K> {
     /// Hands a segment to its flow; returns the place of that.
     #[inline]
     fn take(&mut self, segment: &TcpSegment<'_>) -> usize {
-        let key = Key::of(segment);
+        let key = Key::from_segment(segment);
         let slot = key.slot();
         let place = match &self.at_hand[slot] {
             Some((known, place)) if *known == key => *place,

@@ -28,7 +28,7 @@ const SAID_ANEW: [&str; 18] = [
 ];
 
 /// `smbscope bench smb://ann@files/projects --duration 1min`; nothing where the line is another one, or no text.
-pub(super) fn of(line: impl IntoIterator<Item = OsString>) -> Option<String> {
+pub(super) fn to_repeat(line: impl IntoIterator<Item = OsString>) -> Option<String> {
     let matches = Arguments::command().try_get_matches_from(line).ok()?;
     let ("bench", matches) = matches.subcommand()? else { return None };
     let mut words = vec!["smbscope".to_owned(), "bench".to_owned()];
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     fn command(line: &[&str]) -> Option<String> {
-        of(line.iter().map(OsString::from))
+        to_repeat(line.iter().map(OsString::from))
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::interrupt::{self, Interrupted};
 use crate::output::Output;
 use anyhow::bail;
 use dashboard::{Choice, Display};
-pub(crate) use options::of as options;
+pub(crate) use options::run_options as options;
 use smbscope_bench::{Bench, Error, Outcome};
 use smbscope_load::workload::Workload;
 use smbscope_report::bench::{self, Document, Ended};

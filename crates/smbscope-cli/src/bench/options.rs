@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// All of it, with the workload read.
-pub(crate) fn of(arguments: &BenchArguments) -> anyhow::Result<RunOptions> {
+pub(crate) fn run_options(arguments: &BenchArguments) -> anyhow::Result<RunOptions> {
     let workload = workload(arguments)?;
     fits(arguments, &workload)?;
     let server = match &arguments.target {
@@ -35,7 +35,7 @@ pub(crate) fn of(arguments: &BenchArguments) -> anyhow::Result<RunOptions> {
         directory: arguments.output.clone(),
         sources: sources(arguments),
         title: arguments.title.clone(),
-        command: command::of(std::env::args_os()),
+        command: command::to_repeat(std::env::args_os()),
         ..RunOptions::new(server, connect(&arguments.connect), workload)
     })
 }
@@ -43,13 +43,13 @@ pub(crate) fn of(arguments: &BenchArguments) -> anyhow::Result<RunOptions> {
 /// The hosts that users work on.
 fn cluster(arguments: &BenchArguments) -> Result<Option<Cluster>, BadArguments> {
     let address = arguments.cluster.address.as_deref();
-    address.map(|address| cluster::of(address, arguments.cluster.slots, arguments.on_lost_host)).transpose()
+    address.map(|address| cluster::hosts(address, arguments.cluster.slots, arguments.on_lost_host)).transpose()
 }
 
 /// How to connect to any server.
 pub(super) fn connect(arguments: &ConnectArguments) -> Connect {
     let file = arguments.password_file.clone();
-    let password = move |user: &str| Ok(password::of(user, file.as_deref())?);
+    let password = move |user: &str| Ok(password::read(user, file.as_deref())?);
     let mut connect = Connect::new(arguments.login, Box::new(password));
     connect.options = Options {
         dialect: arguments.dialect,

@@ -13,7 +13,7 @@ use std::path::Path;
 const PASSWORD_LINE_MAX: u64 = 4 << 10;
 
 /// The password of `user`: the first line of the file, the variable, or what is typed.
-pub(crate) fn of(user: &str, file: Option<&Path>) -> anyhow::Result<Secret> {
+pub(crate) fn read(user: &str, file: Option<&Path>) -> anyhow::Result<Secret> {
     if let Some(file) = file {
         let name = file.display();
         let line = first_line_of(file).with_context(|| format!("cannot read the password file {name}"))?;
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_missing_file_is_named() {
-        let error = of("ann", Some(Path::new("/nonexistent/secret"))).expect_err("there is none");
+        let error = read("ann", Some(Path::new("/nonexistent/secret"))).expect_err("there is none");
         assert!(error.to_string().contains("/nonexistent/secret"), "{error}");
     }
 }

@@ -19,7 +19,7 @@ pub(super) const BREAK_STORM: Detector = Detector {
 
 fn detect(pair: &Pair<'_>) -> Option<Found> {
     const ID: &str = "break-storm";
-    let breaks = pair.facts.of(Fact::Break);
+    let breaks = pair.facts.counted(Fact::Break);
     let share = pair.facts.share(Fact::Break, Fact::Open);
     if (breaks.count as f64) < pair.threshold(ID, "breaks") || share <= pair.threshold(ID, "share") {
         return None;

@@ -19,7 +19,7 @@ pub(super) const DFS_REFERRAL: Detector = Detector {
 };
 
 fn detect(pair: &Pair<'_>) -> Option<Found> {
-    let referrals = pair.facts.of(Fact::Referral);
+    let referrals = pair.facts.counted(Fact::Referral);
     if Nanos(referrals.longest) < pair.time("dfs-referral", "longest") {
         return None;
     }

@@ -18,7 +18,7 @@ pub(super) const ENCRYPTED: Detector = Detector {
 };
 
 fn detect(pair: &Pair<'_>) -> Option<Found> {
-    let frames = pair.facts.of(Fact::Encrypted);
+    let frames = pair.facts.counted(Fact::Encrypted);
     if frames.count == 0 {
         return None;
     }

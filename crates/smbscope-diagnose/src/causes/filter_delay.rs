@@ -62,7 +62,7 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     Some(
         Found::new(Confidence::Medium, what)
             .lost(Lost::between(trimmed, Nanos((trimmed.0 + mean.0) / 2), mean))
-            .first_of(pair.facts.of(Fact::Open))
+            .first_of(pair.facts.counted(Fact::Open))
             .filter(" && (smb2.cmd == 5 || smb.cmd == 0xa2)"),
     )
 }
@@ -94,7 +94,7 @@ fn some_slow(pair: &Pair<'_>, opens: &Served, others: &Served) -> Option<Found> 
     Some(
         Found::new(Confidence::Low, what)
             .lost(Lost::between(Nanos(lost.0 * 8 / 10), lost, lost))
-            .first_of(pair.facts.of(Fact::Open))
+            .first_of(pair.facts.counted(Fact::Open))
             .filter(" && (smb2.cmd == 5 || smb.cmd == 0xa2)"),
     )
 }

@@ -20,7 +20,7 @@ pub(super) const FLUSH_HEAVY: Detector = Detector {
 
 fn detect(pair: &Pair<'_>) -> Option<Found> {
     const ID: &str = "flush-heavy";
-    let flushes = pair.facts.of(Fact::Flush);
+    let flushes = pair.facts.counted(Fact::Flush);
     let share = pair.facts.share(Fact::Flush, Fact::Write);
     if (flushes.count as f64) < pair.threshold(ID, "flushes") || share <= pair.threshold(ID, "share") {
         return None;

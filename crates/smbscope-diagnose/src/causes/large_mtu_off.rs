@@ -19,7 +19,7 @@ pub(super) const LARGE_MTU_OFF: Detector = Detector {
 
 fn detect(pair: &Pair<'_>) -> Option<Found> {
     const ID: &str = "large-mtu-off";
-    let full = pair.facts.of(Fact::Transfer64K);
+    let full = pair.facts.counted(Fact::Transfer64K);
     if pair.facts.count(Fact::LargeTransfer) > 0
         || (full.count as f64) < pair.threshold(ID, "transfers")
         || pair.round_trip().is_none_or(|trip| trip < pair.time(ID, "trip"))

@@ -25,7 +25,7 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     if opens < pair.threshold(ID, "opens") || share < pair.threshold(ID, "share") {
         return None;
     }
-    let names = pair.facts.of(Fact::MacName);
+    let names = pair.facts.counted(Fact::MacName);
     let what = format!(
         "{} opened names that only macOS uses (._* and .DS_Store): {} of its opens ({})",
         pair.client,

@@ -21,7 +21,7 @@ pub(super) const METADATA_HEAVY: Detector = Detector {
 
 fn detect(pair: &Pair<'_>) -> Option<Found> {
     const ID: &str = "metadata-heavy";
-    let (metadata, all) = (pair.facts.of(Fact::Metadata), pair.facts.of(Fact::Command));
+    let (metadata, all) = (pair.facts.counted(Fact::Metadata), pair.facts.counted(Fact::Command));
     let share = pair.facts.share(Fact::Metadata, Fact::Command);
     if (all.count as f64) < pair.threshold(ID, "commands")
         || share < pair.threshold(ID, "share")

@@ -20,7 +20,7 @@ pub(super) const MISSING_FILE_PROBES: Detector = Detector {
 
 fn detect(pair: &Pair<'_>) -> Option<Found> {
     const ID: &str = "missing-file-probes";
-    let (missing, lookups) = (pair.facts.of(Fact::Missing), pair.facts.of(Fact::Lookup));
+    let (missing, lookups) = (pair.facts.counted(Fact::Missing), pair.facts.counted(Fact::Lookup));
     let share = pair.facts.share(Fact::Missing, Fact::Lookup);
     if (lookups.count as f64) < pair.threshold(ID, "lookups") || share < pair.threshold(ID, "share") {
         return None;

@@ -23,7 +23,7 @@ pub(super) const MULTICHANNEL_UNUSED: Detector = Detector {
 
 fn detect(pair: &Pair<'_>) -> Option<Found> {
     const ID: &str = "multichannel-unused";
-    let transfers = pair.facts.of(Fact::Transfer);
+    let transfers = pair.facts.counted(Fact::Transfer);
     if (transfers.bytes as f64) < pair.threshold(ID, "bytes") {
         return None;
     }

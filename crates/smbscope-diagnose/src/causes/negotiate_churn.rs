@@ -21,14 +21,14 @@ pub(super) const NEGOTIATE_CHURN: Detector = Detector {
 fn detect(pair: &Pair<'_>) -> Option<Found> {
     const ID: &str = "negotiate-churn";
     let share = pair.facts.share(Fact::Negotiate, Fact::Open);
-    let negotiations = pair.facts.of(Fact::Negotiate);
+    let negotiations = pair.facts.counted(Fact::Negotiate);
     let is_churn =
         (negotiations.count as f64) >= pair.threshold(ID, "negotiations") && share > pair.threshold(ID, "share");
     // Connections that exist at the same time are channels or users, not repetitions.
     if !is_churn || at_once(pair) * 2 > pair.connections.len() {
         return None;
     }
-    let setups = pair.facts.of(Fact::SessionSetup);
+    let setups = pair.facts.counted(Fact::SessionSetup);
     let connects = pair.served(Kind::TreeConnect);
     let trip = pair.round_trip().unwrap_or_default();
     let what = format!(

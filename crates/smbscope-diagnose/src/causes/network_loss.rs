@@ -36,7 +36,7 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     if (lost as f64) < pair.threshold(ID, "segments") || share <= pair.threshold(ID, "share") {
         return None;
     }
-    let resent = pair.facts.of(Fact::Resent);
+    let resent = pair.facts.counted(Fact::Resent);
     let delay = pair.once(pair.resend_delay());
     let held = pair.once(Nanos(resent.outstanding)).max(delay);
     // Where losses set the rate, they cost most of the transfer, too.

@@ -22,7 +22,7 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     if most <= pair.threshold("notify-storm", "rate") {
         return None;
     }
-    let notified = pair.facts.of(Fact::Notified);
+    let notified = pair.facts.counted(Fact::Notified);
     let path = notified.path();
     let first = path.as_deref().map_or_else(String::new, |path| format!(", first in {}", named(path)));
     let what = format!(

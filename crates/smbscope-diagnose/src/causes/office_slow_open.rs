@@ -19,7 +19,7 @@ pub(super) const OFFICE_SLOW_OPEN: Detector = Detector {
 };
 
 fn detect(pair: &Pair<'_>) -> Option<Found> {
-    let opens = pair.facts.of(Fact::OfficeOpen);
+    let opens = pair.facts.counted(Fact::OfficeOpen);
     if Nanos(opens.longest) < pair.time("office-slow-open", "longest") {
         return None;
     }

@@ -94,7 +94,7 @@ fn of_pair(pair: &Pair<'_>, filler: &Filler<'_, '_>) -> Option<Found> {
         unbroken(Nanos(during)),
         unbroken(Nanos(base)),
     );
-    let commands = pair.facts.of(Fact::Command).count.max(loaded.0);
+    let commands = pair.facts.counted(Fact::Command).count.max(loaded.0);
     let depth = pair.depth().max(1.0);
     let sum = |count: u64| Nanos((excess as f64 * count as f64 / depth) as i64);
     let share = loaded.0 as f64 / (loaded.0 + idle.0) as f64;
@@ -102,7 +102,7 @@ fn of_pair(pair: &Pair<'_>, filler: &Filler<'_, '_>) -> Option<Found> {
     Some(
         Found::new(Confidence::Medium, what)
             .lost(Lost::between(sum(loaded.0), best, best))
-            .first_of(pair.facts.of(Fact::Command))
+            .first_of(pair.facts.counted(Fact::Command))
             .about(Sufferers::one(pair.client, pair.server)),
     )
 }

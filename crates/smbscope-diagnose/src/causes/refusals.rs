@@ -18,7 +18,7 @@ pub(super) const REFUSALS: Detector = Detector {
 };
 
 fn detect(pair: &Pair<'_>) -> Option<Found> {
-    let refusals = pair.facts.of(Fact::Refusal);
+    let refusals = pair.facts.counted(Fact::Refusal);
     if refusals.count == 0 {
         return None;
     }

@@ -51,6 +51,6 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
                 Nanos(lost.0.saturating_add(transfers / 2)),
                 Nanos(lost.0.saturating_add(transfers)),
             ))
-            .first_of(pair.facts.of(Fact::Command)),
+            .first_of(pair.facts.counted(Fact::Command)),
     )
 }

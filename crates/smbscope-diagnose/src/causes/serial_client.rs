@@ -21,7 +21,7 @@ pub(super) const SERIAL_CLIENT: Detector = Detector {
 
 fn detect(pair: &Pair<'_>) -> Option<Found> {
     const ID: &str = "serial-client";
-    let commands = pair.facts.of(Fact::Command);
+    let commands = pair.facts.counted(Fact::Command);
     let network = pair.part(TimePart::Network);
     let share = network.0 as f64 / pair.whole.active.0.max(1) as f64;
     if (commands.count as f64) < pair.threshold(ID, "commands")

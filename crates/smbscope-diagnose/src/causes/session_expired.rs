@@ -30,6 +30,6 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         counted(refused.count, "request", "requests"),
         pair.client,
     );
-    let lost = Nanos(refused.waited.0.max(pair.once(Nanos(pair.facts.of(Fact::SessionSetup).outstanding)).0));
+    let lost = Nanos(refused.waited.0.max(pair.once(Nanos(pair.facts.counted(Fact::SessionSetup).outstanding)).0));
     Some(Found::new(Confidence::High, what).lost(Lost::between(refused.waited, lost, lost)).from(Some(longest.first)))
 }

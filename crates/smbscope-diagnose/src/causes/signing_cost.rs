@@ -18,7 +18,7 @@ pub(super) const SIGNING_COST: Detector = Detector {
 
 fn detect(pair: &Pair<'_>) -> Option<Found> {
     const ID: &str = "signing-cost";
-    let (signed, all) = (pair.facts.of(Fact::SignedTransfer), pair.facts.of(Fact::Transfer));
+    let (signed, all) = (pair.facts.counted(Fact::SignedTransfer), pair.facts.counted(Fact::Transfer));
     let share = signed.bytes as f64 / all.bytes.max(1) as f64;
     let waited = signed.outstanding as f64 / pair.split.active().0.max(1) as f64;
     if (signed.bytes as f64) < pair.threshold(ID, "bytes")

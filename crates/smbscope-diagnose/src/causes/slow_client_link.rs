@@ -52,6 +52,6 @@ fn detect(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
     Some(
         Found::new(Confidence::High, what)
             .lost(Lost::between(lost, lost, Nanos(lost.0.saturating_add(transfers))))
-            .first_of(pair.facts.of(Fact::Command)),
+            .first_of(pair.facts.counted(Fact::Command)),
     )
 }

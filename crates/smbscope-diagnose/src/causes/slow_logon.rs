@@ -20,7 +20,7 @@ pub(super) const SLOW_LOGON: Detector = Detector {
 
 fn detect(pair: &Pair<'_>) -> Option<Found> {
     const ID: &str = "slow-logon";
-    let (setups, failures) = (pair.facts.of(Fact::SessionSetup), pair.facts.of(Fact::LoginFailure));
+    let (setups, failures) = (pair.facts.counted(Fact::SessionSetup), pair.facts.counted(Fact::LoginFailure));
     let slow = Nanos(setups.longest) >= pair.time(ID, "longest");
     if !slow && (failures.count as f64) < pair.threshold(ID, "failures") {
         return None;

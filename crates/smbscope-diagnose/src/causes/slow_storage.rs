@@ -29,20 +29,20 @@ pub(super) const SLOW_STORAGE: Detector = Detector {
 
 fn detect(pair: &Pair<'_>) -> Option<Found> {
     let clear = [
-        (Kind::Read, "Reads", pair.facts.of(Fact::Transfer), Confidence::Medium),
-        (Kind::Write, "Writes", pair.facts.of(Fact::Transfer), Confidence::Medium),
+        (Kind::Read, "Reads", pair.facts.counted(Fact::Transfer), Confidence::Medium),
+        (Kind::Write, "Writes", pair.facts.counted(Fact::Transfer), Confidence::Medium),
     ];
     let hidden = [
         (
             Kind::EncryptedRead,
             "Encrypted requests with large responses, most likely reads,",
-            pair.facts.of(Fact::Encrypted),
+            pair.facts.counted(Fact::Encrypted),
             Confidence::Low,
         ),
         (
             Kind::EncryptedWrite,
             "Large encrypted requests, most likely writes,",
-            pair.facts.of(Fact::Encrypted),
+            pair.facts.counted(Fact::Encrypted),
             Confidence::Low,
         ),
     ];

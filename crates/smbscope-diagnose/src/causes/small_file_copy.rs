@@ -21,7 +21,7 @@ pub(super) const SMALL_FILE_COPY: Detector = Detector {
 
 fn detect(pair: &Pair<'_>) -> Option<Found> {
     const ID: &str = "small-file-copy";
-    let small = pair.facts.of(Fact::SmallFile);
+    let small = pair.facts.counted(Fact::SmallFile);
     let depth = pair.depth();
     let per_minute = f64::from(pair.facts.small_files.most);
     let waited = pair.once(Nanos(small.outstanding));

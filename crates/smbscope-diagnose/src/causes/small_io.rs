@@ -20,7 +20,7 @@ pub(super) const SMALL_IO: Detector = Detector {
 
 fn detect(pair: &Pair<'_>) -> Option<Found> {
     const ID: &str = "small-io";
-    let small = pair.facts.of(Fact::SmallTransfer);
+    let small = pair.facts.counted(Fact::SmallTransfer);
     let share = pair.facts.share(Fact::SmallTransfer, Fact::Transfer);
     let in_small_files = pair.facts.count(Fact::SmallFile) + pair.facts.count(Fact::SmallFileAgain);
     // A small file has no larger block.

@@ -20,7 +20,7 @@ pub(super) const SMB1_IN_USE: Detector = Detector {
 };
 
 fn detect(pair: &Pair<'_>) -> Option<Found> {
-    let smb1 = pair.facts.of(Fact::Smb1);
+    let smb1 = pair.facts.counted(Fact::Smb1);
     if smb1.count == 0 {
         return None;
     }

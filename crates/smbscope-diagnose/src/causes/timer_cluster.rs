@@ -28,7 +28,7 @@ pub(super) const TIMER_CLUSTER: Detector = Detector {
 };
 
 fn detect(pair: &Pair<'_>) -> Option<Found> {
-    let (requests, responses) = (pair.facts.of(Fact::HeldRequest), pair.facts.of(Fact::HeldResponse));
+    let (requests, responses) = (pair.facts.counted(Fact::HeldRequest), pair.facts.counted(Fact::HeldResponse));
     let is_client = requests.response_time >= responses.response_time;
     let held = if is_client { requests } else { responses };
     let trip = pair.round_trip().unwrap_or_default();

@@ -21,7 +21,7 @@ fn spans(episodes: &Episodes) -> Vec<(i64, i64, u64)> {
     all.map(|(start, span)| (start.0 / MS, span.end.0 / MS, span.work.commands)).collect()
 }
 
-fn of(exchanges: &[Exchange]) -> Episodes {
+fn episodes(exchanges: &[Exchange]) -> Episodes {
     let mut episodes = Episodes::default();
     let mut flows: HashMap<FlowId, (Covered, Option<Timestamp>)> = HashMap::new();
     for exchange in exchanges {
@@ -34,14 +34,14 @@ fn of(exchanges: &[Exchange]) -> Episodes {
 
 #[test]
 fn a_gap_of_two_seconds_divides() {
-    let episodes = of(&[work(1, 0, 5), work(1, 1_900, 5), work(1, 3_905, 5), work(1, 5_800, 5)]);
+    let episodes = episodes(&[work(1, 0, 5), work(1, 1_900, 5), work(1, 3_905, 5), work(1, 5_800, 5)]);
     // 1,905 to 3,905 is exactly a gap.
     assert_eq!(spans(&episodes), [(0, 1_905, 2), (3_905, 5_805, 2)]);
 }
 
 #[test]
 fn a_long_command_of_another_connection_joins_what_it_spans() {
-    let episodes = of(&[work(1, 0, 5), work(1, 4_000, 5), work(2, 1_000, 4_000)]);
+    let episodes = episodes(&[work(1, 0, 5), work(1, 4_000, 5), work(2, 1_000, 4_000)]);
     assert_eq!(spans(&episodes), [(0, 5_000, 3)]);
 }
 
@@ -60,7 +60,7 @@ fn an_episode_counts_its_files_and_its_waits() {
     program.request.first = program.request.first.map(|stamp| Stamp { time: Timestamp(395 * MS), ..stamp });
     program.response.last = program.response.last.map(|stamp| Stamp { time: Timestamp(396 * MS), ..stamp });
     exchanges.push(program);
-    let found = of(&exchanges).finish();
+    let found = episodes(&exchanges).finish();
     let episode = &found[0];
     assert_eq!((episode.kind, episode.about.as_deref()), (Kind::Launch, Some("app\\office.exe")));
     // 40 opens of 4 ms and one of 1 ms; 396 ms from first to last.
@@ -96,7 +96,7 @@ fn moved(at: i64, path: &str, group: Group) -> Vec<Exchange> {
 }
 
 fn named(exchanges: &[Exchange]) -> (Kind, Option<String>) {
-    let found = of(exchanges).finish();
+    let found = episodes(exchanges).finish();
     (found[0].kind, found[0].about.as_deref().map(str::to_owned))
 }
 
@@ -142,7 +142,7 @@ fn the_direction_tells_a_logon_from_a_logoff_and_an_upload_from_a_download() {
 fn too_many_bursts_are_joined_by_a_longer_gap() {
     // 200 bursts 5 s apart: a gap of 8 s makes one of them.
     let exchanges: Vec<Exchange> = (0..200).map(|n| work(1, n * 5_000, 5)).collect();
-    assert_eq!(spans(&of(&exchanges)), [(0, 995_005, 200)]);
+    assert_eq!(spans(&episodes(&exchanges)), [(0, 995_005, 200)]);
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_command_that_spans_many_bursts_does_not_shorten_the_gap() {
     let bursts: Vec<Exchange> = (0..100).map(|n| work(1, n * 5_000, 5)).collect();
     let through = [work(2, 0, 500_000), work(2, 507_000, 5)];
     for exchanges in [[&bursts[..], &through].concat(), [&through, &bursts[..]].concat()] {
-        assert_eq!(spans(&of(&exchanges)), [(0, 507_005, 102)]);
+        assert_eq!(spans(&episodes(&exchanges)), [(0, 507_005, 102)]);
     }
 }
 
@@ -167,13 +167,13 @@ proptest! {
         let part = |wanted: usize| -> Vec<Exchange> {
             all.iter().filter(|exchange| parts[exchange.flow.0 as usize] == wanted).cloned().collect()
         };
-        let [a, b, c] = [0, 1, 2].map(|wanted| of(&part(wanted)));
+        let [a, b, c] = [0, 1, 2].map(|wanted| episodes(&part(wanted)));
         let merged = |mine: &Episodes, theirs: &Episodes| {
             let mut both = mine.clone();
             both.merge(theirs.clone());
             both
         };
-        let whole = of(&all);
+        let whole = episodes(&all);
         prop_assert!(whole.0.iter().all(|(_, client)| client.spans.len() <= EPISODES_MAX));
         for merged in [merged(&merged(&a, &b), &c), merged(&c, &merged(&b, &a)), merged(&merged(&b, &c), &a)] {
             prop_assert_eq!(merged.finish(), whole.finish());

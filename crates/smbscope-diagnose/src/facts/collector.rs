@@ -151,7 +151,7 @@ impl Collector {
     /// Takes an exchange of a connection, in the order in which they end.
     pub fn exchange(&mut self, exchange: &Exchange) {
         let facts = facts_of(exchange);
-        let seen = Seen::of(exchange);
+        let seen = Seen::new(exchange);
         let pair = PairKey { client: exchange.endpoints.client.ip(), server: exchange.endpoints.server };
         let flow = self.flows.entry(exchange.flow).or_insert_with(|| Box::new(Flow::new(pair)));
         let known = self.pairs.recent_entry(|known| *known == pair, || pair, |_, _| {});
@@ -170,7 +170,7 @@ impl Collector {
                 _ => None,
             };
             let held = half.map(|half| Seen { took: half.transfer().map(|time| time.0), ..seen });
-            let more = counts.of_mut(fact).record(held.as_ref().unwrap_or(&seen), covers);
+            let more = counts.counted_mut(fact).record(held.as_ref().unwrap_or(&seen), covers);
             if matches!(fact, Fact::Command | Fact::Encrypted) {
                 waited = more;
             }
@@ -213,7 +213,7 @@ impl Collector {
             flow.paths.record(exchange, &seen, facts, &mut |share, path, facts| keep(paths, pair, share, path, facts));
         let Some(closed) = closed.filter(|closed| (1..=SIXTY_FOUR_K).contains(&closed.moved)) else { return };
         let fact = if closed.again { Fact::SmallFileAgain } else { Fact::SmallFile };
-        counts.of_mut(fact).record(&Seen { bytes: closed.moved, ..seen }, |_, _| Nanos(closed.waited));
+        counts.counted_mut(fact).record(&Seen { bytes: closed.moved, ..seen }, |_, _| Nanos(closed.waited));
         if !closed.again {
             flow.small_files.record(start, COPY_WINDOW);
             counts.small_files.merge(&flow.small_files);
@@ -350,7 +350,7 @@ impl Flow {
         if self.writes.as_mut().is_some_and(|stream| stream.takes(write)) {
             return None;
         }
-        std::mem::replace(&mut self.writes, WriteStream::of(write).map(Box::new))
+        std::mem::replace(&mut self.writes, WriteStream::begin(write).map(Box::new))
     }
 }
 

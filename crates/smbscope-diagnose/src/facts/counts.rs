@@ -40,7 +40,7 @@ pub(crate) struct Seen<'e> {
 }
 
 impl Seen<'_> {
-    pub(crate) fn of(exchange: &Exchange) -> Seen<'_> {
+    pub(crate) fn new(exchange: &Exchange) -> Seen<'_> {
         let start = exchange.request.first.or(exchange.response.first);
         let end = exchange.response.last.or(start).map_or(Timestamp(i64::MIN), |stamp| stamp.time);
         Seen {
@@ -203,15 +203,15 @@ impl Default for PairFacts {
 }
 
 impl PairFacts {
-    pub(crate) fn of(&self, fact: Fact) -> &Count {
+    pub(crate) fn counted(&self, fact: Fact) -> &Count {
         &self.counts[fact as usize]
     }
 
     pub(crate) fn count(&self, fact: Fact) -> u64 {
-        self.of(fact).count
+        self.counted(fact).count
     }
 
-    pub(crate) fn of_mut(&mut self, fact: Fact) -> &mut Count {
+    pub(crate) fn counted_mut(&mut self, fact: Fact) -> &mut Count {
         &mut self.counts[fact as usize]
     }
 

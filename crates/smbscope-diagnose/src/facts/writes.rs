@@ -46,7 +46,7 @@ pub(crate) struct Phase {
 }
 
 impl Phase {
-    fn of(slots: &[Slot], start: Timestamp) -> Phase {
+    fn from_slots(slots: &[Slot], start: Timestamp) -> Phase {
         let mut sum = Slot::default();
         slots.iter().for_each(|slot| sum.add(slot));
         let elapsed = Nanos((sum.end - start).0.max(1));
@@ -114,7 +114,7 @@ pub(crate) struct WriteStream {
 
 impl WriteStream {
     /// A stream that begins with this write.
-    pub(crate) fn of(write: &Exchange) -> Option<WriteStream> {
+    pub(crate) fn begin(write: &Exchange) -> Option<WriteStream> {
         let mut stream = WriteStream {
             first: write.request.first?,
             path: write.path.clone(),
@@ -170,8 +170,8 @@ impl WriteStream {
                 first: self.first,
                 path: self.path.clone(),
                 share: self.share.clone(),
-                fast: Phase::of(fast, self.first.time),
-                slow: Phase::of(slow, turn),
+                fast: Phase::from_slots(fast, self.first.time),
+                slow: Phase::from_slots(slow, turn),
             }
         });
         divided.max_by(|one, other| one.throughput_ratio().total_cmp(&other.throughput_ratio()))
@@ -195,7 +195,7 @@ mod tests {
             now += time;
             match &mut stream {
                 Some(stream) => assert!(stream.takes(&write)),
-                none => *none = WriteStream::of(&write),
+                none => *none = WriteStream::begin(&write),
             }
         }
         stream.expect("there is a write")

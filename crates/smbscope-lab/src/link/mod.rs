@@ -108,11 +108,10 @@ impl Proxy {
                         // A server that is not there: the client's connection closes, as its own would not have opened.
                         let Ok(server) = TcpStream::connect(server) else { return };
                         // An error of either end has ended both.
-                        let _ended =
-                            Relay::new([client, server], link.delay, carriers).and_then(|relay| relay.run(&stop));
+                        let _ = Relay::new([client, server], link.delay, carriers).and_then(|relay| relay.run(&stop));
                     };
                     // Without a thread the connection closes.
-                    let _refused = thread::Builder::new().name("lab-link".to_owned()).stack_size(STACK).spawn(relay);
+                    let _ = thread::Builder::new().name("lab-link".to_owned()).stack_size(STACK).spawn(relay);
                 }
             };
             thread::Builder::new().name("lab-accept".to_owned()).stack_size(STACK).spawn(accept).map_err(failed)?;

@@ -140,7 +140,7 @@ impl Drop for Network {
 /// Removes an interface that a server has left, if it is there.
 pub(crate) fn remove(interface: &str) {
     let Some(ip) = tools::find("ip") else { return };
-    let _absent = run(&ip, &format!("link del {interface}"));
+    let _ = run(&ip, &format!("link del {interface}"));
 }
 
 /// A network namespace, held by a process.
@@ -163,9 +163,9 @@ impl Namespace {
         let answered = holder.stdout.as_mut().map(|output| output.read_exact(&mut [0]));
         if !matches!((asked, answered), (Some(Ok(())), Some(Ok(())))) {
             let mut said = String::new();
-            let _gone = holder.kill();
-            let _unreadable = holder.stderr.as_mut().map(|errors| errors.read_to_string(&mut said));
-            let _status = holder.wait();
+            let _ = holder.kill();
+            let _ = holder.stderr.as_mut().map(|errors| errors.read_to_string(&mut said));
+            let _ = holder.wait();
             let said = said.lines().next().unwrap_or("it ended at once").to_owned();
             return Err(format!("network namespaces can't be made here ({said})"));
         }
@@ -192,8 +192,8 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        let _ended = self.holder.kill();
-        let _status = self.holder.wait();
+        let _ = self.holder.kill();
+        let _ = self.holder.wait();
     }
 }
 
@@ -216,7 +216,7 @@ fn packets_of(interface: &str) -> Result<OwnedFd, String> {
     let socket = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll);
     let socket = socket.map_err(|error| failed(error.desc()))?;
     // Failing that, the system's own size does until a burst.
-    let _smaller = rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, SOCKET_BUFFER);
+    let _ = rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, SOCKET_BUFFER);
     let addresses = getifaddrs().map_err(|error| failed(error.desc()))?;
     let links = addresses.filter(|entry| entry.interface_name == interface).filter_map(|entry| entry.address);
     let link = links.filter_map(|address| address.as_link_addr().copied()).next();

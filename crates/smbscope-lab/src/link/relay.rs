@@ -21,7 +21,7 @@ impl Stop {
     pub(crate) fn or_readable(&self, socket: &impl AsFd) -> bool {
         let mut descriptors = [self.poll(), PollFd::new(socket, PollFlags::IN)];
         // Interrupted by a signal: the caller looks and comes back.
-        let _count = poll(&mut descriptors, None);
+        let _ = poll(&mut descriptors, None);
         !self.came(&descriptors)
     }
 
@@ -124,7 +124,7 @@ impl Relay {
         }
         if lane.has_ended(now) && !std::mem::replace(&mut self.closed[side], true) {
             // One that has gone needs not be told.
-            let _gone = receiver.shutdown(Shutdown::Write);
+            let _ = receiver.shutdown(Shutdown::Write);
             return Ok(true);
         }
         Ok(false)

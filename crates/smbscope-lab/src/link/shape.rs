@@ -23,7 +23,7 @@ impl Shape {
     }
 
     /// Where the settings ask for a slow link.
-    pub(crate) fn of(settings: &Settings) -> Option<Shape> {
+    pub(crate) fn from_settings(settings: &Settings) -> Option<Shape> {
         let Settings { delay, bandwidth, loss, .. } = settings;
         let is_slow = delay.is_some() || bandwidth.is_some() || loss.is_some();
         is_slow.then(|| Shape {

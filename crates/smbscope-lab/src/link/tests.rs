@@ -17,7 +17,7 @@ fn echo() -> SocketAddr {
             thread::spawn(move || {
                 let mut reader = stream.try_clone().expect("a socket can be cloned");
                 // The client may be gone.
-                let _ended = io::copy(&mut reader, &mut stream).and_then(|_| stream.shutdown(Shutdown::Write));
+                let _ = io::copy(&mut reader, &mut stream).and_then(|_| stream.shutdown(Shutdown::Write));
             });
         }
     });

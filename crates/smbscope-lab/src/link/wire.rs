@@ -114,7 +114,7 @@ pub(super) fn carry(sockets: &[OwnedFd; 2], shape: &Shape, stop: &Stop) {
             let now = Instant::now();
             while let Some(frame) = direction.arrived(now) {
                 // A queue that is full, or an end that is going away: a lost frame, as on any wire.
-                let _lost = send(&sockets[1 - side], &frame, SendFlags::DONTWAIT);
+                let _ = send(&sockets[1 - side], &frame, SendFlags::DONTWAIT);
             }
         }
         if !wait(sockets, &directions, stop, failed) {
@@ -135,7 +135,7 @@ fn wait(sockets: &[OwnedFd; 2], directions: &[Direction; 2], stop: &Stop, failed
         descriptors.extend(sockets.iter().map(|socket| PollFd::new(socket, PollFlags::IN)));
     }
     let timeout = patience.and_then(|patience| Timespec::try_from(patience).ok());
-    let _interrupted = poll(&mut descriptors, timeout.as_ref());
+    let _ = poll(&mut descriptors, timeout.as_ref());
     !stop.came(&descriptors)
 }
 

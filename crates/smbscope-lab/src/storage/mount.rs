@@ -99,7 +99,7 @@ fn helper() -> Option<PathBuf> {
 /// As many as this process may: each file that the kernel knows is held open.
 fn open_many_files() {
     let limit = getrlimit(Resource::Nofile);
-    let _unchanged = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 /// Tells whoever connects what the disk did so far.
@@ -112,7 +112,7 @@ fn tell_figures(queue: &Arc<Queue>, socket: &Path, stop: Stop) -> io::Result<()>
             let Ok((mut asker, _)) = listener.accept() else { continue };
             let said = serde_json::to_vec(&queue.figures()).unwrap_or_default();
             // Who has gone needs no answer.
-            let _gone = asker.set_write_timeout(Some(PATIENCE)).and_then(|()| asker.write_all(&said));
+            let _ = asker.set_write_timeout(Some(PATIENCE)).and_then(|()| asker.write_all(&said));
         }
     };
     thread::Builder::new().name("lab-figures".to_owned()).spawn(tell).map(drop)

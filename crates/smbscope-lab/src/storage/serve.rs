@@ -127,10 +127,10 @@ impl Filesystem for Served {
         // Whatever of these this kernel has: several users work in a folder at once, access control lists count, and large
         // requests are divided.
         for flag in [InitFlags::FUSE_PARALLEL_DIROPS, InitFlags::FUSE_POSIX_ACL, InitFlags::FUSE_ASYNC_DIO] {
-            let _absent = config.add_capabilities(flag);
+            let _ = config.add_capabilities(flag);
         }
-        let _nearest = config.set_max_write(REQUEST_BYTES_MAX);
-        let _nearest = config.set_max_background(BACKGROUND_MAX);
+        let _ = config.set_max_write(REQUEST_BYTES_MAX);
+        let _ = config.set_max_background(BACKGROUND_MAX);
         Ok(())
     }
 

@@ -50,7 +50,7 @@ impl Control {
     ];
 
     /// The one with this code.
-    pub fn of(code: Fsctl) -> Option<&'static Control> {
+    pub fn by_code(code: Fsctl) -> Option<&'static Control> {
         const ALL: &[Control] = &Control::ALL;
         ALL.iter().find(|control| control.code == code)
     }
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_code_is_refused_in_dialects_that_do_not_have_it() {
-        let refused = |code, dialect| Control::of(code).unwrap().unsupported_in(dialect).is_some();
+        let refused = |code, dialect| Control::by_code(code).unwrap().unsupported_in(dialect).is_some();
         let smb2 = Dialect::Smb2;
         assert!(!refused(Fsctl::GET_REPARSE_POINT, Dialect::NtLm012));
         assert!(refused(Fsctl::DFS_GET_REFERRALS, Dialect::NtLm012));
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_referral_is_asked_for_by_a_path_that_begins_with_one_backslash() {
-        let input = Control::of(Fsctl::DFS_GET_REFERRALS).unwrap().input("h", "s");
+        let input = Control::by_code(Fsctl::DFS_GET_REFERRALS).unwrap().input("h", "s");
         // MS-DFSC 2.2.2: MaxReferralLevel, then the name in UTF-16 with its end.
         assert_eq!(input, b"\x04\0\\\0h\0\\\0s\0\0\0");
     }

@@ -113,7 +113,7 @@ fn advice(kind: io::ErrorKind) -> &'static str {
 impl Error {
     /// What went wrong on a connection while something was being done.
     pub(super) fn on_connection(what: &'static str, error: io::Error) -> Error {
-        match (Foreign::of(&error), error.kind()) {
+        match (Foreign::from_error(&error), error.kind()) {
             (Some(foreign), _) => Error::Foreign(foreign),
             (None, io::ErrorKind::InvalidData) => Error::Protocol(error.to_string()),
             (None, _) => Error::Connection { what, error },

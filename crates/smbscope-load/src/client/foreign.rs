@@ -37,7 +37,7 @@ impl Foreign {
     }
 
     /// Out of an error of the transport.
-    pub(super) fn of(error: &io::Error) -> Option<Foreign> {
+    pub(super) fn from_error(error: &io::Error) -> Option<Foreign> {
         error.get_ref()?.downcast_ref().cloned()
     }
 }

@@ -199,7 +199,7 @@ impl Condition {
         match self {
             Condition::Time { figure, of, below, .. } => {
                 let figures = figures_of(run, of);
-                let value = figure.of(&figures);
+                let value = figure.value_in(&figures);
                 let found = match value {
                     Some(value) => value.to_string(),
                     None => format!("too few commands to tell ({})", figures.count),

@@ -120,7 +120,7 @@ impl<C: Connector + 'static> Worker<'_, C> {
     /// Carries out orders until there are no more, and then disconnects.
     pub(crate) fn run(mut self, time: Time, runtime: &Runtime, orders: &Receiver<Order>, replies: &Sender<Reply>) {
         let timers = {
-            let _within = runtime.enter();
+            let _entered = runtime.enter();
             Rc::new(time.timers())
         };
         let mut point = None;

@@ -204,7 +204,7 @@ impl Expected {
             Expected::Success | Expected::Status(NtStatus::SUCCESS) => !status.is_error(),
             Expected::Status(expected) => status == expected,
             Expected::SuccessOrRefusalOf(code) => {
-                !status.is_error() || Control::of(code).is_some_and(|control| control.refusals.contains(&status))
+                !status.is_error() || Control::by_code(code).is_some_and(|control| control.refusals.contains(&status))
             }
             Expected::Failure => status.is_error(),
             Expected::Anything => true,

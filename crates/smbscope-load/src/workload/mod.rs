@@ -82,7 +82,7 @@ pub struct Definition {
 pub const DEFINITION_MAX: usize = 64 << 10;
 
 impl Definition {
-    fn of(text: &str) -> Definition {
+    fn new(text: &str) -> Definition {
         let sha256 = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
         Definition { sha256, text: (text.len() <= DEFINITION_MAX).then(|| text.to_owned()) }
     }
@@ -175,13 +175,13 @@ impl Workload {
         let synthetic::Parsed { name, description, synthetic } = synthetic::parse(file, text)?;
         let file_set = synthetic.file_set().clone();
         let (parameters, toml) = (synthetic::parameters(file, text)?, Some((file.to_owned(), text.to_owned())));
-        let definition = Definition::of(text);
+        let definition = Definition::new(text);
         let about = About { name, description, source, file_set, definition, parameters, toml };
         Ok(Workload { about: Arc::new(about), kind: Kind::Synthetic(Arc::new(synthetic)), thinking: None })
     }
 
     fn of_loadfile(name: String, description: String, source: Source, text: &str, loadfile: Loadfile) -> Workload {
-        let (definition, parameters) = (Definition::of(text), Vec::new());
+        let (definition, parameters) = (Definition::new(text), Vec::new());
         let about = About { name, description, source, file_set: FileSet::none(), definition, parameters, toml: None };
         Workload { about: Arc::new(about), kind: Kind::Loadfile(Arc::new(loadfile)), thinking: None }
     }

@@ -67,7 +67,7 @@ pub(super) fn parse(file: &str, text: &str, source: Source) -> Result<Workload, 
     let first = recorded.files.lines().count() as u32 + 1;
     let loadfile = Loadfile::parse_recorded(file, &lines)?.repeat_from_line(first);
     let loadfile = if recorded.repeats { loadfile } else { loadfile.once() };
-    let definition = Definition::of(text);
+    let definition = Definition::new(text);
     let about = super::About {
         name,
         description,

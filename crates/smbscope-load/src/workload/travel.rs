@@ -42,7 +42,7 @@ impl Workload {
         };
         let sha256 = about.definition.sha256.clone();
         if let Text::Lines(lines) = &text
-            && Definition::of(lines).sha256 != sha256
+            && Definition::new(lines).sha256 != sha256
         {
             return Err(changed(&about.name));
         }

@@ -1,14 +1,14 @@
 //! The answers of a load point, which `smbscope-diagnose` gives on what the client measured, and of the whole ramp.
 
 use super::{Document, Run, headline, next};
-use crate::{Answer, Culprit};
 use crate::json::entries::Group as Counted;
+use crate::{Answer, Culprit};
 use smbscope_diagnose::LoadPoint;
 use smbscope_model::{Group, Nanos};
 use smbscope_stats::Figures;
 
 /// The answer; none where nothing was answered.
-pub(super) fn of(run: &Run) -> Option<Answer> {
+pub(super) fn of_load_point(run: &Run) -> Option<Answer> {
     let times = &run.total.client;
     let counted: Vec<&Counted> =
         run.counted.iter().flat_map(|counted| &counted.groups).filter(|group| group.headline).collect();
@@ -41,5 +41,5 @@ pub(super) fn of_ramp(document: &Document) -> Answer {
         Some(_) => Culprit::Capture,
         None => point.map_or(Culprit::Capture, |answer| answer.culprit),
     };
-    Answer { culprit, headline: headline::of(document), next: next::steps(document), ..Answer::default() }
+    Answer { culprit, headline: headline::sentence(document), next: next::steps(document), ..Answer::default() }
 }

@@ -25,23 +25,22 @@ pub struct Counted {
     pub(crate) files: Vec<Entity<FileName>>,
     /// At most 100, those that waited longest; what is not listed is not added up.
     pub(crate) users: Vec<Entity<UserName>>,
-    /// The commands divided by --by; null without it, and in documents of older versions.
-    #[serde(default)]
+    /// The commands divided by --by; null without it.
     pub(crate) slices: Option<Slices>,
 }
 
 impl Counted {
     /// What was counted of a load point.
-    pub fn of(aggregate: &Aggregate) -> Counted {
+    pub fn new(aggregate: &Aggregate) -> Counted {
         let slowest = aggregate.slowest.iter().take(SLOWEST_LISTED);
         Counted {
             groups: Group::all(aggregate),
             heatmap: aggregate.heat_map.clone(),
             concurrency: aggregate.concurrency.clone(),
-            slowest: slowest.map(|exchange| waits::SlowExchange::of(exchange, &[])).collect(),
-            files: Entity::table(&aggregate.files, ENTRIES_LISTED, FileName::of, FileName::other),
-            users: Entity::table(&aggregate.users, ENTRIES_LISTED, UserName::of, UserName::other),
-            slices: aggregate.slices.as_ref().map(|slices| Slices::of(slices).listed()),
+            slowest: slowest.map(|exchange| waits::SlowExchange::new(exchange, &[])).collect(),
+            files: Entity::table(&aggregate.files, ENTRIES_LISTED, FileName::new, FileName::other),
+            users: Entity::table(&aggregate.users, ENTRIES_LISTED, UserName::new, UserName::other),
+            slices: aggregate.slices.as_ref().map(|slices| Slices::new(slices).listed()),
         }
     }
 }

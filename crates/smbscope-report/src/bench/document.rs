@@ -48,10 +48,8 @@ pub struct Document {
     /// What weakens the figures, a sentence each, the gravest first.
     pub warnings: Vec<String>,
     /// How it was started; null where that is not known.
-    #[serde(default)]
     pub invocation: Option<Invocation>,
-    /// The program whose launches these are; null for a load, and in documents of older versions.
-    #[serde(default)]
+    /// The program whose launches these are; null for a load.
     pub launch: Option<Launch>,
 }
 
@@ -101,26 +99,21 @@ impl Target {
 /// What users do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(transform = crate::schema::may_lack_definition))]
 pub struct Workload {
     /// Its name.
     pub name: String,
     /// The file that it comes from; null for one that is built in.
     pub source: Option<String>,
-    /// The values of its parameters, by name; empty in documents of older versions.
-    #[serde(default)]
+    /// The values of its parameters, by name.
     pub parameters: BTreeMap<String, String>,
     /// What its random choices begin from.
     pub seed: Option<u64>,
     /// The files that are there before the first run; null where there are none.
     pub file_set: Option<FileSet>,
-    /// SHA-256 of the text that the workload is made from, in hexadecimal; absent in documents of older versions.
-    #[serde(default)]
+    /// SHA-256 of the text that the workload is made from, in hexadecimal.
     #[cfg_attr(feature = "schema", schemars(extend("pattern" = "^[0-9a-f]{64}$")))]
     pub sha256: Option<String>,
-    /// The text that the workload is made from: TOML or a loadfile; null where it has more than 64 KiB, and in
-    /// documents of older versions.
-    #[serde(default)]
+    /// The text that the workload is made from: TOML or a loadfile; null where it has more than 64 KiB.
     pub definition: Option<String>,
 }
 
@@ -145,7 +138,6 @@ pub struct Settings {
     #[cfg_attr(feature = "schema", schemars(with = "Vec<std::num::NonZeroU32>"))]
     pub users: Vec<u32>,
     /// The load points asked for where they differ in their rate: operations a second of all users together.
-    #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<std::num::NonZeroU32>"))]
     pub rates: Vec<u32>,
     /// Length of the measured part of each, as asked for.
@@ -167,10 +159,8 @@ pub struct Settings {
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub connects_per_second: Option<f64>,
     /// Whole passes of each user at each load point, which end it; null where its time does.
-    #[serde(default)]
     pub passes: Option<u32>,
     /// A load point with a larger share of failed operations makes the run a failed one; null where none does.
-    #[serde(default)]
     pub max_errors_percent: Option<f64>,
     /// Whether a capture was asked for.
     pub capture: bool,
@@ -192,7 +182,6 @@ pub enum Schedule {
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
         rate: f64,
         /// The rate is that of each user.
-        #[serde(default)]
         per_user: bool,
         /// Whether they are due at random, independent of each other, instead of at equal distances.
         random: bool,
@@ -231,11 +220,9 @@ pub struct Run {
     pub total: Measured,
     /// Open loop: operations of the workload, from when they were due to their end. What users waited: headlines, curves and
     /// capacity go by it. Null in a closed loop.
-    #[serde(default)]
     pub due: Option<Figures>,
     /// Times in which commands were outstanding and the server answered none, in their order; of more than 100 the
     /// longest.
-    #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(length(max = 100)))]
     pub stalls: Vec<Stall>,
     /// The groups that occurred, in the order of the report; `Other` is followed by its parts.
@@ -248,8 +235,7 @@ pub struct Run {
     pub intervals: Vec<Interval>,
     /// Time from the start of a connect to a session that can be used.
     pub connects: Figures,
-    /// Commands that these connects took, and how often; they are in no other count. Empty in documents of older versions.
-    #[serde(default)]
+    /// Commands that these connects took, and how often; they are in no other count.
     pub connect_commands: BTreeMap<String, u64>,
     /// Sessions that could not be made or broke, by reason, and how often.
     pub failures: BTreeMap<String, u64>,
@@ -259,30 +245,19 @@ pub struct Run {
     pub client_cpu: Option<ClientCpu>,
     /// The capture of the run; null where none was asked for.
     pub capture: Option<Capture>,
-    /// The commands as the report of a capture has them; null in documents of older versions.
-    #[serde(default)]
+    /// The commands as the report of a capture has them.
     pub counted: Option<Counted>,
-    /// Is anything slow, and whose is it, as far as the client knows; null where nothing was answered, and in documents of
-    /// older versions.
-    #[serde(default)]
+    /// Is anything slow, and whose is it, as far as the client knows; null where nothing was answered.
     pub answer: Option<Answer>,
-    /// Whole passes of the workload; null where it has no end, and in documents of older versions.
-    #[serde(default)]
+    /// Whole passes of the workload; null where it has no end.
     pub jobs: Option<Jobs>,
-    /// What the load cost the server; null where nothing is known of its side, and in documents of older versions.
-    #[serde(default)]
+    /// What the load cost the server; null where nothing is known of its side.
     pub server: Option<ServerLoad>,
-    /// Commands that each user had outstanding together; null where the workload wants one at a time, and in documents of
-    /// older versions.
-    #[serde(default)]
+    /// Commands that each user had outstanding together; null where the workload wants one at a time.
     pub queue: Option<Queue>,
-    /// Scenarios that were too slow for their users; null where the workload has none or the loop is closed, and in documents of
-    /// older versions.
-    #[serde(default)]
+    /// Scenarios that were too slow for their users; null where the workload has none or the loop is closed.
     pub overload: Option<Overload>,
-    /// What each host did, where the load came from several; empty where it came from one process, and in documents of older
-    /// versions.
-    #[serde(default)]
+    /// What each host did, where the load came from several; empty where it came from one process.
     pub hosts: Vec<HostRun>,
 }
 
@@ -534,14 +509,11 @@ pub struct Capacity {
     /// The load; null where the criterion holds at none that was tried.
     pub users: Option<u32>,
     /// Its rate, operations a second, where loads differ in that; otherwise null.
-    #[serde(default)]
     pub rate: Option<u32>,
     /// The largest load near it at which the criterion held in all of three tries: a search on another day finds no less;
     /// null where none is known.
-    #[serde(default)]
     pub always: Option<u32>,
     /// The smallest load near it at which it held in none of three; null where none is known.
-    #[serde(default)]
     pub never: Option<u32>,
     /// The loads tried, in the order in which they were.
     pub tried: Vec<Tried>,
@@ -555,7 +527,6 @@ pub struct Tried {
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub users: u32,
     /// Its rate, operations a second, where loads differ in that; otherwise null.
-    #[serde(default)]
     pub rate: Option<u32>,
     /// What was found there, in words: `18.3 ms`; null where there were too few values.
     pub found: Option<String>,
@@ -632,7 +603,7 @@ pub(crate) struct Whole<'a> {
 }
 
 impl<'a> Whole<'a> {
-    pub(crate) fn of(document: &'a Document) -> Whole<'a> {
+    pub(crate) fn new(document: &'a Document) -> Whole<'a> {
         Whole { schema: SCHEMA, document }
     }
 }
@@ -642,7 +613,7 @@ const LEVELS: usize = 6;
 
 /// Writes the document, indented, with a line end after it.
 pub fn write(document: &Document, out: impl Write) -> io::Result<()> {
-    write_indented_above(LEVELS, &Whole::of(document), out)
+    write_indented_above(LEVELS, &Whole::new(document), out)
 }
 
 impl Document {

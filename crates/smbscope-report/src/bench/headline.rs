@@ -19,7 +19,7 @@ impl Document {
 }
 
 /// The sentence; behind another one where the run failed, as then it says little.
-pub(super) fn of(document: &Document) -> String {
+pub(super) fn sentence(document: &Document) -> String {
     let figures = figures(document);
     match document.failure() {
         Some(why) if document.runs.iter().all(|run| run.operations == 0) => format!("The run failed: {why}."),

@@ -1,8 +1,8 @@
 //! Launches of a program: what is said of them where a load has its ramp.
 
 use super::{Capture, Document, Ended, Job, Run};
-use crate::{Answer, Culprit};
 use crate::format::{counted, prose_percent, span, unbroken};
+use crate::{Answer, Culprit};
 use serde::{Deserialize, Serialize};
 use smbscope_diagnose::next::{self, Next};
 use smbscope_model::{Nanos, Timestamp};

@@ -14,7 +14,7 @@ impl Run {
             (seconds > 0.0).then(|| count as f64 / seconds)
         };
         match measure {
-            Measure::Time(figure, of) => figure.of(self.figures_of(of)?).map(Nanos::as_secs_f64),
+            Measure::Time(figure, of) => figure.value_in(self.figures_of(of)?).map(Nanos::as_secs_f64),
             Measure::Errors => {
                 let unexpected = self.workload_operations.iter().flat_map(|operation| operation.unexpected.values());
                 Some((unexpected.sum::<u64>() + self.failures.values().sum::<u64>()) as f64)

@@ -63,7 +63,7 @@ impl Document {
             self.warnings = [launch::warnings(&self), self.warnings].concat();
             return self;
         }
-        self.runs.iter_mut().for_each(|run| run.answer = answer::of(run));
+        self.runs.iter_mut().for_each(|run| run.answer = answer::of_load_point(run));
         self.answer = answer::of_ramp(&self);
         self.overall_response_time_ns = overall_response_time(&self.runs, self.is_ramp_of_rates());
         let mut warnings = crate::warnings::of_ramp(&self);

@@ -33,7 +33,7 @@ pub struct ServerSeries {
 
 impl ServerSeries {
     /// With the average and the greatest of the values.
-    pub fn of(metric: &str, unit: &str, values: Vec<Option<f64>>) -> ServerSeries {
+    pub fn new(metric: &str, unit: &str, values: Vec<Option<f64>>) -> ServerSeries {
         let known: Vec<f64> = values.iter().flatten().copied().collect();
         ServerSeries {
             metric: metric.to_owned(),
@@ -78,8 +78,8 @@ mod tests {
     /// 1 read of 10 ms in the first second and 9 of 20 ms in the third: (10 + 180) / 10 = 19 ms, and not 15.
     #[test]
     fn a_mean_time_is_that_of_all_operations() {
-        let rates = ServerSeries::of("samba_read", "1/s", vec![Some(1.0), None, Some(9.0)]);
-        let times = ServerSeries::of("samba_read_time", "ns", vec![Some(10e6), None, Some(20e6)]);
+        let rates = ServerSeries::new("samba_read", "1/s", vec![Some(1.0), None, Some(9.0)]);
+        let times = ServerSeries::new("samba_read_time", "ns", vec![Some(10e6), None, Some(20e6)]);
         let load = ServerLoad::new(
             "this machine".to_owned(),
             vec![Timestamp(1), Timestamp(2), Timestamp(3)],

@@ -92,7 +92,7 @@ pub(super) fn rows(inputs: &[Input]) -> Vec<Command> {
     for waiting in [false, true] {
         for (name, smb1) in PAIRS {
             let members: Vec<Members<'_>> =
-                columns.iter().map(|column| Members::of(column, name, smb1, waiting)).collect();
+                columns.iter().map(|column| Members::new(column, name, smb1, waiting)).collect();
             let is = |of: fn(&Members<'_>) -> bool| members.iter().any(of);
             let crosses =
                 is(|m| m.smb1.is_empty() && m.smb2.is_some()) && is(|m| !m.smb1.is_empty() && m.smb2.is_none());
@@ -145,7 +145,7 @@ struct Members<'a> {
 }
 
 impl<'a> Members<'a> {
-    fn of(column: &BTreeMap<Key<'a>, &'a entries::Command>, name: &str, smb1: &[&str], waiting: bool) -> Members<'a> {
+    fn new(column: &BTreeMap<Key<'a>, &'a entries::Command>, name: &str, smb1: &[&str], waiting: bool) -> Members<'a> {
         let mut members = Members { smb1: Vec::new(), smb2: None };
         for (key, command) in column.iter().filter(|((_, _, waits), _)| *waits == waiting) {
             match key.0 {

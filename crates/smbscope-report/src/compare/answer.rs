@@ -31,7 +31,7 @@ pub struct Compared {
 }
 
 /// An answer for each column but the first.
-pub(super) fn of(comparison: &Comparison) -> Vec<Compared> {
+pub(super) fn answers(comparison: &Comparison) -> Vec<Compared> {
     let Some((base, others)) = comparison.columns.split_first() else { return Vec::new() };
     (1..)
         .zip(others)

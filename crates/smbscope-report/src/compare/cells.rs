@@ -124,7 +124,7 @@ pub enum Conclusion {
 
 impl Conclusion {
     /// And the repetitions that would decide it.
-    pub(super) fn of(answer: Answer) -> (Conclusion, Option<u32>) {
+    pub(super) fn from_answer(answer: Answer) -> (Conclusion, Option<u32>) {
         match answer {
             Answer::Higher => (Conclusion::Higher, None),
             Answer::Lower => (Conclusion::Lower, None),
@@ -148,7 +148,7 @@ pub struct Interval {
 
 impl Ratio {
     /// Absent unless both values are known; nothing is a multiple of 0.
-    pub(super) fn of(value: Option<f64>, base: Option<f64>) -> Option<Ratio> {
+    pub(super) fn new(value: Option<f64>, base: Option<f64>) -> Option<Ratio> {
         let (value, base) = (value?, base?);
         (value >= 0.0 && base > 0.0).then(|| Ratio { value: value / base, interval: None, certainty: None })
     }
@@ -162,14 +162,14 @@ impl fmt::Display for Ratio {
 }
 
 impl Ratios {
-    fn of(cell: &Cell, base: &Cell) -> Ratios {
+    fn new(cell: &Cell, base: &Cell) -> Ratios {
         let (mine, bases) = (&cell.response_time, &base.response_time);
         let times = |figure: fn(&ResponseTime) -> Option<Nanos>| {
             let value = |times| figure(times).map(|time| time.0 as f64);
-            Ratio::of(value(mine), value(bases))
+            Ratio::new(value(mine), value(bases))
         };
         Ratios {
-            count: Ratio::of(Some(cell.count as f64), Some(base.count as f64)),
+            count: Ratio::new(Some(cell.count as f64), Some(base.count as f64)),
             mean: times(|times| times.mean),
             p50: times(|times| times.p50),
             p95: times(|times| times.p95),
@@ -181,20 +181,20 @@ impl Ratios {
 }
 
 impl ResponseTime {
-    fn of(times: &Figures, sum: Option<Nanos>) -> ResponseTime {
+    fn new(times: &Figures, sum: Option<Nanos>) -> ResponseTime {
         ResponseTime { mean: times.mean, p50: times.p50, p95: times.p95, p99: times.p99, max: times.max, sum }
     }
 }
 
 impl Cell {
-    fn of(row: &Row) -> Cell {
+    fn new(row: &Row) -> Cell {
         let times = &row.response_time;
         let sum = |mean: Nanos| Nanos::saturating(i128::from(mean.0) * i128::from(row.timed)).0;
         Cell {
             count: row.count,
             timed: row.timed,
             errors: row.errors(),
-            response_time: ResponseTime::of(times, times.mean.map(sum).map(Nanos)),
+            response_time: ResponseTime::new(times, times.mean.map(sum).map(Nanos)),
             distribution: row.distribution,
             ratios: None,
         }
@@ -207,7 +207,7 @@ impl Cell {
             count: slice.count,
             timed: slice.timed,
             errors: slice.errors,
-            response_time: ResponseTime::of(&slice.response_time, sum),
+            response_time: ResponseTime::new(&slice.response_time, sum),
             distribution: [0; 10],
             ratios: None,
         }
@@ -216,14 +216,14 @@ impl Cell {
 
 /// The cells of all columns, the base first; a column without a row has no cell.
 pub(super) fn row_of<'a>(rows: impl Iterator<Item = Option<&'a Row>>) -> Vec<Option<Cell>> {
-    with_ratios(rows.map(|row| row.map(Cell::of)))
+    with_ratios(rows.map(|row| row.map(Cell::new)))
 }
 
 /// The cells, those of other columns with their ratios to the base's.
 pub(super) fn with_ratios(cells: impl Iterator<Item = Option<Cell>>) -> Vec<Option<Cell>> {
     let mut cells: Vec<Option<Cell>> = cells.collect();
     if let Some((Some(base), others)) = cells.split_first_mut() {
-        others.iter_mut().flatten().for_each(|cell| cell.ratios = Some(Ratios::of(cell, base)));
+        others.iter_mut().flatten().for_each(|cell| cell.ratios = Some(Ratios::new(cell, base)));
     }
     cells
 }
@@ -247,10 +247,10 @@ mod tests {
 
     #[test]
     fn a_ratio_needs_both_values_and_a_base_above_zero() {
-        assert_eq!(Ratio::of(Some(3.0), Some(2.0)).map(|ratio| ratio.value), Some(1.5));
-        assert_eq!(Ratio::of(Some(0.0), Some(2.0)).map(|ratio| ratio.value), Some(0.0));
+        assert_eq!(Ratio::new(Some(3.0), Some(2.0)).map(|ratio| ratio.value), Some(1.5));
+        assert_eq!(Ratio::new(Some(0.0), Some(2.0)).map(|ratio| ratio.value), Some(0.0));
         assert_eq!(
-            [Ratio::of(Some(3.0), None), Ratio::of(None, Some(2.0)), Ratio::of(Some(3.0), Some(0.0))],
+            [Ratio::new(Some(3.0), None), Ratio::new(None, Some(2.0)), Ratio::new(Some(3.0), Some(0.0))],
             [None; 3]
         );
     }

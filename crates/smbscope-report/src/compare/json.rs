@@ -23,12 +23,12 @@ pub(crate) struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    pub(crate) fn of(comparison: &'a Comparison, version: &str) -> Document<'a> {
+    pub(crate) fn new(comparison: &'a Comparison, version: &str) -> Document<'a> {
         Document { schema: SCHEMA, generator: Generator::new(version), comparison }
     }
 }
 
 /// Writes the comparison, indented, with a line end after it. `version` is that of smbscope.
 pub fn write(comparison: &Comparison, version: &str, out: impl Write) -> io::Result<()> {
-    write_indented(&Document::of(comparison, version), out)
+    write_indented(&Document::new(comparison, version), out)
 }

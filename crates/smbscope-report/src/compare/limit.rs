@@ -132,7 +132,7 @@ pub fn judge(
     strict: bool,
 ) -> Result<Vec<Judgement>, NoFigure> {
     let singles: Vec<Single<'_>> = given.iter().flat_map(Given::singles).collect();
-    let sides = Sides::of(given, &singles);
+    let sides = Sides::new(given, &singles);
     let runs = ramps::compared_runs(&singles);
     let names: Vec<String> = given.iter().map(|given| clean(&given.name)).collect();
     let mut judgements = Vec::new();
@@ -160,7 +160,7 @@ impl Summary {
     /// The value of a measure, as a run has it.
     pub(crate) fn value(&self, measure: &Measure) -> Option<f64> {
         match measure {
-            Measure::Time(figure, of) => figure.of(&self.row(of)?.response_time).map(Nanos::as_secs_f64),
+            Measure::Time(figure, of) => figure.value_in(&self.row(of)?.response_time).map(Nanos::as_secs_f64),
             Measure::Commands => self.overview.commands_per_second,
             Measure::Throughput => self.overview.bytes_per_second,
             Measure::Errors

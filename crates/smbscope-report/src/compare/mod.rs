@@ -218,7 +218,7 @@ pub struct Command {
 
 impl Comparison {
     /// Compares reports with the first of them.
-    pub fn of(title: Option<String>, inputs: &[Input]) -> Comparison {
+    pub fn new(title: Option<String>, inputs: &[Input]) -> Comparison {
         Comparison::of_inputs(title, inputs).answered()
     }
 
@@ -226,7 +226,7 @@ impl Comparison {
     fn of_inputs(title: Option<String>, inputs: &[Input]) -> Comparison {
         let groups = groups(inputs);
         let rows = inputs.iter().map(|input| Some(&input.report.headline));
-        let mut columns: Vec<Column> = inputs.iter().map(Column::of).collect();
+        let mut columns: Vec<Column> = inputs.iter().map(Column::new).collect();
         if let Some((base, others)) = columns.split_first_mut() {
             others.iter_mut().for_each(|column| column.overview.compare(&base.overview));
         }
@@ -235,10 +235,10 @@ impl Comparison {
             answers: Vec::new(),
             columns,
             headline: Headline { cells: row_of(rows) },
-            notes: notes::of(inputs, &groups),
+            notes: notes::notes(inputs, &groups),
             groups,
             commands: commands(inputs),
-            slices: slices::of(inputs),
+            slices: slices::compare(inputs),
             ramps: None,
         }
     }
@@ -247,7 +247,7 @@ impl Comparison {
     pub fn of_all(title: Option<String>, given: &[Given]) -> Comparison {
         let singles: Vec<Single<'_>> = given.iter().flat_map(Given::singles).collect();
         let (inputs, ramps) = ramps::resolved(&singles);
-        let sides = Sides::of(given, &singles);
+        let sides = Sides::new(given, &singles);
         let mut comparison = sides.folded(Comparison { ramps, ..Comparison::of_inputs(title, &inputs) });
         let loads = ramps::differences(given).into_iter().map(|(column, kind, text)| Note { kind, column, text });
         // What was asked of the servers stands before what came of it.
@@ -263,12 +263,12 @@ impl Comparison {
     fn answered(mut self) -> Comparison {
         within::headline(&mut self);
         adjust::rows(&mut self);
-        Comparison { answers: answer::of(&self), ..self }
+        Comparison { answers: answer::answers(&self), ..self }
     }
 }
 
 impl Column {
-    fn of(input: &Input) -> Column {
+    fn new(input: &Input) -> Column {
         let report = &input.report;
         Column {
             name: input.name.clone(),
@@ -295,9 +295,9 @@ impl Overview {
 
     fn compare(&mut self, base: &Overview) {
         self.ratios = Some(OverviewRatios {
-            bytes_per_second: Ratio::of(self.bytes_per_second, base.bytes_per_second),
-            commands_per_second: Ratio::of(self.commands_per_second, base.commands_per_second),
-            job_elapsed: Ratio::of(self.job_elapsed(), base.job_elapsed()),
+            bytes_per_second: Ratio::new(self.bytes_per_second, base.bytes_per_second),
+            commands_per_second: Ratio::new(self.commands_per_second, base.commands_per_second),
+            job_elapsed: Ratio::new(self.job_elapsed(), base.job_elapsed()),
         });
     }
 }

@@ -47,7 +47,7 @@ pub enum NoteKind {
 }
 
 /// Every caveat, column by column.
-pub(super) fn of(inputs: &[Input], groups: &[Group]) -> Vec<Note> {
+pub(super) fn notes(inputs: &[Input], groups: &[Group]) -> Vec<Note> {
     let mut notes = Vec::new();
     for (column, input) in inputs.iter().enumerate() {
         let mut add = |kind, text| notes.push(Note { kind, column, text });

@@ -158,7 +158,7 @@ fn with_rates(
     let commands = rates(&|at, _| Some(cells[at].as_ref()?.count));
     let bytes = rates(&|_, run| bytes(run));
     let ratio = |rates: &[Option<f64>], at: usize| {
-        if at == 0 { None } else { Ratio::of(rates[at], rates.first().copied().flatten()) }
+        if at == 0 { None } else { Ratio::new(rates[at], rates.first().copied().flatten()) }
     };
     let made = cells.into_iter().enumerate().map(|(at, cell)| {
         Some(PointCell {

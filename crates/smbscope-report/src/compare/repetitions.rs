@@ -23,7 +23,7 @@ pub(super) struct Sides {
 
 impl Sides {
     /// What is given, and the runs of all of it one after the other.
-    pub(super) fn of(given: &[Given], singles: &[Single<'_>]) -> Sides {
+    pub(super) fn new(given: &[Given], singles: &[Single<'_>]) -> Sides {
         let mut end = 0;
         let runs = given.iter().map(|given| {
             let begin = end;
@@ -310,7 +310,7 @@ impl Ratio {
     /// With what is known of it; nothing where it has no value.
     pub(super) fn of_figure(figure: &Figure) -> Option<Ratio> {
         let level = Settings::default().confidence;
-        let (answer, repetitions_needed) = Conclusion::of(figure.answer);
+        let (answer, repetitions_needed) = Conclusion::from_answer(figure.answer);
         Some(Ratio {
             value: figure.ratio?,
             interval: figure.interval.map(|(low, high)| Interval { low, high, level }),

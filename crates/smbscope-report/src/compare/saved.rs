@@ -46,7 +46,7 @@ impl Summary {
     }
 
     /// What would be read if the report were saved, so that it makes no difference whether it was.
-    pub fn of(report: &Report) -> Summary {
+    pub fn from_report(report: &Report) -> Summary {
         Summary::of_document(Document::within(report, usize::MAX))
     }
 

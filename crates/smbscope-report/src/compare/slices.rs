@@ -35,7 +35,7 @@ pub struct Slice {
 }
 
 /// Slices that all columns have, by the same.
-pub(super) fn of(inputs: &[Input]) -> Option<Slices> {
+pub(super) fn compare(inputs: &[Input]) -> Option<Slices> {
     let all: Vec<_> = inputs.iter().map(|input| input.report.slices.as_ref()).collect::<Option<_>>()?;
     let by = &all.first()?.by;
     if all.iter().any(|slices| slices.by != *by) {

@@ -20,7 +20,7 @@ pub(super) fn headline(comparison: &mut Comparison) {
         let ratios = comparison.headline.cells.get_mut(column).and_then(Option::as_mut);
         let Some(ratios) = ratios.and_then(|cell| cell.ratios.as_mut()) else { continue };
         if let (Some(before), Some(after)) = (single(base), single(other)) {
-            judge(ratios, &Intervals::of(before), &Intervals::of(after));
+            judge(ratios, &Intervals::from_map(before), &Intervals::from_map(after));
         }
     }
 }
@@ -77,7 +77,7 @@ struct Intervals<'a> {
 }
 
 impl Intervals<'_> {
-    fn of(map: &HeatMap) -> Intervals<'_> {
+    fn from_map(map: &HeatMap) -> Intervals<'_> {
         let histograms: Vec<_> = map.bins.iter().map(|bin| &*bin.counts).filter(|counts| !counts.is_empty()).collect();
         let means = histograms.iter().map(|counts| {
             let mut histogram = Histogram::new(map);

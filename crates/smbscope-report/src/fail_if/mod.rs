@@ -285,7 +285,7 @@ impl Number {
             Number::Measure(Measure::Time(figure, of)) => {
                 let row = row(report, of).ok_or_else(|| absent(report, of))?;
                 let times = row.time(TimeKind::ResponseTime);
-                figure.of(times).map(|time| time.0 as f64).ok_or_else(|| match times.count {
+                figure.value_in(times).map(|time| time.0 as f64).ok_or_else(|| match times.count {
                     0 => format!("no {of} was timed"),
                     few => format!("{} timed {of} are too few for {}", thousands(few), figure.name()),
                 })
@@ -295,7 +295,7 @@ impl Number {
             Number::Measure(Measure::Errors) => Ok(report.aggregate.errors as f64),
             // Those of a comparison: `commands` and `throughput`.
             Number::Measure(measure) => {
-                Summary::of(report).value(measure).ok_or_else(|| "the capture has no duration".to_owned())
+                Summary::from_report(report).value(measure).ok_or_else(|| "the capture has no duration".to_owned())
             }
         }
     }

@@ -66,7 +66,7 @@ struct FileRereads {
 
 impl Caching {
     /// Lists of clients and files hold `listed` entries at most.
-    pub(super) fn of(figures: &CachingFigures, listed: usize) -> Caching {
+    pub(super) fn new(figures: &CachingFigures, listed: usize) -> Caching {
         let clients = figures.clients.iter().take(listed);
         let files = figures.files.iter().take(listed);
         Caching {
@@ -78,16 +78,16 @@ impl Caching {
             unknown_opens: figures.unknown_opens,
             reads: figures.reads.reads,
             bytes_read: figures.reads.bytes,
-            repeated: Repeated::of(&figures.repeated),
+            repeated: Repeated::new(&figures.repeated),
             clients: clients
-                .map(|(client, row)| ClientRereads { client: client.to_string(), repeated: Repeated::of(row) })
+                .map(|(client, row)| ClientRereads { client: client.to_string(), repeated: Repeated::new(row) })
                 .collect(),
             files: files
                 .map(|((client, file), row)| FileRereads {
                     client: client.to_string(),
                     share: file.share.clone(),
                     path: file.path.clone(),
-                    repeated: Repeated::of(row),
+                    repeated: Repeated::new(row),
                 })
                 .collect(),
         }
@@ -95,7 +95,7 @@ impl Caching {
 }
 
 impl Repeated {
-    fn of(row: &smbscope_stats::Repeated) -> Repeated {
+    fn new(row: &smbscope_stats::Repeated) -> Repeated {
         Repeated {
             reads: row.all.reads,
             bytes: row.all.bytes,

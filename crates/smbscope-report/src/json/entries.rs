@@ -1,5 +1,4 @@
-//! The entries of the JSON report: what the schema calls its definitions. Those that a comparison needs are read back too;
-//! what it does not need may be missing in a document of an older version.
+//! The entries of the JSON report: what the schema calls its definitions. A comparison reads back those that it needs.
 
 use super::offers::Negotiated;
 use super::waits::TimeSplit;
@@ -22,21 +21,18 @@ pub(crate) struct Totals {
     /// How exchanges ended; only what occurred.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::outcomes"))]
     pub(crate) outcomes: BTreeMap<String, u64>,
-    #[serde(default)]
     pub(crate) first_ns: Option<Timestamp>,
-    #[serde(default)]
     pub(crate) last_ns: Option<Timestamp>,
     /// First to last packet of the captures.
     pub(crate) elapsed_ns: Option<Nanos>,
     /// What was asked of the servers.
-    #[serde(default)]
     pub(crate) load: Load,
     /// The groups without expected waits and encrypted frames.
     pub(crate) headline: Row,
 }
 
 impl Totals {
-    pub(crate) fn of(report: &Report) -> Totals {
+    pub(crate) fn new(report: &Report) -> Totals {
         let aggregate = &report.aggregate;
         Totals {
             commands: aggregate.count,
@@ -45,8 +41,8 @@ impl Totals {
             first_ns: report.first,
             last_ns: report.last,
             elapsed_ns: report.first.zip(report.last).map(|(first, last)| last - first),
-            load: Load::of(report),
-            headline: Row::of(&aggregate.total),
+            load: Load::from_report(report),
+            headline: Row::new(&aggregate.total),
         }
     }
 }
@@ -99,7 +95,7 @@ pub(crate) struct Connection<'a> {
 }
 
 impl<'a> Connection<'a> {
-    pub(super) fn of(
+    pub(super) fn new(
         connection: &'a smbscope_model::Connection,
         splits: &Splits,
         negotiated: &Negotiated<'_>,
@@ -136,7 +132,7 @@ impl<'a> Connection<'a> {
             shares: connection.shares.iter().map(|name| &**name).collect(),
             to_server: connection.to_server,
             to_client: connection.to_client,
-            time_split: splits.connection(connection.flow).map(TimeSplit::of),
+            time_split: splits.connection(connection.flow).map(TimeSplit::new),
         }
     }
 }
@@ -151,23 +147,21 @@ pub(crate) struct Command {
     #[serde(flatten)]
     pub(crate) row: Row,
     /// Exchanges with a subcommand, by it.
-    #[serde(default)]
     pub(crate) subcommands: Vec<Subcommand>,
     /// What is no command of its own and not in the counts of this entry: the asynchronous portion of Write_Raw, what
     /// the server sent of its own accord.
-    #[serde(default)]
     pub(crate) apart: Vec<Subcommand>,
 }
 
 impl Command {
-    pub(crate) fn of(command: &CommandRow) -> Command {
+    pub(crate) fn new(command: &CommandRow) -> Command {
         Command {
             protocol: command.command.protocol(),
             command: command.command.to_string(),
             groups: command.groups.clone(),
-            row: Row::of(&command.row),
-            subcommands: command.subcommands.iter().map(Subcommand::of).collect(),
-            apart: command.apart.iter().map(Subcommand::of).collect(),
+            row: Row::new(&command.row),
+            subcommands: command.subcommands.iter().map(Subcommand::new).collect(),
+            apart: command.apart.iter().map(Subcommand::new).collect(),
         }
     }
 }
@@ -182,8 +176,8 @@ pub(crate) struct Subcommand {
 }
 
 impl Subcommand {
-    fn of(part: &SubcommandRow) -> Subcommand {
-        Subcommand { subcommand: part.subcommand.to_string(), row: Row::of(&part.row) }
+    fn new(part: &SubcommandRow) -> Subcommand {
+        Subcommand { subcommand: part.subcommand.to_string(), row: Row::new(&part.row) }
     }
 }
 
@@ -197,7 +191,6 @@ pub(crate) struct Group {
     pub(crate) row: Row,
     /// The cumulative distribution of response time: pairs of nanoseconds and the fraction of commands answered within
     /// them, ascending, at most 128.
-    #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::cumulative"))]
     pub(crate) cumulative: Vec<(Nanos, f64)>,
     pub(crate) parts: Vec<Group>,
@@ -217,7 +210,7 @@ impl Group {
             let group = Group {
                 group: found.group.name().to_owned(),
                 headline: found.group.in_headline(),
-                row: Row::of(&found.row),
+                row: Row::new(&found.row),
                 cumulative: found.cumulative.clone(),
                 parts: Vec::new(),
             };
@@ -225,7 +218,7 @@ impl Group {
         }
         if let Some(other) = &aggregate.other {
             let at = usize::from(result.first().is_some_and(|group| group.group == "Open/Close"));
-            let (row, cumulative) = (Row::of(&other.row), other.cumulative.clone());
+            let (row, cumulative) = (Row::new(&other.row), other.cumulative.clone());
             result.insert(at, Group { group: crate::names::OTHER.to_owned(), headline: true, row, cumulative, parts });
         }
         result
@@ -243,18 +236,14 @@ pub(crate) struct Row {
     /// Error responses by status; `(other)` adds up what is not listed.
     pub(crate) errors: BTreeMap<String, u64>,
     /// How exchanges ended; only what occurred.
-    #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::outcomes"))]
     pub(crate) outcomes: BTreeMap<String, u64>,
     /// Packets per exchange, both halves; of exchanges whose packets are known in full.
-    #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub(crate) average_packets: Option<f64>,
     /// Bytes of SMB requests.
-    #[serde(default)]
     pub(crate) request_bytes: u64,
     /// Bytes of final SMB responses.
-    #[serde(default)]
     pub(crate) response_bytes: u64,
     /// Response times by decade: below 1 µs, 10 µs, 100 µs, 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, and the rest. A time
     /// on an edge is in the decade above.
@@ -262,30 +251,23 @@ pub(crate) struct Row {
     /// Request first packet to response last packet.
     pub(crate) response_time: Figures,
     /// Request last to response first.
-    #[serde(default)]
     pub(crate) service_time: Figures,
     /// Service time less the round trip between capture point and server; not measured where that is unknown.
-    #[serde(default)]
     pub(crate) server_time: Figures,
     /// Request first to last.
-    #[serde(default)]
     pub(crate) request_transfer: Figures,
     /// Response first to last.
-    #[serde(default)]
     pub(crate) response_transfer: Figures,
     /// Request last to response last: Wireshark's service response time.
-    #[serde(default)]
     pub(crate) srt: Figures,
     /// First copy to last copy of a retransmitted segment.
-    #[serde(default)]
     pub(crate) retransmission_delay: Figures,
     /// Previous response last to request first, with nothing outstanding.
-    #[serde(default)]
     pub(crate) think_time: Figures,
 }
 
 impl Row {
-    pub(crate) fn of(row: &smbscope_stats::Row) -> Row {
+    pub(crate) fn new(row: &smbscope_stats::Row) -> Row {
         let mut errors: BTreeMap<String, u64> = BTreeMap::new();
         for (status, count) in &row.statuses {
             *errors.entry(status.to_string()).or_default() += count;
@@ -327,7 +309,6 @@ pub(crate) struct Entity<N> {
     #[serde(flatten)]
     pub(crate) name: N,
     /// True for the entry that adds up everything that is not listed.
-    #[serde(default)]
     pub(crate) is_other: bool,
     /// Commands.
     pub(crate) count: u64,
@@ -339,7 +320,6 @@ pub(crate) struct Entity<N> {
     pub(crate) bytes_written: u64,
     /// Of the headline groups. Percentiles are exact up to 256 values (files, clients and servers: 64) and within 1.6%
     /// above.
-    #[serde(default)]
     pub(crate) response_time: Figures,
 }
 
@@ -350,11 +330,11 @@ impl<N> Entity<N> {
         name: impl Fn(&'a K) -> N,
         other: impl Fn() -> N,
     ) -> Vec<Entity<N>> {
-        let kept = entities.entries.iter().take(listed).map(|(key, entity)| Entity::of(name(key), false, entity));
-        kept.chain(entities.other.iter().map(|entity| Entity::of(other(), true, entity))).collect()
+        let kept = entities.entries.iter().take(listed).map(|(key, entity)| Entity::new(name(key), false, entity));
+        kept.chain(entities.other.iter().map(|entity| Entity::new(other(), true, entity))).collect()
     }
 
-    fn of(name: N, is_other: bool, entity: &smbscope_stats::Entity) -> Entity<N> {
+    fn new(name: N, is_other: bool, entity: &smbscope_stats::Entity) -> Entity<N> {
         Entity {
             name,
             is_other,
@@ -401,7 +381,7 @@ struct TimelineTimes {
 }
 
 impl Timeline {
-    pub(super) fn of(timeline: &smbscope_stats::Timeline) -> Timeline {
+    pub(super) fn new(timeline: &smbscope_stats::Timeline) -> Timeline {
         let bins = timeline.bins.iter().map(|(start, bin)| TimelineBin {
             start_ns: *start,
             commands: bin.commands,

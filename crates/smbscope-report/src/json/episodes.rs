@@ -32,7 +32,7 @@ pub(super) struct WhatIf {
 }
 
 impl WhatIf {
-    pub(super) fn of(prediction: &Prediction) -> WhatIf {
+    pub(super) fn new(prediction: &Prediction) -> WhatIf {
         let Prediction { scenario, now, low, then, high, round_trip, commands, saved } = prediction;
         WhatIf {
             scenario: scenario.to_string(),
@@ -78,10 +78,10 @@ pub(crate) struct EpisodeEntry {
 
 impl EpisodeEntry {
     pub(crate) fn all(episodes: &[Episode]) -> Vec<EpisodeEntry> {
-        episodes.iter().enumerate().map(|(at, episode)| EpisodeEntry::of(at + 1, episode)).collect()
+        episodes.iter().enumerate().map(|(at, episode)| EpisodeEntry::new(at + 1, episode)).collect()
     }
 
-    fn of(number: usize, episode: &Episode) -> EpisodeEntry {
+    fn new(number: usize, episode: &Episode) -> EpisodeEntry {
         EpisodeEntry {
             number,
             client: episode.client.to_string(),

@@ -20,8 +20,7 @@ use entries::{Command, Connection, Entity, Group, Timeline, Totals};
 use episodes::{BARS_MAX, EpisodeEntry, WhatIf};
 pub use escaped::line;
 use offers::{Negotiated, NegotiationEntry, Smb1};
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use smbscope_diagnose::Answer;
 use smbscope_model::{CaptureInfo, Quality, Share, SkippedPackets};
 use smbscope_stats::{Concurrency, FileKey, HeatMap};
@@ -48,7 +47,7 @@ pub(crate) fn captures(report: &Report) -> serde_json::Result<String> {
 
 /// The object `quality` alone, in one line.
 pub(crate) fn quality(report: &Report) -> serde_json::Result<String> {
-    serde_json::to_string(&QualityEntry::of(report))
+    serde_json::to_string(&QualityEntry::new(report))
 }
 
 /// What `smbscope analyze --format json` prints. All times are integers in nanoseconds, points in time since the Unix
@@ -78,7 +77,6 @@ pub(crate) struct Document<'a> {
     #[serde(skip_deserializing)]
     smb1: Option<Smb1>,
     /// Bursts of work of single clients, in the order of time.
-    #[serde(default, deserialize_with = "lenient")]
     episodes: Vec<EpisodeEntry>,
     /// With --episode its commands, in the order of time, the first 5,000.
     #[serde(skip_deserializing)]
@@ -101,7 +99,6 @@ pub(crate) struct Document<'a> {
     pub(crate) groups: Vec<Group>,
     #[serde(skip_deserializing)]
     shares: Vec<Entity<ShareName<'a>>>,
-    #[serde(default, deserialize_with = "lenient")]
     pub(crate) files: Vec<Entity<FileName>>,
     pub(crate) clients: Vec<Entity<ClientName>>,
     #[serde(skip_deserializing)]
@@ -111,26 +108,17 @@ pub(crate) struct Document<'a> {
     #[serde(skip_deserializing)]
     caching: Caching,
     /// The commands divided by --by; null without it.
-    #[serde(default)]
     pub(crate) slices: Option<slices::Slices>,
     #[serde(skip_deserializing)]
     timeline: Timeline,
-    #[serde(default)]
     pub(crate) heatmap: Cow<'a, HeatMap>,
     #[serde(skip_deserializing)]
     concurrency: Cow<'a, [Concurrency]>,
     /// The slowest exchanges, slowest first, at most 100.
-    #[serde(default, deserialize_with = "lenient")]
     pub(crate) slowest: Vec<SlowExchange>,
     #[serde(skip_deserializing)]
     omitted: Omitted,
     pub(crate) warnings: Cow<'a, [String]>,
-}
-
-/// A list of which an older version wrote other fields is taken for none: a comparison can do without.
-fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Vec<T>, D::Error> {
-    let value = serde_json::Value::deserialize(from)?;
-    Ok(serde_json::from_value(value).unwrap_or_default())
 }
 
 /// How many exchanges the filter chose, of how many.
@@ -149,7 +137,6 @@ pub(crate) struct QualityEntry<'a> {
     pub(crate) sentence: String,
     /// That share in percent: commands seen in part, and those of which the capture shows nothing (commands_unseen),
     /// which are an estimate where the bounds differ.
-    #[serde(default)]
     not_timed: Share,
     #[serde(flatten)]
     pub(crate) counters: Cow<'a, Quality>,
@@ -186,7 +173,7 @@ struct Omitted {
 }
 
 impl Omitted {
-    fn of(report: &Report, listed: usize) -> Omitted {
+    fn new(report: &Report, listed: usize) -> Omitted {
         let aggregate = &report.aggregate;
         let left = |length: usize| length.saturating_sub(listed);
         Omitted {
@@ -213,7 +200,7 @@ fn busiest(report: &Report, listed: usize) -> impl Iterator<Item = &smbscope_mod
 }
 
 impl QualityEntry<'_> {
-    fn of(report: &Report) -> QualityEntry<'_> {
+    fn new(report: &Report) -> QualityEntry<'_> {
         let skipped = |skipped: &SkippedPackets| Skipped {
             layer: skipped.protocol.layer(),
             number: skipped.protocol.number(),
@@ -247,7 +234,7 @@ pub(crate) struct FileName {
 }
 
 impl FileName {
-    pub(crate) fn of(FileKey { share, path }: &FileKey) -> FileName {
+    pub(crate) fn new(FileKey { share, path }: &FileKey) -> FileName {
         FileName { share: share.clone(), path: path.clone() }
     }
 
@@ -282,7 +269,7 @@ pub(crate) struct UserName {
 }
 
 impl UserName {
-    pub(crate) fn of(user: &Arc<str>) -> UserName {
+    pub(crate) fn new(user: &Arc<str>) -> UserName {
         UserName { user: user.clone() }
     }
 
@@ -296,8 +283,8 @@ impl<'a> Document<'a> {
     pub(crate) fn within(report: &'a Report, listed: usize) -> Document<'a> {
         let aggregate = &report.aggregate;
         let splits = &aggregate.splits;
-        let negotiated = Negotiated::of(report);
-        let connection = |connection| Connection::of(connection, splits, &negotiated);
+        let negotiated = Negotiated::new(report);
+        let connection = |connection| Connection::new(connection, splits, &negotiated);
         let capture_names: Vec<Arc<str>> = report.captures.iter().map(|capture| capture.name.as_str().into()).collect();
         Document {
             schema: SCHEMA,
@@ -309,23 +296,23 @@ impl<'a> Document<'a> {
                 .as_ref()
                 .map(|filter| Matched { exchanges: filter.matched, of: filter.whole.exchanges }),
             captures: report.captures.as_slice().into(),
-            quality: QualityEntry::of(report),
-            totals: Totals::of(report),
+            quality: QualityEntry::new(report),
+            totals: Totals::new(report),
             answer: report.explanation.answer.clone().into_plain(),
-            smb1: Smb1::of(report),
+            smb1: Smb1::from_report(report),
             episodes: EpisodeEntry::all(&report.explanation.episodes),
             waterfall: report
                 .explanation
                 .waterfall
                 .iter()
                 .take(BARS_MAX)
-                .map(|exchange| SlowExchange::of(exchange, &capture_names))
+                .map(|exchange| SlowExchange::new(exchange, &capture_names))
                 .collect(),
-            what_if: report.explanation.what_if.iter().map(WhatIf::of).collect(),
-            time_split: TimeSplit::of(&splits.whole),
+            what_if: report.explanation.what_if.iter().map(WhatIf::new).collect(),
+            time_split: TimeSplit::new(&splits.whole),
             connections: busiest(report, listed).map(connection).collect(),
             negotiations: negotiated.entries,
-            commands: aggregate.commands.iter().map(Command::of).collect(),
+            commands: aggregate.commands.iter().map(Command::new).collect(),
             groups: Group::all(aggregate),
             shares: Entity::table(
                 &aggregate.shares,
@@ -333,13 +320,13 @@ impl<'a> Document<'a> {
                 |share| ShareName { share },
                 || ShareName { share: OTHER },
             ),
-            files: Entity::table(&aggregate.files, listed, FileName::of, FileName::other),
+            files: Entity::table(&aggregate.files, listed, FileName::new, FileName::other),
             clients: Entity::table(
                 &aggregate.clients,
                 listed,
                 |client: &IpAddr| ClientName {
                     client: client.to_string(),
-                    time_split: splits.client(client).map(TimeSplit::of),
+                    time_split: splits.client(client).map(TimeSplit::new),
                 },
                 || ClientName { client: OTHER.to_owned(), time_split: None },
             ),
@@ -349,18 +336,18 @@ impl<'a> Document<'a> {
                 |server: &SocketAddr| ServerName {
                     server: server.ip().to_string(),
                     server_port: Some(server.port()),
-                    time_split: splits.server(server).map(TimeSplit::of),
+                    time_split: splits.server(server).map(TimeSplit::new),
                 },
                 || ServerName { server: OTHER.to_owned(), server_port: None, time_split: None },
             ),
-            users: Entity::table(&aggregate.users, listed, UserName::of, UserName::other),
-            caching: Caching::of(&aggregate.caching, listed),
-            slices: report.aggregate.slices.as_ref().map(slices::Slices::of),
-            timeline: Timeline::of(&aggregate.timeline),
+            users: Entity::table(&aggregate.users, listed, UserName::new, UserName::other),
+            caching: Caching::new(&aggregate.caching, listed),
+            slices: report.aggregate.slices.as_ref().map(slices::Slices::new),
+            timeline: Timeline::new(&aggregate.timeline),
             heatmap: Cow::Borrowed(&aggregate.heat_map),
             concurrency: aggregate.concurrency.as_slice().into(),
-            slowest: aggregate.slowest.iter().map(|exchange| SlowExchange::of(exchange, &capture_names)).collect(),
-            omitted: Omitted::of(report, listed),
+            slowest: aggregate.slowest.iter().map(|exchange| SlowExchange::new(exchange, &capture_names)).collect(),
+            omitted: Omitted::new(report, listed),
             warnings: report.warnings.as_slice().into(),
         }
     }

@@ -26,8 +26,8 @@ pub(super) struct Smb1 {
 }
 
 impl Smb1 {
-    pub(super) fn of(report: &Report) -> Option<Smb1> {
-        let found = Smb1InUse::of(report)?;
+    pub(super) fn from_report(report: &Report) -> Option<Smb1> {
+        let found = Smb1InUse::from_report(report)?;
         let texts = |names: &mut dyn Iterator<Item = String>| names.take(smb1::LISTED).collect::<Vec<_>>();
         Some(Smb1 {
             connections: found.connections,
@@ -122,11 +122,11 @@ pub(super) struct Negotiated<'r> {
 }
 
 impl<'r> Negotiated<'r> {
-    pub(super) fn of(report: &'r Report) -> Negotiated<'r> {
+    pub(super) fn new(report: &'r Report) -> Negotiated<'r> {
         let found = negotiations(report);
         Negotiated {
             places: found.iter().enumerate().map(|(at, negotiation)| (negotiation.offers, at)).collect(),
-            entries: found.iter().map(NegotiationEntry::of).collect(),
+            entries: found.iter().map(NegotiationEntry::new).collect(),
         }
     }
 
@@ -137,7 +137,7 @@ impl<'r> Negotiated<'r> {
 }
 
 impl NegotiationEntry {
-    fn of(negotiation: &Negotiation<'_>) -> NegotiationEntry {
+    fn new(negotiation: &Negotiation<'_>) -> NegotiationEntry {
         let Offers { client, server } = negotiation.offers;
         let features = negotiation.features().into_iter().map(|feature| FeatureEntry {
             feature: feature.feature,
@@ -149,40 +149,40 @@ impl NegotiationEntry {
             connections: negotiation.connections,
             clients: negotiation.clients.iter().take(LISTED).map(ToString::to_string).collect(),
             servers: negotiation.servers.iter().take(LISTED).map(ToString::to_string).collect(),
-            client: client.as_deref().map(ClientEntry::of),
-            server: server.as_deref().map(ServerEntry::of),
+            client: client.as_deref().map(ClientEntry::new),
+            server: server.as_deref().map(ServerEntry::new),
             features: features.collect(),
         }
     }
 }
 
 impl ClientEntry {
-    fn of(offer: &ClientOffer) -> ClientEntry {
+    fn new(offer: &ClientOffer) -> ClientEntry {
         ClientEntry {
             dialects: offer.dialects.iter().map(Dialect::to_string).collect(),
             began_with_smb1: offer.began_with_smb1,
             signing: offer.signing.name(),
             capabilities: names(offer.capabilities),
-            algorithms: AlgorithmsEntry::of(&offer.algorithms),
+            algorithms: AlgorithmsEntry::new(&offer.algorithms),
         }
     }
 }
 
 impl ServerEntry {
-    fn of(offer: &ServerOffer) -> ServerEntry {
+    fn new(offer: &ServerOffer) -> ServerEntry {
         ServerEntry {
             dialect: offer.dialect.as_ref().map(Dialect::to_string),
             signing: offer.signing.name(),
             capabilities: names(offer.capabilities),
             max_read: offer.max_read_write.map(|(read, _)| read),
             max_write: offer.max_read_write.map(|(_, write)| write),
-            algorithms: AlgorithmsEntry::of(&offer.algorithms),
+            algorithms: AlgorithmsEntry::new(&offer.algorithms),
         }
     }
 }
 
 impl AlgorithmsEntry {
-    fn of(algorithms: &Algorithms) -> AlgorithmsEntry {
+    fn new(algorithms: &Algorithms) -> AlgorithmsEntry {
         let listed = |ids: &Option<Vec<u16>>, name: fn(u16) -> Option<&'static str>| {
             let shown = |id: &u16| name(*id).map_or_else(|| format!("0x{id:04x}"), str::to_owned);
             ids.as_ref().map(|ids| ids.iter().map(shown).collect())

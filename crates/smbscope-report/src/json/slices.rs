@@ -76,7 +76,7 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    fn of(part: &Part) -> Value {
+    fn from_part(part: &Part) -> Value {
         match part {
             Part::Unknown => Value::Unknown,
             Part::Flow(flow) => Value::Number(flow.0),
@@ -118,18 +118,18 @@ impl<'de> Deserialize<'de> for Key {
 }
 
 impl Slices {
-    pub(crate) fn of(slices: &smbscope_stats::Slices) -> Slices {
+    pub(crate) fn new(slices: &smbscope_stats::Slices) -> Slices {
         let entry = |slice: &Slice| SliceEntry {
-            key: Key(slices.fields.iter().copied().zip(slice.key.iter().map(Value::of)).collect()),
+            key: Key(slices.fields.iter().copied().zip(slice.key.iter().map(Value::from_part)).collect()),
             missed_at_most_ns: Nanos::saturating(slice.missed_at_most_ns).0,
-            figures: SliceFigures::of(slice),
+            figures: SliceFigures::new(slice),
         };
         Slices {
             by: slices.by.iter().map(|dimension| dimension.name().to_owned()).collect(),
             sort: slices.sort.name().to_owned(),
             missed_at_most_ns: Nanos::saturating(slices.missed_at_most_ns).0,
             entries: slices.entries.iter().map(entry).collect(),
-            other: slices.other.as_ref().map(SliceFigures::of),
+            other: slices.other.as_ref().map(SliceFigures::new),
         }
     }
 
@@ -145,7 +145,7 @@ impl Slices {
 }
 
 impl SliceFigures {
-    fn of(Slice { figures, service_time, .. }: &Slice) -> SliceFigures {
+    fn new(Slice { figures, service_time, .. }: &Slice) -> SliceFigures {
         SliceFigures {
             count: figures.count,
             timed: figures.timed,

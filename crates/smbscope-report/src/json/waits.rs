@@ -44,7 +44,7 @@ pub(super) struct TimeSplit {
 }
 
 impl TimeSplit {
-    pub(super) fn of(split: &Split) -> TimeSplit {
+    pub(super) fn new(split: &Split) -> TimeSplit {
         TimeSplit {
             connections: split.connections,
             elapsed_ns: split.elapsed(),
@@ -109,7 +109,7 @@ pub(crate) struct SlowExchange {
 
 impl SlowExchange {
     /// An entry. `captures` are the names of the files by [`CaptureId`](smbscope_model::CaptureId).
-    pub(crate) fn of(exchange: &Exchange, captures: &[Arc<str>]) -> SlowExchange {
+    pub(crate) fn new(exchange: &Exchange, captures: &[Arc<str>]) -> SlowExchange {
         let Exchange { endpoints, request, response, .. } = exchange;
         let packet = |stamp: Option<Stamp>| stamp.map(|stamp| stamp.packet.number());
         let file =

@@ -221,14 +221,14 @@ pub(crate) struct Whole<'a> {
 }
 
 impl<'a> Whole<'a> {
-    pub(crate) fn of(document: &'a Document) -> Whole<'a> {
+    pub(crate) fn new(document: &'a Document) -> Whole<'a> {
         Whole { schema: SCHEMA, document }
     }
 }
 
 /// Writes the document.
 pub fn write(document: &Document, out: impl Write) -> io::Result<()> {
-    write_indented_above(LEVELS, &Whole::of(document), out)
+    write_indented_above(LEVELS, &Whole::new(document), out)
 }
 
 impl Document {

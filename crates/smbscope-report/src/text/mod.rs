@@ -102,7 +102,7 @@ fn above_commands(report: &Report, options: &TextOptions, mut page: Page) -> Pag
     overview::title(&mut page, report, !options.full);
     overview::facts(&mut page, report, !options.full);
     if report.aggregate.count > 0 {
-        let slices = report.aggregate.slices.as_ref().map(Slices::of);
+        let slices = report.aggregate.slices.as_ref().map(Slices::new);
         slices.iter().for_each(|slices| slices::render(&mut page, slices, options.top));
         timeline::render(&mut page, report);
     }

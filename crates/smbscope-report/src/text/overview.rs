@@ -27,7 +27,7 @@ const NAME_MAX: usize = 60;
 
 /// What was measured; in brief how to see more of it.
 pub(super) fn title(page: &mut Page, report: &Report, is_brief: bool) {
-    if let Some(smb1) = Smb1InUse::of(report) {
+    if let Some(smb1) = Smb1InUse::from_report(report) {
         page.paragraph(Paint::Smb1, &smb1.sentence());
     }
     let title = report.title.as_ref().map_or_else(String::new, |title| format!(": {}", clean(title)));
@@ -125,7 +125,7 @@ pub(super) fn facts(page: &mut Page, report: &Report, is_brief: bool) {
         }
         return;
     }
-    fact("Load", Paint::Plain, &Load::of(report).sentence(report));
+    fact("Load", Paint::Plain, &Load::from_report(report).sentence(report));
     fact("Servers", Paint::Plain, &busiest(&ranked(servers), LISTED_MAX));
     fact("Clients", Paint::Plain, &busiest(&ranked(clients), LISTED_MAX));
     for (label, names) in [("Users", &report.aggregate.users), ("Shares", &report.aggregate.shares)] {
@@ -243,7 +243,7 @@ fn busiest_names(names: &Entities<Arc<str>>) -> Option<String> {
 
 /// The paper's packet counts, with commands and replies side by side.
 pub(super) fn packets(page: &mut Page, report: &Report) {
-    let counts = PacketCounts::of(report);
+    let counts = PacketCounts::from_report(report);
     let mut lines = Vec::new();
     let mut add = |indent: usize, name: &str, count: u64, note: &str| {
         let share = percent_sign(count, counts.all);

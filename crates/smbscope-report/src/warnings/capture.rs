@@ -78,10 +78,10 @@ const COUNTERS: &[(&str, Of, &str)] = &[
 ];
 
 /// Every warning of a report.
-pub(crate) fn of(report: &Report) -> Vec<Warning> {
+pub(crate) fn warnings(report: &Report) -> Vec<Warning> {
     let quality = &report.quality;
     let aggregate = &report.aggregate;
-    let whole = Whole::of(report);
+    let whole = Whole::new(report);
     let counters: HashMap<&str, u64> = quality.entries().into_iter().collect();
     let counter = |name: &str| counters.get(name).copied().unwrap_or(0);
     let counted_as = |text: &str, count: u64, of: Of| {

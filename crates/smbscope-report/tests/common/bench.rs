@@ -160,7 +160,7 @@ pub(crate) fn counted(started: i64, typical: i64, by: &[Dimension]) -> Counted {
         let exchange = read(started + n * SECOND / 4, typical * (1 + n % 7));
         aggregator.record(&Exchange { path: Some(path.into()), ..exchange });
     }
-    Counted::of(&aggregator.finish())
+    Counted::new(&aggregator.finish())
 }
 
 /// A closed loop over four load points, with a capture; nothing went wrong.

@@ -143,7 +143,7 @@ impl Aggregator {
         let kind = kind_of(exchange);
         let apart = is_apart(&kind);
         self.record_leaf(kind, exchange);
-        let stretch = Stretch::of(exchange);
+        let stretch = Stretch::from_exchange(exchange);
         self.timeline.record(exchange, stretch.as_ref(), !apart);
         let stamps = [exchange.request.first, exchange.request.last, exchange.response.first, exchange.response.last];
         for stamp in stamps.into_iter().flatten() {

@@ -5,7 +5,7 @@ use smbscope_testkit::exchange::read;
 use smbscope_wire::names::{Fsctl, Trans2};
 use smbscope_wire::{smb1, smb2};
 
-fn of<'a>(exchanges: impl IntoIterator<Item = &'a Exchange>) -> Aggregate {
+fn aggregate<'a>(exchanges: impl IntoIterator<Item = &'a Exchange>) -> Aggregate {
     let mut aggregator = Aggregator::new();
     exchanges.into_iter().for_each(|exchange| aggregator.record(exchange));
     aggregator.finish()
@@ -29,7 +29,7 @@ fn groups_add_up_to_the_total_and_waits_stay_out_of_it() {
         with(NOTIFY, None, Group::Waiting, 5_000_000_000),
         with(Command::EncryptedFrame, None, Group::Encrypted, 800),
     ];
-    let aggregate = of(&exchanges);
+    let aggregate = aggregate(&exchanges);
     // Headline: 100 + 200 + 400; Other: 200 + 400.
     let sum = |row: &crate::Row| row.time(TimeKind::ResponseTime).sum_ns;
     assert_eq!((aggregate.count, aggregate.total.count, sum(&aggregate.total)), (5, 3, 700));
@@ -45,7 +45,7 @@ fn groups_add_up_to_the_total_and_waits_stay_out_of_it() {
 fn subcommands_stand_below_their_command_and_add_up_to_it() {
     let find_first = Some(Subcommand::Trans2(Trans2(1)));
     let find_next = Some(Subcommand::Trans2(Trans2(2)));
-    let aggregate = of(&[
+    let aggregate = aggregate(&[
         with(TRANSACTION2, find_first, Group::Directory, 100),
         with(TRANSACTION2, find_next, Group::Directory, 200),
         with(TRANSACTION2, find_next, Group::Directory, 300),
@@ -60,7 +60,7 @@ fn the_async_portion_of_write_raw_stands_apart() {
     let mut block = with(WRITE_RAW, Some(Subcommand::AsyncPortion), Group::Write, 0);
     block.outcome = Outcome::NoResponseByDesign;
     (block.request.packets, block.response.packets) = (25, 0);
-    let aggregate = of(&[with(WRITE_RAW, None, Group::Write, 6_990_000), block]);
+    let aggregate = aggregate(&[with(WRITE_RAW, None, Group::Write, 6_990_000), block]);
     let command = &aggregate.commands[0];
     assert_eq!((aggregate.count, aggregate.groups[0].row.count, command.row.count), (1, 1, 1));
     let apart = &command.apart[0];
@@ -75,7 +75,7 @@ fn the_async_portion_of_write_raw_stands_apart() {
 fn what_the_server_sends_unasked_is_no_command() {
     let mut lease_break = with(Command::Smb2(smb2::Command(18)), None, Group::Waiting, 0);
     lease_break.outcome = Outcome::ServerInitiated;
-    let aggregate = of(&[lease_break]);
+    let aggregate = aggregate(&[lease_break]);
     let command = &aggregate.commands[0];
     assert_eq!((aggregate.count, command.row.count, command.apart[0].row.count), (0, 0, 1));
     assert!(aggregate.clients.entries.is_empty());
@@ -84,7 +84,7 @@ fn what_the_server_sends_unasked_is_no_command() {
 #[test]
 fn waits_of_a_command_have_a_row_of_their_own() {
     let aggregate =
-        of(&[with(SMB2_READ, None, Group::Read, 100), with(SMB2_READ, None, Group::Waiting, 9_000_000_000)]);
+        aggregate(&[with(SMB2_READ, None, Group::Read, 100), with(SMB2_READ, None, Group::Waiting, 9_000_000_000)]);
     let rows: Vec<_> = aggregate.commands.iter().map(|c| (c.waiting, c.row.time(TimeKind::ResponseTime).max)).collect();
     assert_eq!(rows, [(false, Some(Nanos(100))), (true, Some(Nanos(9_000_000_000)))]);
 }
@@ -95,7 +95,7 @@ fn names_that_are_unknown_stay_out_of_the_tables() {
     named.share = Some("data".into());
     named.path = Some("a\\b.txt".into());
     named.user = Some("CORP\\ann".into());
-    let aggregate = of(&[named, read(0, 200)]);
+    let aggregate = aggregate(&[named, read(0, 200)]);
     let counts = (aggregate.shares.entries.len(), aggregate.files.entries.len(), aggregate.users.entries.len());
     assert_eq!(counts, (1, 1, 1));
     assert_eq!(aggregate.clients.entries[0].1.count, 2);
@@ -107,14 +107,14 @@ fn too_many_different_commands_are_counted_in_their_group() {
     let codes = 0..LEAVES_MAX as u32 + 50;
     let exchanges: Vec<_> =
         codes.map(|code| with(ioctl, Some(Subcommand::Fsctl(Fsctl(code))), Group::Control, 100)).collect();
-    let aggregate = of(&exchanges);
+    let aggregate = aggregate(&exchanges);
     assert_eq!((aggregate.count, aggregate.groups[0].row.count, aggregate.folded), (2_098, 2_098, 50));
     assert_eq!(aggregate.commands[0].subcommands.len(), LEAVES_MAX);
 }
 
 #[test]
 fn nothing_recorded_gives_an_empty_aggregate() {
-    let aggregate = of([]);
+    let aggregate = aggregate([]);
     assert_eq!((aggregate.count, aggregate.elapsed()), (0, None));
     assert!(aggregate.commands.is_empty() && aggregate.groups.is_empty() && aggregate.timeline.bins.is_empty());
 }
@@ -147,7 +147,7 @@ proptest! {
     fn aggregators_of_any_partition_merge_to_the_whole(
         exchanges in prop::collection::vec((arbitrary_exchange(), any::<bool>()), 0..60)
     ) {
-        let whole = of(exchanges.iter().map(|(exchange, _)| exchange));
+        let whole = aggregate(exchanges.iter().map(|(exchange, _)| exchange));
         let mut parts = [Aggregator::new(), Aggregator::new()];
         for (exchange, part) in &exchanges {
             parts[usize::from(*part)].record(exchange);
@@ -165,7 +165,7 @@ proptest! {
     fn commands_and_groups_count_the_same_exchanges(
         exchanges in prop::collection::vec(arbitrary_exchange(), 0..60)
     ) {
-        let aggregate = of(&exchanges);
+        let aggregate = aggregate(&exchanges);
         let commands: u64 = aggregate.commands.iter().map(|c| c.row.count).sum();
         let apart: u64 = aggregate.commands.iter().flat_map(|c| &c.apart).map(|a| a.row.count).sum();
         let groups: u64 = aggregate.groups.iter().map(|g| g.row.count).sum();
@@ -181,6 +181,6 @@ fn a_command_needs_no_response_time_to_be_counted() {
     let mut orphan = read(0, 0);
     orphan.outcome = Outcome::RequestNotCaptured;
     (orphan.request.first, orphan.request.last) = (None, None);
-    let aggregate = of(&[orphan]);
+    let aggregate = aggregate(&[orphan]);
     assert_eq!((aggregate.count, aggregate.untimed, aggregate.total.timed), (1, 1, 0));
 }

@@ -302,7 +302,7 @@ fn every_column_gives_a_value_or_none_for_any_exchange() {
         let filter = filter(&expression);
         let mut matcher = filter.matcher(&[]);
         // What is asked of is what counts; that it can be asked is the claim.
-        let _either = (matcher.matches(&exchange(), Timestamp(START)), matcher.matches(&bare, Timestamp(START)));
+        let _ = (matcher.matches(&exchange(), Timestamp(START)), matcher.matches(&bare, Timestamp(START)));
     }
     assert!(COLUMNS.iter().enumerate().all(|(i, column)| COLUMNS[..i].iter().all(|other| other.name != column.name)));
 }

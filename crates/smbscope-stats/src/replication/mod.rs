@@ -129,7 +129,7 @@ pub fn paired(blocks: &[(f64, f64)], settings: &Settings) -> Figure {
     let mut random = Random::new(&[settings.seed]);
     let estimate = || Estimate::paired(&logs, settings.resamples, &mut random);
     let extremes = extremes(&logs);
-    Figure::of(logs.len(), mean(&logs), extremes, plan::Spread::paired(&logs), settings, estimate)
+    Figure::from_logarithms(logs.len(), mean(&logs), extremes, plan::Spread::paired(&logs), settings, estimate)
 }
 
 /// Runs of the baseline, and of what is compared with it.
@@ -147,7 +147,7 @@ pub fn unpaired(base: &[f64], values: &[f64], settings: &Settings) -> Figure {
     let (bases, others) = (extremes(&base), extremes(&values));
     let extremes = (others.0 - bases.1, others.1 - bases.0);
     let ratio = mean(&values) - mean(&base);
-    Figure::of(repetitions, ratio, extremes, plan::Spread::unpaired(&base, &values), settings, estimate)
+    Figure::from_logarithms(repetitions, ratio, extremes, plan::Spread::unpaired(&base, &values), settings, estimate)
 }
 
 impl Figure {
@@ -165,7 +165,7 @@ impl Figure {
     }
 
     /// Of logarithms of ratios.
-    fn of(
+    fn from_logarithms(
         repetitions: usize,
         ratio: f64,
         extremes: (f64, f64),

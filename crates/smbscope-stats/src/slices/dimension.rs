@@ -104,9 +104,9 @@ impl Field {
     }
 
     /// What an exchange has there.
-    pub(super) fn of(self, exchange: &Exchange) -> Part {
+    pub(super) fn part(self, exchange: &Exchange) -> Part {
         let name = |name: &Option<Arc<str>>| name.as_ref().map(|name| Part::Text(Piece::whole(name)));
-        let path = |piece: fn(&str) -> &str| exchange.path.as_ref().map(|path| Part::Text(Piece::of(path, piece)));
+        let path = |piece: fn(&str) -> &str| exchange.path.as_ref().map(|path| Part::Text(Piece::cut(path, piece)));
         let part = match self {
             Field::Client => Some(Part::Address(exchange.endpoints.client.ip())),
             Field::Server => Some(Part::Socket(exchange.endpoints.server)),
@@ -118,7 +118,7 @@ impl Field {
                 let extension = derived::extension(path);
                 Part::Text(match extension.chars().any(char::is_uppercase) {
                     true => Piece::whole(&extension.to_lowercase().into()),
-                    false => Piece::of(path, derived::extension),
+                    false => Piece::cut(path, derived::extension),
                 })
             }),
             Field::Command => Some(Part::Command(exchange.command)),
@@ -187,7 +187,7 @@ impl Piece {
     }
 
     /// What `piece` cuts out of it.
-    fn of(text: &Arc<str>, piece: fn(&str) -> &str) -> Piece {
+    fn cut(text: &Arc<str>, piece: fn(&str) -> &str) -> Piece {
         let part = piece(text);
         // An empty piece may come from elsewhere.
         let start = if part.is_empty() { 0 } else { part.as_ptr() as usize - text.as_ptr() as usize };

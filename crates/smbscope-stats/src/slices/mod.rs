@@ -58,7 +58,7 @@ impl Slicer {
             return;
         }
         self.key.clear();
-        self.key.extend(self.fields.iter().map(|field| field.of(exchange)));
+        self.key.extend(self.fields.iter().map(|field| field.part(exchange)));
         self.table.record(&self.key, exchange);
     }
 

@@ -35,7 +35,7 @@ pub(crate) struct Stretch {
 
 impl Stretch {
     /// That of an exchange; none of an expected wait, and of what nobody waits for.
-    pub(crate) fn of(exchange: &Exchange) -> Option<Stretch> {
+    pub(crate) fn from_exchange(exchange: &Exchange) -> Option<Stretch> {
         let Exchange { request, response, .. } = exchange;
         if exchange.group == Group::Waiting || exchange.outcome == Outcome::ServerInitiated {
             return None;
@@ -171,7 +171,9 @@ impl Sweeper {
             };
             self.note(note, start.time.0, end);
         }
-        let Some(stretch) = Stretch::of(exchange).map(|stretch| Stretch { chosen, ..stretch }) else { return };
+        let Some(stretch) = Stretch::from_exchange(exchange).map(|stretch| Stretch { chosen, ..stretch }) else {
+            return;
+        };
         if chosen {
             self.outstanding = self.outstanding.saturating_add((stretch.end - stretch.start).0);
         }

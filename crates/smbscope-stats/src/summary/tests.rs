@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-fn of(limit: Limit, values: &[i64]) -> Summary {
+fn summary(limit: Limit, values: &[i64]) -> Summary {
     let mut summary = Summary::new(limit);
     values.iter().for_each(|value| summary.record(Nanos(*value)));
     summary
@@ -12,7 +12,7 @@ fn above(exact: usize, beyond: Beyond) -> Limit {
 }
 
 fn exact(values: &[i64]) -> Figures {
-    of(Limit::ROW, values).figures()
+    summary(Limit::ROW, values).figures()
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_percentile_needs_enough_values() {
 
 #[test]
 fn the_ten_thousandth_value_is_exact_and_the_next_is_not() {
-    let mut summary = of(Limit::ROW, &(1..=10_000).map(|n| n * 1_000_003).collect::<Vec<_>>());
+    let mut summary = summary(Limit::ROW, &(1..=10_000).map(|n| n * 1_000_003).collect::<Vec<_>>());
     // Rank 9,999 · 0.5 = 4999.5: between the 5,000th and the 5,001st value: 5000.5 · 1,000,003 = 5,000,515,001.5.
     assert_eq!(summary.figures().p50, Some(Nanos(5_000_515_002)));
     assert!(!summary.figures().approximate);
@@ -84,8 +84,8 @@ fn the_ten_thousandth_value_is_exact_and_the_next_is_not() {
 #[test]
 fn negative_values_are_kept_exactly_and_count_as_zero_in_a_histogram() {
     let small = above(2, Beyond::Histogram);
-    assert_eq!(of(small, &[-50, 10]).figures().p50, Some(Nanos(-20)));
-    let figures = of(small, &[-50, -50, -50]).figures();
+    assert_eq!(summary(small, &[-50, 10]).figures().p50, Some(Nanos(-20)));
+    let figures = summary(small, &[-50, -50, -50]).figures();
     // Zero lies outside of what was recorded: minimum and maximum are exact and hold the percentile within them.
     assert_eq!((figures.min, figures.p50, figures.mean), (Some(Nanos(-50)), Some(Nanos(-50)), Some(Nanos(-50))));
 }
@@ -93,7 +93,7 @@ fn negative_values_are_kept_exactly_and_count_as_zero_in_a_histogram() {
 #[test]
 fn extreme_values_do_not_panic() {
     for limit in [Limit::ROW, above(1, Beyond::Histogram), above(1, Beyond::Sketch)] {
-        let figures = of(limit, &[i64::MIN, i64::MAX, i64::MIN, i64::MAX, i64::MAX]).figures();
+        let figures = summary(limit, &[i64::MIN, i64::MAX, i64::MIN, i64::MAX, i64::MAX]).figures();
         assert_eq!((figures.min, figures.max), (Some(Nanos(i64::MIN)), Some(Nanos(i64::MAX))));
         // The sum of squares overflowed: no standard deviation rather than a wrong one.
         assert_eq!(figures.stddev, None);
@@ -109,12 +109,12 @@ proptest! {
         // A small bound, so that parts and wholes lie on both sides of it.
         let limit = above(20, if sketch { Beyond::Sketch } else { Beyond::Histogram });
         let all: Vec<i64> = values.iter().map(|(value, _)| *value).collect();
-        let whole = of(limit, &all);
+        let whole = summary(limit, &all);
         for order in [[0, 1, 2], [2, 0, 1], [1, 2, 0]] {
             let mut merged = Summary::new(limit);
             for part in order {
                 let part: Vec<i64> = values.iter().filter(|(_, p)| *p == part).map(|(value, _)| *value).collect();
-                merged.merge(&of(limit, &part));
+                merged.merge(&summary(limit, &part));
             }
             prop_assert_eq!(&merged, &whole);
             prop_assert_eq!(merged.figures(), whole.figures());
@@ -125,8 +125,8 @@ proptest! {
     fn a_histogram_is_within_a_thousandth_of_the_exact_percentile(
         values in prop::collection::vec(0i64..1_000_000_000, 100..400)
     ) {
-        let exact = of(Limit::ROW, &values).figures();
-        let approximate = of(above(10, Beyond::Histogram), &values).figures();
+        let exact = summary(Limit::ROW, &values).figures();
+        let approximate = summary(above(10, Beyond::Histogram), &values).figures();
         for (a, b) in [(exact.p50, approximate.p50), (exact.p95, approximate.p95), (exact.p99, approximate.p99)] {
             let (a, b) = (a.expect("100 values").0, b.expect("100 values").0);
             prop_assert!((a - b).abs() <= a.max(b) / 1_000 + 1, "{} against {}", a, b);
@@ -139,8 +139,8 @@ proptest! {
     ) {
         // From a nanosecond to three seconds, as many in each decade.
         let values: Vec<i64> = exponents.iter().map(|exponent| 10f64.powf(*exponent) as i64).collect();
-        let exact = of(Limit::ROW, &values).figures();
-        let approximate = of(above(10, Beyond::Sketch), &values).figures();
+        let exact = summary(Limit::ROW, &values).figures();
+        let approximate = summary(above(10, Beyond::Sketch), &values).figures();
         for (a, b) in [(exact.p50, approximate.p50), (exact.p95, approximate.p95), (exact.p99, approximate.p99)] {
             let (a, b) = (a.expect("100 values").0, b.expect("100 values").0);
             prop_assert!((a - b).abs() <= a.max(b) / 63 + 1, "{} against {}", a, b);

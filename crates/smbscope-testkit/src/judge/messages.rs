@@ -70,7 +70,7 @@ pub(crate) fn streams(recording: &Recording) -> Vec<(Ends, Stream)> {
             stream.1.push(Piece { place, sequence: segment.sequence, payload: segment.payload.to_vec() });
         }
     });
-    let stream = |((source, destination, _), (base, pieces))| ((source, destination), Stream::of(base, pieces));
+    let stream = |((source, destination, _), (base, pieces))| ((source, destination), Stream::new(base, pieces));
     streams.into_iter().map(stream).collect()
 }
 
@@ -90,7 +90,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    fn of(base: u32, pieces: Vec<Piece>) -> Stream {
+    fn new(base: u32, pieces: Vec<Piece>) -> Stream {
         let mut placed: Vec<(i64, Piece)> =
             pieces.into_iter().map(|piece| (i64::from(piece.sequence.wrapping_sub(base) as i32), piece)).collect();
         placed.sort_by_key(|(offset, piece)| (*offset, piece.place));

@@ -128,7 +128,7 @@ pub struct Judgement {
 impl Truth {
     /// The truth about a capture by what the analysis of all its packets says.
     pub fn new(recording: &Recording, exchanges: &[Exchange]) -> Truth {
-        let reading = Reading::of(recording);
+        let reading = Reading::new(recording);
         let mut truth = Truth { pairs: Vec::new(), by_request: vec![Vec::new(); recording.len()], filled: 0 };
         for exchange in exchanges.iter().filter(|exchange| exchange.is_complete()) {
             let (client, server) = (exchange.endpoints.client, exchange.endpoints.server);
@@ -189,7 +189,7 @@ impl Truth {
 
     /// Judges what was found in a copy.
     pub fn judge(&self, recording: &Recording, copy: &[Kept], found: &[Exchange], say_missing: bool) -> Judgement {
-        let survivors = Survivors::of(recording, copy);
+        let survivors = Survivors::new(recording, copy);
         let mut verdict = Judgement::default();
         let mut foreign = Vec::new();
         let matches = self.matches(found, copy, &mut foreign);
@@ -324,7 +324,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    fn of(recording: &Recording) -> Reading<'_> {
+    fn new(recording: &Recording) -> Reading<'_> {
         let mut by_id: HashMap<(Ends, Id), Vec<Message>> = HashMap::new();
         for (ends, said) in messages::read(recording) {
             for message in said {
@@ -382,7 +382,7 @@ struct Survivors {
 }
 
 impl Survivors {
-    fn of(recording: &Recording, copy: &[Kept]) -> Survivors {
+    fn new(recording: &Recording, copy: &[Kept]) -> Survivors {
         let mut arrival = vec![None; recording.len()];
         for (place, kept) in copy.iter().enumerate() {
             arrival[kept.origin].get_or_insert(place);

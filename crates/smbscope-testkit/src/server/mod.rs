@@ -70,7 +70,7 @@ pub struct Counters {
 
 impl Counters {
     /// Commands of one kind.
-    pub fn of(&self, command: Smb2Command) -> u64 {
+    pub fn count(&self, command: Smb2Command) -> u64 {
         self.smb2.get(usize::from(command.0)).copied().unwrap_or_default()
     }
 }

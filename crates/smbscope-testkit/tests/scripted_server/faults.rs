@@ -20,7 +20,7 @@ fn requests_of_one_write_are_all_answered_in_order() {
     for id in 4..104 {
         assert_eq!(header(&client.hear().unwrap()).message_id, id);
     }
-    assert_eq!(server.counters().of(Command::ECHO), 100);
+    assert_eq!(server.counters().count(Command::ECHO), 100);
     assert_eq!(server.counters().commands, 104);
 }
 

@@ -162,7 +162,7 @@ fn data_needed(header: &Header, command: Command, words: &[u8], prefix: &[u8], w
         None => 0,
     };
     if header.is_reply() {
-        return TransactionKind::of(command).map_or(0, |_| data_length().min(16));
+        return TransactionKind::from_command(command).map_or(0, |_| data_length().min(16));
     }
     match command {
         Command::WRITE_ANDX

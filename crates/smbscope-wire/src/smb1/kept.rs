@@ -26,15 +26,14 @@ pub fn kept(header: &Header, message: &[u8]) -> Kept {
     kept.field(Header::SIGNATURE.end..Header::LENGTH + 1);
     for block in blocks(header, message) {
         kept.field(block.fields());
-        let _cut_off =
-            if header.is_reply() { of_response(&block, &mut kept) } else { of_request(&block, message, &mut kept) };
+        let _ = if header.is_reply() { of_response(&block, &mut kept) } else { of_request(&block, message, &mut kept) };
     }
     kept
 }
 
 fn of_response(block: &Block<'_>, kept: &mut Kept) -> Option<()> {
     // The answer on a pipe opens nothing.
-    let kind = TransactionKind::of(block.command).filter(|kind| *kind != TransactionKind::Trans)?;
+    let kind = TransactionKind::from_command(block.command).filter(|kind| *kind != TransactionKind::Trans)?;
     let (start, count) = kind.answered_parameters(block.words)?;
     kept.field(start..start.checked_add(count.min(OPEN))?);
     Some(())

@@ -164,7 +164,7 @@ impl Request {
                 }
             }
             Command::TRANSACTION | Command::TRANSACTION2 | Command::NT_TRANSACT => {
-                let kind = TransactionKind::of(b.command)?;
+                let kind = TransactionKind::from_command(b.command)?;
                 Request::Transaction(TransactionRequest::parse(kind, b, message, header.is_unicode())?)
             }
             Command::ECHO => Request::Echo(Echo::echo_count(w)?),

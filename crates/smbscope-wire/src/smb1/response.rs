@@ -72,7 +72,7 @@ const CREATED: u32 = 2;
 
 impl Opened {
     /// An open of a command that tells no more: CREATE and its kin leave an empty file.
-    fn of(fid: u16) -> Opened {
+    fn new(fid: u16) -> Opened {
         Opened { fid, oplock_level: None, last_write: 0, size: 0, action: CREATED, attributes: 0 }
     }
 
@@ -81,12 +81,12 @@ impl Opened {
         use OpenResponse as Answer;
         let size = Answer::file_size(words).unwrap_or_default().into();
         let attributes = Answer::file_attributes(words).unwrap_or_default().into();
-        Some(Opened { size, action: OPENED, attributes, ..Opened::of(Answer::fid(words)?) })
+        Some(Opened { size, action: OPENED, attributes, ..Opened::new(Answer::fid(words)?) })
     }
 
     fn nt_create(words: &[u8]) -> Option<Opened> {
         use NtCreateAndxResponse as Answer;
-        let opened = Opened::of(Answer::fid(words)?);
+        let opened = Opened::new(Answer::fid(words)?);
         let Some((times, size)) = Answer::times(words).zip(Answer::end_of_file(words)) else { return Some(opened) };
         Some(Opened {
             oplock_level: Answer::oplock_level(words),
@@ -102,7 +102,7 @@ impl Opened {
         use OpenAndxResponse as Answer;
         /// Bit 15 of OpenResults: an oplock was granted.
         const OPLOCK: u16 = 0x8000;
-        let opened = Opened::of(Answer::fid(words)?);
+        let opened = Opened::new(Answer::fid(words)?);
         let Some(results) = Answer::open_results(words) else { return Some(opened) };
         Some(Opened {
             oplock_level: Some(u8::from(results & OPLOCK != 0)),
@@ -132,7 +132,7 @@ impl Response {
             Command::OPEN_ANDX => Response::Open(Opened::open_andx(b.words)?),
             Command::OPEN => Response::Open(Opened::core(b.words)?),
             Command::CREATE | Command::CREATE_NEW | Command::CREATE_TEMPORARY => {
-                Response::Open(Opened::of(OpenResponse::fid(b.words)?))
+                Response::Open(Opened::new(OpenResponse::fid(b.words)?))
             }
             Command::ECHO => Response::Echo(EchoResponse::sequence_number(b.words)?),
             Command::READ_MPX => Response::Multiplexed(Progress {
@@ -140,7 +140,7 @@ impl Response {
                 here: ReadMpxResponse::data_length(b.words)?.into(),
             }),
             command => {
-                let kind = TransactionKind::of(command)?;
+                let kind = TransactionKind::from_command(command)?;
                 let parameters = kind.response_parameters(b.words);
                 Response::Transaction {
                     progress: kind.response_progress(b.words),

@@ -70,7 +70,7 @@ pub struct TransactionRequest {
 
 impl TransactionKind {
     /// The kind that a primary command belongs to.
-    pub fn of(command: Command) -> Option<TransactionKind> {
+    pub fn from_command(command: Command) -> Option<TransactionKind> {
         match command {
             Command::TRANSACTION => Some(TransactionKind::Trans),
             Command::TRANSACTION2 => Some(TransactionKind::Trans2),

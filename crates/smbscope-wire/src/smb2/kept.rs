@@ -35,9 +35,9 @@ pub fn kept(header: &Header, m: &[u8]) -> Kept {
     let mut kept = Kept::default();
     kept.field(0..Header::SIGNATURE.start);
     if header.is_response() {
-        let _cut_off = of_response(header.command, m, &mut kept);
+        let _ = of_response(header.command, m, &mut kept);
     } else {
-        let _cut_off = of_request(header.command, m, &mut kept);
+        let _ = of_request(header.command, m, &mut kept);
     }
     kept
 }

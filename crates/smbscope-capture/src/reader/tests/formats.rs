@@ -174,7 +174,7 @@ fn pcapng_blocks_that_wireshark_shows_take_a_packet_number() {
     ]
     .concat();
     assert_eq!(read(&bytes).numbers(), [1, 5, 3, 7, 8]);
-    let piped = Reading::of(CaptureSet::from_reader("-", Box::new(std::io::Cursor::new(bytes))).unwrap());
+    let piped = Reading::read(CaptureSet::from_reader("-", Box::new(std::io::Cursor::new(bytes))).unwrap());
     assert_eq!(piped.numbers(), [1, 5, 3, 7, 8]);
 }
 
@@ -304,7 +304,7 @@ proptest! {
             bytes[at] = value;
         }
         let whole = read(&bytes);
-        let stream = Reading::of(CaptureSet::from_reader("x", Box::new(std::io::Cursor::new(bytes))).unwrap());
+        let stream = Reading::read(CaptureSet::from_reader("x", Box::new(std::io::Cursor::new(bytes))).unwrap());
         prop_assert_eq!(&whole.packets, &stream.packets);
         prop_assert_eq!(whole.infos[0].truncated.is_some(), stream.infos[0].truncated.is_some());
         prop_assert_eq!(whole.quality.unreadable_records, stream.quality.unreadable_records);

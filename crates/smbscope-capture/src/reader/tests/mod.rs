@@ -20,7 +20,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn of(mut set: CaptureSet) -> Reading {
+    fn read(mut set: CaptureSet) -> Reading {
         let mut packets = Vec::new();
         while let Some(packet) = set.next_packet().unwrap() {
             let (number, capture) = (packet.stamp.packet.number(), packet.stamp.packet.capture().0);
@@ -48,7 +48,7 @@ fn file(bytes: &[u8]) -> NamedTempFile {
 fn read_within(files: &[&[u8]], limits: Limits) -> Result<Reading, CaptureError> {
     let files: Vec<NamedTempFile> = files.iter().map(|bytes| file(bytes)).collect();
     let inputs: Vec<Input> = files.iter().map(|file| Input::File(file.path().to_owned())).collect();
-    CaptureSet::open_within(&inputs, limits, Trust::Nothing).map(Reading::of)
+    CaptureSet::open_within(&inputs, limits, Trust::Nothing).map(Reading::read)
 }
 
 fn read(bytes: &[u8]) -> Reading {

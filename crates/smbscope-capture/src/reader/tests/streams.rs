@@ -60,7 +60,7 @@ fn every_compression_in_one_piece_or_several_is_read() {
                 assert_eq!((info.compression.as_deref(), info.truncated.as_ref()), (Some(name), None));
                 assert_eq!(info.bytes, bytes.len() as u64);
             }
-            let piped = Reading::of(CaptureSet::from_reader("-", Box::new(Cursor::new(bytes.clone()))).unwrap());
+            let piped = Reading::read(CaptureSet::from_reader("-", Box::new(Cursor::new(bytes.clone()))).unwrap());
             assert!(piped.packets == expected.packets, "{name}");
             assert_eq!(piped.infos[0].bytes, bytes.len() as u64);
         }
@@ -111,7 +111,7 @@ fn damaged_compressed_data_gives_what_is_in_front_of_the_damage() {
 #[test]
 fn a_pipe_out_of_order_is_put_in_order_within_its_window() {
     let bytes = pcap_of_times((0..20_000u32).map(|i| i ^ 0x3f), 60);
-    let reading = Reading::of(CaptureSet::from_reader("-", Box::new(Cursor::new(bytes))).unwrap());
+    let reading = Reading::read(CaptureSet::from_reader("-", Box::new(Cursor::new(bytes))).unwrap());
     assert!(reading.times().is_sorted());
     assert_eq!(reading.packets.len(), 20_000);
     assert!(reading.quality.packets_reordered_by_time > 0);
@@ -121,7 +121,7 @@ fn a_pipe_out_of_order_is_put_in_order_within_its_window() {
 #[test]
 fn a_pipe_beyond_its_window_delivers_and_counts_what_comes_too_late() {
     let bytes = pcap_of_times((10_000..20_000u32).chain(0..100), 60);
-    let reading = Reading::of(CaptureSet::from_reader("-", Box::new(Cursor::new(bytes))).unwrap());
+    let reading = Reading::read(CaptureSet::from_reader("-", Box::new(Cursor::new(bytes))).unwrap());
     assert_eq!(reading.packets.len(), 10_100);
     assert_eq!(reading.quality.packets_out_of_time_order, 100);
     assert_eq!(reading.quality.packets_reordered_by_time, 0);
@@ -160,7 +160,7 @@ fn the_stop_flag_ends_a_live_pipe_that_gives_nothing() {
 fn a_pipe_that_ends_inside_a_record_says_so() {
     let bytes = pcap_of_times([1, 2], 60);
     let cut = Cursor::new(bytes[..bytes.len() - 1].to_vec());
-    let reading = Reading::of(CaptureSet::from_reader("-", Box::new(cut)).unwrap());
+    let reading = Reading::read(CaptureSet::from_reader("-", Box::new(cut)).unwrap());
     assert_eq!(reading.packets.len(), 1);
     assert!(reading.infos[0].truncated.as_deref().unwrap().contains("packet 2, byte 100"));
 }

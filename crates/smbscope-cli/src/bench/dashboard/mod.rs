@@ -62,7 +62,7 @@ impl Display {
         match &mut self.medium {
             Medium::Screen(screen) => {
                 // A terminal that cannot be drawn on is no reason to lose a measurement.
-                let _cannot_be_shown = screen.draw(&self.state);
+                let _ = screen.draw(&self.state);
             }
             Medium::Lines => line.iter().for_each(|line| terminal::line(line)),
             Medium::Nowhere => {}
@@ -83,7 +83,7 @@ impl Progress for Display {
     }
 
     fn point_done(&mut self, run: &bench::Run) {
-        let finished = Finished::of(run);
+        let finished = Finished::from_run(run);
         let line = plain::point(&finished);
         self.state.finish(finished);
         self.show(Some(line));

@@ -97,7 +97,7 @@ fn wait_for_input(longest: Duration) -> io::Result<()> {
 /// Gives the terminal back, if it is taken over.
 fn give_back() {
     if TAKEN.swap(false, Ordering::Relaxed) {
-        let _gone = ratatui::try_restore();
-        let _gone = execute!(io::stdout(), Show);
+        let _ = ratatui::try_restore();
+        let _ = execute!(io::stdout(), Show);
     }
 }

@@ -70,10 +70,10 @@ impl Authenticator {
             Credentials::Anonymous => Account::Nobody,
             Credentials::Guest => Account::guest(),
             Credentials::Ntlm { domain, user, password } => Account::new(domain, user, password.reveal()),
-            Credentials::Kerberos => return Ok(Authenticator::of(Mechanism::kerberos(host)?)),
+            Credentials::Kerberos => return Ok(Authenticator::with_mechanism(Mechanism::kerberos(host)?)),
         };
         let client = ntlm::Client::new(account, host, &workstation(), random);
-        Ok(Authenticator::of(Mechanism::Ntlm(Box::new(client))))
+        Ok(Authenticator::with_mechanism(Mechanism::Ntlm(Box::new(client))))
     }
 
     /// The token of the first session setup.
@@ -110,7 +110,7 @@ impl Authenticator {
         self.mechanism.session_key()
     }
 
-    fn of(mechanism: Mechanism) -> Authenticator {
+    fn with_mechanism(mechanism: Mechanism) -> Authenticator {
         let mech_types = spnego::mech_types(&mechanism.oids()[..1]);
         Authenticator { mechanism, mech_types }
     }

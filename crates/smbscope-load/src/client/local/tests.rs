@@ -17,12 +17,12 @@ async fn session(folder: &Path) -> Session {
     Session::connect(&options).await.expect("the folder is there")
 }
 
-fn of(path: &str, access: u32, disposition: Disposition) -> Open<'_> {
+fn open(path: &str, access: u32, disposition: Disposition) -> Open<'_> {
     Open { path, access, share: 7, disposition, options: options::NON_DIRECTORY, attributes: 0 }
 }
 
 async fn opened(session: &mut Session, path: &str, access: u32, disposition: Disposition) -> Handle {
-    session.open(&of(path, access, disposition)).await.expect(path).handle
+    session.open(&open(path, access, disposition)).await.expect(path).handle
 }
 
 fn status<T>(result: Result<T, Error>) -> NtStatus {
@@ -86,7 +86,7 @@ async fn refusals_are_those_of_a_server() {
     fs::write(folder.path().join("d/f"), "x").unwrap();
     let mut session = session(folder.path()).await;
     let mut refused = async |path: &str, disposition, create_options| {
-        status(session.open(&Open { options: create_options, ..of(path, READ, disposition) }).await)
+        status(session.open(&Open { options: create_options, ..open(path, READ, disposition) }).await)
     };
     let (file, directory) = (options::NON_DIRECTORY, options::DIRECTORY);
     assert_eq!(refused("none", Disposition::Open, file).await, NtStatus::OBJECT_NAME_NOT_FOUND);
@@ -115,8 +115,8 @@ async fn nothing_outside_the_folder_is_reached() {
     let mut session = session(folder.path()).await;
     let up = format!("..\\{}\\secret", outside.path().file_name().unwrap().to_str().unwrap());
     for path in ["link\\secret", "file", up.as_str(), outside.path().join("secret").to_str().unwrap()] {
-        status(session.open(&of(path, READ, Disposition::Open)).await);
-        status(session.open(&of(path, WRITE, Disposition::OverwriteIf)).await);
+        status(session.open(&open(path, READ, Disposition::Open)).await);
+        status(session.open(&open(path, WRITE, Disposition::OverwriteIf)).await);
         status(session.remove_file(path).await);
     }
     status(session.list("link\\*", Info::FILE_BOTH_DIRECTORY_INFORMATION, 0, None).await);
@@ -132,7 +132,7 @@ async fn a_pipe_in_the_place_of_a_file_makes_nobody_wait() {
     let folder = TempDir::new().unwrap();
     rustix::fs::mkfifoat(rustix::fs::CWD, folder.path().join("pipe"), 0o600.into()).unwrap();
     let mut session = session(folder.path()).await;
-    assert_eq!(status(session.open(&of("pipe", READ, Disposition::Open)).await), NtStatus::ACCESS_DENIED);
+    assert_eq!(status(session.open(&open("pipe", READ, Disposition::Open)).await), NtStatus::ACCESS_DENIED);
 }
 
 #[tokio::test(flavor = "current_thread")]
@@ -156,7 +156,7 @@ async fn what_is_to_go_goes_when_it_is_closed() {
     let mut session = session(folder.path()).await;
     let open = Open {
         options: options::NON_DIRECTORY | options::DELETE_ON_CLOSE,
-        ..of("f", READ | WRITE, Disposition::OpenIf)
+        ..open("f", READ | WRITE, Disposition::OpenIf)
     };
     let opened = session.open(&open).await.unwrap();
     assert_eq!(opened.action, 2, "created");

@@ -15,7 +15,7 @@ pub(super) fn offset<E>(clock: &Clock, mut ask: impl FnMut() -> Result<Timestamp
         let asked = clock.timestamp(Instant::now());
         let theirs = ask()?;
         let answered = clock.timestamp(Instant::now());
-        let found = of(asked, theirs, answered);
+        let found = from_round_trip(asked, theirs, answered);
         if best.is_none_or(|best| found.bound < best.bound) {
             best = Some(found);
         }
@@ -24,7 +24,7 @@ pub(super) fn offset<E>(clock: &Clock, mut ask: impl FnMut() -> Result<Timestamp
 }
 
 /// The host's time lies somewhere between question and answer: in the middle, give or take half of it.
-fn of(asked: Timestamp, theirs: Timestamp, answered: Timestamp) -> ClockOffset {
+fn from_round_trip(asked: Timestamp, theirs: Timestamp, answered: Timestamp) -> ClockOffset {
     let round_trip = answered.0 - asked.0;
     ClockOffset { ahead: Nanos(theirs.0 - asked.0 - round_trip / 2), bound: Nanos((round_trip + 1) / 2) }
 }
@@ -37,7 +37,7 @@ mod tests {
     fn the_true_offset_is_within_the_bound_however_the_way_is_divided() {
         for there in 0..=100 {
             // The clock of the host is 5,000 ahead; the way there takes `there` of 100.
-            let found = of(Timestamp(1_000), Timestamp(1_000 + there + 5_000), Timestamp(1_100));
+            let found = from_round_trip(Timestamp(1_000), Timestamp(1_000 + there + 5_000), Timestamp(1_100));
             assert!((found.ahead.0 - 5_000).abs() <= found.bound.0, "{there}: {found:?}");
             assert_eq!(found.bound, Nanos(50));
         }

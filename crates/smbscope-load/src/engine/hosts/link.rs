@@ -163,7 +163,7 @@ impl Link {
             }
         }
         // All that matters is told already.
-        let _goodbye = self.host.talk.ask(&Request::End);
+        let _ = self.host.talk.ask(&Request::End);
     }
 
     fn carry_out(&mut self, lane: usize, order: Order, live: &LiveFigures) -> Result<Reply, String> {

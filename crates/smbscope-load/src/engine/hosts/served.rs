@@ -163,7 +163,7 @@ impl LoadHost {
         if let Some(Team { orders, thread, .. }) = self.team.take() {
             drop(orders);
             // A panic was said on standard error, and there is nothing to be saved.
-            let _ended = thread.join();
+            let _ = thread.join();
         }
     }
 }
@@ -217,7 +217,7 @@ pub(crate) fn run_team<C: Connector + Send + 'static>(
     let (stop, mut nobody) = (Stop::new(), ());
     let surroundings = Surroundings { hooks: &mut nobody, live: &live, stop: &stop };
     // Where no thread can be had, the driver learns of it as nobody takes its orders.
-    let _ended = with_workers(&assignment.plan, &share, connector, scripts, Time::Real, surroundings, |engine| {
+    let _ = with_workers(&assignment.plan, &share, connector, scripts, Time::Real, surroundings, |engine| {
         let mut point = None;
         for order in orders {
             let finished = match order {

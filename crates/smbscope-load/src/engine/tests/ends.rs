@@ -80,7 +80,9 @@ fn a_limit_of_operations_ends_the_load_point_and_the_ramp_goes_on() {
 
 #[test]
 fn users_who_have_done_all_end_the_load_point() {
-    let runs = runs(&plan(3, 60), &MockServer::new(|_| after_ms(10)), |number| Reads::new(1, number).only(20).of(2));
+    let runs = runs(&plan(3, 60), &MockServer::new(|_| after_ms(10)), |number| {
+        Reads::new(1, number).only(20).with_commands(2)
+    });
     assert_eq!((runs[0].total().count(), runs[0].operations[0].service.count()), (120, 60));
     // An operation is two commands.
     assert_eq!(runs[0].operations[0].service.figures().p50, Some(smbscope_model::Nanos(20_000_000)));
@@ -441,7 +443,7 @@ fn a_script_goes_on_where_the_load_point_before_ended() {
     let steps = |users: &str| {
         let server = MockServer::new(|_| after_ms(10));
         let plan = Plan { users: users.parse().unwrap(), ..plan(1, 1) };
-        runs(&plan, &server, |number| Reads::new(1, number).of(3));
+        runs(&plan, &server, |number| Reads::new(1, number).with_commands(3));
         server
             .log()
             .iter()

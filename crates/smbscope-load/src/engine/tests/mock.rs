@@ -277,7 +277,7 @@ impl Reads {
     }
 
     /// An operation is so many reads.
-    pub(crate) fn of(mut self, commands: u32) -> Reads {
+    pub(crate) fn with_commands(mut self, commands: u32) -> Reads {
         (self.commands, self.pending) = (commands, commands);
         self
     }

@@ -275,7 +275,7 @@ impl<'a> Parser<'a> {
             "ReadQueue" | "WriteQueue" => return self.queue(operation, arguments, expected),
             "Control" => {
                 let code = Fsctl(short(1, "control code")?);
-                let control = Control::of(code).filter(|control| control.of_file).ok_or_else(|| {
+                let control = Control::by_code(code).filter(|control| control.of_file).ok_or_else(|| {
                     let known = Control::ALL.iter().filter(|control| control.of_file);
                     let known: Vec<String> = known.map(|known| format!("{:#x}", known.code.0)).collect();
                     self.error(

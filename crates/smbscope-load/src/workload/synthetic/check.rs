@@ -122,7 +122,7 @@ pub(in super::super) fn with_parameters(file: &str, text: &str, set: &[(String, 
 pub(in super::super) fn parse(file: &str, text: &str) -> Result<Parsed, Error> {
     let written = Source::new(file, text);
     let expanded = written.expanded()?;
-    let source = written.of(&expanded);
+    let source = written.with_expanded(&expanded);
     let raw: Raw = toml::from_str(&expanded.text).map_err(|error| source.toml_error(&error))?;
     let mut checker = Checker {
         source,
@@ -541,7 +541,7 @@ impl Checker<'_> {
             Control::ALL.iter().map(|control| control.code.to_string().replacen("FSCTL_", "", 1)).collect();
         let given = code.get_ref().strip_prefix("FSCTL_").unwrap_or(code.get_ref());
         let Some(control) =
-            names.iter().position(|name| name == given).and_then(|at| Control::of(Control::ALL[at].code))
+            names.iter().position(|name| name == given).and_then(|at| Control::by_code(Control::ALL[at].code))
         else {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let what = format!("there is no step with the control code \"{}\"", code.get_ref());

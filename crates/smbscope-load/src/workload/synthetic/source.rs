@@ -43,7 +43,7 @@ impl<'t> Source<'t> {
     }
 
     /// The same for places in the expanded text.
-    pub(super) fn of<'e>(self, expanded: &'e Expanded) -> Source<'e>
+    pub(super) fn with_expanded<'e>(self, expanded: &'e Expanded) -> Source<'e>
     where
         't: 'e,
     {

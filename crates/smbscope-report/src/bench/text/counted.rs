@@ -121,7 +121,7 @@ mod tests {
         for (path, start, length) in [("a\\short.txt", 0, 2 * MS), ("b\\long.txt", 1_000 * MS, 30 * MS)] {
             aggregator.record(&Exchange { path: Some(path.into()), ..read(start, length) });
         }
-        let counted = Counted::of(&aggregator.finish());
+        let counted = Counted::new(&aggregator.finish());
         let mut page = Page::new(100, false);
         parts(&mut page, &counted);
         files(&mut page, &counted);
