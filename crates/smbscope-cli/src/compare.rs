@@ -268,20 +268,22 @@ mod tests {
                 "ended": { "how": "done" }, "pace": { "loop": "closed" },
                 "operations": 5, "operations_per_second": 0.5, "bytes_read": 0, "bytes_written": 0,
                 "errors": {}, "total": total, "groups": [], "commands": [], "workload_operations": [],
-                "intervals": [], "connects": times, "failures": {}, "unanswered": 0,
+                "intervals": [], "connects": times, "failures": {}, "unanswered": 0, "stalls": [], "connect_commands": {},
+                "hosts": [],
             })
         };
         json!({
             "schema": bench::SCHEMA,
             "generator": { "name": "smbscope", "version": "0.1.0" },
             "target": { "host": "files", "port": 445, "share": "share", "signing": "off", "encryption": "off" },
-            "workload": { "name": "echo" },
+            "workload": { "name": "echo", "parameters": {} },
             "settings": {
-                "schedule": { "loop": "closed", "think_ns": 0 }, "users": users, "duration_ns": 10_000_000_000u64,
+                "schedule": { "loop": "closed", "think_ns": 0 }, "users": users, "rates": [], "duration_ns": 10_000_000_000u64,
                 "warmup_ns": 0, "threads": 1, "sessions_per_user": 1, "connections_per_session": 1,
                 "busy_poll": false, "capture": false,
             },
-            "started_ns": 0, "environment": {}, "runs": users.iter().map(run).collect::<Vec<_>>(), "warnings": [],
+            "answer": smbscope_report::Answer::default(), "started_ns": 0, "environment": {},
+            "runs": users.iter().map(run).collect::<Vec<_>>(), "warnings": [],
         })
     }
 
