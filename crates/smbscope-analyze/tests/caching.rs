@@ -1,8 +1,6 @@
 //! What opens are granted, and which reads are repeated although nothing changed.
 
-mod common;
-
-use common::{Analysis, analyze_told};
+use crate::common::{Analysis, analyze_told};
 use smbscope_model::{Caching, Command};
 use smbscope_testkit::{Conversation, smb2};
 use smbscope_wire::smb2::messages::create::oplock;

@@ -3,10 +3,8 @@
 //!
 //! Expected exchanges come from the script that was played, expected counts from the plan of the damage.
 
-mod common;
-
-use common::analyze;
-use common::truth::{assert_exactly, config, false_matches};
+use crate::common::analyze;
+use crate::common::truth::{assert_exactly, config, false_matches};
 use proptest::prelude::*;
 use smbscope_model::Outcome;
 use smbscope_testkit::damage::{Damaged, Plan};

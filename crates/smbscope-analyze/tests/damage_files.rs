@@ -1,9 +1,7 @@
 //! What happens to capture files: packets spread over several, ends cut off, records cut short. What the packets say
 //! stays the same.
 
-mod common;
-
-use common::truth::{config, read_contents, read_files, renumber};
+use crate::common::truth::{config, read_contents, read_files, renumber};
 use proptest::prelude::*;
 use smbscope_model::{CaptureId, PacketRef};
 use smbscope_testkit::script::scripts;

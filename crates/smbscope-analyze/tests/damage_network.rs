@@ -3,10 +3,8 @@
 //!
 //! Expected exchanges come from the script that was played, expected counts from the plan of the damage.
 
-mod common;
-
-use common::analyze;
-use common::truth::{assert_exactly, assert_exactly_with_losses, config};
+use crate::common::analyze;
+use crate::common::truth::{assert_exactly, assert_exactly_with_losses, config};
 use proptest::prelude::*;
 use smbscope_testkit::damage::{self, Damaged, Plan};
 use smbscope_testkit::script::{Played, scripts};

@@ -1,8 +1,6 @@
 //! Encrypted frames: paired only as long as nothing else is outstanding.
 
-mod common;
-
-use common::{analyze, analyze_ports, analyze_told, times, us};
+use crate::common::{analyze, analyze_ports, analyze_told, times, us};
 use smbscope_model::{Command, Exchange, Outcome};
 use smbscope_testkit::{Conversation, Packet, damage, smb2};
 

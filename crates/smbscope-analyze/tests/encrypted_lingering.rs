@@ -1,8 +1,6 @@
 //! Encrypted requests that stay pending: what ends them is not paired with a request that was sent since.
 
-mod common;
-
-use common::analyze;
+use crate::common::analyze;
 use smbscope_model::Outcome;
 use smbscope_testkit::{Conversation, Packet, Side, damage, smb2};
 

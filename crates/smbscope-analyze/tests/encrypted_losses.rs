@@ -1,9 +1,8 @@
 //! Encrypted traffic of which packets are missing: no false pair, and most of the pairs that are left.
 
-mod common;
-
-use common::ciphertext::{Ciphertext, as_if_encrypted, client};
-use common::{analyze, bundled, read_exchanges};
+use crate::common;
+use crate::common::ciphertext::{Ciphertext, as_if_encrypted, client};
+use crate::common::{analyze, bundled, read_exchanges};
 use smbscope_analyze::{Analyzer, Options};
 use smbscope_capture::tcp::FlowTable;
 use smbscope_model::{Coverage, Exchange, Outcome, PacketRef, Quality, Stamp};

@@ -1,8 +1,6 @@
 //! Which flows are SMB, who is client and who server, and what is said about a connection.
 
-mod common;
-
-use common::{analyze, analyze_ports, analyze_told, times};
+use crate::common::{analyze, analyze_ports, analyze_told, times};
 use smbscope_model::connection::ConnectionEnd;
 use smbscope_testkit::conversation::together;
 use smbscope_testkit::{Conversation, smb2};

@@ -1,9 +1,7 @@
 //! Bytes that belong to no message: window probes with a byte of their own, frames of an unknown type. They cost the
 //! message that they hit, and no other.
 
-mod common;
-
-use common::{analyze, times};
+use crate::common::{analyze, times};
 use smbscope_model::Timestamp;
 use smbscope_testkit::{Conversation, Packet, smb1, smb2};
 

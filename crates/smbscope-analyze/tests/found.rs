@@ -1,8 +1,7 @@
 //! Captures in which a match was once false. What is right is said in `tests/data/README.md`: it follows from what was
 //! left out of an undamaged capture, and from tshark's reading of that.
 
-mod common;
-
+use crate::common;
 use smbscope_model::{Exchange, Outcome, Quality, TimeKind};
 use std::path::Path;
 

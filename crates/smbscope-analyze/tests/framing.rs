@@ -1,8 +1,7 @@
 //! Frames: headers split anywhere, streams with gaps, data that looks like frames, packets that were cut off.
 
-mod common;
-
-use common::{analyze, analyze_told, times};
+use crate::common;
+use crate::common::{analyze, analyze_told, times};
 use smbscope_model::{Dialect, Exchange, Outcome};
 use smbscope_testkit::{Conversation, Packet, damage, framed, packet::HEADERS, pcap, smb1, smb2};
 

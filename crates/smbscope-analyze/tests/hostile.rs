@@ -1,9 +1,7 @@
 //! Traffic made to mislead: what an attacker, a broken stack or a test tool may put on the wire. Each test says what
 //! must come of it: no pair that is not one, bounded work, and the right count in Quality.
 
-mod common;
-
-use common::{Analysis, analyze, analyze_told, times};
+use crate::common::{Analysis, analyze, analyze_told, times};
 use smbscope_capture::TcpFlags;
 use smbscope_model::Outcome;
 use smbscope_testkit::{Conversation, Packet, framed, smb1, smb2};

@@ -1,8 +1,6 @@
 //! Every table has a bound, and what is evicted for it is counted.
 
-mod common;
-
-use common::{analyze, analyze_told};
+use crate::common::{analyze, analyze_told};
 use smbscope_model::Outcome;
 use smbscope_testkit::conversation::together;
 use smbscope_testkit::{Conversation, framed, smb1, smb2};

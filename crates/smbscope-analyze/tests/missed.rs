@@ -3,9 +3,7 @@
 //!
 //! Expected times are those at which the conversations say what they say.
 
-mod common;
-
-use common::{analyze, times};
+use crate::common::{analyze, times};
 use smbscope_model::{Outcome, Timestamp};
 use smbscope_testkit::packet::EPOCH;
 use smbscope_testkit::{Conversation, Packet, damage, smb2};

@@ -1,9 +1,7 @@
 //! Who, where and on what: names that the protocol's state gives.
 
-mod common;
-
-use common::truth::read_files;
-use common::{analyze, analyze_told};
+use crate::common::truth::read_files;
+use crate::common::{analyze, analyze_told};
 use smbscope_model::Exchange;
 use smbscope_testkit::conversation::together;
 use smbscope_testkit::smb1::Part;

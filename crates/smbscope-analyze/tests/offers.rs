@@ -1,8 +1,6 @@
 //! What both sides of a connection offered: as far as the capture holds it, and not a bit further.
 
-mod common;
-
-use common::{analyze, analyze_told};
+use crate::common::{analyze, analyze_told};
 use smbscope_model::{Connection, Dialect, Offers, Signing};
 use smbscope_testkit::conversation::together;
 use smbscope_testkit::{Conversation, damage, smb1, smb2};

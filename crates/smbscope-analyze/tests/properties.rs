@@ -3,10 +3,8 @@
 //! Expected values come from the script that was played: it knows which response belongs to which request, and which
 //! bytes of the stream each of them has.
 
-mod common;
-
-use common::analyze;
-use common::truth::{apply_harmless, assert_exactly, can_be_found, config, false_matches, harmless};
+use crate::common::analyze;
+use crate::common::truth::{apply_harmless, assert_exactly, can_be_found, config, false_matches, harmless};
 use proptest::prelude::*;
 use smbscope_capture::TcpFlags;
 use smbscope_model::{Exchange, Outcome};

@@ -1,8 +1,6 @@
 //! Read_Raw and Write_Raw: frames without SMB header, told by their place.
 
-mod common;
-
-use common::{Analysis, analyze, analyze_told, times};
+use crate::common::{Analysis, analyze, analyze_told, times};
 use smbscope_model::{FileId, Outcome, Subcommand};
 use smbscope_testkit::{Conversation, Packet, damage, smb1};
 

@@ -1,7 +1,6 @@
 //! Slim copies of captures: the analysis finds the same in them, and nothing of what was removed is left.
 
-mod common;
-
+use crate::common;
 use memchr::memmem;
 use proptest::prelude::*;
 use smbscope_analyze::pipeline::{self, Sharding, Threading};

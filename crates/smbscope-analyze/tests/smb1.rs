@@ -1,8 +1,6 @@
 //! SMB1 exchanges: ids that recycle, chains, and answers in several messages.
 
-mod common;
-
-use common::{Analysis, analyze, analyze_told, times, us};
+use crate::common::{Analysis, analyze, analyze_told, times, us};
 use smbscope_model::{Dialect, Exchange, FileId, Group, Outcome, Subcommand};
 use smbscope_testkit::smb1::Part;
 use smbscope_testkit::{Conversation, Packet, damage, smb1};

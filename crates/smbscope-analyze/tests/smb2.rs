@@ -1,8 +1,6 @@
 //! SMB2 exchanges: what ends them, what they are timed by, and what is said about the rest.
 
-mod common;
-
-use common::{analyze, analyze_told, duration_us, times, us};
+use crate::common::{analyze, analyze_told, duration_us, times, us};
 use smbscope_model::{Dialect, FileId, Group, Outcome, Status, Subcommand, TimeKind};
 use smbscope_testkit::{Conversation, damage, framed, smb1, smb2};
 use smbscope_wire::smb2::Command;

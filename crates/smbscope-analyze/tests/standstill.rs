@@ -2,9 +2,7 @@
 //!
 //! Expected times are those at which the conversations say what they say.
 
-mod common;
-
-use common::analyze;
+use crate::common::analyze;
 use smbscope_model::{PacketRef, STANDSTILL_LEAST, Stamp, Standstill, Timestamp};
 use smbscope_testkit::{Conversation, Packet, Side, micros, smb2};
 

@@ -2,9 +2,7 @@
 //!
 //! Expected values follow from who acknowledges what in each conversation.
 
-mod common;
-
-use common::analyze;
+use crate::common::analyze;
 use smbscope_model::{Exchange, Outcome, Timestamp};
 use smbscope_testkit::{Conversation, Packet, Side, smb2};
 

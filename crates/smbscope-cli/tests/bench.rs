@@ -1,9 +1,8 @@
 //! `smbscope bench` as a user runs it: on private Samba servers (skipped where there is no Samba), and on a scripted
 //! server where something goes wrong at a known moment.
 
-mod common;
-
-use common::{Said, said};
+use crate::common;
+use crate::common::{Said, said};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use smbscope_lab::{Server, Settings, Signing, StateFolder, available};

@@ -1,9 +1,7 @@
 //! Small files that unpack to very much: they are streamed, never held, whatever compresses them.
 #![cfg(target_os = "linux")]
 
-mod common;
-
-use common::{command, directory, said, write};
+use crate::common::{command, directory, said, write};
 use smbscope_testkit::{Conversation, pcap, smb2};
 use std::io::Write;
 

@@ -1,9 +1,7 @@
 //! What befalls captures: mirror ports, clocks that are set, ports that are used again, files that change while they are
 //! read, windows of decompressors. Each is made from a bundled capture, whose own report is the truth.
 
-mod common;
-
-use common::{Said, analyze, command, contents, directory, said, write};
+use crate::common::{Said, analyze, command, contents, directory, said, write};
 use serde_json::Value;
 use smbscope_model::Timestamp;
 use smbscope_testkit::damage::{self, Captured};

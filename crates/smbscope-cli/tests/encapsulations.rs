@@ -1,8 +1,6 @@
 //! Traffic in tunnels, as mirror ports and virtual networks deliver it: the report is that of the plain capture.
 
-mod common;
-
-use common::{analyze, contents, directory, write};
+use crate::common::{analyze, contents, directory, write};
 use serde_json::Value;
 use smbscope_testkit::encapsulation::Encapsulation;
 use smbscope_testkit::pcap;

@@ -1,9 +1,7 @@
 //! What a stranger gets to read when something is wrong: one line that says what, where and what to do, and the right
 //! exit status.
 
-mod common;
-
-use common::{analyze, analyze_input, command, contents, directory, finish, write};
+use crate::common::{analyze, analyze_input, command, contents, directory, finish, write};
 use smbscope_testkit::{Conversation, damage, pcap, smb2};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;

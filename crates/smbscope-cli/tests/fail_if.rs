@@ -1,8 +1,6 @@
 //! `analyze --fail-if`: exit statuses, lines on standard error, and JUnit XML.
 
-mod common;
-
-use common::{Said, analyze, bundled, directory, write};
+use crate::common::{Said, analyze, bundled, directory, write};
 use std::path::Path;
 
 const SLOW: &str = "demo-slow-server.pcap.zst";

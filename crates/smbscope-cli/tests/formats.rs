@@ -1,8 +1,6 @@
 //! What comes out: the formats on bundled captures, colour, `-o`, and the help texts.
 
-mod common;
-
-use common::{analyze, bundled, command, directory, finish, table};
+use crate::common::{analyze, bundled, command, directory, finish, table};
 use serde_json::Value;
 
 const CAPTURES: [&str; 6] = [

@@ -1,9 +1,7 @@
 //! Names from captures, saved reports, files and servers that hold escape sequences, marks of direction, line ends and
 //! formulas: none of it reaches a terminal, a line of its own, or a spreadsheet.
 
-mod common;
-
-use common::{Said, analyze, directory, finish, table, write};
+use crate::common::{Said, analyze, directory, finish, table, write};
 use serde_json::Value;
 use smbscope_testkit::{Conversation, pcap, smb2};
 use std::path::Path;

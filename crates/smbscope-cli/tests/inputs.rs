@@ -1,8 +1,6 @@
 //! Where packets come from: files whole and cut, several as one, standard input as it is and compressed, and Ctrl-C.
 
-mod common;
-
-use common::{analyze, analyze_input, command, contents, directory, said, table, write};
+use crate::common::{analyze, analyze_input, command, contents, directory, said, table, write};
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

@@ -1,8 +1,7 @@
 //! Jobs of workloads that have an end, on private Samba servers (skipped where there is no Samba).
 
-mod common;
-
-use common::Said;
+use crate::common;
+use crate::common::Said;
 use serde_json::Value;
 use smbscope_lab::{Server, Settings, available};
 use smbscope_testkit::skip;

@@ -1,8 +1,6 @@
 //! `smbscope lab`: real servers through the command line; each test skips where Samba is missing.
 
-mod common;
-
-use common::{Said, finish, said};
+use crate::common::{Said, finish, said};
 use serde_json::Value;
 use smbscope_lab::{Process, available};
 use smbscope_testkit::skip;

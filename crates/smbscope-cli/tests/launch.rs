@@ -1,8 +1,6 @@
 //! `smbscope launch`: when a launch ends, what is left behind, and what it waits for a real server.
 
-mod common;
-
-use common::{Said, directory, finish, write};
+use crate::common::{Said, directory, finish, write};
 use smbscope_lab::available;
 use smbscope_testkit::skip;
 use std::fs;

@@ -1,9 +1,7 @@
 //! What `make install` puts beside the binary: manual pages and completion scripts.
 
-mod common;
-
+use crate::common::{Said, directory, finish};
 use clap::CommandFactory;
-use common::{Said, directory, finish};
 use smbscope_cli::Arguments;
 use std::process::{Command, Stdio};
 

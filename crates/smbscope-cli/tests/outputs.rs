@@ -1,8 +1,6 @@
 //! What `-o` writes: never over what is read, and never instead of yesterday's report before today's is whole.
 
-mod common;
-
-use common::{Said, analyze, command, contents, directory, finish, said, table, write};
+use crate::common::{Said, analyze, command, contents, directory, finish, said, table, write};
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;

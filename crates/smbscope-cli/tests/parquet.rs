@@ -1,11 +1,10 @@
 //! The exchange table as Parquet holds what the CSV of the same capture holds, value by value.
 
-mod common;
-
+use crate::common;
+use crate::common::{analyze, analyze_input, bundled, contents, directory, table};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
-use common::{analyze, analyze_input, bundled, contents, directory, table};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
 use serde_json::Value;
 use std::fs::File;

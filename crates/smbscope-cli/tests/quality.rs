@@ -3,9 +3,7 @@
 //! Expected percentages are counted from the script that was played: a command could be timed when the capture holds
 //! every byte of its request and of its response, and in this order.
 
-mod common;
-
-use common::{analyze, directory, write};
+use crate::common::{analyze, directory, write};
 use smbscope_testkit::damage::Plan;
 use smbscope_testkit::script::{Ids, Played, Script, TrueExchange};
 use smbscope_testkit::{Packet, pcap};

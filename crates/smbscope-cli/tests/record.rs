@@ -1,8 +1,6 @@
 //! `smbscope record`: what it makes of a capture, and that `bench` does the same again.
 
-mod common;
-
-use common::{Said, bundled, directory, finish, table};
+use crate::common::{Said, bundled, directory, finish, table};
 use smbscope_lab::{Server, Settings, available};
 use smbscope_testkit::skip;
 use std::collections::BTreeSet;

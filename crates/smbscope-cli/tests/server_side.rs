@@ -1,8 +1,7 @@
 //! What a load point tells of its server's side: the disk of a lab, and what Samba counts of itself. Real servers; each test
 //! skips where Samba is missing.
 
-mod common;
-
+use crate::common;
 use serde_json::Value;
 use smbscope_lab::available;
 use smbscope_testkit::skip;

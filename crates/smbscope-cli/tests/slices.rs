@@ -1,9 +1,7 @@
 //! Filters, slices and the time line on bundled captures, next to what the exchange table of the whole gives when it is
 //! filtered and added up here.
 
-mod common;
-
-use common::{Said, analyze, bundled, table};
+use crate::common::{Said, analyze, bundled, table};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

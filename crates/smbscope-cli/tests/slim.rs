@@ -1,8 +1,6 @@
 //! `smbscope slim`: the report on the copy is that on the original, and what is refused.
 
-mod common;
-
-use common::{Said, bundled, directory, finish};
+use crate::common::{Said, bundled, directory, finish};
 use std::path::Path;
 use std::process::{Command, Stdio};
 

@@ -1,8 +1,7 @@
 //! `smbscope study` as a user runs it, on a scripted server.
 
-mod common;
-
-use common::{Said, directory, said, write};
+use crate::common;
+use crate::common::{Said, directory, said, write};
 use serde_json::Value;
 use smbscope_report::quoted;
 use smbscope_testkit::server::{Script, ScriptedServer};

@@ -1,8 +1,7 @@
 //! Machines on which this user may start no further thread or process (`ulimit -u`).
 
-mod common;
-
-use common::{Said, bundled, contents, directory, said, write};
+use crate::common;
+use crate::common::{Said, bundled, contents, directory, said, write};
 use smbscope_testkit::skip;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

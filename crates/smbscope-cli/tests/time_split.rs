@@ -1,9 +1,7 @@
 //! Where the time went, from the packets on: to the microsecond on captures built by hand, adding up on all others, and
 //! with an answer that names what was made slow.
 
-mod common;
-
-use common::{analyze, bundled, directory, write};
+use crate::common::{analyze, bundled, directory, write};
 use serde_json::Value;
 use smbscope_testkit::{Conversation, pcap, smb2};
 use std::path::Path;

@@ -12,9 +12,7 @@
 //! packet, its response three, 25 apart; a WRITE's request is two packets, 40 apart, its response one. The round trip
 //! to the server is 10, from the handshake.
 
-mod common;
-
-use common::{analyze, directory, table, write};
+use crate::common::{analyze, directory, table, write};
 use serde_json::{Value, json};
 use smbscope_testkit::{Conversation, Packet, pcap, smb1, smb2};
 use smbscope_wire::smb2::Command;

@@ -1,9 +1,7 @@
 //! Several reads or writes, or several files, outstanding, on a Samba of the test's own or a scripted server: every byte arrives
 //! where it belongs, and each command has a response time of its own.
 
-mod common;
-
-use common::{DIALECTS, create, options, run, samba, user};
+use crate::common::{DIALECTS, create, options, run, samba, user};
 use smbscope_lab::Settings;
 use smbscope_load::client::{Direction, Moved, Options, Range, Sample, Session, Signing, WholeFile};
 use smbscope_model::{Command, Dialect};

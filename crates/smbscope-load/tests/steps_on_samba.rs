@@ -1,9 +1,7 @@
 //! Steps beside those on files, on a Samba of the test's own: control codes, another session setup, another tree connect. Open
 //! files stay open, and nothing is refused that the step does not expect to be.
 
-mod common;
-
-use common::{DIALECTS, create, encryptions, options, run, samba, user_options};
+use crate::common::{DIALECTS, create, encryptions, options, run, samba, user_options};
 use smbscope_lab::Settings;
 use smbscope_load::client::{Control, Encryption, Options, Session, Signing, Tree};
 use smbscope_model::{Command, Dialect};

@@ -1,11 +1,10 @@
 //! Ramps: against their schema, against hand-computed figures, and as text to look at.
 
-mod common;
-
+use crate::common;
+use crate::common::bench::{nothing, ramp, run, trouble};
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
-use common::bench::{nothing, ramp, run, trouble};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Value, json};
 use smbscope_model::{Nanos, Timestamp};

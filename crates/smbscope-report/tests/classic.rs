@@ -1,7 +1,6 @@
 //! The layout of 1997, to the digit.
 
-mod common;
-
+use crate::common;
 use smbscope_model::{Exchange, Group, Nanos, Quality};
 use smbscope_report::classic::render;
 

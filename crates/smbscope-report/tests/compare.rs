@@ -1,7 +1,6 @@
 //! Comparisons of reports: against their schema, against hand-computed figures, and as text to look at.
 
-mod common;
-
+use crate::common;
 use serde_json::{Value, json};
 use smbscope_model::{Dialect, Exchange, Group, Half, Nanos, Outcome, Quality, Subcommand};
 use smbscope_report::bench::{self, ServerLoad, ServerSeries};

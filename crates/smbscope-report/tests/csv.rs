@@ -1,7 +1,6 @@
 //! The exchange table, column by column.
 
-mod common;
-
+use crate::common;
 use smbscope_model::{
     CaptureId, Dialect, Exchange, FileId, Group, Nanos, Outcome, PacketRef, Stamp, Status, Timestamp,
 };

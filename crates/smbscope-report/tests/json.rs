@@ -1,7 +1,6 @@
 //! The JSON report against its schema, and its figures against hand-computed ones.
 
-mod common;
-
+use crate::common;
 use serde_json::{Value, json};
 use smbscope_model::{Dialect, Quality};
 use smbscope_report::{Report, json};

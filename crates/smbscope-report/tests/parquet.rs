@@ -1,8 +1,7 @@
 //! The exchange table as Parquet: types, nulls, bounds and errors. That its values are those of the CSV is tested on
 //! captures, where the command line is.
 
-mod common;
-
+use crate::common;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{Array, RecordBatch};

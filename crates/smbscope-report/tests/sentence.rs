@@ -1,8 +1,7 @@
 //! What the report says first about the capture: a sentence that is true, for every kind of damage. Expected
 //! percentages are computed by hand in the comments.
 
-mod common;
-
+use crate::common;
 use smbscope_model::{Exchange, Group, Outcome, Quality, SkippedPackets, SkippedProtocol};
 use smbscope_report::Report;
 

@@ -1,7 +1,6 @@
 //! Filter, slices and time line in every format, with figures added up by hand.
 
-mod common;
-
+use crate::common;
 use serde_json::{Value, json};
 use smbscope_model::{Exchange, Group, Nanos, Quality};
 use smbscope_report::csv::CellStyle;

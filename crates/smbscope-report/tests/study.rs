@@ -1,8 +1,6 @@
 //! The text of a study.
 
-mod common;
-
-use common::bench::ramp;
+use crate::common::bench::ramp;
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_report::bench::{Generator, ServerLoad, ServerSeries};
 use smbscope_report::study::{Definition, Document, Results, Run, Variant, Verdict, render, write};

@@ -1,7 +1,6 @@
 //! The text report: its figures, its alignment, and what it says first.
 
-mod common;
-
+use crate::common;
 use smbscope_model::{Command, Dialect, Group, Quality};
 use smbscope_report::Report;
 use smbscope_report::text::{TextOptions, render};

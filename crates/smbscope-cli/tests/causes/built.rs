@@ -1,7 +1,7 @@
 //! What no client here can be made to do, packet by packet: each capture goes through the whole program.
 
+use crate::causes::scene::{hits, report};
 use crate::common::{directory, write};
-use crate::scene::{hits, report};
 use serde_json::Value;
 use smbscope_testkit::conversation::together;
 use smbscope_testkit::{Conversation, pcap, smb2};

@@ -1,6 +1,6 @@
 //! How a client works: what it speaks, how it connects, what it does one after the other.
 
-use crate::scene::{on, plain, provoked};
+use crate::causes::scene::{on, plain, provoked};
 
 #[test]
 fn smb1_in_use() {

@@ -1,6 +1,6 @@
 //! Patterns in which files and directories are opened, listed and looked for.
 
-use crate::scene::{on, plain, provoked};
+use crate::causes::scene::{on, plain, provoked};
 
 /// smbclient's `allinfo` opens a file, queries it and closes it.
 const LOOK_AT_60: &str = r#"client "$(seq -f 'cd music;allinfo song%05g;cd ..' 1 60 | tr '\n' ';')""#;

@@ -1,7 +1,7 @@
 //! The story of the INI file: a client that reads its settings one by one, alone and beside users who think.
 
+use crate::causes::scene::{EVERYTHING, Run, directory_of, hits, is_possible, plain};
 use crate::common::finish;
-use crate::scene::{EVERYTHING, Run, directory_of, hits, is_possible, plain};
 use smbscope_model::Nanos;
 use smbscope_model::prose::span;
 use smbscope_testkit::skip;

@@ -224,7 +224,9 @@ fn every_cause_is_found_in_a_capture_and_absent_from_another() {
         let causes = ["causes", "notes"].into_iter().flat_map(|list| answer[list].as_array().expect("a list"));
         let titles = |cause: &'static Value| cause["also"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let ids: BTreeSet<&str> = causes
-            .flat_map(|cause| cause["id"].as_str().into_iter().chain(titles(cause).filter_map(crate::scene::key_of)))
+            .flat_map(|cause| {
+                cause["id"].as_str().into_iter().chain(titles(cause).filter_map(crate::causes::scene::key_of))
+            })
             .collect();
         ids.into_iter().for_each(|id| *found.entry(id).or_default() += 1);
     }

@@ -1,6 +1,6 @@
 //! What the network and TCP do.
 
-use crate::scene::{on, provoked};
+use crate::causes::scene::{on, provoked};
 
 #[test]
 fn network_loss() {

@@ -1,6 +1,6 @@
 //! What the server does: its storage, its limits, its locks.
 
-use crate::scene::{on, plain, provoked};
+use crate::causes::scene::{on, plain, provoked};
 use smbscope_testkit::skip;
 
 /// Reads of 64 KiB at random places of a file of 16 MiB, so many users at a time.

@@ -5,7 +5,7 @@
 //! Expected values: times follow from the timeout by the factors that `docs/limits.md` states, numbers of samples are
 //! the bounds of that page.
 
-use crate::support::{DIALECTS, Step, TIMEOUT, assert_clear, is_smb1, life, open, options, run};
+use crate::faults::support::{DIALECTS, Step, TIMEOUT, assert_clear, is_smb1, life, open, options, run};
 use smbscope_load::client::{Info, Options, Session};
 use smbscope_load::prepare::{self, Request};
 use smbscope_load::workload::{FileSet, Made, Sizes};

@@ -1,6 +1,6 @@
 //! Answers that break the protocol: a clear error, in time, and never a panic.
 
-use crate::support::{DIALECTS, Step, assert_clear, is_smb1, life, options, run, server};
+use crate::faults::support::{DIALECTS, Step, assert_clear, is_smb1, life, options, run, server};
 use smbscope_load::client::Error;
 use smbscope_model::Dialect;
 use smbscope_testkit::server::{Fault, Malformed};

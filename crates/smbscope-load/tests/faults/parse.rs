@@ -1,6 +1,6 @@
 //! The layer that takes responses apart, without a client around it: bytes changed and cut off at random.
 
-use crate::support::server;
+use crate::faults::support::server;
 use proptest::prelude::*;
 use smbscope_testkit::smb1::Part;
 use smbscope_testkit::{framed, server::ScriptedServer};

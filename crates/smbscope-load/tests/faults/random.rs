@@ -1,7 +1,7 @@
 //! Answers with bytes changed at random: whatever comes of it, it comes in time and without a panic.
 
-use crate::malformed::outcomes;
-use crate::support::{DIALECTS, Step, assert_clear};
+use crate::faults::malformed::outcomes;
+use crate::faults::support::{DIALECTS, Step, assert_clear};
 use smbscope_testkit::server::Malformed;
 
 /// Answers of each command to change.

@@ -1,6 +1,6 @@
 //! Refusals by the server are data: the status is there by its name, and the session goes on.
 
-use crate::support::{DIALECTS, Step, assert_clear, life, open, options, run, server};
+use crate::faults::support::{DIALECTS, Step, assert_clear, life, open, options, run, server};
 use smbscope_load::client::{Error, Session};
 use smbscope_model::Outcome;
 use smbscope_testkit::server::Fault;

@@ -1,6 +1,6 @@
 //! Listing, renaming, making and removing.
 
-use crate::support::{commands, connect, file, plain_samba, samba, status, user};
+use crate::smb1::support::{commands, connect, file, plain_samba, samba, status, user};
 use smbscope_lab::Settings;
 use smbscope_load::client::Error;
 use smbscope_model::Group;

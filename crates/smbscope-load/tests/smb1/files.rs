@@ -1,6 +1,6 @@
 //! Open, read, write, information, locks.
 
-use crate::support::{commands, connect, connect_any, file, guest, pattern, plain_samba, samba, status, user};
+use crate::smb1::support::{commands, connect, connect_any, file, guest, pattern, plain_samba, samba, status, user};
 use smbscope_lab::Settings;
 use smbscope_load::client::{Disposition, Error, LockRange, Open, Options, SetInfo, Signing, smb1};
 use smbscope_model::{Group, Subcommand};

@@ -1,6 +1,6 @@
 //! Connecting: transports, users, signatures, refusals.
 
-use crate::support::{commands, connect, file, guest, pattern, plain_samba, samba, status, user};
+use crate::smb1::support::{commands, connect, file, guest, pattern, plain_samba, samba, status, user};
 use smbscope_lab::{Dialect as LabDialect, Settings, Signing as LabSigning};
 use smbscope_load::client::{
     Credentials, Encryption, Error, Options, Secret, Signing, SigningAlgorithm, Transport, smb1,

@@ -1,6 +1,6 @@
 //! Expected waits: locks, watches, oplock breaks.
 
-use crate::support::{commands, connect, file, plain_samba, status, user};
+use crate::smb1::support::{commands, connect, file, plain_samba, status, user};
 use smbscope_load::client::{Disposition, LockRange, Open, Options, Signing};
 use smbscope_model::{Group, Outcome, Subcommand};
 use smbscope_wire::smb1::Command;

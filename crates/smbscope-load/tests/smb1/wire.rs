@@ -1,6 +1,6 @@
 //! What others see of our traffic: tshark's dissection of a capture.
 
-use crate::support::{connect, file, pattern, plain_samba, user};
+use crate::smb1::support::{connect, file, pattern, plain_samba, user};
 use smbscope_load::client::{Disposition, LockRange, Open, Options, SetInfo, Signing};
 use smbscope_wire::names::InfoLevel;
 use std::path::Path;

@@ -2,9 +2,6 @@
 //! Samba and a real client make them wherever they can; elsewhere the capture is built packet by packet. `known` judges whole
 //! answers on captures whose cause is known.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod built;
 mod client;
 mod files;

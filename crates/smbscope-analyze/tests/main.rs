@@ -1,0 +1,33 @@
+//! Captures, built or bundled, and the exchanges that come out of them.
+
+mod attempts;
+mod caching;
+mod clocks;
+mod common;
+mod damage_capture;
+mod damage_files;
+mod damage_network;
+mod encrypted;
+mod encrypted_lingering;
+mod encrypted_losses;
+mod flows;
+mod foreign_bytes;
+mod found;
+mod framing;
+mod hostile;
+mod limits;
+mod missed;
+mod modules;
+mod names;
+mod offers;
+mod parts;
+mod pipeline;
+mod properties;
+mod raw;
+mod server_limits;
+mod slim;
+mod slim_layers;
+mod smb1;
+mod smb2;
+mod standstill;
+mod unanswered;

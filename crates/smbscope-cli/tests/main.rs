@@ -1,0 +1,30 @@
+//! The commands, as users start them.
+
+mod bench;
+mod bombs;
+mod capture_trouble;
+mod causes;
+mod commands;
+mod common;
+mod compare;
+mod encapsulations;
+mod errors;
+mod fail_if;
+mod formats;
+mod hostile_names;
+mod inputs;
+mod jobs;
+mod lab;
+mod launch;
+mod manual;
+mod outputs;
+mod parquet;
+mod quality;
+mod record;
+mod server_side;
+mod slices;
+mod slim;
+mod study;
+mod threads;
+mod time_split;
+mod to_the_digit;

@@ -1,0 +1,14 @@
+//! What a report, a comparison, a ramp and a study say, as text, JSON and tables.
+
+mod bench;
+mod classic;
+mod common;
+mod compare;
+mod csv;
+mod json;
+mod parquet;
+mod schemas;
+mod sentence;
+mod slices;
+mod study;
+mod text;
