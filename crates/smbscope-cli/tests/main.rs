@@ -21,7 +21,6 @@ mod outputs;
 mod parquet;
 mod quality;
 mod record;
-mod server_side;
 mod slices;
 mod slim;
 mod study;

@@ -190,7 +190,7 @@ export interface SmbscopeBenchDocument {
    */
   invocation: Invocation | null;
   /**
-   * The program whose launches these are; null for a load, and in documents of older versions.
+   * The program whose launches these are; null for a load.
    */
   launch: Launch | null;
 }
@@ -439,7 +439,7 @@ export interface Workload {
    */
   source: string | null;
   /**
-   * The values of its parameters, by name; empty in documents of older versions.
+   * The values of its parameters, by name.
    */
   parameters: {
     [k: string]: string;
@@ -453,13 +453,13 @@ export interface Workload {
    */
   file_set: FileSet | null;
   /**
-   * The text that the workload is made from: TOML or a loadfile; null where it has more than 64 KiB, and in documents of older versions.
+   * SHA-256 of the text that the workload is made from, in hexadecimal.
    */
-  definition?: string | null;
+  sha256: string | null;
   /**
-   * SHA-256 of the text that the workload is made from, in hexadecimal; absent in documents of older versions.
+   * The text that the workload is made from: TOML or a loadfile; null where it has more than 64 KiB.
    */
-  sha256?: string | null;
+  definition: string | null;
 }
 /**
  * Files that were prepared.
@@ -601,7 +601,7 @@ export interface Run {
   intervals: Interval[];
   connects: Times;
   /**
-   * Commands that these connects took, and how often; they are in no other count. Empty in documents of older versions.
+   * Commands that these connects took, and how often; they are in no other count.
    */
   connect_commands: {
     [k: string]: number;
@@ -625,31 +625,31 @@ export interface Run {
    */
   capture: Capture | null;
   /**
-   * The commands as the report of a capture has them; null in documents of older versions.
+   * The commands as the report of a capture has them.
    */
   counted: Counted | null;
   /**
-   * Is anything slow, and whose is it, as far as the client knows; null where nothing was answered, and in documents of older versions.
+   * Is anything slow, and whose is it, as far as the client knows; null where nothing was answered.
    */
   answer: Answer | null;
   /**
-   * Whole passes of the workload; null where it has no end, and in documents of older versions.
+   * Whole passes of the workload; null where it has no end.
    */
   jobs: Jobs | null;
   /**
-   * What the load cost the server; null where nothing is known of its side, and in documents of older versions.
+   * What the load cost the server; null where nothing is known of its side.
    */
   server: ServerLoad | null;
   /**
-   * Commands that each user had outstanding together; null where the workload wants one at a time, and in documents of older versions.
+   * Commands that each user had outstanding together; null where the workload wants one at a time.
    */
   queue: Queue | null;
   /**
-   * Scenarios that were too slow for their users; null where the workload has none or the loop is closed, and in documents of older versions.
+   * Scenarios that were too slow for their users; null where the workload has none or the loop is closed.
    */
   overload: Overload | null;
   /**
-   * What each host did, where the load came from several; empty where it came from one process, and in documents of older versions.
+   * What each host did, where the load came from several; empty where it came from one process.
    */
   hosts: HostRun[];
 }
@@ -920,7 +920,7 @@ export interface Counted {
    */
   users: UserEntity[];
   /**
-   * The commands divided by --by; null without it, and in documents of older versions.
+   * The commands divided by --by; null without it.
    */
   slices: Slices | null;
 }

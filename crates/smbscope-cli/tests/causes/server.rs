@@ -105,21 +105,22 @@ fn notify_storm() {
 fn fast_then_slow() {
     let put = |slow: &str| {
         format!(
-            r#"head -c 80000000 /dev/zero >"$CAPTURE.large"
+            r#"head -c 80000000 /dev/zero >"$CAPTURE.large"; head -c 40000000 /dev/zero >"$CAPTURE.small"
             echo "touch '$CAPTURE.written'; until [ -e '$CAPTURE.slow' ]; do sleep 0.01; done" >"$CAPTURE.sh"
+            printf "put $CAPTURE.large first\n!sh $CAPTURE.sh\nput $CAPTURE.small second\n" >"$CAPTURE.commands"
             throttled() {{
-                client "put $CAPTURE.large first; !sh $CAPTURE.sh; put $CAPTURE.large second" & client=$!
-                until [ -e "$CAPTURE.written" ]; do sleep 0.01; done
+                $CLIENT "//$SMBSCOPE_LAB_HOST/share" <"$CAPTURE.commands" & client=$!
+                until [ -e "$CAPTURE.written" ]; do kill -0 $client || return; sleep 0.01; done
                 touch "$CAPTURE.slow"
                 {slow}
                 wait $client
             }}
-            captured throttled; rm "$CAPTURE.large""#
+            captured throttled; rm "$CAPTURE.large" "$CAPTURE.small""#
         )
     };
     let slow = r#"smbd=$(cat "$SMBSCOPE_LAB_FOLDER"/pid/smbd*.pid 2>/dev/null || cat "$SMBSCOPE_LAB_FOLDER"/smbd.pid)
                 while kill -0 $client; do
-                    kill -STOP $(ps -o pid= --ppid $smbd); sleep 0.4; kill -CONT $(ps -o pid= --ppid $smbd); sleep 0.02
+                    kill -STOP $(ps -o pid= --ppid $smbd); sleep 0.8; kill -CONT $(ps -o pid= --ppid $smbd); sleep 0.02
                 done"#;
     let (slow, steady) = (put(slow), put("true"));
     provoked("fast-then-slow", &on(&["--delay", "1ms"], &slow), &on(&["--delay", "1ms"], &steady));

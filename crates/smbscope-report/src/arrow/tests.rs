@@ -98,8 +98,8 @@ fn the_causes_of_an_answer_are_a_table() {
     let names = tables(&report()).expect("a document");
     let answer = names.iter().position(|name| *name == "answer").expect("a table");
     assert_eq!(names[answer + 1], "causes");
-    let run = json!({ "schema": "smbscope.bench/1" });
-    assert!(table(&run, "causes").is_err() && !tables(&run).expect("a document").contains(&"causes"));
+    let comparison = json!({ "schema": "smbscope.compare/1" });
+    assert!(table(&comparison, "causes").is_err() && !tables(&comparison).expect("a document").contains(&"causes"));
 }
 
 #[test]

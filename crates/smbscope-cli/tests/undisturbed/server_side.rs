@@ -13,6 +13,7 @@ fn point(options: &[&str]) -> Option<Value> {
         skip::missing(why);
         return None;
     }
+    let _guard = crate::alone();
     let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
     command.args(["bench", "--warmup", "1s", "--duration", "5s", "--format", "json", "--quiet"]).args(options);
     let said = common::finish(command);
