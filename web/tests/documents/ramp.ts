@@ -209,7 +209,6 @@ export function ramp(steps = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]): SmbscopeB
         limited: users >= 32,
         late_p99_ns: 84_000,
       },
-      // As of an older version, and as of one that counts what a capture counts.
       counted: index === 0 ? null : counted(users, START + index * 40e9),
       answer: index === 0 ? null : pointAnswer(users >= 32),
       capture:
@@ -278,6 +277,8 @@ export function ramp(steps = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]): SmbscopeB
       parameters: { documents: "1200" },
       seed: 1,
       file_set: { files: 1_200, bytes: 24_600_000 },
+      sha256: "a".repeat(64),
+      definition: null,
     },
     settings: {
       schedule: { loop: "closed", think_ns: 5e6 },
