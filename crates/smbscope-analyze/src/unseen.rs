@@ -112,6 +112,8 @@ pub(crate) struct MessageIds {
     settled: Estimate,
     /// How many ids a command took of late.
     charges: Sizes,
+    /// The id after the last request that was seen.
+    requested_to: u64,
 }
 
 /// Ids in a row.
@@ -130,6 +132,9 @@ impl MessageIds {
     pub(crate) fn note(&mut self, header: &Header) {
         let (start, charge) = (header.message_id, u64::from(header.credit_charge.max(1)));
         let end = start.saturating_add(charge);
+        if !header.is_response() {
+            self.requested_to = self.requested_to.max(end);
+        }
         match self.ranges.back_mut() {
             Some(last) if last.end == start => last.end = end,
             Some(last) if last.start <= start && end <= last.end => return,
@@ -160,6 +165,12 @@ impl MessageIds {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
+    }
+
+    /// Commands behind the last request that was seen, up to the last response: those that were seen, and the holes between.
+    fn after_the_last_request(&self) -> f64 {
+        let end = self.ranges.back().map_or(0, |last| last.end);
+        self.charges.within(end.saturating_sub(self.requested_to) as f64).count
     }
 
     /// Commands whose ids were never seen. A connection whose beginning was captured begins with the id 0.
@@ -360,11 +371,19 @@ impl Known<'_> {
         if unread == 0 {
             return Estimate::default();
         }
-        // No id is known behind the last one.
         let at_the_end = self.client.commands_at_the_end(self.asked);
         let all = match (self.ids, self.mids.and_then(MidCounter::missing)) {
             (Some(ids), _) => {
-                Estimate { count: seen, variance: 0.0 }.plus(ids.unseen(self.from_the_beginning)).plus(at_the_end)
+                // Behind the last request that was seen, responses name some of the commands. No id is known of the others, whose
+                // responses are missing, too.
+                let others = Estimate { count: at_the_end.count - ids.after_the_last_request(), ..at_the_end };
+                let answers = self.server.commands_at_the_end(self.answered);
+                // Whatever is missing is one message at least.
+                let answers =
+                    Estimate { count: if answers.count > 0.0 { answers.count.max(1.0) } else { 0.0 }, ..answers };
+                let others = if self.answered > 0 && answers.count < others.count { answers } else { others };
+                let others = if others.count < 0.5 { Estimate::default() } else { others };
+                Estimate { count: seen, variance: 0.0 }.plus(ids.unseen(self.from_the_beginning)).plus(others)
             }
             (None, Some(missing)) => Estimate { count: (self.asked + missing) as f64, variance: 0.0 }.plus(at_the_end),
             (None, None) if self.encrypted.requests.is_some() => {
@@ -394,7 +413,7 @@ impl Known<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use smbscope_wire::smb2::Command;
+    use smbscope_wire::smb2::{Command, flags};
 
     fn header(message_id: u64, credit_charge: u16) -> Header {
         let mut bytes = vec![0xfe, b'S', b'M', b'B', 64, 0];
@@ -425,6 +444,36 @@ mod tests {
         let mut seen = MessageIds::default();
         seen.note(&header(7, 1));
         assert_eq!((seen.unseen(true).count, seen.unseen(false).count), (7.0, 0.0));
+    }
+
+    #[test]
+    fn requests_missing_at_the_end_are_not_counted_beside_their_responses() {
+        // A request of 200 bytes is seen, and 400 bytes behind it are missing: two requests. The same for their responses.
+        let unseen = |(answered, missing): (u64, u64)| {
+            let [mut client, mut server] = [HiddenFrames::default(), HiddenFrames::default()];
+            client.frame(200);
+            client.end(400);
+            let mut ids = MessageIds::default();
+            ids.note(&header(0, 1));
+            (0..answered).for_each(|id| {
+                server.frame(200);
+                ids.note(&Header { flags: flags::SERVER_TO_REDIR, ..header(id, 1) });
+            });
+            server.end(missing);
+            let known = Known {
+                seen: answered,
+                asked: 1,
+                answered,
+                client: &mut client,
+                server: &mut server,
+                ids: Some(&ids),
+                mids: None,
+                encrypted: EncryptedMissing::default(),
+                from_the_beginning: true,
+            };
+            known.unseen().count
+        };
+        assert_eq!([(3, 0), (2, 0), (2, 200), (1, 400)].map(unseen), [0.0, 0.0, 1.0, 2.0]);
     }
 
     #[test]
