@@ -6,6 +6,7 @@ use smbscope_testkit::skip;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 const CAPTURE: &str = "demo-slow-server.pcap.zst";
 const SAID: &str = "the system refused to start a thread (ulimit -u?): one thread did all the work, which takes longer";
@@ -13,8 +14,14 @@ const SAID: &str = "the system refused to start a thread (ulimit -u?): one threa
 /// Runs the binary where this many threads of the user may run, itself included; nothing if prlimit(1) or setpriv(1) of
 /// util-linux are missing. Root is under no such limit, so it becomes somebody else, who gets a copy of the binary.
 fn limited(place: &Path, threads: u32, arguments: &[&str]) -> Option<Said> {
+    // The limit counts all processes of the user.
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let binary = place.join("smbscope");
-    std::fs::copy(env!("CARGO_BIN_EXE_smbscope"), &binary).expect("it can be copied");
+    // By another process: what this one has open for writing, a child that another test starts at this moment has open, too,
+    // and then it can't be executed (ETXTBSY).
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_smbscope")).arg(&binary).status().expect("cp runs");
+    assert!(copied.success());
     let is_root = rustix::process::geteuid().is_root();
     let mut command = Command::new(if is_root { "setpriv" } else { "prlimit" });
     if is_root {
