@@ -8,8 +8,8 @@ use crate::exchange::Outcome;
 use crate::quality::Quality;
 use serde::{Deserialize, Serialize};
 
-/// How many standard errors an estimate may be off: 95% of a normal distribution lie within.
-const STANDARD_ERRORS: f64 = 2.0;
+/// Standard errors between an estimate and its bounds: 99.7% of a normal distribution lie within.
+const STANDARD_ERRORS: f64 = 3.0;
 /// An estimate whose bounds are within this share of it is given as one figure.
 const SURE: f64 = 0.1;
 
@@ -38,9 +38,9 @@ pub struct Coverage {
 pub struct Share {
     /// The best guess.
     pub percent: f64,
-    /// It is hardly less than this: two standard errors below.
+    /// It is hardly less than this: three standard errors below.
     pub at_least: f64,
-    /// It is hardly more than this: two standard errors above.
+    /// It is hardly more than this: three standard errors above.
     pub at_most: f64,
 }
 

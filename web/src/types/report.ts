@@ -512,11 +512,11 @@ export interface Share {
    */
   percent: number;
   /**
-   * It is hardly less than this: two standard errors below.
+   * It is hardly less than this: three standard errors below.
    */
   at_least: number;
   /**
-   * It is hardly more than this: two standard errors above.
+   * It is hardly more than this: three standard errors above.
    */
   at_most: number;
 }
