@@ -9,28 +9,28 @@ export type Culprit = "server" | "network" | "client" | "application" | "capture
  */
 export type Confidence = "low" | "medium" | "high";
 /**
- * When operations begin.
+ * Start of operations.
  */
 export type Schedule =
   | {
       loop: "closed";
       /**
-       * What passes between two operations of a user.
+       * Think time between two operations of a user.
        */
       think_ns: number;
     }
   | {
       loop: "open";
       /**
-       * Operations a second: of all users together, or of each. With `rates` that of the first load point.
+       * Operations per second, of all users together or of each. With `rates`, of the first load point.
        */
       rate: number;
       /**
-       * The rate is that of each user.
+       * `rate` is per user.
        */
       per_user: boolean;
       /**
-       * Whether they are due at random, independent of each other, instead of at equal distances.
+       * Intended times are random and independent (Poisson) instead of evenly spaced.
        */
       random: boolean;
     };
@@ -47,19 +47,19 @@ export type Ended =
   | {
       how: "stopped";
       /**
-       * Which.
+       * The condition.
        */
       why: string;
     }
   | {
       how: "failed";
       /**
-       * Why.
+       * Reason.
        */
       why: string;
     };
 /**
- * By which schedule operations began.
+ * Schedule of operations, and how far it was kept.
  */
 export type Pace =
   | {
@@ -68,15 +68,15 @@ export type Pace =
   | {
       loop: "open";
       /**
-       * Operations a second that were asked for.
+       * Requested operations per second.
        */
       rate: number;
       /**
-       * Operations a second that were done.
+       * Operations per second done.
        */
       rate_kept: number;
       /**
-       * Operations that were due and did not begin until the end.
+       * Operations that were due and never started.
        */
       not_begun: number;
     };
@@ -85,44 +85,44 @@ export type Pace =
  */
 export type Protocol = "SMB1" | "SMB2";
 /**
- * The capture of a run.
+ * Packet capture of a run.
  */
 export type Capture =
   | {
       state: "skipped";
       /**
-       * Why, as a part of a sentence: "tcpdump is not installed".
+       * Reason, as part of a sentence: "tcpdump is not installed".
        */
       why: string;
     }
   | {
       state: "made";
       /**
-       * The file, where it was kept.
+       * File name, if the file was kept.
        */
       file: string | null;
       /**
-       * How far it can be trusted, in one sentence.
+       * Quality of the capture in one sentence.
        */
       quality: string;
       /**
-       * Packets in it.
+       * Captured packets.
        */
       packets: number;
       /**
-       * Packets that the capturing program says it lost.
+       * Packets dropped, as reported by the capturing program.
        */
       dropped_packets: number;
       /**
-       * Commands that the client counted.
+       * Commands counted by the client.
        */
       client_commands: number;
       /**
-       * Commands that the capture shows answered in the same time.
+       * Answered commands in the capture in the same time.
        */
       wire_commands: number;
       /**
-       * Commands that were seen from both places and matched one by one; null where that was not tried.
+       * Commands matched one by one between client and capture. Null if not tried.
        */
       matched: number | null;
     };
@@ -146,13 +146,13 @@ export type GroupName =
 export type Caches = "warm" | "cold";
 
 /**
- * What `smbscope bench --format json` prints and `run.json` of a run directory holds: a ramp of runs against a server. All times are integers in nanoseconds, points in time since the Unix epoch; null is unknown or, for a statistic, not supported by enough values.
+ * Ramp of runs against a server, as `smbscope bench --format json` prints it and `run.json` holds it. Times are integers in nanoseconds, timestamps count from the Unix epoch. Null is unknown or, for a statistic, based on too few values.
  */
 export interface SmbscopeBenchDocument {
   schema: "smbscope.bench/1";
   generator: Generator;
   /**
-   * A title given by the user.
+   * Title from the command line.
    */
   title: string | null;
   answer: Answer;
@@ -160,37 +160,37 @@ export interface SmbscopeBenchDocument {
   workload: Workload;
   settings: Settings;
   /**
-   * When the first run began to be prepared.
+   * Start of the preparation of the first run.
    */
   started_ns: number;
   /**
-   * What the runs were made on, name by name: `system`, `kernel`, `processor`, `cores`, `memory`, `server` …
+   * Test environment by name: `system`, `kernel`, `processor`, `cores`, `memory`, `server` …
    */
   environment: {
     [k: string]: string;
   };
   /**
-   * The load points, in the order in which they were run.
+   * Load points in the order they ran.
    */
   runs: Run[];
   /**
-   * The highest load at which a criterion holds; null where none was asked for.
+   * Highest load that meets the criterion. Null if no criterion was given.
    */
   capacity: Capacity | null;
   /**
-   * The area under the curve of mean response time against users (or rates), divided by their range; at one load, the mean there. In an open loop response times count from when operations were due.
+   * Area under the curve of mean response time over users (or rates), divided by their range; with one load point, its mean. In an open loop, response times count from the intended start.
    */
   overall_response_time_ns: number | null;
   /**
-   * What weakens the figures, a sentence each, the gravest first.
+   * Limits of the figures, one sentence each, the most serious first.
    */
   warnings: string[];
   /**
-   * How it was started; null where that is not known.
+   * Command that started the ramp. Null if unknown.
    */
   invocation: Invocation | null;
   /**
-   * The program whose launches these are; null for a load.
+   * Launched program. Null for a load.
    */
   launch: Launch | null;
 }
@@ -382,11 +382,11 @@ export interface Next {
   command: string;
 }
 /**
- * The server, the share, and how they are spoken to. There is no place for a password.
+ * Server, share and protocol settings. Holds no password.
  */
 export interface Target {
   /**
-   * As the user named it; `this machine` where the load was put on a local folder.
+   * Host as given on the command line; `this machine` for a local folder.
    */
   host: string;
   /**
@@ -394,137 +394,137 @@ export interface Target {
    */
   port: number;
   /**
-   * Name of the share; the path of a local folder.
+   * Share name, or path of the local folder.
    */
   share: string;
   /**
-   * Directory on the share below which everything happens.
+   * Working directory on the share.
    */
   directory: string | null;
   /**
-   * The name that users log on with; null for guests and where there are several.
+   * User name for logons. Null for guests and for several users.
    */
   user: string | null;
   /**
-   * As negotiated: `3.1.1`, `NT LM 0.12`; `local` for a local folder; null where no run got so far.
+   * Negotiated dialect: `3.1.1`, `NT LM 0.12`; `local` for a local folder. Null if no run negotiated one.
    */
   dialect: string | null;
   /**
-   * As asked for: `off`, `on` or `required`.
+   * Requested signing: `off`, `on` or `required`.
    */
   signing: string;
   /**
-   * As negotiated: `AES-128-CMAC`; null where messages are not signed.
+   * Negotiated signing algorithm, such as `AES-128-CMAC`. Null if messages are not signed.
    */
   signing_algorithm: string | null;
   /**
-   * As asked for: `off` or `required`.
+   * Requested encryption: `off` or `required`.
    */
   encryption: string;
   /**
-   * As negotiated: `AES-128-GCM`; null where messages are not encrypted.
+   * Negotiated cipher, such as `AES-128-GCM`. Null if messages are not encrypted.
    */
   cipher: string | null;
 }
 /**
- * What users do.
+ * Workload of the users.
  */
 export interface Workload {
   /**
-   * Its name.
+   * Name of the workload.
    */
   name: string;
   /**
-   * The file that it comes from; null for one that is built in.
+   * File name. Null for a built-in workload.
    */
   source: string | null;
   /**
-   * The values of its parameters, by name.
+   * Parameter values by name.
    */
   parameters: {
     [k: string]: string;
   };
   /**
-   * What its random choices begin from.
+   * Seed of the random choices.
    */
   seed: number | null;
   /**
-   * The files that are there before the first run; null where there are none.
+   * Files prepared before the first run. Null if the workload needs none.
    */
   file_set: FileSet | null;
   /**
-   * SHA-256 of the text that the workload is made from, in hexadecimal.
+   * SHA-256 of the definition, in hexadecimal.
    */
   sha256: string | null;
   /**
-   * The text that the workload is made from: TOML or a loadfile; null where it has more than 64 KiB.
+   * Text of the definition, TOML or a loadfile. Null if longer than 64 KiB.
    */
   definition: string | null;
 }
 /**
- * Files that were prepared.
+ * Prepared files.
  */
 export interface FileSet {
   /**
-   * How many.
+   * Number of files.
    */
   files: number;
   /**
-   * Their sizes added up.
+   * Total size.
    */
   bytes: number;
 }
 /**
- * How the load was put on the server.
+ * Load points, schedule and client options.
  */
 export interface Settings {
   schedule: Schedule;
   /**
-   * The load points asked for; with `rates`, the users of all of them.
+   * Requested load points in users; with `rates`, the number of users at every one.
    */
   users: number[];
   /**
-   * The load points asked for where they differ in their rate: operations a second of all users together.
+   * Requested load points in operations per second of all users together. Empty if load points differ in users.
    */
   rates: number[];
   /**
-   * Length of the measured part of each, as asked for.
+   * Requested duration of each measurement.
    */
   duration_ns: number;
   /**
-   * Length of what goes before it and is not counted.
+   * Requested warm-up before it, not counted.
    */
   warmup_ns: number;
   /**
-   * Threads of the client.
+   * Client threads.
    */
   threads: number;
   /**
-   * Sessions of each user.
+   * Sessions per user.
    */
   sessions_per_user: number;
   /**
-   * Connections of each session; more than one are SMB 3 multichannel.
+   * Connections per session; more than one is SMB 3 multichannel.
    */
   connections_per_session: number;
   /**
-   * The client asked for answers without a pause, instead of sleeping until they came.
+   * The client polled its sockets instead of sleeping.
    */
   busy_poll: boolean;
   /**
-   * Sessions made a second; null where they were not held back.
+   * Limit for new sessions per second. Null if unlimited.
    */
   connects_per_second: number | null;
   /**
-   * Whole passes of each user at each load point, which end it; null where its time does.
+   * Passes of each user that end a load point. Null if its duration ends it.
    */
   passes: number | null;
   /**
-   * A load point with a larger share of failed operations makes the run a failed one; null where none does.
+   * Percentage of failed operations above which the run fails. Null if it never does.
    */
   max_errors_percent: number | null;
   /**
-   * Whether a capture was asked for.
+   * Packets were to be captured.
    */
   capture: boolean;
 }
@@ -533,37 +533,37 @@ export interface Settings {
  */
 export interface Run {
   /**
-   * Users at the same time.
+   * Concurrent users.
    */
   users: number;
   /**
-   * When the measured part began.
+   * Start of the measurement.
    */
   started_ns: number;
   /**
-   * Length of the measured part, as it was.
+   * Actual duration of the measurement.
    */
   duration_ns: number;
   /**
-   * Length of what went before it and is not counted.
+   * Actual warm-up before it, not counted.
    */
   warmup_ns: number;
   ended: Ended;
   pace: Pace;
   /**
-   * Commands of every group that were answered in the measured part.
+   * Commands of all groups answered during the measurement.
    */
   operations: number;
   /**
-   * The same, a second.
+   * The same, per second.
    */
   operations_per_second: number;
   /**
-   * Bytes read by answered commands.
+   * Bytes read.
    */
   bytes_read: number;
   /**
-   * Bytes written by answered commands.
+   * Bytes written.
    */
   bytes_written: number;
   /**
@@ -574,96 +574,96 @@ export interface Run {
   };
   total: Measured;
   /**
-   * Open loop: operations of the workload, from when they were due to their end. What users waited: headlines, curves and capacity go by it. Null in a closed loop.
+   * Open loop: time from the intended start of an operation to its end, the users' wait. Headlines, curves and capacity use it. Null in a closed loop.
    */
   due: Times | null;
   /**
-   * Times in which commands were outstanding and the server answered none, in their order; of more than 100 the longest.
+   * Stalls of the server in time order; the longest 100.
    *
    * @maxItems 100
    */
   stalls: Stall[];
   /**
-   * The groups that occurred, in the order of the report; `Other` is followed by its parts.
+   * Groups that occurred, in report order; `Other` is followed by its parts.
    */
   groups: MeasuredGroup[];
   /**
-   * By command, what it was used for, and group.
+   * Commands, by subcommand and group.
    */
   commands: Command[];
   /**
-   * By operation of the workload, in the workload's order.
+   * Operations in the order of the workload.
    */
   workload_operations: Operation[];
   /**
-   * The measured part, piece by piece, in time order.
+   * Measurement by interval, in time order.
    */
   intervals: Interval[];
   connects: Times;
   /**
-   * Commands that these connects took, and how often; they are in no other count.
+   * Commands of these connects; counted nowhere else.
    */
   connect_commands: {
     [k: string]: number;
   };
   /**
-   * Sessions that could not be made or broke, by reason, and how often.
+   * Failed sessions by reason.
    */
   failures: {
     [k: string]: number;
   };
   /**
-   * Commands that were outstanding when their connection ended.
+   * Commands outstanding when their connection ended.
    */
   unanswered: number;
   /**
-   * What the client itself cost; null where not known.
+   * Client processor time. Null if unknown.
    */
   client_cpu: ClientCpu | null;
   /**
-   * The capture of the run; null where none was asked for.
+   * Packet capture of the run. Null if not requested.
    */
   capture: Capture | null;
   /**
-   * The commands as the report of a capture has them.
+   * The statistics that a capture report has.
    */
   counted: Counted | null;
   /**
-   * Is anything slow, and whose is it, as far as the client knows; null where nothing was answered.
+   * Answer from what the client measured. Null if no command was answered.
    */
   answer: Answer | null;
   /**
-   * Whole passes of the workload; null where it has no end.
+   * Complete passes. Null for a workload without an end.
    */
   jobs: Jobs | null;
   /**
-   * What the load cost the server; null where nothing is known of its side.
+   * Server metrics. Null if unknown.
    */
   server: ServerLoad | null;
   /**
-   * Commands that each user had outstanding together; null where the workload wants one at a time.
+   * Queue depth per user. Null if the workload issues one command at a time.
    */
   queue: Queue | null;
   /**
-   * Scenarios that were too slow for their users; null where the workload has none or the loop is closed.
+   * Scenarios that were too slow. Null without scenarios and in a closed loop.
    */
   overload: Overload | null;
   /**
-   * What each host did, where the load came from several; empty where it came from one process.
+   * Results per load host. Empty if one process made the load.
    */
   hosts: HostRun[];
 }
 /**
- * Response times of the same commands, seen from two places.
+ * Response times of the same commands, measured in the client and on the wire.
  */
 export interface Measured {
   client: Times;
   /**
-   * From a capture of the same exchanges; null where none was made.
+   * From a packet capture of the same exchanges. Null without one.
    */
   wire: Times | null;
   /**
-   * The client's time less the wire's, of each command that was seen from both places: what the client's own system adds. Null where commands were not matched one by one.
+   * Client time minus wire time per command: the overhead of the client's system. Null if commands were not matched one by one.
    */
   difference: Times | null;
 }
@@ -713,24 +713,24 @@ export interface Times {
   p999: number | null;
 }
 /**
- * A time in which commands were outstanding and the server answered none: at least 200 ms, and 100 times the median response time of the run.
+ * Time with outstanding commands and no response: at least 200 ms, and 100 times the median response time of the run.
  */
 export interface Stall {
   /**
-   * When it began.
+   * Start.
    */
   start_ns: number;
   /**
-   * How long it was.
+   * Duration.
    */
   duration_ns: number;
 }
 /**
- * Commands of a group.
+ * A group of commands.
  */
 export interface MeasuredGroup {
   /**
-   * Its name.
+   * Name of the group.
    */
   group:
     | "Open/Close"
@@ -745,46 +745,46 @@ export interface MeasuredGroup {
     | "Waiting"
     | "Encrypted";
   /**
-   * The group that it is a part of, and is counted in as well.
+   * Group that includes this one.
    */
   part_of: string | null;
   /**
-   * Whether it counts in the headline.
+   * Counts in the headline figures.
    */
   headline: boolean;
   /**
-   * Commands that were answered.
+   * Answered commands.
    */
   operations: number;
   client: Times;
   /**
-   * From a capture of the same exchanges; null where none was made.
+   * From a packet capture of the same exchanges. Null without one.
    */
   wire: Times | null;
   /**
-   * The client's time less the wire's, of each command that was seen from both places: what the client's own system adds. Null where commands were not matched one by one.
+   * Client time minus wire time per command: the overhead of the client's system. Null if commands were not matched one by one.
    */
   difference: Times | null;
 }
 /**
- * Commands of one kind.
+ * Commands of one name, subcommand and group.
  */
 export interface Command {
   protocol: Protocol;
   /**
-   * The specification's name.
+   * Name in the specification.
    */
   command: string;
   /**
-   * What it was used for.
+   * Subcommand: FSCTL, information class or transaction.
    */
   subcommand: string | null;
   /**
-   * Where it is counted.
+   * Group of the command.
    */
   group: string;
   /**
-   * Commands that the client had an answer for.
+   * Answered commands.
    */
   count: number;
   /**
@@ -795,48 +795,48 @@ export interface Command {
   };
   client: Times;
   /**
-   * From a capture of the same exchanges; null where none was made.
+   * From a packet capture of the same exchanges. Null without one.
    */
   wire: Times | null;
   /**
-   * The client's time less the wire's, of each command that was seen from both places: what the client's own system adds. Null where commands were not matched one by one.
+   * Client time minus wire time per command: the overhead of the client's system. Null if commands were not matched one by one.
    */
   difference: Times | null;
 }
 /**
- * Operations of the workload: one or several commands each.
+ * An operation of the workload: one or more commands.
  */
 export interface Operation {
   /**
-   * As the workload calls it.
+   * Name in the workload.
    */
   operation: string;
   service_time: Times;
   /**
-   * From the intended start to the end: what a user would have waited who keeps to the schedule. Null in a closed loop.
+   * Time from the intended start to the end, the user's wait. Null in a closed loop.
    */
   response_time: Times | null;
   /**
-   * Operations that ended otherwise than expected, by status.
+   * Operations with an unexpected status, by status.
    */
   unexpected: {
     [k: string]: number;
   };
 }
 /**
- * A piece of a run.
+ * An interval of a run.
  */
 export interface Interval {
   /**
-   * When it began.
+   * Start.
    */
   start_ns: number;
   /**
-   * Users with a session at its end.
+   * Users with a session at the end of the interval.
    */
   users: number;
   /**
-   * Commands answered.
+   * Answered commands.
    */
   operations: number;
   /**
@@ -860,40 +860,40 @@ export interface Interval {
    */
   p95: number | null;
   /**
-   * The longest.
+   * Longest response time.
    */
   max: number | null;
 }
 /**
- * Processor time of the client in the measured part of a run.
+ * Processor time of the client during a measurement.
  */
 export interface ClientCpu {
   /**
-   * In user mode.
+   * User mode.
    */
   user_ns: number;
   /**
-   * In the kernel.
+   * Kernel mode.
    */
   system_ns: number;
   /**
-   * Both, in percent of one processor.
+   * Both, as a percentage of one processor.
    */
   percent: number;
   /**
-   * Both, for each command that was answered; null where threads asked for answers without a pause.
+   * Both, per answered command. Null when polling.
    */
   per_operation_ns: number | null;
   /**
-   * The share of the time that the busiest thread was on a processor and did more than asking for answers, in percent.
+   * Processor time of the busiest thread, without polling, as a percentage of the measurement.
    */
   busiest_percent: number;
   /**
-   * The client, and not the server, was the limit: the figures say nothing about the server.
+   * The client was the bottleneck, so the figures say nothing about the server.
    */
   limited: boolean;
   /**
-   * How late its threads woke up, the 99th percentile: response times include it.
+   * 99th percentile of the wake-up delay of client threads, which response times include.
    */
   late_p99_ns: number | null;
 }
@@ -1433,48 +1433,48 @@ export interface ServerSeries {
   values: (number | null)[];
 }
 /**
- * Commands outstanding together.
+ * Queue depth.
  */
 export interface Queue {
   /**
-   * As many as the workload wants.
+   * Depth requested by the workload.
    */
   asked: number;
   /**
-   * The most there were: the server's credits may allow no more.
+   * Highest depth reached; credits may limit it.
    */
   reached: number;
 }
 /**
- * Scenarios of an open loop that were too slow, each counted once.
+ * Scenarios of an open loop that were too slow. Each counts once.
  */
 export interface Overload {
   /**
-   * Scenarios that were due in the measured part.
+   * Scenarios due during the measurement.
    */
   scenarios: number;
   /**
-   * They began later than `late_ns` after they were due.
+   * Started more than `late_ns` late.
    */
   late: number;
   /**
-   * They began in time, and took longer than `budget_ns` or had no end.
+   * Started in time, and took longer than `budget_ns` or did not finish.
    */
   exceeded: number;
   /**
-   * They did not begin until the end.
+   * Never started.
    */
   not_begun: number;
   /**
-   * All three in percent of those that were due.
+   * Percentage of scenarios that were late, exceeded or not begun.
    */
   percent: number;
   /**
-   * How late a scenario may begin.
+   * Allowed delay of the start.
    */
   late_ns: number;
   /**
-   * How long it may take; null where it may take any time.
+   * Allowed duration. Null if unlimited.
    */
   budget_ns: number | null;
 }
@@ -1546,65 +1546,65 @@ export interface LostHost {
   operations: number;
 }
 /**
- * The highest load at which a criterion holds.
+ * Highest load that meets a criterion.
  */
 export interface Capacity {
   /**
-   * As given: `p95(Read) < 20ms`.
+   * Criterion as given, such as `p95(Read) < 20ms`.
    */
   criterion: string;
   /**
-   * The load; null where the criterion holds at none that was tried.
+   * Users at that load. Null if no load meets the criterion.
    */
   users: number | null;
   /**
-   * Its rate, operations a second, where loads differ in that; otherwise null.
+   * Operations per second at that load. Null if load points differ in users.
    */
   rate: number | null;
   /**
-   * The largest load near it at which the criterion held in all of three tries: a search on another day finds no less; null where none is known.
+   * Highest nearby load that met the criterion in all three tries. Null if unknown.
    */
   always: number | null;
   /**
-   * The smallest load near it at which it held in none of three; null where none is known.
+   * Lowest nearby load that met it in none of three tries. Null if unknown.
    */
   never: number | null;
   /**
-   * The loads tried, in the order in which they were.
+   * Loads in the order they were tried.
    */
   tried: Tried[];
 }
 /**
- * A load at which the criterion was looked at.
+ * A load tested against the criterion.
  */
 export interface Tried {
   /**
-   * The load.
+   * Users.
    */
   users: number;
   /**
-   * Its rate, operations a second, where loads differ in that; otherwise null.
+   * Operations per second. Null if load points differ in users.
    */
   rate: number | null;
   /**
-   * What was found there, in words: `18.3 ms`; null where there were too few values.
+   * Measured value as text, such as `18.3 ms`. Null for too few values.
    */
   found: string | null;
   /**
-   * Whether the criterion holds.
+   * The criterion holds.
    */
   holds: boolean;
 }
 /**
- * How a ramp was started.
+ * Command that started a ramp.
  */
 export interface Invocation {
   /**
-   * The command line, quoted for a shell, without load points, schedule and results. There is no place for a password.
+   * Command line, quoted for a shell, without load points, schedule, output options or password.
    */
   command: string;
   /**
-   * The run directory; null where the run was not kept.
+   * Run directory. Null if the run was not kept.
    */
   directory: string | null;
 }

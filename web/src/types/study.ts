@@ -66,70 +66,70 @@ export type Figure1 =
       repetitions_needed: number | null;
     };
 /**
- * What a factor means for a user.
+ * Meaning of a ratio for users.
  */
 export type StudyVerdict = "slower" | "faster" | "more" | "less" | "equal" | "undecided" | "too_few";
 
 /**
- * What `study.json` of a study's directory holds, and `smbscope study --format json` prints: its runs and what came out. Points in time are nanoseconds since the Unix epoch; values have the unit that stands beside them.
+ * Study as `study.json` holds it and `smbscope study --format json` prints it. Timestamps are nanoseconds since the Unix epoch; values have the unit beside them.
  */
 export interface SmbscopeStudyDocument {
   schema: "smbscope.study/1";
   generator: Generator;
   /**
-   * What the study is called.
+   * Name of the study.
    */
   name: string;
   /**
-   * What it answers; empty where the file does not say.
+   * Question of the study. Empty if the file has none.
    */
   question: string;
   answer: Answer;
   definition: StudyDefinition;
   /**
-   * The command that makes it, from the directory in which it was made.
+   * Command that makes the study, from its directory.
    */
   command: string;
   /**
-   * When its first run began.
+   * Start of the first run.
    */
   started_ns: number | null;
   /**
-   * Runs of each variant.
+   * Runs per variant.
    */
   repetitions: number;
   /**
-   * What the order of the runs begins from.
+   * Seed of the order of runs.
    */
   seed: number;
   /**
-   * What the runs were made on, name by name, where that is the same for all.
+   * Test environment by name, as far as it is the same for all runs.
    */
   environment: {
     [k: string]: string;
   };
   /**
-   * Every setting of every axis with every one of the others.
+   * Variants: every combination of settings.
    */
   variants: Variant[];
   /**
-   * The runs, in the order in which they were made.
+   * Runs in the order they were made.
    */
   runs: StudyRun[];
   /**
-   * By measure, load and variant.
+   * Results by measure, load and variant.
    */
   results: StudyRow[];
   /**
-   * What the load cost the server, by metric, load and variant; empty where nothing is known of its side.
+   * Server metrics by load and variant. Empty if unknown.
    */
   server: StudyServerRow[];
   /**
-   * What weakens the results, a sentence each.
+   * Limits of the results, one sentence each.
    */
   warnings: string[];
   /**
-   * The studies that this one sets beside each other, the baseline first; empty for a study of its own.
+   * Compared studies, the baseline first. Empty for a single study.
    */
   studies: string[];
 }
@@ -321,40 +321,40 @@ export interface Next {
   command: string;
 }
 /**
- * What a study was made from.
+ * Definition of a study.
  */
 export interface StudyDefinition {
   /**
-   * The file, as it was named.
+   * File name as given.
    */
   source: string;
   /**
-   * SHA-256 of the text and of what `--quick` and `--target` make of it, in hexadecimal.
+   * SHA-256 of the text and of the effects of `--quick` and `--target`, in hexadecimal.
    */
   sha256: string;
   /**
-   * The text.
+   * Text of the file.
    */
   text: string;
   /**
-   * The short form.
+   * Made with `--quick`.
    */
   quick: boolean;
   /**
-   * The servers that stand for those of the file, in their order.
+   * Servers given with `--target`, which replace those of the file, in order.
    */
   targets: string[];
 }
 /**
- * One setting of each axis.
+ * A combination of one setting per axis.
  */
 export interface Variant {
   /**
-   * What it is called: the names of its settings.
+   * Names of its settings.
    */
   name: string;
   /**
-   * Index of the variant that it is compared with; its own for one that others are compared with.
+   * Index of its baseline; its own index for a baseline.
    */
   baseline: number;
   /**
@@ -364,19 +364,19 @@ export interface Variant {
     [k: string]: string;
   };
   /**
-   * Where its runs are, below the directory of the study.
+   * Directory of its runs, below that of the study.
    */
   folder: string;
   /**
-   * The command line that does what one of its runs did.
+   * Command line that repeats one of its runs.
    */
   command: string;
   /**
-   * Commands for the shell, before each of its runs.
+   * Shell commands before each run.
    */
   before: string[];
   /**
-   * Commands for the shell, after each of its runs.
+   * Shell commands after each run.
    */
   after: string[];
 }
@@ -385,113 +385,113 @@ export interface Variant {
  */
 export interface StudyRun {
   /**
-   * Index into the variants.
+   * Index of the variant.
    */
   variant: number;
   /**
-   * From 1.
+   * Repetition, from 1.
    */
   repetition: number;
   /**
-   * Its run directory, below that of the study.
+   * Run directory, below that of the study.
    */
   directory: string;
   /**
-   * When it began.
+   * Start.
    */
   started_ns: number;
   /**
-   * How long it took, preparation included.
+   * Duration, including preparation.
    */
   duration_ns: number;
   /**
-   * How often it was begun: twice where the first attempt failed.
+   * Attempts: 2 if the first one failed.
    */
   attempts: number;
   /**
-   * Why it has no result; null where it has one.
+   * Reason for a missing result. Null if there is one.
    */
   failed: string | null;
 }
 /**
- * One measure of one variant at one load.
+ * A measure of a variant at a load.
  */
 export interface StudyRow {
   /**
-   * `p95(Read)`, `elapsed`, `throughput` …
+   * Measure, such as `p95(Read)`, `elapsed` or `throughput`.
    */
   measure: string;
   /**
-   * Of the values: `s`, `1/s`, `B/s`, `percent` or empty.
+   * Unit of the values: `s`, `1/s`, `B/s`, `percent` or empty.
    */
   unit: string;
   /**
-   * Users of the load point.
+   * Users at the load point.
    */
   users: number;
   /**
-   * Operations a second of the load point; null where load points differ in their users.
+   * Operations per second at the load point. Null if load points differ in users.
    */
   rate: number | null;
   /**
-   * Index into the variants.
+   * Index of the variant.
    */
   variant: number;
   /**
-   * The value of each repetition, in their order; null where there is none.
+   * Value of each repetition. Null if missing.
    */
   values: (number | null)[];
   /**
-   * Their average.
+   * Mean of the values.
    */
   mean: number;
   /**
-   * Their sample standard deviation; null for a single one.
+   * Sample standard deviation. Null for a single value.
    */
   stddev: number | null;
   /**
-   * Against its baseline at the same load, repetition by repetition (those of several studies: all of one against all of the other); null for a baseline itself, and where that has no value.
+   * Ratio to the baseline at the same load, within repetitions (with several studies, all values of one to all of the other). Null for a baseline, and if the baseline has no value.
    */
   factor: Figure | null;
   /**
-   * The probability of at least this difference where there is none, adjusted for the number of rows (those of the headline by Holm, the others by Benjamini and Hochberg); null without an interval.
+   * Probability of a difference at least this large by chance, adjusted for the number of rows (headline rows by Holm, others by Benjamini and Hochberg). Null without an interval.
    */
   adjusted_p_value: number | null;
   /**
-   * What the factor means for a user; null without one.
+   * Meaning of the ratio for users. Null without one.
    */
   verdict: StudyVerdict | null;
 }
 /**
- * A metric of the server at one load of one variant.
+ * A server metric of a variant at a load.
  */
 export interface StudyServerRow {
   /**
-   * What: `cpu`, `disk_busiest` …, as in the document of a run.
+   * Metric: `cpu`, `disk_busiest` …, as in the document of a run.
    */
   metric: string;
   /**
-   * In what: `percent`, `bytes/s`, `bytes`, `1/s` or `count`.
+   * Unit: `percent`, `bytes/s`, `bytes`, `1/s` or `count`.
    */
   unit: string;
   /**
-   * Users of the load point.
+   * Users at the load point.
    */
   users: number;
   /**
-   * Operations a second of the load point; null where load points differ in their users.
+   * Operations per second at the load point. Null if load points differ in users.
    */
   rate: number | null;
   /**
-   * Index into the variants.
+   * Index of the variant.
    */
   variant: number;
   /**
-   * The average of each repetition, in their order; null where there is none.
+   * Mean of each repetition. Null if missing.
    */
   means: (number | null)[];
   /**
-   * The greatest sample of each repetition.
+   * Highest sample of each repetition.
    */
   maxima: (number | null)[];
 }

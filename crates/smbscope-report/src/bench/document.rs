@@ -1,6 +1,6 @@
-//! The document of a ramp, `smbscope.bench/1`, as `schema/smbscope.bench-1.schema.json` describes it: what the text, the
-//! page and a comparison are made from, and what `run.json` holds. Times are integers in nanoseconds; what is unknown or
-//! not supported by enough values is `null`. The order of keys and entries is fixed.
+//! `smbscope.bench/1`, the document of a ramp: `run.json`, and the source of the text, the page and comparisons. Its schema is
+//! `schema/smbscope.bench-1.schema.json`. Times are integers in nanoseconds; unknown values, and percentiles of too few values,
+//! are `null`. Keys and entries have a fixed order.
 
 use super::{Counted, HostRun, Jobs, Launch, ServerLoad};
 use crate::Answer;
@@ -21,169 +21,168 @@ const KIND: Kind = Kind { schema: SCHEMA, advice: "give the run.json that bench 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Document {
-    /// Who wrote it.
+    /// Program and version that wrote the document.
     pub generator: Generator,
-    /// A title given by the user.
+    /// Title from the command line.
     pub title: Option<String>,
-    /// Where throughput peaks and what more users pay for it, whose the time is at the load point that is shown, and the
-    /// commands that look closer. Whether that point is slow, and why, its own answer says.
+    /// Peak throughput and what more load costs, the culprit of the load point shown in detail, and commands for a closer look.
+    /// Each load point has an answer of its own.
     pub answer: Answer,
-    /// What the load was put on.
+    /// Server and share under load.
     pub target: Target,
-    /// What the users did.
+    /// Operations of the users.
     pub workload: Workload,
-    /// How the load was put on the server.
+    /// Load points, schedule and client options.
     pub settings: Settings,
-    /// When the first run began to be prepared.
+    /// Start of the preparation of the first run.
     pub started_ns: Timestamp,
-    /// What the runs were made on, name by name: `system`, `kernel`, `processor`, `cores`, `memory`, `server` …
+    /// Test environment by name: `system`, `kernel`, `processor`, `cores`, `memory`, `server` …
     pub environment: BTreeMap<String, String>,
-    /// The load points, in the order in which they were run.
+    /// Load points in the order they ran.
     pub runs: Vec<Run>,
-    /// The highest load at which a criterion holds; null where none was asked for.
+    /// Highest load that meets the criterion. Null if no criterion was given.
     pub capacity: Option<Capacity>,
-    /// The area under the curve of mean response time against users (or rates), divided by their range; at one load,
-    /// the mean there. In an open loop response times count from when operations were due.
+    /// Area under the curve of mean response time over users (or rates), divided by their range; with one load point, its mean.
+    /// In an open loop, response times count from the intended start.
     pub overall_response_time_ns: Option<Nanos>,
-    /// What weakens the figures, a sentence each, the gravest first.
+    /// Limits of the figures, one sentence each, the most serious first.
     pub warnings: Vec<String>,
-    /// How it was started; null where that is not known.
+    /// Command that started the ramp. Null if unknown.
     pub invocation: Option<Invocation>,
-    /// The program whose launches these are; null for a load.
+    /// Launched program. Null for a load.
     pub launch: Option<Launch>,
 }
 
-/// How a ramp was started.
+/// Command that started a ramp.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Invocation {
-    /// The command line, quoted for a shell, without load points, schedule and results. There is no place for a password.
+    /// Command line, quoted for a shell, without load points, schedule, output options or password.
     pub command: String,
-    /// The run directory; null where the run was not kept.
+    /// Run directory. Null if the run was not kept.
     pub directory: Option<String>,
 }
 
-/// The server, the share, and how they are spoken to. There is no place for a password.
+/// Server, share and protocol settings. Holds no password.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Target {
-    /// As the user named it; `this machine` where the load was put on a local folder.
+    /// Host as given on the command line; `this machine` for a local folder.
     pub host: String,
     /// TCP port; 0 for a local folder.
     pub port: u16,
-    /// Name of the share; the path of a local folder.
+    /// Share name, or path of the local folder.
     pub share: String,
-    /// Directory on the share below which everything happens.
+    /// Working directory on the share.
     pub directory: Option<String>,
-    /// The name that users log on with; null for guests and where there are several.
+    /// User name for logons. Null for guests and for several users.
     pub user: Option<String>,
-    /// As negotiated: `3.1.1`, `NT LM 0.12`; `local` for a local folder; null where no run got so far.
+    /// Negotiated dialect: `3.1.1`, `NT LM 0.12`; `local` for a local folder. Null if no run negotiated one.
     pub dialect: Option<String>,
-    /// As asked for: `off`, `on` or `required`.
+    /// Requested signing: `off`, `on` or `required`.
     pub signing: String,
-    /// As negotiated: `AES-128-CMAC`; null where messages are not signed.
+    /// Negotiated signing algorithm, such as `AES-128-CMAC`. Null if messages are not signed.
     pub signing_algorithm: Option<String>,
-    /// As asked for: `off` or `required`.
+    /// Requested encryption: `off` or `required`.
     pub encryption: String,
-    /// As negotiated: `AES-128-GCM`; null where messages are not encrypted.
+    /// Negotiated cipher, such as `AES-128-GCM`. Null if messages are not encrypted.
     pub cipher: Option<String>,
 }
 
 impl Target {
-    /// A local folder in the place of a share.
+    /// Returns true if the target is a local folder instead of a share.
     pub(crate) fn is_local(&self) -> bool {
         self.dialect.as_deref() == Some("local")
     }
 }
 
-/// What users do.
+/// Workload of the users.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Workload {
-    /// Its name.
+    /// Name of the workload.
     pub name: String,
-    /// The file that it comes from; null for one that is built in.
+    /// File name. Null for a built-in workload.
     pub source: Option<String>,
-    /// The values of its parameters, by name.
+    /// Parameter values by name.
     pub parameters: BTreeMap<String, String>,
-    /// What its random choices begin from.
+    /// Seed of the random choices.
     pub seed: Option<u64>,
-    /// The files that are there before the first run; null where there are none.
+    /// Files prepared before the first run. Null if the workload needs none.
     pub file_set: Option<FileSet>,
-    /// SHA-256 of the text that the workload is made from, in hexadecimal.
+    /// SHA-256 of the definition, in hexadecimal.
     #[cfg_attr(feature = "schema", schemars(extend("pattern" = "^[0-9a-f]{64}$")))]
     pub sha256: Option<String>,
-    /// The text that the workload is made from: TOML or a loadfile; null where it has more than 64 KiB.
+    /// Text of the definition, TOML or a loadfile. Null if longer than 64 KiB.
     pub definition: Option<String>,
 }
 
-/// Files that were prepared.
+/// Prepared files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileSet {
-    /// How many.
+    /// Number of files.
     pub files: u64,
-    /// Their sizes added up.
+    /// Total size.
     pub bytes: u64,
 }
 
-/// How the load was put on the server.
+/// Load points, schedule and client options.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Settings {
-    /// When operations begin: in a closed loop when the user's operation before is done, in an open one when they are
-    /// due.
+    /// Closed or open loop.
     pub schedule: Schedule,
-    /// The load points asked for; with `rates`, the users of all of them.
+    /// Requested load points in users; with `rates`, the number of users at every one.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<std::num::NonZeroU32>"))]
     pub users: Vec<u32>,
-    /// The load points asked for where they differ in their rate: operations a second of all users together.
+    /// Requested load points in operations per second of all users together. Empty if load points differ in users.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<std::num::NonZeroU32>"))]
     pub rates: Vec<u32>,
-    /// Length of the measured part of each, as asked for.
+    /// Requested duration of each measurement.
     pub duration_ns: Nanos,
-    /// Length of what goes before it and is not counted.
+    /// Requested warm-up before it, not counted.
     pub warmup_ns: Nanos,
-    /// Threads of the client.
+    /// Client threads.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub threads: u32,
-    /// Sessions of each user.
+    /// Sessions per user.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub sessions_per_user: u32,
-    /// Connections of each session; more than one are SMB 3 multichannel.
+    /// Connections per session; more than one is SMB 3 multichannel.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub connections_per_session: u32,
-    /// The client asked for answers without a pause, instead of sleeping until they came.
+    /// The client polled its sockets instead of sleeping.
     pub busy_poll: bool,
-    /// Sessions made a second; null where they were not held back.
+    /// Limit for new sessions per second. Null if unlimited.
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub connects_per_second: Option<f64>,
-    /// Whole passes of each user at each load point, which end it; null where its time does.
+    /// Passes of each user that end a load point. Null if its duration ends it.
     pub passes: Option<u32>,
-    /// A load point with a larger share of failed operations makes the run a failed one; null where none does.
+    /// Percentage of failed operations above which the run fails. Null if it never does.
     pub max_errors_percent: Option<f64>,
-    /// Whether a capture was asked for.
+    /// Packets were to be captured.
     pub capture: bool,
 }
 
-/// When operations begin.
+/// Start of operations.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "loop", rename_all = "lowercase")]
 pub enum Schedule {
-    /// When the user's operation before is done.
+    /// After the user's previous operation.
     Closed {
-        /// What passes between two operations of a user.
+        /// Think time between two operations of a user.
         think_ns: Nanos,
     },
-    /// When they are due.
+    /// At intended times, however long earlier operations take.
     Open {
-        /// Operations a second: of all users together, or of each. With `rates` that of the first load point.
+        /// Operations per second, of all users together or of each. With `rates`, of the first load point.
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
         rate: f64,
-        /// The rate is that of each user.
+        /// `rate` is per user.
         per_user: bool,
-        /// Whether they are due at random, independent of each other, instead of at equal distances.
+        /// Intended times are random and independent (Poisson) instead of evenly spaced.
         random: bool,
     },
 }
@@ -192,121 +191,119 @@ pub enum Schedule {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
-    /// Users at the same time.
+    /// Concurrent users.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub users: u32,
-    /// When the measured part began.
+    /// Start of the measurement.
     pub started_ns: Timestamp,
-    /// Length of the measured part, as it was.
+    /// Actual duration of the measurement.
     pub duration_ns: Nanos,
-    /// Length of what went before it and is not counted.
+    /// Actual warm-up before it, not counted.
     pub warmup_ns: Nanos,
     /// How it ended.
     pub ended: Ended,
-    /// By which schedule operations began, and how far it was kept.
+    /// Schedule, and how far the client kept it.
     pub pace: Pace,
-    /// Commands of every group that were answered in the measured part.
+    /// Commands of all groups answered during the measurement.
     pub operations: u64,
-    /// The same, a second.
+    /// The same, per second.
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub operations_per_second: f64,
-    /// Bytes read by answered commands.
+    /// Bytes read.
     pub bytes_read: u64,
-    /// Bytes written by answered commands.
+    /// Bytes written.
     pub bytes_written: u64,
     /// Error responses by status.
     pub errors: BTreeMap<String, u64>,
-    /// Commands of the groups that count in the headline.
+    /// Response times of the headline groups.
     pub total: Measured,
-    /// Open loop: operations of the workload, from when they were due to their end. What users waited: headlines, curves and
-    /// capacity go by it. Null in a closed loop.
+    /// Open loop: time from the intended start of an operation to its end, the users' wait. Headlines, curves and capacity use it.
+    /// Null in a closed loop.
     pub due: Option<Figures>,
-    /// Times in which commands were outstanding and the server answered none, in their order; of more than 100 the
-    /// longest.
+    /// Stalls of the server in time order; the longest 100.
     #[cfg_attr(feature = "schema", schemars(length(max = 100)))]
     pub stalls: Vec<Stall>,
-    /// The groups that occurred, in the order of the report; `Other` is followed by its parts.
+    /// Groups that occurred, in report order; `Other` is followed by its parts.
     pub groups: Vec<Group>,
-    /// By command, what it was used for, and group.
+    /// Commands, by subcommand and group.
     pub commands: Vec<Command>,
-    /// By operation of the workload, in the workload's order.
+    /// Operations in the order of the workload.
     pub workload_operations: Vec<Operation>,
-    /// The measured part, piece by piece, in time order.
+    /// Measurement by interval, in time order.
     pub intervals: Vec<Interval>,
-    /// Time from the start of a connect to a session that can be used.
+    /// Time from the start of a connect to an established session.
     pub connects: Figures,
-    /// Commands that these connects took, and how often; they are in no other count.
+    /// Commands of these connects; counted nowhere else.
     pub connect_commands: BTreeMap<String, u64>,
-    /// Sessions that could not be made or broke, by reason, and how often.
+    /// Failed sessions by reason.
     pub failures: BTreeMap<String, u64>,
-    /// Commands that were outstanding when their connection ended.
+    /// Commands outstanding when their connection ended.
     pub unanswered: u64,
-    /// What the client itself cost; null where not known.
+    /// Client processor time. Null if unknown.
     pub client_cpu: Option<ClientCpu>,
-    /// The capture of the run; null where none was asked for.
+    /// Packet capture of the run. Null if not requested.
     pub capture: Option<Capture>,
-    /// The commands as the report of a capture has them.
+    /// The statistics that a capture report has.
     pub counted: Option<Counted>,
-    /// Is anything slow, and whose is it, as far as the client knows; null where nothing was answered.
+    /// Answer from what the client measured. Null if no command was answered.
     pub answer: Option<Answer>,
-    /// Whole passes of the workload; null where it has no end.
+    /// Complete passes. Null for a workload without an end.
     pub jobs: Option<Jobs>,
-    /// What the load cost the server; null where nothing is known of its side.
+    /// Server metrics. Null if unknown.
     pub server: Option<ServerLoad>,
-    /// Commands that each user had outstanding together; null where the workload wants one at a time.
+    /// Queue depth per user. Null if the workload issues one command at a time.
     pub queue: Option<Queue>,
-    /// Scenarios that were too slow for their users; null where the workload has none or the loop is closed.
+    /// Scenarios that were too slow. Null without scenarios and in a closed loop.
     pub overload: Option<Overload>,
-    /// What each host did, where the load came from several; empty where it came from one process.
+    /// Results per load host. Empty if one process made the load.
     pub hosts: Vec<HostRun>,
 }
 
-/// Scenarios of an open loop that were too slow, each counted once.
+/// Scenarios of an open loop that were too slow. Each counts once.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Overload {
-    /// Scenarios that were due in the measured part.
+    /// Scenarios due during the measurement.
     pub scenarios: u64,
-    /// They began later than `late_ns` after they were due.
+    /// Started more than `late_ns` late.
     pub late: u64,
-    /// They began in time, and took longer than `budget_ns` or had no end.
+    /// Started in time, and took longer than `budget_ns` or did not finish.
     pub exceeded: u64,
-    /// They did not begin until the end.
+    /// Never started.
     pub not_begun: u64,
-    /// All three in percent of those that were due.
+    /// Percentage of scenarios that were late, exceeded or not begun.
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 100)))]
     pub percent: f64,
-    /// How late a scenario may begin.
+    /// Allowed delay of the start.
     pub late_ns: Nanos,
-    /// How long it may take; null where it may take any time.
+    /// Allowed duration. Null if unlimited.
     pub budget_ns: Option<Nanos>,
 }
 
 impl Overload {
-    /// Scenarios that were too slow.
+    /// Returns the number of scenarios that were too slow.
     pub fn count(&self) -> u64 {
         self.late + self.exceeded + self.not_begun
     }
 }
 
-/// Commands outstanding together.
+/// Queue depth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Queue {
-    /// As many as the workload wants.
+    /// Depth requested by the workload.
     pub asked: u32,
-    /// The most there were: the server's credits may allow no more.
+    /// Highest depth reached; credits may limit it.
     pub reached: u32,
 }
 
-/// A time in which commands were outstanding and the server answered none: at least 200 ms, and 100 times the median
-/// response time of the run.
+/// Time with outstanding commands and no response: at least 200 ms, and 100 times the median response time of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stall {
-    /// When it began.
+    /// Start.
     pub start_ns: Timestamp,
-    /// How long it was.
+    /// Duration.
     pub duration_ns: Nanos,
 }
 
@@ -315,120 +312,117 @@ pub struct Stall {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "how", rename_all = "lowercase")]
 pub enum Ended {
-    /// Its time was up, or every user had done all there was to do.
+    /// The duration was over, or every user had finished.
     Done,
-    /// The user ended it.
+    /// Interrupted by the user.
     Interrupted,
-    /// A stop condition ended it.
+    /// A stop condition held.
     Stopped {
-        /// Which.
+        /// The condition.
         why: String,
     },
-    /// No user could go on.
+    /// No user could continue.
     Failed {
-        /// Why.
+        /// Reason.
         why: String,
     },
 }
 
-/// By which schedule operations began.
+/// Schedule of operations, and how far it was kept.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "loop", rename_all = "lowercase")]
 pub enum Pace {
-    /// When the user's operation before was done: a stall of the server holds back the load, and so hides in the
-    /// percentiles.
+    /// Closed loop: a stall also stops new operations, so percentiles hide it.
     Closed,
-    /// When they were due.
+    /// Open loop.
     Open {
-        /// Operations a second that were asked for.
+        /// Requested operations per second.
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
         rate: f64,
-        /// Operations a second that were done.
+        /// Operations per second done.
         #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
         rate_kept: f64,
-        /// Operations that were due and did not begin until the end.
+        /// Operations that were due and never started.
         not_begun: u64,
     },
 }
 
-/// Response times of the same commands, seen from two places.
+/// Response times of the same commands, measured in the client and on the wire.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measured {
-    /// Inside the client: from handing the request to the system to having the whole response.
+    /// In the client: from handing the request to the kernel to receiving the whole response.
     pub client: Figures,
-    /// From a capture of the same exchanges; null where none was made.
+    /// From a packet capture of the same exchanges. Null without one.
     pub wire: Option<Figures>,
-    /// The client's time less the wire's, of each command that was seen from both places: what the client's own system
-    /// adds. Null where commands were not matched one by one.
+    /// Client time minus wire time per command: the overhead of the client's system. Null if commands were not matched one by one.
     pub difference: Option<Figures>,
 }
 
-/// Commands of a group.
+/// A group of commands.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "MeasuredGroup"))]
 pub struct Group {
-    /// Its name.
+    /// Name of the group.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::group"))]
     pub group: String,
-    /// The group that it is a part of, and is counted in as well.
+    /// Group that includes this one.
     pub part_of: Option<String>,
-    /// Whether it counts in the headline.
+    /// Counts in the headline figures.
     pub headline: bool,
-    /// Commands that were answered.
+    /// Answered commands.
     pub operations: u64,
-    /// Their response times.
+    /// Response times.
     #[serde(flatten)]
     pub times: Measured,
 }
 
-/// Commands of one kind.
+/// Commands of one name, subcommand and group.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Command {
     /// `SMB1` or `SMB2`.
     #[cfg_attr(feature = "schema", schemars(with = "smbscope_model::Protocol"))]
     pub protocol: String,
-    /// The specification's name.
+    /// Name in the specification.
     pub command: String,
-    /// What it was used for.
+    /// Subcommand: FSCTL, information class or transaction.
     pub subcommand: Option<String>,
-    /// Where it is counted.
+    /// Group of the command.
     pub group: String,
-    /// Commands that the client had an answer for.
+    /// Answered commands.
     pub count: u64,
     /// Error responses by status.
     pub errors: BTreeMap<String, u64>,
-    /// Their response times.
+    /// Response times.
     #[serde(flatten)]
     pub times: Measured,
 }
 
-/// Operations of the workload: one or several commands each.
+/// An operation of the workload: one or more commands.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Operation {
-    /// As the workload calls it.
+    /// Name in the workload.
     pub operation: String,
-    /// From the actual start to the end.
+    /// Time from the actual start to the end.
     pub service_time: Figures,
-    /// From the intended start to the end: what a user would have waited who keeps to the schedule. Null in a closed
-    /// loop.
+    /// Time from the intended start to the end, the user's wait. Null in a closed loop.
     pub response_time: Option<Figures>,
-    /// Operations that ended otherwise than expected, by status.
+    /// Operations with an unexpected status, by status.
     pub unexpected: BTreeMap<String, u64>,
 }
 
-/// A piece of a run.
+/// An interval of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interval {
-    /// When it began.
+    /// Start.
     pub start_ns: Timestamp,
-    /// Users with a session at its end.
+    /// Users with a session at the end of the interval.
     pub users: u32,
-    /// Commands answered.
+    /// Answered commands.
     pub operations: u64,
     /// Error responses.
     pub errors: u64,
@@ -440,138 +434,137 @@ pub struct Interval {
     pub p50: Option<Nanos>,
     /// 95th percentile.
     pub p95: Option<Nanos>,
-    /// The longest.
+    /// Longest response time.
     pub max: Option<Nanos>,
 }
 
-/// Processor time of the client in the measured part of a run.
+/// Processor time of the client during a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClientCpu {
-    /// In user mode.
+    /// User mode.
     pub user_ns: Nanos,
-    /// In the kernel.
+    /// Kernel mode.
     pub system_ns: Nanos,
-    /// Both, in percent of one processor.
+    /// Both, as a percentage of one processor.
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub percent: f64,
-    /// Both, for each command that was answered; null where threads asked for answers without a pause.
+    /// Both, per answered command. Null when polling.
     pub per_operation_ns: Option<Nanos>,
-    /// The share of the time that the busiest thread was on a processor and did more than asking for answers, in percent.
+    /// Processor time of the busiest thread, without polling, as a percentage of the measurement.
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub busiest_percent: f64,
-    /// The client, and not the server, was the limit: the figures say nothing about the server.
+    /// The client was the bottleneck, so the figures say nothing about the server.
     pub limited: bool,
-    /// How late its threads woke up, the 99th percentile: response times include it.
+    /// 99th percentile of the wake-up delay of client threads, which response times include.
     pub late_p99_ns: Option<Nanos>,
 }
 
-/// The capture of a run.
+/// Packet capture of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "lowercase")]
 pub enum Capture {
-    /// There is none.
+    /// Not made.
     Skipped {
-        /// Why, as a part of a sentence: "tcpdump is not installed".
+        /// Reason, as part of a sentence: "tcpdump is not installed".
         why: String,
     },
-    /// It was made and analysed.
+    /// Made and analysed.
     Made(Captured),
 }
 
-/// What a capture held.
+/// Contents of a capture.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 pub struct Captured {
-    /// The file, where it was kept.
+    /// File name, if the file was kept.
     pub file: Option<String>,
-    /// How far it can be trusted, in one sentence.
+    /// Quality of the capture in one sentence.
     pub quality: String,
-    /// Packets in it.
+    /// Captured packets.
     pub packets: u64,
-    /// Packets that the capturing program says it lost.
+    /// Packets dropped, as reported by the capturing program.
     pub dropped_packets: u64,
-    /// Commands that the client counted.
+    /// Commands counted by the client.
     pub client_commands: u64,
-    /// Commands that the capture shows answered in the same time.
+    /// Answered commands in the capture in the same time.
     pub wire_commands: u64,
-    /// Commands that were seen from both places and matched one by one; null where that was not tried.
+    /// Commands matched one by one between client and capture. Null if not tried.
     pub matched: Option<u64>,
 }
 
-/// The highest load at which a criterion holds.
+/// Highest load that meets a criterion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Capacity {
-    /// As given: `p95(Read) < 20ms`.
+    /// Criterion as given, such as `p95(Read) < 20ms`.
     pub criterion: String,
-    /// The load; null where the criterion holds at none that was tried.
+    /// Users at that load. Null if no load meets the criterion.
     pub users: Option<u32>,
-    /// Its rate, operations a second, where loads differ in that; otherwise null.
+    /// Operations per second at that load. Null if load points differ in users.
     pub rate: Option<u32>,
-    /// The largest load near it at which the criterion held in all of three tries: a search on another day finds no less;
-    /// null where none is known.
+    /// Highest nearby load that met the criterion in all three tries. Null if unknown.
     pub always: Option<u32>,
-    /// The smallest load near it at which it held in none of three; null where none is known.
+    /// Lowest nearby load that met it in none of three tries. Null if unknown.
     pub never: Option<u32>,
-    /// The loads tried, in the order in which they were.
+    /// Loads in the order they were tried.
     pub tried: Vec<Tried>,
 }
 
-/// A load at which the criterion was looked at.
+/// A load tested against the criterion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tried {
-    /// The load.
+    /// Users.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub users: u32,
-    /// Its rate, operations a second, where loads differ in that; otherwise null.
+    /// Operations per second. Null if load points differ in users.
     pub rate: Option<u32>,
-    /// What was found there, in words: `18.3 ms`; null where there were too few values.
+    /// Measured value as text, such as `18.3 ms`. Null for too few values.
     pub found: Option<String>,
-    /// Whether the criterion holds.
+    /// The criterion holds.
     pub holds: bool,
 }
 
 impl Run {
-    /// The measured part in seconds; what has no length has no rates.
+    /// Returns the duration in seconds. None if it is zero.
     pub fn seconds(&self) -> Option<f64> {
         (self.duration_ns.0 > 0).then(|| self.duration_ns.as_secs_f64())
     }
 
-    /// Bytes read a second.
+    /// Returns bytes read per second.
     pub fn read_per_second(&self) -> Option<f64> {
         self.seconds().map(|seconds| self.bytes_read as f64 / seconds)
     }
 
-    /// Bytes written a second.
+    /// Returns bytes written per second.
     pub fn written_per_second(&self) -> Option<f64> {
         self.seconds().map(|seconds| self.bytes_written as f64 / seconds)
     }
 
-    /// Error responses.
+    /// Returns the number of error responses.
     pub fn error_count(&self) -> u64 {
         self.errors.values().fold(0, |sum, count| sum.saturating_add(*count))
     }
 
-    /// Operations of the workload that ended otherwise than expected.
+    /// Returns the number of operations with an unexpected status.
     pub fn unexpected_count(&self) -> u64 {
         let counts = self.workload_operations.iter().flat_map(|operation| operation.unexpected.values());
         counts.fold(0, |sum, count| sum.saturating_add(*count))
     }
 
-    /// What users waited: from when operations were due in an open loop, otherwise the response times of commands.
+    /// Returns the users' waits: from the intended start in an open loop, otherwise response times of commands.
     pub fn headline(&self) -> &Figures {
         self.due.as_ref().unwrap_or(&self.total.client)
     }
 
-    /// The load: users, or operations a second.
+    /// Returns the load in users, or in operations per second.
     pub fn load(&self, by_rate: bool) -> f64 {
         self.rate().filter(|_| by_rate).unwrap_or_else(|| f64::from(self.users))
     }
 
-    /// Operations a second that were asked for, in an open loop.
+    /// Returns the requested operations per second of an open loop.
     pub fn rate(&self) -> Option<f64> {
         match self.pace {
             Pace::Open { rate, .. } => Some(rate),
@@ -579,20 +572,19 @@ impl Run {
         }
     }
 
-    /// The group of that name.
+    /// Returns the group with this name.
     pub fn group(&self, name: &str) -> Option<&Group> {
         self.groups.iter().find(|group| group.group == name)
     }
 
-    /// Whether times of a capture stand beside the client's.
+    /// Returns true if the run has times from a capture.
     pub fn has_wire(&self) -> bool {
         self.total.wire.is_some()
     }
 }
 
-/// What `smbscope bench --format json` prints and `run.json` of a run directory holds: a ramp of runs against a server.
-/// All times are integers in nanoseconds, points in time since the Unix epoch; null is unknown or, for a statistic, not
-/// supported by enough values.
+/// Ramp of runs against a server, as `smbscope bench --format json` prints it and `run.json` holds it. Times are integers in
+/// nanoseconds, timestamps count from the Unix epoch. Null is unknown or, for a statistic, based on too few values.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Whole<'a> {
@@ -608,26 +600,26 @@ impl<'a> Whole<'a> {
     }
 }
 
-/// Levels that are indented: to the entries of what was counted of a load point, each of which has hundreds of numbers.
+/// Indented levels. The statistics of a load point are below them, with hundreds of numbers each.
 const LEVELS: usize = 6;
 
-/// Writes the document, indented, with a line end after it.
+/// Writes the document as indented JSON and a newline.
 pub fn write(document: &Document, out: impl Write) -> io::Result<()> {
     write_indented_above(LEVELS, &Whole::new(document), out)
 }
 
 impl Document {
-    /// Whether load points differ in their rate, and not in their users.
+    /// Returns true if load points differ in rate instead of users.
     pub fn is_ramp_of_rates(&self) -> bool {
         !self.settings.rates.is_empty()
     }
 
-    /// The load of a run: users, or operations a second.
+    /// Returns the load of a run in users, or in operations per second.
     pub(crate) fn load(&self, run: &Run) -> u32 {
         run.load(self.is_ramp_of_rates()).round() as u32
     }
 
-    /// The load point that is shown: that of the capacity, or the last.
+    /// Returns the load point to show in detail: at the capacity, or the last.
     pub(crate) fn shown(&self) -> Option<&Run> {
         let capacity = self.capacity.as_ref();
         let load = capacity.and_then(|capacity| if self.is_ramp_of_rates() { capacity.rate } else { capacity.users });
@@ -635,18 +627,18 @@ impl Document {
         found.or(self.runs.last())
     }
 
-    /// The load of a run in words: `8 users`, `500/s`.
+    /// Formats the load of a run: `8 users`, `500/s`.
     pub fn load_name(&self, run: &Run) -> String {
         load_name(run.users, run.rate().filter(|_| self.is_ramp_of_rates()))
     }
 
-    /// Reads what [`write()`] wrote.
+    /// Parses the output of [`write()`].
     pub fn parse(text: &[u8]) -> Result<Document, ParseError> {
         document::parse(KIND, text)
     }
 }
 
-/// A load in words: its rate where loads differ in that, otherwise its users.
+/// Formats a load: its rate if given, otherwise its users.
 pub(crate) fn load_name(users: u32, rate: Option<f64>) -> String {
     match rate {
         Some(rate) => format!("{}/s", crate::format::thousands(rate.round() as u64)),

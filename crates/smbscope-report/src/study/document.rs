@@ -1,5 +1,4 @@
-//! The document of a study, `smbscope.study/1`: what was asked, which runs answered it, and what came out. It is also the
-//! memory of a study that goes on later.
+//! `smbscope.study/1`, the document of a study: its definition, runs and results. An interrupted study continues from it.
 
 use crate::document::{self, Generator, Kind, ParseError};
 use crate::json::escaped::write_indented_above;
@@ -19,63 +18,63 @@ const KIND: Kind = Kind { schema: SCHEMA, advice: "give the study.json that stud
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Document {
-    /// Who wrote it.
+    /// Program and version that wrote the document.
     pub generator: Generator,
-    /// What the study is called.
+    /// Name of the study.
     pub name: String,
-    /// What it answers; empty where the file does not say.
+    /// Question of the study. Empty if the file has none.
     pub question: String,
-    /// The answer to the question. `evidence` holds the differences that the headline does not name; `culprit` and `causes` are
-    /// those of most runs of the worst variant; `caveats` repeat the warnings and say what is undecided.
+    /// Answer to the question. `evidence` lists differences beyond those in the headline; `culprit` and `causes` are those of most
+    /// runs of the worst variant; `caveats` repeat the warnings and name what is undecided.
     pub answer: Answer,
-    /// The file that it was made from.
+    /// Study file.
     pub definition: Definition,
-    /// The command that makes it, from the directory in which it was made.
+    /// Command that makes the study, from its directory.
     #[serde(default)]
     pub command: String,
-    /// When its first run began.
+    /// Start of the first run.
     pub started_ns: Option<Timestamp>,
-    /// Runs of each variant.
+    /// Runs per variant.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub repetitions: u32,
-    /// What the order of the runs begins from.
+    /// Seed of the order of runs.
     pub seed: u64,
-    /// What the runs were made on, name by name, where that is the same for all.
+    /// Test environment by name, as far as it is the same for all runs.
     pub environment: BTreeMap<String, String>,
-    /// Every setting of every axis with every one of the others.
+    /// Variants: every combination of settings.
     pub variants: Vec<Variant>,
-    /// The runs, in the order in which they were made.
+    /// Runs in the order they were made.
     pub runs: Vec<Run>,
-    /// By measure, load and variant.
+    /// Results by measure, load and variant.
     pub results: Vec<Row>,
-    /// What the load cost the server, by metric, load and variant; empty where nothing is known of its side.
+    /// Server metrics by load and variant. Empty if unknown.
     #[serde(default)]
     pub server: Vec<ServerRow>,
-    /// What weakens the results, a sentence each.
+    /// Limits of the results, one sentence each.
     pub warnings: Vec<String>,
-    /// The studies that this one sets beside each other, the baseline first; empty for a study of its own.
+    /// Compared studies, the baseline first. Empty for a single study.
     #[serde(default)]
     pub studies: Vec<String>,
 }
 
-/// What a study was made from.
+/// Definition of a study.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "StudyDefinition"))]
 pub struct Definition {
-    /// The file, as it was named.
+    /// File name as given.
     pub source: String,
-    /// SHA-256 of the text and of what `--quick` and `--target` make of it, in hexadecimal.
+    /// SHA-256 of the text and of the effects of `--quick` and `--target`, in hexadecimal.
     pub sha256: String,
-    /// The text.
+    /// Text of the file.
     pub text: String,
-    /// The short form.
+    /// Made with `--quick`.
     pub quick: bool,
-    /// The servers that stand for those of the file, in their order.
+    /// Servers given with `--target`, which replace those of the file, in order.
     pub targets: Vec<String>,
 }
 
 impl Definition {
-    /// The command that makes the study in this directory.
+    /// Returns the command that makes this study in a directory.
     pub fn command(&self, repetitions: u32, directory: &str) -> String {
         let repetitions = repetitions.to_string();
         let mut words = vec!["smbscope", "study", &self.source];
@@ -86,25 +85,25 @@ impl Definition {
     }
 }
 
-/// One setting of each axis.
+/// A combination of one setting per axis.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Variant {
-    /// What it is called: the names of its settings.
+    /// Names of its settings.
     pub name: String,
-    /// Index of the variant that it is compared with; its own for one that others are compared with.
+    /// Index of its baseline; its own index for a baseline.
     pub baseline: usize,
     /// Setting by axis.
     pub settings: BTreeMap<String, String>,
-    /// Where its runs are, below the directory of the study.
+    /// Directory of its runs, below that of the study.
     pub folder: String,
-    /// The command line that does what one of its runs did.
+    /// Command line that repeats one of its runs.
     #[serde(default)]
     pub command: String,
-    /// Commands for the shell, before each of its runs.
+    /// Shell commands before each run.
     #[serde(default)]
     pub before: Vec<String>,
-    /// Commands for the shell, after each of its runs.
+    /// Shell commands after each run.
     #[serde(default)]
     pub after: Vec<String>,
 }
@@ -113,104 +112,103 @@ pub struct Variant {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "StudyRun"))]
 pub struct Run {
-    /// Index into the variants.
+    /// Index of the variant.
     pub variant: usize,
-    /// From 1.
+    /// Repetition, from 1.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub repetition: u32,
-    /// Its run directory, below that of the study.
+    /// Run directory, below that of the study.
     pub directory: String,
-    /// When it began.
+    /// Start.
     pub started_ns: Timestamp,
-    /// How long it took, preparation included.
+    /// Duration, including preparation.
     pub duration_ns: Nanos,
-    /// How often it was begun: twice where the first attempt failed.
+    /// Attempts: 2 if the first one failed.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub attempts: u32,
-    /// Why it has no result; null where it has one.
+    /// Reason for a missing result. Null if there is one.
     pub failed: Option<String>,
 }
 
-/// One measure of one variant at one load.
+/// A measure of a variant at a load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "StudyRow"))]
 pub struct Row {
-    /// `p95(Read)`, `elapsed`, `throughput` …
+    /// Measure, such as `p95(Read)`, `elapsed` or `throughput`.
     pub measure: String,
-    /// Of the values: `s`, `1/s`, `B/s`, `percent` or empty.
+    /// Unit of the values: `s`, `1/s`, `B/s`, `percent` or empty.
     pub unit: String,
-    /// Users of the load point.
+    /// Users at the load point.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub users: u32,
-    /// Operations a second of the load point; null where load points differ in their users.
+    /// Operations per second at the load point. Null if load points differ in users.
     pub rate: Option<f64>,
-    /// Index into the variants.
+    /// Index of the variant.
     pub variant: usize,
-    /// The value of each repetition, in their order; null where there is none.
+    /// Value of each repetition. Null if missing.
     pub values: Vec<Option<f64>>,
-    /// Their average.
+    /// Mean of the values.
     pub mean: f64,
-    /// Their sample standard deviation; null for a single one.
+    /// Sample standard deviation. Null for a single value.
     pub stddev: Option<f64>,
-    /// Against its baseline at the same load, repetition by repetition (those of several studies: all of one against all of
-    /// the other); null for a baseline itself, and where that has no
-    /// value.
+    /// Ratio to the baseline at the same load, within repetitions (with several studies, all values of one to all of the other).
+    /// Null for a baseline, and if the baseline has no value.
     pub factor: Option<Figure>,
-    /// The probability of at least this difference where there is none, adjusted for the number of rows (those of the
-    /// headline by Holm, the others by Benjamini and Hochberg); null without an interval.
+    /// Probability of a difference at least this large by chance, adjusted for the number of rows (headline rows by Holm, others
+    /// by Benjamini and Hochberg). Null without an interval.
     pub adjusted_p_value: Option<f64>,
-    /// What the factor means for a user; null without one.
+    /// Meaning of the ratio for users. Null without one.
     #[serde(default)]
     pub verdict: Option<Verdict>,
 }
 
-/// What a factor means for a user.
+/// Meaning of a ratio for users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "StudyVerdict"))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Takes longer, or gets less done in a second.
+    /// Slower, or lower throughput.
     Slower,
-    /// Takes less time, or gets more done in a second.
+    /// Faster, or higher throughput.
     Faster,
-    /// More errors, or more processor time of the server.
+    /// More errors, or more server processor time.
     More,
-    /// Fewer errors, or less processor time of the server.
+    /// Fewer errors, or less server processor time.
     Less,
-    /// The same within 5%.
+    /// Equal within 5%.
     Equal,
-    /// Neither a difference nor that there is none is shown.
+    /// The data show neither a difference nor equality.
     Undecided,
     /// Too few repetitions for an interval.
     TooFew,
 }
 
-/// A metric of the server at one load of one variant.
+/// A server metric of a variant at a load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "StudyServerRow"))]
 pub struct ServerRow {
-    /// What: `cpu`, `disk_busiest` …, as in the document of a run.
+    /// Metric: `cpu`, `disk_busiest` …, as in the document of a run.
     pub metric: String,
-    /// In what: `percent`, `bytes/s`, `bytes`, `1/s` or `count`.
+    /// Unit: `percent`, `bytes/s`, `bytes`, `1/s` or `count`.
     pub unit: String,
-    /// Users of the load point.
+    /// Users at the load point.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub users: u32,
-    /// Operations a second of the load point; null where load points differ in their users.
+    /// Operations per second at the load point. Null if load points differ in users.
     pub rate: Option<f64>,
-    /// Index into the variants.
+    /// Index of the variant.
     pub variant: usize,
-    /// The average of each repetition, in their order; null where there is none.
+    /// Mean of each repetition. Null if missing.
     pub means: Vec<Option<f64>>,
-    /// The greatest sample of each repetition.
+    /// Highest sample of each repetition.
     pub maxima: Vec<Option<f64>>,
 }
 
-/// Levels of a document that are written one entry a line: what lies deeper is short.
+/// Levels with one entry per line; deeper ones are short.
 const LEVELS: usize = 3;
 
-/// What `study.json` of a study's directory holds, and `smbscope study --format json` prints: its runs and what came out.
-/// Points in time are nanoseconds since the Unix epoch; values have the unit that stands beside them.
+/// Study as `study.json` holds it and `smbscope study --format json` prints it. Timestamps are nanoseconds since the Unix
+/// epoch; values have the unit beside them.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Whole<'a> {
@@ -232,17 +230,17 @@ pub fn write(document: &Document, out: impl Write) -> io::Result<()> {
 }
 
 impl Document {
-    /// Reads what [`write()`] wrote.
+    /// Parses the output of [`write()`].
     pub fn parse(text: &[u8]) -> Result<Document, ParseError> {
         document::parse(KIND, text)
     }
 
-    /// The name of a variant.
+    /// Returns the name of a variant.
     pub(super) fn name_of(&self, variant: usize) -> &str {
         self.variants.get(variant).map_or("", |variant| variant.name.as_str())
     }
 
-    /// The variant that a row's variant is compared with.
+    /// Returns the baseline of a row's variant.
     pub(super) fn baseline_of(&self, row: &Row) -> usize {
         self.variants.get(row.variant).map_or(0, |variant| variant.baseline)
     }
