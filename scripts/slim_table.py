@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Slims captures and prints, as a Markdown table, how small they get and whether the report stays the same.
 
-Each capture below a folder is slimmed, plainly and with --anonymise. The JSON report of the plain copy has to be that
+Each capture below a folder is slimmed, plainly and with --anonymize. The JSON report of the plain copy has to be that
 of the original, but for what describes the file; that of the anonymous copy has to have the same commands, times and
 counts. Differences end the script with status 1, and are named.
 """
@@ -76,7 +76,7 @@ def measure(smbscope: str, capture: Path, place: Path, row: Row) -> None:
     plain, compressed, hidden = (place / name for name in ("a.pcapng", "a.pcapng.zst", "hidden.pcapng"))
     slim(smbscope, capture, plain)
     slim(smbscope, capture, compressed)
-    slim(smbscope, capture, hidden, "--anonymise", "--keep", "depth,extensions")
+    slim(smbscope, capture, hidden, "--anonymize", "--keep", "depth,extensions")
     row.captures += 1
     row.original += capture.stat().st_size
     row.captured += before["quality"]["captured_bytes"] if before else 0

@@ -5,7 +5,7 @@ use memchr::memmem;
 use proptest::prelude::*;
 use smbscope_analyze::pipeline::{self, Sharding, Threading};
 use smbscope_analyze::pseudonym::Key;
-use smbscope_analyze::slim::Anonymise;
+use smbscope_analyze::slim::Anonymize;
 use smbscope_analyze::{Options, slim};
 use smbscope_capture::reader::{CaptureSet, Input};
 use smbscope_model::Exchange;
@@ -54,13 +54,13 @@ fn found_in(mut set: CaptureSet) -> Found {
     Found { exchanges, connections, rest }
 }
 
-fn slimmed(path: &Path, anonymise: Option<Anonymise>) -> Vec<u8> {
-    slim_of(CaptureSet::open(&[Input::File(path.to_owned())]).expect("it is a capture"), anonymise)
+fn slimmed(path: &Path, anonymize: Option<Anonymize>) -> Vec<u8> {
+    slim_of(CaptureSet::open(&[Input::File(path.to_owned())]).expect("it is a capture"), anonymize)
 }
 
-fn slim_of(mut set: CaptureSet, anonymise: Option<Anonymise>) -> Vec<u8> {
+fn slim_of(mut set: CaptureSet, anonymize: Option<Anonymize>) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let options = slim::Options { anonymise, ..slim::Options::default() };
+    let options = slim::Options { anonymize, ..slim::Options::default() };
     slim::slim(&mut set, &options, &mut bytes, &mut |_| ()).expect("memory takes all");
     bytes
 }
@@ -194,7 +194,7 @@ fn an_anonymous_copy_tells_the_same_without_any_name_or_address() {
     let mut wrong = Vec::new();
     for path in all_captures() {
         let key = Key::of_bytes(path.to_string_lossy().as_bytes());
-        let bytes = slimmed(&path, Some(Anonymise { key, depth: true, extensions: true }));
+        let bytes = slimmed(&path, Some(Anonymize { key, depth: true, extensions: true }));
         fs::write(&copy, &bytes).expect("it is written");
         let (before, told) = nameless(&path);
         let (after, _) = nameless(&copy);
@@ -340,14 +340,14 @@ fn a_slim_copy_has_the_names_and_an_anonymous_one_has_others_as_long() {
     let [_, user, share, path] = told(&copy).pop().expect("there are exchanges");
     assert_eq!((share.as_str(), path.as_str()), ("payroll", r"2026\november.xlsx"));
     assert!(user.contains("miller"), "{user}");
-    let anonymise = |depth, extensions| Some(Anonymise { key: Key::new([1; 32]), depth, extensions });
-    let hidden = told(&slim_of(opened(&capture), anonymise(true, true))).pop().expect("as many");
+    let anonymize = |depth, extensions| Some(Anonymize { key: Key::new([1; 32]), depth, extensions });
+    let hidden = told(&slim_of(opened(&capture), anonymize(true, true))).pop().expect("as many");
     assert_eq!([hidden[1].len(), hidden[2].len(), hidden[3].len()], [user.len(), share.len(), path.len()]);
     assert!(hidden[3].ends_with(".xlsx") && hidden[3].find('\\') == Some(4), "{hidden:?}");
     assert!(!hidden.concat().contains("miller") && !hidden.concat().contains("november"), "{hidden:?}");
     // The same key gives the same names, another one others.
-    assert_eq!(told(&slim_of(opened(&capture), anonymise(true, true))).pop(), Some(hidden.clone()));
-    let other = Anonymise { key: Key::new([2; 32]), depth: true, extensions: true };
+    assert_eq!(told(&slim_of(opened(&capture), anonymize(true, true))).pop(), Some(hidden.clone()));
+    let other = Anonymize { key: Key::new([2; 32]), depth: true, extensions: true };
     assert_ne!(told(&slim_of(opened(&capture), Some(other))).pop(), Some(hidden));
 }
 
@@ -378,8 +378,8 @@ fn check(capture: &[u8]) -> Result<(), TestCaseError> {
     prop_assert_eq!(before.connections, after.connections);
     prop_assert_eq!(before.rest, after.rest);
     prop_assert!(slim_of(opened(&copy), None) == copy, "slim of the slim copy");
-    let anonymise = Anonymise { key: Key::new([1; 32]), depth: false, extensions: false };
-    slim_of(opened(capture), Some(anonymise));
+    let anonymize = Anonymize { key: Key::new([1; 32]), depth: false, extensions: false };
+    slim_of(opened(capture), Some(anonymize));
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use memchr::memmem;
 use smbscope_analyze::pipeline::{self, Sharding, Threading};
 use smbscope_analyze::pseudonym::Key;
-use smbscope_analyze::slim::Anonymise;
+use smbscope_analyze::slim::Anonymize;
 use smbscope_analyze::{Options, slim};
 use smbscope_capture::reader::{CaptureSet, Input};
 use smbscope_model::{Exchange, Timestamp};
@@ -55,9 +55,9 @@ fn opened(bytes: &[u8]) -> CaptureSet {
 }
 
 fn anonymous(capture: &[u8]) -> Vec<u8> {
-    let anonymise = Some(Anonymise { key: Key::new([1; 32]), depth: true, extensions: true });
+    let anonymize = Some(Anonymize { key: Key::new([1; 32]), depth: true, extensions: true });
     let (mut set, mut copy) = (opened(capture), Vec::new());
-    let options = slim::Options { anonymise, ..slim::Options::default() };
+    let options = slim::Options { anonymize, ..slim::Options::default() };
     slim::slim(&mut set, &options, &mut copy, &mut |_| ()).expect("memory takes all");
     copy
 }

@@ -90,7 +90,7 @@ fn name(arguments: &RecordArguments) -> String {
 
 /// What it was recorded from; an anonymous recording does not tell how the capture is called.
 fn from(arguments: &RecordArguments, names: &[String]) -> String {
-    match (arguments.anonymise, names) {
+    match (arguments.anonymize, names) {
         (true, _) => "a capture, with other names".to_owned(),
         (false, [only]) => only.clone(),
         (false, names) => counted(names.len() as u64, "capture", "captures"),
@@ -99,12 +99,12 @@ fn from(arguments: &RecordArguments, names: &[String]) -> String {
 
 /// A key that nobody knows, where names are to be replaced.
 fn key(arguments: &RecordArguments) -> anyhow::Result<Option<Key>> {
-    arguments.anonymise.then(random_key).transpose()
+    arguments.anonymize.then(random_key).transpose()
 }
 
 /// A key that nobody knows.
 pub(crate) fn random_key() -> anyhow::Result<Key> {
     let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).context("no random bytes for the key of --anonymise")?;
+    getrandom::fill(&mut bytes).context("no random bytes for the key of --anonymize")?;
     Ok(Key::new(bytes))
 }

@@ -8,7 +8,7 @@ use crate::record::random_key;
 use crate::terminal;
 use anyhow::{Context, bail};
 use smbscope_analyze::pseudonym::Key;
-use smbscope_analyze::slim::{self, Anonymise, Options, Summary};
+use smbscope_analyze::slim::{self, Anonymize, Options, Summary};
 use smbscope_bench::files::Sources;
 use smbscope_capture::reader::{CaptureSet, Input};
 use smbscope_load::bounded;
@@ -25,7 +25,7 @@ const KEY_MOST: u64 = 1 << 20;
 /// Runs the command.
 pub(crate) fn run(arguments: &SlimArguments) -> anyhow::Result<()> {
     let inputs: Vec<Input> = arguments.files.iter().map(Input::from_argument).collect();
-    let options = Options { limits: arguments.common.limits(), anonymise: anonymise(arguments)? };
+    let options = Options { limits: arguments.common.limits(), anonymize: anonymize(arguments)? };
     let mut set = CaptureSet::open_with_memory(&inputs, false, arguments.common.memory_bytes())?;
     let mut sources = Sources::of_inputs(&inputs);
     arguments.key_file.iter().for_each(|file| sources.add(file));
@@ -76,15 +76,15 @@ fn write(
 }
 
 /// What is hidden, and with which key.
-fn anonymise(arguments: &SlimArguments) -> anyhow::Result<Option<Anonymise>> {
-    if !arguments.anonymise {
+fn anonymize(arguments: &SlimArguments) -> anyhow::Result<Option<Anonymize>> {
+    if !arguments.anonymize {
         return Ok(None);
     }
     let key = match &arguments.key_file {
         Some(path) => key_of(path)?,
         None => random_key()?,
     };
-    Ok(Some(Anonymise {
+    Ok(Some(Anonymize {
         key,
         depth: arguments.keep.contains(&KeptOfNames::Depth),
         extensions: arguments.keep.contains(&KeptOfNames::Extensions),

@@ -105,7 +105,7 @@ fn no_output_is_a_file_that_another_option_reads() {
         ("analyze smb.pcap --thresholds t.toml -o t.toml", "t.toml"),
         ("analyze smb.pcap --thresholds t.toml --format csv -o ./t.toml", "t.toml"),
         ("analyze smb.pcap --thresholds t.toml --fail-if 'READ.p95 > 1s' --junit t.toml", "t.toml"),
-        ("slim smb.pcap --anonymise --key-file key -o key", "key"),
+        ("slim smb.pcap --anonymize --key-file key -o key", "key"),
     ] {
         let before = fs::read(directory.join(side)).expect("a file");
         let said = shell(&directory, &format!("\"$S\" {line}"));

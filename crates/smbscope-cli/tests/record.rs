@@ -66,7 +66,7 @@ fn a_capture_of_smbclient_becomes_a_workload_that_bench_takes() {
 #[test]
 fn names_of_an_anonymous_recording_are_not_those_of_the_capture() {
     let capture = bundled("own/smbclient_SMB3_11.pcap.zst");
-    let said = record(&["--quiet", "--anonymise", capture.to_str().expect("UTF-8")]);
+    let said = record(&["--quiet", "--anonymize", capture.to_str().expect("UTF-8")]);
     assert_eq!(said.status, Some(0), "{}", said.err);
     // What stands behind the last dot of a name is kept.
     let stem = |name: &str| name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_lowercase();

@@ -50,7 +50,7 @@ fn one_key_gives_one_set_of_names_and_no_key_another_one_each_time() {
     std::fs::write(&key, [7; 32]).expect("it is written");
     let slim = |name: &str, options: &[&str]| {
         let copy = folder.join(name);
-        let said = smbscope(&[&["slim", "-q", "--anonymise"], options, &["-o", text(&copy), text(&capture)]].concat());
+        let said = smbscope(&[&["slim", "-q", "--anonymize"], options, &["-o", text(&copy), text(&capture)]].concat());
         assert_eq!((said.status, said.err.as_str()), (Some(0), ""));
         std::fs::read(copy).expect("it was written")
     };
@@ -59,7 +59,7 @@ fn one_key_gives_one_set_of_names_and_no_key_another_one_each_time() {
     assert!(slim("c.pcapng", &[]) != slim("d.pcapng", &[]));
     std::fs::write(&key, "short").expect("it is written");
     let said =
-        smbscope(&["slim", "--anonymise", "--key-file", text(&key), "-o", text(&folder.join("e")), text(&capture)]);
+        smbscope(&["slim", "--anonymize", "--key-file", text(&key), "-o", text(&folder.join("e")), text(&capture)]);
     assert_eq!(said.status, Some(1));
     assert!(said.err.contains("a key needs 16 bytes or more, it has 5"), "{}", said.err);
 }

@@ -39,12 +39,12 @@ pub struct Options {
     /// What it may take.
     pub limits: Limits,
     /// Whether names and addresses are replaced, and how.
-    pub anonymise: Option<Anonymise>,
+    pub anonymize: Option<Anonymize>,
 }
 
 /// How names and addresses are replaced.
 #[derive(Debug, Clone)]
-pub struct Anonymise {
+pub struct Anonymize {
     /// Captures that were made with one key have the same names.
     pub key: Key,
     /// Directories of a path stay apart.
@@ -77,9 +77,9 @@ pub fn slim(
 ) -> io::Result<Summary> {
     let stop = set.stop_flag();
     let clocks = Clocks { steps: set.clock_steps() };
-    let (comment, names) = match &options.anonymise {
+    let (comment, names) = match &options.anonymize {
         None => (COMMENT.to_owned(), Names::Kept),
-        Some(Anonymise { key, depth, extensions }) => {
+        Some(Anonymize { key, depth, extensions }) => {
             let disguise = Disguise::new(key.clone(), *depth, *extensions).within(options.limits.names / 4);
             (format!("{COMMENT}{HIDDEN}"), Names::Replaced(Box::new(disguise)))
         }

@@ -140,7 +140,7 @@ impl Recorder {
             description: format!("{commands} commands recorded from {}", request.from),
             recorded: Recorded {
                 commands,
-                anonymised: request.key.is_some(),
+                anonymized: request.key.is_some(),
                 repeats: done.repeats,
                 not_replayed,
                 files: done.files,

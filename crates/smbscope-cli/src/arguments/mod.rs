@@ -139,7 +139,7 @@ pub enum Verb {
 
     /// Write a copy of captures that holds what the analysis needs and nothing else: no file content, no passwords.
     ///
-    /// `analyze` reports the same on the copy, which is 10 to 100 times smaller when it is compressed. With --anonymise it
+    /// `analyze` reports the same on the copy, which is 10 to 100 times smaller when it is compressed. With --anonymize it
     /// tells no names and no addresses either, and can be sent to a vendor. docs/slim.md has more.
     Slim(SlimArguments),
 

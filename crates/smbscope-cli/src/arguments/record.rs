@@ -12,7 +12,7 @@ use std::path::PathBuf;
 Examples:
   smbscope record -o app.toml capture.pcapng
   smbscope record --episode 3 -o launch.toml capture.pcapng
-  smbscope record --client 10.0.0.7 --filter 'share == profiles' --anonymise -o logon.toml capture.pcapng
+  smbscope record --client 10.0.0.7 --filter 'share == profiles' --anonymize -o logon.toml capture.pcapng
   smbscope bench smb://ann@files/projects --workload app.toml --users 1,10,50
   smbscope bench --workload app.toml --think none --passes 1
 
@@ -44,7 +44,7 @@ pub struct RecordArguments {
     ///
     /// Equal names stay equal, directories stay as deep, and extensions of up to five letters stay.
     #[arg(long)]
-    pub anonymise: bool,
+    pub anonymize: bool,
 
     /// Set the name of the workload. [default: that of OUT]
     #[arg(long)]

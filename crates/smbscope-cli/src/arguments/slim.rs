@@ -9,8 +9,8 @@ use std::path::PathBuf;
 #[command(after_help = "\
 Examples:
   smbscope slim -o small.pcapng.zst capture.pcapng
-  smbscope slim --anonymise -o for-vendor.pcapng.zst capture.pcapng
-  smbscope slim --anonymise --key-file site.key --keep depth,extensions -o monday.pcapng.zst monday-*.pcap.zst
+  smbscope slim --anonymize -o for-vendor.pcapng.zst capture.pcapng
+  smbscope slim --anonymize --key-file site.key --keep depth,extensions -o monday.pcapng.zst monday-*.pcap.zst
 
 Exit status: 0 done, 1 unusable input or output, 2 bad arguments, 130 interrupted.")]
 pub struct SlimArguments {
@@ -27,16 +27,16 @@ pub struct SlimArguments {
     /// Equal names stay equal, whatever their letter case, and each keeps its length. The key is random and not kept,
     /// unless --key-file names one.
     #[arg(long)]
-    pub anonymise: bool,
+    pub anonymize: bool,
 
     /// Read the key from this file, so that several captures get the same names: 16 bytes or more, of any kind.
     ///
     /// Whoever has the key can try which names are behind the hashes. `head -c 32 /dev/urandom > site.key` makes one.
-    #[arg(long, value_name = "KEY", requires = "anonymise")]
+    #[arg(long, value_name = "KEY", requires = "anonymize")]
     pub key_file: Option<PathBuf>,
 
     /// Keep what names tell beside their meaning, separated by commas or repeated.
-    #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', requires = "anonymise")]
+    #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', requires = "anonymize")]
     pub keep: Vec<KeptOfNames>,
 
     /// What it takes and shows.

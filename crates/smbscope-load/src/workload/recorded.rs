@@ -30,7 +30,7 @@ pub struct Recorded {
     pub commands: u64,
     /// Names are not those of the capture.
     #[serde(default)]
-    pub anonymised: bool,
+    pub anonymized: bool,
     /// It leaves the files as it found them, so that it can be done again at once; otherwise each user does it once.
     #[serde(default)]
     pub repeats: bool,
@@ -101,7 +101,7 @@ mod tests {
             description: "3 commands".to_owned(),
             recorded: Recorded {
                 commands: 3,
-                anonymised: false,
+                anonymized: false,
                 repeats,
                 not_replayed: vec!["2 × CHANGE_NOTIFY: it waits for somebody else".to_owned()],
                 files:
