@@ -1,5 +1,4 @@
-//! What a load point yields. Times come from the client's own samples; the wire's are put beside them by whoever has a
-//! capture of the same run.
+//! Results of a load point, from the client's own samples. Whoever captured the same run adds the times on the wire.
 
 use super::jobs::Jobs;
 use super::overload::Overload;
@@ -14,209 +13,206 @@ use std::time::Duration;
 /// One measured load point.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// Users at the same time.
+    /// Concurrent users.
     pub users: u32,
-    /// When the measured part began.
+    /// Start of the measurement.
     pub started: Timestamp,
-    /// Length of the measured part, as it was.
+    /// Actual duration of the measurement.
     pub duration: Duration,
-    /// Length of what went before and is not counted.
+    /// Actual warm-up before it, not counted.
     pub warmup: Duration,
-    /// The commands, counted as those of a capture are.
+    /// Commands, aggregated as those of a capture are.
     pub counted: Aggregator,
-    /// Open loop: of all operations of the workload, from when they were due to their end.
+    /// Open loop: time from the intended start of each operation to its end.
     pub due: Option<Summary>,
-    /// By operation of the workload, in the workload's order.
+    /// Operations in the order of the workload.
     pub operations: Vec<Operation>,
-    /// Bytes read by answered commands.
+    /// Bytes read.
     pub bytes_read: u64,
-    /// Bytes written by answered commands.
+    /// Bytes written.
     pub bytes_written: u64,
-    /// Second by second.
+    /// The measurement by second.
     pub intervals: Vec<Interval>,
-    /// Time from the start of a connect to a session that can be used.
+    /// Time from the start of a connect to an established session.
     pub connects: Summary,
-    /// Commands that these connects took, and how often; they are in no other count.
+    /// Commands of these connects; counted nowhere else.
     pub connect_commands: BTreeMap<Command, u64>,
-    /// Sessions that could not be made or broke, by reason in words, and how often.
+    /// Failed sessions by reason.
     pub failures: BTreeMap<String, u64>,
-    /// Commands that were outstanding when their connection ended.
+    /// Commands outstanding when their connection ended.
     pub unanswered: u64,
-    /// Times in which commands were outstanding and none was answered, in their order.
+    /// Stalls in time order.
     pub stalls: Vec<Stall>,
-    /// Processor time of this process in the measured part.
+    /// Processor time of this process during the measurement.
     pub client_cpu: ClientCpu,
     /// How it ended.
     pub ended: Ended,
-    /// By schedule: see [`Pace`].
+    /// Schedule, and how far the client kept it.
     pub pace: Pace,
-    /// Passes of the workload; absent where it has no end.
+    /// Complete passes. Absent for a workload without an end.
     pub jobs: Option<Jobs>,
-    /// Scenarios that were too slow; absent where the plan does not say what that is.
+    /// Scenarios that were too slow. Absent if the plan sets no limit.
     pub overload: Option<Overload>,
-    /// Commands that users had outstanding together; absent where the workload wants one at a time.
+    /// Queue depth. Absent if the workload issues one command at a time.
     pub queue: Option<Queue>,
-    /// What each host did, where there are several; what they have together is in the other figures.
+    /// Results per load host, if there are several; their sums are in the other fields.
     pub hosts: Vec<HostRun>,
 }
 
-/// What one host did at a load point.
+/// Results of one host at a load point.
 #[derive(Debug, Clone)]
 pub struct HostRun {
-    /// As it calls itself.
+    /// Host name.
     pub name: String,
-    /// Sessions that it was to have.
+    /// Sessions assigned to it.
     pub sessions: u32,
-    /// Commands that were answered.
+    /// Answered commands.
     pub commands: u64,
-    /// Those of them that were answered with an error status.
+    /// Error responses among them.
     pub errors: u64,
     /// Bytes read.
     pub bytes_read: u64,
     /// Bytes written.
     pub bytes_written: u64,
-    /// Response times of the groups that count in headlines.
+    /// Response times of the headline groups.
     pub times: Summary,
-    /// What it cost.
+    /// Processor time.
     pub cpu: ClientCpu,
-    /// By how much its clock was ahead.
+    /// Clock offset.
     pub clock: ClockOffset,
-    /// How late its users began, where the order to work came too late.
+    /// Delay of its first user, if the start command came too late.
     pub late_by: Duration,
-    /// It was lost.
+    /// Why and when the host was lost.
     pub lost: Option<Lost>,
 }
 
-/// By how much the clock of a host was ahead of that of the driver, and how sure that is.
+/// Offset of a host's clock from the driver's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ClockOffset {
-    /// Behind, where it is negative.
+    /// How far the clock is ahead; negative if behind.
     pub ahead: Nanos,
-    /// The true offset differs by no more than this: half of the round trip by which it was measured.
+    /// Upper limit of the error: half of the round trip of the measurement.
     pub bound: Nanos,
 }
 
-/// A host that was lost.
+/// A lost host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lost {
-    /// When that was noticed.
+    /// Time of detection.
     pub at: Timestamp,
-    /// Why it is taken for lost.
+    /// Reason.
     pub why: String,
-    /// Commands that it had told of by then; they are in no figure.
+    /// Commands it had reported by then; not in any other field.
     pub commands: u64,
 }
 
 impl Run {
-    /// Response times of all commands in groups of [`Group::in_headline`].
+    /// Returns the response times of all commands in the headline groups ([`Group::in_headline`]).
     pub fn total(&self) -> Summary {
         self.counted.response_times(|(_, _, group)| group.in_headline())
     }
 
-    /// Response times of the commands of a group.
+    /// Returns the response times of a group.
     pub fn group(&self, of: Group) -> Summary {
         self.counted.response_times(|(_, _, group)| *group == of)
     }
 
-    /// Commands of every group that were answered.
+    /// Returns the number of answered commands of all groups.
     pub fn answered(&self) -> u64 {
         self.counted.kinds().map(|(_, counted)| counted.response_time.count()).sum()
     }
 }
 
-/// Operations of one name: one or several commands.
+/// An operation of the workload: one or more commands.
 #[derive(Debug, Clone)]
 pub struct Operation {
-    /// As the workload calls it.
+    /// Name in the workload.
     pub name: String,
-    /// From the actual start to the end.
+    /// Time from the actual start to the end.
     pub service: Summary,
-    /// From the intended start to the end: what a user would have waited who keeps to the schedule. Equal to `service`
-    /// in a closed loop, and absent there.
+    /// Time from the intended start to the end, the user's wait. Absent in a closed loop, where it equals `service`.
     pub response: Option<Summary>,
-    /// Operations that ended with a status other than the expected one, by status.
+    /// Operations with an unexpected status, by status.
     pub unexpected: BTreeMap<NtStatus, u64>,
 }
 
-/// A second, or what was asked for.
+/// An interval of a run: one second, or as requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interval {
-    /// When it began.
+    /// Start.
     pub start: Timestamp,
-    /// Users with a session at its end.
+    /// Users with a session at the end of the interval.
     pub users: u32,
-    /// Commands that went out in it and were answered.
+    /// Commands sent in it and answered.
     pub operations: u64,
-    /// Those of them that were answered with an error status.
+    /// Error responses among them.
     pub errors: u64,
     /// Bytes read.
     pub bytes_read: u64,
     /// Bytes written.
     pub bytes_written: u64,
-    /// Median response time, where there were commands.
+    /// Median response time.
     pub p50: Option<Nanos>,
-    /// 95th percentile, where there were enough.
+    /// 95th percentile. Absent for too few commands.
     pub p95: Option<Nanos>,
-    /// The longest response time.
+    /// Longest response time.
     pub max: Option<Nanos>,
 }
 
-/// Nothing was answered for [`STALL_MIN`](super::STALL_MIN) and [`STALL_TIMES_MEDIAN`](super::STALL_TIMES_MEDIAN) times the
-/// median response time, though commands were outstanding.
+/// Time with outstanding commands and no response, of at least [`STALL_MIN`](super::STALL_MIN) and
+/// [`STALL_TIMES_MEDIAN`](super::STALL_TIMES_MEDIAN) times the median response time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stall {
-    /// When it began.
+    /// Start.
     pub start: Timestamp,
-    /// How long it was.
+    /// Duration.
     pub length: Duration,
 }
 
-/// What the client itself cost.
+/// Processor time of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ClientCpu {
-    /// In user mode.
+    /// User mode.
     pub user: Duration,
-    /// In the kernel.
+    /// Kernel mode.
     pub system: Duration,
-    /// User and system time include that threads asked for answers without a pause ([`Plan::busy_poll`]).
+    /// Threads polled their sockets ([`Plan::busy_poll`]), which `user` and `system` include.
     ///
     /// [`Plan::busy_poll`]: super::Plan::busy_poll
     pub busy_poll: bool,
-    /// The share of the measured time that the busiest thread was on a processor, 0 to 1, and did more than asking for
-    /// answers.
+    /// Processor time of the busiest thread, without polling, as a share of the measurement, 0 to 1.
     pub busiest: f64,
-    /// The client was the bottleneck, as its busiest thread was on a processor for more than nine tenths of the time: its
-    /// figures say nothing about the server.
+    /// The client was the bottleneck: its busiest thread was on a processor for more than nine tenths of the time. The figures say
+    /// nothing about the server.
     pub limited: bool,
-    /// How late its threads woke up, the 99th percentile; absent where the measured part was shorter than a second. More
-    /// than a few milliseconds mean that something else took the processors, and response times include the wait.
+    /// 99th percentile of the wake-up delay of its threads, which response times include. Above a few milliseconds, other programs
+    /// took the processors. Absent for measurements below one second.
     pub late_p99: Option<Nanos>,
 }
 
 /// How a load point ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ended {
-    /// Its time was up, or every user had done all there was to do.
+    /// The duration was over, or every user had finished.
     Done,
-    /// Ctrl-C.
+    /// Interrupted by the user (Ctrl-C).
     Interrupted,
-    /// A stop condition: which.
+    /// A stop condition held.
     Stopped(String),
-    /// No user could go on: why.
+    /// No user could continue, with the reason.
     Failed(String),
 }
 
-/// By which schedule operations began.
+/// Schedule of operations.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
-    /// Each user begins the next operation when the one before is done: a stall of the server holds back the load, and
-    /// so hides in the percentiles.
+    /// Closed loop: a user starts an operation after the previous one. A stall also stops new operations, so percentiles hide it.
     Closed,
-    /// Operations begin when they are due, by the rate a second of all users together.
+    /// Open loop: operations start at intended times, at a rate of all users together.
     Open {
-        /// What was asked for.
+        /// Requested operations per second.
         rate: f64,
-        /// Operations that were due and did not begin until the end.
+        /// Operations that were due and never started.
         not_begun: u64,
     },
 }
