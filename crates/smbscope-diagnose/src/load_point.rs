@@ -43,9 +43,9 @@ pub struct LoadPoint {
     pub client_limited: Option<f64>,
 }
 
-/// Whose the time of a program's launch is, from its mean and the waits for the server in it: nobody's if it is ready within
-/// [`LONGEST_UNDER_LOAD`], the program's own if it waited for the server less than half of the time. Otherwise only the
-/// capture of the launch tells the server from the network.
+/// Returns the culprit of a program's launch time: nobody if the program is ready within [`LONGEST_UNDER_LOAD`], the
+/// application if less than half of the time was waits for the server. Otherwise only the capture of the launch tells the
+/// server from the network.
 pub fn whose_launch(elapsed: Nanos, waited: Option<Nanos>) -> Culprit {
     match waited {
         _ if elapsed <= LONGEST_UNDER_LOAD => Culprit::Nothing,

@@ -34,7 +34,7 @@ pub(super) fn of_load_point(run: &Run) -> Option<Answer> {
     Some(point.answer())
 }
 
-/// The answer of a ramp. Its culprit is that of the load point that is shown; a failed run leaves it open.
+/// Returns the answer of a ramp, with the culprit of the load point shown in detail, or `capture` if the run failed.
 pub(super) fn of_ramp(document: &Document) -> Answer {
     let point = document.shown().and_then(|run| run.answer.as_ref());
     let culprit = match document.failure() {

@@ -1,6 +1,6 @@
 //! Launches of a program: what is said of them where a load has its ramp.
 
-use super::{Capture, Document, Ended, Job, Run};
+use super::{Capture, Document, Ended, Job, Jobs, Run};
 use crate::format::{counted, prose_percent, span, unbroken};
 use crate::{Answer, Culprit};
 use serde::{Deserialize, Serialize};
@@ -49,8 +49,7 @@ impl Caches {
 /// `chromium was ready after 4.88 s on average of 5 launches (4.71 to 5.10 s), caches warm; 3.6 s of it (74%) it waited for the
 /// server.`
 fn headline(document: &Document, launch: &Launch) -> String {
-    let jobs = document.runs.first().and_then(|run| run.jobs.as_ref()).filter(|jobs| jobs.elapsed.count > 0);
-    let Some((jobs, mean)) = jobs.and_then(|jobs| Some((jobs, jobs.elapsed.mean?))) else {
+    let Some((jobs, mean)) = done(document) else {
         return format!("No launch of {} was done.", launch.program);
     };
     let spread = match (jobs.elapsed.min, jobs.elapsed.max) {
@@ -65,7 +64,7 @@ fn headline(document: &Document, launch: &Launch) -> String {
     };
     let waited = match jobs.waited_sum_ns {
         Some(waited) if !document.target.is_local() => {
-            let each = Nanos(waited.0 / jobs.elapsed.count.max(1) as i64);
+            let each = mean_wait(jobs, waited);
             let share = prose_percent(waited.0.unsigned_abs(), jobs.elapsed_sum_ns.0.unsigned_abs());
             format!("; {} of it ({share}) were waits for the server", unbroken(span(each)))
         }
@@ -74,19 +73,22 @@ fn headline(document: &Document, launch: &Launch) -> String {
     format!("{} took {} {of}{spread}, caches {}{waited}.", launch.program, unbroken(span(mean)), launch.caches.name())
 }
 
-/// The headline, whose the time of the launches was, and the capture of the slowest.
+/// Returns the launches that were done, and their mean. None if no launch was.
+fn done(document: &Document) -> Option<(&Jobs, Nanos)> {
+    let jobs = document.runs.first()?.jobs.as_ref().filter(|jobs| jobs.elapsed.count > 0)?;
+    Some((jobs, jobs.elapsed.mean?))
+}
+
+fn mean_wait(jobs: &Jobs, waited: Nanos) -> Nanos {
+    Nanos(waited.0 / jobs.elapsed.count.max(1) as i64)
+}
+
+/// Returns the answer: headline, culprit, and the capture of the slowest launch.
 pub(super) fn answer(document: &Document, launch: &Launch) -> Answer {
-    let jobs = document.runs.first().and_then(|run| run.jobs.as_ref()).filter(|jobs| jobs.elapsed.count > 0);
-    let culprit = jobs.and_then(|jobs| {
-        let each = |sum: Nanos| Nanos(sum.0 / jobs.elapsed.count as i64);
-        Some(smbscope_diagnose::whose_launch(jobs.elapsed.mean?, jobs.waited_sum_ns.map(each)))
+    let culprit = done(document).map_or(Culprit::Capture, |(jobs, mean)| {
+        smbscope_diagnose::whose_launch(mean, jobs.waited_sum_ns.map(|waited| mean_wait(jobs, waited)))
     });
-    Answer {
-        culprit: culprit.unwrap_or(Culprit::Capture),
-        headline: headline(document, launch),
-        next: steps(document),
-        ..Answer::default()
-    }
+    Answer { culprit, headline: headline(document, launch), next: steps(document), ..Answer::default() }
 }
 
 /// What weakens the figures.
