@@ -112,7 +112,7 @@ pub(crate) struct MessageIds {
     settled: Estimate,
     /// How many ids a command took of late.
     charges: Sizes,
-    /// The id after the last request that was seen.
+    /// The id after the last captured request.
     requested_to: u64,
 }
 
@@ -167,7 +167,7 @@ impl MessageIds {
         self.ranges.is_empty()
     }
 
-    /// Commands behind the last request that was seen, up to the last response: those that were seen, and the holes between.
+    /// Returns the number of commands after the last captured request, up to the last captured response.
     fn after_the_last_request(&self) -> f64 {
         let end = self.ranges.back().map_or(0, |last| last.end);
         self.charges.within(end.saturating_sub(self.requested_to) as f64).count
@@ -364,6 +364,21 @@ pub(crate) struct EncryptedMissing {
 }
 
 impl Known<'_> {
+    /// Estimates the commands at the end of the connection whose request and response are both missing, so that no id shows
+    /// them. Responses name some of the missing requests: these commands were seen.
+    fn lost_at_the_end(&self, ids: &MessageIds) -> Estimate {
+        let mut requests = self.client.commands_at_the_end(self.asked);
+        requests.count -= ids.after_the_last_request();
+        let mut responses = self.server.commands_at_the_end(self.answered);
+        if responses.count > 0.0 {
+            // Missing bytes are one message at least.
+            responses.count = responses.count.max(1.0);
+        }
+        // Without any response, their size is unknown.
+        let both = if self.answered > 0 && responses.count < requests.count { responses } else { requests };
+        if both.count < 0.5 { Estimate::default() } else { both }
+    }
+
     /// Commands of which nothing was seen. Where nothing of the client is missing, there are none.
     pub(crate) fn unseen(self) -> Estimate {
         let seen = self.seen as f64;
@@ -374,16 +389,8 @@ impl Known<'_> {
         let at_the_end = self.client.commands_at_the_end(self.asked);
         let all = match (self.ids, self.mids.and_then(MidCounter::missing)) {
             (Some(ids), _) => {
-                // Behind the last request that was seen, responses name some of the commands. No id is known of the others, whose
-                // responses are missing, too.
-                let others = Estimate { count: at_the_end.count - ids.after_the_last_request(), ..at_the_end };
-                let answers = self.server.commands_at_the_end(self.answered);
-                // Whatever is missing is one message at least.
-                let answers =
-                    Estimate { count: if answers.count > 0.0 { answers.count.max(1.0) } else { 0.0 }, ..answers };
-                let others = if self.answered > 0 && answers.count < others.count { answers } else { others };
-                let others = if others.count < 0.5 { Estimate::default() } else { others };
-                Estimate { count: seen, variance: 0.0 }.plus(ids.unseen(self.from_the_beginning)).plus(others)
+                let numbered = ids.unseen(self.from_the_beginning);
+                Estimate { count: seen, variance: 0.0 }.plus(numbered).plus(self.lost_at_the_end(ids))
             }
             (None, Some(missing)) => Estimate { count: (self.asked + missing) as f64, variance: 0.0 }.plus(at_the_end),
             (None, None) if self.encrypted.requests.is_some() => {
