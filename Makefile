@@ -6,11 +6,11 @@ SHELL := bash
 .DELETE_ON_ERROR:
 
 CARGO ?= cargo
-# The workspace with Kerberos, where it can be built: tests and lints compile everything once.
-WORKSPACE = --workspace --locked $(shell if $(HAS_GSSAPI); then echo --features smbscope-cli/kerberos; fi)
 HAS_GSSAPI := [ -e /usr/include/gssapi/gssapi.h ] && compgen -G '/usr/lib/llvm-*/lib/libclang.so*' >/dev/null \
     && command -v pkg-config >/dev/null
-# Most tests of servers wait for them: more at a time than there are processors. Set it to 1 to run them one by one.
+# Tests and lints share one feature set, so everything is compiled once. Kerberos is in it where it can be built.
+WORKSPACE = --workspace --locked $(shell if $(HAS_GSSAPI); then echo --features smbscope-cli/kerberos; fi)
+# More tests than processors, as most of them wait for a server; 1 runs them one by one.
 export RUST_TEST_THREADS ?= 6
 # A module with modules of its own is name/mod.rs.
 CLIPPY = $(CARGO) clippy $(WORKSPACE) --all-targets -- -D warnings -D clippy::self_named_module_files
@@ -188,7 +188,7 @@ test-rust: setup-python setup-servers setup-kerberos
 test-install: setup-servers build
 	rm -rf $(TARGET)/installed
 	$(MAKE) --no-print-directory install DESTDIR=$(TARGET)/installed PREFIX=/usr
-	@# Tests in Rust have Kerberos, what is installed has not.
+	@# Tests in Rust may have Kerberos; the installed binary says that it does not.
 	$(TARGET)/installed/usr/bin/smbscope lab run -- sh -c '! $(SMBSCOPE) bench --login kerberos "$$SMBSCOPE_LAB_URL" 2>&1' \
 	    | grep 'Kerberos: not in this build'
 	cd $(TARGET)/installed/usr && bin/smbscope --version && test -s share/man/man1/smbscope-analyze.1

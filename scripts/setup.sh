@@ -2,9 +2,9 @@
 # Installs what is missing for building and testing smbscope. Safe to repeat; does nothing when all is there.
 #
 #   scripts/setup.sh                  what `make demo` and `make test` need
-#   scripts/setup.sh --only PART ...  some of it: build (a C compiler; Rust is checked), python, web, servers, packages, kerberos
+#   scripts/setup.sh --only PART ...  some of it: build (a C compiler; Rust is checked), python, web, servers, packages; and
+#                                     kerberos, for FEATURES=kerberos and its tests
 #   scripts/setup.sh --with-tshark    also tshark, which `make accuracy` and `make bench` compare with
-#   scripts/setup.sh --with-kerberos  also what FEATURES=kerberos and its tests need
 #
 # System packages are installed with apt-get, and only as root or with a sudo that asks no password; otherwise the
 # commands to run are printed. Python tools go into .venv, with the versions of scripts/requirements-dev.txt, and those of
@@ -71,7 +71,6 @@ if [ "${1:-}" = --source-only ]; then return 0; fi
 
 cd "$(dirname "$0")/.."
 parts=(build python web servers packages)
-if [ "${1:-}" = --with-kerberos ]; then parts+=(kerberos); fi
 if [ "${1:-}" = --only ]; then
     shift
     parts=("$@")
