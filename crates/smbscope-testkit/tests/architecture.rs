@@ -123,6 +123,24 @@ fn inner_crates_do_no_io_and_read_no_clock() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Cargo finds no test files by itself where a crate builds them as one program, and a forgotten one would never run.
+#[test]
+fn every_test_file_is_in_a_program() {
+    for (name, directory) in crates() {
+        let Ok(main) = fs::read_to_string(directory.join("tests/main.rs")) else { continue };
+        let manifest = read(&directory.join("Cargo.toml"));
+        for entry in fs::read_dir(directory.join("tests")).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let file = path.file_name().and_then(|file| file.to_str()).expect("an ASCII name");
+            let holds_code =
+                path.is_dir() && !rust_files(&path).is_empty() || file.ends_with(".rs") && file != "main.rs";
+            let is_module = main.contains(&format!("mod {};", file.trim_end_matches(".rs")));
+            let is_program = manifest.contains(&format!("path = \"tests/{file}"));
+            assert!(!holds_code || is_module || is_program, "{name}: tests/{file} is in no program of tests");
+        }
+    }
+}
+
 #[test]
 fn dependencies_are_found_in_every_way_of_writing_them() {
     let manifest = r#"
