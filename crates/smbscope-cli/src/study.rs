@@ -184,7 +184,7 @@ fn load(
         bail!("a target is written as smb://[user@]host/share or file:DIR");
     }
     let arguments = BenchArguments { output: Some(directory.to_owned()), quiet: true, ..*arguments };
-    let mut options = bench::options(&arguments)?;
+    let mut options = bench::run_options(&arguments)?;
     if let Some(address) = address {
         if arguments.capture || !arguments.by.is_empty() {
             bail!("--capture and --by are not for several hosts: leave them or --cluster out");

@@ -11,7 +11,7 @@ use crate::interrupt::{self, Interrupted};
 use crate::output::Output;
 use anyhow::bail;
 use dashboard::{Choice, Display};
-pub(crate) use options::run_options as options;
+pub(crate) use options::run_options;
 use smbscope_bench::{Bench, Error, Outcome};
 use smbscope_load::workload::Workload;
 use smbscope_report::bench::{self, Document, Ended};
@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
 
 /// Measures, and prints the report.
 fn measure(arguments: &BenchArguments) -> anyhow::Result<()> {
-    let options = options(arguments)?;
+    let options = run_options(arguments)?;
     let mut output = Output::open(None, &options.sources)?;
     if arguments.format == BenchFormat::Html {
         output.refuse_terminal("HTML")?;

@@ -78,7 +78,7 @@ const COUNTERS: &[(&str, Of, &str)] = &[
 ];
 
 /// Every warning of a report.
-pub(crate) fn warnings(report: &Report) -> Vec<Warning> {
+pub(crate) fn of_report(report: &Report) -> Vec<Warning> {
     let quality = &report.quality;
     let aggregate = &report.aggregate;
     let whole = Whole::new(report);

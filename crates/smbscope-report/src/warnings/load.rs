@@ -25,7 +25,7 @@ const FAR_PERCENT: f64 = 90.0;
 const NAMED_MAX: usize = 4;
 
 /// Every warning of a ramp.
-pub(crate) fn warnings(document: &Document) -> Vec<String> {
+pub(crate) fn of_ramp(document: &Document) -> Vec<String> {
     let runs = document.runs.as_slice();
     let mut found = Found { document, warnings: Vec::new() };
     for run in runs {

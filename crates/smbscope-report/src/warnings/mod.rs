@@ -3,8 +3,8 @@
 mod capture;
 mod load;
 
-pub(crate) use capture::warnings as of_report;
-pub(crate) use load::{far_below_its_rate, warnings as of_ramp};
+pub(crate) use capture::of_report;
+pub(crate) use load::{far_below_its_rate, of_ramp};
 
 /// One warning.
 #[derive(Debug, Clone, PartialEq)]
