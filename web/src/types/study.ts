@@ -341,7 +341,7 @@ export interface StudyDefinition {
    */
   quick: boolean;
   /**
-   * Servers given with `--target`, which replace those of the file, in order.
+   * Servers given with `--target` to replace the ones in the file, in order.
    */
   targets: string[];
 }
@@ -364,7 +364,7 @@ export interface Variant {
     [k: string]: string;
   };
   /**
-   * Directory of its runs, below that of the study.
+   * Directory of its runs, relative to the study directory.
    */
   folder: string;
   /**
@@ -393,7 +393,7 @@ export interface StudyRun {
    */
   repetition: number;
   /**
-   * Run directory, below that of the study.
+   * Run directory, relative to the study directory.
    */
   directory: string;
   /**

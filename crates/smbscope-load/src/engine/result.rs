@@ -21,7 +21,7 @@ pub struct Run {
     pub duration: Duration,
     /// Actual warm-up before it, not counted.
     pub warmup: Duration,
-    /// Commands, aggregated as those of a capture are.
+    /// Commands, aggregated like those of a capture.
     pub counted: Aggregator,
     /// Open loop: time from the intended start of each operation to its end.
     pub due: Option<Summary>,

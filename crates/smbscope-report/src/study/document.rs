@@ -69,7 +69,7 @@ pub struct Definition {
     pub text: String,
     /// Made with `--quick`.
     pub quick: bool,
-    /// Servers given with `--target`, which replace those of the file, in order.
+    /// Servers given with `--target` to replace the ones in the file, in order.
     pub targets: Vec<String>,
 }
 
@@ -95,7 +95,7 @@ pub struct Variant {
     pub baseline: usize,
     /// Setting by axis.
     pub settings: BTreeMap<String, String>,
-    /// Directory of its runs, below that of the study.
+    /// Directory of its runs, relative to the study directory.
     pub folder: String,
     /// Command line that repeats one of its runs.
     #[serde(default)]
@@ -117,7 +117,7 @@ pub struct Run {
     /// Repetition, from 1.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub repetition: u32,
-    /// Run directory, below that of the study.
+    /// Run directory, relative to the study directory.
     pub directory: String,
     /// Start.
     pub started_ns: Timestamp,
