@@ -1,8 +1,7 @@
 //! Encrypted traffic of which packets are missing: no false pair, and most of the pairs that are left.
 
-use crate::common;
 use crate::common::ciphertext::{Ciphertext, as_if_encrypted, client};
-use crate::common::{analyze, bundled, read_exchanges};
+use crate::common::{self, analyze, bundled, read_exchanges};
 use smbscope_analyze::{Analyzer, Options};
 use smbscope_capture::tcp::FlowTable;
 use smbscope_model::{Coverage, Exchange, Outcome, PacketRef, Quality, Stamp};

@@ -1,7 +1,6 @@
 //! Frames: headers split anywhere, streams with gaps, data that looks like frames, packets that were cut off.
 
-use crate::common;
-use crate::common::{analyze, analyze_told, times};
+use crate::common::{self, analyze, analyze_told, times};
 use smbscope_model::{Dialect, Exchange, Outcome};
 use smbscope_testkit::{Conversation, Packet, damage, framed, packet::HEADERS, pcap, smb1, smb2};
 

@@ -1,4 +1,4 @@
-//! Captures, built or bundled, and the exchanges that come out of them.
+//! Tests of the analysis on built and bundled captures.
 
 mod attempts;
 mod caching;

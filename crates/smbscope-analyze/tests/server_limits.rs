@@ -1,8 +1,7 @@
 //! What a connection's summary says about credits, pending commands, interfaces and windows; each figure can be worked out
 //! on paper.
 
-use crate::common;
-use crate::common::analyze_told;
+use crate::common::{self, analyze_told};
 use smbscope_model::{Connection, Nanos};
 use smbscope_testkit::{Conversation, Side, damage, smb2};
 use smbscope_wire::smb2::Command;

@@ -1,8 +1,7 @@
 //! `smbscope compare`: captures and saved reports, what is made of them, and what a stranger gets to read when
 //! something is wrong.
 
-use crate::common;
-use crate::common::{Said, analyze, bundled, contents, directory, finish, write};
+use crate::common::{self, Said, analyze, bundled, contents, directory, finish, write};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;

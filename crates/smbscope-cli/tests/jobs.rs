@@ -1,7 +1,6 @@
 //! Jobs of workloads that have an end, on private Samba servers (skipped where there is no Samba).
 
-use crate::common;
-use crate::common::Said;
+use crate::common::{self, Said};
 use serde_json::Value;
 use smbscope_lab::{Server, Settings, available};
 use smbscope_testkit::skip;

@@ -1,4 +1,4 @@
-//! The commands, as users start them.
+//! Tests of the commands as users run them.
 
 mod bench;
 mod bombs;

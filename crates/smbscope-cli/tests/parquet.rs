@@ -1,7 +1,6 @@
 //! The exchange table as Parquet holds what the CSV of the same capture holds, value by value.
 
-use crate::common;
-use crate::common::{analyze, analyze_input, bundled, contents, directory, table};
+use crate::common::{self, analyze, analyze_input, bundled, contents, directory, table};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};

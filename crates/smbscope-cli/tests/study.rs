@@ -1,7 +1,6 @@
 //! `smbscope study` as a user runs it, on a scripted server.
 
-use crate::common;
-use crate::common::{Said, directory, said, write};
+use crate::common::{self, Said, directory, said, write};
 use serde_json::Value;
 use smbscope_report::quoted;
 use smbscope_testkit::server::{Script, ScriptedServer};

@@ -1,7 +1,6 @@
 //! Machines on which this user may start no further thread or process (`ulimit -u`).
 
-use crate::common;
-use crate::common::{Said, bundled, contents, directory, said, write};
+use crate::common::{self, Said, bundled, contents, directory, said, write};
 use smbscope_testkit::skip;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -18,8 +17,8 @@ fn limited(place: &Path, threads: u32, arguments: &[&str]) -> Option<Said> {
     static ALONE: Mutex<()> = Mutex::new(());
     let _guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let binary = place.join("smbscope");
-    // By another process: what this one has open for writing, a child that another test starts at this moment has open, too,
-    // and then it can't be executed (ETXTBSY).
+    // Copied by another process: a child forked meanwhile by another test would inherit our open file, and executing the copy
+    // would fail (ETXTBSY).
     let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_smbscope")).arg(&binary).status().expect("cp runs");
     assert!(copied.success());
     let is_root = rustix::process::geteuid().is_root();

@@ -1,7 +1,6 @@
 //! The engine on a real server: what it counts must be what the server was asked, and what goes wrong must be said.
 
-use crate::common;
-use crate::common::{options, samba, user_options};
+use crate::common::{self, options, samba, user_options};
 use smbscope_lab::{Server, Settings};
 use smbscope_load::client::{Credentials, Disposition, Options, Secret, Session, access, create_options};
 use smbscope_load::engine::result::{Ended, Pace, Run};

@@ -1,4 +1,4 @@
-//! The client, the workloads and the load engine on servers: Samba, and scripted ones.
+//! Tests of the client, the workloads and the load engine against Samba and scripted servers.
 
 mod common;
 mod engine_on_samba;

@@ -1,7 +1,6 @@
 //! What the client does when a server goes wrong: it says so, keeps what it measured, and neither panics nor hangs.
 
-use crate::common;
-use crate::common::{options, reading, run, samba, user_options};
+use crate::common::{self, options, reading, run, samba, user_options};
 use smbscope_lab::Settings;
 use smbscope_load::client::{Encryption, Error, Options, Session, Signing};
 use smbscope_model::{Command, Dialect, Group, Outcome, Subcommand};

@@ -1,8 +1,7 @@
 //! What SMB2 and SMB3 have beside reading and writing, against a real Samba: large transfers, compounds, leases, waiting
 //! locks, watches, copies on the server, channels, encrypted shares; and what it refuses.
 
-use crate::common;
-use crate::common::{DIALECTS, create, options, reading, run, samba, user_options};
+use crate::common::{self, DIALECTS, create, options, reading, run, samba, user_options};
 use smbscope_lab::{Dialect as LabDialect, Server, Settings, Signing as LabSigning};
 use smbscope_load::client::{
     Cipher, Credentials, Disposition, Encryption, Entry, Error, Info, LockRange, Open, Options, Sample, Secret,

@@ -1,8 +1,7 @@
 //! Every dialect of SMB2 and SMB3, with every signing, every cipher and both kinds of users, against a real Samba: the
 //! same work, and its results as the file system of the server has them.
 
-use crate::common;
-use crate::common::{DIALECTS, SIGNINGS, create, encryptions, options, run, samba, user};
+use crate::common::{self, DIALECTS, SIGNINGS, create, encryptions, options, run, samba, user};
 use smbscope_lab::{Server, Settings};
 use smbscope_load::client::{
     Credentials, Encryption, Entry, Error, Info, LockRange, Options, Session, SetInfo, Signing, SigningAlgorithm,

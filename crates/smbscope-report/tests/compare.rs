@@ -414,7 +414,7 @@ fn a_file_that_says_anything_does_no_harm() {
     let mut text = Vec::new();
     smbscope_report::json::write(&common::office(), &mut text).expect("writing to memory does not fail");
     let good: Value = serde_json::from_slice(&text).expect("the report is JSON");
-    /// Groups and episodes of other names are no documents, and these numbers are small ones by the schema.
+    /// Renamed groups and episode kinds would be rejected, and the schema limits these numbers.
     const KEPT: [&str; 13] = [
         "kind",
         "group",

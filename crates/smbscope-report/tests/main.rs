@@ -1,4 +1,4 @@
-//! What a report, a comparison, a ramp and a study say, as text, JSON and tables.
+//! Tests of reports, comparisons, ramps and studies as text, JSON and tables.
 
 mod bench;
 mod classic;

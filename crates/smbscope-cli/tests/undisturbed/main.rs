@@ -1,4 +1,4 @@
-//! Tests of times that other work would disturb: in a program of their own, one after the other.
+//! Tests that measure times: in a program of their own, one at a time, so that nothing disturbs them.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -10,7 +10,7 @@ mod whatif;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Waits until no other test measures; none does until the guard is dropped.
+/// Waits until no other test measures. None starts before the guard is dropped.
 fn alone() -> MutexGuard<'static, ()> {
     static MEASURES: Mutex<()> = Mutex::new(());
     MEASURES.lock().unwrap_or_else(PoisonError::into_inner)
