@@ -74,6 +74,7 @@ impl Bench {
             progress.note(&format!("no capture: {why}"));
         }
         let (address, lab) = (setup.site.options.address, setup.site.lab_record());
+        tracing::info!(server = %address, private = lab.is_some(), "the load begins");
         let metrics = Metrics::new(address, lab, setup.options.server_metrics.as_ref());
         let mut keeper = Keeper::new(&setup, directory, &metrics)?;
         let measured = ramp::run(&setup, fleet, captures, &mut keeper, &metrics, progress, stop)?;

@@ -2,8 +2,8 @@
 
 use crate::arguments::{Verb, parsed};
 use crate::{
-    Arguments, BadArguments, CommandEnded, HostSource, Interrupted, LimitExceeded, analyze, cluster, exit, one_line,
-    run, say,
+    Arguments, BadArguments, CommandEnded, HostSource, Interrupted, LimitExceeded, analyze, cluster, exit, logging,
+    one_line, run, say,
 };
 use clap::Parser as _;
 use smbscope_bench::analysis::{AnalysisOptions, Input};
@@ -33,6 +33,10 @@ pub fn main(
     let arguments = Arguments::try_parse_from(line).unwrap_or_else(|error| exit(&error));
     if let Err(conflict) = arguments.check() {
         exit(&conflict);
+    }
+    if let Err(error) = logging::start(arguments.verbose) {
+        say(&error);
+        return 2;
     }
     run(&arguments).map_or_else(|error| status(&error), |()| 0)
 }

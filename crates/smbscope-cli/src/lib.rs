@@ -17,6 +17,7 @@ mod interrupt;
 mod junit;
 mod lab;
 mod launch;
+mod logging;
 mod manual;
 mod output;
 mod progress;

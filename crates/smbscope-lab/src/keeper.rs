@@ -133,7 +133,7 @@ impl Keeper {
 impl Drop for Keeper {
     fn drop(&mut self) {
         if let Err(error) = self.end() {
-            eprintln!("smbscope: lab: {error}");
+            tracing::warn!("lab: {error}");
         }
     }
 }

@@ -94,6 +94,7 @@ impl Running {
         running.connect(&tools)?;
         running.busy = settings.cpu_load.filter(|percent| *percent > 0).map(Busy::start).transpose()?;
         running.record.write()?;
+        tracing::info!(name, folder = %running.record.folder.display(), port = running.record.port, "a private server runs");
         Ok(running)
     }
 
@@ -278,7 +279,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if let Err(error) = self.clean() {
-            eprintln!("smbscope: lab: {error}");
+            tracing::warn!("lab: {error}");
         }
     }
 }

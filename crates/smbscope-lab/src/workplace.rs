@@ -111,7 +111,7 @@ fn lock(folder: &Path, create: OFlags) -> io::Result<Option<OwnedFd>> {
 
 /// Returns true if it is gone.
 fn remove_or_tell(folder: &Path) -> bool {
-    remove(folder).inspect_err(|error| eprintln!("smbscope: {error}")).is_ok()
+    remove(folder).inspect_err(|error| tracing::warn!("{error}")).is_ok()
 }
 
 /// Ends its processes, unmounts what is mounted in it, and removes it.

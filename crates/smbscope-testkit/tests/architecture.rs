@@ -82,9 +82,13 @@ const IO_NAMES: &[&str] = &[
     "std::os",
     "std::env",
     "std::process",
-    "println",
-    "eprintln",
 ];
+
+/// Macros for the command line only: a library returns what it has to say, or emits an event of `tracing`.
+const PRINT_MACROS: &[&str] = &["print!", "println!", "eprint!", "eprintln!", "dbg!"];
+
+/// Crates that print: the command line, and tools of tests.
+const MAY_PRINT: &[&str] = &["smbscope-cli", "smbscope-testkit", "smbscope-fuzz"];
 
 #[test]
 fn every_crate_uses_only_what_the_architecture_allows() {
@@ -115,8 +119,21 @@ fn inner_crates_do_no_io_and_read_no_clock() {
         let sources = rust_files(&directory.join("src"));
         assert!(!sources.is_empty(), "{name} has no sources");
         for path in sources {
-            for found in io_names_in(&read(&path)) {
+            for found in mentioned(&read(&path), IO_NAMES) {
                 wrong.push(format!("{} mentions {found}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn libraries_print_nothing() {
+    let mut wrong = Vec::new();
+    for (_, directory) in crates().into_iter().filter(|(name, _)| !MAY_PRINT.contains(&name.as_str())) {
+        for path in rust_files(&directory.join("src")) {
+            for found in mentioned(&read(&path), PRINT_MACROS) {
+                wrong.push(format!("{} calls {found}", path.display()));
             }
         }
     }
@@ -165,14 +182,13 @@ fn dependencies_are_found_in_every_way_of_writing_them() {
 }
 
 #[test]
-fn io_is_found_in_code_but_not_in_comments_or_tests() {
-    assert_eq!(io_names_in("use std::{fmt, fs::File};"), ["std::fs"]);
-    assert_eq!(io_names_in("use std::time::{Duration, Instant};"), ["Instant"]);
-    assert_eq!(
-        io_names_in("// an Instant\nuse std::net::SocketAddr; // not SystemTime\nstruct InstantNoodles;"),
-        [""; 0]
-    );
-    assert_eq!(io_names_in("fn f() {}\n#[cfg(test)]\nmod tests { use std::fs; }"), [""; 0]);
+fn names_are_found_in_code_but_not_in_comments_or_tests() {
+    let io = |source| mentioned(source, IO_NAMES);
+    assert_eq!(io("use std::{fmt, fs::File};"), ["std::fs"]);
+    assert_eq!(io("use std::time::{Duration, Instant};"), ["Instant"]);
+    assert_eq!(io("// an Instant\nuse std::net::SocketAddr; // not SystemTime\nstruct InstantNoodles;"), [""; 0]);
+    assert_eq!(io("fn f() {}\n#[cfg(test)]\nmod tests { use std::fs; }"), [""; 0]);
+    assert_eq!(mentioned("fn f() { eprintln!(); }", PRINT_MACROS), ["eprintln!"]);
 }
 
 /// Every crate of the workspace, by name.
@@ -227,8 +243,8 @@ fn rust_files(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Which of [`IO_NAMES`] the code before the tests mentions.
-fn io_names_in(source: &str) -> Vec<&'static str> {
+/// Those of the names that the code before the tests mentions.
+fn mentioned(source: &str, names: &[&'static str]) -> Vec<&'static str> {
     let code: String = source
         .split("#[cfg(test)]")
         .next()
@@ -244,7 +260,7 @@ fn io_names_in(source: &str) -> Vec<&'static str> {
         .flat_map(|rest| rest.split('}').next().unwrap_or_default().split(','))
         .map(|item| format!("std::{}\n", item.trim()))
         .collect();
-    IO_NAMES.iter().copied().filter(|name| mentions(&code, name) || mentions(&grouped, name)).collect()
+    names.iter().copied().filter(|name| mentions(&code, name) || mentions(&grouped, name)).collect()
 }
 
 /// Whether the text holds the name as a whole word.

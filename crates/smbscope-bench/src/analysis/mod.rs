@@ -157,7 +157,10 @@ impl<'o> Reading<'o> {
         let analysis = loop {
             match recorded(options, pass.sharding(), &mut set, observer) {
                 Ok(analysis) => break analysis,
-                Err(failure) => pass.learn(failure),
+                Err(failure) => {
+                    tracing::info!(?failure, "reading the captures again");
+                    pass.learn(failure);
+                }
             }
             set.refuse_cut_short()?;
             set = pass.open(inputs)?;

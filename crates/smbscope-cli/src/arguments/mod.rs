@@ -14,7 +14,7 @@ mod study;
 pub use bench::{BenchArguments, BenchFormat, BenchVerb, CleanArguments, ConnectArguments, Think, WorkloadsArguments};
 use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 pub use cluster::ClusterArguments;
 pub use compare::{CompareArguments, CompareFormat};
 pub use install::{CompletionsArguments, ManArguments};
@@ -40,9 +40,13 @@ pub use study::{StudyArguments, StudyFormat};
 #[derive(Debug, Parser)]
 #[command(name = "smbscope", version, max_term_width = 100)]
 pub struct Arguments {
-    /// What to do.
+    /// Command with its arguments.
     #[command(subcommand)]
     pub verb: Verb,
+
+    /// Log what the program does to standard error; -vv logs more. SMBSCOPE_LOG takes filters such as smbscope_lab=debug.
+    #[arg(hide_short_help = true, short, long, global = true, action = ArgAction::Count)]
+    pub verbose: u8,
 }
 
 impl Arguments {

@@ -68,7 +68,7 @@ impl Drop for SlowDisk {
         self.release();
         // Whoever still looks into it must not keep it in its place, as the session's own way of unmounting would let him.
         if let Err(error) = mounts::unmount(&self.at) {
-            eprintln!("smbscope: lab: {error}");
+            tracing::warn!("lab: {error}");
         }
         drop(self.session.take());
     }

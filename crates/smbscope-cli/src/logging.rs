@@ -1,0 +1,78 @@
+//! Events of the libraries on standard error: warnings by default, more with `-v` or `SMBSCOPE_LOG`.
+
+use crate::terminal;
+use std::fmt::{Debug, Write as _};
+use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
+use tracing::{Event, Subscriber};
+use tracing_subscriber::filter::{EnvFilter, Targets};
+use tracing_subscriber::layer::{Context, SubscriberExt as _};
+use tracing_subscriber::{Layer, registry};
+
+/// Environment variable with directives of tracing's `EnvFilter`, such as `debug` or `smbscope_lab=trace`.
+const VARIABLE: &str = "SMBSCOPE_LOG";
+
+/// Starts to write events of the whole process: warnings, with one `-v` information, with two all of them. `SMBSCOPE_LOG`
+/// overrules both. Does nothing if the process already writes events, as a program that embeds this one may. Returns the
+/// error of directives that can't be parsed, as one line.
+pub(crate) fn start(verbosity: u8) -> Result<(), String> {
+    let directives = std::env::var(VARIABLE).unwrap_or_default();
+    let filter: Box<dyn Layer<_> + Send + Sync> = if directives.is_empty() {
+        // Libraries of others have nothing to say to a user.
+        Box::new(Targets::new().with_target("smbscope", level(verbosity)))
+    } else {
+        let filter = EnvFilter::try_new(&directives).map_err(|error| format!("{VARIABLE}={directives}: {error}"))?;
+        Box::new(filter)
+    };
+    // Fails if there is a subscriber.
+    let _ = tracing::subscriber::set_global_default(registry().with(filter).with(StandardError));
+    Ok(())
+}
+
+fn level(verbosity: u8) -> LevelFilter {
+    match verbosity {
+        0 => LevelFilter::WARN,
+        1 => LevelFilter::INFO,
+        _ => LevelFilter::TRACE,
+    }
+}
+
+/// Writes each event as one line: `smbscope: ` and the message, then the fields as `name=value`.
+struct StandardError;
+
+impl<S: Subscriber> Layer<S> for StandardError {
+    fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
+        let mut line = EventLine::default();
+        event.record(&mut line);
+        terminal::say(&format!("{}{}", line.message, line.fields));
+    }
+}
+
+#[derive(Default)]
+struct EventLine {
+    message: String,
+    fields: String,
+}
+
+impl Visit for EventLine {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        let written = match field.name() {
+            "message" => write!(self.message, "{value:?}"),
+            name => write!(self.fields, " {name}={value:?}"),
+        };
+        written.expect("a string takes any text");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_v_shows_more() {
+        assert_eq!(
+            [0, 1, 2, 9].map(level),
+            [LevelFilter::WARN, LevelFilter::INFO, LevelFilter::TRACE, LevelFilter::TRACE]
+        );
+    }
+}
