@@ -147,8 +147,7 @@ pub(crate) fn cpu_time(members: &[Pid], first: Option<Process>) -> Duration {
     all.extend(members.iter().map(|pid| pid.as_raw_nonzero().get()));
     all.sort_unstable();
     all.dedup();
-    let ticks: u64 = all.into_iter().filter_map(Stat::read).map(|stat| stat.ticks).sum();
-    Duration::from_nanos(ticks.saturating_mul(1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)))
+    all.into_iter().filter_map(Stat::read).map(|stat| stat.cpu_time()).sum()
 }
 
 /// How many of these processes serve a connection: Samba starts one for each, and names its helpers (`smbd-notifyd`,

@@ -53,7 +53,7 @@ pub use record::ServerRecord;
 pub use server::{Launcher, Server};
 pub use settings::{Antivirus, Dialect, Settings, Signing, Storage};
 pub use state_folder::StateFolder;
-pub use status::{SambaClients, SambaCount, SambaOperation, SambaStatus};
+pub use status::{SambaClients, SambaCount, SambaOperation, SambaStatus, Told};
 pub use storage::StorageFigures;
 pub use tools::{available, version};
 pub use units::{

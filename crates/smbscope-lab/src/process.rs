@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fs;
+use std::time::Duration;
 
 /// A process that can't be mistaken for another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,7 +21,7 @@ pub(crate) struct Stat {
     /// The process that started it.
     pub(crate) parent: u64,
     /// utime, stime, cutime and cstime together.
-    pub(crate) ticks: u64,
+    ticks: u64,
     /// Since boot.
     start: u64,
     /// Ended with all its threads, and not waited for yet.
@@ -30,6 +31,12 @@ pub(crate) struct Stat {
 impl Stat {
     pub(crate) fn read(pid: i32) -> Option<Stat> {
         Stat::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    /// Returns the CPU time of the process and of its children that ended, in steps of a clock tick (10 ms).
+    pub(crate) fn cpu_time(&self) -> Duration {
+        let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+        Duration::from_nanos(self.ticks.saturating_mul(tick))
     }
 
     /// The name of the program, in parentheses, may hold anything.

@@ -4,19 +4,21 @@
 //! disk included (`smbd profiling level = on`, smb.conf(5)). Times are in microseconds.
 
 use crate::child::command_for;
+use crate::process::Stat;
 use crate::tools;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use smbscope_model::named;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// How long smbstatus may take: it waits for locks that a server which stands still does not give back.
+/// How long to wait for smbstatus, which hangs on the locks of a server that stands still.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Bytes of what it says; an open file takes 1 KB.
 const STATUS_BYTES_MAX: u64 = 64 << 20;
@@ -90,6 +92,21 @@ pub struct SambaClients {
     pub locks: u64,
 }
 
+/// An answer of smbstatus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Told<T> {
+    /// What it told.
+    pub value: T,
+    /// The CPU time that it took to find out.
+    pub cpu: Duration,
+}
+
+impl<T> Told<T> {
+    fn try_map<U>(self, change: impl FnOnce(T) -> Result<U, String>) -> Result<Told<U>, String> {
+        Ok(Told { value: change(self.value)?, cpu: self.cpu })
+    }
+}
+
 /// A Samba on this machine that can be asked.
 #[derive(Debug, Clone)]
 pub struct SambaStatus {
@@ -99,22 +116,23 @@ pub struct SambaStatus {
 }
 
 impl SambaStatus {
-    /// That of this configuration file, or the machine's own; none without smbstatus(1).
-    pub fn read(conf: Option<&Path>) -> Option<SambaStatus> {
+    /// Finds the Samba with this configuration file, or the machine's own. Returns None without smbstatus(1).
+    pub fn find(conf: Option<&Path>) -> Option<SambaStatus> {
         Some(SambaStatus { program: tools::find("smbstatus")?, conf: conf.map(Path::to_owned) })
     }
 
-    /// The profile: each operation that the clients have asked for. `None` where Samba keeps none.
-    pub fn profile(&self) -> Result<Option<BTreeMap<SambaOperation, SambaCount>>, String> {
-        Ok(profile(&self.say(&["--profile"])?))
+    /// Reads the profile: each operation that clients have asked for. Fails if this Samba keeps none.
+    pub fn profile(&self) -> Result<Told<BTreeMap<SambaOperation, SambaCount>>, String> {
+        let keep = |said: String| profile(&said).ok_or_else(|| "this Samba keeps no profile".to_owned());
+        self.ask(&["--profile"])?.try_map(keep)
     }
 
-    /// Its clients. Versions before 4.17 can't tell them to a program.
-    pub fn clients(&self) -> Result<SambaClients, String> {
-        clients(&self.say(&["--json", "--fast", "--byterange"])?)
+    /// Counts its clients. Fails with versions before 4.17, which can't tell them to a program.
+    pub fn clients(&self) -> Result<Told<SambaClients>, String> {
+        self.ask(&["--json", "--fast", "--byterange"])?.try_map(|said| clients(&said))
     }
 
-    fn say(&self, arguments: &[&str]) -> Result<String, String> {
+    fn ask(&self, arguments: &[&str]) -> Result<Told<String>, String> {
         let failed = |error: io::Error| format!("smbstatus: {error}");
         let mut command = command_for(&self.program);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -136,10 +154,23 @@ impl SambaStatus {
             Err(_) => Err(format!("smbstatus says nothing for {} s", PATIENCE.as_secs())),
         });
         let _ = if text.is_err() { child.kill() } else { Ok(()) };
+        let cpu = cpu_at_end(&child);
         let status = child.wait().map_err(failed)?;
         let text = String::from_utf8_lossy(&text?).into_owned();
-        if status.success() { Ok(text) } else { Err(format!("smbstatus {} failed ({status})", arguments.join(" "))) }
+        if status.success() {
+            Ok(Told { value: text, cpu })
+        } else {
+            Err(format!("smbstatus {} failed ({status})", arguments.join(" ")))
+        }
     }
+}
+
+/// Waits until the process has ended, and returns its CPU time. The system forgets it as soon as `wait` was called.
+fn cpu_at_end(child: &Child) -> Duration {
+    let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return Duration::ZERO };
+    // Without the time smbstatus is asked more often than it should be, and nothing else.
+    let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+    Stat::read(pid.as_raw_nonzero().get()).map_or(Duration::ZERO, |stat| stat.cpu_time())
 }
 
 /// The lines `smb2_read_count:   17` and `smb2_read_time:   4711` of what smbstatus says.

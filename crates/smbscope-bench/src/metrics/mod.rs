@@ -121,8 +121,8 @@ impl Metrics {
 fn samba_status(address: SocketAddr, lab: Option<&ServerRecord>, exporter: Option<&Exporter>) -> Option<SambaStatus> {
     let is_own = address.ip().is_loopback() && SMB_PORTS.contains(&address.port()) && exporter.is_none();
     match lab {
-        Some(lab) => SambaStatus::read(Some(&lab.folder.join("smb.conf"))),
-        None if is_own => SambaStatus::read(None),
+        Some(lab) => SambaStatus::find(Some(&lab.folder.join("smb.conf"))),
+        None if is_own => SambaStatus::find(None),
         None => None,
     }
 }
@@ -164,8 +164,7 @@ impl Eyes {
                 Err(why) => (before, seen.trouble) = (None, Some(why)),
             }
             // A Samba that is not private need not keep a profile.
-            seen.missing =
-                samba.as_ref().filter(|_| self.lab.is_some()).and_then(|samba| samba.missing()).map(str::to_owned);
+            seen.missing = samba.as_ref().filter(|_| self.lab.is_some()).and_then(Samba::missing);
             drop(seen);
             due = (due + EVERY).max(Instant::now());
             match stopped.recv_timeout(due.saturating_duration_since(Instant::now())) {

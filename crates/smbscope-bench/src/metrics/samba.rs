@@ -1,11 +1,11 @@
 //! What Samba counts of itself: its clients, and how long operations took inside smbd.
 
-use smbscope_lab::{SambaCount, SambaOperation, SambaStatus};
+use smbscope_lab::{SambaCount, SambaOperation, SambaStatus, Told};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// smbstatus is a program that reads Samba's databases: where that takes long, it is asked less often, so that it works for at
-/// most a twentieth of the time.
+/// smbstatus reads Samba's databases, which takes CPU from the server: it rests for this many times of what it took. What it
+/// waited for on a busy machine doesn't count, or a busy server would not be looked at.
 const REST: u32 = 20;
 
 /// A metric with its value: a name, a unit, how much.
@@ -19,79 +19,79 @@ pub(super) struct Samba {
     clients: Turn,
     /// The last profile, and when it was taken.
     before: Option<(Instant, BTreeMap<SambaOperation, SambaCount>)>,
-    /// Why something is not known.
-    missing: Option<String>,
 }
 
 /// Failures one after the other, after which it is not asked again.
 const FAILURES_MAX: u32 = 3;
 
 /// When to ask again.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Turn {
     due: Instant,
     /// How often it was in vain since it worked last.
     failures: u32,
+    /// Why it was in vain last, if it never worked since.
+    failure: Option<String>,
 }
 
 impl Turn {
     fn now() -> Turn {
-        Turn { due: Instant::now(), failures: 0 }
+        Turn { due: Instant::now(), failures: 0, failure: None }
     }
 
-    /// Asks, if it is time to.
-    fn take<T>(&mut self, ask: impl FnOnce() -> Result<T, String>) -> Option<Result<T, String>> {
+    /// Asks, if it is time to and it works.
+    fn take<T>(&mut self, ask: impl FnOnce() -> Result<Told<T>, String>) -> Option<T> {
         let begun = Instant::now();
         if self.due > begun || self.failures >= FAILURES_MAX {
             return None;
         }
-        let said = ask();
-        let ended = Instant::now();
-        // What is asked every second is not late for having taken a moment.
-        let rest = (ended - begun) * REST;
-        self.due = if rest < Duration::from_secs(1) { begun } else { ended + rest };
-        self.failures = if said.is_ok() { 0 } else { self.failures + 1 };
-        Some(said)
+        match ask() {
+            Ok(told) => {
+                let rest = told.cpu * REST;
+                // What is asked every second is not late for having taken a moment.
+                self.due = if rest < Duration::from_secs(1) { begun } else { Instant::now() + rest };
+                (self.failures, self.failure) = (0, None);
+                Some(told.value)
+            }
+            Err(why) => {
+                tracing::debug!("{why}");
+                self.failures += 1;
+                self.failure = Some(why);
+                None
+            }
+        }
     }
 }
 
 impl Samba {
     pub(super) fn new(status: SambaStatus) -> Samba {
-        let now = Turn::now();
-        Samba { status, profile: now, clients: now, before: None, missing: None }
+        Samba { status, profile: Turn::now(), clients: Turn::now(), before: None }
     }
 
     /// What is not known, and why.
-    pub(super) fn missing(&self) -> Option<&str> {
-        self.missing.as_deref()
+    pub(super) fn missing(&self) -> Option<String> {
+        let of_clients = || Some(format!("sessions and open files ({})", self.clients.failure.as_ref()?));
+        let profile = self.profile.failure.as_ref().map(|why| format!("the time inside smbd ({why})"));
+        profile.or_else(of_clients)
     }
 
     /// What it does now, and did since the last look.
     pub(super) fn look(&mut self) -> Vec<Value> {
         let mut values = Vec::new();
         let status = &self.status;
-        match self.clients.take(|| status.clients()) {
-            Some(Ok(clients)) => {
-                for (name, count) in
-                    [("sessions", clients.sessions), ("open_files", clients.open_files), ("locks", clients.locks)]
-                {
-                    values.push((format!("samba_{name}"), "count", count as f64));
-                }
+        if let Some(clients) = self.clients.take(|| status.clients()) {
+            for (name, count) in
+                [("sessions", clients.sessions), ("open_files", clients.open_files), ("locks", clients.locks)]
+            {
+                values.push((format!("samba_{name}"), "count", count as f64));
             }
-            Some(Err(why)) => self.missing = Some(format!("sessions and open files ({why})")),
-            None => {}
         }
-        let kept = || status.profile()?.ok_or_else(|| "this Samba keeps no profile".to_owned());
-        match self.profile.take(kept) {
-            Some(Ok(now)) => {
-                let at = Instant::now();
-                if let Some((before_at, before)) = &self.before {
-                    values.extend(since(before, &now, at - *before_at));
-                }
-                self.before = Some((at, now));
+        if let Some(now) = self.profile.take(|| status.profile()) {
+            let at = Instant::now();
+            if let Some((before_at, before)) = &self.before {
+                values.extend(since(before, &now, at - *before_at));
             }
-            Some(Err(why)) => self.missing = Some(format!("the time inside smbd ({why})")),
-            None => {}
+            self.before = Some((at, now));
         }
         values
     }
@@ -143,17 +143,31 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_long_is_asked_less_often_and_what_is_in_vain_not_again() {
+    fn what_works_long_is_asked_less_often_and_what_is_in_vain_not_again() {
+        let told = |milliseconds| Ok(Told { value: (), cpu: Duration::from_millis(milliseconds) });
         let mut turn = Turn::now();
-        assert!(turn.take(|| Ok(())).is_some() && turn.take(|| Ok(())).is_some());
-        let slow = || {
+        assert!(turn.take(|| told(40)).is_some() && turn.take(|| told(60)).is_some());
+        assert!(turn.take(|| told(40)).is_none(), "it worked for 60 ms, and rests for 1.2 s");
+        let mut turn = Turn::now();
+        let mut asked = 0;
+        for _ in 0..5 {
+            let failed = turn.take(|| {
+                asked += 1;
+                Err::<Told<()>, _>(format!("failure {asked}"))
+            });
+            assert!(failed.is_none());
+        }
+        assert_eq!((asked, turn.failure.as_deref()), (3, Some("failure 3")));
+    }
+
+    /// A busy machine lets smbstatus wait; that costs the server nothing.
+    #[test]
+    fn what_waits_long_is_asked_again_at_once() {
+        let mut turn = Turn::now();
+        let waits = || {
             std::thread::sleep(Duration::from_millis(60));
-            Ok(())
+            Ok(Told { value: (), cpu: Duration::ZERO })
         };
-        assert!(turn.take(slow).is_some() && turn.take(|| Ok(())).is_none());
-        let mut turn = Turn::now();
-        let mut fail = || turn.take(|| Err::<(), _>("no".to_owned())).is_some();
-        assert_eq!([fail(), fail(), fail(), fail()], [true, true, true, false]);
-        assert!(turn.take(|| Ok(())).is_none());
+        assert!(turn.take(waits).is_some() && turn.take(waits).is_some());
     }
 }
