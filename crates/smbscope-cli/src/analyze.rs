@@ -6,12 +6,12 @@ use crate::junit::JunitFile;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::{fail_if, readable_name, terminal};
-use smbscope_bench::analysis::{self, Analysis, AnalysisOptions, Exchanges, Found, Observer, Reading, Written};
-use smbscope_bench::files::Sources;
 use smbscope_capture::reader::{CaptureSet, Input};
 use smbscope_report::csv::CellStyle;
 use smbscope_report::text::TextOptions;
 use smbscope_report::{Report, classic, csv, html, json, parquet, slice_table, text};
+use smbscope_run::analysis::{self, Analysis, AnalysisOptions, Exchanges, Found, Observer, Reading, Written};
+use smbscope_run::files::Sources;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 

@@ -1,8 +1,8 @@
 //! Load generators on other hosts. This program starts none by itself: the Python package, which carries it, knows Ray.
 
 use crate::BadArguments;
-use smbscope_bench::Cluster;
 use smbscope_load::engine::{Host, OnLostHost};
+use smbscope_run::Cluster;
 use std::sync::OnceLock;
 
 /// Starts a load generator on each host of the cluster at an address, or so many.

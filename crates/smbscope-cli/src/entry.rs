@@ -6,7 +6,7 @@ use crate::{
     one_line, run, say,
 };
 use clap::Parser as _;
-use smbscope_bench::analysis::{AnalysisOptions, Input};
+use smbscope_run::analysis::{AnalysisOptions, Input};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::OnceLock;

@@ -3,8 +3,8 @@
 use crate::BadArguments;
 use crate::output::Output;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
-use smbscope_bench::files::Sources;
 use smbscope_report::{Judged, Judgement, clean};
+use smbscope_run::files::Sources;
 use std::io;
 use std::path::Path;
 

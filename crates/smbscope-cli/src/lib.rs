@@ -60,7 +60,7 @@ impl std::error::Error for BadArguments {}
 
 /// An error with its causes in one line. What a cause repeats is said once.
 pub fn one_line(error: &anyhow::Error) -> String {
-    readable_name(&smbscope_bench::one_line(error.as_ref()))
+    readable_name(&smbscope_run::one_line(error.as_ref()))
 }
 
 /// Standard input, which is `-` in tables, by its name in messages.

@@ -4,7 +4,7 @@ use crate::arguments::ColorChoice;
 use crate::interrupt;
 use crate::terminal::Cleaned;
 use anyhow::{Context, bail};
-use smbscope_bench::files::{self, Destination, Replacement, Sources};
+use smbscope_run::files::{self, Destination, Replacement, Sources};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::fd::AsFd;

@@ -10,12 +10,12 @@ use anyhow::{Context, bail};
 use smbscope_analyze::Options;
 use smbscope_analyze::pipeline::{self, Sharding, Threading};
 use smbscope_analyze::pseudonym::Key;
-use smbscope_bench::analysis::{self, AnalysisOptions, WITHOUT_THREADS};
-use smbscope_bench::files::Sources;
-use smbscope_bench::record::{Recorder, Request};
 use smbscope_capture::reader::{CaptureSet, Input};
 use smbscope_model::Exchange;
 use smbscope_report::counted;
+use smbscope_run::analysis::{self, AnalysisOptions, WITHOUT_THREADS};
+use smbscope_run::files::Sources;
+use smbscope_run::record::{Recorder, Request};
 use smbscope_stats::filter::Filter;
 use std::sync::atomic::Ordering;
 

@@ -8,7 +8,7 @@
 //!
 //! Arguments: address, users, seconds, dialect revision, and operations a second for an open loop.
 
-use smbscope_load::client::Options;
+use smbscope_client::Options;
 use smbscope_load::engine::{self, Arrivals, LiveFigures, Plan, Schedule, Stop};
 use smbscope_load::workload::{Action, Expected, Script, Step};
 use smbscope_model::Dialect;

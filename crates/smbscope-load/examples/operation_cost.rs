@@ -11,7 +11,7 @@
 //! `share=NAME` (`share`), `user=NAME` (a guest), and `compound` to send the three commands as one. All sessions live in
 //! one thread, a task each. The file is made first, and removed in the end.
 
-use smbscope_load::client::{Credentials, Disposition, Open, Options, Secret, Session, access, create_options};
+use smbscope_client::{Credentials, Disposition, Open, Options, Secret, Session, access, create_options};
 use smbscope_model::{Dialect, Outcome};
 use std::error::Error;
 use std::fs;
@@ -148,11 +148,7 @@ async fn all_work(
     Ok((sessions, all))
 }
 
-async fn work(
-    mut session: Session,
-    compound: bool,
-    time: Duration,
-) -> Result<(Session, Done), smbscope_load::client::Error> {
+async fn work(mut session: Session, compound: bool, time: Duration) -> Result<(Session, Done), smbscope_client::Error> {
     /// Times kept of one session, so that keeping them costs little.
     const KEPT: usize = 4096;
     let mut done = Done::default();

@@ -1,8 +1,8 @@
 //! The engine on a real server: what it counts must be what the server was asked, and what goes wrong must be said.
 
 use crate::common::{self, options, samba, user_options};
+use smbscope_client::{Credentials, Disposition, Options, Secret, Session, access, create_options};
 use smbscope_lab::{Server, Settings};
-use smbscope_load::client::{Credentials, Disposition, Options, Secret, Session, access, create_options};
 use smbscope_load::engine::result::{Ended, Pace, Run};
 use smbscope_load::engine::{self, Arrivals, Exchanges, Hooks, LiveFigures, OnFailure, Plan, Schedule, Stop, Users};
 use smbscope_load::prepare::{self, Request};

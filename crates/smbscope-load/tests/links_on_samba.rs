@@ -2,8 +2,8 @@
 //!
 //! The server shows a link to a directory as a directory, and hides one that leads nowhere; nobody can tell by asking.
 
+use smbscope_client::{Options, Session};
 use smbscope_lab::{Server, Settings};
-use smbscope_load::client::{Options, Session};
 use smbscope_load::prepare::{self, Request};
 use smbscope_load::workload::Workload;
 use smbscope_model::Dialect;

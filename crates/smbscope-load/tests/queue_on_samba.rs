@@ -2,8 +2,8 @@
 //! where it belongs, and each command has a response time of its own.
 
 use crate::common::{DIALECTS, create, options, run, samba, user};
+use smbscope_client::{Direction, Moved, Options, Range, Sample, Session, Signing, WholeFile};
 use smbscope_lab::Settings;
-use smbscope_load::client::{Direction, Moved, Options, Range, Sample, Session, Signing, WholeFile};
 use smbscope_model::{Command, Dialect};
 use smbscope_testkit::server::{Script, ScriptedServer};
 use smbscope_wire::smb2::Command as Smb2Command;

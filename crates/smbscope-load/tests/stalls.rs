@@ -6,8 +6,8 @@
 //! 80th percentile of all is above 100 ms, p95 (ranks 760 of 800: the 160th shortest of these 200) about 0.8 s, while
 //! only the few that were outstanding (one a user) show the stall in the time that the server took.
 
+use smbscope_client::Options;
 use smbscope_lab::{Server, Settings};
-use smbscope_load::client::Options;
 use smbscope_load::engine::result::{Pace, Run};
 use smbscope_load::engine::{self, Arrivals, Criterion, Hooks, LiveFigures, Plan, Schedule, Stop, Users};
 use smbscope_load::workload::{Script as UserScript, UserSeat, Workload};

@@ -2,8 +2,8 @@
 //! files stay open, and nothing is refused that the step does not expect to be.
 
 use crate::common::{DIALECTS, create, encryptions, options, run, samba, user_options};
+use smbscope_client::{Control, Encryption, Options, Session, Signing, Tree};
 use smbscope_lab::Settings;
-use smbscope_load::client::{Control, Encryption, Options, Session, Signing, Tree};
 use smbscope_model::{Command, Dialect};
 use smbscope_wire::smb1::Command as Smb1Command;
 use smbscope_wire::smb2::Command as Smb2Command;

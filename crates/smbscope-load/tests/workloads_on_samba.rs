@@ -3,8 +3,8 @@
 //! The Debian package's `client.txt` is cut after some thousand lines; with SMBSCOPE_WHOLE_LOADFILE=USERS in the
 //! environment so many users do all of it, which takes minutes for each dialect.
 
+use smbscope_client::Options;
 use smbscope_lab::{Server, Settings};
-use smbscope_load::client::Options;
 use smbscope_load::engine::result::{Ended, Run};
 use smbscope_load::engine::{self, LiveFigures, Plan, Stop, Users};
 use smbscope_load::prepare::{self, Request};

@@ -5,8 +5,8 @@ use crate::page;
 use crate::table::Table;
 use pyo3::prelude::*;
 use serde_json::Value;
-use smbscope_bench::files::write_file;
 use smbscope_report::{arrow, html};
+use smbscope_run::files::write_file;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 

@@ -2,8 +2,8 @@
 
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::{PyErr, create_exception};
-use smbscope_bench::analysis;
 use smbscope_report::arrow::TableError;
+use smbscope_run::analysis;
 use std::io;
 
 create_exception!(smbscope, SmbscopeError, PyException, "The base of all exceptions of this package.");
@@ -15,7 +15,7 @@ create_exception!(smbscope, LimitError, RunError, "A limit of fail_if is exceede
 /// An analysis that failed.
 pub(crate) fn of_analysis(error: &analysis::Error) -> PyErr {
     use analysis::Error;
-    let text = smbscope_bench::one_line(error);
+    let text = smbscope_run::one_line(error);
     match error {
         Error::Capture(_) | Error::NoSmb(_) => CaptureError::new_err(text),
         Error::ThresholdsFile { .. } | Error::Thresholds { .. } | Error::Episode(_) => ArgumentError::new_err(text),
@@ -30,7 +30,7 @@ pub(crate) fn of_analysis(error: &analysis::Error) -> PyErr {
 
 /// A table that there is not.
 pub(crate) fn of_table(error: &TableError) -> PyErr {
-    ArgumentError::new_err(smbscope_bench::one_line(error))
+    ArgumentError::new_err(smbscope_run::one_line(error))
 }
 
 /// A file that could not be written.

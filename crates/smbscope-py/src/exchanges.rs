@@ -10,11 +10,11 @@ use arrow_schema::{ArrowError, SchemaRef};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use signal_hook::consts::SIGINT;
-use smbscope_bench::analysis::{self, Written};
-use smbscope_bench::files::{Destination, Replacement};
 use smbscope_model::Exchange;
 use smbscope_report::table::{ExchangeBatches, ExchangeTable, Provenance};
 use smbscope_report::{csv, parquet};
+use smbscope_run::analysis::{self, Written};
+use smbscope_run::files::{Destination, Replacement};
 use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -206,7 +206,7 @@ impl Iterator for Interruptible {
             match self.reader.next() {
                 Next::Batch(batch) => return Some(Ok(batch)),
                 Next::NotYet => {}
-                Next::Failed(Failure::Analysis(error)) => return failed(smbscope_bench::one_line(&error)),
+                Next::Failed(Failure::Analysis(error)) => return failed(smbscope_run::one_line(&error)),
                 Next::Failed(Failure::Panic(_)) => return failed("smbscope broke down, please report this".to_owned()),
                 Next::End => return None,
             }

@@ -4,18 +4,18 @@
 use crate::errors::SmbscopeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use smbscope_bench::Host;
+use smbscope_run::Host;
 use std::sync::{Mutex, PoisonError};
 
 /// The load generator of a host: answers the requests of its driver.
 #[pyclass(frozen, module = "smbscope")]
-pub(crate) struct LoadHost(Mutex<smbscope_bench::LoadHost>);
+pub(crate) struct LoadHost(Mutex<smbscope_run::LoadHost>);
 
 #[pymethods]
 impl LoadHost {
     #[new]
     fn new() -> LoadHost {
-        LoadHost(Mutex::new(smbscope_bench::LoadHost::new()))
+        LoadHost(Mutex::new(smbscope_run::LoadHost::new()))
     }
 
     /// The answer to a request.

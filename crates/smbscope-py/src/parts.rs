@@ -4,9 +4,9 @@ use crate::analysis::{Analysis, Done};
 use crate::errors::{ArgumentError, of_analysis};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use smbscope_bench::analysis::parts::{self, Arrived, FilePart, Part, Pieces, Plan};
-use smbscope_bench::analysis::{AnalysisOptions, Input};
 use smbscope_report::parquet::ExchangeWriter;
+use smbscope_run::analysis::parts::{self, Arrived, FilePart, Part, Pieces, Plan};
+use smbscope_run::analysis::{AnalysisOptions, Input};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::BufWriter;
@@ -68,7 +68,7 @@ fn followed(
     options: &AnalysisOptions,
     exchanges: Option<&Path>,
     first_id: u64,
-) -> Result<Vec<u8>, smbscope_bench::analysis::Error> {
+) -> Result<Vec<u8>, smbscope_run::analysis::Error> {
     let table = || match exchanges {
         Some(path) => ExchangeWriter::new(BufWriter::new(File::create(path)?)).map(Some),
         None => Ok(None),

@@ -2,7 +2,7 @@
 
 use crate::errors::SmbscopeError;
 use pyo3::prelude::*;
-use smbscope_bench::analysis::Observer;
+use smbscope_run::analysis::Observer;
 use std::any::Any;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

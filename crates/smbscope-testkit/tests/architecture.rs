@@ -13,13 +13,14 @@ const LIBRARIES: &[&str] = &[
     "smbscope-stats",
     "smbscope-diagnose",
     "smbscope-lab",
+    "smbscope-client",
     "smbscope-load",
     "smbscope-report",
-    "smbscope-bench",
+    "smbscope-run",
 ];
 
 /// The Python package carries the command line, so that one file installs both.
-const PACKAGE: &[&str] = &["smbscope-bench", "smbscope-cli", "smbscope-model", "smbscope-report"];
+const PACKAGE: &[&str] = &["smbscope-run", "smbscope-cli", "smbscope-model", "smbscope-report"];
 
 /// What each crate may use, from the inside out.
 const MAY_USE: &[(&str, &[&str])] = &[
@@ -30,10 +31,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("smbscope-stats", &["smbscope-model"]),
     ("smbscope-diagnose", &["smbscope-wire", "smbscope-model", "smbscope-stats"]),
     ("smbscope-lab", &["smbscope-model"]),
-    ("smbscope-load", &["smbscope-wire", "smbscope-model", "smbscope-stats"]),
+    ("smbscope-client", &["smbscope-wire", "smbscope-model"]),
+    ("smbscope-load", &["smbscope-client", "smbscope-wire", "smbscope-model", "smbscope-stats"]),
     ("smbscope-report", &["smbscope-model", "smbscope-stats", "smbscope-diagnose"]),
     (
-        "smbscope-bench",
+        "smbscope-run",
         &[
             "smbscope-wire",
             "smbscope-model",
@@ -42,6 +44,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "smbscope-stats",
             "smbscope-diagnose",
             "smbscope-lab",
+            "smbscope-client",
             "smbscope-load",
             "smbscope-report",
         ],
@@ -279,7 +282,7 @@ fn read(path: &Path) -> String {
 fn every_child_is_started_without_the_password() {
     // `lab run` gives its command the password of its own server.
     let allowed = ["smbscope-lab/src/child.rs", "smbscope-cli/src/lab/command.rs"];
-    for name in ["smbscope-bench", "smbscope-cli", "smbscope-lab", "smbscope-load", "smbscope-py"] {
+    for name in ["smbscope-run", "smbscope-cli", "smbscope-lab", "smbscope-load", "smbscope-py"] {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");
         for path in rust_files(&sources) {
             let source = read(&path);

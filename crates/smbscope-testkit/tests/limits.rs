@@ -11,7 +11,7 @@ const CRATES: [&str; 7] = [
     "smbscope-analyze",
     "smbscope-stats",
     "smbscope-load",
-    "smbscope-bench",
+    "smbscope-run",
 ];
 /// How the names of bounds begin and end.
 const BEGINNINGS: [&str; 7] = ["MAX_", "RECENT_", "WINDOW_", "BATCH", "CHUNK_", "CHUNKS_", "FEW_"];

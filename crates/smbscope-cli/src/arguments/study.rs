@@ -2,7 +2,7 @@
 
 use super::{ClusterArguments, ColorChoice};
 use clap::{Args, ValueEnum};
-use smbscope_bench::study::RUNS_OF_A_VARIANT_MAX;
+use smbscope_run::study::RUNS_OF_A_VARIANT_MAX;
 use std::path::PathBuf;
 
 /// Arguments of `smbscope study`.

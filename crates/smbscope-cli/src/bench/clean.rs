@@ -9,7 +9,7 @@ use smbscope_report::counted;
 /// Runs the command.
 pub(crate) fn run(arguments: &CleanArguments) -> anyhow::Result<()> {
     let ConnectArguments { prepare_timeout, .. } = arguments.connect;
-    let cleaned = smbscope_bench::clean(&arguments.target, &connect(&arguments.connect), prepare_timeout)?;
+    let cleaned = smbscope_run::clean(&arguments.target, &connect(&arguments.connect), prepare_timeout)?;
     match cleaned.removed {
         0 if cleaned.left.count > 0 => {}
         0 => say(&format!("there is nothing to remove at {}", arguments.target)),

@@ -3,12 +3,12 @@
 use super::{command, password};
 use crate::arguments::{BenchArguments, ConnectArguments, Think};
 use crate::{BadArguments, cluster, lab};
-use smbscope_bench::files::Sources;
-use smbscope_bench::{Cluster, Connect, Private, RunOptions, Server};
+use smbscope_client::Options;
 use smbscope_lab::Settings;
-use smbscope_load::client::Options;
 use smbscope_load::engine::{Connects, EngineError, ErrorLimit, Limits, OverloadLimits, Plan, Schedule, Search, Users};
 use smbscope_load::workload::{Scenarios, Workload};
+use smbscope_run::files::Sources;
+use smbscope_run::{Cluster, Connect, Private, RunOptions, Server};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;

@@ -2,9 +2,9 @@
 //! machine could read.
 
 use anyhow::{Context, bail};
-use smbscope_bench::PASSWORD_VARIABLE;
-use smbscope_load::client::Secret;
+use smbscope_client::Secret;
 use smbscope_report::clean;
+use smbscope_run::PASSWORD_VARIABLE;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::path::Path;

@@ -4,8 +4,8 @@ use super::launcher;
 use crate::arguments::RunArguments;
 use crate::interrupt;
 use anyhow::{Context, bail};
-use smbscope_bench::PASSWORD_VARIABLE;
 use smbscope_lab::Server;
+use smbscope_run::PASSWORD_VARIABLE;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 

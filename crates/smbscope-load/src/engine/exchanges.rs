@@ -2,8 +2,8 @@
 //! capture of the same run can be put beside.
 
 use super::session::Identity;
-use crate::client::Sample;
 use serde::{Deserialize, Serialize};
+use smbscope_client::Sample;
 use smbscope_model::{
     Command, Endpoints, Exchange, FlowId, Group, Nanos, Outcome, PacketRef, Stamp, Status, Timestamp,
 };

@@ -6,8 +6,8 @@
 
 use super::recorder::Window;
 use super::session::Performed;
-use crate::client::Sample;
 use serde::{Deserialize, Serialize};
+use smbscope_client::Sample;
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::{Limit, Summary};
 use std::time::{Duration, Instant};

@@ -17,7 +17,7 @@ use super::share::Share;
 use super::silences::Silences;
 use super::timers::Time;
 use super::worker::{Connecting, HostFacts, HostLost, Order, Reply, Scripts, Worked, Worker};
-use crate::client::Options;
+use smbscope_client::Options;
 use smbscope_stats::{Limit, Summary};
 use std::io;
 use std::sync::Arc;

@@ -53,12 +53,12 @@ pub use session::Queue;
 pub use silences::{STALL_MIN, STALL_TIMES_MEDIAN, STALLS_MAX};
 pub use users::{LOAD_POINTS_MAX, RATE_MAX, Rates, USERS_MAX, Users, UsersError};
 
-use crate::client::Options;
 use crate::workload::Script;
 use hooks::Surroundings;
 use load::{Engine, with_engine, with_hosts};
 use perform::Server;
 use result::{Ended, Run};
+use smbscope_client::Options;
 use timers::Time;
 use worker::Scripts;
 

@@ -2,8 +2,8 @@
 
 use super::connections::Connections;
 use super::session::{Connector, Identity, Performed, Queue, ServerSession};
-use crate::client::{self, Direction, Entry, Error, Handle, Info, Open, Options, Samples, SetInfo};
 use crate::workload::{Action, Own, Slot};
+use smbscope_client::{Direction, Entry, Error, Handle, Info, Open, Options, Samples, SetInfo};
 use smbscope_model::Endpoints;
 use smbscope_stats::Random;
 use smbscope_wire::status::NtStatus;
@@ -37,8 +37,8 @@ impl Server {
         let mut random = Random::of_stream(seed, u64::from_le_bytes(*b"payload\0"));
         let payload = (0..PAYLOAD / 8).flat_map(|_| random.bits().to_le_bytes()).collect();
         let user = match &options.credentials {
-            client::Credentials::Ntlm { domain, user, .. } if domain.is_empty() => Some(user.as_str().into()),
-            client::Credentials::Ntlm { domain, user, .. } => Some(format!("{domain}\\{user}").into()),
+            smbscope_client::Credentials::Ntlm { domain, user, .. } if domain.is_empty() => Some(user.as_str().into()),
+            smbscope_client::Credentials::Ntlm { domain, user, .. } => Some(format!("{domain}\\{user}").into()),
             _ => None,
         };
         Server { options: options.clone(), connections, payload, user, share: options.share.as_str().into() }
@@ -84,7 +84,7 @@ impl User {
         }
         let opened = self.connections.current().open(open).await?;
         self.open.push((slot, opened.handle));
-        let is_file = open.options & client::create_options::DIRECTORY == 0;
+        let is_file = open.options & smbscope_client::create_options::DIRECTORY == 0;
         Ok(Performed { files_opened: is_file.into(), ..Performed::DONE })
     }
 

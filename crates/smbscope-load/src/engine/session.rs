@@ -1,8 +1,8 @@
 //! What a user works on: a session of the SMB client, or in tests a mock of it with a time of its own.
 
-use crate::client::{Error, Samples};
 use crate::workload::Action;
 use serde::{Deserialize, Serialize};
+use smbscope_client::{Error, Samples};
 use smbscope_model::{Dialect, Endpoints};
 use smbscope_wire::status::NtStatus;
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 use super::marker::{self, Marker};
 use super::share::{Connector, Content, Share};
 use super::{Cleaned, Error, Prepared, Progress, Request};
-use crate::client::{self, Entry};
 use crate::workload::{FileSet, Made, Owner, own_directory, relative_path};
+use smbscope_client::Entry;
 use smbscope_wire::status::NtStatus;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -172,7 +172,7 @@ async fn write_marker<S: Share>(share: &mut S, directory: &str, marker: &Marker)
 }
 
 /// Whether there is no such file.
-fn is_missing(error: &client::Error) -> bool {
+fn is_missing(error: &smbscope_client::Error) -> bool {
     matches!(
         error.status(),
         Some(NtStatus::OBJECT_NAME_NOT_FOUND | NtStatus::OBJECT_PATH_NOT_FOUND | NtStatus::NO_SUCH_FILE)
@@ -420,7 +420,8 @@ impl Removal<'_> {
         todo: &mut Todo,
     ) -> Result<(), Error> {
         if entry.name.is_empty() || entry.name == ".." || entry.name.contains(['\\', '/']) {
-            let error = client::Error::Protocol(format!("the name \"{}\" in a listing", entry.name.escape_debug()));
+            let error =
+                smbscope_client::Error::Protocol(format!("the name \"{}\" in a listing", entry.name.escape_debug()));
             return Err(doing("list", directory)(error));
         }
         let path = format!("{directory}\\{}", entry.name);
@@ -460,7 +461,7 @@ fn check_directory(directory: &str) -> Result<String, Error> {
     }
 }
 
-fn doing(verb: &str, path: &str) -> impl FnOnce(client::Error) -> Error {
+fn doing(verb: &str, path: &str) -> impl FnOnce(smbscope_client::Error) -> Error {
     let what = format!("{verb} {path}");
     move |error| Error::Client { what, error }
 }

@@ -15,10 +15,10 @@ mod share;
 #[cfg(test)]
 mod tests;
 
-use crate::client::{self, Options};
 use crate::workload::NAMES_MAX;
 use crate::workload::{FileSet, Made};
 use share::SessionConnector;
+use smbscope_client::Options;
 use smbscope_wire::status::NtStatus;
 use std::time::Duration;
 
@@ -110,7 +110,7 @@ pub enum Error {
         what: String,
         /// Why it failed.
         #[source]
-        error: client::Error,
+        error: smbscope_client::Error,
     },
 
     /// The directory is somebody else's.
@@ -153,7 +153,7 @@ pub enum Error {
 }
 
 /// What to do where the server refused.
-fn advice(error: &client::Error) -> &'static str {
+fn advice(error: &smbscope_client::Error) -> &'static str {
     match error.status() {
         Some(NtStatus::ACCESS_DENIED | NtStatus::MEDIA_WRITE_PROTECTED) => {
             "; this user may not write there, or nobody may: choose another user or directory"

@@ -1,6 +1,6 @@
 //! The few things that are done to a share, so that tests need no server.
 
-use crate::client::{self, Disposition, Entry, Info, Open, Options, Session, access, create_options};
+use smbscope_client::{Disposition, Entry, Info, Open, Options, Session, access, create_options};
 use smbscope_stats::Random;
 use smbscope_wire::status::NtStatus;
 use std::time::{Duration, Instant};
@@ -15,23 +15,23 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// A session on a share.
 pub(super) trait Share {
     /// What is in a directory, without itself and the one above it; `None` where there is no such directory.
-    async fn list(&mut self, directory: &str) -> Result<Option<Vec<Entry>>, client::Error>;
+    async fn list(&mut self, directory: &str) -> Result<Option<Vec<Entry>>, smbscope_client::Error>;
 
     /// Makes a directory; it may be there.
-    async fn make_directory(&mut self, path: &str) -> Result<(), client::Error>;
+    async fn make_directory(&mut self, path: &str) -> Result<(), smbscope_client::Error>;
 
     /// The beginning of a file; `None` where there is no such file.
-    async fn read(&mut self, path: &str, most: u32) -> Result<Option<Vec<u8>>, client::Error>;
+    async fn read(&mut self, path: &str, most: u32) -> Result<Option<Vec<u8>>, smbscope_client::Error>;
 
     /// Writes a new file; one that has the name gives way. So nothing is written through a link.
-    async fn write(&mut self, path: &str, content: Content<'_>) -> Result<(), client::Error>;
+    async fn write(&mut self, path: &str, content: Content<'_>) -> Result<(), smbscope_client::Error>;
 
     /// Renames a file; there is none of the new name.
-    async fn rename(&mut self, from: &str, to: &str) -> Result<(), client::Error>;
+    async fn rename(&mut self, from: &str, to: &str) -> Result<(), smbscope_client::Error>;
 
-    async fn remove_file(&mut self, path: &str) -> Result<(), client::Error>;
+    async fn remove_file(&mut self, path: &str) -> Result<(), smbscope_client::Error>;
 
-    async fn remove_directory(&mut self, path: &str) -> Result<(), client::Error>;
+    async fn remove_directory(&mut self, path: &str) -> Result<(), smbscope_client::Error>;
 
     async fn disconnect(&mut self);
 }
@@ -47,7 +47,7 @@ pub(super) enum Content<'a> {
 pub(super) trait Connector {
     type Share: Share;
 
-    async fn connect(&self) -> Result<Self::Share, client::Error>;
+    async fn connect(&self) -> Result<Self::Share, smbscope_client::Error>;
 }
 
 pub(super) struct SessionConnector<'a>(pub(super) &'a Options);
@@ -55,7 +55,7 @@ pub(super) struct SessionConnector<'a>(pub(super) &'a Options);
 impl Connector for SessionConnector<'_> {
     type Share = SessionShare;
 
-    async fn connect(&self) -> Result<SessionShare, client::Error> {
+    async fn connect(&self) -> Result<SessionShare, smbscope_client::Error> {
         let session = Session::connect(self.0).await?;
         Ok(SessionShare { session, block: Vec::new(), patience: CLOSED_WITHIN })
     }
@@ -70,7 +70,7 @@ pub(super) struct SessionShare {
 }
 
 impl Share for SessionShare {
-    async fn list(&mut self, directory: &str) -> Result<Option<Vec<Entry>>, client::Error> {
+    async fn list(&mut self, directory: &str) -> Result<Option<Vec<Entry>>, smbscope_client::Error> {
         let mut entries = Vec::new();
         let pattern = format!("{directory}\\*");
         let listed = self.session.list(&pattern, Info::FILE_BOTH_DIRECTORY_INFORMATION, 0, Some(&mut entries)).await;
@@ -85,7 +85,7 @@ impl Share for SessionShare {
         }
     }
 
-    async fn make_directory(&mut self, path: &str) -> Result<(), client::Error> {
+    async fn make_directory(&mut self, path: &str) -> Result<(), smbscope_client::Error> {
         let made = self.session.make_directory(path).await;
         self.session.samples().clear();
         match made {
@@ -94,7 +94,7 @@ impl Share for SessionShare {
         }
     }
 
-    async fn read(&mut self, path: &str, most: u32) -> Result<Option<Vec<u8>>, client::Error> {
+    async fn read(&mut self, path: &str, most: u32) -> Result<Option<Vec<u8>>, smbscope_client::Error> {
         let open = Open {
             path,
             access: access::READ_DATA | access::READ_ATTRIBUTES,
@@ -118,7 +118,7 @@ impl Share for SessionShare {
         Ok(Some(bytes))
     }
 
-    async fn write(&mut self, path: &str, content: Content<'_>) -> Result<(), client::Error> {
+    async fn write(&mut self, path: &str, content: Content<'_>) -> Result<(), smbscope_client::Error> {
         let open = Open {
             path,
             access: access::WRITE_DATA | access::READ_ATTRIBUTES,
@@ -150,19 +150,19 @@ impl Share for SessionShare {
         closed
     }
 
-    async fn rename(&mut self, from: &str, to: &str) -> Result<(), client::Error> {
+    async fn rename(&mut self, from: &str, to: &str) -> Result<(), smbscope_client::Error> {
         let renamed = self.session.rename(from, to).await;
         self.session.samples().clear();
         renamed
     }
 
-    async fn remove_file(&mut self, path: &str) -> Result<(), client::Error> {
+    async fn remove_file(&mut self, path: &str) -> Result<(), smbscope_client::Error> {
         let removed = self.session.remove_file(path).await;
         self.session.samples().clear();
         removed
     }
 
-    async fn remove_directory(&mut self, path: &str) -> Result<(), client::Error> {
+    async fn remove_directory(&mut self, path: &str) -> Result<(), smbscope_client::Error> {
         loop {
             let begun = Instant::now();
             let removed = self.session.remove_directory(path).await;
@@ -185,7 +185,7 @@ impl Share for SessionShare {
 }
 
 /// `None` for an answer that says that there is no such thing.
-fn absent<T>(error: client::Error) -> Result<Option<T>, client::Error> {
+fn absent<T>(error: smbscope_client::Error) -> Result<Option<T>, smbscope_client::Error> {
     match error.status() {
         Some(NtStatus::OBJECT_NAME_NOT_FOUND | NtStatus::OBJECT_PATH_NOT_FOUND | NtStatus::NO_SUCH_FILE) => Ok(None),
         _ => Err(error),

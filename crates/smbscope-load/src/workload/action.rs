@@ -1,7 +1,7 @@
 //! The steps of a user, as data: the engine performs them on a session.
 
 use super::Own;
-use crate::client::{Control, Disposition, Info, LockRange, Range, Tree, WholeFile};
+use smbscope_client::{Control, Disposition, Info, LockRange, Range, Tree, WholeFile};
 use smbscope_wire::names::Fsctl;
 use smbscope_wire::status::NtStatus;
 use std::time::Duration;

@@ -6,7 +6,7 @@
 //! the bounds of that page.
 
 use crate::faults::support::{DIALECTS, Step, TIMEOUT, assert_clear, is_smb1, life, open, options, run};
-use smbscope_load::client::{Info, Options, Session};
+use smbscope_client::{Info, Options, Session};
 use smbscope_load::prepare::{self, Request};
 use smbscope_load::workload::{FileSet, Made, Sizes};
 use smbscope_model::{Command, Dialect};
@@ -106,7 +106,7 @@ fn an_interim_response_again_and_again_does_not_make_a_wait_by_design_endless() 
         let (error, took) = timed(async {
             let mut session = Session::connect(&options(&server, dialect)).await.expect("it connects");
             let handle = open(&mut session).await.expect("it opens").handle;
-            let range = smbscope_load::client::LockRange { offset: 0, length: 1, exclusive: true, wait: true };
+            let range = smbscope_client::LockRange { offset: 0, length: 1, exclusive: true, wait: true };
             session.lock(handle, range).await.expect_err("there is no answer")
         });
         assert_clear(&error);

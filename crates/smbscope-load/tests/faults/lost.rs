@@ -1,7 +1,7 @@
 //! Connections that end, and answers that never come: the command is counted as unanswered.
 
 use crate::faults::support::{DIALECTS, Step, TIMEOUT, assert_clear, life, open, options, run, server};
-use smbscope_load::client::{Error, Session};
+use smbscope_client::{Error, Session};
 use smbscope_model::Outcome;
 use smbscope_testkit::server::Fault;
 use std::time::Instant;

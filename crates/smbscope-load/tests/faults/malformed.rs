@@ -1,7 +1,7 @@
 //! Answers that break the protocol: a clear error, in time, and never a panic.
 
 use crate::faults::support::{DIALECTS, Step, assert_clear, is_smb1, life, options, run, server};
-use smbscope_load::client::Error;
+use smbscope_client::Error;
 use smbscope_model::Dialect;
 use smbscope_testkit::server::{Fault, Malformed};
 use std::sync::Mutex;

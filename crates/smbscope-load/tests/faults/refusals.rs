@@ -1,7 +1,7 @@
 //! Refusals by the server are data: the status is there by its name, and the session goes on.
 
 use crate::faults::support::{DIALECTS, Step, assert_clear, life, open, options, run, server};
-use smbscope_load::client::{Error, Session};
+use smbscope_client::{Error, Session};
 use smbscope_model::Outcome;
 use smbscope_testkit::server::Fault;
 use smbscope_wire::status::NtStatus;
@@ -72,7 +72,7 @@ fn a_refused_logon_or_share_says_what_to_do() {
 fn a_refused_member_of_a_compound_refuses_the_operation() {
     let server = server([Fault::Status(STORM).on(smbscope_wire::smb2::Command::READ).once()]);
     for dialect in &DIALECTS[1..] {
-        let options = smbscope_load::client::Options { compound: true, ..options(&server, *dialect) };
+        let options = smbscope_client::Options { compound: true, ..options(&server, *dialect) };
         server.add(Fault::Status(STORM).on(smbscope_wire::smb2::Command::CREATE).once());
         run(async {
             let mut session = Session::connect(&options).await.unwrap();

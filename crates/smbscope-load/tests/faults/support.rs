@@ -1,7 +1,7 @@
 //! A session with a scripted server, and the operations that a test does on it.
 
-use smbscope_load::client::{Disposition, Error, Handle, Info, LockRange, Open, Opened, Options, Session, SetInfo};
-use smbscope_load::client::{access, create_options};
+use smbscope_client::{Disposition, Error, Handle, Info, LockRange, Open, Opened, Options, Session, SetInfo};
+use smbscope_client::{access, create_options};
 use smbscope_model::{Command, Dialect};
 use smbscope_testkit::server::{Rule, Script, ScriptedServer};
 use smbscope_wire::{smb1, smb2};

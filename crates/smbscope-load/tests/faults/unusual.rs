@@ -1,7 +1,7 @@
 //! What is unusual but right: late, interim, interrupted and piecemeal answers. They are measured, and nothing fails.
 
 use crate::faults::support::{DIALECTS, Step, TIMEOUT, is_smb1, open, options, run, server};
-use smbscope_load::client::{Options, Session};
+use smbscope_client::{Options, Session};
 use smbscope_model::Outcome;
 use smbscope_testkit::server::Fault;
 use smbscope_wire::smb2;

@@ -11,9 +11,9 @@ mod view;
 
 use crate::terminal;
 use screen::Screen;
-use smbscope_bench::progress::{Heading, Progress, Snapshot, Wish};
 use smbscope_load::prepare;
 use smbscope_report::bench;
+use smbscope_run::progress::{Heading, Progress, Snapshot, Wish};
 use state::{Finished, State};
 use std::io::{self, IsTerminal};
 use std::thread;

@@ -1,9 +1,9 @@
 //! The same as lines: one an interval while users work, one when the phase changes, one when a load point is done.
 
 use super::state::{Finished, State, of_them, phase_name};
-use smbscope_bench::progress::Snapshot;
 use smbscope_load::engine::Phase;
 use smbscope_report::{counted, or_dash, rate};
+use smbscope_run::progress::Snapshot;
 
 /// A line about what happened since the last one; none where nothing new is to be said.
 pub(super) fn interval(state: &State, snapshot: &Snapshot) -> Option<String> {

@@ -1,10 +1,10 @@
 //! What there is to show while users work, without how.
 
-use smbscope_bench::progress::{Heading, Snapshot};
 use smbscope_load::engine::Phase;
 use smbscope_load::prepare;
 use smbscope_model::Nanos;
 use smbscope_report::bench;
+use smbscope_run::progress::{Heading, Snapshot};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Intervals that are remembered: ten minutes of seconds, more than any terminal is wide.

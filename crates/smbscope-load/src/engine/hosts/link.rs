@@ -2,7 +2,6 @@
 
 use super::clock;
 use super::message::{Answer, Assignment, Done, News, Request};
-use crate::client::Options;
 use crate::engine::control::{Control, Tally};
 use crate::engine::exchanges::Clock;
 use crate::engine::live_figures::{LiveFigures, LivePart, PUBLISH};
@@ -13,6 +12,7 @@ use crate::engine::schedule::Schedule;
 use crate::engine::silences::Silences;
 use crate::engine::worker::{Connecting, HostFacts, HostLost, Order, Reply, Worked};
 use crate::workload::Travelling;
+use smbscope_client::Options;
 use smbscope_model::travel::{from_bytes, to_bytes};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};

@@ -1,6 +1,5 @@
 //! What driver and hosts say to each other. Times are those of the driver's clock.
 
-use crate::client::Options;
 use crate::engine::control::Tally;
 use crate::engine::cpu::ProcessTime;
 use crate::engine::live_figures::LivePart;
@@ -12,6 +11,7 @@ use crate::engine::share::Share;
 use crate::engine::silences::Told;
 use crate::workload::Travelling;
 use serde::{Deserialize, Serialize};
+use smbscope_client::Options;
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::Summary;
 use std::time::Duration;

@@ -2,11 +2,11 @@
 
 use super::mock::{Answer, MockServer, Reads, after_ms};
 use super::*;
-use crate::client::Options;
 use crate::engine::hosts::run_team;
 use crate::engine::load::with_hosts;
 use crate::engine::result::HostRun;
 use crate::workload::Workload;
+use smbscope_client::Options;
 use smbscope_stats::{Limit, Summary};
 use smbscope_wire::status::NtStatus;
 use std::sync::Arc;
@@ -195,7 +195,7 @@ fn without_any_host_the_run_has_failed() {
 
 #[test]
 fn what_a_host_is_sent_shows_no_password() {
-    use crate::client::{Credentials, Secret};
+    use smbscope_client::{Credentials, Secret};
     let password = Secret::new("correct horse".to_owned());
     let credentials = Credentials::Ntlm { domain: String::new(), user: "ann".to_owned(), password };
     let options = Options { credentials, ..Options::new("server", "127.0.0.1:445".parse().unwrap(), "share") };

@@ -1,10 +1,10 @@
 //! A server for tests: it answers after the time, and with the status, that a test says. Its clock is that of the
 //! runtime, so a simulated minute takes no time.
 
-use crate::client::{Error, Sample, Samples};
 use crate::engine::session::{Connector, Identity, Performed, ServerSession};
 use crate::engine::timers::now;
 use crate::workload::{Action, Expected, Script, Slot, Step};
+use smbscope_client::{Error, Sample, Samples};
 use smbscope_model::{Command, Dialect, Endpoints, Group, Outcome};
 use smbscope_stats::Random;
 use smbscope_wire::smb2;

@@ -1,7 +1,7 @@
 //! A share in memory.
 
-use crate::client::{Entry, Error};
 use crate::prepare::share::{Connector, Content, Share};
+use smbscope_client::{Entry, Error};
 use smbscope_model::Command;
 use smbscope_wire::smb2;
 use smbscope_wire::status::NtStatus;

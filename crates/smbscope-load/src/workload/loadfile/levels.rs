@@ -1,7 +1,7 @@
 //! Information levels of SMB1, by which loadfiles name what they ask for, as classes (MS-CIFS 2.2.2.3, MS-FSCC 2.4
 //! and 2.5). A level of 1000 and more is a class passed through (MS-SMB 2.2.2.3.5).
 
-use crate::client::Info;
+use smbscope_client::Info;
 
 /// The class of a QUERY_PATH_INFORMATION or QUERY_FILE_INFORMATION level (MS-CIFS 2.2.2.3.3).
 pub(super) fn query_file(level: u32) -> Option<Info> {

@@ -18,8 +18,8 @@ use super::Made;
 use super::action::Expected;
 use super::path::{Names, PathId};
 use super::{Error, error::Location};
-use crate::client::{Control, Info, Range};
 use parse::Clients;
+use smbscope_client::{Control, Info, Range};
 use smbscope_model::Dialect;
 use std::time::Duration;
 

@@ -12,7 +12,7 @@ use super::super::made::NAMES_MAX;
 use super::super::path::{Last, Names, PathId, below};
 use super::ranges::{self, QUEUED_MAX};
 use super::{How, Line, Loadfile, NOT_COUNTED, Op, OpenFor, PatternId, levels};
-use crate::client::{Control, Range, create_options};
+use smbscope_client::{Control, Range, create_options};
 use smbscope_wire::names::{Fsctl, InfoLevel};
 use smbscope_wire::status::NtStatus;
 use std::collections::HashMap;
@@ -317,7 +317,7 @@ impl<'a> Parser<'a> {
                 let directory = self.relative(name, arguments, 0, Last::Name)?;
                 let pattern = if directory.is_empty() { "*".to_owned() } else { format!("{directory}\\*") };
                 let pattern = self.names.intern(&pattern);
-                Op::List { pattern, info: crate::client::Info::FILE_BOTH_DIRECTORY_INFORMATION, most: 0 }
+                Op::List { pattern, info: smbscope_client::Info::FILE_BOTH_DIRECTORY_INFORMATION, most: 0 }
             }
             "Unlink" => Op::Unlink { path: self.path(name, arguments, 0, Last::Name)? },
             "Rename" => Op::Rename {

@@ -1,6 +1,6 @@
 //! Ranges of a queue as text: `0+65536*16 4194304+512` are 16 of 64 KiB, each behind the one before, and one of 512 bytes.
 
-use crate::client::Range;
+use smbscope_client::Range;
 use std::fmt::Write;
 
 /// Ranges of all queues of a file at most.

@@ -4,7 +4,7 @@ use super::super::action::{Action, Script, Slot, Step};
 use super::super::path::Paths;
 use super::super::{Own, UserSeat};
 use super::{How, Line, Loadfile, NOT_COUNTED, Op, OpenFor};
-use crate::client::{Disposition, LockRange, access, create_options};
+use smbscope_client::{Disposition, LockRange, access, create_options};
 use std::sync::Arc;
 
 /// FILE_SHARE_READ, FILE_SHARE_WRITE and FILE_SHARE_DELETE: a loadfile opens files twice, and does not say how.

@@ -10,7 +10,7 @@ use super::super::{Made, Scenarios};
 use super::raw::{Raw, RawFiles, RawOperation, RawScenarios, RawStep, Wrong, size, sizes, time, times};
 use super::source::Source;
 use super::{At, Choose, Directory, Length, Line, Order, Parsed, Synthetic, Total, What};
-use crate::client::{Control, Disposition, Info, Tree, access};
+use smbscope_client::{Control, Disposition, Info, Tree, access};
 use smbscope_model::units;
 use smbscope_stats::Random;
 use smbscope_wire::status::NtStatus;

@@ -18,7 +18,7 @@ use super::action::Expected;
 use super::draw::{Sizes, Times};
 use super::file_set::FileSet;
 use super::{Made, Scenarios};
-use crate::client::{Control, Disposition, Info, Tree};
+use smbscope_client::{Control, Disposition, Info, Tree};
 use smbscope_model::Dialect;
 
 /// What a file says.

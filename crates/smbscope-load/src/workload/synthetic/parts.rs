@@ -6,7 +6,7 @@ use super::super::draw::Sizes;
 use super::super::file_set::FileSet;
 use super::script::{File, Name, Opened, User};
 use super::{At, Length, SHARE_ALL, Total, What};
-use crate::client::{Disposition, Info, Range, WholeFile, access, create_options};
+use smbscope_client::{Disposition, Info, Range, WholeFile, access, create_options};
 
 /// Where a user is in such a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use super::super::file_set::FileSet;
 use super::super::{Own, UserSeat};
 use super::parts::{Part, Place};
 use super::{At, Choose, Directory, Length, Line, Order, SHARE_ALL, Synthetic, What};
-use crate::client::{LockRange, Open, Range, WholeFile};
+use smbscope_client::{LockRange, Open, Range, WholeFile};
 use smbscope_stats::Random;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -245,7 +245,7 @@ impl User {
                     access: *access,
                     share: SHARE_ALL,
                     disposition: *disposition,
-                    options: crate::client::create_options::NON_DIRECTORY,
+                    options: smbscope_client::create_options::NON_DIRECTORY,
                     attributes: 0,
                 };
                 Action::Open { slot: Slot(*slot), path, access, share, disposition, options, attributes }

@@ -1,0 +1,217 @@
+//! NTLMv2 from the client's side (MS-NLMP 3.1.5): NEGOTIATE, the server's CHALLENGE, AUTHENTICATE.
+
+mod keys;
+mod message;
+mod target_info;
+
+#[cfg(test)]
+mod tests;
+
+use super::AuthError;
+use crate::crypto::same;
+use keys::{MessageSigner, Mode};
+use message::{Authenticate, Challenge, flags};
+use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
+use target_info::TargetInfo;
+
+/// What makes each authentication differ from all others.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Unpredictable {
+    /// ClientChallenge
+    pub client_challenge: [u8; 8],
+    /// The session key, which goes to the server encrypted.
+    pub session_key: [u8; 16],
+    /// FILETIME, for servers that do not tell theirs.
+    pub time: u64,
+}
+
+impl Unpredictable {
+    /// From the system's random numbers and clock.
+    pub fn now() -> Result<Unpredictable, getrandom::Error> {
+        /// FILETIME of 1970-01-01 (MS-DTYP 2.3.3): 100 ns units since 1601.
+        const UNIX_EPOCH_FILETIME: u64 = 116_444_736_000_000_000;
+        let (mut client_challenge, mut session_key) = ([0; 8], [0; 16]);
+        getrandom::fill(&mut client_challenge)?;
+        getrandom::fill(&mut session_key)?;
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let time = UNIX_EPOCH_FILETIME + u64::try_from(since_1970.as_nanos() / 100).unwrap_or(u64::MAX / 2);
+        Ok(Unpredictable { client_challenge, session_key, time })
+    }
+}
+
+impl fmt::Debug for Unpredictable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Unpredictable(secret)")
+    }
+}
+
+/// Who asks.
+#[derive(Clone)]
+pub(super) enum Account {
+    /// An anonymous user (MS-NLMP 3.2.5.1.2).
+    Nobody,
+    /// An account, of which the password itself is not kept.
+    User { domain: String, user: String, response_key: [u8; 16] },
+}
+
+impl Account {
+    pub(super) fn new(domain: &str, user: &str, password: &str) -> Account {
+        let response_key = keys::nt_owf_v2(password, user, domain);
+        Account::User { domain: domain.to_owned(), user: user.to_owned(), response_key }
+    }
+
+    /// Windows has an account of that name, which needs no password where it is switched on; Samba has none, and takes
+    /// it for any other unknown user.
+    pub(super) fn guest() -> Account {
+        Account::new("", "Guest", "")
+    }
+}
+
+/// One authentication.
+pub(super) struct Client {
+    account: Account,
+    /// Service principal name of the server.
+    target_name: String,
+    workstation: String,
+    random: Unpredictable,
+    negotiate: Vec<u8>,
+    context: Option<Context>,
+}
+
+/// What there is once the keys are known.
+struct Context {
+    exported_session_key: [u8; 16],
+    outgoing: MessageSigner,
+    incoming: MessageSigner,
+}
+
+impl Client {
+    pub(super) fn new(account: Account, host: &str, workstation: &str, random: Unpredictable) -> Client {
+        let target_name = format!("cifs/{host}");
+        Client {
+            account,
+            target_name,
+            workstation: workstation.to_owned(),
+            random,
+            negotiate: Vec::new(),
+            context: None,
+        }
+    }
+
+    /// NEGOTIATE_MESSAGE. It is kept, for the MIC covers it.
+    pub(super) fn negotiate(&mut self) -> Vec<u8> {
+        self.negotiate = message::negotiate(flags::WANTED);
+        self.negotiate.clone()
+    }
+
+    /// AUTHENTICATE_MESSAGE for the server's CHALLENGE_MESSAGE.
+    pub(super) fn authenticate(&mut self, challenge_message: &[u8]) -> Result<Vec<u8>, AuthError> {
+        let challenge = Challenge::parse(challenge_message).ok_or(AuthError::Malformed("NTLM challenge"))?;
+        for (flag, name) in [
+            (flags::UNICODE, "Unicode"),
+            (flags::NTLM, "NTLM session keys"),
+            (flags::EXTENDED_SESSION_SECURITY, "extended session security"),
+        ] {
+            if challenge.flags & flag == 0 {
+                return Err(AuthError::Weak(name));
+            }
+        }
+        match self.account.clone() {
+            Account::Nobody => Ok(self.authenticate_nobody(&challenge)),
+            Account::User { domain, user, response_key } => {
+                self.authenticate_user(challenge_message, &challenge, &domain, &user, &response_key)
+            }
+        }
+    }
+
+    /// The GSS_GetMIC of RFC 4178; absent where there is no key to sign with.
+    pub(super) fn sign(&mut self, message: &[u8]) -> Option<[u8; 16]> {
+        self.context.as_mut().map(|context| context.outgoing.sign(message))
+    }
+
+    /// GSS_VerifyMIC. Nobody has no key, and nothing to hold against the server.
+    pub(super) fn verify(&mut self, message: &[u8], mic: &[u8]) -> bool {
+        self.context.as_mut().is_none_or(|context| same(&context.incoming.sign(message), mic))
+    }
+
+    /// ExportedSessionKey
+    pub(super) fn session_key(&self) -> Option<&[u8]> {
+        self.context.as_ref().map(|context| &context.exported_session_key[..])
+    }
+
+    /// No user, no response and no key; one zero byte is what stands for the LM response.
+    fn authenticate_nobody(&self, challenge: &Challenge<'_>) -> Vec<u8> {
+        let message = Authenticate {
+            flags: challenge.flags & flags::WANTED & !flags::KEY_EXCHANGE | flags::ANONYMOUS,
+            lm_response: &[0],
+            nt_response: &[],
+            domain: "",
+            user: "",
+            workstation: &self.workstation,
+            encrypted_session_key: &[],
+        };
+        message.encode(None)
+    }
+
+    fn authenticate_user(
+        &mut self,
+        challenge_message: &[u8],
+        challenge: &Challenge<'_>,
+        domain: &str,
+        user: &str,
+        response_key: &[u8; 16],
+    ) -> Result<Vec<u8>, AuthError> {
+        let info = TargetInfo::parse(challenge.target_info).ok_or(AuthError::Malformed("whole target information"))?;
+        // A server that tells its time knows what a MIC is (MS-NLMP 3.1.5.1.2).
+        let server_time = info.timestamp();
+        let target_info = info.answer(&self.target_name, server_time.is_some());
+        let client_challenge = &self.random.client_challenge;
+        let time = server_time.unwrap_or(self.random.time);
+        let response = keys::respond(response_key, &challenge.server_challenge, client_challenge, time, &target_info);
+
+        let negotiated = challenge.flags & flags::WANTED;
+        let (session_key, encrypted_session_key) = if negotiated & flags::KEY_EXCHANGE != 0 {
+            let key = self.random.session_key;
+            (key, Some(keys::rc4_key(&response.session_base_key, &key)))
+        } else {
+            (response.session_base_key, None)
+        };
+
+        let message = Authenticate {
+            flags: negotiated,
+            lm_response: if server_time.is_some() { &[0; 24] } else { &response.lm },
+            nt_response: &response.nt,
+            domain,
+            user,
+            workstation: &self.workstation,
+            encrypted_session_key: encrypted_session_key.as_ref().map_or(&[], |key| &key[..]),
+        };
+        self.context = Some(Context {
+            exported_session_key: session_key,
+            outgoing: MessageSigner::new(&session_key, negotiated, Mode::Client),
+            incoming: MessageSigner::new(&session_key, negotiated, Mode::Server),
+        });
+        Ok(match server_time {
+            None => message.encode(None),
+            Some(_) => {
+                let unsigned = message.encode(Some([0; 16]));
+                let mic = keys::hmac_md5(&session_key, &[&self.negotiate, challenge_message, &unsigned]);
+                message.encode(Some(mic))
+            }
+        })
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let user = match &self.account {
+            Account::Nobody => "nobody",
+            Account::User { user, .. } => user,
+        };
+        f.debug_struct("ntlm::Client")
+            .field("user", &user)
+            .field("target_name", &self.target_name)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,129 @@
+//! The keys of a session (MS-SMB2 3.1.4.2, 3.2.5.3.3): SP 800-108 in counter mode with HMAC-SHA256.
+
+use super::PreauthHash;
+use crate::Cipher;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use std::fmt;
+
+/// Label and context of each key before 3.1.1, both with the zero at their end.
+mod smb3_0 {
+    pub(super) const SIGNING: (&[u8], &[u8]) = (b"SMB2AESCMAC\0", b"SmbSign\0");
+    pub(super) const ENCRYPTION: (&[u8], &[u8]) = (b"SMB2AESCCM\0", b"ServerIn \0");
+    pub(super) const DECRYPTION: (&[u8], &[u8]) = (b"SMB2AESCCM\0", b"ServerOut\0");
+}
+
+/// Labels of 3.1.1, where the pre-authentication hash is the context.
+mod smb3_1_1 {
+    pub(super) const SIGNING: &[u8] = b"SMBSigningKey\0";
+    pub(super) const ENCRYPTION: &[u8] = b"SMBC2SCipherKey\0";
+    pub(super) const DECRYPTION: &[u8] = b"SMBS2CCipherKey\0";
+}
+
+/// What a session signs, encrypts and decrypts with, seen from the client.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SessionKeys {
+    /// Session.SigningKey
+    pub signing: [u8; 16],
+    /// Session.EncryptionKey: for what the client sends.
+    pub encryption: CipherKey,
+    /// Session.DecryptionKey: for what the server sends.
+    pub decryption: CipherKey,
+}
+
+impl SessionKeys {
+    /// 2.0.2 and 2.1: the session key signs as it is, and there is no encryption.
+    pub fn smb2(session_key: &[u8]) -> SessionKeys {
+        let signing = session_key_from(session_key);
+        SessionKeys { signing, encryption: CipherKey::default(), decryption: CipherKey::default() }
+    }
+
+    /// 3.0 and 3.0.2, where AES-128-CCM is the only cipher.
+    pub fn smb3_0(session_key: &[u8]) -> SessionKeys {
+        let key = session_key_from(session_key);
+        SessionKeys {
+            signing: derive(&key, smb3_0::SIGNING.0, smb3_0::SIGNING.1),
+            encryption: CipherKey::Bits128(derive(&key, smb3_0::ENCRYPTION.0, smb3_0::ENCRYPTION.1)),
+            decryption: CipherKey::Bits128(derive(&key, smb3_0::DECRYPTION.0, smb3_0::DECRYPTION.1)),
+        }
+    }
+
+    /// 3.1.1. Ciphers of 256 bits come from the whole of `full_session_key`, which with Kerberos may be longer than the
+    /// 16 bytes that all else comes from.
+    pub fn smb3_1_1(full_session_key: &[u8], preauth: &PreauthHash, cipher: Option<Cipher>) -> SessionKeys {
+        let key = session_key_from(full_session_key);
+        let cipher_key = |label| match cipher {
+            Some(Cipher::Aes256Ccm | Cipher::Aes256Gcm) => {
+                let full = if full_session_key.len() < key.len() { &key } else { full_session_key };
+                CipherKey::Bits256(derive(full, label, preauth.value()))
+            }
+            _ => CipherKey::Bits128(derive(&key, label, preauth.value())),
+        };
+        SessionKeys {
+            signing: derive(&key, smb3_1_1::SIGNING, preauth.value()),
+            encryption: cipher_key(smb3_1_1::ENCRYPTION),
+            decryption: cipher_key(smb3_1_1::DECRYPTION),
+        }
+    }
+}
+
+impl fmt::Debug for SessionKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SessionKeys(secret)")
+    }
+}
+
+/// A key of a cipher.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum CipherKey {
+    /// For AES-128.
+    Bits128([u8; 16]),
+    /// For AES-256.
+    Bits256([u8; 32]),
+}
+
+impl CipherKey {
+    /// Its bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            CipherKey::Bits128(key) => key,
+            CipherKey::Bits256(key) => key,
+        }
+    }
+}
+
+impl Default for CipherKey {
+    fn default() -> CipherKey {
+        CipherKey::Bits128([0; 16])
+    }
+}
+
+impl fmt::Debug for CipherKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CipherKey(secret)")
+    }
+}
+
+/// Session.SessionKey: the first 16 bytes of what the authentication gives, with zeros behind a shorter one.
+pub fn session_key_from(full_session_key: &[u8]) -> [u8; 16] {
+    let mut key = [0; 16];
+    key.iter_mut().zip(full_session_key).for_each(|(to, from)| *to = *from);
+    key
+}
+
+/// One block of the key derivation function: 32 bytes are in it, and no key is longer. Counter and length are 32 bits
+/// wide and big-endian, and a zero stands between label and context.
+fn derive<const LENGTH: usize>(key: &[u8], label: &[u8], context: &[u8]) -> [u8; LENGTH] {
+    let bits = u32::try_from(8 * LENGTH).expect("keys have 16 or 32 bytes");
+    let block: [u8; 32] = Hmac::<Sha256>::new_from_slice(key)
+        .expect("HMAC takes keys of any length")
+        .chain_update(1u32.to_be_bytes())
+        .chain_update(label)
+        .chain_update([0])
+        .chain_update(context)
+        .chain_update(bits.to_be_bytes())
+        .finalize()
+        .into_bytes()
+        .into();
+    *block.first_chunk().expect("keys have 16 or 32 bytes")
+}

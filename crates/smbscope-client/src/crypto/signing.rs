@@ -1,0 +1,133 @@
+//! Signatures of SMB2 messages (MS-SMB2 3.1.4.1): HMAC-SHA256, AES-128-CMAC, AES-128-GMAC.
+
+use super::same;
+use crate::SigningAlgorithm;
+use aes::Aes128;
+use aes::cipher::BlockCipherEncrypt;
+use cmac::Cmac;
+use ghash::GHash;
+use ghash::universal_hash::UniversalHash;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use std::fmt;
+use std::ops::Range;
+
+/// Fields of the SMB2 header (MS-SMB2 2.2.1.2) that matter here.
+mod field {
+    use super::Range;
+
+    pub(super) const COMMAND: Range<usize> = 12..14;
+    pub(super) const FLAGS: Range<usize> = 16..20;
+    pub(super) const MESSAGE_ID: Range<usize> = 24..32;
+    pub(super) const SIGNATURE: Range<usize> = 48..64;
+}
+
+const CANCEL: u16 = 0x000c;
+const FLAGS_SERVER_TO_REDIR: u32 = 0x0000_0001;
+
+/// Length of the SMB2 header, which ends with the signature.
+const HEADER: usize = 64;
+
+/// Signs what a session sends and verifies what it gets.
+#[derive(Clone)]
+pub struct Signer(Box<Keyed>);
+
+#[derive(Clone)]
+enum Keyed {
+    HmacSha256(Hmac<Sha256>),
+    AesCmac(Cmac<Aes128>),
+    AesGmac { cipher: Aes128, hash: GHash },
+}
+
+impl Signer {
+    /// Prepares the key.
+    ///
+    /// # Panics
+    /// For [`SigningAlgorithm::Md5`], which is SMB1's: see [`super::Smb1Signer`].
+    pub fn new(algorithm: SigningAlgorithm, key: &[u8; 16]) -> Signer {
+        Signer(Box::new(match algorithm {
+            SigningAlgorithm::Md5 => unreachable!("SMB2 never negotiates the signatures of SMB1"),
+            SigningAlgorithm::HmacSha256 => {
+                Keyed::HmacSha256(Hmac::new_from_slice(key).expect("HMAC takes keys of any length"))
+            }
+            SigningAlgorithm::AesCmac => Keyed::AesCmac(Cmac::new(key.into())),
+            SigningAlgorithm::AesGmac => {
+                let cipher = Aes128::new(key.into());
+                let mut subkey = Default::default();
+                cipher.encrypt_block(&mut subkey);
+                Keyed::AesGmac { cipher, hash: GHash::new(&subkey) }
+            }
+        }))
+    }
+
+    /// Fills in the Signature of one message of a compound, from its header to its end with the padding. The flag
+    /// SMB2_FLAGS_SIGNED is the caller's to set, before.
+    ///
+    /// # Panics
+    /// When the message is shorter than its header.
+    pub fn sign(&self, message: &mut [u8]) {
+        let signature = self.signature(message).expect("a message has a header");
+        message[field::SIGNATURE].copy_from_slice(&signature);
+    }
+
+    /// Whether the Signature is right; whatever stands in it is taken as zero for that.
+    pub fn verify(&self, message: &[u8]) -> bool {
+        let signature = self.signature(message).zip(message.get(field::SIGNATURE));
+        signature.is_some_and(|(right, there)| same(&right, there))
+    }
+
+    /// `None` for what is too short.
+    fn signature(&self, message: &[u8]) -> Option<[u8; 16]> {
+        let (header, body) = message.split_first_chunk::<HEADER>()?;
+        let mut header = *header;
+        header[field::SIGNATURE].fill(0);
+        Some(match &*self.0 {
+            Keyed::HmacSha256(mac) => {
+                let code: [u8; 32] = mac.clone().chain_update(header).chain_update(body).finalize().into_bytes().into();
+                *code.first_chunk().expect("32 bytes are more than 16")
+            }
+            Keyed::AesCmac(mac) => mac.clone().chain_update(header).chain_update(body).finalize().into_bytes().into(),
+            Keyed::AesGmac { cipher, hash } => gmac(cipher, hash.clone(), &gmac_nonce(&header), &header, body),
+        })
+    }
+}
+
+impl fmt::Debug for Signer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match &*self.0 {
+            Keyed::HmacSha256(_) => "Signer(HMAC-SHA256)",
+            Keyed::AesCmac(_) => "Signer(AES-128-CMAC)",
+            Keyed::AesGmac { .. } => "Signer(AES-128-GMAC)",
+        })
+    }
+}
+
+/// MessageId, then a bit for messages of the server and one for CANCEL.
+fn gmac_nonce(header: &[u8; HEADER]) -> [u8; 12] {
+    let mut nonce = [0; 12];
+    nonce[..8].copy_from_slice(&header[field::MESSAGE_ID]);
+    let flags = u32::from_le_bytes(header[field::FLAGS].try_into().expect("four bytes"));
+    let command = u16::from_le_bytes(header[field::COMMAND].try_into().expect("two bytes"));
+    nonce[8] = u8::from(flags & FLAGS_SERVER_TO_REDIR != 0) | u8::from(command == CANCEL) << 1;
+    nonce
+}
+
+/// GCM of nothing but associated data (SP 800-38D 6.4 and 7.1), in two parts so that nobody has to put them together;
+/// the first is a multiple of the block length.
+fn gmac(cipher: &Aes128, mut hash: GHash, nonce: &[u8; 12], header: &[u8; HEADER], body: &[u8]) -> [u8; 16] {
+    hash.update_padded(header);
+    hash.update_padded(body);
+    let bits = 8 * (HEADER as u64 + body.len() as u64);
+    let mut lengths = ghash::Block::default();
+    lengths[..8].copy_from_slice(&bits.to_be_bytes());
+    hash.update(&[lengths]);
+
+    let mut counter = ghash::Block::default();
+    counter[..12].copy_from_slice(nonce);
+    counter[15] = 1;
+    cipher.encrypt_block(&mut counter);
+
+    let mut tag: [u8; 16] = hash.finalize().into();
+    tag.iter_mut().zip(counter).for_each(|(tag, mask)| *tag ^= mask);
+    tag
+}

@@ -1,0 +1,91 @@
+//! Takes the time of a call, and keeps a sample of it.
+
+use super::Session;
+use super::answer::Refusal;
+use crate::{Error, Handle, Sample};
+use smbscope_model::{Command, Outcome, Subcommand, groups};
+use smbscope_wire::smb2;
+use smbscope_wire::status::NtStatus;
+use std::time::Instant;
+
+/// What a sample says about a call beside the command that it stands for.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct About<'a> {
+    /// What is opened.
+    pub(super) path: Option<&'a str>,
+    pub(super) file: Option<Handle>,
+    pub(super) subcommand: Option<Subcommand>,
+    pub(super) offset: Option<u64>,
+    pub(super) length: Option<u32>,
+    /// Bytes of file data that go.
+    pub(super) written: u32,
+}
+
+impl About<'_> {
+    /// A call on an open file.
+    pub(super) fn file(handle: Handle) -> Self {
+        About { file: Some(handle), ..About::default() }
+    }
+}
+
+impl Session {
+    /// Makes a call that stands for a command.
+    pub(super) async fn call<T, E: Into<Refusal>>(
+        &mut self,
+        command: smb2::Command,
+        about: About<'_>,
+        work: impl FnOnce(&mut Session) -> Result<T, E>,
+    ) -> Result<T, Error> {
+        // Nothing here ever waits for an answer, and the thread has others to serve.
+        tokio::task::yield_now().await;
+        let before = self.data.len();
+        let begun = Instant::now();
+        let result = work(self);
+        let ended = Instant::now();
+        let result = result.map_err(|refusal| self.told_apart(refusal.into(), about.path));
+        let status = result.as_ref().map_or_else(|refusal| refusal.0, |_| NtStatus::SUCCESS);
+        let came = if command == smb2::Command::READ && result.is_ok() { self.data.len() - before } else { 0 };
+        self.note(command, about, status, [begun, ended], came);
+        result.map_err(|Refusal(status)| Error::Status { command: Command::Smb2(command), status })
+    }
+
+    /// Servers say whether it is the file or its directory that is not there (MS-FSA 2.1.5.1).
+    fn told_apart(&self, refusal: Refusal, path: Option<&str>) -> Refusal {
+        let directory = path.and_then(|path| path.rsplit_once('/')).map(|(directory, _)| directory);
+        match (refusal.0, directory) {
+            (NtStatus::OBJECT_NAME_NOT_FOUND, Some(directory)) if !self.root.is_dir(directory) => {
+                Refusal(NtStatus::OBJECT_PATH_NOT_FOUND)
+            }
+            _ => refusal,
+        }
+    }
+
+    /// Keeps a sample; `came` are bytes of file data that came.
+    fn note(&mut self, command: smb2::Command, about: About<'_>, status: NtStatus, times: [Instant; 2], came: usize) {
+        let [begun, ended] = times;
+        self.calls += 1;
+        self.samples.push(Sample {
+            command: Command::Smb2(command),
+            subcommand: about.subcommand,
+            group: groups::smb2(command, about.subcommand, false),
+            message_id: self.calls,
+            session_id: 0,
+            tree_id: 0,
+            file_id: about.file.map(|handle| handle.0),
+            status: Some(status),
+            request_first: begun,
+            request_last: begun,
+            interim: None,
+            response_first: ended,
+            response_last: ended,
+            request_bytes: about.written,
+            response_bytes: came as u32,
+            offset: about.offset,
+            length: about.length,
+            compounded: false,
+            signed: false,
+            encrypted: false,
+            outcome: Outcome::Complete,
+        });
+    }
+}

@@ -1,0 +1,357 @@
+//! Calls on open files: open, close, read, write, flush, lock, query and set.
+
+use super::calls::About;
+use super::{Session, TRANSFER_MAX};
+use crate::file::{
+    Direction, Disposition, Handle, Info, Kept, LockRange, Moved, Open, Opened, Range, SetInfo, access, options,
+};
+use crate::{Error, limits};
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
+use rustix::fs::{FallocateFlags, OFlags};
+use smbscope_model::{FileId, Subcommand};
+use smbscope_wire::fscc::Data;
+use smbscope_wire::smb2::Command;
+use std::fs::{File, FileTimes};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// FILE_ATTRIBUTE_DIRECTORY and FILE_ATTRIBUTE_NORMAL (MS-FSCC 2.6).
+const DIRECTORY: u32 = 0x10;
+const NORMAL: u32 = 0x80;
+/// CreateAction (MS-SMB2 2.2.14).
+const OPENED: u32 = 1;
+const CREATED: u32 = 2;
+const OVERWRITTEN: u32 = 3;
+/// 1 January 1970 as a FILETIME (MS-DTYP 2.3.3): units of 100 ns since 1601.
+const UNIX_EPOCH_FILETIME: u64 = 116_444_736_000_000_000;
+/// How often it is tried to get a lock that somebody else has.
+const LOCK_PAUSE: Duration = Duration::from_millis(1);
+
+/// A file or directory that is open.
+#[derive(Debug)]
+pub(super) struct OpenFile {
+    pub(super) file: File,
+    pub(super) path: String,
+    is_directory: bool,
+    /// It goes when it is closed.
+    doomed: bool,
+}
+
+impl Session {
+    /// Opens or creates a file or directory.
+    pub async fn open(&mut self, open: &Open<'_>) -> Result<Opened, Error> {
+        let path = local(open.path);
+        let about = About { path: Some(&path), ..About::default() };
+        let call = self.call(Command::CREATE, about, |session| {
+            let (file, action) = open_in(&session.root, &path, open)?;
+            let metadata = file.metadata()?;
+            let is_directory = metadata.is_dir();
+            match (is_directory, metadata.is_file()) {
+                (true, _) if open.options & options::NON_DIRECTORY != 0 => Err(ErrorKind::IsADirectory),
+                (false, true) if open.options & options::DIRECTORY != 0 => Err(ErrorKind::NotADirectory),
+                // A device or a pipe may never answer.
+                (false, false) => Err(ErrorKind::PermissionDenied),
+                _ => Ok(()),
+            }?;
+            let handle = Handle(FileId::Smb2 { persistent: 0, volatile: session.next });
+            let doomed = open.options & options::DELETE_ON_CLOSE != 0;
+            session.open.insert(session.next, OpenFile { file, path: path.clone(), is_directory, doomed });
+            session.next += 1;
+            let attributes = if is_directory { DIRECTORY } else { NORMAL };
+            io::Result::Ok(Opened { handle, size: metadata.len(), attributes, action })
+        });
+        call.await
+    }
+
+    /// Closes it, and removes it where that was asked for.
+    pub async fn close(&mut self, handle: Handle) -> Result<(), Error> {
+        self.call(Command::CLOSE, About::file(handle), |session| {
+            let open = session.open.remove(&number(handle)).ok_or(ErrorKind::InvalidInput)?;
+            match (open.doomed, open.is_directory) {
+                (false, _) => Ok(()),
+                (true, true) => session.root.remove_dir(&open.path),
+                (true, false) => session.root.remove_file(&open.path),
+            }
+        })
+        .await
+    }
+
+    /// Reads, in calls of 8 MiB at most.
+    pub async fn read(&mut self, handle: Handle, offset: u64, length: u32) -> Result<&[u8], Error> {
+        self.read_in_parts(handle, offset, length, Kept::All).await?;
+        Ok(&self.data)
+    }
+
+    /// Reads in calls of 8 MiB at most, all into the same buffer, and returns the number of bytes.
+    pub async fn skim(&mut self, handle: Handle, offset: u64, length: u32) -> Result<u64, Error> {
+        self.read_in_parts(handle, offset, length, Kept::Nothing).await
+    }
+
+    async fn read_in_parts(&mut self, handle: Handle, offset: u64, length: u32, kept: Kept) -> Result<u64, Error> {
+        self.data.clear();
+        let mut total = 0;
+        for Range { offset: at, length: part } in (Range { offset, length }).cut(TRANSFER_MAX) {
+            if kept == Kept::Nothing {
+                self.data.clear();
+            }
+            match self.read_once(handle, at, part).await {
+                Ok(read) => {
+                    total += read as u64;
+                    if read < part as usize {
+                        break;
+                    }
+                }
+                // Behind the first part, the end of the file is no error.
+                Err(_) if at > offset => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(total)
+    }
+
+    /// Writes all of it, in calls of 8 MiB at most.
+    pub async fn write(&mut self, handle: Handle, offset: u64, data: &[u8]) -> Result<(), Error> {
+        let mut at = offset;
+        // An empty write is a call, too.
+        for part in data.chunks(TRANSFER_MAX as usize).chain(data.is_empty().then_some(data)) {
+            let length = part.len() as u32;
+            let about = About { offset: Some(at), length: Some(length), written: length, ..About::file(handle) };
+            self.call(Command::WRITE, about, |session| session.file(handle)?.write_all_at(part, at)).await?;
+            at = at.saturating_add(length.into());
+        }
+        Ok(())
+    }
+
+    /// Reads or writes these ranges one after the other: a thread has one call at a time.
+    pub async fn transfer_many(
+        &mut self,
+        handle: Handle,
+        ranges: &[Range],
+        _depth: u32,
+        direction: Direction<'_>,
+    ) -> Result<Moved, Error> {
+        let mut moved = Moved { bytes: 0, outstanding: 1 };
+        for range in ranges {
+            match direction {
+                Direction::Read => moved.bytes += self.skim(handle, range.offset, range.length).await?,
+                Direction::Write(data) => {
+                    for part in range.cut(u32::try_from(data.len()).unwrap_or(u32::MAX)) {
+                        let data = data.get(..part.length as usize).unwrap_or_default();
+                        self.write(handle, part.offset, data).await?;
+                        moved.bytes += u64::from(part.length);
+                    }
+                }
+            }
+        }
+        Ok(moved)
+    }
+
+    /// Waits until what was written is on disk.
+    pub async fn flush(&mut self, handle: Handle) -> Result<(), Error> {
+        self.call(Command::FLUSH, About::file(handle), |session| session.file(handle)?.sync_all()).await
+    }
+
+    /// Locks a range, for all opens but this one.
+    pub async fn lock(&mut self, handle: Handle, range: LockRange) -> Result<(), Error> {
+        let allowance = limits::Allowance::of_operation("a lock", self.timeout);
+        let kind = if range.exclusive { Lock::Exclusive } else { Lock::Shared };
+        loop {
+            let taken = self.set_lock(handle, range.offset, range.length, kind).await;
+            if taken.is_ok() || !range.wait {
+                return taken;
+            }
+            allowance.check()?;
+            tokio::time::sleep(LOCK_PAUSE).await;
+        }
+    }
+
+    /// Unlocks a range.
+    pub async fn unlock(&mut self, handle: Handle, offset: u64, length: u64) -> Result<(), Error> {
+        self.set_lock(handle, offset, length, Lock::None).await
+    }
+
+    /// Asks for the metadata of an open file, whatever the class; they are not put into bytes.
+    pub async fn query_file(&mut self, handle: Handle, info: Info) -> Result<&[u8], Error> {
+        let about = About { subcommand: Some(Subcommand::Info(info)), ..About::file(handle) };
+        self.call(Command::QUERY_INFO, about, |session| match info {
+            Info::FileSystem(_) => Ok(rustix::fs::fstatvfs(session.file(handle)?).map(drop)?),
+            _ => session.file(handle)?.metadata().map(drop),
+        })
+        .await?;
+        Ok(&[])
+    }
+
+    /// Changes an open file.
+    pub async fn set_file(&mut self, handle: Handle, set: SetInfo<'_>) -> Result<(), Error> {
+        let level = Data::from(set).level();
+        let about = About { subcommand: Some(Subcommand::Info(level)), ..About::file(handle) };
+        self.call(Command::SET_INFO, about, |session| match set {
+            SetInfo::Basic { last_access, last_write, .. } => {
+                let times =
+                    [(last_access, FileTimes::set_accessed as fn(_, _) -> _), (last_write, FileTimes::set_modified)];
+                let times = times.into_iter().filter(|(time, _)| *time != 0);
+                let times = times.fold(FileTimes::new(), |times, (time, set)| set(times, system_time(time)));
+                session.file(handle)?.set_times(times)
+            }
+            SetInfo::EndOfFile(size) => session.file(handle)?.set_len(size),
+            SetInfo::Allocation(size) => {
+                let file = session.file(handle)?;
+                Ok(rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, 0, size.max(1))?)
+            }
+            SetInfo::Delete(doomed) => session.doom(handle, doomed),
+            SetInfo::Rename { path, replace } => session.rename_open(handle, &local(path), replace),
+        })
+        .await
+    }
+
+    /// A file that is open.
+    fn file(&self, handle: Handle) -> io::Result<&File> {
+        Ok(&self.open.get(&number(handle)).ok_or(ErrorKind::InvalidInput)?.file)
+    }
+
+    async fn read_once(&mut self, handle: Handle, offset: u64, length: u32) -> Result<usize, Error> {
+        let about = About { offset: Some(offset), length: Some(length), ..About::file(handle) };
+        self.call(Command::READ, about, |session| {
+            let mut data = std::mem::take(&mut session.data);
+            let start = data.len();
+            data.resize(start + length as usize, 0);
+            let read = session.file(handle).and_then(|file| read_at_most(file, &mut data[start..], offset));
+            data.truncate(start + read.as_ref().map_or(0, |read| *read));
+            session.data = data;
+            match read? {
+                0 if length > 0 => Err(io::Error::from(ErrorKind::UnexpectedEof)),
+                read => Ok(read),
+            }
+        })
+        .await
+    }
+
+    /// A directory that holds something can't be doomed (MS-FSA 2.1.5.15.3).
+    fn doom(&mut self, handle: Handle, doomed: bool) -> io::Result<()> {
+        let open = self.open.get_mut(&number(handle)).ok_or(ErrorKind::InvalidInput)?;
+        if doomed && open.is_directory && self.root.read_dir(&open.path)?.next().is_some() {
+            return Err(ErrorKind::DirectoryNotEmpty.into());
+        }
+        open.doomed = doomed;
+        Ok(())
+    }
+
+    fn rename_open(&mut self, handle: Handle, to: &str, replace: bool) -> io::Result<()> {
+        let open = self.open.get_mut(&number(handle)).ok_or(ErrorKind::InvalidInput)?;
+        if !replace && self.root.symlink_metadata(to).is_ok() {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        self.root.rename(&open.path, &self.root, to)?;
+        to.clone_into(&mut open.path);
+        Ok(())
+    }
+
+    async fn set_lock(&mut self, handle: Handle, offset: u64, length: u64, kind: Lock) -> Result<(), Error> {
+        let about = About { offset: Some(offset), length: u32::try_from(length).ok(), ..About::file(handle) };
+        self.call(Command::LOCK, about, |session| kind.set(session.file(handle)?, offset, length)).await
+    }
+}
+
+/// A lock of a range of bytes.
+#[derive(Debug, Clone, Copy)]
+enum Lock {
+    Shared,
+    Exclusive,
+    None,
+}
+
+impl Lock {
+    /// Of an open file, so that users of one process are in each other's way (fcntl(2), open file description locks).
+    #[cfg(target_os = "linux")]
+    fn set(self, file: &File, offset: u64, length: u64) -> io::Result<()> {
+        use nix::fcntl::{FcntlArg, fcntl};
+        use nix::libc::{F_RDLCK, F_UNLCK, F_WRLCK, SEEK_SET, flock};
+        let kind = match self {
+            Lock::Shared => F_RDLCK,
+            Lock::Exclusive => F_WRLCK,
+            Lock::None => F_UNLCK,
+        };
+        let signed = |value: u64| i64::try_from(value).map_err(|_| io::Error::from(ErrorKind::Unsupported));
+        let lock = flock {
+            l_type: kind as i16,
+            l_whence: SEEK_SET as i16,
+            l_start: signed(offset)?,
+            l_len: signed(length)?,
+            l_pid: 0,
+        };
+        Ok(fcntl(file, FcntlArg::F_OFD_SETLK(&lock)).map(drop)?)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn set(self, _file: &File, _offset: u64, _length: u64) -> io::Result<()> {
+        Err(ErrorKind::Unsupported.into())
+    }
+}
+
+/// A path of a share as one of the folder.
+pub(super) fn local(path: &str) -> String {
+    if path.is_empty() { ".".to_owned() } else { path.replace('\\', "/") }
+}
+
+fn number(handle: Handle) -> u64 {
+    match handle.0 {
+        FileId::Smb2 { volatile, .. } => volatile,
+        FileId::Smb1(_) => 0,
+    }
+}
+
+/// Opens or creates it, and says which.
+fn open_in(root: &Dir, path: &str, open: &Open<'_>) -> io::Result<(File, u32)> {
+    if open.options & options::DIRECTORY != 0 {
+        let action = match open.disposition {
+            Disposition::Open => OPENED,
+            Disposition::OpenIf if root.is_dir(path) => OPENED,
+            _ => root.create_dir(path).map(|()| CREATED)?,
+        };
+        return Ok((root.open(path)?.into_std(), action));
+    }
+    const WRITES: u32 = access::WRITE_DATA | access::APPEND_DATA | access::GENERIC_WRITE;
+    const READS: u32 = access::READ_DATA | access::GENERIC_READ | access::MAXIMUM_ALLOWED;
+    let makes = !matches!(open.disposition, Disposition::Open);
+    let writes = open.access & WRITES != 0 || makes;
+    let mut how = OpenOptions::new();
+    // A pipe in the place of a file makes nobody wait.
+    let through = if open.options & options::WRITE_THROUGH != 0 { OFlags::DSYNC } else { OFlags::empty() };
+    how.custom_flags((OFlags::NONBLOCK | through).bits() as i32);
+    how.read(open.access & READS != 0 || !writes).write(writes);
+    let with = |how: &OpenOptions| root.open_with(path, how).map(cap_std::fs::File::into_std);
+    let existing = |how: &mut OpenOptions, truncate: bool| with(how.truncate(truncate));
+    let (overwrites, creates) = match open.disposition {
+        Disposition::Open => (false, false),
+        Disposition::Create => return Ok((with(how.create_new(true))?, CREATED)),
+        Disposition::OpenIf => (false, true),
+        Disposition::Overwrite => (true, false),
+        Disposition::OverwriteIf | Disposition::Supersede => (true, true),
+    };
+    match existing(&mut how, overwrites) {
+        Err(error) if error.kind() == ErrorKind::NotFound && creates => {
+            Ok((with(how.truncate(false).create(true))?, CREATED))
+        }
+        opened => Ok((opened?, if overwrites { OVERWRITTEN } else { OPENED })),
+    }
+}
+
+/// Reads until the buffer is full or the file ends.
+fn read_at_most(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read_at(&mut buffer[filled..], offset.saturating_add(filled as u64)) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+fn system_time(filetime: u64) -> SystemTime {
+    let since = filetime.saturating_sub(UNIX_EPOCH_FILETIME);
+    UNIX_EPOCH + Duration::new(since / 10_000_000, (since % 10_000_000) as u32 * 100)
+}

@@ -1,0 +1,151 @@
+//! Operations on paths: an open, what is to be done, and a close, as an SMB2 client has them.
+
+use super::Session;
+use super::answer::Refusal;
+use super::calls::About;
+use super::files::local;
+use crate::file::{Disposition, Entry, Handle, Info, Open, SetInfo, access, options};
+use crate::limits::Listed;
+use crate::{Error, create_options};
+use cap_std::fs::DirEntry;
+use smbscope_model::Subcommand;
+use smbscope_wire::smb2::Command;
+use smbscope_wire::status::NtStatus;
+use std::io;
+
+/// FILE_ATTRIBUTE_DIRECTORY, FILE_ATTRIBUTE_NORMAL and FILE_ATTRIBUTE_REPARSE_POINT (MS-FSCC 2.6).
+const DIRECTORY: u32 = 0x10;
+const NORMAL: u32 = 0x80;
+const REPARSE_POINT: u32 = 0x400;
+
+fn existing(path: &str, access: u32, options: u32) -> Open<'_> {
+    Open { path, access, share: 7, disposition: Disposition::Open, options, attributes: 0 }
+}
+
+impl Session {
+    /// Metadata of a path.
+    pub async fn query_path(&mut self, path: &str, info: Info) -> Result<&[u8], Error> {
+        let handle = self.open(&existing(path, access::READ_ATTRIBUTES, 0)).await?.handle;
+        let result = self.query_file(handle, info).await.map(drop);
+        self.close_after(handle, result).await?;
+        Ok(&[])
+    }
+
+    /// What the file system says about itself.
+    pub async fn query_file_system(&mut self, info: Info) -> Result<&[u8], Error> {
+        self.query_path("", info).await
+    }
+
+    /// Removes a file.
+    pub async fn remove_file(&mut self, path: &str) -> Result<(), Error> {
+        let options = create_options::NON_DIRECTORY | create_options::DELETE_ON_CLOSE;
+        let handle = self.open(&existing(path, access::DELETE, options)).await?.handle;
+        self.close(handle).await
+    }
+
+    /// Renames a file or directory; one that has the new name already is in the way.
+    pub async fn rename(&mut self, from: &str, to: &str) -> Result<(), Error> {
+        let handle = self.open(&existing(from, access::DELETE | access::READ_ATTRIBUTES, 0)).await?.handle;
+        let result = self.set_file(handle, SetInfo::Rename { path: to, replace: false }).await;
+        self.close_after(handle, result).await
+    }
+
+    /// Makes a directory.
+    pub async fn make_directory(&mut self, path: &str) -> Result<(), Error> {
+        let wanted = existing(path, access::READ_ATTRIBUTES, options::DIRECTORY);
+        let handle = self.open(&Open { disposition: Disposition::Create, ..wanted }).await?.handle;
+        self.close(handle).await
+    }
+
+    /// Removes an empty directory.
+    pub async fn remove_directory(&mut self, path: &str) -> Result<(), Error> {
+        let handle = self.open(&existing(path, access::DELETE, options::DIRECTORY)).await?.handle;
+        let result = self.set_file(handle, SetInfo::Delete(true)).await;
+        self.close_after(handle, result).await
+    }
+
+    /// Open, read and close.
+    pub async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<u64, Error> {
+        let open = existing(path, access::READ_DATA | access::READ_ATTRIBUTES, create_options::NON_DIRECTORY);
+        let handle = self.open(&open).await?.handle;
+        let result = self.skim(handle, offset, length).await;
+        self.close_after(handle, result).await
+    }
+
+    /// Lists what matches the last part of the path, with size and attributes of each entry, up to `most` entries (0:
+    /// all); how many there were.
+    pub async fn list(
+        &mut self,
+        pattern: &str,
+        info: Info,
+        most: usize,
+        mut entries: Option<&mut Vec<Entry>>,
+    ) -> Result<usize, Error> {
+        if let Some(entries) = &mut entries {
+            entries.clear();
+        }
+        let (path, pattern) = pattern.rsplit_once('\\').unwrap_or(("", pattern));
+        let open = existing(path, access::READ_DATA | access::READ_ATTRIBUTES, options::DIRECTORY);
+        let handle = self.open(&open).await?.handle;
+        let about = About { subcommand: Some(Subcommand::Info(info)), ..About::file(handle) };
+        let path = local(path);
+        let mut found = Vec::new();
+        let listed = self.call(Command::QUERY_DIRECTORY, about, |session| {
+            for entry in session.root.read_dir(&path)? {
+                let entry = entry?;
+                let name = entry.file_name().to_string_lossy().into_owned();
+                if matches(pattern, &name) {
+                    found.push(read(&entry, name)?);
+                    if found.len() == most {
+                        break;
+                    }
+                }
+            }
+            // So servers answer to a pattern that nothing fits; "." fits every other one (MS-SMB2 3.3.5.18).
+            if found.is_empty() && !matches(pattern, ".") {
+                Err(Refusal(NtStatus::NO_SUCH_FILE))
+            } else {
+                Ok(found.len())
+            }
+        });
+        let listed = listed.await;
+        let mut limit = Listed::new(self.timeout);
+        let listed = listed.and_then(|count| {
+            found.iter().try_for_each(|entry| limit.entry(entry.name.len()))?;
+            if let Some(entries) = entries {
+                *entries = found;
+            }
+            Ok(count)
+        });
+        self.close_after(handle, listed).await
+    }
+
+    /// Closes after an operation, whose failure counts before that of the close.
+    async fn close_after<T>(&mut self, handle: Handle, result: Result<T, Error>) -> Result<T, Error> {
+        let closed = self.close(handle).await;
+        let value = result?;
+        closed.map(|()| value)
+    }
+}
+
+/// An entry with what a server would say about it. One that somebody removed in the meantime has no size.
+fn read(entry: &DirEntry, name: String) -> io::Result<Entry> {
+    let metadata = match entry.metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(Entry { name, size: 0, attributes: NORMAL });
+        }
+        metadata => metadata?,
+    };
+    let attributes = match (metadata.is_dir(), metadata.is_symlink()) {
+        (_, true) => REPARSE_POINT,
+        (true, false) => DIRECTORY,
+        (false, false) => NORMAL,
+    };
+    Ok(Entry { name, size: metadata.len(), attributes })
+}
+
+/// Whether a name fits a pattern with `*` and `?`; `*.*` is every name (MS-FSA 2.1.4.4). Case counts, as it does for the
+/// file system.
+fn matches(pattern: &str, name: &str) -> bool {
+    pattern == "*.*" || wildmatch::WildMatch::new(pattern).matches(name)
+}

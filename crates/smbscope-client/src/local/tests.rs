@@ -1,0 +1,174 @@
+//! A session on a folder, beside what the standard library finds in that folder.
+
+use crate::file::{Disposition, Entry, Info, LockRange, Open, SetInfo, access, options};
+use crate::{Error, Handle, Options, Session};
+use smbscope_model::{Dialect, Group};
+use smbscope_wire::status::NtStatus;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use tempfile::TempDir;
+
+const READ: u32 = access::READ_DATA;
+const WRITE: u32 = access::WRITE_DATA;
+
+async fn session(folder: &Path) -> Session {
+    let options = Options { folder: Some(folder.to_owned()), ..Options::new("", ([127, 0, 0, 1], 0).into(), "") };
+    Session::connect(&options).await.expect("the folder is there")
+}
+
+fn open(path: &str, access: u32, disposition: Disposition) -> Open<'_> {
+    Open { path, access, share: 7, disposition, options: options::NON_DIRECTORY, attributes: 0 }
+}
+
+async fn opened(session: &mut Session, path: &str, access: u32, disposition: Disposition) -> Handle {
+    session.open(&open(path, access, disposition)).await.expect(path).handle
+}
+
+fn status<T>(result: Result<T, Error>) -> NtStatus {
+    result.err().and_then(|error| error.status()).expect("a refusal")
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_large_read_whose_bytes_nobody_wants_stays_in_one_buffer() {
+    const SIZE: u32 = 20 << 20;
+    let folder = TempDir::new().unwrap();
+    fs::File::create(folder.path().join("sparse")).unwrap().set_len(SIZE.into()).unwrap();
+    let mut session = session(folder.path()).await;
+    let file = opened(&mut session, "sparse", READ, Disposition::Open).await;
+    assert_eq!(session.skim(file, 0, u32::MAX).await.unwrap(), u64::from(SIZE));
+    assert_eq!(session.skim(file, 1 << 20, 10 << 20).await.unwrap(), 10 << 20);
+    assert_eq!(status(session.skim(file, SIZE.into(), 1).await), NtStatus::END_OF_FILE);
+    let came: Vec<u32> = session.samples().drain(..).map(|sample| sample.response_bytes >> 20).collect();
+    assert_eq!(came, [0, 8, 8, 4, 8, 2, 0]);
+    let Session::Local(local) = &session else { panic!("a folder") };
+    assert!(local.data.capacity() <= 8 << 20, "{}", local.data.capacity());
+    assert_eq!(session.read(file, 0, u32::MAX).await.unwrap().len(), SIZE as usize);
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn what_is_written_is_in_the_folder_and_each_call_has_a_sample() {
+    let folder = TempDir::new().unwrap();
+    let mut session = session(folder.path()).await;
+    assert_eq!(session.facts().dialect, Dialect::Local);
+    session.make_directory("a").await.unwrap();
+    let file = opened(&mut session, "a\\b.txt", READ | WRITE, Disposition::Create).await;
+    session.write(file, 3, b"text").await.unwrap();
+    session.set_file(file, SetInfo::EndOfFile(9)).await.unwrap();
+    session.flush(file).await.unwrap();
+    assert_eq!(session.read(file, 3, 100).await.unwrap(), b"text\0\0");
+    assert_eq!(status(session.read(file, 9, 1).await.map(drop)), NtStatus::END_OF_FILE);
+    session.close(file).await.unwrap();
+    assert_eq!(fs::read(folder.path().join("a/b.txt")).unwrap(), b"\0\0\0text\0\0");
+
+    let samples = session.samples();
+    let seen: Vec<_> =
+        samples.iter().map(|s| (s.command.to_string(), s.group, s.request_bytes, s.response_bytes)).collect();
+    let expected = [
+        ("CREATE", Group::OpenClose, 0, 0),
+        ("CLOSE", Group::OpenClose, 0, 0),
+        ("CREATE", Group::OpenClose, 0, 0),
+        ("WRITE", Group::Write, 4, 0),
+        ("SET_INFO", Group::Attributes, 0, 0),
+        ("FLUSH", Group::Write, 0, 0),
+        ("READ", Group::Read, 0, 6),
+        ("READ", Group::Read, 0, 0),
+        ("CLOSE", Group::OpenClose, 0, 0),
+    ];
+    assert_eq!(seen, expected.map(|(command, group, sent, came)| (command.to_owned(), group, sent, came)));
+    assert!(samples.iter().all(|sample| sample.response_time().is_some_and(|time| !time.is_zero())));
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn refusals_are_those_of_a_server() {
+    let folder = TempDir::new().unwrap();
+    fs::create_dir(folder.path().join("d")).unwrap();
+    fs::write(folder.path().join("d/f"), "x").unwrap();
+    let mut session = session(folder.path()).await;
+    let mut refused = async |path: &str, disposition, create_options| {
+        status(session.open(&Open { options: create_options, ..open(path, READ, disposition) }).await)
+    };
+    let (file, directory) = (options::NON_DIRECTORY, options::DIRECTORY);
+    assert_eq!(refused("none", Disposition::Open, file).await, NtStatus::OBJECT_NAME_NOT_FOUND);
+    assert_eq!(refused("d\\none", Disposition::Open, file).await, NtStatus::OBJECT_NAME_NOT_FOUND);
+    assert_eq!(refused("none\\f", Disposition::Open, file).await, NtStatus::OBJECT_PATH_NOT_FOUND);
+    assert_eq!(refused("d\\f", Disposition::Create, file).await, NtStatus::OBJECT_NAME_COLLISION);
+    assert_eq!(refused("d", Disposition::Open, file).await, NtStatus::FILE_IS_A_DIRECTORY);
+    assert_eq!(refused("d\\f", Disposition::Open, directory).await, NtStatus::NOT_A_DIRECTORY);
+    assert_eq!(refused("d", Disposition::Create, directory).await, NtStatus::OBJECT_NAME_COLLISION);
+    assert_eq!(status(session.remove_directory("d").await), NtStatus::DIRECTORY_NOT_EMPTY);
+    fs::write(folder.path().join("g"), "y").unwrap();
+    assert_eq!(status(session.rename("g", "d\\f").await), NtStatus::OBJECT_NAME_COLLISION);
+    assert_eq!(
+        status(session.list("d\\*.txt", Info::FILE_BOTH_DIRECTORY_INFORMATION, 0, None).await),
+        NtStatus::NO_SUCH_FILE
+    );
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn nothing_outside_the_folder_is_reached() {
+    let outside = TempDir::new().unwrap();
+    fs::write(outside.path().join("secret"), "s").unwrap();
+    let folder = TempDir::new().unwrap();
+    symlink(outside.path(), folder.path().join("link")).unwrap();
+    symlink(outside.path().join("secret"), folder.path().join("file")).unwrap();
+    let mut session = session(folder.path()).await;
+    let up = format!("..\\{}\\secret", outside.path().file_name().unwrap().to_str().unwrap());
+    for path in ["link\\secret", "file", up.as_str(), outside.path().join("secret").to_str().unwrap()] {
+        status(session.open(&open(path, READ, Disposition::Open)).await);
+        status(session.open(&open(path, WRITE, Disposition::OverwriteIf)).await);
+        status(session.remove_file(path).await);
+    }
+    status(session.list("link\\*", Info::FILE_BOTH_DIRECTORY_INFORMATION, 0, None).await);
+    assert_eq!(fs::read(outside.path().join("secret")).unwrap(), b"s");
+    let mut entries: Vec<Entry> = Vec::new();
+    session.list("*", Info::FILE_BOTH_DIRECTORY_INFORMATION, 0, Some(&mut entries)).await.unwrap();
+    assert!(entries.len() == 2 && entries.iter().all(|entry| !entry.is_directory()), "{entries:?}");
+}
+
+/// Nobody writes into it, so an open that waited would wait for ever.
+#[tokio::test(flavor = "current_thread")]
+async fn a_pipe_in_the_place_of_a_file_makes_nobody_wait() {
+    let folder = TempDir::new().unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, folder.path().join("pipe"), 0o600.into()).unwrap();
+    let mut session = session(folder.path()).await;
+    assert_eq!(status(session.open(&open("pipe", READ, Disposition::Open)).await), NtStatus::ACCESS_DENIED);
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn users_are_in_the_way_of_each_others_locks() {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("f"), "locked").unwrap();
+    let (mut one, mut other) = (session(folder.path()).await, session(folder.path()).await);
+    let first = opened(&mut one, "f", READ | WRITE, Disposition::Open).await;
+    let second = opened(&mut other, "f", READ | WRITE, Disposition::Open).await;
+    let range = LockRange { offset: 1, length: 2, exclusive: true, wait: false };
+    one.lock(first, range).await.unwrap();
+    assert_eq!(status(other.lock(second, range).await), NtStatus::LOCK_NOT_GRANTED);
+    other.lock(second, LockRange { offset: 3, ..range }).await.unwrap();
+    one.unlock(first, 1, 2).await.unwrap();
+    other.lock(second, range).await.unwrap();
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn what_is_to_go_goes_when_it_is_closed() {
+    let folder = TempDir::new().unwrap();
+    let mut session = session(folder.path()).await;
+    let open = Open {
+        options: options::NON_DIRECTORY | options::DELETE_ON_CLOSE,
+        ..open("f", READ | WRITE, Disposition::OpenIf)
+    };
+    let opened = session.open(&open).await.unwrap();
+    assert_eq!(opened.action, 2, "created");
+    assert!(folder.path().join("f").exists());
+    session.close(opened.handle).await.unwrap();
+    assert!(!folder.path().join("f").exists());
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_folder_that_is_not_there_is_named() {
+    let options =
+        Options { folder: Some("/nowhere/at all".into()), ..Options::new("", ([127, 0, 0, 1], 0).into(), "") };
+    let error = Session::connect(&options).await.expect_err("no folder").to_string();
+    assert!(error.starts_with("cannot use the folder /nowhere/at all: "), "{error}");
+}

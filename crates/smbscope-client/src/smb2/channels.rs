@@ -1,0 +1,76 @@
+//! Further channels of a session (SMB 3 multichannel, MS-SMB2 3.2.4.20.6): connections of their own that share its
+//! shares and open files.
+
+use super::connection::Smb2Connection;
+use super::negotiate::{self, Negotiated};
+use super::{Origin, Session, setup};
+use crate::crypto::SessionKeys;
+use crate::{Cipher, Error, Options};
+
+/// What the first channel keeps for the others.
+#[derive(Debug)]
+pub(super) struct Channels {
+    client_guid: [u8; 16],
+    dialect: u16,
+    cipher: Option<Cipher>,
+    /// Absent with a guest or nobody, and of a further channel.
+    keys: Option<Box<SessionKeys>>,
+    /// Channels so far.
+    count: u8,
+    further: bool,
+}
+
+impl Channels {
+    pub(super) fn of_first(negotiated: &Negotiated, keys: Option<SessionKeys>) -> Channels {
+        let Negotiated { client_guid, dialect, cipher, .. } = *negotiated;
+        Channels { client_guid, dialect, cipher, keys: keys.map(Box::new), count: 1, further: false }
+    }
+
+    fn further(first: &Channels) -> Channels {
+        let Channels { client_guid, dialect, cipher, .. } = *first;
+        Channels { client_guid, dialect, cipher, keys: None, count: 1, further: true }
+    }
+
+    pub(super) fn is_further(&self) -> bool {
+        self.further
+    }
+}
+
+impl Session {
+    /// Opens another connection to the same session, by the same options or to another address of the server's: what it
+    /// gives works on the same share with the same handles, and has samples of its own. It ends with its own
+    /// disconnect or with that of the first.
+    pub async fn bind(&mut self, options: &Options) -> Result<Session, Error> {
+        let unsupported = |reason: &str| Error::Unsupported(reason.to_owned());
+        if self.channels.dialect < 0x0300 {
+            return Err(unsupported("several connections a session need SMB 3"));
+        }
+        let (Some(keys), Some(count)) = (&self.channels.keys, self.channels.count.checked_add(1)) else {
+            return Err(unsupported("another channel needs the first one of a user with a password, and 255 at most"));
+        };
+        let mut connection = Smb2Connection::connect(options).await?;
+        let negotiated = negotiate::negotiate(&mut connection, options, Some(self.channels.client_guid)).await?;
+        let same = negotiated.dialect == self.channels.dialect && negotiated.cipher == self.channels.cipher;
+        if !same {
+            return Err(unsupported("another channel must have the dialect and the cipher of the first one"));
+        }
+        let (session_id, channel) = (self.connection.session_id, self.channels.count);
+        setup::bind(&mut connection, &negotiated, options, session_id, keys, channel).await?;
+        self.channels.count = count;
+        connection.protection.mode = self.connection.protection.mode;
+        connection.tree_id = self.connection.tree_id;
+        let facts = super::facts(&connection, &negotiated, false);
+        Ok(Session {
+            connection,
+            facts,
+            caching: self.caching,
+            compound: options.compound,
+            root: None,
+            data: Vec::new(),
+            parts: Vec::new(),
+            watch: None,
+            channels: Channels::further(&self.channels),
+            origin: Box::new(Origin { options: options.clone(), negotiated }),
+        })
+    }
+}

@@ -1,0 +1,326 @@
+//! A connection (MS-SMB2 3.2.1.2, 3.2.4.1): numbers requests, pays for them, puts them into frames, and keeps a sample of
+//! each.
+//!
+//! Requests go out by [`Smb2Connection::begin`], [`Smb2Connection::add`] and [`Smb2Connection::flush`]; several of them in a frame
+//! are a compound. Answers are waited for by the message id (in `replies`). What comes in between finds its place by
+//! itself: interim responses, breaks of oplocks and leases, answers to requests that nobody waits for.
+
+use super::breaks::Breaks;
+use super::credits::Credits;
+use super::protection::{Mode, Protection};
+use super::replies::Reply;
+use crate::transport::{Arrived, Link};
+use crate::{Error, Options, Sample};
+use smbscope_model::{Command, FileId, Outcome, Subcommand, groups};
+use smbscope_wire::codec::Value;
+use smbscope_wire::smb2::messages::{Body, plain};
+use smbscope_wire::smb2::{self, FileReference, Header, flags};
+use std::io;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+/// What a sample says about a request beside its command.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct About {
+    pub(super) subcommand: Option<Subcommand>,
+    pub(super) file: Option<FileReference>,
+    pub(super) offset: Option<u64>,
+    pub(super) length: Option<u32>,
+    /// It is an expected wait: there is no limit to its time.
+    pub(super) waits: bool,
+    pub(super) whose: Whose,
+}
+
+impl About {
+    /// A request that works on an open.
+    pub(super) fn file(file: FileReference) -> About {
+        About { file: Some(file), ..About::default() }
+    }
+}
+
+/// Who waits for an answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// The operation that sent the request.
+    #[default]
+    Caller,
+    /// Nobody: the sample is all that is kept.
+    Nobody,
+    /// A later call: the answer is kept for it.
+    Later,
+}
+
+/// How a request stands to the one before it in the frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Chain {
+    /// It is the only one or the first, or has nothing to do with it.
+    Own,
+    /// It uses the open that the one before made.
+    Related,
+}
+
+/// An outstanding request.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) sample: Sample,
+    pub(super) whose: Whose,
+    pub(super) credits_asked: u16,
+    pub(super) async_id: Option<u64>,
+    /// Interim responses to it.
+    pub(super) interims: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct Smb2Connection {
+    pub(super) link: Link,
+    pub(super) samples: Vec<Sample>,
+    pub(super) session_id: u64,
+    pub(super) tree_id: u32,
+    pub(super) protection: Protection,
+    pub(super) credits: Credits,
+    pub(super) breaks: Breaks,
+    /// CreditCharge is a field of the dialect.
+    pub(super) has_credit_charge: bool,
+    pub(super) timeout: Duration,
+    pub(super) pending: Vec<Pending>,
+    /// Breaks since the last answer that somebody waited for.
+    pub(super) unasked: u32,
+    /// Answers that a later call asks for.
+    pub(super) kept: Vec<(Header, Vec<u8>)>,
+    /// Messages of the frame being built, where it will be encrypted.
+    plain: Vec<u8>,
+    /// Where the last message of the frame being built begins.
+    last: Option<usize>,
+    /// Requests that were outstanding before the frame being built.
+    before: usize,
+    /// The part of the frame received last that nobody has looked at.
+    pub(super) rest: Range<usize>,
+    pub(super) arrived: Option<Arrived>,
+    /// The frame received last was encrypted.
+    pub(super) sealed: bool,
+}
+
+impl Smb2Connection {
+    pub(super) async fn connect(options: &Options) -> Result<Smb2Connection, Error> {
+        Ok(Smb2Connection {
+            link: Link::connect(options).await?,
+            samples: Vec::with_capacity(16),
+            session_id: 0,
+            tree_id: 0,
+            protection: Protection::none(),
+            credits: Credits::new(options.credits),
+            breaks: Breaks::default(),
+            has_credit_charge: false,
+            timeout: options.timeout,
+            pending: Vec::with_capacity(8),
+            unasked: 0,
+            kept: Vec::new(),
+            plain: Vec::new(),
+            last: None,
+            before: 0,
+            rest: 0..0,
+            arrived: None,
+            sealed: false,
+        })
+    }
+
+    /// Sends a request and waits for its answer, whatever it says.
+    pub(super) async fn call<B: Body>(&mut self, body: &B, about: About) -> Result<Reply, Error> {
+        let charge = self.credits.charge(body.payload().max(body.expected()));
+        self.afford(charge.into()).await?;
+        self.begin();
+        let id = self.add(body, about, Chain::Own);
+        self.flush().await?;
+        self.reply(id).await
+    }
+
+    /// Likewise, in another tree connect than that of the session. Breaks that come in between are acknowledged in its own.
+    pub(super) async fn call_in_tree<B: Body>(&mut self, tree_id: u32, body: &B) -> Result<Reply, Error> {
+        self.afford(self.credits.charge(body.payload().max(body.expected())).into()).await?;
+        self.begin();
+        let own = std::mem::replace(&mut self.tree_id, tree_id);
+        let id = self.add(body, About::default(), Chain::Own);
+        self.tree_id = own;
+        self.flush().await?;
+        self.reply(id).await
+    }
+
+    /// Sends a request whose answer is asked for later, or never.
+    pub(super) async fn post<B: Body>(&mut self, body: &B, about: About) -> Result<u64, Error> {
+        let charge = self.credits.charge(body.payload().max(body.expected()));
+        self.afford(charge.into()).await?;
+        self.begin();
+        let id = self.add(body, about, Chain::Own);
+        self.flush().await?;
+        Ok(id)
+    }
+
+    /// Waits until there are so many credits.
+    pub(super) async fn afford(&mut self, charge: u32) -> Result<(), Error> {
+        if self.credits.affords(charge) {
+            return Ok(());
+        }
+        let deadline = Instant::now().checked_add(self.timeout);
+        while !self.credits.affords(charge) {
+            let Some(oldest) = self.pending.first() else {
+                return Err(Error::Protocol(format!("it grants too few credits for a request that costs {charge}")));
+            };
+            let id = oldest.sample.message_id;
+            self.event(id, deadline).await?;
+        }
+        Ok(())
+    }
+
+    /// Begins a frame.
+    pub(super) fn begin(&mut self) {
+        self.last = None;
+        self.before = self.pending.len();
+        match self.protection.mode {
+            Mode::Sealed => self.plain.clear(),
+            _ => {
+                self.link.begin();
+            }
+        }
+    }
+
+    /// Adds a request to the frame; its message id.
+    pub(super) fn add<B: Body>(&mut self, body: &B, about: About, chain: Chain) -> u64 {
+        let charge = self.credits.charge(body.payload().max(body.expected()));
+        let (message_id, credits_asked) = self.credits.spend(charge);
+        let header = Header {
+            credit_charge: if self.has_credit_charge { charge } else { 0 },
+            credits: credits_asked,
+            flags: if chain == Chain::Related { flags::RELATED_OPERATIONS } else { 0 },
+            message_id,
+            ..self.header(B::COMMAND)
+        };
+        self.append(header, body, about, credits_asked);
+        message_id
+    }
+
+    /// Sends the frame.
+    pub(super) async fn flush(&mut self) -> Result<(), Error> {
+        let out = match self.protection.mode {
+            Mode::Sealed => &mut self.plain,
+            _ => self.link.outgoing(),
+        };
+        finish_message(out, self.last, &self.protection);
+        if let (Mode::Sealed, Some(sealer)) = (self.protection.mode, &mut self.protection.sealer) {
+            sealer.seal(self.session_id, &self.plain, self.link.begin());
+        }
+        let result = self.link.send(self.timeout).await;
+        let first = self.link.sent_from();
+        let last = result.as_ref().map_or(first, |sent| sent.last);
+        for pending in self.pending.iter_mut().skip(self.before) {
+            (pending.sample.request_first, pending.sample.request_last) = (first, last);
+        }
+        match result {
+            Ok(_) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                let id = self.pending.get(self.before).map_or(0, |pending| pending.sample.message_id);
+                Err(self.silent(id))
+            }
+            Err(error) => Err(self.lost("sending", error)),
+        }
+    }
+
+    /// The message sent last, from its header on, where it was not encrypted.
+    pub(super) fn sent(&mut self) -> &[u8] {
+        self.link.outgoing().get(Link::START..).unwrap_or_default()
+    }
+
+    /// Gives up a request (MS-SMB2 3.2.4.24); the server answers it all the same, if it answers at all.
+    pub(super) async fn cancel(&mut self, id: u64) -> Result<(), Error> {
+        let Some(pending) = self.pending.iter().find(|pending| pending.sample.message_id == id) else {
+            return Ok(());
+        };
+        let async_id = pending.async_id;
+        self.begin();
+        let mut header = self.header(smb2::Command::CANCEL);
+        header.message_id = id;
+        if let Some(async_id) = async_id {
+            header.async_id = Some(async_id);
+            header.flags = flags::ASYNC_COMMAND;
+        }
+        self.append(header, &plain::Cancel {}, About::default(), 0);
+        let sent = self.flush().await;
+        // It is never answered itself.
+        if let Some(mut cancel) = self.pending.pop() {
+            cancel.sample.outcome = Outcome::NoResponseByDesign;
+            self.samples.push(cancel.sample);
+        }
+        sent
+    }
+
+    /// The header of a request, but for what its number and its credits are.
+    fn header(&self, command: smb2::Command) -> Header {
+        Header { tree_id: Some(self.tree_id), session_id: Some(self.session_id), ..Header::new(command) }
+    }
+
+    /// Puts a request into the frame, and among the outstanding ones.
+    fn append<B: Body>(&mut self, mut header: Header, body: &B, about: About, credits_asked: u16) {
+        // Of the times nothing is known yet.
+        let unknown = self.link.sent_from();
+        let mode = self.protection.mode;
+        let (out, first) = match mode {
+            Mode::Sealed => (&mut self.plain, 0),
+            _ => (self.link.outgoing(), Link::START),
+        };
+        let compounded = self.last.is_some();
+        if let Some(last) = self.last {
+            // Members of a compound begin at multiples of eight (2.2.1.2).
+            let length = out.len() - first;
+            out.resize(first + length.next_multiple_of(8), 0);
+            let next_command = (out.len() - last) as u32;
+            next_command.set(out, last + Header::NEXT_COMMAND);
+            finish_message(out, Some(last), &self.protection);
+            if let Some(before) = self.pending.last_mut() {
+                before.sample.compounded = true;
+                before.sample.request_bytes = next_command;
+            }
+        }
+        if mode == Mode::Signed {
+            header.flags |= flags::SIGNED;
+        }
+        let start = out.len();
+        header.emit(out);
+        body.emit(out);
+        self.last = Some(start);
+        let sample = Sample {
+            command: Command::Smb2(header.command),
+            subcommand: about.subcommand,
+            group: groups::smb2(header.command, about.subcommand, about.waits),
+            message_id: header.message_id,
+            session_id: self.session_id,
+            tree_id: self.tree_id,
+            file_id: about.file.map(file_id),
+            status: None,
+            request_first: unknown,
+            request_last: unknown,
+            interim: None,
+            response_first: unknown,
+            response_last: unknown,
+            request_bytes: (out.len() - start) as u32,
+            response_bytes: 0,
+            offset: about.offset,
+            length: about.length,
+            compounded,
+            signed: mode == Mode::Signed,
+            encrypted: mode == Mode::Sealed,
+            outcome: Outcome::Unanswered,
+        };
+        self.pending.push(Pending { sample, whose: about.whose, credits_asked, async_id: None, interims: 0 });
+    }
+}
+
+/// An open as samples name it.
+pub(super) fn file_id(file: FileReference) -> FileId {
+    FileId::Smb2 { persistent: file.persistent, volatile: file.volatile }
+}
+
+/// Signs the message that begins there and goes to the end of the buffer.
+fn finish_message(out: &mut [u8], start: Option<usize>, protection: &Protection) {
+    if let (Some(signer), Some(message)) = (protection.signing(), start.and_then(|start| out.get_mut(start..))) {
+        signer.sign(message);
+    }
+}

@@ -1,0 +1,317 @@
+//! Operations on open files: open, close, read, write, flush, lock, query and set.
+
+use super::Session;
+use super::connection::{About, Smb2Connection};
+use super::credits::BYTES_PER_CREDIT;
+use super::replies::Reply;
+use crate::file::{Handle, Info, Kept, LockRange, Open, Opened, SetInfo, options};
+use crate::limits::Allowance;
+use crate::{Error, access};
+use smbscope_model::{Command, FileId, Subcommand};
+use smbscope_wire::codec::List;
+use smbscope_wire::smb2::messages::create_context::{Context, Contexts};
+use smbscope_wire::smb2::messages::lock::{self, flags as lock_flags};
+use smbscope_wire::smb2::messages::set_info::Data;
+use smbscope_wire::smb2::messages::{close, create, flush, query_info, read, set_info, write};
+use smbscope_wire::smb2::{self, FileReference, LockElement};
+use smbscope_wire::status::NtStatus;
+
+/// Most bytes of an answer to QUERY_INFO: more than any class needs, and no more than a credit pays for.
+const QUERY_BUFFER: u32 = 64 * 1024;
+
+impl Session {
+    /// Opens or creates a file or directory.
+    pub async fn open(&mut self, open: &Open<'_>) -> Result<Opened, Error> {
+        let lease = self.caching(open).context(open.path);
+        let request = self.create_request(open, lease.as_slice());
+        let reply = self.connection.call(&request, About::default()).await?.ok()?;
+        self.opened(&reply)
+    }
+
+    /// Closes it.
+    pub async fn close(&mut self, handle: Handle) -> Result<(), Error> {
+        let file = reference(handle)?;
+        self.connection.breaks.closed(file);
+        self.connection.call(&close::Request { flags: 0, file }, About::file(file)).await?.ok()?;
+        Ok(())
+    }
+
+    /// Reads; what is larger than the server allows goes in several commands, as many at once as there are credits.
+    pub async fn read(&mut self, handle: Handle, offset: u64, length: u32) -> Result<&[u8], Error> {
+        let file = reference(handle)?;
+        if length > self.largest(self.facts.max_read) {
+            let end = self.read_in_parts(file, offset, length, Kept::All).await?;
+            return Ok(self.data.get(..end as usize).unwrap_or_default());
+        }
+        self.read_in_one(file, offset, length).await
+    }
+
+    /// Reads as [`Session::read`] does and returns the number of bytes, of which none is kept.
+    pub async fn skim(&mut self, handle: Handle, offset: u64, length: u32) -> Result<u64, Error> {
+        let file = reference(handle)?;
+        if length > self.largest(self.facts.max_read) {
+            return Ok(self.read_in_parts(file, offset, length, Kept::Nothing).await?.into());
+        }
+        Ok(self.read_in_one(file, offset, length).await?.len() as u64)
+    }
+
+    async fn read_in_one(&mut self, file: FileReference, offset: u64, length: u32) -> Result<&[u8], Error> {
+        let request = read::Request::new(file, offset, length);
+        let reply = self.connection.call(&request, io(file, offset, length)).await?.ok()?;
+        data_of(&self.connection, &reply, length)
+    }
+
+    /// Writes all of it, in several commands where the server allows less at once.
+    pub async fn write(&mut self, handle: Handle, offset: u64, data: &[u8]) -> Result<(), Error> {
+        let file = reference(handle)?;
+        if data.len() <= self.largest(self.facts.max_write) as usize {
+            let request = write::Request { file, offset, data };
+            let reply = self.connection.call(&request, io(file, offset, data.len() as u32)).await?.ok()?;
+            return self.written(&reply, data.len());
+        }
+        let part = self.part(self.facts.max_write) as usize;
+        let parts = data.len().div_ceil(part);
+        let request = |index: usize| {
+            let start = index * part;
+            let data = data.get(start..data.len().min(start + part)).unwrap_or_default();
+            write::Request { file, offset: offset.wrapping_add(start as u64), data }
+        };
+        let mut ids = std::mem::take(&mut self.parts);
+        ids.clear();
+        let (mut answered, mut failed) = (0, None);
+        let allowance = Allowance::of_operation("a write", self.connection.timeout);
+        while answered < parts {
+            allowance.check()?;
+            while ids.len() < parts && failed.is_none() && self.has_room(part, ids.len() - answered) {
+                let request = request(ids.len());
+                let about = io(file, request.offset, request.data.len() as u32);
+                ids.push(self.connection.post(&request, about).await?);
+            }
+            if failed.is_some() && answered == ids.len() {
+                break;
+            }
+            let reply = self.connection.any_reply().await?;
+            let Some(index) = ids.iter().position(|id| *id == reply.header.message_id) else { continue };
+            answered += 1;
+            let result = reply.ok().and_then(|reply| self.written(&reply, request(index).data.len()));
+            failed = failed.or(result.err());
+        }
+        self.parts = ids;
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Asks for what was written to be on disk.
+    pub async fn flush(&mut self, handle: Handle) -> Result<(), Error> {
+        let file = reference(handle)?;
+        self.connection.call(&flush::Request { file }, About::file(file)).await?.ok()?;
+        Ok(())
+    }
+
+    /// Locks a range.
+    pub async fn lock(&mut self, handle: Handle, range: LockRange) -> Result<(), Error> {
+        let kind = if range.exclusive { lock_flags::EXCLUSIVE } else { lock_flags::SHARED };
+        let flags = if range.wait { kind } else { kind | lock_flags::FAIL_IMMEDIATELY };
+        self.lock_element(handle, LockElement { offset: range.offset, length: range.length, flags }).await
+    }
+
+    /// Unlocks a range.
+    pub async fn unlock(&mut self, handle: Handle, offset: u64, length: u64) -> Result<(), Error> {
+        self.lock_element(handle, LockElement { offset, length, flags: lock_flags::UNLOCK }).await
+    }
+
+    /// Information about an open file; the bytes of the class.
+    pub async fn query_file(&mut self, handle: Handle, info: Info) -> Result<&[u8], Error> {
+        let file = reference(handle)?;
+        self.query(file, info).await
+    }
+
+    /// Changes an open file.
+    pub async fn set_file(&mut self, handle: Handle, set: SetInfo<'_>) -> Result<(), Error> {
+        let file = reference(handle)?;
+        let data = Data::from(set);
+        let about = About { subcommand: Some(Subcommand::Info(data.level())), ..About::file(file) };
+        self.connection.call(&set_info::Request::new(file, data), about).await?.ok()?;
+        Ok(())
+    }
+
+    /// Information about an open or its file system.
+    pub(super) async fn query(&mut self, file: FileReference, info: Info) -> Result<&[u8], Error> {
+        let request = self.query_request(file, info);
+        let about = About { subcommand: Some(Subcommand::Info(info)), ..About::file(file) };
+        let reply = self.connection.call(&request, about).await?.ok()?;
+        let response = query_info::Response::parse(self.connection.message(&reply)).ok_or_else(|| reply.malformed())?;
+        Ok(response.output)
+    }
+
+    pub(super) fn query_request(&self, file: FileReference, level: Info) -> query_info::Request {
+        let output_buffer_length = QUERY_BUFFER.min(self.facts.max_transact);
+        query_info::Request { file, level, additional_information: 0, output_buffer_length }
+    }
+
+    /// The request for an open; `lease` comes from [`Session::caching`].
+    pub(super) fn create_request<'a>(&self, open: &Open<'a>, lease: &'a [Context]) -> create::Request<'a> {
+        create::Request {
+            name: open.path.into(),
+            oplock_level: self.caching(open).oplock_level(),
+            impersonation_level: create::IMPERSONATION,
+            desired_access: open.access,
+            file_attributes: open.attributes,
+            share_access: open.share,
+            create_disposition: open.disposition as u32,
+            create_options: open.options,
+            contexts: Contexts::List(lease),
+        }
+    }
+
+    /// What to ask for with an open: leases are for data of files, so not for directories or for their attributes alone.
+    pub(super) fn caching(&self, open: &Open<'_>) -> super::Caching {
+        const DATA: u32 = access::READ_DATA
+            | access::WRITE_DATA
+            | access::APPEND_DATA
+            | access::GENERIC_READ
+            | access::GENERIC_WRITE
+            | access::MAXIMUM_ALLOWED;
+        let is_for_data = open.access & DATA != 0 && open.options & options::DIRECTORY == 0;
+        if is_for_data { self.caching } else { super::Caching::None }
+    }
+
+    /// The open that a CREATE made.
+    pub(super) fn opened(&mut self, reply: &Reply) -> Result<Opened, Error> {
+        let message = self.connection.message(reply);
+        let response = create::Response::parse(message).ok_or_else(|| reply.malformed())?;
+        let FileReference { persistent, volatile } = response.file;
+        let opened = Opened {
+            handle: Handle(FileId::Smb2 { persistent, volatile }),
+            size: response.end_of_file,
+            attributes: response.file_attributes,
+            action: response.create_action,
+        };
+        let (file, oplock_level) = (response.file, response.oplock_level);
+        self.connection.breaks.opened(file, oplock_level);
+        Ok(opened)
+    }
+
+    async fn lock_element(&mut self, handle: Handle, element: LockElement) -> Result<(), Error> {
+        let file = reference(handle)?;
+        let about = About {
+            offset: Some(element.offset),
+            length: u32::try_from(element.length).ok(),
+            waits: element.waits(),
+            ..About::file(file)
+        };
+        self.connection.call(&lock::Request { file, locks: List::Values(&[element]) }, about).await?.ok()?;
+        Ok(())
+    }
+
+    /// Several READs, put together in `data` if they are kept; returns the number of bytes up to the end of the file.
+    async fn read_in_parts(&mut self, file: FileReference, offset: u64, length: u32, kept: Kept) -> Result<u32, Error> {
+        let part = self.part(self.facts.max_read);
+        let parts = length.div_ceil(part) as usize;
+        let request = |index: usize| {
+            let start = index as u32 * part;
+            read::Request::new(file, offset.wrapping_add(start.into()), part.min(length - start))
+        };
+        self.data.clear();
+        if kept == Kept::All {
+            self.data.resize(length as usize, 0);
+        }
+        let mut ids = std::mem::take(&mut self.parts);
+        ids.clear();
+        let (mut answered, mut failed) = (0, None);
+        // Where the data ends as far as the answers tell.
+        let mut end = length;
+        let allowance = Allowance::of_operation("a read", self.connection.timeout);
+        while answered < parts {
+            allowance.check()?;
+            while ids.len() < parts && failed.is_none() && self.has_room(part as usize, ids.len() - answered) {
+                let request = request(ids.len());
+                ids.push(self.connection.post(&request, io(file, request.offset, request.length)).await?);
+            }
+            if failed.is_some() && answered == ids.len() {
+                break;
+            }
+            let reply = self.connection.any_reply().await?;
+            // What is outstanding is at the end.
+            let Some(index) = ids.iter().rposition(|id| *id == reply.header.message_id) else { continue };
+            answered += 1;
+            let start = index as u32 * part;
+            if reply.status() == NtStatus::END_OF_FILE && index > 0 {
+                end = end.min(start);
+                continue;
+            }
+            match reply.ok() {
+                Ok(reply) => {
+                    let wanted = request(index).length;
+                    let data = data_of(&self.connection, &reply, wanted)?;
+                    if data.len() < wanted as usize {
+                        end = end.min(start + data.len() as u32);
+                    }
+                    if kept == Kept::All {
+                        let start = start as usize;
+                        let room = self.data.get_mut(start..start + data.len()).unwrap_or_default();
+                        room.copy_from_slice(data.get(..room.len()).unwrap_or_default());
+                    }
+                }
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        self.parts = ids;
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(end),
+        }
+    }
+
+    /// The most bytes of one READ or WRITE: what the server allows and the credits at hand can pay for.
+    pub(super) fn largest(&self, allowed: u32) -> u32 {
+        u32::try_from(self.connection.credits.largest()).unwrap_or(u32::MAX).min(allowed)
+    }
+
+    /// The bytes of a part of what is larger than that: half of what the credits pay for: one part is outstanding
+    /// while another is answered.
+    fn part(&self, allowed: u32) -> u32 {
+        let half = self.connection.credits.largest() / 2 / BYTES_PER_CREDIT * BYTES_PER_CREDIT;
+        u32::try_from(half.max(BYTES_PER_CREDIT)).unwrap_or(u32::MAX).min(allowed)
+    }
+
+    /// Whether another part can go out now; the first one always can, it waits for its credits.
+    pub(super) fn has_room(&self, part: usize, under_way: usize) -> bool {
+        let credits = &self.connection.credits;
+        under_way == 0 || credits.affords(credits.charge(part).into())
+    }
+
+    /// Checks that all was written.
+    pub(super) fn written(&self, reply: &Reply, length: usize) -> Result<(), Error> {
+        let response = write::Response::parse(self.connection.message(reply)).ok_or_else(|| reply.malformed())?;
+        if response.count as usize == length {
+            return Ok(());
+        }
+        if response.count as usize > length {
+            return Err(Error::Protocol(format!("its answer to WRITE says {} bytes of {length}", response.count)));
+        }
+        // A disk that fills up in the middle; no other reason is known.
+        Err(Error::Status { command: Command::Smb2(smb2::Command::WRITE), status: NtStatus::DISK_FULL })
+    }
+}
+
+/// The data of an answer to READ, which is no more than was asked for: it would count as throughput.
+pub(super) fn data_of<'a>(connection: &'a Smb2Connection, reply: &Reply, asked: u32) -> Result<&'a [u8], Error> {
+    let message = connection.message(reply);
+    let data = read::Response::parse(message).ok_or_else(|| reply.malformed())?.data;
+    if data.len() > asked as usize {
+        return Err(Error::Protocol(format!("its answer to READ has {} bytes of {asked} asked for", data.len())));
+    }
+    Ok(data)
+}
+
+/// An open of this protocol.
+pub(super) fn reference(handle: Handle) -> Result<FileReference, Error> {
+    match handle.0 {
+        FileId::Smb2 { persistent, volatile } => Ok(FileReference { persistent, volatile }),
+        FileId::Smb1(_) => Err(Error::Protocol("a file handle of an SMB1 session, used with SMB2".to_owned())),
+    }
+}
+
+pub(super) fn io(file: FileReference, offset: u64, length: u32) -> About {
+    About { offset: Some(offset), length: Some(length), ..About::file(file) }
+}

@@ -1,0 +1,102 @@
+//! Lists directories: an open, QUERY_DIRECTORY until there is no more, and a close (MS-SMB2 3.2.4.17).
+
+use super::Session;
+use super::connection::{About, Smb2Connection};
+use super::files::reference;
+use crate::Error;
+use crate::file::{Disposition, Entry, Handle, Info, Open, access, options};
+use crate::limits::Listed;
+use smbscope_model::Subcommand;
+use smbscope_wire::smb2::messages::query_directory::{self, flags};
+use smbscope_wire::status::NtStatus;
+
+/// Most bytes of an answer: what a credit pays for.
+const LIST_BUFFER: u32 = 64 * 1024;
+
+impl Session {
+    /// Lists what matches the last part of the path (`dir\*.txt`), up to `most` entries (0: all), into `entries`, which
+    /// is emptied first; how many there were.
+    pub async fn list(
+        &mut self,
+        pattern: &str,
+        info: Info,
+        most: usize,
+        mut entries: Option<&mut Vec<Entry>>,
+    ) -> Result<usize, Error> {
+        if let Some(entries) = &mut entries {
+            entries.clear();
+        }
+        let (path, pattern) = pattern.rsplit_once('\\').unwrap_or(("", pattern));
+        let open = Open {
+            path,
+            access: access::READ_DATA | access::READ_ATTRIBUTES, // FILE_LIST_DIRECTORY is the bit of READ_DATA
+            share: 7,
+            disposition: Disposition::Open,
+            options: options::DIRECTORY,
+            attributes: 0,
+        };
+        let handle = self.open(&open).await?.handle;
+        let request = query_directory::Request {
+            file: reference(handle)?,
+            class: info.to_wire().1,
+            flags: if most == 1 { flags::RETURN_SINGLE_ENTRY } else { 0 },
+            pattern: pattern.into(),
+            output_buffer_length: LIST_BUFFER.min(self.facts.max_transact),
+        };
+        let result = list(&mut self.connection, request, most, entries).await;
+        self.close_after(handle, result).await
+    }
+}
+
+impl Session {
+    /// Lists what is next of an open directory, with a single command; its entries are not kept.
+    pub async fn list_open(&mut self, handle: Handle, pattern: &str, class: u8, flags: u8) -> Result<(), Error> {
+        let output_buffer_length = LIST_BUFFER.min(self.facts.max_transact);
+        let (file, pattern) = (reference(handle)?, pattern.into());
+        let request = query_directory::Request { file, class, flags, pattern, output_buffer_length };
+        let about = About { subcommand: Some(Subcommand::Info(request.level())), ..About::file(file) };
+        self.connection.call(&request, about).await?.ok()?;
+        Ok(())
+    }
+}
+
+async fn list(
+    connection: &mut Smb2Connection,
+    request: query_directory::Request<'_>,
+    most: usize,
+    mut entries: Option<&mut Vec<Entry>>,
+) -> Result<usize, Error> {
+    let most = if most == 0 { usize::MAX } else { most };
+    let about = About { subcommand: Some(Subcommand::Info(request.level())), ..About::file(request.file) };
+    let mut count = 0;
+    let mut listed = Listed::new(connection.timeout);
+    while count < most {
+        let reply = connection.call(&request, about).await?.ok()?;
+        if reply.status() == NtStatus::NO_MORE_FILES {
+            break;
+        }
+        let response = query_directory::Response::parse(connection.message(&reply));
+        let some = response.ok_or_else(|| reply.malformed())?.entries(request.level()).ok_or_else(|| {
+            Error::Unsupported(format!("{} is not a class of directory entries that can be read", request.level()))
+        })?;
+        let before = count;
+        for entry in some.take(most - before) {
+            if count == before {
+                listed.answer(entry.name)?;
+            }
+            listed.entry(if entries.is_some() { entry.name.len() } else { 0 })?;
+            count += 1;
+            if let Some(entries) = &mut entries {
+                entries.push(Entry {
+                    name: entry.name_text(),
+                    size: entry.end_of_file,
+                    attributes: entry.file_attributes,
+                });
+            }
+        }
+        if count == before {
+            return Err(reply.malformed());
+        }
+    }
+    Ok(count)
+}

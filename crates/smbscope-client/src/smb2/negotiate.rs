@@ -1,0 +1,264 @@
+//! NEGOTIATE with exactly one dialect (MS-SMB2 3.2.4.2.2, 3.2.5.2), and its validation once keys are there (3.2.5.5).
+
+use super::connection::{About, Smb2Connection};
+use super::protection::Mode;
+use crate::crypto::PreauthHash;
+use crate::limits::TRANSFER_MIN;
+use crate::{Cipher, Encryption, Error, Options, Signing, SigningAlgorithm, Transport};
+use smbscope_model::{Command, Dialect, Subcommand};
+use smbscope_wire::codec::List;
+use smbscope_wire::names::Fsctl;
+use smbscope_wire::smb2::messages::negotiate::{Request, Response, capabilities, security_mode};
+use smbscope_wire::smb2::messages::negotiate_context::{Contexts, Offer};
+use smbscope_wire::smb2::messages::{ioctl, validate_negotiate};
+use smbscope_wire::smb2::{self, FileReference};
+
+/// Ciphers (2.2.3.1.2) in the order that Windows clients offer them.
+const CIPHERS: [(Cipher, u16); 4] = [
+    (Cipher::Aes128Gcm, 0x0002),
+    (Cipher::Aes128Ccm, 0x0001),
+    (Cipher::Aes256Gcm, 0x0004),
+    (Cipher::Aes256Ccm, 0x0003),
+];
+/// Signing algorithms (2.2.3.1.7), the fastest first.
+const SIGNING_ALGORITHMS: [(SigningAlgorithm, u16); 3] =
+    [(SigningAlgorithm::AesGmac, 0x0002), (SigningAlgorithm::AesCmac, 0x0001), (SigningAlgorithm::HmacSha256, 0x0000)];
+/// SHA-512, the only hash algorithm.
+const SHA_512: u16 = 1;
+/// What a NetBIOS frame can carry beside the fields of a message: its length has 17 bits.
+const NETBIOS_PAYLOAD: u32 = 64 * 1024;
+
+/// What was offered and chosen.
+#[derive(Debug, Clone)]
+pub(super) struct Negotiated {
+    pub(super) dialect: u16,
+    /// Of the request.
+    client_capabilities: u32,
+    pub(super) client_guid: [u8; 16],
+    pub(super) client_security_mode: u16,
+    /// Of the response.
+    pub(super) capabilities: u32,
+    server_guid: [u8; 16],
+    security_mode: u16,
+    pub(super) signing_algorithm: SigningAlgorithm,
+    pub(super) cipher: Option<Cipher>,
+    pub(super) max_transact: u32,
+    pub(super) max_read: u32,
+    pub(super) max_write: u32,
+    /// Of NEGOTIATE request and response.
+    pub(super) preauth: PreauthHash,
+}
+
+impl Negotiated {
+    pub(super) fn is_3_1_1(&self) -> bool {
+        self.dialect == 0x0311
+    }
+
+    pub(super) fn server_requires_signing(&self) -> bool {
+        self.security_mode & security_mode::SIGNING_REQUIRED != 0
+    }
+}
+
+/// Negotiates; as the client with this GUID, where the connection is to be another channel of its session.
+pub(super) async fn negotiate(
+    connection: &mut Smb2Connection,
+    options: &Options,
+    client_guid: Option<[u8; 16]>,
+) -> Result<Negotiated, Error> {
+    let dialect = dialect(options)?;
+    let is_smb3 = dialect >= 0x0300;
+    let client_capabilities = if is_smb3 {
+        // 3.1.1 says by a context that it can encrypt; Samba looks for the capability all the same.
+        capabilities::LEASING | capabilities::LARGE_MTU | capabilities::MULTI_CHANNEL | capabilities::ENCRYPTION
+    } else {
+        0
+    };
+    let client_guid = match client_guid {
+        Some(guid) => guid,
+        None if dialect == 0x0202 => [0; 16],
+        None => random()?,
+    };
+    let client_security_mode = match options.signing {
+        Signing::Required => security_mode::SIGNING_REQUIRED,
+        Signing::Off | Signing::On => security_mode::SIGNING_ENABLED,
+    };
+    let ciphers = ids(&CIPHERS, wanted_cipher(options));
+    let signing_algorithms = ids(&SIGNING_ALGORITHMS, options.signing_algorithm);
+    let salt: [u8; 32] = random()?;
+    let offer = Offer {
+        salt: &salt,
+        ciphers: &ciphers,
+        signing_algorithms: &signing_algorithms,
+        net_name: Some(&options.host),
+    };
+    let request = Request {
+        security_mode: client_security_mode,
+        capabilities: client_capabilities,
+        client_guid,
+        dialects: List::Values(&[dialect]),
+        contexts: if dialect == 0x0311 { Contexts::Offer(offer) } else { Contexts::default() },
+    };
+    let reply = connection.call(&request, About::default()).await?;
+    let mut preauth = PreauthHash::new();
+    preauth.update(connection.sent());
+    let message = connection.message(&reply);
+    preauth.update(message);
+    if reply.status().is_error() {
+        return Err(Error::Refused {
+            what: format!("dialect {} with {}", options.dialect, options.address),
+            status: reply.status(),
+            hint: "the server does not do this dialect; try another with --dialect",
+        });
+    }
+    let response = Response::parse(message).ok_or_else(|| reply.malformed())?;
+    if response.dialect != dialect {
+        let chosen = Dialect::Smb2(response.dialect);
+        let reason = format!("dialect {} was asked for, and the server chose {chosen}", options.dialect);
+        return Err(Error::Unsupported(reason));
+    }
+    let (signing_algorithm, cipher) = match dialect {
+        0x0311 => {
+            if response.contexts.hash_algorithm() != Some(SHA_512) {
+                return Err(Error::Protocol("no hash algorithm for the pre-authentication integrity".to_owned()));
+            }
+            // 3.2.5.2: without an answer to the offer it is AES-CMAC.
+            let signing = match response.contexts.signing_algorithm() {
+                Some(id) => named(&SIGNING_ALGORITHMS, id),
+                None => Some(SigningAlgorithm::AesCmac),
+            };
+            (signing, response.contexts.cipher().and_then(|id| named(&CIPHERS, id)))
+        }
+        0x0300 | 0x0302 => {
+            let can_encrypt = response.capabilities & capabilities::ENCRYPTION != 0;
+            (Some(SigningAlgorithm::AesCmac), can_encrypt.then_some(Cipher::Aes128Ccm))
+        }
+        _ => (Some(SigningAlgorithm::HmacSha256), None),
+    };
+    let signing_algorithm = signing_algorithm
+        .filter(|chosen| dialect != 0x0311 || options.signing_algorithm.is_none_or(|wanted| wanted == *chosen))
+        .ok_or_else(|| Error::Unsupported(format!("the server does not sign with {:?}", options.signing_algorithm)))?;
+    if let Encryption::Required(wanted) = options.encryption
+        && (cipher.is_none() || wanted.is_some_and(|wanted| Some(wanted) != cipher))
+    {
+        let what = wanted.map_or_else(|| "encryption".to_owned(), |cipher| format!("the cipher {cipher:?}"));
+        return Err(Error::Unsupported(format!("the server does not do {what} with dialect {}", options.dialect)));
+    }
+    let smallest = response.max_transact_size.min(response.max_read_size).min(response.max_write_size);
+    if smallest < TRANSFER_MIN {
+        let text = format!("the server allows transfers of {smallest} bytes at most, and work needs {TRANSFER_MIN}");
+        return Err(Error::Unsupported(text));
+    }
+    let has_credit_charge = dialect >= 0x0210;
+    let multi_credit = has_credit_charge && response.capabilities & capabilities::LARGE_MTU != 0;
+    let most = |size: u32| {
+        let single = if multi_credit { size } else { size.min(64 * 1024) };
+        if options.transport == Transport::NetBios { single.min(NETBIOS_PAYLOAD) } else { single }.max(1)
+    };
+    let negotiated = Negotiated {
+        dialect,
+        client_capabilities,
+        client_guid,
+        client_security_mode,
+        capabilities: response.capabilities,
+        server_guid: response.server_guid,
+        security_mode: response.security_mode,
+        signing_algorithm,
+        cipher,
+        max_transact: most(response.max_transact_size),
+        max_read: most(response.max_read_size),
+        max_write: most(response.max_write_size),
+        preauth,
+    };
+    connection.has_credit_charge = has_credit_charge;
+    connection.credits.multi = multi_credit;
+    Ok(negotiated)
+}
+
+/// Asks once more what was negotiated, in a message that nobody can have changed. 3.1.1 needs it no longer; before 3.0
+/// there was none; and a guest has no key.
+pub(super) async fn validate(connection: &mut Smb2Connection, negotiated: &Negotiated) -> Result<(), Error> {
+    if !matches!(negotiated.dialect, 0x0300 | 0x0302) || connection.protection.signer.is_none() {
+        return Ok(());
+    }
+    let request = validate_negotiate::Request {
+        capabilities: negotiated.client_capabilities,
+        guid: negotiated.client_guid,
+        security_mode: negotiated.client_security_mode,
+        dialects: List::Values(&[negotiated.dialect]),
+    };
+    let mut input = Vec::with_capacity(32);
+    request.emit(&mut input);
+    let code = Fsctl::VALIDATE_NEGOTIATE_INFO;
+    let max_output = validate_negotiate::Response::LENGTH;
+    let ioctl = ioctl::Request::new(code, FileReference::NONE, &input, max_output);
+    let about = About { subcommand: Some(Subcommand::Fsctl(code)), ..About::default() };
+    // 3.2.5.5: signed even where nothing else is.
+    let mode = connection.protection.mode;
+    if mode == Mode::Plain {
+        connection.protection.mode = Mode::Signed;
+    }
+    let reply = connection.call(&ioctl, about).await;
+    connection.protection.mode = mode;
+    let reply = reply?;
+    if reply.status().is_error() {
+        // A server that does not know the code says so in a signed answer, and that is as good.
+        return Ok(());
+    }
+    let output = ioctl::Response::parse(connection.message(&reply)).ok_or_else(|| reply.malformed())?.output;
+    let expected = validate_negotiate::Response {
+        capabilities: negotiated.capabilities,
+        guid: negotiated.server_guid,
+        security_mode: negotiated.security_mode,
+        dialect: negotiated.dialect,
+    };
+    match validate_negotiate::Response::parse(output) {
+        Some(response) if response == expected => Ok(()),
+        _ => Err(Error::Tampered {
+            command: Command::Smb2(smb2::Command::NEGOTIATE),
+            what: "content, as its validation shows",
+        }),
+    }
+}
+
+/// The dialect revision, where it is one that can be offered.
+fn dialect(options: &Options) -> Result<u16, Error> {
+    match options.dialect {
+        Dialect::Smb2(dialect @ (0x0202 | 0x0210 | 0x0300 | 0x0302 | 0x0311)) => {
+            let can_encrypt = match wanted_cipher(options) {
+                None => options.encryption == Encryption::Off || dialect >= 0x0300,
+                Some(Cipher::Aes128Ccm) => dialect >= 0x0300,
+                Some(_) => dialect >= 0x0311,
+            };
+            if can_encrypt {
+                Ok(dialect)
+            } else {
+                let what = wanted_cipher(options).map_or_else(|| "encryption".to_owned(), |c| format!("cipher {c:?}"));
+                Err(Error::Unsupported(format!("dialect {} has no {what}", options.dialect)))
+            }
+        }
+        other => Err(Error::Unsupported(format!("dialect {other} is not one of SMB2 and SMB3"))),
+    }
+}
+
+fn wanted_cipher(options: &Options) -> Option<Cipher> {
+    match options.encryption {
+        Encryption::Required(cipher) => cipher,
+        Encryption::Off => None,
+    }
+}
+
+/// The ids to offer: all of them, or the one that is wanted.
+fn ids<T: Copy + PartialEq>(table: &[(T, u16)], wanted: Option<T>) -> Vec<u16> {
+    let fits = |entry: &&(T, u16)| wanted.is_none_or(|wanted| entry.0 == wanted);
+    table.iter().filter(fits).map(|entry| entry.1).collect()
+}
+
+fn named<T: Copy>(table: &[(T, u16)], id: u16) -> Option<T> {
+    table.iter().find(|entry| entry.1 == id).map(|entry| entry.0)
+}
+
+fn random<const LENGTH: usize>() -> Result<[u8; LENGTH], Error> {
+    let mut bytes = [0; LENGTH];
+    getrandom::fill(&mut bytes).map_err(|error| Error::Unsupported(format!("random numbers: {error}")))?;
+    Ok(bytes)
+}

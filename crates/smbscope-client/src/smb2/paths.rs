@@ -1,0 +1,174 @@
+//! Operations on paths: SMB2 has none, so each is an open, what is to be done, and a close. They go one after the other,
+//! or as one compound of related requests where the options say so (MS-SMB2 3.2.4.1.4).
+
+use super::Session;
+use super::connection::{About, Chain};
+use super::files::{data_of, reference};
+use super::replies::Reply;
+use crate::file::{Disposition, Handle, Info, Open, SetInfo, access, options};
+use crate::{Error, create_options};
+use smbscope_model::Subcommand;
+use smbscope_wire::smb2::FileReference;
+use smbscope_wire::smb2::messages::{Body, close, query_info, read};
+
+/// FILE_SHARE_READ, FILE_SHARE_WRITE and FILE_SHARE_DELETE.
+const SHARE_ALL: u32 = 7;
+
+/// An open of what is there, which leaves others all they may want.
+fn existing(path: &str, access: u32, options: u32) -> Open<'_> {
+    Open { path, access, share: SHARE_ALL, disposition: Disposition::Open, options, attributes: 0 }
+}
+
+impl Session {
+    /// Information about a path: open, query and close.
+    pub async fn query_path(&mut self, path: &str, info: Info) -> Result<&[u8], Error> {
+        let open = existing(path, access::READ_ATTRIBUTES, 0);
+        let about = About { subcommand: Some(Subcommand::Info(info)), ..About::default() };
+        let query = self.query_request(FileReference::RELATED, info);
+        if self.compounds(&query) {
+            self.in_compound(&open, &query, about, |session, reply| {
+                let message = session.connection.message(reply);
+                let output = query_info::Response::parse(message).ok_or_else(|| reply.malformed())?.output;
+                session.data.clear();
+                session.data.extend_from_slice(output);
+                Ok(())
+            })
+            .await?;
+            return Ok(&self.data);
+        }
+        let handle = self.open(&open).await?.handle;
+        let mut data = std::mem::take(&mut self.data);
+        let result = self.query_file(handle, info).await.map(|output| {
+            data.clear();
+            data.extend_from_slice(output);
+        });
+        self.data = data;
+        self.close_after(handle, result).await?;
+        Ok(&self.data)
+    }
+
+    /// Information about the file system: by an open of the root, which is kept.
+    pub async fn query_file_system(&mut self, info: Info) -> Result<&[u8], Error> {
+        let root = match self.root {
+            Some(root) => root,
+            None => {
+                let handle = self.open(&existing("", access::READ_ATTRIBUTES, options::DIRECTORY)).await?.handle;
+                *self.root.insert(reference(handle)?)
+            }
+        };
+        self.query(root, info).await
+    }
+
+    /// Removes a file: opens it to be deleted with the close.
+    pub async fn remove_file(&mut self, path: &str) -> Result<(), Error> {
+        let options = create_options::NON_DIRECTORY | create_options::DELETE_ON_CLOSE;
+        let open = existing(path, access::DELETE, options);
+        if self.compound && self.connection.credits.affords(2) {
+            return self.open_close(&open).await;
+        }
+        let handle = self.open(&open).await?.handle;
+        self.close(handle).await
+    }
+
+    /// Renames a file or directory; one that has the new name already is in the way.
+    pub async fn rename(&mut self, from: &str, to: &str) -> Result<(), Error> {
+        let open = existing(from, access::DELETE | access::READ_ATTRIBUTES, 0);
+        let handle = self.open(&open).await?.handle;
+        let result = self.set_file(handle, SetInfo::Rename { path: to, replace: false }).await;
+        self.close_after(handle, result).await
+    }
+
+    /// Makes a directory.
+    pub async fn make_directory(&mut self, path: &str) -> Result<(), Error> {
+        let open = Open {
+            disposition: Disposition::Create,
+            attributes: 0x10, // FILE_ATTRIBUTE_DIRECTORY
+            ..existing(path, access::READ_ATTRIBUTES, options::DIRECTORY)
+        };
+        let handle = self.open(&open).await?.handle;
+        self.close(handle).await
+    }
+
+    /// Removes an empty directory. Its disposition is set, and not its delete-on-close: only so a server says that it is
+    /// not empty.
+    pub async fn remove_directory(&mut self, path: &str) -> Result<(), Error> {
+        let handle = self.open(&existing(path, access::DELETE, options::DIRECTORY)).await?.handle;
+        let result = self.set_file(handle, SetInfo::Delete(true)).await;
+        self.close_after(handle, result).await
+    }
+
+    /// Open, read and close.
+    pub async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<u64, Error> {
+        let open = existing(path, access::READ_DATA | access::READ_ATTRIBUTES, options::NON_DIRECTORY);
+        let request = read::Request::new(FileReference::RELATED, offset, length);
+        if length <= self.facts.max_read && self.compounds(&request) {
+            let about = About { offset: Some(offset), length: Some(length), ..About::default() };
+            return self
+                .in_compound(&open, &request, about, |session, reply| {
+                    data_of(&session.connection, reply, length).map(|data| data.len() as u64)
+                })
+                .await;
+        }
+        let handle = self.open(&open).await?.handle;
+        let result = self.skim(handle, offset, length).await;
+        self.close_after(handle, result).await
+    }
+
+    /// Closes after an operation; its failure counts before that of the close, and a broken session ends it.
+    pub(super) async fn close_after<T>(&mut self, handle: Handle, result: Result<T, Error>) -> Result<T, Error> {
+        if result.as_ref().is_err_and(Error::is_fatal) {
+            return result;
+        }
+        let closed = self.close(handle).await;
+        let value = result?;
+        closed.map(|()| value)
+    }
+
+    /// Whether open, this request and close can go as one frame now.
+    fn compounds<B: Body>(&self, request: &B) -> bool {
+        let credits = &self.connection.credits;
+        let charge = credits.charge(request.payload().max(request.expected()));
+        self.compound && credits.affords(2 + u32::from(charge))
+    }
+
+    /// Open, a request and close in one frame. `take` looks at the answer to the request while it is there.
+    async fn in_compound<B: Body, T>(
+        &mut self,
+        open: &Open<'_>,
+        request: &B,
+        about: About,
+        take: impl FnOnce(&mut Session, &Reply) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let lease = self.caching(open).context(open.path);
+        let create = self.create_request(open, lease.as_slice());
+        self.connection.begin();
+        let first = self.connection.add(&create, About::default(), Chain::Own);
+        let second = self.connection.add(request, about, Chain::Related);
+        let close = close::Request { flags: 0, file: FileReference::RELATED };
+        let third = self.connection.add(&close, About::default(), Chain::Related);
+        self.connection.flush().await?;
+        let opened = self.connection.reply(first).await?;
+        let answer = self.connection.reply(second).await?;
+        // The server may answer to all three in one frame or in several; the bytes are there only until the next one.
+        let result = opened.ok().and_then(|_| answer.ok()).and_then(|answer| take(self, &answer));
+        let closed = self.connection.reply(third).await?;
+        let value = result?;
+        closed.ok()?;
+        Ok(value)
+    }
+
+    /// Open and close in one frame.
+    async fn open_close(&mut self, open: &Open<'_>) -> Result<(), Error> {
+        let request = self.create_request(open, &[]);
+        self.connection.begin();
+        let first = self.connection.add(&request, About::default(), Chain::Own);
+        let close = close::Request { flags: 0, file: FileReference::RELATED };
+        let second = self.connection.add(&close, About::default(), Chain::Related);
+        self.connection.flush().await?;
+        let opened = self.connection.reply(first).await?;
+        let closed = self.connection.reply(second).await?;
+        opened.ok()?;
+        closed.ok()?;
+        Ok(())
+    }
+}

@@ -1,0 +1,366 @@
+//! What comes back on a connection (MS-SMB2 3.2.5.1): frames are decrypted and taken apart, answers checked and matched
+//! with their requests, breaks noted; and what becomes of requests that get no answer.
+
+use super::connection::{About, Chain, Smb2Connection, Whose, file_id};
+use crate::limits::{BREAKS_MAX, INTERIMS_MAX, UNANSWERED_MAX};
+use crate::transport::Arrived;
+use crate::{Error, Sample};
+use smbscope_model::{Command, FileId, Group, Outcome, Subcommand, groups};
+use smbscope_wire::bytes::{u16_at, u64_at};
+use smbscope_wire::smb2::messages::oplock_break::Notification;
+use smbscope_wire::smb2::{self, COMPRESSION_ID, Header, TRANSFORM_ID};
+use smbscope_wire::status::NtStatus;
+use std::io;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+/// How long a server that has answered with STATUS_PENDING may take to say that it gave a request up.
+const CANCEL_TIME: Duration = Duration::from_secs(1);
+
+/// An answer: its bytes are there until the next frame is waited for.
+#[derive(Debug, Clone)]
+pub(super) struct Reply {
+    pub(super) header: Header,
+    range: Range<usize>,
+}
+
+impl Reply {
+    pub(super) fn status(&self) -> NtStatus {
+        self.header.status
+    }
+
+    /// The answer where it is no error.
+    pub(super) fn ok(self) -> Result<Reply, Error> {
+        match self.status().is_error() {
+            true => Err(Error::Status { command: Command::Smb2(self.header.command), status: self.status() }),
+            false => Ok(self),
+        }
+    }
+
+    /// What to say when an answer does not hold what it must.
+    pub(super) fn malformed(&self) -> Error {
+        Error::Protocol(format!("its answer to {} is cut off or of another form", self.header.command))
+    }
+}
+
+impl Smb2Connection {
+    /// Waits for the answer to a request.
+    pub(super) async fn reply(&mut self, id: u64) -> Result<Reply, Error> {
+        let pending = self.pending.iter().find(|pending| pending.sample.message_id == id);
+        let deadline = pending.and_then(|pending| self.deadline(&pending.sample));
+        loop {
+            match self.event(id, deadline).await? {
+                Some(reply) if reply.header.message_id == id => return Ok(reply),
+                _ => {}
+            }
+        }
+    }
+
+    /// Waits for the answer to any of the caller's requests.
+    pub(super) async fn any_reply(&mut self) -> Result<Reply, Error> {
+        loop {
+            let oldest = self.pending.iter().find(|pending| pending.whose == Whose::Caller);
+            let id = oldest.map_or(0, |pending| pending.sample.message_id);
+            let deadline = oldest.and_then(|pending| self.deadline(&pending.sample));
+            if let Some(reply) = self.event(id, deadline).await? {
+                return Ok(reply);
+            }
+        }
+    }
+
+    /// Waits until a point in time for the answer to a request that was posted; its header and its bytes.
+    pub(super) async fn kept_reply(
+        &mut self,
+        id: u64,
+        until: Option<Instant>,
+    ) -> Result<Option<(Header, Vec<u8>)>, Error> {
+        loop {
+            if let Some(index) = self.kept.iter().position(|(header, _)| header.message_id == id) {
+                return Ok(Some(self.kept.swap_remove(index)));
+            }
+            if !self.serve_one(until).await? && !self.kept.iter().any(|(header, _)| header.message_id == id) {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Whether there is a message in the frame received last that nobody has looked at.
+    pub(super) fn has_rest(&self) -> bool {
+        !self.rest.is_empty()
+    }
+
+    /// Handles what arrives, until a point in time; false when it has come.
+    pub(super) async fn serve_one(&mut self, until: Option<Instant>) -> Result<bool, Error> {
+        if self.rest.is_empty() {
+            match self.link.receive(until).await {
+                Ok(arrived) => self.open_frame(arrived)?,
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => return Ok(false),
+                Err(error) => return Err(self.lost("waiting for a change", error)),
+            }
+        }
+        self.take_message()?;
+        self.acknowledge().await?;
+        // A server that sends without end does not keep the user from going on.
+        let is_over = until.is_some_and(|until| Instant::now() >= until);
+        Ok(!is_over || self.has_rest() || self.link.has_frame())
+    }
+
+    /// The bytes of an answer, from its header on.
+    pub(super) fn message(&self, reply: &Reply) -> &[u8] {
+        self.link.frame().get(reply.range.clone()).unwrap_or_default()
+    }
+
+    /// When waiting for an answer ends; never for what is an expected wait.
+    fn deadline(&self, sample: &Sample) -> Option<Instant> {
+        let by_design = sample.group == Group::Waiting;
+        if by_design { None } else { sample.request_first.checked_add(self.timeout) }
+    }
+
+    /// Takes in one message; the answer, where it is one that the caller may wait for.
+    pub(super) async fn event(&mut self, id: u64, deadline: Option<Instant>) -> Result<Option<Reply>, Error> {
+        if self.rest.is_empty() {
+            match self.link.receive(deadline).await {
+                Ok(arrived) => self.open_frame(arrived)?,
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => return Err(self.give_up(id).await),
+                Err(error) => return Err(self.lost("waiting for an answer", error)),
+            }
+        }
+        let reply = self.take_message()?;
+        self.acknowledge().await?;
+        if reply.is_none() && self.link.is_past(deadline) {
+            return Err(self.give_up(id).await);
+        }
+        Ok(reply)
+    }
+
+    /// Looks at the beginning of a frame, and decrypts it.
+    fn open_frame(&mut self, arrived: Arrived) -> Result<(), Error> {
+        self.arrived = Some(arrived);
+        let frame = self.link.frame_mut();
+        self.sealed = frame.starts_with(&TRANSFORM_ID);
+        let rest = if self.sealed {
+            self.protection.open(frame).ok_or("authentication tag")
+        } else if frame.starts_with(&COMPRESSION_ID) {
+            let error = Error::Protocol("it compresses, which was not negotiated".to_owned());
+            self.abandon();
+            return Err(error);
+        } else {
+            Ok(0..frame.len())
+        };
+        match rest {
+            Ok(rest) => {
+                self.rest = rest;
+                Ok(())
+            }
+            Err(what) => {
+                let command = self.pending.first().map_or(Command::EncryptedFrame, |pending| pending.sample.command);
+                self.abandon();
+                Err(Error::Tampered { command, what })
+            }
+        }
+    }
+
+    /// Takes the next message out of the frame.
+    fn take_message(&mut self) -> Result<Option<Reply>, Error> {
+        let result = self.try_take_message();
+        if result.is_err() {
+            self.abandon();
+        }
+        result
+    }
+
+    fn try_take_message(&mut self) -> Result<Option<Reply>, Error> {
+        let rest = std::mem::replace(&mut self.rest, 0..0);
+        let bytes = self.link.frame().get(rest.clone()).unwrap_or_default();
+        let header = Header::parse(bytes).filter(|header| bytes.len() >= Header::LENGTH && header.is_response());
+        let header = header.ok_or_else(|| Error::Protocol("a message without the header of a response".to_owned()))?;
+        let range = match header.next_command as usize {
+            0 => rest,
+            next if next >= Header::LENGTH && next < bytes.len() => {
+                self.rest = rest.start + next..rest.end;
+                rest.start..rest.start + next
+            }
+            next => return Err(Error::Protocol(format!("a compound whose next message is {next} bytes on"))),
+        };
+        let message = self.link.frame().get(range.clone()).unwrap_or_default();
+        self.protection.check(&header, message, self.sealed)?;
+        let Some(arrived) = self.arrived else { return Ok(None) };
+
+        if header.message_id == u64::MAX && header.command == smb2::Command::OPLOCK_BREAK {
+            let notification = Notification::parse(message)
+                .ok_or_else(|| Error::Protocol("an OPLOCK_BREAK of an unknown form".to_owned()))?;
+            self.unasked += 1;
+            if self.unasked > BREAKS_MAX {
+                let text = format!("more than {BREAKS_MAX} breaks of oplocks or leases without an answer in between");
+                return Err(Error::Protocol(text));
+            }
+            self.samples.push(break_sample(&header, &notification, arrived, message.len(), self.sealed));
+            self.breaks.take(notification);
+            return Ok(None);
+        }
+        let found = self.pending.iter().position(|pending| pending.sample.message_id == header.message_id);
+        let Some(index) = found else {
+            let (command, id) = (header.command, header.message_id);
+            return Err(Error::Protocol(format!("an answer to {command} {id}, which was not asked")));
+        };
+        let pending = &mut self.pending[index];
+        if pending.sample.command != Command::Smb2(header.command) {
+            let command = pending.sample.command;
+            return Err(Error::Protocol(format!("{} as an answer to {command}", header.command)));
+        }
+        if header.status == NtStatus::SUCCESS && !has_its_body(header.command, message) {
+            let command = header.command;
+            return Err(Error::Protocol(format!("its answer to {command} is cut off or of another form")));
+        }
+        self.credits.granted(header.credits, std::mem::take(&mut pending.credits_asked));
+        if header.status == NtStatus::PENDING && header.async_id.is_some() {
+            pending.sample.interim.get_or_insert(arrived.last);
+            pending.async_id = header.async_id;
+            pending.interims += 1;
+            if pending.interims > INTERIMS_MAX {
+                let command = header.command;
+                return Err(Error::Protocol(format!("STATUS_PENDING to {command} more than {INTERIMS_MAX} times")));
+            }
+            return Ok(None);
+        }
+        let mut pending = self.pending.remove(index);
+        let sample = &mut pending.sample;
+        sample.status = Some(header.status);
+        sample.response_first = arrived.first;
+        sample.response_last = arrived.last;
+        sample.response_bytes = message.len() as u32;
+        sample.outcome = Outcome::Complete;
+        if header.command == smb2::Command::CREATE && header.status == NtStatus::SUCCESS {
+            sample.file_id = u64_at(message, 128)
+                .zip(u64_at(message, 136))
+                .map(|(persistent, volatile)| FileId::Smb2 { persistent, volatile });
+        }
+        self.samples.push(pending.sample);
+        if pending.whose != Whose::Nobody {
+            self.unasked = 0;
+        }
+        match pending.whose {
+            Whose::Caller => Ok(Some(Reply { header, range })),
+            Whose::Nobody => Ok(None),
+            Whose::Later => {
+                self.kept.push((header, message.to_vec()));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Sends the acknowledgements that are due.
+    async fn acknowledge(&mut self) -> Result<(), Error> {
+        while self.credits.affords(1)
+            && let Some(acknowledgement) = self.breaks.due()
+        {
+            if self.pending.len() >= UNANSWERED_MAX {
+                self.abandon();
+                return Err(Error::Protocol(format!("{UNANSWERED_MAX} acknowledgements of breaks without an answer")));
+            }
+            self.begin();
+            let about = About { whose: Whose::Nobody, ..About::default() };
+            self.add(&acknowledgement, about, Chain::Own);
+            self.flush().await?;
+        }
+        Ok(())
+    }
+
+    /// The server says nothing: tells it to give the request up, and waits a little if it has shown to be alive.
+    async fn give_up(&mut self, id: u64) -> Error {
+        let waited = self.timeout;
+        let Some(pending) = self.pending.iter().find(|pending| pending.sample.message_id == id) else {
+            return self.silent(id);
+        };
+        let (command, alive) = (pending.sample.command, pending.async_id.is_some());
+        if let Err(error) = self.cancel(id).await {
+            return error;
+        }
+        let until = Instant::now().checked_add(CANCEL_TIME);
+        while alive && !self.link.is_past(until) && self.pending.iter().any(|pending| pending.sample.message_id == id) {
+            let Ok(arrived) = self.link.receive(until).await else { break };
+            let mut result = self.open_frame(arrived).map(|()| None);
+            while result.is_ok() && !self.rest.is_empty() {
+                result = self.take_message();
+            }
+            if result.is_err() {
+                break;
+            }
+        }
+        self.abandon();
+        Error::TimedOut { command, waited }
+    }
+
+    /// No answer, and none to be expected any more.
+    pub(super) fn silent(&mut self, id: u64) -> Error {
+        let pending = self.pending.iter().find(|pending| pending.sample.message_id == id);
+        let command = pending.map_or(Command::Smb2(smb2::Command::NEGOTIATE), |pending| pending.sample.command);
+        self.abandon();
+        Error::TimedOut { command, waited: self.timeout }
+    }
+
+    /// The connection is gone.
+    pub(super) fn lost(&mut self, what: &'static str, error: io::Error) -> Error {
+        self.abandon();
+        Error::on_connection(what, error)
+    }
+
+    /// All outstanding requests stay without a response.
+    fn abandon(&mut self) {
+        let now = Instant::now();
+        self.samples.extend(self.pending.drain(..).map(|pending| Sample {
+            response_first: now,
+            response_last: now,
+            ..pending.sample
+        }));
+        self.rest = 0..0;
+    }
+}
+
+/// Whether a success has the body of its command. Of most commands the body is read where it is needed; of these,
+/// which say nothing that anybody needs, nobody would see that it is not there.
+fn has_its_body(command: smb2::Command, message: &[u8]) -> bool {
+    let structure_size: u16 = match command {
+        smb2::Command::LOGOFF
+        | smb2::Command::TREE_DISCONNECT
+        | smb2::Command::FLUSH
+        | smb2::Command::LOCK
+        | smb2::Command::ECHO => 4,
+        smb2::Command::CLOSE => 60,
+        smb2::Command::SET_INFO => 2,
+        _ => return true,
+    };
+    message.len() >= Header::LENGTH + usize::from(structure_size)
+        && u16_at(message, Header::LENGTH) == Some(structure_size)
+}
+
+/// A break is a message of the server's own: there is no request, and so no response time.
+fn break_sample(header: &Header, notification: &Notification, arrived: Arrived, bytes: usize, sealed: bool) -> Sample {
+    let file = match notification {
+        Notification::Oplock(oplock) => Some(file_id(oplock.file)),
+        Notification::Lease(_) => None,
+    };
+    Sample {
+        command: Command::Smb2(header.command),
+        subcommand: Some(Subcommand::ServerInitiated),
+        group: groups::smb2(header.command, Some(Subcommand::ServerInitiated), false),
+        message_id: header.message_id,
+        session_id: header.session_id.unwrap_or(0),
+        tree_id: header.tree_id.unwrap_or(0),
+        file_id: file,
+        status: None,
+        request_first: arrived.first,
+        request_last: arrived.last,
+        interim: None,
+        response_first: arrived.first,
+        response_last: arrived.last,
+        request_bytes: 0,
+        response_bytes: bytes as u32,
+        offset: None,
+        length: None,
+        compounded: false,
+        signed: header.is_signed(),
+        encrypted: sealed,
+        outcome: Outcome::ServerInitiated,
+    }
+}

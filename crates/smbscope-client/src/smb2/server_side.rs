@@ -1,0 +1,77 @@
+//! What the server does by control codes: copies between files (MS-SMB2 3.2.4.20.2), and tells its interfaces
+//! (3.2.4.20.10).
+
+use super::Session;
+use super::connection::About;
+use super::files::reference;
+use super::replies::Reply;
+use super::{Origin, negotiate};
+use crate::{Control, Error, Handle};
+use smbscope_model::Subcommand;
+use smbscope_wire::names::Fsctl;
+use smbscope_wire::smb2::FileReference;
+use smbscope_wire::smb2::messages::copy_chunk::{self, Chunk, Copied, ResumeKey};
+use smbscope_wire::smb2::messages::ioctl;
+use smbscope_wire::smb2::messages::network_interface::{Interface, interfaces};
+
+/// Room for the interfaces of a server: 152 bytes each.
+const INTERFACES: u32 = 64 * 1024;
+
+impl Session {
+    /// The name by which an open file can be copied from.
+    pub async fn resume_key(&mut self, source: Handle) -> Result<ResumeKey, Error> {
+        let code = Fsctl::SRV_REQUEST_RESUME_KEY;
+        let reply = self.ioctl(code, reference(source)?, &[], ResumeKey::OUTPUT).await?;
+        let output = self.output(&reply)?;
+        ResumeKey::parse(output).ok_or_else(|| reply.malformed())
+    }
+
+    /// Lets the server copy into an open file; how many bytes it copied. Servers limit the chunks, often to 256 of 1 MiB:
+    /// beyond that it is [`Error::Status`] STATUS_INVALID_PARAMETER.
+    pub async fn copy_chunks(&mut self, source: ResumeKey, target: Handle, chunks: &[Chunk]) -> Result<u32, Error> {
+        let mut input = std::mem::take(&mut self.data);
+        input.clear();
+        copy_chunk::emit(source, chunks, &mut input);
+        let result = self.ioctl(Fsctl::SRV_COPYCHUNK, reference(target)?, &input, Copied::OUTPUT).await;
+        self.data = input;
+        let reply = result?;
+        let output = self.output(&reply)?;
+        Ok(Copied::parse(output).ok_or_else(|| reply.malformed())?.total_bytes_written)
+    }
+
+    /// The addresses by which the server can be reached, of SMB 3.
+    pub async fn network_interfaces(&mut self) -> Result<Vec<Interface>, Error> {
+        let max_output = INTERFACES.min(self.facts.max_transact);
+        let reply = self.ioctl(Fsctl::QUERY_NETWORK_INTERFACE_INFO, FileReference::NONE, &[], max_output).await?;
+        Ok(interfaces(self.output(&reply)?).collect())
+    }
+
+    /// Sends a control code, about an open file or, without one, about the server; its output is not kept.
+    pub async fn control(&mut self, control: &Control, handle: Option<Handle>) -> Result<(), Error> {
+        let Origin { options, negotiated } = &*self.origin;
+        if control.code == Fsctl::VALIDATE_NEGOTIATE_INFO {
+            if self.connection.protection.signer.is_none() {
+                return Err(Error::Unsupported(format!("{} is signed, and a guest has no key for it", control.code)));
+            }
+            return negotiate::validate(&mut self.connection, negotiated).await;
+        }
+        let file = handle.map_or(Ok(FileReference::NONE), reference)?;
+        let input = control.input(&options.host, &options.share);
+        let max_output = control.max_output.min(self.facts.max_transact);
+        self.ioctl(control.code, file, &input, max_output).await.map(drop)
+    }
+
+    async fn ioctl(&mut self, code: Fsctl, file: FileReference, input: &[u8], max_output: u32) -> Result<Reply, Error> {
+        let about = About {
+            subcommand: Some(Subcommand::Fsctl(code)),
+            file: Some(file).filter(|file| *file != FileReference::NONE),
+            ..About::default()
+        };
+        self.connection.call(&ioctl::Request::new(code, file, input, max_output), about).await?.ok()
+    }
+
+    fn output(&self, reply: &Reply) -> Result<&[u8], Error> {
+        let response = ioctl::Response::parse(self.connection.message(reply));
+        response.map(|response| response.output).ok_or_else(|| reply.malformed())
+    }
+}

@@ -1,0 +1,290 @@
+//! SESSION_SETUP and TREE_CONNECT (MS-SMB2 3.2.4.2.3, 3.2.4.2.4, 3.2.5.3, 3.2.5.5), and what is to be signed and
+//! encrypted from then on.
+
+use super::connection::{About, Smb2Connection};
+use super::negotiate::Negotiated;
+use super::protection::{Mode, Protection};
+use super::replies::Reply;
+use crate::auth::Authenticator;
+use crate::control::Tree;
+use crate::crypto::{PreauthHash, Sealer, SessionKeys, Signer};
+use crate::{Credentials, Encryption, Error, Options, Signing};
+use smbscope_model::Command;
+use smbscope_wire::smb2::messages::{session_setup, tree_connect};
+use smbscope_wire::smb2::{self, Header};
+use smbscope_wire::status::NtStatus;
+
+/// More steps than any authentication has.
+const MOST_LEGS: u32 = 8;
+
+/// A session that is set up.
+#[derive(Debug)]
+pub(super) struct Established {
+    /// Absent with a guest or nobody: there is none that both sides know.
+    pub(super) keys: Option<SessionKeys>,
+}
+
+/// Authenticates, and puts the keys into the connection's protection.
+pub(super) async fn session(
+    connection: &mut Smb2Connection,
+    negotiated: &Negotiated,
+    options: &Options,
+) -> Result<Established, Error> {
+    let leg = authenticate(connection, negotiated, options, Whom::New).await?;
+    let guest = leg.session_flags & (session_setup::Response::GUEST | session_setup::Response::NULL) != 0;
+    let keys = leg.keys.filter(|_| !guest);
+    let mut protection = Protection::none();
+    match &keys {
+        Some(keys) => {
+            let signer = Signer::new(negotiated.signing_algorithm, &keys.signing);
+            check_last_leg(&leg.reply, connection.message(&leg.reply), &signer, negotiated)?;
+            protection.sealer =
+                negotiated.cipher.and_then(|cipher| Sealer::new(cipher, &keys.encryption, &keys.decryption));
+            protection.signer = Some(signer);
+        }
+        None => refuse_guest(options)?,
+    }
+    let server_encrypts = leg.session_flags & session_setup::Response::ENCRYPT_DATA != 0;
+    protection.mode = mode(&protection, server_encrypts, negotiated, options)?;
+    connection.protection = protection;
+    Ok(Established { keys })
+}
+
+/// Binds the connection to a session of another one (3.2.4.2.3.1, 3.2.5.3.3): requests are signed with the session's key
+/// until the channel has its own; the keys of the encryption stay those of the session.
+pub(super) async fn bind(
+    connection: &mut Smb2Connection,
+    negotiated: &Negotiated,
+    options: &Options,
+    session_id: u64,
+    session_keys: &SessionKeys,
+    channel: u8,
+) -> Result<(), Error> {
+    let session_signer = Signer::new(negotiated.signing_algorithm, &session_keys.signing);
+    connection.session_id = session_id;
+    connection.protection.signer = Some(session_signer);
+    connection.protection.mode = Mode::Signed;
+    connection.protection.checked_later = true;
+    let leg = authenticate(connection, negotiated, options, Whom::OfAnotherConnection(session_id)).await?;
+    let keys = leg
+        .keys
+        .ok_or_else(|| Error::Unsupported("another channel needs a session of a user with a password".to_owned()))?;
+    let signer = Signer::new(negotiated.signing_algorithm, &keys.signing);
+    let message = connection.message(&leg.reply);
+    if !leg.reply.header.is_signed() || !signer.verify(message) {
+        let command = Command::Smb2(smb2::Command::SESSION_SETUP);
+        return Err(Error::Tampered { command, what: "signature" });
+    }
+    let sealer = negotiated
+        .cipher
+        .and_then(|cipher| Sealer::new(cipher, &session_keys.encryption, &session_keys.decryption))
+        .map(|sealer| sealer.of_channel(channel));
+    connection.protection = Protection { signer: Some(signer), sealer, mode: Mode::Signed, checked_later: false };
+    Ok(())
+}
+
+/// Authenticates once more on a session that there is, as a client does whose ticket expired (3.2.4.2.3, 3.2.5.3.2): the
+/// server looks at the user again, and its keys, tree connects and opens stay.
+pub(super) async fn reauthenticate(
+    connection: &mut Smb2Connection,
+    negotiated: &Negotiated,
+    options: &Options,
+) -> Result<(), Error> {
+    let session_id = connection.session_id;
+    authenticate(connection, negotiated, options, Whom::OfThisConnection(session_id)).await.map(drop)
+}
+
+/// The session of a session setup.
+#[derive(Debug, Clone, Copy)]
+enum Whom {
+    New,
+    /// The connection is to be bound to it.
+    OfAnotherConnection(u64),
+    OfThisConnection(u64),
+}
+
+/// What the last leg of an authentication gave.
+struct LastLeg {
+    reply: Reply,
+    session_flags: u16,
+    keys: Option<SessionKeys>,
+}
+
+/// The legs of a session setup, one after the other.
+async fn authenticate(
+    connection: &mut Smb2Connection,
+    negotiated: &Negotiated,
+    options: &Options,
+    whom: Whom,
+) -> Result<LastLeg, Error> {
+    let (known, flags) = match whom {
+        Whom::New => (None, 0),
+        Whom::OfAnotherConnection(id) => (Some(id), session_setup::Request::BINDING),
+        Whom::OfThisConnection(id) => (Some(id), 0),
+    };
+    let mut authenticator = Authenticator::new(&options.credentials, &options.host)?;
+    let mut preauth = negotiated.preauth.clone();
+    let mut token = authenticator.first();
+    let mut legs = 0;
+    let reply = loop {
+        legs += 1;
+        if legs > MOST_LEGS {
+            return Err(Error::Protocol(format!("an authentication of more than {MOST_LEGS} steps")));
+        }
+        let request = session_setup::Request {
+            flags,
+            security_mode: negotiated.client_security_mode as u8,
+            capabilities: 0,
+            previous_session_id: 0,
+            token: &token,
+        };
+        let reply = connection.call(&request, About::default()).await?;
+        preauth.update(connection.sent());
+        connection.session_id = known.or(reply.header.session_id).unwrap_or(0);
+        match reply.status() {
+            NtStatus::MORE_PROCESSING_REQUIRED => {
+                let message = connection.message(&reply);
+                preauth.update(message);
+                let response = session_setup::Response::parse(message).ok_or_else(|| reply.malformed())?;
+                token = authenticator.next(response.token)?;
+            }
+            NtStatus::SUCCESS => break reply,
+            status => return Err(refused(status, options)),
+        }
+    };
+    let response = session_setup::Response::parse(connection.message(&reply)).ok_or_else(|| reply.malformed())?;
+    authenticator.finish(response.token)?;
+    let session_flags = response.session_flags;
+    let keys = authenticator.full_session_key().map(|key| session_keys(key, negotiated, &preauth));
+    Ok(LastLeg { reply, session_flags, keys })
+}
+
+/// Asks for a tree connect.
+pub(super) async fn call_tree(
+    connection: &mut Smb2Connection,
+    negotiated: &Negotiated,
+    path: &str,
+) -> Result<Reply, Error> {
+    let request = tree_connect::Request { path: path.into() };
+    // 3.2.4.1.1: 3.1.1 signs it in any case, so that nobody can have changed what came before.
+    let mode = connection.protection.mode;
+    if negotiated.is_3_1_1() && mode == Mode::Plain && connection.protection.signer.is_some() {
+        connection.protection.mode = Mode::Signed;
+    }
+    let reply = connection.call_in_tree(0, &request).await;
+    connection.protection.mode = mode;
+    reply
+}
+
+/// Connects to the share.
+pub(super) async fn tree(
+    connection: &mut Smb2Connection,
+    negotiated: &Negotiated,
+    options: &Options,
+) -> Result<(), Error> {
+    let reply = call_tree(connection, negotiated, &Tree::Own.path(&options.host, &options.share)).await?;
+    if reply.status().is_error() {
+        return Err(Error::Refused {
+            what: format!(r"share \\{}\{}", options.host, options.share),
+            status: reply.status(),
+            hint: match reply.status() {
+                NtStatus::BAD_NETWORK_NAME => "the server has no share of this name",
+                NtStatus::ACCESS_DENIED => {
+                    "this user may not, or the share wants encryption, which needs SMB 3 and a user with a password"
+                }
+                _ => "see the server's log",
+            },
+        });
+    }
+    connection.tree_id = reply.header.tree_id.unwrap_or(0);
+    let response = tree_connect::Response::parse(connection.message(&reply)).ok_or_else(|| reply.malformed())?;
+    if response.encrypts_data() {
+        if connection.protection.sealer.is_none() {
+            let reason = "the share wants encryption, which needs SMB 3 and a user with a password";
+            return Err(Error::Unsupported(reason.to_owned()));
+        }
+        connection.protection.mode = Mode::Sealed;
+    }
+    Ok(())
+}
+
+/// The keys of a session by its dialect (3.2.5.3).
+fn session_keys(session_key: &[u8], negotiated: &Negotiated, preauth: &PreauthHash) -> SessionKeys {
+    match negotiated.dialect {
+        0x0311 => SessionKeys::smb3_1_1(session_key, preauth, negotiated.cipher),
+        0x0300 | 0x0302 => SessionKeys::smb3_0(session_key),
+        _ => SessionKeys::smb2(session_key),
+    }
+}
+
+/// 3.2.5.3.1: the last answer is signed with the new key. 3.1.1 must have it, as it proves the hash of all before.
+fn check_last_leg(reply: &Reply, message: &[u8], signer: &Signer, negotiated: &Negotiated) -> Result<(), Error> {
+    let command = Command::Smb2(smb2::Command::SESSION_SETUP);
+    let is_signed = Header::is_signed(&reply.header);
+    if is_signed && !signer.verify(message) {
+        return Err(Error::Tampered { command, what: "signature" });
+    }
+    if !is_signed && negotiated.is_3_1_1() {
+        return Err(Error::Tampered { command, what: "signature, namely none" });
+    }
+    Ok(())
+}
+
+/// Without a key nothing can be signed or encrypted.
+fn refuse_guest(options: &Options) -> Result<(), Error> {
+    let what = match (options.signing, options.encryption) {
+        (_, Encryption::Required(_)) => "encryption",
+        (Signing::Required, _) => "signing",
+        _ => return Ok(()),
+    };
+    let who = match options.credentials {
+        Credentials::Anonymous => "an anonymous session",
+        _ => "a guest",
+    };
+    Err(Error::Unsupported(format!("{what} is required, and {who} has no key for it; use a user with a password")))
+}
+
+/// What protects the messages to come.
+fn mode(
+    protection: &Protection,
+    server_encrypts: bool,
+    negotiated: &Negotiated,
+    options: &Options,
+) -> Result<Mode, Error> {
+    if protection.signer.is_none() {
+        return Ok(Mode::Plain);
+    }
+    if server_encrypts || options.encryption != Encryption::Off {
+        return match protection.sealer {
+            Some(_) => Ok(Mode::Sealed),
+            None => Err(Error::Unsupported("the server wants encryption, and no cipher was agreed on".to_owned())),
+        };
+    }
+    match (options.signing, negotiated.server_requires_signing()) {
+        (Signing::Required, _) | (Signing::On, true) => Ok(Mode::Signed),
+        (Signing::On, false) | (Signing::Off, false) => Ok(Mode::Plain),
+        (Signing::Off, true) => {
+            Err(Error::Unsupported("the server requires signing; use --signing on or required".to_owned()))
+        }
+    }
+}
+
+fn refused(status: NtStatus, options: &Options) -> Error {
+    let who = match &options.credentials {
+        Credentials::Anonymous => "an anonymous session".to_owned(),
+        Credentials::Guest => "a session as guest".to_owned(),
+        Credentials::Ntlm { user, .. } => format!("the session of {user}"),
+        Credentials::Kerberos => "a session with Kerberos".to_owned(),
+    };
+    let hint = match status {
+        NtStatus::LOGON_FAILURE => "the user name or the password is wrong, or guests are not let in",
+        NtStatus::ACCESS_DENIED => "the server does not let this user in",
+        NtStatus::ACCOUNT_DISABLED | NtStatus::ACCOUNT_LOCKED_OUT | NtStatus::ACCOUNT_RESTRICTION => {
+            "the account cannot be used now; see the server's policy"
+        }
+        NtStatus::PASSWORD_EXPIRED | NtStatus::PASSWORD_MUST_CHANGE => "the password must be changed first",
+        NtStatus::REQUEST_NOT_ACCEPTED | NtStatus::INSUFFICIENT_RESOURCES => "the server has too many sessions",
+        _ => "see the server's log",
+    };
+    Error::Refused { what: format!("{who} on {}", options.address), status, hint }
+}

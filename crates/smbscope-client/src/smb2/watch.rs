@@ -1,0 +1,55 @@
+//! CHANGE_NOTIFY (MS-SMB2 3.2.4.18): waits for changes in a directory while other commands go on.
+
+use super::Session;
+use super::connection::{About, Whose};
+use super::files::reference;
+use crate::{Error, Handle};
+use smbscope_model::Command;
+use smbscope_wire::fscc::Change;
+use smbscope_wire::smb2::messages::change_notify;
+use smbscope_wire::status::NtStatus;
+
+/// Room for changes: what a credit pays for.
+const CHANGES: u32 = 64 * 1024;
+
+impl Session {
+    /// Asks to be told of the next changes in a directory; `tree` means all that is below it, too.
+    pub async fn watch(&mut self, handle: Handle, completion_filter: u32, tree: bool) -> Result<(), Error> {
+        if self.watch.is_some() {
+            return Err(Error::Unsupported("one watch at a time".to_owned()));
+        }
+        let file = reference(handle)?;
+        let output_buffer_length = CHANGES.min(self.facts.max_transact);
+        let flags = if tree { change_notify::Request::WATCH_TREE } else { 0 };
+        let request = change_notify::Request { flags, output_buffer_length, file, completion_filter };
+        let about = About { whose: Whose::Later, ..About::file(file) };
+        self.watch = Some(self.connection.post(&request, about).await?);
+        Ok(())
+    }
+
+    /// Waits until something changes, without a time limit. Nothing is listed when more changed than fits.
+    pub async fn changes(&mut self) -> Result<Vec<Change>, Error> {
+        let Some(id) = self.watch else {
+            return Err(Error::Unsupported("nothing is watched".to_owned()));
+        };
+        let Some((header, message)) = self.connection.kept_reply(id, None).await? else { return Ok(Vec::new()) };
+        self.watch = None;
+        match header.status {
+            NtStatus::NOTIFY_ENUM_DIR => Ok(Vec::new()),
+            status if status.is_error() => Err(Error::Status { command: Command::Smb2(header.command), status }),
+            _ => {
+                let response = change_notify::Response::parse(&message);
+                let malformed = || Error::Protocol("its answer to CHANGE_NOTIFY is cut off".to_owned());
+                Ok(response.ok_or_else(malformed)?.changes().collect())
+            }
+        }
+    }
+
+    /// Takes the watch back: [`Session::changes`] then gives STATUS_CANCELLED, or what changed before.
+    pub async fn cancel_watch(&mut self) -> Result<(), Error> {
+        match self.watch {
+            Some(id) => self.connection.cancel(id).await,
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Launches and their capture → the document that is shown and kept.
+
+use super::{Files, LaunchOptions, Series};
+use crate::document::{self, CaptureFacts, Seen};
+use crate::sniffer::Taken;
+use crate::{Error, environment, names, proof};
+use smbscope_load::engine::result::{ClientCpu, Ended, Pace, Run};
+use smbscope_load::engine::{Job, Jobs};
+use smbscope_model::{Exchange, Group, Nanos, Timestamp};
+use smbscope_report::Answer;
+use smbscope_report::bench::{self, Document, ServerLoad};
+use smbscope_stats::{Aggregator, Covered, Limit, Summary, derived};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The capture of a series.
+pub(super) const CAPTURE: &str = "point-01-1-users.pcap";
+
+/// A launch that was done.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Launched {
+    pub(super) started: Timestamp,
+    pub(super) elapsed: Duration,
+}
+
+impl Launched {
+    fn end(&self) -> Timestamp {
+        Timestamp(self.started.0.saturating_add(Nanos::from(self.elapsed).0))
+    }
+}
+
+/// What the capture shows of launches.
+struct Shown<'l> {
+    launches: &'l [Launched],
+    jobs: Vec<Job>,
+    covered: Vec<Covered>,
+    counted: Aggregator,
+    dialect: Option<String>,
+}
+
+impl<'l> Shown<'l> {
+    fn from_launches(launches: &'l [Launched]) -> Shown<'l> {
+        let job = |launch: &Launched| Job {
+            session: 0,
+            started: launch.started,
+            elapsed: launch.elapsed,
+            waited: Duration::ZERO,
+            files: 0,
+            bytes_read: 0,
+            bytes_written: 0,
+        };
+        Shown {
+            launches,
+            jobs: launches.iter().map(job).collect(),
+            covered: vec![Covered::default(); launches.len()],
+            counted: Aggregator::new(),
+            dialect: None,
+        }
+    }
+
+    /// An exchange of the capture: it belongs to the launch in which it began.
+    fn record(&mut self, exchange: &Exchange) {
+        let is_command = exchange.group != Group::Waiting;
+        let (Some(first), Some(last), true) = (exchange.request.first, exchange.response.last, is_command) else {
+            return;
+        };
+        let Some(at) = self.launches.partition_point(|launch| launch.started <= first.time).checked_sub(1) else {
+            return;
+        };
+        let launch = &self.launches[at];
+        if first.time >= launch.end() {
+            return;
+        }
+        if let Some(dialect) = exchange.dialect.filter(|_| self.dialect.is_none()) {
+            self.dialect = Some(dialect.to_string());
+        }
+        let job = &mut self.jobs[at];
+        let waited = self.covered[at].add(first.time, last.time.min(launch.end()));
+        job.waited += Duration::from_nanos(waited.0.unsigned_abs());
+        job.files += u64::from(exchange.group == Group::OpenClose && smbscope_model::groups::opens(exchange.command));
+        if let Some(moved) = derived::moved(exchange) {
+            *(if exchange.group == Group::Write { &mut job.bytes_written } else { &mut job.bytes_read }) += moved;
+        }
+        self.counted.record(exchange);
+    }
+}
+
+impl Series {
+    /// What came of the launches, counted, and their document.
+    pub(super) fn document(
+        &self,
+        launches: &[Launched],
+        ended: Ended,
+        taken: Option<&Result<Taken, String>>,
+        load: Option<ServerLoad>,
+    ) -> Result<(Run, Document), Error> {
+        let mut shown = Shown::from_launches(launches);
+        let port = self.server.map_or(0, |server| server.port());
+        let facts = taken.map(|taken| {
+            let taken = taken.as_ref().map_err(String::clone)?;
+            proof::read(taken, port, &mut |exchange| shown.record(exchange))
+        });
+        let Shown { jobs: list, counted, dialect, .. } = shown;
+        let run = run(launches, list, counted, ended);
+        let mut point = document::load_point(&run, Seen::NotAsked);
+        // What the program itself cost is not known.
+        point.client_cpu = None;
+        point.server = load;
+        let mut warnings = Vec::new();
+        let is_seen = match facts {
+            None => false,
+            Some(Err(why)) => {
+                point.capture = Some(bench::Capture::Skipped { why });
+                false
+            }
+            Some(Ok(CaptureFacts { quality, packets, dropped_packets, .. })) => {
+                point.capture = Some(bench::Capture::Made(bench::Captured {
+                    file: Some(CAPTURE.to_owned()),
+                    quality,
+                    packets,
+                    dropped_packets,
+                    client_commands: run.answered(),
+                    wire_commands: run.answered(),
+                    matched: None,
+                }));
+                if run.answered() == 0 && !launches.is_empty() {
+                    warnings.push(
+                        "The capture holds no command of the launches: the program works with no file on the share, or all \
+                         of them were at hand."
+                            .to_owned(),
+                    );
+                }
+                true
+            }
+        };
+        if let Some(jobs) = point.jobs.as_mut().filter(|_| !is_seen && self.server.is_some()) {
+            jobs.waited_sum_ns = None;
+            jobs.list.iter_mut().for_each(|job| job.waited_ns = None);
+        }
+        let document = self.described(point, dialect, warnings);
+        Ok((run, document.completed()))
+    }
+
+    fn described(&self, run: bench::Run, seen_dialect: Option<String>, warnings: Vec<String>) -> Document {
+        let options = &self.options;
+        let mut environment = environment::of_client();
+        if self.site.as_ref().is_some_and(|(site, _)| site.lab.is_some()) {
+            let version = smbscope_lab::version().map_or_else(String::new, |version| format!(" {version}"));
+            environment.insert("server".to_owned(), format!("a private Samba{version} on the same machine"));
+        }
+        let storage = environment::storage(self.place.path());
+        environment.extend(storage.map(|storage| ("folder".to_owned(), storage)));
+        let program = options.command.first().map_or("", String::as_str);
+        let name = program.rsplit('/').next().unwrap_or(program).to_owned();
+        Document {
+            generator: bench::Generator::new(env!("CARGO_PKG_VERSION")),
+            title: options.title.clone(),
+            answer: Answer::default(),
+            target: self.target(seen_dialect),
+            workload: bench::Workload {
+                name: name.clone(),
+                source: None,
+                parameters: BTreeMap::new(),
+                seed: None,
+                file_set: None,
+                sha256: None,
+                definition: None,
+            },
+            settings: settings(options),
+            started_ns: self.started,
+            environment,
+            runs: vec![run],
+            capacity: None,
+            overall_response_time_ns: None,
+            warnings,
+            invocation: options.invocation.clone().map(|command| bench::Invocation {
+                command,
+                directory: options.directory.as_ref().map(|directory| directory.display().to_string()),
+            }),
+            launch: Some(bench::Launch {
+                program: name,
+                command: options.command.clone(),
+                until: options.until.to_string(),
+                caches: if options.cold { bench::Caches::Cold } else { bench::Caches::Warm },
+                mounted_by: match &options.files {
+                    Files::Share(share) => share.mounter.map(|mounter| mounter.name().to_owned()),
+                    _ => None,
+                },
+            }),
+        }
+    }
+
+    fn target(&self, seen_dialect: Option<String>) -> bench::Target {
+        if let Some((site, facts)) = &self.site {
+            return site.described(facts);
+        }
+        let (host, port) = match self.server {
+            Some(server) => (server.ip().to_string(), server.port()),
+            None => ("this machine".to_owned(), 0),
+        };
+        bench::Target {
+            host,
+            port,
+            share: self.place.path().display().to_string(),
+            directory: None,
+            user: None,
+            dialect: seen_dialect.or_else(|| self.server.is_none().then(|| "local".to_owned())),
+            signing: names::signing(smbscope_client::Signing::On).to_owned(),
+            signing_algorithm: None,
+            encryption: names::encryption(smbscope_client::Encryption::Off).to_owned(),
+            cipher: None,
+        }
+    }
+}
+
+fn settings(options: &LaunchOptions) -> bench::Settings {
+    bench::Settings {
+        schedule: bench::Schedule::Closed { think_ns: Nanos(0) },
+        users: vec![1],
+        rates: Vec::new(),
+        duration_ns: Nanos(0),
+        warmup_ns: Nanos(0),
+        threads: 1,
+        sessions_per_user: 1,
+        connections_per_session: 1,
+        busy_poll: false,
+        connects_per_second: None,
+        max_errors_percent: None,
+        passes: Some(options.repetitions),
+        capture: options.capture,
+    }
+}
+
+/// The launches as a load point of one user.
+fn run(launches: &[Launched], list: Vec<Job>, counted: Aggregator, ended: Ended) -> Run {
+    let sum = |of: fn(&Job) -> u64| list.iter().map(of).sum();
+    let (bytes_read, bytes_written) = (sum(|job| job.bytes_read), sum(|job| job.bytes_written));
+    let mut jobs = Jobs::default();
+    list.into_iter().for_each(|job| jobs.completed(job));
+    let started = launches.first().map_or(Timestamp(0), |launch| launch.started);
+    let length: Duration = launches.iter().map(|launch| launch.elapsed).sum();
+    Run {
+        users: 1,
+        started,
+        // Of the launches alone: rates are those while the program starts.
+        duration: length,
+        warmup: Duration::ZERO,
+        counted,
+        due: None,
+        operations: Vec::new(),
+        bytes_read,
+        bytes_written,
+        intervals: Vec::new(),
+        connects: Summary::new(Limit::ROW),
+        connect_commands: BTreeMap::new(),
+        failures: BTreeMap::new(),
+        unanswered: 0,
+        stalls: Vec::new(),
+        client_cpu: ClientCpu {
+            user: Duration::ZERO,
+            system: Duration::ZERO,
+            busy_poll: false,
+            busiest: 0.0,
+            limited: false,
+            late_p99: None,
+        },
+        ended,
+        pace: Pace::Closed,
+        jobs: Some(jobs),
+        queue: None,
+        hosts: Vec::new(),
+        overload: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smbscope_testkit::exchange::read;
+
+    /// Two launches of 100 ms at 0 and 200 ms; reads by hand.
+    #[test]
+    fn a_command_counts_to_the_launch_in_which_it_began() {
+        const MS: i64 = 1_000_000;
+        let launch = |at: i64| Launched { started: Timestamp(at * MS), elapsed: Duration::from_millis(100) };
+        let launches = [launch(0), launch(200)];
+        let mut shown = Shown::from_launches(&launches);
+        // 10–30 and 20–40 ms overlap; 90–150 ms counts to the end of the launch; 150 ms is between the launches.
+        for (start, took) in [(10, 20), (20, 20), (90, 60), (150, 10), (250, 5), (350, 5)] {
+            shown.record(&read(start * MS, took * MS));
+        }
+        let waited: Vec<u128> = shown.jobs.iter().map(|job| job.waited.as_millis()).collect();
+        assert_eq!(waited, [30 + 10, 5]);
+        let run = run(&launches, shown.jobs, shown.counted, Ended::Done);
+        assert_eq!((run.answered(), run.duration.as_millis()), (4, 200));
+    }
+}

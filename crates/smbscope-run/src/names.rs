@@ -1,0 +1,91 @@
+//! What was asked for and negotiated, in the words of the document.
+
+use smbscope_client::{Cipher, Encryption, Signing, SigningAlgorithm};
+use smbscope_load::engine::result::{Pace, Run};
+use smbscope_load::engine::{self, Knee};
+use smbscope_report::{bench, counted};
+
+pub(crate) fn signing(signing: Signing) -> &'static str {
+    match signing {
+        Signing::Off => "off",
+        Signing::On => "on",
+        Signing::Required => "required",
+    }
+}
+
+pub(crate) fn algorithm(algorithm: SigningAlgorithm) -> &'static str {
+    match algorithm {
+        SigningAlgorithm::Md5 => "MD5",
+        SigningAlgorithm::HmacSha256 => "HMAC-SHA256",
+        SigningAlgorithm::AesCmac => "AES-128-CMAC",
+        SigningAlgorithm::AesGmac => "AES-128-GMAC",
+    }
+}
+
+pub(crate) fn encryption(encryption: Encryption) -> &'static str {
+    match encryption {
+        Encryption::Off => "off",
+        Encryption::Required(_) => "required",
+    }
+}
+
+pub(crate) fn cipher(cipher: Cipher) -> &'static str {
+    match cipher {
+        Cipher::Aes128Ccm => "AES-128-CCM",
+        Cipher::Aes128Gcm => "AES-128-GCM",
+        Cipher::Aes256Ccm => "AES-256-CCM",
+        Cipher::Aes256Gcm => "AES-256-GCM",
+    }
+}
+
+/// What a search found.
+///
+/// With `by_rate` the loads are rates, which all have the same users.
+pub(crate) fn capacity(capacity: &engine::Capacity, by_rate: bool) -> bench::Capacity {
+    let found = match capacity.users {
+        Knee::At(load) | Knee::AtLeast(load) => Some(load),
+        Knee::Below(_) => None,
+        Knee::Unfinished(load) => load,
+    };
+    let users = found.and_then(|_| capacity.tried.first()).map(|tried| tried.run.users);
+    let rate = |run: &Run| match run.pace {
+        Pace::Open { rate, .. } if by_rate => Some(rate.round() as u32),
+        _ => None,
+    };
+    bench::Capacity {
+        criterion: capacity.criterion.to_string(),
+        users: if by_rate { users } else { found },
+        rate: found.filter(|_| by_rate),
+        always: capacity.range.and_then(|range| range.always),
+        never: capacity.range.and_then(|range| range.never),
+        tried: capacity
+            .tried
+            .iter()
+            .map(|tried| bench::Tried {
+                users: tried.run.users,
+                rate: rate(&tried.run),
+                found: (!tried.verdict.found.is_empty()).then(|| tried.verdict.found.join(", ")),
+                holds: tried.verdict.met,
+            })
+            .collect(),
+    }
+}
+
+/// What the search cannot say for certain.
+pub(crate) fn reservation(capacity: &engine::Capacity, by_rate: bool) -> Option<String> {
+    let criterion = &capacity.criterion;
+    match capacity.users {
+        Knee::At(_) => None,
+        Knee::AtLeast(rate) if by_rate => Some(format!(
+            "{criterion} holds at {rate}/s, the highest rate that was tried: the capacity may be higher; give --rates a \
+             larger range."
+        )),
+        Knee::AtLeast(users) => Some(format!(
+            "{criterion} holds at {}, the most that were tried: the capacity may be higher; give --users a larger range.",
+            counted(users.into(), "user", "users")
+        )),
+        // The report says so above all.
+        Knee::Below(_) => None,
+        Knee::Unfinished(_) => Some(format!("The search for the capacity with {criterion} was ended early.")),
+    }
+}

@@ -1,0 +1,117 @@
+//! A run from its options to its document.
+
+use crate::Error;
+use crate::directory::RunDirectory;
+use crate::keeper::Keeper;
+use crate::metrics::Metrics;
+use crate::options::RunOptions;
+use crate::progress::{Heading, Progress};
+use crate::proof::Captures;
+use crate::setup::{Setup, now};
+use crate::site::Site;
+use crate::sniffer::Bytes;
+use crate::{prepare, ramp};
+use smbscope_client::{Facts, Options, Session};
+use smbscope_load::engine::{Fleet, Plan};
+use smbscope_report::bench::Document;
+use std::num::NonZeroUsize;
+use std::sync::atomic::AtomicBool;
+use tokio::runtime::Builder;
+
+/// Threads at most for the users of a local folder; further users share them.
+const FOLDER_THREADS_MAX: usize = 256;
+
+/// A run that can begin: its server has answered, and its results have a place.
+pub struct Bench {
+    setup: Setup,
+    directory: Option<RunDirectory>,
+    fleet: Option<Fleet>,
+}
+
+/// What came out of a run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// All of it.
+    pub document: Document,
+    /// Whether it was kept, where that was asked for.
+    pub kept: Result<(), Error>,
+}
+
+impl Bench {
+    /// Finds a place for the results, finds or starts the server, and connects to it once. Whatever fails here leaves
+    /// nothing behind.
+    pub fn open(mut options: RunOptions) -> Result<Bench, Error> {
+        let started = now();
+        let open = |path| RunDirectory::open(path, &options.sources);
+        let directory = options.directory.as_deref().map(open).transpose()?;
+        let site = Site::open(&options.server, &options.connect)?;
+        if site.options.folder.is_some() {
+            suit_a_folder(&mut options)?;
+        }
+        let facts = look(&site.options)?;
+        let cluster = options.cluster.take();
+        let mut setup = Setup { options, started, site, hosts: Vec::new(), facts };
+        let fleet = cluster.map(|cluster| setup.fleet(cluster)).transpose()?;
+        Ok(Bench { setup, directory, fleet })
+    }
+
+    /// What is to be shown while it runs.
+    pub fn heading(&self) -> Heading {
+        let Setup { options, site, facts, .. } = &self.setup;
+        Heading { workload: options.workload.name().to_owned(), target: site.heading(facts) }
+    }
+
+    /// Makes the workload's files, runs all load points, and keeps and tells what came out; ends early, with what was
+    /// measured until then, when `stop` is set or whoever watches wants it.
+    pub fn run(self, progress: &mut dyn Progress, stop: &AtomicBool) -> Result<Outcome, Error> {
+        let Bench { setup, directory, fleet } = self;
+        if let Some(within) = setup.options.prepare {
+            prepare::run(&setup, within, progress, stop)?;
+        }
+        let bytes = if setup.options.workload.has_queues() { Bytes::All } else { Bytes::First512 };
+        let captures = Captures::new(setup.site.options.address, setup.options.capture.then_some(bytes));
+        if let Some(why) = captures.why_not() {
+            progress.note(&format!("no capture: {why}"));
+        }
+        let (address, lab) = (setup.site.options.address, setup.site.lab_record());
+        tracing::info!(server = %address, private = lab.is_some(), "the load begins");
+        let metrics = Metrics::new(address, lab, setup.options.server_metrics.as_ref());
+        let mut keeper = Keeper::new(&setup, directory, &metrics)?;
+        let measured = ramp::run(&setup, fleet, captures, &mut keeper, &metrics, progress, stop)?;
+        let document = setup.document(measured);
+        let kept = keeper.finish(&document);
+        Ok(Outcome { document, kept })
+    }
+}
+
+/// Each user of a folder has a thread, because a call on the file system holds up the thread that makes it.
+fn suit_a_folder(options: &mut RunOptions) -> Result<(), Error> {
+    let Plan { users, sessions_per_user, connections_per_session, workers, .. } = &mut options.plan;
+    let of_smb = match (options.capture, *connections_per_session) {
+        (true, _) => Some("--capture needs packets"),
+        (_, 2..) => Some("several connections a session are of SMB 3"),
+        _ => None,
+    };
+    if let Some(what) = of_smb {
+        return Err(Error::Unavailable(format!("{what}, and the target is a local folder: leave it out")));
+    }
+    let sessions = users.most().saturating_mul(*sessions_per_user) as usize;
+    *workers = workers.or(NonZeroUsize::new(sessions.min(FOLDER_THREADS_MAX)));
+    Ok(())
+}
+
+/// Connects once, so that a wrong password or a missing share is said before anything is begun.
+pub(crate) fn look(options: &Options) -> Result<Facts, Error> {
+    let runtime =
+        Builder::new_current_thread().enable_all().build().map_err(Error::system("runtime for the client"))?;
+    runtime.block_on(async {
+        let mut session = Session::connect(options).await.map_err(|error| match error {
+            smbscope_client::Error::Foreign(foreign) => Error::Foreign(foreign),
+            error => Error::Connect { host: options.host.clone(), error },
+        })?;
+        let facts = session.facts().clone();
+        // What goes wrong with saying goodbye is no reason not to begin.
+        let _ = session.disconnect().await;
+        Ok(facts)
+    })
+}

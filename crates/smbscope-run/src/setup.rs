@@ -1,0 +1,63 @@
+//! What a run is made from, and what its sessions do.
+
+use crate::Error;
+use crate::options::{Cluster, RunOptions};
+use crate::site::Site;
+use smbscope_client::Facts;
+use smbscope_load::engine::{Fleet, LoadWork, Plan};
+use smbscope_load::workload::{Script, UserSeat};
+use smbscope_model::{Nanos, Timestamp};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What a run is made from.
+pub(crate) struct Setup {
+    pub(crate) options: RunOptions,
+    /// When it began to be prepared.
+    pub(crate) started: Timestamp,
+    pub(crate) site: Site,
+    /// Names of the hosts that users work on; none where they work on this one.
+    pub(crate) hosts: Vec<String>,
+    /// What was negotiated with the server.
+    pub(crate) facts: Facts,
+}
+
+impl Setup {
+    /// Sessions of all users of the largest load point.
+    pub(crate) fn sessions(&self) -> u32 {
+        let Plan { users, sessions_per_user, .. } = &self.options.plan;
+        users.most().saturating_mul(*sessions_per_user)
+    }
+
+    /// The hosts that users work on, with what users do there.
+    pub(crate) fn fleet(&mut self, cluster: Cluster) -> Result<Fleet, Error> {
+        if self.site.options.folder.is_some() {
+            let text = "a local folder is that of one machine: name a share, or leave --cluster out";
+            return Err(Error::Unavailable(text.to_owned()));
+        }
+        let Cluster { hosts, on_lost } = cluster;
+        let hosts = hosts().map_err(|why| Error::Unavailable(format!("no load hosts: {why}")))?;
+        if self.site.lab.is_some()
+            && let Some(host) = hosts.iter().find(|host| !host.is_here())
+        {
+            let text = format!("a private server is reached from this machine alone, and {} is another", host.name());
+            return Err(Error::Unavailable(text + ": name a target"));
+        }
+        self.hosts = hosts.iter().map(|host| host.name().to_owned()).collect();
+        let workload = self.options.workload.travelling().map_err(|error| Error::Unavailable(error.to_string()))?;
+        let work = LoadWork { workload, of: self.sessions(), directory: self.site.directory.clone() };
+        Ok(Fleet { hosts, on_lost, work })
+    }
+
+    /// What the session of that number does.
+    pub(crate) fn script(&self, number: u32) -> Box<dyn Script> {
+        let RunOptions { workload, plan, .. } = &self.options;
+        let directory = self.site.directory.clone();
+        Box::new(workload.script(&UserSeat { number, of: self.sessions(), seed: plan.seed, directory }))
+    }
+}
+
+/// By the clock of the system.
+pub(crate) fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(Nanos::from(since).0)
+}

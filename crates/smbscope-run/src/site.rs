@@ -1,0 +1,164 @@
+//! The server that is loaded: one that the target names, a private one for the time of the run, or none: a local folder.
+
+use crate::Error;
+use crate::options::{Connect, Login, Private, Server as Wanted};
+use crate::target::{Share, Target};
+use smbscope_client::{Credentials, Encryption, Facts, Options, Secret, Signing, Transport};
+use smbscope_lab::{Server, ServerRecord, Settings, StateFolder};
+use smbscope_load::prepare;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+
+/// Port of direct TCP (MS-SMB2 2.1) and of the NetBIOS session service (RFC 1002 4.3).
+const PORTS: [u16; 2] = [445, 139];
+
+/// A server, how to connect to it, and where on its share to work.
+#[derive(Debug)]
+pub(crate) struct Site {
+    /// How to connect.
+    pub(crate) options: Options,
+    /// Below the share, with backslashes.
+    pub(crate) directory: String,
+    /// As the user wrote it, where a target was named.
+    pub(crate) target: Option<Target>,
+    /// The private server, which ends with this value.
+    pub(crate) lab: Option<Server>,
+}
+
+impl Site {
+    /// The target, or a private server.
+    pub(crate) fn open(server: &Wanted, connect: &Connect) -> Result<Site, Error> {
+        match server {
+            Wanted::Named(target) => Site::named(target, connect),
+            Wanted::Private(private) => Site::private(private, connect),
+        }
+    }
+
+    /// What a target names.
+    pub(crate) fn named(target: &Target, connect: &Connect) -> Result<Site, Error> {
+        match target {
+            Target::Share(share) => Site::share(target, share, connect),
+            Target::Folder(folder) => Site::folder(target, folder, connect),
+        }
+    }
+
+    /// A local folder. What says how a server is to be spoken to is refused, and not left out.
+    fn folder(target: &Target, folder: &Path, connect: &Connect) -> Result<Site, Error> {
+        let Options { signing, encryption, compound, raw, leases, .. } = connect.options;
+        let of_smb = [
+            ("--signing required", signing == Signing::Required),
+            ("--encryption", encryption != Encryption::Off),
+            ("--compound", compound),
+            ("--raw", raw),
+            ("--leases", leases),
+        ];
+        if let Some((option, _)) = of_smb.into_iter().find(|(_, asked)| *asked) {
+            let text = format!("{option} is of SMB, and {target} is a local folder: leave it out");
+            return Err(Error::Unavailable(text));
+        }
+        let options = Options {
+            host: "this machine".to_owned(),
+            share: folder.display().to_string(),
+            folder: Some(folder.to_owned()),
+            address: (Ipv4Addr::LOCALHOST, 0).into(),
+            credentials: Credentials::Anonymous,
+            ..connect.options.clone()
+        };
+        let directory = prepare::DEFAULT_DIRECTORY.to_owned();
+        Ok(Site { options, directory, target: Some(target.clone()), lab: None })
+    }
+
+    /// The server of a share.
+    fn share(named: &Target, target: &Share, connect: &Connect) -> Result<Site, Error> {
+        let port = PORTS[usize::from(connect.options.transport == Transport::NetBios)];
+        let address = target.resolve(port)?;
+        let options = Options {
+            address,
+            host: target.host.clone(),
+            share: target.share.clone(),
+            credentials: credentials(target, connect)?,
+            ..connect.options.clone()
+        };
+        let directory = prepare::directory_below(&target.directory)?;
+        Ok(Site { options, directory, target: Some(named.clone()), lab: None })
+    }
+
+    /// What is shown while it runs.
+    pub(crate) fn heading(&self, facts: &Facts) -> String {
+        match (&self.target, &self.lab) {
+            (Some(target @ Target::Folder(_)), _) => target.to_string(),
+            (Some(target), _) => format!("{target}, SMB {}", facts.dialect),
+            (None, _) => format!("a private Samba at {}, SMB {}", self.options.address, facts.dialect),
+        }
+    }
+
+    /// What is known about the lab server that is loaded: the private one, or one of `lab up` or `lab run` that the target is.
+    pub(crate) fn lab_record(&self) -> Option<ServerRecord> {
+        if let Some(server) = &self.lab {
+            return Some(server.record().clone());
+        }
+        // That of `lab run`, which may be in another place than the default one; nobody's, where it can't be believed.
+        let own = std::env::var_os("SMBSCOPE_LAB_FOLDER").map(PathBuf::from);
+        let own = own.as_deref().and_then(Path::parent).and_then(|place| StateFolder::new(place).ok());
+        let mut servers =
+            own.into_iter().chain([StateFolder::default()]).filter_map(|place| place.servers().ok()).flatten();
+        servers.find(|server| server.address() == self.options.address)
+    }
+
+    fn private(wanted: &Private, connect: &Connect) -> Result<Site, Error> {
+        if connect.options.transport == Transport::NetBios {
+            let text = "the private server takes no NetBIOS sessions: leave --transport out, or name a target";
+            return Err(Error::Unavailable(text.to_owned()));
+        }
+        if let Err(why) = smbscope_lab::available() {
+            return Err(Error::Unavailable(format!(
+                "no target, and no private server can be started: {why}; name a target: smb://[user@]host/share"
+            )));
+        }
+        let signing = match connect.options.signing {
+            _ if wanted.settings.signing != smbscope_lab::Signing::default() => wanted.settings.signing,
+            Signing::Off => smbscope_lab::Signing::Off,
+            Signing::On => smbscope_lab::Signing::On,
+            Signing::Required => smbscope_lab::Signing::Required,
+        };
+        let guests = wanted.settings.guests || matches!(connect.login, Login::Guest | Login::Anonymous);
+        let settings = Settings { signing, guests, ..wanted.settings.clone() };
+        let server = wanted.launcher.start(&settings).map_err(Error::Lab)?;
+        let address = server.address();
+        let credentials = match connect.login {
+            Login::Password => Credentials::Ntlm {
+                domain: String::new(),
+                user: server.user().to_owned(),
+                password: Secret::new(server.password().to_owned()),
+            },
+            Login::Guest => Credentials::Guest,
+            Login::Anonymous => Credentials::Anonymous,
+            Login::Kerberos => {
+                let text = "the private server knows no Kerberos: leave --login out";
+                return Err(Error::Unavailable(text.to_owned()));
+            }
+        };
+        let options = Options {
+            address,
+            host: address.ip().to_string(),
+            share: server.share().to_owned(),
+            credentials,
+            ..connect.options.clone()
+        };
+        Ok(Site { options, directory: prepare::DEFAULT_DIRECTORY.to_owned(), target: None, lab: Some(server) })
+    }
+}
+
+/// Who connects to a target.
+fn credentials(target: &Share, connect: &Connect) -> Result<Credentials, Error> {
+    Ok(match (connect.login, &target.user) {
+        (Login::Guest, _) | (Login::Password, None) => Credentials::Guest,
+        (Login::Anonymous, _) => Credentials::Anonymous,
+        (Login::Kerberos, _) => Credentials::Kerberos,
+        (Login::Password, Some(user)) => Credentials::Ntlm {
+            domain: target.domain.clone().unwrap_or_default(),
+            user: user.clone(),
+            password: (connect.password)(user).map_err(Error::Password)?,
+        },
+    })
+}

@@ -1,0 +1,99 @@
+//! A measurement as a program makes it: by options, without a command line. On private Samba servers.
+
+use smbscope_load::engine::Plan;
+use smbscope_load::workload::Workload;
+use smbscope_report::bench::{self, Document, Ended};
+use smbscope_run::progress::{Progress, Snapshot, Wish};
+use smbscope_run::{Bench, Connect, Login, Outcome, Private, RUN, RunOptions, Server};
+use smbscope_testkit::skip;
+use std::fs;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Users who echo on a private server; nothing where there can be none.
+fn options(users: &str, duration: Duration) -> Option<RunOptions> {
+    if let Err(why) = smbscope_lab::available() {
+        skip::missing(why);
+        return None;
+    }
+    let connect = Connect::new(
+        Login::Password,
+        Box::new(|user| Err(format!("a private server tells the password of {user} itself").into())),
+    );
+    let workload = Workload::builtin("echo").expect("it is built in");
+    let users = users.parse().expect("load points");
+    let plan = Plan { users, duration, warmup: Duration::ZERO, ..Plan::default() };
+    Some(RunOptions { plan, ..RunOptions::new(Server::Private(Private::default()), connect, workload) })
+}
+
+/// Writes down what it hears.
+#[derive(Default)]
+struct Watcher {
+    snapshots: Vec<Snapshot>,
+    done: Vec<u32>,
+    /// Wants to stop as soon as users work.
+    stops: bool,
+}
+
+impl Progress for Watcher {
+    fn update(&mut self, snapshot: Snapshot) {
+        self.snapshots.push(snapshot);
+    }
+
+    fn point_done(&mut self, run: &bench::Run) {
+        self.done.push(run.users);
+    }
+
+    fn wait(&mut self, until: Instant) -> Wish {
+        thread::sleep(until.saturating_duration_since(Instant::now()).min(Duration::from_millis(50)));
+        let commands: u64 = self.snapshots.iter().map(|snapshot| snapshot.live.commands).sum();
+        if self.stops && commands > 0 { Wish::Stop } else { Wish::GoOn }
+    }
+}
+
+#[test]
+fn a_run_is_watched_kept_and_told() {
+    let Some(options) = options("1,2", Duration::from_millis(300)) else { return };
+    let folder = tempfile::tempdir().expect("a directory");
+    let directory = folder.path().join("run");
+    let bench =
+        Bench::open(RunOptions { directory: Some(directory.clone()), ..options }).expect("a server that answers");
+    assert_eq!(bench.heading().workload, "echo");
+    let mut watcher = Watcher::default();
+    let Outcome { document, kept } = bench.run(&mut watcher, &AtomicBool::new(false)).expect("a run");
+    kept.expect("a directory that takes files");
+    let users = |document: &Document| document.runs.iter().map(|run| run.users).collect::<Vec<_>>();
+    assert_eq!((users(&document), watcher.done), (vec![1, 2], vec![1, 2]));
+    assert!(document.runs.iter().all(|run| run.ended == Ended::Done && run.operations > 0), "{document:?}");
+    let kept = Document::parse(&fs::read(directory.join(RUN)).expect("a file")).expect("a document");
+    assert_eq!((users(&kept), &kept.workload), (vec![1, 2], &document.workload));
+}
+
+#[test]
+fn whoever_watches_ends_a_run() {
+    let Some(options) = options("1,2", Duration::from_secs(600)) else { return };
+    let mut watcher = Watcher { stops: true, ..Watcher::default() };
+    let bench = Bench::open(options).expect("a server that answers");
+    let outcome = bench.run(&mut watcher, &AtomicBool::new(false)).expect("what was measured until then");
+    let ends: Vec<&Ended> = outcome.document.runs.iter().map(|run| &run.ended).collect();
+    assert_eq!((ends, watcher.done), (vec![&Ended::Interrupted], vec![1]));
+}
+
+#[test]
+fn a_load_point_has_what_it_cost_this_machine_and_the_private_server() {
+    let Some(options) = options("1", Duration::from_secs(4)) else { return };
+    let bench = Bench::open(options).expect("a server that answers");
+    let Outcome { document, .. } = bench.run(&mut (), &AtomicBool::new(false)).expect("a run");
+    let server = document.runs[0].server.as_ref().expect("samples");
+    assert_eq!(server.source, "this machine");
+    for metric in ["cpu", "cpu_busiest", "samba_cpu", "memory", "network_received"] {
+        let series = server.metric(metric).unwrap_or_else(|| panic!("{metric} of {server:?}"));
+        assert!(series.mean > 0.0 && series.mean <= series.max, "{series:?}");
+        assert_eq!(series.values.len(), server.times_ns.len());
+    }
+    let cpu = server.metric("cpu").expect("processors");
+    // Where all are busy, what is added up may differ in the last digit.
+    let busiest = server.metric("cpu_busiest").expect("processors").max + 1e-6;
+    assert!(cpu.max <= 100.0 && busiest >= cpu.max, "{cpu:?} {busiest}");
+}
