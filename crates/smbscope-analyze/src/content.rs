@@ -2,7 +2,7 @@
 
 use crate::names::is_kept_whole;
 use smbscope_model::command::Dialect;
-use smbscope_wire::{Detail, Name, compression, smb1, smb2};
+use smbscope_wire::{CapturedName, RequestDetail, compression, smb1, smb2};
 
 /// Frame bytes that are copied at most, when a frame straddles segments. A compound whose members reach beyond is
 /// read as far as they do not.
@@ -43,7 +43,7 @@ impl Content {
             // What servers send without reply bit: oplock breaks, and the interim answer to Write_Raw (Samba).
             Content::Smb1(message) => {
                 let may_be_servers =
-                    matches!(message.header.command, smb1::Command::LOCKING_ANDX | smb1::Command::WRITE_RAW);
+                    matches!(message.header.command, smb1::Smb1Command::LOCKING_ANDX | smb1::Smb1Command::WRITE_RAW);
                 (!may_be_servers).then_some(true)
             }
             _ => None,
@@ -54,15 +54,15 @@ impl Content {
 /// An SMB1 message, owned.
 #[derive(Debug)]
 pub(crate) struct Message1 {
-    pub(crate) header: smb1::Header,
+    pub(crate) header: smb1::Smb1Header,
     /// Absent when it was cut off.
     pub(crate) word_count: Option<u8>,
-    pub(crate) chain: [smb1::Command; 3],
+    pub(crate) chain: [smb1::Smb1Command; 3],
     pub(crate) body: Body1,
     /// What the commands after the first one of a chain say.
     pub(crate) chained: Vec<Body1>,
     /// What the first one of a request asks for beyond that, where it is to be kept.
-    pub(crate) detail: Option<Box<Detail>>,
+    pub(crate) detail: Option<Box<RequestDetail>>,
 }
 
 /// What a message says, by direction.
@@ -72,18 +72,18 @@ pub(crate) enum Body<Q, A> {
     Response(A),
 }
 
-pub(crate) type Body1 = Body<smb1::Request, smb1::Response>;
-pub(crate) type Body2 = Body<smb2::Request, smb2::Response>;
+pub(crate) type Body1 = Body<smb1::Smb1Request, smb1::Smb1Response>;
+pub(crate) type Body2 = Body<smb2::Smb2Request, smb2::Smb2Response>;
 
 /// A member of an SMB2 compound, or a whole message.
 #[derive(Debug)]
 pub(crate) struct Message2 {
-    pub(crate) header: smb2::Header,
+    pub(crate) header: smb2::Smb2Header,
     /// Bytes of the member.
     pub(crate) length: u64,
     pub(crate) body: Body2,
     /// What a request asks for beyond that, where it is to be kept.
-    pub(crate) detail: Option<Box<Detail>>,
+    pub(crate) detail: Option<Box<RequestDetail>>,
 }
 
 impl Message1 {
@@ -95,9 +95,9 @@ impl Message1 {
     /// Bytes that are missing of names that are not kept whole, for each such name.
     pub(crate) fn cut_names(&self) -> impl Iterator<Item = usize> {
         let names = self.bodies().filter_map(|body| match body {
-            Body::Request(smb1::Request::TreeConnect(name)) => Some(name),
-            Body::Request(smb1::Request::Open { name, .. } | smb1::Request::Path(name)) => name.as_ref(),
-            Body::Request(smb1::Request::Transaction(transaction)) => transaction.path.as_ref(),
+            Body::Request(smb1::Smb1Request::TreeConnect(name)) => Some(name),
+            Body::Request(smb1::Smb1Request::Open { name, .. } | smb1::Smb1Request::Path(name)) => name.as_ref(),
+            Body::Request(smb1::Smb1Request::Transaction(transaction)) => transaction.path.as_ref(),
             _ => None,
         });
         names.filter(|name| !is_kept_whole(name)).map(|name| name.missing)
@@ -107,7 +107,7 @@ impl Message1 {
 impl Message2 {
     /// Bytes that are missing of its name, where that is not kept whole.
     pub(crate) fn cut_name(&self) -> Option<usize> {
-        use smb2::Request::{Create, Info, TreeConnect};
+        use smb2::Smb2Request::{Create, Info, TreeConnect};
         match &self.body {
             Body::Request(TreeConnect(name) | Create { name, .. } | Info { new_name: Some(name), .. }) => {
                 (!is_kept_whole(name)).then_some(name.missing)
@@ -182,7 +182,7 @@ fn decompressed(head: &[u8], details: bool) -> Content {
 }
 
 fn read_smb1(head: &[u8], length: usize, last_try: bool, details: bool) -> Reading {
-    let Some(header) = smb1::Header::parse(head) else { return Reading::Needs(33) };
+    let Some(header) = smb1::Smb1Header::parse(head) else { return Reading::Needs(33) };
     let more = if details && !header.is_reply() { smb1::detail_needed(&header, head) } else { 0 };
     let needed = smb1::needed(&header, head).max(more).min(length).min(MAX_HEAD);
     if head.len() < needed && !last_try {
@@ -192,10 +192,10 @@ fn read_smb1(head: &[u8], length: usize, last_try: bool, details: bool) -> Readi
 }
 
 fn smb1_message(head: &[u8], length: usize, details: bool) -> Option<Box<Message1>> {
-    let header = smb1::Header::parse(head)?;
+    let header = smb1::Smb1Header::parse(head)?;
     let is_cut = head.len() < smb1::needed(&header, head).min(length).min(MAX_HEAD);
     let missing = if is_cut { length.saturating_sub(head.len()) } else { 0 };
-    let mut chain = [smb1::Command::NO_ANDX; 3];
+    let mut chain = [smb1::Smb1Command::NO_ANDX; 3];
     let mut bodies = Vec::new();
     let mut detail = None;
     for (index, block) in smb1::blocks(&header, head).enumerate() {
@@ -210,24 +210,24 @@ fn smb1_message(head: &[u8], length: usize, details: bool) -> Option<Box<Message
     let mut bodies = bodies.into_iter();
     Some(Box::new(Message1 {
         header,
-        word_count: head.get(smb1::Header::LENGTH).copied(),
+        word_count: head.get(smb1::Smb1Header::LENGTH).copied(),
         chain,
-        body: bodies.next().unwrap_or(Body::Request(smb1::Request::Other)),
+        body: bodies.next().unwrap_or(Body::Request(smb1::Smb1Request::Other)),
         chained: bodies.collect(),
         detail,
     }))
 }
 
 /// What a block says. Of its message, so many bytes are missing at the end.
-fn body1(header: &smb1::Header, block: &smb1::Block<'_>, message: &[u8], missing: usize) -> Body1 {
+fn body1(header: &smb1::Smb1Header, block: &smb1::Block<'_>, message: &[u8], missing: usize) -> Body1 {
     if header.is_reply() {
-        return Body::Response(smb1::Response::parse(block, message));
+        return Body::Response(smb1::Smb1Response::parse(block, message));
     }
-    let mut request = smb1::Request::parse(header, block, message);
-    if let (smb1::Request::Open { name: name @ None, .. } | smb1::Request::Path(name @ None), 1..) =
+    let mut request = smb1::Smb1Request::parse(header, block, message);
+    if let (smb1::Smb1Request::Open { name: name @ None, .. } | smb1::Smb1Request::Path(name @ None), 1..) =
         (&mut request, missing)
     {
-        *name = Some(Name::hidden(missing));
+        *name = Some(CapturedName::hidden(missing));
     }
     Body::Request(request)
 }
@@ -240,9 +240,9 @@ fn read_smb2(head: &[u8], length: usize, last_try: bool, details: bool) -> Readi
     let mut cut = false;
     while members.len() < MAX_COMPOUND {
         let member = head.get(offset..).unwrap_or_default();
-        let Some(header) = smb2::Header::parse(member) else {
-            let whole = offset + smb2::Header::LENGTH;
-            if member.len() >= smb2::Header::LENGTH || offset >= length {
+        let Some(header) = smb2::Smb2Header::parse(member) else {
+            let whole = offset + smb2::Smb2Header::LENGTH;
+            if member.len() >= smb2::Smb2Header::LENGTH || offset >= length {
                 cut = true;
                 break;
             }
@@ -273,7 +273,7 @@ fn read_smb2(head: &[u8], length: usize, last_try: bool, details: bool) -> Readi
             break;
         }
         // A member that does not even hold a header points nowhere.
-        if (header.next_command as usize) < smb2::Header::LENGTH || end >= length {
+        if (header.next_command as usize) < smb2::Smb2Header::LENGTH || end >= length {
             cut = true;
             break;
         }
@@ -285,23 +285,23 @@ fn read_smb2(head: &[u8], length: usize, last_try: bool, details: bool) -> Readi
     Reading::Done(Content::Smb2 { members, compressed: false, cut })
 }
 
-fn needed(header: &smb2::Header, member: &[u8], details: bool) -> usize {
+fn needed(header: &smb2::Smb2Header, member: &[u8], details: bool) -> usize {
     if header.is_response() {
-        smb2::Response::needed(header.command, member)
+        smb2::Smb2Response::needed(header.command, member)
     } else {
         let more = if details { smb2::detail_needed(header.command, member) } else { 0 };
-        smb2::Request::needed(header.command, member).max(smb2::Header::LENGTH).max(more)
+        smb2::Smb2Request::needed(header.command, member).max(smb2::Smb2Header::LENGTH).max(more)
     }
 }
 
 /// What a message says of which so many bytes are missing at the end.
-fn body2(header: &smb2::Header, member: &[u8], missing: usize) -> Body2 {
+fn body2(header: &smb2::Smb2Header, member: &[u8], missing: usize) -> Body2 {
     if header.is_response() {
-        return Body::Response(smb2::Response::parse(header.command, member));
+        return Body::Response(smb2::Smb2Response::parse(header.command, member));
     }
-    Body::Request(match smb2::Request::parse(header.command, member) {
-        smb2::Request::Other if missing > 0 && header.command == smb2::Command::CREATE => {
-            smb2::Request::Create { name: Name::hidden(missing), oplock_level: None }
+    Body::Request(match smb2::Smb2Request::parse(header.command, member) {
+        smb2::Smb2Request::Other if missing > 0 && header.command == smb2::Smb2Command::CREATE => {
+            smb2::Smb2Request::Create { name: CapturedName::hidden(missing), oplock_level: None }
         }
         request => request,
     })

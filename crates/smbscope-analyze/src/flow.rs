@@ -201,11 +201,11 @@ pub(crate) fn begins_connection(bytes: &[u8]) -> bool {
     match message {
         // The command, and the flag of a reply behind the status.
         [0xff, b'S', b'M', b'B', command, _, _, _, _, flags, ..] => {
-            smb1::Command(*command) == smb1::Command::NEGOTIATE && flags & 0x80 == 0
+            smb1::Smb1Command(*command) == smb1::Smb1Command::NEGOTIATE && flags & 0x80 == 0
         }
         [0xfe, b'S', b'M', b'B', ..] => {
             let field = |at: usize| message.get(at..at + 2).map(|field| u16::from_le_bytes([field[0], field[1]]));
-            let is_negotiate = field(12).map(smb2::Command) == Some(smb2::Command::NEGOTIATE);
+            let is_negotiate = field(12).map(smb2::Smb2Command) == Some(smb2::Smb2Command::NEGOTIATE);
             is_negotiate && field(16).is_some_and(|flags| flags & 1 == 0)
         }
         _ => false,

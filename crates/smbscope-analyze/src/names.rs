@@ -5,8 +5,8 @@ use crate::channels::Watch;
 use crate::rereads::{Held, OpenFacts, Opened, Rereads};
 use ahash::RandomState;
 use smbscope_model::{CUT_NAME_MARK, Caching};
-use smbscope_wire::Name;
-use smbscope_wire::security::Identity;
+use smbscope_wire::CapturedName;
+use smbscope_wire::security::SecurityToken;
 use smbscope_wire::smb2::FileReference;
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -44,13 +44,13 @@ pub(crate) struct Tree {
 
 impl Tree {
     /// A tree by the path of its request, `\\server\share`; absent when that was cut off before the share.
-    pub(crate) fn new(path: &Name) -> Option<Tree> {
+    pub(crate) fn new(path: &CapturedName) -> Option<Tree> {
         let (server, share) = path.text.rsplit_once('\\').unwrap_or(("", &path.text));
         if !path.is_whole() && server.trim_start_matches('\\').is_empty() {
             return None;
         }
         let is_pipe = share.eq_ignore_ascii_case("IPC$");
-        Some(Tree { share: kept(&Name { text: share.to_owned(), missing: path.missing })?, is_pipe })
+        Some(Tree { share: kept(&CapturedName { text: share.to_owned(), missing: path.missing })?, is_pipe })
     }
 }
 
@@ -316,7 +316,7 @@ impl ConnectionNames {
 
 /// A name as it is kept and shown: one that was cut off, or is too long, ends with an ellipsis. Absent when nothing of it
 /// was captured.
-pub(crate) fn kept(name: &Name) -> Option<Arc<str>> {
+pub(crate) fn kept(name: &CapturedName) -> Option<Arc<str>> {
     let text = name.text.as_str();
     match is_kept_whole(name) {
         true => Some(text.into()),
@@ -329,24 +329,24 @@ pub(crate) fn kept(name: &Name) -> Option<Arc<str>> {
 }
 
 /// Whether all of a name was captured, and it is not too long to be kept.
-pub(crate) fn is_kept_whole(name: &Name) -> bool {
+pub(crate) fn is_kept_whole(name: &CapturedName) -> bool {
     name.is_whole() && name.text.len() <= MAX_NAME_BYTES
 }
 
 /// Text that is whole, as it is kept.
 fn kept_text(text: String) -> Option<Arc<str>> {
-    kept(&Name::from(text))
+    kept(&CapturedName::from(text))
 }
 
 /// How a session's user is shown. A Kerberos ticket hides the client's name and shows only the service it is for; where the
 /// snap length cut the name off, nobody is shown.
-pub(crate) fn user_name(identity: &Identity) -> Option<Arc<str>> {
+pub(crate) fn user_name(identity: &SecurityToken) -> Option<Arc<str>> {
     match identity {
-        Identity::NtlmAuthenticate { anonymous: true, .. } => Some("(anonymous)".into()),
-        Identity::NtlmAuthenticate { user, .. } if user.is_empty() => None,
-        Identity::NtlmAuthenticate { domain, user, .. } if domain.is_empty() => kept_text(user.clone()),
-        Identity::NtlmAuthenticate { domain, user, .. } => kept_text(format!("{domain}\\{user}")),
-        Identity::KerberosApReq { realm, service } => kept_text(format!("(Kerberos for {service}@{realm})")),
+        SecurityToken::NtlmAuthenticate { anonymous: true, .. } => Some("(anonymous)".into()),
+        SecurityToken::NtlmAuthenticate { user, .. } if user.is_empty() => None,
+        SecurityToken::NtlmAuthenticate { domain, user, .. } if domain.is_empty() => kept_text(user.clone()),
+        SecurityToken::NtlmAuthenticate { domain, user, .. } => kept_text(format!("{domain}\\{user}")),
+        SecurityToken::KerberosApReq { realm, service } => kept_text(format!("(Kerberos for {service}@{realm})")),
         _ => None,
     }
 }
@@ -357,7 +357,7 @@ mod tests {
 
     #[test]
     fn a_user_whose_name_was_cut_off_is_unknown() {
-        let logon = |domain: &str, user: &str, anonymous| Identity::NtlmAuthenticate {
+        let logon = |domain: &str, user: &str, anonymous| SecurityToken::NtlmAuthenticate {
             domain: domain.to_owned(),
             user: user.to_owned(),
             workstation: String::new(),

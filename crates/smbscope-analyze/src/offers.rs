@@ -57,7 +57,7 @@ pub(crate) fn smb1_client(names: &[String]) -> ClientOffer {
 }
 
 /// The answer to it in SMB1.
-pub(crate) fn smb1_server(answer: &smb1::Negotiated, dialect: Option<Dialect>) -> ServerOffer {
+pub(crate) fn smb1_server(answer: &smb1::Smb1NegotiateResult, dialect: Option<Dialect>) -> ServerOffer {
     use smb1::messages::security_mode::{SIGNATURES_ENABLED, SIGNATURES_REQUIRED};
     let signing = answer.policy.map_or(Signing::Unknown, |(mode, _)| {
         Signing::from_bits(mode & SIGNATURES_ENABLED != 0, mode & SIGNATURES_REQUIRED != 0)
@@ -68,7 +68,7 @@ pub(crate) fn smb1_server(answer: &smb1::Negotiated, dialect: Option<Dialect>) -
 }
 
 /// An SMB2 NEGOTIATE, perhaps after one in SMB1.
-pub(crate) fn smb2_client(offer: &smb2::ClientOffer, before: Option<&ClientOffer>) -> ClientOffer {
+pub(crate) fn smb2_client(offer: &smb2::Smb2ClientOffer, before: Option<&ClientOffer>) -> ClientOffer {
     let before = before.filter(|before| before.began_with_smb1);
     let mut dialects = Vec::new();
     let of_smb1 = before.into_iter().flat_map(|before| before.dialects.iter().copied());
@@ -86,7 +86,7 @@ pub(crate) fn smb2_client(offer: &smb2::ClientOffer, before: Option<&ClientOffer
 }
 
 /// The answer to it, or to one in SMB1.
-pub(crate) fn smb2_server(answer: &smb2::ServerOffer) -> ServerOffer {
+pub(crate) fn smb2_server(answer: &smb2::Smb2ServerOffer) -> ServerOffer {
     ServerOffer {
         dialect: Some(Dialect::Smb2(answer.dialect)),
         signing: signing(answer.security_mode),
@@ -106,8 +106,8 @@ fn signing(mode: u16) -> Signing {
     Signing::from_bits(mode & security_mode::SIGNING_ENABLED != 0, mode & security_mode::SIGNING_REQUIRED != 0)
 }
 
-fn algorithms(listed: &smb2::Algorithms) -> Algorithms {
-    let smb2::Algorithms { ciphers, signing, compression } = listed.clone();
+fn algorithms(listed: &smb2::Smb2AlgorithmIds) -> Algorithms {
+    let smb2::Smb2AlgorithmIds { ciphers, signing, compression } = listed.clone();
     Algorithms { ciphers, signing, compression }
 }
 

@@ -164,9 +164,9 @@ fn encrypted_session(payload: &[u8], length: u32) -> Option<u64> {
 fn is_plausible_message(payload: &[u8], length: usize) -> bool {
     let here = &payload[..payload.len().min(length)];
     match here.get(..4) {
-        Some(id) if id == smb1::PROTOCOL_ID => smb1::Header::is_plausible(here, length),
+        Some(id) if id == smb1::PROTOCOL_ID => smb1::Smb1Header::is_plausible(here, length),
         Some(id) if id == smb2::PROTOCOL_ID => {
-            length >= smb2::Header::LENGTH + 2 && smb2::Header::is_plausible(here, length)
+            length >= smb2::Smb2Header::LENGTH + 2 && smb2::Smb2Header::is_plausible(here, length)
         }
         Some(id) if id == smb2::TRANSFORM_ID => smb2::TransformHeader::parse(here).is_some_and(|header| {
             let inside = length.checked_sub(smb2::TransformHeader::LENGTH);

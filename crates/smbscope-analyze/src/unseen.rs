@@ -6,7 +6,7 @@
 //! by the typical size of the frames around them, give two estimates of the same number; the surer one counts for more.
 
 use smbscope_model::Quality;
-use smbscope_wire::smb2::Header;
+use smbscope_wire::smb2::Smb2Header;
 use std::collections::VecDeque;
 
 /// Ranges of message ids remembered; where there are more, the oldest hole is counted for good.
@@ -129,7 +129,7 @@ impl MessageIds {
     /// Notes the ids of a request, or of the response to it. Not for a CANCEL, which repeats an id, nor for what the
     /// server sends of its own accord, which has none.
     #[inline]
-    pub(crate) fn note(&mut self, header: &Header) {
+    pub(crate) fn note(&mut self, header: &Smb2Header) {
         let (start, charge) = (header.message_id, u64::from(header.credit_charge.max(1)));
         let end = start.saturating_add(charge);
         if !header.is_response() {
@@ -420,13 +420,13 @@ impl Known<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use smbscope_wire::smb2::{Command, flags};
+    use smbscope_wire::smb2::{Smb2Command, flags};
 
-    fn header(message_id: u64, credit_charge: u16) -> Header {
+    fn header(message_id: u64, credit_charge: u16) -> Smb2Header {
         let mut bytes = vec![0xfe, b'S', b'M', b'B', 64, 0];
-        bytes.resize(Header::LENGTH, 0);
-        let parsed = Header::parse(&bytes).expect("it is a header");
-        Header { message_id, credit_charge, command: Command::READ, ..parsed }
+        bytes.resize(Smb2Header::LENGTH, 0);
+        let parsed = Smb2Header::parse(&bytes).expect("it is a header");
+        Smb2Header { message_id, credit_charge, command: Smb2Command::READ, ..parsed }
     }
 
     fn unseen(ids: impl IntoIterator<Item = (u64, u16)>) -> Estimate {
@@ -464,7 +464,7 @@ mod tests {
             ids.note(&header(0, 1));
             (0..answered).for_each(|id| {
                 server.frame(200);
-                ids.note(&Header { flags: flags::SERVER_TO_REDIR, ..header(id, 1) });
+                ids.note(&Smb2Header { flags: flags::SERVER_TO_REDIR, ..header(id, 1) });
             });
             server.end(missing);
             let known = Known {

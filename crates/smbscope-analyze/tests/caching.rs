@@ -16,13 +16,13 @@ fn session() -> Conversation {
 
 /// What the opens were granted.
 fn granted(analysis: &Analysis) -> Vec<Option<Caching>> {
-    let create = Command::Smb2(smbscope_wire::smb2::Command::CREATE);
+    let create = Command::Smb2(smbscope_wire::smb2::Smb2Command::CREATE);
     analysis.exchanges.iter().filter(|exchange| exchange.command == create).map(|exchange| exchange.caching).collect()
 }
 
 /// Of the reads, what their opens held, and which were repeated.
 fn reads(analysis: &Analysis) -> Vec<(Option<Caching>, bool)> {
-    let read = Command::Smb2(smbscope_wire::smb2::Command::READ);
+    let read = Command::Smb2(smbscope_wire::smb2::Smb2Command::READ);
     let reads = analysis.exchanges.iter().filter(|exchange| exchange.command == read);
     reads.map(|exchange| (exchange.caching, exchange.repeated)).collect()
 }

@@ -91,7 +91,7 @@ fn a_failed_open_names_nothing() {
     let analysis = analyze_told(
         &Conversation::new()
             .client_says(100, smb2::create(1, "a"))
-            .server_says(110, smb2::error(smbscope_wire::smb2::Command::CREATE, 1, smb2::STATUS_NOT_FOUND))
+            .server_says(110, smb2::error(smbscope_wire::smb2::Smb2Command::CREATE, 1, smb2::STATUS_NOT_FOUND))
             .client_says(140, smb2::read(3, 0, 0, 1))
             .server_says(150, smb2::read_response(3, &[0])),
     );

@@ -4,7 +4,7 @@
 use crate::common::{self, analyze_told};
 use smbscope_model::{Connection, Nanos};
 use smbscope_testkit::{Conversation, Side, damage, smb2};
-use smbscope_wire::smb2::Command;
+use smbscope_wire::smb2::Smb2Command;
 
 /// Microseconds a millisecond.
 const US: i64 = 1_000;
@@ -65,14 +65,14 @@ fn requests_put_off_are_counted_until_their_final_response() {
     for id in 1..=5u64 {
         conversation = conversation
             .client_says(id as i64 * US, smb2::notify(id, id))
-            .server_says(id as i64 * US + 100, smb2::pending(Command::CHANGE_NOTIFY, id, 0x100 + id));
+            .server_says(id as i64 * US + 100, smb2::pending(Smb2Command::CHANGE_NOTIFY, id, 0x100 + id));
     }
     // Two are over before the last one comes, so four were pending after it and five before.
     conversation = conversation
         .server_says(6 * US, smb2::notify_response(1).asynchronous(0x101))
         .server_says(6 * US + 50, smb2::notify_response(2).asynchronous(0x102))
         .client_says(7 * US, smb2::notify(6, 6))
-        .server_says(7 * US + 100, smb2::pending(Command::CHANGE_NOTIFY, 6, 0x106));
+        .server_says(7 * US + 100, smb2::pending(Smb2Command::CHANGE_NOTIFY, 6, 0x106));
     assert_eq!(summary(&conversation).max_asynchronous, 5);
 }
 
@@ -109,7 +109,7 @@ fn the_interfaces_of_a_real_server_are_read() {
 #[test]
 fn an_answer_without_interfaces_says_nothing_of_them() {
     for refused in [
-        smb2::error(Command::IOCTL, 1, 0xc000_00bb).into(),
+        smb2::error(Smb2Command::IOCTL, 1, 0xc000_00bb).into(),
         smb2::interfaces_response(1, &[]).into(),
         // Cut in the middle of the first interface.
         Vec::from(smb2::interfaces_response(1, &[(2, 1, [10, 0, 0, 2])]))[..140].to_vec(),

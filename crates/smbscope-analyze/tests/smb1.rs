@@ -5,7 +5,7 @@ use smbscope_model::{Dialect, Exchange, FileId, Group, Outcome, Subcommand};
 use smbscope_testkit::smb1::Part;
 use smbscope_testkit::{Conversation, Packet, damage, smb1};
 use smbscope_wire::names::Trans2;
-use smbscope_wire::smb1::Command;
+use smbscope_wire::smb1::Smb1Command;
 
 #[test]
 fn an_andx_chain_is_one_exchange_named_by_its_first_command() {
@@ -19,7 +19,7 @@ fn an_andx_chain_is_one_exchange_named_by_its_first_command() {
         (exchange.command.to_string().as_str(), times(exchange)),
         ("SMB_COM_SESSION_SETUP_ANDX", [100, 100, 300, 300])
     );
-    let chain = [Command::TREE_CONNECT_ANDX, Command::NO_ANDX, Command::NO_ANDX];
+    let chain = [Smb1Command::TREE_CONNECT_ANDX, Smb1Command::NO_ANDX, Smb1Command::NO_ANDX];
     assert_eq!(exchange.subcommand, Some(Subcommand::AndX(chain)));
     assert_eq!((exchange.user.as_deref(), exchange.share.as_deref()), (Some("DOM\\ann"), Some("data")));
 }

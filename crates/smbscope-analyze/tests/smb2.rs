@@ -3,7 +3,7 @@
 use crate::common::{analyze, analyze_told, duration_us, times, us};
 use smbscope_model::{Dialect, FileId, Group, Outcome, Status, Subcommand, TimeKind};
 use smbscope_testkit::{Conversation, damage, framed, smb1, smb2};
-use smbscope_wire::smb2::Command;
+use smbscope_wire::smb2::Smb2Command;
 
 #[test]
 fn a_straddling_exchange_has_four_timestamps_and_every_duration() {
@@ -50,7 +50,7 @@ fn an_interim_response_ends_nothing() {
     let analysis = analyze_told(
         &Conversation::new()
             .client_says(100, smb2::read(1, 7, 0, 4096))
-            .server_says(200, smb2::pending(Command::READ, 1, 0x55))
+            .server_says(200, smb2::pending(Smb2Command::READ, 1, 0x55))
             .server_says(900, smb2::read_response(1, &[0; 100]).asynchronous(0x55)),
     );
     let exchange = analysis.only();
@@ -63,10 +63,10 @@ fn an_async_id_alone_finds_no_request() {
     // The server uses AsyncId 1 again and again. The final response to 5 and the request 6 are lost.
     let packets = Conversation::new()
         .client_says(100, smb2::read(5, 7, 0, 4096))
-        .server_says(200, smb2::pending(Command::READ, 5, 1))
+        .server_says(200, smb2::pending(Smb2Command::READ, 5, 1))
         .server_says(300, smb2::read_response(5, &[0; 100]).asynchronous(1))
         .client_says(400, smb2::read(6, 7, 4096, 4096))
-        .server_says(500, smb2::pending(Command::READ, 6, 1))
+        .server_says(500, smb2::pending(Smb2Command::READ, 6, 1))
         .server_says(900, smb2::read_response(6, &[0; 100]).asynchronous(1))
         .client_acks(1000)
         .packets();
@@ -81,7 +81,7 @@ fn a_response_with_another_async_id_than_the_interim_response_is_refused() {
     let analysis = analyze_told(
         &Conversation::new()
             .client_says(100, smb2::read(5, 7, 0, 4096))
-            .server_says(200, smb2::pending(Command::READ, 5, 0x55))
+            .server_says(200, smb2::pending(Smb2Command::READ, 5, 0x55))
             .server_says(900, smb2::read_response(5, &[0; 100]).asynchronous(0x56))
             .closes(1000),
     );
@@ -94,9 +94,9 @@ fn a_cancelled_request_is_timed_from_itself() {
     let analysis = analyze_told(
         &Conversation::new()
             .client_says(100, smb2::notify(5, 7))
-            .server_says(200, smb2::pending(Command::CHANGE_NOTIFY, 5, 0x55))
+            .server_says(200, smb2::pending(Smb2Command::CHANGE_NOTIFY, 5, 0x55))
             .client_says(5000, smb2::cancel(5).asynchronous(0x55))
-            .server_says(5100, smb2::error(Command::CHANGE_NOTIFY, 5, smb2::STATUS_CANCELLED).asynchronous(0x55)),
+            .server_says(5100, smb2::error(Smb2Command::CHANGE_NOTIFY, 5, smb2::STATUS_CANCELLED).asynchronous(0x55)),
     );
     assert_eq!(analysis.outcomes(), ["CHANGE_NOTIFY complete", "CANCEL no_response_by_design"]);
     assert_eq!(times(&analysis.exchanges[0]), [100, 100, 5100, 5100]);
@@ -311,7 +311,7 @@ fn an_error_is_an_answer() {
     let analysis = analyze_told(
         &Conversation::new()
             .client_says(100, smb2::create(1, "none.txt"))
-            .server_says(200, smb2::error(Command::CREATE, 1, smb2::STATUS_NOT_FOUND)),
+            .server_says(200, smb2::error(Smb2Command::CREATE, 1, smb2::STATUS_NOT_FOUND)),
     );
     let exchange = analysis.only();
     assert_eq!((exchange.outcome, exchange.file_id), (Outcome::Complete, None));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use smbscope_lab::{Server, Settings, Signing, StateFolder, available};
 use smbscope_testkit::server::{Fault, Flood, Script, ScriptedServer};
 use smbscope_testkit::skip;
-use smbscope_wire::smb2::Command as Smb2;
+use smbscope_wire::smb2::Smb2Command as Smb2;
 use smbscope_wire::status::NtStatus;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

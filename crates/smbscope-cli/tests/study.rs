@@ -224,7 +224,7 @@ fn commands_of_a_file_are_listed_and_run_only_where_that_is_allowed() {
 #[test]
 fn a_run_of_which_too_much_fails_is_unfit() {
     use smbscope_testkit::server::Fault;
-    use smbscope_wire::{smb2::Command as Smb2, status::NtStatus};
+    use smbscope_wire::{smb2::Smb2Command as Smb2, status::NtStatus};
     let place = directory("study-errors");
     write(&place, "echoes.toml", STUDY);
     let storm = Fault::Status(NtStatus::INSUFFICIENT_RESOURCES).on(Smb2::ECHO).share(0.5);

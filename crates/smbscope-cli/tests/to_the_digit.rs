@@ -15,7 +15,7 @@
 use crate::common::{analyze, directory, table, write};
 use serde_json::{Value, json};
 use smbscope_testkit::{Conversation, Packet, pcap, smb1, smb2};
-use smbscope_wire::smb2::Command;
+use smbscope_wire::smb2::Smb2Command;
 use std::path::PathBuf;
 
 const READS: [i64; 10] = [99, 100, 999, 1_000, 9_999, 10_000, 99_999, 100_000, 999_999, 1_000_000];
@@ -68,7 +68,7 @@ fn packets() -> Vec<Packet> {
     story.exchange(
         |id| here(smb2::create(id, "b.txt")),
         &[0],
-        |id| here(smb2::error(Command::CREATE, id, NOT_FOUND)),
+        |id| here(smb2::error(Smb2Command::CREATE, id, NOT_FOUND)),
         &[500],
     );
     for time in READS {
@@ -81,7 +81,7 @@ fn packets() -> Vec<Packet> {
     }
     story.exchange(|id| here(smb2::close(id, 9)), &[0], |id| here(smb2::close_response(id)), &[200]);
     let (at, id) = (story.at, story.message_id);
-    let pending = smb2::pending(Command::CHANGE_NOTIFY, id, 77).session(7);
+    let pending = smb2::pending(Smb2Command::CHANGE_NOTIFY, id, 77).session(7);
     story.conversation = story
         .conversation
         .client_says(at, here(smb2::notify(id, 9)))

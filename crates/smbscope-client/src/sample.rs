@@ -65,7 +65,7 @@ impl Sample {
     /// A break of an oplock or lease, or its acknowledgement: what the server wants, and no part of what a user does.
     pub fn is_servers_wish(&self) -> bool {
         self.outcome == Outcome::ServerInitiated
-            || self.command == Command::Smb2(smb2::Command::OPLOCK_BREAK)
+            || self.command == Command::Smb2(smb2::Smb2Command::OPLOCK_BREAK)
             || self.subcommand == Some(Subcommand::ServerInitiated)
     }
 }

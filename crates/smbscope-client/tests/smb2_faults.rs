@@ -13,11 +13,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-const READ: Command = Command::Smb2(smb2::Command::READ);
+const READ: Command = Command::Smb2(smb2::Smb2Command::READ);
 
 /// A server whose answers to READ go wrong, and options for it.
 fn faulty(fault: Fault) -> (ScriptedServer, Options) {
-    let server = ScriptedServer::start(Script::new().rule(fault.on(smb2::Command::READ))).unwrap();
+    let server = ScriptedServer::start(Script::new().rule(fault.on(smb2::Smb2Command::READ))).unwrap();
     let mut options = Options::new("127.0.0.1", server.address(), "share");
     options.timeout = Duration::from_millis(300);
     (server, options)
@@ -54,7 +54,7 @@ fn a_server_that_is_silent_is_given_up_in_time_with_a_cancel() {
         assert!(began.elapsed() < Duration::from_secs(2));
         let samples = session.samples();
         let outcomes: Vec<_> = samples.iter().rev().take(2).map(|sample| (sample.command, sample.outcome)).collect();
-        let cancel = Command::Smb2(smb2::Command::CANCEL);
+        let cancel = Command::Smb2(smb2::Smb2Command::CANCEL);
         assert!(outcomes.contains(&(READ, Outcome::Unanswered)), "{outcomes:?}");
         assert!(outcomes.contains(&(cancel, Outcome::NoResponseByDesign)), "{outcomes:?}");
     });
@@ -91,7 +91,7 @@ fn a_break_between_two_commands_is_acknowledged_where_it_must_be() {
     let acknowledged = Some(Outcome::Complete);
     for (fault, dialect, expected) in [(Fault::OplockBreak, 0x0202, acknowledged), (Fault::LeaseBreak, 0x0311, None)] {
         let script = Script { oplocks: true, ..Script::new() };
-        let server = ScriptedServer::start(script.rule(fault.on(smb2::Command::READ).once())).unwrap();
+        let server = ScriptedServer::start(script.rule(fault.on(smb2::Smb2Command::READ).once())).unwrap();
         let mut options = Options::new("127.0.0.1", server.address(), "share");
         options.dialect = Dialect::Smb2(dialect);
         options.leases = true;

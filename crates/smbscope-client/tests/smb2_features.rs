@@ -8,8 +8,8 @@ use smbscope_client::{
 };
 use smbscope_lab::{Dialect as LabDialect, Server, Settings, Signing as LabSigning};
 use smbscope_model::{Command, Group, Outcome, Subcommand};
-use smbscope_wire::smb2::Command as Smb2Command;
-use smbscope_wire::smb2::messages::copy_chunk::Chunk;
+use smbscope_wire::smb2::Smb2Command;
+use smbscope_wire::smb2::messages::copy_chunk::SrvCopyChunk;
 use smbscope_wire::status::NtStatus;
 use std::process::{Command as Program, Stdio};
 use std::time::{Duration, Instant};
@@ -210,7 +210,7 @@ fn the_server_copies_and_tells_its_interfaces() {
             session.write(source, 0, b"0123456789").await.unwrap();
             let target = session.open(&create("to")).await.unwrap().handle;
             let key = session.resume_key(source).await.unwrap();
-            let chunk = |source_offset, target_offset, length| Chunk { source_offset, target_offset, length };
+            let chunk = |source_offset, target_offset, length| SrvCopyChunk { source_offset, target_offset, length };
             let copied = session.copy_chunks(key, target, &[chunk(5, 0, 5), chunk(0, 5, 5)]).await.unwrap();
             assert_eq!(copied, 10);
             assert_eq!(std::fs::read(server.share_folder().join("to")).unwrap(), b"5678901234");
@@ -432,7 +432,7 @@ async fn everything(options: &Options) {
         smbscope_client::SetInfo::Basic { creation: 0, last_access: 0, last_write: 0, change: 0, attributes: 0x20 };
     session.set_file(file, basic).await.unwrap();
     let key = session.resume_key(file).await.unwrap();
-    let chunk = Chunk { source_offset: 0, target_offset: 200, length: 50 };
+    let chunk = SrvCopyChunk { source_offset: 0, target_offset: 200, length: 50 };
     session.copy_chunks(key, file, &[chunk]).await.unwrap();
     let _ = session.network_interfaces().await;
     session.close(file).await.unwrap();

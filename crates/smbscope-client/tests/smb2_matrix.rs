@@ -119,13 +119,13 @@ fn check_samples(session: &mut Session, options: &Options) {
         assert!(sample.response_first <= sample.response_last);
         assert!(sample.request_bytes >= 68 && sample.response_bytes >= 66);
         let Command::Smb2(command) = sample.command else { panic!("{sample:?}") };
-        let begins = matches!(command, smb2::Command::NEGOTIATE | smb2::Command::SESSION_SETUP);
+        let begins = matches!(command, smb2::Smb2Command::NEGOTIATE | smb2::Smb2Command::SESSION_SETUP);
         assert_eq!(sample.encrypted, encrypted && !begins, "{command}");
         let guest = matches!(options.credentials, Credentials::Guest);
         // What is signed in any case: the tree connect of 3.1.1, the validation of 3.0 and 3.0.2.
         let always = match options.dialect {
-            Dialect::Smb2(0x0311) => command == smb2::Command::TREE_CONNECT,
-            Dialect::Smb2(0x0300 | 0x0302) => command == smb2::Command::IOCTL,
+            Dialect::Smb2(0x0311) => command == smb2::Smb2Command::TREE_CONNECT,
+            Dialect::Smb2(0x0300 | 0x0302) => command == smb2::Smb2Command::IOCTL,
             _ => false,
         };
         let signed = !begins && !encrypted && !guest && (always || options.signing == Signing::Required);

@@ -16,15 +16,15 @@ use smbscope_wire::status::NtStatus;
 const MS: i64 = 1_000_000;
 
 /// What a command is, where it is counted, and how long it takes.
-const KINDS: [(smb2::Command, Group, i64); 8] = [
-    (smb2::Command::CREATE, Group::OpenClose, 3),
-    (smb2::Command::CLOSE, Group::OpenClose, 1),
-    (smb2::Command::READ, Group::Read, 40),
-    (smb2::Command::WRITE, Group::Write, 41),
-    (smb2::Command::FLUSH, Group::Write, 200),
-    (smb2::Command::QUERY_DIRECTORY, Group::Directory, 20),
-    (smb2::Command::QUERY_INFO, Group::Attributes, 2),
-    (smb2::Command::CHANGE_NOTIFY, Group::Waiting, 500),
+const KINDS: [(smb2::Smb2Command, Group, i64); 8] = [
+    (smb2::Smb2Command::CREATE, Group::OpenClose, 3),
+    (smb2::Smb2Command::CLOSE, Group::OpenClose, 1),
+    (smb2::Smb2Command::READ, Group::Read, 40),
+    (smb2::Smb2Command::WRITE, Group::Write, 41),
+    (smb2::Smb2Command::FLUSH, Group::Write, 200),
+    (smb2::Smb2Command::QUERY_DIRECTORY, Group::Directory, 20),
+    (smb2::Smb2Command::QUERY_INFO, Group::Attributes, 2),
+    (smb2::Smb2Command::CHANGE_NOTIFY, Group::Waiting, 500),
 ];
 
 fn exchange() -> impl Strategy<Value = Exchange> {
@@ -168,7 +168,7 @@ fn parts_merge_to_the_whole_where_paths_are_too_many() {
     let open = |n: u64| {
         let mut open = Exchange {
             flow: FlowId(n % 7),
-            command: Command::Smb2(smb2::Command::CREATE),
+            command: Command::Smb2(smb2::Smb2Command::CREATE),
             group: Group::OpenClose,
             path: Some(format!("dir\\{:04}{}.ini", n / 20, "x".repeat(1_000)).into()),
             ..read(n as i64 * 50 * MS, 30 * MS)

@@ -1,14 +1,14 @@
 //! Security tokens: SPNEGO, NTLM, Kerberos.
 
-use smbscope_wire::security::{Identity, identify};
+use smbscope_wire::security::{SecurityToken, identify};
 
 /// Reads a token, whole and cut.
 pub fn security(data: &[u8]) {
     let names = match identify(data) {
-        Some(Identity::NtlmAuthenticate { domain, user, workstation, .. }) => vec![domain, user, workstation],
-        Some(Identity::NtlmChallenge { target }) => target.into_iter().collect(),
-        Some(Identity::KerberosApReq { realm, service }) => vec![realm, service],
-        Some(Identity::NtlmNegotiate) | None => vec![],
+        Some(SecurityToken::NtlmAuthenticate { domain, user, workstation, .. }) => vec![domain, user, workstation],
+        Some(SecurityToken::NtlmChallenge { target }) => target.into_iter().collect(),
+        Some(SecurityToken::KerberosApReq { realm, service }) => vec![realm, service],
+        Some(SecurityToken::NtlmNegotiate) | None => vec![],
     };
     for name in names {
         // A byte that is no text takes three as the replacement character.

@@ -1,7 +1,7 @@
 //! One SMB2 frame: header, compound, the bodies of every command, transform header.
 
 use smbscope_wire::names::InfoLevel;
-use smbscope_wire::smb2::{Header, PROTOCOL_ID, Request, Response, TRANSFORM_ID, TransformHeader};
+use smbscope_wire::smb2::{PROTOCOL_ID, Smb2Header, Smb2Request, Smb2Response, TRANSFORM_ID, TransformHeader};
 
 /// Longest prefix that may be asked for: a name or token at the largest offset.
 const MOST_NEEDED: usize = 192 * 1024;
@@ -13,12 +13,12 @@ pub fn smb2(data: &[u8]) {
     let frame = [&PROTOCOL_ID, data.get(4..).unwrap_or_default()].concat();
     let mut rest = &frame[..];
     for _ in 0..MAX_MEMBERS {
-        let Some(header) = Header::parse(rest) else { break };
+        let Some(header) = Smb2Header::parse(rest) else { break };
         let next = header.next_command as usize;
         // A member is no shorter than its header.
-        let end = if next < Header::LENGTH { rest.len() } else { next.min(rest.len()) };
+        let end = if next < Smb2Header::LENGTH { rest.len() } else { next.min(rest.len()) };
         message(&header, &rest[..end]);
-        if next < Header::LENGTH || end == rest.len() {
+        if next < Smb2Header::LENGTH || end == rest.len() {
             break;
         }
         rest = &rest[end..];
@@ -28,41 +28,41 @@ pub fn smb2(data: &[u8]) {
     assert!(covered.len() < TransformHeader::LENGTH || transform.session_id.is_some());
 }
 
-fn message(header: &Header, message: &[u8]) {
-    assert!(message.len() >= Header::LEAST, "a header in {} bytes", message.len());
+fn message(header: &Smb2Header, message: &[u8]) {
+    assert!(message.len() >= Smb2Header::LEAST, "a header in {} bytes", message.len());
     assert_eq!(header.message_id & !header.id_mask, 0);
     let _ = (header.command.to_string(), header.status.to_string(), header.is_response(), header.is_signed());
-    Header::is_plausible(message, message.len());
-    let request = Request::parse(header.command, message);
-    let response = Response::parse(header.command, message);
+    Smb2Header::is_plausible(message, message.len());
+    let request = Smb2Request::parse(header.command, message);
+    let response = Smb2Response::parse(header.command, message);
     let _ = format!("{response:?}");
     match &request {
-        Request::Ioctl { code, .. } => drop(code.to_string()),
-        Request::Info { level, .. } => same_level(*level),
+        Smb2Request::Ioctl { code, .. } => drop(code.to_string()),
+        Smb2Request::Info { level, .. } => same_level(*level),
         _ => {}
     }
     // What is at hand after every wish was granted says as much as the whole message.
-    let mut at_hand = message.len().min(Header::LENGTH);
+    let mut at_hand = message.len().min(Smb2Header::LENGTH);
     loop {
-        let wanted = Request::needed(header.command, &message[..at_hand]);
+        let wanted = Smb2Request::needed(header.command, &message[..at_hand]);
         assert!(wanted <= MOST_NEEDED, "{wanted} bytes wanted");
         if wanted <= at_hand || at_hand == message.len() {
             break;
         }
         at_hand = wanted.min(message.len());
     }
-    let from_prefix = Request::parse(header.command, &message[..at_hand]);
+    let from_prefix = Smb2Request::parse(header.command, &message[..at_hand]);
     assert_eq!(from_prefix, request, "{at_hand} bytes of {} are not enough", message.len());
-    let mut at_hand = message.len().min(Header::LENGTH);
+    let mut at_hand = message.len().min(Smb2Header::LENGTH);
     loop {
-        let wanted = Response::needed(header.command, &message[..at_hand]);
+        let wanted = Smb2Response::needed(header.command, &message[..at_hand]);
         assert!(wanted <= MOST_NEEDED, "{wanted} bytes wanted");
         if wanted <= at_hand || at_hand == message.len() {
             break;
         }
         at_hand = wanted.min(message.len());
     }
-    let from_prefix = Response::parse(header.command, &message[..at_hand]);
+    let from_prefix = Smb2Response::parse(header.command, &message[..at_hand]);
     assert_eq!(from_prefix, response, "{at_hand} bytes of {} are not enough", message.len());
 }
 

@@ -6,7 +6,7 @@ use smbscope_client::{Direction, Moved, Options, Range, Sample, Session, Signing
 use smbscope_lab::Settings;
 use smbscope_model::{Command, Dialect};
 use smbscope_testkit::server::{Script, ScriptedServer};
-use smbscope_wire::smb2::Command as Smb2Command;
+use smbscope_wire::smb2::Smb2Command;
 use smbscope_wire::status::NtStatus;
 
 const BLOCK: u32 = 64 << 10;

@@ -133,7 +133,7 @@ fn a_rate_of_each_user_grows_with_the_users() {
 #[test]
 fn the_capacity_over_rates_is_a_rate() {
     // Every answer takes 10 ms, and two users wait for theirs: 200 operations a second are all that there can be.
-    let script = Script::new().rule(Fault::Delay(Duration::from_millis(10)).on(smbscope_wire::smb2::Command::ECHO));
+    let script = Script::new().rule(Fault::Delay(Duration::from_millis(10)).on(smbscope_wire::smb2::Smb2Command::ECHO));
     let server = ScriptedServer::start(script).expect("a free port");
     let options = Options::new("localhost", server.address(), "share");
     let plan = Plan {

@@ -5,8 +5,8 @@ use crate::common::{DIALECTS, create, encryptions, options, run, samba, user_opt
 use smbscope_client::{Control, Encryption, Options, Session, Signing, Tree};
 use smbscope_lab::Settings;
 use smbscope_model::{Command, Dialect};
-use smbscope_wire::smb1::Command as Smb1Command;
-use smbscope_wire::smb2::Command as Smb2Command;
+use smbscope_wire::smb1::Smb1Command;
+use smbscope_wire::smb2::Smb2Command;
 
 /// Names of the commands since this was last asked.
 fn commands(session: &mut Session) -> Vec<String> {

@@ -194,7 +194,7 @@ fn built_in_workloads_are_answered_as_expected() {
 
 #[test]
 fn home_folders_send_the_published_mix_of_commands() {
-    use smbscope_wire::smb2::Command as Smb2;
+    use smbscope_wire::smb2::Smb2Command as Smb2;
     let Some(server) = server() else { return };
     let workload = Workload::builtin("homefolders").unwrap();
     for dialect in [Dialect::Smb2(0x0210), Dialect::Smb2(0x0311)] {

@@ -30,9 +30,9 @@ impl fmt::Display for Protocol {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Command {
     /// An SMB_COM_* code (MS-CIFS 2.2.2.1).
-    Smb1(smb1::Command),
+    Smb1(smb1::Smb1Command),
     /// An SMB2 command code (MS-SMB2 2.2.1).
-    Smb2(smb2::Command),
+    Smb2(smb2::Smb2Command),
     /// A frame in an SMB2 TRANSFORM_HEADER: what it holds can't be seen (MS-SMB2 2.2.41).
     EncryptedFrame,
 }
@@ -40,8 +40,8 @@ pub enum Command {
 impl Command {
     /// Every command with a name.
     pub fn known() -> impl Iterator<Item = Command> {
-        let smb1 = smb1::Command::KNOWN.iter().map(|command| Command::Smb1(*command));
-        let smb2 = smb2::Command::KNOWN.iter().map(|command| Command::Smb2(*command));
+        let smb1 = smb1::Smb1Command::KNOWN.iter().map(|command| Command::Smb1(*command));
+        let smb2 = smb2::Smb2Command::KNOWN.iter().map(|command| Command::Smb2(*command));
         smb1.chain(smb2).chain([Command::EncryptedFrame])
     }
 
@@ -78,7 +78,7 @@ pub enum Subcommand {
     /// Information type and class of SMB2 QUERY_INFO, SET_INFO and QUERY_DIRECTORY.
     Info(InfoLevel),
     /// The commands that follow the first one of an AndX chain, `NO_ANDX` (0xff) beyond its end.
-    AndX([smb1::Command; 3]),
+    AndX([smb1::Smb1Command; 3]),
     /// The raw data block of SMB_COM_WRITE_RAW, which the server need not answer: the paper's "async portion".
     AsyncPortion,
     /// A message that the server sent of its own accord: an oplock or lease break.
@@ -109,7 +109,7 @@ impl fmt::Display for Subcommand {
             Subcommand::Info(level) => level.fmt(f),
             Subcommand::AndX(chain) => {
                 let mut separator = "";
-                for command in chain.iter().take_while(|c| **c != smb1::Command::NO_ANDX) {
+                for command in chain.iter().take_while(|c| **c != smb1::Smb1Command::NO_ANDX) {
                     write!(f, "{separator}+ {command}")?;
                     separator = " ";
                 }

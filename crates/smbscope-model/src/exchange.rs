@@ -17,7 +17,7 @@ use crate::ids::{FlowId, Stamp};
 use crate::named;
 use crate::time::{Nanos, Timestamp};
 use serde::{Deserialize, Serialize};
-use smbscope_wire::Detail;
+use smbscope_wire::RequestDetail;
 use smbscope_wire::names::NtTransact;
 use smbscope_wire::smb2;
 use smbscope_wire::status::{DosError, NtStatus};
@@ -194,14 +194,14 @@ named! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Details {
     /// The request.
-    pub request: Detail,
+    pub request: RequestDetail,
     /// What was opened; of a successful open.
     pub created: Option<CreatedFile>,
 }
 
 impl Details {
     /// Those of a request that was not answered yet.
-    pub fn from_request(request: Option<&Detail>) -> Option<Box<Details>> {
+    pub fn from_request(request: Option<&RequestDetail>) -> Option<Box<Details>> {
         request.map(|request| Box::new(Details { request: request.clone(), created: None }))
     }
 }
@@ -348,7 +348,7 @@ impl Exchange {
     /// outstanding beside its work (MS-SMB2 2.2.35, MS-CIFS 2.2.7.4).
     pub fn is_subscription(&self) -> bool {
         self.group == Group::Waiting
-            && (self.command == Command::Smb2(smb2::Command::CHANGE_NOTIFY)
+            && (self.command == Command::Smb2(smb2::Smb2Command::CHANGE_NOTIFY)
                 || self.subcommand == Some(Subcommand::NtTransact(NtTransact::NOTIFY_CHANGE)))
     }
 

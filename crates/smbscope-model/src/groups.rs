@@ -11,30 +11,32 @@ const DIRECTORY_CLASSES: [u8; 6] = [10, 11, 13, 64, 65, 72];
 
 /// The group of an SMB2 command. `waits` says that the request is an expected wait (a blocking lock, a read
 /// from a named pipe).
-pub fn smb2(command: smb2::Command, subcommand: Option<Subcommand>, waits: bool) -> Group {
-    use smb2::Command;
+pub fn smb2(command: smb2::Smb2Command, subcommand: Option<Subcommand>, waits: bool) -> Group {
+    use smb2::Smb2Command;
     if waits {
         return Group::Waiting;
     }
     match command {
-        Command::CREATE | Command::CLOSE => Group::OpenClose,
-        Command::READ => Group::Read,
-        Command::WRITE | Command::FLUSH => Group::Write,
-        Command::LOCK => Group::Locking,
-        Command::QUERY_DIRECTORY => Group::Directory,
-        Command::QUERY_INFO => Group::Attributes,
-        Command::SET_INFO => match subcommand {
+        Smb2Command::CREATE | Smb2Command::CLOSE => Group::OpenClose,
+        Smb2Command::READ => Group::Read,
+        Smb2Command::WRITE | Smb2Command::FLUSH => Group::Write,
+        Smb2Command::LOCK => Group::Locking,
+        Smb2Command::QUERY_DIRECTORY => Group::Directory,
+        Smb2Command::QUERY_INFO => Group::Attributes,
+        Smb2Command::SET_INFO => match subcommand {
             Some(Subcommand::Info(InfoLevel::File(class))) if DIRECTORY_CLASSES.contains(&class) => Group::Directory,
             _ => Group::Attributes,
         },
-        Command::CHANGE_NOTIFY | Command::OPLOCK_BREAK | Command::SERVER_TO_CLIENT_NOTIFICATION => Group::Waiting,
-        Command::IOCTL if subcommand == Some(Subcommand::Fsctl(Fsctl::PIPE_WAIT)) => Group::Waiting,
-        Command::NEGOTIATE
-        | Command::SESSION_SETUP
-        | Command::LOGOFF
-        | Command::TREE_CONNECT
-        | Command::TREE_DISCONNECT
-        | Command::ECHO => Group::Session,
+        Smb2Command::CHANGE_NOTIFY | Smb2Command::OPLOCK_BREAK | Smb2Command::SERVER_TO_CLIENT_NOTIFICATION => {
+            Group::Waiting
+        }
+        Smb2Command::IOCTL if subcommand == Some(Subcommand::Fsctl(Fsctl::PIPE_WAIT)) => Group::Waiting,
+        Smb2Command::NEGOTIATE
+        | Smb2Command::SESSION_SETUP
+        | Smb2Command::LOGOFF
+        | Smb2Command::TREE_CONNECT
+        | Smb2Command::TREE_DISCONNECT
+        | Smb2Command::ECHO => Group::Session,
         _ => Group::Control,
     }
 }
@@ -42,82 +44,82 @@ pub fn smb2(command: smb2::Command, subcommand: Option<Subcommand>, waits: bool)
 /// Whether a command of [`Group::OpenClose`] opens a file, rather than closing one.
 pub fn opens(command: Command) -> bool {
     match command {
-        Command::Smb2(command) => command == smb2::Command::CREATE,
-        Command::Smb1(command) => command != smb1::Command::CLOSE,
+        Command::Smb2(command) => command == smb2::Smb2Command::CREATE,
+        Command::Smb1(command) => command != smb1::Smb1Command::CLOSE,
         Command::EncryptedFrame => false,
     }
 }
 
 /// The group of an SMB1 command.
-pub fn smb1(command: smb1::Command, subcommand: Option<Subcommand>, waits: bool) -> Group {
-    use smb1::Command;
+pub fn smb1(command: smb1::Smb1Command, subcommand: Option<Subcommand>, waits: bool) -> Group {
+    use smb1::Smb1Command;
     if waits {
         return Group::Waiting;
     }
     match command {
-        Command::OPEN
-        | Command::CREATE
-        | Command::CREATE_NEW
-        | Command::CREATE_TEMPORARY
-        | Command::OPEN_ANDX
-        | Command::NT_CREATE_ANDX
-        | Command::CLOSE => Group::OpenClose,
-        Command::READ
-        | Command::READ_RAW
-        | Command::READ_MPX
-        | Command::READ_ANDX
-        | Command::LOCK_AND_READ
-        | Command::READ_BULK => Group::Read,
-        Command::WRITE
-        | Command::WRITE_RAW
-        | Command::WRITE_MPX
-        | Command::WRITE_ANDX
-        | Command::WRITE_AND_UNLOCK
-        | Command::WRITE_AND_CLOSE
-        | Command::WRITE_COMPLETE
-        | Command::FLUSH => Group::Write,
-        Command::LOCKING_ANDX | Command::LOCK_BYTE_RANGE | Command::UNLOCK_BYTE_RANGE => Group::Locking,
-        Command::QUERY_INFORMATION
-        | Command::SET_INFORMATION
-        | Command::QUERY_INFORMATION2
-        | Command::SET_INFORMATION2
-        | Command::QUERY_INFORMATION_DISK
-        | Command::SEEK => Group::Attributes,
-        Command::CREATE_DIRECTORY
-        | Command::DELETE_DIRECTORY
-        | Command::CHECK_DIRECTORY
-        | Command::DELETE
-        | Command::RENAME
-        | Command::NT_RENAME
-        | Command::SEARCH
-        | Command::FIND
-        | Command::FIND_UNIQUE
-        | Command::FIND_CLOSE
-        | Command::FIND_CLOSE2 => Group::Directory,
-        Command::TRANSACTION2 => match subcommand {
+        Smb1Command::OPEN
+        | Smb1Command::CREATE
+        | Smb1Command::CREATE_NEW
+        | Smb1Command::CREATE_TEMPORARY
+        | Smb1Command::OPEN_ANDX
+        | Smb1Command::NT_CREATE_ANDX
+        | Smb1Command::CLOSE => Group::OpenClose,
+        Smb1Command::READ
+        | Smb1Command::READ_RAW
+        | Smb1Command::READ_MPX
+        | Smb1Command::READ_ANDX
+        | Smb1Command::LOCK_AND_READ
+        | Smb1Command::READ_BULK => Group::Read,
+        Smb1Command::WRITE
+        | Smb1Command::WRITE_RAW
+        | Smb1Command::WRITE_MPX
+        | Smb1Command::WRITE_ANDX
+        | Smb1Command::WRITE_AND_UNLOCK
+        | Smb1Command::WRITE_AND_CLOSE
+        | Smb1Command::WRITE_COMPLETE
+        | Smb1Command::FLUSH => Group::Write,
+        Smb1Command::LOCKING_ANDX | Smb1Command::LOCK_BYTE_RANGE | Smb1Command::UNLOCK_BYTE_RANGE => Group::Locking,
+        Smb1Command::QUERY_INFORMATION
+        | Smb1Command::SET_INFORMATION
+        | Smb1Command::QUERY_INFORMATION2
+        | Smb1Command::SET_INFORMATION2
+        | Smb1Command::QUERY_INFORMATION_DISK
+        | Smb1Command::SEEK => Group::Attributes,
+        Smb1Command::CREATE_DIRECTORY
+        | Smb1Command::DELETE_DIRECTORY
+        | Smb1Command::CHECK_DIRECTORY
+        | Smb1Command::DELETE
+        | Smb1Command::RENAME
+        | Smb1Command::NT_RENAME
+        | Smb1Command::SEARCH
+        | Smb1Command::FIND
+        | Smb1Command::FIND_UNIQUE
+        | Smb1Command::FIND_CLOSE
+        | Smb1Command::FIND_CLOSE2 => Group::Directory,
+        Smb1Command::TRANSACTION2 => match subcommand {
             Some(Subcommand::Trans2(subcommand)) => trans2(subcommand),
             _ => Group::Control,
         },
-        Command::NT_TRANSACT => match subcommand {
+        Smb1Command::NT_TRANSACT => match subcommand {
             Some(Subcommand::NtTransact(NtTransact::CREATE)) => Group::OpenClose,
             Some(Subcommand::NtTransact(NtTransact::NOTIFY_CHANGE)) => Group::Waiting,
             Some(Subcommand::NtTransact(NtTransact::IOCTL) | Subcommand::Fsctl(_)) | None => Group::Control,
             Some(_) => Group::Attributes,
         },
-        Command::TRANSACTION => match subcommand {
+        Smb1Command::TRANSACTION => match subcommand {
             Some(Subcommand::Transaction(
                 Transaction::READ_NMPIPE | Transaction::RAW_READ_NMPIPE | Transaction::WAIT_NMPIPE,
             )) => Group::Waiting,
             _ => Group::Control,
         },
-        Command::NEGOTIATE
-        | Command::SESSION_SETUP_ANDX
-        | Command::LOGOFF_ANDX
-        | Command::TREE_CONNECT
-        | Command::TREE_CONNECT_ANDX
-        | Command::TREE_DISCONNECT
-        | Command::PROCESS_EXIT
-        | Command::ECHO => Group::Session,
+        Smb1Command::NEGOTIATE
+        | Smb1Command::SESSION_SETUP_ANDX
+        | Smb1Command::LOGOFF_ANDX
+        | Smb1Command::TREE_CONNECT
+        | Smb1Command::TREE_CONNECT_ANDX
+        | Smb1Command::TREE_DISCONNECT
+        | Smb1Command::PROCESS_EXIT
+        | Smb1Command::ECHO => Group::Session,
         _ => Group::Control,
     }
 }

@@ -10,7 +10,7 @@ use arrow_schema::Schema;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList};
 
-/// A table in memory. pyarrow, Polars, pandas and DuckDB take it as it is, without a copy: they ask for
+/// A table in memory. pyarrow, Polars, pandas and DuckDB take it is, without a copy: they ask for
 /// `__arrow_c_stream__`.
 #[pyclass(frozen, module = "smbscope")]
 pub(crate) struct Table(pub(crate) RecordBatch);

@@ -113,19 +113,19 @@ mod tests {
 
     #[test]
     fn classic_names_are_those_of_the_paper() {
-        let smb1 = |code| classic_command(Command::Smb1(smb1::Command(code)));
+        let smb1 = |code| classic_command(Command::Smb1(smb1::Smb1Command(code)));
         assert_eq!([smb1(0x2e), smb1(0x1d), smb1(0x08)], ["Read+X", "Write_Raw", "Get_File_Attributes"]);
         assert_eq!(classic_subcommand(Subcommand::Trans2(Trans2(1))), "Find_First2");
-        assert_eq!(classic_command(Command::Smb2(smb2::Command(14))), "Query_Directory");
-        assert_eq!(classic_command(Command::Smb2(smb2::Command(0x99))), "0x0099");
+        assert_eq!(classic_command(Command::Smb2(smb2::Smb2Command(14))), "Query_Directory");
+        assert_eq!(classic_command(Command::Smb2(smb2::Smb2Command(0x99))), "0x0099");
     }
 
     #[test]
     fn names_in_tables_leave_out_what_the_heading_says() {
-        assert_eq!(command(Command::Smb1(smb1::Command(0x2e))), "READ_ANDX");
+        assert_eq!(command(Command::Smb1(smb1::Smb1Command(0x2e))), "READ_ANDX");
         assert_eq!(subcommand(Subcommand::Fsctl(Fsctl(0x0011_c017))), "PIPE_TRANSCEIVE");
         assert_eq!(subcommand(Subcommand::Info(InfoLevel::FileSystem(3))), "FsSize");
-        let chain = [smb1::Command(0x75), smb1::Command::NO_ANDX, smb1::Command::NO_ANDX];
+        let chain = [smb1::Smb1Command(0x75), smb1::Smb1Command::NO_ANDX, smb1::Smb1Command::NO_ANDX];
         assert_eq!(subcommand(Subcommand::AndX(chain)), "+ TREE_CONNECT");
         assert_eq!(classic_subcommand(Subcommand::AndX(chain)), "+ Tree_Connect+X");
     }

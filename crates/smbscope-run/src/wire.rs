@@ -192,7 +192,7 @@ mod tests {
     /// The client's clock is 100 µs behind: by time alone, the first part on the wire is nearest to the client's second.
     #[test]
     fn each_part_of_a_raw_write_is_matched_with_itself() {
-        const WRITE_RAW: Command = Command::Smb1(smb1::Command::WRITE_RAW);
+        const WRITE_RAW: Command = Command::Smb1(smb1::Smb1Command::WRITE_RAW);
         let run = run(1);
         let begin = run.started.0 + 1_000_000_000;
         let data = |start, length| Exchange {

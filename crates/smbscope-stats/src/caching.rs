@@ -204,7 +204,7 @@ mod tests {
     }
 
     fn open(caching: Option<Caching>) -> Exchange {
-        let command = Command::Smb2(smb2::Command::CREATE);
+        let command = Command::Smb2(smb2::Smb2Command::CREATE);
         Exchange { command, group: Group::OpenClose, caching, ..read(0, 1_000) }
     }
 
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn opens_count_by_what_they_were_granted_and_closes_do_not() {
-        let close = Exchange { command: Command::Smb2(smb2::Command::CLOSE), ..open(None) };
+        let close = Exchange { command: Command::Smb2(smb2::Smb2Command::CLOSE), ..open(None) };
         let failed = Exchange { status: Some(Status::Nt(NtStatus(0xc000_0034))), ..open(None) };
         let lease = open(Some(Caching::LeaseReadHandle));
         let found = figures(&[lease.clone(), lease, open(Some(Caching::NotRequested)), open(None), close, failed]);

@@ -72,7 +72,7 @@ fn exchange() -> impl Strategy<Value = Exchange> {
         |((command, subcommand, group), outcome, caching, flow, tenth, time, name, status)| {
             let mut exchange = Exchange {
                 flow: FlowId(flow),
-                command: Command::Smb2(smb2::Command(command)),
+                command: Command::Smb2(smb2::Smb2Command(command)),
                 subcommand,
                 group,
                 outcome,
@@ -105,7 +105,7 @@ fn beyond_all_bounds() -> Vec<Exchange> {
     let exchange = |n: usize| {
         let mut exchange = Exchange {
             flow: FlowId(n as u64 % 97),
-            command: Command::Smb2(smb2::Command(11)),
+            command: Command::Smb2(smb2::Smb2Command(11)),
             // Half of them are of one kind, so that its times make a histogram in every part.
             subcommand: Some(Subcommand::Fsctl(Fsctl(if n.is_multiple_of(2) {
                 0

@@ -10,7 +10,7 @@ pub fn read(start_ns: i64, response_time_ns: i64) -> Exchange {
         request: packet(start_ns),
         response: packet(start_ns.saturating_add(response_time_ns)),
         outcome: Outcome::Complete,
-        ..Exchange::new(FlowId(0), endpoints, Command::Smb2(smb2::Command::READ), Group::Read)
+        ..Exchange::new(FlowId(0), endpoints, Command::Smb2(smb2::Smb2Command::READ), Group::Read)
     }
 }
 

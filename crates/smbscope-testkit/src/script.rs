@@ -308,7 +308,7 @@ impl Stage {
     }
 
     fn smb2(&mut self, tag: u32, step: &Step) -> Turn {
-        use wire2::Command as C;
+        use wire2::Smb2Command as C;
         let id = self.next_message_id;
         let (data, status) = (vec![0x77; step.size.into()], TAGGED + 2 * tag);
         let file = 0x5000 + u64::from(tag);
@@ -342,7 +342,7 @@ impl Stage {
     }
 
     fn smb1(&mut self, tag: u32, step: &Step, mids: u16) -> Turn {
-        use wire1::Command as C;
+        use wire1::Smb1Command as C;
         let in_use = |mid: u16| {
             self.busy.iter().any(|(_, busy)| *busy == u64::from(mid))
                 || self.due.iter().any(|due| due.members[0].2 == u64::from(mid))
@@ -401,14 +401,14 @@ impl TrueExchange {
         let says_tag = match exchange.command {
             // Message ids are unique.
             Command::Smb2(_) => true,
-            Command::Smb1(wire1::Command::READ_ANDX | wire1::Command::WRITE_ANDX) => {
+            Command::Smb1(wire1::Smb1Command::READ_ANDX | wire1::Smb1Command::WRITE_ANDX) => {
                 exchange.offset.is_none_or(|offset| offset == u64::from(tag))
             }
-            Command::Smb1(wire1::Command::CLOSE) => {
+            Command::Smb1(wire1::Smb1Command::CLOSE) => {
                 exchange.file_id.is_none_or(|file| file == FileId::Smb1(0x1000 + tag as u16))
             }
             // The header, a word and a length: the text of an ECHO is as long as its tag.
-            Command::Smb1(wire1::Command::ECHO) => exchange.request.bytes == 32 + 1 + 2 + 2 + u64::from(tag),
+            Command::Smb1(wire1::Smb1Command::ECHO) => exchange.request.bytes == 32 + 1 + 2 + 2 + u64::from(tag),
             _ => exchange.path.as_deref().is_none_or(|path| {
                 // The snap length may have cut the end.
                 let name = format!("\\t{tag}");

@@ -1,25 +1,25 @@
 //! SMB1 messages as tests need them (MS-CIFS 2.2.4): the fields that an analysis reads, zeros elsewhere.
 
-use smbscope_wire::codec::{Put, Value};
+use smbscope_wire::codec::{FixedSizeField, Put};
 use smbscope_wire::names::Trans2;
 use smbscope_wire::smb1::messages::{self as wire, *};
-use smbscope_wire::smb1::{Command, Header, flags, flags2};
+use smbscope_wire::smb1::{Smb1Command, Smb1Header, flags, flags2};
 
 /// A message: the header and a block of words and data for each command of the chain.
 #[derive(Debug, Clone)]
 pub struct Message {
-    header: Header,
+    header: Smb1Header,
     /// Each from its count of words on.
-    blocks: Vec<(Command, Vec<u8>)>,
+    blocks: Vec<(Smb1Command, Vec<u8>)>,
 }
 
 impl Message {
-    fn new<M: wire::Message>(mid: u16, flags: u8, message: &M) -> Message {
+    fn new<M: wire::Smb1Message>(mid: u16, flags: u8, message: &M) -> Message {
         let (command, flags2) = (M::COMMAND, flags2::NT_STATUS);
-        let header = Header { command, status: 0, flags, flags2, tid: 1, pid: 0x1234, uid: 100, mid };
+        let header = Smb1Header { command, status: 0, flags, flags2, tid: 1, pid: 0x1234, uid: 100, mid };
         let mut bytes = Vec::new();
         message.emit(&header, &mut bytes);
-        Message { header, blocks: vec![(command, bytes.split_off(Header::LENGTH))] }
+        Message { header, blocks: vec![(command, bytes.split_off(Smb1Header::LENGTH))] }
     }
 
     /// In this tree; 1 otherwise.
@@ -76,22 +76,22 @@ impl From<Message> for Vec<u8> {
     }
 }
 
-fn request<M: wire::Message>(mid: u16, message: M) -> Message {
+fn request<M: wire::Smb1Message>(mid: u16, message: M) -> Message {
     Message::new(mid, 0, &message)
 }
 
-fn answer<M: wire::Message>(mid: u16, message: M) -> Message {
+fn answer<M: wire::Smb1Message>(mid: u16, message: M) -> Message {
     Message::new(mid, flags::REPLY, &message)
 }
 
 /// A command whose words and data no client of ours sends, or no server answers.
-fn raw(command: Command, mid: u16, flags: u8, words: Vec<u8>, data: &[u8]) -> Message {
+fn raw(command: Smb1Command, mid: u16, flags: u8, words: Vec<u8>, data: &[u8]) -> Message {
     assert!(words.len().is_multiple_of(2), "parameters are words");
     let mut block = vec![(words.len() / 2) as u8];
     block.extend(words);
     block.put(data.len() as u16);
     block.extend(data);
-    let header = Header { command, ..Message::new(mid, flags, &NtCancel {}).header };
+    let header = Smb1Header { command, ..Message::new(mid, flags, &NtCancel {}).header };
     Message { header, blocks: vec![(command, block)] }
 }
 
@@ -103,7 +103,7 @@ fn words(words: &[u16], length: usize) -> Vec<u8> {
 }
 
 /// A response with nothing in it.
-pub fn empty_response(command: Command, mid: u16) -> Message {
+pub fn empty_response(command: Smb1Command, mid: u16) -> Message {
     raw(command, mid, flags::REPLY, Vec::new(), &[])
 }
 
@@ -114,7 +114,7 @@ pub fn negotiate(mid: u16, dialects: &[&str]) -> Message {
 
 /// 2.2.4.52.2, for NT LM 0.12.
 pub fn negotiate_response(mid: u16, index: u16) -> Message {
-    raw(Command::NEGOTIATE, mid, flags::REPLY, words(&[index], 34), &[]).tid(0).uid(0)
+    raw(Smb1Command::NEGOTIATE, mid, flags::REPLY, words(&[index], 34), &[]).tid(0).uid(0)
 }
 
 /// 2.2.4.53.1: account and domain in the clear.
@@ -131,7 +131,7 @@ pub fn session_setup(mid: u16, domain: &str, user: &str) -> Message {
 
 /// 2.2.4.53.2
 pub fn session_setup_response(mid: u16, uid: u16) -> Message {
-    raw(Command::SESSION_SETUP_ANDX, mid, flags::REPLY, words(&[0xff, 0, 0], 6), &[]).tid(0).uid(uid)
+    raw(Smb1Command::SESSION_SETUP_ANDX, mid, flags::REPLY, words(&[0xff, 0, 0], 6), &[]).tid(0).uid(uid)
 }
 
 /// 2.2.4.55.1: `\\server\share`.
@@ -162,7 +162,7 @@ pub fn close(mid: u16, fid: u16) -> Message {
 
 /// 2.2.4.5.2
 pub fn close_response(mid: u16) -> Message {
-    empty_response(Command::CLOSE, mid)
+    empty_response(Smb1Command::CLOSE, mid)
 }
 
 /// 2.2.4.42.1
@@ -197,18 +197,18 @@ pub fn echo_response(mid: u16, number: u16, data: &[u8]) -> Message {
 
 /// 2.2.4.22.1, in eight words. The answer is a frame without SMB header.
 pub fn read_raw(mid: u16, fid: u16, offset: u32, length: u16) -> Message {
-    raw(Command::READ_RAW, mid, 0, words(&[fid, offset as u16, (offset >> 16) as u16, length], 16), &[])
+    raw(Smb1Command::READ_RAW, mid, 0, words(&[fid, offset as u16, (offset >> 16) as u16, length], 16), &[])
 }
 
 /// 2.2.4.25.1, in twelve words. The data block follows in a frame without SMB header, once the server has said "go ahead".
 pub fn write_raw(mid: u16, fid: u16, offset: u32, count: u16, write_through: bool) -> Message {
     let fields = [fid, count, 0, offset as u16, (offset >> 16) as u16, 0, 0, write_through.into()];
-    raw(Command::WRITE_RAW, mid, 0, words(&fields, 24), &[])
+    raw(Smb1Command::WRITE_RAW, mid, 0, words(&fields, 24), &[])
 }
 
 /// 2.2.4.25.2: "go ahead", with the data that the server can take at once.
 pub fn go_ahead(mid: u16) -> Message {
-    raw(Command::WRITE_RAW, mid, flags::REPLY, words(&[0xffff], 2), &[])
+    raw(Smb1Command::WRITE_RAW, mid, flags::REPLY, words(&[0xffff], 2), &[])
 }
 
 /// 2.2.4.25.3: the answer to the data block in write-through mode.
@@ -218,7 +218,7 @@ pub fn write_complete(mid: u16, count: u16) -> Message {
 
 /// 2.2.4.32.1: the client locks a range.
 pub fn locking(mid: u16, fid: u16, offset: u32, length: u32) -> Message {
-    let range = LockRange { pid: 0x1234, offset: offset.into(), length: length.into() };
+    let range = LockingAndxRange { pid: 0x1234, offset: offset.into(), length: length.into() };
     request(mid, LockingAndx { fid, locks: &[range], ..LockingAndx::default() })
 }
 
@@ -288,7 +288,7 @@ pub fn trans2_secondary(mid: u16, parameters_total: u16, data: Part) -> Message 
 
 /// 2.2.4.46.2: the server has room for the secondary requests.
 pub fn trans2_interim(mid: u16) -> Message {
-    empty_response(Command::TRANSACTION2, mid)
+    empty_response(Smb1Command::TRANSACTION2, mid)
 }
 
 /// 2.2.4.46.2, without parameters.
@@ -299,22 +299,22 @@ pub fn trans2_response(mid: u16, data: Part) -> Message {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use smbscope_wire::smb1::{Header, Progress, Request, Response, blocks};
+    use smbscope_wire::smb1::{Smb1Header, Smb1Request, Smb1Response, TransactionProgress, blocks};
 
     fn first_request(message: Message) -> String {
         let bytes: Vec<u8> = message.into();
-        let header = Header::parse(&bytes).unwrap();
+        let header = Smb1Header::parse(&bytes).unwrap();
         let block = blocks(&header, &bytes).next().unwrap();
-        format!("{:?}", Request::parse(&header, &block, &bytes))
+        format!("{:?}", Smb1Request::parse(&header, &block, &bytes))
     }
 
     #[test]
     fn the_wire_crate_reads_back_what_was_written() {
-        let read = Request::Range { fid: 9, offset: 4096, length: 100 };
+        let read = Smb1Request::Range { fid: 9, offset: 4096, length: 100 };
         assert_eq!(first_request(read_andx(1, 9, 4096, 100)), format!("{read:?}"));
-        let write = Request::Range { fid: 9, offset: 8, length: 3 };
+        let write = Smb1Request::Range { fid: 9, offset: 8, length: 3 };
         assert_eq!(first_request(write_andx(1, 9, 8, b"abc")), format!("{write:?}"));
-        let raw = Request::WriteRaw { fid: 9, offset: 8, length: 3, write_through: true };
+        let raw = Smb1Request::WriteRaw { fid: 9, offset: 8, length: 3, write_through: true };
         assert_eq!(first_request(write_raw(1, 9, 8, 3, true)), format!("{raw:?}"));
         assert!(first_request(query_path(1, "\\a")).contains("path: Some(Name { text: \"\\\\a\", missing: 0 })"));
         assert!(first_request(session_setup(1, "D", "u")).contains("domain: \"D\", user: \"u\""));
@@ -323,17 +323,17 @@ mod tests {
     #[test]
     fn chains_point_to_their_next_command() {
         let bytes: Vec<u8> = session_setup(1, "D", "u").and(tree_connect(1, "\\\\s\\data")).into();
-        let header = Header::parse(&bytes).unwrap();
+        let header = Smb1Header::parse(&bytes).unwrap();
         let second = blocks(&header, &bytes).nth(1).unwrap();
-        assert_eq!(Request::parse(&header, &second, &bytes), Request::TreeConnect("\\\\s\\data".into()));
+        assert_eq!(Smb1Request::parse(&header, &second, &bytes), Smb1Request::TreeConnect("\\\\s\\data".into()));
     }
 
     #[test]
     fn transactions_count_their_bytes() {
         let bytes: Vec<u8> = trans2_response(1, Part { total: 900, before: 0, here: 500 }).into();
-        let header = Header::parse(&bytes).unwrap();
+        let header = Smb1Header::parse(&bytes).unwrap();
         let block = blocks(&header, &bytes).next().unwrap();
-        let Response::Transaction { progress, .. } = Response::parse(&block, &bytes) else { panic!() };
-        assert_eq!(progress, Some(Progress { total: 900, here: 500 }));
+        let Smb1Response::Transaction { progress, .. } = Smb1Response::parse(&block, &bytes) else { panic!() };
+        assert_eq!(progress, Some(TransactionProgress { total: 900, here: 500 }));
     }
 }

@@ -1,9 +1,9 @@
 //! SMB2 messages as tests need them (MS-SMB2 2.2): the fields that an analysis reads, zeros elsewhere.
 
-use smbscope_wire::codec::{List, Put, Value};
+use smbscope_wire::codec::{FixedSizeField, List, Put};
 use smbscope_wire::names::{Fsctl, InfoLevel};
 use smbscope_wire::smb2::messages::{self as wire, *};
-use smbscope_wire::smb2::{Command, FileReference, Header, LockElement, TRANSFORM_ID, TransformHeader, flags};
+use smbscope_wire::smb2::{FileReference, LockElement, Smb2Command, Smb2Header, TRANSFORM_ID, TransformHeader, flags};
 use smbscope_wire::status::NtStatus;
 
 /// STATUS_PENDING.
@@ -21,16 +21,16 @@ const PROCESS_ID: u32 = 0xfeff;
 /// A message, or a member of a compound.
 #[derive(Debug, Clone)]
 pub struct Message {
-    header: Header,
+    header: Smb2Header,
     /// Behind room for the header.
     bytes: Vec<u8>,
 }
 
 impl Message {
-    fn new(command: Command, message_id: u64, flags: u32, emit: impl FnOnce(&mut Vec<u8>)) -> Message {
-        let mut bytes = vec![0; Header::LENGTH];
+    fn new(command: Smb2Command, message_id: u64, flags: u32, emit: impl FnOnce(&mut Vec<u8>)) -> Message {
+        let mut bytes = vec![0; Smb2Header::LENGTH];
         emit(&mut bytes);
-        let header = Header { credit_charge: 1, credits: 1, flags, message_id, ..Header::new(command) };
+        let header = Smb2Header { credit_charge: 1, credits: 1, flags, message_id, ..Smb2Header::new(command) };
         Message { header, bytes }.session(0x11).tree(1)
     }
 
@@ -84,11 +84,11 @@ impl Message {
 
     fn encode(&self, next_command: u32) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.bytes.len());
-        Header { next_command, ..self.header }.emit(&mut bytes);
+        Smb2Header { next_command, ..self.header }.emit(&mut bytes);
         if self.header.async_id.is_none() {
-            PROCESS_ID.set(&mut bytes, Header::RESERVED);
+            PROCESS_ID.set(&mut bytes, Smb2Header::RESERVED);
         }
-        bytes.extend(&self.bytes[Header::LENGTH..]);
+        bytes.extend(&self.bytes[Smb2Header::LENGTH..]);
         bytes
     }
 }
@@ -125,11 +125,11 @@ pub fn encrypted(session_id: u64, plain_length: usize) -> Vec<u8> {
     bytes
 }
 
-fn request<M: wire::Message>(message_id: u64, body: M) -> Message {
+fn request<M: wire::Smb2Message>(message_id: u64, body: M) -> Message {
     Message::new(M::COMMAND, message_id, 0, |out| body.emit(out))
 }
 
-fn answer<M: wire::Message>(message_id: u64, body: M) -> Message {
+fn answer<M: wire::Smb2Message>(message_id: u64, body: M) -> Message {
     Message::new(M::COMMAND, message_id, flags::SERVER_TO_REDIR, |out| body.emit(out))
 }
 
@@ -245,8 +245,8 @@ pub fn create_granting(message_id: u64, number: u64, oplock_level: u8, last_writ
 /// The same with a lease of these states: 1 read, 2 handle, 4 write.
 pub fn create_leasing(message_id: u64, number: u64, state: u32, last_write: u64) -> Message {
     let lease = create_context::Lease { key: [number as u8; 16], state, ..Default::default() };
-    let list = [create_context::Context::LeaseV1(lease)];
-    let contexts = create_context::Contexts::List(&list);
+    let list = [create_context::CreateContext::LeaseV1(lease)];
+    let contexts = create_context::CreateContextList::List(&list);
     let (oplock_level, times) = (create::oplock::LEASE, [0, 0, last_write, 0]);
     answer(message_id, create::Response { file: file(number), oplock_level, times, contexts, ..Default::default() })
 }
@@ -408,33 +408,33 @@ pub fn oplock_break(number: u64) -> Message {
 }
 
 /// 2.2.2: an interim response.
-pub fn pending(command: Command, message_id: u64, async_id: u64) -> Message {
+pub fn pending(command: Smb2Command, message_id: u64, async_id: u64) -> Message {
     error(command, message_id, STATUS_PENDING).asynchronous(async_id)
 }
 
 /// 2.2.2: an ERROR response.
-pub fn error(command: Command, message_id: u64, status: u32) -> Message {
-    let emit = |out: &mut Vec<u8>| error::Error::default().emit(out);
+pub fn error(command: Smb2Command, message_id: u64, status: u32) -> Message {
+    let emit = |out: &mut Vec<u8>| error::Smb2ErrorResponse::default().emit(out);
     Message::new(command, message_id, flags::SERVER_TO_REDIR, emit).status(status)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use smbscope_wire::smb2::{Header, Request, Response};
+    use smbscope_wire::smb2::{Smb2Header, Smb2Request, Smb2Response};
 
     #[test]
     fn the_wire_crate_reads_back_what_was_written() {
         let bytes: Vec<u8> = read(9, 7, 4096, 100).session(3).tree(2).into();
-        let header = Header::parse(&bytes).unwrap();
+        let header = Smb2Header::parse(&bytes).unwrap();
         assert_eq!((header.message_id, header.session_id, header.tree_id), (9, Some(3), Some(2)));
-        let expected = Request::ReadWrite { file: file(7), offset: 4096, length: 100 };
-        assert_eq!(Request::parse(Command::READ, &bytes), expected);
+        let expected = Smb2Request::ReadWrite { file: file(7), offset: 4096, length: 100 };
+        assert_eq!(Smb2Request::parse(Smb2Command::READ, &bytes), expected);
         let bytes: Vec<u8> = create(1, "dir\\a").into();
-        let expected = Request::Create { name: "dir\\a".into(), oplock_level: Some(0) };
-        assert_eq!(Request::parse(Command::CREATE, &bytes), expected);
+        let expected = Smb2Request::Create { name: "dir\\a".into(), oplock_level: Some(0) };
+        assert_eq!(Smb2Request::parse(Smb2Command::CREATE, &bytes), expected);
         let bytes: Vec<u8> = create_leasing(1, 7, 3, 9).into();
-        let Response::Create(created) = Response::parse(Command::CREATE, &bytes) else { panic!() };
+        let Smb2Response::Create(created) = Smb2Response::parse(Smb2Command::CREATE, &bytes) else { panic!() };
         assert_eq!((created.file, created.last_write), (file(7), 9));
         assert_eq!(created.lease.map(|lease| lease.state), Some(3));
     }

@@ -148,5 +148,5 @@ fn thousands_of_flows_are_open_at_once() {
     let (file, truth) = write(&Settings { think_ns: 100_000_000, ..settings });
     assert_eq!(truth.flows, 3_000);
     // Some have not said a word yet when the capture stops.
-    assert_eq!(analyze(file).connections, truth.requests[&Command::Smb2(smb2::Command::NEGOTIATE)]);
+    assert_eq!(analyze(file).connections, truth.requests[&Command::Smb2(smb2::Smb2Command::NEGOTIATE)]);
 }

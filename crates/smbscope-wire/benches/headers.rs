@@ -16,16 +16,16 @@ fn smb1_messages(criterion: &mut Criterion) {
     group.bench_function("header", |bencher| {
         bencher.iter(|| {
             for message in &messages {
-                black_box(smb1::Header::parse(black_box(message)));
+                black_box(smb1::Smb1Header::parse(black_box(message)));
             }
         });
     });
     group.bench_function("header and request", |bencher| {
         bencher.iter(|| {
             for message in &messages {
-                let Some(header) = smb1::Header::parse(black_box(message)) else { continue };
+                let Some(header) = smb1::Smb1Header::parse(black_box(message)) else { continue };
                 for block in smb1::blocks(&header, message) {
-                    black_box(smb1::Request::parse(&header, &block, message));
+                    black_box(smb1::Smb1Request::parse(&header, &block, message));
                 }
             }
         });
@@ -44,15 +44,15 @@ fn smb2_messages(criterion: &mut Criterion) {
     group.bench_function("header", |bencher| {
         bencher.iter(|| {
             for message in &messages {
-                black_box(smb2::Header::parse(black_box(message)));
+                black_box(smb2::Smb2Header::parse(black_box(message)));
             }
         });
     });
     group.bench_function("header and request", |bencher| {
         bencher.iter(|| {
             for message in &messages {
-                let Some(header) = smb2::Header::parse(black_box(message)) else { continue };
-                black_box(smb2::Request::parse(header.command, message));
+                let Some(header) = smb2::Smb2Header::parse(black_box(message)) else { continue };
+                black_box(smb2::Smb2Request::parse(header.command, message));
             }
         });
     });

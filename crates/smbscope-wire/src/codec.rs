@@ -7,7 +7,7 @@ use std::fmt;
 /// Little-endian fields at the end of a buffer.
 pub trait Put {
     /// One field.
-    fn put<T: Value>(&mut self, value: T);
+    fn put<T: FixedSizeField>(&mut self, value: T);
     /// One byte.
     fn put_u8(&mut self, value: u8) {
         self.put(value);
@@ -35,7 +35,7 @@ pub trait Put {
 }
 
 impl Put for Vec<u8> {
-    fn put<T: Value>(&mut self, value: T) {
+    fn put<T: FixedSizeField>(&mut self, value: T) {
         let at = self.len();
         self.resize(at + T::LENGTH, 0);
         value.set(self, at);
@@ -61,7 +61,7 @@ impl Put for Vec<u8> {
 }
 
 /// A field of a fixed size.
-pub trait Value: Copy {
+pub trait FixedSizeField: Copy {
     /// Bytes of it.
     const LENGTH: usize;
 
@@ -74,7 +74,7 @@ pub trait Value: Copy {
 
 /// A field that tells an offset, a length or a count. What does not fit is refused by the other side, as it must be:
 /// nobody has a name of 64 KiB.
-pub trait Length: Value {
+pub trait LengthField: FixedSizeField {
     /// The largest value where it does not fit.
     fn from_usize(length: usize) -> Self;
 
@@ -84,7 +84,7 @@ pub trait Length: Value {
 
 macro_rules! integers {
     ($($type:ty),*) => {$(
-        impl Value for $type {
+        impl FixedSizeField for $type {
             const LENGTH: usize = size_of::<$type>();
 
             #[inline]
@@ -98,7 +98,7 @@ macro_rules! integers {
             }
         }
 
-        impl Length for $type {
+        impl LengthField for $type {
             #[inline]
             fn from_usize(length: usize) -> $type {
                 <$type>::try_from(length).unwrap_or(<$type>::MAX)
@@ -114,7 +114,7 @@ macro_rules! integers {
 
 integers!(u8, u16, u32, u64);
 
-impl<const N: usize> Value for [u8; N] {
+impl<const N: usize> FixedSizeField for [u8; N] {
     const LENGTH: usize = N;
 
     fn at(bytes: &[u8], offset: usize) -> Option<[u8; N]> {
@@ -127,7 +127,7 @@ impl<const N: usize> Value for [u8; N] {
 }
 
 /// Creation, last access, last write and change, as FILETIME.
-impl Value for [u64; 4] {
+impl FixedSizeField for [u64; 4] {
     const LENGTH: usize = 32;
 
     fn at(bytes: &[u8], offset: usize) -> Option<[u64; 4]> {
@@ -140,7 +140,7 @@ impl Value for [u64; 4] {
     }
 }
 
-impl Value for Fsctl {
+impl FixedSizeField for Fsctl {
     const LENGTH: usize = 4;
 
     fn at(bytes: &[u8], offset: usize) -> Option<Fsctl> {
@@ -153,7 +153,7 @@ impl Value for Fsctl {
 }
 
 /// InfoType and FileInfoClass (MS-SMB2 2.2.37, 2.2.39).
-impl Value for InfoLevel {
+impl FixedSizeField for InfoLevel {
     const LENGTH: usize = 2;
 
     fn at(bytes: &[u8], offset: usize) -> Option<InfoLevel> {
@@ -209,7 +209,7 @@ impl<'a> Buffer<'a> for &'a [u8] {
 
 /// Text without its end mark: as it was read, or to be written.
 #[derive(Debug, Clone, Copy)]
-pub enum Text<'a> {
+pub enum WireText<'a> {
     /// To be written.
     Str(&'a str),
     /// As it was read, in UTF-16, little-endian.
@@ -218,57 +218,57 @@ pub enum Text<'a> {
     Oem(&'a [u8]),
 }
 
-impl Default for Text<'_> {
+impl Default for WireText<'_> {
     fn default() -> Self {
-        Text::Str("")
+        WireText::Str("")
     }
 }
 
-impl<'a> From<&'a str> for Text<'a> {
-    fn from(text: &'a str) -> Text<'a> {
-        Text::Str(text)
+impl<'a> From<&'a str> for WireText<'a> {
+    fn from(text: &'a str) -> WireText<'a> {
+        WireText::Str(text)
     }
 }
 
-impl PartialEq for Text<'_> {
-    fn eq(&self, other: &Text<'_>) -> bool {
+impl PartialEq for WireText<'_> {
+    fn eq(&self, other: &WireText<'_>) -> bool {
         match (self, other) {
-            (Text::Utf16(one), Text::Utf16(other)) => one == other,
+            (WireText::Utf16(one), WireText::Utf16(other)) => one == other,
             _ => self.to_string() == other.to_string(),
         }
     }
 }
 
-impl Eq for Text<'_> {}
+impl Eq for WireText<'_> {}
 
-impl fmt::Display for Text<'_> {
+impl fmt::Display for WireText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Text::Str(text) => f.pad(text),
-            Text::Utf16(bytes) => f.pad(&utf16_text(bytes)),
-            Text::Oem(bytes) => f.pad(&oem_text(bytes)),
+            WireText::Str(text) => f.pad(text),
+            WireText::Utf16(bytes) => f.pad(&utf16_text(bytes)),
+            WireText::Oem(bytes) => f.pad(&oem_text(bytes)),
         }
     }
 }
 
 /// In UTF-16.
-impl<'a> Buffer<'a> for Text<'a> {
-    fn parse(message: &'a [u8], offset: usize, length: usize) -> Option<Text<'a>> {
-        buffer(message, offset, length).map(Text::Utf16)
+impl<'a> Buffer<'a> for WireText<'a> {
+    fn parse(message: &'a [u8], offset: usize, length: usize) -> Option<WireText<'a>> {
+        buffer(message, offset, length).map(WireText::Utf16)
     }
 
     fn emit(&self, _header: usize, out: &mut Vec<u8>) -> usize {
         let start = out.len();
         match self {
-            Text::Str(text) => out.put_utf16(text),
-            Text::Utf16(bytes) => out.extend_from_slice(bytes),
-            Text::Oem(bytes) => out.put_utf16(&oem_text(bytes)),
+            WireText::Str(text) => out.put_utf16(text),
+            WireText::Utf16(bytes) => out.extend_from_slice(bytes),
+            WireText::Oem(bytes) => out.put_utf16(&oem_text(bytes)),
         }
         out.len() - start
     }
 
     fn is_empty(&self) -> bool {
-        matches!(self, Text::Str("") | Text::Utf16([]) | Text::Oem([]))
+        matches!(self, WireText::Str("") | WireText::Utf16([]) | WireText::Oem([]))
     }
 }
 
@@ -281,7 +281,7 @@ pub enum List<'a, T> {
     Bytes(&'a [u8]),
 }
 
-impl<'a, T: Value> List<'a, T> {
+impl<'a, T: FixedSizeField> List<'a, T> {
     /// Its values, one after the other.
     pub fn iter(self) -> impl Iterator<Item = T> + use<'a, T> {
         let (values, bytes) = match self {
@@ -304,15 +304,15 @@ impl<'a, T> From<&'a [T]> for List<'a, T> {
     }
 }
 
-impl<T: Value + PartialEq> PartialEq for List<'_, T> {
+impl<T: FixedSizeField + PartialEq> PartialEq for List<'_, T> {
     fn eq(&self, other: &Self) -> bool {
         self.iter().eq(other.iter())
     }
 }
 
-impl<T: Value + Eq> Eq for List<'_, T> {}
+impl<T: FixedSizeField + Eq> Eq for List<'_, T> {}
 
-impl<'a, T: Value> Buffer<'a> for List<'a, T> {
+impl<'a, T: FixedSizeField> Buffer<'a> for List<'a, T> {
     fn parse(message: &'a [u8], offset: usize, count: usize) -> Option<List<'a, T>> {
         buffer(message, offset, count.checked_mul(T::LENGTH)?).map(List::Bytes)
     }
@@ -332,7 +332,7 @@ impl<'a, T: Value> Buffer<'a> for List<'a, T> {
 }
 
 /// Appends a list that a count of two bytes goes before.
-pub(crate) fn put_counted<T: Value>(list: List<'_, T>, out: &mut Vec<u8>) {
+pub(crate) fn put_counted<T: FixedSizeField>(list: List<'_, T>, out: &mut Vec<u8>) {
     let at = out.len();
     out.put(0u16);
     let count = list.emit(at, out);
@@ -340,6 +340,6 @@ pub(crate) fn put_counted<T: Value>(list: List<'_, T>, out: &mut Vec<u8>) {
 }
 
 /// A list that a count of two bytes goes before.
-pub(crate) fn counted<T: Value>(bytes: &[u8], offset: usize) -> Option<List<'_, T>> {
+pub(crate) fn counted<T: FixedSizeField>(bytes: &[u8], offset: usize) -> Option<List<'_, T>> {
     List::parse(bytes, offset + 2, u16_at(bytes, offset)?.into())
 }

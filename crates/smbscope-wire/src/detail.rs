@@ -2,7 +2,7 @@
 
 /// What a request asks for beyond what it works on. Sections are those of MS-SMB2, and of MS-CIFS for SMB1.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Detail {
+pub enum RequestDetail {
     /// 2.2.13; 2.2.4.64, and 2.2.4.41 in the same words.
     Create {
         /// DesiredAccess.

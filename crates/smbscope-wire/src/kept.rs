@@ -7,7 +7,7 @@ use std::ops::Range;
 
 /// Places of a message, counted from its header. They may reach beyond what was captured of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Kept {
+pub struct RetainedRanges {
     /// Bytes that stay as they are.
     pub fields: Vec<Range<usize>>,
     /// Texts that tell who, where and what.
@@ -42,7 +42,7 @@ pub enum NameOf {
     Host,
 }
 
-impl Kept {
+impl RetainedRanges {
     /// Keeps bytes as they are.
     pub(crate) fn field(&mut self, range: Range<usize>) {
         if !range.is_empty() {
@@ -58,7 +58,7 @@ impl Kept {
     }
 
     /// Takes over places that count from `start`.
-    pub(crate) fn absorb(&mut self, other: Kept, start: usize) {
+    pub(crate) fn absorb(&mut self, other: RetainedRanges, start: usize) {
         let moved = |range: Range<usize>| range.start.saturating_add(start)..range.end.saturating_add(start);
         self.fields.extend(other.fields.into_iter().map(moved));
         self.addresses.extend(other.addresses.into_iter().map(moved));

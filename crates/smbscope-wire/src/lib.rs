@@ -20,5 +20,5 @@ pub mod smb1;
 pub mod smb2;
 pub mod status;
 
-pub use detail::Detail;
-pub use name::Name;
+pub use detail::RequestDetail;
+pub use name::CapturedName;

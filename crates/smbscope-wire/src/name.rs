@@ -5,17 +5,17 @@ use std::ops::Range;
 
 /// A name, of which a snap length or a gap may have cut the end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Name {
+pub struct CapturedName {
     /// What is there of it.
     pub text: String,
     /// Bytes behind the end of what was captured that hold the rest of it, at most.
     pub missing: usize,
 }
 
-impl Name {
+impl CapturedName {
     /// A name of which nothing was captured.
-    pub fn hidden(missing: usize) -> Name {
-        Name { text: String::new(), missing }
+    pub fn hidden(missing: usize) -> CapturedName {
+        CapturedName { text: String::new(), missing }
     }
 
     /// Whether all of it is there.
@@ -24,21 +24,21 @@ impl Name {
     }
 
     /// Text in a range of a message, in UTF-16 or in the OEM code page.
-    pub(crate) fn in_range(message: &[u8], range: Range<usize>, unicode: bool) -> Name {
+    pub(crate) fn in_range(message: &[u8], range: Range<usize>, unicode: bool) -> CapturedName {
         let missing = if range.is_empty() { 0 } else { range.end.saturating_sub(message.len()) };
         let here = range.start.min(message.len())..range.end.min(message.len());
-        Name { text: text(message.get(here).unwrap_or_default(), unicode), missing }
+        CapturedName { text: text(message.get(here).unwrap_or_default(), unicode), missing }
     }
 }
 
-impl From<String> for Name {
-    fn from(text: String) -> Name {
-        Name { text, missing: 0 }
+impl From<String> for CapturedName {
+    fn from(text: String) -> CapturedName {
+        CapturedName { text, missing: 0 }
     }
 }
 
-impl From<&str> for Name {
-    fn from(text: &str) -> Name {
-        Name::from(text.to_owned())
+impl From<&str> for CapturedName {
+    fn from(text: &str) -> CapturedName {
+        CapturedName::from(text.to_owned())
     }
 }

@@ -1,11 +1,11 @@
 //! What the size of an encrypted message says of the message: the fixed parts of SMB2 bodies (MS-SMB2 2.2).
 
 use smbscope_wire::nbss::HEADER_LENGTH;
-use smbscope_wire::smb2::{Header, TransformHeader};
+use smbscope_wire::smb2::{Smb2Header, TransformHeader};
 
 /// Bytes around a message: frame header and TRANSFORM_HEADER.
 const AROUND: u64 = (HEADER_LENGTH + TransformHeader::LENGTH) as u64;
-const HEADER: u64 = Header::LENGTH as u64;
+const HEADER: u64 = Smb2Header::LENGTH as u64;
 
 /// ERROR response without data (2.2.2). Interim responses have this size, too.
 const ERROR: u64 = HEADER + 9;

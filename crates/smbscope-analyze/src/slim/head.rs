@@ -2,7 +2,7 @@
 
 use super::names::Names;
 use crate::content::{Content, MAX_HEAD, MAX_RECOVERED, Reading, read};
-use smbscope_wire::kept::Kept;
+use smbscope_wire::kept::RetainedRanges;
 use smbscope_wire::{compression, smb1, smb2};
 
 /// Header of an unchained compressed message (MS-SMB2 2.2.42.1), and its fields.
@@ -42,7 +42,7 @@ fn needed(head: &[u8], length: u32) -> usize {
 }
 
 fn of_smb1(read: &[u8], slim: &mut [u8], names: &mut Names) {
-    match smb1::Header::parse(read) {
+    match smb1::Smb1Header::parse(read) {
         Some(header) => enter(&smb1::kept(&header, read), read, slim, names),
         None => slim.copy_from_slice(read),
     }
@@ -52,9 +52,9 @@ fn of_smb1(read: &[u8], slim: &mut [u8], names: &mut Names) {
 fn of_smb2(read: &[u8], length: usize, slim: &mut [u8], names: &mut Names) {
     let mut offset = 0;
     while let Some(member) = read.get(offset..).filter(|member| !member.is_empty()) {
-        let Some(header) = smb2::Header::parse(member) else {
+        let Some(header) = smb2::Smb2Header::parse(member) else {
             // Too little of a header to be one, or none: the id alone says which protocol it is not.
-            let stays = if member.len() < smb2::Header::LEAST { member.len() } else { smb2::PROTOCOL_ID.len() };
+            let stays = if member.len() < smb2::Smb2Header::LEAST { member.len() } else { smb2::PROTOCOL_ID.len() };
             if member.starts_with(&smb2::PROTOCOL_ID) {
                 slim[offset..offset + stays].copy_from_slice(&member[..stays]);
             }
@@ -64,10 +64,10 @@ fn of_smb2(read: &[u8], length: usize, slim: &mut [u8], names: &mut Names) {
         let end = if next == 0 { length } else { offset.saturating_add(next).min(length) };
         let bytes = &member[..member.len().min(end.saturating_sub(offset))];
         // The header is read whatever the next message's place says of its length.
-        let fields = member.len().min(smb2::Header::SIGNATURE.start);
+        let fields = member.len().min(smb2::Smb2Header::SIGNATURE.start);
         slim[offset..offset + fields].copy_from_slice(&member[..fields]);
         enter(&smb2::kept(&header, bytes), bytes, &mut slim[offset..offset + bytes.len()], names);
-        if next < smb2::Header::LENGTH || end >= length {
+        if next < smb2::Smb2Header::LENGTH || end >= length {
             return;
         }
         offset = end;
@@ -75,7 +75,7 @@ fn of_smb2(read: &[u8], length: usize, slim: &mut [u8], names: &mut Names) {
 }
 
 /// Copies what stays of a message; names and addresses go through `names`.
-fn enter(kept: &Kept, message: &[u8], slim: &mut [u8], names: &mut Names) {
+fn enter(kept: &RetainedRanges, message: &[u8], slim: &mut [u8], names: &mut Names) {
     for field in &kept.fields {
         let place = field.start.min(message.len())..field.end.min(message.len());
         if let (Some(field), Some(slim)) = (message.get(place.clone()), slim.get_mut(place)) {
@@ -84,7 +84,7 @@ fn enter(kept: &Kept, message: &[u8], slim: &mut [u8], names: &mut Names) {
     }
     for name in &kept.names {
         // No name begins inside a header.
-        let start = name.range.start.max(smb1::Header::LENGTH).min(message.len());
+        let start = name.range.start.max(smb1::Smb1Header::LENGTH).min(message.len());
         let place = start..name.range.end.clamp(start, message.len());
         slim[place.clone()].copy_from_slice(&message[place.clone()]);
         names.replace(name.of, name.unicode, &mut slim[place]);

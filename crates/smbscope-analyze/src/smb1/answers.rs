@@ -3,10 +3,10 @@
 
 use crate::content::{Body, Message1};
 use smbscope_model::Status;
-use smbscope_wire::smb1::{self, Progress, TransactionKind};
+use smbscope_wire::smb1::{self, TransactionKind, TransactionProgress};
 
 /// Payload of a message without parameter words and data: the header, WordCount and ByteCount.
-const WORDLESS: u64 = smb1::Header::LENGTH as u64 + 1 + 2;
+const WORDLESS: u64 = smb1::Smb1Header::LENGTH as u64 + 1 + 2;
 /// No client's buffer is smaller (MS-CIFS 2.2.4.53.1 asks for 1,024 bytes, Samba takes 500): a message that leaves the
 /// rest of an answer to the next one is not shorter than this.
 const LEAST_BUFFER: u64 = 500;
@@ -25,7 +25,7 @@ pub(crate) enum Answers {
 #[derive(Debug, Default)]
 pub(crate) struct Parts {
     /// How much of a transaction's request is in its first message; absent when that was cut off before it says so.
-    request: Option<Progress>,
+    request: Option<TransactionProgress>,
     /// Whether there can be an interim response.
     is_transaction: bool,
     /// Bytes of the answer so far. Where a message does not say how many it holds, those that it has room for.
@@ -40,12 +40,12 @@ impl Answers {
         let command = request.header.command;
         let is_transaction = TransactionKind::from_command(command).is_some();
         match &request.body {
-            Body::Request(smb1::Request::Echo(count)) => Answers::Echo(Some(*count)),
-            _ if command == smb1::Command::ECHO => Answers::Echo(None),
-            Body::Request(smb1::Request::Transaction(transaction)) => {
+            Body::Request(smb1::Smb1Request::Echo(count)) => Answers::Echo(Some(*count)),
+            _ if command == smb1::Smb1Command::ECHO => Answers::Echo(None),
+            Body::Request(smb1::Smb1Request::Transaction(transaction)) => {
                 Answers::Parts(Parts { request: Some(transaction.progress), is_transaction, ..Parts::default() })
             }
-            _ if is_transaction || command == smb1::Command::READ_MPX => {
+            _ if is_transaction || command == smb1::Smb1Command::READ_MPX => {
                 Answers::Parts(Parts { is_transaction, ..Parts::default() })
             }
             _ => Answers::One,
@@ -69,7 +69,7 @@ impl Answers {
             Answers::One => true,
             _ if failed => true,
             Answers::Echo(last) => match (last, &message.body) {
-                (Some(last), Body::Response(smb1::Response::Echo(number))) => number >= last,
+                (Some(last), Body::Response(smb1::Smb1Response::Echo(number))) => number >= last,
                 (Some(last), _) => *last == 1,
                 (None, _) => false,
             },
@@ -82,8 +82,8 @@ impl Parts {
     fn take(&mut self, message: &Message1, length: u64) -> bool {
         self.messages += 1;
         let (progress, total) = match &message.body {
-            Body::Response(smb1::Response::Transaction { progress, total, .. }) => (*progress, *total),
-            Body::Response(smb1::Response::Multiplexed(progress)) => (Some(*progress), None),
+            Body::Response(smb1::Smb1Response::Transaction { progress, total, .. }) => (*progress, *total),
+            Body::Response(smb1::Smb1Response::Multiplexed(progress)) => (Some(*progress), None),
             _ => (None, None),
         };
         let done = match (progress, message.word_count) {
@@ -106,7 +106,7 @@ impl Parts {
 }
 
 /// The status of a response, of whichever kind the client asked for.
-pub(super) fn status(header: &smb1::Header) -> Status {
+pub(super) fn status(header: &smb1::Smb1Header) -> Status {
     match header.nt_status() {
         Some(status) => Status::Nt(status),
         None => Status::Dos(header.dos_error()),

@@ -77,9 +77,9 @@ impl Smb1 {
         match (direction == ledger.client(), header.is_reply()) {
             (true, false) => self.request(ledger, frame, message),
             (false, true) => self.response(ledger, frame, message),
-            (false, false) if header.command == smb1::Command::WRITE_RAW => self.response(ledger, frame, message),
+            (false, false) if header.command == smb1::Smb1Command::WRITE_RAW => self.response(ledger, frame, message),
             (false, false) => {
-                if let Body::Request(smb1::Request::Locking { fid, oplock_release: true, .. }) = &message.body {
+                if let Body::Request(smb1::Smb1Request::Locking { fid, oplock_release: true, .. }) = &message.body {
                     self.names.oplock_broken(*fid);
                 }
                 let opening = opening(message, frame, Some(Subcommand::ServerInitiated), true);
@@ -105,7 +105,7 @@ impl Smb1 {
         if ledger.client_losses.bytes_between(self.asked_to, received) < SMALLEST_READ_RAW {
             return false;
         }
-        let command = smb1::Command::READ_RAW;
+        let command = smb1::Smb1Command::READ_RAW;
         let opening = Opening {
             command: Command::Smb1(command),
             group: groups::smb1(command, None, false),
@@ -122,7 +122,7 @@ impl Smb1 {
         &mut self,
         ledger: &mut Ledger<'_>,
         frame: &Frame,
-        header: &smb2::Header,
+        header: &smb2::Smb2Header,
         bytes: u64,
     ) -> bool {
         let Some(mut pending) = self.requests.take_negotiate() else { return false };
@@ -176,7 +176,7 @@ impl Smb1 {
             _ => {}
         }
         for body in message.bodies() {
-            if let Body::Request(smb1::Request::Negotiate(names)) = body {
+            if let Body::Request(smb1::Smb1Request::Negotiate(names)) = body {
                 self.dialects = names.iter().map(|name| dialect_named(name)).collect();
                 ledger.note_client_offer(offers::smb1_client(names));
             }
@@ -223,7 +223,7 @@ impl Smb1 {
     fn continues(&mut self, key: Key, frame: &Frame, message: &Message1) -> bool {
         let command = message.header.command;
         let primary = TransactionKind::primary_of(command)
-            .or((command == smb1::Command::WRITE_MPX).then_some(smb1::Command::WRITE_MPX));
+            .or((command == smb1::Smb1Command::WRITE_MPX).then_some(smb1::Smb1Command::WRITE_MPX));
         let Some(primary) = primary else { return false };
         let Some(request) = self.requests.outstanding.get_mut(key) else { return false };
         if request.pending.exchange.command != Command::Smb1(primary) {
@@ -263,7 +263,7 @@ impl Smb1 {
     fn answer(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, message: &Message1, key: Key) {
         let header = message.header;
         let Some(request) = self.requests.outstanding.get_mut(key) else { return };
-        let misses_first = matches!(message.body, Body::Response(smb1::Response::Echo(number)) if number > 1)
+        let misses_first = matches!(message.body, Body::Response(smb1::Smb1Response::Echo(number)) if number > 1)
             && request.pending.response.is_none();
         if request.answers.is_interim(message, frame.length()) {
             request.pending.exchange.interim.get_or_insert(frame.first);
@@ -288,13 +288,13 @@ impl Smb1 {
             ledger.quality.evicted_names +=
                 Effect::take(effects, &mut self.names, &mut request.pending.exchange, message);
         }
-        if let Body::Response(smb1::Response::Negotiate(answer)) = &message.body {
+        if let Body::Response(smb1::Smb1Response::Negotiate(answer)) = &message.body {
             let chosen = self.dialects.get(usize::from(answer.dialect_index)).copied();
             let dialect = &mut ledger.accounts.summary.dialect;
             *dialect = chosen.or(*dialect);
             ledger.note_server_offer(offers::smb1_server(answer, chosen));
         }
-        if header.command == smb1::Command::WRITE_RAW && header.is_success() {
+        if header.command == smb1::Smb1Command::WRITE_RAW && header.is_success() {
             self.raw.go_ahead(key, &request.pending);
         }
         ledger.complete(request.pending);
@@ -308,7 +308,7 @@ fn report_unmatched(ledger: &mut Ledger<'_>, frame: &Frame, message: &Message1, 
 
 fn opening(message: &Message1, frame: &Frame, subcommand: Option<Subcommand>, waits: bool) -> Opening {
     let command = message.header.command;
-    let chain = (message.chain[0] != smb1::Command::NO_ANDX).then_some(Subcommand::AndX(message.chain));
+    let chain = (message.chain[0] != smb1::Smb1Command::NO_ANDX).then_some(Subcommand::AndX(message.chain));
     Opening {
         command: Command::Smb1(command),
         group: groups::smb1(command, subcommand, waits),

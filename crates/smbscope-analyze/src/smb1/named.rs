@@ -6,7 +6,7 @@ use crate::rereads::{OpenFacts, Opened};
 use smbscope_model::exchange::CreatedFile;
 use smbscope_model::{Caching, Exchange, FileId, Subcommand};
 use smbscope_wire::names::{NtTransact, Trans2};
-use smbscope_wire::smb1::{self, Command, Request, Response};
+use smbscope_wire::smb1::{self, Smb1Command, Smb1Request, Smb1Response};
 use std::sync::Arc;
 
 /// What a request says about itself.
@@ -25,24 +25,24 @@ pub(super) struct Named {
 impl Named {
     pub(super) fn from_message(message: &Message1, is_pipe: bool) -> Named {
         let command = message.header.command;
-        let base = Named { unanswered: command == Command::NT_CANCEL, ..Named::default() };
+        let base = Named { unanswered: command == Smb1Command::NT_CANCEL, ..Named::default() };
         let Body::Request(request) = &message.body else { return base };
         match request {
-            Request::Open { name: path, .. } | Request::Path(path) => {
+            Smb1Request::Open { name: path, .. } | Smb1Request::Path(path) => {
                 Named { path: path.as_ref().and_then(kept), ..base }
             }
-            Request::File(fid) => Named { fid: Some(*fid), ..base },
-            Request::Range { fid, offset, length } => Named {
+            Smb1Request::File(fid) => Named { fid: Some(*fid), ..base },
+            Smb1Request::Range { fid, offset, length } => Named {
                 fid: Some(*fid),
                 offset: Some(*offset),
                 length: Some(*length),
-                waits: is_pipe && command == Command::READ_ANDX,
+                waits: is_pipe && command == Smb1Command::READ_ANDX,
                 ..base
             },
-            Request::WriteRaw { fid, offset, length, .. } => {
+            Smb1Request::WriteRaw { fid, offset, length, .. } => {
                 Named { fid: Some(*fid), offset: Some(*offset), length: Some(*length), ..base }
             }
-            Request::Locking { fid, timeout, locks, unlocks, oplock_release, range } => {
+            Smb1Request::Locking { fid, timeout, locks, unlocks, oplock_release, range } => {
                 let oplock_release = *oplock_release && *locks == 0 && *unlocks == 0;
                 Named {
                     fid: Some(*fid),
@@ -53,8 +53,8 @@ impl Named {
                     ..base
                 }
             }
-            Request::Echo(count) => Named { unanswered: *count == 0, ..base },
-            Request::Transaction(transaction) => Named {
+            Smb1Request::Echo(count) => Named { unanswered: *count == 0, ..base },
+            Smb1Request::Transaction(transaction) => Named {
                 subcommand: transaction
                     .trans2
                     .map(Subcommand::Trans2)
@@ -88,21 +88,23 @@ impl Effect {
         let commands = std::iter::once(message.header.command).chain(message.chain);
         for (command, body) in commands.zip(message.bodies()) {
             match body {
-                Body::Request(Request::SessionSetup(identity)) => {
+                Body::Request(Smb1Request::SessionSetup(identity)) => {
                     effects.push(Effect::LogOn(identity.as_ref().and_then(user_name)));
                 }
-                Body::Request(Request::TreeConnect(path)) => effects.push(Effect::Connect(Tree::new(path))),
-                Body::Request(Request::Open { asks_for_oplock, .. }) => {
+                Body::Request(Smb1Request::TreeConnect(path)) => effects.push(Effect::Connect(Tree::new(path))),
+                Body::Request(Smb1Request::Open { asks_for_oplock, .. }) => {
                     effects.push(Effect::Open { path: path.clone(), asks_for_oplock: *asks_for_oplock });
                 }
-                Body::Request(Request::Transaction(transaction))
+                Body::Request(Smb1Request::Transaction(transaction))
                     if transaction.trans2 == Some(Trans2::OPEN2) || transaction.nt == Some(NtTransact::CREATE) =>
                 {
                     effects.push(Effect::Open { path: path.clone(), asks_for_oplock: None });
                 }
-                Body::Request(Request::File(fid)) if command == Command::CLOSE => effects.push(Effect::Close(*fid)),
-                _ if command == Command::LOGOFF_ANDX => effects.push(Effect::LogOff(message.header.uid)),
-                _ if command == Command::TREE_DISCONNECT => effects.push(Effect::Disconnect(message.header.tid)),
+                Body::Request(Smb1Request::File(fid)) if command == Smb1Command::CLOSE => {
+                    effects.push(Effect::Close(*fid))
+                }
+                _ if command == Smb1Command::LOGOFF_ANDX => effects.push(Effect::LogOff(message.header.uid)),
+                _ if command == Smb1Command::TREE_DISCONNECT => effects.push(Effect::Disconnect(message.header.tid)),
                 _ => {}
             }
         }
@@ -143,7 +145,7 @@ impl Effect {
                         exchange.file_id = Some(FileId::Smb1(fid));
                         exchange.caching = opened.and_then(|opened| granted(asks_for_oplock, &opened));
                         if let Some((details, opened)) = exchange.details.as_mut().zip(opened) {
-                            let smb1::Opened { action, size, attributes, .. } = opened;
+                            let smb1::Smb1OpenResult { action, size, attributes, .. } = opened;
                             details.created = Some(CreatedFile { action, size, attributes });
                         }
                         let version = opened.map_or((0, 0), |opened| (opened.last_write, opened.size));
@@ -165,16 +167,16 @@ impl Effect {
 }
 
 /// The FID of what was opened, and what else the answer tells of it.
-fn opened(body: &Body1) -> Option<(u16, Option<smb1::Opened>)> {
+fn opened(body: &Body1) -> Option<(u16, Option<smb1::Smb1OpenResult>)> {
     match body {
-        Body::Response(Response::Open(opened)) => Some((opened.fid, Some(*opened))),
-        Body::Response(Response::Transaction { fid, .. }) => fid.map(|fid| (fid, None)),
+        Body::Response(Smb1Response::Open(opened)) => Some((opened.fid, Some(*opened))),
+        Body::Response(Smb1Response::Transaction { fid, .. }) => fid.map(|fid| (fid, None)),
         _ => None,
     }
 }
 
 /// What an open was granted; absent where it is not known whether it asked.
-fn granted(asks: Option<bool>, opened: &smb1::Opened) -> Option<Caching> {
+fn granted(asks: Option<bool>, opened: &smb1::Smb1OpenResult) -> Option<Caching> {
     match opened.oplock_level? {
         0 if asks? => Some(Caching::NotGranted),
         0 => Some(Caching::NotRequested),

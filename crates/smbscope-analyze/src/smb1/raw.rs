@@ -46,8 +46,8 @@ pub(crate) enum RawRequest {
 impl RawRequest {
     pub(crate) fn new(message: &Message1, key: Key) -> RawRequest {
         match (&message.body, message.header.command) {
-            (_, smb1::Command::READ_RAW) => RawRequest::Read(key),
-            (Body::Request(smb1::Request::WriteRaw { write_through, .. }), _) => {
+            (_, smb1::Smb1Command::READ_RAW) => RawRequest::Read(key),
+            (Body::Request(smb1::Smb1Request::WriteRaw { write_through, .. }), _) => {
                 RawRequest::Write { key, write_through: *write_through }
             }
             _ => RawRequest::None,
@@ -166,7 +166,7 @@ impl Raw {
         key: Key,
     ) -> bool {
         let command = message.header.command;
-        if !matches!(command, smb1::Command::WRITE_COMPLETE | smb1::Command::WRITE_RAW) {
+        if !matches!(command, smb1::Smb1Command::WRITE_COMPLETE | smb1::Smb1Command::WRITE_RAW) {
             return false;
         }
         let fits = |(_, block): &&(Key, Box<Pending>)| block.causality(frame) == Causality::Possible;

@@ -74,7 +74,7 @@ impl Requests {
 
     /// The latest NEGOTIATE, if it is outstanding.
     pub(super) fn take_negotiate(&mut self) -> Option<Box<Pending>> {
-        let negotiate = Command::Smb1(smb1::Command::NEGOTIATE);
+        let negotiate = Command::Smb1(smb1::Smb1Command::NEGOTIATE);
         let key = self.negotiate.filter(|key| {
             let request = self.outstanding.by_id().get(key);
             request.is_some_and(|request| request.pending.exchange.command == negotiate)
@@ -84,7 +84,7 @@ impl Requests {
 
     /// Adds a request; returns the one with the same ids that was outstanding.
     pub(super) fn insert(&mut self, key: Key, request: Request) -> Option<Request> {
-        if request.pending.exchange.command == Command::Smb1(smb1::Command::NEGOTIATE) {
+        if request.pending.exchange.command == Command::Smb1(smb1::Smb1Command::NEGOTIATE) {
             self.negotiate = Some(key);
         }
         self.outstanding.insert(key, request)
@@ -114,7 +114,7 @@ impl Requests {
     /// Whether gaps could hide both the true response and another request with the same ids.
     pub(super) fn id_may_be_recycled(&self, ledger: &Ledger<'_>, frame: &Frame, key: Key, request: &Request) -> bool {
         let pending = &request.pending;
-        if pending.exchange.command == Command::Smb1(smb1::Command::WRITE_RAW)
+        if pending.exchange.command == Command::Smb1(smb1::Smb1Command::WRITE_RAW)
             && ledger.server_losses.bytes_between(pending.acknowledged.unwrap_or(0), frame.start) > 0
         {
             // The "go ahead" may be hidden, and this be the answer to the data block.
@@ -181,17 +181,17 @@ impl AsMut<Pending> for Request {
 
 impl Request {
     /// Whether a response repeats what the request said: the command, and the tree and user where these are fixed.
-    pub(super) fn fits(&self, header: &smb1::Header) -> bool {
+    pub(super) fn fits(&self, header: &smb1::Smb1Header) -> bool {
         let Command::Smb1(command) = self.pending.exchange.command else { return false };
         let same_command = command == header.command
-            || (command == smb1::Command::WRITE_RAW && header.command == smb1::Command::WRITE_COMPLETE);
+            || (command == smb1::Smb1Command::WRITE_RAW && header.command == smb1::Smb1Command::WRITE_COMPLETE);
         let sets_ids = matches!(
             command,
-            smb1::Command::NEGOTIATE
-                | smb1::Command::SESSION_SETUP_ANDX
-                | smb1::Command::TREE_CONNECT_ANDX
-                | smb1::Command::TREE_CONNECT
-                | smb1::Command::ECHO
+            smb1::Smb1Command::NEGOTIATE
+                | smb1::Smb1Command::SESSION_SETUP_ANDX
+                | smb1::Smb1Command::TREE_CONNECT_ANDX
+                | smb1::Smb1Command::TREE_CONNECT
+                | smb1::Smb1Command::ECHO
         );
         let same = |asked: u16, answered: u16| asked == answered || asked == 0 || asked == NO_ID;
         same_command && (sets_ids || (same(self.tid, header.tid) && same(self.uid, header.uid)))

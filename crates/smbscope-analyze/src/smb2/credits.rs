@@ -4,7 +4,7 @@
 //! once, with fewer credits left before that than it costs, and others outstanding meanwhile, waited for it.
 
 use smbscope_model::{Nanos, Timestamp};
-use smbscope_wire::smb2::{Command, Header};
+use smbscope_wire::smb2::{Smb2Command, Smb2Header};
 
 /// A client that waits for credits uses them so soon, beside the trip to it and back.
 const SOON: Nanos = Nanos(1_000_000);
@@ -40,11 +40,11 @@ impl Credits {
 
     /// A response passed.
     #[inline]
-    pub(super) fn grant(&mut self, header: &Header, time: Timestamp) {
+    pub(super) fn grant(&mut self, header: &Smb2Header, time: Timestamp) {
         let granted = u32::from(header.credits);
         match &mut self.left {
             // Before it the client had one credit, which the request took.
-            None if header.message_id == 0 && header.command == Command::NEGOTIATE => self.left = Some(granted),
+            None if header.message_id == 0 && header.command == Smb2Command::NEGOTIATE => self.left = Some(granted),
             Some(left) if granted > 0 => {
                 (self.before, self.granted) = (*left, time);
                 *left = left.saturating_add(granted);
@@ -56,7 +56,7 @@ impl Credits {
     /// A request passed, with which so many are outstanding; how long the client waited for credits before, with a trip of
     /// this length to it and back.
     #[inline]
-    pub(super) fn take(&mut self, header: &Header, time: Timestamp, outstanding: u32, trip: Nanos) -> Nanos {
+    pub(super) fn take(&mut self, header: &Smb2Header, time: Timestamp, outstanding: u32, trip: Nanos) -> Nanos {
         let Some(left) = self.left else { return Nanos(0) };
         let cost = u32::from(header.credit_charge.max(1));
         let waited = self.before < cost
@@ -77,14 +77,14 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    fn message(credits: u16, charge: u16) -> Header {
-        Header { credits, credit_charge: charge, message_id: 7, ..Header::new(Command::READ) }
+    fn message(credits: u16, charge: u16) -> Smb2Header {
+        Smb2Header { credits, credit_charge: charge, message_id: 7, ..Smb2Header::new(Smb2Command::READ) }
     }
 
     /// A client that was granted so many credits with its NEGOTIATE.
     fn with(credits: u16) -> Credits {
         let mut known = Credits::default();
-        known.grant(&Header { credits, ..Header::new(Command::NEGOTIATE) }, Timestamp(0));
+        known.grant(&Smb2Header { credits, ..Smb2Header::new(Smb2Command::NEGOTIATE) }, Timestamp(0));
         known
     }
 

@@ -18,7 +18,7 @@ use requests::{Request, Requests, UNSOLICITED};
 use smbscope_model::connection::ServerInterface;
 use smbscope_model::exchange::{CreatedFile, Details};
 use smbscope_model::{Command, Dialect, Direction, Group, Nanos, Outcome, Protocol, Status, Subcommand, groups};
-use smbscope_wire::smb2::messages::network_interface::Interface;
+use smbscope_wire::smb2::messages::network_interface::NetworkInterfaceInfo;
 use smbscope_wire::smb2::messages::oplock_break::Notification;
 use smbscope_wire::smb2::{self, FileReference, flags};
 use smbscope_wire::status::NtStatus;
@@ -92,7 +92,7 @@ impl Smb2 {
         let mut previous = Previous::default();
         for member in &mut members {
             self.requests.complete_id(&mut member.header, ledger.view.midstream);
-            if member.header.message_id != UNSOLICITED && member.header.command != smb2::Command::CANCEL {
+            if member.header.message_id != UNSOLICITED && member.header.command != smb2::Smb2Command::CANCEL {
                 self.message_ids.note(&member.header);
             }
             ledger.note_message(member.header.is_signed());
@@ -117,7 +117,7 @@ impl Smb2 {
         if ledger.accounts.speaks() == Some(Protocol::Smb1) {
             ledger.accounts.summary.dialect = None;
         }
-        if let Body::Request(smb2::Request::Negotiate(offer)) = &member.body {
+        if let Body::Request(smb2::Smb2Request::Negotiate(offer)) = &member.body {
             let before = ledger.accounts.summary.offers.client.clone();
             ledger.note_client_offer(offers::smb2_client(offer, before.as_deref()));
         }
@@ -125,7 +125,8 @@ impl Smb2 {
         let session_id = if related { previous.session_id } else { header.session_id };
         let tree_id = if related { previous.tree_id } else { header.tree_id };
         let server = ledger.server();
-        if let (Body::Request(smb2::Request::SessionSetup { binding: true, .. }), Some(id)) = (&member.body, session_id)
+        if let (Body::Request(smb2::Smb2Request::SessionSetup { binding: true, .. }), Some(id)) =
+            (&member.body, session_id)
         {
             ledger.sessions.bind(server, id);
             ledger.accounts.summary.binds_session = true;
@@ -138,13 +139,13 @@ impl Smb2 {
         let file = if inherits { previous.file } else { named.file };
         let open = file.and_then(|file| session.and_then(|session| session.opens.get(&file)));
         let path = match (&member.body, file) {
-            (Body::Request(smb2::Request::Create { name, .. }), _) => display_path(name),
+            (Body::Request(smb2::Smb2Request::Create { name, .. }), _) => display_path(name),
             (_, Some(_)) => open.map(|open| open.path.clone()),
             (_, None) if inherits => previous.path.clone(),
             _ => None,
         };
         let facts = open.map(|open| open.facts).filter(|_| !tree.is_some_and(|tree| tree.is_pipe));
-        let reads_pipe = header.command == smb2::Command::READ && tree.is_some_and(|tree| tree.is_pipe);
+        let reads_pipe = header.command == smb2::Smb2Command::READ && tree.is_some_and(|tree| tree.is_pipe);
         let group = groups::smb2(header.command, named.subcommand, named.waits || reads_pipe);
         let opening = Opening {
             command: Command::Smb2(header.command),
@@ -170,7 +171,7 @@ impl Smb2 {
         (exchange.offset, exchange.length) = (named.offset, named.length);
         exchange.compounded = compounded;
         exchange.signed = header.is_signed();
-        if header.command == smb2::Command::CANCEL {
+        if header.command == smb2::Smb2Command::CANCEL {
             exchange.outcome = Outcome::NoResponseByDesign;
             ledger.report(pending);
             return;
@@ -196,7 +197,7 @@ impl Smb2 {
     }
 
     /// A request costs credits, for which its client may have waited.
-    fn take_credits(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, header: &smb2::Header, group: Group) {
+    fn take_credits(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, header: &smb2::Smb2Header, group: Group) {
         // Grants may be in what is missing, or in what is encrypted.
         if ledger.may_have_missed_any() {
             self.credits.forget();
@@ -235,14 +236,14 @@ impl Smb2 {
         connection.max_credits_granted = connection.max_credits_granted.max(header.credits);
         self.credits.grant(&header, frame.last.unwrap_or(frame.first).time);
         if header.message_id == UNSOLICITED {
-            if let Body::Response(smb2::Response::Break(notification)) = &member.body {
+            if let Body::Response(smb2::Smb2Response::Break(notification)) = &member.body {
                 self.broken(ledger, notification);
             }
             report_unmatched(ledger, frame, member, Outcome::ServerInitiated);
             return;
         }
-        if header.command == smb2::Command::NEGOTIATE {
-            if let Body::Response(smb2::Response::Negotiate(answer)) = &member.body {
+        if header.command == smb2::Smb2Command::NEGOTIATE {
+            if let Body::Response(smb2::Smb2Response::Negotiate(answer)) = &member.body {
                 connection.dialect = Some(Dialect::Smb2(answer.dialect));
                 ledger.note_server_offer(offers::smb2_server(answer));
             }
@@ -275,7 +276,7 @@ impl Smb2 {
             }
             return;
         }
-        if let Body::Response(smb2::Response::Interfaces(interfaces)) = &member.body {
+        if let Body::Response(smb2::Smb2Response::Interfaces(interfaces)) = &member.body {
             ledger.accounts.summary.server_interfaces = kept_interfaces(interfaces);
         }
         let Some(mut request) = self.requests.remove(key) else { return };
@@ -311,12 +312,12 @@ impl Smb2 {
         }
         let answer = match &member.body {
             Body::Response(answer) => answer,
-            _ => &smb2::Response::Other,
+            _ => &smb2::Smb2Response::Other,
         };
         match std::mem::replace(&mut request.effect, Effect::None) {
             Effect::None => {}
             Effect::LogOn(user) => {
-                let flags = if let smb2::Response::SessionSetup(flags) = answer { *flags } else { 0 };
+                let flags = if let smb2::Smb2Response::SessionSetup(flags) = answer { *flags } else { 0 };
                 if !self.joined.contains(&session_id) && self.joined.len() < MAX_JOINED {
                     self.joined.push(session_id);
                     ledger.sessions.join(server, session_id);
@@ -332,7 +333,7 @@ impl Smb2 {
             }
             Effect::Connect(tree) => {
                 let Some((tree_id, mut tree)) = header.tree_id.zip(tree) else { return };
-                tree.is_pipe |= *answer == smb2::Response::TreeConnect(SHARE_TYPE_PIPE);
+                tree.is_pipe |= *answer == smb2::Smb2Response::TreeConnect(SHARE_TYPE_PIPE);
                 exchange.tree_id = Some(tree_id);
                 exchange.share = Some(tree.share.clone());
                 ledger.quality.evicted_names +=
@@ -344,7 +345,7 @@ impl Smb2 {
                 }
             }
             Effect::Open { path, asked } => {
-                let smb2::Response::Create(created) = answer else { return };
+                let smb2::Smb2Response::Create(created) = answer else { return };
                 let file = created.file;
                 exchange.file_id = file_id(file);
                 exchange.caching = granted(asked, created);
@@ -382,13 +383,19 @@ impl Smb2 {
 }
 
 /// A request through an open: what a read holds; whatever may change the file makes its reads forgotten.
-fn note_use(ledger: &mut Ledger<'_>, session_id: u64, open: &OpenFacts, command: smb2::Command, named: &Named) -> Held {
+fn note_use(
+    ledger: &mut Ledger<'_>,
+    session_id: u64,
+    open: &OpenFacts,
+    command: smb2::Smb2Command,
+    named: &Named,
+) -> Held {
     let server = ledger.server();
     match (command, named.offset, named.length) {
-        (smb2::Command::READ, Some(offset), Some(length)) => {
+        (smb2::Smb2Command::READ, Some(offset), Some(length)) => {
             ledger.sessions.note_read(server, session_id, open, offset..offset.saturating_add(length))
         }
-        (smb2::Command::WRITE | smb2::Command::SET_INFO | smb2::Command::IOCTL, ..) => {
+        (smb2::Smb2Command::WRITE | smb2::Smb2Command::SET_INFO | smb2::Smb2Command::IOCTL, ..) => {
             ledger.sessions.note_change(server, session_id, open);
             Held::default()
         }
@@ -416,9 +423,9 @@ fn report_unmatched(ledger: &mut Ledger<'_>, frame: &Frame, member: &Message2, o
 }
 
 /// The interfaces of a server that a connection's summary holds.
-fn kept_interfaces(interfaces: &[Interface]) -> Vec<ServerInterface> {
+fn kept_interfaces(interfaces: &[NetworkInterfaceInfo]) -> Vec<ServerInterface> {
     let kept = interfaces.iter().take(ServerInterface::MAX_SERVER_INTERFACES);
-    kept.map(|Interface { index, link_speed, address, .. }| ServerInterface {
+    kept.map(|NetworkInterfaceInfo { index, link_speed, address, .. }| ServerInterface {
         index: *index,
         link_speed: *link_speed,
         address: *address,
@@ -427,6 +434,6 @@ fn kept_interfaces(interfaces: &[Interface]) -> Vec<ServerInterface> {
 }
 
 /// The message id, if all of it is there.
-fn whole_id(header: &smb2::Header) -> Option<u64> {
+fn whole_id(header: &smb2::Smb2Header) -> Option<u64> {
     (header.id_mask == u64::MAX).then_some(header.message_id)
 }

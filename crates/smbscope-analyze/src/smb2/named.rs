@@ -3,11 +3,11 @@
 use crate::content::{Body, Body2, Message2};
 use crate::names::{Tree, kept, user_name};
 use smbscope_model::{Caching, FileId, Subcommand};
-use smbscope_wire::Name;
+use smbscope_wire::CapturedName;
 use smbscope_wire::names::InfoLevel;
 use smbscope_wire::smb2::messages::create::oplock;
 use smbscope_wire::smb2::messages::session_setup;
-use smbscope_wire::smb2::{Command, Created, FileReference, Request};
+use smbscope_wire::smb2::{Created, FileReference, Smb2Command, Smb2Request};
 use std::sync::Arc;
 
 /// What the body of a request says.
@@ -24,24 +24,24 @@ impl Named {
     pub(super) fn from_body(body: &Body2) -> Named {
         let Body::Request(request) = body else { return Named::default() };
         match request {
-            Request::ReadWrite { file, offset, length } => {
+            Smb2Request::ReadWrite { file, offset, length } => {
                 Named { file: Some(*file), offset: Some(*offset), length: Some((*length).into()), ..Named::default() }
             }
-            Request::Lock { file, element } => Named {
+            Smb2Request::Lock { file, element } => Named {
                 file: Some(*file),
                 offset: element.map(|element| element.offset),
                 length: element.map(|element| element.length),
                 waits: element.is_some_and(|element| element.waits()),
                 ..Named::default()
             },
-            Request::Ioctl { file, code } => {
+            Smb2Request::Ioctl { file, code } => {
                 let file = Some(*file).filter(|file| *file != FileReference::RELATED);
                 Named { file, subcommand: Some(Subcommand::Fsctl(*code)), ..Named::default() }
             }
-            Request::Info { file, level, .. } => {
+            Smb2Request::Info { file, level, .. } => {
                 Named { file: Some(*file), subcommand: Some(Subcommand::Info(*level)), ..Named::default() }
             }
-            Request::File(file) => Named { file: Some(*file), ..Named::default() },
+            Smb2Request::File(file) => Named { file: Some(*file), ..Named::default() },
             _ => Named::default(),
         }
     }
@@ -68,20 +68,22 @@ impl Effect {
     /// What a successful answer to a request will change.
     pub(super) fn from_message(member: &Message2, path: Option<Arc<str>>) -> Effect {
         match (&member.body, member.header.command) {
-            (Body::Request(Request::SessionSetup { identity, .. }), _) => {
+            (Body::Request(Smb2Request::SessionSetup { identity, .. }), _) => {
                 Effect::LogOn(identity.as_ref().and_then(user_name))
             }
-            (_, Command::LOGOFF) => Effect::LogOff,
-            (Body::Request(Request::TreeConnect(path)), _) => Effect::Connect(Tree::new(path)),
-            (_, Command::TREE_DISCONNECT) => Effect::Disconnect,
-            (Body::Request(Request::Create { oplock_level, .. }), _) => Effect::Open { path, asked: *oplock_level },
-            (_, Command::CREATE) => Effect::Open { path, asked: None },
-            (_, Command::CLOSE) => Effect::Close,
+            (_, Smb2Command::LOGOFF) => Effect::LogOff,
+            (Body::Request(Smb2Request::TreeConnect(path)), _) => Effect::Connect(Tree::new(path)),
+            (_, Smb2Command::TREE_DISCONNECT) => Effect::Disconnect,
+            (Body::Request(Smb2Request::Create { oplock_level, .. }), _) => Effect::Open { path, asked: *oplock_level },
+            (_, Smb2Command::CREATE) => Effect::Open { path, asked: None },
+            (_, Smb2Command::CLOSE) => Effect::Close,
             (
-                Body::Request(Request::Info {
-                    level: InfoLevel::FILE_RENAME_INFORMATION, new_name: Some(name), ..
+                Body::Request(Smb2Request::Info {
+                    level: InfoLevel::FILE_RENAME_INFORMATION,
+                    new_name: Some(name),
+                    ..
                 }),
-                Command::SET_INFO,
+                Smb2Command::SET_INFO,
             ) => display_path(name).map_or(Effect::None, Effect::Rename),
             _ => Effect::None,
         }
@@ -121,7 +123,7 @@ pub(super) fn logged_on(user: Option<Arc<str>>, flags: u16) -> Option<Arc<str>> 
 }
 
 /// The root of a share has an empty name.
-pub(super) fn display_path(name: &Name) -> Option<Arc<str>> {
+pub(super) fn display_path(name: &CapturedName) -> Option<Arc<str>> {
     if name.text.is_empty() && name.is_whole() { Some("\\".into()) } else { kept(name) }
 }
 

@@ -52,7 +52,7 @@ impl AsMut<Pending> for Request {
 
 impl Request {
     /// Whether a response repeats what the request and its interim response said: the command, and the AsyncId.
-    pub(super) fn fits(&self, header: &smb2::Header) -> bool {
+    pub(super) fn fits(&self, header: &smb2::Smb2Header) -> bool {
         let same_operation = self.async_id.zip(header.async_id).is_none_or(|(known, answered)| known == answered);
         same_operation && self.pending.exchange.command == Command::Smb2(header.command)
     }
@@ -106,7 +106,7 @@ impl Requests {
 
     /// The request of a response, by message id. Where a snap length cut either id, by the bits that both have, if these
     /// fit one request only. An AsyncId finds nothing: servers use the same few again and again.
-    pub(super) fn find(&self, header: &smb2::Header) -> Option<u64> {
+    pub(super) fn find(&self, header: &smb2::Smb2Header) -> Option<u64> {
         let requests = self.outstanding.by_id();
         if requests.contains_key(&header.message_id) {
             return Some(header.message_id);
@@ -126,12 +126,12 @@ impl Requests {
     }
 
     /// Adds the bits of a message id that a snap length cut: those of the id that is nearest to the highest so far.
-    pub(super) fn complete_id(&mut self, header: &mut smb2::Header, midstream: bool) {
+    pub(super) fn complete_id(&mut self, header: &mut smb2::Smb2Header, midstream: bool) {
         if header.id_mask != u64::MAX {
             let Some(highest) = self.highest_id.or((!midstream).then_some(0)) else { return };
             let ahead = header.message_id.wrapping_sub(highest) & header.id_mask;
             let behind = (header.id_mask - ahead).wrapping_add(1);
-            let unsolicited = header.message_id == header.id_mask && header.command == smb2::Command::OPLOCK_BREAK;
+            let unsolicited = header.message_id == header.id_mask && header.command == smb2::Smb2Command::OPLOCK_BREAK;
             header.message_id = match highest.checked_sub(behind) {
                 _ if unsolicited => UNSOLICITED,
                 Some(id) if behind < ahead => id,

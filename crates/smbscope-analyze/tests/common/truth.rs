@@ -11,7 +11,7 @@ use smbscope_model::{Command, Exchange, Outcome, PacketRef, Quality, Stamp};
 use smbscope_testkit::packet::HEADERS;
 use smbscope_testkit::script::{TrueExchange, response_tag};
 use smbscope_testkit::{Packet, Span, damage, pcap};
-use smbscope_wire::smb1::Command as Smb1Command;
+use smbscope_wire::smb1::Smb1Command;
 use std::io::Write;
 
 /// What the network and the capture may do without hiding anything: `(seed, resegment, coalesce, duplicate, reorder)`.

@@ -5,7 +5,7 @@ use crate::common::{directory, write};
 use serde_json::Value;
 use smbscope_testkit::conversation::together;
 use smbscope_testkit::{Conversation, pcap, smb2};
-use smbscope_wire::smb2::Command;
+use smbscope_wire::smb2::Smb2Command;
 use smbscope_wire::smb2::messages::negotiate::capabilities::MULTI_CHANNEL;
 
 /// The report on conversations in one capture.
@@ -37,7 +37,7 @@ fn watched(directories: u64) -> Conversation {
     for id in 1..=directories {
         let at = 1_000 * id as i64;
         told = told.client_says(at, smb2::notify(id, id).credits(1, 2));
-        told = told.server_says(at + 200, smb2::pending(Command::CHANGE_NOTIFY, id, id).credits(1, 2));
+        told = told.server_says(at + 200, smb2::pending(Smb2Command::CHANGE_NOTIFY, id, id).credits(1, 2));
     }
     let mut at = 1_000 * directories as i64 + 5_000;
     for id in 1..=directories {

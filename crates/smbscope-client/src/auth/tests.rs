@@ -1,7 +1,7 @@
 use super::*;
 use crate::Secret;
 use proptest::prelude::*;
-use smbscope_wire::security::{Identity, identify};
+use smbscope_wire::security::{SecurityToken, identify};
 
 /// What Samba 4.17 answered to smbclient; the capture is described where smbscope-wire tests its reader.
 const CHALLENGE: &[u8] = include_bytes!("../../../smbscope-wire/src/security/tests/challenge.spnego");
@@ -14,7 +14,7 @@ fn user() -> Credentials {
 /// One that has answered Samba's challenge.
 fn answered(credentials: &Credentials) -> (Authenticator, Vec<u8>) {
     let mut authenticator = Authenticator::new(credentials, "server").unwrap();
-    assert_eq!(identify(&authenticator.first()), Some(Identity::NtlmNegotiate));
+    assert_eq!(identify(&authenticator.first()), Some(SecurityToken::NtlmNegotiate));
     let token = authenticator.next(CHALLENGE).unwrap();
     (authenticator, token)
 }
@@ -34,7 +34,7 @@ fn first_token_is_framed_as_windows_frames_it() {
 #[test]
 fn answers_name_the_user_and_sign_the_list_of_mechanisms() {
     let (authenticator, token) = answered(&user());
-    let Some(Identity::NtlmAuthenticate { domain, user, anonymous, .. }) = identify(&token) else {
+    let Some(SecurityToken::NtlmAuthenticate { domain, user, anonymous, .. }) = identify(&token) else {
         panic!("no AUTHENTICATE_MESSAGE");
     };
     assert_eq!((&domain[..], &user[..], anonymous), ("LAB", "bench", false));
@@ -46,9 +46,9 @@ fn answers_name_the_user_and_sign_the_list_of_mechanisms() {
 #[test]
 fn guests_have_a_name_and_nobody_has_none() {
     let (_, token) = answered(&Credentials::Guest);
-    assert!(matches!(identify(&token), Some(Identity::NtlmAuthenticate { user, .. }) if user == "Guest"));
+    assert!(matches!(identify(&token), Some(SecurityToken::NtlmAuthenticate { user, .. }) if user == "Guest"));
     let (authenticator, token) = answered(&Credentials::Anonymous);
-    assert!(matches!(identify(&token), Some(Identity::NtlmAuthenticate { anonymous: true, .. })));
+    assert!(matches!(identify(&token), Some(SecurityToken::NtlmAuthenticate { anonymous: true, .. })));
     assert_eq!(authenticator.session_key(), None);
     assert!(spnego::Response::parse(&token).unwrap().mech_list_mic.is_none());
 }

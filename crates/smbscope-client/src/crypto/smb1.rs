@@ -4,7 +4,7 @@ use super::same;
 use md5::{Digest, Md5};
 use std::fmt;
 
-const SIGNATURE: std::ops::Range<usize> = smbscope_wire::smb1::Header::SIGNATURE;
+const SIGNATURE: std::ops::Range<usize> = smbscope_wire::smb1::Smb1Header::SIGNATURE;
 
 /// Signs what a connection sends and verifies what it gets. All sessions of a connection are signed with the key of
 /// its first, and requests and responses count together: a response has the number after its request's.

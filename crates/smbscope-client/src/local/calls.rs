@@ -32,7 +32,7 @@ impl Session {
     /// Makes a call that stands for a command.
     pub(super) async fn call<T, E: Into<Refusal>>(
         &mut self,
-        command: smb2::Command,
+        command: smb2::Smb2Command,
         about: About<'_>,
         work: impl FnOnce(&mut Session) -> Result<T, E>,
     ) -> Result<T, Error> {
@@ -44,7 +44,7 @@ impl Session {
         let ended = Instant::now();
         let result = result.map_err(|refusal| self.told_apart(refusal.into(), about.path));
         let status = result.as_ref().map_or_else(|refusal| refusal.0, |_| NtStatus::SUCCESS);
-        let came = if command == smb2::Command::READ && result.is_ok() { self.data.len() - before } else { 0 };
+        let came = if command == smb2::Smb2Command::READ && result.is_ok() { self.data.len() - before } else { 0 };
         self.note(command, about, status, [begun, ended], came);
         result.map_err(|Refusal(status)| Error::Status { command: Command::Smb2(command), status })
     }
@@ -61,7 +61,14 @@ impl Session {
     }
 
     /// Keeps a sample; `came` are bytes of file data that came.
-    fn note(&mut self, command: smb2::Command, about: About<'_>, status: NtStatus, times: [Instant; 2], came: usize) {
+    fn note(
+        &mut self,
+        command: smb2::Smb2Command,
+        about: About<'_>,
+        status: NtStatus,
+        times: [Instant; 2],
+        came: usize,
+    ) {
         let [begun, ended] = times;
         self.calls += 1;
         self.samples.push(Sample {

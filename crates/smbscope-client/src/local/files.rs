@@ -10,7 +10,7 @@ use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use rustix::fs::{FallocateFlags, OFlags};
 use smbscope_model::{FileId, Subcommand};
 use smbscope_wire::fscc::Data;
-use smbscope_wire::smb2::Command;
+use smbscope_wire::smb2::Smb2Command;
 use std::fs::{File, FileTimes};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
@@ -43,7 +43,7 @@ impl Session {
     pub async fn open(&mut self, open: &Open<'_>) -> Result<Opened, Error> {
         let path = local(open.path);
         let about = About { path: Some(&path), ..About::default() };
-        let call = self.call(Command::CREATE, about, |session| {
+        let call = self.call(Smb2Command::CREATE, about, |session| {
             let (file, action) = open_in(&session.root, &path, open)?;
             let metadata = file.metadata()?;
             let is_directory = metadata.is_dir();
@@ -66,7 +66,7 @@ impl Session {
 
     /// Closes it, and removes it where that was asked for.
     pub async fn close(&mut self, handle: Handle) -> Result<(), Error> {
-        self.call(Command::CLOSE, About::file(handle), |session| {
+        self.call(Smb2Command::CLOSE, About::file(handle), |session| {
             let open = session.open.remove(&number(handle)).ok_or(ErrorKind::InvalidInput)?;
             match (open.doomed, open.is_directory) {
                 (false, _) => Ok(()),
@@ -117,7 +117,7 @@ impl Session {
         for part in data.chunks(TRANSFER_MAX as usize).chain(data.is_empty().then_some(data)) {
             let length = part.len() as u32;
             let about = About { offset: Some(at), length: Some(length), written: length, ..About::file(handle) };
-            self.call(Command::WRITE, about, |session| session.file(handle)?.write_all_at(part, at)).await?;
+            self.call(Smb2Command::WRITE, about, |session| session.file(handle)?.write_all_at(part, at)).await?;
             at = at.saturating_add(length.into());
         }
         Ok(())
@@ -149,7 +149,7 @@ impl Session {
 
     /// Waits until what was written is on disk.
     pub async fn flush(&mut self, handle: Handle) -> Result<(), Error> {
-        self.call(Command::FLUSH, About::file(handle), |session| session.file(handle)?.sync_all()).await
+        self.call(Smb2Command::FLUSH, About::file(handle), |session| session.file(handle)?.sync_all()).await
     }
 
     /// Locks a range, for all opens but this one.
@@ -174,7 +174,7 @@ impl Session {
     /// Asks for the metadata of an open file, whatever the class; they are not put into bytes.
     pub async fn query_file(&mut self, handle: Handle, info: Info) -> Result<&[u8], Error> {
         let about = About { subcommand: Some(Subcommand::Info(info)), ..About::file(handle) };
-        self.call(Command::QUERY_INFO, about, |session| match info {
+        self.call(Smb2Command::QUERY_INFO, about, |session| match info {
             Info::FileSystem(_) => Ok(rustix::fs::fstatvfs(session.file(handle)?).map(drop)?),
             _ => session.file(handle)?.metadata().map(drop),
         })
@@ -186,7 +186,7 @@ impl Session {
     pub async fn set_file(&mut self, handle: Handle, set: SetInfo<'_>) -> Result<(), Error> {
         let level = Data::from(set).level();
         let about = About { subcommand: Some(Subcommand::Info(level)), ..About::file(handle) };
-        self.call(Command::SET_INFO, about, |session| match set {
+        self.call(Smb2Command::SET_INFO, about, |session| match set {
             SetInfo::Basic { last_access, last_write, .. } => {
                 let times =
                     [(last_access, FileTimes::set_accessed as fn(_, _) -> _), (last_write, FileTimes::set_modified)];
@@ -212,7 +212,7 @@ impl Session {
 
     async fn read_once(&mut self, handle: Handle, offset: u64, length: u32) -> Result<usize, Error> {
         let about = About { offset: Some(offset), length: Some(length), ..About::file(handle) };
-        self.call(Command::READ, about, |session| {
+        self.call(Smb2Command::READ, about, |session| {
             let mut data = std::mem::take(&mut session.data);
             let start = data.len();
             data.resize(start + length as usize, 0);
@@ -249,7 +249,7 @@ impl Session {
 
     async fn set_lock(&mut self, handle: Handle, offset: u64, length: u64, kind: Lock) -> Result<(), Error> {
         let about = About { offset: Some(offset), length: u32::try_from(length).ok(), ..About::file(handle) };
-        self.call(Command::LOCK, about, |session| kind.set(session.file(handle)?, offset, length)).await
+        self.call(Smb2Command::LOCK, about, |session| kind.set(session.file(handle)?, offset, length)).await
     }
 }
 

@@ -9,7 +9,7 @@ use crate::limits::Listed;
 use crate::{Error, create_options};
 use cap_std::fs::DirEntry;
 use smbscope_model::Subcommand;
-use smbscope_wire::smb2::Command;
+use smbscope_wire::smb2::Smb2Command;
 use smbscope_wire::status::NtStatus;
 use std::io;
 
@@ -90,7 +90,7 @@ impl Session {
         let about = About { subcommand: Some(Subcommand::Info(info)), ..About::file(handle) };
         let path = local(path);
         let mut found = Vec::new();
-        let listed = self.call(Command::QUERY_DIRECTORY, about, |session| {
+        let listed = self.call(Smb2Command::QUERY_DIRECTORY, about, |session| {
             for entry in session.root.read_dir(&path)? {
                 let entry = entry?;
                 let name = entry.file_name().to_string_lossy().into_owned();

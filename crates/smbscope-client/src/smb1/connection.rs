@@ -10,9 +10,10 @@ use super::watch::Watch;
 use smbscope_model::{Command, FileId, Outcome, Subcommand, groups};
 use smbscope_wire::smb1::messages::trans2::Trans2Request;
 use smbscope_wire::smb1::messages::{
-    Assembly, LockingAndx, LockingAndxRequest, Malformed, Message, Transaction2Response, lock_type, parse_empty,
+    LockingAndx, LockingAndxRequest, Malformed, Smb1Message, Transaction2Response, TransactionReassembly, lock_type,
+    parse_empty,
 };
-use smbscope_wire::smb1::{self, Header, flags, flags2};
+use smbscope_wire::smb1::{self, Smb1Header, flags, flags2};
 use smbscope_wire::status::NtStatus;
 use std::io;
 use std::time::{Duration, Instant};
@@ -50,7 +51,7 @@ impl About {
 /// A request that was sent and is not answered yet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pending {
-    pub(super) command: smb1::Command,
+    pub(super) command: smb1::Smb1Command,
     pub(super) about: About,
     pub(super) mid: u16,
     tid: u16,
@@ -102,11 +103,11 @@ impl Pending {
 pub(super) struct Smb1Connection {
     pub(super) link: Link,
     /// What all requests have in common.
-    pub(super) header: Header,
+    pub(super) header: Smb1Header,
     pub(super) signer: Option<Smb1Signer>,
     pub(super) samples: Samples,
     /// The answer to the last transaction.
-    pub(super) assembly: Assembly,
+    pub(super) assembly: TransactionReassembly,
     /// The one request that waits beside the others.
     pub(super) watch: Option<Watch>,
     /// Messages since the last answer that nobody waited for.
@@ -125,8 +126,8 @@ impl Smb1Connection {
         let flags2 = flags2::LONG_NAMES | flags2::IS_LONG_NAME | flags2::NT_STATUS | flags2::UNICODE;
         Smb1Connection {
             link,
-            header: Header {
-                command: smb1::Command::NEGOTIATE,
+            header: Smb1Header {
+                command: smb1::Smb1Command::NEGOTIATE,
                 status: 0,
                 flags: flags::CASE_INSENSITIVE | flags::CANONICALIZED_PATHS,
                 flags2: flags2 | flags2::EXTENDED_SECURITY,
@@ -137,7 +138,7 @@ impl Smb1Connection {
             },
             signer: None,
             samples: Samples::new(),
-            assembly: Assembly::default(),
+            assembly: TransactionReassembly::default(),
             watch: None,
             unasked: 0,
             mids: Mids::default(),
@@ -153,7 +154,7 @@ impl Smb1Connection {
     }
 
     /// A request and its answer, which is one message: [`Smb1Connection::message`]. A refusal is an error.
-    pub(super) async fn call<R: Message>(&mut self, request: &R, about: About) -> Result<Header, Error> {
+    pub(super) async fn call<R: Smb1Message>(&mut self, request: &R, about: About) -> Result<Smb1Header, Error> {
         let pending = self.send(request, about).await?;
         let header = self.answer(&pending, &[pending.command]).await?;
         // Of answers that say nothing else, nobody would see that they are cut off.
@@ -162,7 +163,7 @@ impl Smb1Connection {
     }
 
     /// Likewise, in another tree connect than that of the session.
-    pub(super) async fn call_in_tree<R: Message>(&mut self, tid: u16, request: &R) -> Result<Header, Error> {
+    pub(super) async fn call_in_tree<R: Smb1Message>(&mut self, tid: u16, request: &R) -> Result<Smb1Header, Error> {
         let own = std::mem::replace(&mut self.header.tid, tid);
         let sent = self.send(request, About::default()).await;
         self.header.tid = own;
@@ -173,7 +174,11 @@ impl Smb1Connection {
     }
 
     /// The answer to a request, which is one message and may have one of these commands. A refusal is an error.
-    pub(super) async fn answer(&mut self, pending: &Pending, commands: &[smb1::Command]) -> Result<Header, Error> {
+    pub(super) async fn answer(
+        &mut self,
+        pending: &Pending,
+        commands: &[smb1::Smb1Command],
+    ) -> Result<Smb1Header, Error> {
         let (header, arrived) = self.receive_any(pending, commands).await?;
         let bytes = self.message().len();
         self.complete(pending, &header, arrived, bytes);
@@ -216,13 +221,13 @@ impl Smb1Connection {
     }
 
     /// Sends a request.
-    pub(super) async fn send<R: Message>(&mut self, request: &R, about: About) -> Result<Pending, Error> {
+    pub(super) async fn send<R: Smb1Message>(&mut self, request: &R, about: About) -> Result<Pending, Error> {
         self.forget_abandoned();
         self.send_beside(request, about).await
     }
 
     /// Sends a request of a queue; its MID. The answer is one of [`Smb1Connection::any_answer`].
-    pub(super) async fn post<R: Message>(&mut self, request: &R, about: About) -> Result<u16, Error> {
+    pub(super) async fn post<R: Smb1Message>(&mut self, request: &R, about: About) -> Result<u16, Error> {
         let pending = self.send_beside(request, about).await?;
         self.under_way = None;
         self.queued.push(pending);
@@ -230,9 +235,9 @@ impl Smb1Connection {
     }
 
     /// Sends a request beside those of a queue.
-    async fn send_beside<R: Message>(&mut self, request: &R, about: About) -> Result<Pending, Error> {
+    async fn send_beside<R: Smb1Message>(&mut self, request: &R, about: About) -> Result<Pending, Error> {
         let mid = self.next_mid();
-        let header = Header { mid, ..self.header };
+        let header = Smb1Header { mid, ..self.header };
         request.emit(&header, self.link.begin());
         let command = R::COMMAND;
         let sequence = match &mut self.signer {
@@ -268,13 +273,13 @@ impl Smb1Connection {
     }
 
     /// Sends a request that has no answer: it takes the MID that it is given.
-    pub(super) async fn send_one_way<R: Message>(
+    pub(super) async fn send_one_way<R: Smb1Message>(
         &mut self,
         request: &R,
         mid: u16,
         takes_one_number: bool,
     ) -> Result<(), Error> {
-        let header = Header { mid, ..self.header };
+        let header = Smb1Header { mid, ..self.header };
         request.emit(&header, self.link.begin());
         if let Some(signer) = &mut self.signer {
             let message = &mut self.link.outgoing()[Link::START..];
@@ -289,7 +294,7 @@ impl Smb1Connection {
             Ok(sent) => sent,
             Err(error) => return Err(self.broken(error, "sending a request")),
         };
-        let about = About { waits: R::COMMAND == smb1::Command::LOCKING_ANDX, ..About::default() };
+        let about = About { waits: R::COMMAND == smb1::Smb1Command::LOCKING_ANDX, ..About::default() };
         let (tid, uid) = (header.tid, header.uid);
         let pending = Pending { command: R::COMMAND, about, mid, tid, uid, sequence: None, sent, bytes };
         self.samples.push(Sample {
@@ -326,12 +331,16 @@ impl Smb1Connection {
     }
 
     /// Waits for a message that answers `pending`. What else comes meanwhile is dealt with.
-    pub(super) async fn receive(&mut self, pending: &Pending) -> Result<(Header, Arrived), Error> {
+    pub(super) async fn receive(&mut self, pending: &Pending) -> Result<(Smb1Header, Arrived), Error> {
         self.receive_any(pending, &[pending.command]).await
     }
 
     /// Likewise, where the answer may have one of these commands.
-    async fn receive_any(&mut self, pending: &Pending, commands: &[smb1::Command]) -> Result<(Header, Arrived), Error> {
+    async fn receive_any(
+        &mut self,
+        pending: &Pending,
+        commands: &[smb1::Smb1Command],
+    ) -> Result<(Smb1Header, Arrived), Error> {
         let deadline = if pending.about.waits { None } else { pending.sent.last.checked_add(self.timeout) };
         loop {
             let arrived = match self.link.receive(deadline).await {
@@ -340,7 +349,7 @@ impl Smb1Connection {
             };
             let header = self.header_of_frame()?;
             // Samba's "go ahead" to a WRITE_RAW is the header of the request, without the flag of a reply.
-            let is_reply = header.is_reply() || header.command == smb1::Command::WRITE_RAW;
+            let is_reply = header.is_reply() || header.command == smb1::Smb1Command::WRITE_RAW;
             if is_reply && header.mid == pending.mid && commands.contains(&header.command) {
                 self.verify(pending)?;
                 self.under_way = None;
@@ -355,7 +364,7 @@ impl Smb1Connection {
     }
 
     /// Waits for the answer to any request of the queue. What else comes meanwhile is dealt with.
-    pub(super) async fn any_answer(&mut self) -> Result<(Pending, Header, Arrived), Error> {
+    pub(super) async fn any_answer(&mut self) -> Result<(Pending, Smb1Header, Arrived), Error> {
         let deadline = self.queued.first().and_then(|oldest| oldest.sent.last.checked_add(self.timeout));
         loop {
             let arrived = match self.link.receive(deadline).await {
@@ -398,12 +407,12 @@ impl Smb1Connection {
         }
     }
 
-    fn header_of_frame(&mut self) -> Result<Header, Error> {
-        Header::parse(self.link.frame()).ok_or_else(|| self.protocol("a message without an SMB1 header"))
+    fn header_of_frame(&mut self) -> Result<Smb1Header, Error> {
+        Smb1Header::parse(self.link.frame()).ok_or_else(|| self.protocol("a message without an SMB1 header"))
     }
 
     /// Deals with a message that is not the answer waited for.
-    async fn attend(&mut self, header: &Header, arrived: Arrived) -> Result<(), Error> {
+    async fn attend(&mut self, header: &Smb1Header, arrived: Arrived) -> Result<(), Error> {
         self.unasked += 1;
         if self.unasked > BREAKS_MAX {
             return Err(self.protocol(&format!("more than {BREAKS_MAX} messages that nobody asked for")));
@@ -429,7 +438,7 @@ impl Smb1Connection {
     async fn acknowledge(
         &mut self,
         broken: LockingAndxRequest,
-        header: &Header,
+        header: &Smb1Header,
         arrived: Arrived,
     ) -> Result<(), Error> {
         let sent = Sent { first: arrived.first, last: arrived.last };
@@ -469,7 +478,7 @@ impl Smb1Connection {
     }
 
     /// Notes a command that was answered.
-    pub(super) fn complete(&mut self, pending: &Pending, header: &Header, arrived: Arrived, bytes: usize) {
+    pub(super) fn complete(&mut self, pending: &Pending, header: &Smb1Header, arrived: Arrived, bytes: usize) {
         self.samples.push(pending.sample(Outcome::Complete, Some(NtStatus(header.status)), arrived, bytes));
     }
 
@@ -480,7 +489,7 @@ impl Smb1Connection {
     }
 
     /// An answer that refuses is an error.
-    pub(super) fn accept(&self, pending: &Pending, header: &Header) -> Result<(), Error> {
+    pub(super) fn accept(&self, pending: &Pending, header: &Smb1Header) -> Result<(), Error> {
         match refusal(header, self.link.frame()) {
             None => Ok(()),
             Some(status) if header.nt_status().is_some() => {
@@ -498,7 +507,7 @@ impl Smb1Connection {
         let command = self.under_way.as_ref().or(self.queued.first()).map(|pending| pending.command);
         self.give_up();
         if is_deadline(&error) {
-            let command = Command::Smb1(command.unwrap_or(smb1::Command::INVALID));
+            let command = Command::Smb1(command.unwrap_or(smb1::Smb1Command::INVALID));
             return Error::TimedOut { command, waited: self.timeout };
         }
         Error::on_connection(what, error)
@@ -530,9 +539,9 @@ fn is_deadline(error: &io::Error) -> bool {
 }
 
 /// The status of an answer that refuses: an error, or a warning without anything else.
-fn refusal(header: &Header, message: &[u8]) -> Option<NtStatus> {
+fn refusal(header: &Smb1Header, message: &[u8]) -> Option<NtStatus> {
     let status = NtStatus(header.status);
-    let has_no_words = message.get(Header::LENGTH).is_none_or(|count| *count == 0);
+    let has_no_words = message.get(Smb1Header::LENGTH).is_none_or(|count| *count == 0);
     (status.is_error() || (!header.is_success() && has_no_words)).then_some(status)
 }
 

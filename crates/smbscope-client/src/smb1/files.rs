@@ -104,7 +104,7 @@ impl Session {
             let read = self.read_once(fid, offset.saturating_add(total.into()), asked).await?;
             let is_last = read == rest || read == 0 || (read < asked && read < SERVERS_OWN_LIMIT);
             if total == 0 && read == 0 && length > 0 {
-                let command = Command::Smb1(smb1::Command::READ_ANDX);
+                let command = Command::Smb1(smb1::Smb1Command::READ_ANDX);
                 return Err(Error::Status { command, status: NtStatus::END_OF_FILE });
             }
             if kept == Kept::All && !(total == 0 && is_last) {
@@ -228,7 +228,7 @@ impl Session {
             new_oplock_level: 0,
             timeout: if range.wait { u32::MAX } else { 0 },
             unlocks: &[],
-            locks: &[messages::LockRange { pid: PID, offset: range.offset, length: range.length }],
+            locks: &[messages::LockingAndxRange { pid: PID, offset: range.offset, length: range.length }],
         };
         let about = About { waits: range.wait, ..about_lock(fid, range.offset, range.length) };
         self.connection.call(&lock, about).await?;
@@ -243,7 +243,7 @@ impl Session {
             type_of_lock: lock_type::LARGE_FILES,
             new_oplock_level: 0,
             timeout: 0,
-            unlocks: &[messages::LockRange { pid: PID, offset, length }],
+            unlocks: &[messages::LockingAndxRange { pid: PID, offset, length }],
             locks: &[],
         };
         self.connection.call(&unlock, about_lock(fid, offset, length)).await?;

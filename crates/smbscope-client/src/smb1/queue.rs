@@ -84,7 +84,7 @@ impl Session {
             return Err(Error::Protocol("READ_ANDX brought more than was asked for".to_owned()));
         }
         if read == 0 && length > 0 {
-            let command = Command::Smb1(smb1::Command::READ_ANDX);
+            let command = Command::Smb1(smb1::Smb1Command::READ_ANDX);
             return Err(Error::Status { command, status: NtStatus::END_OF_FILE });
         }
         Ok(read as u64)

@@ -6,7 +6,7 @@ use super::super::{Error, Options};
 use super::connection::{About, Smb1Connection, malformed};
 use smbscope_model::{Outcome, Subcommand};
 use smbscope_wire::smb1::messages::{ReadRaw, WriteComplete, WriteRaw, capabilities};
-use smbscope_wire::smb1::{self, Header};
+use smbscope_wire::smb1::{self, Smb1Header};
 
 /// Largest block: what a count of 16 bits can say, in whole sectors.
 const BLOCK_MAX: u32 = 0xfe00;
@@ -34,8 +34,8 @@ impl Smb1Connection {
         let request = ReadRaw::new(fid, offset, max_count);
         let pending = self.send(&request, About::range(fid, offset, max_count.into())).await?;
         let arrived = self.receive_raw(&pending).await?;
-        let refused = Header::parse(self.message()).filter(|header| {
-            header.is_reply() && header.command == smb1::Command::READ_RAW && header.mid == pending.mid
+        let refused = Smb1Header::parse(self.message()).filter(|header| {
+            header.is_reply() && header.command == smb1::Smb1Command::READ_RAW && header.mid == pending.mid
         });
         let bytes = self.message().len();
         if let Some(header) = refused.filter(|header| !header.is_success()) {
@@ -56,9 +56,9 @@ impl Smb1Connection {
         let about = About::range(fid, offset, data.len() as u32);
         let request = WriteRaw::new(fid, offset, data.len() as u16);
         let pending = self.send(&request, about).await?;
-        let ready = [smb1::Command::WRITE_RAW, smb1::Command::WRITE_COMPLETE];
+        let ready = [smb1::Smb1Command::WRITE_RAW, smb1::Smb1Command::WRITE_COMPLETE];
         let header = self.answer(&pending, &ready).await?;
-        if header.command != smb1::Command::WRITE_RAW {
+        if header.command != smb1::Smb1Command::WRITE_RAW {
             return Ok(WriteComplete::parse_as(self.message(), header.command).map_err(malformed)?.count.into());
         }
         let block = About { subcommand: Some(Subcommand::AsyncPortion), ..about };

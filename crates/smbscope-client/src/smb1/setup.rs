@@ -229,7 +229,7 @@ fn start_signing(
         Some(key) if server.sign => {
             let signer = Smb1Signer::new(key);
             if !signer.verify(connection.message(), Smb1Signer::SESSION_SETUP_RESPONSE) {
-                let command = smbscope_model::Command::Smb1(smbscope_wire::smb1::Command::SESSION_SETUP_ANDX);
+                let command = smbscope_model::Command::Smb1(smbscope_wire::smb1::Smb1Command::SESSION_SETUP_ANDX);
                 return Err(Error::Tampered { command, what: "signature" });
             }
             connection.signer = Some(signer);

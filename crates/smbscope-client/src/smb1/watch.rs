@@ -6,9 +6,9 @@ use super::super::{Error, Handle};
 use super::connection::{About, Pending, malformed};
 use super::{Session, fid_of};
 use smbscope_model::Subcommand;
-use smbscope_wire::fscc::{self, Change};
+use smbscope_wire::fscc::{self, FileNotifyInformation};
 use smbscope_wire::names::NtTransact;
-use smbscope_wire::smb1::Header;
+use smbscope_wire::smb1::Smb1Header;
 use smbscope_wire::smb1::messages::{NtCancel, NtTransactNotifyChange, NtTransactResponse};
 use smbscope_wire::status::NtStatus;
 
@@ -19,12 +19,12 @@ const MOST: u32 = 0x8000;
 #[derive(Debug)]
 pub(super) struct Watch {
     pub(super) pending: Pending,
-    answer: Option<(Header, Arrived, Vec<u8>)>,
+    answer: Option<(Smb1Header, Arrived, Vec<u8>)>,
 }
 
 impl Watch {
     /// Keeps the answer.
-    pub(super) fn keep(&mut self, header: Header, arrived: Arrived, message: &[u8]) {
+    pub(super) fn keep(&mut self, header: Smb1Header, arrived: Arrived, message: &[u8]) {
         self.answer = Some((header, arrived, message.to_vec()));
     }
 
@@ -62,7 +62,7 @@ impl Session {
     }
 
     /// Waits until something changes, without a time limit.
-    pub async fn changes(&mut self) -> Result<Vec<Change>, Error> {
+    pub async fn changes(&mut self) -> Result<Vec<FileNotifyInformation>, Error> {
         let Some(watch) = self.connection.watch.take() else {
             return Err(Error::Unsupported("nothing is watched".to_owned()));
         };

@@ -5,7 +5,7 @@
 use ahash::{HashMap, RandomState};
 use smbscope_wire::smb2::FileReference;
 use smbscope_wire::smb2::messages::create::oplock;
-use smbscope_wire::smb2::messages::create_context::{self, Context};
+use smbscope_wire::smb2::messages::create_context::{self, CreateContext};
 use smbscope_wire::smb2::messages::oplock_break::{Acknowledgement, Lease, Notification};
 use std::collections::VecDeque;
 
@@ -37,13 +37,13 @@ impl Caching {
     }
 
     /// The lease to ask for with a path.
-    pub(super) fn context(self, path: &str) -> Option<Context> {
+    pub(super) fn context(self, path: &str) -> Option<CreateContext> {
         let (key, state) = (lease_key(path), READ_HANDLE_WRITE);
         let lease = || create_context::Lease { key, state, ..Default::default() };
         match self {
             Caching::None | Caching::Oplock => None,
-            Caching::LeaseV1 => Some(Context::LeaseV1(lease())),
-            Caching::LeaseV2 => Some(Context::LeaseV2(lease())),
+            Caching::LeaseV1 => Some(CreateContext::LeaseV1(lease())),
+            Caching::LeaseV2 => Some(CreateContext::LeaseV2(lease())),
         }
     }
 }

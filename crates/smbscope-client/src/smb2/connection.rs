@@ -12,9 +12,9 @@ use super::replies::Reply;
 use crate::transport::{Arrived, Link};
 use crate::{Error, Options, Sample};
 use smbscope_model::{Command, FileId, Outcome, Subcommand, groups};
-use smbscope_wire::codec::Value;
-use smbscope_wire::smb2::messages::{Body, plain};
-use smbscope_wire::smb2::{self, FileReference, Header, flags};
+use smbscope_wire::codec::FixedSizeField;
+use smbscope_wire::smb2::messages::{Smb2RequestMessage, plain};
+use smbscope_wire::smb2::{self, FileReference, Smb2Header, flags};
 use std::io;
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -86,7 +86,7 @@ pub(super) struct Smb2Connection {
     /// Breaks since the last answer that somebody waited for.
     pub(super) unasked: u32,
     /// Answers that a later call asks for.
-    pub(super) kept: Vec<(Header, Vec<u8>)>,
+    pub(super) kept: Vec<(Smb2Header, Vec<u8>)>,
     /// Messages of the frame being built, where it will be encrypted.
     plain: Vec<u8>,
     /// Where the last message of the frame being built begins.
@@ -125,7 +125,7 @@ impl Smb2Connection {
     }
 
     /// Sends a request and waits for its answer, whatever it says.
-    pub(super) async fn call<B: Body>(&mut self, body: &B, about: About) -> Result<Reply, Error> {
+    pub(super) async fn call<B: Smb2RequestMessage>(&mut self, body: &B, about: About) -> Result<Reply, Error> {
         let charge = self.credits.charge(body.payload().max(body.expected()));
         self.afford(charge.into()).await?;
         self.begin();
@@ -135,7 +135,7 @@ impl Smb2Connection {
     }
 
     /// Likewise, in another tree connect than that of the session. Breaks that come in between are acknowledged in its own.
-    pub(super) async fn call_in_tree<B: Body>(&mut self, tree_id: u32, body: &B) -> Result<Reply, Error> {
+    pub(super) async fn call_in_tree<B: Smb2RequestMessage>(&mut self, tree_id: u32, body: &B) -> Result<Reply, Error> {
         self.afford(self.credits.charge(body.payload().max(body.expected())).into()).await?;
         self.begin();
         let own = std::mem::replace(&mut self.tree_id, tree_id);
@@ -146,7 +146,7 @@ impl Smb2Connection {
     }
 
     /// Sends a request whose answer is asked for later, or never.
-    pub(super) async fn post<B: Body>(&mut self, body: &B, about: About) -> Result<u64, Error> {
+    pub(super) async fn post<B: Smb2RequestMessage>(&mut self, body: &B, about: About) -> Result<u64, Error> {
         let charge = self.credits.charge(body.payload().max(body.expected()));
         self.afford(charge.into()).await?;
         self.begin();
@@ -184,10 +184,10 @@ impl Smb2Connection {
     }
 
     /// Adds a request to the frame; its message id.
-    pub(super) fn add<B: Body>(&mut self, body: &B, about: About, chain: Chain) -> u64 {
+    pub(super) fn add<B: Smb2RequestMessage>(&mut self, body: &B, about: About, chain: Chain) -> u64 {
         let charge = self.credits.charge(body.payload().max(body.expected()));
         let (message_id, credits_asked) = self.credits.spend(charge);
-        let header = Header {
+        let header = Smb2Header {
             credit_charge: if self.has_credit_charge { charge } else { 0 },
             credits: credits_asked,
             flags: if chain == Chain::Related { flags::RELATED_OPERATIONS } else { 0 },
@@ -236,7 +236,7 @@ impl Smb2Connection {
         };
         let async_id = pending.async_id;
         self.begin();
-        let mut header = self.header(smb2::Command::CANCEL);
+        let mut header = self.header(smb2::Smb2Command::CANCEL);
         header.message_id = id;
         if let Some(async_id) = async_id {
             header.async_id = Some(async_id);
@@ -253,12 +253,12 @@ impl Smb2Connection {
     }
 
     /// The header of a request, but for what its number and its credits are.
-    fn header(&self, command: smb2::Command) -> Header {
-        Header { tree_id: Some(self.tree_id), session_id: Some(self.session_id), ..Header::new(command) }
+    fn header(&self, command: smb2::Smb2Command) -> Smb2Header {
+        Smb2Header { tree_id: Some(self.tree_id), session_id: Some(self.session_id), ..Smb2Header::new(command) }
     }
 
     /// Puts a request into the frame, and among the outstanding ones.
-    fn append<B: Body>(&mut self, mut header: Header, body: &B, about: About, credits_asked: u16) {
+    fn append<B: Smb2RequestMessage>(&mut self, mut header: Smb2Header, body: &B, about: About, credits_asked: u16) {
         // Of the times nothing is known yet.
         let unknown = self.link.sent_from();
         let mode = self.protection.mode;
@@ -272,7 +272,7 @@ impl Smb2Connection {
             let length = out.len() - first;
             out.resize(first + length.next_multiple_of(8), 0);
             let next_command = (out.len() - last) as u32;
-            next_command.set(out, last + Header::NEXT_COMMAND);
+            next_command.set(out, last + Smb2Header::NEXT_COMMAND);
             finish_message(out, Some(last), &self.protection);
             if let Some(before) = self.pending.last_mut() {
                 before.sample.compounded = true;

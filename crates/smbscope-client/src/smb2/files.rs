@@ -9,7 +9,7 @@ use crate::limits::Allowance;
 use crate::{Error, access};
 use smbscope_model::{Command, FileId, Subcommand};
 use smbscope_wire::codec::List;
-use smbscope_wire::smb2::messages::create_context::{Context, Contexts};
+use smbscope_wire::smb2::messages::create_context::{CreateContext, CreateContextList};
 use smbscope_wire::smb2::messages::lock::{self, flags as lock_flags};
 use smbscope_wire::smb2::messages::set_info::Data;
 use smbscope_wire::smb2::messages::{close, create, flush, query_info, read, set_info, write};
@@ -149,7 +149,7 @@ impl Session {
     }
 
     /// The request for an open; `lease` comes from [`Session::caching`].
-    pub(super) fn create_request<'a>(&self, open: &Open<'a>, lease: &'a [Context]) -> create::Request<'a> {
+    pub(super) fn create_request<'a>(&self, open: &Open<'a>, lease: &'a [CreateContext]) -> create::Request<'a> {
         create::Request {
             name: open.path.into(),
             oplock_level: self.caching(open).oplock_level(),
@@ -159,7 +159,7 @@ impl Session {
             share_access: open.share,
             create_disposition: open.disposition as u32,
             create_options: open.options,
-            contexts: Contexts::List(lease),
+            contexts: CreateContextList::List(lease),
         }
     }
 
@@ -290,7 +290,7 @@ impl Session {
             return Err(Error::Protocol(format!("its answer to WRITE says {} bytes of {length}", response.count)));
         }
         // A disk that fills up in the middle; no other reason is known.
-        Err(Error::Status { command: Command::Smb2(smb2::Command::WRITE), status: NtStatus::DISK_FULL })
+        Err(Error::Status { command: Command::Smb2(smb2::Smb2Command::WRITE), status: NtStatus::DISK_FULL })
     }
 }
 

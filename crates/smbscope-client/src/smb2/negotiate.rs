@@ -9,7 +9,7 @@ use smbscope_model::{Command, Dialect, Subcommand};
 use smbscope_wire::codec::List;
 use smbscope_wire::names::Fsctl;
 use smbscope_wire::smb2::messages::negotiate::{Request, Response, capabilities, security_mode};
-use smbscope_wire::smb2::messages::negotiate_context::{Contexts, Offer};
+use smbscope_wire::smb2::messages::negotiate_context::{NegotiateContextList, Offer};
 use smbscope_wire::smb2::messages::{ioctl, validate_negotiate};
 use smbscope_wire::smb2::{self, FileReference};
 
@@ -96,7 +96,7 @@ pub(super) async fn negotiate(
         capabilities: client_capabilities,
         client_guid,
         dialects: List::Values(&[dialect]),
-        contexts: if dialect == 0x0311 { Contexts::Offer(offer) } else { Contexts::default() },
+        contexts: if dialect == 0x0311 { NegotiateContextList::Offer(offer) } else { NegotiateContextList::default() },
     };
     let reply = connection.call(&request, About::default()).await?;
     let mut preauth = PreauthHash::new();
@@ -180,7 +180,7 @@ pub(super) async fn validate(connection: &mut Smb2Connection, negotiated: &Negot
     if !matches!(negotiated.dialect, 0x0300 | 0x0302) || connection.protection.signer.is_none() {
         return Ok(());
     }
-    let request = validate_negotiate::Request {
+    let request = validate_negotiate::ValidateNegotiateRequest {
         capabilities: negotiated.client_capabilities,
         guid: negotiated.client_guid,
         security_mode: negotiated.client_security_mode,
@@ -189,7 +189,7 @@ pub(super) async fn validate(connection: &mut Smb2Connection, negotiated: &Negot
     let mut input = Vec::with_capacity(32);
     request.emit(&mut input);
     let code = Fsctl::VALIDATE_NEGOTIATE_INFO;
-    let max_output = validate_negotiate::Response::LENGTH;
+    let max_output = validate_negotiate::ValidateNegotiateResponse::LENGTH;
     let ioctl = ioctl::Request::new(code, FileReference::NONE, &input, max_output);
     let about = About { subcommand: Some(Subcommand::Fsctl(code)), ..About::default() };
     // 3.2.5.5: signed even where nothing else is.
@@ -205,16 +205,16 @@ pub(super) async fn validate(connection: &mut Smb2Connection, negotiated: &Negot
         return Ok(());
     }
     let output = ioctl::Response::parse(connection.message(&reply)).ok_or_else(|| reply.malformed())?.output;
-    let expected = validate_negotiate::Response {
+    let expected = validate_negotiate::ValidateNegotiateResponse {
         capabilities: negotiated.capabilities,
         guid: negotiated.server_guid,
         security_mode: negotiated.security_mode,
         dialect: negotiated.dialect,
     };
-    match validate_negotiate::Response::parse(output) {
+    match validate_negotiate::ValidateNegotiateResponse::parse(output) {
         Some(response) if response == expected => Ok(()),
         _ => Err(Error::Tampered {
-            command: Command::Smb2(smb2::Command::NEGOTIATE),
+            command: Command::Smb2(smb2::Smb2Command::NEGOTIATE),
             what: "content, as its validation shows",
         }),
     }

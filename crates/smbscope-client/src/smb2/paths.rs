@@ -9,7 +9,7 @@ use crate::file::{Disposition, Handle, Info, Open, SetInfo, access, options};
 use crate::{Error, create_options};
 use smbscope_model::Subcommand;
 use smbscope_wire::smb2::FileReference;
-use smbscope_wire::smb2::messages::{Body, close, query_info, read};
+use smbscope_wire::smb2::messages::{Smb2RequestMessage, close, query_info, read};
 
 /// FILE_SHARE_READ, FILE_SHARE_WRITE and FILE_SHARE_DELETE.
 const SHARE_ALL: u32 = 7;
@@ -125,14 +125,14 @@ impl Session {
     }
 
     /// Whether open, this request and close can go as one frame now.
-    fn compounds<B: Body>(&self, request: &B) -> bool {
+    fn compounds<B: Smb2RequestMessage>(&self, request: &B) -> bool {
         let credits = &self.connection.credits;
         let charge = credits.charge(request.payload().max(request.expected()));
         self.compound && credits.affords(2 + u32::from(charge))
     }
 
     /// Open, a request and close in one frame. `take` looks at the answer to the request while it is there.
-    async fn in_compound<B: Body, T>(
+    async fn in_compound<B: Smb2RequestMessage, T>(
         &mut self,
         open: &Open<'_>,
         request: &B,

@@ -4,7 +4,7 @@
 use crate::Error;
 use crate::crypto::{Sealer, Signer};
 use smbscope_model::Command;
-use smbscope_wire::smb2::{Header, TransformHeader};
+use smbscope_wire::smb2::{Smb2Header, TransformHeader};
 use smbscope_wire::status::NtStatus;
 use std::ops::Range;
 
@@ -48,7 +48,7 @@ impl Protection {
     }
 
     /// Whether an answer is as protected as it must be. `sealed` says that its frame was decrypted.
-    pub(super) fn check(&self, header: &Header, message: &[u8], sealed: bool) -> Result<(), Error> {
+    pub(super) fn check(&self, header: &Smb2Header, message: &[u8], sealed: bool) -> Result<(), Error> {
         if sealed || self.checked_later {
             return Ok(());
         }

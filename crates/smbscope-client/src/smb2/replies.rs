@@ -8,7 +8,7 @@ use crate::{Error, Sample};
 use smbscope_model::{Command, FileId, Group, Outcome, Subcommand, groups};
 use smbscope_wire::bytes::{u16_at, u64_at};
 use smbscope_wire::smb2::messages::oplock_break::Notification;
-use smbscope_wire::smb2::{self, COMPRESSION_ID, Header, TRANSFORM_ID};
+use smbscope_wire::smb2::{self, COMPRESSION_ID, Smb2Header, TRANSFORM_ID};
 use smbscope_wire::status::NtStatus;
 use std::io;
 use std::ops::Range;
@@ -20,7 +20,7 @@ const CANCEL_TIME: Duration = Duration::from_secs(1);
 /// An answer: its bytes are there until the next frame is waited for.
 #[derive(Debug, Clone)]
 pub(super) struct Reply {
-    pub(super) header: Header,
+    pub(super) header: Smb2Header,
     range: Range<usize>,
 }
 
@@ -73,7 +73,7 @@ impl Smb2Connection {
         &mut self,
         id: u64,
         until: Option<Instant>,
-    ) -> Result<Option<(Header, Vec<u8>)>, Error> {
+    ) -> Result<Option<(Smb2Header, Vec<u8>)>, Error> {
         loop {
             if let Some(index) = self.kept.iter().position(|(header, _)| header.message_id == id) {
                 return Ok(Some(self.kept.swap_remove(index)));
@@ -172,11 +172,12 @@ impl Smb2Connection {
     fn try_take_message(&mut self) -> Result<Option<Reply>, Error> {
         let rest = std::mem::replace(&mut self.rest, 0..0);
         let bytes = self.link.frame().get(rest.clone()).unwrap_or_default();
-        let header = Header::parse(bytes).filter(|header| bytes.len() >= Header::LENGTH && header.is_response());
+        let header =
+            Smb2Header::parse(bytes).filter(|header| bytes.len() >= Smb2Header::LENGTH && header.is_response());
         let header = header.ok_or_else(|| Error::Protocol("a message without the header of a response".to_owned()))?;
         let range = match header.next_command as usize {
             0 => rest,
-            next if next >= Header::LENGTH && next < bytes.len() => {
+            next if next >= Smb2Header::LENGTH && next < bytes.len() => {
                 self.rest = rest.start + next..rest.end;
                 rest.start..rest.start + next
             }
@@ -186,7 +187,7 @@ impl Smb2Connection {
         self.protection.check(&header, message, self.sealed)?;
         let Some(arrived) = self.arrived else { return Ok(None) };
 
-        if header.message_id == u64::MAX && header.command == smb2::Command::OPLOCK_BREAK {
+        if header.message_id == u64::MAX && header.command == smb2::Smb2Command::OPLOCK_BREAK {
             let notification = Notification::parse(message)
                 .ok_or_else(|| Error::Protocol("an OPLOCK_BREAK of an unknown form".to_owned()))?;
             self.unasked += 1;
@@ -230,7 +231,7 @@ impl Smb2Connection {
         sample.response_last = arrived.last;
         sample.response_bytes = message.len() as u32;
         sample.outcome = Outcome::Complete;
-        if header.command == smb2::Command::CREATE && header.status == NtStatus::SUCCESS {
+        if header.command == smb2::Smb2Command::CREATE && header.status == NtStatus::SUCCESS {
             sample.file_id = u64_at(message, 128)
                 .zip(u64_at(message, 136))
                 .map(|(persistent, volatile)| FileId::Smb2 { persistent, volatile });
@@ -294,7 +295,7 @@ impl Smb2Connection {
     /// No answer, and none to be expected any more.
     pub(super) fn silent(&mut self, id: u64) -> Error {
         let pending = self.pending.iter().find(|pending| pending.sample.message_id == id);
-        let command = pending.map_or(Command::Smb2(smb2::Command::NEGOTIATE), |pending| pending.sample.command);
+        let command = pending.map_or(Command::Smb2(smb2::Smb2Command::NEGOTIATE), |pending| pending.sample.command);
         self.abandon();
         Error::TimedOut { command, waited: self.timeout }
     }
@@ -319,23 +320,29 @@ impl Smb2Connection {
 
 /// Whether a success has the body of its command. Of most commands the body is read where it is needed; of these,
 /// which say nothing that anybody needs, nobody would see that it is not there.
-fn has_its_body(command: smb2::Command, message: &[u8]) -> bool {
+fn has_its_body(command: smb2::Smb2Command, message: &[u8]) -> bool {
     let structure_size: u16 = match command {
-        smb2::Command::LOGOFF
-        | smb2::Command::TREE_DISCONNECT
-        | smb2::Command::FLUSH
-        | smb2::Command::LOCK
-        | smb2::Command::ECHO => 4,
-        smb2::Command::CLOSE => 60,
-        smb2::Command::SET_INFO => 2,
+        smb2::Smb2Command::LOGOFF
+        | smb2::Smb2Command::TREE_DISCONNECT
+        | smb2::Smb2Command::FLUSH
+        | smb2::Smb2Command::LOCK
+        | smb2::Smb2Command::ECHO => 4,
+        smb2::Smb2Command::CLOSE => 60,
+        smb2::Smb2Command::SET_INFO => 2,
         _ => return true,
     };
-    message.len() >= Header::LENGTH + usize::from(structure_size)
-        && u16_at(message, Header::LENGTH) == Some(structure_size)
+    message.len() >= Smb2Header::LENGTH + usize::from(structure_size)
+        && u16_at(message, Smb2Header::LENGTH) == Some(structure_size)
 }
 
 /// A break is a message of the server's own: there is no request, and so no response time.
-fn break_sample(header: &Header, notification: &Notification, arrived: Arrived, bytes: usize, sealed: bool) -> Sample {
+fn break_sample(
+    header: &Smb2Header,
+    notification: &Notification,
+    arrived: Arrived,
+    bytes: usize,
+    sealed: bool,
+) -> Sample {
     let file = match notification {
         Notification::Oplock(oplock) => Some(file_id(oplock.file)),
         Notification::Lease(_) => None,

@@ -10,9 +10,9 @@ use crate::{Control, Error, Handle};
 use smbscope_model::Subcommand;
 use smbscope_wire::names::Fsctl;
 use smbscope_wire::smb2::FileReference;
-use smbscope_wire::smb2::messages::copy_chunk::{self, Chunk, Copied, ResumeKey};
+use smbscope_wire::smb2::messages::copy_chunk::{self, Copied, ResumeKey, SrvCopyChunk};
 use smbscope_wire::smb2::messages::ioctl;
-use smbscope_wire::smb2::messages::network_interface::{Interface, interfaces};
+use smbscope_wire::smb2::messages::network_interface::{NetworkInterfaceInfo, interfaces};
 
 /// Room for the interfaces of a server: 152 bytes each.
 const INTERFACES: u32 = 64 * 1024;
@@ -28,7 +28,12 @@ impl Session {
 
     /// Lets the server copy into an open file; how many bytes it copied. Servers limit the chunks, often to 256 of 1 MiB:
     /// beyond that it is [`Error::Status`] STATUS_INVALID_PARAMETER.
-    pub async fn copy_chunks(&mut self, source: ResumeKey, target: Handle, chunks: &[Chunk]) -> Result<u32, Error> {
+    pub async fn copy_chunks(
+        &mut self,
+        source: ResumeKey,
+        target: Handle,
+        chunks: &[SrvCopyChunk],
+    ) -> Result<u32, Error> {
         let mut input = std::mem::take(&mut self.data);
         input.clear();
         copy_chunk::emit(source, chunks, &mut input);
@@ -40,7 +45,7 @@ impl Session {
     }
 
     /// The addresses by which the server can be reached, of SMB 3.
-    pub async fn network_interfaces(&mut self) -> Result<Vec<Interface>, Error> {
+    pub async fn network_interfaces(&mut self) -> Result<Vec<NetworkInterfaceInfo>, Error> {
         let max_output = INTERFACES.min(self.facts.max_transact);
         let reply = self.ioctl(Fsctl::QUERY_NETWORK_INTERFACE_INFO, FileReference::NONE, &[], max_output).await?;
         Ok(interfaces(self.output(&reply)?).collect())

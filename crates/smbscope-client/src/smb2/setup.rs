@@ -11,7 +11,7 @@ use crate::crypto::{PreauthHash, Sealer, SessionKeys, Signer};
 use crate::{Credentials, Encryption, Error, Options, Signing};
 use smbscope_model::Command;
 use smbscope_wire::smb2::messages::{session_setup, tree_connect};
-use smbscope_wire::smb2::{self, Header};
+use smbscope_wire::smb2::{self, Smb2Header};
 use smbscope_wire::status::NtStatus;
 
 /// More steps than any authentication has.
@@ -72,7 +72,7 @@ pub(super) async fn bind(
     let signer = Signer::new(negotiated.signing_algorithm, &keys.signing);
     let message = connection.message(&leg.reply);
     if !leg.reply.header.is_signed() || !signer.verify(message) {
-        let command = Command::Smb2(smb2::Command::SESSION_SETUP);
+        let command = Command::Smb2(smb2::Smb2Command::SESSION_SETUP);
         return Err(Error::Tampered { command, what: "signature" });
     }
     let sealer = negotiated
@@ -219,8 +219,8 @@ fn session_keys(session_key: &[u8], negotiated: &Negotiated, preauth: &PreauthHa
 
 /// 3.2.5.3.1: the last answer is signed with the new key. 3.1.1 must have it, as it proves the hash of all before.
 fn check_last_leg(reply: &Reply, message: &[u8], signer: &Signer, negotiated: &Negotiated) -> Result<(), Error> {
-    let command = Command::Smb2(smb2::Command::SESSION_SETUP);
-    let is_signed = Header::is_signed(&reply.header);
+    let command = Command::Smb2(smb2::Smb2Command::SESSION_SETUP);
+    let is_signed = Smb2Header::is_signed(&reply.header);
     if is_signed && !signer.verify(message) {
         return Err(Error::Tampered { command, what: "signature" });
     }

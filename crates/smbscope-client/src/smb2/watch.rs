@@ -5,7 +5,7 @@ use super::connection::{About, Whose};
 use super::files::reference;
 use crate::{Error, Handle};
 use smbscope_model::Command;
-use smbscope_wire::fscc::Change;
+use smbscope_wire::fscc::FileNotifyInformation;
 use smbscope_wire::smb2::messages::change_notify;
 use smbscope_wire::status::NtStatus;
 
@@ -28,7 +28,7 @@ impl Session {
     }
 
     /// Waits until something changes, without a time limit. Nothing is listed when more changed than fits.
-    pub async fn changes(&mut self) -> Result<Vec<Change>, Error> {
+    pub async fn changes(&mut self) -> Result<Vec<FileNotifyInformation>, Error> {
         let Some(id) = self.watch else {
             return Err(Error::Unsupported("nothing is watched".to_owned()));
         };

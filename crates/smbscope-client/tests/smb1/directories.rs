@@ -5,7 +5,7 @@ use smbscope_client::Error;
 use smbscope_lab::Settings;
 use smbscope_model::Group;
 use smbscope_wire::names::InfoLevel;
-use smbscope_wire::smb1::Command;
+use smbscope_wire::smb1::Smb1Command;
 use smbscope_wire::status::NtStatus;
 use std::collections::BTreeSet;
 use std::fs;
@@ -50,7 +50,7 @@ async fn three_hundred_files_come_in_pages_at_every_level() {
         let commands = commands(&mut session);
         // 16 KiB hold 302 entries in no class; the server ends the search by itself.
         assert!(
-            commands.len() >= 2 && commands.iter().all(|command| *command == Command::TRANSACTION2),
+            commands.len() >= 2 && commands.iter().all(|command| *command == Smb1Command::TRANSACTION2),
             "{commands:?}"
         );
     }
@@ -86,7 +86,7 @@ async fn a_listing_stops_where_it_is_told_to_and_ends_the_search() {
         commands(&mut session);
         assert_eq!(session.list("d\\*", info, most, Some(&mut entries)).await.unwrap(), most);
         assert_eq!(entries.len(), most);
-        assert_eq!(commands(&mut session).last(), Some(&Command::FIND_CLOSE2));
+        assert_eq!(commands(&mut session).last(), Some(&Smb1Command::FIND_CLOSE2));
     }
     // 29 and 290 to 299.
     assert_eq!(session.list("d\\*name 29*.txt", info, 0, None).await.unwrap(), 11);

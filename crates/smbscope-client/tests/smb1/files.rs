@@ -5,7 +5,7 @@ use smbscope_client::{Disposition, Error, LockRange, Open, Options, SetInfo, Sig
 use smbscope_lab::Settings;
 use smbscope_model::{Group, Subcommand};
 use smbscope_wire::names::{InfoLevel, Trans2};
-use smbscope_wire::smb1::Command;
+use smbscope_wire::smb1::Smb1Command;
 use smbscope_wire::status::NtStatus;
 
 #[tokio::test]
@@ -72,7 +72,7 @@ async fn large_reads_and_writes_are_as_few_commands_as_allowed() {
         let opened = session.open(&file("large.dat")).await.unwrap();
         commands(&mut session);
         session.write(opened.handle, 0x1_0000_0000, &data).await.unwrap();
-        assert_eq!(commands(&mut session), vec![Command::WRITE_ANDX; commands_each]);
+        assert_eq!(commands(&mut session), vec![Smb1Command::WRITE_ANDX; commands_each]);
         assert_eq!(session.read(opened.handle, 0x1_0000_0000, 200_000).await.unwrap(), data);
         let samples: Vec<_> = session.samples().drain(..).collect();
         assert_eq!(samples.len(), commands_each);
@@ -98,7 +98,7 @@ async fn raw_mode_moves_data_without_headers() {
     let samples: Vec<_> = session.samples().drain(..).collect();
     assert_eq!(samples.len(), 8);
     for pair in samples.chunks(2) {
-        assert!(pair.iter().all(|part| part.command == smbscope_model::Command::Smb1(Command::WRITE_RAW)));
+        assert!(pair.iter().all(|part| part.command == smbscope_model::Command::Smb1(Smb1Command::WRITE_RAW)));
         assert!(pair.iter().all(|part| part.status == Some(NtStatus::SUCCESS) && part.group == Group::Write));
         assert_eq!((pair[0].subcommand, pair[1].subcommand), (None, Some(Subcommand::AsyncPortion)));
         assert_eq!(pair[0].message_id, pair[1].message_id);
@@ -108,10 +108,10 @@ async fn raw_mode_moves_data_without_headers() {
     assert_eq!(session.read(opened.handle, 3, 200_000).await.unwrap(), data);
     let samples: Vec<_> = session.samples().drain(..).collect();
     assert_eq!(samples.iter().map(|sample| sample.response_bytes).sum::<u32>(), 200_000);
-    assert!(samples.iter().all(|read| read.command == smbscope_model::Command::Smb1(Command::READ_RAW)));
+    assert!(samples.iter().all(|read| read.command == smbscope_model::Command::Smb1(Smb1Command::READ_RAW)));
     // An empty answer does not say why; the next one does.
     assert_eq!(status(session.read(opened.handle, 300_000, 10).await), Some(NtStatus::END_OF_FILE));
-    assert_eq!(commands(&mut session), [Command::READ_RAW, Command::READ_ANDX]);
+    assert_eq!(commands(&mut session), [Smb1Command::READ_RAW, Smb1Command::READ_ANDX]);
     let other = session.open(&Open { access: 0x0012_0089, ..file("raw.dat") }).await.unwrap();
     assert_eq!(status(session.write(other.handle, 0, b"not mine").await), Some(NtStatus::ACCESS_DENIED));
     session.close(other.handle).await.unwrap();
@@ -143,7 +143,7 @@ async fn what_was_written_is_on_the_disk_and_what_is_on_the_disk_is_read() {
     assert_eq!(session.open_read_close("a.dat", 10, 20).await.unwrap(), 20);
     assert_eq!(status(session.open_read_close("a.dat", 70_000, 20).await), Some(NtStatus::END_OF_FILE));
     // Nothing stays open where the read failed.
-    assert_eq!(commands(&mut session).last(), Some(&Command::CLOSE));
+    assert_eq!(commands(&mut session).last(), Some(&Smb1Command::CLOSE));
 }
 
 #[tokio::test]

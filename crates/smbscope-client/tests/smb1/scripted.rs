@@ -3,7 +3,7 @@
 use smbscope_client::{Error, Options, smb1};
 use smbscope_model::{Dialect, Outcome};
 use smbscope_testkit::server::{Fault, Malformed, Script, ScriptedServer};
-use smbscope_wire::smb1::Command;
+use smbscope_wire::smb1::Smb1Command;
 use smbscope_wire::status::NtStatus;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ async fn connect(server: &ScriptedServer) -> Result<smb1::Session, Error> {
 
 #[tokio::test]
 async fn a_refusal_leaves_the_session_usable() {
-    let refused = Fault::Status(NtStatus::INSUFFICIENT_RESOURCES).on(Command::ECHO).once();
+    let refused = Fault::Status(NtStatus::INSUFFICIENT_RESOURCES).on(Smb1Command::ECHO).once();
     let server = ScriptedServer::start(Script::new().rule(refused)).unwrap();
     let mut session = connect(&server).await.unwrap();
     let error = session.echo().await.unwrap_err();
@@ -27,7 +27,7 @@ async fn a_refusal_leaves_the_session_usable() {
 
 #[tokio::test]
 async fn an_answer_that_comes_too_late_is_not_taken_for_another_one() {
-    let late = Fault::Delay(Duration::from_millis(200)).on(Command::ECHO).once();
+    let late = Fault::Delay(Duration::from_millis(200)).on(Smb1Command::ECHO).once();
     let server = ScriptedServer::start(Script::new().rule(late)).unwrap();
     let mut session = connect(&server).await.unwrap();
     session.samples().clear();
@@ -51,7 +51,7 @@ async fn answers_that_break_the_protocol_end_the_session_with_words() {
         Malformed::Command,
         Malformed::NotAResponse,
     ] {
-        let broken = Fault::Malformed(damage).on(Command::ECHO).once();
+        let broken = Fault::Malformed(damage).on(Smb1Command::ECHO).once();
         let server = ScriptedServer::start(Script::new().rule(broken)).unwrap();
         let mut session = connect(&server).await.unwrap();
         let error = session.echo().await.expect_err("such an answer is no echo");

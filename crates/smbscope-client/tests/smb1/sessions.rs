@@ -4,7 +4,7 @@ use crate::smb1::support::{commands, connect, file, guest, pattern, plain_samba,
 use smbscope_client::{Credentials, Encryption, Error, Options, Secret, Signing, SigningAlgorithm, Transport, smb1};
 use smbscope_lab::{Dialect as LabDialect, Settings, Signing as LabSigning};
 use smbscope_model::{Command, Outcome};
-use smbscope_wire::smb1::Command as Smb1Command;
+use smbscope_wire::smb1::Smb1Command;
 use smbscope_wire::status::NtStatus;
 use std::net::{Ipv6Addr, SocketAddr};
 

@@ -3,7 +3,7 @@
 use smbscope_client::{Credentials, Disposition, Error, Open, Options, Secret, Session, smb1};
 use smbscope_lab::{Server, Settings};
 use smbscope_model::{Command, Dialect};
-use smbscope_wire::smb1::Command as Smb1Command;
+use smbscope_wire::smb1::Smb1Command;
 use smbscope_wire::status::NtStatus;
 use std::time::Duration;
 

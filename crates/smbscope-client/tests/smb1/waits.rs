@@ -3,7 +3,7 @@
 use crate::smb1::support::{commands, connect, file, plain_samba, status, user};
 use smbscope_client::{Disposition, LockRange, Open, Options, Signing};
 use smbscope_model::{Group, Outcome, Subcommand};
-use smbscope_wire::smb1::Command;
+use smbscope_wire::smb1::Smb1Command;
 use smbscope_wire::status::NtStatus;
 use std::time::{Duration, Instant};
 
@@ -122,7 +122,7 @@ async fn a_watch_is_taken_back_and_signatures_go_on() {
         session.cancel_watch().await.unwrap();
         assert_eq!(status(session.changes().await), Some(NtStatus::CANCELLED));
         let samples: Vec<_> = session.samples().drain(..).collect();
-        assert_eq!(samples[0].command, smbscope_model::Command::Smb1(Command::NT_CANCEL));
+        assert_eq!(samples[0].command, smbscope_model::Command::Smb1(Smb1Command::NT_CANCEL));
         assert_eq!(samples[0].outcome, Outcome::NoResponseByDesign);
         // NT_CANCEL takes one number, not two (MS-CIFS 3.1.4.1): the next answers are verified all the same.
         session.echo().await.unwrap();

@@ -60,7 +60,7 @@ fn detect(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
 }
 
 fn is_lock(command: Command) -> bool {
-    matches!(command, Command::Smb2(smb2::Command::LOCK) | Command::Smb1(smb1::Command::LOCKING_ANDX))
+    matches!(command, Command::Smb2(smb2::Smb2Command::LOCK) | Command::Smb1(smb1::Smb1Command::LOCKING_ANDX))
 }
 
 /// The client that released the file just before the lock was granted.

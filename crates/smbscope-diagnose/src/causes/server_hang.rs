@@ -110,8 +110,8 @@ fn is_hang(waits: &[(IpAddr, &Wait)]) -> bool {
             || matches!(wait.group, Group::Control | Group::Directory)
             || matches!(
                 wait.command,
-                Command::Smb2(smb2::Command::TREE_CONNECT | smb2::Command::SESSION_SETUP)
-                    | Command::Smb1(smb1::Command::TREE_CONNECT_ANDX | smb1::Command::SESSION_SETUP_ANDX)
+                Command::Smb2(smb2::Smb2Command::TREE_CONNECT | smb2::Smb2Command::SESSION_SETUP)
+                    | Command::Smb1(smb1::Smb1Command::TREE_CONNECT_ANDX | smb1::Smb1Command::SESSION_SETUP_ANDX)
             )
     };
     let flows: BTreeSet<_> = waits.iter().map(|(_, wait)| wait.flow).collect();

@@ -29,7 +29,7 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     let share = pair.facts.waits.iter().find(|wait| {
         matches!(
             wait.command,
-            Command::Smb2(smb2::Command::TREE_CONNECT) | Command::Smb1(smb1::Command::TREE_CONNECT_ANDX)
+            Command::Smb2(smb2::Smb2Command::TREE_CONNECT) | Command::Smb1(smb1::Smb1Command::TREE_CONNECT_ANDX)
         )
     });
     let what = format!(

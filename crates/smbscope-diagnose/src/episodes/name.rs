@@ -186,7 +186,7 @@ fn is_copy(opens: u64, files: u64, bytes: u64) -> bool {
 
 /// FileRenameInformation and FileRenameInformationEx (MS-FSCC 2.4.42).
 fn renames(exchange: &Exchange) -> bool {
-    exchange.command == Command::Smb2(smb2::Command::SET_INFO)
+    exchange.command == Command::Smb2(smb2::Smb2Command::SET_INFO)
         && matches!(exchange.subcommand, Some(Subcommand::Info(InfoLevel::File(10 | 65))))
 }
 

@@ -51,7 +51,7 @@ fn an_episode_counts_its_files_and_its_waits() {
     for n in 0..40 {
         let mut open = work(1, n * 10, 4);
         open.group = Group::OpenClose;
-        open.command = smbscope_model::Command::Smb2(smbscope_wire::smb2::Command::CREATE);
+        open.command = smbscope_model::Command::Smb2(smbscope_wire::smb2::Smb2Command::CREATE);
         open.path = Some(format!("app\\lib{}.dll", n % 20).as_str().into());
         exchanges.push(open);
     }
@@ -72,7 +72,7 @@ fn an_episode_counts_its_files_and_its_waits() {
 }
 
 /// A command on a file, a millisecond after the one before.
-fn on(at: i64, path: &str, file: u64, command: smbscope_wire::smb2::Command, group: Group) -> Exchange {
+fn on(at: i64, path: &str, file: u64, command: smbscope_wire::smb2::Smb2Command, group: Group) -> Exchange {
     Exchange {
         command: smbscope_model::Command::Smb2(command),
         group,
@@ -86,12 +86,12 @@ fn on(at: i64, path: &str, file: u64, command: smbscope_wire::smb2::Command, gro
 
 /// A file is opened, and read or written.
 fn moved(at: i64, path: &str, group: Group) -> Vec<Exchange> {
-    use smbscope_wire::smb2::Command;
-    let transfer = if group == Group::Write { Command::WRITE } else { Command::READ };
+    use smbscope_wire::smb2::Smb2Command;
+    let transfer = if group == Group::Write { Smb2Command::WRITE } else { Smb2Command::READ };
     vec![
-        on(at, path, at as u64, Command::CREATE, Group::OpenClose),
+        on(at, path, at as u64, Smb2Command::CREATE, Group::OpenClose),
         on(at + 1, path, at as u64, transfer, group),
-        on(at + 2, path, at as u64, Command::CLOSE, Group::OpenClose),
+        on(at + 2, path, at as u64, Smb2Command::CLOSE, Group::OpenClose),
     ]
 }
 
@@ -102,13 +102,13 @@ fn named(exchanges: &[Exchange]) -> (Kind, Option<String>) {
 
 #[test]
 fn a_save_has_the_name_that_the_temporary_file_is_renamed_to() {
-    use smbscope_wire::smb2::Command;
-    let mut rename = on(30, r"docs\A1B2.tmp", 30, Command::SET_INFO, Group::Directory);
+    use smbscope_wire::smb2::Smb2Command;
+    let mut rename = on(30, r"docs\A1B2.tmp", 30, Smb2Command::SET_INFO, Group::Directory);
     rename.subcommand = Some(smbscope_model::Subcommand::Info(smbscope_wire::names::InfoLevel::File(10)));
     let mut save = moved(0, r"docs\~$report.docx", Group::Write);
     save.extend(moved(10, r"docs\A1B2.tmp", Group::Write));
-    save.push(on(29, r"docs\A1B2.tmp", 30, Command::CREATE, Group::OpenClose));
-    save.extend([rename, on(31, r"docs\report.docx", 30, Command::CLOSE, Group::OpenClose)]);
+    save.push(on(29, r"docs\A1B2.tmp", 30, Smb2Command::CREATE, Group::OpenClose));
+    save.extend([rename, on(31, r"docs\report.docx", 30, Smb2Command::CLOSE, Group::OpenClose)]);
     save.extend(moved(40, r"docs\~$report.docx", Group::Write));
     assert_eq!(named(&save), (Kind::Save, Some(r"docs\report.docx".to_owned())));
     // Without the rename nothing names the document: neither the temporary file nor the owner file counts.

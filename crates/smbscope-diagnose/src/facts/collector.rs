@@ -313,13 +313,13 @@ fn note_served(counts: &mut PairFacts, exchange: &Exchange) -> Option<Nanos> {
 #[inline]
 fn note_events(counts: &mut PairFacts, exchange: &Exchange) {
     match exchange.command {
-        Command::Smb2(smb2::Command::OPLOCK_BREAK) | Command::Smb1(smb1::Command::LOCKING_ANDX)
+        Command::Smb2(smb2::Smb2Command::OPLOCK_BREAK) | Command::Smb1(smb1::Smb1Command::LOCKING_ANDX)
             if exchange.outcome == Outcome::ServerInitiated =>
         {
             let told = exchange.response.last.or(exchange.response.first);
             told.into_iter().for_each(|stamp| counts.breaks.add(stamp.time, &exchange.path));
         }
-        Command::Smb2(smb2::Command::LOCK) | Command::Smb1(smb1::Command::LOCKING_ANDX)
+        Command::Smb2(smb2::Smb2Command::LOCK) | Command::Smb1(smb1::Smb1Command::LOCKING_ANDX)
             if exchange.group == Group::Locking =>
         {
             exchange.start().into_iter().for_each(|start| counts.releases.add(start, &exchange.path));

@@ -163,8 +163,10 @@ fn is_held_back(half: &Half) -> bool {
 
 /// What it asks for.
 fn add_kind(facts: &mut Facts, exchange: &Exchange, is_smb1: bool) {
-    let negotiates =
-        matches!(exchange.command, Command::Smb1(smb1::Command::NEGOTIATE) | Command::Smb2(smb2::Command::NEGOTIATE));
+    let negotiates = matches!(
+        exchange.command,
+        Command::Smb1(smb1::Smb1Command::NEGOTIATE) | Command::Smb2(smb2::Smb2Command::NEGOTIATE)
+    );
     facts.add_if(negotiates, Fact::Negotiate);
     facts.add_if(is_smb1 && !negotiates, Fact::Smb1);
     match exchange.group {
@@ -182,14 +184,14 @@ fn add_kind(facts: &mut Facts, exchange: &Exchange, is_smb1: bool) {
         facts.add_if(is_office(name), Fact::OfficeOpen);
     }
     let lists = match (exchange.command, exchange.subcommand) {
-        (Command::Smb2(smb2::Command::QUERY_DIRECTORY), _) => true,
+        (Command::Smb2(smb2::Smb2Command::QUERY_DIRECTORY), _) => true,
         (_, Some(Subcommand::Trans2(code))) => matches!(code, Trans2::FIND_FIRST2 | Trans2::FIND_NEXT2),
         _ => false,
     };
     facts.add_if(lists, Fact::List);
     let sets_up = matches!(
         exchange.command,
-        Command::Smb1(smb1::Command::SESSION_SETUP_ANDX) | Command::Smb2(smb2::Command::SESSION_SETUP)
+        Command::Smb1(smb1::Smb1Command::SESSION_SETUP_ANDX) | Command::Smb2(smb2::Smb2Command::SESSION_SETUP)
     );
     facts.add_if(sets_up, Fact::SessionSetup);
     let refers = matches!(
@@ -201,7 +203,8 @@ fn add_kind(facts: &mut Facts, exchange: &Exchange, is_smb1: bool) {
 }
 
 fn add_transfer(facts: &mut Facts, exchange: &Exchange) {
-    let flushes = matches!(exchange.command, Command::Smb1(smb1::Command::FLUSH) | Command::Smb2(smb2::Command::FLUSH));
+    let flushes =
+        matches!(exchange.command, Command::Smb1(smb1::Smb1Command::FLUSH) | Command::Smb2(smb2::Smb2Command::FLUSH));
     facts.add_if(flushes, Fact::Flush);
     if flushes {
         return;
@@ -252,20 +255,26 @@ pub(crate) fn is_open(exchange: &Exchange) -> bool {
 
 /// Whether it closes one.
 pub(crate) fn is_close(exchange: &Exchange) -> bool {
-    matches!(exchange.command, Command::Smb1(smb1::Command::CLOSE) | Command::Smb2(smb2::Command::CLOSE))
+    matches!(exchange.command, Command::Smb1(smb1::Smb1Command::CLOSE) | Command::Smb2(smb2::Smb2Command::CLOSE))
 }
 
 fn is_query_by_path(exchange: &Exchange) -> bool {
     matches!(exchange.subcommand, Some(Subcommand::Trans2(Trans2::QUERY_PATH_INFORMATION)))
-        || matches!(exchange.command, Command::Smb1(smb1::Command::QUERY_INFORMATION | smb1::Command::CHECK_DIRECTORY))
+        || matches!(
+            exchange.command,
+            Command::Smb1(smb1::Smb1Command::QUERY_INFORMATION | smb1::Smb1Command::CHECK_DIRECTORY)
+        )
 }
 
 fn is_echo(exchange: &Exchange) -> bool {
-    matches!(exchange.command, Command::Smb1(smb1::Command::ECHO) | Command::Smb2(smb2::Command::ECHO))
+    matches!(exchange.command, Command::Smb1(smb1::Smb1Command::ECHO) | Command::Smb2(smb2::Smb2Command::ECHO))
 }
 
 fn is_break(exchange: &Exchange) -> bool {
-    matches!(exchange.command, Command::Smb1(smb1::Command::LOCKING_ANDX) | Command::Smb2(smb2::Command::OPLOCK_BREAK))
+    matches!(
+        exchange.command,
+        Command::Smb1(smb1::Smb1Command::LOCKING_ANDX) | Command::Smb2(smb2::Smb2Command::OPLOCK_BREAK)
+    )
 }
 
 /// A document of an office suite, or the owner file beside it (`~$report.docx`).

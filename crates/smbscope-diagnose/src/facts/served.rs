@@ -58,7 +58,7 @@ impl Kind {
     pub(crate) const LIGHT: [Kind; 3] = [Kind::Close, Kind::Query, Kind::Lock];
 
     pub(crate) fn from_exchange(exchange: &Exchange) -> Option<Kind> {
-        let is = |one: smb1::Command, two: smb2::Command| {
+        let is = |one: smb1::Smb1Command, two: smb2::Smb2Command| {
             exchange.command == Command::Smb1(one) || exchange.command == Command::Smb2(two)
         };
         Some(match exchange.group {
@@ -67,23 +67,25 @@ impl Kind {
             Group::Encrypted if exchange.request.bytes > ENCRYPTED_DATA => Kind::EncryptedWrite,
             Group::Encrypted => Kind::EncryptedOther,
             Group::Read => Kind::Read,
-            Group::Write if is(smb1::Command::FLUSH, smb2::Command::FLUSH) => Kind::Flush,
+            Group::Write if is(smb1::Smb1Command::FLUSH, smb2::Smb2Command::FLUSH) => Kind::Flush,
             Group::Write => Kind::Write,
-            Group::OpenClose if is(smb1::Command::CLOSE, smb2::Command::CLOSE) => Kind::Close,
+            Group::OpenClose if is(smb1::Smb1Command::CLOSE, smb2::Smb2Command::CLOSE) => Kind::Close,
             // A scanner looks at files that exist.
             Group::OpenClose if exchange.status.is_some_and(|status| status.is_error()) => Kind::Other,
             Group::OpenClose => Kind::Open,
             Group::Attributes => Kind::Query,
             Group::Directory => match (exchange.command, exchange.subcommand) {
-                (Command::Smb2(smb2::Command::QUERY_DIRECTORY), _)
+                (Command::Smb2(smb2::Smb2Command::QUERY_DIRECTORY), _)
                 | (_, Some(Subcommand::Trans2(Trans2::FIND_FIRST2 | Trans2::FIND_NEXT2))) => Kind::List,
                 _ => Kind::Other,
             },
             Group::Locking => Kind::Lock,
-            Group::Session if is(smb1::Command::TREE_CONNECT_ANDX, smb2::Command::TREE_CONNECT) => Kind::TreeConnect,
+            Group::Session if is(smb1::Smb1Command::TREE_CONNECT_ANDX, smb2::Smb2Command::TREE_CONNECT) => {
+                Kind::TreeConnect
+            }
             Group::Session
-                if is(smb1::Command::SESSION_SETUP_ANDX, smb2::Command::SESSION_SETUP)
-                    || is(smb1::Command::NEGOTIATE, smb2::Command::NEGOTIATE) =>
+                if is(smb1::Smb1Command::SESSION_SETUP_ANDX, smb2::Smb2Command::SESSION_SETUP)
+                    || is(smb1::Smb1Command::NEGOTIATE, smb2::Smb2Command::NEGOTIATE) =>
             {
                 Kind::Session
             }

@@ -180,7 +180,7 @@ mod tests {
     fn sample(begin: Instant, from: u64, until: u64) -> Sample {
         let at = |ms| begin + Duration::from_millis(ms);
         Sample {
-            command: Command::Smb2(smb2::Command::READ),
+            command: Command::Smb2(smb2::Smb2Command::READ),
             subcommand: None,
             group: Group::Read,
             message_id: 1,

@@ -102,7 +102,7 @@ fn a_flood_while_connecting_ends_in_time() {
 #[test]
 fn an_interim_response_again_and_again_does_not_make_a_wait_by_design_endless() {
     for dialect in DIALECTS.into_iter().filter(|dialect| !is_smb1(*dialect)) {
-        let server = with([Fault::Flood { of: Flood::Unfinished, answered: false }.on(smb2::Command::LOCK)]);
+        let server = with([Fault::Flood { of: Flood::Unfinished, answered: false }.on(smb2::Smb2Command::LOCK)]);
         let (error, took) = timed(async {
             let mut session = Session::connect(&options(&server, dialect)).await.expect("it connects");
             let handle = open(&mut session).await.expect("it opens").handle;
@@ -202,7 +202,7 @@ fn more_data_than_a_read_asked_for_is_an_error_and_no_throughput() {
 #[test]
 fn a_part_of_a_large_read_that_brings_too_much_is_an_error() {
     for dialect in DIALECTS.into_iter().filter(|dialect| !is_smb1(*dialect)) {
-        let rule = Fault::Malformed(Malformed::Longer(50)).on(smb2::Command::READ).after(1);
+        let rule = Fault::Malformed(Malformed::Longer(50)).on(smb2::Smb2Command::READ).after(1);
         let script = Script { file_size: 1 << 20, max_transfer: 65_536, ..Script::new() }.rule(rule);
         let server = ScriptedServer::start(script).unwrap();
         let error = run(async {
@@ -277,9 +277,9 @@ fn prepared(options: &Options, files: u32, within: Duration) -> Result<prepare::
 fn preparing_and_cleaning_have_a_deadline_of_their_own() {
     for dialect in DIALECTS {
         let write = if is_smb1(dialect) {
-            Command::Smb1(smb1::Command::WRITE_ANDX)
+            Command::Smb1(smb1::Smb1Command::WRITE_ANDX)
         } else {
-            Command::Smb2(smb2::Command::WRITE)
+            Command::Smb2(smb2::Smb2Command::WRITE)
         };
         // Every write is answered, and in time: 1,000 files would take more than half a minute.
         let script = Script { entries: 0, ..Script::new() }.rule(Fault::Delay(Duration::from_millis(40)).on(write));

@@ -7,7 +7,7 @@ use smbscope_testkit::{framed, server::ScriptedServer};
 use smbscope_testkit::{smb1 as say_smb1, smb2 as say};
 use smbscope_wire::names::{InfoLevel, Trans2};
 use smbscope_wire::smb1::messages as smb1;
-use smbscope_wire::smb2::Header;
+use smbscope_wire::smb2::Smb2Header;
 use smbscope_wire::smb2::messages::{
     change_notify, copy_chunk, create, error, ioctl, negotiate, network_interface, oplock_break, query_directory,
     query_info, read, session_setup, tree_connect, validate_negotiate, write,
@@ -75,7 +75,7 @@ fn smb1_answers() -> &'static [Vec<u8>] {
 
 /// Reads a message as everything that it could be, down to the last borrowed byte; how much there was.
 fn read_as_everything(message: &[u8]) -> usize {
-    let mut seen = usize::from(Header::parse(message).is_some());
+    let mut seen = usize::from(Smb2Header::parse(message).is_some());
     if let Some(response) = negotiate::Response::parse(message) {
         let contexts = response.contexts;
         seen += response.security_buffer.len() + contexts.iter().count();
@@ -97,7 +97,7 @@ fn read_as_everything(message: &[u8]) -> usize {
             seen += entries.map(|entry| entry.name_text().len()).sum::<usize>();
         }
     }
-    if let Some(error) = error::Error::parse(message) {
+    if let Some(error) = error::Smb2ErrorResponse::parse(message) {
         seen += 1 + usize::from(error.needed().is_some() || error.symlink().is_some());
     }
     seen + usize::from(oplock_break::Notification::parse(message).is_some())
@@ -115,12 +115,12 @@ fn read_smb1_as_everything(message: &[u8]) -> usize {
     seen += usize::from(smb1::WriteAndxResponse::parse(message).is_ok());
     seen += usize::from(smb1::EchoResponse::parse(message).is_ok());
     seen += usize::from(smb1::LockingAndxRequest::parse(message).is_some());
-    seen += usize::from(smb1::parse_empty(message, smbscope_wire::smb1::Command::CLOSE).is_ok());
+    seen += usize::from(smb1::parse_empty(message, smbscope_wire::smb1::Smb1Command::CLOSE).is_ok());
     seen += usize::from(smb1::NtTransactResponse::parse(message).is_ok());
     if let Ok(answer) = smb1::Transaction2Response::parse(message) {
-        let mut assembly = smb1::Assembly::default();
+        let mut assembly = smb1::TransactionReassembly::default();
         assembly.begin(usize::from(u16::MAX));
-        seen += 1 + usize::from(assembly.add(smbscope_wire::smb1::Command::TRANSACTION2, &answer.0).is_ok());
+        seen += 1 + usize::from(assembly.add(smbscope_wire::smb1::Smb1Command::TRANSACTION2, &answer.0).is_ok());
     }
     seen
 }
@@ -129,7 +129,7 @@ fn read_as_output(output: &[u8]) -> usize {
     let known = [
         copy_chunk::ResumeKey::parse(output).is_some(),
         copy_chunk::Copied::parse(output).is_some(),
-        validate_negotiate::Response::parse(output).is_some(),
+        validate_negotiate::ValidateNegotiateResponse::parse(output).is_some(),
     ];
     known.into_iter().filter(|is| *is).count() + network_interface::interfaces(output).count()
 }
@@ -171,7 +171,7 @@ proptest! {
         size in prop::sample::select(vec![9u8, 16, 17, 24, 44, 49, 60, 65, 89]),
         body in prop::collection::vec(any::<u8>(), 0..300),
     ) {
-        let mut message = answers()[0][..Header::LENGTH].to_vec();
+        let mut message = answers()[0][..Smb2Header::LENGTH].to_vec();
         message.extend([size, 0]);
         message.extend(body);
         read_as_everything(&message);

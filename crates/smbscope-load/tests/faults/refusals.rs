@@ -70,10 +70,10 @@ fn a_refused_logon_or_share_says_what_to_do() {
 
 #[test]
 fn a_refused_member_of_a_compound_refuses_the_operation() {
-    let server = server([Fault::Status(STORM).on(smbscope_wire::smb2::Command::READ).once()]);
+    let server = server([Fault::Status(STORM).on(smbscope_wire::smb2::Smb2Command::READ).once()]);
     for dialect in &DIALECTS[1..] {
         let options = smbscope_client::Options { compound: true, ..options(&server, *dialect) };
-        server.add(Fault::Status(STORM).on(smbscope_wire::smb2::Command::CREATE).once());
+        server.add(Fault::Status(STORM).on(smbscope_wire::smb2::Smb2Command::CREATE).once());
         run(async {
             let mut session = Session::connect(&options).await.unwrap();
             let error = session.open_read_close("file.txt", 0, 10).await.unwrap_err();

@@ -77,7 +77,7 @@ impl Step {
 
     /// The command that it sends first.
     pub(crate) fn command(self, dialect: Dialect) -> Command {
-        use {smb1::Command as One, smb2::Command as Two};
+        use {smb1::Smb1Command as One, smb2::Smb2Command as Two};
         let (one, two) = match self {
             Step::Negotiate => (One::NEGOTIATE, Two::NEGOTIATE),
             Step::SessionSetup => (One::SESSION_SETUP_ANDX, Two::SESSION_SETUP),

@@ -31,7 +31,7 @@ fn an_interim_response_does_not_end_the_wait() {
     // Longer than the timeout: a server that says "pending" is at work.
     let delay = TIMEOUT + Duration::from_millis(100);
     for dialect in DIALECTS.into_iter().filter(|dialect| !is_smb1(*dialect)) {
-        let server = server([Fault::Pending(delay).on(smb2::Command::READ)]);
+        let server = server([Fault::Pending(delay).on(smb2::Smb2Command::READ)]);
         run(async {
             let mut options = options(&server, dialect);
             options.timeout = 4 * TIMEOUT;

@@ -197,8 +197,8 @@ mod tests {
 
     #[test]
     fn every_name_is_one_of_the_specification() {
-        let smb2: Vec<String> = (0..0x13).map(|code| smb2::Command(code).to_string()).collect();
-        let commands = (0..=0xff).map(|code| smb1::Command(code).to_string());
+        let smb2: Vec<String> = (0..0x13).map(|code| smb2::Smb2Command(code).to_string()).collect();
+        let commands = (0..=0xff).map(|code| smb1::Smb1Command(code).to_string());
         let trans2 = (0..0x20).map(|code| Subcommand::Trans2(Trans2(code)).to_string());
         let transact = (0..0x20).map(|code| Subcommand::NtTransact(NtTransact(code)).to_string());
         let smb1: Vec<String> = commands.map(|name| short(&name).to_owned()).chain(trans2).chain(transact).collect();

@@ -16,7 +16,7 @@ fn exchanges(command: Command, group: Group, times_ms: impl IntoIterator<Item = 
 
 /// 100 READs of 1 to 100 ms, 3 WRITEs, a FLUSH of 70 ms, which counts as Write, and a CHANGE_NOTIFY.
 fn report() -> Report {
-    let smb2 = |code| Command::Smb2(smb2::Command(code));
+    let smb2 = |code| Command::Smb2(smb2::Smb2Command(code));
     let parts = [
         exchanges(smb2(8), Group::Read, 1..=100),
         exchanges(smb2(9), Group::Write, [10, 20, 30]),
@@ -115,7 +115,7 @@ fn a_name_is_looked_for_as_it_is_written_first() {
 
 #[test]
 fn smb1_commands_have_two_names() {
-    let report = report_on(&exchanges(Command::Smb1(smb1::Command(0x2e)), Group::Read, [5, 7]));
+    let report = report_on(&exchanges(Command::Smb1(smb1::Smb1Command(0x2e)), Group::Read, [5, 7]));
     for name in ["READ_ANDX", "SMB_COM_READ_ANDX", "read_andx"] {
         let (judged, text) = judged(&report, &format!("{name}.max > 6ms"));
         assert_eq!(judged, Judged::Holds, "{text}");
@@ -124,7 +124,7 @@ fn smb1_commands_have_two_names() {
 
 #[test]
 fn counts_of_what_did_not_occur_are_zero() {
-    let mut all = exchanges(Command::Smb2(smb2::Command::READ), Group::Read, [1, 2, 3]);
+    let mut all = exchanges(Command::Smb2(smb2::Smb2Command::READ), Group::Read, [1, 2, 3]);
     all[0].status = Some(smbscope_model::Status::Nt(smbscope_wire::status::NtStatus(0xc000_0022)));
     let report = report_on(&all);
     assert_judged(&report, "READ.count > 2", Judged::Holds, "READ.count > 2: 3, limit 2");
@@ -137,9 +137,9 @@ fn counts_of_what_did_not_occur_are_zero() {
 
 #[test]
 fn a_missing_figure_decides_nothing() {
-    let mut all = exchanges(Command::Smb2(smb2::Command::READ), Group::Read, [1, 2, 3]);
-    all.extend(exchanges(Command::Smb2(smb2::Command::CHANGE_NOTIFY), Group::Waiting, [9_000]));
-    let mut lost = exchanges(Command::Smb2(smb2::Command::WRITE), Group::Write, [1]);
+    let mut all = exchanges(Command::Smb2(smb2::Smb2Command::READ), Group::Read, [1, 2, 3]);
+    all.extend(exchanges(Command::Smb2(smb2::Smb2Command::CHANGE_NOTIFY), Group::Waiting, [9_000]));
+    let mut lost = exchanges(Command::Smb2(smb2::Smb2Command::WRITE), Group::Write, [1]);
     lost[0].outcome = Outcome::ResponseNotCaptured;
     all.extend(lost);
     let report = report_on(&all);

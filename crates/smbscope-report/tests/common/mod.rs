@@ -42,11 +42,11 @@ pub(crate) fn exchange(command: Command, group: Group, start_ns: i64, response_t
 }
 
 pub(crate) fn smb1_command(code: u8) -> Command {
-    Command::Smb1(smb1::Command(code))
+    Command::Smb1(smb1::Smb1Command(code))
 }
 
 pub(crate) fn smb2_command(code: u16) -> Command {
-    Command::Smb2(smb2::Command(code))
+    Command::Smb2(smb2::Smb2Command(code))
 }
 
 pub(crate) fn report(exchanges: &[Exchange], connections: Vec<Connection>, quality: Quality) -> Report {
@@ -230,7 +230,7 @@ pub(crate) fn office() -> Report {
     add(smb1_command(0xa2), None, Group::OpenClose, 500_000, 60);
     add(smb1_command(0x32), Some(Subcommand::Trans2(Trans2(5))), Group::Attributes, 300_000, 30);
     add(smb1_command(0x32), Some(Subcommand::Trans2(Trans2(1))), Group::Directory, 900_000, 12);
-    let chain = [smb1::Command(0x75), smb1::Command::NO_ANDX, smb1::Command::NO_ANDX];
+    let chain = [smb1::Smb1Command(0x75), smb1::Smb1Command::NO_ANDX, smb1::Smb1Command::NO_ANDX];
     add(smb1_command(0x73), Some(Subcommand::AndX(chain)), Group::Session, 2_000_000, 2);
     add(smb1_command(0xa4), None, Group::Waiting, 1_000, 1);
     if let Some(cancel) = exchanges.last_mut() {

@@ -7,7 +7,7 @@ use smbscope_wire::smb2;
 use smbscope_wire::status::NtStatus;
 use std::time::Duration;
 
-pub(crate) const READ: Command = Command::Smb2(smb2::Command::READ);
+pub(crate) const READ: Command = Command::Smb2(smb2::Smb2Command::READ);
 
 /// A complete exchange of a client's connection: a port for each.
 pub(crate) fn exchange(client: u16, command: Command, id: u64, start: i64, length: i64) -> Exchange {
@@ -36,11 +36,11 @@ pub(crate) fn run(users: u32) -> Run {
         let exchange = exchange(1, Command::Smb2(code), 1, started.0, length);
         counted.record(&Exchange { group, status: Some(Status::Nt(status)), ..exchange });
     };
-    count(smb2::Command::READ, Group::Read, 100, NtStatus::SUCCESS);
-    count(smb2::Command::READ, Group::Read, 300, NtStatus::SUCCESS);
-    count(smb2::Command::CREATE, Group::OpenClose, 50, missing);
-    count(smb2::Command::QUERY_INFO, Group::Attributes, 10, NtStatus::SUCCESS);
-    count(smb2::Command::QUERY_DIRECTORY, Group::Directory, 30, NtStatus::SUCCESS);
+    count(smb2::Smb2Command::READ, Group::Read, 100, NtStatus::SUCCESS);
+    count(smb2::Smb2Command::READ, Group::Read, 300, NtStatus::SUCCESS);
+    count(smb2::Smb2Command::CREATE, Group::OpenClose, 50, missing);
+    count(smb2::Smb2Command::QUERY_INFO, Group::Attributes, 10, NtStatus::SUCCESS);
+    count(smb2::Smb2Command::QUERY_DIRECTORY, Group::Directory, 30, NtStatus::SUCCESS);
     Run {
         users,
         started,
@@ -68,7 +68,7 @@ pub(crate) fn run(users: u32) -> Run {
             max: Some(Nanos(300)),
         }],
         connects: summary(&[11_000_000]),
-        connect_commands: BTreeMap::from([(Command::Smb2(smb2::Command::NEGOTIATE), 1)]),
+        connect_commands: BTreeMap::from([(Command::Smb2(smb2::Smb2Command::NEGOTIATE), 1)]),
         failures: BTreeMap::from([("connection refused".to_owned(), 2)]),
         unanswered: 1,
         stalls: Vec::new(),
@@ -211,7 +211,7 @@ fn the_wire_stands_beside_the_client() {
     let mut wire = Wire::new(&run, Some(&[exchange(1, READ, 7, begin, 300)]));
     wire.record(&exchange(1, READ, 7, begin + 20, 240));
     // What the client did not count stands there all the same.
-    let echo = Command::Smb2(smb2::Command::ECHO);
+    let echo = Command::Smb2(smb2::Smb2Command::ECHO);
     wire.record(&Exchange { group: Group::Session, ..exchange(1, echo, 8, begin + 1_000_000_000, 40) });
     let facts = CaptureFacts { quality: "Fine.".into(), packets: 4, ..CaptureFacts::default() };
     let found = load_point(&run, Seen::Made(&wire, facts));

@@ -6,7 +6,7 @@ use smbscope_analyze::pseudonym::Key;
 use smbscope_client::Range;
 use smbscope_load::workload::{check_line, ranges_text};
 use smbscope_model::{Command, FileId, FlowId, Group, Status, Subcommand};
-use smbscope_wire::Detail;
+use smbscope_wire::RequestDetail;
 use smbscope_wire::status::{DosError, NtStatus};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
@@ -224,13 +224,13 @@ impl<'k> Lines<'k> {
         Ok(format!("SetDelete {handle} {} {said}", u8::from(delete)))
     }
 
-    pub(super) fn lock(&mut self, taken: &Taken, detail: Option<&Detail>, said: &str) -> Result<String, Reason> {
+    pub(super) fn lock(&mut self, taken: &Taken, detail: Option<&RequestDetail>, said: &str) -> Result<String, Reason> {
         let (offset, length) = range(taken)?;
         let handle = self.open(taken)?.handle;
         let name = match detail {
-            Some(Detail::Lock { count: 1, flags }) if flags & 4 != 0 => "UnlockX",
-            Some(Detail::Lock { count: 1, flags }) if flags & 2 != 0 => "LockX",
-            Some(Detail::Lock { count: 1, .. }) => "LockShared",
+            Some(RequestDetail::Lock { count: 1, flags }) if flags & 4 != 0 => "UnlockX",
+            Some(RequestDetail::Lock { count: 1, flags }) if flags & 2 != 0 => "LockX",
+            Some(RequestDetail::Lock { count: 1, .. }) => "LockShared",
             _ => return Err(format!("{} of several ranges", taken.command)),
         };
         Ok(format!("{name} {handle} {offset} {length} {said}"))
@@ -247,7 +247,7 @@ impl<'k> Lines<'k> {
         let name = taken.command;
         let cut_off = || format!("{name} that the capture cut off");
         let details = taken.details.as_ref().ok_or_else(cut_off)?;
-        let Detail::Create { desired_access, share_access, create_disposition, create_options, file_attributes } =
+        let RequestDetail::Create { desired_access, share_access, create_disposition, create_options, file_attributes } =
             details.request
         else {
             return Err(cut_off());

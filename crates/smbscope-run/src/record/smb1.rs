@@ -4,9 +4,9 @@ use super::Taken;
 use super::files::Found;
 use super::lines::{Lines, Reason, nt, range, said};
 use smbscope_model::{Status, Subcommand};
-use smbscope_wire::Detail;
+use smbscope_wire::RequestDetail;
 use smbscope_wire::names::Trans2;
-use smbscope_wire::smb1::Command;
+use smbscope_wire::smb1::Smb1Command;
 use smbscope_wire::status::NtStatus;
 
 /// SMB_QUERY_FILE_BASIC_INFO and SMB_QUERY_FS_SIZE_INFO: what core commands ask for (MS-CIFS 2.2.2.3).
@@ -16,9 +16,9 @@ const SIZE_INFO: u16 = 0x0103;
 const SET_BASIC: u16 = 1004;
 
 impl Lines<'_> {
-    pub(super) fn smb1(&mut self, taken: &Taken, command: Command, status: Status) -> Result<String, Reason> {
+    pub(super) fn smb1(&mut self, taken: &Taken, command: Smb1Command, status: Status) -> Result<String, Reason> {
         if let Some(Subcommand::AndX(chain)) = taken.subcommand {
-            for chained in chain.into_iter().filter(|chained| *chained != Command::NO_ANDX) {
+            for chained in chain.into_iter().filter(|chained| *chained != Smb1Command::NO_ANDX) {
                 self.leave_out(format!("{chained} that was chained to {command}"), 1);
             }
         }
@@ -28,41 +28,49 @@ impl Lines<'_> {
         let said = &if is_dos && status.is_error() { "ERROR".to_owned() } else { said(status) };
         let detail = taken.details.as_ref().map(|details| &details.request);
         match command {
-            Command::NT_CREATE_ANDX | Command::OPEN_ANDX | Command::OPEN | Command::CREATE | Command::CREATE_NEW => {
-                self.create(taken, status, said)
+            Smb1Command::NT_CREATE_ANDX
+            | Smb1Command::OPEN_ANDX
+            | Smb1Command::OPEN
+            | Smb1Command::CREATE
+            | Smb1Command::CREATE_NEW => self.create(taken, status, said),
+            Smb1Command::CLOSE => self.close(taken, said),
+            Smb1Command::READ | Smb1Command::READ_ANDX | Smb1Command::READ_RAW | Smb1Command::READ_MPX => {
+                self.read(taken, said)
             }
-            Command::CLOSE => self.close(taken, said),
-            Command::READ | Command::READ_ANDX | Command::READ_RAW | Command::READ_MPX => self.read(taken, said),
-            Command::WRITE | Command::WRITE_ANDX | Command::WRITE_RAW | Command::WRITE_MPX => match detail {
-                Some(Detail::EndOfFile(size)) => self.set_end(taken, *size, said),
-                _ => self.write(taken, status, said),
-            },
-            Command::FLUSH => Ok(format!("Flush {} {said}", self.open(taken)?.handle)),
-            Command::LOCKING_ANDX | Command::LOCK_BYTE_RANGE | Command::UNLOCK_BYTE_RANGE => {
+            Smb1Command::WRITE | Smb1Command::WRITE_ANDX | Smb1Command::WRITE_RAW | Smb1Command::WRITE_MPX => {
+                match detail {
+                    Some(RequestDetail::EndOfFile(size)) => self.set_end(taken, *size, said),
+                    _ => self.write(taken, status, said),
+                }
+            }
+            Smb1Command::FLUSH => Ok(format!("Flush {} {said}", self.open(taken)?.handle)),
+            Smb1Command::LOCKING_ANDX | Smb1Command::LOCK_BYTE_RANGE | Smb1Command::UNLOCK_BYTE_RANGE => {
                 self.lock(taken, detail, said)
             }
-            Command::QUERY_INFORMATION | Command::CHECK_DIRECTORY => self.query_path(taken, BASIC_INFO, status, said),
-            Command::QUERY_INFORMATION2 => {
+            Smb1Command::QUERY_INFORMATION | Smb1Command::CHECK_DIRECTORY => {
+                self.query_path(taken, BASIC_INFO, status, said)
+            }
+            Smb1Command::QUERY_INFORMATION2 => {
                 Ok(format!("QUERY_FILE_INFORMATION {} {BASIC_INFO} {said}", self.open(taken)?.handle))
             }
-            Command::QUERY_INFORMATION_DISK => Ok(format!("QUERY_FS_INFORMATION {SIZE_INFO} {said}")),
-            Command::DELETE => {
+            Smb1Command::QUERY_INFORMATION_DISK => Ok(format!("QUERY_FS_INFORMATION {SIZE_INFO} {said}")),
+            Smb1Command::DELETE => {
                 let path = self.finds(taken, Found::File { size: 0 }, status)?;
                 Ok(format!("Unlink \"\\{path}\" {said}"))
             }
-            Command::DELETE_DIRECTORY => {
+            Smb1Command::DELETE_DIRECTORY => {
                 let path = self.finds(taken, Found::Directory, status)?;
                 Ok(format!("Rmdir \"\\{path}\" {said}"))
             }
-            Command::CREATE_DIRECTORY => {
+            Smb1Command::CREATE_DIRECTORY => {
                 let path = self.path(taken)?;
                 let there = if status == NtStatus::OBJECT_NAME_COLLISION { Found::Directory } else { Found::Nothing };
                 self.files.find(&path, there);
                 self.repeats &= status.is_error();
                 Ok(format!("Mkdir \"\\{path}\" {said}"))
             }
-            Command::RENAME => {
-                let Some(Detail::Rename { path: to, .. }) = detail else {
+            Smb1Command::RENAME => {
+                let Some(RequestDetail::Rename { path: to, .. }) = detail else {
                     return Err(format!("{command} that the capture cut off"));
                 };
                 let to = self.shown(taken, to)?;
@@ -72,7 +80,7 @@ impl Lines<'_> {
                 }
                 Ok(format!("Rename \"\\{from}\" \"\\{to}\" {said}"))
             }
-            Command::TRANSACTION2 => self.transaction2(taken, status, said),
+            Smb1Command::TRANSACTION2 => self.transaction2(taken, status, said),
             _ => Err(match taken.subcommand {
                 Some(subcommand) => format!("{command} {subcommand}"),
                 None => command.to_string(),
@@ -86,24 +94,26 @@ impl Lines<'_> {
         };
         let detail = taken.details.as_ref().map(|details| &details.request);
         match (subcommand, detail) {
-            (Trans2::QUERY_PATH_INFORMATION, Some(Detail::Level(level))) => {
+            (Trans2::QUERY_PATH_INFORMATION, Some(RequestDetail::Level(level))) => {
                 self.query_path(taken, *level, status, said)
             }
-            (Trans2::QUERY_FILE_INFORMATION, Some(Detail::Level(level))) => {
+            (Trans2::QUERY_FILE_INFORMATION, Some(RequestDetail::Level(level))) => {
                 Ok(format!("QUERY_FILE_INFORMATION {} {level} {said}", self.open(taken)?.handle))
             }
-            (Trans2::QUERY_FS_INFORMATION, Some(Detail::Level(level))) => {
+            (Trans2::QUERY_FS_INFORMATION, Some(RequestDetail::Level(level))) => {
                 Ok(format!("QUERY_FS_INFORMATION {level} {said}"))
             }
-            (Trans2::SET_FILE_INFORMATION, Some(Detail::EndOfFile(size))) => self.set_end(taken, *size, said),
-            (Trans2::SET_FILE_INFORMATION, Some(Detail::Delete(delete))) => self.set_delete(taken, *delete, said),
+            (Trans2::SET_FILE_INFORMATION, Some(RequestDetail::EndOfFile(size))) => self.set_end(taken, *size, said),
+            (Trans2::SET_FILE_INFORMATION, Some(RequestDetail::Delete(delete))) => {
+                self.set_delete(taken, *delete, said)
+            }
             // SMB_INFO_STANDARD and SMB_SET_FILE_BASIC_INFO set times and attributes.
-            (Trans2::SET_FILE_INFORMATION, Some(Detail::Level(1 | 0x101 | SET_BASIC))) => {
+            (Trans2::SET_FILE_INFORMATION, Some(RequestDetail::Level(1 | 0x101 | SET_BASIC))) => {
                 Ok(format!("SET_FILE_INFORMATION {} {SET_BASIC} {said}", self.open(taken)?.handle))
             }
-            (Trans2::FIND_FIRST2, Some(Detail::Level(level))) => self.find_first(taken, *level, status, said),
+            (Trans2::FIND_FIRST2, Some(RequestDetail::Level(level))) => self.find_first(taken, *level, status, said),
             (Trans2::FIND_NEXT2, _) => Err(format!("{subcommand}: a replayed listing asks for all of it")),
-            (_, Some(Detail::Level(level))) => Err(format!("{subcommand} of level {level:#x}")),
+            (_, Some(RequestDetail::Level(level))) => Err(format!("{subcommand} of level {level:#x}")),
             _ => Err(subcommand.to_string()),
         }
     }

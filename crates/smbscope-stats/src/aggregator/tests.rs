@@ -15,10 +15,10 @@ fn with(command: Command, subcommand: Option<Subcommand>, group: Group, response
     Exchange { command, subcommand, group, ..read(0, response_time_ns) }
 }
 
-const WRITE_RAW: Command = Command::Smb1(smb1::Command(0x1d));
-const TRANSACTION2: Command = Command::Smb1(smb1::Command(0x32));
-const SMB2_READ: Command = Command::Smb2(smb2::Command(8));
-const NOTIFY: Command = Command::Smb2(smb2::Command(15));
+const WRITE_RAW: Command = Command::Smb1(smb1::Smb1Command(0x1d));
+const TRANSACTION2: Command = Command::Smb1(smb1::Smb1Command(0x32));
+const SMB2_READ: Command = Command::Smb2(smb2::Smb2Command(8));
+const NOTIFY: Command = Command::Smb2(smb2::Smb2Command(15));
 
 #[test]
 fn groups_add_up_to_the_total_and_waits_stay_out_of_it() {
@@ -73,7 +73,7 @@ fn the_async_portion_of_write_raw_stands_apart() {
 
 #[test]
 fn what_the_server_sends_unasked_is_no_command() {
-    let mut lease_break = with(Command::Smb2(smb2::Command(18)), None, Group::Waiting, 0);
+    let mut lease_break = with(Command::Smb2(smb2::Smb2Command(18)), None, Group::Waiting, 0);
     lease_break.outcome = Outcome::ServerInitiated;
     let aggregate = aggregate(&[lease_break]);
     let command = &aggregate.commands[0];
@@ -103,7 +103,7 @@ fn names_that_are_unknown_stay_out_of_the_tables() {
 
 #[test]
 fn too_many_different_commands_are_counted_in_their_group() {
-    let ioctl = Command::Smb2(smb2::Command(11));
+    let ioctl = Command::Smb2(smb2::Smb2Command(11));
     let codes = 0..LEAVES_MAX as u32 + 50;
     let exchanges: Vec<_> =
         codes.map(|code| with(ioctl, Some(Subcommand::Fsctl(Fsctl(code))), Group::Control, 100)).collect();

@@ -80,7 +80,7 @@ fn names_of_the_protocol_need_no_prefix_and_no_case() {
     all_hold(&["status == STATUS_ACCESS_DENIED", "status == access_denied", "status ~ *denied", "protocol == smb2"]);
     none_holds(&["command == WRITE", "command != READ", "command !~ R*", "group in (Write, Open/Close)"]);
     let mut smb1 = exchange();
-    smb1.command = smbscope_model::Command::Smb1(smbscope_wire::smb1::Command(0x2e));
+    smb1.command = smbscope_model::Command::Smb1(smbscope_wire::smb1::Smb1Command(0x2e));
     let holds = |text: &str| filter(text).matcher(&[]).matches(&smb1, Timestamp(START));
     assert!(holds("command == SMB_COM_READ_ANDX") && holds("command == read_andx") && holds("command ~ read*"));
 }

@@ -28,13 +28,13 @@ fn command(start: i64, sent: i64, answered: i64, end: i64, round_trip: Option<i6
 fn lock(start: i64, end: i64) -> Exchange {
     Exchange {
         group: Group::Waiting,
-        command: Command::Smb2(smb2::Command::LOCK),
+        command: Command::Smb2(smb2::Smb2Command::LOCK),
         ..command(start, start, end, end, None)
     }
 }
 
 fn notify(start: i64, end: i64) -> Exchange {
-    Exchange { command: Command::Smb2(smb2::Command::CHANGE_NOTIFY), ..lock(start, end) }
+    Exchange { command: Command::Smb2(smb2::Smb2Command::CHANGE_NOTIFY), ..lock(start, end) }
 }
 
 /// A request without the end of its response.

@@ -10,7 +10,7 @@ use crate::random::Random;
 use smbscope_capture::{TcpFlags, TcpSegment, WindowScale};
 use smbscope_model::Command;
 use smbscope_wire::nbss::HEADER_LENGTH;
-use smbscope_wire::smb2::{self, Header, TRANSFORM_ID, TransformHeader};
+use smbscope_wire::smb2::{self, Smb2Header, TRANSFORM_ID, TransformHeader};
 use std::collections::HashMap;
 
 /// Choice of nonces.
@@ -48,7 +48,7 @@ impl Nonces {
 /// Returns true if a command passes before there is a key.
 pub(crate) fn stays_readable(command: Command) -> bool {
     match command {
-        Command::Smb2(command) => matches!(command, smb2::Command::NEGOTIATE | smb2::Command::SESSION_SETUP),
+        Command::Smb2(command) => matches!(command, smb2::Smb2Command::NEGOTIATE | smb2::Smb2Command::SESSION_SETUP),
         _ => true,
     }
 }
@@ -69,7 +69,7 @@ impl Sealed {
         for (start, end) in stream.frames() {
             let message = start + HEADER_LENGTH;
             let bytes = &stream.bytes[message..end];
-            let header = Header::parse(bytes).filter(|header| !stays_readable(Command::Smb2(header.command)));
+            let header = Smb2Header::parse(bytes).filter(|header| !stays_readable(Command::Smb2(header.command)));
             let Some((header, session)) = header.and_then(|header| Some((header, header.session_id?))) else {
                 continue;
             };

@@ -4,7 +4,7 @@ use super::malformed::{Afterwards, change_words, set_frame_length, spoil};
 use super::script::{Fault, Flood, Malformed};
 use super::{Shared, smb1, smb2};
 use smbscope_model::Command;
-use smbscope_wire::codec::Value;
+use smbscope_wire::codec::FixedSizeField;
 use smbscope_wire::nbss::{FrameHeader, FrameType, HEADER_LENGTH};
 use smbscope_wire::smb1::messages::Transaction2ResponseFields;
 use smbscope_wire::smb2::messages::oplock_break::LeaseBreak;
@@ -235,7 +235,8 @@ impl ServerConnection {
         let mut rest = frame;
         let mut last: Option<usize> = None;
         loop {
-            let Some(header) = wire2::Header::parse(rest).filter(|_| rest.len() >= wire2::Header::LENGTH) else {
+            let Some(header) = wire2::Smb2Header::parse(rest).filter(|_| rest.len() >= wire2::Smb2Header::LENGTH)
+            else {
                 return Some(Fault::Close);
             };
             let next = header.next_command as usize;
@@ -252,14 +253,14 @@ impl ServerConnection {
                 }
                 None => None,
             };
-            if header.command == wire2::Command::CANCEL {
+            if header.command == wire2::Smb2Command::CANCEL {
                 self.cancel(header.message_id, out);
             }
             // Members of a compound begin at multiples of eight.
             if let Some(previous) = last {
                 let length = (out.len() - previous).next_multiple_of(8);
                 out.resize(previous + length, 0);
-                (length as u32).set(out, previous + wire2::Header::NEXT_COMMAND);
+                (length as u32).set(out, previous + wire2::Smb2Header::NEXT_COMMAND);
             }
             let start = out.len();
             self.smb2.answer(&header, message, &shared.script, forced, &mut related, out);
@@ -272,7 +273,7 @@ impl ServerConnection {
     }
 
     fn smb1_frame(&mut self, frame: &[u8], shared: &mut Shared, now: Instant, out: &mut Vec<u8>) -> Option<Fault> {
-        let Some(header) = wire1::Header::parse(frame) else { return Some(Fault::Close) };
+        let Some(header) = wire1::Smb1Header::parse(frame) else { return Some(Fault::Close) };
         shared.outside.tally.smb1();
         let mut fault = shared.decide(Command::Smb1(header.command), self.number, now);
         let mut forced = None;
@@ -281,7 +282,7 @@ impl ServerConnection {
             forced = Some(status);
             fault = None;
         }
-        let answers_smb2 = header.command == wire1::Command::NEGOTIATE
+        let answers_smb2 = header.command == wire1::Smb1Command::NEGOTIATE
             && forced.is_none()
             && smb2::negotiate_from_smb1(frame, &shared.script, out).is_some();
         if answers_smb2 {
@@ -389,7 +390,7 @@ impl ServerConnection {
     fn pend(&mut self, due: Instant, out: &mut Vec<u8>, start: usize) {
         let mut answer = out.split_off(start);
         let mut message_id = None;
-        if let Some(header) = wire2::Header::parse(&answer[HEADER_LENGTH..]) {
+        if let Some(header) = wire2::Smb2Header::parse(&answer[HEADER_LENGTH..]) {
             message_id = Some(header.message_id);
             out.extend([0; HEADER_LENGTH]);
             smb2::interim(&mut answer[HEADER_LENGTH..], 0x0a00 + header.message_id, out);
@@ -402,8 +403,8 @@ impl ServerConnection {
     fn cancel(&mut self, message_id: u64, out: &mut Vec<u8>) {
         let Some(index) = self.held.iter().position(|held| held.message_id == Some(message_id)) else { return };
         let held = self.held.swap_remove(index);
-        let Some(header) = held.bytes.get(HEADER_LENGTH..).and_then(wire2::Header::parse) else { return };
-        smb2::refuse(wire2::Header { status: NtStatus::CANCELLED, ..header }, out);
+        let Some(header) = held.bytes.get(HEADER_LENGTH..).and_then(wire2::Smb2Header::parse) else { return };
+        smb2::refuse(wire2::Smb2Header { status: NtStatus::CANCELLED, ..header }, out);
     }
 
     fn hold(&mut self, due: Instant, bytes: Vec<u8>, message_id: Option<u64>) {

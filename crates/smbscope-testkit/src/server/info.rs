@@ -1,6 +1,6 @@
 //! What files, directories and the file system say about themselves (MS-FSCC 2.4 and 2.5): the same of every file.
 
-use smbscope_wire::codec::{Put, Value};
+use smbscope_wire::codec::{FixedSizeField, Put};
 use smbscope_wire::names::InfoLevel;
 
 /// 2021-01-01 00:00 UTC as FILETIME: every time that the server tells.

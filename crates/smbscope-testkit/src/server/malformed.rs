@@ -6,7 +6,7 @@ use smbscope_wire::bytes::u16_at;
 use smbscope_wire::codec::Put;
 use smbscope_wire::nbss::HEADER_LENGTH;
 use smbscope_wire::smb1;
-use smbscope_wire::smb1::messages::{Message, ReadAndxFields, Transaction2ResponseFields, WriteAndxResponse};
+use smbscope_wire::smb1::messages::{ReadAndxFields, Smb1Message, Transaction2ResponseFields, WriteAndxResponse};
 use smbscope_wire::smb2::messages::{
     create, ioctl, negotiate, query_directory, query_info, read, session_setup, write,
 };
@@ -28,8 +28,8 @@ pub(super) fn spoil(how: Malformed, out: &mut Vec<u8>, start: usize) -> Afterwar
     let is_smb2 = message.starts_with(&smb2::PROTOCOL_ID);
     match how {
         Malformed::ProtocolId => overwrite(message, 0, b"\xfeXYZ"),
-        Malformed::StructureSize if is_smb2 => overwrite(message, smb2::Header::LENGTH, &[7, 0]),
-        Malformed::StructureSize => overwrite(message, smb1::Header::LENGTH, &[99]),
+        Malformed::StructureSize if is_smb2 => overwrite(message, smb2::Smb2Header::LENGTH, &[7, 0]),
+        Malformed::StructureSize => overwrite(message, smb1::Smb1Header::LENGTH, &[99]),
         Malformed::OffsetBehindEnd => behind_end(message, Which::Offset),
         Malformed::LengthBehindEnd => behind_end(message, Which::Length),
         Malformed::FrameLength => overwrite(out, start, &[0, 0xff, 0xff, 0xff]),
@@ -63,7 +63,7 @@ pub(super) fn spoil(how: Malformed, out: &mut Vec<u8>, start: usize) -> Afterwar
                 |smb1| smb1.flags2 |= smb1::flags2::SECURITY_SIGNATURE,
                 |smb2| smb2.flags |= smb2::flags::SIGNED,
             );
-            let signature = if is_smb2 { smb2::Header::SIGNATURE } else { smb1::Header::SIGNATURE };
+            let signature = if is_smb2 { smb2::Smb2Header::SIGNATURE } else { smb1::Smb1Header::SIGNATURE };
             message.get_mut(signature).into_iter().for_each(|signature| signature.fill(0x5a));
         }
         Malformed::Encrypted => {
@@ -108,21 +108,21 @@ fn change_id(message: &mut [u8]) {
 }
 
 /// Changes fields of the header, where there is a whole one.
-fn change(message: &mut [u8], smb1: impl FnOnce(&mut smb1::Header), smb2: impl FnOnce(&mut smb2::Header)) {
-    if let Some(header) = smb1::Header::parse(message) {
-        rewrite(message, header, smb1, smb1::Header::emit);
-    } else if let Some(header) = smb2::Header::parse(message) {
-        rewrite(message, header, smb2, smb2::Header::emit);
+fn change(message: &mut [u8], smb1: impl FnOnce(&mut smb1::Smb1Header), smb2: impl FnOnce(&mut smb2::Smb2Header)) {
+    if let Some(header) = smb1::Smb1Header::parse(message) {
+        rewrite(message, header, smb1, smb1::Smb1Header::emit);
+    } else if let Some(header) = smb2::Smb2Header::parse(message) {
+        rewrite(message, header, smb2, smb2::Smb2Header::emit);
     }
 }
 
 /// Changes words of an SMB1 answer that has them.
-pub(super) fn change_words<M: Message + Copy>(
+pub(super) fn change_words<M: Smb1Message + Copy>(
     message: &mut [u8],
     parse: fn(&[u8]) -> Result<M, smb1::messages::Malformed>,
     change: impl FnOnce(&mut M),
 ) {
-    if let (Some(header), Ok(words)) = (smb1::Header::parse(message), parse(message)) {
+    if let (Some(header), Ok(words)) = (smb1::Smb1Header::parse(message), parse(message)) {
         rewrite(message, words, change, |words, out| words.emit(&header, out));
     }
 }
@@ -155,7 +155,7 @@ const BEHIND: u16 = 0xfff0;
 
 /// Lets every offset, or every length, that the body of the answer has point behind its end.
 fn behind_end(message: &mut [u8], which: Which) {
-    if let Some(header) = smb2::Header::parse(message) {
+    if let Some(header) = smb2::Smb2Header::parse(message) {
         for place in places(header.command) {
             let [spoilt, other] = [which as usize, 1 - which as usize].map(|index| place[index].clone());
             // A buffer that is not there is looked at with a length and an offset only.
@@ -170,12 +170,12 @@ fn behind_end(message: &mut [u8], which: Which) {
         }
         return;
     }
-    match (smb1::Header::parse(message).map(|header| header.command), which) {
-        (Some(smb1::Command::READ_ANDX), _) => change_words(message, ReadAndxFields::parse, |words| match which {
+    match (smb1::Smb1Header::parse(message).map(|header| header.command), which) {
+        (Some(smb1::Smb1Command::READ_ANDX), _) => change_words(message, ReadAndxFields::parse, |words| match which {
             Which::Offset => words.data_offset = BEHIND,
             Which::Length => words.data_length = BEHIND,
         }),
-        (Some(smb1::Command::TRANSACTION2), _) => {
+        (Some(smb1::Smb1Command::TRANSACTION2), _) => {
             change_words(message, Transaction2ResponseFields::parse, |words| match which {
                 Which::Offset => (words.parameter_offset, words.data_offset) = (BEHIND, BEHIND),
                 Which::Length => (words.parameter_count, words.data_count) = (BEHIND, BEHIND),
@@ -187,47 +187,47 @@ fn behind_end(message: &mut [u8], which: Which) {
 }
 
 /// Where answers of SMB2 tell offset and length of what they carry.
-fn places(command: smb2::Command) -> &'static [[Range<usize>; 2]] {
+fn places(command: smb2::Smb2Command) -> &'static [[Range<usize>; 2]] {
     match command {
-        smb2::Command::NEGOTIATE => negotiate::Response::PLACES,
-        smb2::Command::SESSION_SETUP => session_setup::Response::PLACES,
-        smb2::Command::CREATE => create::Response::PLACES,
-        smb2::Command::READ => read::Response::PLACES,
-        smb2::Command::IOCTL => ioctl::Response::PLACES,
-        smb2::Command::QUERY_DIRECTORY => query_directory::Response::PLACES,
-        smb2::Command::QUERY_INFO => query_info::Response::PLACES,
+        smb2::Smb2Command::NEGOTIATE => negotiate::Response::PLACES,
+        smb2::Smb2Command::SESSION_SETUP => session_setup::Response::PLACES,
+        smb2::Smb2Command::CREATE => create::Response::PLACES,
+        smb2::Smb2Command::READ => read::Response::PLACES,
+        smb2::Smb2Command::IOCTL => ioctl::Response::PLACES,
+        smb2::Smb2Command::QUERY_DIRECTORY => query_directory::Response::PLACES,
+        smb2::Smb2Command::QUERY_INFO => query_info::Response::PLACES,
         _ => &[],
     }
 }
 
 /// Where ByteCount is in an SMB1 message, behind its words.
 fn byte_count(message: &[u8]) -> usize {
-    let words = message.get(smb1::Header::LENGTH).copied().unwrap_or_default();
-    smb1::Header::LENGTH + 1 + 2 * usize::from(words)
+    let words = message.get(smb1::Smb1Header::LENGTH).copied().unwrap_or_default();
+    smb1::Smb1Header::LENGTH + 1 + 2 * usize::from(words)
 }
 
 /// READ says that it brings more, and WRITE that it wrote more; other answers stay as they are. Whether the data must
 /// become longer, too.
 fn lengthen(message: &mut [u8], by: u16) -> bool {
-    if let Some(header) = smb2::Header::parse(message) {
+    if let Some(header) = smb2::Smb2Header::parse(message) {
         match header.command {
-            smb2::Command::READ => add(message, read::Response::PLACES[0][1].start, by),
-            smb2::Command::WRITE => {
+            smb2::Smb2Command::READ => add(message, read::Response::PLACES[0][1].start, by),
+            smb2::Smb2Command::WRITE => {
                 let Some(answer) = write::Response::parse(message) else { return false };
-                let body = &mut message[smb2::Header::LENGTH..];
-                rewrite(body, answer, |answer| answer.count += u32::from(by), smb2::messages::Message::emit);
+                let body = &mut message[smb2::Smb2Header::LENGTH..];
+                rewrite(body, answer, |answer| answer.count += u32::from(by), smb2::messages::Smb2Message::emit);
             }
             _ => {}
         }
-        return header.command == smb2::Command::READ;
+        return header.command == smb2::Smb2Command::READ;
     }
-    match smb1::Header::parse(message).map(|header| header.command) {
-        Some(smb1::Command::READ_ANDX) => {
+    match smb1::Smb1Header::parse(message).map(|header| header.command) {
+        Some(smb1::Smb1Command::READ_ANDX) => {
             change_words(message, ReadAndxFields::parse, |words| words.data_length += by);
             add(message, byte_count(message), by);
             true
         }
-        Some(smb1::Command::WRITE_ANDX) => {
+        Some(smb1::Smb1Command::WRITE_ANDX) => {
             change_words(message, WriteAndxResponse::parse, |words| words.count += by);
             false
         }

@@ -29,7 +29,7 @@ pub use script::{AnyCommand, Fault, Flood, Malformed, Rule, Script};
 use connection::Buffers;
 use rules::Rules;
 use smbscope_model::Command;
-use smbscope_wire::smb2::Command as Smb2Command;
+use smbscope_wire::smb2::Smb2Command;
 use std::array;
 use std::cell::RefCell;
 use std::io;

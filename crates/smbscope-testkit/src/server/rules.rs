@@ -79,7 +79,7 @@ impl Running {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use smbscope_wire::smb2::Command as Smb2;
+    use smbscope_wire::smb2::Smb2Command as Smb2;
     use std::time::Duration;
 
     const READ: Command = Command::Smb2(Smb2::READ);

@@ -224,14 +224,14 @@ impl From<Command> for AnyCommand {
     }
 }
 
-impl From<smbscope_wire::smb1::Command> for AnyCommand {
-    fn from(command: smbscope_wire::smb1::Command) -> AnyCommand {
+impl From<smbscope_wire::smb1::Smb1Command> for AnyCommand {
+    fn from(command: smbscope_wire::smb1::Smb1Command) -> AnyCommand {
         AnyCommand(Command::Smb1(command))
     }
 }
 
-impl From<smbscope_wire::smb2::Command> for AnyCommand {
-    fn from(command: smbscope_wire::smb2::Command) -> AnyCommand {
+impl From<smbscope_wire::smb2::Smb2Command> for AnyCommand {
+    fn from(command: smbscope_wire::smb2::Smb2Command) -> AnyCommand {
         AnyCommand(Command::Smb2(command))
     }
 }

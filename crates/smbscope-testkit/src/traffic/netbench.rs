@@ -7,7 +7,7 @@ use smbscope_wire::names::Trans2;
 use smbscope_wire::smb1 as wire;
 
 macro_rules! commands {
-    ($($name:ident),*) => { $(const $name: &[Command] = &[Command::Smb1(wire::Command::$name)];)* };
+    ($($name:ident),*) => { $(const $name: &[Command] = &[Command::Smb1(wire::Smb1Command::$name)];)* };
 }
 
 commands!(NEGOTIATE, SESSION_SETUP_ANDX, TREE_CONNECT_ANDX, NT_CREATE_ANDX, CLOSE, READ_ANDX, WRITE_ANDX);

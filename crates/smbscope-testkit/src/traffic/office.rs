@@ -7,7 +7,7 @@ use smbscope_wire::smb2 as wire;
 use std::collections::VecDeque;
 
 macro_rules! commands {
-    ($($name:ident),*) => { $(const $name: &[Command] = &[Command::Smb2(wire::Command::$name)];)* };
+    ($($name:ident),*) => { $(const $name: &[Command] = &[Command::Smb2(wire::Smb2Command::$name)];)* };
 }
 
 commands!(NEGOTIATE, SESSION_SETUP, TREE_CONNECT, CREATE, CLOSE, READ, WRITE, QUERY_INFO, QUERY_DIRECTORY);
@@ -164,7 +164,7 @@ impl Smb2Client {
 
     fn not_there(&mut self, turns: &mut Turns) {
         let name = self.name(turns);
-        let error = |id| smb2::error(wire::Command::CREATE, id, STATUS_NOT_FOUND);
+        let error = |id| smb2::error(wire::Smb2Command::CREATE, id, STATUS_NOT_FOUND);
         self.exchange(turns, CREATE, |id| smb2::create(id, &name), error);
     }
 
@@ -175,7 +175,7 @@ impl Smb2Client {
         let entries = smb2::directory_entries(1 + turns.random.below(128) as usize);
         let response = self.own(smb2::query_directory_response(id, &entries));
         turns.answer(QUERY_DIRECTORY, Frame::new(response, 0));
-        let end = |id| smb2::error(wire::Command::QUERY_DIRECTORY, id, STATUS_NO_MORE_FILES);
+        let end = |id| smb2::error(wire::Smb2Command::QUERY_DIRECTORY, id, STATUS_NO_MORE_FILES);
         self.exchange(turns, QUERY_DIRECTORY, |id| smb2::query_directory(id, file, "*"), end);
         self.close(turns, file);
     }
@@ -190,7 +190,7 @@ impl Smb2Client {
         let id = self.next_id();
         let async_id = 0x1000 + id;
         turns.ask(CHANGE_NOTIFY, Frame::new(self.own(smb2::notify(id, file)), 0));
-        let pending = smb2::pending(wire::Command::CHANGE_NOTIFY, id, async_id).session(self.session());
+        let pending = smb2::pending(wire::Smb2Command::CHANGE_NOTIFY, id, async_id).session(self.session());
         turns.interim(Frame::new(pending, 0));
         self.notify = Some((id, async_id));
     }

@@ -3,7 +3,7 @@
 use crate::wire::{Client, header};
 use smbscope_testkit::server::{Fault, Malformed, Script, ScriptedServer};
 use smbscope_testkit::smb2::{self, RELATED};
-use smbscope_wire::smb2::{Command, Response, flags};
+use smbscope_wire::smb2::{Smb2Command, Smb2Response, flags};
 use smbscope_wire::status::NtStatus;
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ fn requests_of_one_write_are_all_answered_in_order() {
     for id in 4..104 {
         assert_eq!(header(&client.hear().unwrap()).message_id, id);
     }
-    assert_eq!(server.counters().count(Command::ECHO), 100);
+    assert_eq!(server.counters().count(Smb2Command::ECHO), 100);
     assert_eq!(server.counters().commands, 104);
 }
 
@@ -36,7 +36,7 @@ fn members_of_a_compound_share_the_open_and_the_frame() {
     let create = header(&answer);
     let read = &answer[create.next_command as usize..];
     let close = &read[header(read).next_command as usize..];
-    assert!(matches!(Response::parse(Command::CREATE, &answer), Response::Create(_)));
+    assert!(matches!(Smb2Response::parse(Smb2Command::CREATE, &answer), Smb2Response::Create(_)));
     // The file has five bytes (2.2.20: DataLength at 4 of the body).
     assert_eq!(read[68], 5);
     assert_eq!([create.message_id, header(read).message_id, header(close).message_id], [4, 5, 6]);
@@ -45,7 +45,7 @@ fn members_of_a_compound_share_the_open_and_the_frame() {
 
 #[test]
 fn a_failed_open_fails_the_rest_of_its_compound() {
-    let missing = Fault::Status(NtStatus::OBJECT_NAME_NOT_FOUND).on(Command::CREATE).once();
+    let missing = Fault::Status(NtStatus::OBJECT_NAME_NOT_FOUND).on(Smb2Command::CREATE).once();
     let server = server(Script::new().rule(missing));
     let mut client = Client::logged_on(&server);
     let members = [smb2::create(4, "a.txt"), smb2::close(5, RELATED).related()];
@@ -62,7 +62,7 @@ fn a_stall_holds_the_answers_of_every_connection_until_it_ends() {
     let server = server(Script::new());
     let (mut first, mut second) = (Client::logged_on(&server), Client::logged_on(&server));
     let time = Duration::from_millis(300);
-    server.add(Fault::Stall(time).on(Command::ECHO).once());
+    server.add(Fault::Stall(time).on(Smb2Command::ECHO).once());
     let start = Instant::now();
     first.say([smb2::echo(4)]);
     std::thread::sleep(Duration::from_millis(50));
@@ -77,7 +77,7 @@ fn a_stall_holds_the_answers_of_every_connection_until_it_ends() {
 
 #[test]
 fn a_storm_refuses_its_share_of_the_commands() {
-    let storm = Fault::Status(NtStatus::INSUFFICIENT_RESOURCES).on(Command::READ).after(2).share(0.5);
+    let storm = Fault::Status(NtStatus::INSUFFICIENT_RESOURCES).on(Smb2Command::READ).after(2).share(0.5);
     let server = server(Script::new().rule(storm));
     let mut client = Client::logged_on(&server);
     let refused = |answer: Vec<u8>| header(&answer).status == NtStatus::INSUFFICIENT_RESOURCES;
@@ -88,18 +88,18 @@ fn a_storm_refuses_its_share_of_the_commands() {
 
 #[test]
 fn a_reset_and_a_close_end_one_connection_only() {
-    let script = Script::new().rule(Fault::Reset.on(Command::ECHO).connection(0));
-    let server = server(script.rule(Fault::Close.on(Command::ECHO).connection(1)));
+    let script = Script::new().rule(Fault::Reset.on(Smb2Command::ECHO).connection(0));
+    let server = server(script.rule(Fault::Close.on(Smb2Command::ECHO).connection(1)));
     let mut clients = [(); 3].map(|()| Client::logged_on(&server));
     clients.iter_mut().for_each(|client| client.say([smb2::echo(4)]));
     assert_eq!(clients[0].hear().unwrap_err().kind(), ErrorKind::ConnectionReset);
     assert_eq!(clients[1].hear().unwrap_err().kind(), ErrorKind::UnexpectedEof);
-    assert_eq!(header(&clients[2].hear().unwrap()).command, Command::ECHO);
+    assert_eq!(header(&clients[2].hear().unwrap()).command, Smb2Command::ECHO);
 }
 
 #[test]
 fn a_silent_connection_stays_open_without_answers() {
-    let server = server(Script::new().rule(Fault::Silent.on(Command::ECHO)));
+    let server = server(Script::new().rule(Fault::Silent.on(Smb2Command::ECHO)));
     let mut client = Client::logged_on(&server);
     client.say([smb2::echo(4), smb2::close(5, 2)]);
     assert_eq!(client.hear().unwrap_err().kind(), ErrorKind::WouldBlock);
@@ -108,7 +108,7 @@ fn a_silent_connection_stays_open_without_answers() {
 
 #[test]
 fn a_pending_answer_follows_its_interim_response() {
-    let server = server(Script::new().rule(Fault::Pending(Duration::from_millis(100)).on(Command::READ)));
+    let server = server(Script::new().rule(Fault::Pending(Duration::from_millis(100)).on(Smb2Command::READ)));
     let mut client = Client::logged_on(&server);
     let start = Instant::now();
     let interim = client.ask(smb2::read(4, 2, 0, 1));
@@ -122,7 +122,7 @@ fn a_pending_answer_follows_its_interim_response() {
 
 #[test]
 fn a_pending_answer_can_be_cancelled() {
-    let server = server(Script::new().rule(Fault::Pending(Duration::from_secs(60)).on(Command::LOCK)));
+    let server = server(Script::new().rule(Fault::Pending(Duration::from_secs(60)).on(Smb2Command::LOCK)));
     let mut client = Client::logged_on(&server);
     client.ask(smb2::lock(4, 2, 0, 1, 2));
     let answer = client.ask(smb2::cancel(4));
@@ -131,24 +131,24 @@ fn a_pending_answer_can_be_cancelled() {
 
 #[test]
 fn breaks_and_keep_alives_go_ahead_of_the_answer() {
-    let script = Script::new().rule(Fault::OplockBreak.on(Command::ECHO).once());
-    let script = script.rule(Fault::LeaseBreak.on(Command::FLUSH).once());
-    let server = server(script.rule(Fault::KeepAlive.on(Command::CLOSE)));
+    let script = Script::new().rule(Fault::OplockBreak.on(Smb2Command::ECHO).once());
+    let script = script.rule(Fault::LeaseBreak.on(Smb2Command::FLUSH).once());
+    let server = server(script.rule(Fault::KeepAlive.on(Smb2Command::CLOSE)));
     let mut client = Client::logged_on(&server);
     let unasked = client.ask(smb2::echo(4));
     // 2.2.23.1: 24 bytes, and a MessageId of all ones (3.3.4.6).
-    assert_eq!((header(&unasked).command, header(&unasked).message_id), (Command::OPLOCK_BREAK, u64::MAX));
+    assert_eq!((header(&unasked).command, header(&unasked).message_id), (Smb2Command::OPLOCK_BREAK, u64::MAX));
     assert_eq!((unasked.len(), unasked[64]), (64 + 24, 24));
-    assert_eq!(header(&client.hear().unwrap()).command, Command::ECHO);
+    assert_eq!(header(&client.hear().unwrap()).command, Smb2Command::ECHO);
     client.say([smb2::close(5, 2)]);
     assert_eq!(client.hear_bytes::<4>(), [0x85, 0, 0, 0]);
-    assert_eq!(header(&client.hear().unwrap()).command, Command::CLOSE);
+    assert_eq!(header(&client.hear().unwrap()).command, Smb2Command::CLOSE);
 }
 
 #[test]
 fn dribbled_answers_arrive_whole() {
     let pause = Duration::from_millis(2);
-    let server = server(Script::new().rule(Fault::Dribble { piece: 7, pause }.on(Command::READ)));
+    let server = server(Script::new().rule(Fault::Dribble { piece: 7, pause }.on(Smb2Command::READ)));
     let mut client = Client::logged_on(&server);
     let start = Instant::now();
     let answer = client.ask(smb2::read(4, 2, 0, 100));
@@ -159,11 +159,11 @@ fn dribbled_answers_arrive_whole() {
 
 #[test]
 fn malformed_answers_differ_from_good_ones_where_they_say() {
-    let script = Script::new().rule(Fault::Malformed(Malformed::MessageId).on(Command::ECHO).once());
-    let script = script.rule(Fault::Malformed(Malformed::StructureSize).on(Command::ECHO).after(1).once());
-    let script = script.rule(Fault::Malformed(Malformed::WrongSignature).on(Command::ECHO).after(2).once());
-    let script = script.rule(Fault::Malformed(Malformed::Truncated(66)).on(Command::ECHO).after(3).once());
-    let server = server(script.rule(Fault::Malformed(Malformed::CutOff(20)).on(Command::ECHO).after(4)));
+    let script = Script::new().rule(Fault::Malformed(Malformed::MessageId).on(Smb2Command::ECHO).once());
+    let script = script.rule(Fault::Malformed(Malformed::StructureSize).on(Smb2Command::ECHO).after(1).once());
+    let script = script.rule(Fault::Malformed(Malformed::WrongSignature).on(Smb2Command::ECHO).after(2).once());
+    let script = script.rule(Fault::Malformed(Malformed::Truncated(66)).on(Smb2Command::ECHO).after(3).once());
+    let server = server(script.rule(Fault::Malformed(Malformed::CutOff(20)).on(Smb2Command::ECHO).after(4)));
     let mut client = Client::logged_on(&server);
     assert_ne!(header(&client.ask(smb2::echo(4))).message_id, 4);
     assert_eq!(client.ask(smb2::echo(5))[64], 7);

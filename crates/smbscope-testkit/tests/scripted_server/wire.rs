@@ -2,7 +2,7 @@
 
 use smbscope_testkit::server::ScriptedServer;
 use smbscope_testkit::{framed, smb2};
-use smbscope_wire::smb2::Header;
+use smbscope_wire::smb2::Smb2Header;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -59,6 +59,6 @@ impl Client {
 }
 
 /// The header of a message that must have one.
-pub(crate) fn header(message: &[u8]) -> Header {
-    Header::parse(message).expect("an SMB2 header")
+pub(crate) fn header(message: &[u8]) -> Smb2Header {
+    Smb2Header::parse(message).expect("an SMB2 header")
 }

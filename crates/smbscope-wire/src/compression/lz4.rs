@@ -1,10 +1,10 @@
 //! LZ4 block format (MS-SMB2 2.2.3.1.3; LZ4 Block Format Description).
 
-use super::window::{Stop, Window};
+use super::window::{DecompressionEnd, DecompressionWindow};
 use crate::bytes;
 
 /// Appends what the block `data` holds.
-pub(super) fn decompress(data: &[u8], mut window: Window<'_>) -> Result<(), Stop> {
+pub(super) fn decompress(data: &[u8], mut window: DecompressionWindow<'_>) -> Result<(), DecompressionEnd> {
     let mut at = 0;
     while at < data.len() {
         window.check_room()?;
@@ -14,14 +14,14 @@ pub(super) fn decompress(data: &[u8], mut window: Window<'_>) -> Result<(), Stop
         let literals = &data[at..data.len().min(at.saturating_add(count))];
         window.literals(literals)?;
         if literals.len() < count {
-            return Err(Stop::Truncated);
+            return Err(DecompressionEnd::Truncated);
         }
         at += count;
         // The last sequence has literals only.
         if at == data.len() {
             return Ok(());
         }
-        let offset = bytes::u16_at(data, at).ok_or(Stop::Truncated)?;
+        let offset = bytes::u16_at(data, at).ok_or(DecompressionEnd::Truncated)?;
         at += 2;
         let match_length = length(data, &mut at, token & 0x0f)?.saturating_add(4);
         window.copy(offset.into(), match_length)?;
@@ -30,11 +30,11 @@ pub(super) fn decompress(data: &[u8], mut window: Window<'_>) -> Result<(), Stop
 }
 
 /// A length of four bits, continued in bytes of 255 and a last one that is less.
-fn length(data: &[u8], at: &mut usize, nibble: u8) -> Result<usize, Stop> {
+fn length(data: &[u8], at: &mut usize, nibble: u8) -> Result<usize, DecompressionEnd> {
     let mut length = usize::from(nibble);
     if nibble == 0x0f {
         loop {
-            let more = *data.get(*at).ok_or(Stop::Truncated)?;
+            let more = *data.get(*at).ok_or(DecompressionEnd::Truncated)?;
             *at += 1;
             length = length.saturating_add(more.into());
             if more != 0xff {

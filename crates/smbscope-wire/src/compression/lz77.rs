@@ -1,11 +1,11 @@
 //! Plain LZ77 (MS-XCA 2.4).
 
-use super::window::{Stop, Window};
+use super::window::{DecompressionEnd, DecompressionWindow};
 use crate::bytes;
 
 /// Appends what `data` holds.
-pub(super) fn decompress(data: &[u8], mut window: Window<'_>) -> Result<(), Stop> {
-    let mut reader = Reader { data, at: 0, shared_length: None };
+pub(super) fn decompress(data: &[u8], mut window: DecompressionWindow<'_>) -> Result<(), DecompressionEnd> {
+    let mut reader = Lz77Reader { data, at: 0, shared_length: None };
     loop {
         let flags = reader.u32()?;
         for bit in (0..32).rev() {
@@ -23,16 +23,16 @@ pub(super) fn decompress(data: &[u8], mut window: Window<'_>) -> Result<(), Stop
     }
 }
 
-struct Reader<'a> {
+struct Lz77Reader<'a> {
     data: &'a [u8],
     at: usize,
     /// Where a byte of lengths stands whose high half is still unused.
     shared_length: Option<usize>,
 }
 
-impl Reader<'_> {
+impl Lz77Reader<'_> {
     /// Distance and length of a match: 13 and 3 bits, then 4 bits, 8, 16 and 32 where the length needs them.
-    fn match_item(&mut self) -> Result<(usize, usize), Stop> {
+    fn match_item(&mut self) -> Result<(usize, usize), DecompressionEnd> {
         let word = self.u16()?;
         let distance = usize::from(word >> 3) + 1;
         let mut length = u32::from(word & 7);
@@ -49,7 +49,7 @@ impl Reader<'_> {
     }
 
     /// Two matches with long lengths share a byte: the first has its low half.
-    fn half_byte(&mut self) -> Result<u32, Stop> {
+    fn half_byte(&mut self) -> Result<u32, DecompressionEnd> {
         match self.shared_length.take() {
             Some(at) => Ok(u32::from(self.data[at] >> 4)),
             None => {
@@ -62,28 +62,28 @@ impl Reader<'_> {
     }
 
     /// A length of 16 bits, or 32 after a zero; it counts from the start, not on top of the shorter fields.
-    fn long_length(&mut self) -> Result<u32, Stop> {
+    fn long_length(&mut self) -> Result<u32, DecompressionEnd> {
         let mut length = u32::from(self.u16()?);
         if length == 0 {
             length = self.u32()?;
         }
-        if length < 15 + 7 { Err(Stop::Corrupt) } else { Ok(length) }
+        if length < 15 + 7 { Err(DecompressionEnd::Corrupt) } else { Ok(length) }
     }
 
-    fn u8(&mut self) -> Result<u8, Stop> {
+    fn u8(&mut self) -> Result<u8, DecompressionEnd> {
         self.next(bytes::u8_at)
     }
 
-    fn u16(&mut self) -> Result<u16, Stop> {
+    fn u16(&mut self) -> Result<u16, DecompressionEnd> {
         self.next(bytes::u16_at)
     }
 
-    fn u32(&mut self) -> Result<u32, Stop> {
+    fn u32(&mut self) -> Result<u32, DecompressionEnd> {
         self.next(bytes::u32_at)
     }
 
-    fn next<T>(&mut self, field: impl Fn(&[u8], usize) -> Option<T>) -> Result<T, Stop> {
-        let value = field(self.data, self.at).ok_or(Stop::Truncated)?;
+    fn next<T>(&mut self, field: impl Fn(&[u8], usize) -> Option<T>) -> Result<T, DecompressionEnd> {
+        let value = field(self.data, self.at).ok_or(DecompressionEnd::Truncated)?;
         self.at += size_of::<T>();
         Ok(value)
     }

@@ -1,6 +1,6 @@
 //! LZ77+Huffman (MS-XCA 2.2): blocks of 64 KiB of output, each with its own code.
 
-use super::window::{Stop, Window};
+use super::window::{DecompressionEnd, DecompressionWindow};
 use crate::bytes;
 
 /// Symbols 0 to 255 are literals, 256 to 511 matches.
@@ -14,11 +14,11 @@ const BLOCK: usize = 0x1_0000;
 
 /// Appends what `data` holds. The window's limit must not be beyond the end of the message, since only there does
 /// symbol 256 mean the end and not a match.
-pub(super) fn decompress(data: &[u8], mut window: Window<'_>) -> Result<(), Stop> {
+pub(super) fn decompress(data: &[u8], mut window: DecompressionWindow<'_>) -> Result<(), DecompressionEnd> {
     let mut at = 0;
     while at < data.len() {
         window.check_room()?;
-        let table = data.get(at..at + TABLE_BYTES).ok_or(Stop::Truncated)?;
+        let table = data.get(at..at + TABLE_BYTES).ok_or(DecompressionEnd::Truncated)?;
         let code = Code::from_lengths(table)?;
         let mut bits = Bits::new(data, at + TABLE_BYTES);
         let block_end = window.len().saturating_add(BLOCK);
@@ -40,7 +40,7 @@ pub(super) fn decompress(data: &[u8], mut window: Window<'_>) -> Result<(), Stop
 
 /// Distance and length of a match: the symbol has the distance's magnitude and lengths up to 17; longer lengths follow
 /// in bytes, then the distance's lower bits.
-fn match_item(symbol: u16, bits: &mut Bits<'_>) -> Result<(usize, usize), Stop> {
+fn match_item(symbol: u16, bits: &mut Bits<'_>) -> Result<(usize, usize), DecompressionEnd> {
     let mut length = usize::from(symbol % 16);
     if length == 15 {
         length = usize::from(bits.byte()?) + 15;
@@ -63,7 +63,7 @@ struct Code {
 
 impl Code {
     /// The code for a table of lengths, which must use up all codes of 15 bits.
-    fn from_lengths(table: &[u8]) -> Result<Code, Stop> {
+    fn from_lengths(table: &[u8]) -> Result<Code, DecompressionEnd> {
         let length = |symbol: usize| usize::from(table[symbol / 2] >> (4 * (symbol % 2)) & 0x0f);
         let mut count = [0; MAX_BITS + 1];
         for symbol in 0..SYMBOLS {
@@ -72,7 +72,7 @@ impl Code {
         count[0] = 0;
         let used: u32 = (1..=MAX_BITS).map(|bits| u32::from(count[bits]) << (MAX_BITS - bits)).sum();
         if used != 1 << MAX_BITS {
-            return Err(Stop::Corrupt);
+            return Err(DecompressionEnd::Corrupt);
         }
         let mut next = [0usize; MAX_BITS + 1];
         for bits in 1..=MAX_BITS {
@@ -90,7 +90,7 @@ impl Code {
     }
 
     /// Reads one symbol.
-    fn next_symbol(&self, bits: &mut Bits<'_>) -> Result<u16, Stop> {
+    fn next_symbol(&self, bits: &mut Bits<'_>) -> Result<u16, DecompressionEnd> {
         let window = bits.next >> (32 - MAX_BITS);
         let (mut first, mut index) = (0, 0);
         for length in 1..=MAX_BITS {
@@ -104,7 +104,7 @@ impl Code {
             index += count;
             first = (first + count) << 1;
         }
-        Err(Stop::Corrupt)
+        Err(DecompressionEnd::Corrupt)
     }
 }
 
@@ -130,14 +130,14 @@ impl<'a> Bits<'a> {
     }
 
     /// Takes `count` bits, no more than 15.
-    fn take(&mut self, count: u32) -> Result<u32, Stop> {
+    fn take(&mut self, count: u32) -> Result<u32, DecompressionEnd> {
         // In two steps: a shift by 32 bits is none.
         let value = self.next >> 1 >> (31 - count);
         self.next <<= count;
         self.extra -= count as i32;
         self.valid -= count as i32;
         if self.valid < 0 {
-            return Err(Stop::Truncated);
+            return Err(DecompressionEnd::Truncated);
         }
         if self.extra < 0 {
             self.load();
@@ -159,20 +159,20 @@ impl<'a> Bits<'a> {
     }
 
     /// Takes a byte from behind the words that were read.
-    fn byte(&mut self) -> Result<u8, Stop> {
-        let byte = bytes::u8_at(self.data, self.at).ok_or(Stop::Truncated)?;
+    fn byte(&mut self) -> Result<u8, DecompressionEnd> {
+        let byte = bytes::u8_at(self.data, self.at).ok_or(DecompressionEnd::Truncated)?;
         self.at += 1;
         Ok(byte)
     }
 
     /// A length, less 3, of 16 bits, or 32 after a zero (MS-XCA 2.1.4.3).
-    fn long_length(&mut self) -> Result<usize, Stop> {
-        let mut length = u32::from(bytes::u16_at(self.data, self.at).ok_or(Stop::Truncated)?);
+    fn long_length(&mut self) -> Result<usize, DecompressionEnd> {
+        let mut length = u32::from(bytes::u16_at(self.data, self.at).ok_or(DecompressionEnd::Truncated)?);
         self.at += 2;
         if length == 0 {
-            length = bytes::u32_at(self.data, self.at).ok_or(Stop::Truncated)?;
+            length = bytes::u32_at(self.data, self.at).ok_or(DecompressionEnd::Truncated)?;
             self.at += 4;
         }
-        if length < 15 { Err(Stop::Corrupt) } else { Ok(length as usize) }
+        if length < 15 { Err(DecompressionEnd::Corrupt) } else { Ok(length as usize) }
     }
 }

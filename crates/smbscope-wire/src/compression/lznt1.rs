@@ -1,23 +1,23 @@
 //! LZNT1 (MS-XCA 2.5): chunks of 4096 bytes of output, each on its own.
 
-use super::window::{Stop, Window};
+use super::window::{DecompressionEnd, DecompressionWindow};
 use crate::bytes;
 
 /// A compressed chunk holds no more than this.
 const CHUNK: usize = 4096;
 
 /// Appends what `data` holds.
-pub(super) fn decompress(data: &[u8], mut window: Window<'_>) -> Result<(), Stop> {
+pub(super) fn decompress(data: &[u8], mut window: DecompressionWindow<'_>) -> Result<(), DecompressionEnd> {
     let mut at = 0;
     while at < data.len() {
         window.check_room()?;
-        let header = bytes::u16_at(data, at).ok_or(Stop::Truncated)?;
+        let header = bytes::u16_at(data, at).ok_or(DecompressionEnd::Truncated)?;
         at += 2;
         if header == 0 {
             return Ok(());
         }
         if header >> 12 & 7 != 3 {
-            return Err(Stop::Corrupt);
+            return Err(DecompressionEnd::Corrupt);
         }
         let end = at + usize::from(header & 0x0fff) + 1;
         let chunk = &data[at..data.len().min(end)];
@@ -28,7 +28,7 @@ pub(super) fn decompress(data: &[u8], mut window: Window<'_>) -> Result<(), Stop
             decompress_chunk(chunk, end <= data.len(), &mut window)?;
         }
         if end > data.len() {
-            return Err(Stop::Truncated);
+            return Err(DecompressionEnd::Truncated);
         }
         at = end;
     }
@@ -36,7 +36,7 @@ pub(super) fn decompress(data: &[u8], mut window: Window<'_>) -> Result<(), Stop
 }
 
 /// Flag groups: a byte whose bits, lowest first, tell literals from words. `whole` says that the chunk is all there.
-fn decompress_chunk(chunk: &[u8], whole: bool, window: &mut Window<'_>) -> Result<(), Stop> {
+fn decompress_chunk(chunk: &[u8], whole: bool, window: &mut DecompressionWindow<'_>) -> Result<(), DecompressionEnd> {
     let mut at = 0;
     while at < chunk.len() {
         let flags = chunk[at];
@@ -50,14 +50,14 @@ fn decompress_chunk(chunk: &[u8], whole: bool, window: &mut Window<'_>) -> Resul
                 window.literal(chunk[at])?;
                 at += 1;
             } else {
-                let unfinished = if whole { Stop::Corrupt } else { Stop::Truncated };
+                let unfinished = if whole { DecompressionEnd::Corrupt } else { DecompressionEnd::Truncated };
                 let word = bytes::u16_at(chunk, at).ok_or(unfinished)?;
                 at += 2;
                 let (distance, length) = split(word, window.len());
                 window.copy(distance, length)?;
             }
             if window.len() > CHUNK {
-                return Err(Stop::Corrupt);
+                return Err(DecompressionEnd::Corrupt);
             }
         }
     }

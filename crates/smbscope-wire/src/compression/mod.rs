@@ -13,7 +13,7 @@ mod window;
 
 pub use frame::{Algorithm, CompressedFrame, Payload, Payloads, looks_chained, parse, parse_as};
 
-use window::{Stop, Window};
+use window::{DecompressionEnd, DecompressionWindow};
 
 #[cfg(test)]
 mod tests;
@@ -84,7 +84,7 @@ fn unpack(payloads: Payloads<'_>, out: &mut Vec<u8>, limit: usize) -> Result<(),
 
 /// Appends what `data` holds until `out` has `limit` bytes.
 fn decompress(algorithm: Algorithm, data: &[u8], out: &mut Vec<u8>, limit: usize) -> Result<(), CompressionError> {
-    let window = Window::new(out, limit);
+    let window = DecompressionWindow::new(out, limit);
     let outcome = match algorithm {
         Algorithm::NONE => plain(data, window),
         Algorithm::LZNT1 => lznt1::decompress(data, window),
@@ -95,12 +95,12 @@ fn decompress(algorithm: Algorithm, data: &[u8], out: &mut Vec<u8>, limit: usize
         _ => return Err(CompressionError::UnknownAlgorithm(algorithm)),
     };
     match outcome {
-        Ok(()) | Err(Stop::Full | Stop::Truncated) => Ok(()),
-        Err(Stop::Corrupt) => Err(CompressionError::Corrupt(algorithm)),
+        Ok(()) | Err(DecompressionEnd::Full | DecompressionEnd::Truncated) => Ok(()),
+        Err(DecompressionEnd::Corrupt) => Err(CompressionError::Corrupt(algorithm)),
     }
 }
 
 /// NONE: the payload is part of the message as it stands.
-fn plain(data: &[u8], mut window: Window<'_>) -> Result<(), Stop> {
+fn plain(data: &[u8], mut window: DecompressionWindow<'_>) -> Result<(), DecompressionEnd> {
     window.literals(data)
 }

@@ -1,12 +1,12 @@
 //! Pattern_V1: one byte, repeated (MS-SMB2 2.2.42.2.2).
 
-use super::window::{Stop, Window};
+use super::window::{DecompressionEnd, DecompressionWindow};
 use crate::bytes;
 
 /// Appends the repetitions that `data`, a SMB2_COMPRESSION_PATTERN_PAYLOAD_V1, stands for.
-pub(super) fn decompress(data: &[u8], mut window: Window<'_>) -> Result<(), Stop> {
-    let pattern = bytes::u8_at(data, 0).ok_or(Stop::Truncated)?;
-    window.fill(pattern, repetitions(data).ok_or(Stop::Truncated)?)
+pub(super) fn decompress(data: &[u8], mut window: DecompressionWindow<'_>) -> Result<(), DecompressionEnd> {
+    let pattern = bytes::u8_at(data, 0).ok_or(DecompressionEnd::Truncated)?;
+    window.fill(pattern, repetitions(data).ok_or(DecompressionEnd::Truncated)?)
 }
 
 /// Field Repetitions: how many bytes the pattern stands for.

@@ -26,13 +26,13 @@ impl DirectoryEntry<'_> {
 #[derive(Debug, Clone, Copy)]
 pub struct DirectoryEntries<'a> {
     rest: Option<&'a [u8]>,
-    layout: Layout,
+    layout: DirectoryEntryLayout,
     unicode: bool,
 }
 
 /// Where an entry of a class has its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Layout {
+struct DirectoryEntryLayout {
     name_length: usize,
     name: usize,
     /// Size and attributes are there, at offsets that all classes share.
@@ -42,14 +42,14 @@ struct Layout {
 impl<'a> DirectoryEntries<'a> {
     /// The entries of a class; `None` where the class is not known.
     pub fn new(output: &'a [u8], level: InfoLevel) -> Option<DirectoryEntries<'a>> {
-        let full = |name| Layout { name_length: 60, name, facts: true };
+        let full = |name| DirectoryEntryLayout { name_length: 60, name, facts: true };
         let layout = match level {
             InfoLevel::FILE_DIRECTORY_INFORMATION => full(64),
             InfoLevel::FILE_FULL_DIRECTORY_INFORMATION => full(68),
             InfoLevel::FILE_ID_FULL_DIRECTORY_INFORMATION => full(80),
             InfoLevel::FILE_BOTH_DIRECTORY_INFORMATION => full(94),
             InfoLevel::FILE_ID_BOTH_DIRECTORY_INFORMATION => full(104),
-            InfoLevel::FILE_NAMES_INFORMATION => Layout { name_length: 8, name: 12, facts: false },
+            InfoLevel::FILE_NAMES_INFORMATION => DirectoryEntryLayout { name_length: 8, name: 12, facts: false },
             _ => return None,
         };
         Some(DirectoryEntries { rest: Some(output), layout, unicode: true })
@@ -66,7 +66,7 @@ impl<'a> Iterator for DirectoryEntries<'a> {
 
     fn next(&mut self) -> Option<DirectoryEntry<'a>> {
         let entry = self.rest.take()?;
-        let Layout { name_length, name: name_at, facts } = self.layout;
+        let DirectoryEntryLayout { name_length, name: name_at, facts } = self.layout;
         let length = u32_at(entry, name_length)? as usize;
         let mut name = entry.get(name_at..name_at.checked_add(length)?)?;
         // Old servers count the terminator.

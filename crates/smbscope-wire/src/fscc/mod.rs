@@ -5,5 +5,5 @@ mod notify;
 mod set;
 
 pub use directory::{DirectoryEntries, DirectoryEntry};
-pub use notify::{Change, changes};
+pub use notify::{FileNotifyInformation, changes};
 pub use set::Data;

@@ -4,7 +4,7 @@ use crate::bytes::{u32_at, utf16_text};
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct FileNotifyInformation {
     /// 1 added, 2 removed, 3 modified, 4 renamed from, 5 renamed to.
     pub action: u32,
     /// Below the directory.
@@ -15,7 +15,7 @@ pub struct Change {
 const NAME: usize = 12;
 
 /// The changes of a list; they end where one is cut off.
-pub fn changes(list: &[u8]) -> impl Iterator<Item = Change> {
+pub fn changes(list: &[u8]) -> impl Iterator<Item = FileNotifyInformation> {
     let mut rest = Some(list);
     std::iter::from_fn(move || {
         let entry = rest.take()?;
@@ -25,7 +25,7 @@ pub fn changes(list: &[u8]) -> impl Iterator<Item = Change> {
         }
         let length = u32_at(entry, 8)? as usize;
         let name = utf16_text(entry.get(NAME..NAME.checked_add(length)?)?);
-        Some(Change { action: u32_at(entry, 4)?, name })
+        Some(FileNotifyInformation { action: u32_at(entry, 4)?, name })
     })
 }
 
@@ -38,7 +38,7 @@ mod tests {
         let mut parameters = vec![16, 0, 0, 0, 1, 0, 0, 0, 4, 0, 0, 0];
         parameters.extend(b"a\0b\0");
         parameters.extend([0, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, b'c', 0]);
-        let change = |action, name: &str| Change { action, name: name.into() };
+        let change = |action, name: &str| FileNotifyInformation { action, name: name.into() };
         assert_eq!(changes(&parameters).collect::<Vec<_>>(), [change(1, "ab"), change(2, "c")]);
         let cut = changes(&parameters[..parameters.len() - 1]);
         assert_eq!(cut.collect::<Vec<_>>(), [change(1, "ab")]);

@@ -1,7 +1,7 @@
 //! What SET_INFO changes, and SMB1's TRANS2_SET_FILE_INFORMATION (MS-FSCC 2.4).
 
 use crate::bytes::u32_at;
-use crate::codec::{Buffer, Put, Text, Value};
+use crate::codec::{Buffer, FixedSizeField, Put, WireText};
 use crate::names::InfoLevel;
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ pub enum Data<'a> {
     /// FileRenameInformation for SMB2 (2.4.42.2)
     Rename {
         /// From the root of the share on.
-        path: Text<'a>,
+        path: WireText<'a>,
         /// Whether a file that is there gives way.
         replace: bool,
     },

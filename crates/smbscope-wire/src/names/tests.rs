@@ -7,10 +7,10 @@ use std::collections::HashSet;
 #[test]
 fn known_values_print_the_specifications_name_and_others_their_number() {
     // Expected: MS-CIFS 2.2.2.1 and 2.2.2.2, MS-SMB2 2.2.1.2 and 2.2.31, MS-FSCC 2.3 to 2.5.
-    assert_eq!(smb1::Command::READ_ANDX.to_string(), "SMB_COM_READ_ANDX");
-    assert_eq!(smb1::Command(0x15).to_string(), "0x15");
-    assert_eq!(smb2::Command(0x0e).to_string(), "QUERY_DIRECTORY");
-    assert_eq!(smb2::Command(0x14).to_string(), "0x0014");
+    assert_eq!(smb1::Smb1Command::READ_ANDX.to_string(), "SMB_COM_READ_ANDX");
+    assert_eq!(smb1::Smb1Command(0x15).to_string(), "0x15");
+    assert_eq!(smb2::Smb2Command(0x0e).to_string(), "QUERY_DIRECTORY");
+    assert_eq!(smb2::Smb2Command(0x14).to_string(), "0x0014");
     assert_eq!(Trans2(1).to_string(), "TRANS2_FIND_FIRST2");
     assert_eq!(Trans2(0x0f).to_string(), "0x000f");
     assert_eq!(NtTransact(4).to_string(), "NT_TRANSACT_NOTIFY_CHANGE");
@@ -28,7 +28,7 @@ fn known_values_print_the_specifications_name_and_others_their_number() {
 #[test]
 fn names_keep_the_width_they_are_asked_for() {
     assert_eq!(
-        format!("{:<8}|{:>8}|{:<6}|", smb2::Command::READ, smb2::Command::READ, smb1::Command(0x15)),
+        format!("{:<8}|{:>8}|{:<6}|", smb2::Smb2Command::READ, smb2::Smb2Command::READ, smb1::Smb1Command(0x15)),
         "READ    |    READ|0x15  |"
     );
 }
@@ -57,19 +57,19 @@ fn short_names_are_those_of_the_1997_report() {
         (0x1d, "Write_Raw"),
         (0x2f, "Write+X"),
     ] {
-        assert_eq!(smb1::Command(code).short_name(), Some(name));
+        assert_eq!(smb1::Smb1Command(code).short_name(), Some(name));
     }
     assert_eq!(Trans2::QUERY_PATH_INFORMATION.short_name(), Some("Get_Path_Info"));
-    assert_eq!(smb1::Command(0x15).short_name(), None);
+    assert_eq!(smb1::Smb1Command(0x15).short_name(), None);
 }
 
 #[test]
 fn every_command_has_both_names_and_no_name_stands_for_two_values() {
-    let smb1: Vec<_> = smb1::Command::KNOWN.iter().flat_map(|c| [c.name(), c.short_name()]).collect();
+    let smb1: Vec<_> = smb1::Smb1Command::KNOWN.iter().flat_map(|c| [c.name(), c.short_name()]).collect();
     assert!(smb1.iter().all(Option::is_some));
     assert_eq!(smb1.iter().collect::<HashSet<_>>().len(), smb1.len());
     assert_eq!(smb1.len(), 2 * 75);
-    assert_eq!(smb2::Command::KNOWN.len(), 20);
+    assert_eq!(smb2::Smb2Command::KNOWN.len(), 20);
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! What has to stay of a security token: who logs on, and none of what a password could be guessed from.
 
 use super::{der, gss, kerberos, ntlm};
-use crate::kept::{Kept, place_in};
+use crate::kept::{RetainedRanges, place_in};
 
 /// The places that [`identify`](super::identify) reads.
-pub(crate) fn kept(token: &[u8]) -> Kept {
-    let mut kept = Kept::default();
+pub(crate) fn kept(token: &[u8]) -> RetainedRanges {
+    let mut kept = RetainedRanges::default();
     let Some(inner) = gss::mechanism_token(token) else {
         // Which kind of token it is not.
         kept.field(0..1);
@@ -19,8 +19,8 @@ pub(crate) fn kept(token: &[u8]) -> Kept {
 }
 
 /// The wrappers down to realm and service, and these; neither the ticket nor the authenticator.
-fn of_kerberos(token: &[u8]) -> Kept {
-    let mut kept = Kept::default();
+fn of_kerberos(token: &[u8]) -> RetainedRanges {
+    let mut kept = RetainedRanges::default();
     let mut end = 0;
     for (name, of) in kerberos::names(token) {
         let range = place_in(token, name);

@@ -1,6 +1,6 @@
 //! The readable part of a Kerberos AP-REQ: whom its ticket is for (RFC 4120 5.3 and 5.5.1).
 
-use super::{Identity, der};
+use super::{SecurityToken, der};
 use crate::kept::NameOf;
 
 /// AP-REQ: [APPLICATION 14].
@@ -17,12 +17,12 @@ const TICKET_SNAME: u8 = 0xa2;
 const NAME_STRING: u8 = 0xa1;
 
 /// Realm and service of the ticket in an AP-REQ.
-pub(super) fn identify(token: &[u8]) -> Option<Identity> {
+pub(super) fn identify(token: &[u8]) -> Option<SecurityToken> {
     let request = der::expect(der::expect(token, AP_REQ)?, SEQUENCE)?;
     let ticket = ticket(request).unwrap_or_default();
     let realm = der::find(ticket, TICKET_REALM).and_then(|field| strings(field).next());
     let service = service(ticket).unwrap_or_default();
-    Some(Identity::KerberosApReq { realm: realm.unwrap_or_default(), service })
+    Some(SecurityToken::KerberosApReq { realm: realm.unwrap_or_default(), service })
 }
 
 fn ticket(request: &[u8]) -> Option<&[u8]> {

@@ -13,7 +13,7 @@ mod tests;
 
 /// What one security token says about the identity behind a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Identity {
+pub enum SecurityToken {
     /// NTLM NEGOTIATE_MESSAGE: a logon begins (MS-NLMP 2.2.1.1).
     NtlmNegotiate,
     /// NTLM CHALLENGE_MESSAGE, the server's answer (MS-NLMP 2.2.1.2).
@@ -45,7 +45,7 @@ pub enum Identity {
 ///
 /// The token may be SPNEGO, NTLM without it, or Kerberos. `None` for anything else and for steps of SPNEGO that hold no
 /// token of a mechanism.
-pub fn identify(token: &[u8]) -> Option<Identity> {
+pub fn identify(token: &[u8]) -> Option<SecurityToken> {
     let token = gss::mechanism_token(token)?;
     if token.starts_with(ntlm::SIGNATURE) { ntlm::identify(token) } else { kerberos::identify(token) }
 }

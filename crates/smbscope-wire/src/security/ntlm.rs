@@ -1,8 +1,8 @@
 //! The names in NTLM messages (MS-NLMP 2.2.1).
 
-use super::Identity;
+use super::SecurityToken;
 use crate::bytes;
-use crate::kept::{Kept, NameOf};
+use crate::kept::{NameOf, RetainedRanges};
 use std::ops::Range;
 
 /// The first eight bytes of every message.
@@ -26,25 +26,25 @@ mod field {
 }
 
 /// Reads a message that begins with [`SIGNATURE`].
-pub(super) fn identify(message: &[u8]) -> Option<Identity> {
+pub(super) fn identify(message: &[u8]) -> Option<SecurityToken> {
     match bytes::u32_at(message, field::MESSAGE_TYPE)? {
-        1 => Some(Identity::NtlmNegotiate),
+        1 => Some(SecurityToken::NtlmNegotiate),
         2 => {
             let flags = bytes::u32_at(message, field::CHALLENGE_FLAGS);
             let target = text(message, field::CHALLENGE_TARGET_NAME, flags).filter(|name| !name.is_empty());
-            Some(Identity::NtlmChallenge { target })
+            Some(SecurityToken::NtlmChallenge { target })
         }
         3 => Some(authenticate(message)),
         _ => None,
     }
 }
 
-fn authenticate(message: &[u8]) -> Identity {
+fn authenticate(message: &[u8]) -> SecurityToken {
     let flags = authenticate_flags(message);
     let name = |at| text(message, at, flags).unwrap_or_default();
     let is_empty = |at| payload_fields(message, at).is_some_and(|(length, _)| length == 0);
     let nobody = is_empty(field::AUTHENTICATE_USER) && is_empty(field::AUTHENTICATE_NT_RESPONSE);
-    Identity::NtlmAuthenticate {
+    SecurityToken::NtlmAuthenticate {
         domain: name(field::AUTHENTICATE_DOMAIN),
         user: name(field::AUTHENTICATE_USER),
         workstation: name(field::AUTHENTICATE_WORKSTATION),
@@ -87,8 +87,8 @@ fn text_place(message: &[u8], at: usize, flags: Option<u32>) -> Option<(Range<us
 }
 
 /// The fields and names that [`identify`] reads of a client's message; not its answers to the challenge.
-pub(super) fn kept(message: &[u8]) -> Kept {
-    let mut kept = Kept::default();
+pub(super) fn kept(message: &[u8]) -> RetainedRanges {
+    let mut kept = RetainedRanges::default();
     kept.field(0..field::MESSAGE_TYPE + 4);
     if bytes::u32_at(message, field::MESSAGE_TYPE) != Some(3) {
         return kept;

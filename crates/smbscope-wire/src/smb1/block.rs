@@ -1,16 +1,16 @@
 //! Parameter and data blocks, one for each command of an AndX chain (MS-CIFS 2.2.3.2 to 2.2.3.4).
 
 use super::messages::STRING;
-use super::{Command, Header, TransactionKind};
+use super::{Smb1Command, Smb1Header, TransactionKind};
 use crate::bytes::{before_terminator, text, u8_at, u16_at};
-use crate::name::Name;
+use crate::name::CapturedName;
 use std::ops::Range;
 
 /// The parameters and data of one command. A snap length may have cut either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block<'a> {
     /// The command: that of the header for the first block, of the AndX field before for the others.
-    pub command: Command,
+    pub command: Smb1Command,
     /// The parameter words.
     pub words: &'a [u8],
     /// The data bytes as far as they are there.
@@ -22,7 +22,7 @@ pub struct Block<'a> {
     /// Where the data ends by its ByteCount, from the header.
     data_end: Option<usize>,
     pub(super) unicode: bool,
-    next: Option<(Command, usize)>,
+    next: Option<(Smb1Command, usize)>,
 }
 
 /// Longest chain that is followed; none is longer than the list of AndX commands.
@@ -32,9 +32,9 @@ const MAX_WANTED: usize = 16 * 1024;
 
 /// The blocks of a message that begins with `header`, in the order of the chain. A chain that points backwards
 /// ends there.
-pub fn blocks<'a>(header: &Header, message: &'a [u8]) -> impl Iterator<Item = Block<'a>> + use<'a> {
+pub fn blocks<'a>(header: &Smb1Header, message: &'a [u8]) -> impl Iterator<Item = Block<'a>> + use<'a> {
     let unicode = header.is_unicode();
-    let mut next = Some((header.command, Header::LENGTH));
+    let mut next = Some((header.command, Smb1Header::LENGTH));
     std::iter::from_fn(move || {
         let block = Block::parse(message, next?, unicode)?;
         next = block.next;
@@ -44,7 +44,7 @@ pub fn blocks<'a>(header: &Header, message: &'a [u8]) -> impl Iterator<Item = Bl
 }
 
 impl<'a> Block<'a> {
-    fn parse(message: &'a [u8], (command, offset): (Command, usize), unicode: bool) -> Option<Block<'a>> {
+    fn parse(message: &'a [u8], (command, offset): (Smb1Command, usize), unicode: bool) -> Option<Block<'a>> {
         let word_count = usize::from(u8_at(message, offset)?);
         let start = offset + 1;
         let end = start + 2 * word_count;
@@ -68,18 +68,21 @@ impl<'a> Block<'a> {
     }
 
     /// A terminated string that is a name, as far as it is there: a snap length may have cut it.
-    pub fn name(&self, offset: usize) -> Option<Name> {
+    pub fn name(&self, offset: usize) -> Option<CapturedName> {
         if let Some((text, _)) = self.string(offset) {
-            return Some(Name { text, missing: 0 });
+            return Some(CapturedName { text, missing: 0 });
         }
         // The terminator is somewhere in what was cut off.
         let missing = self.data_missing().filter(|missing| *missing > 0)?;
         let start = self.aligned(offset, self.unicode);
-        Some(Name { missing, ..Name::in_range(self.data, start..self.data.len().max(start), self.unicode) })
+        Some(CapturedName {
+            missing,
+            ..CapturedName::in_range(self.data, start..self.data.len().max(start), self.unicode)
+        })
     }
 
     /// The first of the data, a name behind a buffer format byte.
-    pub fn formatted_name(&self) -> Option<Name> {
+    pub fn formatted_name(&self) -> Option<CapturedName> {
         if self.data.first().is_none_or(|format| *format == STRING) { self.name(1) } else { None }
     }
 
@@ -130,18 +133,18 @@ impl<'a> Block<'a> {
 }
 
 /// Command and offset of the next block of the chain.
-fn next_of(command: Command, words: &[u8]) -> Option<(Command, usize)> {
+fn next_of(command: Smb1Command, words: &[u8]) -> Option<(Smb1Command, usize)> {
     if !command.is_andx() {
         return None;
     }
-    let next = Command(u8_at(words, 0)?);
-    (next != Command::NO_ANDX).then_some((next, usize::from(u16_at(words, 2)?)))
+    let next = Smb1Command(u8_at(words, 0)?);
+    (next != Smb1Command::NO_ANDX).then_some((next, usize::from(u16_at(words, 2)?)))
 }
 
 /// How many bytes of a message must be at hand to read what the analysis wants of it; `prefix` holds at least the
 /// header. The answer may grow once more bytes are there.
-pub fn needed(header: &Header, prefix: &[u8]) -> usize {
-    let mut offset = Header::LENGTH;
+pub fn needed(header: &Smb1Header, prefix: &[u8]) -> usize {
+    let mut offset = Smb1Header::LENGTH;
     let mut command = header.command;
     for _ in 0..MAX_CHAIN {
         let Some(word_count) = u8_at(prefix, offset) else { return offset + 1 };
@@ -156,7 +159,7 @@ pub fn needed(header: &Header, prefix: &[u8]) -> usize {
 }
 
 /// Data bytes that are wanted behind the parameters.
-fn data_needed(header: &Header, command: Command, words: &[u8], prefix: &[u8], words_end: usize) -> usize {
+fn data_needed(header: &Smb1Header, command: Smb1Command, words: &[u8], prefix: &[u8], words_end: usize) -> usize {
     let data_length = || match u16_at(prefix, words_end) {
         Some(length) => usize::from(length).min(MAX_WANTED),
         None => 0,
@@ -165,17 +168,17 @@ fn data_needed(header: &Header, command: Command, words: &[u8], prefix: &[u8], w
         return TransactionKind::from_command(command).map_or(0, |_| data_length().min(16));
     }
     match command {
-        Command::WRITE_ANDX
-        | Command::WRITE
-        | Command::WRITE_RAW
-        | Command::WRITE_MPX
-        | Command::WRITE_AND_CLOSE
-        | Command::WRITE_AND_UNLOCK => 0,
-        Command::TRANSACTION2 | Command::NT_TRANSACT => {
-            let kind = if command == Command::NT_TRANSACT { TransactionKind::Nt } else { TransactionKind::Trans2 };
+        Smb1Command::WRITE_ANDX
+        | Smb1Command::WRITE
+        | Smb1Command::WRITE_RAW
+        | Smb1Command::WRITE_MPX
+        | Smb1Command::WRITE_AND_CLOSE
+        | Smb1Command::WRITE_AND_UNLOCK => 0,
+        Smb1Command::TRANSACTION2 | Smb1Command::NT_TRANSACT => {
+            let kind = if command == Smb1Command::NT_TRANSACT { TransactionKind::Nt } else { TransactionKind::Trans2 };
             kind.parameters_end(words).saturating_sub(words_end + 2).min(MAX_WANTED)
         }
-        Command::TRANSACTION => data_length().min(600),
+        Smb1Command::TRANSACTION => data_length().min(600),
         _ => data_length(),
     }
 }
@@ -186,7 +189,7 @@ mod tests {
 
     fn message(command: u8, rest: &[u8]) -> Vec<u8> {
         let mut bytes = vec![0xff, b'S', b'M', b'B', command];
-        bytes.resize(Header::LENGTH, 0);
+        bytes.resize(Smb1Header::LENGTH, 0);
         bytes.extend(rest);
         bytes
     }
@@ -198,7 +201,7 @@ mod tests {
         rest.resize(1 + 16, 0);
         rest.extend([0, 0, 2, 0x24, 0, 32, 0, 0, 0]);
         let message = message(0x24, &rest);
-        let header = Header::parse(&message).unwrap();
+        let header = Smb1Header::parse(&message).unwrap();
         let commands: Vec<u8> = blocks(&header, &message).map(|block| block.command.0).collect();
         assert_eq!(commands, [0x24, 0x2e]);
     }
@@ -208,7 +211,7 @@ mod tests {
         // CHECK_DIRECTORY: no words, so data starts at 35; the format byte leaves the name at 36, which is even.
         let mut bytes = message(0x10, &[0, 7, 0, 4, b'a', 0, b'b', 0, 0, 0]);
         bytes[10..12].copy_from_slice(&0x8000u16.to_le_bytes());
-        let header = Header::parse(&bytes).unwrap();
+        let header = Smb1Header::parse(&bytes).unwrap();
         let block = blocks(&header, &bytes).next().unwrap();
         assert_eq!(block.formatted_name(), Some("ab".into()));
     }
@@ -219,7 +222,7 @@ mod tests {
         rest.resize(1 + 28, 0);
         rest.extend(60_000u16.to_le_bytes());
         let message = message(0x2f, &rest);
-        let header = Header::parse(&message).unwrap();
+        let header = Smb1Header::parse(&message).unwrap();
         assert_eq!(needed(&header, &message), 32 + 1 + 28 + 2);
     }
 }

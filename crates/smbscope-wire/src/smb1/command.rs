@@ -5,26 +5,26 @@ use serde::{Deserialize, Serialize};
 
 /// An SMB_COM_* code; [`Command::short_name`] has the names of classic response time reports (`Read+X`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Command(pub u8);
+pub struct Smb1Command(pub u8);
 
-impl Command {
+impl Smb1Command {
     /// Whether the parameters begin with the AndX fields (MS-CIFS 2.2.3.4).
     pub fn is_andx(self) -> bool {
         matches!(
             self,
-            Command::LOCKING_ANDX
-                | Command::OPEN_ANDX
-                | Command::READ_ANDX
-                | Command::WRITE_ANDX
-                | Command::SESSION_SETUP_ANDX
-                | Command::LOGOFF_ANDX
-                | Command::TREE_CONNECT_ANDX
-                | Command::NT_CREATE_ANDX
+            Smb1Command::LOCKING_ANDX
+                | Smb1Command::OPEN_ANDX
+                | Smb1Command::READ_ANDX
+                | Smb1Command::WRITE_ANDX
+                | Smb1Command::SESSION_SETUP_ANDX
+                | Smb1Command::LOGOFF_ANDX
+                | Smb1Command::TREE_CONNECT_ANDX
+                | Smb1Command::NT_CREATE_ANDX
         )
     }
 }
 
-open_enum!(Command, "SMB_COM_", "0x{:02x}" {
+open_enum!(Smb1Command, "SMB_COM_", "0x{:02x}" {
     CREATE_DIRECTORY = 0x00, "Create_Directory";
     DELETE_DIRECTORY = 0x01, "Delete_Directory";
     OPEN = 0x02, "Open_File";
@@ -102,7 +102,7 @@ open_enum!(Command, "SMB_COM_", "0x{:02x}" {
     NO_ANDX_COMMAND = 0xff, "No_AndX_Command";
 });
 
-impl Command {
+impl Smb1Command {
     /// [`Command::NO_ANDX_COMMAND`]: the end of an AndX chain.
-    pub const NO_ANDX: Command = Command::NO_ANDX_COMMAND;
+    pub const NO_ANDX: Smb1Command = Smb1Command::NO_ANDX_COMMAND;
 }

@@ -3,8 +3,8 @@
 use super::messages::{
     LockingAndxFields, NtCreateAndx, OpenAndx, ReadBytes, Transaction2Fields, lock_type, trans2::set_file_level,
 };
-use super::{Block, Command, Header, blocks};
-use crate::Detail;
+use super::{Block, Smb1Command, Smb1Header, blocks};
+use crate::RequestDetail;
 use crate::bytes::{u8_at, u16_at, u64_at};
 use crate::names::Trans2;
 
@@ -32,17 +32,17 @@ const PASSED_END_OF_FILE: u16 = 1020;
 
 /// Reads a block of a request of which `message` begins with the header; absent where there is nothing more to it, or it is
 /// cut off.
-pub fn detail(block: &Block<'_>, message: &[u8]) -> Option<Detail> {
+pub fn detail(block: &Block<'_>, message: &[u8]) -> Option<RequestDetail> {
     let w = block.words;
     Some(match block.command {
-        Command::NT_CREATE_ANDX => Detail::Create {
+        Smb1Command::NT_CREATE_ANDX => RequestDetail::Create {
             desired_access: NtCreateAndx::desired_access(w)?,
             share_access: NtCreateAndx::share_access(w)?,
             create_disposition: NtCreateAndx::create_disposition(w)?,
             create_options: NtCreateAndx::create_options(w)?,
             file_attributes: NtCreateAndx::ext_file_attributes(w)?,
         },
-        Command::OPEN_ANDX => {
+        Smb1Command::OPEN_ANDX => {
             let mode = OpenAndx::open_mode(w)?;
             let disposition = match (mode & 0x10 != 0, mode & 3) {
                 (true, 0) => CREATE,
@@ -53,18 +53,18 @@ pub fn detail(block: &Block<'_>, message: &[u8]) -> Option<Detail> {
             };
             open(OpenAndx::access_mode(w)?, disposition, OpenAndx::file_attributes(w)?)
         }
-        Command::OPEN => open(u16_at(w, 0)?, OPEN, 0),
-        Command::CREATE => open(BOTH, OVERWRITE_IF, u16_at(w, 0)?),
-        Command::CREATE_NEW => open(BOTH, CREATE, u16_at(w, 0)?),
-        Command::RENAME => {
+        Smb1Command::OPEN => open(u16_at(w, 0)?, OPEN, 0),
+        Smb1Command::CREATE => open(BOTH, OVERWRITE_IF, u16_at(w, 0)?),
+        Smb1Command::CREATE_NEW => open(BOTH, CREATE, u16_at(w, 0)?),
+        Smb1Command::RENAME => {
             let (_, end) = block.string(1)?;
             let (path, _) = block.string(end + 1)?;
-            Detail::Rename { path, replace: false }
+            RequestDetail::Rename { path, replace: false }
         }
-        Command::WRITE if ReadBytes::count(w)? == 0 => Detail::EndOfFile(ReadBytes::offset(w)?.into()),
-        Command::LOCK_BYTE_RANGE => Detail::Lock { count: 1, flags: 2 },
-        Command::UNLOCK_BYTE_RANGE => Detail::Lock { count: 1, flags: 4 },
-        Command::LOCKING_ANDX => {
+        Smb1Command::WRITE if ReadBytes::count(w)? == 0 => RequestDetail::EndOfFile(ReadBytes::offset(w)?.into()),
+        Smb1Command::LOCK_BYTE_RANGE => RequestDetail::Lock { count: 1, flags: 2 },
+        Smb1Command::UNLOCK_BYTE_RANGE => RequestDetail::Lock { count: 1, flags: 4 },
+        Smb1Command::LOCKING_ANDX => {
             use LockingAndxFields as Fields;
             let (locks, unlocks) = (Fields::locks(w)?, Fields::unlocks(w)?);
             let is_shared = Fields::type_of_lock(w)? & lock_type::SHARED_LOCK != 0;
@@ -73,16 +73,16 @@ pub fn detail(block: &Block<'_>, message: &[u8]) -> Option<Detail> {
                 (_, true) => 1,
                 (_, false) => 2,
             };
-            Detail::Lock { count: locks.saturating_add(unlocks), flags }
+            RequestDetail::Lock { count: locks.saturating_add(unlocks), flags }
         }
-        Command::TRANSACTION2 => transaction2(w, message)?,
+        Smb1Command::TRANSACTION2 => transaction2(w, message)?,
         _ => return None,
     })
 }
 
 /// How many bytes of a request must be at hand for it, which holds its words already.
-pub fn detail_needed(header: &Header, prefix: &[u8]) -> usize {
-    let Some(block) = blocks(header, prefix).next().filter(|block| block.command == Command::TRANSACTION2) else {
+pub fn detail_needed(header: &Smb1Header, prefix: &[u8]) -> usize {
+    let Some(block) = blocks(header, prefix).next().filter(|block| block.command == Smb1Command::TRANSACTION2) else {
         return 0;
     };
     let Some((start, length)) = data(block.words) else { return 0 };
@@ -90,7 +90,7 @@ pub fn detail_needed(header: &Header, prefix: &[u8]) -> usize {
 }
 
 /// A DOS access mode (2.2.4.3) as rights: what it is for, and what others may do meanwhile.
-fn open(mode: u16, create_disposition: u32, file_attributes: u16) -> Detail {
+fn open(mode: u16, create_disposition: u32, file_attributes: u16) -> RequestDetail {
     let desired_access = match mode & 7 {
         1 => GENERIC_WRITE,
         2 => GENERIC_READ | GENERIC_WRITE,
@@ -103,7 +103,7 @@ fn open(mode: u16, create_disposition: u32, file_attributes: u16) -> Detail {
         3 => SHARE_WRITE,
         _ => SHARE_READ | SHARE_WRITE,
     };
-    Detail::Create {
+    RequestDetail::Create {
         desired_access,
         share_access,
         create_disposition,
@@ -112,24 +112,24 @@ fn open(mode: u16, create_disposition: u32, file_attributes: u16) -> Detail {
     }
 }
 
-fn transaction2(w: &[u8], message: &[u8]) -> Option<Detail> {
+fn transaction2(w: &[u8], message: &[u8]) -> Option<RequestDetail> {
     let parameters = usize::from(Transaction2Fields::parameter_offset(w)?);
     let parameter = |at: usize| u16_at(message, parameters.checked_add(at)?);
     Some(match Trans2(Transaction2Fields::subcommand(w)?) {
-        Trans2::FIND_FIRST2 => Detail::Level(parameter(6)?),
+        Trans2::FIND_FIRST2 => RequestDetail::Level(parameter(6)?),
         Trans2::QUERY_PATH_INFORMATION | Trans2::QUERY_FS_INFORMATION | Trans2::SET_PATH_INFORMATION => {
-            Detail::Level(parameter(0)?)
+            RequestDetail::Level(parameter(0)?)
         }
-        Trans2::QUERY_FILE_INFORMATION => Detail::Level(parameter(2)?),
+        Trans2::QUERY_FILE_INFORMATION => RequestDetail::Level(parameter(2)?),
         Trans2::SET_FILE_INFORMATION => {
             let level = parameter(2)?;
             let (start, _) = data(w)?;
             if level == set_file_level(13).0 || level == PASSED_DISPOSITION {
-                Detail::Delete(u8_at(message, start)? != 0)
+                RequestDetail::Delete(u8_at(message, start)? != 0)
             } else if level == set_file_level(20).0 || level == PASSED_END_OF_FILE {
-                Detail::EndOfFile(u64_at(message, start)?)
+                RequestDetail::EndOfFile(u64_at(message, start)?)
             } else {
-                Detail::Level(level)
+                RequestDetail::Level(level)
             }
         }
         _ => return None,
@@ -144,14 +144,15 @@ fn data(w: &[u8]) -> Option<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::super::messages::trans2::{FindFirst2, InformationLevel, QueryPathInformation, SetFileInformation};
-    use super::super::messages::{LockRange, LockingAndx, Message, Rename};
-    use super::super::{Header, flags2};
+    use super::super::messages::{LockingAndx, LockingAndxRange, Rename, Smb1Message};
+    use super::super::{Smb1Header, flags2};
     use super::*;
     use crate::fscc::Data;
 
     /// The detail of a request, which needs no more of it than is said, and is absent of less.
-    fn detail_of(request: &impl Message, command: Command) -> Option<Detail> {
-        let header = Header { command, status: 0, flags: 0, flags2: flags2::UNICODE, tid: 0, pid: 0, uid: 0, mid: 0 };
+    fn detail_of(request: &impl Smb1Message, command: Smb1Command) -> Option<RequestDetail> {
+        let header =
+            Smb1Header { command, status: 0, flags: 0, flags2: flags2::UNICODE, tid: 0, pid: 0, uid: 0, mid: 0 };
         let mut bytes = Vec::new();
         request.emit(&header, &mut bytes);
         let of = |bytes: &[u8]| detail(&blocks(&header, bytes).next()?, bytes);
@@ -172,29 +173,29 @@ mod tests {
             max_data_count: 16_384,
             file_name: r"\d\*",
         };
-        assert_eq!(detail_of(&find, Command::TRANSACTION2), Some(Detail::Level(0x0104)));
+        assert_eq!(detail_of(&find, Smb1Command::TRANSACTION2), Some(RequestDetail::Level(0x0104)));
         let query = QueryPathInformation {
             information_level: InformationLevel(0x0101),
             max_data_count: 40,
             file_name: r"\d\a",
         };
-        assert_eq!(detail_of(&query, Command::TRANSACTION2), Some(Detail::Level(0x0101)));
-        let set = |information| detail_of(&SetFileInformation { fid: 5, information }, Command::TRANSACTION2);
-        assert_eq!(set(Data::EndOfFile(1 << 33)), Some(Detail::EndOfFile(1 << 33)));
-        assert_eq!(set(Data::Disposition(true)), Some(Detail::Delete(true)));
-        assert_eq!(set(Data::Allocation(9)), Some(Detail::Level(0x0103)));
+        assert_eq!(detail_of(&query, Smb1Command::TRANSACTION2), Some(RequestDetail::Level(0x0101)));
+        let set = |information| detail_of(&SetFileInformation { fid: 5, information }, Smb1Command::TRANSACTION2);
+        assert_eq!(set(Data::EndOfFile(1 << 33)), Some(RequestDetail::EndOfFile(1 << 33)));
+        assert_eq!(set(Data::Disposition(true)), Some(RequestDetail::Delete(true)));
+        assert_eq!(set(Data::Allocation(9)), Some(RequestDetail::Level(0x0103)));
     }
 
     #[test]
     fn a_rename_tells_the_new_name_and_locks_tell_their_kind() {
         let rename = Rename { search_attributes: 0x16, old_file_name: "a".into(), new_file_name: r"d\b".into() };
-        let expected = Detail::Rename { path: r"d\b".to_owned(), replace: false };
-        assert_eq!(detail_of(&rename, Command::RENAME), Some(expected));
-        let range = LockRange { pid: 1, offset: 0, length: 10 };
+        let expected = RequestDetail::Rename { path: r"d\b".to_owned(), replace: false };
+        assert_eq!(detail_of(&rename, Smb1Command::RENAME), Some(expected));
+        let range = LockingAndxRange { pid: 1, offset: 0, length: 10 };
         let lock = LockingAndx { fid: 5, locks: &[range], ..LockingAndx::default() };
-        assert_eq!(detail_of(&lock, Command::LOCKING_ANDX), Some(Detail::Lock { count: 1, flags: 2 }));
+        assert_eq!(detail_of(&lock, Smb1Command::LOCKING_ANDX), Some(RequestDetail::Lock { count: 1, flags: 2 }));
         let unlock = LockingAndx { fid: 5, unlocks: &[range], ..LockingAndx::default() };
-        assert_eq!(detail_of(&unlock, Command::LOCKING_ANDX), Some(Detail::Lock { count: 1, flags: 4 }));
+        assert_eq!(detail_of(&unlock, Smb1Command::LOCKING_ANDX), Some(RequestDetail::Lock { count: 1, flags: 4 }));
     }
 
     #[test]
@@ -203,7 +204,7 @@ mod tests {
         // opens, or creates.
         assert_eq!(
             open(0x42, OPEN_IF, 0x20),
-            Detail::Create {
+            RequestDetail::Create {
                 desired_access: 0x0012_019f,
                 share_access: 3,
                 create_disposition: 3,
@@ -211,6 +212,9 @@ mod tests {
                 file_attributes: 0x20,
             }
         );
-        assert!(matches!(open(0x20, OPEN, 0), Detail::Create { desired_access: 0x0012_0089, share_access: 1, .. }));
+        assert!(matches!(
+            open(0x20, OPEN, 0),
+            RequestDetail::Create { desired_access: 0x0012_0089, share_access: 1, .. }
+        ));
     }
 }

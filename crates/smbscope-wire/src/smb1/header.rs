@@ -1,6 +1,6 @@
 //! The SMB1 message header (MS-CIFS 2.2.3.1).
 
-use super::{Command, PROTOCOL_ID};
+use super::{PROTOCOL_ID, Smb1Command};
 use crate::bytes::{u8_at, u16_at, u32_at};
 use crate::status::{DosError, NtStatus};
 
@@ -34,9 +34,9 @@ pub mod flags2 {
 
 /// The header of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Header {
+pub struct Smb1Header {
     /// The command.
-    pub command: Command,
+    pub command: Smb1Command,
     /// The status field, to be read with [`Header::nt_status`] or [`Header::dos_error`].
     pub status: u32,
     /// See [`flags`].
@@ -53,7 +53,7 @@ pub struct Header {
     pub mid: u16,
 }
 
-impl Header {
+impl Smb1Header {
     /// Length of the header.
     pub const LENGTH: usize = 32;
 
@@ -70,13 +70,13 @@ impl Header {
     pub const SIGNATURE: std::ops::Range<usize> = 14..22;
 
     /// Reads a header from its protocol id on; `None` when it is cut off.
-    pub fn parse(message: &[u8]) -> Option<Header> {
+    pub fn parse(message: &[u8]) -> Option<Smb1Header> {
         if !message.starts_with(&PROTOCOL_ID) {
             return None;
         }
-        Some(Header {
+        Some(Smb1Header {
             mid: u16_at(message, 30)?,
-            command: Command(u8_at(message, 4)?),
+            command: Smb1Command(u8_at(message, 4)?),
             status: u32_at(message, 5)?,
             flags: u8_at(message, 9)?,
             flags2: u16_at(message, 10)?,
@@ -132,9 +132,9 @@ impl Header {
 
     /// Whether bytes at `message` look like a header rather than like data that happens to hold the protocol id.
     pub fn is_plausible(message: &[u8], length: usize) -> bool {
-        let Some(header) = Header::parse(message) else { return false };
+        let Some(header) = Smb1Header::parse(message) else { return false };
         let words = message.get(32).map_or(0, |count| 2 * usize::from(*count));
-        header.command.name().is_some() && length >= Header::LENGTH + 3 && 35 + words <= length
+        header.command.name().is_some() && length >= Smb1Header::LENGTH + 3 && 35 + words <= length
     }
 }
 
@@ -150,24 +150,24 @@ mod tests {
 
     #[test]
     fn fields_are_where_the_specification_puts_them() {
-        let header = Header::parse(&BYTES).unwrap();
-        assert_eq!((header.command, header.flags2), (Command(0x2e), 0xc805));
+        let header = Smb1Header::parse(&BYTES).unwrap();
+        assert_eq!((header.command, header.flags2), (Smb1Command(0x2e), 0xc805));
         assert_eq!((header.tid, header.pid, header.uid, header.mid), (0x2211, 0x4433, 0x6655, 0x8877));
         assert_eq!(header.nt_status(), Some(NtStatus(0xc000_0034)));
         assert!(header.is_reply() && header.is_unicode() && header.is_signed());
-        assert_eq!(Header::parse(&BYTES[..31]), None);
+        assert_eq!(Smb1Header::parse(&BYTES[..31]), None);
     }
 
     #[test]
     fn what_is_emitted_is_read_back() {
-        let header = Header::parse(&BYTES).unwrap();
+        let header = Smb1Header::parse(&BYTES).unwrap();
         let mut bytes = Vec::new();
         header.emit(&mut bytes);
         let mut expected = BYTES;
         // PIDHigh and the signature are not the header's business.
         expected[12..22].fill(0);
         assert_eq!(bytes, expected);
-        assert_eq!(Header::parse(&bytes), Some(header));
+        assert_eq!(Smb1Header::parse(&bytes), Some(header));
     }
 
     #[test]
@@ -175,7 +175,7 @@ mod tests {
         let mut bytes = BYTES;
         bytes[5..9].copy_from_slice(&[1, 0, 2, 0]);
         bytes[10..12].copy_from_slice(&[1, 0]);
-        let header = Header::parse(&bytes).unwrap();
+        let header = Smb1Header::parse(&bytes).unwrap();
         assert_eq!(header.nt_status(), None);
         assert_eq!(header.dos_error(), DosError { class: 1, code: 2 });
     }

@@ -3,9 +3,9 @@
 use super::messages::{
     NtCreateAndx, SessionSetupAndx, SessionSetupAndxLanMan, SessionSetupAndxPlain, Transaction2Fields, TreeConnectAndx,
 };
-use super::{Block, Command, Header, TransactionKind, blocks};
+use super::{Block, Smb1Command, Smb1Header, TransactionKind, blocks};
 use crate::bytes::{before_terminator, u8_at, u32_at};
-use crate::kept::{Kept, NameOf};
+use crate::kept::{NameOf, RetainedRanges};
 use crate::names::{NtTransact, Trans2};
 use crate::security;
 use std::ops::Range;
@@ -20,10 +20,10 @@ const CHANGE: usize = 8;
 
 /// The places that [`Request`](super::Request), [`Response`](super::Response) and [`detail`](super::detail) read of a
 /// message with that header.
-pub fn kept(header: &Header, message: &[u8]) -> Kept {
-    let mut kept = Kept::default();
-    kept.field(0..Header::SIGNATURE.start);
-    kept.field(Header::SIGNATURE.end..Header::LENGTH + 1);
+pub fn kept(header: &Smb1Header, message: &[u8]) -> RetainedRanges {
+    let mut kept = RetainedRanges::default();
+    kept.field(0..Smb1Header::SIGNATURE.start);
+    kept.field(Smb1Header::SIGNATURE.end..Smb1Header::LENGTH + 1);
     for block in blocks(header, message) {
         kept.field(block.fields());
         let _ = if header.is_reply() { of_response(&block, &mut kept) } else { of_request(&block, message, &mut kept) };
@@ -31,7 +31,7 @@ pub fn kept(header: &Header, message: &[u8]) -> Kept {
     kept
 }
 
-fn of_response(block: &Block<'_>, kept: &mut Kept) -> Option<()> {
+fn of_response(block: &Block<'_>, kept: &mut RetainedRanges) -> Option<()> {
     // The answer on a pipe opens nothing.
     let kind = TransactionKind::from_command(block.command).filter(|kind| *kind != TransactionKind::Trans)?;
     let (start, count) = kind.answered_parameters(block.words)?;
@@ -39,57 +39,57 @@ fn of_response(block: &Block<'_>, kept: &mut Kept) -> Option<()> {
     Some(())
 }
 
-fn of_request(b: &Block<'_>, message: &[u8], kept: &mut Kept) -> Option<()> {
+fn of_request(b: &Block<'_>, message: &[u8], kept: &mut RetainedRanges) -> Option<()> {
     let w = b.words;
     let unicode = b.unicode;
     let data = b.data_offset();
     match b.command {
-        Command::NEGOTIATE => kept.field(data..data + b.data.len()),
-        Command::SESSION_SETUP_ANDX => logon(b, kept)?,
-        Command::TREE_CONNECT_ANDX => {
+        Smb1Command::NEGOTIATE => kept.field(data..data + b.data.len()),
+        Smb1Command::SESSION_SETUP_ANDX => logon(b, kept)?,
+        Smb1Command::TREE_CONNECT_ANDX => {
             kept.name(NameOf::Unc, unicode, b.text_place(TreeConnectAndx::password(w)?.into()).0);
         }
-        Command::TREE_CONNECT => formatted(b, NameOf::Unc, kept),
-        Command::NT_CREATE_ANDX => nt_create(b, kept)?,
-        Command::OPEN_ANDX => kept.name(NameOf::Path, unicode, b.text_place(0).0),
-        Command::OPEN
-        | Command::CREATE
-        | Command::CREATE_NEW
-        | Command::CREATE_TEMPORARY
-        | Command::CREATE_DIRECTORY
-        | Command::DELETE_DIRECTORY
-        | Command::CHECK_DIRECTORY
-        | Command::DELETE
-        | Command::NT_RENAME
-        | Command::QUERY_INFORMATION
-        | Command::SET_INFORMATION
-        | Command::SEARCH
-        | Command::FIND
-        | Command::FIND_UNIQUE => formatted(b, NameOf::Path, kept),
-        Command::RENAME => {
+        Smb1Command::TREE_CONNECT => formatted(b, NameOf::Unc, kept),
+        Smb1Command::NT_CREATE_ANDX => nt_create(b, kept)?,
+        Smb1Command::OPEN_ANDX => kept.name(NameOf::Path, unicode, b.text_place(0).0),
+        Smb1Command::OPEN
+        | Smb1Command::CREATE
+        | Smb1Command::CREATE_NEW
+        | Smb1Command::CREATE_TEMPORARY
+        | Smb1Command::CREATE_DIRECTORY
+        | Smb1Command::DELETE_DIRECTORY
+        | Smb1Command::CHECK_DIRECTORY
+        | Smb1Command::DELETE
+        | Smb1Command::NT_RENAME
+        | Smb1Command::QUERY_INFORMATION
+        | Smb1Command::SET_INFORMATION
+        | Smb1Command::SEARCH
+        | Smb1Command::FIND
+        | Smb1Command::FIND_UNIQUE => formatted(b, NameOf::Path, kept),
+        Smb1Command::RENAME => {
             formatted(b, NameOf::Path, kept);
             let (_, end) = b.text_place(1);
             kept.field(data + end..data + end + 1);
             kept.name(NameOf::Path, unicode, b.text_place(end + 1).0);
         }
-        Command::LOCKING_ANDX => kept.field(data..data + LOCK_RANGE),
+        Smb1Command::LOCKING_ANDX => kept.field(data..data + LOCK_RANGE),
         // `\PIPE\` and what follows it.
-        Command::TRANSACTION => kept.name(NameOf::Path, unicode, b.text_place(0).0),
-        Command::TRANSACTION2 => transaction2(b, message, kept)?,
-        Command::NT_TRANSACT => nt_transact(b, message, kept)?,
+        Smb1Command::TRANSACTION => kept.name(NameOf::Path, unicode, b.text_place(0).0),
+        Smb1Command::TRANSACTION2 => transaction2(b, message, kept)?,
+        Smb1Command::NT_TRANSACT => nt_transact(b, message, kept)?,
         _ => {}
     }
     Some(())
 }
 
 /// A name behind a buffer format byte.
-fn formatted(b: &Block<'_>, of: NameOf, kept: &mut Kept) {
+fn formatted(b: &Block<'_>, of: NameOf, kept: &mut RetainedRanges) {
     kept.field(b.data_offset()..b.data_offset() + 1);
     kept.name(of, b.unicode, b.text_place(1).0);
 }
 
 /// Who logs on; no password.
-fn logon(b: &Block<'_>, kept: &mut Kept) -> Option<()> {
+fn logon(b: &Block<'_>, kept: &mut RetainedRanges) -> Option<()> {
     let w = b.words;
     let passwords = match b.word_count() {
         SessionSetupAndx::WORDS => {
@@ -112,7 +112,7 @@ fn logon(b: &Block<'_>, kept: &mut Kept) -> Option<()> {
 }
 
 /// The name of NT_CREATE_ANDX, which need not be terminated.
-fn nt_create(b: &Block<'_>, kept: &mut Kept) -> Option<()> {
+fn nt_create(b: &Block<'_>, kept: &mut RetainedRanges) -> Option<()> {
     let (place, _) = b.text_place(0);
     if b.string(0).is_some() {
         kept.name(NameOf::Path, b.unicode, place);
@@ -124,7 +124,7 @@ fn nt_create(b: &Block<'_>, kept: &mut Kept) -> Option<()> {
     Some(())
 }
 
-fn transaction2(b: &Block<'_>, message: &[u8], kept: &mut Kept) -> Option<()> {
+fn transaction2(b: &Block<'_>, message: &[u8], kept: &mut RetainedRanges) -> Option<()> {
     let parameters = parameters(TransactionKind::Trans2, b, message)?;
     let subcommand = Trans2(Transaction2Fields::subcommand(b.words)?);
     let (fixed, of) = match subcommand {
@@ -148,7 +148,7 @@ fn transaction2(b: &Block<'_>, message: &[u8], kept: &mut Kept) -> Option<()> {
     Some(())
 }
 
-fn nt_transact(b: &Block<'_>, message: &[u8], kept: &mut Kept) -> Option<()> {
+fn nt_transact(b: &Block<'_>, message: &[u8], kept: &mut RetainedRanges) -> Option<()> {
     let parameters = parameters(TransactionKind::Nt, b, message)?;
     let at = |offset: usize| parameters.start.checked_add(offset);
     match TransactionKind::function(b.words)? {

@@ -11,13 +11,13 @@ mod response;
 mod transaction;
 
 pub use block::{Block, blocks, needed};
-pub use command::Command;
+pub use command::Smb1Command;
 pub use detail::{detail, detail_needed};
-pub use header::{Header, flags, flags2};
+pub use header::{Smb1Header, flags, flags2};
 pub use kept::kept;
-pub use request::Request;
-pub use response::{Negotiated, Opened, Response};
-pub use transaction::{Progress, TransactionKind, TransactionRequest};
+pub use request::Smb1Request;
+pub use response::{Smb1NegotiateResult, Smb1OpenResult, Smb1Response};
+pub use transaction::{TransactionKind, TransactionProgress, TransactionRequest};
 
 /// First four bytes of a message: 0xFF 'S' 'M' 'B'.
 pub const PROTOCOL_ID: [u8; 4] = [0xff, b'S', b'M', b'B'];

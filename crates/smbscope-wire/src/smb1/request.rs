@@ -1,32 +1,32 @@
 //! What SMB1 requests say about the operation: file, path, offset, length (MS-CIFS 2.2.4).
 
 use super::messages::{
-    Close, Echo, LockByteRange, LockRange, LockingAndxFields, Negotiate, NtCreateAndx, OpenAndx, ReadAndx, ReadBytes,
-    ReadMpx, ReadRaw, SessionSetupAndx, SessionSetupAndxLanMan, SessionSetupAndxPlain, TreeConnectAndx,
+    Close, Echo, LockByteRange, LockingAndxFields, LockingAndxRange, Negotiate, NtCreateAndx, OpenAndx, ReadAndx,
+    ReadBytes, ReadMpx, ReadRaw, SessionSetupAndx, SessionSetupAndxLanMan, SessionSetupAndxPlain, TreeConnectAndx,
     WriteAndxFields, WriteMpx, WriteRaw, create_flags, lock_type,
 };
-use super::{Block, Command, Header, TransactionKind, TransactionRequest};
-use crate::name::Name;
-use crate::security::{Identity, identify};
+use super::{Block, Smb1Command, Smb1Header, TransactionKind, TransactionRequest};
+use crate::name::CapturedName;
+use crate::security::{SecurityToken, identify};
 
 /// The part of a request that says what it works on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Request {
+pub enum Smb1Request {
     /// Dialect strings, in the order that the answer's index counts.
     Negotiate(Vec<String>),
     /// SESSION_SETUP_ANDX: who logs on (2.2.4.53, MS-SMB 2.2.4.6.1).
-    SessionSetup(Option<Identity>),
+    SessionSetup(Option<SecurityToken>),
     /// TREE_CONNECT(_ANDX): `\\server\share`.
-    TreeConnect(Name),
+    TreeConnect(CapturedName),
     /// Commands that open by name.
     Open {
         /// Where it was captured.
-        name: Option<Name>,
+        name: Option<CapturedName>,
         /// Whether an oplock is asked for; absent where that is cut off.
         asks_for_oplock: Option<bool>,
     },
     /// Commands that work on a name.
-    Path(Option<Name>),
+    Path(Option<CapturedName>),
     /// Commands that work on an open.
     File(u16),
     /// Reads, writes and byte-range locks.
@@ -72,103 +72,104 @@ pub enum Request {
     Other,
 }
 
-impl Request {
+impl Smb1Request {
     /// Reads one block of a request; `message` begins with the header.
-    pub fn parse(header: &Header, block: &Block<'_>, message: &[u8]) -> Request {
-        Self::parse_block(header, block, message).unwrap_or(Request::Other)
+    pub fn parse(header: &Smb1Header, block: &Block<'_>, message: &[u8]) -> Smb1Request {
+        Self::parse_block(header, block, message).unwrap_or(Smb1Request::Other)
     }
 
-    fn parse_block(header: &Header, b: &Block<'_>, message: &[u8]) -> Option<Request> {
+    fn parse_block(header: &Smb1Header, b: &Block<'_>, message: &[u8]) -> Option<Smb1Request> {
         let w = b.words;
         Some(match b.command {
-            Command::NEGOTIATE => Request::Negotiate(Negotiate::dialects(b)),
-            Command::SESSION_SETUP_ANDX => Request::SessionSetup(logon(b)?),
-            Command::TREE_CONNECT_ANDX => Request::TreeConnect(b.name(TreeConnectAndx::password(w)?.into())?),
-            Command::TREE_CONNECT => Request::TreeConnect(b.formatted_name()?),
-            Command::NT_CREATE_ANDX => {
+            Smb1Command::NEGOTIATE => Smb1Request::Negotiate(Negotiate::dialects(b)),
+            Smb1Command::SESSION_SETUP_ANDX => Smb1Request::SessionSetup(logon(b)?),
+            Smb1Command::TREE_CONNECT_ANDX => Smb1Request::TreeConnect(b.name(TreeConnectAndx::password(w)?.into())?),
+            Smb1Command::TREE_CONNECT => Smb1Request::TreeConnect(b.formatted_name()?),
+            Smb1Command::NT_CREATE_ANDX => {
                 const OPLOCKS: u32 = create_flags::REQUEST_OPLOCK | create_flags::REQUEST_OPBATCH;
                 let asks_for_oplock = NtCreateAndx::flags(w).map(|flags| flags & OPLOCKS != 0);
-                Request::Open { name: nt_create_name(header, b, message), asks_for_oplock }
+                Smb1Request::Open { name: nt_create_name(header, b, message), asks_for_oplock }
             }
-            Command::OPEN_ANDX => {
+            Smb1Command::OPEN_ANDX => {
                 /// Bits 1 and 2: an exclusive or a batch oplock.
                 const OPLOCKS: u16 = 0x0006;
                 let asks_for_oplock = OpenAndx::flags(w).map(|flags| flags & OPLOCKS != 0);
-                Request::Open { name: b.name(0), asks_for_oplock }
+                Smb1Request::Open { name: b.name(0), asks_for_oplock }
             }
-            Command::OPEN | Command::CREATE | Command::CREATE_NEW | Command::CREATE_TEMPORARY => {
-                Request::Open { name: b.formatted_name(), asks_for_oplock: None }
+            Smb1Command::OPEN | Smb1Command::CREATE | Smb1Command::CREATE_NEW | Smb1Command::CREATE_TEMPORARY => {
+                Smb1Request::Open { name: b.formatted_name(), asks_for_oplock: None }
             }
-            Command::CREATE_DIRECTORY
-            | Command::DELETE_DIRECTORY
-            | Command::CHECK_DIRECTORY
-            | Command::DELETE
-            | Command::RENAME
-            | Command::NT_RENAME
-            | Command::QUERY_INFORMATION
-            | Command::SET_INFORMATION
-            | Command::SEARCH
-            | Command::FIND
-            | Command::FIND_UNIQUE => Request::Path(b.formatted_name()),
+            Smb1Command::CREATE_DIRECTORY
+            | Smb1Command::DELETE_DIRECTORY
+            | Smb1Command::CHECK_DIRECTORY
+            | Smb1Command::DELETE
+            | Smb1Command::RENAME
+            | Smb1Command::NT_RENAME
+            | Smb1Command::QUERY_INFORMATION
+            | Smb1Command::SET_INFORMATION
+            | Smb1Command::SEARCH
+            | Smb1Command::FIND
+            | Smb1Command::FIND_UNIQUE => Smb1Request::Path(b.formatted_name()),
             // Each begins as CLOSE does.
-            Command::CLOSE
-            | Command::FLUSH
-            | Command::SEEK
-            | Command::SET_INFORMATION2
-            | Command::QUERY_INFORMATION2
-            | Command::FIND_CLOSE2 => Request::File(Close::fid(w)?),
-            Command::READ
-            | Command::WRITE
-            | Command::LOCK_AND_READ
-            | Command::WRITE_AND_UNLOCK
-            | Command::WRITE_AND_CLOSE => {
+            Smb1Command::CLOSE
+            | Smb1Command::FLUSH
+            | Smb1Command::SEEK
+            | Smb1Command::SET_INFORMATION2
+            | Smb1Command::QUERY_INFORMATION2
+            | Smb1Command::FIND_CLOSE2 => Smb1Request::File(Close::fid(w)?),
+            Smb1Command::READ
+            | Smb1Command::WRITE
+            | Smb1Command::LOCK_AND_READ
+            | Smb1Command::WRITE_AND_UNLOCK
+            | Smb1Command::WRITE_AND_CLOSE => {
                 range(ReadBytes::fid(w)?, ReadBytes::offset(w)?, 0, ReadBytes::count(w)?.into())
             }
-            Command::LOCK_BYTE_RANGE | Command::UNLOCK_BYTE_RANGE => {
+            Smb1Command::LOCK_BYTE_RANGE | Smb1Command::UNLOCK_BYTE_RANGE => {
                 range(LockByteRange::fid(w)?, LockByteRange::offset(w)?, 0, LockByteRange::count(w)?.into())
             }
-            Command::READ_RAW => {
+            Smb1Command::READ_RAW => {
                 let (low, high) = (ReadRaw::offset_low(w)?, ReadRaw::offset_high(w).unwrap_or(0));
                 range(ReadRaw::fid(w)?, low, high, ReadRaw::max_count(w)?.into())
             }
-            Command::READ_MPX => range(ReadMpx::fid(w)?, ReadMpx::offset(w)?, 0, ReadMpx::max_count(w)?.into()),
-            Command::WRITE_MPX => {
+            Smb1Command::READ_MPX => range(ReadMpx::fid(w)?, ReadMpx::offset(w)?, 0, ReadMpx::max_count(w)?.into()),
+            Smb1Command::WRITE_MPX => {
                 range(WriteMpx::fid(w)?, WriteMpx::byte_offset(w)?, 0, WriteMpx::total_byte_count(w)?.into())
             }
-            Command::READ_ANDX => {
+            Smb1Command::READ_ANDX => {
                 // The high half shares its field with a timeout on pipes, where it is all ones.
                 let high = ReadAndx::max_count_high(w).filter(|high| *high <= 0xff).unwrap_or(0);
                 let length = u64::from(ReadAndx::max_count(w)?) | u64::from(high) << 16;
                 range(ReadAndx::fid(w)?, ReadAndx::offset_low(w)?, ReadAndx::offset_high(w).unwrap_or(0), length)
             }
-            Command::WRITE_ANDX => {
+            Smb1Command::WRITE_ANDX => {
                 use WriteAndxFields as Fields;
                 let length = u64::from(Fields::data_length(w)?) | u64::from(Fields::data_length_high(w)?) << 16;
                 range(Fields::fid(w)?, Fields::offset_low(w)?, Fields::offset_high(w).unwrap_or(0), length)
             }
-            Command::WRITE_RAW => Request::WriteRaw {
+            Smb1Command::WRITE_RAW => Smb1Request::WriteRaw {
                 fid: WriteRaw::fid(w)?,
                 offset: wide(WriteRaw::offset_low(w)?, WriteRaw::offset_high(w).unwrap_or(0)),
                 length: WriteRaw::count(w)?.into(),
                 write_through: WriteRaw::write_mode(w)? & WriteRaw::WRITE_THROUGH != 0,
             },
-            Command::LOCKING_ANDX => {
+            Smb1Command::LOCKING_ANDX => {
                 use LockingAndxFields as Fields;
-                Request::Locking {
+                Smb1Request::Locking {
                     fid: Fields::fid(w)?,
                     timeout: Fields::timeout(w)?,
                     unlocks: Fields::unlocks(w)?,
                     locks: Fields::locks(w)?,
                     oplock_release: Fields::type_of_lock(w)? & lock_type::OPLOCK_RELEASE != 0,
-                    range: LockRange::parse(b.data, Fields::type_of_lock(w)?).map(|range| (range.offset, range.length)),
+                    range: LockingAndxRange::parse(b.data, Fields::type_of_lock(w)?)
+                        .map(|range| (range.offset, range.length)),
                 }
             }
-            Command::TRANSACTION | Command::TRANSACTION2 | Command::NT_TRANSACT => {
+            Smb1Command::TRANSACTION | Smb1Command::TRANSACTION2 | Smb1Command::NT_TRANSACT => {
                 let kind = TransactionKind::from_command(b.command)?;
-                Request::Transaction(TransactionRequest::parse(kind, b, message, header.is_unicode())?)
+                Smb1Request::Transaction(TransactionRequest::parse(kind, b, message, header.is_unicode())?)
             }
-            Command::ECHO => Request::Echo(Echo::echo_count(w)?),
-            _ => Request::Other,
+            Smb1Command::ECHO => Smb1Request::Echo(Echo::echo_count(w)?),
+            _ => Smb1Request::Other,
         })
     }
 }
@@ -177,13 +178,13 @@ fn wide(low: u32, high: u32) -> u64 {
     u64::from(low) | u64::from(high) << 32
 }
 
-fn range(fid: u16, low: u32, high: u32, length: u64) -> Request {
-    Request::Range { fid, offset: wide(low, high), length }
+fn range(fid: u16, low: u32, high: u32, length: u64) -> Smb1Request {
+    Smb1Request::Range { fid, offset: wide(low, high), length }
 }
 
 /// Who logs on, as far as a GSS token tells, or with account and domain in the clear, both empty for an anonymous logon.
 /// Absent where that is cut off.
-fn logon(block: &Block<'_>) -> Option<Option<Identity>> {
+fn logon(block: &Block<'_>) -> Option<Option<SecurityToken>> {
     let w = block.words;
     let passwords = match block.word_count() {
         SessionSetupAndx::WORDS => {
@@ -200,18 +201,18 @@ fn logon(block: &Block<'_>) -> Option<Option<Identity>> {
     let (user, next) = block.string(passwords)?;
     let domain = block.string(next).map_or(String::new(), |(domain, _)| domain);
     let anonymous = user.is_empty();
-    Some(Some(Identity::NtlmAuthenticate { domain, user, workstation: String::new(), anonymous }))
+    Some(Some(SecurityToken::NtlmAuthenticate { domain, user, workstation: String::new(), anonymous }))
 }
 
 /// The name of NT_CREATE_ANDX has a length and need not be terminated (2.2.4.64.1).
-fn nt_create_name(header: &Header, block: &Block<'_>, message: &[u8]) -> Option<Name> {
+fn nt_create_name(header: &Smb1Header, block: &Block<'_>, message: &[u8]) -> Option<CapturedName> {
     let length = usize::from(NtCreateAndx::name(block.words)?);
     if let Some((name, _)) = block.string(0) {
-        return Some(Name { text: name, missing: 0 });
+        return Some(CapturedName { text: name, missing: 0 });
     }
     // Unterminated, or cut off: UTF-16 data starts behind one byte of padding, since 24 words leave it at an odd offset.
     let start = block.data_offset() + usize::from(header.is_unicode());
-    block.reaches(start + length).then(|| Name::in_range(message, start..start + length, header.is_unicode()))
+    block.reaches(start + length).then(|| CapturedName::in_range(message, start..start + length, header.is_unicode()))
 }
 
 #[cfg(test)]
@@ -219,22 +220,22 @@ mod tests {
     use super::super::blocks;
     use super::*;
 
-    fn parse(command: u8, flags2: u16, rest: &[u8]) -> (Header, Vec<u8>) {
+    fn parse(command: u8, flags2: u16, rest: &[u8]) -> (Smb1Header, Vec<u8>) {
         let mut bytes = vec![0xff, b'S', b'M', b'B', command];
-        bytes.resize(Header::LENGTH, 0);
+        bytes.resize(Smb1Header::LENGTH, 0);
         bytes[10..12].copy_from_slice(&flags2.to_le_bytes());
         bytes.extend(rest);
-        (Header::parse(&bytes).unwrap(), bytes)
+        (Smb1Header::parse(&bytes).unwrap(), bytes)
     }
 
-    fn first(header: &Header, bytes: &[u8]) -> Request {
-        Request::parse(header, &blocks(header, bytes).next().unwrap(), bytes)
+    fn first(header: &Smb1Header, bytes: &[u8]) -> Smb1Request {
+        Smb1Request::parse(header, &blocks(header, bytes).next().unwrap(), bytes)
     }
 
     #[test]
     fn negotiate_lists_dialects_in_order() {
         let (header, bytes) = parse(0x72, 0, b"\x00\x1a\x00\x02LANMAN1.0\0\x02NT LM 0.12\0....");
-        assert_eq!(first(&header, &bytes), Request::Negotiate(vec!["LANMAN1.0".into(), "NT LM 0.12".into()]));
+        assert_eq!(first(&header, &bytes), Smb1Request::Negotiate(vec!["LANMAN1.0".into(), "NT LM 0.12".into()]));
     }
 
     #[test]
@@ -247,13 +248,13 @@ mod tests {
         rest.extend(2u32.to_le_bytes());
         rest.extend([0, 0]);
         let (header, bytes) = parse(0x2e, 0, &rest);
-        let expected = Request::Range { fid: 0x1234, offset: 0x2_0000_1000, length: 0x1_f000 };
+        let expected = Smb1Request::Range { fid: 0x1234, offset: 0x2_0000_1000, length: 0x1_f000 };
         assert_eq!(first(&header, &bytes), expected);
     }
 
     #[test]
     fn delete_names_its_file_in_the_oem_code_page() {
         let (header, bytes) = parse(0x06, 0, b"\x01\0\0\x06\0\x04\\a.b\0");
-        assert_eq!(first(&header, &bytes), Request::Path(Some("\\a.b".into())));
+        assert_eq!(first(&header, &bytes), Smb1Request::Path(Some("\\a.b".into())));
     }
 }

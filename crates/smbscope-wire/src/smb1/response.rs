@@ -3,24 +3,24 @@
 use super::messages::{
     EchoResponse, NoDialect, NtCreateAndxResponse, NtLm012Fields, OpenAndxResponse, OpenResponse, ReadMpxResponse,
 };
-use super::{Block, Command, TransactionKind, transaction::Progress};
+use super::{Block, Smb1Command, TransactionKind, transaction::TransactionProgress};
 use crate::bytes::u16_at;
 
 /// The part of a response that the analysis needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Response {
+pub enum Smb1Response {
     /// What the server chose of the dialects.
-    Negotiate(Negotiated),
+    Negotiate(Smb1NegotiateResult),
     /// What was opened.
-    Open(Opened),
+    Open(Smb1OpenResult),
     /// ECHO: the number of this answer, from 1.
     Echo(u16),
     /// READ_MPX: bytes of the whole answer, and bytes in this message.
-    Multiplexed(Progress),
+    Multiplexed(TransactionProgress),
     /// TRANSACTION and its kin: how much of the answer is in this message, and where its parameters begin.
     Transaction {
         /// Absent for an interim response, which has no words, and where they are cut off.
-        progress: Option<Progress>,
+        progress: Option<TransactionProgress>,
         /// Bytes of the whole answer, as far as the words reach to it.
         total: Option<u64>,
         /// The FID of NT_TRANSACT_CREATE and TRANS2_OPEN2, were it one of these.
@@ -32,7 +32,7 @@ pub enum Response {
 
 /// The answer to NEGOTIATE (2.2.4.52.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Negotiated {
+pub struct Smb1NegotiateResult {
     /// Index of the chosen dialect; 0xffff for none.
     pub dialect_index: u16,
     /// Of NT LM 0.12: [`security_mode`](super::messages::security_mode) and
@@ -50,7 +50,7 @@ fn policy(words: &[u8]) -> Option<(u8, u32)> {
 
 /// An open, and what its client may keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Opened {
+pub struct Smb1OpenResult {
     /// For what follows.
     pub fid: u16,
     /// OpLockLevel of NT_CREATE_ANDX: 0 none, 1 exclusive, 2 batch, 3 level II. Of OPEN_ANDX, which tells no level, 1
@@ -70,25 +70,25 @@ pub struct Opened {
 const OPENED: u32 = 1;
 const CREATED: u32 = 2;
 
-impl Opened {
+impl Smb1OpenResult {
     /// An open of a command that tells no more: CREATE and its kin leave an empty file.
-    fn new(fid: u16) -> Opened {
-        Opened { fid, oplock_level: None, last_write: 0, size: 0, action: CREATED, attributes: 0 }
+    fn new(fid: u16) -> Smb1OpenResult {
+        Smb1OpenResult { fid, oplock_level: None, last_write: 0, size: 0, action: CREATED, attributes: 0 }
     }
 
     /// The answer to OPEN.
-    fn core(words: &[u8]) -> Option<Opened> {
+    fn core(words: &[u8]) -> Option<Smb1OpenResult> {
         use OpenResponse as Answer;
         let size = Answer::file_size(words).unwrap_or_default().into();
         let attributes = Answer::file_attributes(words).unwrap_or_default().into();
-        Some(Opened { size, action: OPENED, attributes, ..Opened::new(Answer::fid(words)?) })
+        Some(Smb1OpenResult { size, action: OPENED, attributes, ..Smb1OpenResult::new(Answer::fid(words)?) })
     }
 
-    fn nt_create(words: &[u8]) -> Option<Opened> {
+    fn nt_create(words: &[u8]) -> Option<Smb1OpenResult> {
         use NtCreateAndxResponse as Answer;
-        let opened = Opened::new(Answer::fid(words)?);
+        let opened = Smb1OpenResult::new(Answer::fid(words)?);
         let Some((times, size)) = Answer::times(words).zip(Answer::end_of_file(words)) else { return Some(opened) };
-        Some(Opened {
+        Some(Smb1OpenResult {
             oplock_level: Answer::oplock_level(words),
             last_write: times[2],
             size,
@@ -98,13 +98,13 @@ impl Opened {
         })
     }
 
-    fn open_andx(words: &[u8]) -> Option<Opened> {
+    fn open_andx(words: &[u8]) -> Option<Smb1OpenResult> {
         use OpenAndxResponse as Answer;
         /// Bit 15 of OpenResults: an oplock was granted.
         const OPLOCK: u16 = 0x8000;
-        let opened = Opened::new(Answer::fid(words)?);
+        let opened = Smb1OpenResult::new(Answer::fid(words)?);
         let Some(results) = Answer::open_results(words) else { return Some(opened) };
-        Some(Opened {
+        Some(Smb1OpenResult {
             oplock_level: Some(u8::from(results & OPLOCK != 0)),
             last_write: Answer::last_write_time(words).unwrap_or_default().into(),
             size: Answer::file_data_size(words).unwrap_or_default().into(),
@@ -116,33 +116,33 @@ impl Opened {
     }
 }
 
-impl Response {
+impl Smb1Response {
     /// Reads one block of a response; `message` begins with the header.
-    pub fn parse(block: &Block<'_>, message: &[u8]) -> Response {
-        Self::parse_block(block, message).unwrap_or(Response::Other)
+    pub fn parse(block: &Block<'_>, message: &[u8]) -> Smb1Response {
+        Self::parse_block(block, message).unwrap_or(Smb1Response::Other)
     }
 
-    fn parse_block(b: &Block<'_>, message: &[u8]) -> Option<Response> {
+    fn parse_block(b: &Block<'_>, message: &[u8]) -> Option<Smb1Response> {
         Some(match b.command {
-            Command::NEGOTIATE => Response::Negotiate(Negotiated {
+            Smb1Command::NEGOTIATE => Smb1Response::Negotiate(Smb1NegotiateResult {
                 dialect_index: NoDialect::dialect_index(b.words)?,
                 policy: policy(b.words),
             }),
-            Command::NT_CREATE_ANDX => Response::Open(Opened::nt_create(b.words)?),
-            Command::OPEN_ANDX => Response::Open(Opened::open_andx(b.words)?),
-            Command::OPEN => Response::Open(Opened::core(b.words)?),
-            Command::CREATE | Command::CREATE_NEW | Command::CREATE_TEMPORARY => {
-                Response::Open(Opened::new(OpenResponse::fid(b.words)?))
+            Smb1Command::NT_CREATE_ANDX => Smb1Response::Open(Smb1OpenResult::nt_create(b.words)?),
+            Smb1Command::OPEN_ANDX => Smb1Response::Open(Smb1OpenResult::open_andx(b.words)?),
+            Smb1Command::OPEN => Smb1Response::Open(Smb1OpenResult::core(b.words)?),
+            Smb1Command::CREATE | Smb1Command::CREATE_NEW | Smb1Command::CREATE_TEMPORARY => {
+                Smb1Response::Open(Smb1OpenResult::new(OpenResponse::fid(b.words)?))
             }
-            Command::ECHO => Response::Echo(EchoResponse::sequence_number(b.words)?),
-            Command::READ_MPX => Response::Multiplexed(Progress {
+            Smb1Command::ECHO => Smb1Response::Echo(EchoResponse::sequence_number(b.words)?),
+            Smb1Command::READ_MPX => Smb1Response::Multiplexed(TransactionProgress {
                 total: ReadMpxResponse::count(b.words)?.into(),
                 here: ReadMpxResponse::data_length(b.words)?.into(),
             }),
             command => {
                 let kind = TransactionKind::from_command(command)?;
                 let parameters = kind.response_parameters(b.words);
-                Response::Transaction {
+                Smb1Response::Transaction {
                     progress: kind.response_progress(b.words),
                     total: kind.response_total(b.words),
                     fid: parameters.and_then(|at| {
@@ -158,37 +158,39 @@ impl Response {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Header, blocks};
+    use super::super::{Smb1Header, blocks};
     use super::*;
 
     #[test]
     fn nt_create_response_gives_the_fid_and_the_oplock() {
         let mut bytes = vec![0xff, b'S', b'M', b'B', 0xa2];
-        bytes.resize(Header::LENGTH, 0);
+        bytes.resize(Smb1Header::LENGTH, 0);
         bytes[9] = 0x80;
         bytes.extend([34, 0xff, 0, 0, 0, 2, 0xcd, 0xab]);
-        bytes.resize(Header::LENGTH + 1 + 68 + 2, 0);
+        bytes.resize(Smb1Header::LENGTH + 1 + 68 + 2, 0);
         // 2.2.4.64.2: LastWriteTime is the third of four times behind CreateDisposition, EndOfFile is behind
         // AllocationSize.
-        bytes[Header::LENGTH + 1 + 27] = 9;
-        bytes[Header::LENGTH + 1 + 55] = 100;
-        let header = Header::parse(&bytes).unwrap();
+        bytes[Smb1Header::LENGTH + 1 + 27] = 9;
+        bytes[Smb1Header::LENGTH + 1 + 55] = 100;
+        let header = Smb1Header::parse(&bytes).unwrap();
         let block = blocks(&header, &bytes).next().unwrap();
-        let opened = Opened { fid: 0xabcd, oplock_level: Some(2), last_write: 9, size: 100, action: 0, attributes: 0 };
-        assert_eq!(Response::parse(&block, &bytes), Response::Open(opened));
+        let opened =
+            Smb1OpenResult { fid: 0xabcd, oplock_level: Some(2), last_write: 9, size: 100, action: 0, attributes: 0 };
+        assert_eq!(Smb1Response::parse(&block, &bytes), Smb1Response::Open(opened));
     }
 
     #[test]
     fn open_andx_tells_that_there_is_an_oplock_and_not_which() {
         let mut bytes = vec![0xff, b'S', b'M', b'B', 0x2d];
-        bytes.resize(Header::LENGTH, 0);
+        bytes.resize(Smb1Header::LENGTH, 0);
         bytes[9] = 0x80;
         // 2.2.4.41.2: FID, attributes, LastWriteTime, size, access, type, status, OpenResults.
         bytes.extend([15, 0xff, 0, 0, 0, 0x34, 0x12, 0, 0, 5, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0x80]);
-        bytes.resize(Header::LENGTH + 1 + 30 + 2, 0);
-        let header = Header::parse(&bytes).unwrap();
+        bytes.resize(Smb1Header::LENGTH + 1 + 30 + 2, 0);
+        let header = Smb1Header::parse(&bytes).unwrap();
         let block = blocks(&header, &bytes).next().unwrap();
-        let opened = Opened { fid: 0x1234, oplock_level: Some(1), last_write: 5, size: 6, action: 1, attributes: 0 };
-        assert_eq!(Response::parse(&block, &bytes), Response::Open(opened));
+        let opened =
+            Smb1OpenResult { fid: 0x1234, oplock_level: Some(1), last_write: 5, size: 6, action: 1, attributes: 0 };
+        assert_eq!(Smb1Response::parse(&block, &bytes), Smb1Response::Open(opened));
     }
 }

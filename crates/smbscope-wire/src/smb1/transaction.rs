@@ -4,9 +4,9 @@
 use super::messages::{
     NtTransactFields, NtTransactResponseFields, PipeFields, Transaction2Fields, Transaction2ResponseFields,
 };
-use super::{Block, Command};
+use super::{Block, Smb1Command};
 use crate::bytes::{before_terminator, text, u8_at, u16_at, u32_at};
-use crate::name::Name;
+use crate::name::CapturedName;
 use crate::names::{Fsctl, NtTransact, Trans2, Transaction};
 
 /// A field of the words of either kind of request.
@@ -42,7 +42,7 @@ pub enum TransactionKind {
 
 /// How much of a transaction's parameters and data a message holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Progress {
+pub struct TransactionProgress {
     /// Bytes of parameters and data of the whole transaction.
     pub total: u64,
     /// Bytes of parameters and data in this message.
@@ -63,28 +63,28 @@ pub struct TransactionRequest {
     /// The open.
     pub fid: Option<u16>,
     /// The path, or the name of the pipe or mailslot.
-    pub path: Option<Name>,
+    pub path: Option<CapturedName>,
     /// How much of it is in this message.
-    pub progress: Progress,
+    pub progress: TransactionProgress,
 }
 
 impl TransactionKind {
     /// The kind that a primary command belongs to.
-    pub fn from_command(command: Command) -> Option<TransactionKind> {
+    pub fn from_command(command: Smb1Command) -> Option<TransactionKind> {
         match command {
-            Command::TRANSACTION => Some(TransactionKind::Trans),
-            Command::TRANSACTION2 => Some(TransactionKind::Trans2),
-            Command::NT_TRANSACT => Some(TransactionKind::Nt),
+            Smb1Command::TRANSACTION => Some(TransactionKind::Trans),
+            Smb1Command::TRANSACTION2 => Some(TransactionKind::Trans2),
+            Smb1Command::NT_TRANSACT => Some(TransactionKind::Nt),
             _ => None,
         }
     }
 
     /// Primary command of a secondary request.
-    pub fn primary_of(secondary: Command) -> Option<Command> {
+    pub fn primary_of(secondary: Smb1Command) -> Option<Smb1Command> {
         match secondary {
-            Command::TRANSACTION_SECONDARY => Some(Command::TRANSACTION),
-            Command::TRANSACTION2_SECONDARY => Some(Command::TRANSACTION2),
-            Command::NT_TRANSACT_SECONDARY => Some(Command::NT_TRANSACT),
+            Smb1Command::TRANSACTION_SECONDARY => Some(Smb1Command::TRANSACTION),
+            Smb1Command::TRANSACTION2_SECONDARY => Some(Smb1Command::TRANSACTION2),
+            Smb1Command::NT_TRANSACT_SECONDARY => Some(Smb1Command::NT_TRANSACT),
             _ => None,
         }
     }
@@ -100,17 +100,17 @@ impl TransactionKind {
     }
 
     /// Progress of a primary request.
-    fn request_progress(self, words: &[u8]) -> Option<Progress> {
-        Some(Progress {
+    fn request_progress(self, words: &[u8]) -> Option<TransactionProgress> {
+        Some(TransactionProgress {
             total: asked!(self, words, total_parameter_count) + asked!(self, words, total_data_count),
             here: asked!(self, words, parameter_count) + asked!(self, words, data_count),
         })
     }
 
     /// Progress of a response; an interim response and an error have no words.
-    pub(super) fn response_progress(self, words: &[u8]) -> Option<Progress> {
+    pub(super) fn response_progress(self, words: &[u8]) -> Option<TransactionProgress> {
         let here = answered!(self, words, parameter_count) + answered!(self, words, data_count);
-        Some(Progress { total: self.response_total(words)?, here })
+        Some(TransactionProgress { total: self.response_total(words)?, here })
     }
 
     /// Bytes of parameters and data of the whole response: what is left of its progress where the words are cut off.
@@ -221,10 +221,10 @@ impl<'a> Parameters<'a> {
     }
 
     /// The name from a place on.
-    fn name(&self, start: usize) -> Option<Name> {
+    fn name(&self, start: usize) -> Option<CapturedName> {
         let here = self.bytes.get(start..).unwrap_or_default();
         let (bytes, has_end) = before_terminator(here, self.unicode);
         let missing = if has_end { 0 } else { self.missing };
-        (!here.is_empty() || missing > 0).then(|| Name { text: text(bytes, self.unicode), missing })
+        (!here.is_empty() || missing > 0).then(|| CapturedName { text: text(bytes, self.unicode), missing })
     }
 }

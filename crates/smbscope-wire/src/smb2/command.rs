@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 /// An SMB2 command code, printed by the specification's plain name (`QUERY_DIRECTORY`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Command(pub u16);
+pub struct Smb2Command(pub u16);
 
-open_enum!(Command, "", "0x{:04x}" {
+open_enum!(Smb2Command, "", "0x{:04x}" {
     NEGOTIATE = 0x0000;
     SESSION_SETUP = 0x0001;
     LOGOFF = 0x0002;

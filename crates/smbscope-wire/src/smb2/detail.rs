@@ -1,58 +1,58 @@
 //! What an SMB2 request asks for beyond what it works on.
 
 use super::messages::*;
-use super::{Command, Header, LockElement};
-use crate::Detail;
+use super::{LockElement, Smb2Command, Smb2Header};
+use crate::RequestDetail;
 use crate::bytes::utf16_text;
-use crate::codec::Value;
+use crate::codec::FixedSizeField;
 use crate::fscc::Data;
 use crate::names::InfoLevel;
 
 /// Reads a request from its header on; absent where there is nothing more to it, or it is cut off.
-pub fn detail(command: Command, m: &[u8]) -> Option<Detail> {
+pub fn detail(command: Smb2Command, m: &[u8]) -> Option<RequestDetail> {
     Some(match command {
-        Command::CREATE => Detail::Create {
+        Smb2Command::CREATE => RequestDetail::Create {
             desired_access: create::Request::desired_access(m)?,
             share_access: create::Request::share_access(m)?,
             create_disposition: create::Request::create_disposition(m)?,
             create_options: create::Request::create_options(m)?,
             file_attributes: create::Request::file_attributes(m)?,
         },
-        Command::QUERY_DIRECTORY => {
+        Smb2Command::QUERY_DIRECTORY => {
             let (start, length) = query_directory::Request::pattern(m)?;
             let pattern = utf16_text(m.get(start..start.checked_add(length)?)?);
-            Detail::QueryDirectory { pattern, flags: query_directory::Request::flags(m)? }
+            RequestDetail::QueryDirectory { pattern, flags: query_directory::Request::flags(m)? }
         }
-        Command::SET_INFO => {
+        Smb2Command::SET_INFO => {
             let (start, length) = set_info::Request::information(m)?;
             match set_info::Request::level(m)? {
-                InfoLevel::FILE_END_OF_FILE_INFORMATION => Detail::EndOfFile(u64::at(m, start)?),
-                InfoLevel::FILE_DISPOSITION_INFORMATION => Detail::Delete(u8::at(m, start)? != 0),
+                InfoLevel::FILE_END_OF_FILE_INFORMATION => RequestDetail::EndOfFile(u64::at(m, start)?),
+                InfoLevel::FILE_DISPOSITION_INFORMATION => RequestDetail::Delete(u8::at(m, start)? != 0),
                 InfoLevel::FILE_RENAME_INFORMATION => {
                     let name = Data::new_name(m, start..start.checked_add(length)?)?;
-                    Detail::Rename { path: utf16_text(m.get(name)?), replace: u8::at(m, start)? != 0 }
+                    RequestDetail::Rename { path: utf16_text(m.get(name)?), replace: u8::at(m, start)? != 0 }
                 }
                 _ => return None,
             }
         }
-        Command::LOCK => {
-            let count = u16::at(m, Header::LENGTH + 2)?;
-            Detail::Lock { count, flags: LockElement::at(m, lock::Request::END)?.flags }
+        Smb2Command::LOCK => {
+            let count = u16::at(m, Smb2Header::LENGTH + 2)?;
+            RequestDetail::Lock { count, flags: LockElement::at(m, lock::Request::END)?.flags }
         }
-        Command::QUERY_INFO => {
-            Detail::QueryInfo { additional_information: query_info::Request::additional_information(m)? }
+        Smb2Command::QUERY_INFO => {
+            RequestDetail::QueryInfo { additional_information: query_info::Request::additional_information(m)? }
         }
         _ => return None,
     })
 }
 
 /// How many bytes of a request must be at hand for it, which holds its fields already.
-pub fn detail_needed(command: Command, prefix: &[u8]) -> usize {
+pub fn detail_needed(command: Smb2Command, prefix: &[u8]) -> usize {
     let reach = |place: Option<(usize, usize)>| place.map_or(0, |(start, length)| start.saturating_add(length));
     match command {
-        Command::QUERY_DIRECTORY => reach(query_directory::Request::pattern(prefix)),
-        Command::SET_INFO => reach(set_info::Request::information(prefix)),
-        Command::QUERY_INFO => query_info::Request::END,
+        Smb2Command::QUERY_DIRECTORY => reach(query_directory::Request::pattern(prefix)),
+        Smb2Command::SET_INFO => reach(set_info::Request::information(prefix)),
+        Smb2Command::QUERY_INFO => query_info::Request::END,
         _ => 0,
     }
 }

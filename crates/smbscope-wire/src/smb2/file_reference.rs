@@ -1,7 +1,7 @@
 //! SMB2_FILEID (MS-SMB2 2.2.14.1).
 
 use crate::bytes::u64_at;
-use crate::codec::Value;
+use crate::codec::FixedSizeField;
 
 /// The server's name of an open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -19,7 +19,7 @@ impl FileReference {
     pub const NONE: FileReference = FileReference::RELATED;
 }
 
-impl Value for FileReference {
+impl FixedSizeField for FileReference {
     const LENGTH: usize = 16;
 
     #[inline]

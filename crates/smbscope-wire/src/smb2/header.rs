@@ -1,6 +1,6 @@
 //! The SMB2 packet header (MS-SMB2 2.2.1).
 
-use super::{Command, PROTOCOL_ID};
+use super::{PROTOCOL_ID, Smb2Command};
 use crate::bytes::{u16_at, u32_at, u64_at};
 use crate::status::NtStatus;
 
@@ -20,13 +20,13 @@ pub mod flags {
 
 /// The header of a message, of which a snap length may have cut the tail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Header {
+pub struct Smb2Header {
     /// Credits that the request costs.
     pub credit_charge: u16,
     /// Status of a response (channel sequence of a request).
     pub status: NtStatus,
     /// The command.
-    pub command: Command,
+    pub command: Smb2Command,
     /// Credits asked for, or granted.
     pub credits: u16,
     /// See [`flags`].
@@ -45,7 +45,7 @@ pub struct Header {
     pub session_id: Option<u64>,
 }
 
-impl Header {
+impl Smb2Header {
     /// Length of the whole header.
     pub const LENGTH: usize = 64;
     /// What must be there to know which command it is, and which one: 16 bits of the message id distinguish
@@ -60,17 +60,17 @@ impl Header {
     pub const RESERVED: usize = 32;
 
     /// Reads a header from its protocol id on.
-    pub fn parse(message: &[u8]) -> Option<Header> {
+    pub fn parse(message: &[u8]) -> Option<Smb2Header> {
         if !message.starts_with(&PROTOCOL_ID) || u16_at(message, 4)? != 64 {
             return None;
         }
         let flags = u32_at(message, 16)?;
         let (id, id_mask) = message_id(message)?;
         let asynchronous = flags & flags::ASYNC_COMMAND != 0;
-        Some(Header {
+        Some(Smb2Header {
             credit_charge: u16_at(message, 6)?,
             status: NtStatus(u32_at(message, 8)?),
-            command: Command(u16_at(message, 12)?),
+            command: Smb2Command(u16_at(message, 12)?),
             credits: u16_at(message, 14)?,
             flags,
             next_command: u32_at(message, 20)?,
@@ -83,8 +83,8 @@ impl Header {
     }
 
     /// The header of the first request of a connection, or of an answer to it: its numbers are zero.
-    pub const fn new(command: Command) -> Header {
-        Header {
+    pub const fn new(command: Smb2Command) -> Smb2Header {
+        Smb2Header {
             credit_charge: 0,
             status: NtStatus::SUCCESS,
             command,
@@ -105,8 +105,8 @@ impl Header {
     }
 
     /// The header, its signature all zero. What a snap length had cut off is zero.
-    pub fn to_bytes(&self) -> [u8; Header::LENGTH] {
-        let mut bytes = [0; Header::LENGTH];
+    pub fn to_bytes(&self) -> [u8; Smb2Header::LENGTH] {
+        let mut bytes = [0; Smb2Header::LENGTH];
         let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
         put(0, &PROTOCOL_ID);
         put(4, &64u16.to_le_bytes());
@@ -137,11 +137,11 @@ impl Header {
 
     /// Whether bytes at `message` look like a header rather than like data that happens to hold the protocol id.
     pub fn is_plausible(message: &[u8], length: usize) -> bool {
-        let Some(header) = Header::parse(message) else { return false };
+        let Some(header) = Smb2Header::parse(message) else { return false };
         let next = header.next_command as usize;
         header.command.0 <= 0x0013
             && header.flags & !flags::DEFINED == 0
-            && (next == 0 || (next >= Header::LENGTH && next.is_multiple_of(8) && next < length))
+            && (next == 0 || (next >= Smb2Header::LENGTH && next.is_multiple_of(8) && next < length))
     }
 }
 
@@ -177,10 +177,10 @@ pub(crate) mod tests {
 
     #[test]
     fn fields_are_where_the_specification_puts_them() {
-        let header = Header::parse(&header(5, 8)).unwrap();
+        let header = Smb2Header::parse(&header(5, 8)).unwrap();
         assert_eq!(header.credit_charge, 3);
         assert_eq!(header.status, NtStatus(0xc000_0034));
-        assert_eq!(header.command, Command(5));
+        assert_eq!(header.command, Smb2Command(5));
         assert_eq!(header.credits, 31);
         assert_eq!(header.message_id, 0x0102_0304_0506_0708);
         assert_eq!(header.tree_id, Some(7));
@@ -191,23 +191,23 @@ pub(crate) mod tests {
     #[test]
     fn a_short_snap_length_leaves_command_and_message_id() {
         let bytes = header(8, 1);
-        let cut = |length: usize| Header::parse(&bytes[..length]);
+        let cut = |length: usize| Smb2Header::parse(&bytes[..length]);
         let header = cut(32).unwrap();
-        assert_eq!((header.command, header.message_id), (Command(8), 0x0102_0304_0506_0708));
+        assert_eq!((header.command, header.message_id), (Smb2Command(8), 0x0102_0304_0506_0708));
         assert_eq!((header.tree_id, header.session_id), (None, None));
-        let header = cut(Header::LEAST).unwrap();
+        let header = cut(Smb2Header::LEAST).unwrap();
         assert_eq!((header.message_id, header.id_mask), (0x0708, 0xffff));
-        assert_eq!(cut(Header::LEAST - 1), None);
+        assert_eq!(cut(Smb2Header::LEAST - 1), None);
     }
 
     #[test]
     fn data_that_holds_the_protocol_id_is_not_plausible() {
         let mut bytes = header(5, 0);
-        assert!(Header::is_plausible(&bytes, 64));
+        assert!(Smb2Header::is_plausible(&bytes, 64));
         bytes[20] = 64;
-        assert!(!Header::is_plausible(&bytes, 64), "next message beyond the end");
+        assert!(!Smb2Header::is_plausible(&bytes, 64), "next message beyond the end");
         bytes[20] = 0;
         bytes[12] = 0x30;
-        assert!(!Header::is_plausible(&bytes, 64), "no such command");
+        assert!(!Smb2Header::is_plausible(&bytes, 64), "no such command");
     }
 }

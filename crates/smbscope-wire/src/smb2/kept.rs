@@ -3,11 +3,11 @@
 use super::messages::negotiate_context::is_read as is_context_read;
 use super::messages::*;
 use super::view::{granted_contexts, listed_interfaces};
-use super::{Command, Header, LockElement};
+use super::{LockElement, Smb2Command, Smb2Header};
 use crate::bytes::{u16_at, u32_at};
-use crate::codec::Value;
+use crate::codec::FixedSizeField;
 use crate::fscc::Data;
-use crate::kept::{Kept, NameOf};
+use crate::kept::{NameOf, RetainedRanges};
 use crate::names::InfoLevel;
 use crate::security;
 
@@ -31,9 +31,9 @@ const FAMILY_IPV6: u16 = 0x0017;
 
 /// The places that [`Request`](super::Request), [`Response`](super::Response) and [`detail`](super::detail) read of a
 /// message with that header.
-pub fn kept(header: &Header, m: &[u8]) -> Kept {
-    let mut kept = Kept::default();
-    kept.field(0..Header::SIGNATURE.start);
+pub fn kept(header: &Smb2Header, m: &[u8]) -> RetainedRanges {
+    let mut kept = RetainedRanges::default();
+    kept.field(0..Smb2Header::SIGNATURE.start);
     if header.is_response() {
         let _ = of_response(header.command, m, &mut kept);
     } else {
@@ -42,74 +42,76 @@ pub fn kept(header: &Header, m: &[u8]) -> Kept {
     kept
 }
 
-fn of_request(command: Command, m: &[u8], kept: &mut Kept) -> Option<()> {
-    let mut fields = |end: usize| kept.field(Header::LENGTH..end);
+fn of_request(command: Smb2Command, m: &[u8], kept: &mut RetainedRanges) -> Option<()> {
+    let mut fields = |end: usize| kept.field(Smb2Header::LENGTH..end);
     match command {
-        Command::NEGOTIATE => {
+        Smb2Command::NEGOTIATE => {
             fields(CLIENT_GUID.start);
             kept.field(CLIENT_GUID.end..negotiate::Request::END);
             let (start, count) = negotiate::Request::dialects(m)?;
             kept.field(start..start.saturating_add(2 * count));
             negotiate_contexts(negotiate::Request::contexts(m)?, m, kept);
         }
-        Command::SESSION_SETUP => {
+        Smb2Command::SESSION_SETUP => {
             fields(session_setup::Request::END);
             let (start, length) = session_setup::Request::token(m)?;
             let token = m.get(start..start.saturating_add(length).min(m.len()))?;
             kept.absorb(security::kept(token), start);
         }
-        Command::TREE_CONNECT => {
+        Smb2Command::TREE_CONNECT => {
             fields(tree_connect::Request::END);
             let (start, length) = tree_connect::Request::path(m)?;
             kept.name(NameOf::Unc, true, start..start.saturating_add(length));
         }
-        Command::CREATE => {
+        Smb2Command::CREATE => {
             fields(create::Request::END);
             let (start, length) = create::Request::name(m)?;
             kept.name(NameOf::Path, true, start..start.saturating_add(length));
         }
-        Command::QUERY_DIRECTORY => {
+        Smb2Command::QUERY_DIRECTORY => {
             fields(query_directory::Request::END);
             let (start, length) = query_directory::Request::pattern(m)?;
             kept.name(NameOf::Path, true, start..start.saturating_add(length));
         }
-        Command::SET_INFO => {
+        Smb2Command::SET_INFO => {
             fields(set_info::Request::END);
             set_information(m, kept)?;
         }
-        Command::LOCK => fields(lock::Request::END + LockElement::LENGTH),
-        Command::READ => fields(read::Request::END),
-        Command::WRITE => fields(write::Request::END),
-        Command::QUERY_INFO => fields(query_info::Request::END),
-        Command::CLOSE => fields(close::Request::END),
-        Command::FLUSH => fields(flush::Request::END),
+        Smb2Command::LOCK => fields(lock::Request::END + LockElement::LENGTH),
+        Smb2Command::READ => fields(read::Request::END),
+        Smb2Command::WRITE => fields(write::Request::END),
+        Smb2Command::QUERY_INFO => fields(query_info::Request::END),
+        Smb2Command::CLOSE => fields(close::Request::END),
+        Smb2Command::FLUSH => fields(flush::Request::END),
         // Reading stops inside the fields of these.
-        Command::IOCTL | Command::CHANGE_NOTIFY | Command::OPLOCK_BREAK => fields(query_directory::Request::END),
+        Smb2Command::IOCTL | Smb2Command::CHANGE_NOTIFY | Smb2Command::OPLOCK_BREAK => {
+            fields(query_directory::Request::END)
+        }
         _ => {}
     }
     Some(())
 }
 
-fn of_response(command: Command, m: &[u8], kept: &mut Kept) -> Option<()> {
+fn of_response(command: Smb2Command, m: &[u8], kept: &mut RetainedRanges) -> Option<()> {
     // The size of the structure, by which an error is known, and what is in its place in every message.
-    kept.field(Header::LENGTH..Header::LENGTH + 8);
-    if error::Error::is_one(m)? && command != Command::SESSION_SETUP {
+    kept.field(Smb2Header::LENGTH..Smb2Header::LENGTH + 8);
+    if error::Smb2ErrorResponse::is_one(m)? && command != Smb2Command::SESSION_SETUP {
         return None;
     }
     match command {
-        Command::NEGOTIATE => {
+        Smb2Command::NEGOTIATE => {
             kept.field(SERVER_GUID.end..SERVER_TIMES.start);
             kept.field(SERVER_TIMES.end..negotiate::Response::END);
             negotiate_contexts(negotiate::Response::contexts(m)?, m, kept);
         }
-        Command::CREATE => {
+        Smb2Command::CREATE => {
             kept.field(LAST_WRITE);
             kept.field(END_OF_FILE..create::Response::END);
             create_contexts(granted_contexts(m)?, m, kept)?;
         }
-        Command::OPLOCK_BREAK => kept.field(Header::LENGTH..oplock_break::LeaseBreak::END),
-        Command::IOCTL => {
-            kept.field(Header::LENGTH..ioctl::Response::END);
+        Smb2Command::OPLOCK_BREAK => kept.field(Smb2Header::LENGTH..oplock_break::LeaseBreak::END),
+        Smb2Command::IOCTL => {
+            kept.field(Smb2Header::LENGTH..ioctl::Response::END);
             interfaces(listed_interfaces(m)?, m, kept)?;
         }
         _ => {}
@@ -118,7 +120,7 @@ fn of_response(command: Command, m: &[u8], kept: &mut Kept) -> Option<()> {
 }
 
 /// The lists of algorithms. Salts, hashes and the server's name go.
-fn negotiate_contexts((start, count): (usize, usize), m: &[u8], kept: &mut Kept) {
+fn negotiate_contexts((start, count): (usize, usize), m: &[u8], kept: &mut RetainedRanges) {
     let mut at = start;
     for _ in 0..count.min(MAX_ENTRIES) {
         let Some((kind, length)) = at.checked_add(2).and_then(|behind| Some((u16_at(m, at)?, u16_at(m, behind)?)))
@@ -136,7 +138,7 @@ fn negotiate_contexts((start, count): (usize, usize), m: &[u8], kept: &mut Kept)
 }
 
 /// The lease; of others, that they are there.
-fn create_contexts((start, length): (usize, usize), m: &[u8], kept: &mut Kept) -> Option<()> {
+fn create_contexts((start, length): (usize, usize), m: &[u8], kept: &mut RetainedRanges) -> Option<()> {
     let end = start.saturating_add(length);
     let mut at = start;
     for _ in 0..MAX_ENTRIES {
@@ -161,7 +163,7 @@ fn create_contexts((start, length): (usize, usize), m: &[u8], kept: &mut Kept) -
 }
 
 /// Interfaces with their addresses.
-fn interfaces((start, length): (usize, usize), m: &[u8], kept: &mut Kept) -> Option<()> {
+fn interfaces((start, length): (usize, usize), m: &[u8], kept: &mut RetainedRanges) -> Option<()> {
     let end = start.saturating_add(length).min(m.len());
     let mut at = start;
     for _ in 0..MAX_ENTRIES {
@@ -183,7 +185,7 @@ fn interfaces((start, length): (usize, usize), m: &[u8], kept: &mut Kept) -> Opt
 }
 
 /// A new name, a new size, the mark to delete; no other information.
-fn set_information(m: &[u8], kept: &mut Kept) -> Option<()> {
+fn set_information(m: &[u8], kept: &mut RetainedRanges) -> Option<()> {
     let (start, length) = set_info::Request::information(m)?;
     match set_info::Request::level(m)? {
         InfoLevel::FILE_RENAME_INFORMATION => {

@@ -10,15 +10,15 @@ mod offers;
 mod transform;
 mod view;
 
-pub use command::Command;
+pub use command::Smb2Command;
 pub use detail::{detail, detail_needed};
 pub use file_reference::FileReference;
-pub use header::{Header, flags};
+pub use header::{Smb2Header, flags};
 pub use kept::kept;
 pub use messages::lock::LockElement;
-pub use offers::{Algorithms, ClientOffer, ServerOffer};
+pub use offers::{Smb2AlgorithmIds, Smb2ClientOffer, Smb2ServerOffer};
 pub use transform::{Nonce, TransformHeader};
-pub use view::{Created, GrantedLease, Request, Response};
+pub use view::{Created, GrantedLease, Smb2Request, Smb2Response};
 
 /// First four bytes of a message: 0xFE 'S' 'M' 'B'.
 pub const PROTOCOL_ID: [u8; 4] = [0xfe, b'S', b'M', b'B'];

@@ -2,7 +2,7 @@
 //! message does not hold to its end is unknown, not absent.
 
 use super::messages::negotiate::{Request, Response};
-use super::messages::negotiate_context::Contexts;
+use super::messages::negotiate_context::NegotiateContextList;
 use crate::codec::{Buffer, List};
 
 /// Dialects that a client offers, and algorithms of each kind that a side lists, at most: there are seven dialects and six
@@ -16,7 +16,7 @@ const SMB_3_1_1: u16 = 0x0311;
 
 /// What a client offers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ClientOffer {
+pub struct Smb2ClientOffer {
     /// See [`security_mode`](super::messages::negotiate::security_mode).
     pub security_mode: u16,
     /// See [`capabilities`](super::messages::negotiate::capabilities); of clients that speak SMB 3.
@@ -24,12 +24,12 @@ pub struct ClientOffer {
     /// Dialect revisions, in the order of the message.
     pub dialects: Vec<u16>,
     /// Of clients that speak 3.1.1.
-    pub algorithms: Algorithms,
+    pub algorithms: Smb2AlgorithmIds,
 }
 
 /// What a server answers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ServerOffer {
+pub struct Smb2ServerOffer {
     /// See [`security_mode`](super::messages::negotiate::security_mode).
     pub security_mode: u16,
     /// The dialect revision; 0x02ff asks for another NEGOTIATE.
@@ -41,12 +41,12 @@ pub struct ServerOffer {
     /// Largest WRITE.
     pub max_write_size: u32,
     /// What it chose, of servers that speak 3.1.1.
-    pub algorithms: Algorithms,
+    pub algorithms: Smb2AlgorithmIds,
 }
 
 /// The algorithms that a side lists by their ids, the best first. Absent where the message does not hold them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Algorithms {
+pub struct Smb2AlgorithmIds {
     /// Encryption (2.2.3.1.2).
     pub ciphers: Option<Vec<u16>>,
     /// Signing (2.2.3.1.7).
@@ -55,17 +55,17 @@ pub struct Algorithms {
     pub compression: Option<Vec<u16>>,
 }
 
-impl ClientOffer {
+impl Smb2ClientOffer {
     /// Reads a request from its header on; absent where its dialects are cut off.
-    pub(super) fn parse(m: &[u8]) -> Option<ClientOffer> {
+    pub(super) fn parse(m: &[u8]) -> Option<Smb2ClientOffer> {
         let m = &m[..m.len().min(MAX_NEGOTIATE)];
         let (offset, count) = Request::dialects(m)?;
         let dialects: Vec<u16> = List::parse(m, offset, count)?.iter().take(MAX_OFFERED).collect();
         let algorithms = match dialects.contains(&SMB_3_1_1) {
-            true => Algorithms::read(m, Request::contexts(m)),
-            false => Algorithms::none(),
+            true => Smb2AlgorithmIds::read(m, Request::contexts(m)),
+            false => Smb2AlgorithmIds::none(),
         };
-        Some(ClientOffer {
+        Some(Smb2ClientOffer {
             security_mode: Request::security_mode(m)?,
             capabilities: Request::capabilities(m)?,
             dialects,
@@ -74,16 +74,16 @@ impl ClientOffer {
     }
 }
 
-impl ServerOffer {
+impl Smb2ServerOffer {
     /// Reads a response from its header on; absent where its fields are cut off.
-    pub(super) fn parse(m: &[u8]) -> Option<ServerOffer> {
+    pub(super) fn parse(m: &[u8]) -> Option<Smb2ServerOffer> {
         let m = &m[..m.len().min(MAX_NEGOTIATE)];
         let dialect = Response::dialect(m)?;
         let algorithms = match dialect {
-            SMB_3_1_1 => Algorithms::read(m, Response::contexts(m)),
-            _ => Algorithms::none(),
+            SMB_3_1_1 => Smb2AlgorithmIds::read(m, Response::contexts(m)),
+            _ => Smb2AlgorithmIds::none(),
         };
-        Some(ServerOffer {
+        Some(Smb2ServerOffer {
             security_mode: Response::security_mode(m)?,
             dialect,
             capabilities: Response::capabilities(m).unwrap_or_default(),
@@ -94,22 +94,22 @@ impl ServerOffer {
     }
 }
 
-impl Algorithms {
+impl Smb2AlgorithmIds {
     /// Of a dialect that has no contexts.
-    fn none() -> Algorithms {
-        Algorithms { ciphers: Some(Vec::new()), signing: Some(Vec::new()), compression: Some(Vec::new()) }
+    fn none() -> Smb2AlgorithmIds {
+        Smb2AlgorithmIds { ciphers: Some(Vec::new()), signing: Some(Vec::new()), compression: Some(Vec::new()) }
     }
 
     /// Those in the contexts at that place, so many of them.
-    fn read(m: &[u8], place: Option<(usize, usize)>) -> Algorithms {
-        let contexts = place.and_then(|(offset, count)| Contexts::parse(m, offset, count));
-        let Some(contexts) = contexts else { return Algorithms::default() };
+    fn read(m: &[u8], place: Option<(usize, usize)>) -> Smb2AlgorithmIds {
+        let contexts = place.and_then(|(offset, count)| NegotiateContextList::parse(m, offset, count));
+        let Some(contexts) = contexts else { return Smb2AlgorithmIds::default() };
         // A context that is not there was not sent, unless the message ends before the last one.
         let listed = |list: Option<List<'_, u16>>| match list {
             Some(list) => Some(list.iter().take(MAX_OFFERED).collect()),
             None => contexts.are_whole().then(Vec::new),
         };
-        Algorithms {
+        Smb2AlgorithmIds {
             ciphers: listed(contexts.ciphers()),
             signing: listed(contexts.signing_algorithms()),
             compression: listed(contexts.compression_algorithms()),
@@ -120,13 +120,13 @@ impl Algorithms {
 #[cfg(test)]
 mod tests {
     use super::super::messages::negotiate_context::Offer;
-    use super::super::messages::{Message, negotiate};
-    use super::super::{Command, Header, Request, Response, flags};
+    use super::super::messages::{Smb2Message, negotiate};
+    use super::super::{Smb2Command, Smb2Header, Smb2Request, Smb2Response, flags};
     use super::*;
 
-    fn message<M: Message>(flags: u32, body: &M) -> Vec<u8> {
+    fn message<M: Smb2Message>(flags: u32, body: &M) -> Vec<u8> {
         let mut bytes = Vec::new();
-        Header { flags, ..Header::new(Command::NEGOTIATE) }.emit(&mut bytes);
+        Smb2Header { flags, ..Smb2Header::new(Smb2Command::NEGOTIATE) }.emit(&mut bytes);
         body.emit(&mut bytes);
         bytes
     }
@@ -135,16 +135,20 @@ mod tests {
         Offer { salt: &[7; 32], ciphers: &[2, 1], signing_algorithms: &[2, 1], net_name: Some("srv") };
 
     fn request(dialects: &[u16]) -> Vec<u8> {
-        let contexts = if dialects.contains(&0x0311) { Contexts::Offer(CONTEXTS) } else { Contexts::default() };
+        let contexts = if dialects.contains(&0x0311) {
+            NegotiateContextList::Offer(CONTEXTS)
+        } else {
+            NegotiateContextList::default()
+        };
         let dialects = List::Values(dialects);
         let body =
             negotiate::Request { security_mode: 1, capabilities: 0x7f, dialects, contexts, ..Default::default() };
         message(0, &body)
     }
 
-    fn offer(message: &[u8]) -> Option<ClientOffer> {
-        match Request::parse(Command::NEGOTIATE, message) {
-            Request::Negotiate(offer) => Some(*offer),
+    fn offer(message: &[u8]) -> Option<Smb2ClientOffer> {
+        match Smb2Request::parse(Smb2Command::NEGOTIATE, message) {
+            Smb2Request::Negotiate(offer) => Some(*offer),
             _ => None,
         }
     }
@@ -155,7 +159,7 @@ mod tests {
         let offered = offer(&message).unwrap();
         assert_eq!((offered.security_mode, offered.capabilities), (1, 0x7f));
         assert_eq!(offered.dialects, [0x0202, 0x0210, 0x0300, 0x0302, 0x0311]);
-        let Algorithms { ciphers, signing, compression } = offered.algorithms;
+        let Smb2AlgorithmIds { ciphers, signing, compression } = offered.algorithms;
         assert_eq!((ciphers, signing, compression), (Some(vec![2, 1]), Some(vec![2, 1]), Some(vec![])));
         // 2.2.3.1.3 in front of the others: two algorithms, padding, flags, LZ77 and LZ77+Huffman.
         let at = usize::try_from(u32::from_le_bytes(message[92..96].try_into().unwrap())).unwrap();
@@ -170,17 +174,21 @@ mod tests {
         let message = request(&[0x0311]);
         // The contexts begin at 104: pre-authentication has 8 + 38 bytes, padded to 48, and the ciphers 8 + 6.
         let cut = |length: usize| offer(&message[..length]).map(|offer| offer.algorithms);
-        assert_eq!(cut(104), Some(Algorithms::default()));
-        let ciphers_only = Algorithms { ciphers: Some(vec![2, 1]), ..Algorithms::default() };
+        assert_eq!(cut(104), Some(Smb2AlgorithmIds::default()));
+        let ciphers_only = Smb2AlgorithmIds { ciphers: Some(vec![2, 1]), ..Smb2AlgorithmIds::default() };
         assert_eq!(cut(104 + 48 + 14), Some(ciphers_only));
         assert_eq!(offer(&message[..101]), None, "the dialect is cut off");
-        assert_eq!(offer(&request(&[0x0210])).unwrap().algorithms, Algorithms::none(), "2.1 has no contexts");
+        assert_eq!(offer(&request(&[0x0210])).unwrap().algorithms, Smb2AlgorithmIds::none(), "2.1 has no contexts");
     }
 
     #[test]
     fn a_server_chooses_one_of_each() {
-        let contexts =
-            Contexts::Offer(Offer { salt: &[9; 32], ciphers: &[2], signing_algorithms: &[], net_name: None });
+        let contexts = NegotiateContextList::Offer(Offer {
+            salt: &[9; 32],
+            ciphers: &[2],
+            signing_algorithms: &[],
+            net_name: None,
+        });
         let body = negotiate::Response {
             security_mode: 3,
             dialect: 0x0311,
@@ -191,10 +199,10 @@ mod tests {
             ..Default::default()
         };
         let bytes = message(flags::SERVER_TO_REDIR, &body);
-        let Response::Negotiate(answer) = Response::parse(Command::NEGOTIATE, &bytes) else { panic!() };
+        let Smb2Response::Negotiate(answer) = Smb2Response::parse(Smb2Command::NEGOTIATE, &bytes) else { panic!() };
         assert_eq!((answer.dialect, answer.security_mode, answer.capabilities), (0x0311, 3, 0x2f));
         assert_eq!((answer.max_read_size, answer.max_write_size), (0x80_0000, 0x10_0000));
-        let Algorithms { ciphers, signing, compression } = &answer.algorithms;
+        let Smb2AlgorithmIds { ciphers, signing, compression } = &answer.algorithms;
         assert_eq!((ciphers, signing, compression), (&Some(vec![2]), &Some(vec![]), &Some(vec![])));
     }
 }

@@ -3,15 +3,15 @@
 //!
 //! Offsets count from the message's header, as the specification's own offset fields do.
 
-use super::messages::create_context::{Context, Contexts};
-use super::messages::network_interface::{Interface, interfaces};
+use super::messages::create_context::{CreateContext, CreateContextList};
+use super::messages::network_interface::{NetworkInterfaceInfo, interfaces};
 use super::messages::*;
-use super::offers::{ClientOffer, MAX_NEGOTIATE, ServerOffer};
-use super::{Command, FileReference, Header, LockElement};
-use crate::codec::{Buffer, Value};
-use crate::name::Name;
+use super::offers::{MAX_NEGOTIATE, Smb2ClientOffer, Smb2ServerOffer};
+use super::{FileReference, LockElement, Smb2Command, Smb2Header};
+use crate::codec::{Buffer, FixedSizeField};
+use crate::name::CapturedName;
 use crate::names::{Fsctl, InfoLevel};
-use crate::security::{Identity, identify};
+use crate::security::{SecurityToken, identify};
 
 /// What was opened, and what its client may keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,22 +43,22 @@ pub struct GrantedLease {
 
 /// The part of a request's body that says what it works on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Request {
+pub enum Smb2Request {
     /// 2.2.3
-    Negotiate(Box<ClientOffer>),
+    Negotiate(Box<Smb2ClientOffer>),
     /// 2.2.5: whether it binds the connection to a session, and what the security token says.
     SessionSetup {
         /// SMB2_SESSION_FLAG_BINDING.
         binding: bool,
         /// Who logs on.
-        identity: Option<Identity>,
+        identity: Option<SecurityToken>,
     },
     /// 2.2.9: `\\server\share`.
-    TreeConnect(Name),
+    TreeConnect(CapturedName),
     /// 2.2.13
     Create {
         /// Below the share.
-        name: Name,
+        name: CapturedName,
         /// See [`oplock`](create::oplock); absent where it is cut off.
         oplock_level: Option<u8>,
     },
@@ -92,7 +92,7 @@ pub enum Request {
         /// What is asked or set.
         level: InfoLevel,
         /// The new name of FileRenameInformation.
-        new_name: Option<Name>,
+        new_name: Option<CapturedName>,
     },
     /// CLOSE, FLUSH, CHANGE_NOTIFY, OPLOCK_BREAK: only the open.
     File(FileReference),
@@ -102,9 +102,9 @@ pub enum Request {
 
 /// The part of a response's body that later messages refer to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Response {
+pub enum Smb2Response {
     /// 2.2.4
-    Negotiate(Box<ServerOffer>),
+    Negotiate(Box<Smb2ServerOffer>),
     /// 2.2.6: SessionFlags: 1 guest, 2 anonymous, 4 encrypt.
     SessionSetup(u16),
     /// 2.2.10: share type (1 disk, 2 pipe, 3 printer).
@@ -114,125 +114,127 @@ pub enum Response {
     /// 2.2.23: the server takes an oplock or a lease back.
     Break(oplock_break::Notification),
     /// 2.2.32.5: the answer to FSCTL_QUERY_NETWORK_INTERFACE_INFO.
-    Interfaces(Vec<Interface>),
+    Interfaces(Vec<NetworkInterfaceInfo>),
     /// Nothing that is needed, or cut off.
     Other,
 }
 
-impl Request {
+impl Smb2Request {
     /// Reads the body of a request; `message` begins with the header.
-    pub fn parse(command: Command, message: &[u8]) -> Request {
-        Self::parse_body(command, message).unwrap_or(Request::Other)
+    pub fn parse(command: Smb2Command, message: &[u8]) -> Smb2Request {
+        Self::parse_body(command, message).unwrap_or(Smb2Request::Other)
     }
 
-    fn parse_body(command: Command, m: &[u8]) -> Option<Request> {
+    fn parse_body(command: Smb2Command, m: &[u8]) -> Option<Smb2Request> {
         Some(match command {
-            Command::NEGOTIATE => Request::Negotiate(Box::new(ClientOffer::parse(m)?)),
-            Command::SESSION_SETUP => {
+            Smb2Command::NEGOTIATE => Smb2Request::Negotiate(Box::new(Smb2ClientOffer::parse(m)?)),
+            Smb2Command::SESSION_SETUP => {
                 let (start, length) = session_setup::Request::token(m)?;
                 let token = &m[start.min(m.len())..(start + length).min(m.len())];
                 let binding = session_setup::Request::flags(m)? & session_setup::Request::BINDING != 0;
-                Request::SessionSetup { binding, identity: identify(token) }
+                Smb2Request::SessionSetup { binding, identity: identify(token) }
             }
-            Command::TREE_CONNECT => Request::TreeConnect(text(m, tree_connect::Request::path(m)?)),
-            Command::CREATE => Request::Create {
+            Smb2Command::TREE_CONNECT => Smb2Request::TreeConnect(text(m, tree_connect::Request::path(m)?)),
+            Smb2Command::CREATE => Smb2Request::Create {
                 name: text(m, create::Request::name(m)?),
                 oplock_level: create::Request::oplock_level(m),
             },
-            Command::READ => Request::ReadWrite {
+            Smb2Command::READ => Smb2Request::ReadWrite {
                 file: read::Request::file(m)?,
                 offset: read::Request::offset(m)?,
                 length: read::Request::length(m)?,
             },
-            Command::WRITE => Request::ReadWrite {
+            Smb2Command::WRITE => Smb2Request::ReadWrite {
                 file: write::Request::file(m)?,
                 offset: write::Request::offset(m)?,
                 length: write::Request::length(m)?,
             },
-            Command::LOCK => {
-                Request::Lock { file: lock::Request::file(m)?, element: LockElement::at(m, lock::Request::END) }
+            Smb2Command::LOCK => {
+                Smb2Request::Lock { file: lock::Request::file(m)?, element: LockElement::at(m, lock::Request::END) }
             }
-            Command::IOCTL => Request::Ioctl { file: ioctl::Request::file(m)?, code: ioctl::Request::code(m)? },
-            Command::QUERY_DIRECTORY => {
+            Smb2Command::IOCTL => Smb2Request::Ioctl { file: ioctl::Request::file(m)?, code: ioctl::Request::code(m)? },
+            Smb2Command::QUERY_DIRECTORY => {
                 let level = InfoLevel::File(query_directory::Request::class(m)?);
-                Request::Info { file: query_directory::Request::file(m)?, level, new_name: None }
+                Smb2Request::Info { file: query_directory::Request::file(m)?, level, new_name: None }
             }
-            Command::QUERY_INFO => {
+            Smb2Command::QUERY_INFO => {
                 let level = query_info::Request::level(m)?;
-                Request::Info { file: query_info::Request::file(m)?, level, new_name: None }
+                Smb2Request::Info { file: query_info::Request::file(m)?, level, new_name: None }
             }
-            Command::SET_INFO => {
+            Smb2Command::SET_INFO => {
                 let level = set_info::Request::level(m)?;
-                Request::Info { file: set_info::Request::file(m)?, level, new_name: new_name(m, level) }
+                Smb2Request::Info { file: set_info::Request::file(m)?, level, new_name: new_name(m, level) }
             }
-            Command::CLOSE => Request::File(close::Request::file(m)?),
-            Command::FLUSH => Request::File(flush::Request::file(m)?),
-            Command::CHANGE_NOTIFY => Request::File(change_notify::Request::file(m)?),
-            Command::OPLOCK_BREAK => Request::File(oplock_break::Oplock::file(m)?),
-            _ => Request::Other,
+            Smb2Command::CLOSE => Smb2Request::File(close::Request::file(m)?),
+            Smb2Command::FLUSH => Smb2Request::File(flush::Request::file(m)?),
+            Smb2Command::CHANGE_NOTIFY => Smb2Request::File(change_notify::Request::file(m)?),
+            Smb2Command::OPLOCK_BREAK => Smb2Request::File(oplock_break::Oplock::file(m)?),
+            _ => Smb2Request::Other,
         })
     }
 
     /// How many bytes of a request must be at hand to read what [`Request::parse`] wants; `prefix` holds at least
     /// the header. The answer may grow once more bytes are there.
-    pub fn needed(command: Command, prefix: &[u8]) -> usize {
+    pub fn needed(command: Smb2Command, prefix: &[u8]) -> usize {
         match command {
-            Command::SESSION_SETUP => reach(session_setup::Request::token(prefix), session_setup::Request::END),
-            Command::TREE_CONNECT => reach(tree_connect::Request::path(prefix), tree_connect::Request::END),
-            Command::CREATE => reach(create::Request::name(prefix), create::Request::END),
-            Command::SET_INFO => match set_info::Request::level(prefix) {
+            Smb2Command::SESSION_SETUP => reach(session_setup::Request::token(prefix), session_setup::Request::END),
+            Smb2Command::TREE_CONNECT => reach(tree_connect::Request::path(prefix), tree_connect::Request::END),
+            Smb2Command::CREATE => reach(create::Request::name(prefix), create::Request::END),
+            Smb2Command::SET_INFO => match set_info::Request::level(prefix) {
                 Some(InfoLevel::FILE_RENAME_INFORMATION) => reach(rename_buffer(prefix), set_info::Request::END),
                 _ => set_info::Request::END,
             },
-            Command::LOCK => lock::Request::END + LockElement::LENGTH,
-            Command::READ => read::Request::END,
-            Command::WRITE => write::Request::END,
-            Command::QUERY_INFO => query_info::Request::END,
-            Command::NEGOTIATE => MAX_NEGOTIATE,
-            Command::LOGOFF | Command::TREE_DISCONNECT | Command::ECHO | Command::CANCEL => Header::LENGTH,
+            Smb2Command::LOCK => lock::Request::END + LockElement::LENGTH,
+            Smb2Command::READ => read::Request::END,
+            Smb2Command::WRITE => write::Request::END,
+            Smb2Command::QUERY_INFO => query_info::Request::END,
+            Smb2Command::NEGOTIATE => MAX_NEGOTIATE,
+            Smb2Command::LOGOFF | Smb2Command::TREE_DISCONNECT | Smb2Command::ECHO | Smb2Command::CANCEL => {
+                Smb2Header::LENGTH
+            }
             _ => query_directory::Request::END,
         }
     }
 }
 
-impl Response {
+impl Smb2Response {
     /// Reads the body of a response; `message` begins with the header.
-    pub fn parse(command: Command, message: &[u8]) -> Response {
-        Self::parse_body(command, message).unwrap_or(Response::Other)
+    pub fn parse(command: Smb2Command, message: &[u8]) -> Smb2Response {
+        Self::parse_body(command, message).unwrap_or(Smb2Response::Other)
     }
 
-    fn parse_body(command: Command, m: &[u8]) -> Option<Response> {
+    fn parse_body(command: Smb2Command, m: &[u8]) -> Option<Smb2Response> {
         // An error response has nothing that is needed, and the size of an answer to SESSION_SETUP (2.2.2).
-        if error::Error::is_one(m)? && command != Command::SESSION_SETUP {
-            return Some(Response::Other);
+        if error::Smb2ErrorResponse::is_one(m)? && command != Smb2Command::SESSION_SETUP {
+            return Some(Smb2Response::Other);
         }
         Some(match command {
-            Command::NEGOTIATE => Response::Negotiate(Box::new(ServerOffer::parse(m)?)),
-            Command::SESSION_SETUP => Response::SessionSetup(session_setup::Response::session_flags(m)?),
-            Command::TREE_CONNECT => Response::TreeConnect(tree_connect::Response::share_type(m)?),
-            Command::CREATE => Response::Create(Created::parse(m)?),
-            Command::OPLOCK_BREAK => Response::Break(oplock_break::Notification::parse(m)?),
-            Command::IOCTL => {
+            Smb2Command::NEGOTIATE => Smb2Response::Negotiate(Box::new(Smb2ServerOffer::parse(m)?)),
+            Smb2Command::SESSION_SETUP => Smb2Response::SessionSetup(session_setup::Response::session_flags(m)?),
+            Smb2Command::TREE_CONNECT => Smb2Response::TreeConnect(tree_connect::Response::share_type(m)?),
+            Smb2Command::CREATE => Smb2Response::Create(Created::parse(m)?),
+            Smb2Command::OPLOCK_BREAK => Smb2Response::Break(oplock_break::Notification::parse(m)?),
+            Smb2Command::IOCTL => {
                 let (start, length) = listed_interfaces(m)?;
                 let output = &m[start.min(m.len())..start.saturating_add(length).min(m.len())];
-                Response::Interfaces(interfaces(output).collect())
+                Smb2Response::Interfaces(interfaces(output).collect())
             }
-            _ => Response::Other,
+            _ => Smb2Response::Other,
         })
     }
 
     /// How many bytes of a response must be at hand to read what [`Response::parse`] wants; `prefix` holds at least the
     /// header. The answer may grow once more bytes are there.
-    pub fn needed(command: Command, prefix: &[u8]) -> usize {
+    pub fn needed(command: Smb2Command, prefix: &[u8]) -> usize {
         match command {
-            Command::NEGOTIATE => MAX_NEGOTIATE,
-            Command::CREATE => match create::Response::oplock_level(prefix) {
+            Smb2Command::NEGOTIATE => MAX_NEGOTIATE,
+            Smb2Command::CREATE => match create::Response::oplock_level(prefix) {
                 Some(create::oplock::LEASE) => reach(granted_contexts(prefix), create::Response::END),
                 _ => create::Response::END - 8,
             },
-            Command::OPLOCK_BREAK => oplock_break::LeaseBreak::END,
-            Command::IOCTL => reach(listed_interfaces(prefix), ioctl::Response::END),
-            _ => Header::LENGTH + 8,
+            Smb2Command::OPLOCK_BREAK => oplock_break::LeaseBreak::END,
+            Smb2Command::IOCTL => reach(listed_interfaces(prefix), ioctl::Response::END),
+            _ => Smb2Header::LENGTH + 8,
         }
     }
 }
@@ -268,11 +270,11 @@ impl Created {
     /// Reads the message from its header on; its contexts may be cut off.
     fn parse(m: &[u8]) -> Option<Created> {
         use create::Response;
-        let contexts = || granted_contexts(m).and_then(|(start, length)| Contexts::parse(m, start, length));
+        let contexts = || granted_contexts(m).and_then(|(start, length)| CreateContextList::parse(m, start, length));
         let oplock_level = Response::oplock_level(m)?;
         let lease = match oplock_level {
-            create::oplock::LEASE => contexts().and_then(Contexts::lease).and_then(|context| match context {
-                Context::LeaseV1(lease) | Context::LeaseV2(lease) => {
+            create::oplock::LEASE => contexts().and_then(CreateContextList::lease).and_then(|context| match context {
+                CreateContext::LeaseV1(lease) | CreateContext::LeaseV2(lease) => {
                     Some(GrantedLease { key: lease.key, state: lease.state })
                 }
                 _ => None,
@@ -295,17 +297,18 @@ fn rename_buffer(message: &[u8]) -> Option<(usize, usize)> {
     Some((start, length.min(MAX_RENAME_INFORMATION)))
 }
 
-fn new_name(message: &[u8], level: InfoLevel) -> Option<Name> {
+fn new_name(message: &[u8], level: InfoLevel) -> Option<CapturedName> {
     if level != InfoLevel::FILE_RENAME_INFORMATION {
         return None;
     }
     let (start, length) = rename_buffer(message)?;
-    crate::fscc::Data::new_name(message, start..start + length).map(|range| Name::in_range(message, range, true))
+    crate::fscc::Data::new_name(message, start..start + length)
+        .map(|range| CapturedName::in_range(message, range, true))
 }
 
 /// UTF-16 text at an offset.
-fn text(message: &[u8], (start, length): (usize, usize)) -> Name {
-    Name::in_range(message, start..start + length, true)
+fn text(message: &[u8], (start, length): (usize, usize)) -> CapturedName {
+    CapturedName::in_range(message, start..start + length, true)
 }
 
 #[cfg(test)]
@@ -326,13 +329,19 @@ mod tests {
         message[67] = create::oplock::BATCH;
         message.resize(120, 0);
         let oplock_level = Some(create::oplock::BATCH);
-        assert_eq!(Request::needed(Command::CREATE, &message), 126);
+        assert_eq!(Smb2Request::needed(Smb2Command::CREATE, &message), 126);
         message.extend(b"a\0\\\0b\0");
-        assert_eq!(Request::parse(Command::CREATE, &message), Request::Create { name: "a\\b".into(), oplock_level });
-        let cut = |length: usize| Request::parse(Command::CREATE, &message[..length]);
-        let named = |text: &str, missing| Request::Create { name: Name { text: text.into(), missing }, oplock_level };
+        assert_eq!(
+            Smb2Request::parse(Smb2Command::CREATE, &message),
+            Smb2Request::Create { name: "a\\b".into(), oplock_level }
+        );
+        let cut = |length: usize| Smb2Request::parse(Smb2Command::CREATE, &message[..length]);
+        let named = |text: &str, missing| Smb2Request::Create {
+            name: CapturedName { text: text.into(), missing },
+            oplock_level,
+        };
         assert_eq!([cut(124), cut(115)], [named("a\\", 2), named("", 11)]);
-        assert_eq!(cut(111), Request::Other, "not even its place is known");
+        assert_eq!(cut(111), Smb2Request::Other, "not even its place is known");
     }
 
     #[test]
@@ -342,8 +351,8 @@ mod tests {
         message.extend(1u64.to_le_bytes());
         message.extend(2u64.to_le_bytes());
         let file = FileReference { persistent: 1, volatile: 2 };
-        let expected = Request::ReadWrite { file, offset: 0x1_0000_0000, length: 4096 };
-        assert_eq!(Request::parse(Command::READ, &message), expected);
+        let expected = Smb2Request::ReadWrite { file, offset: 0x1_0000_0000, length: 4096 };
+        assert_eq!(Smb2Request::parse(Smb2Command::READ, &message), expected);
     }
 
     #[test]
@@ -351,7 +360,7 @@ mod tests {
         let mut message = with_body(0x11, 0, 66, &[1, 10, 24, 0, 0, 0, 96, 0]);
         message.resize(96 + 16, 0);
         message.extend([4, 0, 0, 0, b'x', 0, b'y', 0]);
-        let Request::Info { new_name, .. } = Request::parse(Command::SET_INFO, &message) else { panic!() };
+        let Smb2Request::Info { new_name, .. } = Smb2Request::parse(Smb2Command::SET_INFO, &message) else { panic!() };
         assert_eq!(new_name, Some("xy".into()));
     }
 
@@ -361,13 +370,13 @@ mod tests {
         let mut message = with_body(0x11, 0, 66, &[1, 10, 24, 0, 0, 0, 104, 0]);
         message.resize(104 + 16, 0);
         message.extend([4, 0, 0, 0, b'x', 0, b'y', 0]);
-        assert_eq!(Request::needed(Command::SET_INFO, &message), 104 + 24);
-        let new_name = |message: &[u8]| match Request::parse(Command::SET_INFO, message) {
-            Request::Info { new_name, .. } => new_name,
+        assert_eq!(Smb2Request::needed(Smb2Command::SET_INFO, &message), 104 + 24);
+        let new_name = |message: &[u8]| match Smb2Request::parse(Smb2Command::SET_INFO, message) {
+            Smb2Request::Info { new_name, .. } => new_name,
             _ => None,
         };
         assert_eq!(new_name(&message), Some("xy".into()));
-        assert_eq!(new_name(&message[..message.len() - 2]), Some(Name { text: "x".into(), missing: 2 }));
+        assert_eq!(new_name(&message[..message.len() - 2]), Some(CapturedName { text: "x".into(), missing: 2 }));
         message[68] = 4;
         assert_eq!(new_name(&message), None);
     }
@@ -375,7 +384,7 @@ mod tests {
     #[test]
     fn error_responses_have_no_file() {
         let message = with_body(5, 1, 64, &[9, 0, 0, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(Response::parse(Command::CREATE, &message), Response::Other);
+        assert_eq!(Smb2Response::parse(Smb2Command::CREATE, &message), Smb2Response::Other);
     }
 
     /// A CREATE response that grants a lease of version 1, as 2.2.14 and 2.2.14.2.10 lay it out.
@@ -399,8 +408,8 @@ mod tests {
     #[test]
     fn a_create_response_says_what_its_client_may_keep() {
         let message = leased(7);
-        assert_eq!(Response::needed(Command::CREATE, &message[..64]), 144);
-        assert_eq!(Response::needed(Command::CREATE, &message[..152]), 152 + 56);
+        assert_eq!(Smb2Response::needed(Smb2Command::CREATE, &message[..64]), 144);
+        assert_eq!(Smb2Response::needed(Smb2Command::CREATE, &message[..152]), 152 + 56);
         let file = FileReference { persistent: 7, volatile: 8 };
         let (last_write, end_of_file) = (0x01d9_0000_0000_0001, 1234);
         let created = |lease| {
@@ -408,11 +417,11 @@ mod tests {
             let (create_action, file_attributes) = (0, 0);
             let created =
                 Created { file, oplock_level, lease, create_action, file_attributes, last_write, end_of_file };
-            Response::Create(created)
+            Smb2Response::Create(created)
         };
         let lease = GrantedLease { key: [0xab; 16], state: 7 };
-        assert_eq!(Response::parse(Command::CREATE, &message), created(Some(lease)));
-        assert_eq!(Response::parse(Command::CREATE, &message[..200]), created(None), "the lease is cut off");
-        assert_eq!(Response::parse(Command::CREATE, &message[..143]), Response::Other);
+        assert_eq!(Smb2Response::parse(Smb2Command::CREATE, &message), created(Some(lease)));
+        assert_eq!(Smb2Response::parse(Smb2Command::CREATE, &message[..200]), created(None), "the lease is cut off");
+        assert_eq!(Smb2Response::parse(Smb2Command::CREATE, &message[..143]), Smb2Response::Other);
     }
 }

@@ -3,7 +3,7 @@
 
 use super::*;
 use smbscope_wire::bytes::u32_at;
-use smbscope_wire::security::{Identity, identify};
+use smbscope_wire::security::{SecurityToken, identify};
 
 const PUBLISHED_LOGON: &str = include_str!("../../crypto/vectors/keys_3_1_1.txt");
 
@@ -169,7 +169,7 @@ mod published_logon {
         let mut client = Client::new(account, "SUT311", "DRIVER311", random);
         let negotiate = client.negotiate();
         let mut message = client.authenticate(&published_challenge()).unwrap();
-        let Some(Identity::NtlmAuthenticate { domain, user, workstation, anonymous }) = identify(&message) else {
+        let Some(SecurityToken::NtlmAuthenticate { domain, user, workstation, anonymous }) = identify(&message) else {
             panic!("no AUTHENTICATE_MESSAGE");
         };
         assert_eq!([domain, user, workstation], ["SUT311", "administrator", "DRIVER311"].map(str::to_owned));
@@ -188,7 +188,7 @@ fn nobody_sends_neither_name_nor_proof_and_has_no_key() {
     client.negotiate();
     let message = client.authenticate(&published_challenge()).unwrap();
     let [domain, user] = [String::new(), String::new()];
-    let nobody = Identity::NtlmAuthenticate { domain, user, workstation: "DESK".to_owned(), anonymous: true };
+    let nobody = SecurityToken::NtlmAuthenticate { domain, user, workstation: "DESK".to_owned(), anonymous: true };
     assert_eq!(identify(&message), Some(nobody));
     assert_eq!(client.session_key(), None);
     assert_eq!(client.sign(b"any"), None);

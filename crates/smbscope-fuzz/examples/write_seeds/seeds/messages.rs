@@ -25,11 +25,11 @@ fn messages(id: [u8; 4], bare: impl Fn(u8) -> Option<(String, Vec<u8>)>) -> Name
 /// SMB1: words and data with a value in every place, so that offsets and lengths point somewhere.
 pub(crate) fn smb1() -> Named {
     messages(wire1::PROTOCOL_ID, |code| {
-        let command = wire1::Command(code);
+        let command = wire1::Smb1Command(code);
         let name = command.name()?.strip_prefix("SMB_COM_")?.to_lowercase();
         let mut bytes = Vec::from(wire1::PROTOCOL_ID);
         bytes.push(code);
-        bytes.resize(wire1::Header::LENGTH, 0);
+        bytes.resize(wire1::Smb1Header::LENGTH, 0);
         // UTF-16 for every other command.
         bytes[10..12].copy_from_slice(&[0, if code % 2 == 0 { 0xc0 } else { 0x40 }]);
         let words = if name.contains("nt_trans") { 23 } else { 16 };
@@ -44,11 +44,11 @@ pub(crate) fn smb1() -> Named {
 /// SMB2: offset fields that point at the buffer, as most requests have them.
 pub(crate) fn smb2() -> Named {
     messages(wire2::PROTOCOL_ID, |code| {
-        let command = wire2::Command(code.into());
+        let command = wire2::Smb2Command(code.into());
         let name = command.name()?.to_lowercase();
         let mut bytes = Vec::from(wire2::PROTOCOL_ID);
         bytes.extend([64, 0, 1, 0, 0, 0, 0, 0, code, 0, 1, 0, 0, 0, 0, 0]);
-        bytes.resize(wire2::Header::LENGTH, 0);
+        bytes.resize(wire2::Smb2Header::LENGTH, 0);
         bytes.resize(120, 1);
         for at in [68, 76, 108] {
             bytes[at..at + 4].copy_from_slice(&[120, 0, 8, 0]);

@@ -95,7 +95,7 @@ fn smb2_files() -> Conversation {
         .client_says(1500, smb2::rename(7, 9, "b.txt"))
         .server_says(1600, smb2::set_info_response(7))
         .client_says(1700, smb2::create(8, "missing"))
-        .server_says(1800, smb2::error(smbscope_wire::smb2::Command::CREATE, 8, smb2::STATUS_NOT_FOUND))
+        .server_says(1800, smb2::error(smbscope_wire::smb2::Smb2Command::CREATE, 8, smb2::STATUS_NOT_FOUND))
         .client_says(1900, smb2::close(9, 9))
         .server_says(2000, smb2::close_response(9))
         .client_says(2100, smb2::logoff(10))
@@ -103,7 +103,7 @@ fn smb2_files() -> Conversation {
 }
 
 fn smb2_waiting() -> Conversation {
-    let (lock, notify) = (smbscope_wire::smb2::Command::LOCK, smbscope_wire::smb2::Command::CHANGE_NOTIFY);
+    let (lock, notify) = (smbscope_wire::smb2::Smb2Command::LOCK, smbscope_wire::smb2::Smb2Command::CHANGE_NOTIFY);
     smb2_begun()
         .client_says(1000, smb2::notify(4, 9))
         .server_says(1100, smb2::pending(notify, 4, 77))

@@ -6,7 +6,7 @@ use smbscope_wire::smb2;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-fn sample(from: Instant, took: Duration, command: smb2::Command, status: u32) -> Sample {
+fn sample(from: Instant, took: Duration, command: smb2::Smb2Command, status: u32) -> Sample {
     Sample {
         command: Command::Smb2(command),
         subcommand: None,
@@ -59,7 +59,7 @@ type Event = (u64, u64, u8, u8);
 
 fn feed(recorder: &mut Recorder, begin: Instant, (at, took, kind, status): Event) {
     let from = begin + Duration::from_millis(at);
-    let command = [smb2::Command::READ, smb2::Command::WRITE, smb2::Command::CREATE][usize::from(kind) % 3];
+    let command = [smb2::Smb2Command::READ, smb2::Smb2Command::WRITE, smb2::Smb2Command::CREATE][usize::from(kind) % 3];
     let status = [0, 0, 0xc000_0034, 0x8000_0005][usize::from(status) % 4];
     let mut samples = vec![sample(from, Duration::from_micros(took), command, status)];
     let performed = Performed { status: NtStatus(status), bytes_read: took, bytes_written: at, ..Performed::DONE };
@@ -121,7 +121,7 @@ fn what_begins_in_the_measured_part_counts_and_nothing_else() {
     let ms = Duration::from_millis;
     // Before it and across its beginning; within; across its end; after it.
     for (at, took) in [(900, 50), (990, 20), (1_000, 10), (2_990, 500), (3_000, 10)] {
-        recorder.take(&mut vec![sample(begin + ms(at), ms(took), smb2::Command::READ, 0)], None, &mut origin());
+        recorder.take(&mut vec![sample(begin + ms(at), ms(took), smb2::Smb2Command::READ, 0)], None, &mut origin());
     }
     let figures = figures(recorder);
     assert_eq!((total(&figures).count(), total(&figures).figures().max), (2, Some(Nanos(500_000_000))));
@@ -133,8 +133,8 @@ fn waits_by_design_have_no_part_in_the_total() {
     let begin = Instant::now();
     let mut recorder = recorder(begin, 2);
     let mut samples = vec![
-        sample(begin, Duration::from_millis(1), smb2::Command::READ, 0),
-        sample(begin, Duration::from_secs(60), smb2::Command::CHANGE_NOTIFY, 0),
+        sample(begin, Duration::from_millis(1), smb2::Smb2Command::READ, 0),
+        sample(begin, Duration::from_secs(60), smb2::Smb2Command::CHANGE_NOTIFY, 0),
     ];
     recorder.take(&mut samples, None, &mut origin());
     let figures = figures(recorder);
@@ -147,13 +147,13 @@ fn a_break_of_an_oplock_is_no_part_of_the_action_that_it_came_in() {
     let begin = Instant::now();
     let at = |ms| begin + Duration::from_millis(ms);
     let mut recorder = recorder(begin, 1);
-    let read = sample(at(10), Duration::from_millis(4), smb2::Command::READ, 0);
+    let read = sample(at(10), Duration::from_millis(4), smb2::Smb2Command::READ, 0);
     let wish = Sample {
         outcome: Outcome::ServerInitiated,
         status: None,
-        ..sample(at(2), Duration::ZERO, smb2::Command::OPLOCK_BREAK, 0)
+        ..sample(at(2), Duration::ZERO, smb2::Smb2Command::OPLOCK_BREAK, 0)
     };
-    let acknowledgement = sample(at(12), Duration::from_millis(50), smb2::Command::OPLOCK_BREAK, 0);
+    let acknowledgement = sample(at(12), Duration::from_millis(50), smb2::Smb2Command::OPLOCK_BREAK, 0);
     let span = recorder.take(&mut vec![wish, read, acknowledgement], None, &mut origin());
     assert_eq!(span, Some((at(10), at(14))));
     assert_eq!(recorder.take(&mut vec![wish, acknowledgement], None, &mut origin()), None);
@@ -179,7 +179,7 @@ fn exchanges_have_the_times_of_the_samples_and_are_bounded() {
     origin.is_about(Some("a\\b".into()));
     for at in [20, 10, 30] {
         let from = begin + Duration::from_millis(at);
-        let mut samples = vec![sample(from, Duration::from_millis(4), smb2::Command::READ, 0)];
+        let mut samples = vec![sample(from, Duration::from_millis(4), smb2::Smb2Command::READ, 0)];
         recorder.take(&mut samples, None, &mut origin);
     }
     recorder.count_waiting();

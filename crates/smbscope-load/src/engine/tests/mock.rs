@@ -134,11 +134,11 @@ pub(crate) struct MockSession {
 impl MockSession {
     fn sample(&self, action: &Action<'_>, from: Instant, until: Instant, status: Option<NtStatus>) -> Sample {
         let (command, group) = match action {
-            Action::Read { .. } => (smb2::Command::READ, Group::Read),
-            Action::Write { .. } => (smb2::Command::WRITE, Group::Write),
-            Action::Open { .. } => (smb2::Command::CREATE, Group::OpenClose),
-            Action::Close(_) => (smb2::Command::CLOSE, Group::OpenClose),
-            _ => (smb2::Command::ECHO, Group::Session),
+            Action::Read { .. } => (smb2::Smb2Command::READ, Group::Read),
+            Action::Write { .. } => (smb2::Smb2Command::WRITE, Group::Write),
+            Action::Open { .. } => (smb2::Smb2Command::CREATE, Group::OpenClose),
+            Action::Close(_) => (smb2::Smb2Command::CLOSE, Group::OpenClose),
+            _ => (smb2::Smb2Command::ECHO, Group::Session),
         };
         Sample {
             command: Command::Smb2(command),

@@ -67,7 +67,7 @@ impl Memory {
 }
 
 fn refused(status: NtStatus) -> Error {
-    Error::Status { command: Command::Smb2(smb2::Command::CREATE), status }
+    Error::Status { command: Command::Smb2(smb2::Smb2Command::CREATE), status }
 }
 
 impl Connector for Memory {

@@ -9,7 +9,7 @@ use super::script::Script;
 use super::smb2::{ZEROS, action};
 use smbscope_wire::codec::Put;
 use smbscope_wire::smb1::messages::*;
-use smbscope_wire::smb1::{Block, Command, Header, Request, blocks, flags, flags2};
+use smbscope_wire::smb1::{Block, Smb1Command, Smb1Header, Smb1Request, blocks, flags, flags2};
 use smbscope_wire::status::NtStatus;
 use std::collections::HashMap;
 
@@ -35,7 +35,7 @@ const ARCHIVE: u16 = 0x20;
 const UTIME: u32 = 1_609_459_200;
 
 /// What the server calls its system and itself.
-const NATIVE: Text<'_> = Text::Str("Script");
+const NATIVE: WireText<'_> = WireText::Str("Script");
 const INVALID: NtStatus = NtStatus::INVALID_PARAMETER;
 
 type Answered = Result<(), NtStatus>;
@@ -48,14 +48,14 @@ impl Smb1 {
     /// Appends the answer to a message, its whole chain included; nothing where none is due.
     pub(super) fn answer(
         &mut self,
-        header: &Header,
+        header: &Smb1Header,
         message: &[u8],
         script: &Script,
         forced: Option<NtStatus>,
         out: &mut Vec<u8>,
     ) {
         let start = out.len();
-        let mut writer = Writer::new(&answer_header(header), out);
+        let mut writer = Smb1MessageWriter::new(&answer_header(header), out);
         let (mut result, mut command) = (forced.map_or(Ok(true), Err), header.command);
         for block in blocks(header, message) {
             if !matches!(result, Ok(true)) {
@@ -68,7 +68,7 @@ impl Smb1 {
             Ok(true) => {}
             Ok(false) => out.truncate(start),
             Err(status) => {
-                writer.set(Header::STATUS, status.0);
+                writer.set(Smb1Header::STATUS, status.0);
                 // One that failed ends the chain without words (MS-CIFS 3.3.5.2.3), unless the status comes with an answer.
                 if status != NtStatus::MORE_PROCESSING_REQUIRED || forced.is_some() {
                     writer.add_empty(command);
@@ -80,55 +80,69 @@ impl Smb1 {
     /// Appends the answer to one command; whether there is one.
     fn block(
         &mut self,
-        header: &Header,
+        header: &Smb1Header,
         block: &Block<'_>,
         message: &[u8],
         script: &Script,
-        writer: &mut Writer<'_>,
+        writer: &mut Smb1MessageWriter<'_>,
     ) -> Result<bool, NtStatus> {
-        let request = Request::parse(header, block, message);
+        let request = Smb1Request::parse(header, block, message);
         match (block.command, &request) {
-            (Command::NEGOTIATE, Request::Negotiate(dialects)) => self.negotiate(header, dialects, script, writer),
-            (Command::SESSION_SETUP_ANDX, Request::SessionSetup(_)) => self.session_setup(block, script, writer)?,
-            (Command::TREE_CONNECT_ANDX, Request::TreeConnect(path)) => self.tree_connect(block, &path.text, writer)?,
-            (Command::NT_CREATE_ANDX, _) => self.nt_create(block, script, writer)?,
-            (Command::OPEN_ANDX, _) => self.open_andx(script, writer),
-            (Command::READ_ANDX, Request::Range { offset, length, .. }) => read(*offset, *length, script, writer)?,
-            (Command::WRITE_ANDX, Request::Range { length, .. }) => {
+            (Smb1Command::NEGOTIATE, Smb1Request::Negotiate(dialects)) => {
+                self.negotiate(header, dialects, script, writer)
+            }
+            (Smb1Command::SESSION_SETUP_ANDX, Smb1Request::SessionSetup(_)) => {
+                self.session_setup(block, script, writer)?
+            }
+            (Smb1Command::TREE_CONNECT_ANDX, Smb1Request::TreeConnect(path)) => {
+                self.tree_connect(block, &path.text, writer)?
+            }
+            (Smb1Command::NT_CREATE_ANDX, _) => self.nt_create(block, script, writer)?,
+            (Smb1Command::OPEN_ANDX, _) => self.open_andx(script, writer),
+            (Smb1Command::READ_ANDX, Smb1Request::Range { offset, length, .. }) => {
+                read(*offset, *length, script, writer)?
+            }
+            (Smb1Command::WRITE_ANDX, Smb1Request::Range { length, .. }) => {
                 writer.add(&WriteAndxResponse::new(*length as u32));
             }
-            (Command::LOCKING_ANDX, Request::Locking { locks: 0, unlocks: 0, oplock_release: true, .. }) => {
+            (Smb1Command::LOCKING_ANDX, Smb1Request::Locking { locks: 0, unlocks: 0, oplock_release: true, .. }) => {
                 return Ok(false);
             }
-            (Command::LOCKING_ANDX, _) => writer.add(&LockingAndxResponse {}),
-            (Command::LOGOFF_ANDX, _) => writer.add(&LogoffAndx {}),
-            (Command::TRANSACTION2, Request::Transaction(request)) => {
+            (Smb1Command::LOCKING_ANDX, _) => writer.add(&LockingAndxResponse {}),
+            (Smb1Command::LOGOFF_ANDX, _) => writer.add(&LogoffAndx {}),
+            (Smb1Command::TRANSACTION2, Smb1Request::Transaction(request)) => {
                 let reply = self.transaction2(request, message, script)?;
                 writer.add(&Transaction2Response(TransactionPart::whole(&reply.parameters, &reply.data)));
             }
-            (Command::QUERY_INFORMATION, _) => writer.add(&QueryInformationResponse {
+            (Smb1Command::QUERY_INFORMATION, _) => writer.add(&QueryInformationResponse {
                 file_attributes: ARCHIVE,
                 last_write_time: UTIME,
                 file_size: script.file_size as u32,
             }),
-            (Command::QUERY_INFORMATION_DISK, _) => writer.add(&QueryInformationDiskResponse {
+            (Smb1Command::QUERY_INFORMATION_DISK, _) => writer.add(&QueryInformationDiskResponse {
                 total_units: 0xffff,
                 blocks_per_unit: 64,
                 block_size: 512,
                 free_units: 0x7fff,
             }),
-            (Command::ECHO, Request::Echo(0)) => return Ok(false),
-            (Command::ECHO, _) => writer.add(&EchoResponse { sequence_number: 1, data: block.data }),
-            (Command::NT_CANCEL, _) => return Ok(false),
+            (Smb1Command::ECHO, Smb1Request::Echo(0)) => return Ok(false),
+            (Smb1Command::ECHO, _) => writer.add(&EchoResponse { sequence_number: 1, data: block.data }),
+            (Smb1Command::NT_CANCEL, _) => return Ok(false),
             (command, _) if HAS_EMPTY_ANSWER.contains(&command) => writer.add_empty(command),
-            (Command::TRANSACTION2, _) => return Err(INVALID),
+            (Smb1Command::TRANSACTION2, _) => return Err(INVALID),
             _ => return Err(NtStatus::NOT_SUPPORTED),
         }
         Ok(true)
     }
 
     /// NT LM 0.12, with a token or, for clients without extended security, a challenge (MS-SMB 2.2.4.5.2).
-    fn negotiate(&mut self, header: &Header, dialects: &[String], script: &Script, writer: &mut Writer<'_>) {
+    fn negotiate(
+        &mut self,
+        header: &Smb1Header,
+        dialects: &[String],
+        script: &Script,
+        writer: &mut Smb1MessageWriter<'_>,
+    ) {
         use capabilities::*;
         const CAPABILITIES: u32 = UNICODE
             | LARGE_FILES
@@ -162,10 +176,10 @@ impl Smb1 {
         });
     }
 
-    fn session_setup(&mut self, block: &Block<'_>, script: &Script, writer: &mut Writer<'_>) -> Answered {
+    fn session_setup(&mut self, block: &Block<'_>, script: &Script, writer: &mut Smb1MessageWriter<'_>) -> Answered {
         const MORE: Answered = Err(NtStatus::MORE_PROCESSING_REQUIRED);
         let uid = 100 + (self.number % 60_000) as u16;
-        writer.set(Header::UID, uid);
+        writer.set(Smb1Header::UID, uid);
         let (native_os, native_lan_man) = (NATIVE, NATIVE);
         if block.word_count() != SessionSetupAndx::WORDS {
             writer.add(&SessionSetupAndxPlainResponse { action: 1, native_os, native_lan_man });
@@ -182,10 +196,10 @@ impl Smb1 {
         result
     }
 
-    fn tree_connect(&mut self, block: &Block<'_>, path: &str, writer: &mut Writer<'_>) -> Answered {
+    fn tree_connect(&mut self, block: &Block<'_>, path: &str, writer: &mut Smb1MessageWriter<'_>) -> Answered {
         let request = TreeConnectAndx::parse_block(block).map_err(|_| INVALID)?;
         self.trees += 1;
-        writer.set(Header::TID, self.trees);
+        writer.set(Smb1Header::TID, self.trees);
         let is_pipe = path.to_ascii_uppercase().ends_with("\\IPC$");
         let (optional_support, native_file_system) = (1, "NTFS".into());
         let service = if is_pipe { "IPC".into() } else { "A:".into() };
@@ -209,7 +223,7 @@ impl Smb1 {
         self.opens << 1 | if is_directory { DIRECTORY_BIT } else { 0 }
     }
 
-    fn nt_create(&mut self, block: &Block<'_>, script: &Script, writer: &mut Writer<'_>) -> Answered {
+    fn nt_create(&mut self, block: &Block<'_>, script: &Script, writer: &mut Smb1MessageWriter<'_>) -> Answered {
         let request = NtCreateAndx::parse_block(block).map_err(|_| INVALID)?;
         let is_root = matches!(request.name.to_string().as_str(), "" | "\\");
         let is_directory = request.create_options & 1 != 0 || is_root;
@@ -233,7 +247,7 @@ impl Smb1 {
         Ok(())
     }
 
-    fn open_andx(&mut self, script: &Script, writer: &mut Writer<'_>) {
+    fn open_andx(&mut self, script: &Script, writer: &mut Smb1MessageWriter<'_>) {
         writer.add(&OpenAndxResponse {
             fid: self.open(false),
             file_attributes: ARCHIVE,
@@ -246,8 +260,8 @@ impl Smb1 {
 
     /// LOCKING_ANDX from the server, an oplock broken to none.
     pub(super) fn put_break(&self, out: &mut Vec<u8>) {
-        let header = Header {
-            command: Command::LOCKING_ANDX,
+        let header = Smb1Header {
+            command: Smb1Command::LOCKING_ANDX,
             status: 0,
             flags: 0,
             flags2: flags2::UNICODE | flags2::NT_STATUS,
@@ -269,29 +283,29 @@ impl Smb1 {
 }
 
 /// Commands whose answer has neither words nor data.
-const HAS_EMPTY_ANSWER: [Command; 15] = [
-    Command::CLOSE,
-    Command::FLUSH,
-    Command::DELETE,
-    Command::RENAME,
-    Command::NT_RENAME,
-    Command::CREATE_DIRECTORY,
-    Command::DELETE_DIRECTORY,
-    Command::CHECK_DIRECTORY,
-    Command::SET_INFORMATION,
-    Command::SET_INFORMATION2,
-    Command::LOCK_BYTE_RANGE,
-    Command::UNLOCK_BYTE_RANGE,
-    Command::PROCESS_EXIT,
-    Command::TREE_DISCONNECT,
-    Command::FIND_CLOSE2,
+const HAS_EMPTY_ANSWER: [Smb1Command; 15] = [
+    Smb1Command::CLOSE,
+    Smb1Command::FLUSH,
+    Smb1Command::DELETE,
+    Smb1Command::RENAME,
+    Smb1Command::NT_RENAME,
+    Smb1Command::CREATE_DIRECTORY,
+    Smb1Command::DELETE_DIRECTORY,
+    Smb1Command::CHECK_DIRECTORY,
+    Smb1Command::SET_INFORMATION,
+    Smb1Command::SET_INFORMATION2,
+    Smb1Command::LOCK_BYTE_RANGE,
+    Smb1Command::UNLOCK_BYTE_RANGE,
+    Smb1Command::PROCESS_EXIT,
+    Smb1Command::TREE_DISCONNECT,
+    Smb1Command::FIND_CLOSE2,
 ];
 
 fn node(fid: u16, script: &Script) -> Node {
     Node { is_directory: fid & DIRECTORY_BIT != 0, size: script.file_size, index: 1000 + u64::from(fid >> 1) }
 }
 
-fn read(offset: u64, length: u64, script: &Script, writer: &mut Writer<'_>) -> Answered {
+fn read(offset: u64, length: u64, script: &Script, writer: &mut Smb1MessageWriter<'_>) -> Answered {
     if length > u64::from(script.max_transfer) {
         return Err(INVALID);
     }
@@ -302,9 +316,9 @@ fn read(offset: u64, length: u64, script: &Script, writer: &mut Writer<'_>) -> A
 }
 
 /// Of an answer: what the client has of long names, extended security, NTSTATUS and Unicode, the server has, too.
-fn answer_header(of: &Header) -> Header {
+fn answer_header(of: &Smb1Header) -> Smb1Header {
     const ECHOED: u16 = flags2::LONG_NAMES | flags2::EXTENDED_SECURITY | flags2::NT_STATUS | flags2::UNICODE;
-    Header {
+    Smb1Header {
         status: 0,
         flags: flags::REPLY | flags::CASE_INSENSITIVE,
         flags2: of.flags2 & ECHOED | flags2::NT_STATUS,

@@ -6,7 +6,7 @@ use super::script::Script;
 use smbscope_wire::codec::Put;
 use smbscope_wire::names::Fsctl;
 use smbscope_wire::smb2::messages::*;
-use smbscope_wire::smb2::{Command, FileReference, Header, flags};
+use smbscope_wire::smb2::{FileReference, Smb2Command, Smb2Header, flags};
 use smbscope_wire::status::NtStatus;
 use std::collections::HashMap;
 
@@ -68,14 +68,14 @@ impl Smb2 {
     /// Appends the answer to one message, or to a member of a compound; nothing to CANCEL.
     pub(super) fn answer(
         &mut self,
-        header: &Header,
+        header: &Smb2Header,
         message: &[u8],
         script: &Script,
         forced: Option<NtStatus>,
         related: &mut Related,
         out: &mut Vec<u8>,
     ) {
-        if header.command == Command::CANCEL {
+        if header.command == Smb2Command::CANCEL {
             return;
         }
         let is_related = header.flags & flags::RELATED_OPERATIONS != 0;
@@ -87,7 +87,7 @@ impl Smb2 {
             };
         }
         let start = out.len();
-        out.put_zeros(Header::LENGTH);
+        out.put_zeros(Smb2Header::LENGTH);
         let credits = self.grant(header, script);
         let inherited = related.failed.filter(|_| is_related);
         let result = match forced.or(inherited) {
@@ -98,12 +98,12 @@ impl Smb2 {
             // What needs a body beside its status has written it.
             let has_body = matches!(status, NtStatus::MORE_PROCESSING_REQUIRED | NtStatus::BUFFER_OVERFLOW);
             if !has_body || forced.is_some() || inherited.is_some() {
-                out.truncate(start + Header::LENGTH);
-                error::Error::default().emit(out);
+                out.truncate(start + Smb2Header::LENGTH);
+                error::Smb2ErrorResponse::default().emit(out);
                 related.failed = Some(status);
             }
         }
-        let header = Header {
+        let header = Smb2Header {
             credit_charge: header.credit_charge,
             status: result.err().unwrap_or(NtStatus::SUCCESS),
             credits,
@@ -111,13 +111,13 @@ impl Smb2 {
             message_id: header.message_id,
             tree_id: Some(related.tree_id),
             session_id: Some(related.session_id),
-            ..Header::new(header.command)
+            ..Smb2Header::new(header.command)
         };
-        out[start..start + Header::LENGTH].copy_from_slice(&header.to_bytes());
+        out[start..start + Smb2Header::LENGTH].copy_from_slice(&header.to_bytes());
     }
 
     /// What the request asked for, up to the script's limit, and never so little that the client is stuck.
-    fn grant(&mut self, header: &Header, script: &Script) -> u16 {
+    fn grant(&mut self, header: &Smb2Header, script: &Script) -> u16 {
         self.credits = self.credits.saturating_sub(header.credit_charge.max(1).into());
         let room = u32::from(script.credits).saturating_sub(self.credits);
         let least = u32::from(self.credits == 0);
@@ -128,31 +128,35 @@ impl Smb2 {
 
     fn body(
         &mut self,
-        command: Command,
+        command: Smb2Command,
         message: &[u8],
         script: &Script,
         related: &mut Related,
         out: &mut Vec<u8>,
     ) -> Answered {
         match command {
-            Command::NEGOTIATE => self.negotiate(message, script, out)?,
-            Command::SESSION_SETUP => self.session_setup(message, script, related, out)?,
-            Command::TREE_CONNECT => self.tree_connect(message, related, out)?,
-            Command::CREATE => self.create(message, script, related, out)?,
-            Command::CLOSE => self.close(message, script, related, out)?,
-            Command::READ => read(message, script, out)?,
-            Command::WRITE => {
+            Smb2Command::NEGOTIATE => self.negotiate(message, script, out)?,
+            Smb2Command::SESSION_SETUP => self.session_setup(message, script, related, out)?,
+            Smb2Command::TREE_CONNECT => self.tree_connect(message, related, out)?,
+            Smb2Command::CREATE => self.create(message, script, related, out)?,
+            Smb2Command::CLOSE => self.close(message, script, related, out)?,
+            Smb2Command::READ => read(message, script, out)?,
+            Smb2Command::WRITE => {
                 let count = write::Request::parse(message).ok_or(INVALID)?.data.len() as u32;
                 write::Response { count }.emit(out);
             }
-            Command::IOCTL => self.ioctl(message, out)?,
-            Command::QUERY_INFO => query_info(message, script, related, out)?,
-            Command::QUERY_DIRECTORY => self.query_directory(message, script, related, out)?,
-            Command::SET_INFO => set_info::Response {}.emit(out),
-            Command::OPLOCK_BREAK => oplock_break::Acknowledgement::parse(message).ok_or(INVALID)?.emit(out),
+            Smb2Command::IOCTL => self.ioctl(message, out)?,
+            Smb2Command::QUERY_INFO => query_info(message, script, related, out)?,
+            Smb2Command::QUERY_DIRECTORY => self.query_directory(message, script, related, out)?,
+            Smb2Command::SET_INFO => set_info::Response {}.emit(out),
+            Smb2Command::OPLOCK_BREAK => oplock_break::Acknowledgement::parse(message).ok_or(INVALID)?.emit(out),
             // Without a change there is nothing to tell, ever; STATUS_PENDING would promise that there will be.
-            Command::CHANGE_NOTIFY => return Err(NtStatus::NOT_SUPPORTED),
-            Command::LOGOFF | Command::TREE_DISCONNECT | Command::FLUSH | Command::LOCK | Command::ECHO => {
+            Smb2Command::CHANGE_NOTIFY => return Err(NtStatus::NOT_SUPPORTED),
+            Smb2Command::LOGOFF
+            | Smb2Command::TREE_DISCONNECT
+            | Smb2Command::FLUSH
+            | Smb2Command::LOCK
+            | Smb2Command::ECHO => {
                 plain::Echo {}.emit(out);
             }
             _ => return Err(INVALID),
@@ -183,7 +187,7 @@ impl Smb2 {
             end_of_file: node.end_of_file(),
             file_attributes: node.attributes(),
             file: FileReference { persistent: file, volatile: file },
-            contexts: create_context::Contexts::List(granted.as_slice()),
+            contexts: create_context::CreateContextList::List(granted.as_slice()),
         };
         response.emit(out);
         Ok(())
@@ -262,22 +266,22 @@ impl Smb2 {
 /// STATUS_PENDING to a request whose answer is there already, and the answer made an asynchronous one
 /// (MS-SMB2 3.3.4.2, 3.3.4.4: the interim response grants the credits, the final one none).
 pub(super) fn interim(answer: &mut [u8], async_id: u64, out: &mut Vec<u8>) {
-    let Some(header) = Header::parse(answer).filter(|_| answer.len() >= Header::LENGTH) else { return };
-    let header = Header { flags: header.flags | flags::ASYNC_COMMAND, async_id: Some(async_id), ..header };
-    refuse(Header { status: NtStatus::PENDING, ..header }, out);
-    answer[..Header::LENGTH].copy_from_slice(&Header { credits: 0, ..header }.to_bytes());
+    let Some(header) = Smb2Header::parse(answer).filter(|_| answer.len() >= Smb2Header::LENGTH) else { return };
+    let header = Smb2Header { flags: header.flags | flags::ASYNC_COMMAND, async_id: Some(async_id), ..header };
+    refuse(Smb2Header { status: NtStatus::PENDING, ..header }, out);
+    answer[..Smb2Header::LENGTH].copy_from_slice(&Smb2Header { credits: 0, ..header }.to_bytes());
 }
 
 /// An answer that is nothing but its status.
-pub(super) fn refuse(header: Header, out: &mut Vec<u8>) {
+pub(super) fn refuse(header: Smb2Header, out: &mut Vec<u8>) {
     header.emit(out);
-    error::Error::default().emit(out);
+    error::Smb2ErrorResponse::default().emit(out);
 }
 
 /// An oplock break to none, or the break of a lease from read caching to none, which may have to be acknowledged.
 pub(super) fn put_break(file: u64, lease: Option<u32>, out: &mut Vec<u8>) {
-    let header = Header::new(Command::OPLOCK_BREAK);
-    Header { flags: flags::SERVER_TO_REDIR, message_id: u64::MAX, ..header }.emit(out);
+    let header = Smb2Header::new(Smb2Command::OPLOCK_BREAK);
+    Smb2Header { flags: flags::SERVER_TO_REDIR, message_id: u64::MAX, ..header }.emit(out);
     let file = FileReference { persistent: file, volatile: file };
     let lease = lease.map(|flags| oplock_break::LeaseBreak {
         epoch: 1,

@@ -26,8 +26,8 @@ impl Smb2 {
             net_name: None,
         };
         let contexts = match self.dialect {
-            0x0311 => negotiate_context::Contexts::Offer(offer),
-            _ => negotiate_context::Contexts::default(),
+            0x0311 => negotiate_context::NegotiateContextList::Offer(offer),
+            _ => negotiate_context::NegotiateContextList::default(),
         };
         put_negotiate(self.dialect, contexts, script, out);
         Ok(())
@@ -75,12 +75,17 @@ pub(in super::super) fn negotiate_from_smb1(message: &[u8], script: &Script, out
     } else {
         return None;
     };
-    Header { credits: 1, flags: flags::SERVER_TO_REDIR, ..Header::new(Command::NEGOTIATE) }.emit(out);
-    put_negotiate(dialect, negotiate_context::Contexts::default(), script, out);
+    Smb2Header { credits: 1, flags: flags::SERVER_TO_REDIR, ..Smb2Header::new(Smb2Command::NEGOTIATE) }.emit(out);
+    put_negotiate(dialect, negotiate_context::NegotiateContextList::default(), script, out);
     Some(())
 }
 
-fn put_negotiate(dialect: u16, contexts: negotiate_context::Contexts<'_>, script: &Script, out: &mut Vec<u8>) {
+fn put_negotiate(
+    dialect: u16,
+    contexts: negotiate_context::NegotiateContextList<'_>,
+    script: &Script,
+    out: &mut Vec<u8>,
+) {
     let largest = if dialect == 0x0202 { script.max_transfer.min(SMALL) } else { script.max_transfer };
     let response = negotiate::Response {
         security_mode: security_mode::SIGNING_ENABLED,
@@ -102,8 +107,8 @@ fn capabilities(dialect: u16) -> u32 {
 }
 
 /// What NEGOTIATE said, for VALIDATE_NEGOTIATE_INFO.
-pub(super) fn validation(dialect: u16) -> validate_negotiate::Response {
-    validate_negotiate::Response {
+pub(super) fn validation(dialect: u16) -> validate_negotiate::ValidateNegotiateResponse {
+    validate_negotiate::ValidateNegotiateResponse {
         capabilities: capabilities(dialect),
         guid: SERVER_GUID,
         security_mode: security_mode::SIGNING_ENABLED,

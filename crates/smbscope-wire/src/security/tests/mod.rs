@@ -64,19 +64,19 @@ fn authenticate(flags: u32, response: usize, names: [&[u8]; 3]) -> Vec<u8> {
     [message, payload].concat()
 }
 
-fn user(domain: &str, user: &str, workstation: &str, anonymous: bool) -> Option<Identity> {
+fn user(domain: &str, user: &str, workstation: &str, anonymous: bool) -> Option<SecurityToken> {
     let [domain, user, workstation] = [domain, user, workstation].map(str::to_owned);
-    Some(Identity::NtlmAuthenticate { domain, user, workstation, anonymous })
+    Some(SecurityToken::NtlmAuthenticate { domain, user, workstation, anonymous })
 }
 
-fn kerberos(realm: &str, service: &str) -> Option<Identity> {
-    Some(Identity::KerberosApReq { realm: realm.to_owned(), service: service.to_owned() })
+fn kerberos(realm: &str, service: &str) -> Option<SecurityToken> {
+    Some(SecurityToken::KerberosApReq { realm: realm.to_owned(), service: service.to_owned() })
 }
 
 #[test]
 fn three_steps_of_a_logon_name_server_domain_user_and_workstation() {
-    assert_eq!(identify(NEGOTIATE), Some(Identity::NtlmNegotiate));
-    assert_eq!(identify(CHALLENGE), Some(Identity::NtlmChallenge { target: Some("SMBSRV".into()) }));
+    assert_eq!(identify(NEGOTIATE), Some(SecurityToken::NtlmNegotiate));
+    assert_eq!(identify(CHALLENGE), Some(SecurityToken::NtlmChallenge { target: Some("SMBSRV".into()) }));
     assert_eq!(identify(AUTHENTICATE), user("WORKGROUP", "root", "VM", false));
 }
 
@@ -85,7 +85,7 @@ fn a_cut_token_gives_the_names_that_are_whole_and_no_others() {
     for cut in 0..AUTHENTICATE.len() {
         match identify(&AUTHENTICATE[..cut]) {
             None => {}
-            Some(Identity::NtlmAuthenticate { domain, user, workstation, anonymous }) => {
+            Some(SecurityToken::NtlmAuthenticate { domain, user, workstation, anonymous }) => {
                 assert!(["", "WORKGROUP"].contains(&&*domain) && ["", "root"].contains(&&*user));
                 assert!(["", "VM"].contains(&&*workstation) && !anonymous);
             }
@@ -99,8 +99,8 @@ fn ntlm_needs_no_wrapper() {
     let bob: Vec<u8> = "Böb".encode_utf16().flat_map(u16::to_le_bytes).collect();
     let message = authenticate(1, 24, [b"D\0", &bob, b"W\0S\0"]);
     assert_eq!(identify(&message), user("D", "Böb", "WS", false));
-    assert_eq!(identify(b"NTLMSSP\0\x01\0\0\0"), Some(Identity::NtlmNegotiate));
-    assert_eq!(identify(b"NTLMSSP\0\x02\0\0\0"), Some(Identity::NtlmChallenge { target: None }));
+    assert_eq!(identify(b"NTLMSSP\0\x01\0\0\0"), Some(SecurityToken::NtlmNegotiate));
+    assert_eq!(identify(b"NTLMSSP\0\x02\0\0\0"), Some(SecurityToken::NtlmChallenge { target: None }));
     assert_eq!(identify(b"NTLMSSP\0\x04\0\0\0"), None);
 }
 
@@ -171,7 +171,7 @@ fn indefinite_lengths_and_endless_wrappers_are_refused() {
     for _ in 0..2 {
         token = neg_token_init(KERBEROS, &token);
     }
-    assert_eq!(identify(&token), Some(Identity::NtlmNegotiate));
+    assert_eq!(identify(&token), Some(SecurityToken::NtlmNegotiate));
     for _ in 0..2 {
         token = neg_token_init(KERBEROS, &token);
     }

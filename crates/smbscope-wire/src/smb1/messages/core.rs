@@ -77,7 +77,7 @@ message! {
 mod tests {
     use super::super::testing::{emitted, response};
     use super::*;
-    use crate::smb1::Command;
+    use crate::smb1::Smb1Command;
 
     #[test]
     fn words_are_where_the_specification_puts_them() {
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn a_multiplexed_answer_tells_what_is_here_and_in_all() {
         let words = [0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 4, 0, 52, 0];
-        let answer = ReadMpxResponse::parse(&response(Command::READ_MPX, &words, b"\0data")).unwrap();
+        let answer = ReadMpxResponse::parse(&response(Smb1Command::READ_MPX, &words, b"\0data")).unwrap();
         assert_eq!(answer, ReadMpxResponse { count: 9, data_length: 4 });
     }
 }

@@ -28,7 +28,7 @@ message! {
 mod tests {
     use super::super::testing::{emitted, response};
     use super::*;
-    use crate::smb1::Command;
+    use crate::smb1::Smb1Command;
 
     #[test]
     fn one_answer_is_asked_for() {
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn the_answer_is_numbered() {
-        let bytes = response(Command::ECHO, &[1, 0], b"hi");
+        let bytes = response(Smb1Command::ECHO, &[1, 0], b"hi");
         assert_eq!(EchoResponse::parse(&bytes), Ok(EchoResponse { sequence_number: 1, data: b"hi" }));
     }
 }

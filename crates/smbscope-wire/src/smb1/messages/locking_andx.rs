@@ -1,8 +1,8 @@
 //! SMB_COM_LOCKING_ANDX (MS-CIFS 2.2.4.32) with ranges of 32 or 64 bits; also what the server sends to break an oplock.
 
-use super::super::{Command, Header, blocks};
+use super::super::{Smb1Command, Smb1Header, blocks};
 use super::message::message;
-use super::{Message, Writer};
+use super::{Smb1Message, Smb1MessageWriter};
 use crate::bytes::{u16_at, u32_at};
 
 /// TypeOfLock.
@@ -35,7 +35,7 @@ message! {
 
 /// A range of bytes and its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LockRange {
+pub struct LockingAndxRange {
     /// Who locks: a range is unlocked by the process that locked it.
     pub pid: u16,
     /// First byte.
@@ -44,19 +44,19 @@ pub struct LockRange {
     pub length: u64,
 }
 
-impl LockRange {
+impl LockingAndxRange {
     /// The first range of a request with locks of this type, which may be cut.
-    pub(in crate::smb1) fn parse(data: &[u8], type_of_lock: u8) -> Option<LockRange> {
+    pub(in crate::smb1) fn parse(data: &[u8], type_of_lock: u8) -> Option<LockingAndxRange> {
         let pid = u16_at(data, 0)?;
         if type_of_lock & lock_type::LARGE_FILES == 0 {
-            return Some(LockRange { pid, offset: u32_at(data, 2)?.into(), length: u32_at(data, 6)?.into() });
+            return Some(LockingAndxRange { pid, offset: u32_at(data, 2)?.into(), length: u32_at(data, 6)?.into() });
         }
         // Behind two bytes of padding, the high halves come first.
         let wide = |at| Some(u64::from(u32_at(data, at)?) << 32 | u64::from(u32_at(data, at + 4)?));
-        Some(LockRange { pid, offset: wide(4)?, length: wide(12)? })
+        Some(LockingAndxRange { pid, offset: wide(4)?, length: wide(12)? })
     }
 
-    fn emit(&self, type_of_lock: u8, writer: &mut Writer<'_>) {
+    fn emit(&self, type_of_lock: u8, writer: &mut Smb1MessageWriter<'_>) {
         let is_wide = type_of_lock & lock_type::LARGE_FILES != 0;
         writer.u16(self.pid);
         if is_wide {
@@ -83,15 +83,15 @@ pub struct LockingAndx<'a> {
     /// Milliseconds to wait; zero fails at once, all ones waits for ever.
     pub timeout: u32,
     /// Given back first.
-    pub unlocks: &'a [LockRange],
+    pub unlocks: &'a [LockingAndxRange],
     /// Taken then.
-    pub locks: &'a [LockRange],
+    pub locks: &'a [LockingAndxRange],
 }
 
-impl Message for LockingAndx<'_> {
-    const COMMAND: Command = Command::LOCKING_ANDX;
+impl Smb1Message for LockingAndx<'_> {
+    const COMMAND: Smb1Command = Smb1Command::LOCKING_ANDX;
 
-    fn body(&self, writer: &mut Writer<'_>) {
+    fn body(&self, writer: &mut Smb1MessageWriter<'_>) {
         let fields = Fields {
             fid: self.fid,
             type_of_lock: self.type_of_lock,
@@ -126,14 +126,15 @@ pub struct LockingAndxRequest {
 impl LockingAndxRequest {
     /// The break in a message of the server; `None` for anything else.
     pub fn parse(message: &[u8]) -> Option<LockingAndxRequest> {
-        let header = Header::parse(message).filter(|header| !header.is_reply())?;
+        let header = Smb1Header::parse(message).filter(|header| !header.is_reply())?;
         let block = blocks(&header, message).next()?;
         let break_of = LockingAndxRequest {
             fid: Fields::fid(block.words)?,
             type_of_lock: Fields::type_of_lock(block.words)?,
             new_oplock_level: Fields::new_oplock_level(block.words)?,
         };
-        let is_break = block.command == Command::LOCKING_ANDX && break_of.type_of_lock & lock_type::OPLOCK_RELEASE != 0;
+        let is_break =
+            block.command == Smb1Command::LOCKING_ANDX && break_of.type_of_lock & lock_type::OPLOCK_RELEASE != 0;
         is_break.then_some(break_of)
     }
 }
@@ -145,7 +146,7 @@ mod tests {
 
     #[test]
     fn wide_ranges_have_their_high_halves_first() {
-        let range = LockRange { pid: 0x1234, offset: 0x1_0000_0002, length: 0x3_0000_0004 };
+        let range = LockingAndxRange { pid: 0x1234, offset: 0x1_0000_0002, length: 0x3_0000_0004 };
         let lock = LockingAndx {
             fid: 0x5678,
             type_of_lock: lock_type::LARGE_FILES,
@@ -162,7 +163,7 @@ mod tests {
     #[test]
     fn breaks_are_requests_and_answers_are_not() {
         let words = [0xff, 0, 0, 0, 0x78, 0x56, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0];
-        let mut bytes = response(Command::LOCKING_ANDX, &words, &[]);
+        let mut bytes = response(Smb1Command::LOCKING_ANDX, &words, &[]);
         assert_eq!(LockingAndxRequest::parse(&bytes), None);
         bytes[9] = 0;
         let expected = LockingAndxRequest { fid: 0x5678, type_of_lock: 2, new_oplock_level: 1 };

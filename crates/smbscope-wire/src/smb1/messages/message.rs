@@ -1,19 +1,19 @@
 //! What turns the table of a message into its type, with both directions.
 
-use super::Writer;
-use crate::smb1::{Command, Header};
+use super::Smb1MessageWriter;
+use crate::smb1::{Smb1Command, Smb1Header};
 
 /// One command of a message: parameters and data.
-pub trait Message {
+pub trait Smb1Message {
     /// Its command.
-    const COMMAND: Command;
+    const COMMAND: Smb1Command;
 
     /// Writes parameters and data.
-    fn body(&self, writer: &mut Writer<'_>);
+    fn body(&self, writer: &mut Smb1MessageWriter<'_>);
 
     /// Appends a whole message: the header with this command in it, parameters, data.
-    fn emit(&self, header: &Header, out: &mut Vec<u8>) {
-        Writer::new(&Header { command: Self::COMMAND, ..*header }, out).add(self);
+    fn emit(&self, header: &Smb1Header, out: &mut Vec<u8>) {
+        Smb1MessageWriter::new(&Smb1Header { command: Self::COMMAND, ..*header }, out).add(self);
     }
 }
 
@@ -51,7 +51,7 @@ macro_rules! message {
 
             /// Checks a message of this command.
             pub fn parse(message: &$life [u8]) -> Result<Self, $crate::smb1::messages::Malformed> {
-                let command = $crate::smb1::Command::$command;
+                let command = $crate::smb1::Smb1Command::$command;
                 Self::read(&$crate::smb1::messages::view::View::parse(message, command)?)
             }
 
@@ -72,7 +72,7 @@ macro_rules! message {
                 #[doc = concat!("`", stringify!($field), "` of words that may be cut.")]
                 #[inline]
                 pub fn $field(words: &[u8]) -> Option<$type> {
-                    $crate::codec::Value::at(words, $offset)
+                    $crate::codec::FixedSizeField::at(words, $offset)
                 }
             )*
 
@@ -80,15 +80,15 @@ macro_rules! message {
                 #[doc = concat!("The length of `", stringify!($data), "`, of words that may be cut.")]
                 #[inline]
                 pub fn $data(words: &[u8]) -> Option<u16> {
-                    $crate::codec::Value::at(words, $length)
+                    $crate::codec::FixedSizeField::at(words, $length)
                 }
             )?)*)?
 
             /// The words, without the lengths of the data.
             fn words(&self) -> [u8; 2 * $words] {
                 let mut words = [0; 2 * $words];
-                $crate::smb1::messages::message::begin($crate::smb1::Command::$command, &mut words);
-                $( $crate::codec::Value::set(self.$field, &mut words, $offset); )*
+                $crate::smb1::messages::message::begin($crate::smb1::Smb1Command::$command, &mut words);
+                $( $crate::codec::FixedSizeField::set(self.$field, &mut words, $offset); )*
                 words
             }
 
@@ -97,19 +97,19 @@ macro_rules! message {
             #[allow(unused_variables)]
             pub(super) fn any(words: &[u8], text: &$life str, bytes: &$life [u8]) -> Self {
                 $name {
-                    $( $field: $crate::codec::Value::at(words, $offset).expect("room for all words"), )*
+                    $( $field: $crate::codec::FixedSizeField::at(words, $offset).expect("room for all words"), )*
                     $($( $data: message!(@any $kind text bytes), )*)?
                 }
             }
         }
 
-        impl $($generics)* $crate::smb1::messages::Message for $name $($generics)* {
-            const COMMAND: $crate::smb1::Command = $crate::smb1::Command::$command;
+        impl $($generics)* $crate::smb1::messages::Smb1Message for $name $($generics)* {
+            const COMMAND: $crate::smb1::Smb1Command = $crate::smb1::Smb1Command::$command;
 
-            fn body(&self, writer: &mut $crate::smb1::messages::Writer<'_>) {
+            fn body(&self, writer: &mut $crate::smb1::messages::Smb1MessageWriter<'_>) {
                 #[allow(unused_mut)]
                 let mut words = self.words();
-                $($($( $crate::codec::Value::set(writer.length_of(self.$data), &mut words, $length); )?)*)?
+                $($($( $crate::codec::FixedSizeField::set(writer.length_of(self.$data), &mut words, $length); )?)*)?
                 writer.bytes(&words);
                 writer.data();
                 $($( message!(@emit $kind self.$data, writer); )*)?
@@ -117,7 +117,7 @@ macro_rules! message {
         }
     };
     (@type bytes $life:lifetime) => { &$life [u8] };
-    (@type $kind:ident $life:lifetime) => { $crate::smb1::messages::Text<$life> };
+    (@type $kind:ident $life:lifetime) => { $crate::smb1::messages::WireText<$life> };
     (@read bytes $view:ident $at:ident $length:literal) => { $view.take(&mut $at, $view.value::<u16>($length)?)? };
     (@read bytes $view:ident $at:ident) => { $view.rest(&mut $at) };
     (@read text $view:ident $at:ident $($length:literal)?) => { $view.text(&mut $at) };
@@ -134,8 +134,8 @@ macro_rules! message {
 pub(super) use message;
 
 /// The words of a command before its fields are written: an AndX chain ends there.
-pub(super) fn begin(command: Command, words: &mut [u8]) {
+pub(super) fn begin(command: Smb1Command, words: &mut [u8]) {
     if let (true, [next, ..]) = (command.is_andx(), words) {
-        *next = Command::NO_ANDX.0;
+        *next = Smb1Command::NO_ANDX.0;
     }
 }

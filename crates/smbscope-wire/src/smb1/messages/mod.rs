@@ -31,15 +31,15 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub use crate::codec::Text;
+pub use crate::codec::WireText;
 pub use core::{LockByteRange, OpenResponse, ReadBytes, ReadMpx, ReadMpxResponse, WriteMpx};
 pub use delete::Delete;
 pub use directory::{CheckDirectory, CreateDirectory, DeleteDirectory};
 pub use echo::{Echo, EchoResponse};
 pub use locking_andx::{
-    Fields as LockingAndxFields, LockRange, LockingAndx, LockingAndxRequest, LockingAndxResponse, lock_type,
+    Fields as LockingAndxFields, LockingAndx, LockingAndxRange, LockingAndxRequest, LockingAndxResponse, lock_type,
 };
-pub use message::Message;
+pub use message::Smb1Message;
 pub use negotiate::{
     Fields as NtLm012Fields, NT_LM_0_12, Negotiate, NegotiateResponse, NoDialect, NtLm012, Security, capabilities,
     security_mode,
@@ -59,7 +59,7 @@ pub use session_setup_andx::{
     SessionSetupAndx, SessionSetupAndxLanMan, SessionSetupAndxPlain, SessionSetupAndxPlainResponse,
     SessionSetupAndxResponse,
 };
-pub use transaction::{Assembly, TransactionPart};
+pub use transaction::{TransactionPart, TransactionReassembly};
 pub use transaction2::{
     Fields as Transaction2Fields, PipeFields, ResponseFields as Transaction2ResponseFields,
     SecondaryFields as Transaction2SecondaryFields, Transaction2, Transaction2Response, Transaction2Secondary,
@@ -71,13 +71,13 @@ pub use view::Malformed;
 pub(super) use view::STRING;
 pub use write_andx::{Fields as WriteAndxFields, WriteAndx, WriteAndxResponse};
 pub use write_raw::{WriteComplete, WriteRaw};
-pub use writer::Writer;
+pub use writer::Smb1MessageWriter;
 
-use super::Command;
+use super::Smb1Command;
 use view::View;
 
 /// Checks a response that says nothing beyond its status.
-pub fn parse_empty(message: &[u8], command: Command) -> Result<(), Malformed> {
+pub fn parse_empty(message: &[u8], command: Smb1Command) -> Result<(), Malformed> {
     View::parse(message, command).map(|_| ())
 }
 
@@ -95,25 +95,25 @@ pub mod search_attributes {
 mod testing {
     //! Messages for the tests of single commands.
 
-    use super::{Command, Message};
-    use crate::smb1::{Header, flags, flags2};
+    use super::{Smb1Command, Smb1Message};
+    use crate::smb1::{Smb1Header, flags, flags2};
 
     /// The bytes of a request behind its header; strings in UTF-16.
-    pub(super) fn emitted(request: &impl Message) -> Vec<u8> {
+    pub(super) fn emitted(request: &impl Smb1Message) -> Vec<u8> {
         let mut bytes = Vec::new();
-        request.emit(&header(Command(0), 0), &mut bytes);
-        bytes.split_off(Header::LENGTH)
+        request.emit(&header(Smb1Command(0), 0), &mut bytes);
+        bytes.split_off(Smb1Header::LENGTH)
     }
 
     /// The same with OEM strings.
-    pub(super) fn emitted_oem(request: &impl Message) -> Vec<u8> {
+    pub(super) fn emitted_oem(request: &impl Smb1Message) -> Vec<u8> {
         let mut bytes = Vec::new();
-        request.emit(&Header { flags2: 0, ..header(Command(0), 0) }, &mut bytes);
-        bytes.split_off(Header::LENGTH)
+        request.emit(&Smb1Header { flags2: 0, ..header(Smb1Command(0), 0) }, &mut bytes);
+        bytes.split_off(Smb1Header::LENGTH)
     }
 
     /// A successful response with UTF-16 strings: parameter words and data bytes, with their counts.
-    pub(super) fn response(command: Command, words: &[u8], data: &[u8]) -> Vec<u8> {
+    pub(super) fn response(command: Smb1Command, words: &[u8], data: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
         header(command, flags::REPLY).emit(&mut bytes);
         bytes.push(u8::try_from(words.len() / 2).unwrap());
@@ -128,7 +128,7 @@ mod testing {
         text.encode_utf16().flat_map(u16::to_le_bytes).collect()
     }
 
-    fn header(command: Command, flags: u8) -> Header {
-        Header { command, status: 0, flags, flags2: flags2::UNICODE, tid: 0, pid: 0, uid: 0, mid: 0 }
+    fn header(command: Smb1Command, flags: u8) -> Smb1Header {
+        Smb1Header { command, status: 0, flags, flags2: flags2::UNICODE, tid: 0, pid: 0, uid: 0, mid: 0 }
     }
 }

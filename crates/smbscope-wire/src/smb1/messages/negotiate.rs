@@ -1,8 +1,8 @@
 //! SMB_COM_NEGOTIATE (MS-CIFS 2.2.4.52, MS-SMB 2.2.4.5); the answer of the one dialect NT LM 0.12.
 
-use super::super::{Block, Command};
+use super::super::{Block, Smb1Command};
 use super::message::message;
-use super::{Malformed, Message, Text, View, Writer};
+use super::{Malformed, Smb1Message, Smb1MessageWriter, View, WireText};
 
 /// Capabilities of both sides (MS-CIFS 2.2.4.52.2, MS-SMB 2.2.4.5.2.1).
 pub mod capabilities {
@@ -57,10 +57,10 @@ const MAX_DIALECTS: usize = 64;
 /// The dialect of Windows NT and all later servers.
 pub const NT_LM_0_12: &str = "NT LM 0.12";
 
-impl Message for Negotiate<'_> {
-    const COMMAND: Command = Command::NEGOTIATE;
+impl Smb1Message for Negotiate<'_> {
+    const COMMAND: Smb1Command = Smb1Command::NEGOTIATE;
 
-    fn body(&self, writer: &mut Writer<'_>) {
+    fn body(&self, writer: &mut Smb1MessageWriter<'_>) {
         writer.data();
         for dialect in self.dialects {
             writer.u8(DIALECT);
@@ -169,7 +169,7 @@ pub enum Security<'a> {
         /// What to answer.
         challenge: &'a [u8],
         /// DomainName.
-        domain: Text<'a>,
+        domain: WireText<'a>,
     },
 }
 
@@ -180,10 +180,10 @@ impl NtLm012<'_> {
     }
 }
 
-impl Message for NtLm012<'_> {
-    const COMMAND: Command = Command::NEGOTIATE;
+impl Smb1Message for NtLm012<'_> {
+    const COMMAND: Smb1Command = Smb1Command::NEGOTIATE;
 
-    fn body(&self, writer: &mut Writer<'_>) {
+    fn body(&self, writer: &mut Smb1MessageWriter<'_>) {
         let challenge_length = match self.security {
             Security::Extended { .. } => 0,
             Security::Challenge { challenge, .. } => challenge.len() as u8,
@@ -217,7 +217,7 @@ impl Message for NtLm012<'_> {
 impl NegotiateResponse<'_> {
     /// Checks the answer to [`Negotiate`].
     pub fn parse(message: &[u8]) -> Result<NegotiateResponse<'_>, Malformed> {
-        let view = View::parse(message, Command::NEGOTIATE)?;
+        let view = View::parse(message, Smb1Command::NEGOTIATE)?;
         match view.value::<u16>(0)? {
             NoDialect::INDEX => return Ok(NegotiateResponse::NoDialect),
             0 if view.word_count() >= 17 => {}
@@ -272,7 +272,7 @@ mod tests {
     fn extended_security_brings_guid_and_token() {
         let mut data = vec![7; 16];
         data.extend(b"token");
-        let bytes = response(Command::NEGOTIATE, &words(0x8000_e3fd, 0), &data);
+        let bytes = response(Smb1Command::NEGOTIATE, &words(0x8000_e3fd, 0), &data);
         let NegotiateResponse::NtLm012(answer) = NegotiateResponse::parse(&bytes).unwrap() else { panic!() };
         assert_eq!(answer.security, Security::Extended { server_guid: [7; 16], blob: b"token" });
         assert_eq!((answer.max_mpx_count, answer.max_buffer_size, answer.session_key), (50, 16_644, 0x1234_5678));
@@ -283,17 +283,17 @@ mod tests {
 
     #[test]
     fn without_it_there_is_a_challenge() {
-        let bytes = response(Command::NEGOTIATE, &words(0x0000_e3fd, 8), b"12345678L\0A\0B\0\0\0");
+        let bytes = response(Smb1Command::NEGOTIATE, &words(0x0000_e3fd, 8), b"12345678L\0A\0B\0\0\0");
         let NegotiateResponse::NtLm012(answer) = NegotiateResponse::parse(&bytes).unwrap() else { panic!() };
         assert!(matches!(answer.security, Security::Challenge { challenge: b"12345678", .. }));
-        let cut = response(Command::NEGOTIATE, &words(0, 8), b"123");
+        let cut = response(Smb1Command::NEGOTIATE, &words(0, 8), b"123");
         assert_eq!(NegotiateResponse::parse(&cut).unwrap_err().what, "data cut off");
     }
 
     #[test]
     fn a_server_without_the_dialect_says_so() {
         // MS-CIFS 3.3.5.42: 0xffff where no dialect was acceptable.
-        let bytes = response(Command::NEGOTIATE, &[0xff, 0xff], &[]);
+        let bytes = response(Smb1Command::NEGOTIATE, &[0xff, 0xff], &[]);
         assert_eq!(NegotiateResponse::parse(&bytes), Ok(NegotiateResponse::NoDialect));
     }
 }

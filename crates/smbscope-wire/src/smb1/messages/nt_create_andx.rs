@@ -66,10 +66,10 @@ message! {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Text;
+    use super::super::WireText;
     use super::super::testing::{emitted, emitted_oem, response, utf16};
     use super::*;
-    use crate::smb1::Command;
+    use crate::smb1::Smb1Command;
 
     const CREATE: NtCreateAndx<'_> = NtCreateAndx {
         flags: 0x16,
@@ -80,7 +80,7 @@ mod tests {
         create_disposition: 5,
         create_options: 0x40,
         impersonation_level: IMPERSONATE,
-        name: Text::Str(r"\a.b"),
+        name: WireText::Str(r"\a.b"),
     };
 
     #[test]
@@ -112,11 +112,11 @@ mod tests {
         words.extend(1234u64.to_le_bytes());
         words.extend([0, 0, 7, 0, 1]);
         assert_eq!(words.len(), 68);
-        let answer = NtCreateAndxResponse::parse(&response(Command::NT_CREATE_ANDX, &words, &[])).unwrap();
+        let answer = NtCreateAndxResponse::parse(&response(Smb1Command::NT_CREATE_ANDX, &words, &[])).unwrap();
         assert_eq!((answer.oplock_level, answer.fid, answer.create_action), (2, 0xabcd, 1));
         assert_eq!((answer.times[2], answer.allocation_size, answer.end_of_file), (3, 4096, 1234));
         assert_eq!((answer.ext_file_attributes, answer.directory), (0x20, 1));
-        let short = response(Command::NT_CREATE_ANDX, &words[..66], &[]);
+        let short = response(Smb1Command::NT_CREATE_ANDX, &words[..66], &[]);
         assert_eq!(NtCreateAndxResponse::parse(&short).unwrap_err().what, "too few parameters");
     }
 }

@@ -1,10 +1,10 @@
 //! SMB_COM_NT_TRANSACT (MS-CIFS 2.2.4.62), with the functions NT_TRANSACT_IOCTL (2.2.7.2) and NT_TRANSACT_NOTIFY_CHANGE
 //! (2.2.7.4).
 
-use super::super::Command;
+use super::super::Smb1Command;
 use super::message::message;
 use super::transaction::part;
-use super::{Malformed, Message, View, Writer};
+use super::{Malformed, Smb1Message, Smb1MessageWriter, View};
 use crate::names::{Fsctl, NtTransact};
 
 message! {
@@ -55,7 +55,7 @@ pub struct NtTransactNotifyChange {
 impl NtTransactNotifyChange {
     /// Checks a message of this command and function.
     pub fn parse(message: &[u8]) -> Result<NtTransactNotifyChange, Malformed> {
-        let view = View::parse(message, Command::NT_TRANSACT)?;
+        let view = View::parse(message, Smb1Command::NT_TRANSACT)?;
         let fields = Fields::read(&view)?;
         if fields.function != NtTransact::NOTIFY_CHANGE.0 {
             return Err(view.wrong("another function"));
@@ -69,12 +69,12 @@ impl NtTransactNotifyChange {
     }
 }
 
-impl Message for NtTransactNotifyChange {
-    const COMMAND: Command = Command::NT_TRANSACT;
+impl Smb1Message for NtTransactNotifyChange {
+    const COMMAND: Smb1Command = Smb1Command::NT_TRANSACT;
 
-    fn body(&self, writer: &mut Writer<'_>) {
+    fn body(&self, writer: &mut Smb1MessageWriter<'_>) {
         // No parameters and no data; their offsets point to where they would be.
-        let end = Writer::data_at(Fields::WORDS).into();
+        let end = Smb1MessageWriter::data_at(Fields::WORDS).into();
         let fields = Fields {
             max_parameter_count: self.max_parameter_count,
             parameter_offset: end,
@@ -103,10 +103,10 @@ pub struct NtTransactIoctl<'a> {
     pub max_data_count: u32,
 }
 
-impl Message for NtTransactIoctl<'_> {
-    const COMMAND: Command = Command::NT_TRANSACT;
+impl Smb1Message for NtTransactIoctl<'_> {
+    const COMMAND: Smb1Command = Smb1Command::NT_TRANSACT;
 
-    fn body(&self, writer: &mut Writer<'_>) {
+    fn body(&self, writer: &mut Smb1MessageWriter<'_>) {
         let fields = Fields {
             max_data_count: self.max_data_count,
             setup_count: 4,

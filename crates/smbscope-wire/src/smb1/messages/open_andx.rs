@@ -45,7 +45,7 @@ message! {
 mod tests {
     use super::super::testing::{emitted, response};
     use super::*;
-    use crate::smb1::Command;
+    use crate::smb1::Smb1Command;
 
     #[test]
     fn fifteen_words_and_the_name() {
@@ -69,7 +69,7 @@ mod tests {
     fn fields_of_the_answer_are_where_the_specification_puts_them() {
         let mut words = vec![0xff, 0, 0, 0, 0x34, 0x12, 0x20, 0, 1, 1, 1, 1, 0x10, 0x27, 0, 0, 2, 0];
         words.extend([0, 0, 0, 0, 2, 0x80, 0, 0, 0, 0, 0, 0]);
-        let answer = OpenAndxResponse::parse(&response(Command::OPEN_ANDX, &words, &[])).unwrap();
+        let answer = OpenAndxResponse::parse(&response(Smb1Command::OPEN_ANDX, &words, &[])).unwrap();
         let expected = OpenAndxResponse {
             fid: 0x1234,
             file_attributes: 0x20,

@@ -1,8 +1,8 @@
 //! SMB_COM_READ_ANDX (MS-CIFS 2.2.4.42), with the lengths above 64 KiB of MS-SMB 2.2.4.2.
 
 use super::message::message;
-use super::{Malformed, Message, View, Writer};
-use crate::smb1::Command;
+use super::{Malformed, Smb1Message, Smb1MessageWriter, View};
+use crate::smb1::Smb1Command;
 
 message! {
     /// Reads from a file.
@@ -64,20 +64,20 @@ pub struct ReadAndxResponse<'a> {
 impl ReadAndxResponse<'_> {
     /// Checks it.
     pub fn parse(message: &[u8]) -> Result<ReadAndxResponse<'_>, Malformed> {
-        let view = View::parse(message, Command::READ_ANDX)?;
+        let view = View::parse(message, Smb1Command::READ_ANDX)?;
         let fields = Fields::read(&view)?;
         let length = usize::from(fields.data_length) | usize::from(fields.data_length_high) << 16;
         // ByteCount has no room for large reads: offset and length say where the data is.
         let data = view.range(fields.data_offset.into(), length)?;
-        let padding = fields.data_offset.saturating_sub(Writer::data_at(12));
+        let padding = fields.data_offset.saturating_sub(Smb1MessageWriter::data_at(12));
         Ok(ReadAndxResponse { available: fields.available, padding, data })
     }
 }
 
-impl Message for ReadAndxResponse<'_> {
-    const COMMAND: Command = Command::READ_ANDX;
+impl Smb1Message for ReadAndxResponse<'_> {
+    const COMMAND: Smb1Command = Smb1Command::READ_ANDX;
 
-    fn body(&self, writer: &mut Writer<'_>) {
+    fn body(&self, writer: &mut Smb1MessageWriter<'_>) {
         let length = self.data.len();
         let fields = Fields {
             available: self.available,
@@ -117,17 +117,17 @@ mod tests {
     fn large_reads_go_beyond_what_the_byte_count_holds() {
         // The data begins at 32 + 1 + 24 + 2 = 59, after one byte of padding at 60.
         let data = vec![7; 1 + 0x1_0000];
-        let bytes = response(Command::READ_ANDX, &words(0x1_0000, 60), &data);
+        let bytes = response(Smb1Command::READ_ANDX, &words(0x1_0000, 60), &data);
         assert_eq!(ReadAndxResponse::parse(&bytes).unwrap().data, &data[1..]);
     }
 
     #[test]
     fn data_beyond_the_message_is_refused() {
-        let bytes = response(Command::READ_ANDX, &words(5, 60), b"\0four");
+        let bytes = response(Smb1Command::READ_ANDX, &words(5, 60), b"\0four");
         let error = ReadAndxResponse::parse(&bytes).unwrap_err();
         assert_eq!(error.what, "data beyond the end of the message");
         // Nothing was read, so the offset does not matter.
-        let empty = response(Command::READ_ANDX, &words(0, 0xffff), &[]);
+        let empty = response(Smb1Command::READ_ANDX, &words(0, 0xffff), &[]);
         assert_eq!(ReadAndxResponse::parse(&empty).unwrap().data, b"");
     }
 }

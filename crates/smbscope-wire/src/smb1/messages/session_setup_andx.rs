@@ -98,7 +98,7 @@ message! {
 mod tests {
     use super::super::testing::{emitted, response, utf16};
     use super::*;
-    use crate::smb1::Command;
+    use crate::smb1::Smb1Command;
 
     #[test]
     fn the_token_is_followed_by_aligned_strings() {
@@ -142,10 +142,10 @@ mod tests {
     fn the_answer_says_whether_one_is_a_guest() {
         let words = [0xff, 0, 0, 0, 1, 0, 2, 0];
         let data = [b"ab".to_vec(), utf16("Unix\0")].concat();
-        let bytes = response(Command::SESSION_SETUP_ANDX, &words, &data);
+        let bytes = response(Smb1Command::SESSION_SETUP_ANDX, &words, &data);
         let answer = SessionSetupAndxResponse::parse(&bytes).unwrap();
         assert_eq!((answer.action, answer.blob), (1, &b"ab"[..]));
-        let cut = response(Command::SESSION_SETUP_ANDX, &[0xff, 0, 0, 0, 1, 0, 9, 0], b"ab");
+        let cut = response(Smb1Command::SESSION_SETUP_ANDX, &[0xff, 0, 0, 0, 1, 0, 9, 0], b"ab");
         assert_eq!(SessionSetupAndxResponse::parse(&cut).unwrap_err().what, "data cut off");
     }
 }

@@ -1,12 +1,12 @@
 //! What holds for all messages: each is read as it was emitted, alone and in a chain.
 
 use super::*;
-use crate::smb1::{Header, blocks, flags2};
+use crate::smb1::{Smb1Header, blocks, flags2};
 use proptest::prelude::*;
 
-fn header(unicode: bool) -> Header {
+fn header(unicode: bool) -> Smb1Header {
     let flags2 = if unicode { flags2::UNICODE } else { 0 };
-    Header { command: Command(0), status: 0, flags: 0, flags2, tid: 1, pid: 2, uid: 3, mid: 4 }
+    Smb1Header { command: Smb1Command(0), status: 0, flags: 0, flags2, tid: 1, pid: 2, uid: 3, mid: 4 }
 }
 
 /// A message of each type, made of any bytes, is read as it was emitted.
@@ -16,7 +16,7 @@ macro_rules! round_trips {
         let mut emitted = Vec::new();
         message.emit(&header($unicode), &mut emitted);
         prop_assert_eq!(<$type>::parse(&emitted), Ok(message));
-        let read = Header::parse(&emitted).expect("a whole header");
+        let read = Smb1Header::parse(&emitted).expect("a whole header");
         let block = blocks(&read, &emitted).next().expect("a whole block");
         prop_assert_eq!(<$type>::parse_block(&block), Ok(message));
         for length in 0..emitted.len() {
@@ -120,7 +120,7 @@ proptest! {
         let dialects: Vec<&str> = names.iter().map(String::as_str).collect();
         let mut emitted = Vec::new();
         Negotiate { dialects: &dialects }.emit(&header(true), &mut emitted);
-        let header = Header::parse(&emitted).expect("a whole header");
+        let header = Smb1Header::parse(&emitted).expect("a whole header");
         let block = blocks(&header, &emitted).next().expect("a whole block");
         prop_assert_eq!(Negotiate::dialects(&block), &names[..names.len().min(64)]);
     }
@@ -130,16 +130,16 @@ proptest! {
         let type_of_lock = if wide { lock_type::LARGE_FILES } else { 0 };
         // Narrow ranges have 32 bits.
         let [offset, length] = [offset, length].map(|value| if wide { value } else { value & u64::from(u32::MAX) });
-        let range = LockRange { pid: 7, offset, length };
+        let range = LockingAndxRange { pid: 7, offset, length };
         let lock = LockingAndx { fid, type_of_lock, new_oplock_level: 0, timeout, unlocks: &[], locks: &[range] };
         let mut emitted = Vec::new();
         lock.emit(&header(true), &mut emitted);
-        let header = Header::parse(&emitted).expect("a whole header");
+        let header = Smb1Header::parse(&emitted).expect("a whole header");
         let block = blocks(&header, &emitted).next().expect("a whole block");
-        let expected = crate::smb1::Request::Locking {
+        let expected = crate::smb1::Smb1Request::Locking {
             fid, timeout, locks: 1, unlocks: 0, oplock_release: false, range: Some((offset, length)),
         };
-        prop_assert_eq!(crate::smb1::Request::parse(&header, &block, &emitted), expected);
+        prop_assert_eq!(crate::smb1::Smb1Request::parse(&header, &block, &emitted), expected);
     }
 
     #[test]
@@ -147,10 +147,10 @@ proptest! {
         let open = OpenAndx { name: name.as_str().into(), ..OpenAndx::default() };
         let read = ReadAndx::new(fid, offset, count);
         let mut emitted = Vec::new();
-        let mut writer = Writer::new(&Header { command: Command::OPEN_ANDX, ..header(unicode) }, &mut emitted);
+        let mut writer = Smb1MessageWriter::new(&Smb1Header { command: Smb1Command::OPEN_ANDX, ..header(unicode) }, &mut emitted);
         writer.add(&open);
         writer.add(&read);
-        let header = Header::parse(&emitted).expect("a whole header");
+        let header = Smb1Header::parse(&emitted).expect("a whole header");
         let chain: Vec<_> = blocks(&header, &emitted).collect();
         prop_assert_eq!(chain.len(), 2);
         prop_assert_eq!(OpenAndx::parse_block(&chain[0]), Ok(open));

@@ -1,7 +1,7 @@
 //! What the messages of SMB_COM_TRANSACTION2 and SMB_COM_NT_TRANSACT have in common (MS-CIFS 2.2.4.46, 2.2.4.62): one, or
 //! several that are put together by where they say their bytes belong.
 
-use super::super::Command;
+use super::super::Smb1Command;
 use super::Malformed;
 
 /// One message of an answer, or of a request that goes on.
@@ -74,8 +74,8 @@ macro_rules! part {
         impl<'a> $name<'a> {
             /// Checks a message of this command.
             pub fn parse(message: &'a [u8]) -> Result<Self, $crate::smb1::messages::Malformed> {
-                use $crate::codec::Length;
-                let command = $crate::smb1::Command::$command;
+                use $crate::codec::LengthField;
+                let command = $crate::smb1::Smb1Command::$command;
                 let view = $crate::smb1::messages::view::View::parse(message, command)?;
                 let fields = $fields::read(&view)?;
                 Ok($name($crate::smb1::messages::TransactionPart {
@@ -89,24 +89,24 @@ macro_rules! part {
             }
         }
 
-        impl $crate::smb1::messages::Message for $name<'_> {
-            const COMMAND: $crate::smb1::Command = $crate::smb1::Command::$command;
+        impl $crate::smb1::messages::Smb1Message for $name<'_> {
+            const COMMAND: $crate::smb1::Smb1Command = $crate::smb1::Smb1Command::$command;
 
-            fn body(&self, writer: &mut $crate::smb1::messages::Writer<'_>) {
-                use $crate::codec::Length;
+            fn body(&self, writer: &mut $crate::smb1::messages::Smb1MessageWriter<'_>) {
+                use $crate::codec::LengthField;
                 $fields::default().body(writer);
                 let part = &self.0;
                 let (parameter_offset, parameter_count) = writer.part(|writer| writer.bytes(part.parameters));
                 let (data_offset, data_count) = writer.part(|writer| writer.bytes(part.data));
                 let fields = $fields {
-                    total_parameter_count: Length::from_usize(part.total_parameter_count),
-                    total_data_count: Length::from_usize(part.total_data_count),
-                    parameter_count: Length::from_usize(parameter_count),
-                    parameter_offset: Length::from_usize(parameter_offset),
-                    parameter_displacement: Length::from_usize(part.parameter_displacement),
-                    data_count: Length::from_usize(data_count),
-                    data_offset: Length::from_usize(data_offset),
-                    data_displacement: Length::from_usize(part.data_displacement),
+                    total_parameter_count: LengthField::from_usize(part.total_parameter_count),
+                    total_data_count: LengthField::from_usize(part.total_data_count),
+                    parameter_count: LengthField::from_usize(parameter_count),
+                    parameter_offset: LengthField::from_usize(parameter_offset),
+                    parameter_displacement: LengthField::from_usize(part.parameter_displacement),
+                    data_count: LengthField::from_usize(data_count),
+                    data_offset: LengthField::from_usize(data_offset),
+                    data_displacement: LengthField::from_usize(part.data_displacement),
                 };
                 writer.set_words(&fields.words());
             }
@@ -118,7 +118,7 @@ pub(super) use part;
 
 /// The answer to one transaction, as far as it is there. Its buffers are kept for the next one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Assembly {
+pub struct TransactionReassembly {
     /// The parameters.
     pub parameters: Vec<u8>,
     /// The data.
@@ -128,7 +128,7 @@ pub struct Assembly {
     most: usize,
 }
 
-impl Assembly {
+impl TransactionReassembly {
     /// Empties it for an answer with at most this many bytes of parameters, and of data.
     pub fn begin(&mut self, most: usize) {
         self.parameters.clear();
@@ -138,7 +138,7 @@ impl Assembly {
     }
 
     /// Takes a message that answers `command`; whether the answer is whole.
-    pub fn add(&mut self, command: Command, part: &TransactionPart<'_>) -> Result<bool, Malformed> {
+    pub fn add(&mut self, command: Smb1Command, part: &TransactionPart<'_>) -> Result<bool, Malformed> {
         let wrong = |what| Malformed { command, what };
         if part.total_parameter_count > self.most || part.total_data_count > self.most {
             return Err(wrong("more than was asked for"));
@@ -189,16 +189,16 @@ mod tests {
             0,
         ];
         let words: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        response(Command::TRANSACTION2, &words, &[parameters.0, data.0].concat())
+        response(Smb1Command::TRANSACTION2, &words, &[parameters.0, data.0].concat())
     }
 
-    fn add(assembly: &mut Assembly, message: &[u8]) -> Result<bool, Malformed> {
-        assembly.add(Command::TRANSACTION2, &Transaction2Response::parse(message)?.0)
+    fn add(assembly: &mut TransactionReassembly, message: &[u8]) -> Result<bool, Malformed> {
+        assembly.add(Smb1Command::TRANSACTION2, &Transaction2Response::parse(message)?.0)
     }
 
     #[test]
     fn several_messages_are_put_where_they_belong() {
-        let mut assembly = Assembly::default();
+        let mut assembly = TransactionReassembly::default();
         assembly.begin(100);
         assert_eq!(add(&mut assembly, &trans2((2, 6), (b"pq", 0), (b"cd", 2))), Ok(false));
         assert_eq!(add(&mut assembly, &trans2((2, 6), (b"", 0), (b"ab", 0))), Ok(false));
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn a_server_may_think_better_of_how_much_there_is() {
         // MS-CIFS 2.2.4.46.2: TotalDataCount may be reduced in a later message.
-        let mut assembly = Assembly::default();
+        let mut assembly = TransactionReassembly::default();
         assembly.begin(100);
         assert_eq!(add(&mut assembly, &trans2((0, 50), (b"", 0), (b"ab", 0))), Ok(false));
         assert_eq!(add(&mut assembly, &trans2((0, 3), (b"", 0), (b"c", 2))), Ok(true));
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn more_than_was_asked_for_is_refused() {
-        let mut assembly = Assembly::default();
+        let mut assembly = TransactionReassembly::default();
         assembly.begin(4);
         let much = add(&mut assembly, &trans2((0, 5), (b"", 0), (b"ab", 0)));
         assert_eq!(much.unwrap_err().what, "more than was asked for");

@@ -3,9 +3,9 @@
 
 use super::message::message;
 use super::transaction::part;
-use super::{Malformed, Message, View, Writer};
+use super::{Malformed, Smb1Message, Smb1MessageWriter, View};
 use crate::names::Trans2;
-use crate::smb1::Command;
+use crate::smb1::Smb1Command;
 
 message! {
     /// The words of a request with one setup word; those of SMB_COM_TRANSACTION (2.2.4.33) begin likewise.
@@ -37,9 +37,9 @@ impl Fields {
     /// Writes a request: these words, but for what they tell of parameters and data, and those.
     pub(super) fn put(
         self,
-        writer: &mut Writer<'_>,
-        parameters: impl FnOnce(&mut Writer<'_>),
-        data: impl FnOnce(&mut Writer<'_>),
+        writer: &mut Smb1MessageWriter<'_>,
+        parameters: impl FnOnce(&mut Smb1MessageWriter<'_>),
+        data: impl FnOnce(&mut Smb1MessageWriter<'_>),
     ) {
         self.body(writer);
         // Name, which is empty.
@@ -82,7 +82,7 @@ pub struct Transaction2<'a> {
 impl Transaction2<'_> {
     /// Checks a message of this command.
     pub fn parse(message: &[u8]) -> Result<Transaction2<'_>, Malformed> {
-        let view = View::parse(message, Command::TRANSACTION2)?;
+        let view = View::parse(message, Smb1Command::TRANSACTION2)?;
         let fields = Fields::read(&view)?;
         Ok(Transaction2 {
             subcommand: Trans2(fields.subcommand),
@@ -96,10 +96,10 @@ impl Transaction2<'_> {
     }
 }
 
-impl Message for Transaction2<'_> {
-    const COMMAND: Command = Command::TRANSACTION2;
+impl Smb1Message for Transaction2<'_> {
+    const COMMAND: Smb1Command = Smb1Command::TRANSACTION2;
 
-    fn body(&self, writer: &mut Writer<'_>) {
+    fn body(&self, writer: &mut Smb1MessageWriter<'_>) {
         let fields = Fields {
             subcommand: self.subcommand.0,
             total_parameter_count: self.total_parameter_count,

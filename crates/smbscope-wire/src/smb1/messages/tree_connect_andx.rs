@@ -54,7 +54,7 @@ message! {
 mod tests {
     use super::super::testing::{emitted, response, utf16};
     use super::*;
-    use crate::smb1::Command;
+    use crate::smb1::Smb1Command;
 
     #[test]
     fn the_path_is_utf_16_and_the_service_is_not() {
@@ -70,7 +70,7 @@ mod tests {
     fn the_answer_names_service_and_file_system() {
         // Three words: the data begins at 32 + 1 + 6 + 2 = 41, "A:" ends at 44.
         let data = [b"A:\0".to_vec(), utf16("NTFS\0")].concat();
-        let bytes = response(Command::TREE_CONNECT_ANDX, &[0xff, 0, 0, 0, 1, 0], &data);
+        let bytes = response(Smb1Command::TREE_CONNECT_ANDX, &[0xff, 0, 0, 0, 1, 0], &data);
         let answer = TreeConnectAndxResponse::parse(&bytes).unwrap();
         assert_eq!(
             (answer.service.to_string().as_str(), answer.native_file_system.to_string().as_str()),

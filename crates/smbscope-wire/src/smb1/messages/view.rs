@@ -1,16 +1,16 @@
 //! A response, complete as far as its counts say: parameter words, data bytes (MS-CIFS 2.2.3).
 
-use super::super::{Block, Command, Header};
-use super::Text;
+use super::super::{Block, Smb1Command, Smb1Header};
+use super::WireText;
 use crate::bytes::{array_at, before_terminator, u8_at, u16_at};
-use crate::codec::Value;
+use crate::codec::FixedSizeField;
 
 /// A response that is not what the specification allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{command} response: {what}")]
 pub struct Malformed {
     /// The command that was answered.
-    pub command: Command,
+    pub command: Smb1Command,
     /// What is wrong with it.
     pub what: &'static str,
 }
@@ -18,7 +18,7 @@ pub struct Malformed {
 /// One response.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct View<'a> {
-    command: Command,
+    command: Smb1Command,
     /// The whole message.
     message: &'a [u8],
     words: &'a [u8],
@@ -30,14 +30,14 @@ pub(super) struct View<'a> {
 
 impl<'a> View<'a> {
     /// Checks that header, words and ByteCount are there, and that it answers `command`.
-    pub(super) fn parse(message: &'a [u8], command: Command) -> Result<View<'a>, Malformed> {
+    pub(super) fn parse(message: &'a [u8], command: Smb1Command) -> Result<View<'a>, Malformed> {
         let wrong = |what| Malformed { command, what };
-        let header = Header::parse(message).ok_or(wrong("header cut off"))?;
+        let header = Smb1Header::parse(message).ok_or(wrong("header cut off"))?;
         if header.command != command {
             return Err(wrong("another command"));
         }
-        let count = u8_at(message, Header::LENGTH).ok_or(wrong("no parameter count"))?;
-        let words_at = Header::LENGTH + 1;
+        let count = u8_at(message, Smb1Header::LENGTH).ok_or(wrong("no parameter count"))?;
+        let words_at = Smb1Header::LENGTH + 1;
         let data_offset = words_at + 2 * usize::from(count) + 2;
         let words = message.get(words_at..data_offset - 2).ok_or(wrong("parameters cut off"))?;
         let length = u16_at(message, data_offset - 2).ok_or(wrong("no byte count"))?;
@@ -55,7 +55,7 @@ impl<'a> View<'a> {
     }
 
     /// A field of the words.
-    pub(super) fn value<T: Value>(&self, offset: usize) -> Result<T, Malformed> {
+    pub(super) fn value<T: FixedSizeField>(&self, offset: usize) -> Result<T, Malformed> {
         T::at(self.words, offset).ok_or(self.wrong(TOO_FEW))
     }
 
@@ -86,25 +86,25 @@ impl<'a> View<'a> {
     }
 
     /// A string in the data, up to its terminator or the end.
-    pub(super) fn text(&self, at: &mut usize) -> Text<'a> {
+    pub(super) fn text(&self, at: &mut usize) -> WireText<'a> {
         if !self.unicode {
             return self.oem_text(at);
         }
         let start = *at + (self.data_offset + *at) % 2;
         let (text, _) = before_terminator(self.data.get(start..).unwrap_or_default(), true);
         *at = start + text.len() + 2;
-        Text::Utf16(text)
+        WireText::Utf16(text)
     }
 
     /// An OEM string, likewise.
-    pub(super) fn oem_text(&self, at: &mut usize) -> Text<'a> {
+    pub(super) fn oem_text(&self, at: &mut usize) -> WireText<'a> {
         let (text, _) = before_terminator(self.data.get(*at..).unwrap_or_default(), false);
         *at += text.len() + 1;
-        Text::Oem(text)
+        WireText::Oem(text)
     }
 
     /// A string behind a buffer format byte (MS-CIFS 2.2.1.1.1).
-    pub(super) fn formatted(&self, at: &mut usize) -> Result<Text<'a>, Malformed> {
+    pub(super) fn formatted(&self, at: &mut usize) -> Result<WireText<'a>, Malformed> {
         if self.data.get(*at) != Some(&STRING) {
             return Err(self.wrong("no string"));
         }
@@ -132,17 +132,17 @@ mod tests {
 
     #[test]
     fn a_response_that_is_cut_off_anywhere_is_refused_and_never_panics() {
-        let whole = response(Command::ECHO, &[1, 0], &[9]);
-        assert!(View::parse(&whole, Command::ECHO).is_ok());
+        let whole = response(Smb1Command::ECHO, &[1, 0], &[9]);
+        assert!(View::parse(&whole, Smb1Command::ECHO).is_ok());
         for length in 0..whole.len() - 1 {
-            assert!(View::parse(&whole[..length], Command::ECHO).is_err(), "{length}");
+            assert!(View::parse(&whole[..length], Smb1Command::ECHO).is_err(), "{length}");
         }
     }
 
     #[test]
     fn the_answer_to_another_command_is_refused() {
-        let echo = response(Command::ECHO, &[1, 0], &[]);
-        let error = View::parse(&echo, Command::CLOSE).unwrap_err();
+        let echo = response(Smb1Command::ECHO, &[1, 0], &[]);
+        let error = View::parse(&echo, Smb1Command::CLOSE).unwrap_err();
         assert_eq!(error.to_string(), "SMB_COM_CLOSE response: another command");
     }
 }

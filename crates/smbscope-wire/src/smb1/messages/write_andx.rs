@@ -1,8 +1,8 @@
 //! SMB_COM_WRITE_ANDX (MS-CIFS 2.2.4.43) of 14 words, with the lengths above 64 KiB of MS-SMB 2.2.4.3.
 
 use super::message::message;
-use super::{Malformed, Message, View, Writer};
-use crate::smb1::Command;
+use super::{Malformed, Smb1Message, Smb1MessageWriter, View};
+use crate::smb1::Smb1Command;
 
 message! {
     /// The words of a request.
@@ -41,27 +41,27 @@ pub struct WriteAndx<'a> {
 
 impl WriteAndx<'_> {
     /// Bytes of the message before the data: header, 14 words, byte count, padding.
-    pub const DATA_OFFSET: u16 = Writer::data_at(14) + 1;
+    pub const DATA_OFFSET: u16 = Smb1MessageWriter::data_at(14) + 1;
 
     /// Checks a message of this command.
     pub fn parse(message: &[u8]) -> Result<WriteAndx<'_>, Malformed> {
-        let view = View::parse(message, Command::WRITE_ANDX)?;
+        let view = View::parse(message, Smb1Command::WRITE_ANDX)?;
         let fields = Fields::read(&view)?;
         let length = usize::from(fields.data_length) | usize::from(fields.data_length_high) << 16;
         Ok(WriteAndx {
             fid: fields.fid,
             offset: u64::from(fields.offset_low) | u64::from(fields.offset_high) << 32,
             write_mode: fields.write_mode,
-            padding: fields.data_offset.saturating_sub(Writer::data_at(14)),
+            padding: fields.data_offset.saturating_sub(Smb1MessageWriter::data_at(14)),
             data: view.range(fields.data_offset.into(), length)?,
         })
     }
 }
 
-impl Message for WriteAndx<'_> {
-    const COMMAND: Command = Command::WRITE_ANDX;
+impl Smb1Message for WriteAndx<'_> {
+    const COMMAND: Smb1Command = Smb1Command::WRITE_ANDX;
 
-    fn body(&self, writer: &mut Writer<'_>) {
+    fn body(&self, writer: &mut Smb1MessageWriter<'_>) {
         let length = self.data.len();
         let fields = Fields {
             fid: self.fid,
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn the_count_has_two_halves_too() {
         let words = [0xff, 0, 0, 0, 0x02, 0x01, 0xff, 0xff, 1, 0, 0, 0];
-        let answer = WriteAndxResponse::parse(&response(Command::WRITE_ANDX, &words, &[]));
+        let answer = WriteAndxResponse::parse(&response(Smb1Command::WRITE_ANDX, &words, &[]));
         assert_eq!(answer.unwrap().total(), 0x1_0102);
     }
 }

@@ -2,8 +2,8 @@
 //! header. In write-through mode the server answers that, too.
 
 use super::message::message;
-use super::{Malformed, View, Writer};
-use crate::smb1::Command;
+use super::{Malformed, Smb1MessageWriter, View};
+use crate::smb1::Smb1Command;
 
 message! {
     /// Announces data for a file.
@@ -37,7 +37,7 @@ impl WriteRaw {
             offset_low: offset as u32,
             write_mode: Self::WRITE_THROUGH,
             data_length: 0,
-            data_offset: Writer::data_at(14),
+            data_offset: Smb1MessageWriter::data_at(14),
             offset_high: (offset >> 32) as u32,
         }
     }
@@ -53,7 +53,7 @@ message! {
 
 impl WriteComplete {
     /// Checks it; from Samba it is another WRITE_RAW.
-    pub fn parse_as(message: &[u8], command: Command) -> Result<WriteComplete, Malformed> {
+    pub fn parse_as(message: &[u8], command: Smb1Command) -> Result<WriteComplete, Malformed> {
         WriteComplete::read(&View::parse(message, command)?)
     }
 }
@@ -75,8 +75,8 @@ mod tests {
 
     #[test]
     fn the_end_says_how_much_was_written() {
-        let bytes = response(Command::WRITE_COMPLETE, &[0x02, 0x01], &[]);
+        let bytes = response(Smb1Command::WRITE_COMPLETE, &[0x02, 0x01], &[]);
         assert_eq!(WriteComplete::parse(&bytes), Ok(WriteComplete { count: 0x0102 }));
-        assert!(WriteComplete::parse(&response(Command::WRITE_COMPLETE, &[], &[])).is_err());
+        assert!(WriteComplete::parse(&response(Smb1Command::WRITE_COMPLETE, &[], &[])).is_err());
     }
 }

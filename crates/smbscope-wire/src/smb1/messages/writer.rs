@@ -1,13 +1,13 @@
 //! Puts a message together: header; of each command parameter words and their count, data bytes and theirs (MS-CIFS 2.2.3).
 
-use super::super::{Command, Header};
+use super::super::{Smb1Command, Smb1Header};
 use super::view::STRING;
-use super::{Message, Text};
-use crate::codec::{Put, Value};
+use super::{Smb1Message, WireText};
+use crate::codec::{FixedSizeField, Put};
 
 /// Appends one message to a buffer, command by command. Of each, parameters come first; `Writer::data` ends them.
 #[derive(Debug)]
-pub struct Writer<'a> {
+pub struct Smb1MessageWriter<'a> {
     out: &'a mut Vec<u8>,
     /// Where the header is in the buffer.
     start: usize,
@@ -18,28 +18,28 @@ pub struct Writer<'a> {
     unicode: bool,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> Smb1MessageWriter<'a> {
     /// Begins a message.
-    pub fn new(header: &Header, out: &'a mut Vec<u8>) -> Writer<'a> {
+    pub fn new(header: &Smb1Header, out: &'a mut Vec<u8>) -> Smb1MessageWriter<'a> {
         let start = out.len();
         header.emit(out);
-        Writer { out, start, words: None, byte_count: 0, unicode: header.is_unicode() }
+        Smb1MessageWriter { out, start, words: None, byte_count: 0, unicode: header.is_unicode() }
     }
 
     /// Adds a command, and links the one before with it, which must be one that others may follow (AndX).
-    pub fn add<M: Message + ?Sized>(&mut self, message: &M) {
+    pub fn add<M: Smb1Message + ?Sized>(&mut self, message: &M) {
         self.begin(M::COMMAND);
         message.body(self);
         self.end();
     }
 
     /// Adds a command without parameters and data.
-    pub fn add_empty(&mut self, command: Command) {
+    pub fn add_empty(&mut self, command: Smb1Command) {
         self.begin(command);
         self.end();
     }
 
-    fn begin(&mut self, command: Command) {
+    fn begin(&mut self, command: Smb1Command) {
         let offset = self.position() as u16;
         if let Some(before) = self.words {
             command.0.set(self.out, before);
@@ -59,7 +59,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes over a field of the header.
-    pub fn set(&mut self, position: usize, value: impl Value) {
+    pub fn set(&mut self, position: usize, value: impl FixedSizeField) {
         value.set(self.out, self.start + position);
     }
 
@@ -95,7 +95,7 @@ impl<'a> Writer<'a> {
 
     /// Where the data of a message's first command begin, were there this many words.
     pub(super) const fn data_at(word_count: usize) -> u16 {
-        (Header::LENGTH + 1 + 2 * word_count + 2) as u16
+        (Smb1Header::LENGTH + 1 + 2 * word_count + 2) as u16
     }
 
     /// Where the data of this command begin, with this many words to come.
@@ -137,14 +137,14 @@ impl<'a> Writer<'a> {
     }
 
     /// Bytes of data, or of text without its terminator.
-    pub(super) fn length_of(&self, data: impl Length) -> u16 {
+    pub(super) fn length_of(&self, data: impl EncodedLength) -> u16 {
         data.length(self.unicode) as u16
     }
 
     /// A terminated string, aligned where it is UTF-16.
-    pub(super) fn terminated(&mut self, text: Text<'_>) {
+    pub(super) fn terminated(&mut self, text: WireText<'_>) {
         match text {
-            Text::Str(text) => self.string(text),
+            WireText::Str(text) => self.string(text),
             text => self.string(&text.to_string()),
         }
     }
@@ -159,16 +159,16 @@ impl<'a> Writer<'a> {
     }
 
     /// A terminated OEM string, whatever the header says.
-    pub(super) fn oem(&mut self, text: Text<'_>) {
+    pub(super) fn oem(&mut self, text: WireText<'_>) {
         match text {
-            Text::Str(text) => self.oem_text(text),
+            WireText::Str(text) => self.oem_text(text),
             text => self.oem_text(&text.to_string()),
         }
         self.out.push(0);
     }
 
     /// A terminated string behind a buffer format byte (MS-CIFS 2.2.1.1.1).
-    pub(super) fn formatted(&mut self, text: Text<'_>) {
+    pub(super) fn formatted(&mut self, text: WireText<'_>) {
         self.out.push(STRING);
         self.terminated(text);
     }
@@ -190,27 +190,27 @@ impl<'a> Writer<'a> {
 }
 
 /// What another field tells the length of.
-pub(super) trait Length {
+pub(super) trait EncodedLength {
     /// In bytes; of text without its terminator.
     fn length(&self, unicode: bool) -> usize;
 }
 
-impl Length for &[u8] {
+impl EncodedLength for &[u8] {
     fn length(&self, _unicode: bool) -> usize {
         self.len()
     }
 }
 
-impl Length for &str {
+impl EncodedLength for &str {
     fn length(&self, unicode: bool) -> usize {
         if unicode { 2 * self.encode_utf16().count() } else { self.chars().count() }
     }
 }
 
-impl Length for Text<'_> {
+impl EncodedLength for WireText<'_> {
     fn length(&self, unicode: bool) -> usize {
         match self {
-            Text::Str(text) => text.length(unicode),
+            WireText::Str(text) => text.length(unicode),
             text => text.to_string().as_str().length(unicode),
         }
     }

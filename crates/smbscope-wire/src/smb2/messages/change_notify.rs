@@ -1,8 +1,8 @@
 //! CHANGE_NOTIFY (MS-SMB2 2.2.35, 2.2.36).
 
-use super::Body;
+use super::Smb2RequestMessage;
 use super::message::message;
-use crate::fscc::{Change, changes};
+use crate::fscc::{FileNotifyInformation, changes};
 use crate::smb2::FileReference;
 
 message! {
@@ -24,7 +24,7 @@ impl Request {
     pub const WATCH_TREE: u16 = 0x0001;
 }
 
-impl Body for Request {
+impl Smb2RequestMessage for Request {
     fn expected(&self) -> usize {
         self.output_buffer_length as usize
     }
@@ -40,7 +40,7 @@ message! {
 
 impl<'a> Response<'a> {
     /// The changes.
-    pub fn changes(&self) -> impl Iterator<Item = Change> + use<'a> {
+    pub fn changes(&self) -> impl Iterator<Item = FileNotifyInformation> + use<'a> {
         changes(self.output)
     }
 }
@@ -49,7 +49,7 @@ impl<'a> Response<'a> {
 mod tests {
     use super::super::tests::{request, response};
     use super::*;
-    use crate::smb2::Command;
+    use crate::smb2::Smb2Command;
 
     #[test]
     fn the_filter_follows_the_directory() {
@@ -62,12 +62,12 @@ mod tests {
 
     #[test]
     fn changes_are_a_list() {
-        let mut message = response(Command::CHANGE_NOTIFY);
+        let mut message = response(Smb2Command::CHANGE_NOTIFY);
         message.extend([9, 0, 72, 0, 30, 0, 0, 0]);
         message.extend([16, 0, 0, 0, 4, 0, 0, 0, 2, 0, 0, 0, b'a', 0, 0, 0]);
         message.extend([0, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0, b'b', 0]);
-        let changes: Vec<Change> = Response::parse(&message).unwrap().changes().collect();
-        let change = |action, name: &str| Change { action, name: name.to_owned() };
+        let changes: Vec<FileNotifyInformation> = Response::parse(&message).unwrap().changes().collect();
+        let change = |action, name: &str| FileNotifyInformation { action, name: name.to_owned() };
         assert_eq!(changes, [change(4, "a"), change(5, "b")]);
     }
 }

@@ -1,6 +1,6 @@
 //! CLOSE (MS-SMB2 2.2.15, 2.2.16).
 
-use super::Body;
+use super::Smb2RequestMessage;
 use super::message::message;
 use crate::smb2::FileReference;
 
@@ -17,7 +17,7 @@ message! {
     }
 }
 
-impl Body for Request {}
+impl Smb2RequestMessage for Request {}
 
 message! {
     /// What was closed, where that was asked for.

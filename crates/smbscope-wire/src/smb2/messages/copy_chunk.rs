@@ -2,7 +2,7 @@
 //! between two files, and the data stays there.
 
 use crate::bytes::{u32_at, u64_at};
-use crate::codec::{List, Put, Value};
+use crate::codec::{FixedSizeField, List, Put};
 
 /// The server's name of an open file to copy from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -14,7 +14,7 @@ impl ResumeKey {
 
     /// Reads the output of SRV_REQUEST_RESUME_KEY.
     pub fn parse(output: &[u8]) -> Option<ResumeKey> {
-        Value::at(output, 0).map(ResumeKey)
+        FixedSizeField::at(output, 0).map(ResumeKey)
     }
 
     /// Appends the output of SRV_REQUEST_RESUME_KEY.
@@ -26,7 +26,7 @@ impl ResumeKey {
 
 /// A range to copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Chunk {
+pub struct SrvCopyChunk {
     /// Where it is.
     pub source_offset: u64,
     /// Where it goes.
@@ -35,12 +35,12 @@ pub struct Chunk {
     pub length: u32,
 }
 
-impl Value for Chunk {
+impl FixedSizeField for SrvCopyChunk {
     const LENGTH: usize = 24;
 
-    fn at(bytes: &[u8], at: usize) -> Option<Chunk> {
+    fn at(bytes: &[u8], at: usize) -> Option<SrvCopyChunk> {
         let [source_offset, target_offset] = [u64_at(bytes, at)?, u64_at(bytes, at + 8)?];
-        Some(Chunk { source_offset, target_offset, length: u32_at(bytes, at + 16)? })
+        Some(SrvCopyChunk { source_offset, target_offset, length: u32_at(bytes, at + 16)? })
     }
 
     fn set(self, bytes: &mut [u8], at: usize) {
@@ -51,7 +51,7 @@ impl Value for Chunk {
 }
 
 /// Appends the input of SRV_COPYCHUNK.
-pub fn emit(source: ResumeKey, chunks: &[Chunk], out: &mut Vec<u8>) {
+pub fn emit(source: ResumeKey, chunks: &[SrvCopyChunk], out: &mut Vec<u8>) {
     out.put(source.0);
     out.put(chunks.len() as u32);
     out.put(0u32);
@@ -59,8 +59,8 @@ pub fn emit(source: ResumeKey, chunks: &[Chunk], out: &mut Vec<u8>) {
 }
 
 /// Reads the input of SRV_COPYCHUNK.
-pub fn parse(input: &[u8]) -> Option<(ResumeKey, List<'_, Chunk>)> {
-    let chunks = (u32_at(input, 24)? as usize).checked_mul(Chunk::LENGTH)?;
+pub fn parse(input: &[u8]) -> Option<(ResumeKey, List<'_, SrvCopyChunk>)> {
+    let chunks = (u32_at(input, 24)? as usize).checked_mul(SrvCopyChunk::LENGTH)?;
     Some((ResumeKey::parse(input)?, List::Bytes(crate::codec::buffer(input, 32, chunks)?)))
 }
 
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn a_chunk_has_24_bytes_behind_32_of_the_list() {
         let mut out = Vec::new();
-        emit(ResumeKey([7; 24]), &[Chunk { source_offset: 1, target_offset: 2, length: 3 }], &mut out);
+        emit(ResumeKey([7; 24]), &[SrvCopyChunk { source_offset: 1, target_offset: 2, length: 3 }], &mut out);
         assert_eq!(out[..24], [7; 24]);
         assert_eq!(out[24..32], [1, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(out[32..], [1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]);

@@ -1,9 +1,9 @@
 //! CREATE (MS-SMB2 2.2.13, 2.2.14).
 
-use super::Body;
-use super::create_context::Contexts;
+use super::Smb2RequestMessage;
+use super::create_context::CreateContextList;
 use super::message::message;
-use crate::codec::Text;
+use crate::codec::WireText;
 use crate::smb2::FileReference;
 
 /// RequestedOplockLevel and OplockLevel.
@@ -44,13 +44,13 @@ message! {
         create_options: u32 = 40,
     } with {
         /// Below the share, with backslashes; empty for its root.
-        name: Text<'a> = [u16 @ 44, u16 @ 46],
+        name: WireText<'a> = [u16 @ 44, u16 @ 46],
         /// What else is asked for.
-        contexts: Contexts<'a> = [u32 @ 48, u32 @ 52, optional],
+        contexts: CreateContextList<'a> = [u32 @ 48, u32 @ 52, optional],
     }
 }
 
-impl Body for Request<'_> {}
+impl Smb2RequestMessage for Request<'_> {}
 
 message! {
     /// The open file.
@@ -71,19 +71,19 @@ message! {
         file: FileReference = 64,
     } with {
         /// What the server granted of the contexts.
-        contexts: Contexts<'a> = [u32 @ 80, u32 @ 84, optional],
+        contexts: CreateContextList<'a> = [u32 @ 80, u32 @ 84, optional],
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::create_context::{Context, Lease};
+    use super::super::create_context::{CreateContext, Lease};
     use super::super::tests::{request, response};
     use super::*;
-    use crate::smb2::Command;
+    use crate::smb2::Smb2Command;
 
     const OPEN: Request<'static> = Request {
-        name: Text::Str("a"),
+        name: WireText::Str("a"),
         oplock_level: oplock::BATCH,
         impersonation_level: IMPERSONATION,
         desired_access: 0x0012_0089,
@@ -91,7 +91,7 @@ mod tests {
         share_access: 7,
         create_disposition: 1,
         create_options: 0x40,
-        contexts: Contexts::List(&[]),
+        contexts: CreateContextList::List(&[]),
     };
 
     #[test]
@@ -111,8 +111,9 @@ mod tests {
 
     #[test]
     fn contexts_follow_the_name_at_a_multiple_of_eight() {
-        let lease = Context::LeaseV1(Lease { key: [1; 16], state: 7, ..Lease::default() });
-        let message = request(&Request { contexts: Contexts::List(&[lease, Context::DurableHandle]), ..OPEN });
+        let lease = CreateContext::LeaseV1(Lease { key: [1; 16], state: 7, ..Lease::default() });
+        let message =
+            request(&Request { contexts: CreateContextList::List(&[lease, CreateContext::DurableHandle]), ..OPEN });
         // The name ends at 122; the lease has 24 + 32 bytes, the durable handle 24 + 16.
         assert_eq!(message[112..120], [128, 0, 0, 0, 96, 0, 0, 0]);
         assert_eq!(message.len(), 128 + 96);
@@ -121,7 +122,7 @@ mod tests {
 
     #[test]
     fn the_response_names_the_open() {
-        let mut message = response(Command::CREATE);
+        let mut message = response(Smb2Command::CREATE);
         message.extend([89, 0, 9, 0, 2, 0, 0, 0]);
         message.resize(112, 0);
         message.extend([10, 0, 0, 0, 0, 0, 0, 0, 0x20, 0, 0, 0, 0, 0, 0, 0]);

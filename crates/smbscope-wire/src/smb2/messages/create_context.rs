@@ -1,7 +1,7 @@
 //! Create contexts (MS-SMB2 2.2.13.2, 2.2.14.2): leases and durable handles.
 
 use crate::bytes::{u16_at, u32_at};
-use crate::codec::{Buffer, Put, Value, buffer};
+use crate::codec::{Buffer, FixedSizeField, Put, buffer};
 
 /// A lease: the right to keep reads, writes and opens of a file to oneself (2.2.13.2.8, 2.2.13.2.10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -20,7 +20,7 @@ pub struct Lease {
 
 /// What a CREATE asks for beside the open, and what is granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Context {
+pub enum CreateContext {
     /// SMB2_CREATE_REQUEST_LEASE, of dialect 2.1.
     LeaseV1(Lease),
     /// SMB2_CREATE_REQUEST_LEASE_V2, of SMB 3.
@@ -46,13 +46,13 @@ const LEASE_V1: usize = 32;
 /// Bytes of a lease of version 2: the key of the parent, epoch and two reserved ones behind.
 const LEASE_V2: usize = 52;
 
-impl Context {
+impl CreateContext {
     fn emit(&self, out: &mut Vec<u8>) {
         let (name, length) = match self {
-            Context::LeaseV1(_) => (LEASE, LEASE_V1),
-            Context::LeaseV2(_) => (LEASE, LEASE_V2),
-            Context::DurableHandle => (DURABLE, 16),
-            Context::DurableHandleV2 { .. } => (DURABLE_V2, 32),
+            CreateContext::LeaseV1(_) => (LEASE, LEASE_V1),
+            CreateContext::LeaseV2(_) => (LEASE, LEASE_V2),
+            CreateContext::DurableHandle => (DURABLE, 16),
+            CreateContext::DurableHandleV2 { .. } => (DURABLE_V2, 32),
         };
         out.put(0u32); // Next
         for field in [16u16, 4, 0, 24] {
@@ -64,14 +64,14 @@ impl Context {
         let data = out.len();
         out.put_zeros(length);
         match *self {
-            Context::LeaseV1(lease) => lease.set(out, data),
-            Context::LeaseV2(lease) => {
+            CreateContext::LeaseV1(lease) => lease.set(out, data),
+            CreateContext::LeaseV2(lease) => {
                 lease.set(out, data);
                 lease.parent_key.set(out, data + LEASE_V1);
                 lease.epoch.set(out, data + LEASE_V1 + 16);
             }
-            Context::DurableHandle => {}
-            Context::DurableHandleV2 { timeout, persistent, create_guid } => {
+            CreateContext::DurableHandle => {}
+            CreateContext::DurableHandleV2 { timeout, persistent, create_guid } => {
                 timeout.set(out, data);
                 (if persistent { 2u32 } else { 0 }).set(out, data + 4);
                 create_guid.set(out, data + 16);
@@ -91,33 +91,33 @@ impl Lease {
 
 /// A list of contexts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Contexts<'a> {
+pub enum CreateContextList<'a> {
     /// To be written.
-    List(&'a [Context]),
+    List(&'a [CreateContext]),
     /// As they were read.
     Bytes(&'a [u8]),
 }
 
-impl Default for Contexts<'_> {
+impl Default for CreateContextList<'_> {
     fn default() -> Self {
-        Contexts::Bytes(&[])
+        CreateContextList::Bytes(&[])
     }
 }
 
-impl<'a> Contexts<'a> {
+impl<'a> CreateContextList<'a> {
     /// The lease that was read, of either version.
-    pub fn lease(self) -> Option<Context> {
+    pub fn lease(self) -> Option<CreateContext> {
         let data = self.find(LEASE)?;
         let lease = Lease {
-            key: Value::at(data, 0)?,
-            state: Value::at(data, 16)?,
-            flags: Value::at(data, 20)?,
-            parent_key: Value::at(data, LEASE_V1).unwrap_or_default(),
-            epoch: Value::at(data, LEASE_V1 + 16).unwrap_or_default(),
+            key: FixedSizeField::at(data, 0)?,
+            state: FixedSizeField::at(data, 16)?,
+            flags: FixedSizeField::at(data, 20)?,
+            parent_key: FixedSizeField::at(data, LEASE_V1).unwrap_or_default(),
+            epoch: FixedSizeField::at(data, LEASE_V1 + 16).unwrap_or_default(),
         };
         match data.len() {
-            LEASE_V1 => Some(Context::LeaseV1(lease)),
-            LEASE_V2 => Some(Context::LeaseV2(lease)),
+            LEASE_V1 => Some(CreateContext::LeaseV1(lease)),
+            LEASE_V2 => Some(CreateContext::LeaseV2(lease)),
             _ => None,
         }
     }
@@ -129,7 +129,7 @@ impl<'a> Contexts<'a> {
 
     /// The data of the context of that name.
     fn find(self, name: &[u8]) -> Option<&'a [u8]> {
-        let Contexts::Bytes(mut rest) = self else { return None };
+        let CreateContextList::Bytes(mut rest) = self else { return None };
         loop {
             let at = usize::from(u16_at(rest, 4)?);
             if rest.get(at..at + usize::from(u16_at(rest, 6)?)) == Some(name) {
@@ -143,16 +143,16 @@ impl<'a> Contexts<'a> {
     }
 }
 
-impl<'a> Buffer<'a> for Contexts<'a> {
-    fn parse(message: &'a [u8], offset: usize, length: usize) -> Option<Contexts<'a>> {
-        buffer(message, offset, length).map(Contexts::Bytes)
+impl<'a> Buffer<'a> for CreateContextList<'a> {
+    fn parse(message: &'a [u8], offset: usize, length: usize) -> Option<CreateContextList<'a>> {
+        buffer(message, offset, length).map(CreateContextList::Bytes)
     }
 
     fn emit(&self, _header: usize, out: &mut Vec<u8>) -> usize {
         let start = out.len();
         let contexts = match self {
-            Contexts::List(contexts) => *contexts,
-            Contexts::Bytes(bytes) => {
+            CreateContextList::List(contexts) => *contexts,
+            CreateContextList::Bytes(bytes) => {
                 out.put_bytes(bytes);
                 &[]
             }
@@ -169,7 +169,7 @@ impl<'a> Buffer<'a> for Contexts<'a> {
     }
 
     fn is_empty(&self) -> bool {
-        matches!(self, Contexts::List([]) | Contexts::Bytes([]))
+        matches!(self, CreateContextList::List([]) | CreateContextList::Bytes([]))
     }
 }
 
@@ -179,22 +179,22 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_can_be_found_in_what_is_granted() {
-        let lease = Context::LeaseV2(Lease { key: [5; 16], state: 3, flags: 0, parent_key: [6; 16], epoch: 9 });
+        let lease = CreateContext::LeaseV2(Lease { key: [5; 16], state: 3, flags: 0, parent_key: [6; 16], epoch: 9 });
         let mut bytes = Vec::new();
-        Contexts::List(&[Context::DurableHandle, lease]).emit(0, &mut bytes);
-        let granted = Contexts::Bytes(&bytes);
+        CreateContextList::List(&[CreateContext::DurableHandle, lease]).emit(0, &mut bytes);
+        let granted = CreateContextList::Bytes(&bytes);
         assert_eq!(granted.lease(), Some(lease));
         assert!(granted.is_durable());
         bytes.truncate(60);
-        assert_eq!(Contexts::Bytes(&bytes).lease(), None, "cut off");
+        assert_eq!(CreateContextList::Bytes(&bytes).lease(), None, "cut off");
     }
 
     #[test]
     fn a_durable_handle_of_version_2_has_32_bytes() {
         // 2.2.13.2.11
         let mut bytes = Vec::new();
-        let context = Context::DurableHandleV2 { timeout: 1000, persistent: true, create_guid: [8; 16] };
-        Contexts::List(&[context]).emit(0, &mut bytes);
+        let context = CreateContext::DurableHandleV2 { timeout: 1000, persistent: true, create_guid: [8; 16] };
+        CreateContextList::List(&[context]).emit(0, &mut bytes);
         assert_eq!(bytes[..24], *b"\0\0\0\0\x10\0\x04\0\0\0\x18\0\x20\0\0\0DH2Q\0\0\0\0");
         assert_eq!(bytes[24..32], [0xe8, 3, 0, 0, 2, 0, 0, 0]);
         assert_eq!(bytes[40..], [8; 16]);

@@ -2,14 +2,14 @@
 
 use crate::bytes::{u8_at, u16_at, u32_at, utf16_text};
 use crate::codec::{Put, buffer};
-use crate::smb2::Header;
+use crate::smb2::Smb2Header;
 
 const SIZE: u16 = 9;
 const SYMLINK_ERROR_TAG: u32 = 0x4c4d_5953;
 
 /// An error response, to any command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Error<'a> {
+pub struct Smb2ErrorResponse<'a> {
     /// ErrorData of the first context, or all of it before 3.1.1.
     pub data: &'a [u8],
 }
@@ -25,16 +25,16 @@ pub struct Symlink {
     pub relative: bool,
 }
 
-impl<'a> Error<'a> {
+impl<'a> Smb2ErrorResponse<'a> {
     /// Whether a message that may be cut is one.
     pub(in crate::smb2) fn is_one(message: &[u8]) -> Option<bool> {
-        u16_at(message, Header::LENGTH).map(|size| size == SIZE)
+        u16_at(message, Smb2Header::LENGTH).map(|size| size == SIZE)
     }
 
     /// Reads the message from its header on.
-    pub fn parse(message: &'a [u8]) -> Option<Error<'a>> {
-        let at = Header::LENGTH;
-        if !Error::is_one(message)? {
+    pub fn parse(message: &'a [u8]) -> Option<Smb2ErrorResponse<'a>> {
+        let at = Smb2Header::LENGTH;
+        if !Smb2ErrorResponse::is_one(message)? {
             return None;
         }
         let contexts = u8_at(message, at + 2)?;
@@ -44,7 +44,7 @@ impl<'a> Error<'a> {
             0 => data,
             _ => buffer(data, 8, u32_at(data, 0)? as usize)?,
         };
-        Some(Error { data })
+        Some(Smb2ErrorResponse { data })
     }
 
     /// Appends the body without contexts; there is a byte of data at least.
@@ -80,7 +80,7 @@ impl<'a> Error<'a> {
 mod tests {
     use super::super::tests::response;
     use super::*;
-    use crate::smb2::Command;
+    use crate::smb2::Smb2Command;
 
     /// 2.2.2.2.1: a link to `t`, relative, with 4 bytes of the path left.
     fn symlink() -> Vec<u8> {
@@ -90,7 +90,7 @@ mod tests {
     }
 
     fn error(contexts: u8, data: &[u8]) -> Vec<u8> {
-        let mut message = response(Command::CREATE);
+        let mut message = response(Smb2Command::CREATE);
         message.extend([9, 0, contexts, 0, data.len() as u8, 0, 0, 0]);
         message.extend(data);
         message
@@ -100,17 +100,17 @@ mod tests {
     fn a_symlink_is_read_with_and_without_contexts() {
         let expected = Symlink { unparsed_path_length: 4, substitute_name: "t".to_owned(), relative: true };
         let plain = error(0, &symlink());
-        assert_eq!(Error::parse(&plain).unwrap().symlink(), Some(expected.clone()));
+        assert_eq!(Smb2ErrorResponse::parse(&plain).unwrap().symlink(), Some(expected.clone()));
         let mut context = vec![32, 0, 0, 0, 0, 0, 0, 0];
         context.extend(symlink());
         let contexts = error(1, &context);
-        assert_eq!(Error::parse(&contexts).unwrap().symlink(), Some(expected));
-        assert_eq!(Error::parse(&contexts[..90]), None);
+        assert_eq!(Smb2ErrorResponse::parse(&contexts).unwrap().symlink(), Some(expected));
+        assert_eq!(Smb2ErrorResponse::parse(&contexts[..90]), None);
     }
 
     #[test]
     fn the_length_that_was_needed_is_read() {
-        assert_eq!(Error::parse(&error(0, &[0x90, 1, 0, 0])).unwrap().needed(), Some(0x190));
-        assert_eq!(Error::parse(&error(0, &[])).unwrap().needed(), None);
+        assert_eq!(Smb2ErrorResponse::parse(&error(0, &[0x90, 1, 0, 0])).unwrap().needed(), Some(0x190));
+        assert_eq!(Smb2ErrorResponse::parse(&error(0, &[])).unwrap().needed(), None);
     }
 }

@@ -1,6 +1,6 @@
 //! FLUSH (MS-SMB2 2.2.17, 2.2.18).
 
-use super::Body;
+use super::Smb2RequestMessage;
 use super::message::message;
 use crate::smb2::FileReference;
 
@@ -12,7 +12,7 @@ message! {
     }
 }
 
-impl Body for Request {}
+impl Smb2RequestMessage for Request {}
 
 message! {
     /// It is.

@@ -1,6 +1,6 @@
 //! IOCTL (MS-SMB2 2.2.31, 2.2.32): file system control codes; what they carry has files of its own.
 
-use super::Body;
+use super::Smb2RequestMessage;
 use super::message::message;
 use crate::names::Fsctl;
 use crate::smb2::FileReference;
@@ -32,7 +32,7 @@ impl<'a> Request<'a> {
     }
 }
 
-impl Body for Request<'_> {
+impl Smb2RequestMessage for Request<'_> {
     fn payload(&self) -> usize {
         self.input.len()
     }
@@ -61,7 +61,7 @@ message! {
 mod tests {
     use super::super::tests::{request, response};
     use super::*;
-    use crate::smb2::{self, Command};
+    use crate::smb2::{self, Smb2Command};
 
     #[test]
     fn a_code_without_a_file_has_all_ones() {
@@ -71,13 +71,13 @@ mod tests {
         assert_eq!(message[72..88], [0xff; 16]);
         assert_eq!(message[108..116], [0, 0, 1, 0, 1, 0, 0, 0]);
         assert_eq!(message.len(), 64 + 57);
-        let read = smb2::Request::parse(Command::IOCTL, &message);
-        assert_eq!(read, smb2::Request::Ioctl { file: FileReference::NONE, code });
+        let read = smb2::Smb2Request::parse(Smb2Command::IOCTL, &message);
+        assert_eq!(read, smb2::Smb2Request::Ioctl { file: FileReference::NONE, code });
     }
 
     #[test]
     fn the_output_is_where_its_offset_says() {
-        let mut message = response(Command::IOCTL);
+        let mut message = response(Smb2Command::IOCTL);
         message.extend([49, 0, 0, 0, 4, 2, 0x14, 0]);
         message.extend([0xff; 16]);
         message.extend([112, 0, 0, 0, 0, 0, 0, 0, 112, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);

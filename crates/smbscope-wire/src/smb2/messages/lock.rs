@@ -1,9 +1,9 @@
 //! LOCK (MS-SMB2 2.2.26, 2.2.27).
 
-use super::Body;
+use super::Smb2RequestMessage;
 use super::message::message;
 use crate::bytes::{u32_at, u64_at};
-use crate::codec::{List, Value};
+use crate::codec::{FixedSizeField, List};
 use crate::smb2::FileReference;
 
 /// Flags of a [`LockElement`].
@@ -36,7 +36,7 @@ impl LockElement {
     }
 }
 
-impl Value for LockElement {
+impl FixedSizeField for LockElement {
     const LENGTH: usize = 24;
 
     fn at(bytes: &[u8], at: usize) -> Option<LockElement> {
@@ -61,7 +61,7 @@ message! {
     }
 }
 
-impl Body for Request<'_> {}
+impl Smb2RequestMessage for Request<'_> {}
 
 message! {
     /// They are.

@@ -1,13 +1,13 @@
 //! What turns the table of a message into its type, with both directions and its fields one by one.
 
-use super::Command;
-use crate::codec::{Buffer, Length};
-use crate::smb2::Header;
+use super::Smb2Command;
+use crate::codec::{Buffer, LengthField};
+use crate::smb2::Smb2Header;
 
 /// What follows a header.
-pub trait Message {
+pub trait Smb2Message {
     /// The command that the header names.
-    const COMMAND: Command;
+    const COMMAND: Smb2Command;
 
     /// Appends the body to a buffer that ends with the header, from which offsets count.
     fn emit(&self, out: &mut Vec<u8>);
@@ -46,7 +46,7 @@ macro_rules! message {
         impl $($generics)* $name $($generics)* {
             const FIELDS: usize = message!(@fields $size $($fixed)?);
             /// Where its fields end, from the header.
-            pub const END: usize = $crate::smb2::Header::LENGTH + Self::FIELDS;
+            pub const END: usize = $crate::smb2::Smb2Header::LENGTH + Self::FIELDS;
 
             /// Where the offset and the length of each buffer stand, from the header: what a hostile server writes over.
             pub const PLACES: &'static [[std::ops::Range<usize>; 2]] =
@@ -54,7 +54,7 @@ macro_rules! message {
 
             /// Reads a message from its header on.
             pub fn parse(message: $bytes) -> Option<Self> {
-                if $crate::bytes::u16_at(message, $crate::smb2::Header::LENGTH)? != $size {
+                if $crate::bytes::u16_at(message, $crate::smb2::Smb2Header::LENGTH)? != $size {
                     return None;
                 }
                 Some($name {
@@ -70,7 +70,7 @@ macro_rules! message {
                 #[doc = concat!("`", stringify!($field), "` of a message that may be cut.")]
                 #[inline]
                 pub fn $field(message: &[u8]) -> Option<$type> {
-                    $crate::codec::Value::at(message, $crate::smb2::Header::LENGTH + $offset)
+                    $crate::codec::FixedSizeField::at(message, $crate::smb2::Smb2Header::LENGTH + $offset)
                 }
             )*
 
@@ -87,20 +87,20 @@ macro_rules! message {
             #[allow(unused_variables)]
             pub(super) fn any(fields: &[u8], buffers: $bytes) -> Self {
                 $name {
-                    $( $field: $crate::codec::Value::at(fields, $offset).expect("room for all fields"), )*
+                    $( $field: $crate::codec::FixedSizeField::at(fields, $offset).expect("room for all fields"), )*
                     $($( $buffer: $crate::codec::Buffer::any(buffers), )*)?
                 }
             }
         }
 
-        impl $($generics)* $crate::smb2::messages::Message for $name $($generics)* {
-            const COMMAND: $crate::smb2::Command = $crate::smb2::Command::$command;
+        impl $($generics)* $crate::smb2::messages::Smb2Message for $name $($generics)* {
+            const COMMAND: $crate::smb2::Smb2Command = $crate::smb2::Smb2Command::$command;
 
             fn emit(&self, out: &mut Vec<u8>) {
                 let body = out.len();
                 let mut fields = [0; Self::FIELDS];
-                $crate::codec::Value::set($size as u16, &mut fields, 0);
-                $( $crate::codec::Value::set(self.$field, &mut fields, $offset); )*
+                $crate::codec::FixedSizeField::set($size as u16, &mut fields, 0);
+                $( $crate::codec::FixedSizeField::set(self.$field, &mut fields, $offset); )*
                 out.extend_from_slice(&fields);
                 $($( message!(@append self.$buffer, body, out, $($place)*); )*)?
                 if message!(@is_request $kind) && $size % 2 == 1 && out.len() == body + Self::FIELDS {
@@ -117,21 +117,21 @@ macro_rules! message {
     (@is_optional optional) => { true };
     (@field_places $offset:ident @ $at:literal, $length:ident @ $length_at:literal $(, $optional:ident)?) => {
         [
-            $crate::smb2::Header::LENGTH + $at..$crate::smb2::Header::LENGTH + $at + size_of::<$offset>(),
-            $crate::smb2::Header::LENGTH + $length_at..$crate::smb2::Header::LENGTH + $length_at + size_of::<$length>(),
+            $crate::smb2::Smb2Header::LENGTH + $at..$crate::smb2::Smb2Header::LENGTH + $at + size_of::<$offset>(),
+            $crate::smb2::Smb2Header::LENGTH + $length_at..$crate::smb2::Smb2Header::LENGTH + $length_at + size_of::<$length>(),
         ]
     };
     (@field_places $count:ident @ $at:literal) => {
-        [0..0, $crate::smb2::Header::LENGTH + $at..$crate::smb2::Header::LENGTH + $at + size_of::<$count>()]
+        [0..0, $crate::smb2::Smb2Header::LENGTH + $at..$crate::smb2::Smb2Header::LENGTH + $at + size_of::<$count>()]
     };
     (@place $message:ident, $offset:ident @ $at:literal, $length:ident @ $length_at:literal $(, $optional:ident)?) => {{
-        let offset = <$offset as $crate::codec::Value>::at($message, $crate::smb2::Header::LENGTH + $at)?;
-        let length = <$length as $crate::codec::Value>::at($message, $crate::smb2::Header::LENGTH + $length_at)?;
-        Some(($crate::codec::Length::to_usize(offset), $crate::codec::Length::to_usize(length)))
+        let offset = <$offset as $crate::codec::FixedSizeField>::at($message, $crate::smb2::Smb2Header::LENGTH + $at)?;
+        let length = <$length as $crate::codec::FixedSizeField>::at($message, $crate::smb2::Smb2Header::LENGTH + $length_at)?;
+        Some(($crate::codec::LengthField::to_usize(offset), $crate::codec::LengthField::to_usize(length)))
     }};
     (@place $message:ident, $count:ident @ $at:literal) => {{
-        let count = <$count as $crate::codec::Value>::at($message, $crate::smb2::Header::LENGTH + $at)?;
-        Some((Self::END, $crate::codec::Length::to_usize(count)))
+        let count = <$count as $crate::codec::FixedSizeField>::at($message, $crate::smb2::Smb2Header::LENGTH + $at)?;
+        Some((Self::END, $crate::codec::LengthField::to_usize(count)))
     }};
     (
         @append $self:ident.$buffer:ident, $body:ident, $out:ident,
@@ -143,7 +143,7 @@ macro_rules! message {
     };
     (@append $self:ident.$buffer:ident, $body:ident, $out:ident, $count:ident @ $at:literal) => {
         let count = $crate::codec::Buffer::emit(&$self.$buffer, $body, $out);
-        $crate::codec::Value::set(<$count as $crate::codec::Length>::from_usize(count), $out, $body + $at);
+        $crate::codec::FixedSizeField::set(<$count as $crate::codec::LengthField>::from_usize(count), $out, $body + $at);
     };
 }
 
@@ -151,14 +151,14 @@ pub(super) use message;
 
 /// Appends a buffer, and tells offset and length in fields that are there. One that can be left out begins at a multiple
 /// of eight.
-pub(super) fn append<'a, O: Length, L: Length>(
+pub(super) fn append<'a, O: LengthField, L: LengthField>(
     buffer: &impl Buffer<'a>,
     body: usize,
     [offset_at, length_at]: [usize; 2],
     is_optional: bool,
     out: &mut Vec<u8>,
 ) {
-    let header = body.saturating_sub(Header::LENGTH);
+    let header = body.saturating_sub(Smb2Header::LENGTH);
     if is_optional {
         if buffer.is_empty() {
             return;

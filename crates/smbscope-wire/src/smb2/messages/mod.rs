@@ -31,12 +31,12 @@ pub mod write;
 #[cfg(test)]
 mod tests;
 
-pub use message::Message;
+pub use message::Smb2Message;
 
-use super::Command;
+use super::Smb2Command;
 
 /// A request that a client sends.
-pub trait Body: Message {
+pub trait Smb2RequestMessage: Smb2Message {
     /// Bytes of data that go with the request, beyond its fields: what a credit charge counts (MS-SMB2 3.1.5.2).
     fn payload(&self) -> usize {
         0

@@ -1,8 +1,8 @@
 //! NEGOTIATE (MS-SMB2 2.2.3, 2.2.4).
 
-use super::Body;
+use super::Smb2RequestMessage;
 use super::message::message;
-use super::negotiate_context::Contexts;
+use super::negotiate_context::NegotiateContextList;
 use crate::codec::List;
 
 /// SecurityMode.
@@ -44,11 +44,11 @@ message! {
         /// Dialect revisions.
         dialects: List<'a, u16> = [u16 @ 2],
         /// The contexts of 3.1.1.
-        contexts: Contexts<'a> = [u32 @ 28, u16 @ 32, optional],
+        contexts: NegotiateContextList<'a> = [u32 @ 28, u16 @ 32, optional],
     }
 }
 
-impl Body for Request<'_> {}
+impl Smb2RequestMessage for Request<'_> {}
 
 message! {
     /// What the server chose.
@@ -73,16 +73,16 @@ message! {
         /// What the server's authentication offers: a GSS token; may be empty.
         security_buffer: &'a [u8] = [u16 @ 56, u16 @ 58, optional],
         /// The contexts of 3.1.1; with other dialects the fields mean nothing.
-        contexts: Contexts<'a> = [u32 @ 60, u16 @ 6, optional],
+        contexts: NegotiateContextList<'a> = [u32 @ 60, u16 @ 6, optional],
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::negotiate_context::{Context, Offer};
+    use super::super::negotiate_context::{NegotiateContext, Offer};
     use super::super::tests::{request, response};
     use super::*;
-    use crate::smb2::Command;
+    use crate::smb2::Smb2Command;
 
     #[test]
     fn one_dialect_is_offered_without_contexts() {
@@ -101,25 +101,25 @@ mod tests {
             capabilities: 0x7f,
             client_guid: [3; 16],
             dialects: List::Values(&[0x0311]),
-            contexts: Contexts::Offer(contexts),
+            contexts: NegotiateContextList::Offer(contexts),
         };
         let message = request(&offer);
         // 64 header + 36 + 2, padded to 104; offset and count stand where ClientStartTime was (2.2.3).
         assert_eq!(message[92..100], [104, 0, 0, 0, 4, 0, 0, 0]);
         assert_eq!(message[100..104], [0x11, 0x03, 0, 0]);
-        let read: Vec<Context> = Request::parse(&message).unwrap().contexts.iter().collect();
+        let read: Vec<NegotiateContext> = Request::parse(&message).unwrap().contexts.iter().collect();
         // 2.2.3.1.1: one hash algorithm, a salt of 32 bytes, SHA-512, and the salt.
         let mut preauth = vec![1, 0, 32, 0, 1, 0];
         preauth.extend([7; 32]);
-        assert_eq!(read[0], Context { context_type: 1, data: &preauth });
-        assert_eq!(read[1], Context { context_type: 2, data: &[2, 0, 2, 0, 1, 0] });
-        assert_eq!(read[2], Context { context_type: 8, data: &[1, 0, 1, 0] });
-        assert_eq!(read[3], Context { context_type: 5, data: b"s\0r\0v\0" });
+        assert_eq!(read[0], NegotiateContext { context_type: 1, data: &preauth });
+        assert_eq!(read[1], NegotiateContext { context_type: 2, data: &[2, 0, 2, 0, 1, 0] });
+        assert_eq!(read[2], NegotiateContext { context_type: 8, data: &[1, 0, 1, 0] });
+        assert_eq!(read[3], NegotiateContext { context_type: 5, data: b"s\0r\0v\0" });
     }
 
     #[test]
     fn the_response_says_what_was_chosen() {
-        let mut message = response(Command::NEGOTIATE);
+        let mut message = response(Smb2Command::NEGOTIATE);
         message.extend([65, 0, 3, 0, 0x11, 3, 1, 0]);
         message.extend([9; 16]);
         message.extend([0x2f, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0x20, 0, 0, 0, 0x40, 0]);

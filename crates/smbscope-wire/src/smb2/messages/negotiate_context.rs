@@ -2,7 +2,7 @@
 //! the server's name. No compression is offered.
 
 use crate::bytes::u16_at;
-use crate::codec::{Buffer, List, Put, Value, counted, put_counted};
+use crate::codec::{Buffer, FixedSizeField, List, Put, counted, put_counted};
 
 const PREAUTH_INTEGRITY_CAPABILITIES: u16 = 0x0001;
 const ENCRYPTION_CAPABILITIES: u16 = 0x0002;
@@ -69,7 +69,7 @@ fn context(kind: u16, header: usize, out: &mut Vec<u8>, data: impl FnOnce(&mut V
 
 /// A context as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Context<'a> {
+pub struct NegotiateContext<'a> {
     /// ContextType.
     pub context_type: u16,
     /// Data.
@@ -78,25 +78,25 @@ pub struct Context<'a> {
 
 /// The contexts of a message.
 #[derive(Debug, Clone, Copy)]
-pub enum Contexts<'a> {
+pub enum NegotiateContextList<'a> {
     /// To be written.
     Offer(Offer<'a>),
     /// As they were read.
     Read(Iter<'a>),
 }
 
-impl Default for Contexts<'_> {
+impl Default for NegotiateContextList<'_> {
     fn default() -> Self {
-        Contexts::Read(Iter::default())
+        NegotiateContextList::Read(Iter::default())
     }
 }
 
-impl<'a> Contexts<'a> {
+impl<'a> NegotiateContextList<'a> {
     /// What was read; it ends where one is cut off.
     pub fn iter(self) -> Iter<'a> {
         match self {
-            Contexts::Read(contexts) => contexts,
-            Contexts::Offer(_) => Iter::default(),
+            NegotiateContextList::Read(contexts) => contexts,
+            NegotiateContextList::Offer(_) => Iter::default(),
         }
     }
 
@@ -129,8 +129,8 @@ impl<'a> Contexts<'a> {
     /// Whether every context is there that the message says it has.
     pub fn are_whole(self) -> bool {
         match self {
-            Contexts::Read(contexts) => contexts.count() == contexts.left,
-            Contexts::Offer(_) => true,
+            NegotiateContextList::Read(contexts) => contexts.count() == contexts.left,
+            NegotiateContextList::Offer(_) => true,
         }
     }
 
@@ -150,34 +150,36 @@ fn only(list: List<'_, u16>) -> Option<u16> {
     ids.next().filter(|_| ids.next().is_none())
 }
 
-impl PartialEq for Contexts<'_> {
+impl PartialEq for NegotiateContextList<'_> {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
-            (Contexts::Offer(one), Contexts::Offer(other)) => one == other,
-            (Contexts::Read(one), Contexts::Read(other)) => one.eq(*other),
+            (NegotiateContextList::Offer(one), NegotiateContextList::Offer(other)) => one == other,
+            (NegotiateContextList::Read(one), NegotiateContextList::Read(other)) => one.eq(*other),
             _ => false,
         }
     }
 }
 
-impl Eq for Contexts<'_> {}
+impl Eq for NegotiateContextList<'_> {}
 
-impl<'a> Buffer<'a> for Contexts<'a> {
-    fn parse(message: &'a [u8], offset: usize, count: usize) -> Option<Contexts<'a>> {
-        Some(Contexts::Read(Iter { message, offset, left: count.min(MAX_CONTEXTS) }))
+impl<'a> Buffer<'a> for NegotiateContextList<'a> {
+    fn parse(message: &'a [u8], offset: usize, count: usize) -> Option<NegotiateContextList<'a>> {
+        Some(NegotiateContextList::Read(Iter { message, offset, left: count.min(MAX_CONTEXTS) }))
     }
 
     fn emit(&self, header: usize, out: &mut Vec<u8>) -> usize {
         match self {
-            Contexts::Offer(offer) => offer.emit(header, out),
-            Contexts::Read(contexts) => contexts
-                .map(|Context { context_type, data }| context(context_type, header, out, |out| out.put_bytes(data)))
+            NegotiateContextList::Offer(offer) => offer.emit(header, out),
+            NegotiateContextList::Read(contexts) => contexts
+                .map(|NegotiateContext { context_type, data }| {
+                    context(context_type, header, out, |out| out.put_bytes(data))
+                })
                 .count(),
         }
     }
 
     fn is_empty(&self) -> bool {
-        matches!(self, Contexts::Read(contexts) if contexts.clone().next().is_none())
+        matches!(self, NegotiateContextList::Read(contexts) if contexts.clone().next().is_none())
     }
 }
 
@@ -190,15 +192,15 @@ pub struct Iter<'a> {
 }
 
 impl<'a> Iterator for Iter<'a> {
-    type Item = Context<'a>;
+    type Item = NegotiateContext<'a>;
 
-    fn next(&mut self) -> Option<Context<'a>> {
+    fn next(&mut self) -> Option<NegotiateContext<'a>> {
         self.left = self.left.checked_sub(1)?;
         let start = self.offset;
         let data = start.checked_add(HEADER)?;
         let end = data.checked_add(u16_at(self.message, start.checked_add(2)?)?.into())?;
         self.offset = end.checked_next_multiple_of(8)?;
-        Some(Context { context_type: u16_at(self.message, start)?, data: self.message.get(data..end)? })
+        Some(NegotiateContext { context_type: u16_at(self.message, start)?, data: self.message.get(data..end)? })
     }
 }
 
@@ -209,9 +211,9 @@ mod tests {
     #[test]
     fn a_choice_is_a_list_of_one() {
         let bytes = [8, 0, 4, 0, 0, 0, 0, 0, 1, 0, 2, 0, 0, 0, 0, 0, 2, 0, 6, 0, 0, 0, 0, 0, 2, 0, 1, 0, 2, 0];
-        let contexts = Contexts::parse(&bytes, 0, 2).unwrap();
+        let contexts = NegotiateContextList::parse(&bytes, 0, 2).unwrap();
         assert_eq!(contexts.signing_algorithm(), Some(2));
         assert_eq!(contexts.cipher(), None, "two ciphers are no choice (3.2.5.2)");
-        assert_eq!(Contexts::parse(&bytes[..20], 0, 2).unwrap().iter().count(), 1, "the second is cut off");
+        assert_eq!(NegotiateContextList::parse(&bytes[..20], 0, 2).unwrap().iter().count(), 1, "the second is cut off");
     }
 }

@@ -8,7 +8,7 @@ const FAMILY_IPV6: u16 = 0x0017;
 
 /// NETWORK_INTERFACE_INFO
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Interface {
+pub struct NetworkInterfaceInfo {
     /// IfIndex: the server's number of it.
     pub index: u32,
     /// Capability: 1 receive side scaling, 2 RDMA.
@@ -20,7 +20,7 @@ pub struct Interface {
 }
 
 /// The interfaces in the output of the IOCTL; addresses that are neither IPv4 nor IPv6 are left out.
-pub fn interfaces(output: &[u8]) -> impl Iterator<Item = Interface> {
+pub fn interfaces(output: &[u8]) -> impl Iterator<Item = NetworkInterfaceInfo> {
     let mut rest = Some(output);
     std::iter::from_fn(move || {
         let entry = rest.filter(|entry| !entry.is_empty())?;
@@ -31,14 +31,19 @@ pub fn interfaces(output: &[u8]) -> impl Iterator<Item = Interface> {
     .flatten()
 }
 
-fn parse(entry: &[u8]) -> Option<Interface> {
+fn parse(entry: &[u8]) -> Option<NetworkInterfaceInfo> {
     // SOCKADDR_STORAGE: the family, a port, and the address where the family has it.
     let address = match u16_at(entry, 24)? {
         FAMILY_IPV4 => IpAddr::from(array_at::<4>(entry, 28)?),
         FAMILY_IPV6 => IpAddr::from(array_at::<16>(entry, 32)?),
         _ => return None,
     };
-    Some(Interface { index: u32_at(entry, 4)?, capability: u32_at(entry, 8)?, link_speed: u64_at(entry, 16)?, address })
+    Some(NetworkInterfaceInfo {
+        index: u32_at(entry, 4)?,
+        capability: u32_at(entry, 8)?,
+        link_speed: u64_at(entry, 16)?,
+        address,
+    })
 }
 
 #[cfg(test)]
@@ -55,7 +60,7 @@ mod tests {
         output[28..32].copy_from_slice(&[10, 0, 0, 1]);
         output[152 + 24] = 0x17;
         output[152 + 47] = 1;
-        let read: Vec<Interface> = interfaces(&output).collect();
+        let read: Vec<NetworkInterfaceInfo> = interfaces(&output).collect();
         assert_eq!(read[0].address, IpAddr::from([10, 0, 0, 1]));
         assert_eq!((read[0].index, read[0].link_speed), (2, 1_000_000_000));
         assert_eq!(read[1].address, "::1".parse::<IpAddr>().unwrap());

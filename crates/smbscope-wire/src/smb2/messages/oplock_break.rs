@@ -1,8 +1,8 @@
 //! OPLOCK_BREAK (MS-SMB2 2.2.23 to 2.2.25): the server takes an oplock or a lease back, and the client agrees.
 
 use super::message::message;
-use super::{Body, Message};
-use crate::smb2::{Command, FileReference};
+use super::{Smb2Message, Smb2RequestMessage};
+use crate::smb2::{FileReference, Smb2Command};
 
 message! {
     /// 2.2.23.1, 2.2.24.1, 2.2.25.1: an oplock, in all three messages.
@@ -84,8 +84,8 @@ impl Acknowledgement {
     }
 }
 
-impl Message for Acknowledgement {
-    const COMMAND: Command = Command::OPLOCK_BREAK;
+impl Smb2Message for Acknowledgement {
+    const COMMAND: Smb2Command = Smb2Command::OPLOCK_BREAK;
 
     fn emit(&self, out: &mut Vec<u8>) {
         match self {
@@ -95,7 +95,7 @@ impl Message for Acknowledgement {
     }
 }
 
-impl Body for Acknowledgement {}
+impl Smb2RequestMessage for Acknowledgement {}
 
 #[cfg(test)]
 mod tests {
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_broken_lease_says_whether_it_waits() {
-        let mut message = response(Command::OPLOCK_BREAK);
+        let mut message = response(Smb2Command::OPLOCK_BREAK);
         message.extend([44, 0, 2, 0, 1, 0, 0, 0]);
         message.extend([3; 16]);
         message.extend([7, 0, 0, 0, 3, 0, 0, 0]);

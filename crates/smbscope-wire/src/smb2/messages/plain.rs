@@ -1,7 +1,7 @@
 //! The messages without content: LOGOFF, TREE_DISCONNECT, ECHO and CANCEL (MS-SMB2 2.2.7, 2.2.11, 2.2.28, 2.2.30);
 //! answers have the same two fields.
 
-use super::Body;
+use super::Smb2RequestMessage;
 use super::message::message;
 
 message! {
@@ -24,14 +24,14 @@ message! {
     request Cancel: CANCEL, 4 {}
 }
 
-impl Body for Logoff {}
-impl Body for TreeDisconnect {}
-impl Body for Echo {}
-impl Body for Cancel {}
+impl Smb2RequestMessage for Logoff {}
+impl Smb2RequestMessage for TreeDisconnect {}
+impl Smb2RequestMessage for Echo {}
+impl Smb2RequestMessage for Cancel {}
 
 #[cfg(test)]
 mod tests {
-    use super::super::Message;
+    use super::super::Smb2Message;
     use super::*;
 
     #[test]

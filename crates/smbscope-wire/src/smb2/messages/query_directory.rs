@@ -1,8 +1,8 @@
 //! QUERY_DIRECTORY (MS-SMB2 2.2.33, 2.2.34).
 
-use super::Body;
+use super::Smb2RequestMessage;
 use super::message::message;
-use crate::codec::Text;
+use crate::codec::WireText;
 use crate::fscc::DirectoryEntries;
 use crate::names::InfoLevel;
 use crate::smb2::FileReference;
@@ -30,7 +30,7 @@ message! {
         output_buffer_length: u32 = 28,
     } with {
         /// What names must match; looked at with the first request.
-        pattern: Text<'a> = [u16 @ 24, u16 @ 26],
+        pattern: WireText<'a> = [u16 @ 24, u16 @ 26],
     }
 }
 
@@ -41,7 +41,7 @@ impl Request<'_> {
     }
 }
 
-impl Body for Request<'_> {
+impl Smb2RequestMessage for Request<'_> {
     fn expected(&self) -> usize {
         self.output_buffer_length as usize
     }
@@ -66,7 +66,7 @@ impl<'a> Response<'a> {
 mod tests {
     use super::super::tests::{request, response};
     use super::*;
-    use crate::smb2::Command;
+    use crate::smb2::Smb2Command;
 
     #[test]
     fn the_pattern_follows_the_fields() {
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn an_answer_without_its_buffer_is_none() {
-        let mut message = response(Command::QUERY_DIRECTORY);
+        let mut message = response(Smb2Command::QUERY_DIRECTORY);
         message.extend([9, 0, 72, 0, 2, 0, 0, 0, 1, 2]);
         assert_eq!(Response::parse(&message), Some(Response { output: &[1, 2] }));
         assert_eq!(Response::parse(&message[..73]), None);

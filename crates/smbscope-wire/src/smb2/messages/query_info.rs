@@ -1,6 +1,6 @@
 //! QUERY_INFO (MS-SMB2 2.2.37, 2.2.38).
 
-use super::Body;
+use super::Smb2RequestMessage;
 use super::message::message;
 use crate::names::InfoLevel;
 use crate::smb2::FileReference;
@@ -19,7 +19,7 @@ message! {
     }
 }
 
-impl Body for Request {
+impl Smb2RequestMessage for Request {
     fn expected(&self) -> usize {
         self.output_buffer_length as usize
     }
@@ -37,7 +37,7 @@ message! {
 mod tests {
     use super::super::tests::{request, response};
     use super::*;
-    use crate::smb2::Command;
+    use crate::smb2::Smb2Command;
 
     #[test]
     fn type_and_class_come_first() {
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn the_output_is_where_its_offset_says() {
-        let mut message = response(Command::QUERY_INFO);
+        let mut message = response(Smb2Command::QUERY_INFO);
         message.extend([9, 0, 72, 0, 3, 0, 0, 0]);
         message.extend(b"abc");
         assert_eq!(Response::parse(&message), Some(Response { output: b"abc" }));

@@ -1,6 +1,6 @@
 //! READ (MS-SMB2 2.2.19, 2.2.20).
 
-use super::Body;
+use super::Smb2RequestMessage;
 use super::message::message;
 use crate::smb2::FileReference;
 
@@ -25,7 +25,7 @@ impl Request {
     }
 }
 
-impl Body for Request {
+impl Smb2RequestMessage for Request {
     fn expected(&self) -> usize {
         self.length as usize
     }
@@ -43,7 +43,7 @@ message! {
 mod tests {
     use super::super::tests::{request, response};
     use super::*;
-    use crate::smb2::Command;
+    use crate::smb2::Smb2Command;
 
     #[test]
     fn a_request_has_49_bytes() {
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn data_is_where_the_offset_says() {
-        let mut message = response(Command::READ);
+        let mut message = response(Smb2Command::READ);
         message.extend([17, 0, 82, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 9]);
         message.extend(b"abc");
         assert_eq!(Response::parse(&message), Some(Response { data: b"abc" }));

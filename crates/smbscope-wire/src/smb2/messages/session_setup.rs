@@ -1,6 +1,6 @@
 //! SESSION_SETUP (MS-SMB2 2.2.5, 2.2.6).
 
-use super::Body;
+use super::Smb2RequestMessage;
 use super::message::message;
 
 message! {
@@ -25,7 +25,7 @@ impl Request<'_> {
     pub const BINDING: u8 = 0x01;
 }
 
-impl Body for Request<'_> {}
+impl Smb2RequestMessage for Request<'_> {}
 
 message! {
     /// The server's step.
@@ -51,7 +51,7 @@ impl Response<'_> {
 mod tests {
     use super::super::tests::{request, response};
     use super::*;
-    use crate::smb2::{self, Command};
+    use crate::smb2::{self, Smb2Command};
 
     #[test]
     fn the_token_stands_behind_the_fields() {
@@ -65,13 +65,13 @@ mod tests {
         let message = request(&setup);
         let fields = [25, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 88, 0, 2, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0x60, 0x48];
         assert_eq!(message[64..], fields);
-        let read = smb2::Request::parse(Command::SESSION_SETUP, &message);
-        assert_eq!(read, smb2::Request::SessionSetup { binding: true, identity: None });
+        let read = smb2::Smb2Request::parse(Smb2Command::SESSION_SETUP, &message);
+        assert_eq!(read, smb2::Smb2Request::SessionSetup { binding: true, identity: None });
     }
 
     #[test]
     fn the_response_has_flags_and_a_token() {
-        let mut message = response(Command::SESSION_SETUP);
+        let mut message = response(Smb2Command::SESSION_SETUP);
         message.extend([9, 0, 1, 0, 72, 0, 3, 0]);
         message.extend(b"tok");
         assert_eq!(Response::parse(&message), Some(Response { session_flags: Response::GUEST, token: b"tok" }));

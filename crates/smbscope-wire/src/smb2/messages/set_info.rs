@@ -1,6 +1,6 @@
 //! SET_INFO (MS-SMB2 2.2.39, 2.2.40) with the classes of MS-FSCC 2.4 that a client of files needs.
 
-use super::Body;
+use super::Smb2RequestMessage;
 use super::message::message;
 use crate::codec::{Buffer, Put};
 pub use crate::fscc::Data;
@@ -27,7 +27,7 @@ impl<'a> Request<'a> {
     }
 }
 
-impl Body for Request<'_> {}
+impl Smb2RequestMessage for Request<'_> {}
 
 message! {
     /// It is changed.
@@ -72,7 +72,7 @@ impl<'a> Buffer<'a> for Information<'a> {
 mod tests {
     use super::super::tests::request;
     use super::*;
-    use crate::smb2::{self, Command};
+    use crate::smb2::{self, Smb2Command};
 
     const FILE: FileReference = FileReference { persistent: 1, volatile: 2 };
 
@@ -82,8 +82,8 @@ mod tests {
         assert_eq!(message[64..72], [33, 0, 1, 10, 30, 0, 0, 0]);
         assert_eq!(message[96..120], [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 0, 0, 0, b'd', 0, b'\\', 0]);
         let new_name = Some(r"d\new".into());
-        let expected = smb2::Request::Info { file: FILE, level: InfoLevel::FILE_RENAME_INFORMATION, new_name };
-        assert_eq!(smb2::Request::parse(Command::SET_INFO, &message), expected);
+        let expected = smb2::Smb2Request::Info { file: FILE, level: InfoLevel::FILE_RENAME_INFORMATION, new_name };
+        assert_eq!(smb2::Smb2Request::parse(Smb2Command::SET_INFO, &message), expected);
     }
 
     #[test]

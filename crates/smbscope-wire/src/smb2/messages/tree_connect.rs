@@ -1,18 +1,18 @@
 //! TREE_CONNECT (MS-SMB2 2.2.9, 2.2.10).
 
-use super::Body;
+use super::Smb2RequestMessage;
 use super::message::message;
-use crate::codec::Text;
+use crate::codec::WireText;
 
 message! {
     /// Connects to a share.
     request Request<'a>: TREE_CONNECT, 9 {} with {
         /// `\\server\share`
-        path: Text<'a> = [u16 @ 4, u16 @ 6],
+        path: WireText<'a> = [u16 @ 4, u16 @ 6],
     }
 }
 
-impl Body for Request<'_> {}
+impl Smb2RequestMessage for Request<'_> {}
 
 message! {
     /// What the share is.
@@ -42,19 +42,19 @@ impl Response {
 mod tests {
     use super::super::tests::{request, response};
     use super::*;
-    use crate::smb2::{self, Command};
+    use crate::smb2::{self, Smb2Command};
 
     #[test]
     fn the_path_is_a_unc_name() {
         let message = request(&Request { path: r"\\s\data".into() });
         assert_eq!(message[64..72], [9, 0, 0, 0, 72, 0, 16, 0]);
-        let read = smb2::Request::parse(Command::TREE_CONNECT, &message);
-        assert_eq!(read, smb2::Request::TreeConnect(r"\\s\data".into()));
+        let read = smb2::Smb2Request::parse(Smb2Command::TREE_CONNECT, &message);
+        assert_eq!(read, smb2::Smb2Request::TreeConnect(r"\\s\data".into()));
     }
 
     #[test]
     fn a_share_can_ask_for_encryption() {
-        let mut message = response(Command::TREE_CONNECT);
+        let mut message = response(Smb2Command::TREE_CONNECT);
         message.extend([16, 0, 1, 0, 0, 0x80, 0, 0, 0x10, 0, 0, 0, 0xff, 1, 0x1f, 0]);
         let read = Response::parse(&message).unwrap();
         assert!(read.encrypts_data());

@@ -1,11 +1,11 @@
 //! FSCTL_VALIDATE_NEGOTIATE_INFO (MS-SMB2 2.2.31.4, 2.2.32.6): what was negotiated, once more and signed, so that
 //! nobody can have changed it on the way.
 
-use crate::codec::{List, Put, Value, counted, put_counted};
+use crate::codec::{FixedSizeField, List, Put, counted, put_counted};
 
 /// What the client had offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request<'a> {
+pub struct ValidateNegotiateRequest<'a> {
     /// Capabilities of the NEGOTIATE request.
     pub capabilities: u32,
     /// ClientGuid of it.
@@ -16,7 +16,7 @@ pub struct Request<'a> {
     pub dialects: List<'a, u16>,
 }
 
-impl<'a> Request<'a> {
+impl<'a> ValidateNegotiateRequest<'a> {
     /// Appends the input of the IOCTL.
     pub fn emit(&self, out: &mut Vec<u8>) {
         out.put(self.capabilities);
@@ -26,11 +26,11 @@ impl<'a> Request<'a> {
     }
 
     /// Reads the input of the IOCTL.
-    pub fn parse(input: &'a [u8]) -> Option<Request<'a>> {
-        Some(Request {
-            capabilities: Value::at(input, 0)?,
-            guid: Value::at(input, 4)?,
-            security_mode: Value::at(input, 20)?,
+    pub fn parse(input: &'a [u8]) -> Option<ValidateNegotiateRequest<'a>> {
+        Some(ValidateNegotiateRequest {
+            capabilities: FixedSizeField::at(input, 0)?,
+            guid: FixedSizeField::at(input, 4)?,
+            security_mode: FixedSizeField::at(input, 20)?,
             dialects: counted(input, 22)?,
         })
     }
@@ -38,7 +38,7 @@ impl<'a> Request<'a> {
 
 /// What the server had answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Response {
+pub struct ValidateNegotiateResponse {
     /// Capabilities of the NEGOTIATE response.
     pub capabilities: u32,
     /// ServerGuid of it.
@@ -49,17 +49,17 @@ pub struct Response {
     pub dialect: u16,
 }
 
-impl Response {
+impl ValidateNegotiateResponse {
     /// Bytes of it.
     pub const LENGTH: u32 = 24;
 
     /// Reads the output of the IOCTL.
-    pub fn parse(output: &[u8]) -> Option<Response> {
-        Some(Response {
-            capabilities: Value::at(output, 0)?,
-            guid: Value::at(output, 4)?,
-            security_mode: Value::at(output, 20)?,
-            dialect: Value::at(output, 22)?,
+    pub fn parse(output: &[u8]) -> Option<ValidateNegotiateResponse> {
+        Some(ValidateNegotiateResponse {
+            capabilities: FixedSizeField::at(output, 0)?,
+            guid: FixedSizeField::at(output, 4)?,
+            security_mode: FixedSizeField::at(output, 20)?,
+            dialect: FixedSizeField::at(output, 22)?,
         })
     }
 
@@ -79,13 +79,19 @@ mod tests {
     #[test]
     fn fields_are_where_the_specification_puts_them() {
         let mut out = Vec::new();
-        Request { capabilities: 0x7f, guid: [1; 16], security_mode: 1, dialects: List::Values(&[0x0300]) }
-            .emit(&mut out);
+        ValidateNegotiateRequest {
+            capabilities: 0x7f,
+            guid: [1; 16],
+            security_mode: 1,
+            dialects: List::Values(&[0x0300]),
+        }
+        .emit(&mut out);
         assert_eq!(out[..4], [0x7f, 0, 0, 0]);
         assert_eq!(out[20..], [1, 0, 1, 0, 0, 3]);
         out.drain(22..24);
-        let expected = Response { capabilities: 0x7f, guid: [1; 16], security_mode: 1, dialect: 0x0300 };
-        assert_eq!(Response::parse(&out), Some(expected));
-        assert_eq!(Response::parse(&out[..23]), None);
+        let expected =
+            ValidateNegotiateResponse { capabilities: 0x7f, guid: [1; 16], security_mode: 1, dialect: 0x0300 };
+        assert_eq!(ValidateNegotiateResponse::parse(&out), Some(expected));
+        assert_eq!(ValidateNegotiateResponse::parse(&out[..23]), None);
     }
 }

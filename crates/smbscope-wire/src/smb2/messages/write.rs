@@ -1,6 +1,6 @@
 //! WRITE (MS-SMB2 2.2.21, 2.2.22).
 
-use super::Body;
+use super::Smb2RequestMessage;
 use super::message::message;
 use crate::smb2::FileReference;
 
@@ -24,7 +24,7 @@ impl Request<'_> {
     }
 }
 
-impl Body for Request<'_> {
+impl Smb2RequestMessage for Request<'_> {
     fn payload(&self) -> usize {
         self.data.len()
     }
@@ -42,7 +42,7 @@ message! {
 mod tests {
     use super::super::tests::{request, response};
     use super::*;
-    use crate::smb2::Command;
+    use crate::smb2::Smb2Command;
 
     #[test]
     fn data_begins_behind_48_bytes_of_fields() {
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn the_response_counts_bytes() {
-        let mut message = response(Command::WRITE);
+        let mut message = response(Smb2Command::WRITE);
         message.extend([17, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(Response::parse(&message), Some(Response { count: 3 }));
     }

@@ -1,10 +1,10 @@
 //! TRANS2_FIND_FIRST2 (MS-CIFS 2.2.6.2).
 
-use super::super::{Malformed, Writer};
+use super::super::{Malformed, Smb1MessageWriter};
 use super::{InformationLevel, Trans2Request};
 use crate::bytes::u16_at;
 use crate::names::Trans2;
-use crate::smb1::Command;
+use crate::smb1::Smb1Command;
 
 /// Flags of FIND_FIRST2 and FIND_NEXT2.
 pub mod find_flags {
@@ -39,7 +39,7 @@ impl Trans2Request for FindFirst2<'_> {
         self.max_data_count
     }
 
-    fn parameters(&self, writer: &mut Writer<'_>) {
+    fn parameters(&self, writer: &mut Smb1MessageWriter<'_>) {
         writer.u16(self.search_attributes);
         writer.u16(self.search_count);
         writer.u16(self.flags);
@@ -65,7 +65,7 @@ impl FindFirst2Response {
     pub fn parse(parameters: &[u8]) -> Result<FindFirst2Response, Malformed> {
         let word = |offset| {
             let what = "too few parameters of FIND_FIRST2";
-            u16_at(parameters, offset).ok_or(Malformed { command: Command::TRANSACTION2, what })
+            u16_at(parameters, offset).ok_or(Malformed { command: Smb1Command::TRANSACTION2, what })
         };
         Ok(FindFirst2Response { sid: word(0)?, search_count: word(2)?, end_of_search: word(4)? != 0 })
     }

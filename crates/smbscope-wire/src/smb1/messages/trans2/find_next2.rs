@@ -1,10 +1,10 @@
 //! TRANS2_FIND_NEXT2 (MS-CIFS 2.2.6.3).
 
-use super::super::{Malformed, Writer};
+use super::super::{Malformed, Smb1MessageWriter};
 use super::{InformationLevel, Trans2Request};
 use crate::bytes::u16_at;
 use crate::names::Trans2;
-use crate::smb1::Command;
+use crate::smb1::Smb1Command;
 
 /// Goes on with a listing, behind an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Trans2Request for FindNext2<'_> {
         self.max_data_count
     }
 
-    fn parameters(&self, writer: &mut Writer<'_>) {
+    fn parameters(&self, writer: &mut Smb1MessageWriter<'_>) {
         writer.u16(self.sid);
         writer.u16(self.search_count);
         writer.u16(self.information_level.0);
@@ -57,7 +57,7 @@ impl FindNext2Response {
     pub fn parse(parameters: &[u8]) -> Result<FindNext2Response, Malformed> {
         let word = |offset| {
             let what = "too few parameters of FIND_NEXT2";
-            u16_at(parameters, offset).ok_or(Malformed { command: Command::TRANSACTION2, what })
+            u16_at(parameters, offset).ok_or(Malformed { command: Smb1Command::TRANSACTION2, what })
         };
         Ok(FindNext2Response { search_count: word(0)?, end_of_search: word(2)? != 0 })
     }

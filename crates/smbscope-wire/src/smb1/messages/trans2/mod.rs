@@ -21,10 +21,10 @@ pub use query_path_information::QueryPathInformation;
 pub use set_file_information::SetFileInformation;
 pub use set_path_information::SetPathInformation;
 
-use super::{Message, Transaction2Fields, Writer};
+use super::{Smb1Message, Smb1MessageWriter, Transaction2Fields};
 use crate::fscc::Data;
 use crate::names::Trans2;
-use crate::smb1::Command;
+use crate::smb1::Smb1Command;
 
 /// A request that TRANSACTION2 carries in one message.
 pub trait Trans2Request {
@@ -38,15 +38,15 @@ pub trait Trans2Request {
     fn max_data_count(&self) -> u16;
 
     /// Writes the parameters.
-    fn parameters(&self, writer: &mut Writer<'_>);
+    fn parameters(&self, writer: &mut Smb1MessageWriter<'_>);
 
     /// Writes the data, where there is some.
-    fn data(&self, _writer: &mut Writer<'_>) {}
+    fn data(&self, _writer: &mut Smb1MessageWriter<'_>) {}
 }
 
 /// Writes a change, and the level that carries it: of MS-CIFS 2.2.8.4, or FileRenameInformation as SMB1 passes it through
 /// (MS-FSCC 2.4.37). The new name of that has no path: the file stays in its directory.
-fn put_change(data: &Data<'_>, writer: &mut Writer<'_>) {
+fn put_change(data: &Data<'_>, writer: &mut Smb1MessageWriter<'_>) {
     match *data {
         Data::Rename { path, replace } => {
             let name = path.to_string();
@@ -59,10 +59,10 @@ fn put_change(data: &Data<'_>, writer: &mut Writer<'_>) {
     }
 }
 
-impl<R: Trans2Request> Message for R {
-    const COMMAND: Command = Command::TRANSACTION2;
+impl<R: Trans2Request> Smb1Message for R {
+    const COMMAND: Smb1Command = Smb1Command::TRANSACTION2;
 
-    fn body(&self, writer: &mut Writer<'_>) {
+    fn body(&self, writer: &mut Smb1MessageWriter<'_>) {
         let fields = Transaction2Fields {
             max_parameter_count: R::MAX_PARAMETER_COUNT,
             max_data_count: self.max_data_count(),

@@ -1,6 +1,6 @@
 //! TRANS2_QUERY_FS_INFORMATION (MS-CIFS 2.2.6.4).
 
-use super::super::Writer;
+use super::super::Smb1MessageWriter;
 use super::{InformationLevel, Trans2Request};
 use crate::names::Trans2;
 
@@ -21,7 +21,7 @@ impl Trans2Request for QueryFsInformation {
         self.max_data_count
     }
 
-    fn parameters(&self, writer: &mut Writer<'_>) {
+    fn parameters(&self, writer: &mut Smb1MessageWriter<'_>) {
         writer.u16(self.information_level.0);
     }
 }

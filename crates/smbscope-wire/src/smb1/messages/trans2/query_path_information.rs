@@ -1,6 +1,6 @@
 //! TRANS2_QUERY_PATH_INFORMATION (MS-CIFS 2.2.6.6).
 
-use super::super::Writer;
+use super::super::Smb1MessageWriter;
 use super::{InformationLevel, Trans2Request};
 use crate::names::Trans2;
 
@@ -23,7 +23,7 @@ impl Trans2Request for QueryPathInformation<'_> {
         self.max_data_count
     }
 
-    fn parameters(&self, writer: &mut Writer<'_>) {
+    fn parameters(&self, writer: &mut Smb1MessageWriter<'_>) {
         writer.u16(self.information_level.0);
         writer.u32(0);
         writer.string(self.file_name);

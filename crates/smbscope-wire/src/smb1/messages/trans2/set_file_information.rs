@@ -1,6 +1,6 @@
 //! TRANS2_SET_FILE_INFORMATION (MS-CIFS 2.2.6.9).
 
-use super::super::Writer;
+use super::super::Smb1MessageWriter;
 use super::{Trans2Request, put_change, set_level};
 use crate::fscc::Data;
 use crate::names::Trans2;
@@ -22,13 +22,13 @@ impl Trans2Request for SetFileInformation<'_> {
         0
     }
 
-    fn parameters(&self, writer: &mut Writer<'_>) {
+    fn parameters(&self, writer: &mut Smb1MessageWriter<'_>) {
         writer.u16(self.fid);
         writer.u16(set_level(&self.information).0);
         writer.u16(0);
     }
 
-    fn data(&self, writer: &mut Writer<'_>) {
+    fn data(&self, writer: &mut Smb1MessageWriter<'_>) {
         put_change(&self.information, writer);
     }
 }

@@ -1,6 +1,6 @@
 //! TRANS2_SET_PATH_INFORMATION (MS-CIFS 2.2.6.7).
 
-use super::super::Writer;
+use super::super::Smb1MessageWriter;
 use super::{Trans2Request, put_change, set_level};
 use crate::fscc::Data;
 use crate::names::Trans2;
@@ -22,13 +22,13 @@ impl Trans2Request for SetPathInformation<'_> {
         0
     }
 
-    fn parameters(&self, writer: &mut Writer<'_>) {
+    fn parameters(&self, writer: &mut Smb1MessageWriter<'_>) {
         writer.u16(set_level(&self.information).0);
         writer.u32(0);
         writer.string(self.file_name);
     }
 
-    fn data(&self, writer: &mut Writer<'_>) {
+    fn data(&self, writer: &mut Smb1MessageWriter<'_>) {
         put_change(&self.information, writer);
     }
 }
