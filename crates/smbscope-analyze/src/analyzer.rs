@@ -9,7 +9,7 @@ use crate::ledger::Shared;
 use crate::names::Sessions;
 use crate::offers::OfferPool;
 use crate::sink::ExchangeSink;
-use smbscope_capture::tcp::{Chunk, FlowEnd, FlowView, Gap, Retransmission, StreamSink};
+use smbscope_capture::tcp::{StreamChunk, FlowEnd, FlowView, StreamGap, Retransmission, StreamSink};
 use smbscope_model::{ClockStep, Connection, Direction, FlowId, Limits, Quality, Role};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -186,13 +186,13 @@ impl<E: ExchangeSink> StreamSink for Analyzer<E> {
         wanted.then(|| FlowState::new(view, promising, self.options.details))
     }
 
-    fn data(&mut self, flow: &mut Option<FlowState>, view: &FlowView, direction: Direction, chunk: &Chunk<'_>) {
+    fn data(&mut self, flow: &mut Option<FlowState>, view: &FlowView, direction: Direction, chunk: &StreamChunk<'_>) {
         if let Some(flow) = flow {
             flow.data(view, direction, chunk, &mut self.shared());
         }
     }
 
-    fn gap(&mut self, flow: &mut Option<FlowState>, view: &FlowView, direction: Direction, gap: &Gap) {
+    fn gap(&mut self, flow: &mut Option<FlowState>, view: &FlowView, direction: Direction, gap: &StreamGap) {
         if let Some(flow) = flow {
             flow.gap(view, direction, gap, &mut self.shared());
         }

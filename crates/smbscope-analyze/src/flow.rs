@@ -5,7 +5,7 @@ use crate::content::Content;
 use crate::encrypted::side::{Undecided, Waiting};
 use crate::framer::{Frame, Framer};
 use crate::ledger::Shared;
-use smbscope_capture::tcp::{Chunk, FlowEnd, FlowView, Gap, Retransmission};
+use smbscope_capture::tcp::{StreamChunk, FlowEnd, FlowView, StreamGap, Retransmission};
 use smbscope_model::{Direction, ForeignProtocol, ForeignReply};
 use smbscope_wire::{smb1, smb2};
 
@@ -41,7 +41,7 @@ impl FlowState {
         }
     }
 
-    pub(crate) fn data(&mut self, view: &FlowView, direction: Direction, chunk: &Chunk<'_>, shared: &mut Shared<'_>) {
+    pub(crate) fn data(&mut self, view: &FlowView, direction: Direction, chunk: &StreamChunk<'_>, shared: &mut Shared<'_>) {
         if !self.heard[direction.index()] {
             self.heard[direction.index()] = true;
             self.foreign[direction.index()] = foreign_protocol(chunk.bytes);
@@ -60,7 +60,7 @@ impl FlowState {
         }
     }
 
-    pub(crate) fn gap(&mut self, view: &FlowView, direction: Direction, gap: &Gap, shared: &mut Shared<'_>) {
+    pub(crate) fn gap(&mut self, view: &FlowView, direction: Direction, gap: &StreamGap, shared: &mut Shared<'_>) {
         let mut frames = std::mem::take(shared.frames);
         self.framers[direction.index()].gap(gap, &mut frames);
         self.take_frames(view, direction, &mut frames, shared);

@@ -7,7 +7,7 @@ use crate::content::{Content, MAX_HEAD, Reading, read};
 use crate::losses::Losses;
 use crate::resync::{self, Before, Misnamed, Trust};
 use crate::unseen::HiddenFrames;
-use smbscope_capture::tcp::{Chunk, Gap};
+use smbscope_capture::tcp::{StreamChunk, StreamGap};
 use smbscope_model::{Half, PacketRef, Quality, STANDSTILL_LEAST, Stamp, Standstill, Timestamp};
 use smbscope_wire::nbss::{FrameHeader, FrameType, HEADER_LENGTH};
 
@@ -92,7 +92,7 @@ struct Begin {
 }
 
 impl Begin {
-    fn new(chunk: &Chunk<'_>, position: u64) -> Begin {
+    fn new(chunk: &StreamChunk<'_>, position: u64) -> Begin {
         Begin {
             position,
             stamp: chunk.first,
@@ -131,7 +131,7 @@ struct OpenFrame {
 impl OpenFrame {
     /// Notes the time since the last packet, unless packets that were captured late or not at all account for it.
     #[cold]
-    fn note_pause(&mut self, chunk: &Chunk<'_>) {
+    fn note_pause(&mut self, chunk: &StreamChunk<'_>) {
         let time = Standstill { from: self.last.time, length: chunk.stamp.time - self.last.time };
         let longest = self.pause.is_none_or(|known| known.time.length < time.length);
         if longest && !self.interrupted && !chunk.sent_again && !chunk.others_missing {
@@ -325,7 +325,7 @@ impl Framer {
     }
 
     /// Takes bytes in order and appends the frames that they complete.
-    pub(crate) fn data(&mut self, chunk: &Chunk<'_>, frames: &mut Vec<Frame>) {
+    pub(crate) fn data(&mut self, chunk: &StreamChunk<'_>, frames: &mut Vec<Frame>) {
         self.losses.reach(chunk.end());
         let mut offset = 0u64;
         while offset < chunk.length {
@@ -343,7 +343,7 @@ impl Framer {
     }
 
     /// Bytes are missing.
-    pub(crate) fn gap(&mut self, gap: &Gap, frames: &mut Vec<Frame>) {
+    pub(crate) fn gap(&mut self, gap: &StreamGap, frames: &mut Vec<Frame>) {
         self.losses.reach(gap.end());
         self.tail.clear();
         match &mut self.state {
@@ -404,7 +404,7 @@ impl Framer {
     }
 
     /// Looks for a frame in a segment; returns how many bytes to pass over, or `None` when there is none.
-    fn hunt(&mut self, chunk: &Chunk<'_>, offset: u64, captured: &[u8]) -> Option<u64> {
+    fn hunt(&mut self, chunk: &StreamChunk<'_>, offset: u64, captured: &[u8]) -> Option<u64> {
         let at_segment_start = offset == 0 && chunk.at_segment_start;
         let left = chunk.length - offset;
         if self.hunt_behind_tail(chunk, offset, captured).is_some() {
@@ -447,7 +447,7 @@ impl Framer {
     }
 
     /// Looks for a frame whose header began in the bytes before, and takes these for its beginning.
-    fn hunt_behind_tail(&mut self, chunk: &Chunk<'_>, offset: u64, captured: &[u8]) -> Option<()> {
+    fn hunt_behind_tail(&mut self, chunk: &StreamChunk<'_>, offset: u64, captured: &[u8]) -> Option<()> {
         let before: Vec<Before> = self.tail.iter().map(|(before, _)| *before).collect();
         let left = chunk.length - offset;
         let straddling = resync::find_straddling(&before, captured, left, chunk.at_segment_start, self.session);
@@ -468,7 +468,7 @@ impl Framer {
     }
 
     /// Keeps the bytes that may be the beginning of a header. Behind what the snap length cut, there are none.
-    fn keep_tail(&mut self, chunk: &Chunk<'_>, offset: u64, captured: &[u8]) {
+    fn keep_tail(&mut self, chunk: &StreamChunk<'_>, offset: u64, captured: &[u8]) {
         if captured.len() as u64 != chunk.length - offset {
             self.tail.clear();
             return;
@@ -493,7 +493,7 @@ impl Framer {
     }
 
     /// Reads the header of a frame; returns the bytes taken.
-    fn boundary(&mut self, chunk: &Chunk<'_>, offset: u64, captured: &[u8], frames: &mut Vec<Frame>) -> u64 {
+    fn boundary(&mut self, chunk: &StreamChunk<'_>, offset: u64, captured: &[u8], frames: &mut Vec<Frame>) -> u64 {
         let State::Boundary { header, have, begin } = &mut self.state else { return 0 };
         if captured.is_empty() {
             // The snap length cut what would have been the header.
@@ -585,7 +585,7 @@ impl Framer {
     }
 
     /// Goes through a frame; returns the bytes taken.
-    fn inside(&mut self, chunk: &Chunk<'_>, offset: u64, captured: &[u8], frames: &mut Vec<Frame>) -> u64 {
+    fn inside(&mut self, chunk: &StreamChunk<'_>, offset: u64, captured: &[u8], frames: &mut Vec<Frame>) -> u64 {
         let State::Inside(frame) = &mut self.state else { return 0 };
         let position = chunk.position + offset;
         let taken = (frame.end - position).min(chunk.length - offset);
@@ -695,7 +695,7 @@ impl Framer {
 }
 
 /// The latest packet that only a retransmission brought; they fill holes in the order of the stream, not of time.
-fn latest_resent(known: Option<Stamp>, chunk: &Chunk<'_>) -> Option<Stamp> {
+fn latest_resent(known: Option<Stamp>, chunk: &StreamChunk<'_>) -> Option<Stamp> {
     if !chunk.sent_again {
         return known;
     }
@@ -703,7 +703,7 @@ fn latest_resent(known: Option<Stamp>, chunk: &Chunk<'_>) -> Option<Stamp> {
 }
 
 /// What a chunk acknowledges, unless it may be a late copy: its acknowledgment is of that time, not of its bytes' own.
-fn timely_acknowledgment(chunk: &Chunk<'_>) -> Option<u64> {
+fn timely_acknowledgment(chunk: &StreamChunk<'_>) -> Option<u64> {
     chunk.acknowledged.filter(|_| !chunk.known_received && !chunk.sent_again)
 }
 

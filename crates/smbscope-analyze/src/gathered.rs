@@ -6,7 +6,7 @@
 //! beginning less is gathered, so that nobody waits for it.
 
 use smbscope_capture::TcpSegment;
-use smbscope_capture::batch::Batch;
+use smbscope_capture::batch::SegmentBatch;
 use smbscope_capture::reader::Backing;
 use std::sync::Arc;
 
@@ -23,14 +23,14 @@ const INTERVAL: usize = 512;
 
 /// The segments that each shard has gathered.
 pub(crate) struct Gathered {
-    batches: Vec<Batch>,
+    batches: Vec<SegmentBatch>,
     until_look: usize,
     looks: usize,
 }
 
 impl Gathered {
     pub(crate) fn new(shards: usize) -> Gathered {
-        Gathered { batches: (0..shards).map(|_| Batch::default()).collect(), until_look: INTERVAL, looks: 0 }
+        Gathered { batches: (0..shards).map(|_| SegmentBatch::default()).collect(), until_look: INTERVAL, looks: 0 }
     }
 
     /// Adds a segment; `take` empties a batch, or takes it away and leaves an empty one. When it is called depends on the
@@ -41,7 +41,7 @@ impl Gathered {
         shard: usize,
         segment: &TcpSegment<'_>,
         backing: Option<&Arc<Backing>>,
-        mut take: impl FnMut(usize, &mut Batch),
+        mut take: impl FnMut(usize, &mut SegmentBatch),
     ) {
         let batch = &mut self.batches[shard];
         if !batch.fits(segment) {
@@ -74,14 +74,14 @@ impl Gathered {
     }
 
     /// What is left.
-    pub(crate) fn finish(&mut self, mut take: impl FnMut(usize, &mut Batch)) {
+    pub(crate) fn finish(&mut self, mut take: impl FnMut(usize, &mut SegmentBatch)) {
         let left = self.batches.iter_mut().enumerate().filter(|(_, batch)| !batch.is_empty());
         left.for_each(|(shard, batch)| take(shard, batch));
     }
 }
 
 /// How many segments a shard asks for.
-fn enough(batch: &Batch) -> usize {
+fn enough(batch: &SegmentBatch) -> usize {
     (batch.connections() * BATCH_OF_EACH).clamp(BATCH_LEAST, BATCH_SEGMENTS)
 }
 
@@ -117,7 +117,7 @@ mod tests {
                 payload: &[],
                 payload_length: 0,
             };
-            let mut take = |shard: usize, batch: &mut Batch| {
+            let mut take = |shard: usize, batch: &mut SegmentBatch| {
                 sizes.push((shard, batch.len()));
                 batch.clear();
             };

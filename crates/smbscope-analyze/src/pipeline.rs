@@ -14,7 +14,7 @@ use crate::gathered::Gathered;
 use crate::partial::Partial;
 pub use crate::partial::{Analysis, SKIPPED_LISTED};
 use crate::sink::ExchangeSink;
-use smbscope_capture::batch::{Batch, Order};
+use smbscope_capture::batch::{SegmentBatch, BatchOrder};
 use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::{Backing, CaptureSet};
 use smbscope_capture::tcp::FlowTable;
@@ -346,19 +346,19 @@ impl Reader {
 
 /// The way to a worker.
 struct Line {
-    batches: SyncSender<(usize, Batch)>,
-    empties: Receiver<Batch>,
+    batches: SyncSender<(usize, SegmentBatch)>,
+    empties: Receiver<SegmentBatch>,
 }
 
 impl Line {
-    fn new() -> (Line, Receiver<(usize, Batch)>, SyncSender<Batch>) {
+    fn new() -> (Line, Receiver<(usize, SegmentBatch)>, SyncSender<SegmentBatch>) {
         let (batches, worker_batches) = sync_channel(BATCHES_AHEAD);
         let (worker_empties, empties) = sync_channel(BATCHES_AHEAD + SHARDS);
         (Line { batches, empties }, worker_batches, worker_empties)
     }
 
     /// Sends a batch of a shard, and leaves an empty one in its place.
-    fn send(&self, shard: usize, batch: &mut Batch) {
+    fn send(&self, shard: usize, batch: &mut SegmentBatch) {
         let empty = self.empties.try_recv().unwrap_or_default();
         // A worker goes away early only when it panicked, and then its thread is joined.
         let _ = self.batches.send((shard, std::mem::replace(batch, empty)));
@@ -404,7 +404,7 @@ struct Worker<'s> {
     at: Option<usize>,
     /// Whether segments are taken connection by connection.
     by_connection: bool,
-    order: Order,
+    order: BatchOrder,
 }
 
 impl<'s> Worker<'s> {
@@ -421,7 +421,7 @@ impl<'s> Worker<'s> {
             FlowTable::within(analyzer, options.limits.flows).beside(options.beside)
         });
         let shards = tables.collect();
-        Worker { sink, first: index, stride: count, shards, at: None, by_connection, order: Order::default() }
+        Worker { sink, first: index, stride: count, shards, at: None, by_connection, order: BatchOrder::default() }
     }
 
     /// What comes now is of this shard.
@@ -440,7 +440,7 @@ impl<'s> Worker<'s> {
     }
 
     /// Takes what a shard has gathered.
-    fn take(&mut self, shard: usize, batch: &Batch) {
+    fn take(&mut self, shard: usize, batch: &SegmentBatch) {
         match batch.begins() {
             Some(begins) if self.by_connection => {
                 self.turn_to(shard);
@@ -450,7 +450,7 @@ impl<'s> Worker<'s> {
         }
     }
 
-    fn work(&mut self, batches: &Receiver<(usize, Batch)>, empties: &SyncSender<Batch>) {
+    fn work(&mut self, batches: &Receiver<(usize, SegmentBatch)>, empties: &SyncSender<SegmentBatch>) {
         while let Ok((shard, mut batch)) = batches.recv() {
             self.take(shard, &batch);
             batch.clear();

@@ -5,7 +5,7 @@
 use smbscope_analyze::Options;
 use smbscope_analyze::pipeline::{Sharding, Threading, run};
 use smbscope_capture::TcpFlags;
-use smbscope_capture::reader::{CaptureSet, Input};
+use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_model::{ConnectAttempt, ConnectAttempts, Exchange, Nanos, Timestamp};
 use smbscope_testkit::conversation::together;
 use smbscope_testkit::packet::EPOCH;
@@ -47,7 +47,7 @@ fn attempts(mut packets: Vec<Packet>) -> ConnectAttempts {
     packets.sort_by_key(|packet| packet.time);
     let mut file = tempfile::NamedTempFile::new().expect("a temporary file can be made");
     file.write_all(&pcap::nanos(&packets)).expect("and written");
-    let mut set = CaptureSet::open(&[Input::File(file.path().to_owned())]).expect("a capture");
+    let mut set = CaptureSet::open(&[CaptureInput::File(file.path().to_owned())]).expect("a capture");
     let mut sinks = [|_: &Exchange| {}];
     let found = run(&mut set, &Options::default(), Sharding::Connections, Threading::Inline, &mut sinks, |_| {});
     found.expect("in time order").connect_attempts

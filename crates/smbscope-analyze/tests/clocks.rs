@@ -4,7 +4,7 @@
 
 use smbscope_analyze::Options;
 use smbscope_analyze::pipeline::{Analysis, Sharding, Threading, run};
-use smbscope_capture::reader::{CaptureSet, Input};
+use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_model::{ClockOffset, Exchange, Nanos, TimeKind, Timestamp};
 use smbscope_testkit::script::{Ids, Script};
 use smbscope_testkit::{Packet, Side, pcap};
@@ -17,7 +17,7 @@ fn analyze(packets: &[Packet], is_compressed: bool) -> (Analysis, Vec<Exchange>,
     let bytes = if is_compressed { zstd::encode_all(bytes.as_slice(), 1).expect("memory takes it") } else { bytes };
     file.write_all(&bytes).expect("and written");
     let mut exchanges = Vec::new();
-    let inputs = [Input::File(file.path().to_owned())];
+    let inputs = [CaptureInput::File(file.path().to_owned())];
     let mut set = CaptureSet::open_in_order(&inputs).expect("a capture");
     if set.captures()[0].clock_offset.is_none() {
         set = CaptureSet::open(&inputs).expect("a capture");

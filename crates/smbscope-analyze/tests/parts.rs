@@ -6,7 +6,7 @@ use proptest::test_runner::{RngAlgorithm, TestRng};
 use smbscope_analyze::pipeline::{Failure, Follower, Sharding, Threading, decode, part_of, run};
 use smbscope_analyze::{Options, Partial, coupled};
 use smbscope_capture::piece::{BlockWriter, PieceReader};
-use smbscope_capture::reader::{CaptureSet, Input};
+use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_model::{ClockStep, Exchange};
 use smbscope_testkit::conversation::together;
 use smbscope_testkit::traffic::{Damage, Limit, Mix, Settings, generate};
@@ -16,13 +16,13 @@ use tempfile::NamedTempFile;
 
 struct Captured {
     _file: NamedTempFile,
-    inputs: [Input; 1],
+    inputs: [CaptureInput; 1],
 }
 
 fn captured(bytes: &[u8]) -> Captured {
     let mut file = NamedTempFile::new().expect("a temporary file can be made");
     file.write_all(bytes).expect("and written");
-    let inputs = [Input::File(file.path().to_owned())];
+    let inputs = [CaptureInput::File(file.path().to_owned())];
     Captured { _file: file, inputs }
 }
 

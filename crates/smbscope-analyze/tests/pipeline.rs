@@ -2,7 +2,7 @@
 
 use smbscope_analyze::Options;
 use smbscope_analyze::pipeline::{Analysis, Failure, Sharding, Threading, run};
-use smbscope_capture::reader::{CaptureSet, Input};
+use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_model::{Exchange, Limits};
 use smbscope_testkit::conversation::together;
 use smbscope_testkit::traffic::{Damage, Limit, Mix, Settings, generate};
@@ -22,7 +22,7 @@ impl File {
 
     /// Everything that an analysis finds, the exchanges in the order of their packets.
     fn analyze(&self, way: Way) -> Result<(Analysis, Vec<Exchange>), Failure> {
-        let inputs = [Input::File(self.0.path().to_owned())];
+        let inputs = [CaptureInput::File(self.0.path().to_owned())];
         let set = if way.in_order { CaptureSet::open_in_order(&inputs) } else { CaptureSet::open(&inputs) };
         let mut sinks = vec![Vec::new(); way.workers.max(1)];
         let threading = if way.workers == 0 { Threading::Inline } else { Threading::Workers };

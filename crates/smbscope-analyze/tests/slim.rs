@@ -7,7 +7,7 @@ use smbscope_analyze::pipeline::{self, Sharding, Threading};
 use smbscope_analyze::pseudonym::Key;
 use smbscope_analyze::slim::Anonymize;
 use smbscope_analyze::{Options, slim};
-use smbscope_capture::reader::{CaptureSet, Input};
+use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_model::Exchange;
 use smbscope_testkit::damage::plans;
 use smbscope_testkit::script::scripts;
@@ -26,7 +26,7 @@ struct Found {
 }
 
 fn found(path: &Path) -> Found {
-    found_in(CaptureSet::open(&[Input::File(path.to_owned())]).expect("it is a capture"))
+    found_in(CaptureSet::open(&[CaptureInput::File(path.to_owned())]).expect("it is a capture"))
 }
 
 fn found_in(mut set: CaptureSet) -> Found {
@@ -55,7 +55,7 @@ fn found_in(mut set: CaptureSet) -> Found {
 }
 
 fn slimmed(path: &Path, anonymize: Option<Anonymize>) -> Vec<u8> {
-    slim_of(CaptureSet::open(&[Input::File(path.to_owned())]).expect("it is a capture"), anonymize)
+    slim_of(CaptureSet::open(&[CaptureInput::File(path.to_owned())]).expect("it is a capture"), anonymize)
 }
 
 fn slim_of(mut set: CaptureSet, anonymize: Option<Anonymize>) -> Vec<u8> {
@@ -73,7 +73,7 @@ fn all_captures() -> Vec<PathBuf> {
     captures(&folder, &mut paths);
     // Those of known cause are slim copies already, full of common words.
     paths.retain(|path| !path.components().any(|part| part.as_os_str() == "known"));
-    paths.retain(|path| CaptureSet::open(&[Input::File(path.clone())]).is_ok());
+    paths.retain(|path| CaptureSet::open(&[CaptureInput::File(path.clone())]).is_ok());
     assert!(!paths.is_empty());
     paths
 }
@@ -144,7 +144,7 @@ struct Told {
 }
 
 fn nameless(path: &Path) -> (Nameless, Told) {
-    let mut set = CaptureSet::open(&[Input::File(path.to_owned())]).expect("it is a capture");
+    let mut set = CaptureSet::open(&[CaptureInput::File(path.to_owned())]).expect("it is a capture");
     let mut exchanges = Vec::new();
     let mut seen: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     let mut told = Told::default();
@@ -265,7 +265,7 @@ fn no_payload_is_left() {
     for path in all_captures() {
         let copy = slimmed(&path, None);
         let left: HashSet<&[u8]> = behind_comment(&copy).windows(8).collect();
-        let mut set = CaptureSet::open(&[Input::File(path.clone())]).expect("it is a capture");
+        let mut set = CaptureSet::open(&[CaptureInput::File(path.clone())]).expect("it is a capture");
         while let Some(packet) = set.next_packet().expect("it goes on") {
             // The names in a Kerberos ticket stay, however far behind they are.
             if packet.data.windows(4).any(|word| word == b"cifs") {
@@ -367,7 +367,7 @@ fn packets_keep_their_places_lengths_and_times() {
 fn opened(bytes: &[u8]) -> CaptureSet {
     let file = tempfile::NamedTempFile::new().expect("there is a directory for temporary files");
     fs::write(file.path(), bytes).expect("it is written");
-    CaptureSet::open(&[Input::File(file.path().to_owned())]).expect("it begins as a capture")
+    CaptureSet::open(&[CaptureInput::File(file.path().to_owned())]).expect("it begins as a capture")
 }
 
 /// Slims a capture, and that again: the analysis finds the same, and nothing changes the second time.

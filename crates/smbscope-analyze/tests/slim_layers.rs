@@ -5,7 +5,7 @@ use smbscope_analyze::pipeline::{self, Sharding, Threading};
 use smbscope_analyze::pseudonym::Key;
 use smbscope_analyze::slim::Anonymize;
 use smbscope_analyze::{Options, slim};
-use smbscope_capture::reader::{CaptureSet, Input};
+use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_model::{Exchange, Timestamp};
 use smbscope_testkit::encapsulation::Encapsulation;
 use smbscope_testkit::{Conversation, Frame, pcap, smb2};
@@ -51,7 +51,7 @@ fn changed(link_type: u32, change: impl Fn(&[u8], usize) -> Vec<Vec<u8>>) -> Vec
 fn opened(bytes: &[u8]) -> CaptureSet {
     let file = tempfile::NamedTempFile::new().expect("there is a directory for temporary files");
     std::fs::write(file.path(), bytes).expect("it is written");
-    CaptureSet::open(&[Input::File(file.path().to_owned())]).expect("it begins as a capture")
+    CaptureSet::open(&[CaptureInput::File(file.path().to_owned())]).expect("it begins as a capture")
 }
 
 fn anonymous(capture: &[u8]) -> Vec<u8> {

@@ -2,8 +2,8 @@
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use smbscope_capture::decode::Decoder;
-use smbscope_capture::reader::{CaptureSet, Input};
-use smbscope_capture::tcp::{Chunk, FlowEnd, FlowTable, FlowView, Gap, Retransmission, StreamSink};
+use smbscope_capture::reader::{CaptureSet, CaptureInput};
+use smbscope_capture::tcp::{StreamChunk, FlowEnd, FlowTable, FlowView, StreamGap, Retransmission, StreamSink};
 use smbscope_capture::{Packet, TcpSegment};
 use smbscope_model::{Direction, PacketRef, Quality, Stamp};
 use smbscope_testkit::traffic::{Limit, Mix, Settings, generate, packets};
@@ -21,11 +21,11 @@ impl StreamSink for Nothing {
 
     fn opened(&mut self, _: &FlowView) {}
 
-    fn data(&mut self, (): &mut (), _: &FlowView, _: Direction, chunk: &Chunk<'_>) {
+    fn data(&mut self, (): &mut (), _: &FlowView, _: Direction, chunk: &StreamChunk<'_>) {
         black_box(chunk);
     }
 
-    fn gap(&mut self, (): &mut (), _: &FlowView, _: Direction, _: &Gap) {}
+    fn gap(&mut self, (): &mut (), _: &FlowView, _: Direction, _: &StreamGap) {}
 
     fn retransmitted(&mut self, (): &mut (), _: &FlowView, _: Direction, _: &Retransmission) {}
 
@@ -40,7 +40,7 @@ fn reader(criterion: &mut Criterion) {
     let directory = tempfile::tempdir().expect("a directory for temporary files");
     let path = directory.path().join("office.pcap");
     generate(&settings(100), File::create(&path).expect("a new file")).expect("room for a few megabytes");
-    let inputs = [Input::from_argument(path)];
+    let inputs = [CaptureInput::from_argument(path)];
     let mut group = criterion.benchmark_group("reader");
     group.throughput(Throughput::Elements(PACKETS));
     group.bench_function("open and every packet", |bencher| {

@@ -32,9 +32,9 @@ const PAYLOAD_LINES: usize = 4;
 
 /// Segments in the order in which they were read.
 #[derive(Default)]
-pub struct Batch {
+pub struct SegmentBatch {
     segments: Vec<Packed>,
-    connections: Connections,
+    connections: BatchConnections,
     /// Number and ordinal of the first segment.
     base: (u64, u64),
     /// The first packets of segments that were put together from fragments, with the indexes of these.
@@ -101,22 +101,22 @@ impl Packed {
 
 /// The connections of a batch, in the order of their first segments.
 #[derive(Default)]
-struct Connections {
-    list: Vec<Connection>,
+struct BatchConnections {
+    list: Vec<BatchConnection>,
     /// Places in the list by the hash of both ends; [`VACANT`] where there is none. At least twice as many as connections.
     slots: Vec<u32>,
     /// Whoever makes a capture does not know where its connections clash.
     hash: RandomState,
 }
 
-struct Connection {
-    ends: Ends,
+struct BatchConnection {
+    ends: EndpointPair,
     segments: u32,
 }
 
 /// Both ends of a connection, the smaller one first: the same for both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Ends {
+struct EndpointPair {
     /// One of IPv4 is in the first word.
     addresses: [[u64; 2]; 2],
     ports: [u16; 2],
@@ -127,10 +127,10 @@ const VACANT: u32 = u32::MAX;
 /// Slots of a batch at first, a power of two.
 const FIRST_SLOTS: usize = 256;
 
-impl Ends {
+impl EndpointPair {
     /// The ends of a segment, and whether the second one is its source.
     #[inline]
-    fn from_segment(segment: &TcpSegment<'_>) -> (Ends, bool) {
+    fn from_segment(segment: &TcpSegment<'_>) -> (EndpointPair, bool) {
         let pack = |end: SocketAddr| match end.ip() {
             IpAddr::V4(address) => ([u64::from(address.to_bits()), 0], end.port(), true),
             IpAddr::V6(address) => ([(address.to_bits() >> 64) as u64, address.to_bits() as u64], end.port(), false),
@@ -138,7 +138,7 @@ impl Ends {
         let (source, destination) = (pack(segment.source), pack(segment.destination));
         let is_turned = destination < source;
         let (one, two) = if is_turned { (destination, source) } else { (source, destination) };
-        (Ends { addresses: [one.0, two.0], ports: [one.1, two.1], are_v4: [one.2, two.2] }, is_turned)
+        (EndpointPair { addresses: [one.0, two.0], ports: [one.1, two.1], are_v4: [one.2, two.2] }, is_turned)
     }
 
     #[inline]
@@ -153,10 +153,10 @@ impl Ends {
 }
 
 /// Whole words, and as few as can be: this is done for every packet.
-impl Hash for Ends {
+impl Hash for EndpointPair {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let Ends { addresses: [[one, one_low], [two, two_low]], ports: [one_port, two_port], are_v4 } = *self;
+        let EndpointPair { addresses: [[one, one_low], [two, two_low]], ports: [one_port, two_port], are_v4 } = *self;
         let ports = u64::from(one_port) << 16 | u64::from(two_port);
         if are_v4 == [true; 2] {
             state.write_u64(one << 32 | two);
@@ -167,10 +167,10 @@ impl Hash for Ends {
     }
 }
 
-impl Connections {
+impl BatchConnections {
     /// The place of a connection of which there is another segment.
     #[inline]
-    fn count(&mut self, ends: Ends) -> u32 {
+    fn count(&mut self, ends: EndpointPair) -> u32 {
         if self.slots.len() < self.list.len() * 2 + 2 {
             self.grow();
         }
@@ -183,7 +183,7 @@ impl Connections {
             None => {
                 let place = self.list.len() as u32;
                 self.slots[slot] = place;
-                self.list.push(Connection { ends, segments: 1 });
+                self.list.push(BatchConnection { ends, segments: 1 });
                 place
             }
         }
@@ -191,7 +191,7 @@ impl Connections {
 
     /// Where a connection is in the list, and in which slot that stands or is to stand.
     #[inline]
-    fn find(&self, ends: &Ends) -> (Option<u32>, usize) {
+    fn find(&self, ends: &EndpointPair) -> (Option<u32>, usize) {
         let mask = self.slots.len() - 1;
         let mut slot = self.hash.hash_one(ends) as usize & mask;
         // There are more slots than connections, so a vacant one turns up.
@@ -221,7 +221,7 @@ impl Connections {
     }
 }
 
-impl Batch {
+impl SegmentBatch {
     /// Whether there is a way to keep a segment beside those that are there: the numbers of packets and segments may be two
     /// billions apart.
     #[inline]
@@ -244,7 +244,7 @@ impl Batch {
         }
         let (number, ordinal) = self.since_base(segment).expect("the caller has seen to it that the segment fits");
         let (backing, start) = self.place(segment.payload, backing);
-        let (ends, is_turned) = Ends::from_segment(segment);
+        let (ends, is_turned) = EndpointPair::from_segment(segment);
         let other_first = segment.first.packet != segment.stamp.packet;
         if other_first {
             self.firsts.push((self.segments.len(), segment.first));
@@ -333,7 +333,7 @@ impl Batch {
 
     /// The segments of each connection as they came, those of the connection that comes first before all others. `order` is
     /// room for their order.
-    pub fn by_connection<'b>(&'b self, order: &'b mut Order) -> impl Iterator<Item = TcpSegment<'b>> {
+    pub fn by_connection<'b>(&'b self, order: &'b mut BatchOrder) -> impl Iterator<Item = TcpSegment<'b>> {
         order.sort(self);
         let indexes = &order.indexes;
         let ahead = |at: usize| indexes.get(at).map(|index| &self.segments[*index as usize]);
@@ -427,15 +427,15 @@ fn may_begin_message(payload: &[u8]) -> bool {
 
 /// The segments of a batch in another order. Kept from batch to batch, so that nothing is allocated.
 #[derive(Default)]
-pub struct Order {
+pub struct BatchOrder {
     indexes: Vec<u32>,
     /// Where in the order the next segment of each connection goes.
     next: Vec<u32>,
 }
 
-impl Order {
+impl BatchOrder {
     /// Those of one connection come together.
-    fn sort(&mut self, batch: &Batch) {
+    fn sort(&mut self, batch: &SegmentBatch) {
         self.next.clear();
         self.next.extend(batch.connections.list.iter().scan(0, |sum, connection| {
             let begin = *sum;
@@ -500,7 +500,7 @@ mod tests {
         };
         let mixed = TcpSegment { destination: v6, window_scale: WindowScale::Absent, payload: b"three", ..plain };
         let segments = [plain, fragments, mixed, TcpSegment { first: stamp(1), ..plain }];
-        let mut batch = Batch::default();
+        let mut batch = SegmentBatch::default();
         for _ in 0..2 {
             batch.clear();
             segments.iter().for_each(|segment| batch.push(segment, None));
@@ -516,13 +516,13 @@ mod tests {
         // The address of IPv6 with the same bits is another one.
         let other = SocketAddr::from((Ipv6Addr::from([0, 0, 0, 0x0a00, 1, 0, 0, 0]), 445));
         let ends = [(one, server), (two, server), (server, one), (other, server), (one, server), (server, two)];
-        let mut batch = Batch::default();
+        let mut batch = SegmentBatch::default();
         for (number, (source, destination)) in (0..).zip(ends) {
             // Each second one was put together from fragments.
             let first = stamp(number + 100 * (number % 2));
             batch.push(&TcpSegment { source, destination, stamp: stamp(number), first, ..plain() }, None);
         }
-        let mut order = Order::default();
+        let mut order = BatchOrder::default();
         for _ in 0..2 {
             let out: Vec<(u64, u64)> = batch
                 .by_connection(&mut order)
@@ -536,7 +536,7 @@ mod tests {
 
     #[test]
     fn numbers_that_are_too_far_apart_do_not_share_a_batch() {
-        let mut batch = Batch::default();
+        let mut batch = SegmentBatch::default();
         let far = 1 << 40;
         batch.push(&TcpSegment { ordinal: far, stamp: stamp(far), first: stamp(far), ..plain() }, None);
         // Captures that are read together number their packets by themselves.
@@ -551,7 +551,7 @@ mod tests {
 
     #[test]
     fn connections_find_their_places_however_many_they_are() {
-        let mut batch = Batch::default();
+        let mut batch = SegmentBatch::default();
         let server = SocketAddr::from(([10, 0, 0, 9], 445));
         for round in 0..3 {
             batch.clear();
@@ -559,7 +559,7 @@ mod tests {
                 let source = SocketAddr::from(([10, 1, round, 1], 1 + client));
                 batch.push(&TcpSegment { source, destination: server, ..plain() }, None);
             }
-            let mut order = Order::default();
+            let mut order = BatchOrder::default();
             let ports: Vec<u16> = batch.by_connection(&mut order).map(|segment| segment.source.port()).collect();
             assert!((1..=2_000).flat_map(|port| [port; 2]).eq(ports), "round {round}");
         }

@@ -18,7 +18,7 @@ const MAX_WRITTEN_INTERFACES: usize = 4096;
 
 /// An interface, as far as packets on it differ from others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Interface {
+pub struct CaptureInterface {
     /// LINKTYPE_*
     pub link_type: u32,
     /// Zero where none was stated.
@@ -29,11 +29,11 @@ pub struct Interface {
 
 /// A packet to be written.
 #[derive(Debug, Clone, Copy)]
-pub struct Record<'a> {
+pub struct PacketBlock<'a> {
     /// When.
     pub time: Timestamp,
     /// Where.
-    pub interface: Interface,
+    pub interface: CaptureInterface,
     /// The bytes that there are of it, one part behind the other.
     pub parts: [&'a [u8]; 2],
     /// Length on the wire.
@@ -41,16 +41,16 @@ pub struct Record<'a> {
 }
 
 /// A file that is being written.
-pub struct Writer<W: Write> {
+pub struct PcapngWriter<W: Write> {
     out: W,
-    interfaces: Vec<Interface>,
+    interfaces: Vec<CaptureInterface>,
     block: Vec<u8>,
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> PcapngWriter<W> {
     /// Begins a file with a comment, and the name of the program that writes it.
-    pub fn new(out: W, comment: &str, program: &str) -> io::Result<Writer<W>> {
-        let mut writer = Writer { out, interfaces: Vec::new(), block: Vec::new() };
+    pub fn new(out: W, comment: &str, program: &str) -> io::Result<PcapngWriter<W>> {
+        let mut writer = PcapngWriter { out, interfaces: Vec::new(), block: Vec::new() };
         writer.block.extend(SECTION_FIELDS);
         option(&mut writer.block, OPTION_COMMENT, comment.as_bytes());
         option(&mut writer.block, OPTION_SHB_USERAPPL, program.as_bytes());
@@ -60,7 +60,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Appends a packet.
-    pub fn packet(&mut self, record: &Record<'_>) -> io::Result<()> {
+    pub fn packet(&mut self, record: &PacketBlock<'_>) -> io::Result<()> {
         let time = u64::try_from(record.time.0).unwrap_or(0);
         let mut interface = record.interface;
         if interface.resolution_ns == 0 || !time.is_multiple_of(interface.resolution_ns) {
@@ -92,7 +92,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// The number of an interface, which is described when it is first met.
-    fn interface(&mut self, interface: Interface) -> io::Result<u32> {
+    fn interface(&mut self, interface: CaptureInterface) -> io::Result<u32> {
         if let Some(known) = self.interfaces.iter().position(|known| *known == interface) {
             return Ok(known as u32);
         }
@@ -139,12 +139,12 @@ mod tests {
     use crate::reader::CaptureSet;
     use std::io::Cursor;
 
-    const ETHERNET: Interface = Interface { link_type: 1, snap_length: 96, resolution_ns: 1000 };
+    const ETHERNET: CaptureInterface = CaptureInterface { link_type: 1, snap_length: 96, resolution_ns: 1000 };
 
     #[test]
     fn what_is_written_is_read_again_with_its_clock_and_numbers() {
-        let mut writer = Writer::new(Vec::new(), "a comment", "test").unwrap();
-        let at = |time| Record { time: Timestamp(time), interface: ETHERNET, parts: [b"ab", b"c"], wire_length: 99 };
+        let mut writer = PcapngWriter::new(Vec::new(), "a comment", "test").unwrap();
+        let at = |time| PacketBlock { time: Timestamp(time), interface: ETHERNET, parts: [b"ab", b"c"], wire_length: 99 };
         writer.packet(&at(1_700_000_000_000_001_000)).unwrap();
         writer.skip_number().unwrap();
         writer.packet(&at(1_700_000_000_000_002_001)).unwrap();

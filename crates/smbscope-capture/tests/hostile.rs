@@ -2,8 +2,8 @@
 
 use smbscope_capture::TcpFlags;
 use smbscope_capture::decode::Decoder;
-use smbscope_capture::reader::{CaptureSet, Input};
-use smbscope_capture::tcp::{Chunk, FlowEnd, FlowTable, FlowView, Gap, Retransmission, StreamSink};
+use smbscope_capture::reader::{CaptureSet, CaptureInput};
+use smbscope_capture::tcp::{StreamChunk, FlowEnd, FlowTable, FlowView, StreamGap, Retransmission, StreamSink};
 use smbscope_model::{Direction, Quality};
 use smbscope_testkit::{Conversation, Packet, pcap};
 use std::io::Write;
@@ -29,11 +29,11 @@ impl StreamSink for Census {
         self.most = self.most.max(self.live);
     }
 
-    fn data(&mut self, (): &mut (), _: &FlowView, _: Direction, chunk: &Chunk<'_>) {
+    fn data(&mut self, (): &mut (), _: &FlowView, _: Direction, chunk: &StreamChunk<'_>) {
         self.bytes += chunk.length;
     }
 
-    fn gap(&mut self, (): &mut (), _: &FlowView, _: Direction, _: &Gap) {}
+    fn gap(&mut self, (): &mut (), _: &FlowView, _: Direction, _: &StreamGap) {}
 
     fn retransmitted(&mut self, (): &mut (), _: &FlowView, _: Direction, _: &Retransmission) {}
 
@@ -92,7 +92,7 @@ fn addresses_that_a_simple_hash_would_collide_are_found_at_once() {
 fn read(bytes: &[u8]) -> (u64, u64, Quality) {
     let mut file = tempfile::NamedTempFile::new().expect("a temporary file can be made");
     file.write_all(bytes).expect("and written");
-    let mut set = CaptureSet::open(&[Input::File(file.path().to_owned())]).expect("the file begins as a capture");
+    let mut set = CaptureSet::open(&[CaptureInput::File(file.path().to_owned())]).expect("the file begins as a capture");
     let (mut decoder, mut quality) = (Decoder::new(), Quality::default());
     let mut segments = 0;
     while let Some(packet) = set.next_packet().expect("damage is no error") {

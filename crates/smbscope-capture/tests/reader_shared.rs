@@ -4,7 +4,7 @@
 //! these tests say so and pass.
 
 use smbscope_capture::decode::Decoder;
-use smbscope_capture::reader::{CaptureError, CaptureSet, Input};
+use smbscope_capture::reader::{CaptureError, CaptureSet, CaptureInput};
 use smbscope_model::{CaptureInfo, Quality};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ struct Reading {
 }
 
 fn read(paths: &[PathBuf]) -> Reading {
-    let inputs: Vec<Input> = paths.iter().cloned().map(Input::File).collect();
+    let inputs: Vec<CaptureInput> = paths.iter().cloned().map(CaptureInput::File).collect();
     let mut set = CaptureSet::open(&inputs).unwrap();
     let (mut decoder, mut quality) = (Decoder::new(), Quality::default());
     let (mut segments, mut numbers, mut last) = (Vec::new(), Vec::new(), i64::MIN);
@@ -242,7 +242,7 @@ fn formats_and_compressions_hold_the_first_1500_packets() {
 fn formats_that_are_not_read_are_named() {
     for (name, format) in [("netmon2", "Network Monitor 2"), ("ngsniffer", "NG Sniffer")] {
         let Some(path) = shared(&format!("formats/smbclient_NT1.{name}.zst")) else { return };
-        let error = CaptureSet::open(&[Input::File(path)]).err().unwrap();
+        let error = CaptureSet::open(&[CaptureInput::File(path)]).err().unwrap();
         assert!(matches!(error, CaptureError::Unsupported { .. }));
         let message = error.to_string();
         assert!(message.contains(format) && message.contains("editcap -F pcapng"), "{message}");

@@ -6,7 +6,7 @@ use crate::junit::JunitFile;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::{fail_if, readable_name, terminal};
-use smbscope_capture::reader::{CaptureSet, Input};
+use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_report::csv::CellStyle;
 use smbscope_report::text::TextOptions;
 use smbscope_report::{Report, classic, csv, html, json, parquet, slice_table, text};
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
 }
 
 /// The files that it reads: none of them is written.
-fn sources(arguments: &AnalyzeArguments, inputs: &[Input]) -> Sources {
+fn sources(arguments: &AnalyzeArguments, inputs: &[CaptureInput]) -> Sources {
     let mut sources = Sources::of_inputs(inputs);
     arguments.thresholds.iter().for_each(|file| sources.add(file));
     sources
@@ -86,8 +86,8 @@ fn notes(found: &Found, format: Format) -> Vec<String> {
 }
 
 /// The captures that the arguments name.
-pub(crate) fn inputs(arguments: &AnalyzeArguments) -> Vec<Input> {
-    arguments.files.iter().map(Input::from_argument).collect()
+pub(crate) fn inputs(arguments: &AnalyzeArguments) -> Vec<CaptureInput> {
+    arguments.files.iter().map(CaptureInput::from_argument).collect()
 }
 
 /// What the arguments ask for.
@@ -119,7 +119,7 @@ fn cell_style(arguments: &AnalyzeArguments, output: &Output) -> CellStyle {
 /// Writes the exchange table.
 fn write_table(
     arguments: &AnalyzeArguments,
-    inputs: &[Input],
+    inputs: &[CaptureInput],
     options: &AnalysisOptions,
     watcher: &mut Watcher,
 ) -> anyhow::Result<()> {

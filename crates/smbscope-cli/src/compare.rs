@@ -8,7 +8,7 @@ use crate::interrupt::Interrupted;
 use crate::junit::JunitFile;
 use crate::output::Output;
 use anyhow::{Context, bail};
-use smbscope_capture::reader::Input;
+use smbscope_capture::reader::CaptureInput;
 use smbscope_report::bench::{self, Document};
 use smbscope_report::compare::{self, Comparison, Content, Given, Summary};
 use smbscope_report::{html, study};
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
     for file in sides.iter().flatten().filter(|file| file.as_os_str() != "-") {
         file.metadata().with_context(|| format!("cannot open {}", file.display()))?;
     }
-    let files: Vec<Input> = sides.iter().flatten().map(|file| Input::from_argument(*file)).collect();
+    let files: Vec<CaptureInput> = sides.iter().flatten().map(|file| CaptureInput::from_argument(*file)).collect();
     let sources = Sources::of_inputs(&files);
     let mut output = Output::open(arguments.output.as_deref(), &sources)?;
     if arguments.format() == CompareFormat::Html {

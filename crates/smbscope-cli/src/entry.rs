@@ -6,7 +6,7 @@ use crate::{
     one_line, run, say,
 };
 use clap::Parser as _;
-use smbscope_run::analysis::{AnalysisOptions, Input};
+use smbscope_run::analysis::{AnalysisOptions, CaptureInput};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -42,7 +42,7 @@ pub fn main(
 }
 
 /// What the arguments of `analyze` ask for, of which inputs. The error is one line.
-pub fn analysis(arguments: &[OsString]) -> Result<(Vec<Input>, AnalysisOptions), String> {
+pub fn analysis(arguments: &[OsString]) -> Result<(Vec<CaptureInput>, AnalysisOptions), String> {
     let line = ["smbscope", "analyze"].map(OsString::from).into_iter().chain(arguments.iter().cloned());
     let asked = parsed(line).and_then(|verb| match verb {
         Verb::Analyze(arguments) => Ok((analyze::inputs(&arguments), analyze::options(&arguments)?)),

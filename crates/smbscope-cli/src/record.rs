@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use smbscope_analyze::Options;
 use smbscope_analyze::pipeline::{self, Sharding, Threading};
 use smbscope_analyze::pseudonym::Key;
-use smbscope_capture::reader::{CaptureSet, Input};
+use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_model::Exchange;
 use smbscope_report::counted;
 use smbscope_run::analysis::{self, AnalysisOptions, WITHOUT_THREADS};
@@ -21,7 +21,7 @@ use std::sync::atomic::Ordering;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
-    let inputs: Vec<Input> = arguments.files.iter().map(Input::from_argument).collect();
+    let inputs: Vec<CaptureInput> = arguments.files.iter().map(CaptureInput::from_argument).collect();
     let mut set = CaptureSet::open_with_memory(&inputs, false, arguments.common.memory_bytes())?;
     let mut output = Output::open(arguments.output.as_deref(), &Sources::of_inputs(&inputs))?;
     let names: Vec<String> = set.captures().iter().map(|info| info.name.clone()).collect();
@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
 }
 
 /// The filter with which an episode is recorded: one that `analyze` lists for the same captures.
-fn of_episode(arguments: &RecordArguments, inputs: &[Input], number: u32) -> anyhow::Result<Filter> {
+fn of_episode(arguments: &RecordArguments, inputs: &[CaptureInput], number: u32) -> anyhow::Result<Filter> {
     let common = &arguments.common;
     let (filter, memory, threads) = (arguments.filter.clone(), common.memory_bytes(), common.threads());
     let options = AnalysisOptions { filter, memory, threads, ..AnalysisOptions::default() };

@@ -9,7 +9,7 @@ use crate::terminal;
 use anyhow::{Context, bail};
 use smbscope_analyze::pseudonym::Key;
 use smbscope_analyze::slim::{self, Anonymize, Options, Summary};
-use smbscope_capture::reader::{CaptureSet, Input};
+use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_load::bounded;
 use smbscope_report::counted;
 use smbscope_run::files::Sources;
@@ -24,7 +24,7 @@ const KEY_MOST: u64 = 1 << 20;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &SlimArguments) -> anyhow::Result<()> {
-    let inputs: Vec<Input> = arguments.files.iter().map(Input::from_argument).collect();
+    let inputs: Vec<CaptureInput> = arguments.files.iter().map(CaptureInput::from_argument).collect();
     let options = Options { limits: arguments.common.limits(), anonymize: anonymize(arguments)? };
     let mut set = CaptureSet::open_with_memory(&inputs, false, arguments.common.memory_bytes())?;
     let mut sources = Sources::of_inputs(&inputs);

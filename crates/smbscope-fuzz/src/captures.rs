@@ -1,6 +1,6 @@
 //! Capture files: every format, from a file and from a pipe, plain and compressed.
 
-use smbscope_capture::reader::{CaptureSet, Input};
+use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_model::Quality;
 use std::io::{Cursor, Write};
 
@@ -57,7 +57,7 @@ fn both_ways(bytes: &[u8]) -> Option<Reading> {
     let piped = CaptureSet::from_reader("x", Box::new(Cursor::new(bytes.to_vec())));
     let mut file = tempfile::NamedTempFile::new().expect("there is a directory for temporary files");
     file.write_all(bytes).expect("the directory for temporary files has room");
-    let opened = CaptureSet::open(&[Input::File(file.path().to_owned())]);
+    let opened = CaptureSet::open(&[CaptureInput::File(file.path().to_owned())]);
     let (piped, opened) = match (piped, opened) {
         (Ok(piped), Ok(opened)) => (piped, opened),
         (piped, opened) => {

@@ -6,7 +6,7 @@
 
 use crate::bytes::Bytes;
 use smbscope_capture::TcpFlags;
-use smbscope_capture::tcp::{Chunk, FlowEnd, FlowTable, FlowView, Gap, Retransmission, StreamSink};
+use smbscope_capture::tcp::{StreamChunk, FlowEnd, FlowTable, FlowView, StreamGap, Retransmission, StreamSink};
 use smbscope_model::{Direction, Timestamp};
 use smbscope_testkit::packet::HEADERS;
 use smbscope_testkit::{Packet, Side};
@@ -131,7 +131,7 @@ impl StreamSink for Checker {
         Default::default()
     }
 
-    fn data(&mut self, flow: &mut [Told; 2], _: &FlowView, direction: Direction, chunk: &Chunk<'_>) {
+    fn data(&mut self, flow: &mut [Told; 2], _: &FlowView, direction: Direction, chunk: &StreamChunk<'_>) {
         assert!(chunk.bytes.len() as u64 <= chunk.length && chunk.length > 0);
         let told = &mut flow[direction.index()];
         told.follow(chunk.position, chunk.length);
@@ -142,7 +142,7 @@ impl StreamSink for Checker {
         assert_eq!(*told.base.get_or_insert(base), base, "bytes that belong elsewhere than {}", chunk.position);
     }
 
-    fn gap(&mut self, flow: &mut [Told; 2], _: &FlowView, direction: Direction, gap: &Gap) {
+    fn gap(&mut self, flow: &mut [Told; 2], _: &FlowView, direction: Direction, gap: &StreamGap) {
         assert!(gap.length > 0);
         flow[direction.index()].follow(gap.position, gap.length);
     }

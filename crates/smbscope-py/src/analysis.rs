@@ -9,7 +9,7 @@ use crate::work::{Stopper, interruptible};
 use pyo3::prelude::*;
 use smbscope_report::text::TextOptions;
 use smbscope_report::{Report, html, json, text};
-use smbscope_run::analysis::{self, AnalysisOptions, Input};
+use smbscope_run::analysis::{self, AnalysisOptions, CaptureInput};
 use smbscope_run::files::Sources;
 use std::ffi::OsString;
 use std::fs;
@@ -26,7 +26,7 @@ pub(crate) struct Analysis {
 
 /// What was asked of which captures.
 pub(crate) struct Asked {
-    pub(crate) inputs: Vec<Input>,
+    pub(crate) inputs: Vec<CaptureInput>,
     pub(crate) options: AnalysisOptions,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Done {
     options: AnalysisOptions,
 }
 
-fn run(inputs: &[Input], options: AnalysisOptions, mut stopper: Stopper) -> Result<Done, analysis::Error> {
+fn run(inputs: &[CaptureInput], options: AnalysisOptions, mut stopper: Stopper) -> Result<Done, analysis::Error> {
     let options = analysis::narrowed(inputs, &options, &mut stopper)?;
     Done::from_analysis(analysis::Reading::open(inputs, &options)?.run(&mut stopper)?, options)
 }
@@ -70,7 +70,7 @@ impl Done {
 
 impl Analysis {
     /// As Python has it.
-    pub(crate) fn new(py: Python<'_>, inputs: Vec<Input>, done: Done) -> PyResult<Py<Analysis>> {
+    pub(crate) fn new(py: Python<'_>, inputs: Vec<CaptureInput>, done: Done) -> PyResult<Py<Analysis>> {
         let Done { report, notes, text, options } = done;
         let asked = Arc::new(Asked { inputs, options });
         let analysis = PyClassInitializer::from(Document::own(text)).add_subclass(Analysis { report, notes, asked });
@@ -180,7 +180,7 @@ fn save(this: &Bound<'_, Analysis>, path: &Path) -> PyResult<()> {
 }
 
 /// An error where a file would be written over one of the captures.
-fn refuse_input(path: &Path, inputs: &[Input]) -> PyResult<()> {
+fn refuse_input(path: &Path, inputs: &[CaptureInput]) -> PyResult<()> {
     let Ok(found) = fs::metadata(path) else { return Ok(()) };
     match Sources::of_inputs(inputs).name_of(&found) {
         Some(input) => {

@@ -6,13 +6,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use smbscope_report::parquet::ExchangeWriter;
 use smbscope_run::analysis::parts::{self, Arrived, FilePart, Part, Pieces, Plan};
-use smbscope_run::analysis::{AnalysisOptions, Input};
+use smbscope_run::analysis::{AnalysisOptions, CaptureInput};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-fn parsed(py: Python<'_>, arguments: &[OsString]) -> PyResult<(Vec<Input>, AnalysisOptions)> {
+fn parsed(py: Python<'_>, arguments: &[OsString]) -> PyResult<(Vec<CaptureInput>, AnalysisOptions)> {
     py.detach(|| smbscope_cli::analysis(arguments)).map_err(ArgumentError::new_err)
 }
 

@@ -6,7 +6,7 @@ use crate::wire::Wire;
 use crate::{Error, one_line};
 use smbscope_analyze::Options;
 use smbscope_analyze::pipeline::{self, Sharding, Sink, Threading};
-use smbscope_capture::reader::{CaptureSet, Input};
+use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_load::engine::Exchanges;
 use smbscope_load::engine::result::Run;
 use smbscope_model::{Connection, Exchange, Settled};
@@ -94,7 +94,7 @@ impl Sink for Both<'_> {
 /// server's.
 pub(crate) fn read(taken: &Taken, port: u16, each: &mut (dyn FnMut(&Exchange) + Send)) -> Result<CaptureFacts, String> {
     let name = taken.file.display().to_string();
-    let mut set = CaptureSet::open(&[Input::File(taken.file.clone())]).map_err(|error| one_line(&error))?;
+    let mut set = CaptureSet::open(&[CaptureInput::File(taken.file.clone())]).map_err(|error| one_line(&error))?;
     let options = Options { ports: vec![port], ..Options::default() };
     let mut sinks = [Both { each, aggregator: Aggregator::new() }];
     let analysis = pipeline::run(&mut set, &options, Sharding::None, Threading::Inline, &mut sinks, |_| {}).map_err(

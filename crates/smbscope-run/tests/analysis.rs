@@ -1,14 +1,14 @@
 //! An analysis as a program makes it: by options, without a command line. On a bundled capture.
 
 use smbscope_report::json;
-use smbscope_run::analysis::{Analysis, AnalysisOptions, Error, Input, Observer};
+use smbscope_run::analysis::{Analysis, AnalysisOptions, Error, CaptureInput, Observer};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-fn office() -> [Input; 1] {
+fn office() -> [CaptureInput; 1] {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/demo-smb311-office.pcap.zst");
-    [Input::File(data)]
+    [CaptureInput::File(data)]
 }
 
 /// The report as JSON.

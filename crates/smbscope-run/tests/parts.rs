@@ -6,7 +6,7 @@ use smbscope_report::json;
 use smbscope_run::analysis::parts::{
     Arrived, FilePart, Part, Pieces, Plan, divide, follow, from_bytes, merge, received_all, shared_sessions, to_bytes,
 };
-use smbscope_run::analysis::{Analysis, AnalysisOptions, Error, Exchanges, Input};
+use smbscope_run::analysis::{Analysis, AnalysisOptions, Error, Exchanges, CaptureInput};
 use smbscope_testkit::traffic::{Damage, Limit, Mix, Settings, generate};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,8 +62,8 @@ fn as_json(analysis: Analysis, options: &AnalysisOptions) -> String {
 }
 
 impl Captured {
-    fn inputs(&self) -> Vec<Input> {
-        self.files.iter().map(|path| Input::File(path.clone())).collect()
+    fn inputs(&self) -> Vec<CaptureInput> {
+        self.files.iter().map(|path| CaptureInput::File(path.clone())).collect()
     }
 
     fn whole(&self, options: &AnalysisOptions) -> String {
@@ -82,7 +82,7 @@ impl Captured {
         let of_file = |(file, path): (usize, &PathBuf)| {
             let pieces: Vec<PathBuf> = (0..parts).map(|part| self.piece(file, part)).collect();
             let name = path.display().to_string();
-            divide(&Input::File(path.clone()), &name, options, &pieces, &self.times(file)).expect("a capture")
+            divide(&CaptureInput::File(path.clone()), &name, options, &pieces, &self.times(file)).expect("a capture")
         };
         self.files.iter().enumerate().map(of_file).collect()
     }
@@ -225,7 +225,7 @@ fn a_file_that_is_no_capture_is_an_error_that_names_it() {
     fs::write(&path, "not a capture, but long enough to be looked at").expect("it can be written");
     let captured = Captured { files: vec![path.clone()], folder };
     let options = AnalysisOptions::default();
-    let error = divide(&Input::File(path), "notes.txt", &options, &[captured.piece(0, 0)], &captured.times(0));
+    let error = divide(&CaptureInput::File(path), "notes.txt", &options, &[captured.piece(0, 0)], &captured.times(0));
     assert!(matches!(&error, Err(Error::Capture(_))), "{error:?}");
 }
 

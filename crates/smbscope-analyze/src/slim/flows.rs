@@ -8,7 +8,7 @@ use crate::analyzer::SMB_PORTS;
 use crate::content::{Content, MAX_HEAD};
 use crate::flow::{begins_connection, foreign_protocol};
 use crate::framer::{Decided, Frame, Framer, Mark};
-use smbscope_capture::tcp::{Chunk, FlowEnd, FlowView, Gap, Retransmission, StreamSink};
+use smbscope_capture::tcp::{StreamChunk, FlowEnd, FlowView, StreamGap, Retransmission, StreamSink};
 use smbscope_model::Direction;
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -54,7 +54,7 @@ impl Noting {
     }
 
     /// Enters what a framer decided; `chunk` is the newest part of its stream.
-    fn note(&mut self, lane: &mut Lane, chunk: Option<&Chunk<'_>>) {
+    fn note(&mut self, lane: &mut Lane, chunk: Option<&StreamChunk<'_>>) {
         for mark in lane.framer.take_marks() {
             let Mark { position, length, decided } = mark;
             match decided {
@@ -81,7 +81,7 @@ impl Noting {
     }
 
     /// Enters bytes that stay at a position of the stream.
-    fn keep(&mut self, lane: &Lane, chunk: Option<&Chunk<'_>>, position: u64, bytes: &[u8]) {
+    fn keep(&mut self, lane: &Lane, chunk: Option<&StreamChunk<'_>>, position: u64, bytes: &[u8]) {
         self.each_part(lane, chunk, position, bytes.len() as u64, |packets, ordinal, offset, part| {
             packets.keep(ordinal, offset, &bytes[part]);
         });
@@ -91,7 +91,7 @@ impl Noting {
     fn each_part(
         &mut self,
         lane: &Lane,
-        chunk: Option<&Chunk<'_>>,
+        chunk: Option<&StreamChunk<'_>>,
         position: u64,
         length: u64,
         mut enter: impl FnMut(&mut Packets, u64, usize, std::ops::Range<usize>),
@@ -130,7 +130,7 @@ impl Noting {
 
 impl Lane {
     /// A part of the stream, as far as it is there.
-    fn bytes<'c>(&self, chunk: Option<&Chunk<'c>>, position: u64, length: u64) -> Cow<'c, [u8]> {
+    fn bytes<'c>(&self, chunk: Option<&StreamChunk<'c>>, position: u64, length: u64) -> Cow<'c, [u8]> {
         if let Some(chunk) = chunk.filter(|chunk| chunk.position <= position) {
             let start = usize::try_from(position - chunk.position).unwrap_or(usize::MAX).min(chunk.bytes.len());
             let end = start.saturating_add(length as usize).min(chunk.bytes.len());
@@ -151,7 +151,7 @@ impl Lane {
     }
 
     /// Keeps the part of a chunk that is read together with what follows.
-    fn remember(&mut self, chunk: &Chunk<'_>, from: u64, packets: &mut Packets) {
+    fn remember(&mut self, chunk: &StreamChunk<'_>, from: u64, packets: &mut Packets) {
         let skipped = from.saturating_sub(chunk.position);
         let start = usize::try_from(skipped).unwrap_or(usize::MAX).min(chunk.bytes.len());
         let bytes = &chunk.bytes[start..chunk.bytes.len().min(start.saturating_add(MAX_HEAD))];
@@ -181,7 +181,7 @@ impl StreamSink for Noting {
         SlimFlow { lanes: [(); 2].map(lane), is_smb: false }
     }
 
-    fn data(&mut self, flow: &mut SlimFlow, view: &FlowView, direction: Direction, chunk: &Chunk<'_>) {
+    fn data(&mut self, flow: &mut SlimFlow, view: &FlowView, direction: Direction, chunk: &StreamChunk<'_>) {
         let lane = &mut flow.lanes[direction.index()];
         if !view.begins[direction.index()] {
             lane.framer.may_miss_the_beginning(chunk.position);
@@ -202,7 +202,7 @@ impl StreamSink for Noting {
         self.look_at_frames(flow);
     }
 
-    fn gap(&mut self, flow: &mut SlimFlow, _: &FlowView, direction: Direction, gap: &Gap) {
+    fn gap(&mut self, flow: &mut SlimFlow, _: &FlowView, direction: Direction, gap: &StreamGap) {
         let lane = &mut flow.lanes[direction.index()];
         lane.framer.gap(gap, &mut self.frames);
         self.note(lane, None);

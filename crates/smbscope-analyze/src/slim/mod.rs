@@ -14,10 +14,10 @@ mod window;
 use crate::pseudonym::{Disguise, Key};
 use flows::Noting;
 use names::Names;
-use smbscope_capture::decode::{Decoder, Kind, Outline};
+use smbscope_capture::decode::{Decoder, PacketContent, Outline};
 use smbscope_capture::reader::CaptureSet;
 use smbscope_capture::tcp::FlowTable;
-use smbscope_capture::writer::{Interface, Record, Writer};
+use smbscope_capture::writer::{CaptureInterface, PacketBlock, PcapngWriter};
 use smbscope_capture::{Packet, TcpSegment};
 use smbscope_model::{CaptureInfo, ClockStep, Limits, Quality, Timestamp};
 use std::io::{self, Write};
@@ -92,7 +92,7 @@ pub fn slim(
     // Slimming keeps no names of sessions: their budget serves waiting packets and replaced names.
     let noting = Noting::new(Window::new(numbering, options.limits.names / 4 * 3), names);
     let mut slimmer = Slimmer {
-        writer: Writer::new(out, &comment, concat!("smbscope ", env!("CARGO_PKG_VERSION")))?,
+        writer: PcapngWriter::new(out, &comment, concat!("smbscope ", env!("CARGO_PKG_VERSION")))?,
         decoder: Decoder::new(),
         quality: Quality::default(),
         table: FlowTable::within(noting, options.limits.flows),
@@ -129,7 +129,7 @@ impl Clocks {
 }
 
 struct Slimmer<'o> {
-    writer: Writer<&'o mut dyn Write>,
+    writer: PcapngWriter<&'o mut dyn Write>,
     decoder: Decoder,
     quality: Quality,
     table: FlowTable<Noting>,
@@ -145,9 +145,9 @@ impl Slimmer<'_> {
         let outline = Outline::parse(packet);
         let (headers, length) = outline.needed(packet);
         let mut pending = Pending {
-            record: Record {
+            record: PacketBlock {
                 time: self.clocks.original(packet),
-                interface: Interface {
+                interface: CaptureInterface {
                     link_type: packet.link_type,
                     snap_length: info.snap_length.unwrap_or(0),
                     resolution_ns: info.resolution_ns,
@@ -166,8 +166,8 @@ impl Slimmer<'_> {
         let Noting { packets, names, .. } = self.table.sink_mut();
         packets.window.push(ordinal, pending);
         packets.window.hold(ordinal);
-        let is_fragment = matches!(outline.kind, Kind::Fragment(_));
-        if let Kind::Fragment(fragment) = outline.kind {
+        let is_fragment = matches!(outline.kind, PacketContent::Fragment(_));
+        if let PacketContent::Fragment(fragment) = outline.kind {
             let bytes = packet.data.get(fragment.place.clone()).unwrap_or_default();
             packets.fragment(ordinal, fragment, bytes);
             packets.put_together(ordinal, segment.as_ref().map(|segment| segment.payload_length), names);

@@ -2,7 +2,7 @@
 //!
 //! Of a packet its headers stay. Of the payload nothing does but what is entered, and zeros in front of that.
 
-use smbscope_capture::writer::{Record, Writer};
+use smbscope_capture::writer::{PacketBlock, PcapngWriter};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 
@@ -26,7 +26,7 @@ pub(super) enum Numbering {
 #[derive(Debug)]
 pub(super) struct Pending {
     /// When, where, and its length on the wire.
-    pub(super) record: Record<'static>,
+    pub(super) record: PacketBlock<'static>,
     /// Its number in its file.
     pub(super) number: u64,
     /// Its headers.
@@ -122,7 +122,7 @@ impl Window {
     }
 
     /// Writes the packets that are decided, up to the first that is not.
-    pub(super) fn write<W: Write>(&mut self, writer: &mut Writer<W>) -> io::Result<()> {
+    pub(super) fn write<W: Write>(&mut self, writer: &mut PcapngWriter<W>) -> io::Result<()> {
         while let Some(packet) = self.packets.front() {
             if packet.holders > 0 {
                 if self.has_room() {
@@ -136,7 +136,7 @@ impl Window {
     }
 
     /// Writes all that is left.
-    pub(super) fn finish<W: Write>(&mut self, writer: &mut Writer<W>) -> io::Result<()> {
+    pub(super) fn finish<W: Write>(&mut self, writer: &mut PcapngWriter<W>) -> io::Result<()> {
         while !self.packets.is_empty() {
             self.write_first(writer)?;
         }
@@ -150,7 +150,7 @@ impl Window {
         self.packets.len() + self.restored.len() <= MAX_WAITING_PACKETS && self.bytes <= self.most_bytes
     }
 
-    fn write_first<W: Write>(&mut self, writer: &mut Writer<W>) -> io::Result<()> {
+    fn write_first<W: Write>(&mut self, writer: &mut PcapngWriter<W>) -> io::Result<()> {
         let Some(packet) = self.packets.pop_front() else { return Ok(()) };
         self.first += 1;
         if self.numbering != Numbering::Restored {
@@ -167,7 +167,7 @@ impl Window {
         }
     }
 
-    fn put<W: Write>(&mut self, packet: &Pending, writer: &mut Writer<W>) -> io::Result<()> {
+    fn put<W: Write>(&mut self, packet: &Pending, writer: &mut PcapngWriter<W>) -> io::Result<()> {
         self.bytes -= packet.headers.len() + packet.payload.len() + size_of::<Pending>();
         self.removed += (packet.captured - packet.payload.len()) as u64;
         if self.numbering != Numbering::Anew {
@@ -179,6 +179,6 @@ impl Window {
                 None => self.moved += 1,
             }
         }
-        writer.packet(&Record { parts: [&packet.headers, &packet.payload], ..packet.record })
+        writer.packet(&PacketBlock { parts: [&packet.headers, &packet.payload], ..packet.record })
     }
 }

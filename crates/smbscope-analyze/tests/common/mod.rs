@@ -6,7 +6,7 @@ pub(crate) mod truth;
 
 use smbscope_analyze::{Analyzer, Options, Outcome};
 use smbscope_capture::decode::Decoder;
-use smbscope_capture::reader::{CaptureSet, Input};
+use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_capture::tcp::FlowTable;
 use smbscope_model::{Connection, Exchange, Quality, Stamp, TimeKind};
 use smbscope_testkit::{Conversation, Packet, Side, micros};
@@ -47,7 +47,7 @@ pub(crate) fn bundled(name: &str) -> PathBuf {
 
 /// The exchanges of a capture file, without the packets that are not kept, by their number.
 pub(crate) fn read_exchanges(file: &Path, mut keep: impl FnMut(u64) -> bool) -> Vec<Exchange> {
-    let mut set = CaptureSet::open(&[Input::File(file.to_owned())]).expect("a capture that can be read");
+    let mut set = CaptureSet::open(&[CaptureInput::File(file.to_owned())]).expect("a capture that can be read");
     let mut exchanges = Vec::new();
     let mut flows = FlowTable::new(Analyzer::new(Options::default(), |exchange| exchanges.push(exchange)));
     let (mut decoder, mut quality) = (Decoder::new(), Quality::default());
@@ -64,7 +64,7 @@ pub(crate) fn read_exchanges(file: &Path, mut keep: impl FnMut(u64) -> bool) -> 
 
 /// The connections of a capture file.
 pub(crate) fn read_connections(file: &Path) -> Vec<Connection> {
-    let mut set = CaptureSet::open(&[Input::File(file.to_owned())]).expect("a capture that can be read");
+    let mut set = CaptureSet::open(&[CaptureInput::File(file.to_owned())]).expect("a capture that can be read");
     let mut flows = FlowTable::new(Analyzer::new(Options::default(), |_| {}));
     let (mut decoder, mut quality) = (Decoder::new(), Quality::default());
     while let Some(packet) = set.next_packet().expect("to its end") {
@@ -77,7 +77,7 @@ pub(crate) fn read_connections(file: &Path) -> Vec<Connection> {
 
 /// Of each packet of a capture of one connection, who sent it and whether it carries data.
 pub(crate) fn read_packets(file: &Path) -> Vec<(Side, bool)> {
-    let mut set = CaptureSet::open(&[Input::File(file.to_owned())]).expect("a capture that can be read");
+    let mut set = CaptureSet::open(&[CaptureInput::File(file.to_owned())]).expect("a capture that can be read");
     let (mut decoder, mut quality) = (Decoder::new(), Quality::default());
     let mut packets = Vec::new();
     while let Some(packet) = set.next_packet().expect("to its end") {

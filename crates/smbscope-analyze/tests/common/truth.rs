@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{FileFailurePersistence, RngSeed};
 use smbscope_analyze::{Analyzer, Options};
 use smbscope_capture::decode::Decoder;
-use smbscope_capture::reader::{CaptureSet, Input};
+use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_capture::tcp::FlowTable;
 use smbscope_model::{Command, Exchange, Outcome, PacketRef, Quality, Stamp};
 use smbscope_testkit::packet::HEADERS;
@@ -178,7 +178,7 @@ pub(crate) fn read_contents(files: &[Vec<u8>]) -> (Vec<Exchange>, Quality) {
             file
         })
         .collect();
-    let inputs: Vec<Input> = written.iter().map(|file| Input::File(file.path().to_owned())).collect();
+    let inputs: Vec<CaptureInput> = written.iter().map(|file| CaptureInput::File(file.path().to_owned())).collect();
     let mut set = CaptureSet::open(&inputs).expect("a capture file can be read");
     let mut exchanges = Vec::new();
     let mut flows = FlowTable::new(Analyzer::new(Options::default(), |exchange| exchanges.push(exchange)));

@@ -3,7 +3,7 @@
 //! Of bytes that come twice the first copy counts. A fragment that the snap length cut still takes its place: its
 //! length is known, and the datagram's captured bytes are those in front of the first cut.
 
-use super::ip::Datagram;
+use super::ip::IpPacket;
 use smbscope_model::Stamp;
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -23,7 +23,7 @@ const MAX_COMPLETED: usize = 64;
 const DUPLICATE_NS: i64 = 1_000_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Key {
+struct ReassemblyKey {
     source: IpAddr,
     destination: IpAddr,
     identification: u32,
@@ -33,8 +33,8 @@ struct Key {
 
 /// A datagram in the making.
 #[derive(Debug)]
-pub(super) struct Assembly {
-    key: Key,
+pub(super) struct DatagramReassembly {
+    key: ReassemblyKey,
     pub(super) source: IpAddr,
     pub(super) destination: IpAddr,
     pub(super) first: Stamp,
@@ -53,7 +53,7 @@ pub(super) struct Assembly {
     length: Option<u32>,
 }
 
-impl Assembly {
+impl DatagramReassembly {
     /// The captured bytes up to the first missing one, and the length on the wire.
     pub(super) fn bytes(&self) -> (&[u8], u32) {
         let whole = match self.captured.first() {
@@ -146,9 +146,9 @@ pub(super) struct Added {
 #[derive(Debug)]
 pub(super) struct Fragments {
     /// Oldest first.
-    assemblies: VecDeque<Assembly>,
-    completed: Option<Assembly>,
-    completed_last: VecDeque<(Key, i64)>,
+    assemblies: VecDeque<DatagramReassembly>,
+    completed: Option<DatagramReassembly>,
+    completed_last: VecDeque<(ReassemblyKey, i64)>,
 }
 
 impl Fragments {
@@ -157,10 +157,10 @@ impl Fragments {
     }
 
     /// Enters a fragment that was seen at `stamp`.
-    pub(super) fn add(&mut self, datagram: &Datagram<'_>, stamp: Stamp) -> Added {
+    pub(super) fn add(&mut self, datagram: &IpPacket<'_>, stamp: Stamp) -> Added {
         let mut added = Added { completed: false, given_up: 0 };
         let Some(fragment) = datagram.fragment else { return added };
-        let key = Key {
+        let key = ReassemblyKey {
             source: datagram.source,
             destination: datagram.destination,
             identification: fragment.identification,
@@ -168,7 +168,7 @@ impl Fragments {
         };
         let now = stamp.time.0;
         added.given_up += self.expire(now);
-        let just_completed = |(done, time): &(Key, i64)| *done == key && now.saturating_sub(*time) < DUPLICATE_NS;
+        let just_completed = |(done, time): &(ReassemblyKey, i64)| *done == key && now.saturating_sub(*time) < DUPLICATE_NS;
         if self.completed_last.iter().any(just_completed) {
             return added;
         }
@@ -179,7 +179,7 @@ impl Fragments {
                     self.assemblies.pop_front();
                     added.given_up += 1;
                 }
-                self.assemblies.push_back(Assembly {
+                self.assemblies.push_back(DatagramReassembly {
                     key,
                     source: datagram.source,
                     destination: datagram.destination,
@@ -217,12 +217,12 @@ impl Fragments {
     }
 
     /// Takes the datagram that was completed last, to look into it.
-    pub(super) fn take_completed(&mut self) -> Option<Assembly> {
+    pub(super) fn take_completed(&mut self) -> Option<DatagramReassembly> {
         self.completed.take()
     }
 
     /// Keeps a datagram whose bytes are handed on.
-    pub(super) fn keep(&mut self, assembly: Assembly) -> &Assembly {
+    pub(super) fn keep(&mut self, assembly: DatagramReassembly) -> &DatagramReassembly {
         self.completed.insert(assembly)
     }
 

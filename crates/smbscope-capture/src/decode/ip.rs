@@ -32,7 +32,7 @@ pub(super) struct FragmentInfo {
 
 /// An IP packet.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Datagram<'a> {
+pub(super) struct IpPacket<'a> {
     pub(super) source: IpAddr,
     pub(super) destination: IpAddr,
     /// Protocol behind the last extension header; for an IPv6 fragment what the fragment header says follows.
@@ -56,7 +56,7 @@ pub(super) fn parse<'a, F: Fields>(
     data: &'a [u8],
     on_wire: u32,
     fields: &mut F,
-) -> Option<Datagram<'a>> {
+) -> Option<IpPacket<'a>> {
     fields.enter(data.get(..1), Stays::Bits(0xf0));
     let in_header = data.first().map(|byte| byte >> 4);
     match (in_header, version) {
@@ -80,7 +80,7 @@ fn captured(data: &[u8], at: usize, length: u32) -> &[u8] {
     &rest[..rest.len().min(length as usize)]
 }
 
-fn ipv4<'a, F: Fields>(data: &'a [u8], on_wire: u32, fields: &mut F) -> Option<Datagram<'a>> {
+fn ipv4<'a, F: Fields>(data: &'a [u8], on_wire: u32, fields: &mut F) -> Option<IpPacket<'a>> {
     let header: &[u8; 20] = data.get(..20)?.try_into().ok()?;
     let header_length = usize::from(header[0] & 0x0f) * 4;
     if F::RECORDS {
@@ -105,7 +105,7 @@ fn ipv4<'a, F: Fields>(data: &'a [u8], on_wire: u32, fields: &mut F) -> Option<D
     let (more, offset) = (flags_and_offset & 0x2000 != 0, u32::from(flags_and_offset & 0x1fff) * 8);
     let fragment =
         (more || offset > 0).then_some(FragmentInfo { identification: u32::from(identification), offset, more });
-    let mut datagram = Datagram {
+    let mut datagram = IpPacket {
         source: IpAddr::V4(Ipv4Addr::new(header[12], header[13], header[14], header[15])),
         destination: IpAddr::V4(Ipv4Addr::new(header[16], header[17], header[18], header[19])),
         protocol: header[9],
@@ -125,7 +125,7 @@ fn ipv4<'a, F: Fields>(data: &'a [u8], on_wire: u32, fields: &mut F) -> Option<D
     Some(datagram)
 }
 
-fn ipv6<'a, F: Fields>(data: &'a [u8], on_wire: u32, fields: &mut F) -> Option<Datagram<'a>> {
+fn ipv6<'a, F: Fields>(data: &'a [u8], on_wire: u32, fields: &mut F) -> Option<IpPacket<'a>> {
     let header: &[u8; 40] = data.get(..40)?.try_into().ok()?;
     if F::RECORDS {
         // Version and traffic class. Systems may make flow labels of addresses.
@@ -145,7 +145,7 @@ fn ipv6<'a, F: Fields>(data: &'a [u8], on_wire: u32, fields: &mut F) -> Option<D
     };
     let payload = captured(data, 40, length);
     let (protocol, offset) = upper_layer(header[6], payload, length, fields)?;
-    let mut datagram = Datagram {
+    let mut datagram = IpPacket {
         source: address(8)?,
         destination: address(24)?,
         protocol,

@@ -13,14 +13,14 @@ mod tcp;
 mod tunnel;
 
 pub use fields::Understood;
-pub use outline::{Fragment, Kind, Outline};
+pub use outline::{Fragment, PacketContent, Outline};
 
 use crate::segment::{Packet, TcpSegment};
 use fields::Fields;
-use fragments::{Added, Assembly, Fragments};
-use ip::{Datagram, TCP};
+use fragments::{Added, DatagramReassembly, Fragments};
+use ip::{IpPacket, TCP};
 use link::Peeled;
-use skipped::Skipped;
+use skipped::SkippedProtocolCounts;
 use smbscope_model::{Quality, SkippedPackets, SkippedProtocol, Stamp};
 use std::net::SocketAddr;
 use tcp::TcpHeader;
@@ -33,26 +33,26 @@ const MAX_TUNNELS: usize = 8;
 pub struct Decoder {
     fragments: Fragments,
     packets: u64,
-    skipped: Skipped,
+    skipped: SkippedProtocolCounts,
     /// TCP packets by the lower of their two ports.
     port_packets: Box<[u64]>,
 }
 
 /// What a packet is behind its link header and its tunnels.
-enum Found<'a> {
+enum DecodedPacket<'a> {
     /// A whole IP packet that holds TCP.
-    Tcp(Datagram<'a>),
+    Tcp(IpPacket<'a>),
     /// A part of one, which may hold TCP.
-    Fragment(Datagram<'a>),
+    Fragment(IpPacket<'a>),
     Skipped(SkippedProtocol),
     Malformed,
     /// The snap length cut it off inside its headers.
     Cut,
 }
 
-impl Found<'_> {
+impl DecodedPacket<'_> {
     fn unparsed(data: &[u8], on_wire: u32) -> Self {
-        if (data.len() as u64) < u64::from(on_wire) { Found::Cut } else { Found::Malformed }
+        if (data.len() as u64) < u64::from(on_wire) { DecodedPacket::Cut } else { DecodedPacket::Malformed }
     }
 }
 
@@ -68,7 +68,7 @@ impl Decoder {
         Decoder {
             fragments: Fragments::new(),
             packets: 0,
-            skipped: Skipped::new(),
+            skipped: SkippedProtocolCounts::new(),
             port_packets: vec![0; usize::from(u16::MAX) + 1].into_boxed_slice(),
         }
     }
@@ -89,22 +89,22 @@ impl Decoder {
                 let on_wire = packet.wire_length.saturating_sub(u32::try_from(offset).unwrap_or(u32::MAX));
                 let data = packet.data.get(offset..).unwrap_or_default();
                 match ip::parse(version, data, on_wire, &mut ()) {
-                    Some(datagram) if datagram.fragment.is_some() => Found::Fragment(datagram),
-                    Some(datagram) if datagram.protocol == TCP => Found::Tcp(datagram),
+                    Some(datagram) if datagram.fragment.is_some() => DecodedPacket::Fragment(datagram),
+                    Some(datagram) if datagram.protocol == TCP => DecodedPacket::Tcp(datagram),
                     Some(datagram) => {
                         let found = follow(datagram, &mut ());
-                        quality.tunneled_packets += u64::from(matches!(found, Found::Tcp(_)));
+                        quality.tunneled_packets += u64::from(matches!(found, DecodedPacket::Tcp(_)));
                         found
                     }
-                    None => Found::unparsed(data, on_wire),
+                    None => DecodedPacket::unparsed(data, on_wire),
                 }
             }
-            Peeled::Other(protocol) => Found::Skipped(protocol),
-            Peeled::Malformed => Found::unparsed(packet.data, packet.wire_length),
+            Peeled::Other(protocol) => DecodedPacket::Skipped(protocol),
+            Peeled::Malformed => DecodedPacket::unparsed(packet.data, packet.wire_length),
         };
         match found {
-            Found::Tcp(datagram) => self.segment(packet, &datagram, quality),
-            Found::Fragment(datagram) => self.fragment(packet, &datagram, quality),
+            DecodedPacket::Tcp(datagram) => self.segment(packet, &datagram, quality),
+            DecodedPacket::Fragment(datagram) => self.fragment(packet, &datagram, quality),
             other => {
                 self.pass_over(&other, quality);
                 None
@@ -128,27 +128,27 @@ impl Decoder {
     }
 
     /// Counts a packet that holds no segment.
-    fn pass_over(&mut self, found: &Found<'_>, quality: &mut Quality) {
+    fn pass_over(&mut self, found: &DecodedPacket<'_>, quality: &mut Quality) {
         match found {
-            Found::Skipped(protocol) => {
+            DecodedPacket::Skipped(protocol) => {
                 quality.not_tcp += 1;
                 self.skipped.count(*protocol);
             }
-            Found::Cut => quality.headers_not_captured += 1,
-            Found::Malformed | Found::Tcp(_) | Found::Fragment(_) => quality.malformed_packets += 1,
+            DecodedPacket::Cut => quality.headers_not_captured += 1,
+            DecodedPacket::Malformed | DecodedPacket::Tcp(_) | DecodedPacket::Fragment(_) => quality.malformed_packets += 1,
         }
     }
 
     fn segment<'a>(
         &'a mut self,
         packet: &Packet<'a>,
-        datagram: &Datagram<'a>,
+        datagram: &IpPacket<'a>,
         quality: &mut Quality,
     ) -> Option<TcpSegment<'a>> {
         let Some(header) = TcpHeader::parse(datagram.payload, datagram.payload_length, &mut ()) else {
             let captured = datagram.payload.len();
             let cut = captured < tcp::NEEDED && (captured as u64) < u64::from(datagram.payload_length);
-            self.pass_over(&if cut { Found::Cut } else { Found::Malformed }, quality);
+            self.pass_over(&if cut { DecodedPacket::Cut } else { DecodedPacket::Malformed }, quality);
             return None;
         };
         quality.tcp_packets += 1;
@@ -162,7 +162,7 @@ impl Decoder {
     fn fragment<'a>(
         &'a mut self,
         packet: &Packet<'a>,
-        datagram: &Datagram<'_>,
+        datagram: &IpPacket<'_>,
         quality: &mut Quality,
     ) -> Option<TcpSegment<'a>> {
         quality.ip_fragments += 1;
@@ -181,12 +181,12 @@ impl Decoder {
         let mut counted = (whole.protocol, whole.packets);
         for _ in 0..MAX_TUNNELS {
             match look_into(&whole) {
-                Found::Tcp(inner) => {
+                DecodedPacket::Tcp(inner) => {
                     self.recount(counted, None, quality);
                     quality.tunneled_packets += if holds_tcp(counted.0) { 0 } else { counted.1 };
                     // The payload is a part of the datagram's bytes, which are to stay.
                     let start = inner.payload.as_ptr() as usize - whole.bytes().0.as_ptr() as usize;
-                    let inner = Datagram { payload: &[], ..inner };
+                    let inner = IpPacket { payload: &[], ..inner };
                     let whole = self.fragments.keep(whole);
                     let payload = whole.bytes().0.get(start..).unwrap_or_default();
                     let Some(header) = TcpHeader::parse(payload, inner.payload_length, &mut ()) else {
@@ -197,7 +197,7 @@ impl Decoder {
                     self.port_packets[usize::from(header.source_port.min(header.destination_port))] += 1;
                     return Some(segment_of(self.packets, whole.first, packet.stamp, &inner, &header));
                 }
-                Found::Fragment(inner) => {
+                DecodedPacket::Fragment(inner) => {
                     let is_read = holds_tcp(inner.protocol) || tunnel::is_tunnel(inner.protocol);
                     let skipped = (!is_read).then_some(SkippedProtocol::IpProtocol(inner.protocol));
                     self.recount(counted, skipped, quality);
@@ -207,11 +207,11 @@ impl Decoder {
                     }
                     whole = self.put_together(&inner, whole.first, quality)?;
                 }
-                Found::Skipped(protocol) => {
+                DecodedPacket::Skipped(protocol) => {
                     self.recount(counted, Some(protocol), quality);
                     return None;
                 }
-                Found::Malformed | Found::Cut => {
+                DecodedPacket::Malformed | DecodedPacket::Cut => {
                     self.recount(counted, None, quality);
                     quality.tcp_packets -= 1;
                     quality.malformed_packets += 1;
@@ -224,7 +224,7 @@ impl Decoder {
     }
 
     /// Enters a fragment; the whole datagram if it was the last part.
-    fn put_together(&mut self, datagram: &Datagram<'_>, stamp: Stamp, quality: &mut Quality) -> Option<Assembly> {
+    fn put_together(&mut self, datagram: &IpPacket<'_>, stamp: Stamp, quality: &mut Quality) -> Option<DatagramReassembly> {
         let added = self.fragments.add(datagram, stamp);
         quality.ip_datagrams_incomplete += added.given_up;
         let Added { completed: true, .. } = added else { return None };
@@ -259,32 +259,32 @@ fn holds_tcp(protocol: u8) -> bool {
 
 /// Goes into a packet that is no TCP, through one tunnel after the other.
 #[cold]
-fn follow<'a, F: Fields>(mut datagram: Datagram<'a>, fields: &mut F) -> Found<'a> {
+fn follow<'a, F: Fields>(mut datagram: IpPacket<'a>, fields: &mut F) -> DecodedPacket<'a> {
     for _ in 0..MAX_TUNNELS {
-        let unparsed = Found::unparsed(datagram.payload, datagram.payload_length);
+        let unparsed = DecodedPacket::unparsed(datagram.payload, datagram.payload_length);
         match tunnel::peel(&datagram, fields) {
             Peeled::Ip { offset, version } => match tunnel::inner(&datagram, offset, version, fields) {
-                Some(inner) if inner.fragment.is_some() => return Found::Fragment(inner),
-                Some(inner) if inner.protocol == TCP => return Found::Tcp(inner),
+                Some(inner) if inner.fragment.is_some() => return DecodedPacket::Fragment(inner),
+                Some(inner) if inner.protocol == TCP => return DecodedPacket::Tcp(inner),
                 Some(inner) => datagram = inner,
                 None => return unparsed,
             },
-            Peeled::Other(protocol) => return Found::Skipped(protocol),
+            Peeled::Other(protocol) => return DecodedPacket::Skipped(protocol),
             Peeled::Malformed => return unparsed,
         }
     }
-    Found::Skipped(SkippedProtocol::NestedTunnels)
+    DecodedPacket::Skipped(SkippedProtocol::NestedTunnels)
 }
 
 /// What a datagram that was put together holds.
-fn look_into(whole: &Assembly) -> Found<'_> {
+fn look_into(whole: &DatagramReassembly) -> DecodedPacket<'_> {
     let (captured, length) = whole.bytes();
     // An IPv6 datagram may have extension headers behind the fragment header.
     let Some((protocol, offset)) = ip::upper_layer(whole.next_header, captured, length, &mut ()) else {
-        return Found::unparsed(captured, length);
+        return DecodedPacket::unparsed(captured, length);
     };
     let payload = captured.get(offset..).unwrap_or_default();
-    let datagram = Datagram {
+    let datagram = IpPacket {
         source: whole.source,
         destination: whole.destination,
         protocol,
@@ -294,7 +294,7 @@ fn look_into(whole: &Assembly) -> Found<'_> {
         payload,
         payload_length: length.saturating_sub(u32::try_from(offset).unwrap_or(u32::MAX)),
     };
-    if protocol == TCP { Found::Tcp(datagram) } else { follow(datagram, &mut ()) }
+    if protocol == TCP { DecodedPacket::Tcp(datagram) } else { follow(datagram, &mut ()) }
 }
 
 #[inline]
@@ -302,7 +302,7 @@ fn segment_of<'a>(
     ordinal: u64,
     first: Stamp,
     stamp: Stamp,
-    datagram: &Datagram<'a>,
+    datagram: &IpPacket<'a>,
     header: &TcpHeader<'a>,
 ) -> TcpSegment<'a> {
     TcpSegment {

@@ -4,7 +4,7 @@ use super::fields::{Fields, Understood};
 use super::ip::{self, TCP};
 use super::link::{self, Peeled};
 use super::tcp::{self, TcpHeader};
-use super::{Found, follow};
+use super::{DecodedPacket, follow};
 use crate::segment::Packet;
 use smbscope_model::SkippedProtocol;
 use std::net::IpAddr;
@@ -17,12 +17,12 @@ const MAX_HEADERS: usize = 4096;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outline {
     /// What is behind the last of them.
-    pub kind: Kind,
+    pub kind: PacketContent,
 }
 
 /// What is behind the headers of a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum PacketContent {
     /// A TCP segment whose payload begins there.
     Tcp {
         /// From the packet's first byte.
@@ -88,30 +88,30 @@ impl Outline {
                 let on_wire = packet.wire_length.saturating_sub(u32::try_from(offset).unwrap_or(u32::MAX));
                 let data = packet.data.get(offset..).unwrap_or_default();
                 match ip::parse(version, data, on_wire, fields) {
-                    Some(datagram) if datagram.fragment.is_some() => Found::Fragment(datagram),
-                    Some(datagram) if datagram.protocol == TCP => Found::Tcp(datagram),
+                    Some(datagram) if datagram.fragment.is_some() => DecodedPacket::Fragment(datagram),
+                    Some(datagram) if datagram.protocol == TCP => DecodedPacket::Tcp(datagram),
                     Some(datagram) => follow(datagram, fields),
-                    None => Found::unparsed(data, on_wire),
+                    None => DecodedPacket::unparsed(data, on_wire),
                 }
             }
-            Peeled::Other(protocol) => Found::Skipped(protocol),
-            Peeled::Malformed => Found::unparsed(packet.data, packet.wire_length),
+            Peeled::Other(protocol) => DecodedPacket::Skipped(protocol),
+            Peeled::Malformed => DecodedPacket::unparsed(packet.data, packet.wire_length),
         };
         let kind = match found {
-            Found::Tcp(datagram) => match TcpHeader::parse(datagram.payload, datagram.payload_length, fields) {
-                Some(header) => Kind::Tcp { payload: place(header.payload) },
+            DecodedPacket::Tcp(datagram) => match TcpHeader::parse(datagram.payload, datagram.payload_length, fields) {
+                Some(header) => PacketContent::Tcp { payload: place(header.payload) },
                 None => {
                     let captured = datagram.payload.len();
                     let cut = captured < tcp::NEEDED && (captured as u64) < u64::from(datagram.payload_length);
-                    Kind::UnreadTcp { cut }
+                    PacketContent::UnreadTcp { cut }
                 }
             },
-            Found::Fragment(datagram) => {
+            DecodedPacket::Fragment(datagram) => {
                 let start = place(datagram.payload);
                 let (identification, offset, more) = datagram
                     .fragment
                     .map_or((0, 0, false), |fragment| (fragment.identification, fragment.offset, fragment.more));
-                Kind::Fragment(Fragment {
+                PacketContent::Fragment(Fragment {
                     ends: (datagram.source, datagram.destination),
                     identification,
                     protocol: datagram.protocol,
@@ -121,9 +121,9 @@ impl Outline {
                     place: start..start + datagram.payload.len(),
                 })
             }
-            Found::Skipped(protocol) => Kind::Skipped(protocol),
-            Found::Malformed => Kind::Malformed,
-            Found::Cut => Kind::Cut,
+            DecodedPacket::Skipped(protocol) => PacketContent::Skipped(protocol),
+            DecodedPacket::Malformed => PacketContent::Malformed,
+            DecodedPacket::Cut => PacketContent::Cut,
         };
         Outline { kind }
     }
@@ -132,8 +132,8 @@ impl Outline {
     /// and zeros behind them up to a length.
     pub fn needed(&self, packet: &Packet<'_>) -> (usize, usize) {
         match &self.kind {
-            Kind::Tcp { payload } => (*payload, *payload),
-            Kind::Fragment(fragment) => (fragment.place.start, fragment.place.start),
+            PacketContent::Tcp { payload } => (*payload, *payload),
+            PacketContent::Fragment(fragment) => (fragment.place.start, fragment.place.start),
             kind => {
                 let most = packet.data.len().min(MAX_HEADERS);
                 let reads_alike = |data: &[u8]| Outline::parse(&Packet { data, ..*packet }).kind == *kind;
@@ -178,7 +178,7 @@ mod tests {
         tcp.extend(b"payload");
         let bytes = frame(TCP, &tcp);
         let outline = Outline::parse(&packet(&bytes, bytes.len() as u32));
-        assert_eq!(outline, Outline { kind: Kind::Tcp { payload: 14 + 20 + 24 } });
+        assert_eq!(outline, Outline { kind: PacketContent::Tcp { payload: 14 + 20 + 24 } });
     }
 
     #[test]
@@ -186,14 +186,14 @@ mod tests {
         let bytes = frame(17, &[0, 53, 200, 0, 0, 20, 0, 0, b's', b'e', b'c', b'r', b'e', b't']);
         let udp = packet(&bytes, bytes.len() as u32);
         let outline = Outline::parse(&udp);
-        assert_eq!(outline.kind, Kind::Skipped(SkippedProtocol::UdpPort(53)));
+        assert_eq!(outline.kind, PacketContent::Skipped(SkippedProtocol::UdpPort(53)));
         assert_eq!(outline.needed(&udp), (14 + 20 + 4, 14 + 20 + 4));
         // A header of two words.
         let mut damaged = frame(TCP, &[0; 20]);
         damaged[14] = 0x42;
         let damaged = packet(&damaged, 54);
         let outline = Outline::parse(&damaged);
-        assert_eq!(outline.kind, Kind::Malformed);
+        assert_eq!(outline.kind, PacketContent::Malformed);
         assert_eq!(outline.needed(&damaged).1, 54);
     }
 }

@@ -7,7 +7,7 @@ const MAX_SKIPPED_PROTOCOLS: usize = 128;
 
 /// A counter for every protocol, in tables whose size does not depend on the capture.
 #[derive(Debug)]
-pub(super) struct Skipped {
+pub(super) struct SkippedProtocolCounts {
     ip: Box<[u64]>,
     udp: Box<[u64]>,
     others: Vec<(SkippedProtocol, u64)>,
@@ -15,9 +15,9 @@ pub(super) struct Skipped {
     rest: u64,
 }
 
-impl Skipped {
-    pub(super) fn new() -> Skipped {
-        Skipped {
+impl SkippedProtocolCounts {
+    pub(super) fn new() -> SkippedProtocolCounts {
+        SkippedProtocolCounts {
             ip: vec![0; usize::from(u8::MAX) + 1].into_boxed_slice(),
             udp: vec![0; usize::from(u16::MAX) + 1].into_boxed_slice(),
             others: Vec::new(),
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn protocols_that_are_too_many_are_added_up_and_no_packet_is_lost() {
-        let mut skipped = Skipped::new();
+        let mut skipped = SkippedProtocolCounts::new();
         for link_type in 0..2 * MAX_SKIPPED_PROTOCOLS as u32 {
             skipped.count(SkippedProtocol::LinkType(link_type));
         }

@@ -82,7 +82,7 @@ impl<'a> TcpHeader<'a> {
 
 /// What the options say.
 #[derive(Debug, Clone, Copy, Default)]
-struct Options {
+struct TcpOptions {
     /// TSval of the timestamps option (RFC 7323 3.2).
     timestamp_value: Option<u32>,
     /// A block of the SACK option begins behind the acknowledgment (those of RFC 2883 do not all).
@@ -92,20 +92,20 @@ struct Options {
 }
 
 #[inline(always)]
-fn read_options(options: &[u8], acknowledgment: u32) -> Options {
+fn read_options(options: &[u8], acknowledgment: u32) -> TcpOptions {
     match options {
-        [] => Options::default(),
+        [] => TcpOptions::default(),
         // What Linux and Windows send as a rule: two no-operations in front of the timestamps, and nothing else.
         [NO_OPERATION, NO_OPERATION, TIMESTAMPS, 10, a, b, c, d, _, _, _, _] => {
-            Options { timestamp_value: Some(u32::from_be_bytes([*a, *b, *c, *d])), ..Options::default() }
+            TcpOptions { timestamp_value: Some(u32::from_be_bytes([*a, *b, *c, *d])), ..TcpOptions::default() }
         }
         _ => read_other_options(options, acknowledgment),
     }
 }
 
 #[inline(never)]
-fn read_other_options(mut options: &[u8], acknowledgment: u32) -> Options {
-    let mut read = Options::default();
+fn read_other_options(mut options: &[u8], acknowledgment: u32) -> TcpOptions {
+    let mut read = TcpOptions::default();
     loop {
         match options {
             [] | [END_OF_OPTIONS, ..] | [_] => return read,

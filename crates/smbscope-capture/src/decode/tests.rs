@@ -522,7 +522,7 @@ proptest! {
         let copy = packet(encapsulation.link_type(), &kept, data.len(), 1);
         match (&outline.kind, Outline::parse(&copy).kind) {
             // The copy has nothing of the part's bytes.
-            (Kind::Fragment(one), Kind::Fragment(other)) => {
+            (PacketContent::Fragment(one), PacketContent::Fragment(other)) => {
                 prop_assert_eq!(one, &Fragment { place: one.place.clone(), ..other });
             }
             (one, other) => prop_assert_eq!(one, &other),

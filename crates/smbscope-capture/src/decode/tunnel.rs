@@ -6,7 +6,7 @@
 //! GTP-U (3GPP TS 29.281), TZSP, and what the authentication header protects (RFC 4302).
 
 use super::fields::{Fields, Stays};
-use super::ip::{self, Datagram};
+use super::ip::{self, IpPacket};
 use super::link::{self, Peeled, read8, read16};
 use smbscope_model::SkippedProtocol;
 
@@ -45,7 +45,7 @@ pub(super) fn is_tunnel(protocol: u8) -> bool {
 }
 
 /// Finds the packet in the payload of one that is not TCP.
-pub(super) fn peel<F: Fields>(datagram: &Datagram<'_>, fields: &mut F) -> Peeled {
+pub(super) fn peel<F: Fields>(datagram: &IpPacket<'_>, fields: &mut F) -> Peeled {
     let data = datagram.payload;
     let peeled = match datagram.protocol {
         IPV4 => Some(Peeled::Ip { offset: 0, version: Some(4) }),
@@ -209,11 +209,11 @@ fn tzsp<F: Fields>(data: &[u8], start: usize, fields: &mut F) -> Option<Option<u
 
 /// The IP packet at `offset` of the payload of another one.
 pub(super) fn inner<'a, F: Fields>(
-    outer: &Datagram<'a>,
+    outer: &IpPacket<'a>,
     offset: usize,
     version: Option<u8>,
     fields: &mut F,
-) -> Option<Datagram<'a>> {
+) -> Option<IpPacket<'a>> {
     let data = outer.payload.get(offset..)?;
     ip::parse(version, data, outer.payload_length.checked_sub(u32::try_from(offset).ok()?)?, fields)
 }

@@ -2,15 +2,15 @@
 
 use super::clock::StepBack;
 use super::compression::Compression;
-use super::format::{self, Format, SNIFF_LENGTH, Sniffed};
-use super::info::{CaptureError, Input};
+use super::format::{self, CaptureParser, SNIFF_LENGTH, Sniffed};
+use super::info::{CaptureError, CaptureInput};
 use super::map::Map;
 use super::pcapng::Interfaces;
-use super::record::Step;
-use super::runs::Run;
-use super::sides::{SAMPLE_BYTES, Sides};
-use super::stream::{self, Fill, Stream, counted};
-use super::survey::{Plan, Survey};
+use super::record::ParseStep;
+use super::runs::SortedRun;
+use super::sides::{SAMPLE_BYTES, ClockCorrection};
+use super::stream::{self, Fill, InputStream, counted};
+use super::survey::{ReorderStrategy, Survey};
 use smbscope_model::{CaptureInfo, Timestamp};
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -28,7 +28,7 @@ pub(super) const RELEASED_BYTES: usize = 8 << 20;
 
 /// What a set of captures may occupy.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct CaptureBudget {
     /// Decompressed bytes that small compressed captures may occupy together.
     pub(super) memory: usize,
     /// Runs that may be remembered.
@@ -40,15 +40,15 @@ pub(super) struct Limits {
 /// A decompressor may have a window of this size, whatever the budget: plain `zstd` asks for 8 MiB, `xz -9` for 64 MiB.
 pub(super) const WINDOW_LEAST: u64 = 65 << 20;
 
-impl Default for Limits {
+impl Default for CaptureBudget {
     fn default() -> Self {
-        Limits { memory: 32 << 20, runs: 1 << 18, window: smbscope_model::Limits::DEFAULT_MEMORY as u64 }
+        CaptureBudget { memory: 32 << 20, runs: 1 << 18, window: smbscope_model::Limits::DEFAULT_MEMORY as u64 }
     }
 }
 
 /// Whether files are surveyed before they are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Trust {
+pub(super) enum CaptureTrust {
     /// The order of packets is found out first.
     Nothing,
     /// Packets are expected in time order, and what a survey finds out is noted on the way.
@@ -56,26 +56,26 @@ pub(super) enum Trust {
 }
 
 /// What all captures of a set share.
-pub(super) struct Shared {
-    trust: Trust,
+pub(super) struct CaptureSetState {
+    trust: CaptureTrust,
     /// Ends blocked reads.
     pub(super) stop: Arc<AtomicBool>,
     /// What is left.
-    left: Limits,
+    left: CaptureBudget,
     /// Bytes of maps that may still be resident from the survey.
     unreleased: usize,
 }
 
-impl Shared {
-    pub(super) fn new(limits: Limits, trust: Trust) -> Shared {
-        Shared { trust, stop: Arc::default(), left: limits, unreleased: 0 }
+impl CaptureSetState {
+    pub(super) fn new(limits: CaptureBudget, trust: CaptureTrust) -> CaptureSetState {
+        CaptureSetState { trust, stop: Arc::default(), left: limits, unreleased: 0 }
     }
 }
 
 /// The bytes of a capture that is not a stream. Whoever works on its packets may keep them.
-pub struct Backing(Bytes);
+pub struct Backing(BackingBytes);
 
-enum Bytes {
+enum BackingBytes {
     /// A file.
     Mapped(Map),
     /// A small one that had to be decompressed.
@@ -84,13 +84,13 @@ enum Bytes {
 
 impl Backing {
     fn mapped(map: Map) -> Arc<Backing> {
-        Arc::new(Backing(Bytes::Mapped(map)))
+        Arc::new(Backing(BackingBytes::Mapped(map)))
     }
 
     fn map(&self) -> Option<&Map> {
         match &self.0 {
-            Bytes::Mapped(map) => Some(map),
-            Bytes::Owned(_) => None,
+            BackingBytes::Mapped(map) => Some(map),
+            BackingBytes::Owned(_) => None,
         }
     }
 }
@@ -101,14 +101,14 @@ impl Deref for Backing {
     #[inline]
     fn deref(&self) -> &[u8] {
         match &self.0 {
-            Bytes::Mapped(map) => map,
-            Bytes::Owned(bytes) => bytes,
+            BackingBytes::Mapped(map) => map,
+            BackingBytes::Owned(bytes) => bytes,
         }
     }
 }
 
 /// An input that has been opened.
-pub(super) struct Capture {
+pub(super) struct OpenCapture {
     pub(super) name: String,
     path: Option<PathBuf>,
     /// Absent for a stream, and once it has been read to its end.
@@ -116,7 +116,7 @@ pub(super) struct Capture {
     /// Whether the mapped file was cut short while it was read.
     cut_short: Arc<AtomicBool>,
     /// The stream of a live input until its source takes it.
-    live_stream: Option<Stream>,
+    live_stream: Option<InputStream>,
     /// Whether the input can be read only once.
     pub(super) live: bool,
     /// Whether what a survey finds out is noted while packets are delivered.
@@ -127,57 +127,57 @@ pub(super) struct Capture {
     /// Where the clock was set back.
     pub(super) clock_steps: Vec<StepBack>,
     /// The two clocks that stamped it, if there are two.
-    pub(super) sides: Option<Arc<Sides>>,
+    pub(super) sides: Option<Arc<ClockCorrection>>,
     pub(super) survey: Survey,
-    pub(super) format: Format,
+    pub(super) format: CaptureParser,
     header_length: usize,
     compression: Option<Compression>,
     /// Bytes that its window may take.
     window: u64,
     file_bytes: u64,
-    pub(super) plan: Plan,
+    pub(super) plan: ReorderStrategy,
     stop: Arc<AtomicBool>,
     /// Length of the records delivered.
     pub(super) delivered_bytes: u64,
 }
 
-impl Capture {
+impl OpenCapture {
     /// Opens an input and, unless it can be read only once, surveys it.
-    pub(super) fn open(input: &Input, shared: &mut Shared) -> Result<Capture, CaptureError> {
+    pub(super) fn open(input: &CaptureInput, shared: &mut CaptureSetState) -> Result<OpenCapture, CaptureError> {
         let name = input.name();
         let failed = |source| CaptureError::Open { name: name.clone(), source };
         match input {
-            Input::Stdin => Capture::open_live(name.clone(), Box::new(io::stdin()), shared),
-            Input::File(path) => {
+            CaptureInput::Stdin => OpenCapture::open_live(name.clone(), Box::new(io::stdin()), shared),
+            CaptureInput::File(path) => {
                 let mut file = File::open(path).map_err(failed)?;
                 let metadata = file.metadata().map_err(failed)?;
                 if metadata.is_dir() {
                     return Err(failed(io::ErrorKind::IsADirectory.into()));
                 }
                 if !metadata.is_file() {
-                    return Capture::open_live(name, Box::new(file), shared);
+                    return OpenCapture::open_live(name, Box::new(file), shared);
                 }
                 let mut head = Vec::new();
                 io::Read::by_ref(&mut file).take(SNIFF_LENGTH as u64).read_to_end(&mut head).map_err(failed)?;
                 match Compression::sniff(&head) {
-                    Some(compression) => Capture::open_compressed(name, path, compression, metadata.len(), shared),
+                    Some(compression) => OpenCapture::open_compressed(name, path, compression, metadata.len(), shared),
                     None => {
                         let (mut format, header_length) = recognise(&name, &head)?;
                         match Map::new(&file) {
                             Ok(map) => {
                                 format.settle(map.get(header_length..).unwrap_or_default());
-                                let mut capture = Capture::new(name, format, header_length, shared);
+                                let mut capture = OpenCapture::new(name, format, header_length, shared);
                                 capture.file_bytes = map.len() as u64;
                                 capture.cut_short = Arc::clone(map.cut_short());
                                 capture.bytes = Some(Backing::mapped(map));
                                 capture.look_for_two_clocks();
                                 match shared.trust {
-                                    Trust::Order if capture.sides.is_none() => capture.expect_order_in_bytes(),
-                                    Trust::Order | Trust::Nothing => capture.survey_bytes(shared),
+                                    CaptureTrust::Order if capture.sides.is_none() => capture.expect_order_in_bytes(),
+                                    CaptureTrust::Order | CaptureTrust::Nothing => capture.survey_bytes(shared),
                                 }
                                 Ok(capture)
                             }
-                            Err(_) => Capture::open_live(name, Box::new(Cursor::new(head).chain(file)), shared),
+                            Err(_) => OpenCapture::open_live(name, Box::new(Cursor::new(head).chain(file)), shared),
                         }
                     }
                 }
@@ -185,10 +185,10 @@ impl Capture {
         }
     }
 
-    fn new(name: String, format: Format, header_length: usize, shared: &Shared) -> Capture {
+    fn new(name: String, format: CaptureParser, header_length: usize, shared: &CaptureSetState) -> OpenCapture {
         let mut interfaces = Interfaces::default();
         format.describe(&mut interfaces);
-        Capture {
+        OpenCapture {
             name,
             path: None,
             bytes: None,
@@ -206,7 +206,7 @@ impl Capture {
             compression: None,
             window: 0,
             file_bytes: 0,
-            plan: Plan::Straight,
+            plan: ReorderStrategy::Straight,
             stop: Arc::clone(&shared.stop),
             delivered_bytes: 0,
         }
@@ -215,8 +215,8 @@ impl Capture {
     pub(super) fn open_live(
         name: String,
         mut source: Box<dyn Read + Send>,
-        shared: &Shared,
-    ) -> Result<Capture, CaptureError> {
+        shared: &CaptureSetState,
+    ) -> Result<OpenCapture, CaptureError> {
         let input_bytes = Arc::default();
         let mut head = Vec::new();
         let mut first = [0; 6];
@@ -238,20 +238,20 @@ impl Capture {
                 .decoder(source, window)
                 .map_err(|source| CaptureError::Open { name: name.clone(), source })?;
         }
-        let mut stream = Stream::new(source, input_bytes, Arc::clone(&shared.stop), 0)
+        let mut stream = InputStream::new(source, input_bytes, Arc::clone(&shared.stop), 0)
             .map_err(|source| CaptureError::Open { name: name.clone(), source })?;
         let (mut format, header_length) = recognise_stream(&name, &mut stream, compression, window)?;
         stream.consume(header_length);
         // What has come by now: a pipe may have no more to give.
         format.settle(stream.window());
-        let mut capture = Capture::new(name, format, header_length, shared);
+        let mut capture = OpenCapture::new(name, format, header_length, shared);
         capture.interfaces = Interfaces::for_stream();
         format.describe(&mut capture.interfaces);
         capture.live_stream = Some(stream);
         capture.live = true;
         capture.surveyed_on_the_way = true;
         capture.compression = compression;
-        capture.plan = Plan::Window;
+        capture.plan = ReorderStrategy::Window;
         Ok(capture)
     }
 
@@ -260,26 +260,26 @@ impl Capture {
         path: &std::path::Path,
         compression: Compression,
         file_bytes: u64,
-        shared: &mut Shared,
-    ) -> Result<Capture, CaptureError> {
+        shared: &mut CaptureSetState,
+    ) -> Result<OpenCapture, CaptureError> {
         let failed = |source| CaptureError::Open { name: name.clone(), source };
         let input_bytes = Arc::default();
         let window = shared.left.window;
-        let copy_budget = if shared.trust == Trust::Order { 0 } else { shared.left.memory };
+        let copy_budget = if shared.trust == CaptureTrust::Order { 0 } else { shared.left.memory };
         let mut stream =
             decompress(path, compression, window, &shared.stop, &input_bytes, copy_budget).map_err(failed)?;
         let (mut format, header_length) = recognise_stream(&name, &mut stream, Some(compression), window)?;
         stream.consume(header_length);
         stream.fill(super::pcap::SETTLE_LENGTH.max(SAMPLE_BYTES), None);
         format.settle(stream.window());
-        let mut capture = Capture::new(name.clone(), format, header_length, shared);
+        let mut capture = OpenCapture::new(name.clone(), format, header_length, shared);
         capture.path = Some(path.to_owned());
         capture.window = window;
         capture.compression = Some(compression);
         capture.file_bytes = file_bytes;
         capture.input_bytes = Some(input_bytes);
-        capture.sides = Sides::find(stream.window(), format, &capture.interfaces).map(Arc::new);
-        if shared.trust == Trust::Order && capture.sides.is_none() {
+        capture.sides = ClockCorrection::find(stream.window(), format, &capture.interfaces).map(Arc::new);
+        if shared.trust == CaptureTrust::Order && capture.sides.is_none() {
             capture.expect_order_in_stream(stream);
             return Ok(capture);
         }
@@ -289,10 +289,10 @@ impl Capture {
         if let Some(copy) = stream.copy.take() {
             // A small one stays in memory, so that it need not be decompressed again.
             shared.left.memory = shared.left.memory.saturating_sub(copy.len());
-            capture.bytes = Some(Arc::new(Backing(Bytes::Owned(copy))));
+            capture.bytes = Some(Arc::new(Backing(BackingBytes::Owned(copy))));
             capture.settle_clock();
             capture.plan = capture.survey.plan();
-        } else if capture.plan == Plan::Merge || capture.survey.may_have_steps() || capture.sides.is_some() {
+        } else if capture.plan == ReorderStrategy::Merge || capture.survey.may_have_steps() || capture.sides.is_some() {
             drop(stream);
             let spooled = spool(path, compression, window, &capture.survey, &shared.stop);
             let spooled = spooled.map_err(|source| CaptureError::Spool { name, source })?;
@@ -308,7 +308,7 @@ impl Capture {
         Ok(capture)
     }
 
-    fn survey_bytes(&mut self, shared: &mut Shared) {
+    fn survey_bytes(&mut self, shared: &mut CaptureSetState) {
         self.survey = Survey::new(shared.left.runs);
         let Some(bytes) = self.bytes.as_deref() else { return };
         let map = bytes.map();
@@ -334,7 +334,7 @@ impl Capture {
 
     fn look_for_two_clocks(&mut self) {
         let bytes = self.bytes.as_deref().and_then(|bytes| bytes.get(self.header_length..)).unwrap_or_default();
-        self.sides = Sides::find(bytes, self.format, &self.interfaces).map(Arc::new);
+        self.sides = ClockCorrection::find(bytes, self.format, &self.interfaces).map(Arc::new);
     }
 
     /// Looks for clock steps in a file that was surveyed.
@@ -351,12 +351,12 @@ impl Capture {
         // The reader counts what is skipped here.
         let first = loop {
             match format.step(&mut self.interfaces, bytes.get(position..).unwrap_or_default()) {
-                Step::Packet(record, _) => break Some(record.time),
-                Step::Skip { length, .. } => position = position.saturating_add(length),
-                Step::More(_) | Step::Stop(_) => break None,
+                ParseStep::Packet(record, _) => break Some(record.time),
+                ParseStep::Skip { length, .. } => position = position.saturating_add(length),
+                ParseStep::More(_) | ParseStep::Stop(_) => break None,
             }
         };
-        let start = Run {
+        let start = SortedRun {
             position: self.header_length as u64,
             number: 1,
             time: first.unwrap_or(i64::MAX),
@@ -369,17 +369,17 @@ impl Capture {
     }
 
     /// Reads the stream once; what stands in front of its first packet is read now.
-    fn expect_order_in_stream(&mut self, mut stream: Stream) {
+    fn expect_order_in_stream(&mut self, mut stream: InputStream) {
         self.interfaces = Interfaces::for_stream();
         self.format.describe(&mut self.interfaces);
         loop {
             let mut format = self.format;
             match format.step(&mut self.interfaces, stream.window()) {
-                Step::Packet(record, _) => {
+                ParseStep::Packet(record, _) => {
                     self.survey.first = Some(record.time);
                     break;
                 }
-                Step::Skip { length, what } => {
+                ParseStep::Skip { length, what } => {
                     self.format = format;
                     self.survey.passed(what);
                     if !stream.consume(length) {
@@ -387,9 +387,9 @@ impl Capture {
                         break;
                     }
                 }
-                Step::More(need) if stream.fill(need, None) == Fill::Ready => {}
+                ParseStep::More(need) if stream.fill(need, None) == Fill::Ready => {}
                 // The reader comes to the same end.
-                Step::More(_) | Step::Stop(_) => break,
+                ParseStep::More(_) | ParseStep::Stop(_) => break,
             }
         }
         self.live_stream = Some(stream);
@@ -397,8 +397,8 @@ impl Capture {
     }
 
     /// Forgets the runs that the plan has no use for.
-    fn settle_plan(&mut self, shared: &mut Shared) {
-        if self.plan != Plan::Merge {
+    fn settle_plan(&mut self, shared: &mut CaptureSetState) {
+        if self.plan != ReorderStrategy::Merge {
             self.survey.runs.truncate(1);
         }
         self.survey.runs.shrink_to_fit();
@@ -441,7 +441,7 @@ impl Capture {
         if let Some(map) = self.bytes.as_deref().and_then(Backing::map) {
             let done = match self.plan {
                 // Whoever works on packets is some of them behind.
-                Plan::Straight => (self.delivered_bytes as usize).saturating_sub(RESIDENT_BYTES).min(map.len()),
+                ReorderStrategy::Straight => (self.delivered_bytes as usize).saturating_sub(RESIDENT_BYTES).min(map.len()),
                 _ => map.len(),
             };
             // What is further behind was given back before, and touched again at most by chance.
@@ -461,7 +461,7 @@ impl Capture {
     }
 
     /// The stream of packets behind the file header.
-    pub(super) fn open_stream(&mut self) -> io::Result<Stream> {
+    pub(super) fn open_stream(&mut self) -> io::Result<InputStream> {
         if let Some(stream) = self.live_stream.take() {
             return Ok(stream);
         }
@@ -506,7 +506,7 @@ impl Capture {
             ));
         }
         warnings.extend(self.sides.as_deref().map(|sides| format!("{}: {}", self.name, sides.warning())));
-        if self.plan == Plan::BestEffort {
+        if self.plan == ReorderStrategy::BestEffort {
             warnings
                 .push(format!("{}: too far out of time order to be put in order; sort it with reordercap", self.name));
         }
@@ -525,7 +525,7 @@ impl Capture {
             snap_length: self.interfaces.snap_length,
             link_types: self.interfaces.link_types.clone(),
             coarse_clock: survey.ticks.coarse(),
-            clock_offset: self.sides.as_deref().map(Sides::offset),
+            clock_offset: self.sides.as_deref().map(ClockCorrection::offset),
             truncated,
             warnings,
         }
@@ -539,9 +539,9 @@ fn decompress(
     stop: &Arc<AtomicBool>,
     input_bytes: &Arc<AtomicU64>,
     copy_budget: usize,
-) -> io::Result<Stream> {
+) -> io::Result<InputStream> {
     let source = compression.decoder(counted(Box::new(File::open(path)?), input_bytes), window)?;
-    Stream::new(source, Arc::clone(input_bytes), Arc::clone(stop), copy_budget)
+    InputStream::new(source, Arc::clone(input_bytes), Arc::clone(stop), copy_budget)
 }
 
 /// Decompresses into an unlinked temporary file, as far as the survey could read, and maps that.
@@ -565,10 +565,10 @@ fn spool(
 
 fn recognise_stream(
     name: &str,
-    stream: &mut Stream,
+    stream: &mut InputStream,
     compression: Option<Compression>,
     window: u64,
-) -> Result<(Format, usize), CaptureError> {
+) -> Result<(CaptureParser, usize), CaptureError> {
     // Each format needs no more than this of what it writes first; a longer wait could be one for a packet.
     stream.fill(4, None);
     let enough = match stream.window() {
@@ -593,7 +593,7 @@ fn recognise_stream(
     recognise(name, stream.window())
 }
 
-fn recognise(name: &str, head: &[u8]) -> Result<(Format, usize), CaptureError> {
+fn recognise(name: &str, head: &[u8]) -> Result<(CaptureParser, usize), CaptureError> {
     let name = name.to_owned();
     if head.is_empty() {
         return Err(CaptureError::Empty { name });

@@ -5,11 +5,11 @@
 //! it was in front of it; in files that were put together, or recorded by several interfaces, streams go back or the
 //! neighbours are strangers. Later times are then moved forward, so that the step takes no time.
 
-use super::format::Format;
+use super::format::CaptureParser;
 use super::look::Looker;
 use super::pcapng::Interfaces;
-use super::record::Step;
-use super::runs::{Descent, Run};
+use super::record::ParseStep;
+use super::runs::{Descent, SortedRun};
 use std::net::SocketAddr;
 
 /// Packets on either side of a step that are looked at.
@@ -36,7 +36,7 @@ struct StreamPosition {
 }
 
 /// Finds the steps among the places where time goes back, and moves the runs behind them.
-pub(super) fn settle(bytes: &[u8], interfaces: &Interfaces, runs: &mut [Run], descents: &[Descent]) -> Vec<StepBack> {
+pub(super) fn settle(bytes: &[u8], interfaces: &Interfaces, runs: &mut [SortedRun], descents: &[Descent]) -> Vec<StepBack> {
     // Several interfaces have several clocks, or one that is read at different moments.
     if interfaces.count() > 1 {
         return Vec::new();
@@ -55,7 +55,7 @@ pub(super) fn settle(bytes: &[u8], interfaces: &Interfaces, runs: &mut [Run], de
     steps
 }
 
-fn is_step(bytes: &[u8], interfaces: &mut Interfaces, run: &Run, descent: &Descent) -> bool {
+fn is_step(bytes: &[u8], interfaces: &mut Interfaces, run: &SortedRun, descent: &Descent) -> bool {
     if descent.time_before - run.time < LEAST_STEP_NS {
         return false;
     }
@@ -96,14 +96,14 @@ fn is_step(bytes: &[u8], interfaces: &mut Interfaces, run: &Run, descent: &Desce
 fn place_at(
     bytes: &[u8],
     position: u64,
-    format: &mut Format,
+    format: &mut CaptureParser,
     interfaces: &mut Interfaces,
 ) -> Option<(Option<StreamPosition>, usize)> {
     let window = bytes.get(usize::try_from(position).ok()?..)?;
     let (record, length) = match format.step(interfaces, window) {
-        Step::Packet(record, length) => (record, length),
-        Step::Skip { length, .. } => return Some((None, length)),
-        Step::More(_) | Step::Stop(_) => return None,
+        ParseStep::Packet(record, length) => (record, length),
+        ParseStep::Skip { length, .. } => return Some((None, length)),
+        ParseStep::More(_) | ParseStep::Stop(_) => return None,
     };
     let mut place = None;
     // A new one for each packet: fragments are left out.

@@ -1,8 +1,8 @@
 //! Which capture format a file is in, told by its first bytes, and the parser's state for it.
 
 use super::pcap::{self, Pcap};
-use super::pcapng::{self, Interfaces, Section};
-use super::record::Step;
+use super::pcapng::{self, Interfaces, PcapngSection};
+use super::record::ParseStep;
 use super::snoop::{self, Snoop};
 
 /// As many first bytes as it takes to recognise every format.
@@ -10,9 +10,9 @@ pub(super) const SNIFF_LENGTH: usize = 264;
 
 /// A parser and its state: a few words, so that a position in a file is cheap to keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum CaptureParser {
     Pcap(Pcap),
-    Pcapng(Section),
+    Pcapng(PcapngSection),
     Snoop(Snoop),
 }
 
@@ -20,7 +20,7 @@ pub(super) enum Format {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sniffed {
     /// A format that is read here, and the length of its file header.
-    Capture(Format, usize),
+    Capture(CaptureParser, usize),
     /// A format that is read here, but the file header is cut off.
     HeaderCut(&'static str),
     /// A format that is known but not read.
@@ -53,19 +53,19 @@ pub(super) fn sniff(head: &[u8]) -> Sniffed {
     if Pcap::is_magic(head) {
         return Pcap::parse(head)
             .filter(|_| head.len() >= pcap::FILE_HEADER)
-            .map_or(Sniffed::HeaderCut("pcap"), |header| Sniffed::Capture(Format::Pcap(header), pcap::FILE_HEADER));
+            .map_or(Sniffed::HeaderCut("pcap"), |header| Sniffed::Capture(CaptureParser::Pcap(header), pcap::FILE_HEADER));
     }
-    if Section::is_magic(head) {
+    if PcapngSection::is_magic(head) {
         // The section header is a block like any other, so nothing is skipped.
         return match head.len() >= pcapng::FILE_HEADER {
-            true => Sniffed::Capture(Format::Pcapng(Section::start()), 0),
+            true => Sniffed::Capture(CaptureParser::Pcapng(PcapngSection::start()), 0),
             false => Sniffed::HeaderCut("pcapng"),
         };
     }
     if Snoop::is_magic(head) {
         return Snoop::parse(head)
             .filter(|_| head.len() >= snoop::FILE_HEADER)
-            .map_or(Sniffed::HeaderCut("snoop"), |header| Sniffed::Capture(Format::Snoop(header), snoop::FILE_HEADER));
+            .map_or(Sniffed::HeaderCut("snoop"), |header| Sniffed::Capture(CaptureParser::Snoop(header), snoop::FILE_HEADER));
     }
     match FOREIGN.iter().find(|(magic, _)| head.starts_with(magic)) {
         Some((_, name)) => Sniffed::Foreign(name),
@@ -83,19 +83,19 @@ pub(super) fn shown(head: &[u8]) -> String {
     hex.join(" ")
 }
 
-impl Format {
+impl CaptureParser {
     /// The name in reports.
     pub(super) fn name(&self) -> &'static str {
         match self {
-            Format::Pcap(header) => header.name(),
-            Format::Pcapng(_) => "pcapng",
-            Format::Snoop(_) => "snoop",
+            CaptureParser::Pcap(header) => header.name(),
+            CaptureParser::Pcapng(_) => "pcapng",
+            CaptureParser::Snoop(_) => "snoop",
         }
     }
 
     /// Settles what only the records tell, by those at the start of `bytes`.
     pub(super) fn settle(&mut self, bytes: &[u8]) {
-        if let Format::Pcap(header) = self {
+        if let CaptureParser::Pcap(header) = self {
             header.settle(bytes);
         }
     }
@@ -103,26 +103,26 @@ impl Format {
     /// Enters what the file header alone says into the table that holds it for pcapng.
     pub(super) fn describe(&self, interfaces: &mut Interfaces) {
         match self {
-            Format::Pcap(header) => {
+            CaptureParser::Pcap(header) => {
                 interfaces.link_types = vec![header.link_type()];
                 interfaces.snap_length = Some(header.snap_length()).filter(|length| *length != 0);
                 interfaces.resolution_ns = header.resolution_ns();
             }
-            Format::Snoop(header) => {
+            CaptureParser::Snoop(header) => {
                 interfaces.link_types = vec![header.link_type()];
                 interfaces.resolution_ns = 1_000;
             }
-            Format::Pcapng(_) => {}
+            CaptureParser::Pcapng(_) => {}
         }
     }
 
     /// Looks at the record at the start of the window.
     #[inline]
-    pub(super) fn step(&mut self, interfaces: &mut Interfaces, window: &[u8]) -> Step {
+    pub(super) fn step(&mut self, interfaces: &mut Interfaces, window: &[u8]) -> ParseStep {
         match self {
-            Format::Pcap(header) => header.step(window),
-            Format::Pcapng(section) => section.step(interfaces, window),
-            Format::Snoop(header) => header.step(window),
+            CaptureParser::Pcap(header) => header.step(window),
+            CaptureParser::Pcapng(section) => section.step(interfaces, window),
+            CaptureParser::Snoop(header) => header.step(window),
         }
     }
 }

@@ -5,30 +5,30 @@ use std::path::PathBuf;
 
 /// Where a capture comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Input {
+pub enum CaptureInput {
     /// A file, or a named pipe.
     File(PathBuf),
     /// Standard input.
     Stdin,
 }
 
-impl Input {
+impl CaptureInput {
     /// An argument of the command line, where `-` is standard input.
-    pub fn from_argument(argument: impl Into<PathBuf>) -> Input {
+    pub fn from_argument(argument: impl Into<PathBuf>) -> CaptureInput {
         let path = argument.into();
-        if path.as_os_str() == "-" { Input::Stdin } else { Input::File(path) }
+        if path.as_os_str() == "-" { CaptureInput::Stdin } else { CaptureInput::File(path) }
     }
 
     /// Whether it is an ordinary file: what is read from it once is there a second time.
     pub fn can_be_read_again(&self) -> bool {
-        matches!(self, Input::File(path) if path.is_file())
+        matches!(self, CaptureInput::File(path) if path.is_file())
     }
 
     /// The name as given; `-` for standard input.
     pub fn name(&self) -> String {
         match self {
-            Input::File(path) => path.display().to_string(),
-            Input::Stdin => "-".to_owned(),
+            CaptureInput::File(path) => path.display().to_string(),
+            CaptureInput::Stdin => "-".to_owned(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A lane delivers packets with ascending timestamps: a source that is in order, or one behind a reorder window.
 
-use super::capture::Capture;
-use super::source::{Found, Head, Source, Stretch};
+use super::capture::OpenCapture;
+use super::source::{PacketPoll, Head, PacketSource, MemorySource};
 use super::survey::{WINDOW_BYTES, WINDOW_PACKETS};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -13,41 +13,41 @@ const LIVE_HOLD: Duration = Duration::from_millis(100);
 const SPARE_BUFFERS: usize = 64;
 
 /// A packet in a reorder window. Its bytes are copied only where the source can't return to them.
-struct Held {
+struct BufferedPacket {
     head: Head,
     copy: Vec<u8>,
 }
 
-impl Held {
+impl BufferedPacket {
     fn key(&self) -> (i64, u64) {
         (self.head.time, self.head.number)
     }
 }
 
-impl PartialEq for Held {
-    fn eq(&self, other: &Held) -> bool {
+impl PartialEq for BufferedPacket {
+    fn eq(&self, other: &BufferedPacket) -> bool {
         self.key() == other.key()
     }
 }
 
-impl Eq for Held {}
+impl Eq for BufferedPacket {}
 
-impl PartialOrd for Held {
-    fn partial_cmp(&self, other: &Held) -> Option<Ordering> {
+impl PartialOrd for BufferedPacket {
+    fn partial_cmp(&self, other: &BufferedPacket) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Held {
-    fn cmp(&self, other: &Held) -> Ordering {
+impl Ord for BufferedPacket {
+    fn cmp(&self, other: &BufferedPacket) -> Ordering {
         self.key().cmp(&other.key())
     }
 }
 
 /// Holds packets until enough later ones have been seen.
 #[derive(Default)]
-pub(super) struct Window {
-    held: BinaryHeap<Reverse<Held>>,
+pub(super) struct ReorderWindow {
+    held: BinaryHeap<Reverse<BufferedPacket>>,
     bytes: usize,
     ended: bool,
     /// When a live source was last found without anything new, or began to fill the window.
@@ -59,18 +59,18 @@ pub(super) struct Window {
     spare: Vec<Vec<u8>>,
 }
 
-impl Window {
+impl ReorderWindow {
     /// A window over a source; a live one lets go of its packets when nothing arrives for a while.
-    pub(super) fn new(live: bool) -> Window {
-        Window { live, ..Window::default() }
+    pub(super) fn new(live: bool) -> ReorderWindow {
+        ReorderWindow { live, ..ReorderWindow::default() }
     }
 
-    fn next(&mut self, source: &mut Source, capture: &mut Capture) -> Option<Head> {
+    fn next(&mut self, source: &mut PacketSource, capture: &mut OpenCapture) -> Option<Head> {
         while !self.ended && !self.is_full() && !self.is_draining() {
             match source.next(capture, self.patience()) {
-                Found::Packet(head) => self.hold(head, source, capture),
-                Found::Idle => self.draining = true,
-                Found::End => self.ended = true,
+                PacketPoll::Packet(head) => self.hold(head, source, capture),
+                PacketPoll::Idle => self.draining = true,
+                PacketPoll::End => self.ended = true,
             }
         }
         let Reverse(held) = self.held.pop()?;
@@ -100,9 +100,9 @@ impl Window {
         Some(LIVE_HOLD.saturating_sub(since.elapsed()))
     }
 
-    fn hold(&mut self, head: Head, source: &Source, capture: &Capture) {
+    fn hold(&mut self, head: Head, source: &PacketSource, capture: &OpenCapture) {
         let mut copy = Vec::new();
-        if matches!(source, Source::Stream(_)) {
+        if matches!(source, PacketSource::Stream(_)) {
             copy = self.spare.pop().unwrap_or_default();
             copy.clear();
             copy.extend_from_slice(source.data(capture, &head));
@@ -111,33 +111,33 @@ impl Window {
             self.waiting_since = Some(Instant::now());
         }
         self.bytes += head.record_length;
-        self.held.push(Reverse(Held { head, copy }));
+        self.held.push(Reverse(BufferedPacket { head, copy }));
     }
 }
 
 /// Packets of one capture in time order.
-pub(super) struct Lane {
+pub(super) struct CaptureLane {
     pub(super) capture: usize,
-    source: Source,
-    window: Option<Box<Window>>,
+    source: PacketSource,
+    window: Option<Box<ReorderWindow>>,
     /// The packet that is delivered next, or was delivered last.
     head: Option<Head>,
     /// Whether `head` is still to be delivered.
     pub(super) loaded: bool,
 }
 
-impl Lane {
-    pub(super) fn new(capture: usize, source: Source, window: Option<Window>) -> Lane {
-        Lane { capture, source, window: window.map(Box::new), head: None, loaded: false }
+impl CaptureLane {
+    pub(super) fn new(capture: usize, source: PacketSource, window: Option<ReorderWindow>) -> CaptureLane {
+        CaptureLane { capture, source, window: window.map(Box::new), head: None, loaded: false }
     }
 
     /// Loads the next packet; none at the end.
     #[inline]
-    pub(super) fn load(&mut self, capture: &mut Capture) -> Option<Head> {
+    pub(super) fn load(&mut self, capture: &mut OpenCapture) -> Option<Head> {
         self.head = match &mut self.window {
             None => match self.source.next(capture, None) {
-                Found::Packet(head) => Some(head),
-                Found::Idle | Found::End => None,
+                PacketPoll::Packet(head) => Some(head),
+                PacketPoll::Idle | PacketPoll::End => None,
             },
             Some(window) => window.next(&mut self.source, capture),
         };
@@ -147,9 +147,9 @@ impl Lane {
 
     /// The stretch that it goes straight through, when the packet at its front has been delivered.
     #[inline]
-    pub(super) fn straight(&mut self) -> Option<&mut Stretch> {
+    pub(super) fn straight(&mut self) -> Option<&mut MemorySource> {
         match (&self.window, self.loaded, &mut self.source) {
-            (None, false, Source::Bytes(stretch)) => {
+            (None, false, PacketSource::Bytes(stretch)) => {
                 self.head = None;
                 Some(stretch)
             }
@@ -171,9 +171,9 @@ impl Lane {
 
     /// Its captured bytes.
     #[inline]
-    pub(super) fn data<'l>(&'l self, capture: &'l Capture, head: &Head) -> &'l [u8] {
+    pub(super) fn data<'l>(&'l self, capture: &'l OpenCapture, head: &Head) -> &'l [u8] {
         match (&self.window, &self.source) {
-            (Some(window), Source::Stream(_)) => &window.current,
+            (Some(window), PacketSource::Stream(_)) => &window.current,
             _ => self.source.data(capture, head),
         }
     }

@@ -1,6 +1,6 @@
 //! The TCP segment in a record, for those who look at a few packets before the capture is read.
 
-use super::record::Record;
+use super::record::PacketRecord;
 use crate::decode::Decoder;
 use crate::segment::{Packet, TcpSegment};
 use smbscope_model::{Quality, Stamp, Timestamp};
@@ -14,7 +14,7 @@ pub(super) struct Looker {
 
 impl Looker {
     /// Passes on the segment that the packet holds or completes; `window` begins with its record.
-    pub(super) fn look(&mut self, record: &Record, window: &[u8], take: impl FnOnce(&TcpSegment<'_>)) {
+    pub(super) fn look(&mut self, record: &PacketRecord, window: &[u8], take: impl FnOnce(&TcpSegment<'_>)) {
         let end = record.data_start.saturating_add(record.data_length);
         let Some(data) = window.get(record.data_start..end) else { return };
         let stamp = Stamp { time: Timestamp(record.time), ..Stamp::default() };

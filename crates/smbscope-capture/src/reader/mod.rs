@@ -26,7 +26,7 @@ mod survey;
 mod warm;
 
 pub use capture::Backing;
-pub use info::{CaptureError, Input};
+pub use info::{CaptureError, CaptureInput};
 pub use set::CaptureSet;
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! bytes) and, under that of the modified variant, SuSE 6.3 (28 bytes). The records themselves tell them apart: with the
 //! wrong length the second record is nonsense.
 
-use super::record::{ByteOrder, MAX_CAPTURED_LENGTH, Record, Step, absurd_length};
+use super::record::{ByteOrder, MAX_CAPTURED_LENGTH, PacketRecord, ParseStep, absurd_length};
 
 /// Length of the file header.
 pub(super) const FILE_HEADER: usize = 24;
@@ -134,12 +134,12 @@ impl Pcap {
 
     /// Looks at the record at the start of the window.
     #[inline]
-    pub(super) fn step(&self, window: &[u8]) -> Step {
+    pub(super) fn step(&self, window: &[u8]) -> ParseStep {
         let header = usize::from(self.record_header);
         let fields = (self.order.u32(window, 0), self.order.u32(window, 4));
         let lengths = (self.order.u32(window, 8), self.order.u32(window, 12));
         let ((Some(seconds), Some(fraction)), (Some(mut captured), Some(mut original))) = (fields, lengths) else {
-            return Step::More(header);
+            return ParseStep::More(header);
         };
         if self.lengths_may_be_swapped && captured > original {
             (captured, original) = (original, captured);
@@ -149,16 +149,16 @@ impl Pcap {
         }
         let length = header + captured as usize;
         if window.len() < length {
-            return Step::More(length);
+            return ParseStep::More(length);
         }
         let time = i64::from(seconds) * 1_000_000_000 + i64::from(fraction) * i64::from(self.fraction_ns);
-        let record = Record {
+        let record = PacketRecord {
             time,
             link_type: u32::from(self.link_type),
             wire_length: original.max(captured),
             data_start: header,
             data_length: captured as usize,
         };
-        Step::Packet(record, length)
+        ParseStep::Packet(record, length)
     }
 }

@@ -4,7 +4,7 @@
 //! The state that a reader carries from block to block is a few words ([`Section`]) that point into a table of
 //! interfaces kept once a file ([`Interfaces`]), so that a merge may hold thousands of positions of one file.
 
-use super::record::{ByteOrder, MAX_CAPTURED_LENGTH, Record, Skipped, Step};
+use super::record::{ByteOrder, MAX_CAPTURED_LENGTH, PacketRecord, SkipReason, ParseStep};
 
 /// Block type of the section header: a palindrome, so it reads the same in either byte order.
 pub(super) const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
@@ -67,15 +67,15 @@ impl Tick {
 
 /// An Interface Description Block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Interface {
+struct InterfaceDescription {
     link_type: u16,
     snap_length: u32,
     tick: Tick,
     offset_ns: i64,
 }
 
-impl Interface {
-    fn parse(order: ByteOrder, body: &[u8]) -> Option<Interface> {
+impl InterfaceDescription {
+    fn parse(order: ByteOrder, body: &[u8]) -> Option<InterfaceDescription> {
         let link_type = order.u16(body, 0)?;
         let snap_length = order.u32(body, 4)?;
         let (mut tick, mut offset_ns) = (Tick::Decimal(6), 0);
@@ -92,14 +92,14 @@ impl Interface {
             }
             options = options.get(4 + usize::from(length).next_multiple_of(4)..).unwrap_or_default();
         }
-        Some(Interface { link_type, snap_length, tick, offset_ns })
+        Some(InterfaceDescription { link_type, snap_length, tick, offset_ns })
     }
 }
 
 /// Every interface of a file in the order of their blocks, and what they say about the capture.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Interfaces {
-    list: Vec<Interface>,
+    list: Vec<InterfaceDescription>,
     /// A stream never returns to a past section, so it need not remember its interfaces.
     forget_past_sections: bool,
     pub(super) link_types: Vec<u32>,
@@ -120,7 +120,7 @@ impl Interfaces {
         self.list.len()
     }
 
-    fn add(&mut self, interface: Interface) {
+    fn add(&mut self, interface: InterfaceDescription) {
         self.list.push(interface);
         let link_type = u32::from(interface.link_type);
         if self.link_types.len() < MAX_LINK_TYPES && !self.link_types.contains(&link_type) {
@@ -135,7 +135,7 @@ impl Interfaces {
 
 /// Where in a file's sections a reader stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Section {
+pub(super) struct PcapngSection {
     order: ByteOrder,
     /// The section's first interface in the table, and how many of them the reader has passed.
     first: u32,
@@ -144,7 +144,7 @@ pub(super) struct Section {
     last_time: i64,
 }
 
-impl Section {
+impl PcapngSection {
     /// Whether these are the first bytes of a pcapng file.
     pub(super) fn is_magic(bytes: &[u8]) -> bool {
         bytes.starts_with(&SECTION_HEADER)
@@ -152,42 +152,42 @@ impl Section {
     }
 
     /// The state in front of a file's first block.
-    pub(super) fn start() -> Section {
-        Section { order: ByteOrder::LITTLE, first: 0, count: 0, last_time: 0 }
+    pub(super) fn start() -> PcapngSection {
+        PcapngSection { order: ByteOrder::LITTLE, first: 0, count: 0, last_time: 0 }
     }
 
     /// Looks at the block at the start of the window.
     #[inline]
-    pub(super) fn step(&mut self, interfaces: &mut Interfaces, window: &[u8]) -> Step {
+    pub(super) fn step(&mut self, interfaces: &mut Interfaces, window: &[u8]) -> ParseStep {
         if window.starts_with(&SECTION_HEADER) {
             return self.section_header(interfaces, window);
         }
         let order = self.order;
         let (Some(kind), Some(total)) = (order.u32(window, 0), order.u32(window, 4)) else {
-            return Step::More(BLOCK_OVERHEAD);
+            return ParseStep::More(BLOCK_OVERHEAD);
         };
         if (total as usize) < BLOCK_OVERHEAD || total > MAX_BLOCK_LENGTH {
-            return Step::Stop(format!("block length {total} is impossible"));
+            return ParseStep::Stop(format!("block length {total} is impossible"));
         }
         // Some writers forget the padding in the length; blocks are aligned all the same.
         let length = (total as usize).next_multiple_of(4);
         if !matches!(kind, INTERFACE_DESCRIPTION | PACKET | SIMPLE_PACKET | ENHANCED_PACKET) {
             let numbered = matches!(kind, SYSTEMD_JOURNAL | CUSTOM | CUSTOM_NOT_COPIED);
-            let what = if numbered { Skipped::Numbered } else { Skipped::Description };
-            return Step::Skip { length, what };
+            let what = if numbered { SkipReason::Numbered } else { SkipReason::Description };
+            return ParseStep::Skip { length, what };
         }
         if window.len() < length {
-            return Step::More(length);
+            return ParseStep::More(length);
         }
         if ![length, total as usize].iter().any(|end| order.u32(window, end - 4) == Some(total)) {
-            return Step::Stop(format!("a block's two lengths disagree, the first is {total}"));
+            return ParseStep::Stop(format!("a block's two lengths disagree, the first is {total}"));
         }
         let body = &window[..length - 4];
         let record = match kind {
             INTERFACE_DESCRIPTION => {
                 let known = self.interface_description(interfaces, body);
-                let what = if known { Skipped::Description } else { Skipped::Unreadable };
-                return Step::Skip { length, what };
+                let what = if known { SkipReason::Description } else { SkipReason::Unreadable };
+                return ParseStep::Skip { length, what };
             }
             ENHANCED_PACKET => self.enhanced_packet(interfaces, body),
             SIMPLE_PACKET => self.simple_packet(interfaces, body),
@@ -196,26 +196,26 @@ impl Section {
         match record {
             Some(record) => {
                 self.last_time = record.time;
-                Step::Packet(record, length)
+                ParseStep::Packet(record, length)
             }
-            None => Step::Skip { length, what: Skipped::Unreadable },
+            None => ParseStep::Skip { length, what: SkipReason::Unreadable },
         }
     }
 
-    fn section_header(&mut self, interfaces: &mut Interfaces, window: &[u8]) -> Step {
+    fn section_header(&mut self, interfaces: &mut Interfaces, window: &[u8]) -> ParseStep {
         let orders = [ByteOrder::LITTLE, ByteOrder::BIG];
         if window.len() < FILE_HEADER {
-            return Step::More(FILE_HEADER);
+            return ParseStep::More(FILE_HEADER);
         }
         let Some(order) = orders.into_iter().find(|o| o.u32(window, 8) == Some(BYTE_ORDER_MAGIC)) else {
-            return Step::Stop("section header without byte-order magic".to_owned());
+            return ParseStep::Stop("section header without byte-order magic".to_owned());
         };
         let (total, major) = (order.u32(window, 4).unwrap_or(0), order.u16(window, 12).unwrap_or(0));
         if (total as usize) < FILE_HEADER || total > MAX_BLOCK_LENGTH {
-            return Step::Stop(format!("section header length {total} is impossible"));
+            return ParseStep::Stop(format!("section header length {total} is impossible"));
         }
         if major != 1 {
-            return Step::Stop(format!("pcapng version {major} is unknown"));
+            return ParseStep::Stop(format!("pcapng version {major} is unknown"));
         }
         if interfaces.forget_past_sections {
             interfaces.list.clear();
@@ -224,14 +224,14 @@ impl Section {
             // The table holds the sections one after the other, on the first walk and on every later one.
             self.first += self.count;
         }
-        *self = Section { order, first: self.first, count: 0, last_time: self.last_time };
-        Step::Skip { length: (total as usize).next_multiple_of(4), what: Skipped::Description }
+        *self = PcapngSection { order, first: self.first, count: 0, last_time: self.last_time };
+        ParseStep::Skip { length: (total as usize).next_multiple_of(4), what: SkipReason::Description }
     }
 
     fn interface_description(&mut self, interfaces: &mut Interfaces, body: &[u8]) -> bool {
         let index = self.first as usize + self.count as usize;
         if index >= interfaces.list.len() {
-            let Some(interface) = body.get(8..).and_then(|body| Interface::parse(self.order, body)) else {
+            let Some(interface) = body.get(8..).and_then(|body| InterfaceDescription::parse(self.order, body)) else {
                 return false;
             };
             if index >= MAX_INTERFACES {
@@ -243,31 +243,31 @@ impl Section {
         true
     }
 
-    fn interface<'t>(&self, interfaces: &'t Interfaces, id: u32) -> Option<&'t Interface> {
+    fn interface<'t>(&self, interfaces: &'t Interfaces, id: u32) -> Option<&'t InterfaceDescription> {
         if id >= self.count {
             return None;
         }
         interfaces.list.get(self.first as usize + id as usize)
     }
 
-    fn enhanced_packet(&self, interfaces: &Interfaces, block: &[u8]) -> Option<Record> {
+    fn enhanced_packet(&self, interfaces: &Interfaces, block: &[u8]) -> Option<PacketRecord> {
         let interface = self.interface(interfaces, self.order.u32(block, 8)?)?;
         self.timed_packet(interface, block)
     }
 
-    fn obsolete_packet(&self, interfaces: &Interfaces, block: &[u8]) -> Option<Record> {
+    fn obsolete_packet(&self, interfaces: &Interfaces, block: &[u8]) -> Option<PacketRecord> {
         let interface = self.interface(interfaces, u32::from(self.order.u16(block, 8)?))?;
         self.timed_packet(interface, block)
     }
 
     /// The fields that the enhanced and the obsolete packet block have in common.
-    fn timed_packet(&self, interface: &Interface, block: &[u8]) -> Option<Record> {
+    fn timed_packet(&self, interface: &InterfaceDescription, block: &[u8]) -> Option<PacketRecord> {
         let (high, low) = (self.order.u32(block, 12)?, self.order.u32(block, 16)?);
         let (captured, original) = (self.order.u32(block, 20)?, self.order.u32(block, 24)?);
         let data_length = captured as usize;
         block.get(28..28usize.checked_add(data_length)?)?;
         let ticks = u64::from(high) << 32 | u64::from(low);
-        Some(Record {
+        Some(PacketRecord {
             time: interface.tick.to_ns(ticks).saturating_add(interface.offset_ns),
             link_type: u32::from(interface.link_type),
             wire_length: original.max(captured),
@@ -276,7 +276,7 @@ impl Section {
         })
     }
 
-    fn simple_packet(&self, interfaces: &mut Interfaces, block: &[u8]) -> Option<Record> {
+    fn simple_packet(&self, interfaces: &mut Interfaces, block: &[u8]) -> Option<PacketRecord> {
         let interface = *self.interface(interfaces, 0)?;
         let original = self.order.u32(block, 8)?;
         let mut captured = original.min(u32::try_from(block.len().checked_sub(12)?).ok()?);
@@ -284,7 +284,7 @@ impl Section {
             captured = captured.min(interface.snap_length);
         }
         interfaces.simple_packets = true;
-        Some(Record {
+        Some(PacketRecord {
             time: self.last_time,
             link_type: u32::from(interface.link_type),
             wire_length: original,

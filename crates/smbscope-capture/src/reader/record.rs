@@ -7,7 +7,7 @@ pub(super) const MAX_CAPTURED_LENGTH: u32 = 256 << 20;
 
 /// One packet, its bytes given as a range of the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Record {
+pub(super) struct PacketRecord {
     /// Nanoseconds since the Unix epoch.
     pub(super) time: i64,
     /// LINKTYPE_* value.
@@ -23,11 +23,11 @@ pub(super) struct Record {
 /// The outcome of looking at a window. A parser changes its state only with `Packet` and `Skip`, so a window that was
 /// too small may be offered again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum ParseStep {
     /// A packet in a record of this many bytes, all of them in the window.
-    Packet(Record, usize),
+    Packet(PacketRecord, usize),
     /// This many bytes hold no packet; they may reach beyond the window.
-    Skip { length: usize, what: Skipped },
+    Skip { length: usize, what: SkipReason },
     /// The window has to hold this many bytes.
     More(usize),
     /// The file cannot be read beyond this point.
@@ -36,7 +36,7 @@ pub(super) enum Step {
 
 /// Why bytes are skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Skipped {
+pub(super) enum SkipReason {
     /// They describe the capture.
     Description,
     /// No packet, but Wireshark shows it as one and counts it.
@@ -75,6 +75,6 @@ impl ByteOrder {
 }
 
 /// The step for a captured length that no tool writes.
-pub(super) fn absurd_length(length: u32) -> Step {
-    Step::Stop(format!("captured length {length} is beyond {MAX_CAPTURED_LENGTH} bytes"))
+pub(super) fn absurd_length(length: u32) -> ParseStep {
+    ParseStep::Stop(format!("captured length {length} is beyond {MAX_CAPTURED_LENGTH} bytes"))
 }

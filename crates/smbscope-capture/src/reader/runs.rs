@@ -1,10 +1,10 @@
 //! Where the times of a file ascend, and where they go back.
 
-use super::format::Format;
+use super::format::CaptureParser;
 
 /// A stretch of a file whose timestamps ascend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Run {
+pub(super) struct SortedRun {
     /// Offset of the run's first record.
     pub(super) position: u64,
     /// Number of its first packet, from 1.
@@ -12,7 +12,7 @@ pub(super) struct Run {
     /// Timestamp of its first packet.
     pub(super) time: i64,
     /// The parser's state in front of it.
-    pub(super) format: Format,
+    pub(super) format: CaptureParser,
     /// What its timestamps lack since the clock was set back.
     pub(super) shift: i64,
 }

@@ -1,10 +1,10 @@
 //! Several captures as one: packets of all inputs in time order.
 
-use super::capture::{Backing, Capture, Limits, RELEASED_BYTES, Shared, Trust, WINDOW_LEAST};
-use super::info::{CaptureError, Input};
-use super::lane::{Lane, Window};
-use super::source::{Found, Head, Source, StreamSource, Stretch};
-use super::survey::Plan;
+use super::capture::{Backing, OpenCapture, CaptureBudget, RELEASED_BYTES, CaptureSetState, CaptureTrust, WINDOW_LEAST};
+use super::info::{CaptureError, CaptureInput};
+use super::lane::{CaptureLane, ReorderWindow};
+use super::source::{PacketPoll, Head, PacketSource, StreamSource, MemorySource};
+use super::survey::ReorderStrategy;
 use crate::segment::Packet;
 use smbscope_model::{CaptureId, CaptureInfo, ClockStep, PacketRef, Quality, Stamp, Timestamp};
 use std::cmp::Reverse;
@@ -14,24 +14,24 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 /// What decides which packet comes first: time, capture, position in the file.
-type Key = (i64, usize, u64);
+type PacketMergeKey = (i64, usize, u64);
 
 /// An ordered set of captures, read as one.
 pub struct CaptureSet {
-    captures: Vec<Capture>,
+    captures: Vec<OpenCapture>,
     infos: Vec<CaptureInfo>,
     /// A lane is dropped when it has delivered its last packet.
-    lanes: Vec<Option<Lane>>,
+    lanes: Vec<Option<CaptureLane>>,
     /// Open lanes per capture, to let go of its bytes after the last one.
     open_lanes: Vec<usize>,
     /// Lanes other than the current one, by their next packet, or by the first one if they have not begun.
-    waiting: BinaryHeap<Reverse<(Key, usize)>>,
+    waiting: BinaryHeap<Reverse<(PacketMergeKey, usize)>>,
     current: Option<usize>,
     quality: Quality,
     last_time: i64,
     /// Bytes of records delivered since pages were given back last.
     resident: usize,
-    trust: Trust,
+    trust: CaptureTrust,
     out_of_order: bool,
     stop: Arc<AtomicBool>,
     first: Arc<OnceLock<Timestamp>>,
@@ -39,49 +39,49 @@ pub struct CaptureSet {
 
 impl CaptureSet {
     /// Opens and surveys every input.
-    pub fn open(inputs: &[Input]) -> Result<CaptureSet, CaptureError> {
-        CaptureSet::open_within(inputs, Limits::default(), Trust::Nothing)
+    pub fn open(inputs: &[CaptureInput]) -> Result<CaptureSet, CaptureError> {
+        CaptureSet::open_within(inputs, CaptureBudget::default(), CaptureTrust::Nothing)
     }
 
     /// Opens every input without a survey. Each file is expected to be in time order; whether that was true shows in
     /// [`CaptureSet::is_out_of_order`] once a packet was not, and then nothing that was read may be relied on. For
     /// inputs that can be read again ([`Input::can_be_read_again`]).
-    pub fn open_in_order(inputs: &[Input]) -> Result<CaptureSet, CaptureError> {
-        CaptureSet::open_within(inputs, Limits::default(), Trust::Order)
+    pub fn open_in_order(inputs: &[CaptureInput]) -> Result<CaptureSet, CaptureError> {
+        CaptureSet::open_within(inputs, CaptureBudget::default(), CaptureTrust::Order)
     }
 
     /// One of the two above, whose decompressors may take `memory` bytes for their windows, all together. What every
     /// ordinary file asks for is allowed in any case.
-    pub fn open_with_memory(inputs: &[Input], in_order: bool, memory: usize) -> Result<CaptureSet, CaptureError> {
+    pub fn open_with_memory(inputs: &[CaptureInput], in_order: bool, memory: usize) -> Result<CaptureSet, CaptureError> {
         let window = (memory as u64 / inputs.len().max(1) as u64).max(WINDOW_LEAST);
-        let trust = if in_order { Trust::Order } else { Trust::Nothing };
-        CaptureSet::open_within(inputs, Limits { window, ..Limits::default() }, trust)
+        let trust = if in_order { CaptureTrust::Order } else { CaptureTrust::Nothing };
+        CaptureSet::open_within(inputs, CaptureBudget { window, ..CaptureBudget::default() }, trust)
     }
 
     /// A set of one capture that is read from `source` once, as standard input is.
     pub fn from_reader(name: &str, source: Box<dyn Read + Send>) -> Result<CaptureSet, CaptureError> {
-        let shared = Shared::new(Limits::default(), Trust::Nothing);
-        let capture = Capture::open_live(name.to_owned(), source, &shared)?;
-        Ok(CaptureSet::of_captures(vec![capture], Trust::Nothing, shared))
+        let shared = CaptureSetState::new(CaptureBudget::default(), CaptureTrust::Nothing);
+        let capture = OpenCapture::open_live(name.to_owned(), source, &shared)?;
+        Ok(CaptureSet::of_captures(vec![capture], CaptureTrust::Nothing, shared))
     }
 
-    pub(super) fn open_within(inputs: &[Input], limits: Limits, trust: Trust) -> Result<CaptureSet, CaptureError> {
+    pub(super) fn open_within(inputs: &[CaptureInput], limits: CaptureBudget, trust: CaptureTrust) -> Result<CaptureSet, CaptureError> {
         if inputs.len() > usize::from(u16::MAX) {
             return Err(CaptureError::TooManyInputs { count: inputs.len() });
         }
-        let mut shared = Shared::new(limits, trust);
+        let mut shared = CaptureSetState::new(limits, trust);
         let mut captures = Vec::new();
         for input in inputs {
-            captures.push(Capture::open(input, &mut shared)?);
+            captures.push(OpenCapture::open(input, &mut shared)?);
         }
         Ok(CaptureSet::of_captures(captures, trust, shared))
     }
 
-    fn of_captures(mut captures: Vec<Capture>, trust: Trust, shared: Shared) -> CaptureSet {
+    fn of_captures(mut captures: Vec<OpenCapture>, trust: CaptureTrust, shared: CaptureSetState) -> CaptureSet {
         // A rotated set may be given in any order. What has no first timestamp yet goes last.
-        captures.sort_by_key(|capture: &Capture| (capture.survey.first.is_none(), capture.survey.first));
+        captures.sort_by_key(|capture: &OpenCapture| (capture.survey.first.is_none(), capture.survey.first));
         let mut set = CaptureSet {
-            infos: captures.iter().map(Capture::info).collect(),
+            infos: captures.iter().map(OpenCapture::info).collect(),
             open_lanes: vec![0; captures.len()],
             captures,
             lanes: Vec::new(),
@@ -151,14 +151,14 @@ impl CaptureSet {
         let (mut taken, mut length, mut last_time) = (0, 0, self.last_time);
         let mut not_yet = None;
         while taken < limit {
-            let Found::Packet(head) = stretch.next(bytes, interfaces, survey.as_deref_mut()) else { break };
+            let PacketPoll::Packet(head) = stretch.next(bytes, interfaces, survey.as_deref_mut()) else { break };
             if head.time >= others_begin {
                 not_yet = Some(head);
                 break;
             }
             if head.time < last_time {
                 self.quality.packets_out_of_time_order += 1;
-                self.out_of_order |= self.trust == Trust::Order;
+                self.out_of_order |= self.trust == CaptureTrust::Order;
             } else {
                 last_time = head.time;
             }
@@ -217,8 +217,8 @@ impl CaptureSet {
 
     /// Bytes done and, where it is known, how many there are; those of the compressed file where it is compressed.
     pub fn progress(&self) -> (u64, Option<u64>) {
-        let done = self.captures.iter().map(Capture::done_bytes).sum();
-        (done, self.captures.iter().map(Capture::total_bytes).sum())
+        let done = self.captures.iter().map(OpenCapture::done_bytes).sum();
+        (done, self.captures.iter().map(OpenCapture::total_bytes).sum())
     }
 
     /// The counters of reading: order, truncation, unreadable records. Final once `next_packet` has returned none.
@@ -239,18 +239,18 @@ impl CaptureSet {
     fn add_lanes(&mut self, index: usize) {
         let capture = &mut self.captures[index];
         let mut lanes = Vec::new();
-        let window = matches!(capture.plan, Plan::Window | Plan::BestEffort).then(|| Window::new(capture.live));
+        let window = matches!(capture.plan, ReorderStrategy::Window | ReorderStrategy::BestEffort).then(|| ReorderWindow::new(capture.live));
         if capture.is_in_memory() {
             let sides = capture.sides.clone();
             let runs = std::mem::take(&mut capture.survey.runs);
             let ends = runs.iter().skip(1).map(|run| run.number).chain([u64::MAX]);
             let stretches =
-                runs.iter().zip(ends).map(|(run, end)| (run, Source::Bytes(Stretch::new(run, end, sides.clone()))));
+                runs.iter().zip(ends).map(|(run, end)| (run, PacketSource::Bytes(MemorySource::new(run, end, sides.clone()))));
             let mut window = window;
             lanes.extend(stretches.map(|(run, source)| {
                 let first = if window.is_some() { capture.survey.first.unwrap_or(run.time) } else { run.time };
                 let first = first.saturating_add(run.shift);
-                ((first, index, run.number), Lane::new(index, source, window.take()))
+                ((first, index, run.number), CaptureLane::new(index, source, window.take()))
             }));
         } else {
             let (format, live) = (capture.format, capture.live);
@@ -258,7 +258,7 @@ impl CaptureSet {
             let source = StreamSource { stream: None, format, number, delivered: 0, surveying };
             // Nothing is known of a live input, so its first packet is asked for before any other is delivered.
             let first = if live { i64::MIN } else { capture.survey.first.unwrap_or(i64::MIN) };
-            lanes.push(((first, index, 0), Lane::new(index, Source::Stream(Box::new(source)), window)));
+            lanes.push(((first, index, 0), CaptureLane::new(index, PacketSource::Stream(Box::new(source)), window)));
         }
         if lanes.is_empty() {
             capture.close();
@@ -300,7 +300,7 @@ impl CaptureSet {
 
     /// Enters a capture's findings into the quality counters, once they are final.
     fn count(&mut self, index: usize) {
-        let Capture { survey, live, .. } = &self.captures[index];
+        let OpenCapture { survey, live, .. } = &self.captures[index];
         // What came too late to be put in order is counted by itself.
         let late = if *live { self.quality.packets_out_of_time_order } else { 0 };
         self.quality.packets_reordered_by_time += survey.descending.saturating_sub(late);
@@ -313,7 +313,7 @@ impl CaptureSet {
         self.first.get_or_init(|| Timestamp(head.time));
         if head.time < self.last_time {
             self.quality.packets_out_of_time_order += 1;
-            self.out_of_order |= self.trust == Trust::Order;
+            self.out_of_order |= self.trust == CaptureTrust::Order;
         } else {
             self.last_time = head.time;
         }
@@ -329,7 +329,7 @@ impl CaptureSet {
         self.resident += length;
         if self.resident >= RELEASED_BYTES {
             self.resident = 0;
-            self.captures.iter().for_each(Capture::release_pages);
+            self.captures.iter().for_each(OpenCapture::release_pages);
         }
     }
 

@@ -4,10 +4,10 @@
 //! bound by how much one clock is ahead (Paxson, "On Calibrating Measurements of Packet Transit Times", SIGMETRICS 1998).
 //! Packets that the late clock stamped are moved back before anything else looks at their times.
 
-use super::format::Format;
+use super::format::CaptureParser;
 use super::look::Looker;
 use super::pcapng::Interfaces;
-use super::record::{Record, Step};
+use super::record::{PacketRecord, ParseStep};
 use crate::segment::TcpSegment;
 use smbscope_model::{ClockOffset, Nanos};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -28,7 +28,7 @@ const IMPOSSIBLE_SHARE: usize = 4;
 const NEAR_NS: i64 = 100_000;
 
 /// The offset between two clocks, and whose packets have the late one.
-pub(super) struct Sides {
+pub(super) struct ClockCorrection {
     late: HashSet<IpAddr>,
     early: HashSet<IpAddr>,
     /// Of servers; addresses that the sample does not have are told by them.
@@ -39,7 +39,7 @@ pub(super) struct Sides {
 
 /// Data and acknowledgments of one flow. The end with the lower port is the server.
 #[derive(Debug, Default)]
-struct Flow {
+struct FlowAckTimes {
     /// Time of the data that ends at a sequence number, by direction, client first. Absent if it was sent twice.
     sent: [HashMap<u32, Option<i64>>; 2],
     /// First acknowledgment of a sequence number, by its direction.
@@ -55,7 +55,7 @@ struct Bounds {
     high: i64,
 }
 
-impl Flow {
+impl FlowAckTimes {
     fn enter(&mut self, segment: &TcpSegment<'_>, of_server: usize) {
         let time = segment.stamp.time.0;
         let flags = segment.flags;
@@ -103,19 +103,19 @@ impl Flow {
     }
 }
 
-impl Sides {
+impl ClockCorrection {
     /// Looks for a second clock at the beginning of a capture: `bytes` without the header of the file.
-    pub(super) fn find(bytes: &[u8], format: Format, interfaces: &Interfaces) -> Option<Sides> {
+    pub(super) fn find(bytes: &[u8], format: CaptureParser, interfaces: &Interfaces) -> Option<ClockCorrection> {
         let (mut format, mut interfaces, mut position) = (format, interfaces.clone(), 0);
-        let mut flows: BTreeMap<(SocketAddr, SocketAddr), Flow> = BTreeMap::new();
+        let mut flows: BTreeMap<(SocketAddr, SocketAddr), FlowAckTimes> = BTreeMap::new();
         let mut looker = Looker::default();
         for count in 0..SAMPLE_PACKETS {
-            if count == FIRST_LOOK && flows.values().all(Flow::is_well) {
+            if count == FIRST_LOOK && flows.values().all(FlowAckTimes::is_well) {
                 return None;
             }
             let Some(window) = bytes.get(position..) else { break };
             let length = match format.step(&mut interfaces, window) {
-                Step::Packet(record, length) => {
+                ParseStep::Packet(record, length) => {
                     looker.look(&record, window, |segment| {
                         let of_server = usize::from(segment.source.port() < segment.destination.port());
                         let ends = match of_server {
@@ -126,16 +126,16 @@ impl Sides {
                     });
                     length
                 }
-                Step::Skip { length, .. } => length,
-                Step::More(_) | Step::Stop(_) => break,
+                ParseStep::Skip { length, .. } => length,
+                ParseStep::More(_) | ParseStep::Stop(_) => break,
             };
             position = position.saturating_add(length);
         }
-        Sides::from_flows(&flows)
+        ClockCorrection::from_flows(&flows)
     }
 
     /// Returns what all flows agree on.
-    fn from_flows(flows: &BTreeMap<(SocketAddr, SocketAddr), Flow>) -> Option<Sides> {
+    fn from_flows(flows: &BTreeMap<(SocketAddr, SocketAddr), FlowAckTimes>) -> Option<ClockCorrection> {
         let found: Vec<_> = flows.iter().filter_map(|(ends, flow)| Some((ends, flow.judge()?))).collect();
         let &(_, (is_server, first)) = found.first()?;
         let mut bounds = first;
@@ -159,7 +159,7 @@ impl Sides {
         };
         let [low, high, applied] = [bounds.low, bounds.high, applied].map(Nanos);
         let offset = ClockOffset { of_servers: is_server, applied, low, high };
-        Some(Sides { late, early, ports, offset, looker: Mutex::new(Looker::default()) })
+        Some(ClockCorrection { late, early, ports, offset, looker: Mutex::new(Looker::default()) })
     }
 
     /// Returns the offset that was found.
@@ -183,7 +183,7 @@ impl Sides {
 
     /// Moves the time of a packet that the late clock stamped; `window` begins with its record.
     #[cold]
-    pub(super) fn correct(&self, record: &mut Record, window: &[u8]) {
+    pub(super) fn correct(&self, record: &mut PacketRecord, window: &[u8]) {
         let mut is_late = false;
         let mut looker = self.looker.lock().unwrap_or_else(PoisonError::into_inner);
         looker.look(record, window, |segment| is_late = self.is_late(segment.source, segment.destination));

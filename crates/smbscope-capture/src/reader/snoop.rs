@@ -1,6 +1,6 @@
 //! The snoop format of Solaris (RFC 1761). Always big-endian, microseconds.
 
-use super::record::{ByteOrder, MAX_CAPTURED_LENGTH, Record, Step, absurd_length};
+use super::record::{ByteOrder, MAX_CAPTURED_LENGTH, PacketRecord, ParseStep, absurd_length};
 
 /// Length of the file header.
 pub(super) const FILE_HEADER: usize = 16;
@@ -41,13 +41,13 @@ impl Snoop {
     }
 
     /// Looks at the record at the start of the window.
-    pub(super) fn step(&self, window: &[u8]) -> Step {
+    pub(super) fn step(&self, window: &[u8]) -> ParseStep {
         let field = |at| ByteOrder::BIG.u32(window, at);
         let (Some(original), Some(captured), Some(total)) = (field(0), field(4), field(8)) else {
-            return Step::More(RECORD_HEADER);
+            return ParseStep::More(RECORD_HEADER);
         };
         let (Some(seconds), Some(microseconds)) = (field(16), field(20)) else {
-            return Step::More(RECORD_HEADER);
+            return ParseStep::More(RECORD_HEADER);
         };
         if captured > MAX_CAPTURED_LENGTH {
             return absurd_length(captured);
@@ -55,19 +55,19 @@ impl Snoop {
         let (total, data_length) = (total as usize, captured as usize);
         // The record length includes header and padding, of which no writer adds more than a few bytes.
         if total < RECORD_HEADER + data_length || total > RECORD_HEADER + data_length + 4096 {
-            return Step::Stop(format!("record length {total} does not fit captured length {captured}"));
+            return ParseStep::Stop(format!("record length {total} does not fit captured length {captured}"));
         }
         if window.len() < total {
-            return Step::More(total);
+            return ParseStep::More(total);
         }
         let time = i64::from(seconds) * 1_000_000_000 + i64::from(microseconds) * 1_000;
-        let record = Record {
+        let record = PacketRecord {
             time,
             link_type: self.link_type,
             wire_length: original.max(captured),
             data_start: RECORD_HEADER,
             data_length,
         };
-        Step::Packet(record, total)
+        ParseStep::Packet(record, total)
     }
 }

@@ -1,12 +1,12 @@
 //! Where the packets of a lane come from: a stretch of a file in memory, or a stream.
 
-use super::capture::Capture;
-use super::format::Format;
+use super::capture::OpenCapture;
+use super::format::CaptureParser;
 use super::pcapng::Interfaces;
-use super::record::{Skipped, Step};
-use super::runs::Run;
-use super::sides::Sides;
-use super::stream::{self, ENDS_INSIDE, Next, Stream};
+use super::record::{SkipReason, ParseStep};
+use super::runs::SortedRun;
+use super::sides::ClockCorrection;
+use super::stream::{self, ENDS_INSIDE, RecordPoll, InputStream};
 use super::survey::Survey;
 use super::warm::Warmer;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) struct Head {
 }
 
 /// The outcome of asking for a packet.
-pub(super) enum Found {
+pub(super) enum PacketPoll {
     Packet(Head),
     /// None has come within the time given.
     Idle,
@@ -35,29 +35,29 @@ pub(super) enum Found {
 }
 
 /// A source of packets in file order.
-pub(super) enum Source {
-    Bytes(Stretch),
+pub(super) enum PacketSource {
+    Bytes(MemorySource),
     Stream(Box<StreamSource>),
 }
 
 /// Part of a file in memory, from one packet to another.
-pub(super) struct Stretch {
+pub(super) struct MemorySource {
     position: usize,
-    format: Format,
+    format: CaptureParser,
     next_number: u64,
     /// What its timestamps lack.
     shift: i64,
     /// Number of the packet that ends the stretch, not in it.
     end_number: u64,
     /// Corrects times of a capture with two clocks.
-    sides: Option<Arc<Sides>>,
+    sides: Option<Arc<ClockCorrection>>,
     warmer: Warmer,
 }
 
-impl Stretch {
+impl MemorySource {
     /// From the start of `run` up to the packet `end_number`.
-    pub(super) fn new(run: &Run, end_number: u64, sides: Option<Arc<Sides>>) -> Stretch {
-        Stretch {
+    pub(super) fn new(run: &SortedRun, end_number: u64, sides: Option<Arc<ClockCorrection>>) -> MemorySource {
+        MemorySource {
             position: usize::try_from(run.position).unwrap_or(usize::MAX),
             format: run.format,
             next_number: run.number,
@@ -71,8 +71,8 @@ impl Stretch {
 
 /// A stream, opened when the first packet is wanted.
 pub(super) struct StreamSource {
-    pub(super) stream: Option<Stream>,
-    pub(super) format: Format,
+    pub(super) stream: Option<InputStream>,
+    pub(super) format: CaptureParser,
     pub(super) number: u64,
     /// Length of the record at the start of the window, which has been delivered.
     pub(super) delivered: usize,
@@ -80,38 +80,38 @@ pub(super) struct StreamSource {
     pub(super) surveying: bool,
 }
 
-impl Source {
+impl PacketSource {
     /// The next packet in file order. The bytes of the one before are no longer at hand.
     #[inline]
-    pub(super) fn next(&mut self, capture: &mut Capture, patience: Option<Duration>) -> Found {
+    pub(super) fn next(&mut self, capture: &mut OpenCapture, patience: Option<Duration>) -> PacketPoll {
         match self {
-            Source::Bytes(stretch) => {
+            PacketSource::Bytes(stretch) => {
                 let (bytes, interfaces, survey) = capture.parts();
                 stretch.next(bytes, interfaces, survey)
             }
-            Source::Stream(source) => source.next(capture, patience),
+            PacketSource::Stream(source) => source.next(capture, patience),
         }
     }
 
     /// The captured bytes of the packet that was found last.
     #[inline]
-    pub(super) fn data<'s>(&'s self, capture: &'s Capture, head: &Head) -> &'s [u8] {
+    pub(super) fn data<'s>(&'s self, capture: &'s OpenCapture, head: &Head) -> &'s [u8] {
         let bytes = match self {
-            Source::Bytes(_) => capture.bytes(),
-            Source::Stream(source) => source.stream.as_ref().map(Stream::window).unwrap_or_default(),
+            PacketSource::Bytes(_) => capture.bytes(),
+            PacketSource::Stream(source) => source.stream.as_ref().map(InputStream::window).unwrap_or_default(),
         };
         bytes.get(head.data_start..head.data_start + head.data_length).unwrap_or_default()
     }
 }
 
-impl Stretch {
+impl MemorySource {
     #[inline(always)]
-    pub(super) fn next(&mut self, bytes: &[u8], interfaces: &mut Interfaces, mut survey: Option<&mut Survey>) -> Found {
+    pub(super) fn next(&mut self, bytes: &[u8], interfaces: &mut Interfaces, mut survey: Option<&mut Survey>) -> PacketPoll {
         while self.next_number < self.end_number {
             self.warmer.at(self.position, bytes);
             let window = bytes.get(self.position..).unwrap_or_default();
             match self.format.step(interfaces, window) {
-                Step::Packet(mut record, length) => {
+                ParseStep::Packet(mut record, length) => {
                     record.time += self.shift;
                     if let Some(sides) = &self.sides {
                         sides.correct(&mut record, window);
@@ -130,9 +130,9 @@ impl Stretch {
                     };
                     self.position += length;
                     self.next_number += 1;
-                    return Found::Packet(head);
+                    return PacketPoll::Packet(head);
                 }
-                Step::Skip { length, what } => {
+                ParseStep::Skip { length, what } => {
                     if let Some(survey) = &mut survey {
                         survey.passed(what);
                         if length > window.len() {
@@ -140,17 +140,17 @@ impl Stretch {
                         }
                     }
                     self.position = self.position.saturating_add(length);
-                    self.next_number += u64::from(what == Skipped::Numbered);
+                    self.next_number += u64::from(what == SkipReason::Numbered);
                 }
-                Step::More(_) if window.is_empty() => break,
-                Step::More(_) => {
+                ParseStep::More(_) if window.is_empty() => break,
+                ParseStep::More(_) => {
                     // Where a survey has been here before, it has reported it.
                     if let Some(survey) = &mut survey {
                         survey.damaged(ENDS_INSIDE.to_owned(), self.position as u64);
                     }
                     break;
                 }
-                Step::Stop(reason) => {
+                ParseStep::Stop(reason) => {
                     if let Some(survey) = &mut survey {
                         survey.damaged(reason, self.position as u64);
                     }
@@ -158,33 +158,33 @@ impl Stretch {
                 }
             }
         }
-        Found::End
+        PacketPoll::End
     }
 }
 
 impl StreamSource {
-    fn next(&mut self, capture: &mut Capture, patience: Option<Duration>) -> Found {
+    fn next(&mut self, capture: &mut OpenCapture, patience: Option<Duration>) -> PacketPoll {
         if self.stream.is_none() {
             // The survey has read this file: if it can't be opened again, what remains of it is lost.
             match capture.open_stream() {
                 Ok(stream) => self.stream = Some(stream),
                 Err(error) => {
                     capture.survey.damaged(format!("it cannot be read again ({error})"), 0);
-                    return Found::End;
+                    return PacketPoll::End;
                 }
             }
         }
-        let Some(stream) = &mut self.stream else { return Found::End };
+        let Some(stream) = &mut self.stream else { return PacketPoll::End };
         stream.consume(std::mem::take(&mut self.delivered));
         loop {
             match stream::next_record(stream, &mut self.format, &mut capture.interfaces, patience) {
-                Next::Packet(record, length) => {
+                RecordPoll::Packet(record, length) => {
                     if self.surveying {
                         capture.survey.packet(&record, length, stream.offset(), &self.format);
                     }
                     self.number += 1;
                     self.delivered = length;
-                    return Found::Packet(Head {
+                    return PacketPoll::Packet(Head {
                         time: record.time,
                         number: self.number,
                         link_type: record.link_type,
@@ -194,21 +194,21 @@ impl StreamSource {
                         record_length: length,
                     });
                 }
-                Next::Passed(what) => {
-                    self.number += u64::from(what == Skipped::Numbered);
+                RecordPoll::Passed(what) => {
+                    self.number += u64::from(what == SkipReason::Numbered);
                     if self.surveying {
                         capture.survey.passed(what);
                     }
                 }
-                Next::Idle => return Found::Idle,
-                Next::End(reason) => {
+                RecordPoll::Idle => return PacketPoll::Idle,
+                RecordPoll::End(reason) => {
                     if self.surveying {
                         capture.survey.length = stream.input_bytes();
                         if let Some(reason) = reason {
                             capture.survey.damaged(reason, stream.offset());
                         }
                     }
-                    return Found::End;
+                    return PacketPoll::End;
                 }
             }
         }

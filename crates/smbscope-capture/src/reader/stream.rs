@@ -3,9 +3,9 @@
 //! A thread reads (and decompresses) ahead into a bounded channel; the parser sees one window that is refilled. Where the
 //! system refuses the thread, the parser reads the source itself.
 
-use super::format::Format;
+use super::format::CaptureParser;
 use super::pcapng::Interfaces;
-use super::record::{Record, Skipped, Step};
+use super::record::{PacketRecord, SkipReason, ParseStep};
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -65,7 +65,7 @@ impl Chunks {
 }
 
 /// A refillable window over a stream.
-pub(super) struct Stream {
+pub(super) struct InputStream {
     chunks: Chunks,
     window: Vec<u8>,
     start: usize,
@@ -87,14 +87,14 @@ pub(super) fn counted(source: Box<dyn Read + Send>, bytes: &Arc<AtomicU64>) -> B
     Box::new(Counting { source, bytes: Arc::clone(bytes) })
 }
 
-impl Stream {
+impl InputStream {
     /// Starts reading `source` on a thread. `input_bytes` is counted by a [`counted`] source below it.
     pub(super) fn new(
         source: Box<dyn Read + Send>,
         input_bytes: Arc<AtomicU64>,
         stop: Arc<AtomicBool>,
         copy_budget: usize,
-    ) -> io::Result<Stream> {
+    ) -> io::Result<InputStream> {
         let (sender, chunks) = sync_channel(CHUNKS_AHEAD);
         let shared = Arc::new(Mutex::new(Some(source)));
         let taken = Arc::clone(&shared);
@@ -106,7 +106,7 @@ impl Stream {
             Err(error) => Chunks::Source(take(&shared).ok_or(error)?),
         };
         let copy = (copy_budget > 0).then(Vec::new);
-        Ok(Stream {
+        Ok(InputStream {
             chunks,
             window: Vec::new(),
             start: 0,
@@ -228,11 +228,11 @@ fn next_chunk(source: &mut Box<dyn Read + Send>) -> Option<io::Result<Vec<u8>>> 
 
 /// The next record of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum RecordPoll {
     /// A packet at the start of the window, in a record of this length, which is to be consumed.
-    Packet(Record, usize),
+    Packet(PacketRecord, usize),
     /// A record that could not be read, or is shown and counted though it is no packet, was skipped.
-    Passed(Skipped),
+    Passed(SkipReason),
     /// Nothing came within the time given.
     Idle,
     /// The end; with a reason when it is not a clean one.
@@ -241,35 +241,35 @@ pub(super) enum Next {
 
 /// Finds the next packet. The caller consumes it before it asks again.
 pub(super) fn next_record(
-    stream: &mut Stream,
-    format: &mut Format,
+    stream: &mut InputStream,
+    format: &mut CaptureParser,
     interfaces: &mut Interfaces,
     patience: Option<Duration>,
-) -> Next {
+) -> RecordPoll {
     loop {
         match format.step(interfaces, stream.window()) {
-            Step::Packet(record, length) => return Next::Packet(record, length),
-            Step::Skip { length, what } => {
+            ParseStep::Packet(record, length) => return RecordPoll::Packet(record, length),
+            ParseStep::Skip { length, what } => {
                 if !stream.consume(length) {
-                    return Next::End(Some(ended_inside(stream)));
+                    return RecordPoll::End(Some(ended_inside(stream)));
                 }
-                if what != Skipped::Description {
-                    return Next::Passed(what);
+                if what != SkipReason::Description {
+                    return RecordPoll::Passed(what);
                 }
             }
-            Step::More(need) => match stream.fill(need, patience) {
+            ParseStep::More(need) => match stream.fill(need, patience) {
                 Fill::Ready => {}
-                Fill::Idle => return Next::Idle,
-                Fill::Ended if stream.ended_cleanly() => return Next::End(None),
-                Fill::Ended => return Next::End(Some(ended_inside(stream))),
+                Fill::Idle => return RecordPoll::Idle,
+                Fill::Ended if stream.ended_cleanly() => return RecordPoll::End(None),
+                Fill::Ended => return RecordPoll::End(Some(ended_inside(stream))),
             },
-            Step::Stop(reason) => return Next::End(Some(reason)),
+            ParseStep::Stop(reason) => return RecordPoll::End(Some(reason)),
         }
     }
 }
 
 /// Why there is no more, when the stream ended inside a record.
-pub(super) fn ended_inside(stream: &Stream) -> String {
+pub(super) fn ended_inside(stream: &InputStream) -> String {
     match stream.error() {
         Some(error) => format!("the input is damaged or ends early ({error})"),
         None => ENDS_INSIDE.to_owned(),

@@ -4,12 +4,12 @@
 //! into runs of ascending timestamps, and either a bounded window or a merge of the runs puts it in order.
 
 use super::clock::{self, NEIGHBOURS, StepBack};
-use super::format::Format;
+use super::format::CaptureParser;
 use super::pcapng::Interfaces;
-use super::record::{Record, Skipped, Step};
-use super::runs::{Descent, Run};
-use super::sides::Sides;
-use super::stream::{self, ENDS_INSIDE, Next, Stream};
+use super::record::{PacketRecord, SkipReason, ParseStep};
+use super::runs::{Descent, SortedRun};
+use super::sides::ClockCorrection;
+use super::stream::{self, ENDS_INSIDE, RecordPoll, InputStream};
 use super::warm::Warmer;
 use smbscope_model::{ClockStep, Nanos};
 
@@ -21,7 +21,7 @@ const FEW_RUNS: usize = 1024;
 
 /// How to read a capture so that its packets come in time order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Plan {
+pub(super) enum ReorderStrategy {
     /// They stand in order.
     Straight,
     /// A window of [`WINDOW_PACKETS`] puts them in order.
@@ -48,11 +48,11 @@ pub(super) struct Survey {
     pub(super) damage: Option<(String, u64, u64)>,
     /// Offset of the end of what was read.
     pub(super) length: u64,
-    pub(super) runs: Vec<Run>,
+    pub(super) runs: Vec<SortedRun>,
     /// Where time goes back; none once there are more places than clock steps are looked for.
     pub(super) descents: Vec<Descent>,
     pub(super) ticks: Ticks,
-    recent: Recent,
+    recent: RecentOffsets,
     max_runs: usize,
     too_many_runs: bool,
     previous: i64,
@@ -102,18 +102,18 @@ impl Ticks {
 
 /// Offsets of the newest packets.
 #[derive(Debug)]
-struct Recent {
+struct RecentOffsets {
     offsets: [u64; NEIGHBOURS],
     count: usize,
 }
 
-impl Default for Recent {
-    fn default() -> Recent {
-        Recent { offsets: [0; NEIGHBOURS], count: 0 }
+impl Default for RecentOffsets {
+    fn default() -> RecentOffsets {
+        RecentOffsets { offsets: [0; NEIGHBOURS], count: 0 }
     }
 }
 
-impl Recent {
+impl RecentOffsets {
     #[inline]
     fn push(&mut self, offset: u64) {
         self.offsets[self.count % NEIGHBOURS] = offset;
@@ -176,7 +176,7 @@ impl Survey {
     /// Enters a packet. `format` is the parser's state behind its record: it differs from that in front of it only in
     /// the time that the next packet without a timestamp would get, and a run never starts with such a packet.
     #[inline]
-    pub(super) fn packet(&mut self, record: &Record, length: usize, position: u64, format: &Format) {
+    pub(super) fn packet(&mut self, record: &PacketRecord, length: usize, position: u64, format: &CaptureParser) {
         let time = record.time;
         self.packets += 1;
         let highest = self.last.unwrap_or(i64::MIN);
@@ -212,13 +212,13 @@ impl Survey {
         }
     }
 
-    fn begin_run(&mut self, time: i64, position: u64, format: &Format) {
+    fn begin_run(&mut self, time: i64, position: u64, format: &CaptureParser) {
         if self.runs.len() < self.max_runs {
             if self.packets > 1 && self.runs.len() <= ClockStep::MAX_CLOCK_STEPS {
                 let before = self.recent.in_order();
                 self.descents.push(Descent { run: self.runs.len(), time_before: self.previous, before });
             }
-            self.runs.push(Run { position, number: self.packets + self.numbered, time, format: *format, shift: 0 });
+            self.runs.push(SortedRun { position, number: self.packets + self.numbered, time, format: *format, shift: 0 });
         } else {
             self.too_many_runs = true;
         }
@@ -246,22 +246,22 @@ impl Survey {
     }
 
     /// How to read the capture.
-    pub(super) fn plan(&self) -> Plan {
+    pub(super) fn plan(&self) -> ReorderStrategy {
         match (self.descending, self.reach.exceeded) {
-            (0, _) if self.runs.len() < 2 => Plan::Straight,
+            (0, _) if self.runs.len() < 2 => ReorderStrategy::Straight,
             // Only clock steps, which the runs tell.
-            (0, _) => Plan::Merge,
-            _ if !self.too_many_runs && self.runs.len() <= FEW_RUNS => Plan::Merge,
-            (_, false) => Plan::Window,
-            _ if !self.too_many_runs => Plan::Merge,
-            _ => Plan::BestEffort,
+            (0, _) => ReorderStrategy::Merge,
+            _ if !self.too_many_runs && self.runs.len() <= FEW_RUNS => ReorderStrategy::Merge,
+            (_, false) => ReorderStrategy::Window,
+            _ if !self.too_many_runs => ReorderStrategy::Merge,
+            _ => ReorderStrategy::BestEffort,
         }
     }
 
     /// How to read it when it can't be read from the middle.
-    pub(super) fn plan_for_stream(&self) -> Plan {
+    pub(super) fn plan_for_stream(&self) -> ReorderStrategy {
         match self.plan() {
-            Plan::Merge if !self.reach.exceeded => Plan::Window,
+            ReorderStrategy::Merge if !self.reach.exceeded => ReorderStrategy::Window,
             other => other,
         }
     }
@@ -270,10 +270,10 @@ impl Survey {
     pub(super) fn of_bytes(
         &mut self,
         bytes: &[u8],
-        mut format: Format,
+        mut format: CaptureParser,
         start: usize,
         interfaces: &mut Interfaces,
-        sides: Option<&Sides>,
+        sides: Option<&ClockCorrection>,
         mut release: impl FnMut(usize),
     ) {
         let mut position = start;
@@ -282,20 +282,20 @@ impl Survey {
             let window = bytes.get(position..).unwrap_or_default();
             warmer.at(position, bytes);
             let (length, passed) = match format.step(interfaces, window) {
-                Step::Packet(mut record, length) => {
+                ParseStep::Packet(mut record, length) => {
                     if let Some(sides) = sides {
                         sides.correct(&mut record, window);
                     }
                     self.packet(&record, length, position as u64, &format);
                     (length, None)
                 }
-                Step::Skip { length, what } => (length, Some(what)),
-                Step::More(_) if window.is_empty() => break,
-                Step::More(_) => {
+                ParseStep::Skip { length, what } => (length, Some(what)),
+                ParseStep::More(_) if window.is_empty() => break,
+                ParseStep::More(_) => {
                     self.damaged(ENDS_INSIDE.to_owned(), position as u64);
                     break;
                 }
-                Step::Stop(reason) => {
+                ParseStep::Stop(reason) => {
                     self.damaged(reason, position as u64);
                     break;
                 }
@@ -312,16 +312,16 @@ impl Survey {
     }
 
     /// Walks over a stream to its end.
-    pub(super) fn of_stream(&mut self, stream: &mut Stream, mut format: Format, interfaces: &mut Interfaces) {
+    pub(super) fn of_stream(&mut self, stream: &mut InputStream, mut format: CaptureParser, interfaces: &mut Interfaces) {
         loop {
             match stream::next_record(stream, &mut format, interfaces, None) {
-                Next::Packet(record, length) => {
+                RecordPoll::Packet(record, length) => {
                     self.packet(&record, length, stream.offset(), &format);
                     stream.consume(length);
                 }
-                Next::Passed(what) => self.passed(what),
-                Next::Idle => {}
-                Next::End(reason) => {
+                RecordPoll::Passed(what) => self.passed(what),
+                RecordPoll::Idle => {}
+                RecordPoll::End(reason) => {
                     if let Some(reason) = reason {
                         self.damaged(reason, stream.offset());
                     }
@@ -333,11 +333,11 @@ impl Survey {
     }
 
     /// Enters a record that was skipped.
-    pub(super) fn passed(&mut self, what: Skipped) {
+    pub(super) fn passed(&mut self, what: SkipReason) {
         match what {
-            Skipped::Description => {}
-            Skipped::Numbered => self.numbered += 1,
-            Skipped::Unreadable => self.unreadable += 1,
+            SkipReason::Description => {}
+            SkipReason::Numbered => self.numbered += 1,
+            SkipReason::Unreadable => self.unreadable += 1,
         }
     }
 

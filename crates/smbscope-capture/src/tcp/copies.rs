@@ -22,7 +22,7 @@ const LONGEST: u32 = (DUPLICATE_WINDOW_WITH_ID.0 >> TICK_BITS) as u32;
 
 /// What is kept of a packet.
 #[derive(Debug, Clone, Copy, Default)]
-struct Entry {
+struct PacketFingerprint {
     /// Zero stands for an empty place.
     fingerprint: u32,
     /// In ticks, wrapping after more than an hour.
@@ -33,13 +33,13 @@ struct Entry {
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(align(64))]
 struct Set {
-    entries: [Entry; WAYS],
+    entries: [PacketFingerprint; WAYS],
     /// Of the hash of each, the bits that choose a place once there are more of them.
     above: [u8; WAYS],
 }
 
 impl Set {
-    fn push(&mut self, entry: Entry, above: u8) {
+    fn push(&mut self, entry: PacketFingerprint, above: u8) {
         self.entries.copy_within(..WAYS - 1, 1);
         self.above.copy_within(..WAYS - 1, 1);
         (self.entries[0], self.above[0]) = (entry, above);
@@ -74,7 +74,7 @@ impl Copies {
     pub(super) fn is_copy(&mut self, fields: [u64; 3], time: Timestamp, window: Nanos) -> bool {
         let (hash, entry) = entry_of(fields, time);
         let recent = (window.0 >> TICK_BITS) as u32;
-        let is_same = |known: &Entry| known.fingerprint == entry.fingerprint && entry.since(known) <= recent;
+        let is_same = |known: &PacketFingerprint| known.fingerprint == entry.fingerprint && entry.since(known) <= recent;
         let is_known = self.set(hash).entries.iter().any(is_same);
         if !is_known {
             self.put(hash, entry);
@@ -94,7 +94,7 @@ impl Copies {
     }
 
     /// Puts an entry into its set. Where the oldest one there may still be needed, there is more room first.
-    fn put(&mut self, hash: u64, entry: Entry) {
+    fn put(&mut self, hash: u64, entry: PacketFingerprint) {
         let needs_oldest = |set: &Set| {
             let oldest = set.entries[WAYS - 1];
             oldest.fingerprint != 0 && entry.since(&oldest) <= LONGEST
@@ -115,18 +115,18 @@ impl Copies {
 }
 
 /// The hash of a packet, which chooses its set, and what is kept of it.
-fn entry_of(fields: [u64; 3], time: Timestamp) -> (u64, Entry) {
+fn entry_of(fields: [u64; 3], time: Timestamp) -> (u64, PacketFingerprint) {
     let hash = fields.iter().fold(0x9e37_79b9_7f4a_7c15u64, |hash, field| {
         let mixed = (hash ^ field).wrapping_mul(0xff51_afd7_ed55_8ccd);
         mixed ^ mixed >> 32
     });
     let fingerprint = (hash >> 32) as u32 | 1;
-    (hash, Entry { fingerprint, time: (time.0 >> TICK_BITS) as u32 })
+    (hash, PacketFingerprint { fingerprint, time: (time.0 >> TICK_BITS) as u32 })
 }
 
-impl Entry {
+impl PacketFingerprint {
     /// Ticks since another packet.
-    fn since(&self, earlier: &Entry) -> u32 {
+    fn since(&self, earlier: &PacketFingerprint) -> u32 {
         self.time.wrapping_sub(earlier.time)
     }
 }

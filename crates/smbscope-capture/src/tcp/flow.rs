@@ -6,11 +6,11 @@
 //! much is held, or when the flow ends.
 
 use super::counts::Counts;
-use super::held::{Arrival, Held, Waiting};
+use super::held::{Arrival, OutOfOrderSegment, OutOfOrderQueue};
 use super::outages::Outages;
-use super::stream::Stream;
+use super::stream::TcpHalfStream;
 use super::window::Trips;
-use super::{Chunk, Directed, FlowEnd, FlowView, Gap, GapCause, Retransmission, StreamSink};
+use super::{StreamChunk, Directed, FlowEnd, FlowView, StreamGap, GapCause, Retransmission, StreamSink};
 use crate::segment::{TcpFlags, TcpSegment};
 use limits::{FAR_JUMP, GRACE_PACKETS, MAX_HELD_BYTES, MAX_HELD_SEGMENTS, MAX_JUMP, MAX_SILENCE};
 use smbscope_model::{ClockStep, Direction, Nanos, Quality, Role, Stamp, Timestamp};
@@ -47,7 +47,7 @@ const LONGEST_REORDERING: Nanos = Nanos(3_000_000);
 const CHARGE_INTERVAL: u32 = 32;
 
 /// The two directions, what they hold back, and the sink's own state.
-pub(super) struct Flow<S> {
+pub(super) struct TcpFlow<S> {
     pub(super) view: FlowView,
     pub(super) state: S,
     pub(super) last: Stamp,
@@ -57,9 +57,9 @@ pub(super) struct Flow<S> {
     uncharged: u32,
     charge_after: u32,
     counts: Counts,
-    streams: [Stream; 2],
+    streams: [TcpHalfStream; 2],
     hole: Option<Hole>,
-    held: Waiting,
+    held: OutOfOrderQueue,
     stray: Option<(Direction, u64)>,
     /// A side has sent data again and heard nothing since: what comes next from the other side matters to `outages`.
     is_silent: bool,
@@ -78,7 +78,7 @@ struct Hole {
 
 /// What the table has to do after a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Disposition {
+pub(super) enum SegmentDisposition {
     /// The segment belongs to this flow.
     Taken,
     /// The segment begins another connection on the same ports.
@@ -87,7 +87,7 @@ pub(super) enum Disposition {
 
 /// Where a segment belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Owner {
+enum SegmentOwner {
     /// To the flow.
     Here,
     /// To another connection, if the next one is like it.
@@ -113,8 +113,8 @@ struct Located<'a> {
 }
 
 impl Located<'_> {
-    fn to_held(self) -> Held {
-        Held {
+    fn to_held(self) -> OutOfOrderSegment {
+        OutOfOrderSegment {
             direction: self.direction,
             position: self.position,
             bytes: self.bytes.into(),
@@ -130,9 +130,9 @@ impl Located<'_> {
     }
 }
 
-impl<S> Flow<S> {
-    pub(super) fn new(view: FlowView, state: S) -> Flow<S> {
-        Flow {
+impl<S> TcpFlow<S> {
+    pub(super) fn new(view: FlowView, state: S) -> TcpFlow<S> {
+        TcpFlow {
             last: view.first,
             view,
             state,
@@ -141,9 +141,9 @@ impl<S> Flow<S> {
             uncharged: 0,
             charge_after: 1,
             counts: Counts::default(),
-            streams: [Stream::default(), Stream::default()],
+            streams: [TcpHalfStream::default(), TcpHalfStream::default()],
             hole: None,
-            held: Waiting::default(),
+            held: OutOfOrderQueue::default(),
             stray: None,
             is_silent: false,
             outages: None,
@@ -167,7 +167,7 @@ impl<S> Flow<S> {
     #[inline]
     pub(super) fn footprint(&self) -> usize {
         let [forward, backward] = &self.streams;
-        size_of::<Flow<S>>() + self.held.footprint() + forward.footprint() + backward.footprint()
+        size_of::<TcpFlow<S>>() + self.held.footprint() + forward.footprint() + backward.footprint()
     }
 
     /// Whether segments are held back behind a hole.
@@ -187,7 +187,7 @@ impl<S> Flow<S> {
         directed: Directed<'_>,
         place: Option<Role>,
         sink: &mut K,
-    ) -> Disposition {
+    ) -> SegmentDisposition {
         let Directed { direction, segment } = directed;
         if let Some(place) = place
             && self.is_elsewhere(direction, segment, place)
@@ -196,10 +196,10 @@ impl<S> Flow<S> {
             self.counts.smb_flow_packets += 1;
             self.counts.duplicate_packets += 1;
             self.counts.copies_behind_router += 1;
-            return Disposition::Taken;
+            return SegmentDisposition::Taken;
         }
         if self.begins_anew(direction, segment) {
-            return Disposition::NewConnection;
+            return SegmentDisposition::NewConnection;
         }
         let stream = &mut self.streams[direction.index()];
         stream.counts.packets += 1;
@@ -208,9 +208,9 @@ impl<S> Flow<S> {
         let mut position = stream.position_of(segment.sequence);
         if stream.is_duplicate(position, segment) {
             self.counts.duplicate_packets += 1;
-            self.counts.copies_at_two_layers = self.streams.iter().map(Stream::at_two_layers).sum();
+            self.counts.copies_at_two_layers = self.streams.iter().map(TcpHalfStream::at_two_layers).sum();
             self.note_side(direction, segment, place.is_some());
-            return Disposition::Taken;
+            return SegmentDisposition::Taken;
         }
         if self.is_silent {
             self.hear(direction, segment.stamp);
@@ -234,17 +234,17 @@ impl<S> Flow<S> {
             position += 1;
         }
         match self.place_of(direction, position, segment, sink) {
-            Owner::Here => {}
-            Owner::Nowhere => return Disposition::Taken,
-            Owner::NewConnection => return Disposition::NewConnection,
-            Owner::Stray => {
+            SegmentOwner::Here => {}
+            SegmentOwner::Nowhere => return SegmentDisposition::Taken,
+            SegmentOwner::NewConnection => return SegmentDisposition::NewConnection,
+            SegmentOwner::Stray => {
                 return match self.stray {
                     Some((known, expected)) if known == direction && expected.abs_diff(position) < FAR_JUMP => {
-                        Disposition::NewConnection
+                        SegmentDisposition::NewConnection
                     }
                     _ => {
                         self.stray = Some((direction, position + u64::from(segment.payload_length)));
-                        Disposition::Taken
+                        SegmentDisposition::Taken
                     }
                 };
             }
@@ -272,7 +272,7 @@ impl<S> Flow<S> {
         }
         self.reset |= segment.flags.rst();
         self.wait_for_hole(sink);
-        Disposition::Taken
+        SegmentDisposition::Taken
     }
 
     /// Whether the packet was captured on the side of a router where it is not wanted.
@@ -325,11 +325,11 @@ impl<S> Flow<S> {
         position: u64,
         segment: &TcpSegment<'_>,
         sink: &K,
-    ) -> Owner {
+    ) -> SegmentOwner {
         let stream = &self.streams[direction.index()];
-        let Some(next) = stream.next else { return Owner::Here };
+        let Some(next) = stream.next else { return SegmentOwner::Here };
         if next.abs_diff(position) <= FAR_JUMP && stream.fin.is_none_or(|fin| position <= fin + 1) {
-            return Owner::Here;
+            return SegmentOwner::Here;
         }
         self.place_of_far(direction, position, segment, sink)
     }
@@ -343,7 +343,7 @@ impl<S> Flow<S> {
         position: u64,
         segment: &TcpSegment<'_>,
         sink: &K,
-    ) -> Owner {
+    ) -> SegmentOwner {
         let signed = |position: u64, next: u64| position.wrapping_sub(next) as i64;
         let stream = &self.streams[direction.index()];
         let next = stream.next.unwrap_or(position);
@@ -365,20 +365,20 @@ impl<S> Flow<S> {
             .filter(|jump| is_far(*jump));
         if !has_payload {
             // A lone acknowledgment that fits neither side shows nothing.
-            return if is_far(jump) && other_jump.is_some() { Owner::Nowhere } else { Owner::Here };
+            return if is_far(jump) && other_jump.is_some() { SegmentOwner::Nowhere } else { SegmentOwner::Here };
         }
         if is_known && other_is_known {
             // A late copy, or sent again.
-            return Owner::Here;
+            return SegmentOwner::Here;
         }
         let impossible = |jump: i64| jump < 0 || jump.unsigned_abs() > MAX_JUMP;
         if after_its_end || (!is_known && sink.begins_connection(segment.payload)) {
-            return Owner::NewConnection;
+            return SegmentOwner::NewConnection;
         }
         match other_jump {
-            Some(other) if is_far(jump) && (impossible(jump) || impossible(other)) => Owner::NewConnection,
-            _ if jump.unsigned_abs() > MAX_JUMP => Owner::Stray,
-            _ => Owner::Here,
+            Some(other) if is_far(jump) && (impossible(jump) || impossible(other)) => SegmentOwner::NewConnection,
+            _ if jump.unsigned_abs() > MAX_JUMP => SegmentOwner::Stray,
+            _ => SegmentOwner::Here,
         }
     }
 
@@ -535,7 +535,7 @@ impl<S> Flow<S> {
         let stream = &mut self.streams[direction.index()];
         let receiver_full = std::mem::take(&mut stream.receiver_full);
         let others_missing = std::mem::take(&mut stream.id_skipped) && stream.numbers_packets();
-        let chunk = Chunk {
+        let chunk = StreamChunk {
             position: next,
             length,
             bytes,
@@ -659,7 +659,7 @@ impl<S> Flow<S> {
     /// of the other one is to be believed. Where both or none are like that, who opened the connection asks, and who
     /// asks goes first; where that is not known, the one that looks like the copy does.
     fn first_of_two(&self) -> Option<Arrival> {
-        let lateness = |held: &Held| {
+        let lateness = |held: &OutOfOrderSegment| {
             let by_identification = self.was_sent_after_its_successor(&held.located(), Arrival::LAST) == Some(true);
             (by_identification, held.known_received || held.sent_again)
         };
@@ -727,7 +727,7 @@ impl<S> Flow<S> {
             _ => GapCause::Unknown,
         };
         let missed_until = stream.stalls.missed_until(start, end);
-        let gap = Gap { position: start, length: end - start, cause, missed_until };
+        let gap = StreamGap { position: start, length: end - start, cause, missed_until };
         let packets = stream.packets_in(&gap);
         stream.skip(gap);
         match cause {
@@ -836,7 +836,7 @@ fn was_sent_after(segment: &TcpSegment<'_>, later: &TcpSegment<'_>) -> bool {
     }
 }
 
-impl Held {
+impl OutOfOrderSegment {
     fn located(&self) -> Located<'_> {
         Located {
             direction: self.direction,

@@ -6,7 +6,7 @@ use smbscope_model::Direction;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A segment that waits, with its own copy of the captured bytes.
-pub(super) struct Held {
+pub(super) struct OutOfOrderSegment {
     pub(super) direction: Direction,
     pub(super) position: u64,
     pub(super) bytes: Box<[u8]>,
@@ -16,7 +16,7 @@ pub(super) struct Held {
     pub(super) sent_again: bool,
 }
 
-impl Held {
+impl OutOfOrderSegment {
     fn end(&self) -> u64 {
         self.position + u64::from(self.segment.payload_length)
     }
@@ -33,13 +33,13 @@ impl Arrival {
 
 /// All that waits of a flow.
 #[derive(Default)]
-pub(super) struct Waiting {
-    queue: BTreeMap<Arrival, Held>,
+pub(super) struct OutOfOrderQueue {
+    queue: BTreeMap<Arrival, OutOfOrderSegment>,
     places: BTreeSet<(usize, u64, Arrival)>,
     bytes: usize,
 }
 
-impl Waiting {
+impl OutOfOrderQueue {
     pub(super) fn len(&self) -> usize {
         self.queue.len()
     }
@@ -52,22 +52,22 @@ impl Waiting {
     /// Approximate memory in bytes.
     #[inline]
     pub(super) fn footprint(&self) -> usize {
-        self.bytes + self.queue.len() * (size_of::<Held>() + 2 * size_of::<(usize, u64, Arrival)>())
+        self.bytes + self.queue.len() * (size_of::<OutOfOrderSegment>() + 2 * size_of::<(usize, u64, Arrival)>())
     }
 
     /// Holds a segment behind the others.
-    pub(super) fn push(&mut self, held: Held) {
+    pub(super) fn push(&mut self, held: OutOfOrderSegment) {
         let last = self.queue.last_key_value().map_or(0, |(arrival, _)| arrival.0);
         self.insert(Arrival(last + 1), held);
     }
 
     /// Holds a segment in front of the others.
-    pub(super) fn push_first(&mut self, held: Held) {
+    pub(super) fn push_first(&mut self, held: OutOfOrderSegment) {
         let first = self.queue.first_key_value().map_or(0, |(arrival, _)| arrival.0);
         self.insert(Arrival(first - 1), held);
     }
 
-    fn insert(&mut self, arrival: Arrival, held: Held) {
+    fn insert(&mut self, arrival: Arrival, held: OutOfOrderSegment) {
         self.bytes += held.bytes.len();
         self.places.insert((held.direction.index(), held.position, arrival));
         self.queue.insert(arrival, held);
@@ -79,12 +79,12 @@ impl Waiting {
     }
 
     /// The two that came first.
-    pub(super) fn first_two(&self) -> [Option<(Arrival, &Held)>; 2] {
+    pub(super) fn first_two(&self) -> [Option<(Arrival, &OutOfOrderSegment)>; 2] {
         let mut both = self.queue.iter().map(|(arrival, held)| (*arrival, held));
         [both.next(), both.next()]
     }
 
-    pub(super) fn take(&mut self, arrival: Arrival) -> Option<Held> {
+    pub(super) fn take(&mut self, arrival: Arrival) -> Option<OutOfOrderSegment> {
         let held = self.queue.remove(&arrival)?;
         self.places.remove(&(held.direction.index(), held.position, arrival));
         self.bytes -= held.bytes.len();
@@ -92,8 +92,8 @@ impl Waiting {
     }
 
     /// The first of those that came before `arrival` and lie behind `position`.
-    pub(super) fn successor(&self, direction: Direction, position: u64, arrival: Arrival) -> Option<&Held> {
-        let follows = |held: &&Held| held.direction == direction && held.position > position;
+    pub(super) fn successor(&self, direction: Direction, position: u64, arrival: Arrival) -> Option<&OutOfOrderSegment> {
+        let follows = |held: &&OutOfOrderSegment| held.direction == direction && held.position > position;
         self.queue.range(..arrival).map(|(_, held)| held).find(follows)
     }
 

@@ -76,7 +76,7 @@ impl FlowView {
 
 /// Bytes of a direction, in order, none of them handed on before.
 #[derive(Debug, Clone, Copy)]
-pub struct Chunk<'a> {
+pub struct StreamChunk<'a> {
     /// Position of the first byte in the direction's stream.
     pub position: u64,
     /// Length on the wire.
@@ -108,7 +108,7 @@ pub struct Chunk<'a> {
     pub others_missing: bool,
 }
 
-impl Chunk<'_> {
+impl StreamChunk<'_> {
     /// Position after the last byte.
     pub fn end(&self) -> u64 {
         self.position + self.length
@@ -126,7 +126,7 @@ pub enum GapCause {
 
 /// Bytes of a direction that the capture does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Gap {
+pub struct StreamGap {
     /// Position of the first missing byte.
     pub position: u64,
     /// How many are missing.
@@ -138,7 +138,7 @@ pub struct Gap {
     pub missed_until: Option<Timestamp>,
 }
 
-impl Gap {
+impl StreamGap {
     /// Position after the last missing byte.
     pub fn end(&self) -> u64 {
         self.position + self.length
@@ -220,9 +220,9 @@ pub trait StreamSink {
     /// A flow was seen for the first time.
     fn opened(&mut self, view: &FlowView) -> Self::Flow;
     /// Bytes in order.
-    fn data(&mut self, flow: &mut Self::Flow, view: &FlowView, direction: Direction, chunk: &Chunk<'_>);
+    fn data(&mut self, flow: &mut Self::Flow, view: &FlowView, direction: Direction, chunk: &StreamChunk<'_>);
     /// Bytes that will not come; the data after them follows.
-    fn gap(&mut self, flow: &mut Self::Flow, view: &FlowView, direction: Direction, gap: &Gap);
+    fn gap(&mut self, flow: &mut Self::Flow, view: &FlowView, direction: Direction, gap: &StreamGap);
     /// Bytes that came again.
     fn retransmitted(
         &mut self,

@@ -15,7 +15,7 @@ const LEAST_WAIT: i64 = 1_000_000_000;
 
 /// A side that sends data again and hears nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Silence {
+struct OutageCandidate {
     from: Timestamp,
     /// The first of the bytes that are sent again.
     position: u64,
@@ -28,7 +28,7 @@ struct Silence {
 #[derive(Debug, Default)]
 pub(super) struct Outages {
     /// By direction of the data that is sent again.
-    silences: [Option<Silence>; 2],
+    silences: [Option<OutageCandidate>; 2],
     ended: Vec<Outage>,
 }
 
@@ -44,7 +44,7 @@ impl Outages {
             }
             // What follows in the same flight.
             Some(_) => {}
-            none => *none = Some(Silence { from, position, retries: 1, last_retry: time, wait: time - from }),
+            none => *none = Some(OutageCandidate { from, position, retries: 1, last_retry: time, wait: time - from }),
         }
     }
 
@@ -66,7 +66,7 @@ impl Outages {
     }
 
     fn end(&mut self, direction: Direction, to: Timestamp, recovered: bool) {
-        let Some(Silence { from, retries, last_retry, wait, .. }) = self.silences[direction.index()].take() else {
+        let Some(OutageCandidate { from, retries, last_retry, wait, .. }) = self.silences[direction.index()].take() else {
             return;
         };
         let retried_to_the_end = !recovered || (to - last_retry).0 / LONGEST_BACKOFF <= wait.0.max(LEAST_WAIT);

@@ -10,7 +10,7 @@ const RECENT_STALLS: usize = 32;
 
 /// A stretch that reached the receiver late: some of it, or all.
 #[derive(Debug, Clone, Copy)]
-struct Stall {
+struct AckStall {
     from: u64,
     to: u64,
     until: Timestamp,
@@ -21,7 +21,7 @@ struct Stall {
 pub(super) struct Stalls {
     /// What the receiver misses now.
     missing: Option<u64>,
-    ended: Ring<Stall, RECENT_STALLS>,
+    ended: Ring<AckStall, RECENT_STALLS>,
     /// Of the last acknowledgment: one that only opens the window repeats the position, too.
     window: u16,
 }
@@ -45,7 +45,7 @@ impl Stalls {
     #[cold]
     fn end(&mut self, position: u64, segment: &TcpSegment<'_>) {
         if let Some(from) = self.missing.take() {
-            self.ended.push(Stall { from, to: position, until: segment.stamp.time });
+            self.ended.push(AckStall { from, to: position, until: segment.stamp.time });
         }
         self.missing = segment.names_later_bytes.then_some(position);
     }

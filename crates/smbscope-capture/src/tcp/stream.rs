@@ -6,8 +6,8 @@ use super::resent::{Resent, ResentSegment};
 use super::ring::Ring;
 use super::round_trip::{Delayed, RoundTrip};
 use super::stalls::Stalls;
-use super::window::{Trips, Window};
-use super::{Gap, StreamCounts};
+use super::window::{Trips, ReceiveWindow};
+use super::{StreamGap, StreamCounts};
 use crate::segment::TcpSegment;
 use smbscope_model::{Nanos, Stamp, Timestamp};
 use std::collections::VecDeque;
@@ -126,7 +126,7 @@ impl Sighting {
 
 /// One direction of a flow.
 #[derive(Debug, Default)]
-pub(super) struct Stream {
+pub(super) struct TcpHalfStream {
     /// A sequence number and its position, moved along with the stream.
     reference: Option<(u32, u64)>,
     /// Position of the next byte to hand on; unknown until the direction was seen.
@@ -146,7 +146,7 @@ pub(super) struct Stream {
     pub(super) round_trip: RoundTrip,
     pub(super) stalls: Stalls,
     /// That of the receiver.
-    pub(super) window: Window,
+    pub(super) window: ReceiveWindow,
     pub(super) counts: StreamCounts,
     pub(super) largest_payload: u32,
     packets: Ring<Sighting, RECENT_PACKETS>,
@@ -175,10 +175,10 @@ pub(super) struct Stream {
     acknowledged_at: Timestamp,
     /// What was sent again; only where anything was.
     resent: Option<Box<Resent>>,
-    gaps: Ring<Gap, RECENT_GAPS>,
+    gaps: Ring<StreamGap, RECENT_GAPS>,
 }
 
-impl Stream {
+impl TcpHalfStream {
     /// What the lists take.
     #[inline]
     pub(super) fn footprint(&self) -> usize {
@@ -471,7 +471,7 @@ impl Stream {
     }
 
     /// Notes skipped bytes and moves past them.
-    pub(super) fn skip(&mut self, gap: Gap) {
+    pub(super) fn skip(&mut self, gap: StreamGap) {
         self.advance_to(gap.end());
         self.gaps.push(gap);
         self.round_trip.retransmitted();
@@ -485,7 +485,7 @@ impl Stream {
     /// How many packets a gap was: counted by the IP identification where the sender numbers its packets one by one
     /// (RFC 6864 does not promise it, Linux does it for each connection), otherwise at least as many as the largest
     /// segment seen needs.
-    pub(super) fn packets_in(&self, gap: &Gap) -> u64 {
+    pub(super) fn packets_in(&self, gap: &StreamGap) -> u64 {
         let at_least = gap.length.div_ceil(u64::from(self.largest_payload.max(1460)));
         let counted = self.packets_by_identification(gap).filter(|counted| *counted <= gap.length);
         counted.map_or(at_least, |counted| counted.max(at_least))
@@ -497,7 +497,7 @@ impl Stream {
         self.id_steps >= 8 && self.id_jumps <= self.id_steps / 3
     }
 
-    fn packets_by_identification(&self, gap: &Gap) -> Option<u64> {
+    fn packets_by_identification(&self, gap: &StreamGap) -> Option<u64> {
         if !self.numbers_packets() {
             return None;
         }

@@ -1,6 +1,6 @@
 //! The flow of a segment: by 5-tuple, with ports that are used again, in a table with a bound.
 
-use super::flow::{Disposition, Flow};
+use super::flow::{SegmentDisposition, TcpFlow};
 use super::{Directed, FlowView, StreamSink};
 use crate::segment::TcpSegment;
 use ahash::RandomState;
@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
 /// What a flow takes in the tables, beside itself.
-const PLACE_BYTES: usize = 2 * size_of::<(Key, usize)>();
+const PLACE_BYTES: usize = 2 * size_of::<(FlowKey, usize)>();
 /// How long a flow that is over stays in the table, to recognise late packets of it.
 const LINGER_NS: i64 = 10_000_000_000;
 
@@ -19,22 +19,22 @@ const AT_HAND: usize = 64;
 /// Both ends of a flow, the smaller one first, so that both directions have one key; packed to be hashed and compared
 /// fast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Key {
+struct FlowKey {
     addresses: [u128; 2],
     /// The ports, and which of the addresses are those of IPv4.
     ports: u64,
 }
 
-impl Key {
+impl FlowKey {
     #[inline]
-    fn from_segment(segment: &TcpSegment<'_>) -> Key {
+    fn from_segment(segment: &TcpSegment<'_>) -> FlowKey {
         let pack = |end: SocketAddr| match end.ip() {
             IpAddr::V4(address) => (u128::from(address.to_bits()), u64::from(end.port()) | 1 << 16),
             IpAddr::V6(address) => (address.to_bits(), u64::from(end.port())),
         };
         let (one, other) = (pack(segment.source), pack(segment.destination));
         let (low, high) = if one <= other { (one, other) } else { (other, one) };
-        Key { addresses: [low.0, high.0], ports: low.1 << 32 | high.1 }
+        FlowKey { addresses: [low.0, high.0], ports: low.1 << 32 | high.1 }
     }
 
     /// Where the place of the flow may be at hand. Clashes cost a search and nothing else.
@@ -50,12 +50,12 @@ impl Key {
 pub struct FlowTable<K: StreamSink> {
     sink: K,
     /// Where in `flows` a connection is followed. The hash is keyed: a capture can't be made to collide.
-    places: HashMap<Key, usize, RandomState>,
-    flows: Vec<Option<Flow<K::Flow>>>,
+    places: HashMap<FlowKey, usize, RandomState>,
+    flows: Vec<Option<TcpFlow<K::Flow>>>,
     free: Vec<usize>,
     /// Places of flows that were met of late.
-    at_hand: Box<[Option<(Key, usize)>; AT_HAND]>,
-    over: VecDeque<(Timestamp, Key)>,
+    at_hand: Box<[Option<(FlowKey, usize)>; AT_HAND]>,
+    over: VecDeque<(Timestamp, FlowKey)>,
     /// Approximate bytes of all flows, and their budget. Beyond it, the least recently active flows are evicted and
     /// counted.
     used: usize,
@@ -106,7 +106,7 @@ impl<K: StreamSink> FlowTable<K> {
     pub fn follow(&mut self, segment: &TcpSegment<'_>) -> bool {
         self.let_go(segment.stamp.time);
         let place = self.take(segment);
-        self.flows[place].as_ref().is_some_and(Flow::holds_back)
+        self.flows[place].as_ref().is_some_and(TcpFlow::holds_back)
     }
 
     /// Takes the segments of a stretch of time, in any order in which those of each connection are in time order. What has
@@ -119,7 +119,7 @@ impl<K: StreamSink> FlowTable<K> {
     /// Hands a segment to its flow; returns the place of that.
     #[inline]
     fn take(&mut self, segment: &TcpSegment<'_>) -> usize {
-        let key = Key::from_segment(segment);
+        let key = FlowKey::from_segment(segment);
         let slot = key.slot();
         let place = match &self.at_hand[slot] {
             Some((known, place)) if *known == key => *place,
@@ -131,7 +131,7 @@ impl<K: StreamSink> FlowTable<K> {
             }
         };
         let mut place = place;
-        if self.offer(key, place, segment) == Some(Disposition::NewConnection) {
+        if self.offer(key, place, segment) == Some(SegmentDisposition::NewConnection) {
             self.close(key, false);
             place = self.open(key, segment);
             self.at_hand[slot] = Some((key, place));
@@ -154,7 +154,7 @@ impl<K: StreamSink> FlowTable<K> {
     }
 
     #[inline]
-    fn offer(&mut self, key: Key, place: usize, segment: &TcpSegment<'_>) -> Option<Disposition> {
+    fn offer(&mut self, key: FlowKey, place: usize, segment: &TcpSegment<'_>) -> Option<SegmentDisposition> {
         let flow = self.flows.get_mut(place)?.as_mut()?;
         let direction = if segment.source == flow.view.source { Direction::Forward } else { Direction::Backward };
         let was_over = flow.is_over();
@@ -171,7 +171,7 @@ impl<K: StreamSink> FlowTable<K> {
     }
 
     /// Begins to follow a flow; returns its place.
-    fn open(&mut self, key: Key, segment: &TcpSegment<'_>) -> usize {
+    fn open(&mut self, key: FlowKey, segment: &TcpSegment<'_>) -> usize {
         let opener = match (segment.flags.syn(), segment.flags.ack()) {
             (true, false) => Some(Direction::Forward),
             (true, true) => Some(Direction::Backward),
@@ -189,7 +189,7 @@ impl<K: StreamSink> FlowTable<K> {
             acknowledged: [None, None],
             clock_step: None,
         };
-        let flow = Flow::new(view, self.sink.opened(&view));
+        let flow = TcpFlow::new(view, self.sink.opened(&view));
         let place = match self.free.pop() {
             Some(place) => place,
             None => {
@@ -202,7 +202,7 @@ impl<K: StreamSink> FlowTable<K> {
         place
     }
 
-    fn close(&mut self, key: Key, evicted: bool) {
+    fn close(&mut self, key: FlowKey, evicted: bool) {
         let at_hand = &mut self.at_hand[key.slot()];
         if at_hand.is_some_and(|(known, _)| known == key) {
             *at_hand = None;
@@ -215,7 +215,7 @@ impl<K: StreamSink> FlowTable<K> {
         }
     }
 
-    fn flow(&self, key: &Key) -> Option<&Flow<K::Flow>> {
+    fn flow(&self, key: &FlowKey) -> Option<&TcpFlow<K::Flow>> {
         self.flows[*self.places.get(key)?].as_ref()
     }
 
@@ -226,7 +226,7 @@ impl<K: StreamSink> FlowTable<K> {
                 return;
             }
             self.over.pop_front();
-            let silent = |flow: &Flow<K::Flow>| flow.is_over() && (now - flow.last.time).0 >= LINGER_NS;
+            let silent = |flow: &TcpFlow<K::Flow>| flow.is_over() && (now - flow.last.time).0 >= LINGER_NS;
             match self.flow(&key) {
                 Some(flow) if silent(flow) => self.close(key, false),
                 Some(flow) if flow.is_over() => self.over.push_back((flow.last.time.max(since), key)),
@@ -238,7 +238,7 @@ impl<K: StreamSink> FlowTable<K> {
     /// Gives up the flows that were silent longest, until an eighth of the budget is free, so that the search pays. One
     /// flow alone is within its own bounds.
     fn evict(&mut self) {
-        let age = |(key, place): (&Key, &usize)| {
+        let age = |(key, place): (&FlowKey, &usize)| {
             let flow = self.flows[*place].as_ref()?;
             Some((flow.last.time, flow.view.id, *key))
         };

@@ -37,7 +37,7 @@ impl Trips {
 
 /// The window of the receiver of one direction.
 #[derive(Debug)]
-pub(super) struct Window {
+pub(super) struct ReceiveWindow {
     /// What the receiver's SYN said.
     scale: WindowScale,
     /// Since when it is closed.
@@ -65,9 +65,9 @@ pub struct WindowCounts {
     pub filled: Option<u32>,
 }
 
-impl Default for Window {
-    fn default() -> Window {
-        Window {
+impl Default for ReceiveWindow {
+    fn default() -> ReceiveWindow {
+        ReceiveWindow {
             scale: WindowScale::Unknown,
             closed_since: None,
             reopened: None,
@@ -80,7 +80,7 @@ impl Default for Window {
     }
 }
 
-impl Window {
+impl ReceiveWindow {
     /// The receiver's SYN.
     pub(super) fn offered(&mut self, scale: WindowScale) {
         self.scale = scale;

@@ -1,7 +1,7 @@
 //! An episode as a filter: the captures are read once to find it, and again to look at it alone.
 
 use super::{AnalysisOptions, Error, Observer, Reading};
-use smbscope_capture::reader::Input;
+use smbscope_capture::reader::CaptureInput;
 use smbscope_diagnose::whatif::COMMANDS_MAX;
 use smbscope_model::{prose, units};
 use smbscope_report::counted;
@@ -9,7 +9,7 @@ use smbscope_stats::filter::Filter;
 
 /// The same options with a filter that lets pass what belongs to their episode alone; as they are where there is none.
 pub fn narrowed(
-    inputs: &[Input],
+    inputs: &[CaptureInput],
     options: &AnalysisOptions,
     observer: &mut dyn Observer,
 ) -> Result<AnalysisOptions, Error> {
@@ -26,12 +26,12 @@ pub fn narrowed(
 
 /// A filter that lets pass what belongs to an episode alone, and its commands.
 pub fn of_episode(
-    inputs: &[Input],
+    inputs: &[CaptureInput],
     options: &AnalysisOptions,
     number: u32,
     observer: &mut dyn Observer,
 ) -> Result<(Filter, u64), Error> {
-    if !inputs.iter().all(Input::can_be_read_again) {
+    if !inputs.iter().all(CaptureInput::can_be_read_again) {
         let pipe = "--episode reads its captures twice, which a pipe does not allow: give files";
         return Err(Error::Episode(pipe.to_owned()));
     }

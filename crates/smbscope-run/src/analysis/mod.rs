@@ -27,7 +27,7 @@ pub use episode::{narrowed, of_episode};
 pub use error::Error;
 pub use found::{Found, WITHOUT_THREADS};
 pub use recorder::Recorded;
-pub use smbscope_capture::reader::Input;
+pub use smbscope_capture::reader::CaptureInput;
 pub use table::{Exchanges, Written};
 pub use thresholds::catalogue;
 
@@ -121,7 +121,7 @@ impl Observer for () {}
 
 /// Captures that are open, and about to be analysed.
 pub struct Reading<'o> {
-    inputs: &'o [Input],
+    inputs: &'o [CaptureInput],
     options: &'o AnalysisOptions,
     pass: Pass,
     set: CaptureSet,
@@ -138,7 +138,7 @@ pub struct Analysis {
 
 impl Analysis {
     /// Analyses captures; several inputs are one capture.
-    pub fn run(inputs: &[Input], options: &AnalysisOptions, observer: &mut dyn Observer) -> Result<Analysis, Error> {
+    pub fn run(inputs: &[CaptureInput], options: &AnalysisOptions, observer: &mut dyn Observer) -> Result<Analysis, Error> {
         let options = narrowed(inputs, options, observer)?;
         Reading::open(inputs, &options)?.run(observer)
     }
@@ -146,7 +146,7 @@ impl Analysis {
 
 impl<'o> Reading<'o> {
     /// Opens the inputs. The options are to be [`narrowed`].
-    pub fn open(inputs: &'o [Input], options: &'o AnalysisOptions) -> Result<Reading<'o>, Error> {
+    pub fn open(inputs: &'o [CaptureInput], options: &'o AnalysisOptions) -> Result<Reading<'o>, Error> {
         let pass = Pass::first(inputs, options);
         Ok(Reading { set: pass.open(inputs)?, inputs, options, pass })
     }

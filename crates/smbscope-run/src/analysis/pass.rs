@@ -2,7 +2,7 @@
 
 use super::{AnalysisOptions, Error};
 use smbscope_analyze::pipeline::{Failure, Sharding};
-use smbscope_capture::reader::{CaptureSet, Input};
+use smbscope_capture::reader::{CaptureSet, CaptureInput};
 
 /// What is taken for granted about the inputs until it proves wrong; then they are read once more without it.
 pub(super) struct Pass {
@@ -14,9 +14,9 @@ pub(super) struct Pass {
 
 impl Pass {
     /// The fastest way, for inputs that can be read again.
-    pub(super) fn first(inputs: &[Input], options: &AnalysisOptions) -> Pass {
+    pub(super) fn first(inputs: &[CaptureInput], options: &AnalysisOptions) -> Pass {
         let memory = options.memory;
-        match inputs.iter().all(Input::can_be_read_again) {
+        match inputs.iter().all(CaptureInput::can_be_read_again) {
             true => Pass { in_order: true, sharding: Sharding::Connections, memory },
             false => Pass { in_order: false, sharding: Sharding::None, memory },
         }
@@ -27,7 +27,7 @@ impl Pass {
         self.sharding
     }
 
-    pub(super) fn open(&self, inputs: &[Input]) -> Result<CaptureSet, Error> {
+    pub(super) fn open(&self, inputs: &[CaptureInput]) -> Result<CaptureSet, Error> {
         Ok(CaptureSet::open_with_memory(inputs, self.in_order, self.memory)?)
     }
 

@@ -3,7 +3,7 @@
 use super::recorder::Chooser;
 use super::{AnalysisOptions, Error, Found, Observer, follow, names};
 use smbscope_analyze::pipeline::{Sharding, Threading};
-use smbscope_capture::reader::{CaptureSet, Input};
+use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_model::Exchange;
 use smbscope_report::table::{ExchangeTable, Provenance};
 use std::io;
@@ -34,10 +34,10 @@ pub struct Written {
 
 impl<'o> Exchanges<'o> {
     /// Opens the inputs. The options are to be [`narrowed`](super::narrowed).
-    pub fn open(inputs: &[Input], options: &'o AnalysisOptions) -> Result<Exchanges<'o>, Error> {
+    pub fn open(inputs: &[CaptureInput], options: &'o AnalysisOptions) -> Result<Exchanges<'o>, Error> {
         let set = CaptureSet::open_with_memory(inputs, false, options.memory)?;
         // Who follows a live capture waits for no batch to be full.
-        let at_once = options.threads <= 1 || !inputs.iter().all(Input::can_be_read_again);
+        let at_once = options.threads <= 1 || !inputs.iter().all(CaptureInput::can_be_read_again);
         let threading = if at_once { Threading::Inline } else { Threading::Workers };
         Ok(Exchanges { options, set, threading })
     }

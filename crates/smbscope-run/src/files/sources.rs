@@ -1,6 +1,6 @@
 //! What a command reads, so that no output is ever one of its inputs: by device and inode, under whatever name.
 
-use smbscope_capture::reader::Input;
+use smbscope_capture::reader::CaptureInput;
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::fd::AsFd;
@@ -20,12 +20,12 @@ struct Source {
 
 impl Sources {
     /// Captures.
-    pub fn of_inputs(inputs: &[Input]) -> Sources {
+    pub fn of_inputs(inputs: &[CaptureInput]) -> Sources {
         let mut sources = Sources::default();
         for input in inputs {
             match input {
-                Input::File(path) => sources.add(path),
-                Input::Stdin => sources.add_stdin(),
+                CaptureInput::File(path) => sources.add(path),
+                CaptureInput::Stdin => sources.add_stdin(),
             }
         }
         sources

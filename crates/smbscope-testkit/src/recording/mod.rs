@@ -8,7 +8,7 @@ pub(crate) use sealed::stays_readable;
 use crate::damage::Captured;
 use crate::pcap;
 use smbscope_capture::decode::Decoder;
-use smbscope_capture::reader::{CaptureError, CaptureSet, Input};
+use smbscope_capture::reader::{CaptureError, CaptureSet, CaptureInput};
 use smbscope_capture::segment::{Packet, TcpSegment};
 use smbscope_model::{CaptureId, PacketRef, Quality, Stamp, Timestamp};
 use std::collections::HashMap;
@@ -66,7 +66,7 @@ impl Recording {
     /// Reads a capture file of any format, in time order.
     pub fn read(path: &Path) -> Result<Recording, CaptureError> {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        let mut set = CaptureSet::open(&[Input::File(path.to_owned())])?;
+        let mut set = CaptureSet::open(&[CaptureInput::File(path.to_owned())])?;
         let (mut bytes, mut packets) = (Vec::new(), Vec::new());
         while let Some(packet) = set.next_packet()? {
             packets.push(Stored {

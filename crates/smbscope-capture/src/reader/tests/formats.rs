@@ -1,9 +1,9 @@
 //! Every format by hand-built files.
 
 use super::*;
-use crate::reader::format::{self, Format, Sniffed};
-use crate::reader::pcapng::{Interfaces, Section};
-use crate::reader::record::Step;
+use crate::reader::format::{self, CaptureParser, Sniffed};
+use crate::reader::pcapng::{Interfaces, PcapngSection};
+use crate::reader::record::ParseStep;
 use proptest::prelude::*;
 
 const SECOND: i64 = 1_000_000_000;
@@ -228,33 +228,33 @@ fn what_is_no_capture_is_refused_with_a_reason() {
     assert!(error(b"XCP\0").contains("editcap -F pcapng"));
     assert!(error(b"BZh9").contains("bunzip2"));
     assert!(error(&pcap(0xa1b2_c3d4, true, &[])[..23]).contains("pcap file header is cut off after 23 bytes"));
-    let missing = CaptureSet::open(&[Input::from_argument("/no/such/file.pcap")]).err().unwrap().to_string();
+    let missing = CaptureSet::open(&[CaptureInput::from_argument("/no/such/file.pcap")]).err().unwrap().to_string();
     assert!(missing.starts_with("cannot open /no/such/file.pcap: No such file"), "{missing}");
-    assert!(matches!(CaptureSet::open(&[Input::from_argument("/")]).err(), Some(CaptureError::Open { .. })));
+    assert!(matches!(CaptureSet::open(&[CaptureInput::from_argument("/")]).err(), Some(CaptureError::Open { .. })));
 }
 
 /// Walks any bytes to their end; a parser must always come on.
-fn walk(mut format: Format, bytes: &[u8]) -> usize {
+fn walk(mut format: CaptureParser, bytes: &[u8]) -> usize {
     let mut interfaces = Interfaces::default();
     let (mut position, mut packets) = (0, 0);
     loop {
         let window = bytes.get(position..).unwrap_or_default();
         match format.step(&mut interfaces, window) {
-            Step::Packet(record, length) => {
+            ParseStep::Packet(record, length) => {
                 assert!(record.data_start + record.data_length <= length && length <= window.len());
                 assert!(record.wire_length as usize >= record.data_length);
                 position += length;
                 packets += 1;
             }
-            Step::Skip { length, .. } => {
+            ParseStep::Skip { length, .. } => {
                 assert!(length > 0);
                 position += length;
             }
-            Step::More(need) => {
+            ParseStep::More(need) => {
                 assert!(need > window.len(), "more bytes are only asked for where they are missing");
                 return packets;
             }
-            Step::Stop(_) => return packets,
+            ParseStep::Stop(_) => return packets,
         }
     }
 }
@@ -279,9 +279,9 @@ proptest! {
             let Sniffed::Capture(format, _) = format::sniff(&header) else { panic!("a header of our own") };
             walk(format, &bytes);
         }
-        walk(Format::Pcapng(Section::start()), &bytes);
+        walk(CaptureParser::Pcapng(PcapngSection::start()), &bytes);
         let sections = [LITTLE.section(), LITTLE.interface(1, 0, &[]), bytes].concat();
-        walk(Format::Pcapng(Section::start()), &sections);
+        walk(CaptureParser::Pcapng(PcapngSection::start()), &sections);
     }
 
     #[test]

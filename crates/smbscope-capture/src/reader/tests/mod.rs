@@ -4,8 +4,8 @@ mod formats;
 mod order;
 mod streams;
 
-use super::capture::{Limits, Trust};
-use super::{CaptureError, CaptureSet, Input};
+use super::capture::{CaptureBudget, CaptureTrust};
+use super::{CaptureError, CaptureSet, CaptureInput};
 use smbscope_model::{CaptureInfo, Quality};
 use std::io::Write;
 use tempfile::NamedTempFile;
@@ -45,18 +45,18 @@ fn file(bytes: &[u8]) -> NamedTempFile {
     file
 }
 
-fn read_within(files: &[&[u8]], limits: Limits) -> Result<Reading, CaptureError> {
+fn read_within(files: &[&[u8]], limits: CaptureBudget) -> Result<Reading, CaptureError> {
     let files: Vec<NamedTempFile> = files.iter().map(|bytes| file(bytes)).collect();
-    let inputs: Vec<Input> = files.iter().map(|file| Input::File(file.path().to_owned())).collect();
-    CaptureSet::open_within(&inputs, limits, Trust::Nothing).map(Reading::read)
+    let inputs: Vec<CaptureInput> = files.iter().map(|file| CaptureInput::File(file.path().to_owned())).collect();
+    CaptureSet::open_within(&inputs, limits, CaptureTrust::Nothing).map(Reading::read)
 }
 
 fn read(bytes: &[u8]) -> Reading {
-    read_within(&[bytes], Limits::default()).unwrap()
+    read_within(&[bytes], CaptureBudget::default()).unwrap()
 }
 
 fn error(bytes: &[u8]) -> String {
-    read_within(&[bytes], Limits::default()).err().unwrap().to_string()
+    read_within(&[bytes], CaptureBudget::default()).err().unwrap().to_string()
 }
 
 /// A pcap file of the variant with this magic; each packet is (units of seconds and fraction, bytes).

@@ -3,7 +3,7 @@
 use super::*;
 use crate::reader::survey::WINDOW_PACKETS;
 
-const NO_MEMORY: Limits = Limits { memory: 0, runs: 1 << 18, window: 1 << 27 };
+const NO_MEMORY: CaptureBudget = CaptureBudget { memory: 0, runs: 1 << 18, window: 1 << 27 };
 
 fn zstd(bytes: &[u8]) -> Vec<u8> {
     zstd::encode_all(bytes, 1).unwrap()
@@ -53,11 +53,11 @@ fn a_compressed_file_beyond_the_memory_limit_is_put_in_order_by_a_window_or_a_sp
 #[test]
 fn more_runs_than_can_be_remembered_leave_the_window() {
     let near = pcap_of_times((0..9_000u32).map(|i| i ^ 1), 4);
-    let reading = read_within(&[&near], Limits { runs: 10, ..NO_MEMORY }).unwrap();
+    let reading = read_within(&[&near], CaptureBudget { runs: 10, ..NO_MEMORY }).unwrap();
     assert_sorted_with_own_bytes(&reading, 9_000);
 
     let falling = pcap_of_times((0..3 * WINDOW_PACKETS as u32).rev(), 4);
-    let reading = read_within(&[&falling], Limits { runs: 10, ..NO_MEMORY }).unwrap();
+    let reading = read_within(&[&falling], CaptureBudget { runs: 10, ..NO_MEMORY }).unwrap();
     assert_eq!(reading.packets.len(), 3 * WINDOW_PACKETS);
     assert!(reading.quality.packets_out_of_time_order > 0);
     assert!(reading.infos[0].warnings[0].contains("reordercap"));
@@ -83,7 +83,7 @@ fn rotated_files_in_any_order_are_one_capture() {
 #[test]
 fn overlapping_files_are_merged_and_ties_follow_the_order_of_captures() {
     let (even, all) = (pcap_of_times((0..50).map(|i| 2 * i), 4), pcap_of_times(1..100, 4));
-    let reading = read_within(&[&all, &even], Limits::default()).unwrap();
+    let reading = read_within(&[&all, &even], CaptureBudget::default()).unwrap();
     assert!(reading.times().is_sorted());
     assert_eq!(reading.packets.len(), 149);
     // Time 2 is in both; the capture that starts first is capture 0.

@@ -5,7 +5,7 @@ use std::io::Cursor;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-const NO_MEMORY: Limits = Limits { memory: 0, runs: 1 << 18, window: 1 << 27 };
+const NO_MEMORY: CaptureBudget = CaptureBudget { memory: 0, runs: 1 << 18, window: 1 << 27 };
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -53,7 +53,7 @@ fn every_compression_in_one_piece_or_several_is_read() {
     for (name, compress) in ALL {
         let (front, back) = plain.split_at(1_500_007);
         for bytes in [compress(&plain), [compress(front), compress(back)].concat()] {
-            for limits in [NO_MEMORY, Limits::default()] {
+            for limits in [NO_MEMORY, CaptureBudget::default()] {
                 let reading = read_within(&[&bytes], limits).unwrap();
                 assert!(reading.packets == expected.packets, "{name}");
                 let info = &reading.infos[0];
@@ -82,7 +82,7 @@ fn compressed_data_that_ends_early_gives_what_it_holds_and_a_warning() {
     for (name, compress) in ALL {
         let mut bytes = compress(&plain);
         bytes.truncate(bytes.len() / 2);
-        for limits in [NO_MEMORY, Limits::default()] {
+        for limits in [NO_MEMORY, CaptureBudget::default()] {
             let reading = read_within(&[&bytes], limits).unwrap();
             // zstd's blocks hold 128 KiB, these of lz4 64 KiB: what is in the cut one is lost.
             let packets = reading.packets.len();

@@ -10,7 +10,7 @@ mod outage;
 mod reuse;
 mod window;
 
-use super::{Chunk, FlowEnd, FlowTable, FlowView, Gap, Retransmission, StreamSink};
+use super::{StreamChunk, FlowEnd, FlowTable, FlowView, StreamGap, Retransmission, StreamSink};
 use crate::segment::{TcpFlags, TcpSegment, WindowScale};
 use smbscope_model::{CaptureId, Direction, PacketRef, Quality, Stamp, Timestamp};
 use std::net::SocketAddr;
@@ -64,14 +64,14 @@ impl StreamSink for Recorder {
         Recorded { index: self.flows.len() - 1, origins: [None, None] }
     }
 
-    fn data(&mut self, flow: &mut Recorded, view: &FlowView, direction: Direction, chunk: &Chunk<'_>) {
+    fn data(&mut self, flow: &mut Recorded, view: &FlowView, direction: Direction, chunk: &StreamChunk<'_>) {
         let origin = *flow.origins[direction.index()].get_or_insert(chunk.position);
         let text = String::from_utf8_lossy(chunk.bytes).into_owned();
         let event = Event::Data(arrow(view, direction), chunk.position - origin, text, chunk.stamp.packet.number());
         self.tell(flow, view, event);
     }
 
-    fn gap(&mut self, flow: &mut Recorded, view: &FlowView, direction: Direction, gap: &Gap) {
+    fn gap(&mut self, flow: &mut Recorded, view: &FlowView, direction: Direction, gap: &StreamGap) {
         let origin = *flow.origins[direction.index()].get_or_insert(gap.position);
         let by_capture = gap.cause == super::GapCause::Capture;
         let event = Event::Gap(arrow(view, direction), gap.position - origin, gap.length, by_capture);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use smbscope_analyze::Partial;
 use smbscope_analyze::pipeline::{self, part_of};
 use smbscope_capture::piece::BlockWriter;
-use smbscope_capture::reader::{CaptureSet, Input};
+use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_model::{CaptureInfo, ClockStep, Timestamp};
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -50,7 +50,7 @@ impl FilePart {
 /// Reads a file, and writes the segments of each part of the pairs of hosts to one of `pieces`, and the times of all packets
 /// to `times`. In reports the file is called `name`.
 pub fn divide(
-    input: &Input,
+    input: &CaptureInput,
     name: &str,
     options: &AnalysisOptions,
     pieces: &[PathBuf],
