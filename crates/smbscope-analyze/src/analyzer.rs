@@ -10,7 +10,7 @@ use crate::names::Sessions;
 use crate::offers::OfferPool;
 use crate::sink::ExchangeSink;
 use smbscope_capture::tcp::{StreamChunk, FlowEnd, FlowView, StreamGap, Retransmission, StreamSink};
-use smbscope_model::{ClockStep, Connection, Direction, FlowId, Limits, Quality, Role};
+use smbscope_model::{ClockStep, ConnectionSummary, FlowDirection, FlowId, MemoryBudget, Quality, Role};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub struct Options {
     /// empty.
     pub ports: Vec<u16>,
     /// What it may take.
-    pub limits: Limits,
+    pub limits: MemoryBudget,
     /// Of packets that were captured on both sides of a router, those nearer to this end count; where none is chosen, the
     /// first copy.
     pub beside: Option<Role>,
@@ -45,7 +45,7 @@ pub struct Analyzer<E: ExchangeSink> {
     sessions: Sessions,
     offers: OfferPool,
     /// Those that began first.
-    connections: BTreeMap<FlowId, Box<Connection>>,
+    connections: BTreeMap<FlowId, Box<ConnectionSummary>>,
     connections_left_out: u64,
     /// Bytes of the names in `connections`.
     connection_names: usize,
@@ -63,7 +63,7 @@ pub struct Outcome {
     /// Counts of the flows that carried SMB.
     pub quality: Quality,
     /// The connections, by first packet.
-    pub connections: Vec<Connection>,
+    pub connections: Vec<ConnectionSummary>,
     /// Connections that are not in the list because it was full.
     pub connections_left_out: u64,
     /// Where the clock of the capture stepped within exchanges.
@@ -123,7 +123,7 @@ impl<E: ExchangeSink> Analyzer<E> {
     }
 
     /// Notes what tells that a connection was captured at two places.
-    fn note_places(&mut self, connection: &Connection, view: &FlowView, end: &FlowEnd) {
+    fn note_places(&mut self, connection: &ConnectionSummary, view: &FlowView, end: &FlowEnd) {
         if end.quality.copies_behind_router > 0 {
             self.routed.add(connection.endpoints, ());
         }
@@ -138,7 +138,7 @@ impl<E: ExchangeSink> Analyzer<E> {
     }
 
     /// Gives up the names of a connection that is to be listed when those listed before have too many.
-    fn shorten_names(&mut self, connection: &mut Connection) {
+    fn shorten_names(&mut self, connection: &mut ConnectionSummary) {
         for names in [&mut connection.users, &mut connection.shares] {
             names.retain(|name| {
                 let fits = self.connection_names + name.len() <= CONNECTION_NAMES_MAX;
@@ -186,13 +186,13 @@ impl<E: ExchangeSink> StreamSink for Analyzer<E> {
         wanted.then(|| FlowState::new(view, promising, self.options.details))
     }
 
-    fn data(&mut self, flow: &mut Option<FlowState>, view: &FlowView, direction: Direction, chunk: &StreamChunk<'_>) {
+    fn data(&mut self, flow: &mut Option<FlowState>, view: &FlowView, direction: FlowDirection, chunk: &StreamChunk<'_>) {
         if let Some(flow) = flow {
             flow.data(view, direction, chunk, &mut self.shared());
         }
     }
 
-    fn gap(&mut self, flow: &mut Option<FlowState>, view: &FlowView, direction: Direction, gap: &StreamGap) {
+    fn gap(&mut self, flow: &mut Option<FlowState>, view: &FlowView, direction: FlowDirection, gap: &StreamGap) {
         if let Some(flow) = flow {
             flow.gap(view, direction, gap, &mut self.shared());
         }
@@ -202,7 +202,7 @@ impl<E: ExchangeSink> StreamSink for Analyzer<E> {
         &mut self,
         flow: &mut Option<FlowState>,
         _: &FlowView,
-        direction: Direction,
+        direction: FlowDirection,
         retransmission: &Retransmission,
     ) {
         if let Some(flow) = flow {

@@ -11,7 +11,7 @@ use crate::smb2::Smb2;
 use crate::unseen::{HiddenFrames, Known};
 use smbscope_capture::tcp::{FlowEnd, FlowView, Retransmission, StreamCounts};
 use smbscope_model::connection::ConnectionEnd;
-use smbscope_model::{Direction, DirectionCounts, Protocol, Timestamp};
+use smbscope_model::{FlowDirection, DirectionCounts, Protocol, Timestamp};
 use smbscope_wire::nbss::FrameType;
 
 /// Approximate bytes of the tables of a connection: of requests and message ids, and its part of those of sessions.
@@ -54,11 +54,11 @@ impl Protocols {
 }
 
 impl Connection {
-    pub(crate) fn new(view: &FlowView, client: Direction) -> Connection {
+    pub(crate) fn new(view: &FlowView, client: FlowDirection) -> Connection {
         Connection { accounts: Accounts::new(view, client), protocols: Protocols::default() }
     }
 
-    pub(crate) fn client(&self) -> Direction {
+    pub(crate) fn client(&self) -> FlowDirection {
         self.accounts.client
     }
 
@@ -75,7 +75,7 @@ impl Connection {
         view: &FlowView,
         shared: &mut Shared<'_>,
         framers: &[Framer; 2],
-        direction: Direction,
+        direction: FlowDirection,
         frame: &mut Frame,
     ) {
         if frame.frame_type != FrameType::Message {
@@ -112,14 +112,14 @@ impl Connection {
     }
 
     /// Bytes came again: note it where they belong.
-    pub(crate) fn retransmitted(&mut self, framer: &Framer, direction: Direction, retransmission: &Retransmission) {
+    pub(crate) fn retransmitted(&mut self, framer: &Framer, direction: FlowDirection, retransmission: &Retransmission) {
         if framer.open_frame_holds(retransmission.position) {
             self.accounts.unassigned.push(direction, *retransmission);
         }
         self.assign(direction, retransmission);
     }
 
-    fn assign(&mut self, direction: Direction, retransmission: &Retransmission) {
+    fn assign(&mut self, direction: FlowDirection, retransmission: &Retransmission) {
         let Connection { accounts, protocols } = self;
         let from_client = direction == accounts.client;
         let span = Span { start: retransmission.position, end: retransmission.position + retransmission.length };
@@ -134,7 +134,7 @@ impl Connection {
     }
 
     /// Retransmissions that came before the frame was complete.
-    fn assign_earlier(&mut self, direction: Direction, frame: Span) {
+    fn assign_earlier(&mut self, direction: FlowDirection, frame: Span) {
         for retransmission in self.accounts.unassigned.take(direction, frame) {
             self.assign(direction, &retransmission);
         }
@@ -147,7 +147,7 @@ impl Connection {
         shared: &mut Shared<'_>,
         framers: &mut [Framer; 2],
         end: &FlowEnd,
-    ) -> smbscope_model::Connection {
+    ) -> smbscope_model::ConnectionSummary {
         let Connection { accounts, protocols } = &mut self;
         let mut ledger = Ledger::open(accounts, view, shared, framers.each_ref().map(|framer| &framer.losses));
         protocols.abandon_all(&mut ledger);
@@ -156,7 +156,7 @@ impl Connection {
         let Accounts { client, mut summary, mut recent, .. } = self.accounts;
         recent.flush(shared.emit);
         let server = client.reverse();
-        let counts = |direction: Direction| {
+        let counts = |direction: FlowDirection| {
             direction_counts(&end.counts[direction.index()], framers[direction.index()].message_packets)
         };
         summary.last = end.last.time;
@@ -178,8 +178,8 @@ impl Connection {
         let Connection { accounts, protocols } = self;
         let [forward, backward] = hidden;
         let (client, server) = match accounts.client {
-            Direction::Forward => (forward, backward),
-            Direction::Backward => (backward, forward),
+            FlowDirection::Forward => (forward, backward),
+            FlowDirection::Backward => (backward, forward),
         };
         let ids = &protocols.smb2.message_ids;
         let numbered = !ids.is_empty();
@@ -199,7 +199,7 @@ impl Connection {
 }
 
 impl Protocols {
-    fn take_content(&mut self, ledger: &mut Ledger<'_>, direction: Direction, frame: &Frame, content: Content) {
+    fn take_content(&mut self, ledger: &mut Ledger<'_>, direction: FlowDirection, frame: &Frame, content: Content) {
         match content {
             Content::Smb1(message) => self.smb1.take(ledger, direction, frame, &message),
             Content::Smb2 { members, compressed, cut } => {

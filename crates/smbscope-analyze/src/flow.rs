@@ -6,7 +6,7 @@ use crate::encrypted::side::{Undecided, Waiting};
 use crate::framer::{Frame, Framer};
 use crate::ledger::Shared;
 use smbscope_capture::tcp::{StreamChunk, FlowEnd, FlowView, StreamGap, Retransmission};
-use smbscope_model::{Direction, ForeignProtocol, ForeignReply};
+use smbscope_model::{FlowDirection, ForeignProtocol, ForeignReply};
 use smbscope_wire::{smb1, smb2};
 
 /// What the analysis keeps for a flow.
@@ -14,7 +14,7 @@ use smbscope_wire::{smb1, smb2};
 pub struct FlowState {
     framers: [Framer; 2],
     /// Whose direction the client's is by the ports, where one of them promises SMB.
-    client_by_port: Option<Direction>,
+    client_by_port: Option<FlowDirection>,
     connection: Option<Box<Connection>>,
     /// Encrypted frames from before it is known which side is the client.
     undecided: Undecided,
@@ -30,8 +30,8 @@ impl FlowState {
         FlowState {
             framers: [(); 2].map(|()| Framer::new(view.midstream, certain, details)),
             client_by_port: match promising {
-                [true, false] => Some(Direction::Backward),
-                [false, true] => Some(Direction::Forward),
+                [true, false] => Some(FlowDirection::Backward),
+                [false, true] => Some(FlowDirection::Forward),
                 _ => None,
             },
             connection: None,
@@ -41,7 +41,7 @@ impl FlowState {
         }
     }
 
-    pub(crate) fn data(&mut self, view: &FlowView, direction: Direction, chunk: &StreamChunk<'_>, shared: &mut Shared<'_>) {
+    pub(crate) fn data(&mut self, view: &FlowView, direction: FlowDirection, chunk: &StreamChunk<'_>, shared: &mut Shared<'_>) {
         if !self.heard[direction.index()] {
             self.heard[direction.index()] = true;
             self.foreign[direction.index()] = foreign_protocol(chunk.bytes);
@@ -60,7 +60,7 @@ impl FlowState {
         }
     }
 
-    pub(crate) fn gap(&mut self, view: &FlowView, direction: Direction, gap: &StreamGap, shared: &mut Shared<'_>) {
+    pub(crate) fn gap(&mut self, view: &FlowView, direction: FlowDirection, gap: &StreamGap, shared: &mut Shared<'_>) {
         let mut frames = std::mem::take(shared.frames);
         self.framers[direction.index()].gap(gap, &mut frames);
         self.take_frames(view, direction, &mut frames, shared);
@@ -75,7 +75,7 @@ impl FlowState {
         forward.footprint() + backward.footprint() + connection + self.undecided.footprint()
     }
 
-    pub(crate) fn retransmitted(&mut self, direction: Direction, retransmission: &Retransmission) {
+    pub(crate) fn retransmitted(&mut self, direction: FlowDirection, retransmission: &Retransmission) {
         if let Some(connection) = &mut self.connection {
             connection.retransmitted(&self.framers[direction.index()], direction, retransmission);
         }
@@ -87,9 +87,9 @@ impl FlowState {
         view: &FlowView,
         end: &FlowEnd,
         shared: &mut Shared<'_>,
-    ) -> Option<smbscope_model::Connection> {
+    ) -> Option<smbscope_model::ConnectionSummary> {
         let mut frames = Vec::new();
-        for direction in Direction::BOTH {
+        for direction in FlowDirection::BOTH {
             self.framers[direction.index()].finish(&mut frames);
             self.take_frames(view, direction, &mut frames, shared);
         }
@@ -108,7 +108,7 @@ impl FlowState {
         Some(connection.close(view, shared, &mut self.framers, end))
     }
 
-    fn take_frames(&mut self, view: &FlowView, direction: Direction, frames: &mut Vec<Frame>, shared: &mut Shared<'_>) {
+    fn take_frames(&mut self, view: &FlowView, direction: FlowDirection, frames: &mut Vec<Frame>, shared: &mut Shared<'_>) {
         for frame in frames.iter_mut() {
             let connection = match &mut self.connection {
                 Some(connection) => connection,
@@ -136,9 +136,9 @@ impl FlowState {
     fn wait(
         &mut self,
         view: &FlowView,
-        direction: Direction,
+        direction: FlowDirection,
         frame: &mut Frame,
-        known: Option<Direction>,
+        known: Option<FlowDirection>,
         shared: &mut Shared<'_>,
     ) {
         let content = std::mem::replace(&mut frame.content, Content::Raw);
@@ -158,7 +158,7 @@ impl FlowState {
     }
 
     /// The client is known: takes in the frames that waited for it.
-    fn connect(&mut self, view: &FlowView, client: Direction, shared: &mut Shared<'_>) {
+    fn connect(&mut self, view: &FlowView, client: FlowDirection, shared: &mut Shared<'_>) {
         let connection = self.connection.insert(Box::new(Connection::new(view, client)));
         let now = self.framers.each_ref().map(|framer| framer.losses.reached());
         let reach = |framers: &mut [Framer; 2], reached: [u64; 2]| {
@@ -174,7 +174,7 @@ impl FlowState {
 
 /// Which direction is the client's, by a message of a flow: the side that asks. Where a message could be either's, as
 /// encrypted ones, the side that opened the connection, or the one whose port does not promise SMB.
-fn known_client(view: &FlowView, by_port: Option<Direction>, direction: Direction, frame: &Frame) -> Option<Direction> {
+fn known_client(view: &FlowView, by_port: Option<FlowDirection>, direction: FlowDirection, frame: &Frame) -> Option<FlowDirection> {
     match frame.content.asks() {
         Some(true) => Some(direction),
         Some(false) => Some(direction.reverse()),

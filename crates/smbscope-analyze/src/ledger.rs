@@ -14,8 +14,8 @@ use crate::pending::{Pending, Recent, Span, Unassigned, note_standstill};
 use crate::sink::ExchangeSink;
 use smbscope_capture::tcp::FlowView;
 use smbscope_model::{
-    ClientOffer, ClockStep, Command, Connection, Dialect, Direction, Endpoints, Exchange, Group, Offers, Outcome,
-    Protocol, Quality, ServerOffer, Settled, Signing, Status, Subcommand, Timestamp,
+    ClientOffer, ClockStep, Command, ConnectionSummary, Dialect, FlowDirection, Endpoints, Exchange, CommandGroup, Offers, ExchangeOutcome,
+    Protocol, Quality, ServerOffer, Settled, SigningOffer, ResponseStatus, Subcommand, Timestamp,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -51,14 +51,14 @@ pub(crate) struct Shared<'a> {
 /// Whether a complete exchange lies across a step of the clock.
 fn is_across(step: &ClockStep, exchange: &Exchange) -> bool {
     let ends = exchange.request.first.zip(exchange.response.last);
-    exchange.outcome == Outcome::Complete && ends.is_some_and(|(first, last)| step.lies_between(first, last))
+    exchange.outcome == ExchangeOutcome::Complete && ends.is_some_and(|(first, last)| step.lies_between(first, last))
 }
 
 /// What a request is, before the answer is known.
 pub(crate) struct Opening {
     pub(crate) command: Command,
     pub(crate) subcommand: Option<Subcommand>,
-    pub(crate) group: Group,
+    pub(crate) group: CommandGroup,
     pub(crate) message_id: Option<u64>,
     pub(crate) bytes: u64,
 }
@@ -66,11 +66,11 @@ pub(crate) struct Opening {
 /// What a connection counts and remembers of its exchanges.
 #[derive(Debug)]
 pub(crate) struct Accounts {
-    pub(crate) client: Direction,
+    pub(crate) client: FlowDirection,
     /// By [`connection_of`].
     connection: u64,
     /// What will be said of the connection.
-    pub(crate) summary: Connection,
+    pub(crate) summary: ConnectionSummary,
     /// Commands that were seen: their requests, their responses, either. Encrypted responses are counted apart, as not
     /// each of them belongs to a command that is known.
     pub(crate) asked: u64,
@@ -92,11 +92,11 @@ pub(crate) struct Accounts {
 }
 
 impl Accounts {
-    pub(crate) fn new(view: &FlowView, client: Direction) -> Accounts {
+    pub(crate) fn new(view: &FlowView, client: FlowDirection) -> Accounts {
         Accounts {
             client,
             connection: connection_of(view),
-            summary: Connection::new(view.id, endpoints(view, client), view.first.time),
+            summary: ConnectionSummary::new(view.id, endpoints(view, client), view.first.time),
             asked: 0,
             answered: 0,
             seen: 0,
@@ -159,8 +159,8 @@ impl Accounts {
         for pending in outstanding {
             let Some(start) = pending.exchange.request.first.map(|stamp| stamp.time) else { continue };
             let since = match pending.exchange.group {
-                Group::Waiting if pending.exchange.is_subscription() => &mut settled.subscribed_since,
-                Group::Waiting => &mut settled.held_since,
+                CommandGroup::Waiting if pending.exchange.is_subscription() => &mut settled.subscribed_since,
+                CommandGroup::Waiting => &mut settled.held_since,
                 _ => {
                     settled.until = settled.until.min(start);
                     continue;
@@ -213,7 +213,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    pub(crate) fn client(&self) -> Direction {
+    pub(crate) fn client(&self) -> FlowDirection {
         self.accounts.client
     }
 
@@ -228,7 +228,7 @@ impl<'a> Ledger<'a> {
     }
 
     /// The other side turns out to be the client.
-    pub(crate) fn change_client(&mut self, client: Direction) {
+    pub(crate) fn change_client(&mut self, client: FlowDirection) {
         self.accounts.client = client;
         self.accounts.summary.endpoints = endpoints(self.view, client);
     }
@@ -249,7 +249,7 @@ impl<'a> Ledger<'a> {
     /// The server answers.
     pub(crate) fn note_server_offer(&mut self, offer: ServerOffer) {
         let connection = &mut self.accounts.summary;
-        connection.signing_required = offer.signing == Signing::Required;
+        connection.signing_required = offer.signing == SigningOffer::Required;
         connection.offers.server = self.offers.server(offer);
         self.quality.evicted_names += u64::from(connection.offers.server.is_none());
     }
@@ -262,7 +262,7 @@ impl<'a> Ledger<'a> {
     /// An exchange that begins with `frame`.
     pub(crate) fn begin(&mut self, frame: &Frame, opening: Opening) -> Box<Pending> {
         let think_time = match self.accounts.last_response {
-            Some(last) if self.accounts.busy == 0 && opening.group != Group::Waiting => {
+            Some(last) if self.accounts.busy == 0 && opening.group != CommandGroup::Waiting => {
                 Some(frame.first.time - last).filter(|time| time.0 >= 0)
             }
             _ => None,
@@ -297,7 +297,7 @@ impl<'a> Ledger<'a> {
     pub(crate) fn started(&mut self, pending: &Pending) {
         let accounts = &mut *self.accounts;
         accounts.path_bytes += pending.path_bytes();
-        if pending.exchange.group != Group::Waiting {
+        if pending.exchange.group != CommandGroup::Waiting {
             accounts.busy += 1;
             accounts.summary.max_outstanding = accounts.summary.max_outstanding.max(accounts.busy);
         }
@@ -312,7 +312,7 @@ impl<'a> Ledger<'a> {
     /// Ends an exchange that was [`Self::started`], with the outcome that it has.
     pub(crate) fn finish(&mut self, pending: Box<Pending>) {
         self.accounts.path_bytes = self.accounts.path_bytes.saturating_sub(pending.path_bytes());
-        if pending.exchange.group != Group::Waiting {
+        if pending.exchange.group != CommandGroup::Waiting {
             self.accounts.busy = self.accounts.busy.saturating_sub(1);
         }
         self.report(pending);
@@ -333,10 +333,10 @@ impl<'a> Ledger<'a> {
         exchange.server_round_trip = self.view.round_trip[accounts.client.index()];
         let known = self.steps_back.iter().find(|step| is_across(step, exchange));
         if let Some(step) = self.view.clock_step.filter(|step| is_across(step, exchange)).or(known.copied()) {
-            exchange.outcome = Outcome::ClockStep;
+            exchange.outcome = ExchangeOutcome::ClockStep;
             self.clock_steps.note(step);
         }
-        if !matches!(exchange.outcome, Outcome::NoResponseByDesign | Outcome::ServerInitiated) {
+        if !matches!(exchange.outcome, ExchangeOutcome::NoResponseByDesign | ExchangeOutcome::ServerInitiated) {
             accounts.seen += 1;
             accounts.asked += u64::from(exchange.request.first.is_some());
             accounts.answered += u64::from(exchange.response.first.is_some() && !exchange.encrypted);
@@ -344,23 +344,23 @@ impl<'a> Ledger<'a> {
         let quality = &mut *self.quality;
         quality.request_end_missing += u64::from(exchange.request.first.is_some() && exchange.request.last.is_none());
         match exchange.outcome {
-            Outcome::Complete => {
+            ExchangeOutcome::Complete => {
                 accounts.summary.exchanges += 1;
                 quality.early_responses += u64::from(exchange.answers_early());
-                if exchange.group != Group::Waiting {
+                if exchange.group != CommandGroup::Waiting {
                     accounts.note_response(exchange);
                 }
             }
-            Outcome::ResponseEndMissing => quality.response_end_missing += 1,
-            Outcome::Unanswered => quality.requests_unanswered += 1,
-            Outcome::ResponseNotCaptured => quality.responses_not_captured += 1,
-            Outcome::RequestNotCaptured => quality.responses_without_request += 1,
-            Outcome::IdReused => quality.ids_reused += 1,
-            Outcome::AmbiguousMatch => quality.ambiguous_refused += 1,
-            Outcome::Evicted => quality.evicted_requests += 1,
-            Outcome::ClockStep => quality.clock_steps += 1,
-            Outcome::ServerInitiated => quality.server_breaks += 1,
-            Outcome::NoResponseByDesign | Outcome::NotPairable => {}
+            ExchangeOutcome::ResponseEndMissing => quality.response_end_missing += 1,
+            ExchangeOutcome::Unanswered => quality.requests_unanswered += 1,
+            ExchangeOutcome::ResponseNotCaptured => quality.responses_not_captured += 1,
+            ExchangeOutcome::RequestNotCaptured => quality.responses_without_request += 1,
+            ExchangeOutcome::IdReused => quality.ids_reused += 1,
+            ExchangeOutcome::AmbiguousMatch => quality.ambiguous_refused += 1,
+            ExchangeOutcome::Evicted => quality.evicted_requests += 1,
+            ExchangeOutcome::ClockStep => quality.clock_steps += 1,
+            ExchangeOutcome::ServerInitiated => quality.server_breaks += 1,
+            ExchangeOutcome::NoResponseByDesign | ExchangeOutcome::NotPairable => {}
         }
         if let Some(user) = &exchange.user {
             list(&mut accounts.summary.users, user);
@@ -373,7 +373,7 @@ impl<'a> Ledger<'a> {
     }
 
     /// A response without a request.
-    pub(crate) fn report_response(&mut self, frame: &Frame, opening: Opening, status: Status, outcome: Outcome) {
+    pub(crate) fn report_response(&mut self, frame: &Frame, opening: Opening, status: ResponseStatus, outcome: ExchangeOutcome) {
         let response = frame.half(opening.bytes);
         let exchange = Exchange { response, status: Some(status), outcome, ..self.blank(&opening) };
         let mut pending = Pending::new(exchange, frame);
@@ -390,15 +390,15 @@ impl<'a> Ledger<'a> {
         pending.exchange.outcome = if pending.exchange.response.first.is_some() {
             // Some messages of the response were seen, but not the last one.
             pending.exchange.response.last = None;
-            Outcome::ResponseEndMissing
+            ExchangeOutcome::ResponseEndMissing
         } else if pending.may_stay_unanswered {
-            Outcome::NoResponseByDesign
+            ExchangeOutcome::NoResponseByDesign
         } else if self.server_losses.any_after(after) {
-            Outcome::ResponseNotCaptured
+            ExchangeOutcome::ResponseNotCaptured
         } else {
-            Outcome::Unanswered
+            ExchangeOutcome::Unanswered
         };
-        if matches!(pending.exchange.outcome, Outcome::ResponseNotCaptured | Outcome::Unanswered) {
+        if matches!(pending.exchange.outcome, ExchangeOutcome::ResponseNotCaptured | ExchangeOutcome::Unanswered) {
             let acknowledged = self.view.acknowledged[self.client().index()];
             pending.exchange.acknowledged = acknowledged.map(|position| position >= pending.request.end);
         }
@@ -406,7 +406,7 @@ impl<'a> Ledger<'a> {
     }
 }
 
-fn endpoints(view: &FlowView, client: Direction) -> Endpoints {
+fn endpoints(view: &FlowView, client: FlowDirection) -> Endpoints {
     let (client, server) = view.ends(client);
     Endpoints { client, server }
 }

@@ -4,7 +4,7 @@ use crate::bounded::{Bounded, HeapBytes};
 use crate::channels::Watch;
 use crate::rereads::{Held, OpenFacts, Opened, Rereads};
 use ahash::RandomState;
-use smbscope_model::{CUT_NAME_MARK, Caching};
+use smbscope_model::{CUT_NAME_MARK, GrantedCaching};
 use smbscope_wire::CapturedName;
 use smbscope_wire::security::SecurityToken;
 use smbscope_wire::smb2::FileReference;
@@ -222,7 +222,7 @@ impl Sessions {
     }
 
     /// The server took an oplock of the session back, of this open, or a lease.
-    pub(crate) fn note_break(&mut self, server: IpAddr, session_id: u64, oplock: Option<(FileReference, Caching)>) {
+    pub(crate) fn note_break(&mut self, server: IpAddr, session_id: u64, oplock: Option<(FileReference, GrantedCaching)>) {
         let key = self.key(server, session_id);
         let Some(session) = self.table.get_mut(&key) else { return };
         match oplock {
@@ -304,7 +304,7 @@ impl ConnectionNames {
     /// The server takes an oplock back: which one is left is not looked at.
     pub(crate) fn oplock_broken(&mut self, fid: u16) {
         if let Some(open) = self.opens.get_mut(&fid) {
-            self.rereads.oplock_broken(&mut open.facts, Caching::NotGranted);
+            self.rereads.oplock_broken(&mut open.facts, GrantedCaching::NotGranted);
         }
     }
 

@@ -3,8 +3,8 @@
 
 use crate::content::dialect_named;
 use ahash::RandomState;
-use smbscope_model::offers::Algorithms;
-use smbscope_model::{Capabilities, ClientOffer, Dialect, ServerOffer, Signing};
+use smbscope_model::offers::AlgorithmOffer;
+use smbscope_model::{Capabilities, ClientOffer, Dialect, ServerOffer, SigningOffer};
 use smbscope_wire::smb2::messages::negotiate::security_mode;
 use smbscope_wire::{smb1, smb2};
 use std::collections::HashSet;
@@ -52,18 +52,18 @@ pub(crate) fn smb1_client(names: &[String]) -> ClientOffer {
     let mut dialects = Vec::new();
     names.iter().for_each(|name| add(&mut dialects, dialect_named(name)));
     let none = || Some(Vec::new());
-    let algorithms = Algorithms { ciphers: none(), signing: none(), compression: none() };
+    let algorithms = AlgorithmOffer { ciphers: none(), signing: none(), compression: none() };
     ClientOffer { dialects, began_with_smb1: true, algorithms, ..ClientOffer::default() }
 }
 
 /// The answer to it in SMB1.
 pub(crate) fn smb1_server(answer: &smb1::Smb1NegotiateResult, dialect: Option<Dialect>) -> ServerOffer {
     use smb1::messages::security_mode::{SIGNATURES_ENABLED, SIGNATURES_REQUIRED};
-    let signing = answer.policy.map_or(Signing::Unknown, |(mode, _)| {
-        Signing::from_bits(mode & SIGNATURES_ENABLED != 0, mode & SIGNATURES_REQUIRED != 0)
+    let signing = answer.policy.map_or(SigningOffer::Unknown, |(mode, _)| {
+        SigningOffer::from_bits(mode & SIGNATURES_ENABLED != 0, mode & SIGNATURES_REQUIRED != 0)
     });
     let none = || Some(Vec::new());
-    let algorithms = Algorithms { ciphers: none(), signing: none(), compression: none() };
+    let algorithms = AlgorithmOffer { ciphers: none(), signing: none(), compression: none() };
     ServerOffer { dialect, signing, algorithms, ..ServerOffer::default() }
 }
 
@@ -102,13 +102,13 @@ fn add(dialects: &mut Vec<Dialect>, dialect: Dialect) {
     }
 }
 
-fn signing(mode: u16) -> Signing {
-    Signing::from_bits(mode & security_mode::SIGNING_ENABLED != 0, mode & security_mode::SIGNING_REQUIRED != 0)
+fn signing(mode: u16) -> SigningOffer {
+    SigningOffer::from_bits(mode & security_mode::SIGNING_ENABLED != 0, mode & security_mode::SIGNING_REQUIRED != 0)
 }
 
-fn algorithms(listed: &smb2::Smb2AlgorithmIds) -> Algorithms {
+fn algorithms(listed: &smb2::Smb2AlgorithmIds) -> AlgorithmOffer {
     let smb2::Smb2AlgorithmIds { ciphers, signing, compression } = listed.clone();
-    Algorithms { ciphers, signing, compression }
+    AlgorithmOffer { ciphers, signing, compression }
 }
 
 #[cfg(test)]

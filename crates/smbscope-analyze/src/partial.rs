@@ -11,7 +11,7 @@ use crate::channels::{self, Met};
 use crate::least::{ClockSteps, ForeignReplies, Initials, Routed};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{
-    ClockStep, ConnectAttempts, Connection, ForeignReply, Nanos, Quality, SeenTwice, SkippedPackets, SkippedProtocol,
+    ClockStep, ConnectAttempts, ConnectionSummary, ForeignReply, Nanos, Quality, SeenTwice, SkippedPackets, SkippedProtocol,
     Timestamp,
 };
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ pub struct Analysis {
     /// Counts of reading, decoding and analysing.
     pub quality: Quality,
     /// The connections, by first packet.
-    pub connections: Vec<Connection>,
+    pub connections: Vec<ConnectionSummary>,
     /// Connections that are not in the list because it was full.
     pub connections_left_out: u64,
     /// Failed attempts to connect: TCP connections to port 445 or 139, or to a server of `connections`, that never carried
@@ -58,7 +58,7 @@ pub struct Analysis {
 pub struct Partial {
     pub(crate) quality: Quality,
     /// By first packet, at most `connections_max` of them.
-    connections: Vec<Connection>,
+    connections: Vec<ConnectionSummary>,
     connections_max: usize,
     connections_left_out: u64,
     attempts: Attempts,
@@ -140,7 +140,7 @@ impl Partial {
         skipped.into_iter().for_each(|(protocol, packets)| *self.skipped.entry(protocol).or_default() += packets);
     }
 
-    fn add_connections(&mut self, connections: Vec<Connection>) {
+    fn add_connections(&mut self, connections: Vec<ConnectionSummary>) {
         self.connections.extend(connections);
         if self.connections.len() > 2 * self.connections_max {
             self.fit();

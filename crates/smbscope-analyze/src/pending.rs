@@ -3,7 +3,7 @@
 use crate::framer::Frame;
 use crate::sink::ExchangeSink;
 use smbscope_capture::tcp::Retransmission;
-use smbscope_model::{Direction, Exchange, Nanos, Outcome, Stamp, Status, Timestamp};
+use smbscope_model::{FlowDirection, Exchange, Nanos, ExchangeOutcome, Stamp, ResponseStatus, Timestamp};
 use std::collections::VecDeque;
 use std::hint::black_box;
 
@@ -102,7 +102,7 @@ impl Pending {
     }
 
     /// Adds a message of the response.
-    pub(crate) fn add_response(&mut self, frame: &Frame, bytes: u64, status: Status) {
+    pub(crate) fn add_response(&mut self, frame: &Frame, bytes: u64, status: ResponseStatus) {
         self.response_resent = later(self.response_resent, frame.resent);
         note_standstill(&mut self.exchange, frame, false);
         let half = &mut self.exchange.response;
@@ -121,9 +121,9 @@ impl Pending {
     pub(crate) fn settle(&mut self) {
         let began = self.exchange.request.first;
         self.exchange.outcome = match self.exchange.response.last {
-            None => Outcome::ResponseEndMissing,
-            Some(last) if began.is_some_and(|first| last.time < first.time) => Outcome::ClockStep,
-            Some(_) => Outcome::Complete,
+            None => ExchangeOutcome::ResponseEndMissing,
+            Some(last) if began.is_some_and(|first| last.time < first.time) => ExchangeOutcome::ClockStep,
+            Some(_) => ExchangeOutcome::Complete,
         };
     }
 
@@ -242,7 +242,7 @@ pub(crate) struct Unassigned {
 }
 
 impl Unassigned {
-    pub(crate) fn push(&mut self, direction: Direction, retransmission: Retransmission) {
+    pub(crate) fn push(&mut self, direction: FlowDirection, retransmission: Retransmission) {
         let list = &mut self.by_direction[direction.index()];
         if list.len() == MAX_UNASSIGNED {
             list.pop_front();
@@ -251,7 +251,7 @@ impl Unassigned {
     }
 
     /// Those that belong to a frame.
-    pub(crate) fn take(&mut self, direction: Direction, frame: Span) -> Vec<Retransmission> {
+    pub(crate) fn take(&mut self, direction: FlowDirection, frame: Span) -> Vec<Retransmission> {
         let list = &mut self.by_direction[direction.index()];
         if list.is_empty() {
             return Vec::new();

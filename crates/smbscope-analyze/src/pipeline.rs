@@ -19,7 +19,7 @@ use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::{Backing, CaptureSet};
 use smbscope_capture::tcp::FlowTable;
 use smbscope_capture::{Packet, TcpSegment};
-use smbscope_model::{ClockStep, Connection, Exchange, Settled, Timestamp};
+use smbscope_model::{ClockStep, ConnectionSummary, Exchange, Settled, Timestamp};
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
@@ -75,7 +75,7 @@ pub trait Sink: Send {
     fn settled(&mut self, _: &Settled) {}
 
     /// A connection is over; all its exchanges were passed on.
-    fn closed(&mut self, _: &Connection) {}
+    fn closed(&mut self, _: &ConnectionSummary) {}
 }
 
 impl<F: FnMut(&Exchange) + Send> Sink for F {
@@ -377,7 +377,7 @@ impl ExchangeSink for Emit<'_> {
         self.0.borrow_mut().settled(settled);
     }
 
-    fn closed(&mut self, connection: &Connection) {
+    fn closed(&mut self, connection: &ConnectionSummary) {
         self.0.borrow_mut().closed(connection);
     }
 }

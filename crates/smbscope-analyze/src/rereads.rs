@@ -7,7 +7,7 @@
 
 use crate::bounded::{Bounded, HeapBytes};
 use ahash::RandomState;
-use smbscope_model::Caching;
+use smbscope_model::GrantedCaching;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub(crate) struct OpenFacts {
     /// Lease breaks that the session had seen by then.
     lease_breaks: u32,
     /// What it was granted, and holds as long as there is no break.
-    caching: Option<Caching>,
+    caching: Option<GrantedCaching>,
 }
 
 impl Opened {
@@ -55,7 +55,7 @@ impl OpenFacts {
         share: Option<&str>,
         path: Option<&str>,
         (last_write, size): (u64, u64),
-        caching: Option<Caching>,
+        caching: Option<GrantedCaching>,
     ) -> OpenFacts {
         // Zero stands for a file without a name.
         let file = path.map_or(0, |path| hasher().hash_one((share, path)).max(1));
@@ -70,7 +70,7 @@ fn hasher() -> RandomState {
 /// What a read holds, and whether it is repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Held {
-    pub(crate) caching: Option<Caching>,
+    pub(crate) caching: Option<GrantedCaching>,
     pub(crate) repeated: bool,
 }
 
@@ -144,7 +144,7 @@ impl Rereads {
     }
 
     /// The server took an oplock back: what is left.
-    pub(crate) fn oplock_broken(&mut self, open: &mut OpenFacts, left: Caching) {
+    pub(crate) fn oplock_broken(&mut self, open: &mut OpenFacts, left: GrantedCaching) {
         open.caching = Some(left);
         self.changed(open);
     }
@@ -186,7 +186,7 @@ impl Read {
 mod tests {
     use super::*;
 
-    fn open(version: u64, caching: Option<Caching>) -> OpenFacts {
+    fn open(version: u64, caching: Option<GrantedCaching>) -> OpenFacts {
         OpenFacts::new(Some("data"), Some("a.ini"), (version, 100), caching)
     }
 
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_change_is_a_reason_to_read_again() {
-        let (mut reads, file) = (Rereads::default(), open(1, Some(Caching::LeaseRead)));
+        let (mut reads, file) = (Rereads::default(), open(1, Some(GrantedCaching::LeaseRead)));
         repeated(&mut reads, &file, 0..100);
         reads.changed(&file);
         assert!(!repeated(&mut reads, &file, 0..100), "the session wrote");
@@ -215,18 +215,18 @@ mod tests {
         reads.lease_broken();
         let held = reads.read(&file, 0..100);
         assert_eq!(held, Held { caching: None, repeated: false }, "the lease may be gone");
-        let again = reads.opened(open(2, Some(Caching::LeaseReadHandle)));
+        let again = reads.opened(open(2, Some(GrantedCaching::LeaseReadHandle)));
         assert!(!repeated(&mut reads, &again, 0..100));
-        assert_eq!(reads.read(&again, 0..100), Held { caching: Some(Caching::LeaseReadHandle), repeated: true });
+        assert_eq!(reads.read(&again, 0..100), Held { caching: Some(GrantedCaching::LeaseReadHandle), repeated: true });
     }
 
     #[test]
     fn a_broken_oplock_leaves_what_the_server_says() {
-        let (mut reads, mut file) = (Rereads::default(), open(1, Some(Caching::Batch)));
+        let (mut reads, mut file) = (Rereads::default(), open(1, Some(GrantedCaching::Batch)));
         repeated(&mut reads, &file, 0..100);
-        reads.oplock_broken(&mut file, Caching::LevelII);
+        reads.oplock_broken(&mut file, GrantedCaching::LevelII);
         let held = [(); 2].map(|()| reads.read(&file, 0..100));
-        let level_ii = |repeated| Held { caching: Some(Caching::LevelII), repeated };
+        let level_ii = |repeated| Held { caching: Some(GrantedCaching::LevelII), repeated };
         assert_eq!(held, [level_ii(false), level_ii(true)]);
     }
 

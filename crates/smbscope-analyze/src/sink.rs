@@ -1,6 +1,6 @@
 //! Where exchanges go.
 
-use smbscope_model::{Connection, Exchange, Settled};
+use smbscope_model::{ConnectionSummary, Exchange, Settled};
 
 /// Takes exchanges when they are over.
 pub trait ExchangeSink {
@@ -11,7 +11,7 @@ pub trait ExchangeSink {
     fn settled(&mut self, _: &Settled) {}
 
     /// A connection is over; all its exchanges were passed on.
-    fn closed(&mut self, _: &Connection) {}
+    fn closed(&mut self, _: &ConnectionSummary) {}
 }
 
 impl<F: FnMut(Exchange)> ExchangeSink for F {

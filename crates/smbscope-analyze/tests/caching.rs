@@ -1,7 +1,7 @@
 //! What opens are granted, and which reads are repeated although nothing changed.
 
 use crate::common::{Analysis, analyze_told};
-use smbscope_model::{Caching, Command};
+use smbscope_model::{GrantedCaching, Command};
 use smbscope_testkit::{Conversation, smb2};
 use smbscope_wire::smb2::messages::create::oplock;
 
@@ -15,13 +15,13 @@ fn session() -> Conversation {
 }
 
 /// What the opens were granted.
-fn granted(analysis: &Analysis) -> Vec<Option<Caching>> {
+fn granted(analysis: &Analysis) -> Vec<Option<GrantedCaching>> {
     let create = Command::Smb2(smbscope_wire::smb2::Smb2Command::CREATE);
     analysis.exchanges.iter().filter(|exchange| exchange.command == create).map(|exchange| exchange.caching).collect()
 }
 
 /// Of the reads, what their opens held, and which were repeated.
-fn reads(analysis: &Analysis) -> Vec<(Option<Caching>, bool)> {
+fn reads(analysis: &Analysis) -> Vec<(Option<GrantedCaching>, bool)> {
     let read = Command::Smb2(smbscope_wire::smb2::Smb2Command::READ);
     let reads = analysis.exchanges.iter().filter(|exchange| exchange.command == read);
     reads.map(|exchange| (exchange.caching, exchange.repeated)).collect()
@@ -60,11 +60,11 @@ fn an_open_has_what_the_server_granted_and_not_what_the_client_asked_for() {
             .server_says(999, smb2::create_leasing(7, 11, 1, 50)),
     );
     let expected = [
-        Caching::LeaseReadWriteHandle,
-        Caching::LevelII,
-        Caching::NotGranted,
-        Caching::NotRequested,
-        Caching::LeaseRead,
+        GrantedCaching::LeaseReadWriteHandle,
+        GrantedCaching::LevelII,
+        GrantedCaching::NotGranted,
+        GrantedCaching::NotRequested,
+        GrantedCaching::LeaseRead,
     ];
     assert_eq!(granted(&analysis), expected.map(Some));
 }
@@ -81,7 +81,7 @@ fn an_unchanged_file_that_is_opened_again_is_read_again() {
             .server_says(700, smb2::create_granting(6, 8, oplock::NONE, 50))
             .reads(800, 7, 8),
     );
-    let expected = [(Some(Caching::LeaseReadHandle), false), (Some(Caching::NotRequested), true)];
+    let expected = [(Some(GrantedCaching::LeaseReadHandle), false), (Some(GrantedCaching::NotRequested), true)];
     assert_eq!(reads(&analysis), expected);
 }
 
@@ -115,7 +115,7 @@ fn a_broken_lease_is_no_longer_held() {
             .reads(600, 6, 7)
             .reads(700, 7, 7),
     );
-    let lease = Some(Caching::LeaseReadHandle);
+    let lease = Some(GrantedCaching::LeaseReadHandle);
     assert_eq!(reads(&analysis), [(lease, false), (lease, true), (None, false), (None, true)]);
 }
 
@@ -131,7 +131,7 @@ fn a_broken_oplock_leaves_the_lower_level() {
             .reads(500, 5, 7)
             .reads(600, 6, 7),
     );
-    let (batch, level_ii) = (Some(Caching::Batch), Some(Caching::LevelII));
+    let (batch, level_ii) = (Some(GrantedCaching::Batch), Some(GrantedCaching::LevelII));
     assert_eq!(reads(&analysis), [(batch, false), (level_ii, false), (level_ii, true)]);
 }
 

@@ -6,7 +6,7 @@
 use crate::common::analyze;
 use crate::common::truth::{assert_exactly, config, false_matches};
 use proptest::prelude::*;
-use smbscope_model::Outcome;
+use smbscope_model::ExchangeOutcome;
 use smbscope_testkit::damage::{Damaged, Plan};
 use smbscope_testkit::script::{Ids, Kind, Played, Script, response_tag, scripts};
 use smbscope_testkit::{Packet, Side};
@@ -95,7 +95,7 @@ proptest! {
         let Damaged { packets, .. } = Plan { clock_step: Some((place, back_ns)), ..Plan::default() }.apply(&packets);
         let analysis = analyze(&packets);
         assert_exactly(&truth, &packets, &analysis)?;
-        let steps = analysis.exchanges.iter().filter(|it| it.outcome == Outcome::ClockStep).count();
+        let steps = analysis.exchanges.iter().filter(|it| it.outcome == ExchangeOutcome::ClockStep).count();
         prop_assert_eq!(analysis.quality.clock_steps, steps as u64);
     }
 }

@@ -1,7 +1,7 @@
 //! Encrypted frames: paired only as long as nothing else is outstanding.
 
 use crate::common::{analyze, analyze_ports, analyze_told, times, us};
-use smbscope_model::{Command, Exchange, Outcome};
+use smbscope_model::{Command, Exchange, ExchangeOutcome};
 use smbscope_testkit::{Conversation, Packet, damage, smb2};
 
 const SESSION: u64 = 0x11;
@@ -43,7 +43,7 @@ fn the_port_that_is_asked_for_is_the_servers_where_only_encrypted_frames_were_ca
         .packets();
     let analysis = analyze_ports(&packets, &[44_653]);
     let complete: Vec<_> =
-        analysis.exchanges.iter().filter(|exchange| exchange.outcome == Outcome::Complete).map(times).collect();
+        analysis.exchanges.iter().filter(|exchange| exchange.outcome == ExchangeOutcome::Complete).map(times).collect();
     assert_eq!(complete.last(), Some(&[800, 800, 900, 900]));
     assert!(analysis.exchanges.iter().all(|exchange| exchange.endpoints.server.port() == 44_653));
 }
@@ -57,9 +57,9 @@ fn frames_under_way_together_are_not_paired() {
             .server_says(300, smb2::encrypted(SESSION, 500))
             .server_says(400, smb2::encrypted(SESSION, 500)),
     );
-    assert!(analysis.exchanges.iter().any(|exchange| exchange.outcome == Outcome::NotPairable));
+    assert!(analysis.exchanges.iter().any(|exchange| exchange.outcome == ExchangeOutcome::NotPairable));
     assert!(
-        analysis.exchanges.iter().all(|exchange| exchange.outcome != Outcome::Complete),
+        analysis.exchanges.iter().all(|exchange| exchange.outcome != ExchangeOutcome::Complete),
         "the second answer may be that of the first request: {:?}",
         analysis.outcomes()
     );
@@ -95,7 +95,7 @@ fn a_pair_with_a_gap_between_is_no_pair() {
         .packets();
     let analysis = analyze(&damage::without(&packets, &[4, 5]));
     assert!(
-        analysis.exchanges.iter().all(|exchange| exchange.outcome != Outcome::Complete),
+        analysis.exchanges.iter().all(|exchange| exchange.outcome != ExchangeOutcome::Complete),
         "{:?}",
         analysis.outcomes()
     );
@@ -134,7 +134,7 @@ fn a_response_that_no_request_explains_makes_errors_before_it_doubtful() {
             .server_says(5200, smb2::encrypted(SESSION, 124)),
     );
     let outcomes: Vec<_> = analysis.exchanges.iter().map(|exchange| exchange.outcome).collect();
-    assert_eq!(outcomes, [Outcome::NotPairable, Outcome::NotPairable, Outcome::Complete]);
+    assert_eq!(outcomes, [ExchangeOutcome::NotPairable, ExchangeOutcome::NotPairable, ExchangeOutcome::Complete]);
 }
 
 /// Packets of a connection between high ports without its SYN; the server has the higher port.

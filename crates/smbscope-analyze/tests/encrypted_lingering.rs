@@ -1,7 +1,7 @@
 //! Encrypted requests that stay pending: what ends them is not paired with a request that was sent since.
 
 use crate::common::analyze;
-use smbscope_model::Outcome;
+use smbscope_model::ExchangeOutcome;
 use smbscope_testkit::{Conversation, Packet, Side, damage, smb2};
 
 /// Sizes of messages (MS-SMB2 2.2), as clients and servers send them.
@@ -68,7 +68,7 @@ fn last_of(packets: &[Packet], side: Side, plain: usize) -> Vec<usize> {
 
 /// Sizes of request and response of the pairs that are said to be complete.
 fn pairs(packets: &[Packet]) -> Vec<[usize; 2]> {
-    let complete = analyze(packets).exchanges.into_iter().filter(|exchange| exchange.outcome == Outcome::Complete);
+    let complete = analyze(packets).exchanges.into_iter().filter(|exchange| exchange.outcome == ExchangeOutcome::Complete);
     complete
         .map(|exchange| [exchange.request.bytes, exchange.response.bytes].map(|bytes| bytes as usize - 52))
         .collect()

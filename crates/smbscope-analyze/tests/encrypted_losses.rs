@@ -4,7 +4,7 @@ use crate::common::ciphertext::{Ciphertext, as_if_encrypted, client};
 use crate::common::{self, analyze, bundled, read_exchanges};
 use smbscope_analyze::{Analyzer, Options};
 use smbscope_capture::tcp::FlowTable;
-use smbscope_model::{Coverage, Exchange, Outcome, PacketRef, Quality, Stamp};
+use smbscope_model::{Coverage, Exchange, ExchangeOutcome, PacketRef, Quality, Stamp};
 use smbscope_testkit::damage::RandomDamage;
 use smbscope_testkit::judge::{Counts, Truth};
 use smbscope_testkit::recording::{Kept, Nonces, Recording};
@@ -88,7 +88,7 @@ type Pair = [u64; 3];
 
 fn pair(exchange: &Exchange) -> Option<Pair> {
     let number = |stamp: Stamp| stamp.packet.number();
-    let is_pair = exchange.encrypted && exchange.outcome == Outcome::Complete;
+    let is_pair = exchange.encrypted && exchange.outcome == ExchangeOutcome::Complete;
     let Exchange { request, response, .. } = exchange;
     is_pair.then_some([number(request.first?), number(response.first?), number(response.last?)])
 }
@@ -239,12 +239,12 @@ fn what_was_hidden_before_the_first_encrypted_frame_confirms_no_pair() {
             .server_says(at + 500, smb2::encrypted(0x1234, 80));
     }
     let packets = conversation.packets();
-    let outcomes = |packets: &[Packet]| -> Vec<Outcome> {
+    let outcomes = |packets: &[Packet]| -> Vec<ExchangeOutcome> {
         let found = analyze(packets).exchanges.into_iter().filter(|exchange| exchange.encrypted);
         found.map(|exchange| exchange.outcome).collect()
     };
-    assert_eq!(outcomes(&packets), [Outcome::NotPairable; 8]);
-    assert_eq!(outcomes(&damage::without(&packets, &[2])), [Outcome::NotPairable; 8]);
+    assert_eq!(outcomes(&packets), [ExchangeOutcome::NotPairable; 8]);
+    assert_eq!(outcomes(&damage::without(&packets, &[2])), [ExchangeOutcome::NotPairable; 8]);
 }
 
 #[test]
@@ -255,15 +255,15 @@ fn one_lost_response_costs_one_encrypted_exchange() {
     let complete = exchanges.iter().filter_map(pair).count();
     let mut others: Vec<_> = exchanges
         .iter()
-        .filter(|exchange| exchange.encrypted && exchange.outcome != Outcome::Complete)
+        .filter(|exchange| exchange.encrypted && exchange.outcome != ExchangeOutcome::Complete)
         .map(|exchange| {
             (exchange.request.bytes - 52, exchange.outcome, exchange.request.first.unwrap().packet.number())
         })
         .collect();
     others.sort_unstable_by_key(|other| other.2);
     assert_eq!(complete, 250);
-    assert_eq!((others[0].1, others[0].2), (Outcome::ResponseNotCaptured, 24));
-    assert_eq!((others[1].0, others[1].1), (112, Outcome::NotPairable));
+    assert_eq!((others[0].1, others[0].2), (ExchangeOutcome::ResponseNotCaptured, 24));
+    assert_eq!((others[1].0, others[1].1), (112, ExchangeOutcome::NotPairable));
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn an_interim_response_is_not_final_when_the_client_acknowledges_more() {
     let exchanges = read_exchanges(&bundled("encrypted/interim_then_lost.pcap.zst"), |_| true);
     let write = exchanges.iter().find(|exchange| exchange.interim.map(|stamp| stamp.packet.number()) == Some(179));
     let write = write.expect("the interim response is known");
-    assert_eq!((write.outcome, write.response.first), (Outcome::ResponseNotCaptured, None));
+    assert_eq!((write.outcome, write.response.first), (ExchangeOutcome::ResponseNotCaptured, None));
 }
 
 #[test]
@@ -284,8 +284,8 @@ fn an_error_is_no_final_response_when_a_later_one_is_explained_by_no_request() {
         let begins = |exchange: &&Exchange| exchange.request.first.is_some_and(|it| it.packet.number() == packet);
         exchanges.iter().find(begins).map(|exchange| exchange.outcome)
     };
-    assert_eq!([39, 44].map(outcome_of), [Some(Outcome::NotPairable); 2]);
-    assert_eq!([37, 51, 58].map(outcome_of), [Some(Outcome::Complete); 3]);
+    assert_eq!([39, 44].map(outcome_of), [Some(ExchangeOutcome::NotPairable); 2]);
+    assert_eq!([37, 51, 58].map(outcome_of), [Some(ExchangeOutcome::Complete); 3]);
 }
 
 fn analyze_copy(recording: &Recording, copy: &[Kept]) -> (Vec<Exchange>, Quality) {
@@ -303,7 +303,7 @@ fn is_told(recording: &Recording, truth: &Truth, damage: &RandomDamage) -> bool 
     let Counts { commands, measured, false_pairs, .. } = truth.judge(recording, &copy, &found, false).counts;
     assert_eq!(false_pairs, 0, "{damage}");
     let ended = |outcome| found.iter().filter(|exchange| exchange.outcome == outcome).count() as u64;
-    let said = Coverage::new(ended, found.len() as u64 - ended(Outcome::Complete), &quality).not_timed();
+    let said = Coverage::new(ended, found.len() as u64 - ended(ExchangeOutcome::Complete), &quality).not_timed();
     let right = 100.0 * (commands - measured) as f64 / commands as f64;
     println!("{damage}: {right:.1}% right, said {said:?}");
     (said.percent - right).abs() <= 0.1 * right || (said.at_least..=said.at_most).contains(&right)

@@ -2,7 +2,7 @@
 //! left out of an undamaged capture, and from tshark's reading of that.
 
 use crate::common;
-use smbscope_model::{Exchange, Outcome, Quality, TimeKind};
+use smbscope_model::{Exchange, ExchangeOutcome, Quality, TimeKind};
 use std::path::Path;
 
 fn contents(name: &str) -> (Vec<Exchange>, Quality) {
@@ -25,7 +25,7 @@ fn packets(exchange: &Exchange) -> [Option<u64>; 2] {
     [exchange.request.first, exchange.response.last].map(|stamp| stamp.map(|stamp| stamp.packet.number()))
 }
 
-fn from_packet(exchanges: &[Exchange], number: u64) -> Vec<(Outcome, [Option<u64>; 2])> {
+fn from_packet(exchanges: &[Exchange], number: u64) -> Vec<(ExchangeOutcome, [Option<u64>; 2])> {
     let begins = |exchange: &&Exchange| packets(exchange)[0].or(packets(exchange)[1]) == Some(number);
     exchanges.iter().filter(begins).map(|exchange| (exchange.outcome, packets(exchange))).collect()
 }
@@ -33,19 +33,19 @@ fn from_packet(exchanges: &[Exchange], number: u64) -> Vec<(Outcome, [Option<u64
 #[test]
 fn the_answer_to_an_smb2_negotiate_is_not_taken_for_that_of_the_smb1_negotiate() {
     let found = exchanges("F1-negotiate.pcap.zst");
-    assert_eq!(from_packet(&found, 4), [(Outcome::ResponseNotCaptured, [Some(4), None])]);
-    assert_eq!(from_packet(&found, 6), [(Outcome::RequestNotCaptured, [None, Some(6)])]);
-    assert_eq!(from_packet(&found, 7), [(Outcome::Complete, [Some(7), Some(8)])]);
+    assert_eq!(from_packet(&found, 4), [(ExchangeOutcome::ResponseNotCaptured, [Some(4), None])]);
+    assert_eq!(from_packet(&found, 6), [(ExchangeOutcome::RequestNotCaptured, [None, Some(6)])]);
+    assert_eq!(from_packet(&found, 7), [(ExchangeOutcome::Complete, [Some(7), Some(8)])]);
 }
 
 #[test]
 fn ids_that_were_not_seen_twice_say_nothing_of_how_soon_they_come_again() {
     // Both requests of packet 1199 were answered in the gap behind it; 1200 answers one of their successors.
     let found = exchanges("F4-smb1-mid.pcap.zst");
-    let lost = (Outcome::ResponseNotCaptured, [Some(1199), None]);
+    let lost = (ExchangeOutcome::ResponseNotCaptured, [Some(1199), None]);
     assert_eq!(from_packet(&found, 1199), [lost, lost]);
-    assert_eq!(from_packet(&found, 1200), [(Outcome::AmbiguousMatch, [None, Some(1200)])]);
-    let complete = |last| (Outcome::Complete, [Some(1202), Some(last)]);
+    assert_eq!(from_packet(&found, 1200), [(ExchangeOutcome::AmbiguousMatch, [None, Some(1200)])]);
+    let complete = |last| (ExchangeOutcome::Complete, [Some(1202), Some(last)]);
     assert_eq!(from_packet(&found, 1202), [complete(1203), complete(1204)]);
 }
 
@@ -66,16 +66,16 @@ fn a_transaction_with_secondary_requests_ends_with_its_final_response_at_any_sna
 #[test]
 fn the_next_go_ahead_is_not_taken_for_the_answer_to_a_block() {
     let found = exchanges("F6-writeraw.pcap.zst");
-    assert_eq!(from_packet(&found, 20), [(Outcome::ResponseNotCaptured, [Some(20), None])]);
-    assert_eq!(from_packet(&found, 51), [(Outcome::Complete, [Some(51), Some(52)])]);
-    assert_eq!(from_packet(&found, 53), [(Outcome::Complete, [Some(53), Some(81)])]);
+    assert_eq!(from_packet(&found, 20), [(ExchangeOutcome::ResponseNotCaptured, [Some(20), None])]);
+    assert_eq!(from_packet(&found, 51), [(ExchangeOutcome::Complete, [Some(51), Some(52)])]);
+    assert_eq!(from_packet(&found, 53), [(ExchangeOutcome::Complete, [Some(53), Some(81)])]);
 }
 
 #[test]
 fn a_lost_frame_header_costs_one_command_where_headers_have_segments_of_their_own() {
     let (exchanges, quality) = contents("nbss_own_segment_1_lost.pcap.zst");
-    let of = |outcome: Outcome| exchanges.iter().filter(|exchange| exchange.outcome == outcome).count();
-    assert_eq!([of(Outcome::Complete), of(Outcome::RequestNotCaptured), exchanges.len()], [299, 1, 300]);
+    let of = |outcome: ExchangeOutcome| exchanges.iter().filter(|exchange| exchange.outcome == outcome).count();
+    assert_eq!([of(ExchangeOutcome::Complete), of(ExchangeOutcome::RequestNotCaptured), exchanges.len()], [299, 1, 300]);
     assert_eq!([quality.framing_lost, quality.framing_found, quality.bytes_skipped], [1, 1, 68]);
 }
 

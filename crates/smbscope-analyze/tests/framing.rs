@@ -1,7 +1,7 @@
 //! Frames: headers split anywhere, streams with gaps, data that looks like frames, packets that were cut off.
 
 use crate::common::{self, analyze, analyze_told, times};
-use smbscope_model::{Dialect, Exchange, Outcome};
+use smbscope_model::{Dialect, Exchange, ExchangeOutcome};
 use smbscope_testkit::{Conversation, Packet, damage, framed, packet::HEADERS, pcap, smb1, smb2};
 
 /// An open, a read of 3,000 bytes and a close, each answered after 100 µs. Packets 1 to 3 are the handshake; 4 and 5
@@ -118,7 +118,7 @@ fn a_gap_over_the_last_packet_of_a_request_does_not_matter_to_the_response_time(
         .server_says(400, smb2::write_response(1, 3000))
         .packets();
     let analysis = analyze(&damage::without(&packets, &[5]));
-    assert_eq!((times(analysis.only()), analysis.only().outcome), ([100, -1, 400, 400], Outcome::Complete));
+    assert_eq!((times(analysis.only()), analysis.only().outcome), ([100, -1, 400, 400], ExchangeOutcome::Complete));
 }
 
 #[test]
@@ -223,10 +223,10 @@ fn the_framing_is_found_again_in_the_middle_of_a_segment() {
     let analysis = analyze(&damage::without(&packets, &[head]));
     let ends: Vec<_> = analysis.exchanges.iter().map(|exchange| (exchange.outcome, times(exchange)[3])).collect();
     let expected = [
-        (Outcome::Complete, 40),
-        (Outcome::ResponseNotCaptured, -1),
-        (Outcome::Complete, 210),
-        (Outcome::Complete, 210),
+        (ExchangeOutcome::Complete, 40),
+        (ExchangeOutcome::ResponseNotCaptured, -1),
+        (ExchangeOutcome::Complete, 210),
+        (ExchangeOutcome::Complete, 210),
     ];
     assert_eq!(ends, expected);
 }

@@ -3,7 +3,7 @@
 
 use crate::common::{Analysis, analyze, analyze_told, times};
 use smbscope_capture::TcpFlags;
-use smbscope_model::Outcome;
+use smbscope_model::ExchangeOutcome;
 use smbscope_testkit::{Conversation, Packet, framed, smb1, smb2};
 
 /// Two reads and their answers at 100, 200, 300 and 400 µs; packets 3 to 6 behind the handshake.
@@ -136,7 +136,7 @@ fn a_compound_of_more_members_than_are_read_is_cut() {
         analyze_told(&Conversation::new().segment_size(60_000).client_says(100, smb2::compound(&members)).closes(300));
     // The bound of a compound is 256 members.
     assert_eq!(analysis.exchanges.len(), 256);
-    assert!(analysis.exchanges.iter().all(|exchange| exchange.outcome == Outcome::Unanswered));
+    assert!(analysis.exchanges.iter().all(|exchange| exchange.outcome == ExchangeOutcome::Unanswered));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Every table has a bound, and what is evicted for it is counted.
 
 use crate::common::{analyze, analyze_told};
-use smbscope_model::Outcome;
+use smbscope_model::ExchangeOutcome;
 use smbscope_testkit::conversation::together;
 use smbscope_testkit::{Conversation, framed, smb1, smb2};
 
@@ -14,7 +14,7 @@ fn many(messages: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
 fn outstanding_smb2_requests_are_bounded() {
     let requests = many((1..=8192 + 100).map(|id| smb2::echo(id).into()));
     let analysis = analyze_told(&Conversation::new().segment_size(60_000).client_sends(100, requests).closes(90_000));
-    let evicted: Vec<_> = analysis.exchanges.iter().filter(|it| it.outcome == Outcome::Evicted).collect();
+    let evicted: Vec<_> = analysis.exchanges.iter().filter(|it| it.outcome == ExchangeOutcome::Evicted).collect();
     assert_eq!((evicted.len(), analysis.quality.evicted_requests), (100, 100));
     assert!(evicted.iter().all(|exchange| exchange.message_id <= Some(100)), "the oldest go first");
     assert_eq!(analysis.exchanges.len(), 8192 + 100, "each eviction is reported");

@@ -4,7 +4,7 @@
 //! Expected times are those at which the conversations say what they say.
 
 use crate::common::{analyze, times};
-use smbscope_model::{Outcome, Timestamp};
+use smbscope_model::{ExchangeOutcome, Timestamp};
 use smbscope_testkit::packet::EPOCH;
 use smbscope_testkit::{Conversation, Packet, damage, smb2};
 
@@ -33,7 +33,7 @@ fn place_of(packets: &[Packet], at_us: i64) -> usize {
 }
 
 /// Of the only exchange, without the packet of that time.
-fn without(packets: &[Packet], at_us: i64) -> ([i64; 4], Outcome) {
+fn without(packets: &[Packet], at_us: i64) -> ([i64; 4], ExchangeOutcome) {
     let analysis = analyze(&damage::without(packets, &[place_of(packets, at_us)]));
     assert_eq!(analysis.quality.capture_gaps, 1);
     (times(analysis.only()), analysis.only().outcome)
@@ -43,18 +43,18 @@ fn without(packets: &[Packet], at_us: i64) -> ([i64; 4], Outcome) {
 fn a_hole_that_the_client_had_too_leaves_the_response_untimed() {
     // At 435 the client still lacks the second packet, which was sent again before 200,500.
     let packets = read(&[405, 200_500], &[435]);
-    assert_eq!(without(&packets, 410), ([300, 300, 400, -1], Outcome::ResponseEndMissing));
+    assert_eq!(without(&packets, 410), ([300, 300, 400, -1], ExchangeOutcome::ResponseEndMissing));
 }
 
 #[test]
 fn a_hole_that_only_the_capture_has_keeps_the_time() {
     let packets = read(&[405, 435], &[]);
-    assert_eq!(without(&packets, 410), ([300, 300, 400, 430], Outcome::Complete));
+    assert_eq!(without(&packets, 410), ([300, 300, 400, 430], ExchangeOutcome::Complete));
     // An acknowledgment that was on its way while the rest of the response passed shows nothing.
     let mut packets = read(&[432, 441], &[]);
     let (on_its_way, second) = (place_of(&packets, 432), place_of(&packets, 410));
     packets[on_its_way].acknowledgment = packets[second].sequence;
-    assert_eq!(without(&packets, 410), ([300, 300, 400, 430], Outcome::Complete));
+    assert_eq!(without(&packets, 410), ([300, 300, 400, 430], ExchangeOutcome::Complete));
 }
 
 #[test]
@@ -62,13 +62,13 @@ fn an_acknowledgment_that_opens_the_window_shows_no_hole() {
     let mut packets = read(&[405, 441], &[435]);
     let place = place_of(&packets, 435);
     packets[place].window += 1000;
-    assert_eq!(without(&packets, 410), ([300, 300, 400, 430], Outcome::Complete));
+    assert_eq!(without(&packets, 410), ([300, 300, 400, 430], ExchangeOutcome::Complete));
 }
 
 #[test]
 fn a_hole_that_was_filled_before_the_last_packet_keeps_the_time() {
     let packets = read(&[405, 427, 441], &[425]);
-    assert_eq!(without(&packets, 410), ([300, 300, 400, 430], Outcome::Complete));
+    assert_eq!(without(&packets, 410), ([300, 300, 400, 430], ExchangeOutcome::Complete));
 }
 
 #[test]
@@ -97,5 +97,5 @@ fn a_hole_that_the_server_had_too_leaves_the_end_of_the_request_open() {
         .packets();
     let repeats = place_of(&packets, 325);
     packets[repeats].acknowledgment = packets[place_of(&packets, 305)].acknowledgment;
-    assert_eq!(without(&packets, 310), ([300, -1, 200_400, 200_400], Outcome::Complete));
+    assert_eq!(without(&packets, 310), ([300, -1, 200_400, 200_400], ExchangeOutcome::Complete));
 }

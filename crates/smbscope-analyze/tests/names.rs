@@ -157,7 +157,7 @@ fn reads_from_a_named_pipe_are_waits() {
             .client_says(100, smb2::read(2, 7, 0, 10).tree(9))
             .server_says(110, smb2::read_response(2, &[0; 10]).tree(9)),
     );
-    assert_eq!(analysis.exchanges[1].group, smbscope_model::Group::Waiting);
+    assert_eq!(analysis.exchanges[1].group, smbscope_model::CommandGroup::Waiting);
 }
 
 #[test]

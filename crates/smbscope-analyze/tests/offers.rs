@@ -1,7 +1,7 @@
 //! What both sides of a connection offered: as far as the capture holds it, and not a bit further.
 
 use crate::common::{analyze, analyze_told};
-use smbscope_model::{Connection, Dialect, Offers, Signing};
+use smbscope_model::{ConnectionSummary, Dialect, Offers, SigningOffer};
 use smbscope_testkit::conversation::together;
 use smbscope_testkit::{Conversation, damage, smb1, smb2};
 
@@ -14,7 +14,7 @@ fn dialects(offers: &Offers) -> (Option<Vec<Dialect>>, Option<Dialect>) {
     (offers.client.as_ref().map(|client| client.dialects.clone()), offers.chosen())
 }
 
-fn only(connections: &[Connection]) -> &Connection {
+fn only(connections: &[ConnectionSummary]) -> &ConnectionSummary {
     let [connection] = connections else { panic!("one connection expected: {connections:#?}") };
     connection
 }
@@ -32,7 +32,7 @@ fn both_sides_are_told_apart() {
     let signing = |offers: &Offers| {
         (offers.client.as_ref().map(|client| client.signing), offers.server.as_ref().map(|server| server.signing))
     };
-    assert_eq!(signing(offers), (Some(Signing::Enabled), Some(Signing::Enabled)));
+    assert_eq!(signing(offers), (Some(SigningOffer::Enabled), Some(SigningOffer::Enabled)));
 }
 
 #[test]
@@ -90,6 +90,6 @@ fn connections_with_the_same_offer_share_it() {
     };
     let analysis = analyze(&together(&[conversation(50_001), conversation(50_002)]));
     let [one, other] = &analysis.connections[..] else { panic!("{:#?}", analysis.connections) };
-    let client = |connection: &Connection| connection.offers.client.clone().expect("it was captured");
+    let client = |connection: &ConnectionSummary| connection.offers.client.clone().expect("it was captured");
     assert!(std::sync::Arc::ptr_eq(&client(one), &client(other)));
 }

@@ -3,7 +3,7 @@
 use smbscope_analyze::Options;
 use smbscope_analyze::pipeline::{Analysis, Failure, Sharding, Threading, run};
 use smbscope_capture::reader::{CaptureSet, CaptureInput};
-use smbscope_model::{Exchange, Limits};
+use smbscope_model::{Exchange, MemoryBudget};
 use smbscope_testkit::conversation::together;
 use smbscope_testkit::traffic::{Damage, Limit, Mix, Settings, generate};
 use smbscope_testkit::{Conversation, pcap, smb2};
@@ -94,7 +94,7 @@ fn any_number_of_threads_and_any_sharding_find_the_same() {
 fn limits_are_met_at_the_same_place_by_any_number_of_threads() {
     let file = traffic(Mix::NetBench, 600, Damage::default());
     let tight = |workers| Way {
-        options: Options { limits: Limits::for_memory(2 << 20), ..Options::default() },
+        options: Options { limits: MemoryBudget::for_memory(2 << 20), ..Options::default() },
         ..way(true, Sharding::Connections, workers)
     };
     let one = file.analyze(tight(0)).expect("in order");

@@ -7,7 +7,7 @@ use crate::common::analyze;
 use crate::common::truth::{apply_harmless, assert_exactly, can_be_found, config, false_matches, harmless};
 use proptest::prelude::*;
 use smbscope_capture::TcpFlags;
-use smbscope_model::{Exchange, Outcome};
+use smbscope_model::{Exchange, ExchangeOutcome};
 use smbscope_testkit::damage::Plan;
 use smbscope_testkit::script::{Ids, Played, Script, response_tag, scripts};
 use smbscope_testkit::smb1::Part;
@@ -24,7 +24,7 @@ fn recall(ids: Ids, plan: Plan, seeds: std::ops::Range<u64>) -> (u64, u64) {
         for exchange in truth.iter().filter(|exchange| can_be_found(exchange, &packets)) {
             let is_it = |it: &&Exchange| response_tag(it) == Some(exchange.tag) && it.request.first.is_some();
             match analysis.exchanges.iter().find(is_it) {
-                Some(it) if matches!(it.outcome, Outcome::Complete | Outcome::ClockStep) => found += 1,
+                Some(it) if matches!(it.outcome, ExchangeOutcome::Complete | ExchangeOutcome::ClockStep) => found += 1,
                 _ => missed += 1,
             }
         }

@@ -1,7 +1,7 @@
 //! Read_Raw and Write_Raw: frames without SMB header, told by their place.
 
 use crate::common::{Analysis, analyze, analyze_told, times};
-use smbscope_model::{FileId, Outcome, Subcommand};
+use smbscope_model::{FileId, ExchangeOutcome, Subcommand};
 use smbscope_testkit::{Conversation, Packet, damage, smb1};
 
 /// A connection on which SMB was spoken before: data without a header is expected nowhere else.
@@ -19,7 +19,7 @@ fn the_answer_to_read_raw_is_the_next_frame_of_the_server() {
             .server_says_over(&[300, 400, 500, 600], [9; 5000]),
     );
     let exchange = &analysis.exchanges[1];
-    assert_eq!((times(exchange), exchange.outcome), ([100, 100, 300, 600], Outcome::Complete));
+    assert_eq!((times(exchange), exchange.outcome), ([100, 100, 300, 600], ExchangeOutcome::Complete));
     assert_eq!((exchange.response.bytes, exchange.status), (5000, None));
     assert_eq!((exchange.offset, exchange.length), (Some(4096), Some(5000)));
 }
@@ -30,7 +30,7 @@ fn an_empty_answer_to_read_raw_is_an_answer() {
         analyze_told(&greeted().client_says(100, smb1::read_raw(1, 7, 4096, 5000)).server_says(300, Vec::new()));
     assert_eq!(
         (times(&analysis.exchanges[1]), analysis.exchanges[1].outcome),
-        ([100, 100, 300, 300], Outcome::Complete)
+        ([100, 100, 300, 300], ExchangeOutcome::Complete)
     );
 }
 
@@ -80,7 +80,7 @@ fn in_write_through_mode_the_data_block_is_answered() {
     );
     let ends: Vec<_> = analysis.exchanges[1..].iter().map(times).collect();
     assert_eq!(ends, [[100, 100, 300, 300], [400, 500, 900, 900]]);
-    assert_eq!(analysis.exchanges[2].outcome, Outcome::Complete);
+    assert_eq!(analysis.exchanges[2].outcome, ExchangeOutcome::Complete);
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_lost_go_ahead_leaves_the_synchronous_part_without_response() {
         .packets();
     let analysis = analyze(&damage::without(&packets, &[6]));
     let ends: Vec<_> = analysis.exchanges[1..].iter().map(|exchange| (exchange.outcome, times(exchange))).collect();
-    let expected = [(Outcome::ResponseNotCaptured, [100, 100, -1, -1]), (Outcome::Complete, [400, 400, 900, 900])];
+    let expected = [(ExchangeOutcome::ResponseNotCaptured, [100, 100, -1, -1]), (ExchangeOutcome::Complete, [400, 400, 900, 900])];
     assert_eq!(ends, expected);
 }
 
@@ -123,7 +123,7 @@ fn the_answer_to_a_lost_block_is_not_taken_for_go_ahead() {
     // Neither "go ahead" nor the block was captured.
     let analysis = analyze(&damage::without(&packets, &[6, 7]));
     assert!(
-        analysis.exchanges[1..].iter().all(|exchange| exchange.outcome != Outcome::Complete),
+        analysis.exchanges[1..].iter().all(|exchange| exchange.outcome != ExchangeOutcome::Complete),
         "{:?}",
         analysis.outcomes()
     );
@@ -141,7 +141,7 @@ fn read_raw_data_behind_a_gap_is_not_taken_for_the_answer() {
     // The first answer and the second request are lost: the second answer would fit the first request.
     let analysis = analyze(&damage::without(&packets, &[6, 7]));
     assert!(
-        analysis.exchanges[1..].iter().all(|exchange| exchange.outcome != Outcome::Complete),
+        analysis.exchanges[1..].iter().all(|exchange| exchange.outcome != ExchangeOutcome::Complete),
         "{:?}",
         analysis.outcomes()
     );
@@ -164,17 +164,17 @@ fn two_blocks() -> Vec<Packet> {
 }
 
 /// Offset, outcome and times of both parts of each Write_Raw.
-fn raw_parts(analysis: &Analysis) -> Vec<(Option<u64>, Outcome, [i64; 4])> {
+fn raw_parts(analysis: &Analysis) -> Vec<(Option<u64>, ExchangeOutcome, [i64; 4])> {
     analysis.exchanges[1..].iter().map(|it| (it.offset, it.outcome, times(it))).collect()
 }
 
 #[test]
 fn samba_answers_a_block_as_it_says_go_ahead() {
     let expected = [
-        (Some(0), Outcome::Complete, [100, 100, 200, 200]),
-        (Some(0), Outcome::Complete, [300, 300, 400, 400]),
-        (Some(1000), Outcome::Complete, [500, 500, 600, 600]),
-        (Some(1000), Outcome::Complete, [700, 700, 800, 800]),
+        (Some(0), ExchangeOutcome::Complete, [100, 100, 200, 200]),
+        (Some(0), ExchangeOutcome::Complete, [300, 300, 400, 400]),
+        (Some(1000), ExchangeOutcome::Complete, [500, 500, 600, 600]),
+        (Some(1000), ExchangeOutcome::Complete, [700, 700, 800, 800]),
     ];
     assert_eq!(raw_parts(&analyze(&two_blocks())), expected);
 }
@@ -182,10 +182,10 @@ fn samba_answers_a_block_as_it_says_go_ahead() {
 #[test]
 fn a_block_whose_answer_is_lost_does_not_take_the_next_go_ahead() {
     let expected = [
-        (Some(0), Outcome::Complete, [100, 100, 200, 200]),
-        (Some(0), Outcome::ResponseNotCaptured, [300, 300, -1, -1]),
-        (Some(1000), Outcome::Complete, [500, 500, 600, 600]),
-        (Some(1000), Outcome::Complete, [700, 700, 800, 800]),
+        (Some(0), ExchangeOutcome::Complete, [100, 100, 200, 200]),
+        (Some(0), ExchangeOutcome::ResponseNotCaptured, [300, 300, -1, -1]),
+        (Some(1000), ExchangeOutcome::Complete, [500, 500, 600, 600]),
+        (Some(1000), ExchangeOutcome::Complete, [700, 700, 800, 800]),
     ];
     assert_eq!(raw_parts(&analyze(&damage::without(&two_blocks(), &[8]))), expected);
 }
@@ -201,7 +201,7 @@ fn nor_does_it_where_the_next_request_is_lost_as_well() {
 fn a_block_behind_a_gap_is_not_that_of_the_request_before_it() {
     // Lost: the first block, its answer, the second request and its "go ahead".
     let analysis = analyze(&damage::without(&two_blocks(), &[7, 8, 9, 10]));
-    let expected = [(Some(0), Outcome::Complete, [100, 100, 200, 200])];
+    let expected = [(Some(0), ExchangeOutcome::Complete, [100, 100, 200, 200])];
     assert_eq!(raw_parts(&analysis)[..1], expected);
     assert!(analysis.exchanges[2..].iter().all(|it| !it.is_complete()), "{:?}", analysis.outcomes());
     assert!(analysis.exchanges.iter().all(|it| times(it)[0] != 700), "the block of 700 µs belongs to no request");

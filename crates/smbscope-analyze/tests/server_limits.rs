@@ -2,19 +2,19 @@
 //! on paper.
 
 use crate::common::{self, analyze_told};
-use smbscope_model::{Connection, Nanos};
+use smbscope_model::{ConnectionSummary, Nanos};
 use smbscope_testkit::{Conversation, Side, damage, smb2};
 use smbscope_wire::smb2::Smb2Command;
 
 /// Microseconds a millisecond.
 const US: i64 = 1_000;
 
-fn only(connections: &[Connection]) -> &Connection {
+fn only(connections: &[ConnectionSummary]) -> &ConnectionSummary {
     let [connection] = connections else { panic!("one connection expected: {connections:#?}") };
     connection
 }
 
-fn summary(conversation: &Conversation) -> Connection {
+fn summary(conversation: &Conversation) -> ConnectionSummary {
     only(&analyze_told(conversation).connections).clone()
 }
 

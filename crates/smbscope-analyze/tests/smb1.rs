@@ -1,7 +1,7 @@
 //! SMB1 exchanges: ids that recycle, chains, and answers in several messages.
 
 use crate::common::{Analysis, analyze, analyze_told, times, us};
-use smbscope_model::{Dialect, Exchange, FileId, Group, Outcome, Subcommand};
+use smbscope_model::{Dialect, Exchange, FileId, CommandGroup, ExchangeOutcome, Subcommand};
 use smbscope_testkit::smb1::Part;
 use smbscope_testkit::{Conversation, Packet, damage, smb1};
 use smbscope_wire::names::Trans2;
@@ -41,8 +41,8 @@ fn two_reads_with_the_same_mid() -> Vec<Packet> {
 const R1: usize = 6;
 const Q2: usize = 7;
 
-fn reads(analysis: &Analysis) -> Vec<(Option<u64>, Outcome, [i64; 4])> {
-    let reads = analysis.exchanges.iter().filter(|exchange| exchange.group == Group::Read);
+fn reads(analysis: &Analysis) -> Vec<(Option<u64>, ExchangeOutcome, [i64; 4])> {
+    let reads = analysis.exchanges.iter().filter(|exchange| exchange.group == CommandGroup::Read);
     reads.map(|exchange| (exchange.offset, exchange.outcome, times(exchange))).collect()
 }
 
@@ -51,8 +51,8 @@ fn a_response_after_a_gap_that_can_hide_a_recycled_mid_is_refused() {
     // Q1 and R2 have the same PID, MID, TID and UID, and each is the only one of its kind in the capture.
     let analysis = analyze(&damage::without(&two_reads_with_the_same_mid(), &[R1, Q2]));
     let expected = [
-        (Some(1000), Outcome::ResponseNotCaptured, [100, 100, -1, -1]),
-        (None, Outcome::AmbiguousMatch, [-1, -1, 400, 400]),
+        (Some(1000), ExchangeOutcome::ResponseNotCaptured, [100, 100, -1, -1]),
+        (None, ExchangeOutcome::AmbiguousMatch, [-1, -1, 400, 400]),
     ];
     assert_eq!(reads(&analysis), expected);
     assert_eq!(analysis.quality.ambiguous_refused, 1);
@@ -63,8 +63,8 @@ fn a_response_is_accepted_when_the_gap_hides_only_requests() {
     // Q2 is missing, but every byte of the server is there: R1 is R1.
     let analysis = analyze(&damage::without(&two_reads_with_the_same_mid(), &[Q2]));
     let expected = [
-        (Some(1000), Outcome::Complete, [100, 100, 200, 200]),
-        (None, Outcome::RequestNotCaptured, [-1, -1, 400, 400]),
+        (Some(1000), ExchangeOutcome::Complete, [100, 100, 200, 200]),
+        (None, ExchangeOutcome::RequestNotCaptured, [-1, -1, 400, 400]),
     ];
     assert_eq!(reads(&analysis), expected);
 }
@@ -74,8 +74,8 @@ fn a_response_is_accepted_when_the_gap_hides_only_responses() {
     // R1 is missing, but every byte of the client is there: R2 answers the latest request with its ids.
     let analysis = analyze(&damage::without(&two_reads_with_the_same_mid(), &[R1]));
     let expected = [
-        (Some(1000), Outcome::ResponseNotCaptured, [100, 100, -1, -1]),
-        (Some(2000), Outcome::Complete, [300, 300, 400, 400]),
+        (Some(1000), ExchangeOutcome::ResponseNotCaptured, [100, 100, -1, -1]),
+        (Some(2000), ExchangeOutcome::Complete, [300, 300, 400, 400]),
     ];
     assert_eq!(reads(&analysis), expected);
 }
@@ -104,7 +104,7 @@ fn a_response_is_accepted_when_ids_are_not_used_again_within_the_gap() {
     let (answer_to_b, c, answer_to_c) = (last - 4, last - 3, last - 2);
     let analysis = analyze(&damage::without(&packets, &[answer_to_b, c, answer_to_c]));
     let a = analysis.exchanges.iter().find(|exchange| exchange.file_id == Some(FileId::Smb1(1000))).unwrap();
-    assert_eq!((a.outcome, times(a)), (Outcome::Complete, [20_000, 20_000, 20_400, 20_400]));
+    assert_eq!((a.outcome, times(a)), (ExchangeOutcome::Complete, [20_000, 20_000, 20_400, 20_400]));
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn ids_that_have_not_repeated_yet_may_repeat_within_the_next_gap() {
     let kept = damage::without(&packets[20..], &[last - 3 - 20, last - 2 - 20]);
     let analysis = analyze(&kept);
     let found = analysis.exchanges.iter().find(|exchange| exchange.file_id == Some(FileId::Smb1(1000))).unwrap();
-    assert_eq!(found.outcome, Outcome::ResponseNotCaptured);
+    assert_eq!(found.outcome, ExchangeOutcome::ResponseNotCaptured);
     assert_eq!(analysis.quality.ambiguous_refused, 1);
 }
 
@@ -153,7 +153,7 @@ fn a_counter_of_mids_does_not_begin_again_within_a_short_gap() {
     let last = packets.len() - 1;
     let analysis = analyze(&damage::without(&packets, &[last - 4, last - 3, last - 2]));
     let found = analysis.exchanges.iter().find(|exchange| exchange.file_id == Some(FileId::Smb1(41))).unwrap();
-    assert_eq!((found.outcome, times(found)), (Outcome::Complete, [20_000, 20_000, 20_400, 20_400]));
+    assert_eq!((found.outcome, times(found)), (ExchangeOutcome::Complete, [20_000, 20_000, 20_400, 20_400]));
 }
 
 #[test]
@@ -182,10 +182,10 @@ fn responses_are_told_apart_by_process_tree_and_user() {
     );
     let outcomes: Vec<_> = analysis.exchanges.iter().map(|exchange| (times(exchange)[3], exchange.outcome)).collect();
     let expected = [
-        (400, Outcome::Complete),
-        (300, Outcome::Complete),
-        (-1, Outcome::Unanswered),
-        (600, Outcome::RequestNotCaptured),
+        (400, ExchangeOutcome::Complete),
+        (300, ExchangeOutcome::Complete),
+        (-1, ExchangeOutcome::Unanswered),
+        (600, ExchangeOutcome::RequestNotCaptured),
     ];
     assert_eq!(outcomes, expected, "another tree, another request");
 }
@@ -211,7 +211,7 @@ fn an_echo_without_its_last_answer_has_no_end() {
         .client_acks(400)
         .packets();
     let analysis = analyze(&damage::without(&packets, &[5]));
-    assert_eq!((times(analysis.only()), analysis.only().outcome), ([100, 100, 200, -1], Outcome::ResponseEndMissing));
+    assert_eq!((times(analysis.only()), analysis.only().outcome), ([100, 100, 200, -1], ExchangeOutcome::ResponseEndMissing));
 }
 
 #[test]
@@ -224,13 +224,13 @@ fn an_echo_without_its_first_answer_has_no_beginning_of_the_response() {
         .client_acks(500)
         .packets();
     let analysis = analyze(&damage::without(&packets, &[4]));
-    assert_eq!((times(analysis.only()), analysis.only().outcome), ([100, 100, -1, 400], Outcome::Complete));
+    assert_eq!((times(analysis.only()), analysis.only().outcome), ([100, 100, -1, 400], ExchangeOutcome::Complete));
 }
 
 #[test]
 fn an_echo_that_asks_for_no_answer_gets_none() {
     let analysis = analyze_told(&Conversation::new().client_says(100, smb1::echo(1, 0, b"hi")).closes(500));
-    assert_eq!(analysis.only().outcome, Outcome::NoResponseByDesign);
+    assert_eq!(analysis.only().outcome, ExchangeOutcome::NoResponseByDesign);
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn a_transaction_is_answered_when_all_its_bytes_are_there() {
     let exchange = analysis.only();
     assert_eq!((times(exchange), exchange.path.as_deref()), ([100, 100, 200, 400], Some("\\a\\b")));
     assert_eq!(exchange.subcommand, Some(Subcommand::Trans2(Trans2::QUERY_PATH_INFORMATION)));
-    assert_eq!(exchange.group, Group::Attributes);
+    assert_eq!(exchange.group, CommandGroup::Attributes);
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn secondary_requests_belong_to_their_transaction_and_go_ahead_is_interim() {
     );
     let exchange = analysis.only();
     assert_eq!((times(exchange), us(exchange.interim)), ([100, 300, 500, 500], 200));
-    assert_eq!((exchange.outcome, analysis.quality.interim_responses), (Outcome::Complete, 1));
+    assert_eq!((exchange.outcome, analysis.quality.interim_responses), (ExchangeOutcome::Complete, 1));
 }
 
 #[test]
@@ -352,7 +352,7 @@ fn the_second_part_of_an_answer_is_not_taken_for_the_first_of_another() {
         .packets();
     let analysis = analyze(&damage::without(&packets, &[4, 6, 7]));
     assert!(
-        analysis.exchanges.iter().all(|exchange| exchange.outcome != Outcome::Complete),
+        analysis.exchanges.iter().all(|exchange| exchange.outcome != ExchangeOutcome::Complete),
         "{:?}",
         analysis.outcomes()
     );

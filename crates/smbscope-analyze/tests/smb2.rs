@@ -1,7 +1,7 @@
 //! SMB2 exchanges: what ends them, what they are timed by, and what is said about the rest.
 
 use crate::common::{analyze, analyze_told, duration_us, times, us};
-use smbscope_model::{Dialect, FileId, Group, Outcome, Status, Subcommand, TimeKind};
+use smbscope_model::{Dialect, FileId, CommandGroup, ExchangeOutcome, ResponseStatus, Subcommand, TimeKind};
 use smbscope_testkit::{Conversation, damage, framed, smb1, smb2};
 use smbscope_wire::smb2::Smb2Command;
 
@@ -55,7 +55,7 @@ fn an_interim_response_ends_nothing() {
     );
     let exchange = analysis.only();
     assert_eq!((times(exchange), us(exchange.interim)), ([100, 100, 900, 900], 200));
-    assert_eq!((exchange.outcome, analysis.quality.interim_responses), (Outcome::Complete, 1));
+    assert_eq!((exchange.outcome, analysis.quality.interim_responses), (ExchangeOutcome::Complete, 1));
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn an_async_id_alone_finds_no_request() {
         .packets();
     let analysis = analyze(&damage::without(&packets, &[5, 6]));
     let found: Vec<_> = analysis.exchanges.iter().map(|exchange| (exchange.message_id, exchange.outcome)).collect();
-    assert_eq!(found, [(Some(5), Outcome::ResponseNotCaptured), (Some(6), Outcome::RequestNotCaptured)]);
+    assert_eq!(found, [(Some(5), ExchangeOutcome::ResponseNotCaptured), (Some(6), ExchangeOutcome::RequestNotCaptured)]);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_cancelled_request_is_timed_from_itself() {
     );
     assert_eq!(analysis.outcomes(), ["CHANGE_NOTIFY complete", "CANCEL no_response_by_design"]);
     assert_eq!(times(&analysis.exchanges[0]), [100, 100, 5100, 5100]);
-    assert_eq!(analysis.exchanges[0].group, Group::Waiting);
+    assert_eq!(analysis.exchanges[0].group, CommandGroup::Waiting);
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn a_response_that_begins_before_the_end_of_its_request_has_no_service_time() {
     packets.swap(4, 5);
     let analysis = analyze(&packets);
     let exchange = &analysis.exchanges[0];
-    assert_eq!((times(exchange), exchange.outcome), ([100, 250, 200, 300], Outcome::Complete));
+    assert_eq!((times(exchange), exchange.outcome), ([100, 250, 200, 300], ExchangeOutcome::Complete));
     let kinds = [TimeKind::ResponseTime, TimeKind::ServiceTime, TimeKind::ServerTime, TimeKind::Srt];
     assert_eq!(kinds.map(|kind| duration_us(exchange, kind)), [Some(200), None, None, Some(50)]);
     assert_eq!(analysis.quality.early_responses, 1);
@@ -269,8 +269,8 @@ fn locks_that_wait_are_waits_and_locks_that_fail_at_once_are_not() {
             .client_says(300, smb2::lock(2, 7, 10, 20, 0x12))
             .server_says(400, smb2::lock_response(2)),
     );
-    let groups: Vec<Group> = analysis.exchanges.iter().map(|exchange| exchange.group).collect();
-    assert_eq!(groups, [Group::Waiting, Group::Locking]);
+    let groups: Vec<CommandGroup> = analysis.exchanges.iter().map(|exchange| exchange.group).collect();
+    assert_eq!(groups, [CommandGroup::Waiting, CommandGroup::Locking]);
     assert_eq!((analysis.exchanges[0].offset, analysis.exchanges[0].length), (Some(10), Some(20)));
 }
 
@@ -314,8 +314,8 @@ fn an_error_is_an_answer() {
             .server_says(200, smb2::error(Smb2Command::CREATE, 1, smb2::STATUS_NOT_FOUND)),
     );
     let exchange = analysis.only();
-    assert_eq!((exchange.outcome, exchange.file_id), (Outcome::Complete, None));
-    assert!(exchange.status.is_some_and(Status::is_error));
+    assert_eq!((exchange.outcome, exchange.file_id), (ExchangeOutcome::Complete, None));
+    assert!(exchange.status.is_some_and(ResponseStatus::is_error));
 }
 
 #[test]
@@ -379,7 +379,7 @@ fn negotiates_with_the_same_id_have_an_answer_each() {
             .server_says(500, smb2::negotiate_response(0, 0x0210)),
     );
     let ends: Vec<_> = analysis.exchanges.iter().map(|exchange| (exchange.outcome, times(exchange))).collect();
-    let expected = [(Outcome::Complete, [100, 100, 200, 200]), (Outcome::Complete, [300, 300, 500, 500])];
+    let expected = [(ExchangeOutcome::Complete, [100, 100, 200, 200]), (ExchangeOutcome::Complete, [300, 300, 500, 500])];
     assert_eq!(ends, expected);
 }
 
@@ -391,6 +391,6 @@ fn a_request_without_its_end_is_timed_and_counted() {
         .packets();
     // Packets 1 to 3 are the handshake, 4 to 6 the request.
     let analysis = analyze(&damage::without(&packets, &[5]));
-    assert_eq!((times(analysis.only()), analysis.only().outcome), ([100, -1, 500, 500], Outcome::Complete));
+    assert_eq!((times(analysis.only()), analysis.only().outcome), ([100, -1, 500, 500], ExchangeOutcome::Complete));
     assert_eq!(analysis.quality.request_end_missing, 1);
 }

@@ -3,7 +3,7 @@
 //! Expected values follow from who acknowledges what in each conversation.
 
 use crate::common::analyze;
-use smbscope_model::{Exchange, Outcome, Timestamp};
+use smbscope_model::{Exchange, ExchangeOutcome, Timestamp};
 use smbscope_testkit::{Conversation, Packet, Side, smb2};
 
 /// A request that is answered, and a read at 1,000 µs that is not.
@@ -31,7 +31,7 @@ fn again(packets: &mut Vec<Packet>, later_us: i64) {
 #[test]
 fn a_request_that_the_server_acknowledges_and_does_not_answer_has_reached_it() {
     let read = last(&read_without_response().server_acks(1_100).packets());
-    assert_eq!((read.outcome, read.acknowledged), (Outcome::Unanswered, Some(true)));
+    assert_eq!((read.outcome, read.acknowledged), (ExchangeOutcome::Unanswered, Some(true)));
     assert_eq!(read.retransmitted, 0);
 }
 
@@ -43,7 +43,7 @@ fn a_request_that_nobody_acknowledges_is_told_from_one_that_reached_the_server_a
         again(&mut packets, later_us);
     }
     let read = last(&packets);
-    assert_eq!((read.outcome, read.acknowledged), (Outcome::Unanswered, Some(false)));
+    assert_eq!((read.outcome, read.acknowledged), (ExchangeOutcome::Unanswered, Some(false)));
     assert_eq!(read.retransmitted, 3);
     assert_eq!(read.retransmission_delay.map(|delay| delay.0), Some(2_100_000_000));
 }

@@ -5,7 +5,7 @@ use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_capture::tcp::{StreamChunk, FlowEnd, FlowTable, FlowView, StreamGap, Retransmission, StreamSink};
 use smbscope_capture::{Packet, TcpSegment};
-use smbscope_model::{Direction, PacketRef, Quality, Stamp};
+use smbscope_model::{FlowDirection, PacketRef, Quality, Stamp};
 use smbscope_testkit::traffic::{Limit, Mix, Settings, generate, packets};
 use std::fs::File;
 use std::hint::black_box;
@@ -21,13 +21,13 @@ impl StreamSink for Nothing {
 
     fn opened(&mut self, _: &FlowView) {}
 
-    fn data(&mut self, (): &mut (), _: &FlowView, _: Direction, chunk: &StreamChunk<'_>) {
+    fn data(&mut self, (): &mut (), _: &FlowView, _: FlowDirection, chunk: &StreamChunk<'_>) {
         black_box(chunk);
     }
 
-    fn gap(&mut self, (): &mut (), _: &FlowView, _: Direction, _: &StreamGap) {}
+    fn gap(&mut self, (): &mut (), _: &FlowView, _: FlowDirection, _: &StreamGap) {}
 
-    fn retransmitted(&mut self, (): &mut (), _: &FlowView, _: Direction, _: &Retransmission) {}
+    fn retransmitted(&mut self, (): &mut (), _: &FlowView, _: FlowDirection, _: &Retransmission) {}
 
     fn closed(&mut self, (): (), _: &FlowView, _: FlowEnd) {}
 }

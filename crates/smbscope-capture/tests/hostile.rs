@@ -4,7 +4,7 @@ use smbscope_capture::TcpFlags;
 use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_capture::tcp::{StreamChunk, FlowEnd, FlowTable, FlowView, StreamGap, Retransmission, StreamSink};
-use smbscope_model::{Direction, Quality};
+use smbscope_model::{FlowDirection, Quality};
 use smbscope_testkit::{Conversation, Packet, pcap};
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -29,13 +29,13 @@ impl StreamSink for Census {
         self.most = self.most.max(self.live);
     }
 
-    fn data(&mut self, (): &mut (), _: &FlowView, _: Direction, chunk: &StreamChunk<'_>) {
+    fn data(&mut self, (): &mut (), _: &FlowView, _: FlowDirection, chunk: &StreamChunk<'_>) {
         self.bytes += chunk.length;
     }
 
-    fn gap(&mut self, (): &mut (), _: &FlowView, _: Direction, _: &StreamGap) {}
+    fn gap(&mut self, (): &mut (), _: &FlowView, _: FlowDirection, _: &StreamGap) {}
 
-    fn retransmitted(&mut self, (): &mut (), _: &FlowView, _: Direction, _: &Retransmission) {}
+    fn retransmitted(&mut self, (): &mut (), _: &FlowView, _: FlowDirection, _: &Retransmission) {}
 
     fn closed(&mut self, (): (), _: &FlowView, end: FlowEnd) {
         self.live -= 1;

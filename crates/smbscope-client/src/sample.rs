@@ -1,6 +1,6 @@
 //! One command as the client saw it, with the times at the edge of the socket.
 
-use smbscope_model::{Command, FileId, Group, Outcome, Subcommand};
+use smbscope_model::{Command, FileId, CommandGroup, ExchangeOutcome, Subcommand};
 use smbscope_wire::smb2;
 use smbscope_wire::status::NtStatus;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ pub struct Sample {
     /// What it was used for.
     pub subcommand: Option<Subcommand>,
     /// Where it is counted.
-    pub group: Group,
+    pub group: CommandGroup,
     /// SMB2 MessageId or SMB1 MID.
     pub message_id: u64,
     /// SMB2 SessionId or SMB1 UID.
@@ -52,19 +52,19 @@ pub struct Sample {
     pub encrypted: bool,
     /// [`Outcome::Complete`], [`Outcome::Unanswered`] where the connection ended first, [`Outcome::NoResponseByDesign`], or
     /// [`Outcome::ServerInitiated`].
-    pub outcome: Outcome,
+    pub outcome: ExchangeOutcome,
 }
 
 impl Sample {
     /// Request first to response last; of complete ones.
     pub fn response_time(&self) -> Option<Duration> {
-        let complete = self.outcome == Outcome::Complete;
+        let complete = self.outcome == ExchangeOutcome::Complete;
         complete.then(|| self.response_last.saturating_duration_since(self.request_first))
     }
 
     /// A break of an oplock or lease, or its acknowledgement: what the server wants, and no part of what a user does.
     pub fn is_servers_wish(&self) -> bool {
-        self.outcome == Outcome::ServerInitiated
+        self.outcome == ExchangeOutcome::ServerInitiated
             || self.command == Command::Smb2(smb2::Smb2Command::OPLOCK_BREAK)
             || self.subcommand == Some(Subcommand::ServerInitiated)
     }

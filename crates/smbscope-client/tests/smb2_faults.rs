@@ -3,7 +3,7 @@
 use crate::common::{self, options, reading, run, samba, user_options};
 use smbscope_client::{Encryption, Error, Options, Session, Signing};
 use smbscope_lab::Settings;
-use smbscope_model::{Command, Dialect, Group, Outcome, Subcommand};
+use smbscope_model::{Command, Dialect, CommandGroup, ExchangeOutcome, Subcommand};
 use smbscope_testkit::server::{Fault, Malformed, Script, ScriptedServer};
 use smbscope_wire::smb2;
 use smbscope_wire::status::NtStatus;
@@ -40,7 +40,7 @@ fn a_reset_ends_the_session_and_leaves_the_read_unanswered() {
         assert!(error.is_fatal());
         assert!(matches!(error, Error::Connection { ref error, .. } if error.kind() == kind), "{error:?}");
         let last = session.samples().last().unwrap();
-        assert_eq!((last.command, last.outcome, last.status), (READ, Outcome::Unanswered, None));
+        assert_eq!((last.command, last.outcome, last.status), (READ, ExchangeOutcome::Unanswered, None));
     }
 }
 
@@ -55,8 +55,8 @@ fn a_server_that_is_silent_is_given_up_in_time_with_a_cancel() {
         let samples = session.samples();
         let outcomes: Vec<_> = samples.iter().rev().take(2).map(|sample| (sample.command, sample.outcome)).collect();
         let cancel = Command::Smb2(smb2::Smb2Command::CANCEL);
-        assert!(outcomes.contains(&(READ, Outcome::Unanswered)), "{outcomes:?}");
-        assert!(outcomes.contains(&(cancel, Outcome::NoResponseByDesign)), "{outcomes:?}");
+        assert!(outcomes.contains(&(READ, ExchangeOutcome::Unanswered)), "{outcomes:?}");
+        assert!(outcomes.contains(&(cancel, ExchangeOutcome::NoResponseByDesign)), "{outcomes:?}");
     });
 }
 
@@ -88,7 +88,7 @@ fn a_refused_command_leaves_the_session_usable() {
 #[test]
 fn a_break_between_two_commands_is_acknowledged_where_it_must_be() {
     // The scripted server waits for no acknowledgement of a lease; Samba does, in another test.
-    let acknowledged = Some(Outcome::Complete);
+    let acknowledged = Some(ExchangeOutcome::Complete);
     for (fault, dialect, expected) in [(Fault::OplockBreak, 0x0202, acknowledged), (Fault::LeaseBreak, 0x0311, None)] {
         let script = Script { oplocks: true, ..Script::new() };
         let server = ScriptedServer::start(script.rule(fault.on(smb2::Smb2Command::READ).once())).unwrap();
@@ -99,8 +99,8 @@ fn a_break_between_two_commands_is_acknowledged_where_it_must_be() {
             let (mut session, result) = read(&options).await;
             result.unwrap();
             session.echo().await.unwrap();
-            let breaks: Vec<_> = session.samples().iter().filter(|sample| sample.group == Group::Waiting).collect();
-            assert_eq!(breaks[0].outcome, Outcome::ServerInitiated, "{fault:?}");
+            let breaks: Vec<_> = session.samples().iter().filter(|sample| sample.group == CommandGroup::Waiting).collect();
+            assert_eq!(breaks[0].outcome, ExchangeOutcome::ServerInitiated, "{fault:?}");
             assert_eq!(breaks[0].subcommand, Some(Subcommand::ServerInitiated));
             let acknowledged = breaks.get(1).map(|sample| sample.outcome);
             assert_eq!(acknowledged, expected, "{fault:?}: the acknowledgement was answered");
@@ -195,7 +195,7 @@ fn a_killed_samba_ends_the_session() {
         let error = session.echo().await.unwrap_err();
         assert!(matches!(error, Error::Connection { .. }), "{error}");
         let last = session.samples().last().unwrap();
-        assert_eq!(last.outcome, Outcome::Unanswered);
+        assert_eq!(last.outcome, ExchangeOutcome::Unanswered);
     });
 }
 

@@ -7,7 +7,7 @@ use smbscope_client::{
     Session, Signing, Transport, create_options, smb2,
 };
 use smbscope_lab::{Dialect as LabDialect, Server, Settings, Signing as LabSigning};
-use smbscope_model::{Command, Group, Outcome, Subcommand};
+use smbscope_model::{Command, CommandGroup, ExchangeOutcome, Subcommand};
 use smbscope_wire::smb2::Smb2Command;
 use smbscope_wire::smb2::messages::copy_chunk::SrvCopyChunk;
 use smbscope_wire::status::NtStatus;
@@ -133,10 +133,10 @@ fn an_oplock_or_lease_is_given_back_while_its_holder_rests() {
             // Samba waits 35 s for an acknowledgement that does not come.
             assert!(waited < Duration::from_millis(900), "dialect {dialect:04x}: {waited:?}");
             let breaks = of(holder.samples(), Smb2Command::OPLOCK_BREAK);
-            assert!(breaks.iter().all(|sample| sample.group == Group::Waiting));
-            assert_eq!(breaks[0].outcome, Outcome::ServerInitiated);
+            assert!(breaks.iter().all(|sample| sample.group == CommandGroup::Waiting));
+            assert_eq!(breaks[0].outcome, ExchangeOutcome::ServerInitiated);
             assert_eq!(breaks[0].subcommand, Some(Subcommand::ServerInitiated));
-            assert_eq!((breaks[1].outcome, breaks[1].status), (Outcome::Complete, Some(NtStatus::SUCCESS)));
+            assert_eq!((breaks[1].outcome, breaks[1].status), (ExchangeOutcome::Complete, Some(NtStatus::SUCCESS)));
             holder.close(held).await.unwrap();
         });
     }
@@ -163,7 +163,7 @@ fn a_lock_that_waits_is_granted_when_it_is_free() {
             unlocked.unwrap();
             locked.unwrap();
             let sample = *second.samples().last().unwrap();
-            assert_eq!((sample.group, sample.status), (Group::Waiting, Some(NtStatus::SUCCESS)));
+            assert_eq!((sample.group, sample.status), (CommandGroup::Waiting, Some(NtStatus::SUCCESS)));
             assert!(sample.interim.is_some() && sample.response_time().unwrap() >= Duration::from_millis(290));
         });
     }
@@ -193,7 +193,7 @@ fn a_watch_tells_of_changes_while_other_commands_go_on() {
             session.remove_file("new.txt").await.unwrap();
             let samples = of(session.samples(), Smb2Command::CHANGE_NOTIFY);
             assert_eq!(samples.len(), 2);
-            assert!(samples.iter().all(|sample| sample.group == Group::Waiting));
+            assert!(samples.iter().all(|sample| sample.group == CommandGroup::Waiting));
             session.disconnect().await.unwrap();
         });
     }

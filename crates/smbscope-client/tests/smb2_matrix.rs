@@ -6,7 +6,7 @@ use smbscope_client::{
     Credentials, Encryption, Entry, Error, Info, LockRange, Options, Session, SetInfo, Signing, SigningAlgorithm,
 };
 use smbscope_lab::{Server, Settings};
-use smbscope_model::{Command, Dialect, Outcome};
+use smbscope_model::{Command, Dialect, ExchangeOutcome};
 use smbscope_wire::smb2;
 use smbscope_wire::status::NtStatus;
 
@@ -114,7 +114,7 @@ fn check_samples(session: &mut Session, options: &Options) {
     let samples = session.samples();
     assert!(samples.len() > 40, "{} samples", samples.len());
     for sample in samples.iter() {
-        assert_eq!(sample.outcome, Outcome::Complete);
+        assert_eq!(sample.outcome, ExchangeOutcome::Complete);
         assert!(sample.request_first <= sample.request_last && sample.request_last <= sample.response_last);
         assert!(sample.response_first <= sample.response_last);
         assert!(sample.request_bytes >= 68 && sample.response_bytes >= 66);

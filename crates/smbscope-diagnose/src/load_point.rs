@@ -3,21 +3,21 @@
 
 use crate::answer::{Answer, Culprit};
 use smbscope_model::prose::{prose_percent, span, unbroken};
-use smbscope_model::{Group, Nanos};
+use smbscope_model::{CommandGroup, Nanos};
 
 const MS: i64 = 1_000_000;
 
 /// A group is slow under load if its 95th percentile is longer. At 20 ms, 50 commands one after the other (a folder that
 /// is opened) take a second. A listing carries many names, a logon happens once, and control codes do work of their own.
-pub const P95_UNDER_LOAD: [(Group, Nanos); 8] = [
-    (Group::OpenClose, Nanos(20 * MS)),
-    (Group::Attributes, Nanos(20 * MS)),
-    (Group::Directory, Nanos(50 * MS)),
-    (Group::Locking, Nanos(20 * MS)),
-    (Group::Read, Nanos(20 * MS)),
-    (Group::Write, Nanos(20 * MS)),
-    (Group::Session, Nanos(500 * MS)),
-    (Group::Control, Nanos(100 * MS)),
+pub const P95_UNDER_LOAD: [(CommandGroup, Nanos); 8] = [
+    (CommandGroup::OpenClose, Nanos(20 * MS)),
+    (CommandGroup::Attributes, Nanos(20 * MS)),
+    (CommandGroup::Directory, Nanos(50 * MS)),
+    (CommandGroup::Locking, Nanos(20 * MS)),
+    (CommandGroup::Read, Nanos(20 * MS)),
+    (CommandGroup::Write, Nanos(20 * MS)),
+    (CommandGroup::Session, Nanos(500 * MS)),
+    (CommandGroup::Control, Nanos(100 * MS)),
 ];
 /// A single command is slow if it takes longer (Miller, AFIPS 1968).
 pub const LONGEST_UNDER_LOAD: Nanos = Nanos(1_000 * MS);
@@ -32,7 +32,7 @@ pub struct LoadPoint {
     /// The longest command.
     pub longest: Nanos,
     /// 95th percentile of each group.
-    pub groups: Vec<(Group, Nanos)>,
+    pub groups: Vec<(CommandGroup, Nanos)>,
     /// Sums over all commands.
     pub request_transfer: Nanos,
     /// The same.

@@ -1,7 +1,7 @@
 //! What counts as slow: how long a wait has to be before a person notices, and what `--slow` changes.
 
 use smbscope_model::units;
-use smbscope_model::{Group, Nanos};
+use smbscope_model::{CommandGroup, Nanos};
 use std::fmt;
 use std::str::FromStr;
 
@@ -26,41 +26,41 @@ pub struct Slow {
     /// Lost time in percent of the active time, at least.
     pub share: u32,
     /// 95th percentile of the response time of a group; only what the user set.
-    p95: [Option<Nanos>; Group::ALL.len()],
+    p95: [Option<Nanos>; CommandGroup::ALL.len()],
     /// Response time of a single command; only if the user set it.
     pub longest: Option<Nanos>,
 }
 
 impl Default for Slow {
     fn default() -> Slow {
-        Slow { wait: WAIT, each: EACH, share: SHARE, p95: [None; Group::ALL.len()], longest: None }
+        Slow { wait: WAIT, each: EACH, share: SHARE, p95: [None; CommandGroup::ALL.len()], longest: None }
     }
 }
 
 /// The name of a group in `--slow`.
-fn name(group: Group) -> &'static str {
+fn name(group: CommandGroup) -> &'static str {
     match group {
-        Group::OpenClose => "open",
-        Group::Attributes => "attributes",
-        Group::Directory => "directory",
-        Group::Locking => "locking",
-        Group::Read => "read",
-        Group::Write => "write",
-        Group::Session => "session",
-        Group::Control => "control",
-        Group::Waiting => "waiting",
-        Group::Encrypted => "encrypted",
+        CommandGroup::OpenClose => "open",
+        CommandGroup::Attributes => "attributes",
+        CommandGroup::Directory => "directory",
+        CommandGroup::Locking => "locking",
+        CommandGroup::Read => "read",
+        CommandGroup::Write => "write",
+        CommandGroup::Session => "session",
+        CommandGroup::Control => "control",
+        CommandGroup::Waiting => "waiting",
+        CommandGroup::Encrypted => "encrypted",
     }
 }
 
 /// Groups that somebody waits for.
-fn groups() -> impl Iterator<Item = (usize, Group)> {
-    Group::ALL.into_iter().enumerate().filter(|(_, group)| group.in_headline())
+fn groups() -> impl Iterator<Item = (usize, CommandGroup)> {
+    CommandGroup::ALL.into_iter().enumerate().filter(|(_, group)| group.in_headline())
 }
 
 impl Slow {
     /// The limit that the user set for the 95th percentile of a group.
-    pub fn p95(&self, group: Group) -> Option<Nanos> {
+    pub fn p95(&self, group: CommandGroup) -> Option<Nanos> {
         groups().find(|(_, known)| *known == group).and_then(|(at, _)| self.p95[at])
     }
 }
@@ -128,10 +128,10 @@ mod tests {
     #[test]
     fn what_is_not_named_keeps_its_default() {
         let slow: Slow = "read=50ms, share=80%".parse().unwrap();
-        assert_eq!((slow.p95(Group::Read), slow.p95(Group::Write)), (Some(Nanos(50 * MS)), None));
+        assert_eq!((slow.p95(CommandGroup::Read), slow.p95(CommandGroup::Write)), (Some(Nanos(50 * MS)), None));
         assert_eq!((slow.share, slow.wait, slow.longest), (80, WAIT, None));
         assert_eq!(slow.to_string().parse::<Slow>(), Ok(slow));
-        assert_eq!("p95=3ms".parse::<Slow>().unwrap().p95(Group::Session), Some(Nanos(3 * MS)));
+        assert_eq!("p95=3ms".parse::<Slow>().unwrap().p95(CommandGroup::Session), Some(Nanos(3 * MS)));
         assert_eq!("".parse(), Ok(Slow::default()));
     }
 

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRng;
 use smbscope_diagnose::{Answer, Catalogue, Collector, Context, Culprit, Episode, Slow, answer};
 use smbscope_model::{
-    Command, ConnectAttempts, Connection, Exchange, FlowId, Group, Nanos, Outcome, PacketRef, Quality, Share, Stamp,
-    Status,
+    Command, ConnectAttempts, ConnectionSummary, Exchange, FlowId, CommandGroup, Nanos, ExchangeOutcome, PacketRef, Quality, Share, Stamp,
+    ResponseStatus,
 };
 use smbscope_stats::Aggregator;
 use smbscope_testkit::exchange::read;
@@ -16,15 +16,15 @@ use smbscope_wire::status::NtStatus;
 const MS: i64 = 1_000_000;
 
 /// What a command is, where it is counted, and how long it takes.
-const KINDS: [(smb2::Smb2Command, Group, i64); 8] = [
-    (smb2::Smb2Command::CREATE, Group::OpenClose, 3),
-    (smb2::Smb2Command::CLOSE, Group::OpenClose, 1),
-    (smb2::Smb2Command::READ, Group::Read, 40),
-    (smb2::Smb2Command::WRITE, Group::Write, 41),
-    (smb2::Smb2Command::FLUSH, Group::Write, 200),
-    (smb2::Smb2Command::QUERY_DIRECTORY, Group::Directory, 20),
-    (smb2::Smb2Command::QUERY_INFO, Group::Attributes, 2),
-    (smb2::Smb2Command::CHANGE_NOTIFY, Group::Waiting, 500),
+const KINDS: [(smb2::Smb2Command, CommandGroup, i64); 8] = [
+    (smb2::Smb2Command::CREATE, CommandGroup::OpenClose, 3),
+    (smb2::Smb2Command::CLOSE, CommandGroup::OpenClose, 1),
+    (smb2::Smb2Command::READ, CommandGroup::Read, 40),
+    (smb2::Smb2Command::WRITE, CommandGroup::Write, 41),
+    (smb2::Smb2Command::FLUSH, CommandGroup::Write, 200),
+    (smb2::Smb2Command::QUERY_DIRECTORY, CommandGroup::Directory, 20),
+    (smb2::Smb2Command::QUERY_INFO, CommandGroup::Attributes, 2),
+    (smb2::Smb2Command::CHANGE_NOTIFY, CommandGroup::Waiting, 500),
 ];
 
 fn exchange() -> impl Strategy<Value = Exchange> {
@@ -37,10 +37,10 @@ fn exchange() -> impl Strategy<Value = Exchange> {
                 group,
                 share: Some("data".into()),
                 path: Some(["a.ini", "b.docx", "c.exe", "d.dll", "dir", "dir\\e"][usize::from(name)].into()),
-                status: Some(Status::Nt(NtStatus([0, 0, 0x8000_0006, 0xc000_0034][usize::from(status)]))),
+                status: Some(ResponseStatus::Nt(NtStatus([0, 0, 0x8000_0006, 0xc000_0034][usize::from(status)]))),
                 length: Some(u64::from(name) * 16_384),
                 think_time: Some(Nanos(more * MS)),
-                outcome: if more == 0 { Outcome::Unanswered } else { Outcome::Complete },
+                outcome: if more == 0 { ExchangeOutcome::Unanswered } else { ExchangeOutcome::Complete },
                 ..read(start * MS, (took + more) * MS)
             };
             exchange.endpoints.client = ([10, 0, 0, 1 + (flow % 3) as u8], 50_000 + flow as u16).into();
@@ -63,13 +63,13 @@ fn in_order(mut exchanges: Vec<Exchange>) -> Vec<Exchange> {
     exchanges
 }
 
-fn connections(exchanges: &[Exchange]) -> Vec<Connection> {
-    let mut connections: Vec<Connection> = Vec::new();
+fn connections(exchanges: &[Exchange]) -> Vec<ConnectionSummary> {
+    let mut connections: Vec<ConnectionSummary> = Vec::new();
     for exchange in exchanges {
         let (first, last) = (exchange.request.first.unwrap().time, exchange.response.last.unwrap().time);
         match connections.iter_mut().find(|connection| connection.flow == exchange.flow) {
             Some(known) => (known.first, known.last) = (known.first.min(first), known.last.max(last)),
-            None => connections.push(Connection { last, ..Connection::new(exchange.flow, exchange.endpoints, first) }),
+            None => connections.push(ConnectionSummary { last, ..ConnectionSummary::new(exchange.flow, exchange.endpoints, first) }),
         }
     }
     connections.sort_by_key(|connection| connection.flow);
@@ -169,7 +169,7 @@ fn parts_merge_to_the_whole_where_paths_are_too_many() {
         let mut open = Exchange {
             flow: FlowId(n % 7),
             command: Command::Smb2(smb2::Smb2Command::CREATE),
-            group: Group::OpenClose,
+            group: CommandGroup::OpenClose,
             path: Some(format!("dir\\{:04}{}.ini", n / 20, "x".repeat(1_000)).into()),
             ..read(n as i64 * 50 * MS, 30 * MS)
         };

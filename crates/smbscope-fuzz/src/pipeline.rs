@@ -7,7 +7,7 @@ use smbscope_capture::reader::CaptureSet;
 use smbscope_capture::tcp::FlowTable;
 use smbscope_diagnose::whatif::{self, Paths, Scenario};
 use smbscope_diagnose::{Catalogue, Collector};
-use smbscope_model::{CaptureInfo, Exchange, Limits, Quality, TimeKind, Timestamp};
+use smbscope_model::{CaptureInfo, Exchange, MemoryBudget, Quality, TimeKind, Timestamp};
 use smbscope_report::csv::ExchangeWriter;
 use smbscope_report::table::ExchangeTable;
 use smbscope_report::text::TextOptions;
@@ -22,7 +22,7 @@ const WIDTH: usize = 100;
 
 /// Analyses a capture and writes every report.
 pub fn pipeline(data: &[u8]) {
-    let Some(analysis) = Analysis::run(data, Limits::default()) else { return };
+    let Some(analysis) = Analysis::run(data, MemoryBudget::default()) else { return };
     for exchange in &analysis.exchanges {
         check(exchange);
     }
@@ -41,7 +41,7 @@ pub fn pipeline(data: &[u8]) {
     // Some inputs are looked at again in other ways.
     match data.len() % 4 {
         0 => {
-            let again = Analysis::run(data, Limits::default()).expect("it could be read before");
+            let again = Analysis::run(data, MemoryBudget::default()).expect("it could be read before");
             assert!(again.table() == table, "another table the second time");
         }
         1 if analysis.quality.packets < MAX_PACKETS => check_sharded(data, &analysis),
@@ -51,7 +51,7 @@ pub fn pipeline(data: &[u8]) {
 }
 
 /// Budgets that a few flows use up.
-const TIGHT: Limits = Limits { flows: 20_000, names: 2_000, connections: 1 };
+const TIGHT: MemoryBudget = MemoryBudget { flows: 20_000, names: 2_000, connections: 1 };
 
 /// Flows divided among threads give the same exchanges, connections and counts.
 fn check_sharded(data: &[u8], whole: &Analysis) {
@@ -88,7 +88,7 @@ struct Analysis {
 }
 
 impl Analysis {
-    fn run(data: &[u8], limits: Limits) -> Option<Analysis> {
+    fn run(data: &[u8], limits: MemoryBudget) -> Option<Analysis> {
         let mut set = open(data)?;
         let mut decoder = Decoder::new();
         let mut quality = Quality::default();

@@ -7,7 +7,7 @@
 use crate::bytes::Bytes;
 use smbscope_capture::TcpFlags;
 use smbscope_capture::tcp::{StreamChunk, FlowEnd, FlowTable, FlowView, StreamGap, Retransmission, StreamSink};
-use smbscope_model::{Direction, Timestamp};
+use smbscope_model::{FlowDirection, Timestamp};
 use smbscope_testkit::packet::HEADERS;
 use smbscope_testkit::{Packet, Side};
 use std::net::SocketAddr;
@@ -131,7 +131,7 @@ impl StreamSink for Checker {
         Default::default()
     }
 
-    fn data(&mut self, flow: &mut [Told; 2], _: &FlowView, direction: Direction, chunk: &StreamChunk<'_>) {
+    fn data(&mut self, flow: &mut [Told; 2], _: &FlowView, direction: FlowDirection, chunk: &StreamChunk<'_>) {
         assert!(chunk.bytes.len() as u64 <= chunk.length && chunk.length > 0);
         let told = &mut flow[direction.index()];
         told.follow(chunk.position, chunk.length);
@@ -142,18 +142,18 @@ impl StreamSink for Checker {
         assert_eq!(*told.base.get_or_insert(base), base, "bytes that belong elsewhere than {}", chunk.position);
     }
 
-    fn gap(&mut self, flow: &mut [Told; 2], _: &FlowView, direction: Direction, gap: &StreamGap) {
+    fn gap(&mut self, flow: &mut [Told; 2], _: &FlowView, direction: FlowDirection, gap: &StreamGap) {
         assert!(gap.length > 0);
         flow[direction.index()].follow(gap.position, gap.length);
     }
 
-    fn retransmitted(&mut self, _: &mut [Told; 2], _: &FlowView, _: Direction, again: &Retransmission) {
+    fn retransmitted(&mut self, _: &mut [Told; 2], _: &FlowView, _: FlowDirection, again: &Retransmission) {
         assert!(again.length > 0);
     }
 
     fn closed(&mut self, flow: [Told; 2], _: &FlowView, end: FlowEnd) {
         self.closed += 1;
-        for direction in Direction::BOTH {
+        for direction in FlowDirection::BOTH {
             assert_eq!(flow[direction.index()].bytes, end.counts[direction.index()].bytes, "bytes that were counted");
         }
     }

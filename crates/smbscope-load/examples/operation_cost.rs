@@ -12,7 +12,7 @@
 //! one thread, a task each. The file is made first, and removed in the end.
 
 use smbscope_client::{Credentials, Disposition, Open, Options, Secret, Session, access, create_options};
-use smbscope_model::{Dialect, Outcome};
+use smbscope_model::{Dialect, ExchangeOutcome};
 use std::error::Error;
 use std::fs;
 use std::net::SocketAddr;
@@ -171,7 +171,7 @@ async fn work(mut session: Session, compound: bool, time: Duration) -> Result<(S
             done.times.push(start.elapsed().as_nanos() as u64);
         }
         for sample in session.samples().drain(..) {
-            assert_eq!(sample.outcome, Outcome::Complete, "{sample:?}");
+            assert_eq!(sample.outcome, ExchangeOutcome::Complete, "{sample:?}");
             if let Some(time) = sample.response_time().filter(|_| done.response_times.len() < KEPT) {
                 done.response_times.push(time.as_nanos() as u64);
             }

@@ -7,7 +7,7 @@ use smbscope_load::engine::result::{Ended, Pace, Run};
 use smbscope_load::engine::{self, Arrivals, Exchanges, Hooks, LiveFigures, OnFailure, Plan, Schedule, Stop, Users};
 use smbscope_load::prepare::{self, Request};
 use smbscope_load::workload::{Action, Expected, Script, Slot, Step, UserSeat, Workload};
-use smbscope_model::{Exchange, Group};
+use smbscope_model::{Exchange, CommandGroup};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
@@ -218,7 +218,7 @@ fn a_user_who_thinks_keeps_nobody_from_a_file() {
         // Samba waits for the holder's answer, up to 35 s; with the next command it would have come after 3.5 s.
         assert!(waited.unwrap() < Duration::from_secs(2), "{dialect:04x}: {waited:?}");
         assert_eq!((run.unanswered, run.operations[0].service.count()), (0, 1));
-        assert!(run.group(Group::Waiting).count() >= 1, "no break was acknowledged");
+        assert!(run.group(CommandGroup::Waiting).count() >= 1, "no break was acknowledged");
     }
 }
 

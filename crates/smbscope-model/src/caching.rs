@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 named! {
     /// What an open was granted.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-    pub enum Caching {
+    pub enum GrantedCaching {
         /// Nothing: the client did not ask.
         NotRequested = "not requested",
         /// Nothing, although the client asked.
@@ -28,21 +28,21 @@ named! {
     }
 }
 
-impl Caching {
+impl GrantedCaching {
     /// By the states of a lease: 1 read, 2 handle, 4 write (MS-SMB2 2.2.13.2.8). Without reads there is none of the others.
-    pub fn of_lease(state: u32) -> Caching {
+    pub fn of_lease(state: u32) -> GrantedCaching {
         match state & 7 {
-            1 => Caching::LeaseRead,
-            3 => Caching::LeaseReadHandle,
-            5 => Caching::LeaseReadWrite,
-            7 => Caching::LeaseReadWriteHandle,
-            _ => Caching::NotGranted,
+            1 => GrantedCaching::LeaseRead,
+            3 => GrantedCaching::LeaseReadHandle,
+            5 => GrantedCaching::LeaseReadWrite,
+            7 => GrantedCaching::LeaseReadWriteHandle,
+            _ => GrantedCaching::NotGranted,
         }
     }
 
     /// Whether the client may answer reads itself that it has the bytes of.
     pub fn keeps_reads(self) -> bool {
-        !matches!(self, Caching::NotRequested | Caching::NotGranted)
+        !matches!(self, GrantedCaching::NotRequested | GrantedCaching::NotGranted)
     }
 }
 
@@ -53,9 +53,9 @@ mod tests {
     #[test]
     fn a_lease_without_reads_is_none() {
         // MS-SMB2 3.3.5.9.8: the valid combinations are R, RH, RW and RWH.
-        let granted: Vec<&str> = (0..8).map(|state| Caching::of_lease(state).name()).collect();
+        let granted: Vec<&str> = (0..8).map(|state| GrantedCaching::of_lease(state).name()).collect();
         let none = "not granted";
         assert_eq!(granted, [none, "R lease", none, "RH lease", none, "RW lease", none, "RWH lease"]);
-        assert!(Caching::of_lease(1).keeps_reads() && !Caching::of_lease(6).keeps_reads());
+        assert!(GrantedCaching::of_lease(1).keeps_reads() && !GrantedCaching::of_lease(6).keeps_reads());
     }
 }

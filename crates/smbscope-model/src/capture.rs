@@ -35,7 +35,7 @@ pub struct CaptureInfo {
     #[serde(rename = "coarse_clock_ns")]
     pub coarse_clock: Option<Nanos>,
     /// The two directions were stamped by two clocks, and times were corrected; null where one clock stamped both.
-    pub clock_offset: Option<ClockOffset>,
+    pub clock_offset: Option<CaptureClockOffset>,
     /// Why the file could not be read to its end: file, reason, packet, byte offset. The first of the warnings.
     #[serde(skip)]
     pub truncated: Option<String>,
@@ -56,7 +56,7 @@ impl CaptureInfo {
 /// it; the sum of a response time and the following think time is exact, whatever the offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ClockOffset {
+pub struct CaptureClockOffset {
     /// Packets of servers had the late time; otherwise those of clients.
     pub of_servers: bool,
     /// Taken off the times of those packets.
@@ -70,7 +70,7 @@ pub struct ClockOffset {
     pub high: Nanos,
 }
 
-impl ClockOffset {
+impl CaptureClockOffset {
     /// Senders of the packets that had the late time.
     pub fn whose(self) -> &'static str {
         if self.of_servers { "servers" } else { "clients" }

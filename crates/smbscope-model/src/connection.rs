@@ -90,7 +90,7 @@ impl Outage {
 
 /// A connection's summary.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Connection {
+pub struct ConnectionSummary {
     /// The flow.
     pub flow: FlowId,
     /// Its two ends.
@@ -148,7 +148,7 @@ pub struct Connection {
     pub to_client: DirectionCounts,
 }
 
-impl Connection {
+impl ConnectionSummary {
     /// Smallest round trip between its ends; where the capture point is beside the client, that to the server.
     pub fn round_trip(&self) -> Option<Nanos> {
         let beyond = self.client_round_trip.map_or(0, |client| client.0);
@@ -156,8 +156,8 @@ impl Connection {
     }
 
     /// One of which only the first packet was seen.
-    pub fn new(flow: FlowId, endpoints: Endpoints, first: Timestamp) -> Connection {
-        Connection {
+    pub fn new(flow: FlowId, endpoints: Endpoints, first: Timestamp) -> ConnectionSummary {
+        ConnectionSummary {
             flow,
             endpoints,
             first,

@@ -4,7 +4,7 @@
 //! is too short, a clock that stepped back, an end in the middle of a response. A server that never answers and
 //! encryption are no damage.
 
-use crate::exchange::Outcome;
+use crate::exchange::ExchangeOutcome;
 use crate::quality::Quality;
 use serde::{Deserialize, Serialize};
 
@@ -46,17 +46,17 @@ pub struct Share {
 
 impl Coverage {
     /// By how the commands of a capture ended, how many of them have no time, and what was counted besides.
-    pub fn new(ended: impl Fn(Outcome) -> u64, untimed: u64, quality: &Quality) -> Coverage {
-        let both_halves = ended(Outcome::ResponseEndMissing) + ended(Outcome::ClockStep);
+    pub fn new(ended: impl Fn(ExchangeOutcome) -> u64, untimed: u64, quality: &Quality) -> Coverage {
+        let both_halves = ended(ExchangeOutcome::ResponseEndMissing) + ended(ExchangeOutcome::ClockStep);
         let one_half =
-            ended(Outcome::ResponseNotCaptured) + ended(Outcome::RequestNotCaptured) + ended(Outcome::AmbiguousMatch);
+            ended(ExchangeOutcome::ResponseNotCaptured) + ended(ExchangeOutcome::RequestNotCaptured) + ended(ExchangeOutcome::AmbiguousMatch);
         // A message whose header was cut off is half of a command: one of which the other half is counted already, as
         // long as there are such, then one of which both halves are cut.
         let cut = quality.headers_truncated.saturating_sub(one_half).div_ceil(2);
         let lossy = quality.dropped_packets + quality.capture_gaps > 0;
-        let unpaired = if lossy { ended(Outcome::NotPairable) } else { 0 };
+        let unpaired = if lossy { ended(ExchangeOutcome::NotPairable) } else { 0 };
         Coverage {
-            timed: ended(Outcome::Complete),
+            timed: ended(ExchangeOutcome::Complete),
             in_part: one_half + both_halves + cut,
             // Those with cut headers show no message id either.
             unseen: quality.commands_unseen.saturating_sub(cut),

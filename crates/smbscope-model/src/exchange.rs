@@ -10,9 +10,9 @@
 //!                            │◄──────────────── srt ──────────────────►│
 //! ```
 
-use crate::caching::Caching;
+use crate::caching::GrantedCaching;
 use crate::command::{Command, Dialect, Subcommand};
-use crate::group::Group;
+use crate::group::CommandGroup;
 use crate::ids::{FlowId, Stamp};
 use crate::named;
 use crate::time::{Nanos, Timestamp};
@@ -80,33 +80,33 @@ impl Standstill {
 
 /// The status of a response: an NTSTATUS, or the class and code of clients that did not ask for NTSTATUS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Status {
+pub enum ResponseStatus {
     /// MS-ERREF 2.3.
     Nt(NtStatus),
     /// MS-CIFS 2.2.2.4.
     Dos(DosError),
 }
 
-impl Status {
+impl ResponseStatus {
     /// Every NTSTATUS with a name.
-    pub fn known() -> impl Iterator<Item = Status> {
-        NtStatus::KNOWN.iter().map(|status| Status::Nt(*status))
+    pub fn known() -> impl Iterator<Item = ResponseStatus> {
+        NtStatus::KNOWN.iter().map(|status| ResponseStatus::Nt(*status))
     }
 
     /// Success, or a warning that carries data (such as STATUS_BUFFER_OVERFLOW or STATUS_MORE_PROCESSING_REQUIRED).
     pub fn is_error(self) -> bool {
         match self {
-            Status::Nt(status) => status.is_error(),
-            Status::Dos(error) => error.class != 0,
+            ResponseStatus::Nt(status) => status.is_error(),
+            ResponseStatus::Dos(error) => error.class != 0,
         }
     }
 }
 
-impl fmt::Display for Status {
+impl fmt::Display for ResponseStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Status::Nt(status) => status.fmt(f),
-            Status::Dos(error) => error.fmt(f),
+            ResponseStatus::Nt(status) => status.fmt(f),
+            ResponseStatus::Dos(error) => error.fmt(f),
         }
     }
 }
@@ -137,7 +137,7 @@ impl fmt::Display for FileId {
 named! {
     /// How an exchange ended. Only [`Outcome::Complete`] counts in the statistics; the others say why not.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-    pub enum Outcome {
+    pub enum ExchangeOutcome {
         /// Request and final response seen, first packet to last.
         Complete = "complete",
         /// The response was found, but its last packet was not captured, or the network lost an earlier one and the packet
@@ -231,7 +231,7 @@ pub struct Exchange {
     /// What the command was used for.
     pub subcommand: Option<Subcommand>,
     /// Where it is counted.
-    pub group: Group,
+    pub group: CommandGroup,
     /// SMB2 MessageId or SMB1 MID; absent for encrypted frames and where a short snap length cut it off.
     pub message_id: Option<u64>,
     /// SMB2 SessionId or SMB1 UID.
@@ -247,7 +247,7 @@ pub struct Exchange {
     /// On what: the path below the share.
     pub path: Option<Arc<str>>,
     /// Status of the final response.
-    pub status: Option<Status>,
+    pub status: Option<ResponseStatus>,
     /// The request's packets.
     pub request: Half,
     /// The first interim response.
@@ -265,14 +265,14 @@ pub struct Exchange {
     /// Either half was encrypted.
     pub encrypted: bool,
     /// Of an open what it was granted, of a read what its open holds; absent where the capture does not show it.
-    pub caching: Option<Caching>,
+    pub caching: Option<GrantedCaching>,
     /// What the request asked for beyond that; only where an analysis was told to keep it. It is not serialized.
     #[serde(skip)]
     pub details: Option<Box<Details>>,
     /// A read of bytes that were read before in the same session, with no sign that they changed since.
     pub repeated: bool,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: ExchangeOutcome,
     /// Of a request without a response: true if the server's TCP acknowledged all of it, false if the capture shows
     /// acknowledgments of the server but none of all its bytes. Absent of all others, and where the capture holds no
     /// acknowledgment of the server.
@@ -295,7 +295,7 @@ pub struct Exchange {
 impl Exchange {
     /// One about which nothing is known but what it is.
     #[inline]
-    pub fn new(flow: FlowId, endpoints: Endpoints, command: Command, group: Group) -> Exchange {
+    pub fn new(flow: FlowId, endpoints: Endpoints, command: Command, group: CommandGroup) -> Exchange {
         Exchange {
             flow,
             endpoints,
@@ -322,7 +322,7 @@ impl Exchange {
             caching: None,
             details: None,
             repeated: false,
-            outcome: Outcome::Unanswered,
+            outcome: ExchangeOutcome::Unanswered,
             acknowledged: None,
             retransmitted: 0,
             retransmission_delay: None,
@@ -335,7 +335,7 @@ impl Exchange {
 
     /// Whether it counts in the statistics.
     pub fn is_complete(&self) -> bool {
-        self.outcome == Outcome::Complete
+        self.outcome == ExchangeOutcome::Complete
     }
 
     /// The earliest packet that is known of it.
@@ -347,7 +347,7 @@ impl Exchange {
     /// Whether it is an expected wait without holding anybody up: a subscription to changes, which a client has
     /// outstanding beside its work (MS-SMB2 2.2.35, MS-CIFS 2.2.7.4).
     pub fn is_subscription(&self) -> bool {
-        self.group == Group::Waiting
+        self.group == CommandGroup::Waiting
             && (self.command == Command::Smb2(smb2::Smb2Command::CHANGE_NOTIFY)
                 || self.subcommand == Some(Subcommand::NtTransact(NtTransact::NOTIFY_CHANGE)))
     }

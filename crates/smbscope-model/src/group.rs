@@ -7,7 +7,7 @@ named! {
     /// Where an exchange is counted. `Attributes`, `Directory` and `Locking` together are the paper's *Other*.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "GroupName"))]
-    pub enum Group {
+    pub enum CommandGroup {
         /// Create, open and close.
         #[serde(rename = "Open/Close")]
         OpenClose = "Open/Close",
@@ -32,18 +32,18 @@ named! {
     }
 }
 
-impl Group {
+impl CommandGroup {
     /// The groups that the paper adds up as *Other*.
-    pub const OTHER: [Group; 3] = [Group::Attributes, Group::Directory, Group::Locking];
+    pub const OTHER: [CommandGroup; 3] = [CommandGroup::Attributes, CommandGroup::Directory, CommandGroup::Locking];
 
     /// Whether the group belongs to the paper's *Other*.
     pub fn is_other(self) -> bool {
-        Group::OTHER.contains(&self)
+        CommandGroup::OTHER.contains(&self)
     }
 
     /// Whether the group's times are of someone waiting for the server to do work, so that they may enter a
     /// headline over all commands.
     pub fn in_headline(self) -> bool {
-        !matches!(self, Group::Waiting | Group::Encrypted)
+        !matches!(self, CommandGroup::Waiting | CommandGroup::Encrypted)
     }
 }

@@ -1,7 +1,7 @@
 //! Which group a command belongs to (Swartz 1997, table 1, and appendix A for what is *Attributes* and *Directory*).
 
 use crate::command::{Command, Subcommand};
-use crate::group::Group;
+use crate::group::CommandGroup;
 use smbscope_wire::names::{Fsctl, InfoLevel, NtTransact, Trans2, Transaction};
 use smbscope_wire::{smb1, smb2};
 
@@ -11,33 +11,33 @@ const DIRECTORY_CLASSES: [u8; 6] = [10, 11, 13, 64, 65, 72];
 
 /// The group of an SMB2 command. `waits` says that the request is an expected wait (a blocking lock, a read
 /// from a named pipe).
-pub fn smb2(command: smb2::Smb2Command, subcommand: Option<Subcommand>, waits: bool) -> Group {
+pub fn smb2(command: smb2::Smb2Command, subcommand: Option<Subcommand>, waits: bool) -> CommandGroup {
     use smb2::Smb2Command;
     if waits {
-        return Group::Waiting;
+        return CommandGroup::Waiting;
     }
     match command {
-        Smb2Command::CREATE | Smb2Command::CLOSE => Group::OpenClose,
-        Smb2Command::READ => Group::Read,
-        Smb2Command::WRITE | Smb2Command::FLUSH => Group::Write,
-        Smb2Command::LOCK => Group::Locking,
-        Smb2Command::QUERY_DIRECTORY => Group::Directory,
-        Smb2Command::QUERY_INFO => Group::Attributes,
+        Smb2Command::CREATE | Smb2Command::CLOSE => CommandGroup::OpenClose,
+        Smb2Command::READ => CommandGroup::Read,
+        Smb2Command::WRITE | Smb2Command::FLUSH => CommandGroup::Write,
+        Smb2Command::LOCK => CommandGroup::Locking,
+        Smb2Command::QUERY_DIRECTORY => CommandGroup::Directory,
+        Smb2Command::QUERY_INFO => CommandGroup::Attributes,
         Smb2Command::SET_INFO => match subcommand {
-            Some(Subcommand::Info(InfoLevel::File(class))) if DIRECTORY_CLASSES.contains(&class) => Group::Directory,
-            _ => Group::Attributes,
+            Some(Subcommand::Info(InfoLevel::File(class))) if DIRECTORY_CLASSES.contains(&class) => CommandGroup::Directory,
+            _ => CommandGroup::Attributes,
         },
         Smb2Command::CHANGE_NOTIFY | Smb2Command::OPLOCK_BREAK | Smb2Command::SERVER_TO_CLIENT_NOTIFICATION => {
-            Group::Waiting
+            CommandGroup::Waiting
         }
-        Smb2Command::IOCTL if subcommand == Some(Subcommand::Fsctl(Fsctl::PIPE_WAIT)) => Group::Waiting,
+        Smb2Command::IOCTL if subcommand == Some(Subcommand::Fsctl(Fsctl::PIPE_WAIT)) => CommandGroup::Waiting,
         Smb2Command::NEGOTIATE
         | Smb2Command::SESSION_SETUP
         | Smb2Command::LOGOFF
         | Smb2Command::TREE_CONNECT
         | Smb2Command::TREE_DISCONNECT
-        | Smb2Command::ECHO => Group::Session,
-        _ => Group::Control,
+        | Smb2Command::ECHO => CommandGroup::Session,
+        _ => CommandGroup::Control,
     }
 }
 
@@ -51,10 +51,10 @@ pub fn opens(command: Command) -> bool {
 }
 
 /// The group of an SMB1 command.
-pub fn smb1(command: smb1::Smb1Command, subcommand: Option<Subcommand>, waits: bool) -> Group {
+pub fn smb1(command: smb1::Smb1Command, subcommand: Option<Subcommand>, waits: bool) -> CommandGroup {
     use smb1::Smb1Command;
     if waits {
-        return Group::Waiting;
+        return CommandGroup::Waiting;
     }
     match command {
         Smb1Command::OPEN
@@ -63,13 +63,13 @@ pub fn smb1(command: smb1::Smb1Command, subcommand: Option<Subcommand>, waits: b
         | Smb1Command::CREATE_TEMPORARY
         | Smb1Command::OPEN_ANDX
         | Smb1Command::NT_CREATE_ANDX
-        | Smb1Command::CLOSE => Group::OpenClose,
+        | Smb1Command::CLOSE => CommandGroup::OpenClose,
         Smb1Command::READ
         | Smb1Command::READ_RAW
         | Smb1Command::READ_MPX
         | Smb1Command::READ_ANDX
         | Smb1Command::LOCK_AND_READ
-        | Smb1Command::READ_BULK => Group::Read,
+        | Smb1Command::READ_BULK => CommandGroup::Read,
         Smb1Command::WRITE
         | Smb1Command::WRITE_RAW
         | Smb1Command::WRITE_MPX
@@ -77,14 +77,14 @@ pub fn smb1(command: smb1::Smb1Command, subcommand: Option<Subcommand>, waits: b
         | Smb1Command::WRITE_AND_UNLOCK
         | Smb1Command::WRITE_AND_CLOSE
         | Smb1Command::WRITE_COMPLETE
-        | Smb1Command::FLUSH => Group::Write,
-        Smb1Command::LOCKING_ANDX | Smb1Command::LOCK_BYTE_RANGE | Smb1Command::UNLOCK_BYTE_RANGE => Group::Locking,
+        | Smb1Command::FLUSH => CommandGroup::Write,
+        Smb1Command::LOCKING_ANDX | Smb1Command::LOCK_BYTE_RANGE | Smb1Command::UNLOCK_BYTE_RANGE => CommandGroup::Locking,
         Smb1Command::QUERY_INFORMATION
         | Smb1Command::SET_INFORMATION
         | Smb1Command::QUERY_INFORMATION2
         | Smb1Command::SET_INFORMATION2
         | Smb1Command::QUERY_INFORMATION_DISK
-        | Smb1Command::SEEK => Group::Attributes,
+        | Smb1Command::SEEK => CommandGroup::Attributes,
         Smb1Command::CREATE_DIRECTORY
         | Smb1Command::DELETE_DIRECTORY
         | Smb1Command::CHECK_DIRECTORY
@@ -95,22 +95,22 @@ pub fn smb1(command: smb1::Smb1Command, subcommand: Option<Subcommand>, waits: b
         | Smb1Command::FIND
         | Smb1Command::FIND_UNIQUE
         | Smb1Command::FIND_CLOSE
-        | Smb1Command::FIND_CLOSE2 => Group::Directory,
+        | Smb1Command::FIND_CLOSE2 => CommandGroup::Directory,
         Smb1Command::TRANSACTION2 => match subcommand {
             Some(Subcommand::Trans2(subcommand)) => trans2(subcommand),
-            _ => Group::Control,
+            _ => CommandGroup::Control,
         },
         Smb1Command::NT_TRANSACT => match subcommand {
-            Some(Subcommand::NtTransact(NtTransact::CREATE)) => Group::OpenClose,
-            Some(Subcommand::NtTransact(NtTransact::NOTIFY_CHANGE)) => Group::Waiting,
-            Some(Subcommand::NtTransact(NtTransact::IOCTL) | Subcommand::Fsctl(_)) | None => Group::Control,
-            Some(_) => Group::Attributes,
+            Some(Subcommand::NtTransact(NtTransact::CREATE)) => CommandGroup::OpenClose,
+            Some(Subcommand::NtTransact(NtTransact::NOTIFY_CHANGE)) => CommandGroup::Waiting,
+            Some(Subcommand::NtTransact(NtTransact::IOCTL) | Subcommand::Fsctl(_)) | None => CommandGroup::Control,
+            Some(_) => CommandGroup::Attributes,
         },
         Smb1Command::TRANSACTION => match subcommand {
             Some(Subcommand::Transaction(
                 Transaction::READ_NMPIPE | Transaction::RAW_READ_NMPIPE | Transaction::WAIT_NMPIPE,
-            )) => Group::Waiting,
-            _ => Group::Control,
+            )) => CommandGroup::Waiting,
+            _ => CommandGroup::Control,
         },
         Smb1Command::NEGOTIATE
         | Smb1Command::SESSION_SETUP_ANDX
@@ -119,22 +119,22 @@ pub fn smb1(command: smb1::Smb1Command, subcommand: Option<Subcommand>, waits: b
         | Smb1Command::TREE_CONNECT_ANDX
         | Smb1Command::TREE_DISCONNECT
         | Smb1Command::PROCESS_EXIT
-        | Smb1Command::ECHO => Group::Session,
-        _ => Group::Control,
+        | Smb1Command::ECHO => CommandGroup::Session,
+        _ => CommandGroup::Control,
     }
 }
 
-fn trans2(subcommand: Trans2) -> Group {
+fn trans2(subcommand: Trans2) -> CommandGroup {
     match subcommand {
-        Trans2::OPEN2 => Group::OpenClose,
-        Trans2::FIND_FIRST2 | Trans2::FIND_NEXT2 | Trans2::CREATE_DIRECTORY => Group::Directory,
+        Trans2::OPEN2 => CommandGroup::OpenClose,
+        Trans2::FIND_FIRST2 | Trans2::FIND_NEXT2 | Trans2::CREATE_DIRECTORY => CommandGroup::Directory,
         Trans2::QUERY_FS_INFORMATION
         | Trans2::SET_FS_INFORMATION
         | Trans2::QUERY_PATH_INFORMATION
         | Trans2::SET_PATH_INFORMATION
         | Trans2::QUERY_FILE_INFORMATION
-        | Trans2::SET_FILE_INFORMATION => Group::Attributes,
-        Trans2::FIND_NOTIFY_FIRST | Trans2::FIND_NOTIFY_NEXT => Group::Waiting,
-        _ => Group::Control,
+        | Trans2::SET_FILE_INFORMATION => CommandGroup::Attributes,
+        Trans2::FIND_NOTIFY_FIRST | Trans2::FIND_NOTIFY_NEXT => CommandGroup::Waiting,
+        _ => CommandGroup::Control,
     }
 }

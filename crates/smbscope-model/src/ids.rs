@@ -111,30 +111,30 @@ pub struct FlowId(pub u64);
 
 /// One of the two directions of a flow: `Forward` is that of the flow's first packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Direction {
+pub enum FlowDirection {
     /// From the sender of the flow's first packet.
     Forward,
     /// Towards the sender of the flow's first packet.
     Backward,
 }
 
-impl Direction {
+impl FlowDirection {
     /// Both directions, for tables with one entry each.
-    pub const BOTH: [Direction; 2] = [Direction::Forward, Direction::Backward];
+    pub const BOTH: [FlowDirection; 2] = [FlowDirection::Forward, FlowDirection::Backward];
 
     /// The other direction.
-    pub fn reverse(self) -> Direction {
+    pub fn reverse(self) -> FlowDirection {
         match self {
-            Direction::Forward => Direction::Backward,
-            Direction::Backward => Direction::Forward,
+            FlowDirection::Forward => FlowDirection::Backward,
+            FlowDirection::Backward => FlowDirection::Forward,
         }
     }
 
     /// Index into a table with one entry a direction.
     pub fn index(self) -> usize {
         match self {
-            Direction::Forward => 0,
-            Direction::Backward => 1,
+            FlowDirection::Forward => 0,
+            FlowDirection::Backward => 1,
         }
     }
 }

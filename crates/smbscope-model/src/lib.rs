@@ -25,19 +25,19 @@ pub mod time;
 pub mod travel;
 pub mod units;
 
-pub use caching::Caching;
-pub use capture::{CaptureInfo, ClockOffset};
+pub use caching::GrantedCaching;
+pub use capture::{CaptureInfo, CaptureClockOffset};
 pub use command::{Command, Dialect, Protocol, Subcommand};
 pub use connect_attempts::{ConnectAttempt, ConnectAttempts};
-pub use connection::{Connection, DirectionCounts, ForeignProtocol, ForeignReply, Outage, SeenTwice, Settled};
+pub use connection::{ConnectionSummary, DirectionCounts, ForeignProtocol, ForeignReply, Outage, SeenTwice, Settled};
 pub use coverage::{Coverage, Share};
 pub use exchange::{
-    CUT_NAME_MARK, Endpoints, Exchange, FileId, Half, Outcome, STANDSTILL_LEAST, Standstill, Status, TimeKind,
+    CUT_NAME_MARK, Endpoints, Exchange, FileId, Half, ExchangeOutcome, STANDSTILL_LEAST, Standstill, ResponseStatus, TimeKind,
 };
-pub use group::Group;
-pub use ids::{CaptureId, ClockStep, Direction, FlowId, PacketRef, Role, Stamp};
-pub use limits::Limits;
-pub use offers::{Capabilities, ClientOffer, Offers, ServerOffer, Signing};
+pub use group::CommandGroup;
+pub use ids::{CaptureId, ClockStep, FlowDirection, FlowId, PacketRef, Role, Stamp};
+pub use limits::MemoryBudget;
+pub use offers::{Capabilities, ClientOffer, Offers, ServerOffer, SigningOffer};
 pub use quality::Quality;
 pub use skipped::{SkippedPackets, SkippedProtocol};
 pub use time::{Nanos, Timestamp};

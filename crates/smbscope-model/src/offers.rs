@@ -28,11 +28,11 @@ pub struct ClientOffer {
     /// Whether it began with SMB1, as a client does that still speaks it or looks for a server that does.
     pub began_with_smb1: bool,
     /// Signing.
-    pub signing: Signing,
+    pub signing: SigningOffer,
     /// SMB2 capabilities; absent in SMB1, and of clients that speak no SMB 3, whose field is reserved.
     pub capabilities: Option<Capabilities>,
     /// The algorithms of 3.1.1.
-    pub algorithms: Algorithms,
+    pub algorithms: AlgorithmOffer,
 }
 
 /// What a server answered.
@@ -41,19 +41,19 @@ pub struct ServerOffer {
     /// The dialect that it chose; absent where none of those offered was acceptable.
     pub dialect: Option<Dialect>,
     /// Signing.
-    pub signing: Signing,
+    pub signing: SigningOffer,
     /// SMB2 capabilities; absent in SMB1.
     pub capabilities: Option<Capabilities>,
     /// Largest READ and WRITE in bytes; absent in SMB1.
     pub max_read_write: Option<(u32, u32)>,
     /// What it chose of the algorithms of 3.1.1.
-    pub algorithms: Algorithms,
+    pub algorithms: AlgorithmOffer,
 }
 
 /// The algorithms that a side lists by their ids, the best first. Absent where they are not known; empty where the side
 /// sent none, or its dialect has none.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-pub struct Algorithms {
+pub struct AlgorithmOffer {
     /// Encryption (MS-SMB2 2.2.3.1.2).
     pub ciphers: Option<Vec<u16>>,
     /// Signing (2.2.3.1.7).
@@ -65,7 +65,7 @@ pub struct Algorithms {
 named! {
     /// What a side says of signatures.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-    pub enum Signing {
+    pub enum SigningOffer {
         /// The capture does not hold it.
         #[default]
         Unknown = "unknown",
@@ -78,13 +78,13 @@ named! {
     }
 }
 
-impl Signing {
+impl SigningOffer {
     /// From the two bits of either protocol.
-    pub fn from_bits(enabled: bool, required: bool) -> Signing {
+    pub fn from_bits(enabled: bool, required: bool) -> SigningOffer {
         match (required, enabled) {
-            (true, _) => Signing::Required,
-            (_, true) => Signing::Enabled,
-            _ => Signing::Disabled,
+            (true, _) => SigningOffer::Required,
+            (_, true) => SigningOffer::Enabled,
+            _ => SigningOffer::Disabled,
         }
     }
 }

@@ -58,7 +58,7 @@ pub use text::table::listed;
 use smbscope_diagnose::whatif::Prediction;
 use smbscope_diagnose::{Catalogue, Collector, Context, Episode};
 use smbscope_model::{
-    CaptureInfo, ConnectAttempts, Connection, Exchange, Nanos, Quality, Share, SkippedPackets, Timestamp,
+    CaptureInfo, ConnectAttempts, ConnectionSummary, Exchange, Nanos, Quality, Share, SkippedPackets, Timestamp,
 };
 use smbscope_stats::{Aggregate, Aggregator, Census};
 
@@ -74,7 +74,7 @@ pub struct Report {
     /// Packets that are no TCP, by protocol, most packets first.
     pub skipped: Vec<SkippedPackets>,
     /// The connections that carried SMB, in the order of their first packet.
-    pub connections: Vec<Connection>,
+    pub connections: Vec<ConnectionSummary>,
     /// Failed attempts to connect to SMB servers.
     pub connect_attempts: ConnectAttempts,
     /// The statistics.

@@ -1,6 +1,6 @@
 //! Names of commands and subcommands: short ones for tables, and those of classic response time reports.
 
-use smbscope_model::{Command, Group, Protocol, Subcommand};
+use smbscope_model::{Command, CommandGroup, Protocol, Subcommand};
 use smbscope_stats::{Aggregate, CommandRow, Row};
 
 /// The group that is the sum of several.
@@ -9,8 +9,8 @@ pub const OTHER: &str = "Other";
 /// Groups as documents list them: name, the group that it is a part of, and whether it counts in the headline. *Other* is
 /// followed by its parts.
 pub(crate) fn groups() -> impl Iterator<Item = (&'static str, Option<&'static str>, bool)> {
-    Group::ALL.into_iter().flat_map(|group| {
-        let other = (group == Group::OTHER[0]).then_some((OTHER, None, true));
+    CommandGroup::ALL.into_iter().flat_map(|group| {
+        let other = (group == CommandGroup::OTHER[0]).then_some((OTHER, None, true));
         let part_of = group.is_other().then_some(OTHER);
         other.into_iter().chain([(group.name(), part_of, group.in_headline())])
     })

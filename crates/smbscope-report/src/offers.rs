@@ -3,7 +3,7 @@
 use crate::Report;
 use crate::format::{counted, visible_percent};
 use smbscope_model::offers::{capabilities, cipher_name, compression_name, signing_algorithm_name};
-use smbscope_model::{ClientOffer, Connection, Dialect, Offers, Protocol, ServerOffer, Signing};
+use smbscope_model::{ClientOffer, ConnectionSummary, Dialect, Offers, Protocol, ServerOffer, SigningOffer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
@@ -62,7 +62,7 @@ pub(crate) fn negotiations(report: &Report) -> Vec<Negotiation<'_>> {
 }
 
 impl Negotiation<'_> {
-    fn add(&mut self, connection: &Connection) {
+    fn add(&mut self, connection: &ConnectionSummary) {
         self.connections += 1;
         self.clients.insert(connection.endpoints.client.ip());
         self.servers.insert(connection.endpoints.server);
@@ -141,18 +141,18 @@ impl Negotiation<'_> {
     }
 
     fn signing_outcome(&self) -> String {
-        let side = |signing: Option<Signing>| signing.unwrap_or_default();
+        let side = |signing: Option<SigningOffer>| signing.unwrap_or_default();
         let client = side(self.offers.client.as_ref().map(|client| client.signing));
         let server = side(self.offers.server.as_ref().map(|server| server.signing));
         let rule = match (client, server) {
-            (Signing::Required, Signing::Required) => "both sides require it",
-            (Signing::Required, _) => "the client requires it",
-            (_, Signing::Required) => "the server requires it",
-            (Signing::Unknown, _) => "the server does not require it",
-            (_, Signing::Unknown) => "the client does not require it",
+            (SigningOffer::Required, SigningOffer::Required) => "both sides require it",
+            (SigningOffer::Required, _) => "the client requires it",
+            (_, SigningOffer::Required) => "the server requires it",
+            (SigningOffer::Unknown, _) => "the server does not require it",
+            (_, SigningOffer::Unknown) => "the client does not require it",
             _ => "neither side requires it",
         };
-        let rule = if (client, server) == (Signing::Unknown, Signing::Unknown) { NOT_CAPTURED } else { rule };
+        let rule = if (client, server) == (SigningOffer::Unknown, SigningOffer::Unknown) { NOT_CAPTURED } else { rule };
         match (self.used.signed, self.used.messages) {
             (0, _) => format!("{rule}; no message is signed"),
             (signed, all) if signed == all => format!("{rule}; every message is signed"),
@@ -311,10 +311,10 @@ fn dialects(client: &ClientOffer) -> String {
 
 const ALL_SMB2: [Dialect; 5] = [SMB_2_0_2, SMB_2_1, SMB_3_0, Dialect::Smb2(0x0302), SMB_3_1_1];
 
-fn signing(signing: Signing) -> String {
+fn signing(signing: SigningOffer) -> String {
     match signing {
-        Signing::Unknown => "does not say".to_owned(),
-        Signing::Enabled => "enabled, not required".to_owned(),
+        SigningOffer::Unknown => "does not say".to_owned(),
+        SigningOffer::Enabled => "enabled, not required".to_owned(),
         known => known.name().to_owned(),
     }
 }
@@ -351,15 +351,15 @@ fn not_captured() -> String {
 mod tests {
     use super::*;
     use smbscope_model::Capabilities;
-    use smbscope_model::offers::Algorithms;
+    use smbscope_model::offers::AlgorithmOffer;
     use std::sync::Arc;
 
     fn client(dialects: &[u16], capabilities: Option<u32>) -> ClientOffer {
         ClientOffer {
             dialects: dialects.iter().map(|code| Dialect::Smb2(*code)).collect(),
-            signing: Signing::Enabled,
+            signing: SigningOffer::Enabled,
             capabilities: capabilities.map(Capabilities),
-            algorithms: Algorithms { ciphers: Some(vec![2, 1]), signing: Some(vec![]), compression: Some(vec![]) },
+            algorithms: AlgorithmOffer { ciphers: Some(vec![2, 1]), signing: Some(vec![]), compression: Some(vec![]) },
             ..ClientOffer::default()
         }
     }
@@ -367,10 +367,10 @@ mod tests {
     fn server(dialect: u16, capabilities: u32, ciphers: &[u16]) -> ServerOffer {
         ServerOffer {
             dialect: Some(Dialect::Smb2(dialect)),
-            signing: Signing::Enabled,
+            signing: SigningOffer::Enabled,
             capabilities: Some(Capabilities(capabilities)),
             max_read_write: Some((1 << 20, 1 << 20)),
-            algorithms: Algorithms {
+            algorithms: AlgorithmOffer {
                 ciphers: Some(ciphers.to_vec()),
                 signing: Some(vec![]),
                 compression: Some(vec![]),
@@ -435,7 +435,7 @@ mod tests {
     #[test]
     fn what_was_not_captured_is_said_and_not_guessed() {
         let mut cut = client(&ALL, Some(0x7f));
-        cut.algorithms = Algorithms::default();
+        cut.algorithms = AlgorithmOffer::default();
         let no_answer = Offers { client: Some(Arc::new(cut)), server: None };
         let outcomes = outcomes(&no_answer);
         assert_eq!(outcomes["Dialect"], "the answer was not captured");

@@ -10,7 +10,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
-use smbscope_model::{Outcome, SkippedProtocol};
+use smbscope_model::{ExchangeOutcome, SkippedProtocol};
 use smbscope_stats::{Dimension, Sort};
 
 /// A published schema.
@@ -160,7 +160,7 @@ pub(crate) fn part_of(_: &mut SchemaGenerator) -> Schema {
 pub(crate) fn outcomes(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
-        "propertyNames": one_of(Outcome::ALL.into_iter().map(Outcome::name)),
+        "propertyNames": one_of(ExchangeOutcome::ALL.into_iter().map(ExchangeOutcome::name)),
         "additionalProperties": { "type": "integer", "minimum": 1 },
     })
 }

@@ -4,7 +4,7 @@
 use crate::Report;
 use crate::format::{counted, thousands};
 use crate::whole::Whole;
-use smbscope_model::{Coverage, Outcome, SkippedPackets};
+use smbscope_model::{Coverage, ExchangeOutcome, SkippedPackets};
 
 /// Protocols that one line names.
 const NAMED: usize = 4;
@@ -125,7 +125,7 @@ fn undamaged(report: &Report, coverage: &Coverage) -> String {
         n if n == count => "encrypted frames",
         _ => "commands and encrypted frames",
     };
-    let unanswered = whole.ended(Outcome::Unanswered);
+    let unanswered = whole.ended(ExchangeOutcome::Unanswered);
     let others = coverage.others.saturating_sub(unanswered);
     let exceptions: Vec<String> =
         [(unanswered, "had no response when the capture ended"), (others, "had no response that is certain")]

@@ -2,7 +2,7 @@
 
 use crate::Report;
 use crate::format::{counted, unbroken};
-use smbscope_model::{Command, Connection, Protocol};
+use smbscope_model::{Command, ConnectionSummary, Protocol};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 
@@ -32,7 +32,7 @@ impl<'r> Smb1InUse<'r> {
     /// negotiate.
     pub(crate) fn from_report(report: &'r Report) -> Option<Smb1InUse<'r>> {
         let speaks =
-            |connection: &&Connection| connection.dialect.is_some_and(|dialect| dialect.protocol() == Protocol::Smb1);
+            |connection: &&ConnectionSummary| connection.dialect.is_some_and(|dialect| dialect.protocol() == Protocol::Smb1);
         let mut found = Smb1InUse {
             connections: 0,
             of: report.connections.len() as u64,

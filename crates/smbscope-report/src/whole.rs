@@ -1,7 +1,7 @@
 //! The commands of the whole capture, which its quality is about, whether or not a filter chose some for the tables.
 
 use crate::Report;
-use smbscope_model::{Group, Outcome};
+use smbscope_model::{CommandGroup, ExchangeOutcome};
 
 /// How the commands of the capture ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub(crate) struct Whole {
     pub(crate) count: u64,
     pub(crate) untimed: u64,
     pub(crate) encrypted: u64,
-    outcomes: Vec<(Outcome, u64)>,
+    outcomes: Vec<(ExchangeOutcome, u64)>,
 }
 
 impl Whole {
@@ -24,7 +24,7 @@ impl Whole {
             };
         }
         let aggregate = &report.aggregate;
-        let encrypted = aggregate.groups.iter().find(|row| row.group == Group::Encrypted);
+        let encrypted = aggregate.groups.iter().find(|row| row.group == CommandGroup::Encrypted);
         Whole {
             count: aggregate.count,
             untimed: aggregate.untimed,
@@ -34,7 +34,7 @@ impl Whole {
     }
 
     /// Commands that ended in this way.
-    pub(crate) fn ended(&self, wanted: Outcome) -> u64 {
+    pub(crate) fn ended(&self, wanted: ExchangeOutcome) -> u64 {
         self.outcomes.iter().find(|(outcome, _)| *outcome == wanted).map_or(0, |(_, count)| *count)
     }
 }

@@ -1,7 +1,7 @@
 //! The layout of 1997, to the digit.
 
 use crate::common;
-use smbscope_model::{Exchange, Group, Nanos, Quality};
+use smbscope_model::{Exchange, CommandGroup, Nanos, Quality};
 use smbscope_report::classic::render;
 
 fn line(text: &str, start: &str) -> String {
@@ -73,7 +73,7 @@ fn average_packets_have_no_decimals_only_when_whole() {
         let exchanges: Vec<Exchange> = responses
             .iter()
             .map(|packets| {
-                let mut read = common::exchange(common::smb1_command(0x2e), Group::Read, 0, 1_000_000);
+                let mut read = common::exchange(common::smb1_command(0x2e), CommandGroup::Read, 0, 1_000_000);
                 read.response.packets = *packets;
                 read
             })

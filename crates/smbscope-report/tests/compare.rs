@@ -2,7 +2,7 @@
 
 use crate::common;
 use serde_json::{Value, json};
-use smbscope_model::{Dialect, Exchange, Group, Half, Nanos, Outcome, Quality, Subcommand};
+use smbscope_model::{Dialect, Exchange, CommandGroup, Half, Nanos, ExchangeOutcome, Quality, Subcommand};
 use smbscope_report::bench::{self, ServerLoad, ServerSeries};
 use smbscope_report::compare::{self, Compared, Comparison, Content, Given, Input, NoteKind, PointCell, Summary};
 use smbscope_report::{Answer, Cause, Culprit, Judged, Report};
@@ -35,7 +35,7 @@ fn problems(document: &Value) -> Vec<String> {
 /// Reads that take these times, one a second, over one connection.
 fn reads(times: &[i64]) -> Vec<Exchange> {
     let read = |(at, time): (usize, &i64)| {
-        common::exchange(common::smb2_command(8), Group::Read, common::START + at as i64 * 1_000_000_000, *time)
+        common::exchange(common::smb2_command(8), CommandGroup::Read, common::START + at as i64 * 1_000_000_000, *time)
     };
     times.iter().enumerate().map(read).collect()
 }
@@ -162,18 +162,18 @@ fn commands_of_smb1_and_smb2_that_do_the_same_stand_in_one_row() {
     let find_first = Some(Subcommand::Trans2(Trans2(1)));
     // READ_ANDX (0x2e), WRITE_RAW and WRITE_ANDX (0x1d, 0x2f), TRANSACTION2 (0x32), OPEN_PRINT_FILE (0xc0).
     let smb1 = [
-        of(common::smb1_command(0x2e), Group::Read, &[1_000, 2_000, 3_000], None),
-        of(common::smb1_command(0x1d), Group::Write, &[1_000], None),
-        of(common::smb1_command(0x2f), Group::Write, &[2_000, 6_000], None),
-        of(common::smb1_command(0x32), Group::Directory, &[4_000], find_first),
-        of(common::smb1_command(0xc0), Group::OpenClose, &[4_000], None),
+        of(common::smb1_command(0x2e), CommandGroup::Read, &[1_000, 2_000, 3_000], None),
+        of(common::smb1_command(0x1d), CommandGroup::Write, &[1_000], None),
+        of(common::smb1_command(0x2f), CommandGroup::Write, &[2_000, 6_000], None),
+        of(common::smb1_command(0x32), CommandGroup::Directory, &[4_000], find_first),
+        of(common::smb1_command(0xc0), CommandGroup::OpenClose, &[4_000], None),
     ];
     // READ (8), WRITE (9), QUERY_DIRECTORY (14), LOCK (10).
     let smb2 = [
-        of(common::smb2_command(8), Group::Read, &[2_000, 4_000, 9_000], None),
-        of(common::smb2_command(9), Group::Write, &[6_000], None),
-        of(common::smb2_command(14), Group::Directory, &[2_000], None),
-        of(common::smb2_command(10), Group::Locking, &[2_000], None),
+        of(common::smb2_command(8), CommandGroup::Read, &[2_000, 4_000, 9_000], None),
+        of(common::smb2_command(9), CommandGroup::Write, &[6_000], None),
+        of(common::smb2_command(14), CommandGroup::Directory, &[2_000], None),
+        of(common::smb2_command(10), CommandGroup::Locking, &[2_000], None),
     ];
     let (old, new) = (report(&smb1.concat()), report(&smb2.concat()));
     let comparison = compared(&[("nt1", old.clone()), ("smb3", new.clone())]);
@@ -321,7 +321,7 @@ fn figures_and_ratios_are_those_computed_by_hand() {
 
 #[test]
 fn what_a_capture_does_not_have_is_absent_and_not_zero() {
-    let other = common::exchange(common::smb2_command(9), Group::Write, common::START, 5_000);
+    let other = common::exchange(common::smb2_command(9), CommandGroup::Write, common::START, 5_000);
     let comparison = compared(&[("reads", report(&reads(&[1_000]))), ("writes", report(&[other]))]);
     let [read, write] = [group(&comparison, "Read"), group(&comparison, "Write")];
     assert!(read.cells[0].is_some() && read.cells[1].is_none() && write.cells[0].is_none());
@@ -370,7 +370,7 @@ fn weaknesses_are_named() {
 
     // 100 reads; beside them so many writes that 10% of the commands would have to be others, or a little more.
     let with_writes = |writes: usize| {
-        let write = common::exchange(common::smb2_command(9), Group::Write, common::START, 1_000);
+        let write = common::exchange(common::smb2_command(9), CommandGroup::Write, common::START, 1_000);
         report(&[reads(&[1_000; 900]), vec![write; writes]].concat())
     };
     assert_eq!(kinds(&compared(&[("a", enough.clone()), ("b", with_writes(100))])), []);
@@ -381,7 +381,7 @@ fn weaknesses_are_named() {
 
     let mut lost = reads(&[1_000; 200]);
     for read in lost.iter_mut().take(3) {
-        (read.outcome, read.response) = (Outcome::ResponseNotCaptured, Half::default());
+        (read.outcome, read.response) = (ExchangeOutcome::ResponseNotCaptured, Half::default());
     }
     let mut damaged = report(&lost);
     damaged.quality.encrypted_frames = 1;
@@ -506,9 +506,9 @@ fn documents_of_a_version_to_come_are_refused_in_one_line() {
 #[test]
 fn the_answer_says_what_got_slower_by_how_much_and_how_sure() {
     let report = |name: &str, length: i64| {
-        let reads = (0..200).map(|n| common::exchange(common::smb2_command(8), Group::Read, n * 1_000_000_000, length));
+        let reads = (0..200).map(|n| common::exchange(common::smb2_command(8), CommandGroup::Read, n * 1_000_000_000, length));
         let closes =
-            (0..200).map(|n| common::exchange(common::smb2_command(6), Group::OpenClose, n * 1_000_000_000, 1_000_000));
+            (0..200).map(|n| common::exchange(common::smb2_command(6), CommandGroup::OpenClose, n * 1_000_000_000, 1_000_000));
         let exchanges: Vec<_> = reads.chain(closes).collect();
         let report = common::report(&exchanges, Vec::new(), Quality::default());
         Input { name: name.into(), source: name.into(), report: Summary::from_report(&report) }
@@ -621,7 +621,7 @@ fn causes_that_came_or_went_are_told() {
         cause
     };
     let input = |name: &str, length: i64, causes: &[Cause]| {
-        let reads = (0..200).map(|n| common::exchange(common::smb2_command(8), Group::Read, n * 1_000_000_000, length));
+        let reads = (0..200).map(|n| common::exchange(common::smb2_command(8), CommandGroup::Read, n * 1_000_000_000, length));
         let mut report = common::report(&reads.collect::<Vec<_>>(), Vec::new(), Quality::default());
         report.explanation.answer.causes = causes.to_vec();
         Input { name: name.into(), source: name.into(), report: Summary::from_report(&report) }

@@ -2,7 +2,7 @@
 
 use crate::common;
 use smbscope_model::{
-    CaptureId, Dialect, Exchange, FileId, Group, Nanos, Outcome, PacketRef, Stamp, Status, Timestamp,
+    CaptureId, Dialect, Exchange, FileId, CommandGroup, Nanos, ExchangeOutcome, PacketRef, Stamp, ResponseStatus, Timestamp,
 };
 use smbscope_report::csv::ExchangeWriter;
 use smbscope_report::table::{COLUMNS, ExchangeTable};
@@ -27,7 +27,7 @@ fn column(exchange: &Exchange, name: &str) -> String {
 }
 
 fn full() -> Exchange {
-    let mut read = common::exchange(common::smb2_command(8), Group::Read, 1_000, 5_000);
+    let mut read = common::exchange(common::smb2_command(8), CommandGroup::Read, 1_000, 5_000);
     read.dialect = Some(Dialect::Smb2(0x0311));
     read.message_id = Some(77);
     read.session_id = Some(0x1_0000_0041);
@@ -72,7 +72,7 @@ fn the_header_is_that_of_the_contract() {
 
 #[test]
 fn smb1_ids_have_four_digits() {
-    let mut read = common::exchange(common::smb1_command(0x2e), Group::Read, 0, 10);
+    let mut read = common::exchange(common::smb1_command(0x2e), CommandGroup::Read, 0, 10);
     (read.session_id, read.tree_id, read.file_id) = (Some(0x41), Some(1), Some(FileId::Smb1(0x4002)));
     let ids = ["session_id", "tree_id", "file_id"].map(|name| column(&read, name));
     assert_eq!(ids, ["0x0041", "0x0001", "0x4002"]);
@@ -83,8 +83,8 @@ fn smb1_ids_have_four_digits() {
 fn what_is_unknown_is_empty() {
     let mut orphan = full();
     orphan.request = Default::default();
-    orphan.outcome = Outcome::RequestNotCaptured;
-    orphan.status = Some(Status::Nt(NtStatus(0xc000_0034)));
+    orphan.outcome = ExchangeOutcome::RequestNotCaptured;
+    orphan.status = Some(ResponseStatus::Nt(NtStatus(0xc000_0034)));
     let empty = ["request_first_packet", "request_first_ns", "response_time_ns", "service_time_ns"];
     assert_eq!(empty.map(|name| column(&orphan, name)), [""; 4]);
     assert_eq!(column(&orphan, "status"), "STATUS_OBJECT_NAME_NOT_FOUND");

@@ -6,13 +6,13 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{Array, RecordBatch};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use smbscope_model::{Exchange, Group, Quality};
+use smbscope_model::{Exchange, CommandGroup, Quality};
 use smbscope_report::parquet::{ExchangeWriter, GROUP_BYTES, GROUP_ROWS};
 use smbscope_report::table::{COLUMNS, ExchangeTable, Provenance};
 use std::io::{self, Write};
 
 fn exchange() -> Exchange {
-    common::exchange(common::smb2_command(8), Group::Read, 1_000, 5_000)
+    common::exchange(common::smb2_command(8), CommandGroup::Read, 1_000, 5_000)
 }
 
 /// Writes a table; `exchange` makes each of its rows.

@@ -2,18 +2,18 @@
 //! percentages are computed by hand in the comments.
 
 use crate::common;
-use smbscope_model::{Exchange, Group, Outcome, Quality, SkippedPackets, SkippedProtocol};
+use smbscope_model::{Exchange, CommandGroup, ExchangeOutcome, Quality, SkippedPackets, SkippedProtocol};
 use smbscope_report::Report;
 
 /// A report of this many exchanges with each outcome.
-fn report(outcomes: &[(Outcome, usize)], quality: Quality) -> Report {
-    let read = common::exchange(common::smb2_command(8), Group::Read, 0, 1_000);
-    let of = |(outcome, count): &(Outcome, usize)| vec![Exchange { outcome: *outcome, ..read.clone() }; *count];
+fn report(outcomes: &[(ExchangeOutcome, usize)], quality: Quality) -> Report {
+    let read = common::exchange(common::smb2_command(8), CommandGroup::Read, 0, 1_000);
+    let of = |(outcome, count): &(ExchangeOutcome, usize)| vec![Exchange { outcome: *outcome, ..read.clone() }; *count];
     let exchanges: Vec<Exchange> = outcomes.iter().flat_map(of).collect();
     common::report(&exchanges, Vec::new(), quality)
 }
 
-fn sentence(outcomes: &[(Outcome, usize)], quality: Quality) -> String {
+fn sentence(outcomes: &[(ExchangeOutcome, usize)], quality: Quality) -> String {
     report(outcomes, quality).quality_sentence()
 }
 
@@ -24,19 +24,19 @@ fn lossy() -> Quality {
 
 #[test]
 fn a_whole_capture() {
-    assert_eq!(sentence(&[(Outcome::Complete, 3)], Quality::default()), "All commands in the capture were timed.");
+    assert_eq!(sentence(&[(ExchangeOutcome::Complete, 3)], Quality::default()), "All commands in the capture were timed.");
     // Neither CANCEL nor a break has an answer.
-    let outcomes = [(Outcome::Complete, 3), (Outcome::NoResponseByDesign, 1), (Outcome::ServerInitiated, 2)];
+    let outcomes = [(ExchangeOutcome::Complete, 3), (ExchangeOutcome::NoResponseByDesign, 1), (ExchangeOutcome::ServerInitiated, 2)];
     assert_eq!(sentence(&outcomes, Quality::default()), "All commands in the capture were timed.");
     assert_eq!(sentence(&[], Quality::default()), "No SMB command was seen.");
 }
 
 #[test]
 fn a_server_that_does_not_answer_is_no_damage() {
-    let outcomes = [(Outcome::Complete, 3), (Outcome::Unanswered, 1)];
+    let outcomes = [(ExchangeOutcome::Complete, 3), (ExchangeOutcome::Unanswered, 1)];
     let expected = "All commands in the capture were timed, but 1 had no response when the capture ended.";
     assert_eq!(sentence(&outcomes, Quality::default()), expected);
-    let outcomes = [(Outcome::Complete, 3), (Outcome::Unanswered, 2), (Outcome::IdReused, 1)];
+    let outcomes = [(ExchangeOutcome::Complete, 3), (ExchangeOutcome::Unanswered, 2), (ExchangeOutcome::IdReused, 1)];
     let expected = "All commands in the capture were timed, but 2 had no response when the capture ended and 1 had no \
                     response that is certain.";
     assert_eq!(sentence(&outcomes, Quality::default()), expected);
@@ -45,7 +45,7 @@ fn a_server_that_does_not_answer_is_no_damage() {
 #[test]
 fn packets_that_the_capture_lost() {
     // 90 timed; 5 requests and 4 responses without the other half: 9 of 99.
-    let outcomes = [(Outcome::Complete, 90), (Outcome::ResponseNotCaptured, 5), (Outcome::RequestNotCaptured, 4)];
+    let outcomes = [(ExchangeOutcome::Complete, 90), (ExchangeOutcome::ResponseNotCaptured, 5), (ExchangeOutcome::RequestNotCaptured, 4)];
     let expected = "About 9.1% of commands were not timed: packets missing from the capture.";
     assert_eq!(sentence(&outcomes, lossy()), expected);
     // A burst hid 60 commands: 69 of 159.
@@ -60,26 +60,26 @@ fn packets_that_the_capture_lost() {
     assert_eq!(sentence(&outcomes, burst(60, 225)), expected);
     // Nothing was seen in part: 10 of 100.
     let expected = "About 10.0% of commands were not timed: packets missing from the capture.";
-    assert_eq!(sentence(&[(Outcome::Complete, 90)], burst(10, 0)), expected);
+    assert_eq!(sentence(&[(ExchangeOutcome::Complete, 90)], burst(10, 0)), expected);
     // 1 of 5,001.
-    let outcomes = [(Outcome::Complete, 5_000), (Outcome::ResponseEndMissing, 1)];
+    let outcomes = [(ExchangeOutcome::Complete, 5_000), (ExchangeOutcome::ResponseEndMissing, 1)];
     let expected = "Less than 0.1% of commands were not timed: packets missing from the capture.";
     assert_eq!(sentence(&outcomes, lossy()), expected);
     // Only one direction was captured.
     let expected = "No command was timed: packets missing from the capture.";
-    assert_eq!(sentence(&[(Outcome::ResponseNotCaptured, 7)], lossy()), expected);
+    assert_eq!(sentence(&[(ExchangeOutcome::ResponseNotCaptured, 7)], lossy()), expected);
 }
 
 #[test]
 fn losses_that_cost_nothing() {
     let expected = "Packets are missing from the capture, but all commands in it were timed.";
-    assert_eq!(sentence(&[(Outcome::Complete, 3)], lossy()), expected);
+    assert_eq!(sentence(&[(ExchangeOutcome::Complete, 3)], lossy()), expected);
 }
 
 #[test]
 fn a_beginning_in_the_middle_is_not_called_a_loss() {
     // 2 of 40.
-    let outcomes = [(Outcome::Complete, 38), (Outcome::RequestNotCaptured, 2)];
+    let outcomes = [(ExchangeOutcome::Complete, 38), (ExchangeOutcome::RequestNotCaptured, 2)];
     let middle = Quality { midstream_flows: 3, responses_without_request: 2, ..Quality::default() };
     let expected = "About 5.0% of commands were not timed: the capture began in the middle of connections.";
     assert_eq!(sentence(&outcomes, middle.clone()), expected);
@@ -89,25 +89,25 @@ fn a_beginning_in_the_middle_is_not_called_a_loss() {
     assert_eq!(sentence(&outcomes, both), expected);
     // Nothing began before a capture whose every response has its request.
     let harmless = Quality { midstream_flows: 3, ..Quality::default() };
-    assert_eq!(sentence(&[(Outcome::Complete, 3)], harmless), "All commands in the capture were timed.");
+    assert_eq!(sentence(&[(ExchangeOutcome::Complete, 3)], harmless), "All commands in the capture were timed.");
 }
 
 #[test]
 fn a_snap_length_that_is_too_short() {
     // Of 4 commands the answer is cut, and the request lacks it: the same 4 commands, of 40.
-    let outcomes = [(Outcome::Complete, 36), (Outcome::ResponseNotCaptured, 4)];
+    let outcomes = [(ExchangeOutcome::Complete, 36), (ExchangeOutcome::ResponseNotCaptured, 4)];
     let snapped = Quality { snapped_packets: 70, headers_truncated: 4, ..Quality::default() };
     let expected = "About 10.0% of commands were not timed: the snap length cut off their headers.";
     assert_eq!(sentence(&outcomes, snapped), expected);
     // Both headers of 10 commands are cut, 30 were timed.
     let snapped = Quality { snapped_packets: 70, headers_truncated: 20, ..Quality::default() };
     let expected = "About 25.0% of commands were not timed: the snap length cut off their headers.";
-    assert_eq!(sentence(&[(Outcome::Complete, 30)], snapped), expected);
+    assert_eq!(sentence(&[(ExchangeOutcome::Complete, 30)], snapped), expected);
 }
 
 #[test]
 fn an_end_in_the_middle_of_a_response() {
-    let outcomes = [(Outcome::Complete, 19), (Outcome::ResponseEndMissing, 1)];
+    let outcomes = [(ExchangeOutcome::Complete, 19), (ExchangeOutcome::ResponseEndMissing, 1)];
     let ended = Quality { response_end_missing: 1, truncated_captures: 1, ..Quality::default() };
     let expected = "About 5.0% of commands were not timed: the capture ended before their last packets.";
     assert_eq!(sentence(&outcomes, ended), expected);
@@ -115,7 +115,7 @@ fn an_end_in_the_middle_of_a_response() {
 
 #[test]
 fn a_clock_that_steps_back() {
-    let outcomes = [(Outcome::Complete, 39), (Outcome::ClockStep, 1)];
+    let outcomes = [(ExchangeOutcome::Complete, 39), (ExchangeOutcome::ClockStep, 1)];
     let stepped = Quality { clock_steps: 1, ..Quality::default() };
     let expected = "About 2.5% of commands were not timed: the clock of the capture stepped.";
     assert_eq!(sentence(&outcomes, stepped), expected);
@@ -125,13 +125,13 @@ fn a_clock_that_steps_back() {
 fn encryption_is_no_damage() {
     let frame = Exchange {
         encrypted: true,
-        ..common::exchange(smbscope_model::Command::EncryptedFrame, Group::Encrypted, 0, 1_000)
+        ..common::exchange(smbscope_model::Command::EncryptedFrame, CommandGroup::Encrypted, 0, 1_000)
     };
     let quality = || Quality { encrypted_frames: 4, ..Quality::default() };
     let sealed = common::report(&[frame.clone(), frame.clone()], Vec::new(), quality());
     assert_eq!(sealed.quality_sentence(), "All encrypted frames in the capture were timed.");
-    let unpaired = Exchange { outcome: Outcome::NotPairable, ..frame.clone() };
-    let read = common::exchange(common::smb2_command(8), Group::Read, 0, 1_000);
+    let unpaired = Exchange { outcome: ExchangeOutcome::NotPairable, ..frame.clone() };
+    let read = common::exchange(common::smb2_command(8), CommandGroup::Read, 0, 1_000);
     let mixed = common::report(&[frame.clone(), unpaired.clone(), frame.clone(), read], Vec::new(), quality());
     let expected =
         "All commands and encrypted frames in the capture were timed, but 1 had no response that is certain.";
@@ -143,7 +143,7 @@ fn encryption_is_no_damage() {
 
 #[test]
 fn every_form_of_the_report_says_it_at_the_top() {
-    let report = report(&[(Outcome::Complete, 3), (Outcome::ResponseEndMissing, 1)], lossy());
+    let report = report(&[(ExchangeOutcome::Complete, 3), (ExchangeOutcome::ResponseEndMissing, 1)], lossy());
     let expected = "About 25.0% of commands were not timed: packets missing from the capture.";
     let text = smbscope_report::text::render(&report, &smbscope_report::text::TextOptions::default());
     assert_eq!(text.lines().nth(2), Some(expected), "{text}");
@@ -159,7 +159,7 @@ fn every_form_of_the_report_says_it_at_the_top() {
 fn packets_that_nobody_can_read_are_told_from_5_percent_on_and_from_1_percent_where_they_may_hide_smb() {
     let with = |protocol: SkippedProtocol, packets: u64| {
         let quality = Quality { packets: 1_000, not_tcp: packets, ..Quality::default() };
-        let mut report = report(&[(Outcome::Complete, 3)], quality);
+        let mut report = report(&[(ExchangeOutcome::Complete, 3)], quality);
         report.skipped = vec![SkippedPackets { protocol, packets }];
         report.quality_sentence()
     };

@@ -2,7 +2,7 @@
 
 use crate::common;
 use serde_json::{Value, json};
-use smbscope_model::{Exchange, Group, Nanos, Quality};
+use smbscope_model::{Exchange, CommandGroup, Nanos, Quality};
 use smbscope_report::csv::CellStyle;
 use smbscope_report::text::{TextOptions, render};
 use smbscope_report::{Filtered, Report, classic, json, slice_table};
@@ -12,7 +12,7 @@ use smbscope_stats::{Aggregator, Census, Dimension, Slicer, Sort};
 fn exchanges() -> Vec<Exchange> {
     let read = |client, path: Option<&str>, second: i64, ns| {
         let start = common::START + second * 1_000_000_000;
-        let mut read = common::exchange(common::smb2_command(8), Group::Read, start, ns);
+        let mut read = common::exchange(common::smb2_command(8), CommandGroup::Read, start, ns);
         read.endpoints = common::endpoints(client);
         read.share = Some("home".into());
         read.path = path.map(Into::into);
@@ -157,7 +157,7 @@ fn every_format_says_that_it_is_filtered() {
 #[test]
 fn the_quality_of_a_filtered_report_is_that_of_the_whole() {
     let mut lost = exchanges();
-    lost[3].outcome = smbscope_model::Outcome::ResponseNotCaptured;
+    lost[3].outcome = smbscope_model::ExchangeOutcome::ResponseNotCaptured;
     let quality = Quality { dropped_packets: 1, capture_gaps: 1, responses_not_captured: 1, ..Default::default() };
     let whole = common::report(&lost, Vec::new(), quality.clone());
     let mut part = common::report(&lost[..1], Vec::new(), quality);

@@ -1,7 +1,7 @@
 //! The text report: its figures, its alignment, and what it says first.
 
 use crate::common;
-use smbscope_model::{Command, Dialect, Group, Quality};
+use smbscope_model::{Command, Dialect, CommandGroup, Quality};
 use smbscope_report::Report;
 use smbscope_report::text::{TextOptions, render};
 
@@ -104,8 +104,8 @@ fn smb1_in_use_is_seen_at_once() {
 #[test]
 fn an_smb1_negotiate_that_led_to_smb2_stands_below_smb2() {
     let exchanges = [
-        common::exchange(common::smb1_command(0x72), Group::Session, 0, 1_000_000),
-        common::exchange(common::smb2_command(0), Group::Session, 2_000_000, 1_000_000),
+        common::exchange(common::smb1_command(0x72), CommandGroup::Session, 0, 1_000_000),
+        common::exchange(common::smb2_command(0), CommandGroup::Session, 2_000_000, 1_000_000),
     ];
     let connection = common::connection(1, Some(Dialect::Smb2(0x0311)));
     let text = at(&common::report(&exchanges, vec![connection], Quality::default()), 100);
@@ -121,7 +121,7 @@ fn an_smb1_negotiate_that_led_to_smb2_stands_below_smb2() {
 
 #[test]
 fn an_smb1_negotiate_that_ends_in_smb2_is_not_smb1_in_use() {
-    let negotiate = common::exchange(common::smb1_command(0x72), Group::Session, 0, 1_000);
+    let negotiate = common::exchange(common::smb1_command(0x72), CommandGroup::Session, 0, 1_000);
     let connection = common::connection(1, Some(Dialect::Smb2(0x0311)));
     let text = at(&common::report(&[negotiate], vec![connection], Quality::default()), 100);
     assert_eq!(line(&text, "Dialect"), "  Dialect    SMB 3.1.1 on the only connection");
@@ -130,7 +130,7 @@ fn an_smb1_negotiate_that_ends_in_smb2_is_not_smb1_in_use() {
 
 #[test]
 fn smb1_without_its_negotiation_is_still_smb1_in_use() {
-    let read = common::exchange(common::smb1_command(0x2e), Group::Read, 0, 1_000);
+    let read = common::exchange(common::smb1_command(0x2e), CommandGroup::Read, 0, 1_000);
     let text = at(&common::report(&[read], vec![common::connection(1, None)], Quality::default()), 100);
     assert_eq!(line(&text, "Dialect"), "  Dialect    SMB1 in use (1 command; its negotiation was not captured)");
 }
@@ -144,21 +144,21 @@ fn a_report_of_nothing_is_still_a_report() {
 
 #[test]
 fn encrypted_frames_alone_make_a_report() {
-    let frame = common::exchange(Command::EncryptedFrame, Group::Encrypted, 0, 1_000_000);
+    let frame = common::exchange(Command::EncryptedFrame, CommandGroup::Encrypted, 0, 1_000_000);
     let text = at(&common::report(&[frame], Vec::new(), Quality::default()), 100);
     assert_eq!(line(&text, "ENCRYPTED").split_whitespace().nth(1), Some("1"));
 }
 
 #[test]
 fn encryption_is_said_beside_the_answer() {
-    let frame = common::exchange(Command::EncryptedFrame, Group::Encrypted, 0, 1_000_000);
+    let frame = common::exchange(Command::EncryptedFrame, CommandGroup::Encrypted, 0, 1_000_000);
     let quality = Quality { encrypted_frames: 2, ..Quality::default() };
     let text = at(&common::report(std::slice::from_ref(&frame), Vec::new(), quality.clone()), 100);
     let expected = "2 frames are encrypted: what they do is hidden, only the frames can be timed (median 1.00 ms).";
     assert!(text.lines().any(|line| line == expected), "{text}");
     let headline = "Nothing is slow: 1 encrypted request took 1.00 ms.";
     assert_eq!(text.lines().next(), Some(headline));
-    let negotiate = common::exchange(common::smb2_command(0), Group::Session, 0, 3_000_000);
+    let negotiate = common::exchange(common::smb2_command(0), CommandGroup::Session, 0, 3_000_000);
     let text = at(&common::report(&[frame, negotiate], Vec::new(), quality), 100);
     let text = text.replace('\n', " ");
     assert!(text.contains("1 other command; it took 3.00 ms (NEGOTIATE)."), "{text}");
@@ -166,7 +166,7 @@ fn encryption_is_said_beside_the_answer() {
 
 #[test]
 fn what_the_network_lost_and_what_was_sent_in_vain_stand_apart() {
-    let read = common::exchange(common::smb2_command(8), Group::Read, 0, 1_000);
+    let read = common::exchange(common::smb2_command(8), CommandGroup::Read, 0, 1_000);
     let quality = Quality {
         packets: 100,
         retransmitted_segments: 5,

@@ -9,7 +9,7 @@
 use crate::Error;
 use crate::files::{Replacement, Sources, create_private_directory, is_left_over};
 use smbscope_load::engine::result::Run;
-use smbscope_model::{Exchange, Group, Quality, Timestamp};
+use smbscope_model::{Exchange, CommandGroup, Quality, Timestamp};
 use smbscope_report::bench::histograms::{self, TaggedHistogram};
 use smbscope_report::bench::tables::{self, ServerMetric};
 use smbscope_report::bench::{self, Document};
@@ -125,7 +125,7 @@ impl RunDirectory {
             }
         };
         add(histograms::ALL, &run.total());
-        for group in Group::ALL {
+        for group in CommandGroup::ALL {
             debug_assert!(group.name() != bench::OTHER);
             add(group.name(), &run.group(group));
         }

@@ -9,7 +9,7 @@ use smbscope_analyze::pipeline::{self, Sharding, Sink, Threading};
 use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_load::engine::Exchanges;
 use smbscope_load::engine::result::Run;
-use smbscope_model::{Connection, Exchange, Settled};
+use smbscope_model::{ConnectionSummary, Exchange, Settled};
 use smbscope_report::{Report, bench};
 use smbscope_stats::Aggregator;
 use std::net::SocketAddr;
@@ -85,7 +85,7 @@ impl Sink for Both<'_> {
         self.aggregator.settled(settled);
     }
 
-    fn closed(&mut self, connection: &Connection) {
+    fn closed(&mut self, connection: &ConnectionSummary) {
         self.aggregator.closed(connection);
     }
 }

@@ -1,7 +1,7 @@
 //! What a capture of a load point shows, put beside what the client measured of the same commands.
 
 use smbscope_load::engine::result::Run;
-use smbscope_model::{Command, Exchange, Nanos, Outcome, Subcommand, TimeKind, Timestamp};
+use smbscope_model::{Command, Exchange, Nanos, ExchangeOutcome, Subcommand, TimeKind, Timestamp};
 use smbscope_stats::{Kind, Limit, Summary};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -54,7 +54,7 @@ impl Wire {
     /// just before an edge by the one clock may have begun after it by the other: where the client's are known one by
     /// one, what began within the slack of an edge is none that the client missed.
     pub(crate) fn record(&mut self, exchange: &Exchange) {
-        if exchange.outcome != Outcome::Complete {
+        if exchange.outcome != ExchangeOutcome::Complete {
             return;
         }
         let Some(time) = exchange.time(TimeKind::ResponseTime) else { return };
@@ -130,7 +130,7 @@ fn times(exchange: &Exchange) -> Option<(Timestamp, Timestamp)> {
 mod tests {
     use super::*;
     use crate::document::tests::{exchange, run};
-    use smbscope_model::Group;
+    use smbscope_model::CommandGroup;
     use smbscope_wire::smb1;
 
     const READ: Command = crate::document::tests::READ;
@@ -145,7 +145,7 @@ mod tests {
         wire.record(&exchange(1, READ, 7, begin + 1_020_000, 850_000));
         wire.record(&exchange(2, READ, 7, begin + 1_020_000, 850_000));
         assert_eq!((wire.count(), wire.matched()), (2, Some(1)));
-        let key = (READ, None, Group::Read);
+        let key = (READ, None, CommandGroup::Read);
         assert_eq!(wire.differences.unwrap()[&key].figures().p50, Some(Nanos(50_000)));
     }
 
@@ -156,7 +156,7 @@ mod tests {
         let client = [1, 2].map(|n| exchange(1, READ, 7, begin + n * 1_000_000_000, n * 100_000));
         let mut wire = Wire::new(&run, Some(&client));
         wire.record(&exchange(1, READ, 7, begin + 2_000_010_000, 180_000));
-        let key = (READ, None, Group::Read);
+        let key = (READ, None, CommandGroup::Read);
         assert_eq!(wire.differences.unwrap()[&key].figures().p50, Some(Nanos(20_000)));
     }
 
@@ -169,10 +169,10 @@ mod tests {
         let mut wire = Wire::new(&run, Some(&[sealed(1, 900_000), sealed(2, 500_000)]));
         for (start, length) in [(1_010_000, 880_000), (2_010_000, 470_000)] {
             let hidden = exchange(1, Command::EncryptedFrame, 0, begin + start, length);
-            wire.record(&Exchange { encrypted: true, message_id: None, group: Group::Encrypted, ..hidden });
+            wire.record(&Exchange { encrypted: true, message_id: None, group: CommandGroup::Encrypted, ..hidden });
         }
         assert_eq!((wire.count(), wire.matched()), (2, Some(2)));
-        let found = wire.differences.unwrap()[&(READ, None, Group::Read)].figures();
+        let found = wire.differences.unwrap()[&(READ, None, CommandGroup::Read)].figures();
         assert_eq!((found.min, found.max), (Some(Nanos(20_000)), Some(Nanos(30_000))));
     }
 
@@ -185,7 +185,7 @@ mod tests {
         let mut wire = Wire::new(&run, Some(&all));
         all.iter().for_each(|exchange| wire.record(exchange));
         assert_eq!(wire.matched(), Some(2_000));
-        let found = wire.differences.unwrap()[&(READ, None, Group::Read)].figures();
+        let found = wire.differences.unwrap()[&(READ, None, CommandGroup::Read)].figures();
         assert_eq!((found.min, found.max), (Some(Nanos(0)), Some(Nanos(0))));
     }
 

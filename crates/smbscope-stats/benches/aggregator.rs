@@ -2,7 +2,7 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use smbscope_model::exchange::{Endpoints, Half};
-use smbscope_model::{Command, Exchange, FlowId, Group, PacketRef, Stamp, Timestamp};
+use smbscope_model::{Command, Exchange, FlowId, CommandGroup, PacketRef, Stamp, Timestamp};
 use smbscope_stats::filter::Filter;
 use smbscope_stats::{Aggregator, Dimension, Slicer};
 use smbscope_wire::smb2;
@@ -13,11 +13,11 @@ const EXCHANGES: u64 = 10_000;
 
 /// Number `index` of a capture with 50 clients, each with a user and 20 files.
 fn exchange(index: u64, shares: &[Arc<str>], users: &[Arc<str>], paths: &[Arc<str>]) -> Exchange {
-    const COMMANDS: [(smb2::Smb2Command, Group); 4] = [
-        (smb2::Smb2Command::READ, Group::Read),
-        (smb2::Smb2Command::WRITE, Group::Write),
-        (smb2::Smb2Command::CREATE, Group::OpenClose),
-        (smb2::Smb2Command::CLOSE, Group::OpenClose),
+    const COMMANDS: [(smb2::Smb2Command, CommandGroup); 4] = [
+        (smb2::Smb2Command::READ, CommandGroup::Read),
+        (smb2::Smb2Command::WRITE, CommandGroup::Write),
+        (smb2::Smb2Command::CREATE, CommandGroup::OpenClose),
+        (smb2::Smb2Command::CLOSE, CommandGroup::OpenClose),
     ];
     let client = index as usize % users.len();
     let at = |us: u64| Some(Stamp { time: Timestamp((index * 50 + us) as i64 * 1000), packet: PacketRef::default() });

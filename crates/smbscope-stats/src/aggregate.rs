@@ -7,7 +7,7 @@ use crate::row::Row;
 use crate::slices::Slices;
 use crate::split::Splits;
 use crate::timeline::Timeline;
-use smbscope_model::{Command, Exchange, Group, Nanos, Outcome, Subcommand, Timestamp};
+use smbscope_model::{Command, Exchange, CommandGroup, Nanos, ExchangeOutcome, Subcommand, Timestamp};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub struct Aggregate {
     /// Commands of every group that should have been timed and could not be.
     pub untimed: u64,
     /// How the commands of every group ended; only what occurred.
-    pub outcomes: Vec<(Outcome, u64)>,
+    pub outcomes: Vec<(ExchangeOutcome, u64)>,
     /// The sum of the headline groups: no expected waits, no encrypted frames.
     pub total: Row,
     /// A row a command, in the order of protocol and code.
@@ -70,7 +70,7 @@ pub struct CommandRow {
     /// The row holds the expected waits of the command (group [`Group::Waiting`]), which are never mixed with others.
     pub waiting: bool,
     /// The groups that its exchanges belong to.
-    pub groups: Vec<Group>,
+    pub groups: Vec<CommandGroup>,
     /// All exchanges of the command.
     pub row: Row,
     /// Those with a subcommand, by it; exchanges without one are in `row` only.
@@ -93,7 +93,7 @@ pub struct SubcommandRow {
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupRow {
     /// The group.
-    pub group: Group,
+    pub group: CommandGroup,
     /// Its exchanges.
     pub row: Row,
     /// The cumulative distribution of its response time: values with the fraction of commands that took no longer.

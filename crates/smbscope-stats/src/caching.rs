@@ -5,7 +5,7 @@ use crate::bounded::Bounded;
 use crate::derived;
 use crate::entity::FileKey;
 use serde::{Deserialize, Deserializer, Serialize};
-use smbscope_model::{Caching, Exchange, Group, groups};
+use smbscope_model::{GrantedCaching, Exchange, CommandGroup, groups};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ impl Repeated {
 /// A growing table.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct CachingTable {
-    opens: [u64; Caching::ALL.len()],
+    opens: [u64; GrantedCaching::ALL.len()],
     unknown_opens: u64,
     reads: Reads,
     repeated: Repeated,
@@ -93,7 +93,7 @@ fn no_files() -> Bounded<(IpAddr, FileKey), Repeated> {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CachingFigures {
     /// Opens by what they were granted; only what occurred.
-    pub opens: Vec<(Caching, u64)>,
+    pub opens: Vec<(GrantedCaching, u64)>,
     /// Opens of which the capture does not show it.
     pub unknown_opens: u64,
     /// All reads.
@@ -125,8 +125,8 @@ impl CachingTable {
             return;
         }
         match exchange.group {
-            Group::Read => self.record_read(exchange),
-            Group::OpenClose if groups::opens(exchange.command) => match exchange.caching {
+            CommandGroup::Read => self.record_read(exchange),
+            CommandGroup::OpenClose if groups::opens(exchange.command) => match exchange.caching {
                 Some(caching) => self.opens[caching as usize] += 1,
                 None => self.unknown_opens += 1,
             },
@@ -140,7 +140,7 @@ impl CachingTable {
         if !exchange.repeated {
             return;
         }
-        let cacheable = exchange.caching.is_some_and(Caching::keeps_reads);
+        let cacheable = exchange.caching.is_some_and(GrantedCaching::keeps_reads);
         self.repeated.add(bytes, cacheable);
         let client = exchange.endpoints.client.ip();
         if let Some(of_client) = self.clients.entry(&client, |_, _| {}) {
@@ -176,7 +176,7 @@ impl CachingTable {
             rows.sort_by_key(|(_, row)| std::cmp::Reverse((row.all.bytes, row.all.reads)));
             rows
         }
-        let opens = Caching::ALL.into_iter().zip(self.opens).filter(|(_, count)| *count > 0);
+        let opens = GrantedCaching::ALL.into_iter().zip(self.opens).filter(|(_, count)| *count > 0);
         CachingFigures {
             opens: opens.collect(),
             unknown_opens: self.unknown_opens,
@@ -192,20 +192,20 @@ impl CachingTable {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use smbscope_model::{Command, Outcome, Status};
+    use smbscope_model::{Command, ExchangeOutcome, ResponseStatus};
     use smbscope_testkit::exchange::read;
     use smbscope_wire::smb2;
     use smbscope_wire::status::NtStatus;
 
     /// A read of 100 bytes of a file.
-    fn a_read(file: u32, repeated: bool, caching: Option<Caching>) -> Exchange {
+    fn a_read(file: u32, repeated: bool, caching: Option<GrantedCaching>) -> Exchange {
         let path = Some(format!("file{file}").into());
         Exchange { length: Some(100), path, repeated, caching, ..read(0, 1_000) }
     }
 
-    fn open(caching: Option<Caching>) -> Exchange {
+    fn open(caching: Option<GrantedCaching>) -> Exchange {
         let command = Command::Smb2(smb2::Smb2Command::CREATE);
-        Exchange { command, group: Group::OpenClose, caching, ..read(0, 1_000) }
+        Exchange { command, group: CommandGroup::OpenClose, caching, ..read(0, 1_000) }
     }
 
     fn figures<'a>(exchanges: impl IntoIterator<Item = &'a Exchange>) -> CachingFigures {
@@ -217,21 +217,21 @@ mod tests {
     #[test]
     fn opens_count_by_what_they_were_granted_and_closes_do_not() {
         let close = Exchange { command: Command::Smb2(smb2::Smb2Command::CLOSE), ..open(None) };
-        let failed = Exchange { status: Some(Status::Nt(NtStatus(0xc000_0034))), ..open(None) };
-        let lease = open(Some(Caching::LeaseReadHandle));
-        let found = figures(&[lease.clone(), lease, open(Some(Caching::NotRequested)), open(None), close, failed]);
-        assert_eq!(found.opens, [(Caching::NotRequested, 1), (Caching::LeaseReadHandle, 2)]);
+        let failed = Exchange { status: Some(ResponseStatus::Nt(NtStatus(0xc000_0034))), ..open(None) };
+        let lease = open(Some(GrantedCaching::LeaseReadHandle));
+        let found = figures(&[lease.clone(), lease, open(Some(GrantedCaching::NotRequested)), open(None), close, failed]);
+        assert_eq!(found.opens, [(GrantedCaching::NotRequested, 1), (GrantedCaching::LeaseReadHandle, 2)]);
         assert_eq!((found.unknown_opens, found.reads), (1, Reads::default()));
     }
 
     #[test]
     fn repeated_reads_stand_by_client_and_file_and_say_whether_they_had_to_be() {
         let mut lost = a_read(1, true, None);
-        lost.outcome = Outcome::ResponseEndMissing;
+        lost.outcome = ExchangeOutcome::ResponseEndMissing;
         let found = figures(&[
-            a_read(1, false, Some(Caching::Batch)),
-            a_read(1, true, Some(Caching::Batch)),
-            a_read(2, true, Some(Caching::NotGranted)),
+            a_read(1, false, Some(GrantedCaching::Batch)),
+            a_read(1, true, Some(GrantedCaching::Batch)),
+            a_read(2, true, Some(GrantedCaching::NotGranted)),
             a_read(2, true, None),
             lost,
         ]);
@@ -254,7 +254,7 @@ mod tests {
             parts in 1usize..5,
         ) {
             let exchanges: Vec<Exchange> =
-                files.iter().map(|(file, kept)| a_read(*file, true, kept.then_some(Caching::LeaseRead))).collect();
+                files.iter().map(|(file, kept)| a_read(*file, true, kept.then_some(GrantedCaching::LeaseRead))).collect();
             let mut merged = CachingTable::new();
             for part in 0..parts {
                 let mut table = CachingTable::new();

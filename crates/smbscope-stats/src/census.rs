@@ -2,7 +2,7 @@
 
 use crate::derived;
 use serde::{Deserialize, Serialize};
-use smbscope_model::{Exchange, Group, Outcome};
+use smbscope_model::{Exchange, CommandGroup, ExchangeOutcome};
 
 /// Exchanges by their ends.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -11,7 +11,7 @@ pub struct Census {
     pub exchanges: u64,
     /// Commands that are encrypted frames.
     pub encrypted: u64,
-    outcomes: [u64; Outcome::ALL.len()],
+    outcomes: [u64; ExchangeOutcome::ALL.len()],
 }
 
 impl Census {
@@ -19,7 +19,7 @@ impl Census {
     pub fn record(&mut self, exchange: &Exchange) {
         self.exchanges += 1;
         if !derived::is_apart(exchange) {
-            self.encrypted += u64::from(exchange.group == Group::Encrypted);
+            self.encrypted += u64::from(exchange.group == CommandGroup::Encrypted);
             self.outcomes[exchange.outcome as usize] += 1;
         }
     }
@@ -32,8 +32,8 @@ impl Census {
     }
 
     /// How the commands ended; only what occurred.
-    pub fn outcomes(&self) -> impl Iterator<Item = (Outcome, u64)> {
-        Outcome::ALL.into_iter().zip(self.outcomes).filter(|(_, count)| *count > 0)
+    pub fn outcomes(&self) -> impl Iterator<Item = (ExchangeOutcome, u64)> {
+        ExchangeOutcome::ALL.into_iter().zip(self.outcomes).filter(|(_, count)| *count > 0)
     }
 
     /// Commands.
@@ -43,7 +43,7 @@ impl Census {
 
     /// Commands that should have been timed and could not be.
     pub fn untimed(&self) -> u64 {
-        let by_design = [Outcome::Complete, Outcome::NoResponseByDesign, Outcome::ServerInitiated];
+        let by_design = [ExchangeOutcome::Complete, ExchangeOutcome::NoResponseByDesign, ExchangeOutcome::ServerInitiated];
         self.commands() - by_design.iter().map(|outcome| self.outcomes[*outcome as usize]).sum::<u64>()
     }
 }
@@ -59,11 +59,11 @@ mod tests {
     fn a_census_counts_as_the_tables_do() {
         let mut census = Census::default();
         let mut aggregator = Aggregator::new();
-        for (number, outcome) in Outcome::ALL.into_iter().enumerate() {
+        for (number, outcome) in ExchangeOutcome::ALL.into_iter().enumerate() {
             for _ in 0..=number {
                 let mut one = read(0, 1_000);
                 one.outcome = outcome;
-                one.group = if number % 3 == 0 { Group::Encrypted } else { Group::Read };
+                one.group = if number % 3 == 0 { CommandGroup::Encrypted } else { CommandGroup::Read };
                 one.subcommand = (number == 5).then_some(Subcommand::AsyncPortion);
                 census.record(&one);
                 aggregator.record(&one);
@@ -74,7 +74,7 @@ mod tests {
         assert_eq!(census.exchanges, 78);
         assert_eq!((census.commands(), census.untimed()), (aggregate.count, aggregate.untimed));
         assert_eq!(census.outcomes().collect::<Vec<_>>(), aggregate.outcomes);
-        let encrypted = aggregate.groups.iter().find(|row| row.group == Group::Encrypted).map(|row| row.row.count);
+        let encrypted = aggregate.groups.iter().find(|row| row.group == CommandGroup::Encrypted).map(|row| row.row.count);
         assert_eq!(Some(census.encrypted), encrypted);
         let mut twice = census.clone();
         twice.merge(&census);

@@ -2,11 +2,11 @@
 //!
 //! Paths are those of the protocol: `\` separates, and whether one stands in front depends on the dialect.
 
-use smbscope_model::{CUT_NAME_MARK, Exchange, Group, Outcome, Subcommand};
+use smbscope_model::{CUT_NAME_MARK, Exchange, CommandGroup, ExchangeOutcome, Subcommand};
 
 /// Not a command of its own: what the server sent unasked, and the second part of a Write_Raw.
 pub(crate) fn is_apart(exchange: &Exchange) -> bool {
-    exchange.outcome == Outcome::ServerInitiated
+    exchange.outcome == ExchangeOutcome::ServerInitiated
         || matches!(exchange.subcommand, Some(Subcommand::AsyncPortion | Subcommand::ServerInitiated))
 }
 
@@ -19,8 +19,8 @@ pub(crate) fn failed(exchange: &Exchange) -> bool {
 /// of everything else, and where the length is not known, its messages.
 pub fn size(exchange: &Exchange) -> u64 {
     match (exchange.group, exchange.length) {
-        (Group::Read, Some(length)) => length.min(exchange.response.bytes),
-        (Group::Write, Some(length)) => length,
+        (CommandGroup::Read, Some(length)) => length.min(exchange.response.bytes),
+        (CommandGroup::Write, Some(length)) => length,
         _ => exchange.request.bytes + exchange.response.bytes,
     }
 }
@@ -28,7 +28,7 @@ pub fn size(exchange: &Exchange) -> u64 {
 /// The bytes of file data that a read or write moved; absent of one that failed, or whose length is not known.
 pub fn moved(exchange: &Exchange) -> Option<u64> {
     let is_done = exchange.status.is_some_and(|status| !status.is_error());
-    let moves = matches!(exchange.group, Group::Read | Group::Write) && exchange.length.is_some();
+    let moves = matches!(exchange.group, CommandGroup::Read | CommandGroup::Write) && exchange.length.is_some();
     (is_done && moves).then(|| size(exchange))
 }
 
@@ -76,9 +76,9 @@ mod tests {
         let mut short = read(0, 1_000);
         // Asked for 4,096, and the response message has 164 bytes.
         (short.length, short.response.bytes) = (Some(4_096), 164);
-        let write = Exchange { group: Group::Write, ..short.clone() };
+        let write = Exchange { group: CommandGroup::Write, ..short.clone() };
         // 100 bytes there and 164 back.
-        let lock = Exchange { group: Group::Locking, ..short.clone() };
+        let lock = Exchange { group: CommandGroup::Locking, ..short.clone() };
         assert_eq!([size(&short), size(&write), size(&lock)], [164, 4_096, 264]);
     }
 }

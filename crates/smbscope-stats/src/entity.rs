@@ -4,7 +4,7 @@ use crate::bounded::Bounded;
 use crate::derived;
 use crate::summary::{Figures, Limit, Summary};
 use serde::{Deserialize, Deserializer, Serialize};
-use smbscope_model::{Exchange, Group, TimeKind};
+use smbscope_model::{Exchange, CommandGroup, TimeKind};
 use std::hash::Hash;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -65,7 +65,7 @@ pub struct Entity {
     /// and within 1.6% above.
     pub response_time: Figures,
     /// The same by group, of clients and servers only; groups that occurred, in the order of [`Group::ALL`].
-    pub groups: Vec<(Group, Figures)>,
+    pub groups: Vec<(CommandGroup, Figures)>,
 }
 
 /// A finished table.
@@ -113,7 +113,7 @@ pub(crate) struct Tally {
     /// Absent until the first timed exchange, and where `groups` has the times.
     response_time: Option<Box<Summary>>,
     /// By group, in the order in which they came.
-    groups: Vec<(Group, Summary)>,
+    groups: Vec<(CommandGroup, Summary)>,
 }
 
 impl<K: Key> EntityTable<K> {
@@ -160,8 +160,8 @@ impl Tally {
         }
         if let (false, Some(length)) = (failed, exchange.length) {
             match exchange.group {
-                Group::Read => self.bytes_read += length.min(exchange.response.bytes),
-                Group::Write => self.bytes_written += length,
+                CommandGroup::Read => self.bytes_read += length.min(exchange.response.bytes),
+                CommandGroup::Write => self.bytes_written += length,
                 _ => {}
             }
         }
@@ -175,7 +175,7 @@ impl Tally {
         }
     }
 
-    fn group(&mut self, group: Group, new: impl FnOnce() -> Summary) -> &mut Summary {
+    fn group(&mut self, group: CommandGroup, new: impl FnOnce() -> Summary) -> &mut Summary {
         let at = self.groups.iter().position(|(known, _)| *known == group).unwrap_or_else(|| {
             self.groups.push((group, new()));
             self.groups.len() - 1
@@ -204,7 +204,7 @@ impl Tally {
     }
 
     pub(crate) fn finish(&self) -> Entity {
-        let mut groups: Vec<&(Group, Summary)> = self.groups.iter().collect();
+        let mut groups: Vec<&(CommandGroup, Summary)> = self.groups.iter().collect();
         groups.sort_by_key(|(group, _)| *group);
         let whole = groups.iter().map(|(_, summary)| summary).fold(None, |whole: Option<Summary>, part| {
             let mut whole = whole.unwrap_or_else(|| part.empty());
@@ -260,7 +260,7 @@ mod tests {
         short.length = Some(4_096);
         short.response.bytes = 164;
         let mut failed = short.clone();
-        failed.status = Some(smbscope_model::Status::Nt(NtStatus(0xc000_0011)));
+        failed.status = Some(smbscope_model::ResponseStatus::Nt(NtStatus(0xc000_0011)));
         let mut table = EntityTable::new(Keeps::Whole(Limit::ENTITY));
         record(&mut table, &1, &short);
         record(&mut table, &1, &failed);
@@ -312,11 +312,11 @@ mod tests {
     #[test]
     fn groups_of_an_entry_are_apart_and_add_up() {
         let mut table = EntityTable::new(Keeps::Groups(Limit::FILE));
-        let write = |time| Exchange { group: Group::Write, ..read(0, time) };
+        let write = |time| Exchange { group: CommandGroup::Write, ..read(0, time) };
         [read(0, 10), read(0, 30), write(500)].iter().for_each(|exchange| record(&mut table, &1, exchange));
         let entity = &table.finish().entries[0].1;
         let p50: Vec<_> = entity.groups.iter().map(|(group, figures)| (*group, figures.p50)).collect();
-        assert_eq!(p50, [(Group::Read, Some(Nanos(20))), (Group::Write, Some(Nanos(500)))]);
+        assert_eq!(p50, [(CommandGroup::Read, Some(Nanos(20))), (CommandGroup::Write, Some(Nanos(500)))]);
         assert_eq!((entity.response_time.sum_ns, entity.response_time.p50), (540, Some(Nanos(30))));
     }
 }

@@ -3,7 +3,7 @@
 use crate::distribution::Distribution;
 use crate::summary::{Figures, Limit, Summary};
 use serde::{Deserialize, Serialize};
-use smbscope_model::{Exchange, Nanos, Outcome, Status, TimeKind};
+use smbscope_model::{Exchange, Nanos, ExchangeOutcome, ResponseStatus, TimeKind};
 use std::collections::BTreeMap;
 
 /// Distinct error statuses that a row tells apart; those with the largest codes are added up beyond it.
@@ -15,7 +15,7 @@ pub struct Counted<'a> {
     /// Response times of those that are complete.
     pub response_time: &'a Summary,
     /// Error responses by status, at most [`STATUSES_MAX`](crate::STATUSES_MAX) of them.
-    pub errors: &'a BTreeMap<Status, u64>,
+    pub errors: &'a BTreeMap<ResponseStatus, u64>,
 }
 
 /// A finished row.
@@ -30,11 +30,11 @@ pub struct Row {
     /// Exchanges whose final response has an error status.
     pub errors: u64,
     /// Error statuses with their counts, in the order of their codes.
-    pub statuses: Vec<(Status, u64)>,
+    pub statuses: Vec<(ResponseStatus, u64)>,
     /// Errors whose status is not among `statuses`, because there were too many different ones.
     pub other_statuses: u64,
     /// How the exchanges ended; only what occurred.
-    pub outcomes: Vec<(Outcome, u64)>,
+    pub outcomes: Vec<(ExchangeOutcome, u64)>,
     /// Packets of the exchanges in `packet_exchanges`, both halves.
     pub packets: u64,
     /// Those of them that carried the request.
@@ -70,7 +70,7 @@ impl Row {
         let by_design: u64 = self
             .outcomes
             .iter()
-            .filter(|(outcome, _)| matches!(outcome, Outcome::NoResponseByDesign | Outcome::ServerInitiated))
+            .filter(|(outcome, _)| matches!(outcome, ExchangeOutcome::NoResponseByDesign | ExchangeOutcome::ServerInitiated))
             .map(|(_, count)| count)
             .sum();
         self.count - self.timed - by_design
@@ -83,9 +83,9 @@ pub(crate) struct Tally {
     count: u64,
     timed: u64,
     errors: u64,
-    statuses: BTreeMap<Status, u64>,
+    statuses: BTreeMap<ResponseStatus, u64>,
     other_statuses: u64,
-    outcomes: [u64; Outcome::ALL.len()],
+    outcomes: [u64; ExchangeOutcome::ALL.len()],
     packets: u64,
     request_packets: u64,
     packet_exchanges: u64,
@@ -149,7 +149,7 @@ impl Tally {
             self.add_status(status, 1);
         }
         let whole =
-            matches!(exchange.outcome, Outcome::Complete | Outcome::NoResponseByDesign | Outcome::ServerInitiated);
+            matches!(exchange.outcome, ExchangeOutcome::Complete | ExchangeOutcome::NoResponseByDesign | ExchangeOutcome::ServerInitiated);
         let packets = u64::from(exchange.request.packets) + u64::from(exchange.response.packets);
         if whole && packets > 0 {
             self.packet_exchanges += 1;
@@ -192,7 +192,7 @@ impl Tally {
     }
 
     /// The smallest codes stay, whatever the order: see [`crate::bounded`] for why merges agree.
-    fn add_status(&mut self, status: Status, count: u64) {
+    fn add_status(&mut self, status: ResponseStatus, count: u64) {
         *self.statuses.entry(status).or_default() += count;
         if self.statuses.len() > STATUSES_MAX
             && let Some((_, evicted)) = self.statuses.pop_last()
@@ -208,7 +208,7 @@ impl Tally {
             errors: self.errors,
             statuses: self.statuses.iter().map(|(status, count)| (*status, *count)).collect(),
             other_statuses: self.other_statuses,
-            outcomes: Outcome::ALL.into_iter().zip(self.outcomes).filter(|(_, count)| *count > 0).collect(),
+            outcomes: ExchangeOutcome::ALL.into_iter().zip(self.outcomes).filter(|(_, count)| *count > 0).collect(),
             packets: self.packets,
             request_packets: self.request_packets,
             packet_exchanges: self.packet_exchanges,
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn kinds_and_outcomes_index_their_tables() {
         assert!(TimeKind::ALL.iter().enumerate().all(|(i, kind)| *kind as usize == i));
-        assert!(Outcome::ALL.iter().enumerate().all(|(i, outcome)| *outcome as usize == i));
+        assert!(ExchangeOutcome::ALL.iter().enumerate().all(|(i, outcome)| *outcome as usize == i));
     }
 
     #[test]
@@ -238,12 +238,12 @@ mod tests {
         let mut tally = Tally::default();
         tally.record(&read(0, 700_000));
         let mut lost = read(0, 900_000);
-        lost.outcome = Outcome::ResponseEndMissing;
+        lost.outcome = ExchangeOutcome::ResponseEndMissing;
         tally.record(&lost);
         let row = tally.finish();
         assert_eq!((row.count, row.timed, row.untimed()), (2, 1, 1));
         assert_eq!(row.time(TimeKind::ResponseTime).max, Some(Nanos(700_000)));
-        assert_eq!(row.outcomes, [(Outcome::Complete, 1), (Outcome::ResponseEndMissing, 1)]);
+        assert_eq!(row.outcomes, [(ExchangeOutcome::Complete, 1), (ExchangeOutcome::ResponseEndMissing, 1)]);
         assert_eq!(row.distribution.total(), 1);
     }
 
@@ -251,7 +251,7 @@ mod tests {
     fn messages_without_answer_by_design_count_their_packets_and_are_not_missed() {
         let mut tally = Tally::default();
         let mut cancel = read(0, 0);
-        cancel.outcome = Outcome::NoResponseByDesign;
+        cancel.outcome = ExchangeOutcome::NoResponseByDesign;
         (cancel.request.packets, cancel.response.packets) = (3, 0);
         tally.record(&cancel);
         let row = tally.finish();
@@ -265,7 +265,7 @@ mod tests {
         let mut tally = Tally::default();
         for code in 0..STATUSES_MAX as u32 + 7 {
             let mut failed = read(0, 1_000);
-            failed.status = Some(Status::Nt(NtStatus(0xc000_0000 + code)));
+            failed.status = Some(ResponseStatus::Nt(NtStatus(0xc000_0000 + code)));
             tally.record(&failed);
         }
         let row = tally.finish();

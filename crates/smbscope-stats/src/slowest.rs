@@ -1,7 +1,7 @@
 //! The exchanges that took longest, to be looked up in the capture.
 
 use serde::{Deserialize, Serialize};
-use smbscope_model::{Exchange, Group, TimeKind};
+use smbscope_model::{Exchange, CommandGroup, TimeKind};
 use std::cmp::Reverse;
 
 /// How many are kept.
@@ -25,7 +25,7 @@ fn rank(exchange: &Exchange) -> impl Ord + use<> {
 
 impl Slowest {
     pub(crate) fn record(&mut self, exchange: &Exchange) {
-        if exchange.group == Group::Waiting || !exchange.is_complete() {
+        if exchange.group == CommandGroup::Waiting || !exchange.is_complete() {
             return;
         }
         let Some(time) = exchange.time(TimeKind::ResponseTime) else { return };

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRng;
-use smbscope_model::{Caching, Command, Connection, Exchange, FlowId, Group, Outcome, Status, Subcommand, Timestamp};
+use smbscope_model::{GrantedCaching, Command, ConnectionSummary, Exchange, FlowId, CommandGroup, ExchangeOutcome, ResponseStatus, Subcommand, Timestamp};
 use smbscope_stats::{Aggregate, Aggregator, BINS_MAX, ENTITIES_MAX, LEAVES_MAX, SLOWEST_MAX, STATUSES_MAX};
 use smbscope_testkit::exchange::read;
 use smbscope_wire::names::Fsctl;
@@ -14,7 +14,7 @@ const SECOND: i64 = 1_000_000_000;
 
 /// What connections did, in the order in which it ended.
 fn record(aggregator: &mut Aggregator, exchanges: &[Exchange], belongs: impl Fn(FlowId) -> bool) {
-    let mut open: Vec<Connection> = Vec::new();
+    let mut open: Vec<ConnectionSummary> = Vec::new();
     for exchange in exchanges.iter().filter(|exchange| belongs(exchange.flow)) {
         aggregator.follow(exchange, true);
         aggregator.record(exchange);
@@ -24,7 +24,7 @@ fn record(aggregator: &mut Aggregator, exchanges: &[Exchange], belongs: impl Fn(
             Some(connection) => {
                 (connection.first, connection.last) = (connection.first.min(first), connection.last.max(last));
             }
-            None => open.push(Connection { last, ..Connection::new(exchange.flow, exchange.endpoints, first) }),
+            None => open.push(ConnectionSummary { last, ..ConnectionSummary::new(exchange.flow, exchange.endpoints, first) }),
         }
     }
     open.iter().for_each(|connection| aggregator.closed(connection));
@@ -59,15 +59,15 @@ fn merged(mut parts: Vec<Aggregator>, rng: &mut TestRng) -> Aggregate {
 
 fn exchange() -> impl Strategy<Value = Exchange> {
     let kind = prop::sample::select(vec![
-        (8u16, None, Group::Read),
-        (9, None, Group::Write),
-        (5, None, Group::OpenClose),
-        (11, Some(Subcommand::Fsctl(Fsctl(0x0011_c017))), Group::Control),
-        (15, None, Group::Waiting),
-        (18, Some(Subcommand::ServerInitiated), Group::Waiting),
+        (8u16, None, CommandGroup::Read),
+        (9, None, CommandGroup::Write),
+        (5, None, CommandGroup::OpenClose),
+        (11, Some(Subcommand::Fsctl(Fsctl(0x0011_c017))), CommandGroup::Control),
+        (15, None, CommandGroup::Waiting),
+        (18, Some(Subcommand::ServerInitiated), CommandGroup::Waiting),
     ]);
-    let outcome = prop::sample::select(Outcome::ALL.to_vec());
-    let caching = prop::option::of(prop::sample::select(Caching::ALL.to_vec()));
+    let outcome = prop::sample::select(ExchangeOutcome::ALL.to_vec());
+    let caching = prop::option::of(prop::sample::select(GrantedCaching::ALL.to_vec()));
     (kind, outcome, caching, 1u64..9, 0i64..20_000, 0i64..5 * SECOND, 0u8..5, prop::option::of(0u32..4)).prop_map(
         |((command, subcommand, group), outcome, caching, flow, tenth, time, name, status)| {
             let mut exchange = Exchange {
@@ -81,7 +81,7 @@ fn exchange() -> impl Strategy<Value = Exchange> {
                 share: Some(format!("share{}", name % 2).into()),
                 path: (name < 4).then(|| format!("file{name}").into()),
                 user: Some(format!("user{name}").into()),
-                status: status.map(|code| Status::Nt(NtStatus(0xc000_0001 + code))),
+                status: status.map(|code| ResponseStatus::Nt(NtStatus(0xc000_0001 + code))),
                 ..read(tenth * SECOND / 10, time)
             };
             exchange.endpoints.client.set_port(50_000 + flow as u16);
@@ -112,13 +112,13 @@ fn beyond_all_bounds() -> Vec<Exchange> {
             } else {
                 (n % (2 * LEAVES_MAX)) as u32
             }))),
-            group: if n.is_multiple_of(2) { Group::Read } else { Group::ALL[n % 8] },
-            status: Some(Status::Nt(NtStatus(0xc000_0000 + (n % (2 * STATUSES_MAX)) as u32))),
+            group: if n.is_multiple_of(2) { CommandGroup::Read } else { CommandGroup::ALL[n % 8] },
+            status: Some(ResponseStatus::Nt(NtStatus(0xc000_0000 + (n % (2 * STATUSES_MAX)) as u32))),
             share: Some(format!("share{}", n % 11).into()),
             // Some names are long: their bytes are bounded as well.
             path: Some(format!("{n}{}", "x".repeat(if n.is_multiple_of(10) { 9_000 } else { 20 })).into()),
             user: Some(format!("user{}", n * 7 % (2 * ENTITIES_MAX)).into()),
-            caching: Some(Caching::ALL[n % Caching::ALL.len()]),
+            caching: Some(GrantedCaching::ALL[n % GrantedCaching::ALL.len()]),
             repeated: n.is_multiple_of(3),
             ..read(n as i64 * 7 * SECOND + (n * n) as i64 % SECOND, (n as i64 * 7_919 % 90_000) * 10_000)
         };
@@ -150,6 +150,6 @@ fn an_aggregator_with_a_connection_that_is_not_over_is_not_settled() {
     aggregator.follow(&read(0, 100), true);
     assert!(!aggregator.is_settled());
     let Exchange { flow, endpoints, .. } = read(0, 100);
-    aggregator.closed(&Connection::new(flow, endpoints, Timestamp(0)));
+    aggregator.closed(&ConnectionSummary::new(flow, endpoints, Timestamp(0)));
     assert!(aggregator.is_settled());
 }

@@ -12,7 +12,7 @@ use anyhow::{Context, bail};
 use clap::Parser;
 use smbscope_analyze::{Analyzer, Options};
 use smbscope_capture::tcp::FlowTable;
-use smbscope_model::{Command, Coverage, Exchange, Outcome, Quality, Share};
+use smbscope_model::{Command, Coverage, Exchange, ExchangeOutcome, Quality, Share};
 use smbscope_testkit::damage::{Combination, Loss, RandomDamage, without};
 use smbscope_testkit::judge::{Counts, Judgement, Truth};
 use smbscope_testkit::recording::{Kept, Nonces, Recording};
@@ -300,7 +300,7 @@ fn is_capture(path: &Path) -> bool {
 /// The share of commands that could not be timed, as a report gives it.
 fn said(found: &[Exchange], quality: &Quality) -> Share {
     let ended = |outcome| found.iter().filter(|exchange| exchange.outcome == outcome).count() as u64;
-    let not_commands = ended(Outcome::Complete) + ended(Outcome::NoResponseByDesign) + ended(Outcome::ServerInitiated);
+    let not_commands = ended(ExchangeOutcome::Complete) + ended(ExchangeOutcome::NoResponseByDesign) + ended(ExchangeOutcome::ServerInitiated);
     Coverage::new(ended, found.len() as u64 - not_commands, quality).not_timed()
 }
 

@@ -1,6 +1,6 @@
 //! Exchanges for tests of what comes after the analysis: every field that a test does not care about at a plain value.
 
-use smbscope_model::{Command, Endpoints, Exchange, FlowId, Group, Half, Outcome, PacketRef, Stamp, Timestamp};
+use smbscope_model::{Command, Endpoints, Exchange, FlowId, CommandGroup, Half, ExchangeOutcome, PacketRef, Stamp, Timestamp};
 use smbscope_wire::smb2;
 
 /// A complete SMB2 READ whose halves are one packet each, `response_time_ns` apart.
@@ -9,8 +9,8 @@ pub fn read(start_ns: i64, response_time_ns: i64) -> Exchange {
     Exchange {
         request: packet(start_ns),
         response: packet(start_ns.saturating_add(response_time_ns)),
-        outcome: Outcome::Complete,
-        ..Exchange::new(FlowId(0), endpoints, Command::Smb2(smb2::Smb2Command::READ), Group::Read)
+        outcome: ExchangeOutcome::Complete,
+        ..Exchange::new(FlowId(0), endpoints, Command::Smb2(smb2::Smb2Command::READ), CommandGroup::Read)
     }
 }
 

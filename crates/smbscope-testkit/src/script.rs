@@ -9,7 +9,7 @@ use crate::random::Random;
 use crate::smb1::Part;
 use crate::{smb1, smb2};
 use proptest::prelude::*;
-use smbscope_model::{CUT_NAME_MARK, Command, Exchange, FileId, Status};
+use smbscope_model::{CUT_NAME_MARK, Command, Exchange, FileId, ResponseStatus};
 use smbscope_wire::{smb1 as wire1, smb2 as wire2};
 
 /// Success with the customer bit, and a low half that is no SMB1 error class: what a tag is added to.
@@ -389,8 +389,8 @@ impl Stage {
 /// The tag that a response carries.
 pub fn response_tag(exchange: &Exchange) -> Option<u32> {
     match exchange.status? {
-        Status::Nt(status) => status.0.checked_sub(TAGGED).filter(|tag| *tag < 0x1000_0000),
-        Status::Dos(_) => None,
+        ResponseStatus::Nt(status) => status.0.checked_sub(TAGGED).filter(|tag| *tag < 0x1000_0000),
+        ResponseStatus::Dos(_) => None,
     }
 }
 

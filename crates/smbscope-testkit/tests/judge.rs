@@ -2,7 +2,7 @@
 
 use smbscope_analyze::{Analyzer, Options};
 use smbscope_capture::tcp::FlowTable;
-use smbscope_model::{Exchange, Outcome, PacketRef, Stamp};
+use smbscope_model::{Exchange, ExchangeOutcome, PacketRef, Stamp};
 use smbscope_testkit::damage::{duplicate, reorder, snap, without};
 use smbscope_testkit::judge::{Counts, Judgement, Truth};
 use smbscope_testkit::recording::{Kept, Recording};
@@ -139,7 +139,7 @@ fn a_response_captured_before_its_request_is_not_allowed() {
 
 #[test]
 fn what_the_analysis_does_not_find_is_missing() {
-    let verdict = judged(unchanged, |found| found[0].outcome = Outcome::AmbiguousMatch);
+    let verdict = judged(unchanged, |found| found[0].outcome = ExchangeOutcome::AmbiguousMatch);
     assert_eq!((verdict.counts.right, verdict.counts.missing()), (1, 1));
     assert!(verdict.missing[0].contains("paired, but not measured"), "{:?}", verdict.missing);
 }

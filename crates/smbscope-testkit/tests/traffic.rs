@@ -4,7 +4,7 @@ use smbscope_analyze::{Analyzer, Options};
 use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::CaptureSet;
 use smbscope_capture::tcp::FlowTable;
-use smbscope_model::{Command, Outcome, Quality};
+use smbscope_model::{Command, ExchangeOutcome, Quality};
 use smbscope_testkit::traffic::{Damage, Limit, Mix, Segments, Settings, Truth, generate};
 use smbscope_wire::smb2;
 use std::collections::BTreeMap;
@@ -14,13 +14,13 @@ const MIXES: [Mix; 4] = [Mix::NetBench, Mix::Office, Mix::Bulk, Mix::Site];
 
 /// What an analysis found: exchanges by command and outcome.
 struct Found {
-    exchanges: BTreeMap<(Command, Outcome), u64>,
+    exchanges: BTreeMap<(Command, ExchangeOutcome), u64>,
     quality: Quality,
     connections: u64,
 }
 
 impl Found {
-    fn with(&self, outcome: Outcome) -> BTreeMap<Command, u64> {
+    fn with(&self, outcome: ExchangeOutcome) -> BTreeMap<Command, u64> {
         let these = self.exchanges.iter().filter(|((_, of), _)| *of == outcome);
         these.map(|((command, _), count)| (*command, *count)).collect()
     }
@@ -85,7 +85,7 @@ fn analysis_finds_every_packet_request_and_response_that_was_written() {
             assert_eq!((captured_bytes, pure_acks), (truth.captured_bytes, truth.pure_acks), "{mix:?}");
             assert_eq!(interim_responses, truth.interim_responses);
             assert_eq!(found.connections, truth.flows);
-            assert_eq!(found.with(Outcome::Complete), truth.responses, "{mix:?} {segments:?}");
+            assert_eq!(found.with(ExchangeOutcome::Complete), truth.responses, "{mix:?} {segments:?}");
             // A request that the end of the capture cut has no response either, and its head may have been seen.
             let begun: u64 = found.requests().values().sum();
             let all = truth.all_requests()..=truth.all_requests() + truth.flows;
@@ -116,7 +116,7 @@ fn a_snapped_capture_shows_the_same_packets_and_every_command_with_a_whole_heade
         assert_eq!(truth.responses, full_truth.responses);
         let found = analyze(snapped);
         assert_eq!(found.quality.snapped_packets, truth.snapped_packets);
-        assert_eq!(found.with(Outcome::Complete), truth.responses);
+        assert_eq!(found.with(ExchangeOutcome::Complete), truth.responses);
     }
 }
 
@@ -134,10 +134,10 @@ fn damage_is_what_was_asked_for_and_only_ever_hides_exchanges() {
         let found = analyze(file);
         assert!(found.quality.dropped_packets <= truth.dropped_packets, "{mix:?}");
         assert!(found.quality.duplicate_packets > 0 && found.quality.out_of_order_segments > 0);
-        for (command, count) in found.with(Outcome::Complete) {
+        for (command, count) in found.with(ExchangeOutcome::Complete) {
             assert!(count <= truth.responses[&command], "{mix:?} {command}");
         }
-        let complete: u64 = found.with(Outcome::Complete).values().sum();
+        let complete: u64 = found.with(ExchangeOutcome::Complete).values().sum();
         assert!(complete * 100 >= truth.all_responses() * 80, "{mix:?}: {complete} of {}", truth.all_responses());
     }
 }

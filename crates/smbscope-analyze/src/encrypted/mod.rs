@@ -25,7 +25,7 @@ use crate::unseen::EncryptedMissing;
 use doubt::Doubt;
 use habits::Habits;
 use nonces::Nonces;
-use smbscope_model::{Command, Direction, Group, Nanos, Outcome, Status, TimeKind, Timestamp};
+use smbscope_model::{Command, FlowDirection, CommandGroup, Nanos, ExchangeOutcome, ResponseStatus, TimeKind, Timestamp};
 use smbscope_wire::smb2::Nonce;
 use smbscope_wire::status::NtStatus;
 use std::cmp::Ordering;
@@ -271,7 +271,7 @@ impl Encrypted {
     pub(crate) fn take(
         &mut self,
         ledger: &mut Ledger<'_>,
-        direction: Direction,
+        direction: FlowDirection,
         frame: &Frame,
         session_id: Option<u64>,
         nonce: Option<Nonce>,
@@ -323,7 +323,7 @@ impl Encrypted {
         let opening = Opening {
             command: Command::EncryptedFrame,
             subcommand: None,
-            group: Group::Encrypted,
+            group: CommandGroup::Encrypted,
             message_id: None,
             bytes: frame.length(),
         };
@@ -345,7 +345,7 @@ impl Encrypted {
         if self.waiting.len() > MAX_OUTSTANDING
             && let Some(oldest) = self.waiting.pop_front()
         {
-            self.refuse(ledger, oldest.pending, Outcome::Evicted);
+            self.refuse(ledger, oldest.pending, ExchangeOutcome::Evicted);
         }
     }
 
@@ -415,7 +415,7 @@ impl Encrypted {
                 self.server_counted = frame.end;
                 if self.refuse_suspects(ledger, plain) || self.may_end_lingering(plain) {
                     // One of the two is another request's; this one has its answer.
-                    self.refuse(ledger, answered.request.pending, Outcome::NotPairable);
+                    self.refuse(ledger, answered.request.pending, ExchangeOutcome::NotPairable);
                 } else {
                     self.answer_again(ledger, frame, answered, plain);
                 }
@@ -424,7 +424,7 @@ impl Encrypted {
             if follows_at_once && self.may_end_lingering(answered.plain) && answered.may_answer_break(plain) {
                 // A CLOSE and the answer to another request, or a break acknowledgment and its own answer.
                 self.server_counted = frame.end;
-                self.refuse(ledger, answered.request.pending, Outcome::NotPairable);
+                self.refuse(ledger, answered.request.pending, ExchangeOutcome::NotPairable);
                 return;
             }
             if follows_at_once && (sizes::may_be_break(plain) || !is_answer) {
@@ -520,7 +520,7 @@ impl Encrypted {
         if not_yet_there == 0 && !sizes::may_be_break(plain) {
             self.doubt.response(plain, &self.habits);
         }
-        request.pending.add_response(frame, frame.length(), Status::Nt(NtStatus::SUCCESS));
+        request.pending.add_response(frame, frame.length(), ResponseStatus::Nt(NtStatus::SUCCESS));
         request.pending.exchange.status = None;
         self.answered = Some(Answered { request, plain });
         if !self.doubt.is_open() {
@@ -537,7 +537,7 @@ impl Encrypted {
             ledger.quality.interim_responses += 1;
         }
         take_back(pending);
-        pending.add_response(frame, frame.length(), Status::Nt(NtStatus::SUCCESS));
+        pending.add_response(frame, frame.length(), ResponseStatus::Nt(NtStatus::SUCCESS));
         pending.exchange.status = None;
         self.answered = Some(Answered { plain, ..answered });
     }
@@ -555,7 +555,7 @@ impl Encrypted {
         if hidden {
             ledger.abandon(pending);
         } else {
-            self.refuse(ledger, pending, Outcome::NotPairable);
+            self.refuse(ledger, pending, ExchangeOutcome::NotPairable);
         }
     }
 
@@ -599,14 +599,14 @@ impl Encrypted {
         while let Some(request) = self.waiting.pop_front() {
             self.lingers |= sizes::may_linger(request.plain);
             if ambiguous {
-                self.refuse(ledger, request.pending, Outcome::NotPairable);
+                self.refuse(ledger, request.pending, ExchangeOutcome::NotPairable);
             } else {
                 ledger.abandon(request.pending);
             }
         }
     }
 
-    fn refuse(&mut self, ledger: &mut Ledger<'_>, mut pending: Box<Pending>, outcome: Outcome) {
+    fn refuse(&mut self, ledger: &mut Ledger<'_>, mut pending: Box<Pending>, outcome: ExchangeOutcome) {
         take_back(&mut pending);
         pending.exchange.outcome = outcome;
         ledger.finish(pending);
@@ -614,7 +614,7 @@ impl Encrypted {
 
     fn refuse_aside(&mut self, ledger: &mut Ledger<'_>, mut pending: Box<Pending>) {
         take_back(&mut pending);
-        pending.exchange.outcome = Outcome::NotPairable;
+        pending.exchange.outcome = ExchangeOutcome::NotPairable;
         ledger.report(pending);
     }
 

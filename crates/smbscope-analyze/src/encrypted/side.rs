@@ -4,7 +4,7 @@
 use super::sizes;
 use crate::content::Content;
 use crate::framer::Frame;
-use smbscope_model::Direction;
+use smbscope_model::FlowDirection;
 
 /// Frames that are kept until sizes decide.
 const MAX_UNDECIDED: usize = 32;
@@ -14,7 +14,7 @@ const DECISIVE: i32 = 4;
 /// A frame of a connection whose client is not known.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    pub(crate) direction: Direction,
+    pub(crate) direction: FlowDirection,
     pub(crate) frame: Frame,
     /// How far both streams had been read when it came.
     pub(crate) reached: [u64; 2],
@@ -30,15 +30,15 @@ pub(crate) struct Undecided {
 
 impl Undecided {
     /// Adds a frame. Returns the direction of the client if sizes decide it.
-    pub(crate) fn push(&mut self, waiting: Waiting) -> Option<Direction> {
+    pub(crate) fn push(&mut self, waiting: Waiting) -> Option<FlowDirection> {
         let Waiting { direction, frame, .. } = &waiting;
         let weight = match frame.content {
             Content::Encrypted { .. } => sizes::speaks_for_client(sizes::plain(frame.length())),
             _ => 0,
         };
-        self.forward += if *direction == Direction::Forward { weight } else { -weight };
+        self.forward += if *direction == FlowDirection::Forward { weight } else { -weight };
         self.frames.push(waiting);
-        let client = if self.forward > 0 { Direction::Forward } else { Direction::Backward };
+        let client = if self.forward > 0 { FlowDirection::Forward } else { FlowDirection::Backward };
         (self.forward.abs() >= DECISIVE).then_some(client)
     }
 

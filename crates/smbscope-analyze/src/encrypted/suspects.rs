@@ -7,7 +7,7 @@
 
 use super::sizes;
 use crate::pending::Pending;
-use smbscope_model::Outcome;
+use smbscope_model::ExchangeOutcome;
 use std::collections::VecDeque;
 
 /// Pairs that are kept back, from the first suspect on.
@@ -57,7 +57,7 @@ impl Suspects {
         for pair in self.pairs.drain(..) {
             let request = sizes::plain(pair.exchange.request.bytes);
             let may_be_answered = Suspects::is_suspect(&pair) && sizes::may_answer(request, response);
-            let follows = overlap && !taken.is_empty() && pair.exchange.outcome == Outcome::Complete;
+            let follows = overlap && !taken.is_empty() && pair.exchange.outcome == ExchangeOutcome::Complete;
             match may_be_answered || follows {
                 true => taken.push_back(pair),
                 false => kept.push_back(pair),

@@ -9,7 +9,7 @@ use crate::content::{Content, MAX_HEAD};
 use crate::flow::{begins_connection, foreign_protocol};
 use crate::framer::{Decided, Frame, Framer, Mark};
 use smbscope_capture::tcp::{StreamChunk, FlowEnd, FlowView, StreamGap, Retransmission, StreamSink};
-use smbscope_model::Direction;
+use smbscope_model::FlowDirection;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
@@ -181,7 +181,7 @@ impl StreamSink for Noting {
         SlimFlow { lanes: [(); 2].map(lane), is_smb: false }
     }
 
-    fn data(&mut self, flow: &mut SlimFlow, view: &FlowView, direction: Direction, chunk: &StreamChunk<'_>) {
+    fn data(&mut self, flow: &mut SlimFlow, view: &FlowView, direction: FlowDirection, chunk: &StreamChunk<'_>) {
         let lane = &mut flow.lanes[direction.index()];
         if !view.begins[direction.index()] {
             lane.framer.may_miss_the_beginning(chunk.position);
@@ -202,7 +202,7 @@ impl StreamSink for Noting {
         self.look_at_frames(flow);
     }
 
-    fn gap(&mut self, flow: &mut SlimFlow, _: &FlowView, direction: Direction, gap: &StreamGap) {
+    fn gap(&mut self, flow: &mut SlimFlow, _: &FlowView, direction: FlowDirection, gap: &StreamGap) {
         let lane = &mut flow.lanes[direction.index()];
         lane.framer.gap(gap, &mut self.frames);
         self.note(lane, None);
@@ -210,7 +210,7 @@ impl StreamSink for Noting {
         self.look_at_frames(flow);
     }
 
-    fn retransmitted(&mut self, _: &mut SlimFlow, _: &FlowView, _: Direction, _: &Retransmission) {}
+    fn retransmitted(&mut self, _: &mut SlimFlow, _: &FlowView, _: FlowDirection, _: &Retransmission) {}
 
     fn begins_connection(&self, bytes: &[u8]) -> bool {
         begins_connection(bytes)

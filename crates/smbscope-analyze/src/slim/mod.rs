@@ -19,7 +19,7 @@ use smbscope_capture::reader::CaptureSet;
 use smbscope_capture::tcp::FlowTable;
 use smbscope_capture::writer::{CaptureInterface, PacketBlock, PcapngWriter};
 use smbscope_capture::{Packet, TcpSegment};
-use smbscope_model::{CaptureInfo, ClockStep, Limits, Quality, Timestamp};
+use smbscope_model::{CaptureInfo, ClockStep, MemoryBudget, Quality, Timestamp};
 use std::io::{self, Write};
 use std::sync::atomic::Ordering;
 use window::{Numbering, Pending, Window};
@@ -37,7 +37,7 @@ const HIDDEN: &str = "; names and addresses were replaced by a keyed hash";
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// What it may take.
-    pub limits: Limits,
+    pub limits: MemoryBudget,
     /// Whether names and addresses are replaced, and how.
     pub anonymize: Option<Anonymize>,
 }

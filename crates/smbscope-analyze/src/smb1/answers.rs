@@ -2,7 +2,7 @@
 //! length cut what says so.
 
 use crate::content::{Body, Message1};
-use smbscope_model::Status;
+use smbscope_model::ResponseStatus;
 use smbscope_wire::smb1::{self, TransactionKind, TransactionProgress};
 
 /// Payload of a message without parameter words and data: the header, WordCount and ByteCount.
@@ -106,10 +106,10 @@ impl Parts {
 }
 
 /// The status of a response, of whichever kind the client asked for.
-pub(super) fn status(header: &smb1::Smb1Header) -> Status {
+pub(super) fn status(header: &smb1::Smb1Header) -> ResponseStatus {
     match header.nt_status() {
-        Some(status) => Status::Nt(status),
-        None => Status::Dos(header.dos_error()),
+        Some(status) => ResponseStatus::Nt(status),
+        None => ResponseStatus::Dos(header.dos_error()),
     }
 }
 

@@ -22,7 +22,7 @@ use named::{Effect, Named};
 use raw::{Raw, RawRequest};
 use requests::{NO_ID, Request, Requests};
 use smbscope_model::exchange::Details;
-use smbscope_model::{Command, Dialect, Direction, FileId, Group, Half, Outcome, Status, Subcommand, groups};
+use smbscope_model::{Command, Dialect, FlowDirection, FileId, CommandGroup, Half, ExchangeOutcome, ResponseStatus, Subcommand, groups};
 use smbscope_wire::names::Trans2;
 use smbscope_wire::smb1::{self, TransactionKind};
 use smbscope_wire::smb2;
@@ -70,7 +70,7 @@ impl Smb1 {
     }
 
     /// Takes in a message.
-    pub(crate) fn take(&mut self, ledger: &mut Ledger<'_>, direction: Direction, frame: &Frame, message: &Message1) {
+    pub(crate) fn take(&mut self, ledger: &mut Ledger<'_>, direction: FlowDirection, frame: &Frame, message: &Message1) {
         let header = message.header;
         ledger.note_message(header.is_signed());
         message.cut_names().for_each(|missing| ledger.quality.name_was_cut(missing));
@@ -83,14 +83,14 @@ impl Smb1 {
                     self.names.oplock_broken(*fid);
                 }
                 let opening = opening(message, frame, Some(Subcommand::ServerInitiated), true);
-                ledger.report_response(frame, opening, status(&header), Outcome::ServerInitiated);
+                ledger.report_response(frame, opening, status(&header), ExchangeOutcome::ServerInitiated);
             }
             (true, true) => ledger.quality.malformed_messages += 1,
         }
     }
 
     /// Takes in a frame without SMB header. Returns whether it was expected.
-    pub(crate) fn take_raw(&mut self, ledger: &mut Ledger<'_>, direction: Direction, frame: &Frame) -> bool {
+    pub(crate) fn take_raw(&mut self, ledger: &mut Ledger<'_>, direction: FlowDirection, frame: &Frame) -> bool {
         if direction == ledger.client() {
             self.raw.take_block_of_write(&mut self.requests, ledger, frame)
         } else {
@@ -113,7 +113,7 @@ impl Smb1 {
             message_id: None,
             bytes: frame.length(),
         };
-        ledger.report_response(frame, opening, Status::Nt(NtStatus::SUCCESS), Outcome::RequestNotCaptured);
+        ledger.report_response(frame, opening, ResponseStatus::Nt(NtStatus::SUCCESS), ExchangeOutcome::RequestNotCaptured);
         true
     }
 
@@ -130,7 +130,7 @@ impl Smb1 {
             ledger.quality.causality_refused += 1;
         } else {
             pending.exchange.response = Half::default();
-            pending.add_response(frame, bytes, Status::Nt(header.status));
+            pending.add_response(frame, bytes, ResponseStatus::Nt(header.status));
         }
         ledger.complete(pending);
         true
@@ -164,11 +164,11 @@ impl Smb1 {
         exchange.details = Details::from_request(message.detail.as_deref());
         exchange.signed = header.is_signed();
         match (exchange.group, facts, named.offset.zip(named.length)) {
-            (Group::Read, Some(facts), Some((offset, length))) => {
+            (CommandGroup::Read, Some(facts), Some((offset, length))) => {
                 let held = self.names.rereads.read(&facts, offset..offset.saturating_add(length));
                 (exchange.caching, exchange.repeated) = (held.caching, held.repeated);
             }
-            (Group::Write, Some(facts), Some(_)) => self.names.rereads.changed(&facts),
+            (CommandGroup::Write, Some(facts), Some(_)) => self.names.rereads.changed(&facts),
             // What is set is not looked at: times, the end of the file, its name.
             (_, Some(facts), _) if named.subcommand == Some(Subcommand::Trans2(Trans2::SET_FILE_INFORMATION)) => {
                 self.names.rereads.changed(&facts);
@@ -186,7 +186,7 @@ impl Smb1 {
             pending.exchange.user = user.clone();
         }
         if named.unanswered {
-            pending.exchange.outcome = Outcome::NoResponseByDesign;
+            pending.exchange.outcome = ExchangeOutcome::NoResponseByDesign;
             ledger.report(pending);
             return;
         }
@@ -209,12 +209,12 @@ impl Smb1 {
             if hidden || older.pending.may_stay_unanswered {
                 ledger.abandon(older.pending);
             } else {
-                older.pending.exchange.outcome = Outcome::IdReused;
+                older.pending.exchange.outcome = ExchangeOutcome::IdReused;
                 ledger.finish(older.pending);
             }
         }
         if let Some(mut oldest) = self.requests.remove_excess() {
-            oldest.pending.exchange.outcome = Outcome::Evicted;
+            oldest.pending.exchange.outcome = ExchangeOutcome::Evicted;
             ledger.finish(oldest.pending);
         }
     }
@@ -241,17 +241,17 @@ impl Smb1 {
         }
         let Some(request) = self.requests.outstanding.by_id().get(&key) else {
             self.requests.remember_unmatched(key, frame);
-            report_unmatched(ledger, frame, message, Outcome::RequestNotCaptured);
+            report_unmatched(ledger, frame, message, ExchangeOutcome::RequestNotCaptured);
             return;
         };
         if !request.fits(&header) || request.pending.causality(frame) == Causality::Impossible {
             self.requests.remember_unmatched(key, frame);
             ledger.quality.causality_refused += 1;
-            report_unmatched(ledger, frame, message, Outcome::RequestNotCaptured);
+            report_unmatched(ledger, frame, message, ExchangeOutcome::RequestNotCaptured);
             return;
         }
         if self.requests.id_may_be_recycled(ledger, frame, key, request) {
-            report_unmatched(ledger, frame, message, Outcome::AmbiguousMatch);
+            report_unmatched(ledger, frame, message, ExchangeOutcome::AmbiguousMatch);
             if let Some(request) = self.requests.outstanding.remove(key) {
                 ledger.abandon(request.pending);
             }
@@ -301,7 +301,7 @@ impl Smb1 {
     }
 }
 
-fn report_unmatched(ledger: &mut Ledger<'_>, frame: &Frame, message: &Message1, outcome: Outcome) {
+fn report_unmatched(ledger: &mut Ledger<'_>, frame: &Frame, message: &Message1, outcome: ExchangeOutcome) {
     let opening = opening(message, frame, None, false);
     ledger.report_response(frame, opening, status(&message.header), outcome);
 }

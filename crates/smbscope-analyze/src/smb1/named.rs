@@ -4,7 +4,7 @@ use crate::content::{Body, Body1, Message1};
 use crate::names::{ConnectionNames, Tree, kept, user_name};
 use crate::rereads::{OpenFacts, Opened};
 use smbscope_model::exchange::CreatedFile;
-use smbscope_model::{Caching, Exchange, FileId, Subcommand};
+use smbscope_model::{GrantedCaching, Exchange, FileId, Subcommand};
 use smbscope_wire::names::{NtTransact, Trans2};
 use smbscope_wire::smb1::{self, Smb1Command, Smb1Request, Smb1Response};
 use std::sync::Arc;
@@ -176,13 +176,13 @@ fn opened(body: &Body1) -> Option<(u16, Option<smb1::Smb1OpenResult>)> {
 }
 
 /// What an open was granted; absent where it is not known whether it asked.
-fn granted(asks: Option<bool>, opened: &smb1::Smb1OpenResult) -> Option<Caching> {
+fn granted(asks: Option<bool>, opened: &smb1::Smb1OpenResult) -> Option<GrantedCaching> {
     match opened.oplock_level? {
-        0 if asks? => Some(Caching::NotGranted),
-        0 => Some(Caching::NotRequested),
-        1 => Some(Caching::Exclusive),
-        2 => Some(Caching::Batch),
-        3 => Some(Caching::LevelII),
+        0 if asks? => Some(GrantedCaching::NotGranted),
+        0 => Some(GrantedCaching::NotRequested),
+        1 => Some(GrantedCaching::Exclusive),
+        2 => Some(GrantedCaching::Batch),
+        3 => Some(GrantedCaching::LevelII),
         _ => None,
     }
 }

@@ -11,7 +11,7 @@ use crate::content::{Body, Message1};
 use crate::framer::Frame;
 use crate::ledger::Ledger;
 use crate::pending::{Causality, Pending};
-use smbscope_model::{Exchange, Half, Outcome, Status, Subcommand};
+use smbscope_model::{Exchange, Half, ExchangeOutcome, ResponseStatus, Subcommand};
 use smbscope_wire::smb1;
 use smbscope_wire::status::NtStatus;
 
@@ -104,7 +104,7 @@ impl Raw {
             return false;
         }
         if let Some(mut request) = requests.outstanding.remove(key) {
-            request.pending.add_response(frame, frame.length(), Status::Nt(NtStatus::SUCCESS));
+            request.pending.add_response(frame, frame.length(), ResponseStatus::Nt(NtStatus::SUCCESS));
             // There is no header, hence no status: an error shows as an empty answer.
             request.pending.exchange.status = None;
             ledger.complete(request.pending);
@@ -136,7 +136,7 @@ impl Raw {
             response: Half::default(),
             interim: None,
             status: None,
-            outcome: Outcome::NoResponseByDesign,
+            outcome: ExchangeOutcome::NoResponseByDesign,
             retransmitted: 0,
             retransmission_delay: None,
             resent: None,

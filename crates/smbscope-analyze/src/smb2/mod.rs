@@ -17,7 +17,7 @@ use named::{Effect, Named, display_path, file_id, granted, logged_on, oplock_lef
 use requests::{Request, Requests, UNSOLICITED};
 use smbscope_model::connection::ServerInterface;
 use smbscope_model::exchange::{CreatedFile, Details};
-use smbscope_model::{Command, Dialect, Direction, Group, Nanos, Outcome, Protocol, Status, Subcommand, groups};
+use smbscope_model::{Command, Dialect, FlowDirection, CommandGroup, Nanos, ExchangeOutcome, Protocol, ResponseStatus, Subcommand, groups};
 use smbscope_wire::smb2::messages::network_interface::NetworkInterfaceInfo;
 use smbscope_wire::smb2::messages::oplock_break::Notification;
 use smbscope_wire::smb2::{self, FileReference, flags};
@@ -84,7 +84,7 @@ impl Smb2 {
         &mut self,
         ledger: &mut Ledger<'_>,
         smb1: &mut Smb1,
-        direction: Direction,
+        direction: FlowDirection,
         frame: &Frame,
         mut members: Vec<Message2>,
     ) {
@@ -172,7 +172,7 @@ impl Smb2 {
         exchange.compounded = compounded;
         exchange.signed = header.is_signed();
         if header.command == smb2::Smb2Command::CANCEL {
-            exchange.outcome = Outcome::NoResponseByDesign;
+            exchange.outcome = ExchangeOutcome::NoResponseByDesign;
             ledger.report(pending);
             return;
         }
@@ -197,13 +197,13 @@ impl Smb2 {
     }
 
     /// A request costs credits, for which its client may have waited.
-    fn take_credits(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, header: &smb2::Smb2Header, group: Group) {
+    fn take_credits(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, header: &smb2::Smb2Header, group: CommandGroup) {
         // Grants may be in what is missing, or in what is encrypted.
         if ledger.may_have_missed_any() {
             self.credits.forget();
             return;
         }
-        let outstanding = ledger.accounts.busy() + u32::from(group != Group::Waiting);
+        let outstanding = ledger.accounts.busy() + u32::from(group != CommandGroup::Waiting);
         let trip = ledger.view.round_trip[ledger.client().reverse().index()].unwrap_or_default();
         let waited = self.credits.take(header, frame.first.time, outstanding, trip);
         let summary = &mut ledger.accounts.summary;
@@ -214,11 +214,11 @@ impl Smb2 {
         ledger.started(&request.pending);
         if let Some(mut older) = self.requests.insert(message_id, request) {
             let lost = ledger.server_losses.any_after(older.pending.acknowledged.unwrap_or(0));
-            older.pending.exchange.outcome = if lost { Outcome::ResponseNotCaptured } else { Outcome::IdReused };
+            older.pending.exchange.outcome = if lost { ExchangeOutcome::ResponseNotCaptured } else { ExchangeOutcome::IdReused };
             ledger.finish(older.pending);
         }
         if let Some(mut oldest) = self.requests.remove_excess() {
-            oldest.pending.exchange.outcome = Outcome::Evicted;
+            oldest.pending.exchange.outcome = ExchangeOutcome::Evicted;
             ledger.finish(oldest.pending);
         }
     }
@@ -239,7 +239,7 @@ impl Smb2 {
             if let Body::Response(smb2::Smb2Response::Break(notification)) = &member.body {
                 self.broken(ledger, notification);
             }
-            report_unmatched(ledger, frame, member, Outcome::ServerInitiated);
+            report_unmatched(ledger, frame, member, ExchangeOutcome::ServerInitiated);
             return;
         }
         if header.command == smb2::Smb2Command::NEGOTIATE {
@@ -255,14 +255,14 @@ impl Smb2 {
             }
         }
         let Some(key) = self.requests.find(&header) else {
-            report_unmatched(ledger, frame, member, Outcome::RequestNotCaptured);
+            report_unmatched(ledger, frame, member, ExchangeOutcome::RequestNotCaptured);
             return;
         };
         let Some(request) = self.requests.outstanding.get_mut(key) else { return };
         let fits = request.fits(&header);
         if !fits || request.pending.causality(frame) == Causality::Impossible {
             ledger.quality.causality_refused += 1;
-            report_unmatched(ledger, frame, member, Outcome::RequestNotCaptured);
+            report_unmatched(ledger, frame, member, ExchangeOutcome::RequestNotCaptured);
             return;
         }
         if header.status == NtStatus::PENDING {
@@ -280,7 +280,7 @@ impl Smb2 {
             ledger.accounts.summary.server_interfaces = kept_interfaces(interfaces);
         }
         let Some(mut request) = self.requests.remove(key) else { return };
-        request.pending.add_response(frame, member.length, Status::Nt(header.status));
+        request.pending.add_response(frame, member.length, ResponseStatus::Nt(header.status));
         request.pending.exchange.compounded |= compounded;
         request.pending.exchange.signed |= header.is_signed();
         self.take_effect(ledger, &mut request, member);
@@ -404,14 +404,14 @@ fn note_use(
 }
 
 /// A response that answers nothing that was seen.
-fn report_unmatched(ledger: &mut Ledger<'_>, frame: &Frame, member: &Message2, outcome: Outcome) {
+fn report_unmatched(ledger: &mut Ledger<'_>, frame: &Frame, member: &Message2, outcome: ExchangeOutcome) {
     let header = &member.header;
-    if outcome == Outcome::RequestNotCaptured && header.status == NtStatus::PENDING {
+    if outcome == ExchangeOutcome::RequestNotCaptured && header.status == NtStatus::PENDING {
         // The final response will tell.
         ledger.quality.interim_responses += 1;
         return;
     }
-    let unsolicited = (outcome == Outcome::ServerInitiated).then_some(Subcommand::ServerInitiated);
+    let unsolicited = (outcome == ExchangeOutcome::ServerInitiated).then_some(Subcommand::ServerInitiated);
     let opening = Opening {
         command: Command::Smb2(header.command),
         subcommand: unsolicited,
@@ -419,7 +419,7 @@ fn report_unmatched(ledger: &mut Ledger<'_>, frame: &Frame, member: &Message2, o
         message_id: whole_id(header),
         bytes: member.length,
     };
-    ledger.report_response(frame, opening, Status::Nt(header.status), outcome);
+    ledger.report_response(frame, opening, ResponseStatus::Nt(header.status), outcome);
 }
 
 /// The interfaces of a server that a connection's summary holds.

@@ -2,7 +2,7 @@
 
 use crate::content::{Body, Body2, Message2};
 use crate::names::{Tree, kept, user_name};
-use smbscope_model::{Caching, FileId, Subcommand};
+use smbscope_model::{GrantedCaching, FileId, Subcommand};
 use smbscope_wire::CapturedName;
 use smbscope_wire::names::InfoLevel;
 use smbscope_wire::smb2::messages::create::oplock;
@@ -91,24 +91,24 @@ impl Effect {
 }
 
 /// What an open was granted that asked for this oplock level; absent where that, or the lease, was cut off.
-pub(super) fn granted(asked: Option<u8>, created: &Created) -> Option<Caching> {
+pub(super) fn granted(asked: Option<u8>, created: &Created) -> Option<GrantedCaching> {
     match created.oplock_level {
         oplock::NONE => asked.map(|asked| match asked {
-            oplock::NONE => Caching::NotRequested,
-            _ => Caching::NotGranted,
+            oplock::NONE => GrantedCaching::NotRequested,
+            _ => GrantedCaching::NotGranted,
         }),
-        oplock::LEASE => created.lease.map(|lease| Caching::of_lease(lease.state)),
+        oplock::LEASE => created.lease.map(|lease| GrantedCaching::of_lease(lease.state)),
         level => oplock_left(level),
     }
 }
 
 /// An oplock by its level.
-pub(super) fn oplock_left(level: u8) -> Option<Caching> {
+pub(super) fn oplock_left(level: u8) -> Option<GrantedCaching> {
     match level {
-        oplock::NONE => Some(Caching::NotGranted),
-        oplock::LEVEL_II => Some(Caching::LevelII),
-        oplock::EXCLUSIVE => Some(Caching::Exclusive),
-        oplock::BATCH => Some(Caching::Batch),
+        oplock::NONE => Some(GrantedCaching::NotGranted),
+        oplock::LEVEL_II => Some(GrantedCaching::LevelII),
+        oplock::EXCLUSIVE => Some(GrantedCaching::Exclusive),
+        oplock::BATCH => Some(GrantedCaching::Batch),
         _ => None,
     }
 }

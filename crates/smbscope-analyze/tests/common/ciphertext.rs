@@ -2,7 +2,7 @@
 //! with encryption: the same messages at the same times, each in a TRANSFORM_HEADER.
 
 use super::read_exchanges;
-use smbscope_model::{Exchange, Outcome, PacketRef, Stamp};
+use smbscope_model::{Exchange, ExchangeOutcome, PacketRef, Stamp};
 use smbscope_testkit::{Conversation, Packet, Side, Span, framed, random::Random, smb2};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -207,7 +207,7 @@ fn encrypt(exchanges: &[Exchange]) -> Ciphertext {
         if let Some(interim) = exchange.interim {
             interims.insert(interim.packet, (interim, ERROR));
         }
-        if let (Some(request), Some(response), Outcome::Complete) = (request, response, exchange.outcome) {
+        if let (Some(request), Some(response), ExchangeOutcome::Complete) = (request, response, exchange.outcome) {
             answers.entry(request.packet).or_default().insert(response.packet);
         }
     }

@@ -8,7 +8,7 @@ use smbscope_analyze::{Analyzer, Options, Outcome};
 use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_capture::tcp::FlowTable;
-use smbscope_model::{Connection, Exchange, Quality, Stamp, TimeKind};
+use smbscope_model::{ConnectionSummary, Exchange, Quality, Stamp, TimeKind};
 use smbscope_testkit::{Conversation, Packet, Side, micros};
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Analysis {
     pub(crate) exchanges: Vec<Exchange>,
     pub(crate) quality: Quality,
-    pub(crate) connections: Vec<Connection>,
+    pub(crate) connections: Vec<ConnectionSummary>,
 }
 
 /// Analyses packets as the first file of a capture.
@@ -63,7 +63,7 @@ pub(crate) fn read_exchanges(file: &Path, mut keep: impl FnMut(u64) -> bool) -> 
 }
 
 /// The connections of a capture file.
-pub(crate) fn read_connections(file: &Path) -> Vec<Connection> {
+pub(crate) fn read_connections(file: &Path) -> Vec<ConnectionSummary> {
     let mut set = CaptureSet::open(&[CaptureInput::File(file.to_owned())]).expect("a capture that can be read");
     let mut flows = FlowTable::new(Analyzer::new(Options::default(), |_| {}));
     let (mut decoder, mut quality) = (Decoder::new(), Quality::default());

@@ -7,7 +7,7 @@ use smbscope_analyze::{Analyzer, Options};
 use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_capture::tcp::FlowTable;
-use smbscope_model::{Command, Exchange, Outcome, PacketRef, Quality, Stamp};
+use smbscope_model::{Command, Exchange, ExchangeOutcome, PacketRef, Quality, Stamp};
 use smbscope_testkit::packet::HEADERS;
 use smbscope_testkit::script::{TrueExchange, response_tag};
 use smbscope_testkit::{Packet, Span, damage, pcap};
@@ -93,10 +93,10 @@ fn assert_ends(
 }
 
 /// Complete, unless the capture reordered so much that the answer ends before the question begins.
-fn expected_outcome(truth: &TrueExchange, packets: &[Packet], last: Option<usize>) -> Outcome {
+fn expected_outcome(truth: &TrueExchange, packets: &[Packet], last: Option<usize>) -> ExchangeOutcome {
     let first = stamp_at(packets, truth.request.first_packet(packets)).map(|stamp| stamp.time);
     let last = stamp_at(packets, last).map(|stamp| stamp.time);
-    if last < first { Outcome::ClockStep } else { Outcome::Complete }
+    if last < first { ExchangeOutcome::ClockStep } else { ExchangeOutcome::Complete }
 }
 
 /// The exchanges that pair the request of one with the response of another, or have a timestamp from elsewhere.

@@ -42,7 +42,7 @@ pub(super) const WINDOW_LEAST: u64 = 65 << 20;
 
 impl Default for CaptureBudget {
     fn default() -> Self {
-        CaptureBudget { memory: 32 << 20, runs: 1 << 18, window: smbscope_model::Limits::DEFAULT_MEMORY as u64 }
+        CaptureBudget { memory: 32 << 20, runs: 1 << 18, window: smbscope_model::MemoryBudget::DEFAULT_MEMORY as u64 }
     }
 }
 

@@ -9,7 +9,7 @@ use super::look::Looker;
 use super::pcapng::Interfaces;
 use super::record::{PacketRecord, ParseStep};
 use crate::segment::TcpSegment;
-use smbscope_model::{ClockOffset, Nanos};
+use smbscope_model::{CaptureClockOffset, Nanos};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
@@ -33,7 +33,7 @@ pub(super) struct ClockCorrection {
     early: HashSet<IpAddr>,
     /// Of servers; addresses that the sample does not have are told by them.
     ports: HashSet<u16>,
-    offset: ClockOffset,
+    offset: CaptureClockOffset,
     looker: Mutex<Looker>,
 }
 
@@ -158,18 +158,18 @@ impl ClockCorrection {
             _ => bounds.low,
         };
         let [low, high, applied] = [bounds.low, bounds.high, applied].map(Nanos);
-        let offset = ClockOffset { of_servers: is_server, applied, low, high };
+        let offset = CaptureClockOffset { of_servers: is_server, applied, low, high };
         Some(ClockCorrection { late, early, ports, offset, looker: Mutex::new(Looker::default()) })
     }
 
     /// Returns the offset that was found.
-    pub(super) fn offset(&self) -> ClockOffset {
+    pub(super) fn offset(&self) -> CaptureClockOffset {
         self.offset
     }
 
     /// Says what was corrected, and what remains uncertain.
     pub(super) fn warning(&self) -> String {
-        let ClockOffset { of_servers, applied, low, high } = self.offset;
+        let CaptureClockOffset { of_servers, applied, low, high } = self.offset;
         let whose = self.offset.whose();
         let uncertain = match high - low {
             Nanos(..=NEAR_NS) => String::new(),

@@ -13,7 +13,7 @@ use super::window::Trips;
 use super::{StreamChunk, Directed, FlowEnd, FlowView, StreamGap, GapCause, Retransmission, StreamSink};
 use crate::segment::{TcpFlags, TcpSegment};
 use limits::{FAR_JUMP, GRACE_PACKETS, MAX_HELD_BYTES, MAX_HELD_SEGMENTS, MAX_JUMP, MAX_SILENCE};
-use smbscope_model::{ClockStep, Direction, Nanos, Quality, Role, Stamp, Timestamp};
+use smbscope_model::{ClockStep, FlowDirection, Nanos, Quality, Role, Stamp, Timestamp};
 
 /// The bounds of what a flow may hold, in one place.
 pub mod limits {
@@ -60,7 +60,7 @@ pub(super) struct TcpFlow<S> {
     streams: [TcpHalfStream; 2],
     hole: Option<Hole>,
     held: OutOfOrderQueue,
-    stray: Option<(Direction, u64)>,
+    stray: Option<(FlowDirection, u64)>,
     /// A side has sent data again and heard nothing since: what comes next from the other side matters to `outages`.
     is_silent: bool,
     outages: Option<Box<Outages>>,
@@ -69,7 +69,7 @@ pub(super) struct TcpFlow<S> {
 /// Bytes that are waited for.
 #[derive(Debug, Clone, Copy)]
 struct Hole {
-    direction: Direction,
+    direction: FlowDirection,
     /// Known end, from the acknowledgment or the segment that showed the hole.
     end: u64,
     /// Packets of the flow since the other side acknowledged past the hole's start.
@@ -101,7 +101,7 @@ enum SegmentOwner {
 /// A segment located in its stream.
 #[derive(Clone, Copy)]
 struct Located<'a> {
-    direction: Direction,
+    direction: FlowDirection,
     position: u64,
     bytes: &'a [u8],
     segment: &'a TcpSegment<'a>,
@@ -276,7 +276,7 @@ impl<S> TcpFlow<S> {
     }
 
     /// Whether the packet was captured on the side of a router where it is not wanted.
-    fn is_elsewhere(&self, direction: Direction, segment: &TcpSegment<'_>, place: Role) -> bool {
+    fn is_elsewhere(&self, direction: FlowDirection, segment: &TcpSegment<'_>, place: Role) -> bool {
         let client = self.view.opener.unwrap_or_else(|| self.view.client_by_port());
         let near_sender = (direction == client) == (place == Role::Client);
         self.streams[direction.index()].is_elsewhere(segment, near_sender)
@@ -284,7 +284,7 @@ impl<S> TcpFlow<S> {
 
     /// Notes that a copy came from the other side of a router.
     #[cold]
-    fn note_side(&mut self, direction: Direction, segment: &TcpSegment<'_>, one_side_only: bool) {
+    fn note_side(&mut self, direction: FlowDirection, segment: &TcpSegment<'_>, one_side_only: bool) {
         let stream = &self.streams[direction.index()];
         let Some((most, least)) = stream.both_sides.filter(|sides| [sides.0, sides.1].contains(&segment.hops_left))
         else {
@@ -303,7 +303,7 @@ impl<S> TcpFlow<S> {
     /// A SYN with another initial sequence number, or one that does not stand right before what was seen first: there
     /// it was only overtaken.
     #[inline]
-    fn begins_anew(&mut self, direction: Direction, segment: &TcpSegment<'_>) -> bool {
+    fn begins_anew(&mut self, direction: FlowDirection, segment: &TcpSegment<'_>) -> bool {
         if !segment.flags.syn() {
             return false;
         }
@@ -321,7 +321,7 @@ impl<S> TcpFlow<S> {
     #[inline]
     fn place_of<K: StreamSink<Flow = S>>(
         &mut self,
-        direction: Direction,
+        direction: FlowDirection,
         position: u64,
         segment: &TcpSegment<'_>,
         sink: &K,
@@ -339,7 +339,7 @@ impl<S> TcpFlow<S> {
     #[cold]
     fn place_of_far<K: StreamSink<Flow = S>>(
         &mut self,
-        direction: Direction,
+        direction: FlowDirection,
         position: u64,
         segment: &TcpSegment<'_>,
         sink: &K,
@@ -385,7 +385,7 @@ impl<S> TcpFlow<S> {
     /// Notes that the clock stepped where what was sent before a long silence is acknowledged right behind it, or gone on
     /// with, and was not sent again: its sender would have done so many times.
     #[cold]
-    fn note_clock_step(&mut self, direction: Direction, position: u64, segment: &TcpSegment<'_>, last: Stamp) {
+    fn note_clock_step(&mut self, direction: FlowDirection, position: u64, segment: &TcpSegment<'_>, last: Stamp) {
         if !segment.flags.ack() || segment.flags.0 & (TcpFlags::SYN | TcpFlags::RST) != 0 {
             return;
         }
@@ -400,7 +400,7 @@ impl<S> TcpFlow<S> {
 
     /// Takes note of the acknowledgment and returns its position in the other stream.
     #[inline]
-    fn acknowledge(&mut self, direction: Direction, segment: &TcpSegment<'_>) -> Option<u64> {
+    fn acknowledge(&mut self, direction: FlowDirection, segment: &TcpSegment<'_>) -> Option<u64> {
         if !segment.flags.ack() || segment.flags.rst() {
             return None;
         }
@@ -430,7 +430,7 @@ impl<S> TcpFlow<S> {
 
     /// Round trips from the capture point, as seen from the data of a direction.
     #[inline]
-    fn trips(&self, direction: Direction) -> Trips {
+    fn trips(&self, direction: FlowDirection) -> Trips {
         Trips {
             sender: self.streams[direction.reverse().index()].round_trip.smallest(),
             receiver: self.streams[direction.index()].round_trip.smallest(),
@@ -439,7 +439,7 @@ impl<S> TcpFlow<S> {
 
     /// Counts what a segment is, apart from its data.
     #[inline]
-    fn count(&mut self, direction: Direction, position: u64, segment: &TcpSegment<'_>) {
+    fn count(&mut self, direction: FlowDirection, position: u64, segment: &TcpSegment<'_>) {
         let flags = segment.flags;
         if segment.window == 0 && flags.0 & (TcpFlags::SYN | TcpFlags::RST) == 0 {
             self.counts.zero_windows += 1;
@@ -563,7 +563,7 @@ impl<S> TcpFlow<S> {
 
     /// Notes that data follows a delayed acknowledgment.
     #[cold]
-    fn went_on(&mut self, direction: Direction, segment: &TcpSegment<'_>) {
+    fn went_on(&mut self, direction: FlowDirection, segment: &TcpSegment<'_>) {
         let trips = self.trips(direction);
         self.streams[direction.index()].went_on(segment, trips);
     }
@@ -619,7 +619,7 @@ impl<S> TcpFlow<S> {
     }
 
     #[cold]
-    fn hear(&mut self, direction: Direction, stamp: Stamp) {
+    fn hear(&mut self, direction: FlowDirection, stamp: Stamp) {
         let Some(outages) = &mut self.outages else { return };
         outages.heard(direction, stamp.time);
         self.is_silent = !outages.are_over();
@@ -674,7 +674,7 @@ impl<S> TcpFlow<S> {
         Some(if second_goes_first { second_arrival } else { first_arrival })
     }
 
-    fn open_hole(&mut self, direction: Direction, end: u64) {
+    fn open_hole(&mut self, direction: FlowDirection, end: u64) {
         self.hole = Some(Hole { direction, end, packets_since_acknowledged: None });
     }
 
@@ -719,7 +719,7 @@ impl<S> TcpFlow<S> {
     }
 
     /// Tells the sink about the bytes up to `end` that will not come.
-    fn skip_to<K: StreamSink<Flow = S>>(&mut self, direction: Direction, end: u64, sink: &mut K) {
+    fn skip_to<K: StreamSink<Flow = S>>(&mut self, direction: FlowDirection, end: u64, sink: &mut K) {
         let stream = &mut self.streams[direction.index()];
         let Some(start) = stream.next.filter(|next| *next < end) else { return };
         let cause = match stream.acknowledged {
@@ -789,7 +789,7 @@ impl<S> TcpFlow<S> {
         while self.hole.is_some() {
             self.give_up_hole(sink);
         }
-        for direction in Direction::BOTH {
+        for direction in FlowDirection::BOTH {
             let stream = &self.streams[direction.index()];
             if let (Some(next), Some(acknowledged)) = (stream.next, stream.acknowledged) {
                 // One byte at the very end is a FIN that was not captured, or was.
@@ -805,7 +805,7 @@ impl<S> TcpFlow<S> {
             evicted_flows: evicted.into(),
             ..self.counts.quality()
         };
-        let trips = self.trips(Direction::Forward);
+        let trips = self.trips(FlowDirection::Forward);
         let whole =
             Nanos(trips.sender.map_or(0, |trip| trip.0).saturating_add(trips.receiver.map_or(0, |trip| trip.0)));
         self.streams.iter_mut().for_each(|stream| stream.finish(whole));

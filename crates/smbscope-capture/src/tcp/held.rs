@@ -2,12 +2,12 @@
 //! a hole does not mean going through all of them.
 
 use crate::segment::TcpSegment;
-use smbscope_model::Direction;
+use smbscope_model::FlowDirection;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A segment that waits, with its own copy of the captured bytes.
 pub(super) struct OutOfOrderSegment {
-    pub(super) direction: Direction,
+    pub(super) direction: FlowDirection,
     pub(super) position: u64,
     pub(super) bytes: Box<[u8]>,
     pub(super) segment: TcpSegment<'static>,
@@ -92,13 +92,13 @@ impl OutOfOrderQueue {
     }
 
     /// The first of those that came before `arrival` and lie behind `position`.
-    pub(super) fn successor(&self, direction: Direction, position: u64, arrival: Arrival) -> Option<&OutOfOrderSegment> {
+    pub(super) fn successor(&self, direction: FlowDirection, position: u64, arrival: Arrival) -> Option<&OutOfOrderSegment> {
         let follows = |held: &&OutOfOrderSegment| held.direction == direction && held.position > position;
         self.queue.range(..arrival).map(|(_, held)| held).find(follows)
     }
 
     /// Of those that hold the byte at `next`, the one that came first.
-    pub(super) fn filler(&self, direction: Direction, next: u64) -> Option<Arrival> {
+    pub(super) fn filler(&self, direction: FlowDirection, next: u64) -> Option<Arrival> {
         let index = direction.index();
         let before = self.places.range((index, 0, Arrival(i64::MIN))..=(index, next, Arrival::LAST));
         let holds = |arrival: &Arrival| self.queue.get(arrival).is_some_and(|held| held.end() > next);
@@ -106,7 +106,7 @@ impl OutOfOrderQueue {
     }
 
     /// Where the nearest of those behind `next` begins.
-    pub(super) fn next_position(&self, direction: Direction, next: u64) -> Option<u64> {
+    pub(super) fn next_position(&self, direction: FlowDirection, next: u64) -> Option<u64> {
         let index = direction.index();
         let behind = self.places.range((index, next + 1, Arrival(i64::MIN))..);
         behind.take_while(|(of, _, _)| *of == index).map(|(_, position, _)| *position).next()

@@ -27,7 +27,7 @@ pub use table::FlowTable;
 pub use window::WindowCounts;
 
 use crate::segment::TcpSegment;
-use smbscope_model::{ClockStep, Direction, FlowId, Nanos, Outage, Quality, Stamp, Timestamp};
+use smbscope_model::{ClockStep, FlowDirection, FlowId, Nanos, Outage, Quality, Stamp, Timestamp};
 use std::net::SocketAddr;
 
 /// What is known about a flow while its data is handed on.
@@ -44,7 +44,7 @@ pub struct FlowView {
     /// Whether the capture holds no SYN of it.
     pub midstream: bool,
     /// Direction of the SYN, when it was seen: the side that opened the connection.
-    pub opener: Option<Direction>,
+    pub opener: Option<FlowDirection>,
     /// Whether the SYN of each direction was captured, so that its first byte is known.
     pub begins: [bool; 2],
     /// Smallest round trip from the capture point to the receiver of each direction's data and back.
@@ -58,18 +58,18 @@ pub struct FlowView {
 
 impl FlowView {
     /// The two ends as sender and receiver of a direction.
-    pub fn ends(&self, direction: Direction) -> (SocketAddr, SocketAddr) {
+    pub fn ends(&self, direction: FlowDirection) -> (SocketAddr, SocketAddr) {
         match direction {
-            Direction::Forward => (self.source, self.destination),
-            Direction::Backward => (self.destination, self.source),
+            FlowDirection::Forward => (self.source, self.destination),
+            FlowDirection::Backward => (self.destination, self.source),
         }
     }
 
     /// Direction of the client, guessed: servers have the lower port, nearly always.
-    pub fn client_by_port(&self) -> Direction {
+    pub fn client_by_port(&self) -> FlowDirection {
         match self.source.port() < self.destination.port() {
-            true => Direction::Backward,
-            false => Direction::Forward,
+            true => FlowDirection::Backward,
+            false => FlowDirection::Forward,
         }
     }
 }
@@ -220,15 +220,15 @@ pub trait StreamSink {
     /// A flow was seen for the first time.
     fn opened(&mut self, view: &FlowView) -> Self::Flow;
     /// Bytes in order.
-    fn data(&mut self, flow: &mut Self::Flow, view: &FlowView, direction: Direction, chunk: &StreamChunk<'_>);
+    fn data(&mut self, flow: &mut Self::Flow, view: &FlowView, direction: FlowDirection, chunk: &StreamChunk<'_>);
     /// Bytes that will not come; the data after them follows.
-    fn gap(&mut self, flow: &mut Self::Flow, view: &FlowView, direction: Direction, gap: &StreamGap);
+    fn gap(&mut self, flow: &mut Self::Flow, view: &FlowView, direction: FlowDirection, gap: &StreamGap);
     /// Bytes that came again.
     fn retransmitted(
         &mut self,
         flow: &mut Self::Flow,
         view: &FlowView,
-        direction: Direction,
+        direction: FlowDirection,
         retransmission: &Retransmission,
     );
     /// Whether these bytes only stand at the beginning of a connection.
@@ -246,6 +246,6 @@ pub trait StreamSink {
 /// A segment seen from its flow: which way it goes.
 #[derive(Debug, Clone, Copy)]
 struct Directed<'a> {
-    direction: Direction,
+    direction: FlowDirection,
     segment: &'a TcpSegment<'a>,
 }

@@ -1,7 +1,7 @@
 //! Times in which one side sent data again and again and heard nothing at all of the other: the path between the capture
 //! point and that side was down, or its host was.
 
-use smbscope_model::{Direction, Nanos, Outage, Timestamp};
+use smbscope_model::{FlowDirection, Nanos, Outage, Timestamp};
 
 /// Shorter ones are ordinary losses.
 const SHORTEST: Nanos = Nanos(1_000_000_000);
@@ -34,7 +34,7 @@ pub(super) struct Outages {
 
 impl Outages {
     /// Data from `position` on was sent again, unacknowledged. Nothing has come from the other side since `from`.
-    pub(super) fn retried(&mut self, direction: Direction, position: u64, from: Timestamp, time: Timestamp) {
+    pub(super) fn retried(&mut self, direction: FlowDirection, position: u64, from: Timestamp, time: Timestamp) {
         match &mut self.silences[direction.index()] {
             Some(silence) if position <= silence.position => {
                 silence.position = position;
@@ -49,7 +49,7 @@ impl Outages {
     }
 
     /// A packet came from the sender of this direction.
-    pub(super) fn heard(&mut self, direction: Direction, time: Timestamp) {
+    pub(super) fn heard(&mut self, direction: FlowDirection, time: Timestamp) {
         self.end(direction.reverse(), time, true);
     }
 
@@ -60,12 +60,12 @@ impl Outages {
 
     /// The flow is over. Returns the longest outages in the order of time.
     pub(super) fn finish(mut self, last: Timestamp) -> Vec<Outage> {
-        Direction::BOTH.into_iter().for_each(|direction| self.end(direction, last, false));
+        FlowDirection::BOTH.into_iter().for_each(|direction| self.end(direction, last, false));
         self.ended.sort_by_key(|outage| (outage.from, outage.to));
         self.ended
     }
 
-    fn end(&mut self, direction: Direction, to: Timestamp, recovered: bool) {
+    fn end(&mut self, direction: FlowDirection, to: Timestamp, recovered: bool) {
         let Some(OutageCandidate { from, retries, last_retry, wait, .. }) = self.silences[direction.index()].take() else {
             return;
         };

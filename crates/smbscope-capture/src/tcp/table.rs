@@ -4,7 +4,7 @@ use super::flow::{SegmentDisposition, TcpFlow};
 use super::{Directed, FlowView, StreamSink};
 use crate::segment::TcpSegment;
 use ahash::RandomState;
-use smbscope_model::{Direction, FlowId, Limits, Role, Timestamp};
+use smbscope_model::{FlowDirection, FlowId, MemoryBudget, Role, Timestamp};
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
@@ -67,7 +67,7 @@ pub struct FlowTable<K: StreamSink> {
 impl<K: StreamSink> FlowTable<K> {
     /// An empty table with the budget of a whole analysis.
     pub fn new(sink: K) -> FlowTable<K> {
-        FlowTable::within(sink, Limits::default().flows)
+        FlowTable::within(sink, MemoryBudget::default().flows)
     }
 
     /// An empty table whose flows may take `budget` bytes.
@@ -156,7 +156,7 @@ impl<K: StreamSink> FlowTable<K> {
     #[inline]
     fn offer(&mut self, key: FlowKey, place: usize, segment: &TcpSegment<'_>) -> Option<SegmentDisposition> {
         let flow = self.flows.get_mut(place)?.as_mut()?;
-        let direction = if segment.source == flow.view.source { Direction::Forward } else { Direction::Backward };
+        let direction = if segment.source == flow.view.source { FlowDirection::Forward } else { FlowDirection::Backward };
         let was_over = flow.is_over();
         let verdict = flow.segment(Directed { direction, segment }, self.place, &mut self.sink);
         if flow.is_to_be_charged() {
@@ -173,8 +173,8 @@ impl<K: StreamSink> FlowTable<K> {
     /// Begins to follow a flow; returns its place.
     fn open(&mut self, key: FlowKey, segment: &TcpSegment<'_>) -> usize {
         let opener = match (segment.flags.syn(), segment.flags.ack()) {
-            (true, false) => Some(Direction::Forward),
-            (true, true) => Some(Direction::Backward),
+            (true, false) => Some(FlowDirection::Forward),
+            (true, true) => Some(FlowDirection::Backward),
             _ => None,
         };
         let view = FlowView {

@@ -28,7 +28,7 @@ pub use record::RecordArguments;
 pub use slim::{KeptOfNames, SlimArguments};
 use smbscope_diagnose::whatif::Scenario;
 use smbscope_model::units;
-use smbscope_model::{Limits, Nanos, Role};
+use smbscope_model::{MemoryBudget, Nanos, Role};
 use smbscope_report::{FailIf, Slow};
 use smbscope_stats::filter::Filter;
 use smbscope_stats::{Dimension, Sort};
@@ -322,8 +322,8 @@ pub struct CommonArguments {
     /// windows of decompressors.
     ///
     /// When it is full, the least recently active connections are evicted and counted under Quality.
-    #[arg(hide_short_help = true, long, value_name = "MIB", default_value_t = (Limits::DEFAULT_MEMORY >> 20) as u32,
-        value_parser = clap::value_parser!(u32).range((Limits::LEAST_MEMORY >> 20) as i64..=1 << 20))]
+    #[arg(hide_short_help = true, long, value_name = "MIB", default_value_t = (CaptureBudget::DEFAULT_MEMORY >> 20) as u32,
+        value_parser = clap::value_parser!(u32).range((CaptureBudget::LEAST_MEMORY >> 20) as i64..=1 << 20))]
     pub memory: u32,
 
     /// Print no progress bar.
@@ -338,8 +338,8 @@ impl CommonArguments {
     }
 
     /// The budgets within the memory that may be taken.
-    pub fn limits(&self) -> Limits {
-        Limits::for_memory(self.memory_bytes())
+    pub fn limits(&self) -> MemoryBudget {
+        MemoryBudget::for_memory(self.memory_bytes())
     }
 
     /// The threads asked for, or as many as there are cores.

@@ -3,7 +3,7 @@
 use super::Session;
 use super::answer::Refusal;
 use crate::{Error, Handle, Sample};
-use smbscope_model::{Command, Outcome, Subcommand, groups};
+use smbscope_model::{Command, ExchangeOutcome, Subcommand, groups};
 use smbscope_wire::smb2;
 use smbscope_wire::status::NtStatus;
 use std::time::Instant;
@@ -92,7 +92,7 @@ impl Session {
             compounded: false,
             signed: false,
             encrypted: false,
-            outcome: Outcome::Complete,
+            outcome: ExchangeOutcome::Complete,
         });
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::file::{Disposition, Entry, Info, LockRange, Open, SetInfo, access, options};
 use crate::{Error, Handle, Options, Session};
-use smbscope_model::{Dialect, Group};
+use smbscope_model::{Dialect, CommandGroup};
 use smbscope_wire::status::NtStatus;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -65,15 +65,15 @@ async fn what_is_written_is_in_the_folder_and_each_call_has_a_sample() {
     let seen: Vec<_> =
         samples.iter().map(|s| (s.command.to_string(), s.group, s.request_bytes, s.response_bytes)).collect();
     let expected = [
-        ("CREATE", Group::OpenClose, 0, 0),
-        ("CLOSE", Group::OpenClose, 0, 0),
-        ("CREATE", Group::OpenClose, 0, 0),
-        ("WRITE", Group::Write, 4, 0),
-        ("SET_INFO", Group::Attributes, 0, 0),
-        ("FLUSH", Group::Write, 0, 0),
-        ("READ", Group::Read, 0, 6),
-        ("READ", Group::Read, 0, 0),
-        ("CLOSE", Group::OpenClose, 0, 0),
+        ("CREATE", CommandGroup::OpenClose, 0, 0),
+        ("CLOSE", CommandGroup::OpenClose, 0, 0),
+        ("CREATE", CommandGroup::OpenClose, 0, 0),
+        ("WRITE", CommandGroup::Write, 4, 0),
+        ("SET_INFO", CommandGroup::Attributes, 0, 0),
+        ("FLUSH", CommandGroup::Write, 0, 0),
+        ("READ", CommandGroup::Read, 0, 6),
+        ("READ", CommandGroup::Read, 0, 0),
+        ("CLOSE", CommandGroup::OpenClose, 0, 0),
     ];
     assert_eq!(seen, expected.map(|(command, group, sent, came)| (command.to_owned(), group, sent, came)));
     assert!(samples.iter().all(|sample| sample.response_time().is_some_and(|time| !time.is_zero())));

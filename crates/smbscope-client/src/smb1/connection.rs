@@ -7,7 +7,7 @@ use super::super::transport::{Arrived, Link, Sent};
 use super::super::{Error, Options, Sample, Samples};
 use super::multiplex::Mids;
 use super::watch::Watch;
-use smbscope_model::{Command, FileId, Outcome, Subcommand, groups};
+use smbscope_model::{Command, FileId, ExchangeOutcome, Subcommand, groups};
 use smbscope_wire::smb1::messages::trans2::Trans2Request;
 use smbscope_wire::smb1::messages::{
     LockingAndx, LockingAndxRequest, Malformed, Smb1Message, Transaction2Response, TransactionReassembly, lock_type,
@@ -66,7 +66,7 @@ impl Pending {
     /// What became of it.
     pub(super) fn sample(
         &self,
-        outcome: Outcome,
+        outcome: ExchangeOutcome,
         status: Option<NtStatus>,
         arrived: Arrived,
         response_bytes: usize,
@@ -299,7 +299,7 @@ impl Smb1Connection {
         let pending = Pending { command: R::COMMAND, about, mid, tid, uid, sequence: None, sent, bytes };
         self.samples.push(Sample {
             signed: self.signer.is_some(),
-            ..pending.sample(Outcome::NoResponseByDesign, None, Arrived { first: sent.last, last: sent.last }, 0)
+            ..pending.sample(ExchangeOutcome::NoResponseByDesign, None, Arrived { first: sent.last, last: sent.last }, 0)
         });
         Ok(())
     }
@@ -451,7 +451,7 @@ impl Smb1Connection {
         let (command, mid, tid, uid) = (header.command, header.mid, header.tid, header.uid);
         let pending = Pending { command, about, mid, tid, uid, sequence: None, sent, bytes: 0 };
         let bytes = self.link.frame().len();
-        self.samples.push(pending.sample(Outcome::ServerInitiated, None, arrived, bytes));
+        self.samples.push(pending.sample(ExchangeOutcome::ServerInitiated, None, arrived, bytes));
         let release = LockingAndx {
             fid: broken.fid,
             type_of_lock: lock_type::OPLOCK_RELEASE,
@@ -479,13 +479,13 @@ impl Smb1Connection {
 
     /// Notes a command that was answered.
     pub(super) fn complete(&mut self, pending: &Pending, header: &Smb1Header, arrived: Arrived, bytes: usize) {
-        self.samples.push(pending.sample(Outcome::Complete, Some(NtStatus(header.status)), arrived, bytes));
+        self.samples.push(pending.sample(ExchangeOutcome::Complete, Some(NtStatus(header.status)), arrived, bytes));
     }
 
     /// Notes a command that will not be answered any more.
     fn unanswered(&mut self, pending: &Pending) {
         let now = Instant::now();
-        self.samples.push(pending.sample(Outcome::Unanswered, None, Arrived { first: now, last: now }, 0));
+        self.samples.push(pending.sample(ExchangeOutcome::Unanswered, None, Arrived { first: now, last: now }, 0));
     }
 
     /// An answer that refuses is an error.

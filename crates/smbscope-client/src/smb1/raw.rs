@@ -4,7 +4,7 @@
 
 use super::super::{Error, Options};
 use super::connection::{About, Smb1Connection, malformed};
-use smbscope_model::{Outcome, Subcommand};
+use smbscope_model::{ExchangeOutcome, Subcommand};
 use smbscope_wire::smb1::messages::{ReadRaw, WriteComplete, WriteRaw, capabilities};
 use smbscope_wire::smb1::{self, Smb1Header};
 
@@ -46,7 +46,7 @@ impl Smb1Connection {
             return Err(Error::Protocol("READ_RAW brought more than was asked for".to_owned()));
         }
         // Without a header there is no status.
-        self.samples.push(pending.sample(Outcome::Complete, None, arrived, bytes));
+        self.samples.push(pending.sample(ExchangeOutcome::Complete, None, arrived, bytes));
         Ok(bytes as u32)
     }
 

@@ -11,7 +11,7 @@ use super::protection::{Mode, Protection};
 use super::replies::Reply;
 use crate::transport::{Arrived, Link};
 use crate::{Error, Options, Sample};
-use smbscope_model::{Command, FileId, Outcome, Subcommand, groups};
+use smbscope_model::{Command, FileId, ExchangeOutcome, Subcommand, groups};
 use smbscope_wire::codec::FixedSizeField;
 use smbscope_wire::smb2::messages::{Smb2RequestMessage, plain};
 use smbscope_wire::smb2::{self, FileReference, Smb2Header, flags};
@@ -246,7 +246,7 @@ impl Smb2Connection {
         let sent = self.flush().await;
         // It is never answered itself.
         if let Some(mut cancel) = self.pending.pop() {
-            cancel.sample.outcome = Outcome::NoResponseByDesign;
+            cancel.sample.outcome = ExchangeOutcome::NoResponseByDesign;
             self.samples.push(cancel.sample);
         }
         sent
@@ -307,7 +307,7 @@ impl Smb2Connection {
             compounded,
             signed: mode == Mode::Signed,
             encrypted: mode == Mode::Sealed,
-            outcome: Outcome::Unanswered,
+            outcome: ExchangeOutcome::Unanswered,
         };
         self.pending.push(Pending { sample, whose: about.whose, credits_asked, async_id: None, interims: 0 });
     }

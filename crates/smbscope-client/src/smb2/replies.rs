@@ -5,7 +5,7 @@ use super::connection::{About, Chain, Smb2Connection, Whose, file_id};
 use crate::limits::{BREAKS_MAX, INTERIMS_MAX, UNANSWERED_MAX};
 use crate::transport::Arrived;
 use crate::{Error, Sample};
-use smbscope_model::{Command, FileId, Group, Outcome, Subcommand, groups};
+use smbscope_model::{Command, FileId, CommandGroup, ExchangeOutcome, Subcommand, groups};
 use smbscope_wire::bytes::{u16_at, u64_at};
 use smbscope_wire::smb2::messages::oplock_break::Notification;
 use smbscope_wire::smb2::{self, COMPRESSION_ID, Smb2Header, TRANSFORM_ID};
@@ -112,7 +112,7 @@ impl Smb2Connection {
 
     /// When waiting for an answer ends; never for what is an expected wait.
     fn deadline(&self, sample: &Sample) -> Option<Instant> {
-        let by_design = sample.group == Group::Waiting;
+        let by_design = sample.group == CommandGroup::Waiting;
         if by_design { None } else { sample.request_first.checked_add(self.timeout) }
     }
 
@@ -230,7 +230,7 @@ impl Smb2Connection {
         sample.response_first = arrived.first;
         sample.response_last = arrived.last;
         sample.response_bytes = message.len() as u32;
-        sample.outcome = Outcome::Complete;
+        sample.outcome = ExchangeOutcome::Complete;
         if header.command == smb2::Smb2Command::CREATE && header.status == NtStatus::SUCCESS {
             sample.file_id = u64_at(message, 128)
                 .zip(u64_at(message, 136))
@@ -368,6 +368,6 @@ fn break_sample(
         compounded: false,
         signed: header.is_signed(),
         encrypted: sealed,
-        outcome: Outcome::ServerInitiated,
+        outcome: ExchangeOutcome::ServerInitiated,
     }
 }

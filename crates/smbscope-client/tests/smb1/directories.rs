@@ -3,7 +3,7 @@
 use crate::smb1::support::{commands, connect, file, plain_samba, samba, status, user};
 use smbscope_client::Error;
 use smbscope_lab::Settings;
-use smbscope_model::Group;
+use smbscope_model::CommandGroup;
 use smbscope_wire::names::InfoLevel;
 use smbscope_wire::smb1::Smb1Command;
 use smbscope_wire::status::NtStatus;
@@ -72,7 +72,7 @@ async fn answers_of_several_messages_are_put_together() {
     assert_eq!(listed, names);
     // One sample for all messages of an answer: more bytes than one message may have.
     assert!(session.samples()[0].response_bytes > 2000);
-    assert!(session.samples().iter().all(|sample| sample.group == Group::Directory));
+    assert!(session.samples().iter().all(|sample| sample.group == CommandGroup::Directory));
 }
 
 #[tokio::test]
@@ -127,5 +127,5 @@ async fn directories_come_and_go() {
     session.remove_directory("d\\f").await.unwrap();
     session.remove_directory("d").await.unwrap();
     assert_eq!(status(session.check_directory("d").await), Some(NtStatus::OBJECT_NAME_NOT_FOUND));
-    assert!(session.samples().iter().skip(4).all(|sample| sample.group == Group::Directory));
+    assert!(session.samples().iter().skip(4).all(|sample| sample.group == CommandGroup::Directory));
 }

@@ -3,7 +3,7 @@
 use crate::smb1::support::{commands, connect, connect_any, file, guest, pattern, plain_samba, samba, status, user};
 use smbscope_client::{Disposition, Error, LockRange, Open, Options, SetInfo, Signing, smb1};
 use smbscope_lab::Settings;
-use smbscope_model::{Group, Subcommand};
+use smbscope_model::{CommandGroup, Subcommand};
 use smbscope_wire::names::{InfoLevel, Trans2};
 use smbscope_wire::smb1::Smb1Command;
 use smbscope_wire::status::NtStatus;
@@ -77,7 +77,7 @@ async fn large_reads_and_writes_are_as_few_commands_as_allowed() {
         let samples: Vec<_> = session.samples().drain(..).collect();
         assert_eq!(samples.len(), commands_each);
         assert_eq!(samples[1].offset, Some(0x1_0000_0000 + u64::from(session.facts().max_read)));
-        assert!(samples.iter().all(|sample| sample.group == Group::Read));
+        assert!(samples.iter().all(|sample| sample.group == CommandGroup::Read));
         session.close(opened.handle).await.unwrap();
         session.remove_file("large.dat").await.unwrap();
     }
@@ -99,7 +99,7 @@ async fn raw_mode_moves_data_without_headers() {
     assert_eq!(samples.len(), 8);
     for pair in samples.chunks(2) {
         assert!(pair.iter().all(|part| part.command == smbscope_model::Command::Smb1(Smb1Command::WRITE_RAW)));
-        assert!(pair.iter().all(|part| part.status == Some(NtStatus::SUCCESS) && part.group == Group::Write));
+        assert!(pair.iter().all(|part| part.status == Some(NtStatus::SUCCESS) && part.group == CommandGroup::Write));
         assert_eq!((pair[0].subcommand, pair[1].subcommand), (None, Some(Subcommand::AsyncPortion)));
         assert_eq!(pair[0].message_id, pair[1].message_id);
         assert!(pair[0].response_last <= pair[1].request_first && Some(pair[1].request_bytes) == pair[1].length);
@@ -182,7 +182,7 @@ async fn information_comes_at_native_levels_and_passed_through() {
     }
     let last = session.samples().last().copied().unwrap();
     assert_eq!(last.subcommand, Some(Subcommand::Trans2(Trans2::QUERY_FS_INFORMATION)));
-    assert_eq!(last.group, Group::Attributes);
+    assert_eq!(last.group, CommandGroup::Attributes);
     let missing = session.query_path("missing", InfoLevel::FILE_BASIC_INFORMATION).await.map(drop);
     assert_eq!(status(missing), Some(NtStatus::OBJECT_NAME_NOT_FOUND));
     let wrong = session.query_file_system(InfoLevel::FILE_BASIC_INFORMATION).await.map(drop);
@@ -239,7 +239,7 @@ async fn locks_keep_others_out_until_they_are_given_back() {
     assert!([NtStatus::LOCK_NOT_GRANTED, NtStatus::FILE_LOCK_CONFLICT].contains(&conflict), "{conflict}");
     let never_locked = one.unlock(here, 5, 5).await;
     assert_eq!(status(never_locked), Some(NtStatus::RANGE_NOT_LOCKED));
-    assert_eq!(one.samples().last().unwrap().group, Group::Locking);
+    assert_eq!(one.samples().last().unwrap().group, CommandGroup::Locking);
 }
 
 #[tokio::test]

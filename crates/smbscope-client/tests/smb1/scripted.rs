@@ -1,7 +1,7 @@
 //! Against a server that answers by a script: what Samba does not do on demand.
 
 use smbscope_client::{Error, Options, smb1};
-use smbscope_model::{Dialect, Outcome};
+use smbscope_model::{Dialect, ExchangeOutcome};
 use smbscope_testkit::server::{Fault, Malformed, Script, ScriptedServer};
 use smbscope_wire::smb1::Smb1Command;
 use smbscope_wire::status::NtStatus;
@@ -35,7 +35,7 @@ async fn an_answer_that_comes_too_late_is_not_taken_for_another_one() {
     assert!(tokio::time::timeout(Duration::from_millis(50), session.echo()).await.is_err());
     session.check_directory("d").await.unwrap();
     let outcomes: Vec<_> = session.samples().iter().map(|sample| sample.outcome).collect();
-    assert_eq!(outcomes, [Outcome::Unanswered, Outcome::Complete]);
+    assert_eq!(outcomes, [ExchangeOutcome::Unanswered, ExchangeOutcome::Complete]);
 }
 
 #[tokio::test]

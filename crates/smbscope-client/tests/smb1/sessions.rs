@@ -3,7 +3,7 @@
 use crate::smb1::support::{commands, connect, file, guest, pattern, plain_samba, samba, status, user};
 use smbscope_client::{Credentials, Encryption, Error, Options, Secret, Signing, SigningAlgorithm, Transport, smb1};
 use smbscope_lab::{Dialect as LabDialect, Settings, Signing as LabSigning};
-use smbscope_model::{Command, Outcome};
+use smbscope_model::{Command, ExchangeOutcome};
 use smbscope_wire::smb1::Smb1Command;
 use smbscope_wire::status::NtStatus;
 use std::net::{Ipv6Addr, SocketAddr};
@@ -22,7 +22,7 @@ async fn work(options: &Options) -> Result<Option<SigningAlgorithm>, Error> {
     // The two legs of the logon and what came before them can't be signed yet.
     let signed = session.samples().iter().skip(3).map(|sample| sample.signed);
     assert!(signed.into_iter().all(|signed| signed == signing.is_some()));
-    assert!(session.samples().iter().all(|sample| sample.outcome == Outcome::Complete));
+    assert!(session.samples().iter().all(|sample| sample.outcome == ExchangeOutcome::Complete));
     Ok(signing)
 }
 
@@ -180,7 +180,7 @@ async fn a_server_that_dies_leaves_the_command_unanswered() {
     let error = session.echo().await.unwrap_err();
     assert!(matches!(error, Error::Connection { .. }) && error.is_fatal(), "{error}");
     let last = session.samples().last().copied().unwrap();
-    assert_eq!((last.outcome, last.status), (Outcome::Unanswered, None));
+    assert_eq!((last.outcome, last.status), (ExchangeOutcome::Unanswered, None));
 }
 
 #[tokio::test]
@@ -192,5 +192,5 @@ async fn a_server_that_stands_still_runs_into_the_time_limit() {
     let error = session.echo().await.unwrap_err();
     server.resume();
     assert!(matches!(error, Error::TimedOut { .. }), "{error}");
-    assert_eq!(session.samples().last().map(|sample| sample.outcome), Some(Outcome::Unanswered));
+    assert_eq!(session.samples().last().map(|sample| sample.outcome), Some(ExchangeOutcome::Unanswered));
 }

@@ -2,7 +2,7 @@
 
 use crate::smb1::support::{commands, connect, file, plain_samba, status, user};
 use smbscope_client::{Disposition, LockRange, Open, Options, Signing};
-use smbscope_model::{Group, Outcome, Subcommand};
+use smbscope_model::{CommandGroup, ExchangeOutcome, Subcommand};
 use smbscope_wire::smb1::Smb1Command;
 use smbscope_wire::status::NtStatus;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ async fn a_lock_that_waits_gets_the_range_when_it_is_free() {
     locked.unwrap();
     unlocked.unwrap();
     let waited = other.samples().last().copied().unwrap();
-    assert_eq!((waited.group, waited.outcome), (Group::Waiting, Outcome::Complete));
+    assert_eq!((waited.group, waited.outcome), (CommandGroup::Waiting, ExchangeOutcome::Complete));
     assert!(waited.response_time().unwrap() >= Duration::from_millis(500));
 }
 
@@ -49,12 +49,12 @@ async fn an_oplock_is_given_back_when_the_server_asks_for_it() {
         };
         let (opened, ()) = tokio::join!(opening, working);
         let opened = opened.unwrap().handle;
-        let breaks: Vec<_> = owner.samples().iter().filter(|sample| sample.group == Group::Waiting).copied().collect();
+        let breaks: Vec<_> = owner.samples().iter().filter(|sample| sample.group == CommandGroup::Waiting).copied().collect();
         assert_eq!(breaks.len(), 2, "the break and its acknowledgement: {breaks:?}");
         assert_eq!(breaks[0].subcommand, Some(Subcommand::ServerInitiated));
-        assert_eq!(breaks[0].outcome, Outcome::ServerInitiated);
-        assert_eq!(breaks[1].outcome, Outcome::NoResponseByDesign);
-        assert!(owner.samples().iter().all(|sample| sample.outcome != Outcome::Unanswered));
+        assert_eq!(breaks[0].outcome, ExchangeOutcome::ServerInitiated);
+        assert_eq!(breaks[1].outcome, ExchangeOutcome::NoResponseByDesign);
+        assert!(owner.samples().iter().all(|sample| sample.outcome != ExchangeOutcome::Unanswered));
         // The count of signatures was not upset.
         owner.write(held, 0, b"mine").await.unwrap();
         assert_eq!(other.read(opened, 0, 4).await.unwrap(), b"mine");
@@ -76,7 +76,7 @@ async fn a_session_at_rest_gives_its_oplock_back_at_once() {
     rested.unwrap();
     assert!(Instant::now() >= until);
     let outcomes: Vec<_> = owner.samples().iter().map(|sample| sample.outcome).collect();
-    assert_eq!(outcomes, [Outcome::ServerInitiated, Outcome::NoResponseByDesign]);
+    assert_eq!(outcomes, [ExchangeOutcome::ServerInitiated, ExchangeOutcome::NoResponseByDesign]);
     owner.echo().await.unwrap();
 }
 
@@ -104,7 +104,7 @@ async fn a_watch_waits_beside_other_commands() {
         assert_eq!(changes[0].action, 1);
         assert!(changes[0].name.starts_with(&format!("{signing:?}")), "{changes:?}");
         let sample = session.samples().last().copied().unwrap();
-        assert_eq!((sample.group, sample.outcome), (Group::Waiting, Outcome::Complete));
+        assert_eq!((sample.group, sample.outcome), (CommandGroup::Waiting, ExchangeOutcome::Complete));
         session.close(root.handle).await.unwrap();
     }
 }
@@ -123,7 +123,7 @@ async fn a_watch_is_taken_back_and_signatures_go_on() {
         assert_eq!(status(session.changes().await), Some(NtStatus::CANCELLED));
         let samples: Vec<_> = session.samples().drain(..).collect();
         assert_eq!(samples[0].command, smbscope_model::Command::Smb1(Smb1Command::NT_CANCEL));
-        assert_eq!(samples[0].outcome, Outcome::NoResponseByDesign);
+        assert_eq!(samples[0].outcome, ExchangeOutcome::NoResponseByDesign);
         // NT_CANCEL takes one number, not two (MS-CIFS 3.1.4.1): the next answers are verified all the same.
         session.echo().await.unwrap();
         session.close(quiet.handle).await.unwrap();

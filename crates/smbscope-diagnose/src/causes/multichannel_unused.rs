@@ -3,7 +3,7 @@
 use super::{Detect, Detector, Found};
 use crate::answer::{Confidence, Culprit};
 use crate::facts::{Fact, Pair};
-use smbscope_model::Connection;
+use smbscope_model::ConnectionSummary;
 use smbscope_model::offers::capabilities;
 use smbscope_model::prose::{thousands, unbroken};
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,7 +54,7 @@ fn link_speed(bits: u64) -> String {
 }
 
 /// The interfaces that the server listed, each with its fastest address that a client may be able to reach.
-fn reachable(connection: &Connection) -> BTreeMap<u32, (IpAddr, u64)> {
+fn reachable(connection: &ConnectionSummary) -> BTreeMap<u32, (IpAddr, u64)> {
     let is_local = |address: IpAddr| match address {
         IpAddr::V4(address) => address.is_loopback() || address.is_link_local(),
         IpAddr::V6(address) => address.is_loopback() || address.is_unicast_link_local(),
@@ -68,7 +68,7 @@ fn reachable(connection: &Connection) -> BTreeMap<u32, (IpAddr, u64)> {
 
 /// Whether a connection is, or may be, a further channel of a session: to the same server at the same time, of the same
 /// client, or joined to a session that another connection began.
-fn is_channel_beside(other: &Connection, connection: &Connection, interfaces: &BTreeMap<u32, (IpAddr, u64)>) -> bool {
+fn is_channel_beside(other: &ConnectionSummary, connection: &ConnectionSummary, interfaces: &BTreeMap<u32, (IpAddr, u64)>) -> bool {
     let servers: BTreeSet<IpAddr> = interfaces.values().map(|(address, _)| *address).collect();
     let server = other.endpoints.server.ip();
     let same_server = server == connection.endpoints.server.ip() || servers.contains(&server);

@@ -4,7 +4,7 @@ use super::{Detect, Detector, Found};
 use crate::answer::{Confidence, Culprit};
 use crate::facts::Pair;
 use smbscope_model::prose::counted;
-use smbscope_model::{Connection, Dialect, Protocol};
+use smbscope_model::{ConnectionSummary, Dialect, Protocol};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -40,7 +40,7 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
 }
 
 /// The newest dialect of an offer: neither a wildcard nor another SMB1 dialect has an order.
-fn best_offered(connection: &Connection) -> Option<Dialect> {
+fn best_offered(connection: &ConnectionSummary) -> Option<Dialect> {
     let dialects = connection.offers.client.as_ref()?.dialects.iter().copied();
     dialects.filter(|dialect| ![Dialect::SMB2_WILDCARD, Dialect::OtherSmb1].contains(dialect)).max()
 }

@@ -5,7 +5,7 @@ use crate::answer::{Confidence, Culprit, Lost};
 use crate::facts::{Pair, Wait, named};
 use smbscope_model::connection::ConnectionEnd;
 use smbscope_model::prose::{counted, span, unbroken};
-use smbscope_model::{Command, Group, Nanos};
+use smbscope_model::{Command, CommandGroup, Nanos};
 
 pub(super) const REQUEST_UNANSWERED: Detector = Detector {
     id: "request-unanswered",
@@ -25,7 +25,7 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         .facts
         .waits
         .iter()
-        .filter(|wait| wait.to.is_none() && wait.group != Group::Waiting)
+        .filter(|wait| wait.to.is_none() && wait.group != CommandGroup::Waiting)
         .map(|wait| (wait, pair.length(wait)))
         .filter(|(_, age)| *age >= least)
         .collect();

@@ -6,7 +6,7 @@ use crate::answer::{Confidence, Culprit, Lost};
 use crate::facts::{Facts, Wait, server_name};
 use smbscope_model::groups::opens;
 use smbscope_model::prose::{counted, span, unbroken};
-use smbscope_model::{Command, Group, Nanos, Timestamp};
+use smbscope_model::{Command, CommandGroup, Nanos, Timestamp};
 use smbscope_wire::{smb1, smb2};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -48,7 +48,7 @@ fn detect(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
     let mut waits: Vec<(IpAddr, &Wait)> = facts
         .of_server(server)
         .flat_map(|pair| pair.facts.waits.iter().map(|wait| (pair.client, wait)))
-        .filter(|(_, wait)| wait.group != Group::Waiting)
+        .filter(|(_, wait)| wait.group != CommandGroup::Waiting)
         .filter(|(_, wait)| wait.answered.is_some_and(|to| to - wait.sent >= least) && wait.retransmitted == 0)
         .collect();
     waits.sort_by_key(|(client, wait)| (wait.sent, wait.from.packet, *client));
@@ -107,7 +107,7 @@ fn detect(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
 fn is_hang(waits: &[(IpAddr, &Wait)]) -> bool {
     let takes_time = |wait: &Wait| {
         opens(wait.command)
-            || matches!(wait.group, Group::Control | Group::Directory)
+            || matches!(wait.group, CommandGroup::Control | CommandGroup::Directory)
             || matches!(
                 wait.command,
                 Command::Smb2(smb2::Smb2Command::TREE_CONNECT | smb2::Smb2Command::SESSION_SETUP)

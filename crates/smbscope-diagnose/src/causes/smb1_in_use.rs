@@ -24,7 +24,7 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     if smb1.count == 0 {
         return None;
     }
-    let speaks = |connection: &&&smbscope_model::Connection| {
+    let speaks = |connection: &&&smbscope_model::ConnectionSummary| {
         connection.dialect.is_some_and(|dialect| dialect.protocol() == Protocol::Smb1)
     };
     let shares: BTreeSet<&str> =

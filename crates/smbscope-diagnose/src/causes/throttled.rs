@@ -4,7 +4,7 @@ use super::{Detect, Detector, Found, Sufferers};
 use crate::answer::{Confidence, Culprit, Lost};
 use crate::facts::{Facts, Kind, Served, Wait, server_name};
 use smbscope_model::prose::{counted, span, unbroken};
-use smbscope_model::{Command, Group, Nanos};
+use smbscope_model::{Command, CommandGroup, Nanos};
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 
@@ -29,7 +29,7 @@ fn detect(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
     let mut waits: Vec<&Wait> = facts
         .of_server(server)
         .flat_map(|pair| pair.facts.waits.iter())
-        .filter(|wait| wait.group != Group::Waiting)
+        .filter(|wait| wait.group != CommandGroup::Waiting)
         .filter(|wait| {
             wait.to.is_some_and(|to| to.time - wait.from.time >= least) && wait.retransmitted == 0 && !wait.failed()
         })

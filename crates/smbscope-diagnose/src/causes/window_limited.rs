@@ -4,7 +4,7 @@ use super::{Detect, Detector, Found};
 use crate::answer::{Confidence, Culprit, Lost};
 use crate::facts::{Pair, bit_rate, bytes};
 use smbscope_model::prose::unbroken;
-use smbscope_model::{Connection, DirectionCounts, Nanos};
+use smbscope_model::{ConnectionSummary, DirectionCounts, Nanos};
 use smbscope_stats::TimePart;
 
 pub(super) const WINDOW_LIMITED: Detector = Detector {
@@ -22,7 +22,7 @@ pub(super) const WINDOW_LIMITED: Detector = Detector {
 fn detect(pair: &Pair<'_>) -> Option<Found> {
     const ID: &str = "window-limited";
     let least = pair.time(ID, "round_trip");
-    let far: Vec<&Connection> =
+    let far: Vec<&ConnectionSummary> =
         pair.connections.iter().copied().filter(|one| one.round_trip().is_some_and(|trip| trip >= least)).collect();
     let limited = |counts: &DirectionCounts| counts.window_limited_ns.0;
     let (time, is_clients) = longer(&far, limited);
@@ -53,12 +53,12 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
 }
 
 /// Counts of the direction whose receiver is the client, or the server.
-pub(super) fn received_by(connection: &Connection, is_client: bool) -> &DirectionCounts {
+pub(super) fn received_by(connection: &ConnectionSummary, is_client: bool) -> &DirectionCounts {
     if is_client { &connection.to_client } else { &connection.to_server }
 }
 
 /// A time of all connections in the direction in which it is longer; true if the client is its receiver.
-pub(super) fn longer(connections: &[&Connection], time: impl Fn(&DirectionCounts) -> i64) -> (Nanos, bool) {
+pub(super) fn longer(connections: &[&ConnectionSummary], time: impl Fn(&DirectionCounts) -> i64) -> (Nanos, bool) {
     let sum = |is_client| {
         connections.iter().map(|connection| time(received_by(connection, is_client))).fold(0i64, i64::saturating_add)
     };

@@ -8,7 +8,7 @@ use crate::next::{Next, interval};
 use crate::slow::Slow;
 use crate::{Collector, Context};
 use smbscope_model::prose::{capital, counted, prose_percent, span, thousands, unbroken};
-use smbscope_model::{Group, Nanos, TimeKind};
+use smbscope_model::{CommandGroup, Nanos, TimeKind};
 use smbscope_stats::{Figures, TimePart};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -329,7 +329,7 @@ fn exceeds(slow: &Slow, pair: &Pair<'_>) -> bool {
     by_group || slow.longest.zip(times.response_time.max).is_some_and(|(limit, longest)| longest > limit)
 }
 
-fn over_limit(slow: &Slow, group: Group, figures: &Figures) -> Option<(Nanos, Nanos)> {
+fn over_limit(slow: &Slow, group: CommandGroup, figures: &Figures) -> Option<(Nanos, Nanos)> {
     slow.p95(group).zip(figures.p95).filter(|(limit, p95)| p95 > limit)
 }
 
@@ -368,7 +368,7 @@ fn by_split<'f, 'a>(pair: &'f Pair<'a>, first: Option<&Cause>) -> Verdict<'f, 'a
 fn nothing(facts: &Facts<'_>) -> String {
     let title = Culprit::Nothing.title();
     let aggregate = facts.context.aggregate;
-    let encrypted = aggregate.groups.iter().find(|row| row.group == Group::Encrypted).map(|row| &row.row);
+    let encrypted = aggregate.groups.iter().find(|row| row.group == CommandGroup::Encrypted).map(|row| &row.row);
     let (total, one, many) = match encrypted.filter(|_| aggregate.total.timed == 0) {
         Some(row) => (row, "encrypted request", "encrypted requests"),
         None => (&aggregate.total, "command", "commands"),

@@ -15,7 +15,7 @@ pub use name::Kind;
 use name::Touched;
 use pauses::Pauses;
 use serde::{Deserialize, Deserializer, Serialize};
-use smbscope_model::{Exchange, Group, Nanos, TimeKind, Timestamp};
+use smbscope_model::{Exchange, CommandGroup, Nanos, TimeKind, Timestamp};
 use smbscope_stats::{Bounded, derived};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -111,7 +111,7 @@ impl Episodes {
         waited: Nanos,
         worked: &mut Option<Timestamp>,
     ) {
-        if exchange.group == Group::Waiting {
+        if exchange.group == CommandGroup::Waiting {
             return;
         }
         let (Some(first), Some(last)) = (exchange.request.first, exchange.response.last) else { return };
@@ -278,7 +278,7 @@ impl Work {
         let time = exchange.time(TimeKind::ResponseTime).unwrap_or_default();
         self.response_time = self.response_time.saturating_add(time.0);
         if let Some(moved) = derived::moved(exchange) {
-            let sum = if exchange.group == Group::Write { &mut self.bytes_written } else { &mut self.bytes_read };
+            let sum = if exchange.group == CommandGroup::Write { &mut self.bytes_written } else { &mut self.bytes_read };
             *sum = sum.saturating_add(moved);
         }
         self.touched.lists += u64::from(facts.has(Fact::List));

@@ -2,7 +2,7 @@
 
 use crate::facts::{has_extension, is_close};
 use serde::{Deserialize, Serialize};
-use smbscope_model::{Command, Exchange, FileId, FlowId, Group, Subcommand};
+use smbscope_model::{Command, Exchange, FileId, FlowId, CommandGroup, Subcommand};
 use smbscope_wire::names::InfoLevel;
 use smbscope_wire::smb2;
 use std::collections::BTreeMap;
@@ -127,13 +127,13 @@ impl Touched {
         }
         let key = exchange.file_id.map(|file| (exchange.flow, file));
         let is_saved = match exchange.group {
-            Group::Write => exchange.length.is_some_and(|length| length > 0),
-            Group::Directory => {
+            CommandGroup::Write => exchange.length.is_some_and(|length| length > 0),
+            CommandGroup::Directory => {
                 let renamed = key.filter(|_| renames(exchange) && self.renamed.len() < RENAMES_MAX);
                 self.renamed.extend(renamed);
                 false
             }
-            Group::OpenClose if !self.renamed.is_empty() && is_close(exchange) => {
+            CommandGroup::OpenClose if !self.renamed.is_empty() && is_close(exchange) => {
                 let at = self.renamed.iter().position(|one| Some(*one) == key);
                 at.map(|at| self.renamed.swap_remove(at)).is_some()
             }

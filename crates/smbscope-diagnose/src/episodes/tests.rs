@@ -50,7 +50,7 @@ fn an_episode_counts_its_files_and_its_waits() {
     let mut exchanges = Vec::new();
     for n in 0..40 {
         let mut open = work(1, n * 10, 4);
-        open.group = Group::OpenClose;
+        open.group = CommandGroup::OpenClose;
         open.command = smbscope_model::Command::Smb2(smbscope_wire::smb2::Smb2Command::CREATE);
         open.path = Some(format!("app\\lib{}.dll", n % 20).as_str().into());
         exchanges.push(open);
@@ -72,26 +72,26 @@ fn an_episode_counts_its_files_and_its_waits() {
 }
 
 /// A command on a file, a millisecond after the one before.
-fn on(at: i64, path: &str, file: u64, command: smbscope_wire::smb2::Smb2Command, group: Group) -> Exchange {
+fn on(at: i64, path: &str, file: u64, command: smbscope_wire::smb2::Smb2Command, group: CommandGroup) -> Exchange {
     Exchange {
         command: smbscope_model::Command::Smb2(command),
         group,
         path: Some(path.into()),
         file_id: Some(smbscope_model::FileId::Smb2 { persistent: 0, volatile: file }),
         length: Some(1_000),
-        status: Some(smbscope_model::Status::Nt(smbscope_wire::status::NtStatus::SUCCESS)),
+        status: Some(smbscope_model::ResponseStatus::Nt(smbscope_wire::status::NtStatus::SUCCESS)),
         ..work(1, at, 1)
     }
 }
 
 /// A file is opened, and read or written.
-fn moved(at: i64, path: &str, group: Group) -> Vec<Exchange> {
+fn moved(at: i64, path: &str, group: CommandGroup) -> Vec<Exchange> {
     use smbscope_wire::smb2::Smb2Command;
-    let transfer = if group == Group::Write { Smb2Command::WRITE } else { Smb2Command::READ };
+    let transfer = if group == CommandGroup::Write { Smb2Command::WRITE } else { Smb2Command::READ };
     vec![
-        on(at, path, at as u64, Smb2Command::CREATE, Group::OpenClose),
+        on(at, path, at as u64, Smb2Command::CREATE, CommandGroup::OpenClose),
         on(at + 1, path, at as u64, transfer, group),
-        on(at + 2, path, at as u64, Smb2Command::CLOSE, Group::OpenClose),
+        on(at + 2, path, at as u64, Smb2Command::CLOSE, CommandGroup::OpenClose),
     ]
 }
 
@@ -103,13 +103,13 @@ fn named(exchanges: &[Exchange]) -> (Kind, Option<String>) {
 #[test]
 fn a_save_has_the_name_that_the_temporary_file_is_renamed_to() {
     use smbscope_wire::smb2::Smb2Command;
-    let mut rename = on(30, r"docs\A1B2.tmp", 30, Smb2Command::SET_INFO, Group::Directory);
+    let mut rename = on(30, r"docs\A1B2.tmp", 30, Smb2Command::SET_INFO, CommandGroup::Directory);
     rename.subcommand = Some(smbscope_model::Subcommand::Info(smbscope_wire::names::InfoLevel::File(10)));
-    let mut save = moved(0, r"docs\~$report.docx", Group::Write);
-    save.extend(moved(10, r"docs\A1B2.tmp", Group::Write));
-    save.push(on(29, r"docs\A1B2.tmp", 30, Smb2Command::CREATE, Group::OpenClose));
-    save.extend([rename, on(31, r"docs\report.docx", 30, Smb2Command::CLOSE, Group::OpenClose)]);
-    save.extend(moved(40, r"docs\~$report.docx", Group::Write));
+    let mut save = moved(0, r"docs\~$report.docx", CommandGroup::Write);
+    save.extend(moved(10, r"docs\A1B2.tmp", CommandGroup::Write));
+    save.push(on(29, r"docs\A1B2.tmp", 30, Smb2Command::CREATE, CommandGroup::OpenClose));
+    save.extend([rename, on(31, r"docs\report.docx", 30, Smb2Command::CLOSE, CommandGroup::OpenClose)]);
+    save.extend(moved(40, r"docs\~$report.docx", CommandGroup::Write));
     assert_eq!(named(&save), (Kind::Save, Some(r"docs\report.docx".to_owned())));
     // Without the rename nothing names the document: neither the temporary file nor the owner file counts.
     save.remove(7);
@@ -118,21 +118,21 @@ fn a_save_has_the_name_that_the_temporary_file_is_renamed_to() {
 
 #[test]
 fn the_direction_tells_a_logon_from_a_logoff_and_an_upload_from_a_download() {
-    let files = |group: Group, name: &str| -> Vec<Exchange> {
+    let files = |group: CommandGroup, name: &str| -> Vec<Exchange> {
         (0..40).flat_map(|n| moved(n * 10, &format!(r"user\{name}{n}.dat"), group)).collect()
     };
-    let with_profile = |group: Group| {
+    let with_profile = |group: CommandGroup| {
         let mut all = files(group, "f");
         all.extend(moved(500, r"user\NTUSER.DAT", group));
         all
     };
-    assert_eq!(named(&with_profile(Group::Read)).0, Kind::Logon);
-    assert_eq!(named(&with_profile(Group::Write)).0, Kind::Logoff);
-    assert_eq!(named(&files(Group::Read, "f")).0, Kind::Download);
-    assert_eq!(named(&files(Group::Write, "f")).0, Kind::Upload);
+    assert_eq!(named(&with_profile(CommandGroup::Read)).0, Kind::Logon);
+    assert_eq!(named(&with_profile(CommandGroup::Write)).0, Kind::Logoff);
+    assert_eq!(named(&files(CommandGroup::Read, "f")).0, Kind::Download);
+    assert_eq!(named(&files(CommandGroup::Write, "f")).0, Kind::Upload);
     // Several documents are uploaded, one is saved.
     let documents = |count: i64| -> Vec<Exchange> {
-        (0..count * 3).flat_map(|n| moved(n * 10, &format!(r"docs\d{}.docx", n % count), Group::Write)).collect()
+        (0..count * 3).flat_map(|n| moved(n * 10, &format!(r"docs\d{}.docx", n % count), CommandGroup::Write)).collect()
     };
     assert_eq!(named(&documents(5)).0, Kind::Upload);
     assert_eq!(named(&[documents(1), documents(1)].concat()), (Kind::Save, Some(r"docs\d0.docx".to_owned())));

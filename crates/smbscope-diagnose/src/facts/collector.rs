@@ -10,7 +10,7 @@ use super::waits::Wait;
 use super::writes::WriteStream;
 use crate::episodes::{Episode, Episodes, Pace};
 use serde::{Deserialize, Deserializer, Serialize};
-use smbscope_model::{Command, Connection, Exchange, FlowId, Group, Nanos, Outcome, TimeKind, Timestamp};
+use smbscope_model::{Command, ConnectionSummary, Exchange, FlowId, CommandGroup, Nanos, ExchangeOutcome, TimeKind, Timestamp};
 use smbscope_stats::{Bounded, Covered};
 use smbscope_wire::{smb1, smb2};
 use std::collections::HashMap;
@@ -221,7 +221,7 @@ impl Collector {
     }
 
     /// A connection is over.
-    pub fn closed(&mut self, connection: &Connection) {
+    pub fn closed(&mut self, connection: &ConnectionSummary) {
         if let Some(flow) = self.flows.remove(&connection.flow) {
             self.settle(*flow);
         }
@@ -277,7 +277,7 @@ impl Collector {
 impl Timelines {
     /// Notes when a complete exchange kept its client waiting and its line busy.
     fn record(&mut self, pair: PairKey, exchange: &Exchange, light: Option<Nanos>, waited: (Timestamp, Nanos)) {
-        if exchange.group == Group::Waiting || !exchange.is_complete() {
+        if exchange.group == CommandGroup::Waiting || !exchange.is_complete() {
             return;
         }
         if let Some(traffic) = self.traffic.recent_entry(|known| *known == pair, || pair, |_, _| {}) {
@@ -314,13 +314,13 @@ fn note_served(counts: &mut PairFacts, exchange: &Exchange) -> Option<Nanos> {
 fn note_events(counts: &mut PairFacts, exchange: &Exchange) {
     match exchange.command {
         Command::Smb2(smb2::Smb2Command::OPLOCK_BREAK) | Command::Smb1(smb1::Smb1Command::LOCKING_ANDX)
-            if exchange.outcome == Outcome::ServerInitiated =>
+            if exchange.outcome == ExchangeOutcome::ServerInitiated =>
         {
             let told = exchange.response.last.or(exchange.response.first);
             told.into_iter().for_each(|stamp| counts.breaks.add(stamp.time, &exchange.path));
         }
         Command::Smb2(smb2::Smb2Command::LOCK) | Command::Smb1(smb1::Smb1Command::LOCKING_ANDX)
-            if exchange.group == Group::Locking =>
+            if exchange.group == CommandGroup::Locking =>
         {
             exchange.start().into_iter().for_each(|start| counts.releases.add(start, &exchange.path));
         }

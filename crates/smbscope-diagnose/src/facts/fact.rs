@@ -1,7 +1,7 @@
 //! What an exchange is an instance of: the facts that detectors count.
 
 use smbscope_model::groups;
-use smbscope_model::{Command, Exchange, Group, Half, Nanos, Outcome, Protocol, Status, Subcommand, TimeKind};
+use smbscope_model::{Command, Exchange, CommandGroup, Half, Nanos, ExchangeOutcome, Protocol, ResponseStatus, Subcommand, TimeKind};
 use smbscope_wire::names::{Fsctl, Trans2};
 use smbscope_wire::status::NtStatus;
 use smbscope_wire::{smb1, smb2};
@@ -123,11 +123,11 @@ pub(crate) const SIXTY_FOUR_K: u64 = 64 << 10;
 /// What an exchange is.
 pub(crate) fn facts_of(exchange: &Exchange) -> Facts {
     let mut facts = Facts::default();
-    if exchange.outcome == Outcome::ServerInitiated {
+    if exchange.outcome == ExchangeOutcome::ServerInitiated {
         facts.add_if(is_break(exchange), Fact::Break);
         return facts;
     }
-    if exchange.group == Group::Waiting {
+    if exchange.group == CommandGroup::Waiting {
         facts.add_if(exchange.is_subscription() && exchange.is_complete(), Fact::Notified);
         return facts;
     }
@@ -170,11 +170,11 @@ fn add_kind(facts: &mut Facts, exchange: &Exchange, is_smb1: bool) {
     facts.add_if(negotiates, Fact::Negotiate);
     facts.add_if(is_smb1 && !negotiates, Fact::Smb1);
     match exchange.group {
-        Group::Read | Group::Write => add_transfer(facts, exchange),
+        CommandGroup::Read | CommandGroup::Write => add_transfer(facts, exchange),
         // An ECHO keeps a connection alive and asks for nothing.
         _ => facts.add_if(!is_echo(exchange), Fact::Metadata),
     }
-    facts.add_if(exchange.group == Group::Locking, Fact::Lock);
+    facts.add_if(exchange.group == CommandGroup::Locking, Fact::Lock);
     let opens = is_open(exchange);
     facts.add_if(opens, Fact::Open);
     facts.add_if(opens || is_query_by_path(exchange), Fact::Lookup);
@@ -209,7 +209,7 @@ fn add_transfer(facts: &mut Facts, exchange: &Exchange) {
     if flushes {
         return;
     }
-    facts.add_if(exchange.group == Group::Write, Fact::Write);
+    facts.add_if(exchange.group == CommandGroup::Write, Fact::Write);
     let Some(length) = exchange.length.filter(|_| !failed(exchange)) else { return };
     facts.add_if(true, Fact::Transfer);
     facts.add_if(length <= SMALL_TRANSFER, Fact::SmallTransfer);
@@ -223,7 +223,7 @@ fn add_transfer(facts: &mut Facts, exchange: &Exchange) {
 
 /// What came of it.
 fn add_status(facts: &mut Facts, exchange: &Exchange) {
-    let Some(Status::Nt(status)) = exchange.status else { return };
+    let Some(ResponseStatus::Nt(status)) = exchange.status else { return };
     match status {
         NtStatus::OBJECT_NAME_NOT_FOUND | NtStatus::OBJECT_PATH_NOT_FOUND | NtStatus::NO_SUCH_FILE => {
             facts.add_if(facts.has(Fact::Lookup), Fact::Missing);
@@ -250,7 +250,7 @@ fn failed(exchange: &Exchange) -> bool {
 
 /// Whether it opens or creates a file or directory.
 pub(crate) fn is_open(exchange: &Exchange) -> bool {
-    exchange.group == Group::OpenClose && groups::opens(exchange.command)
+    exchange.group == CommandGroup::OpenClose && groups::opens(exchange.command)
 }
 
 /// Whether it closes one.
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn a_read_is_a_command_and_a_transfer_by_its_length() {
         let mut exchange = read(0, 1_000);
-        exchange.status = Some(Status::Nt(NtStatus::SUCCESS));
+        exchange.status = Some(ResponseStatus::Nt(NtStatus::SUCCESS));
         exchange.length = Some(4_096);
         let facts: Vec<Fact> = facts_of(&exchange).iter().collect();
         assert_eq!(facts, [Fact::Command, Fact::Transfer, Fact::SmallTransfer]);

@@ -12,7 +12,7 @@ use crate::slow::Slow;
 use smbscope_model::connection::ConnectionEnd;
 use smbscope_model::prose::{clean, prose_percent, unbroken};
 use smbscope_model::units::short_bytes;
-use smbscope_model::{CaptureInfo, ConnectAttempts, Connection, Nanos, Quality, Share, Timestamp};
+use smbscope_model::{CaptureInfo, ConnectAttempts, ConnectionSummary, Nanos, Quality, Share, Timestamp};
 use smbscope_stats::{Aggregate, Entity, THINK_MAX, TimePart, TimeSplit};
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, SocketAddr};
@@ -33,7 +33,7 @@ pub struct Context<'a> {
     /// The statistics.
     pub aggregate: &'a Aggregate,
     /// The connections.
-    pub connections: &'a [Connection],
+    pub connections: &'a [ConnectionSummary],
     /// Failed attempts to connect.
     pub attempts: &'a ConnectAttempts,
     /// What the capture could not show.
@@ -69,7 +69,7 @@ pub(crate) struct Pair<'a> {
     pub(crate) facts: &'a PairFacts,
     pub(crate) paths: &'a [(PathKey, PathFacts)],
     pub(crate) traffic: Option<&'a TrafficOverTime>,
-    pub(crate) connections: Vec<&'a Connection>,
+    pub(crate) connections: Vec<&'a ConnectionSummary>,
     /// Sum over its connections.
     pub(crate) split: TimeSplit,
     pub(crate) whole: Client,
@@ -101,7 +101,7 @@ impl<'a> Facts<'a> {
 
     pub(crate) fn new(gathered: &'a Gathered, context: &'a Context<'a>) -> Facts<'a> {
         let Gathered(collected) = gathered;
-        let mut connections: HashMap<PairKey, Vec<&Connection>> = HashMap::new();
+        let mut connections: HashMap<PairKey, Vec<&ConnectionSummary>> = HashMap::new();
         for connection in context.connections {
             let (client, server) = (connection.endpoints.client.ip(), connection.endpoints.server);
             connections.entry(PairKey { client, server }).or_default().push(connection);
@@ -181,7 +181,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-fn sum(context: &Context<'_>, connections: &[&Connection]) -> TimeSplit {
+fn sum(context: &Context<'_>, connections: &[&ConnectionSummary]) -> TimeSplit {
     let mut sum = TimeSplit::default();
     for connection in connections {
         context.aggregate.splits.connection(connection.flow).into_iter().for_each(|split| sum.add(split));

@@ -4,7 +4,7 @@ use super::counts::{Seen, Window};
 use super::fact::{Fact, Facts, is_close};
 use crate::episodes::hash;
 use serde::{Deserialize, Serialize};
-use smbscope_model::{CUT_NAME_MARK, Exchange, Group, Nanos, Protocol, Stamp, Status, Subcommand, Timestamp};
+use smbscope_model::{CUT_NAME_MARK, Exchange, CommandGroup, Nanos, Protocol, Stamp, ResponseStatus, Subcommand, Timestamp};
 use smbscope_stats::{Covered, derived};
 use smbscope_wire::names::Trans2;
 use smbscope_wire::status::NtStatus;
@@ -116,7 +116,7 @@ impl PathFacts {
             }
         }
         if let Some(moved) = derived::moved(exchange) {
-            let sum = if exchange.group == Group::Write { &mut self.bytes_written } else { &mut self.bytes_read };
+            let sum = if exchange.group == CommandGroup::Write { &mut self.bytes_written } else { &mut self.bytes_read };
             *sum = sum.saturating_add(moved);
             self.extent = self.extent.max(exchange.offset.unwrap_or(0).saturating_add(moved));
         }
@@ -127,7 +127,7 @@ impl PathFacts {
 /// looks for a single file unless its pattern ends with an asterisk.
 fn ends_listing(exchange: &Exchange) -> bool {
     match exchange.command.protocol() {
-        Protocol::Smb2 => exchange.status == Some(Status::Nt(NtStatus::NO_MORE_FILES)),
+        Protocol::Smb2 => exchange.status == Some(ResponseStatus::Nt(NtStatus::NO_MORE_FILES)),
         Protocol::Smb1 => {
             exchange.subcommand == Some(Subcommand::Trans2(Trans2::FIND_FIRST2))
                 && exchange.path.as_ref().is_some_and(|path| path.ends_with('*'))

@@ -2,7 +2,7 @@
 //! success, or to the last attempt.
 
 use serde::{Deserialize, Serialize};
-use smbscope_model::{Exchange, Group, Nanos, Stamp, Status, Timestamp};
+use smbscope_model::{Exchange, CommandGroup, Nanos, Stamp, ResponseStatus, Timestamp};
 use smbscope_wire::status::NtStatus;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,8 +26,8 @@ pub(crate) enum Refusal {
 impl Refusal {
     pub(crate) const COUNT: usize = 3;
 
-    pub(crate) fn from_status(status: Option<Status>) -> Option<Refusal> {
-        let Some(Status::Nt(status)) = status else { return None };
+    pub(crate) fn from_status(status: Option<ResponseStatus>) -> Option<Refusal> {
+        let Some(ResponseStatus::Nt(status)) = status else { return None };
         Some(match status {
             NtStatus::SHARING_VIOLATION | NtStatus::LOCK_NOT_GRANTED | NtStatus::FILE_LOCK_CONFLICT => {
                 Refusal::Conflict
@@ -92,7 +92,7 @@ impl Refused {
 
 /// Files of a connection that are refused at the moment.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Attempted(VecDeque<(Refusal, Group, Attempts)>);
+pub(crate) struct Attempted(VecDeque<(Refusal, CommandGroup, Attempts)>);
 
 impl Attempted {
     /// Takes a finished exchange; `refused` collects what is over.
@@ -102,7 +102,7 @@ impl Attempted {
             return;
         }
         let (Some(first), Some(last)) = (exchange.request.first, exchange.response.last) else { return };
-        let is_same = |(_, group, known): &(Refusal, Group, Attempts)| {
+        let is_same = |(_, group, known): &(Refusal, CommandGroup, Attempts)| {
             *group == exchange.group && known.path == exchange.path && known.share == exchange.share
         };
         let at = self.0.iter().position(is_same);
@@ -134,7 +134,7 @@ impl Attempted {
         {
             refused[reason as usize].add(over);
         }
-        let Some(Status::Nt(status)) = exchange.status else { return };
+        let Some(ResponseStatus::Nt(status)) = exchange.status else { return };
         let attempts = Attempts {
             share: exchange.share.clone(),
             path: exchange.path.clone(),

@@ -1,7 +1,7 @@
 //! Server time by kind of command: what one kind takes is judged by what others take from the same client on the same server.
 
 use serde::{Deserialize, Serialize};
-use smbscope_model::{Command, Exchange, Group, Nanos, Subcommand, TimeKind};
+use smbscope_model::{Command, Exchange, CommandGroup, Nanos, Subcommand, TimeKind};
 use smbscope_wire::names::Trans2;
 use smbscope_wire::{smb1, smb2};
 
@@ -62,34 +62,34 @@ impl Kind {
             exchange.command == Command::Smb1(one) || exchange.command == Command::Smb2(two)
         };
         Some(match exchange.group {
-            Group::Waiting => return None,
-            Group::Encrypted if exchange.response.bytes > ENCRYPTED_DATA => Kind::EncryptedRead,
-            Group::Encrypted if exchange.request.bytes > ENCRYPTED_DATA => Kind::EncryptedWrite,
-            Group::Encrypted => Kind::EncryptedOther,
-            Group::Read => Kind::Read,
-            Group::Write if is(smb1::Smb1Command::FLUSH, smb2::Smb2Command::FLUSH) => Kind::Flush,
-            Group::Write => Kind::Write,
-            Group::OpenClose if is(smb1::Smb1Command::CLOSE, smb2::Smb2Command::CLOSE) => Kind::Close,
+            CommandGroup::Waiting => return None,
+            CommandGroup::Encrypted if exchange.response.bytes > ENCRYPTED_DATA => Kind::EncryptedRead,
+            CommandGroup::Encrypted if exchange.request.bytes > ENCRYPTED_DATA => Kind::EncryptedWrite,
+            CommandGroup::Encrypted => Kind::EncryptedOther,
+            CommandGroup::Read => Kind::Read,
+            CommandGroup::Write if is(smb1::Smb1Command::FLUSH, smb2::Smb2Command::FLUSH) => Kind::Flush,
+            CommandGroup::Write => Kind::Write,
+            CommandGroup::OpenClose if is(smb1::Smb1Command::CLOSE, smb2::Smb2Command::CLOSE) => Kind::Close,
             // A scanner looks at files that exist.
-            Group::OpenClose if exchange.status.is_some_and(|status| status.is_error()) => Kind::Other,
-            Group::OpenClose => Kind::Open,
-            Group::Attributes => Kind::Query,
-            Group::Directory => match (exchange.command, exchange.subcommand) {
+            CommandGroup::OpenClose if exchange.status.is_some_and(|status| status.is_error()) => Kind::Other,
+            CommandGroup::OpenClose => Kind::Open,
+            CommandGroup::Attributes => Kind::Query,
+            CommandGroup::Directory => match (exchange.command, exchange.subcommand) {
                 (Command::Smb2(smb2::Smb2Command::QUERY_DIRECTORY), _)
                 | (_, Some(Subcommand::Trans2(Trans2::FIND_FIRST2 | Trans2::FIND_NEXT2))) => Kind::List,
                 _ => Kind::Other,
             },
-            Group::Locking => Kind::Lock,
-            Group::Session if is(smb1::Smb1Command::TREE_CONNECT_ANDX, smb2::Smb2Command::TREE_CONNECT) => {
+            CommandGroup::Locking => Kind::Lock,
+            CommandGroup::Session if is(smb1::Smb1Command::TREE_CONNECT_ANDX, smb2::Smb2Command::TREE_CONNECT) => {
                 Kind::TreeConnect
             }
-            Group::Session
+            CommandGroup::Session
                 if is(smb1::Smb1Command::SESSION_SETUP_ANDX, smb2::Smb2Command::SESSION_SETUP)
                     || is(smb1::Smb1Command::NEGOTIATE, smb2::Smb2Command::NEGOTIATE) =>
             {
                 Kind::Session
             }
-            Group::Session | Group::Control => Kind::Other,
+            CommandGroup::Session | CommandGroup::Control => Kind::Other,
         })
     }
 }

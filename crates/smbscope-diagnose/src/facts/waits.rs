@@ -2,7 +2,7 @@
 
 use super::refusals::Refusal;
 use serde::{Deserialize, Serialize};
-use smbscope_model::{Command, Exchange, FlowId, Group, Nanos, Outcome, Stamp, Status, Timestamp};
+use smbscope_model::{Command, Exchange, FlowId, CommandGroup, Nanos, ExchangeOutcome, Stamp, ResponseStatus, Timestamp};
 use std::sync::Arc;
 
 /// Waits that are kept of a client on a server, the longest.
@@ -15,7 +15,7 @@ pub(crate) const WAIT_LEAST: Nanos = Nanos(100_000_000);
 pub(crate) struct Wait {
     pub(crate) flow: FlowId,
     pub(crate) command: Command,
-    pub(crate) group: Group,
+    pub(crate) group: CommandGroup,
     pub(crate) share: Option<Arc<str>>,
     pub(crate) path: Option<Arc<str>>,
     /// First packet of the request.
@@ -32,7 +32,7 @@ pub(crate) struct Wait {
     pub(crate) retransmitted: u32,
     /// Offset and length of a LOCK.
     pub(crate) range: Option<(u64, u64)>,
-    pub(crate) status: Option<Status>,
+    pub(crate) status: Option<ResponseStatus>,
 }
 
 impl Wait {
@@ -43,8 +43,8 @@ impl Wait {
         }
         let from = exchange.request.first?;
         let to = match exchange.outcome {
-            Outcome::Complete => Some(exchange.response.last?),
-            Outcome::Unanswered => None,
+            ExchangeOutcome::Complete => Some(exchange.response.last?),
+            ExchangeOutcome::Unanswered => None,
             _ => return None,
         };
         if to.is_some_and(|to| to.time - from.time < WAIT_LEAST) {

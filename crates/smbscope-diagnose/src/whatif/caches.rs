@@ -2,7 +2,7 @@
 
 use super::{Key, key};
 use crate::facts::{Fact, facts_of, is_close, is_open};
-use smbscope_model::{Exchange, FileId, FlowId, Group, Timestamp};
+use smbscope_model::{Exchange, FileId, FlowId, CommandGroup, Timestamp};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub(super) fn read_in_sequence(exchanges: &[Exchange]) -> HashSet<Key> {
     /// Reads after which a client reads ahead.
     const KNOWN_AFTER: u32 = 2;
-    let mut in_order: Vec<&Exchange> = exchanges.iter().filter(|exchange| exchange.group == Group::Read).collect();
+    let mut in_order: Vec<&Exchange> = exchanges.iter().filter(|exchange| exchange.group == CommandGroup::Read).collect();
     in_order.sort_by_key(|exchange| exchange.request.first.map(|stamp| stamp.time));
     // Of each open: where the next read begins, when the last one was answered, and how many there were.
     let mut opens: HashMap<(FlowId, FileId), (u64, Timestamp, u32)> = HashMap::new();
@@ -44,8 +44,8 @@ pub(super) fn cached(exchanges: &[Exchange]) -> HashSet<Key> {
         let name = (exchange.share.clone(), Arc::clone(path));
         let open = (exchange.flow, exchange.file_id);
         let changes = match exchange.group {
-            Group::Write => true,
-            Group::Directory => !facts_of(exchange).has(Fact::List),
+            CommandGroup::Write => true,
+            CommandGroup::Directory => !facts_of(exchange).has(Fact::List),
             _ => false,
         };
         if changes {
@@ -60,7 +60,7 @@ pub(super) fn cached(exchanges: &[Exchange]) -> HashSet<Key> {
         } else {
             opens.get(&open).copied().unwrap_or(false)
         };
-        if served && matches!(exchange.group, Group::OpenClose | Group::Read | Group::Attributes) {
+        if served && matches!(exchange.group, CommandGroup::OpenClose | CommandGroup::Read | CommandGroup::Attributes) {
             cached.insert(key);
         }
         if is_close(exchange) {

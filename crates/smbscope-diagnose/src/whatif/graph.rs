@@ -6,7 +6,7 @@
 
 use super::{Key, Paths, key};
 use crate::facts::{is_close, is_open};
-use smbscope_model::{Command, Exchange, FileId, FlowId, Group, Nanos, Timestamp};
+use smbscope_model::{Command, Exchange, FileId, FlowId, CommandGroup, Nanos, Timestamp};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -194,7 +194,7 @@ impl Graph {
 
 /// Change notifications and other expected waits hold nobody up.
 fn counts(exchange: &Exchange) -> bool {
-    exchange.group != Group::Waiting && exchange.response.last.is_some()
+    exchange.group != CommandGroup::Waiting && exchange.response.last.is_some()
 }
 
 fn started(exchange: &Exchange) -> Option<Timestamp> {

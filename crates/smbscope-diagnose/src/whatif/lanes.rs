@@ -1,7 +1,7 @@
 //! Threads of the client, and the pieces of work that they do one after the other.
 
 use super::graph::{Graph, Item, Lane, Task};
-use smbscope_model::{Exchange, FileId, FlowId, Group};
+use smbscope_model::{Exchange, FileId, FlowId, CommandGroup};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ impl Graph {
         let mut worked_on: HashSet<Item> = HashSet::new();
         let item = |exchange: &Exchange| Some((exchange.user.clone(), exchange.share.clone(), exchange.path.clone()?));
         for exchange in (0..self.nodes.len()).filter_map(of_node) {
-            if matches!(exchange.group, Group::Read | Group::Write) {
+            if matches!(exchange.group, CommandGroup::Read | CommandGroup::Write) {
                 worked_on.extend(item(exchange));
             }
         }

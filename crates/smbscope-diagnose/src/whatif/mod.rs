@@ -16,7 +16,7 @@ mod waits;
 
 use graph::Graph;
 use simulate::{Assumptions, Conditions};
-use smbscope_model::{Connection, Exchange, FlowId, Nanos, Timestamp, units};
+use smbscope_model::{ConnectionSummary, Exchange, FlowId, Nanos, Timestamp, units};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
@@ -116,8 +116,8 @@ pub struct Path {
 pub type Paths = BTreeMap<FlowId, Path>;
 
 /// Summarizes connections for predictions.
-pub fn paths(connections: &[Connection]) -> Paths {
-    let path = |connection: &Connection| Path {
+pub fn paths(connections: &[ConnectionSummary]) -> Paths {
+    let path = |connection: &ConnectionSummary| Path {
         round_trip: connection.round_trip(),
         opened: (!connection.midstream).then_some(connection.first),
         filled_windows: [&connection.to_server, &connection.to_client].map(|direction| direction.filled_window),

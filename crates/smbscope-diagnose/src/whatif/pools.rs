@@ -1,7 +1,7 @@
 //! Workers that take their files from one list.
 
 use super::graph::{Graph, Task};
-use smbscope_model::{Exchange, Group};
+use smbscope_model::{Exchange, CommandGroup};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -89,10 +89,10 @@ impl Graph {
     fn work(&self, task: &Task, exchanges: &[Exchange], origins: &[Option<usize>]) -> Option<Work> {
         let of_node = |at: &usize| origins[*at].map(|origin| &exchanges[origin]);
         let opened = task.nodes.iter().find(|at| self.nodes[**at].opens).and_then(of_node)?;
-        let mut groups: Vec<Group> = task.nodes.iter().filter_map(of_node).map(|exchange| exchange.group).collect();
+        let mut groups: Vec<CommandGroup> = task.nodes.iter().filter_map(of_node).map(|exchange| exchange.group).collect();
         groups.sort_unstable();
         groups.dedup();
-        groups.retain(|group| matches!(group, Group::Read | Group::Write));
+        groups.retain(|group| matches!(group, CommandGroup::Read | CommandGroup::Write));
         let path = opened.path.as_ref().filter(|_| !groups.is_empty())?;
         let folder = path.rfind(['\\', '/']).map_or("", |end| &path[..end]);
         Some(Work {
@@ -112,7 +112,7 @@ struct Work {
     share: Option<Arc<str>>,
     user: Option<Arc<str>>,
     folder: Arc<str>,
-    groups: Vec<Group>,
+    groups: Vec<CommandGroup>,
 }
 
 /// A lane that goes from one file straight to the next.

@@ -1,7 +1,7 @@
 //! Predictions that can be worked out on paper.
 
 use super::*;
-use smbscope_model::{FileId, Group};
+use smbscope_model::{FileId, CommandGroup};
 use smbscope_testkit::exchange::read;
 
 const MS: i64 = 1_000_000;
@@ -81,9 +81,9 @@ fn a_large_response_needs_a_round_trip_for_each_doubling_of_the_window() {
 /// A file is opened, read and closed in 3 ms.
 fn file(flow: u64, start: i64, number: u64) -> Vec<Exchange> {
     let steps = [
-        (smbscope_wire::smb2::Smb2Command::CREATE, Group::OpenClose),
-        (smbscope_wire::smb2::Smb2Command::READ, Group::Read),
-        (smbscope_wire::smb2::Smb2Command::CLOSE, Group::OpenClose),
+        (smbscope_wire::smb2::Smb2Command::CREATE, CommandGroup::OpenClose),
+        (smbscope_wire::smb2::Smb2Command::READ, CommandGroup::Read),
+        (smbscope_wire::smb2::Smb2Command::CLOSE, CommandGroup::OpenClose),
     ];
     let exchange = |(at, (command, group))| Exchange {
         flow: FlowId(flow),
@@ -162,9 +162,9 @@ fn files_opened_again_cost_nothing_from_a_cache_until_they_are_written() {
     let mut exchanges = Vec::new();
     for n in 0..4u64 {
         for (at, command, group) in [
-            (0, smbscope_wire::smb2::Smb2Command::CREATE, Group::OpenClose),
-            (1, smbscope_wire::smb2::Smb2Command::READ, if n == 2 { Group::Write } else { Group::Read }),
-            (2, smbscope_wire::smb2::Smb2Command::CLOSE, Group::OpenClose),
+            (0, smbscope_wire::smb2::Smb2Command::CREATE, CommandGroup::OpenClose),
+            (1, smbscope_wire::smb2::Smb2Command::READ, if n == 2 { CommandGroup::Write } else { CommandGroup::Read }),
+            (2, smbscope_wire::smb2::Smb2Command::CLOSE, CommandGroup::OpenClose),
         ] {
             exchanges.push(Exchange {
                 command: smbscope_model::Command::Smb2(command),

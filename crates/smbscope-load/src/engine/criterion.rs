@@ -16,7 +16,7 @@
 use super::overload::Overload;
 use super::result::Run;
 use smbscope_model::units;
-use smbscope_model::{Command, Group, Nanos};
+use smbscope_model::{Command, CommandGroup, Nanos};
 use smbscope_stats::filter::tokens::{Cursor, Wrong, tokens};
 use smbscope_stats::filter::{FilterError, Problem};
 use smbscope_stats::{Figures, Measure, Summary, TimeFigure};
@@ -168,7 +168,7 @@ impl Criterion {
                 || operations.iter().any(|name| name.eq_ignore_ascii_case(of))
                 || Command::known().any(|command| is_command(command, of));
             if !known {
-                let groups = Group::ALL.iter().map(|group| group.name());
+                let groups = CommandGroup::ALL.iter().map(|group| group.name());
                 let names: Vec<&str> = groups.chain(operations.iter().map(String::as_str)).collect();
                 let problem = format!("`{of}` is neither total nor one of {}, nor a command", names.join(", "));
                 return Err(Problem::new(problem).at(&self.text, place.clone()));
@@ -237,8 +237,8 @@ fn is_total(of: &str) -> bool {
     of.eq_ignore_ascii_case("total")
 }
 
-fn group(of: &str) -> Option<Group> {
-    Group::ALL.into_iter().find(|group| group.name().eq_ignore_ascii_case(of))
+fn group(of: &str) -> Option<CommandGroup> {
+    CommandGroup::ALL.into_iter().find(|group| group.name().eq_ignore_ascii_case(of))
 }
 
 fn is_command(command: Command, of: &str) -> bool {

@@ -5,7 +5,7 @@ use super::session::Identity;
 use serde::{Deserialize, Serialize};
 use smbscope_client::Sample;
 use smbscope_model::{
-    Command, Endpoints, Exchange, FlowId, Group, Nanos, Outcome, PacketRef, Stamp, Status, Timestamp,
+    Command, Endpoints, Exchange, FlowId, CommandGroup, Nanos, ExchangeOutcome, PacketRef, Stamp, ResponseStatus, Timestamp,
 };
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -85,7 +85,7 @@ impl Origin {
             path: self.path.clone(),
             answered: self.answered,
         };
-        let complete = samples.iter().filter(|sample| sample.outcome == Outcome::Complete);
+        let complete = samples.iter().filter(|sample| sample.outcome == ExchangeOutcome::Complete);
         self.answered = self.answered.max(complete.map(|sample| sample.response_last).max());
         batch
     }
@@ -139,7 +139,7 @@ impl Maker {
     pub(crate) fn exchange(&mut self, sample: &Sample) -> &Exchange {
         let clock = self.clock;
         let stamp = |time: Timestamp| Some(Stamp { time, packet: PacketRef::default() });
-        let answered = sample.outcome == Outcome::Complete;
+        let answered = sample.outcome == ExchangeOutcome::Complete;
         let begun = clock.timestamp(sample.request_first);
         let last = clock.timestamp(sample.response_last);
         let is_short = sample.response_first == sample.response_last;
@@ -157,7 +157,7 @@ impl Maker {
         exchange.session_id = Some(sample.session_id);
         exchange.tree_id = Some(sample.tree_id);
         exchange.file_id = sample.file_id;
-        exchange.status = sample.status.map(Status::Nt);
+        exchange.status = sample.status.map(ResponseStatus::Nt);
         exchange.request.first = stamp(begun);
         exchange.request.last = stamp(clock.timestamp(sample.request_last));
         exchange.request.bytes = sample.request_bytes.into();
@@ -187,7 +187,7 @@ fn own(place: &mut Option<Arc<str>>, name: Option<&str>) {
 fn blank() -> Exchange {
     let nobody = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
     let endpoints = Endpoints { client: nobody, server: nobody };
-    Exchange::new(FlowId(0), endpoints, Command::EncryptedFrame, Group::Encrypted)
+    Exchange::new(FlowId(0), endpoints, Command::EncryptedFrame, CommandGroup::Encrypted)
 }
 
 /// Exchanges of a load point, and how many did not fit.

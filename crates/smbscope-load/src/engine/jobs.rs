@@ -173,7 +173,7 @@ impl Sum {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use smbscope_model::{Command, Group, Outcome};
+    use smbscope_model::{Command, CommandGroup, ExchangeOutcome};
     use smbscope_wire::smb2;
 
     /// A command, in milliseconds from the beginning.
@@ -182,7 +182,7 @@ mod tests {
         Sample {
             command: Command::Smb2(smb2::Smb2Command::READ),
             subcommand: None,
-            group: Group::Read,
+            group: CommandGroup::Read,
             message_id: 1,
             session_id: 1,
             tree_id: 1,
@@ -200,7 +200,7 @@ mod tests {
             compounded: false,
             signed: false,
             encrypted: false,
-            outcome: Outcome::Complete,
+            outcome: ExchangeOutcome::Complete,
         }
     }
 
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!((waited(&[]), waited(&[(3, 10)])), (0, 7));
         // In the order of their answers: 0 to 9 and 12 to 15.
         assert_eq!(waited(&[(2, 5), (0, 7), (5, 9), (3, 4), (12, 15)]), 12);
-        let wish = Sample { outcome: Outcome::ServerInitiated, ..sample(begin, 0, 50) };
+        let wish = Sample { outcome: ExchangeOutcome::ServerInitiated, ..sample(begin, 0, 50) };
         assert_eq!(super::waited(&[wish, sample(begin, 1, 2)], &mut Vec::new()).as_millis(), 1);
     }
 }

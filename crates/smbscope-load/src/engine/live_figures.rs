@@ -3,7 +3,7 @@
 
 use super::session::Performed;
 use serde::{Deserialize, Serialize};
-use smbscope_model::{Group, Nanos};
+use smbscope_model::{CommandGroup, Nanos};
 use smbscope_stats::{Figures, Limit, Summary};
 use smbscope_wire::status::NtStatus;
 use std::collections::BTreeMap;
@@ -83,7 +83,7 @@ pub struct Snapshot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LiveGroup {
     /// The group.
-    pub group: Group,
+    pub group: CommandGroup,
     /// Commands answered.
     pub commands: u64,
     /// Median response time.
@@ -105,7 +105,7 @@ impl LiveFigures {
         drop(part);
         let mut all = Summary::new(Limit::FILE);
         let mut groups = Vec::new();
-        for (group, times) in Group::ALL.into_iter().zip(&taken.groups).filter(|(_, times)| times.count() > 0) {
+        for (group, times) in CommandGroup::ALL.into_iter().zip(&taken.groups).filter(|(_, times)| times.count() > 0) {
             let Figures { count, p50, p95, p99, .. } = times.figures();
             groups.push(LiveGroup { group, commands: count, p50, p95, p99 });
             if group.in_headline() {
@@ -169,7 +169,7 @@ impl LiveFigures {
 /// What is not yet published, or not yet looked at.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct LivePart {
-    groups: [Summary; Group::ALL.len()],
+    groups: [Summary; CommandGroup::ALL.len()],
     /// Sessions made less sessions ended.
     pub(crate) sessions: i64,
     pub(crate) operations: u64,
@@ -204,7 +204,7 @@ impl LivePart {
     }
 
     /// A command was answered, with this error status if with one.
-    pub(crate) fn answered(&mut self, group: Group, time: Duration, error: Option<NtStatus>) {
+    pub(crate) fn answered(&mut self, group: CommandGroup, time: Duration, error: Option<NtStatus>) {
         self.groups[group as usize].record(Nanos::from(time));
         if let Some(status) = error {
             self.errors += 1;
@@ -249,9 +249,9 @@ mod tests {
         let live = LiveFigures::default();
         let mut worker = LivePart { sessions: 3, ..LivePart::default() };
         for _ in 0..20 {
-            worker.answered(Group::Read, Duration::from_millis(2), None);
+            worker.answered(CommandGroup::Read, Duration::from_millis(2), None);
         }
-        worker.answered(Group::OpenClose, Duration::from_millis(1), Some(NtStatus::OBJECT_NAME_NOT_FOUND));
+        worker.answered(CommandGroup::OpenClose, Duration::from_millis(1), Some(NtStatus::OBJECT_NAME_NOT_FOUND));
         worker.moved(&Performed { bytes_read: 4096, ..Performed::DONE });
         live.publish(&mut worker);
         live.enter(Phase::Measuring, 4);
@@ -263,7 +263,7 @@ mod tests {
         let near = |time: Option<Nanos>| time.is_some_and(|time| (time.0 - 2_000_000).abs() <= 32_000);
         assert!(near(first.p50) && near(first.p95), "{:?} {:?}", first.p50, first.p95);
         let groups: Vec<_> = first.groups.iter().map(|g| (g.group, g.commands, g.p95.is_some())).collect();
-        assert_eq!(groups, [(Group::OpenClose, 1, false), (Group::Read, 20, true)]);
+        assert_eq!(groups, [(CommandGroup::OpenClose, 1, false), (CommandGroup::Read, 20, true)]);
         let second = live.look();
         assert_eq!((second.commands, second.sessions, second.groups.len()), (0, 3, 0));
         assert!(second.statuses.is_empty());
@@ -276,7 +276,7 @@ mod tests {
         let kinds = STATUSES_MAX as u32 + 10;
         for (count, worker) in (2..).zip(&mut workers) {
             for status in (0..kinds).flat_map(|kind| std::iter::repeat_n(NtStatus(0xc000_0000 + kind), count)) {
-                worker.answered(Group::Locking, Duration::from_millis(1), Some(status));
+                worker.answered(CommandGroup::Locking, Duration::from_millis(1), Some(status));
             }
             live.publish(worker);
         }
@@ -289,18 +289,18 @@ mod tests {
     fn a_status_that_is_known_is_counted_without_allocating() {
         let live = LiveFigures::default();
         let mut worker = LivePart::default();
-        worker.answered(Group::Read, Duration::from_millis(1), Some(NtStatus::END_OF_FILE));
+        worker.answered(CommandGroup::Read, Duration::from_millis(1), Some(NtStatus::END_OF_FILE));
         let room = |worker: &LivePart| (worker.statuses.list.as_ptr(), worker.statuses.list.capacity());
         let before = room(&worker);
         for _ in 0..10 {
             live.publish(&mut worker);
-            worker.answered(Group::Read, Duration::from_millis(1), Some(NtStatus::END_OF_FILE));
+            worker.answered(CommandGroup::Read, Duration::from_millis(1), Some(NtStatus::END_OF_FILE));
         }
         assert_eq!(room(&worker), before);
     }
 
     #[test]
     fn groups_index_their_table() {
-        assert!(Group::ALL.iter().enumerate().all(|(i, group)| *group as usize == i));
+        assert!(CommandGroup::ALL.iter().enumerate().all(|(i, group)| *group as usize == i));
     }
 }

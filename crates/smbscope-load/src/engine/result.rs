@@ -4,7 +4,7 @@ use super::jobs::Jobs;
 use super::overload::Overload;
 use super::session::Queue;
 use serde::{Deserialize, Serialize};
-use smbscope_model::{Command, Group, Nanos, Timestamp};
+use smbscope_model::{Command, CommandGroup, Nanos, Timestamp};
 use smbscope_stats::{Aggregator, Summary};
 use smbscope_wire::status::NtStatus;
 use std::collections::BTreeMap;
@@ -113,7 +113,7 @@ impl Run {
     }
 
     /// Returns the response times of a group.
-    pub fn group(&self, of: Group) -> Summary {
+    pub fn group(&self, of: CommandGroup) -> Summary {
         self.counted.response_times(|(_, _, group)| *group == of)
     }
 

@@ -2,7 +2,7 @@
 
 use crate::faults::support::{DIALECTS, Step, TIMEOUT, assert_clear, life, open, options, run, server};
 use smbscope_client::{Error, Session};
-use smbscope_model::Outcome;
+use smbscope_model::ExchangeOutcome;
 use smbscope_testkit::server::Fault;
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ fn assert_unanswered(session: Option<Session>, step: Step, dialect: smbscope_mod
     let mut session = session.expect("the session was made");
     let last = session.samples().last().copied().expect("the command was measured");
     assert_eq!(last.command, step.command(dialect), "{step:?}");
-    assert_eq!((last.outcome, last.status), (Outcome::Unanswered, None), "{step:?}");
+    assert_eq!((last.outcome, last.status), (ExchangeOutcome::Unanswered, None), "{step:?}");
     assert_eq!(last.response_time(), None);
 }
 

@@ -2,7 +2,7 @@
 
 use crate::faults::support::{DIALECTS, Step, assert_clear, life, open, options, run, server};
 use smbscope_client::{Error, Session};
-use smbscope_model::Outcome;
+use smbscope_model::ExchangeOutcome;
 use smbscope_testkit::server::Fault;
 use smbscope_wire::status::NtStatus;
 
@@ -27,7 +27,7 @@ fn a_refused_command_is_a_status_and_the_session_goes_on() {
             let samples = session.expect("connected").samples().clone();
             let refused: Vec<_> = samples.iter().filter(|sample| sample.status == Some(STORM)).collect();
             assert_eq!(refused.len(), 1, "{dialect:?} {step:?}");
-            assert_eq!((refused[0].command, refused[0].outcome), (step.command(dialect), Outcome::Complete));
+            assert_eq!((refused[0].command, refused[0].outcome), (step.command(dialect), ExchangeOutcome::Complete));
         }
     }
 }

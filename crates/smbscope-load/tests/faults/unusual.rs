@@ -2,7 +2,7 @@
 
 use crate::faults::support::{DIALECTS, Step, TIMEOUT, is_smb1, open, options, run, server};
 use smbscope_client::{Options, Session};
-use smbscope_model::Outcome;
+use smbscope_model::ExchangeOutcome;
 use smbscope_testkit::server::Fault;
 use smbscope_wire::smb2;
 use std::time::Duration;
@@ -88,7 +88,7 @@ fn an_answer_in_pieces_has_a_first_and_a_last_byte() {
             session.samples().clear();
             assert_eq!(session.read(handle, 0, 200).await.unwrap().len(), 200);
             let [sample] = session.samples()[..] else { panic!("one command") };
-            assert_eq!(sample.outcome, Outcome::Complete);
+            assert_eq!(sample.outcome, ExchangeOutcome::Complete);
             assert!(sample.response_last - sample.response_first >= pause / 2, "{dialect:?}");
         });
     }

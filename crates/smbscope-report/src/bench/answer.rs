@@ -4,7 +4,7 @@ use super::{Document, Run, headline, next};
 use crate::json::entries::Group as Counted;
 use crate::{Answer, Culprit};
 use smbscope_diagnose::LoadPoint;
-use smbscope_model::{Group, Nanos};
+use smbscope_model::{CommandGroup, Nanos};
 use smbscope_stats::Figures;
 
 /// The answer; none where nothing was answered.
@@ -22,7 +22,7 @@ pub(super) fn of_load_point(run: &Run) -> Option<Answer> {
         median: times.p50,
         p95: times.p95,
         longest: times.max?,
-        groups: Group::ALL
+        groups: CommandGroup::ALL
             .into_iter()
             .filter_map(|group| Some((group, run.group(group.name())?.times.client.p95?)))
             .collect(),

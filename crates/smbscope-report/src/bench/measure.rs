@@ -2,7 +2,7 @@
 
 use super::Run;
 use crate::names::OTHER;
-use smbscope_model::{Group, Nanos};
+use smbscope_model::{CommandGroup, Nanos};
 use smbscope_stats::{Figures, Measure, ServerFigure};
 
 impl Run {
@@ -51,7 +51,7 @@ impl Run {
     /// Error responses to commands of a group or of a name.
     fn errors_of(&self, of: &str) -> u64 {
         let is = |name: &str| name.eq_ignore_ascii_case(of);
-        let is_other = |group: &str| is(OTHER) && Group::OTHER.iter().any(|other| other.name() == group);
+        let is_other = |group: &str| is(OTHER) && CommandGroup::OTHER.iter().any(|other| other.name() == group);
         let commands = self
             .commands
             .iter()

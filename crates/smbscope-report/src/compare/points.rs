@@ -6,7 +6,7 @@ use super::{Cell, Ratio};
 use crate::bench::{Document, Run};
 use crate::json::entries::Row;
 use serde::Serialize;
-use smbscope_model::{Group, Nanos};
+use smbscope_model::{CommandGroup, Nanos};
 use std::collections::BTreeSet;
 
 /// Load points of as many users.
@@ -128,8 +128,8 @@ pub(super) fn points(ramps: &[Option<&Document>]) -> Vec<LoadPoint> {
             group: name.to_owned(),
             part_of: part_of.map(str::to_owned),
             cells: cells(&|run| run.group(name).map(|group| row_of_group(run, group)), &|run| match name {
-                name if name == Group::Read.name() => Some(run.bytes_read),
-                name if name == Group::Write.name() => Some(run.bytes_written),
+                name if name == CommandGroup::Read.name() => Some(run.bytes_read),
+                name if name == CommandGroup::Write.name() => Some(run.bytes_written),
                 _ => None,
             }),
         });

@@ -10,7 +10,7 @@ use crate::bench::{self, Document, Run, Schedule};
 use crate::format::counted;
 use crate::json::entries::{self, Row};
 use serde::Serialize;
-use smbscope_model::{Group, Nanos, Protocol, Timestamp};
+use smbscope_model::{CommandGroup, Nanos, Protocol, Timestamp};
 use smbscope_stats::Figures;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -308,7 +308,7 @@ fn groups(run: &Run) -> Vec<entries::Group> {
 /// cannot be put together, and stay absent.
 fn commands(run: &Run) -> Vec<entries::Command> {
     let mut kinds: BTreeMap<(&str, &str, bool), Vec<&bench::Command>> = BTreeMap::new();
-    let waiting = Group::Waiting.name();
+    let waiting = CommandGroup::Waiting.name();
     for command in &run.commands {
         let key = (command.protocol.as_str(), command.command.as_str(), command.group == waiting);
         kinds.entry(key).or_default().push(command);
@@ -321,7 +321,7 @@ fn commands(run: &Run) -> Vec<entries::Command> {
             let subcommand = part.subcommand.clone()?;
             Some(entries::Subcommand { subcommand, row })
         });
-        let groups = Group::ALL.into_iter().filter(|group| parts.iter().any(|part| part.group == group.name()));
+        let groups = CommandGroup::ALL.into_iter().filter(|group| parts.iter().any(|part| part.group == group.name()));
         entries::Command {
             protocol: if protocol == "SMB1" { Protocol::Smb1 } else { Protocol::Smb2 },
             command: name.to_owned(),

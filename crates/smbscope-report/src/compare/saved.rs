@@ -150,7 +150,7 @@ impl Row {
 impl Command {
     /// The entry holds the expected waits of the command.
     pub(super) fn is_waiting(&self) -> bool {
-        self.groups == [smbscope_model::Group::Waiting]
+        self.groups == [smbscope_model::CommandGroup::Waiting]
     }
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{Cause, Explanation};
 use smbscope_diagnose::{Answer, Confidence, Lost, Subject};
-use smbscope_model::{CaptureInfo, Exchange, Group, Outcome};
+use smbscope_model::{CaptureInfo, Exchange, CommandGroup, ExchangeOutcome};
 use smbscope_stats::Aggregator;
 use smbscope_testkit::exchange::read;
 use smbscope_wire::{smb1, smb2};
@@ -9,7 +9,7 @@ use smbscope_wire::{smb1, smb2};
 const MS: i64 = 1_000_000;
 
 /// One exchange a second.
-fn exchanges(command: Command, group: Group, times_ms: impl IntoIterator<Item = i64>) -> Vec<Exchange> {
+fn exchanges(command: Command, group: CommandGroup, times_ms: impl IntoIterator<Item = i64>) -> Vec<Exchange> {
     let exchange = |(second, time): (i64, i64)| Exchange { command, group, ..read(second * 1_000 * MS, time * MS) };
     (0..).zip(times_ms).map(exchange).collect()
 }
@@ -18,10 +18,10 @@ fn exchanges(command: Command, group: Group, times_ms: impl IntoIterator<Item = 
 fn report() -> Report {
     let smb2 = |code| Command::Smb2(smb2::Smb2Command(code));
     let parts = [
-        exchanges(smb2(8), Group::Read, 1..=100),
-        exchanges(smb2(9), Group::Write, [10, 20, 30]),
-        exchanges(smb2(7), Group::Write, [70]),
-        exchanges(smb2(15), Group::Waiting, [9_000]),
+        exchanges(smb2(8), CommandGroup::Read, 1..=100),
+        exchanges(smb2(9), CommandGroup::Write, [10, 20, 30]),
+        exchanges(smb2(7), CommandGroup::Write, [70]),
+        exchanges(smb2(15), CommandGroup::Waiting, [9_000]),
     ];
     report_on(&parts.concat())
 }
@@ -115,7 +115,7 @@ fn a_name_is_looked_for_as_it_is_written_first() {
 
 #[test]
 fn smb1_commands_have_two_names() {
-    let report = report_on(&exchanges(Command::Smb1(smb1::Smb1Command(0x2e)), Group::Read, [5, 7]));
+    let report = report_on(&exchanges(Command::Smb1(smb1::Smb1Command(0x2e)), CommandGroup::Read, [5, 7]));
     for name in ["READ_ANDX", "SMB_COM_READ_ANDX", "read_andx"] {
         let (judged, text) = judged(&report, &format!("{name}.max > 6ms"));
         assert_eq!(judged, Judged::Holds, "{text}");
@@ -124,8 +124,8 @@ fn smb1_commands_have_two_names() {
 
 #[test]
 fn counts_of_what_did_not_occur_are_zero() {
-    let mut all = exchanges(Command::Smb2(smb2::Smb2Command::READ), Group::Read, [1, 2, 3]);
-    all[0].status = Some(smbscope_model::Status::Nt(smbscope_wire::status::NtStatus(0xc000_0022)));
+    let mut all = exchanges(Command::Smb2(smb2::Smb2Command::READ), CommandGroup::Read, [1, 2, 3]);
+    all[0].status = Some(smbscope_model::ResponseStatus::Nt(smbscope_wire::status::NtStatus(0xc000_0022)));
     let report = report_on(&all);
     assert_judged(&report, "READ.count > 2", Judged::Holds, "READ.count > 2: 3, limit 2");
     assert_judged(&report, "READ.errors > 0", Judged::Holds, "READ.errors > 0: 1, limit 0");
@@ -137,10 +137,10 @@ fn counts_of_what_did_not_occur_are_zero() {
 
 #[test]
 fn a_missing_figure_decides_nothing() {
-    let mut all = exchanges(Command::Smb2(smb2::Smb2Command::READ), Group::Read, [1, 2, 3]);
-    all.extend(exchanges(Command::Smb2(smb2::Smb2Command::CHANGE_NOTIFY), Group::Waiting, [9_000]));
-    let mut lost = exchanges(Command::Smb2(smb2::Smb2Command::WRITE), Group::Write, [1]);
-    lost[0].outcome = Outcome::ResponseNotCaptured;
+    let mut all = exchanges(Command::Smb2(smb2::Smb2Command::READ), CommandGroup::Read, [1, 2, 3]);
+    all.extend(exchanges(Command::Smb2(smb2::Smb2Command::CHANGE_NOTIFY), CommandGroup::Waiting, [9_000]));
+    let mut lost = exchanges(Command::Smb2(smb2::Smb2Command::WRITE), CommandGroup::Write, [1]);
+    lost[0].outcome = ExchangeOutcome::ResponseNotCaptured;
     all.extend(lost);
     let report = report_on(&all);
     for (condition, why) in [

@@ -5,7 +5,7 @@ use super::waits::TimeSplit;
 use crate::Report;
 use crate::load::Load;
 use serde::{Deserialize, Serialize};
-use smbscope_model::{DirectionCounts, Nanos, Outcome, Protocol, TimeKind, Timestamp};
+use smbscope_model::{DirectionCounts, Nanos, ExchangeOutcome, Protocol, TimeKind, Timestamp};
 use smbscope_stats::Figures;
 use smbscope_stats::{Aggregate, CommandRow, Entities, Splits, SubcommandRow};
 use std::collections::BTreeMap;
@@ -96,7 +96,7 @@ pub(crate) struct Connection<'a> {
 
 impl<'a> Connection<'a> {
     pub(super) fn new(
-        connection: &'a smbscope_model::Connection,
+        connection: &'a smbscope_model::ConnectionSummary,
         splits: &Splits,
         negotiated: &Negotiated<'_>,
     ) -> Connection<'a> {
@@ -143,7 +143,7 @@ pub(crate) struct Command {
     pub(crate) protocol: Protocol,
     /// The specification's name, or the code in hexadecimal.
     pub(crate) command: String,
-    pub(crate) groups: Vec<smbscope_model::Group>,
+    pub(crate) groups: Vec<smbscope_model::CommandGroup>,
     #[serde(flatten)]
     pub(crate) row: Row,
     /// Exchanges with a subcommand, by it.
@@ -298,7 +298,7 @@ impl Row {
 }
 
 /// Outcomes by name; only what occurred.
-fn outcomes(outcomes: &[(Outcome, u64)]) -> BTreeMap<String, u64> {
+fn outcomes(outcomes: &[(ExchangeOutcome, u64)]) -> BTreeMap<String, u64> {
     outcomes.iter().map(|(outcome, count)| (outcome.name().to_owned(), *count)).collect()
 }
 

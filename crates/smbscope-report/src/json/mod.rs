@@ -188,9 +188,9 @@ impl Omitted {
 }
 
 /// The connections that had commands outstanding for longest, in the order of their first packet.
-fn busiest(report: &Report, listed: usize) -> impl Iterator<Item = &smbscope_model::Connection> {
+fn busiest(report: &Report, listed: usize) -> impl Iterator<Item = &smbscope_model::ConnectionSummary> {
     let busy = |flow| report.aggregate.splits.connection(flow).map(|split| split.busy);
-    let mut chosen: Vec<&smbscope_model::Connection> = report.connections.iter().collect();
+    let mut chosen: Vec<&smbscope_model::ConnectionSummary> = report.connections.iter().collect();
     if chosen.len() > listed {
         chosen.sort_by_key(|connection| std::cmp::Reverse(busy(connection.flow)));
         chosen.truncate(listed);

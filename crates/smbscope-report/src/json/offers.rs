@@ -4,7 +4,7 @@ use crate::Report;
 use crate::offers::{Negotiation, negotiations};
 use crate::smb1::{self, Smb1InUse};
 use serde::Serialize;
-use smbscope_model::offers::{Algorithms, cipher_name, compression_name, signing_algorithm_name};
+use smbscope_model::offers::{AlgorithmOffer, cipher_name, compression_name, signing_algorithm_name};
 use smbscope_model::{Capabilities, ClientOffer, Dialect, Offers, ServerOffer};
 use std::collections::HashMap;
 
@@ -182,7 +182,7 @@ impl ServerEntry {
 }
 
 impl AlgorithmsEntry {
-    fn new(algorithms: &Algorithms) -> AlgorithmsEntry {
+    fn new(algorithms: &AlgorithmOffer) -> AlgorithmsEntry {
         let listed = |ids: &Option<Vec<u16>>, name: fn(u16) -> Option<&'static str>| {
             let shown = |id: &u16| name(*id).map_or_else(|| format!("0x{id:04x}"), str::to_owned);
             ids.as_ref().map(|ids| ids.iter().map(shown).collect())

@@ -1,7 +1,7 @@
 //! The entries of the JSON report that say where the time went: splits, the slowest exchanges.
 
 use serde::{Deserialize, Serialize};
-use smbscope_model::{Exchange, Group, Nanos, Protocol, Stamp, TimeKind, Timestamp};
+use smbscope_model::{Exchange, CommandGroup, Nanos, Protocol, Stamp, TimeKind, Timestamp};
 use smbscope_stats::{TimePart, TimeSplit as Split};
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ pub(crate) struct SlowExchange {
     protocol: Protocol,
     pub(crate) command: String,
     subcommand: Option<String>,
-    group: Group,
+    group: CommandGroup,
     user: Option<Arc<str>>,
     share: Option<Arc<str>>,
     pub(crate) path: Option<Arc<str>>,

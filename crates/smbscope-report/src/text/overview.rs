@@ -12,7 +12,7 @@ use crate::packets::{PacketCounts, control};
 use crate::sentence::is_alarming;
 use crate::smb1::Smb1InUse;
 use crate::{Filtered, Report, dialects, names};
-use smbscope_model::{CaptureInfo, DirectionCounts, Group, TimeKind};
+use smbscope_model::{CaptureInfo, DirectionCounts, CommandGroup, TimeKind};
 use smbscope_stats::{Entities, Row};
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -55,7 +55,7 @@ pub(crate) fn filter_note(report: &Report) -> Option<String> {
 /// What was measured, in a sentence or two; in brief without the slowest command, which the verdict and tables name.
 fn summary(report: &Report, is_brief: bool) -> String {
     let aggregate = &report.aggregate;
-    let encrypted = aggregate.groups.iter().find(|row| row.group == Group::Encrypted).map(|found| &found.row);
+    let encrypted = aggregate.groups.iter().find(|row| row.group == CommandGroup::Encrypted).map(|found| &found.row);
     let in_clear = aggregate.count - encrypted.map_or(0, |row| row.count);
     let mut text = String::new();
     if report.quality.encrypted_frames > 0 {

@@ -5,7 +5,7 @@ use crate::Report;
 use crate::format::{counted, thousands};
 use crate::sentence::{one_way_connections, protocols};
 use crate::whole::Whole;
-use smbscope_model::Outcome;
+use smbscope_model::ExchangeOutcome;
 #[cfg(doc)]
 use smbscope_model::Quality;
 use smbscope_stats::ENTITIES_MAX;
@@ -118,7 +118,7 @@ pub(crate) fn of_report(report: &Report) -> Vec<Warning> {
     warnings.extend(one_way(report).map(plain));
     warnings.extend(counted_as(
         "encrypted request[s] not paired with an answer, others were outstanding",
-        whole.ended(Outcome::NotPairable),
+        whole.ended(ExchangeOutcome::NotPairable),
         Of::Commands,
     ));
     if aggregate.folded > 0 {

@@ -4,10 +4,10 @@
 pub(crate) mod bench;
 
 use smbscope_diagnose::{Catalogue, Collector};
-use smbscope_model::connection::{Connection, ConnectionEnd, DirectionCounts};
+use smbscope_model::connection::{ConnectionSummary, ConnectionEnd, DirectionCounts};
 use smbscope_model::{
-    CaptureId, CaptureInfo, Command, Dialect, Endpoints, Exchange, FlowId, Group, Half, Nanos, Outcome, PacketRef,
-    Quality, Stamp, Status, Subcommand, Timestamp,
+    CaptureId, CaptureInfo, Command, Dialect, Endpoints, Exchange, FlowId, CommandGroup, Half, Nanos, ExchangeOutcome, PacketRef,
+    Quality, Stamp, ResponseStatus, Subcommand, Timestamp,
 };
 use smbscope_report::{Explanation, Report};
 use smbscope_stats::Aggregator;
@@ -26,7 +26,7 @@ pub(crate) fn endpoints(client: u8) -> Endpoints {
 }
 
 /// A complete exchange: the request takes a fifth of the time, the server three fifths, the response a fifth.
-pub(crate) fn exchange(command: Command, group: Group, start_ns: i64, response_time_ns: i64) -> Exchange {
+pub(crate) fn exchange(command: Command, group: CommandGroup, start_ns: i64, response_time_ns: i64) -> Exchange {
     let stamp = |time, number| Some(Stamp { time: Timestamp(time), packet: PacketRef::new(CaptureId(0), number) });
     let fifth = response_time_ns / 5;
     let end = start_ns + response_time_ns;
@@ -34,7 +34,7 @@ pub(crate) fn exchange(command: Command, group: Group, start_ns: i64, response_t
         endpoints: endpoints(1),
         command,
         group,
-        status: Some(Status::Nt(NtStatus::SUCCESS)),
+        status: Some(ResponseStatus::Nt(NtStatus::SUCCESS)),
         request: Half { first: stamp(start_ns, 1), last: stamp(start_ns + fifth, 2), packets: 1, bytes: 100 },
         response: Half { first: stamp(end - fifth, 3), last: stamp(end, 4), packets: 1, bytes: 200 },
         ..smbscope_testkit::exchange::read(0, 0)
@@ -49,7 +49,7 @@ pub(crate) fn smb2_command(code: u16) -> Command {
     Command::Smb2(smb2::Smb2Command(code))
 }
 
-pub(crate) fn report(exchanges: &[Exchange], connections: Vec<Connection>, quality: Quality) -> Report {
+pub(crate) fn report(exchanges: &[Exchange], connections: Vec<ConnectionSummary>, quality: Quality) -> Report {
     let mut aggregator = Aggregator::new();
     for exchange in exchanges {
         aggregator.record(exchange);
@@ -94,8 +94,8 @@ pub(crate) fn report(exchanges: &[Exchange], connections: Vec<Connection>, quali
     report
 }
 
-pub(crate) fn connection(client: u8, dialect: Option<Dialect>) -> Connection {
-    Connection {
+pub(crate) fn connection(client: u8, dialect: Option<Dialect>) -> ConnectionSummary {
+    ConnectionSummary {
         last: Timestamp(START + 10_000_000_000),
         dialect,
         end: ConnectionEnd::Closed,
@@ -103,17 +103,17 @@ pub(crate) fn connection(client: u8, dialect: Option<Dialect>) -> Connection {
         exchanges: 10,
         max_outstanding: 1,
         server_round_trip: Some(Nanos(150_000)),
-        ..Connection::new(FlowId(u64::from(client)), endpoints(client), Timestamp(START))
+        ..ConnectionSummary::new(FlowId(u64::from(client)), endpoints(client), Timestamp(START))
     }
 }
 
 /// Ten SMB1 exchanges with known times: see the tests for the figures that follow from them.
 pub(crate) fn small() -> Report {
     let at = |second: i64| START + second * 1_000_000_000;
-    let read = |second, ns| exchange(smb1_command(0x2e), Group::Read, at(second), ns);
+    let read = |second, ns| exchange(smb1_command(0x2e), CommandGroup::Read, at(second), ns);
     let find = |second, code, ns| Exchange {
         subcommand: Some(Subcommand::Trans2(Trans2(code))),
-        ..exchange(smb1_command(0x32), Group::Directory, at(second), ns)
+        ..exchange(smb1_command(0x32), CommandGroup::Directory, at(second), ns)
     };
     let mut exchanges = vec![
         read(0, 320_000),
@@ -123,20 +123,20 @@ pub(crate) fn small() -> Report {
         find(4, 1, 2_000_000),
         find(5, 1, 4_000_000),
         find(6, 2, 12_000_000),
-        exchange(smb1_command(0x24), Group::Locking, at(7), 500_000),
-        exchange(smb1_command(0x1d), Group::Write, at(8), 23_250_000),
+        exchange(smb1_command(0x24), CommandGroup::Locking, at(7), 500_000),
+        exchange(smb1_command(0x1d), CommandGroup::Write, at(8), 23_250_000),
     ];
     exchanges[3].response.packets = 4;
     // The data block of the Write_Raw: 25 packets, never answered.
-    let mut block = exchange(smb1_command(0x1d), Group::Write, at(8), 5_000_000);
+    let mut block = exchange(smb1_command(0x1d), CommandGroup::Write, at(8), 5_000_000);
     block.subcommand = Some(Subcommand::AsyncPortion);
-    block.outcome = Outcome::NoResponseByDesign;
+    block.outcome = ExchangeOutcome::NoResponseByDesign;
     block.request.packets = 25;
     block.response = Half::default();
     exchanges.push(block);
     // A read whose response lost its end.
     let mut lost = read(9, 1_000_000);
-    lost.outcome = Outcome::ResponseEndMissing;
+    lost.outcome = ExchangeOutcome::ResponseEndMissing;
     lost.response.last = None;
     exchanges.push(lost);
 
@@ -186,7 +186,7 @@ pub(crate) fn office() -> Report {
         (state >> 33) as i64
     };
     let mut at = START;
-    let mut add = |command: Command, subcommand: Option<Subcommand>, group: Group, base: i64, n: usize| {
+    let mut add = |command: Command, subcommand: Option<Subcommand>, group: CommandGroup, base: i64, n: usize| {
         for _ in 0..n {
             at += random() % 400_000_000;
             let scale = [1, 1, 1, 2, 3, 8][(random() % 6) as usize];
@@ -198,12 +198,12 @@ pub(crate) fn office() -> Report {
             one.user = Some("CORP\\ann".into());
             one.endpoints = endpoints((random() % 7 + 1) as u8);
             one.length = Some(4_096);
-            one.response.packets = if group == Group::Read { (1 + random() % 5) as u32 } else { 1 };
-            if group == Group::OpenClose && random() % 9 == 0 {
-                one.status = Some(Status::Nt(NtStatus(if random() % 4 == 0 { 0xc000_0022 } else { 0xc000_0034 })));
+            one.response.packets = if group == CommandGroup::Read { (1 + random() % 5) as u32 } else { 1 };
+            if group == CommandGroup::OpenClose && random() % 9 == 0 {
+                one.status = Some(ResponseStatus::Nt(NtStatus(if random() % 4 == 0 { 0xc000_0022 } else { 0xc000_0034 })));
             }
             if random() % 60 == 0 {
-                one.outcome = Outcome::ResponseNotCaptured;
+                one.outcome = ExchangeOutcome::ResponseNotCaptured;
                 one.response = Half::default();
                 one.status = None;
             }
@@ -211,33 +211,33 @@ pub(crate) fn office() -> Report {
         }
     };
     let info = |level| Some(Subcommand::Info(level));
-    add(smb2_command(5), None, Group::OpenClose, 310_000, 2_400);
-    add(smb2_command(6), None, Group::OpenClose, 120_000, 2_300);
-    add(smb2_command(8), None, Group::Read, 900_000, 1_500);
-    add(smb2_command(8), None, Group::Waiting, 900_000_000, 12);
-    add(smb2_command(9), None, Group::Write, 1_400_000, 700);
-    add(smb2_command(14), info(InfoLevel::File(37)), Group::Directory, 2_100_000, 310);
-    add(smb2_command(16), info(InfoLevel::File(18)), Group::Attributes, 140_000, 640);
-    add(smb2_command(16), info(InfoLevel::FileSystem(3)), Group::Attributes, 110_000, 80);
-    add(smb2_command(16), info(InfoLevel::Security), Group::Attributes, 160_000, 60);
-    add(smb2_command(17), info(InfoLevel::File(20)), Group::Attributes, 150_000, 45);
-    add(smb2_command(11), Some(Subcommand::Fsctl(Fsctl(0x0011_c017))), Group::Control, 400_000, 35);
-    add(smb2_command(11), Some(Subcommand::Fsctl(Fsctl(0x0014_01fc))), Group::Control, 400_000, 7);
-    add(smb2_command(15), None, Group::Waiting, 4_000_000_000, 9);
-    add(smb2_command(1), None, Group::Session, 3_000_000, 14);
-    add(smb2_command(0), None, Group::Session, 700_000, 7);
-    add(smb1_command(0x2e), None, Group::Read, 700_000, 90);
-    add(smb1_command(0xa2), None, Group::OpenClose, 500_000, 60);
-    add(smb1_command(0x32), Some(Subcommand::Trans2(Trans2(5))), Group::Attributes, 300_000, 30);
-    add(smb1_command(0x32), Some(Subcommand::Trans2(Trans2(1))), Group::Directory, 900_000, 12);
+    add(smb2_command(5), None, CommandGroup::OpenClose, 310_000, 2_400);
+    add(smb2_command(6), None, CommandGroup::OpenClose, 120_000, 2_300);
+    add(smb2_command(8), None, CommandGroup::Read, 900_000, 1_500);
+    add(smb2_command(8), None, CommandGroup::Waiting, 900_000_000, 12);
+    add(smb2_command(9), None, CommandGroup::Write, 1_400_000, 700);
+    add(smb2_command(14), info(InfoLevel::File(37)), CommandGroup::Directory, 2_100_000, 310);
+    add(smb2_command(16), info(InfoLevel::File(18)), CommandGroup::Attributes, 140_000, 640);
+    add(smb2_command(16), info(InfoLevel::FileSystem(3)), CommandGroup::Attributes, 110_000, 80);
+    add(smb2_command(16), info(InfoLevel::Security), CommandGroup::Attributes, 160_000, 60);
+    add(smb2_command(17), info(InfoLevel::File(20)), CommandGroup::Attributes, 150_000, 45);
+    add(smb2_command(11), Some(Subcommand::Fsctl(Fsctl(0x0011_c017))), CommandGroup::Control, 400_000, 35);
+    add(smb2_command(11), Some(Subcommand::Fsctl(Fsctl(0x0014_01fc))), CommandGroup::Control, 400_000, 7);
+    add(smb2_command(15), None, CommandGroup::Waiting, 4_000_000_000, 9);
+    add(smb2_command(1), None, CommandGroup::Session, 3_000_000, 14);
+    add(smb2_command(0), None, CommandGroup::Session, 700_000, 7);
+    add(smb1_command(0x2e), None, CommandGroup::Read, 700_000, 90);
+    add(smb1_command(0xa2), None, CommandGroup::OpenClose, 500_000, 60);
+    add(smb1_command(0x32), Some(Subcommand::Trans2(Trans2(5))), CommandGroup::Attributes, 300_000, 30);
+    add(smb1_command(0x32), Some(Subcommand::Trans2(Trans2(1))), CommandGroup::Directory, 900_000, 12);
     let chain = [smb1::Smb1Command(0x75), smb1::Smb1Command::NO_ANDX, smb1::Smb1Command::NO_ANDX];
-    add(smb1_command(0x73), Some(Subcommand::AndX(chain)), Group::Session, 2_000_000, 2);
-    add(smb1_command(0xa4), None, Group::Waiting, 1_000, 1);
+    add(smb1_command(0x73), Some(Subcommand::AndX(chain)), CommandGroup::Session, 2_000_000, 2);
+    add(smb1_command(0xa4), None, CommandGroup::Waiting, 1_000, 1);
     if let Some(cancel) = exchanges.last_mut() {
-        cancel.outcome = Outcome::NoResponseByDesign;
+        cancel.outcome = ExchangeOutcome::NoResponseByDesign;
     }
 
-    let mut connections: Vec<Connection> =
+    let mut connections: Vec<ConnectionSummary> =
         (1..=6).map(|client| connection(client, Some(Dialect::Smb2(0x0311)))).collect();
     connections.push(connection(7, Some(Dialect::NtLm012)));
     connections.push(connection(8, None));
@@ -261,7 +261,7 @@ pub(crate) fn office() -> Report {
             ..Default::default()
         };
     }
-    let lost = exchanges.iter().filter(|exchange| exchange.outcome == Outcome::ResponseNotCaptured).count() as u64;
+    let lost = exchanges.iter().filter(|exchange| exchange.outcome == ExchangeOutcome::ResponseNotCaptured).count() as u64;
     let quality = Quality {
         packets: 34_120,
         captured_bytes: 21_000_000,

@@ -38,7 +38,7 @@ use smbscope_analyze::pipeline::{self, Failure, Sharding, Sink, Threading};
 use smbscope_capture::reader::CaptureSet;
 use smbscope_diagnose::Catalogue;
 use smbscope_diagnose::whatif::Scenario;
-use smbscope_model::{Limits, Nanos, Role};
+use smbscope_model::{MemoryBudget, Nanos, Role};
 use smbscope_report::Slow;
 use smbscope_stats::filter::Filter;
 use smbscope_stats::{Dimension, Sort, each_beside};
@@ -85,7 +85,7 @@ impl Default for AnalysisOptions {
     fn default() -> AnalysisOptions {
         AnalysisOptions {
             ports: Vec::new(),
-            memory: Limits::DEFAULT_MEMORY,
+            memory: MemoryBudget::DEFAULT_MEMORY,
             threads: thread::available_parallelism().map_or(1, usize::from),
             filter: None,
             episode: None,
@@ -223,7 +223,7 @@ fn names(set: &CaptureSet) -> Vec<String> {
 fn how(options: &AnalysisOptions) -> Options {
     Options {
         ports: options.ports.clone(),
-        limits: Limits::for_memory(options.memory),
+        limits: MemoryBudget::for_memory(options.memory),
         beside: options.beside,
         details: false,
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use smbscope_analyze::pipeline::Sink;
 use smbscope_diagnose::Collector;
 use smbscope_diagnose::whatif::COMMANDS_MAX;
-use smbscope_model::{Connection, Exchange, FlowId, Group, Settled, Timestamp};
+use smbscope_model::{ConnectionSummary, Exchange, FlowId, CommandGroup, Settled, Timestamp};
 use smbscope_report::Filtered;
 use smbscope_stats::filter::{Filter, Matcher};
 use smbscope_stats::{Aggregator, Census, beside};
@@ -142,7 +142,7 @@ impl Sink for Recorder<'_> {
             if let Some(collector) = &mut self.recorded.collector {
                 collector.exchange(exchange);
             }
-            let is_drawn = exchange.is_complete() && exchange.group != Group::Waiting;
+            let is_drawn = exchange.is_complete() && exchange.group != CommandGroup::Waiting;
             if let Some(waterfall) = self.recorded.waterfall.as_mut().filter(|_| is_drawn) {
                 waterfall.add(exchange.clone());
             }
@@ -153,7 +153,7 @@ impl Sink for Recorder<'_> {
         self.recorded.aggregator.settled(settled);
     }
 
-    fn closed(&mut self, connection: &Connection) {
+    fn closed(&mut self, connection: &ConnectionSummary) {
         self.recorded.aggregator.closed(connection);
         if let Some(collector) = &mut self.recorded.collector {
             collector.closed(connection);

@@ -2,7 +2,7 @@
 
 use super::{Analysis, AnalysisOptions, Error, Found, Recorded};
 use smbscope_diagnose::whatif::{self, Prediction};
-use smbscope_model::{CaptureInfo, ClockStep, Connection, Endpoints, Exchange, Nanos, Role, SeenTwice};
+use smbscope_model::{CaptureInfo, ClockStep, ConnectionSummary, Endpoints, Exchange, Nanos, Role, SeenTwice};
 use smbscope_report::{Explanation, Report};
 use smbscope_stats::filter::Filter;
 use smbscope_stats::{Aggregate, BINS_MAX, beside};
@@ -82,7 +82,7 @@ fn warnings(options: &AnalysisOptions, found: &Found, recorded: &Recorded, aggre
 /// How long the chosen episode would take otherwise.
 fn predictions(
     options: &AnalysisOptions,
-    connections: &[Connection],
+    connections: &[ConnectionSummary],
     waterfall: &[Exchange],
 ) -> Result<Vec<Prediction>, Error> {
     let paths = whatif::paths(connections);

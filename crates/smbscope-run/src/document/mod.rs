@@ -3,7 +3,7 @@
 use crate::wire::Wire;
 use smbscope_load::engine::result::{self, Ended, Pace, Run};
 use smbscope_load::engine::{Job, Jobs, Overload};
-use smbscope_model::{Group, Nanos};
+use smbscope_model::{CommandGroup, Nanos};
 use smbscope_report::bench::{self, Capture, Captured, Measured, OTHER};
 use smbscope_stats::{Counted, Figures, Kind, Limit, Summary, is_apart};
 use std::collections::BTreeMap;
@@ -171,16 +171,16 @@ fn total(run: &Run, wire: Option<&Wire>) -> Measured {
     let in_headline = measured(client, wire, |kind| !is_apart(kind) && kind.2.in_headline());
     match &in_headline.wire {
         // With encryption the wire shows frames only; each is a command, or a compound of them.
-        Some(seen) if seen.count == 0 => measured(client, wire, |(_, _, group)| *group == Group::Encrypted),
+        Some(seen) if seen.count == 0 => measured(client, wire, |(_, _, group)| *group == CommandGroup::Encrypted),
         _ => in_headline,
     }
 }
 
 /// Groups that either side has, in the order of the report; *Other* before its parts.
 fn groups(run: &Run, wire: Option<&Wire>) -> Vec<bench::Group> {
-    let on_wire = |group: Group| wire.is_some_and(|wire| wire.commands.keys().any(|(_, _, of)| *of == group));
+    let on_wire = |group: CommandGroup| wire.is_some_and(|wire| wire.commands.keys().any(|(_, _, of)| *of == group));
     let mut result = Vec::new();
-    let mut add = |name: &str, part_of: Option<&str>, members: &[Group]| {
+    let mut add = |name: &str, part_of: Option<&str>, members: &[CommandGroup]| {
         let client = run.counted.response_times(|(_, _, group)| members.contains(group));
         let operations = client.count();
         if operations == 0 && !members.iter().any(|group| on_wire(*group)) {
@@ -194,9 +194,9 @@ fn groups(run: &Run, wire: Option<&Wire>) -> Vec<bench::Group> {
             times: measured(client.figures(), wire, |kind| !is_apart(kind) && members.contains(&kind.2)),
         });
     };
-    for group in Group::ALL {
-        if group == Group::OTHER[0] {
-            add(OTHER, None, &Group::OTHER);
+    for group in CommandGroup::ALL {
+        if group == CommandGroup::OTHER[0] {
+            add(OTHER, None, &CommandGroup::OTHER);
         }
         add(group.name(), group.is_other().then_some(OTHER), &[group]);
     }

@@ -1,7 +1,7 @@
 use super::*;
 use smbscope_load::engine;
 use smbscope_load::engine::result::{ClientCpu, Interval, Operation};
-use smbscope_model::{Command, Endpoints, Exchange, FlowId, Status, Timestamp};
+use smbscope_model::{Command, Endpoints, Exchange, FlowId, ResponseStatus, Timestamp};
 use smbscope_stats::Aggregator;
 use smbscope_wire::smb2;
 use smbscope_wire::status::NtStatus;
@@ -16,7 +16,7 @@ pub(crate) fn exchange(client: u16, command: Command, id: u64, start: i64, lengt
         endpoints: Endpoints { client: ([127, 0, 0, 1], 40_000 + client).into(), server: ([127, 0, 0, 1], 445).into() },
         command,
         message_id: Some(id),
-        status: Some(Status::Nt(NtStatus::SUCCESS)),
+        status: Some(ResponseStatus::Nt(NtStatus::SUCCESS)),
         ..smbscope_testkit::exchange::read(start, length)
     }
 }
@@ -34,13 +34,13 @@ pub(crate) fn run(users: u32) -> Run {
     let mut counted = Aggregator::new();
     let mut count = |code, group, length, status| {
         let exchange = exchange(1, Command::Smb2(code), 1, started.0, length);
-        counted.record(&Exchange { group, status: Some(Status::Nt(status)), ..exchange });
+        counted.record(&Exchange { group, status: Some(ResponseStatus::Nt(status)), ..exchange });
     };
-    count(smb2::Smb2Command::READ, Group::Read, 100, NtStatus::SUCCESS);
-    count(smb2::Smb2Command::READ, Group::Read, 300, NtStatus::SUCCESS);
-    count(smb2::Smb2Command::CREATE, Group::OpenClose, 50, missing);
-    count(smb2::Smb2Command::QUERY_INFO, Group::Attributes, 10, NtStatus::SUCCESS);
-    count(smb2::Smb2Command::QUERY_DIRECTORY, Group::Directory, 30, NtStatus::SUCCESS);
+    count(smb2::Smb2Command::READ, CommandGroup::Read, 100, NtStatus::SUCCESS);
+    count(smb2::Smb2Command::READ, CommandGroup::Read, 300, NtStatus::SUCCESS);
+    count(smb2::Smb2Command::CREATE, CommandGroup::OpenClose, 50, missing);
+    count(smb2::Smb2Command::QUERY_INFO, CommandGroup::Attributes, 10, NtStatus::SUCCESS);
+    count(smb2::Smb2Command::QUERY_DIRECTORY, CommandGroup::Directory, 30, NtStatus::SUCCESS);
     Run {
         users,
         started,
@@ -212,7 +212,7 @@ fn the_wire_stands_beside_the_client() {
     wire.record(&exchange(1, READ, 7, begin + 20, 240));
     // What the client did not count stands there all the same.
     let echo = Command::Smb2(smb2::Smb2Command::ECHO);
-    wire.record(&Exchange { group: Group::Session, ..exchange(1, echo, 8, begin + 1_000_000_000, 40) });
+    wire.record(&Exchange { group: CommandGroup::Session, ..exchange(1, echo, 8, begin + 1_000_000_000, 40) });
     let facts = CaptureFacts { quality: "Fine.".into(), packets: 4, ..CaptureFacts::default() };
     let found = load_point(&run, Seen::Made(&wire, facts));
     let read = found.commands.iter().find(|command| command.command == "READ").unwrap();
@@ -229,7 +229,7 @@ fn encrypted_frames_stand_for_the_commands_in_them() {
     let run = run(1);
     let mut wire = Wire::new(&run, None);
     let frame = exchange(1, Command::EncryptedFrame, 0, run.started.0, 700);
-    wire.record(&Exchange { group: Group::Encrypted, message_id: None, ..frame });
+    wire.record(&Exchange { group: CommandGroup::Encrypted, message_id: None, ..frame });
     let found = load_point(&run, Seen::Made(&wire, CaptureFacts::default()));
     assert_eq!(found.total.wire.unwrap().p50, Some(Nanos(700)));
 }

@@ -6,7 +6,7 @@ use crate::sniffer::Taken;
 use crate::{Error, environment, names, proof};
 use smbscope_load::engine::result::{ClientCpu, Ended, Pace, Run};
 use smbscope_load::engine::{Job, Jobs};
-use smbscope_model::{Exchange, Group, Nanos, Timestamp};
+use smbscope_model::{Exchange, CommandGroup, Nanos, Timestamp};
 use smbscope_report::Answer;
 use smbscope_report::bench::{self, Document, ServerLoad};
 use smbscope_stats::{Aggregator, Covered, Limit, Summary, derived};
@@ -60,7 +60,7 @@ impl<'l> Shown<'l> {
 
     /// An exchange of the capture: it belongs to the launch in which it began.
     fn record(&mut self, exchange: &Exchange) {
-        let is_command = exchange.group != Group::Waiting;
+        let is_command = exchange.group != CommandGroup::Waiting;
         let (Some(first), Some(last), true) = (exchange.request.first, exchange.response.last, is_command) else {
             return;
         };
@@ -77,9 +77,9 @@ impl<'l> Shown<'l> {
         let job = &mut self.jobs[at];
         let waited = self.covered[at].add(first.time, last.time.min(launch.end()));
         job.waited += Duration::from_nanos(waited.0.unsigned_abs());
-        job.files += u64::from(exchange.group == Group::OpenClose && smbscope_model::groups::opens(exchange.command));
+        job.files += u64::from(exchange.group == CommandGroup::OpenClose && smbscope_model::groups::opens(exchange.command));
         if let Some(moved) = derived::moved(exchange) {
-            *(if exchange.group == Group::Write { &mut job.bytes_written } else { &mut job.bytes_read }) += moved;
+            *(if exchange.group == CommandGroup::Write { &mut job.bytes_written } else { &mut job.bytes_read }) += moved;
         }
         self.counted.record(exchange);
     }

@@ -5,7 +5,7 @@ use super::files::{Files, Found};
 use smbscope_analyze::pseudonym::Key;
 use smbscope_client::Range;
 use smbscope_load::workload::{check_line, ranges_text};
-use smbscope_model::{Command, FileId, FlowId, Group, Status, Subcommand};
+use smbscope_model::{Command, FileId, FlowId, CommandGroup, ResponseStatus, Subcommand};
 use smbscope_wire::RequestDetail;
 use smbscope_wire::status::{DosError, NtStatus};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -110,7 +110,7 @@ impl<'k> Lines<'k> {
     pub(super) fn add(&mut self, taken: &[Taken]) {
         let Some(first) = taken.first() else { return };
         // Sessions are the load generator's own; the data of a Write_Raw belong to its request.
-        if first.group == Group::Session || first.subcommand == Some(Subcommand::AsyncPortion) {
+        if first.group == CommandGroup::Session || first.subcommand == Some(Subcommand::AsyncPortion) {
             return;
         }
         let line = if taken.len() > 1 { self.queue(taken) } else { self.line(first) };
@@ -149,7 +149,7 @@ impl<'k> Lines<'k> {
 
     fn line(&mut self, taken: &Taken) -> Result<String, Reason> {
         let name = taken.command;
-        if taken.group == Group::Waiting {
+        if taken.group == CommandGroup::Waiting {
             return Err(format!("{name}: it waits for somebody else"));
         }
         if taken.share.as_deref().is_some_and(is_pipe) {
@@ -165,7 +165,7 @@ impl<'k> Lines<'k> {
 
     /// Transfers of a file, all answered with success.
     fn queue(&mut self, taken: &[Taken]) -> Result<String, Reason> {
-        let writes = taken[0].group == Group::Write;
+        let writes = taken[0].group == CommandGroup::Write;
         let mut order: Vec<&Taken> = taken.iter().collect();
         order.sort_by_key(|taken| taken.start);
         let mut ranges = Vec::new();
@@ -368,7 +368,7 @@ pub(super) fn together(taken: &[Taken]) -> usize {
 }
 
 fn is_transfer(taken: &Taken) -> bool {
-    matches!(taken.group, Group::Read | Group::Write)
+    matches!(taken.group, CommandGroup::Read | CommandGroup::Write)
         && !taken.compounded
         && taken.file_id.is_some()
         && taken.offset.is_some()
@@ -379,15 +379,15 @@ fn is_transfer(taken: &Taken) -> bool {
 }
 
 /// What a DOS error is among those of NT, as far as recordings tell them apart (MS-CIFS 2.2.2.4).
-pub(super) fn nt(status: Status) -> NtStatus {
+pub(super) fn nt(status: ResponseStatus) -> NtStatus {
     match status {
-        Status::Nt(status) => status,
-        Status::Dos(error) if !error.is_error() => NtStatus::SUCCESS,
-        Status::Dos(DosError { class: 1, code: 2 }) => NtStatus::OBJECT_NAME_NOT_FOUND,
-        Status::Dos(DosError { class: 1, code: 3 }) => NtStatus::OBJECT_PATH_NOT_FOUND,
-        Status::Dos(DosError { class: 1, code: 18 }) => NtStatus::NO_SUCH_FILE,
-        Status::Dos(DosError { class: 1, code: 80 | 183 }) => NtStatus::OBJECT_NAME_COLLISION,
-        Status::Dos(_) => NtStatus::UNSUCCESSFUL,
+        ResponseStatus::Nt(status) => status,
+        ResponseStatus::Dos(error) if !error.is_error() => NtStatus::SUCCESS,
+        ResponseStatus::Dos(DosError { class: 1, code: 2 }) => NtStatus::OBJECT_NAME_NOT_FOUND,
+        ResponseStatus::Dos(DosError { class: 1, code: 3 }) => NtStatus::OBJECT_PATH_NOT_FOUND,
+        ResponseStatus::Dos(DosError { class: 1, code: 18 }) => NtStatus::NO_SUCH_FILE,
+        ResponseStatus::Dos(DosError { class: 1, code: 80 | 183 }) => NtStatus::OBJECT_NAME_COLLISION,
+        ResponseStatus::Dos(_) => NtStatus::UNSUCCESSFUL,
     }
 }
 

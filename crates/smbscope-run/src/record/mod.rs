@@ -15,7 +15,7 @@ use lines::Lines;
 use smbscope_analyze::pseudonym::Key;
 use smbscope_load::workload::{Recorded, Recording};
 use smbscope_model::exchange::Details;
-use smbscope_model::{Command, Exchange, FileId, FlowId, Group, Outcome, Status, Subcommand, Timestamp};
+use smbscope_model::{Command, Exchange, FileId, FlowId, CommandGroup, ExchangeOutcome, ResponseStatus, Subcommand, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -32,11 +32,11 @@ struct Taken {
     flow: FlowId,
     command: Command,
     subcommand: Option<Subcommand>,
-    group: Group,
+    group: CommandGroup,
     file_id: Option<FileId>,
     share: Option<Arc<str>>,
     path: Option<Arc<str>>,
-    status: Option<Status>,
+    status: Option<ResponseStatus>,
     offset: Option<u64>,
     length: Option<u64>,
     compounded: bool,
@@ -49,7 +49,7 @@ pub struct Recorder {
     taken: Vec<Taken>,
     name_bytes: usize,
     /// Exchanges that were not complete, by how they ended.
-    incomplete: BTreeMap<Outcome, u64>,
+    incomplete: BTreeMap<ExchangeOutcome, u64>,
     is_full: bool,
 }
 
@@ -81,8 +81,8 @@ pub struct Request {
 impl Recorder {
     /// Takes an exchange, as [`smbscope_analyze::Options::details`] makes them.
     pub fn take(&mut self, exchange: &Exchange) {
-        if exchange.outcome != Outcome::Complete {
-            if !matches!(exchange.outcome, Outcome::ServerInitiated | Outcome::NoResponseByDesign) {
+        if exchange.outcome != ExchangeOutcome::Complete {
+            if !matches!(exchange.outcome, ExchangeOutcome::ServerInitiated | ExchangeOutcome::NoResponseByDesign) {
                 *self.incomplete.entry(exchange.outcome).or_default() += 1;
             }
             return;

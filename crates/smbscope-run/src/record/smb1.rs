@@ -3,7 +3,7 @@
 use super::Taken;
 use super::files::Found;
 use super::lines::{Lines, Reason, nt, range, said};
-use smbscope_model::{Status, Subcommand};
+use smbscope_model::{ResponseStatus, Subcommand};
 use smbscope_wire::RequestDetail;
 use smbscope_wire::names::Trans2;
 use smbscope_wire::smb1::Smb1Command;
@@ -16,14 +16,14 @@ const SIZE_INFO: u16 = 0x0103;
 const SET_BASIC: u16 = 1004;
 
 impl Lines<'_> {
-    pub(super) fn smb1(&mut self, taken: &Taken, command: Smb1Command, status: Status) -> Result<String, Reason> {
+    pub(super) fn smb1(&mut self, taken: &Taken, command: Smb1Command, status: ResponseStatus) -> Result<String, Reason> {
         if let Some(Subcommand::AndX(chain)) = taken.subcommand {
             for chained in chain.into_iter().filter(|chained| *chained != Smb1Command::NO_ANDX) {
                 self.leave_out(format!("{chained} that was chained to {command}"), 1);
             }
         }
         // A client that speaks DOS errors is answered with them; a load generator speaks those of NT.
-        let is_dos = matches!(status, Status::Dos(_));
+        let is_dos = matches!(status, ResponseStatus::Dos(_));
         let status = nt(status);
         let said = &if is_dos && status.is_error() { "ERROR".to_owned() } else { said(status) };
         let detail = taken.details.as_ref().map(|details| &details.request);

@@ -9,12 +9,12 @@ use smbscope_wire::{RequestDetail, smb1, smb2};
 const MS: i64 = 1_000_000;
 
 /// A command of an open that begins at so many milliseconds and takes one.
-fn command(at: i64, command: smb2::Smb2Command, group: Group, file: u64) -> Exchange {
+fn command(at: i64, command: smb2::Smb2Command, group: CommandGroup, file: u64) -> Exchange {
     Exchange {
         command: Command::Smb2(command),
         group,
         file_id: Some(FileId::Smb2 { persistent: 1, volatile: file }),
-        status: Some(Status::Nt(NtStatus::SUCCESS)),
+        status: Some(ResponseStatus::Nt(NtStatus::SUCCESS)),
         request: packet(at * MS),
         response: packet((at + 1) * MS),
         ..read(0, 0)
@@ -35,17 +35,17 @@ fn open(at: i64, path: &str, file: u64) -> Exchange {
         path: Some(path.into()),
         share: Some("data".into()),
         details: Some(Box::new(Details { request, created })),
-        ..command(at, smb2::Smb2Command::CREATE, Group::OpenClose, file)
+        ..command(at, smb2::Smb2Command::CREATE, CommandGroup::OpenClose, file)
     }
 }
 
 fn reads(at: i64, file: u64, offset: u64, length: u64) -> Exchange {
     let (offset, length) = (Some(offset), Some(length));
-    Exchange { offset, length, ..command(at, smb2::Smb2Command::READ, Group::Read, file) }
+    Exchange { offset, length, ..command(at, smb2::Smb2Command::READ, CommandGroup::Read, file) }
 }
 
 fn close(at: i64, file: u64) -> Exchange {
-    command(at, smb2::Smb2Command::CLOSE, Group::OpenClose, file)
+    command(at, smb2::Smb2Command::CLOSE, CommandGroup::OpenClose, file)
 }
 
 fn recorded(exchanges: &[Exchange], key: Option<Key>) -> Result<Recording, Error> {
@@ -115,7 +115,7 @@ fn reads_that_were_outstanding_together_are_so_again() {
 fn smb1(
     at: i64,
     command: smb1::Smb1Command,
-    group: Group,
+    group: CommandGroup,
     file: Option<u16>,
     detail: Option<RequestDetail>,
 ) -> Exchange {
@@ -133,30 +133,30 @@ fn commands_of_smb1_are_lines_of_a_loadfile() {
     let query = Exchange {
         subcommand: Some(Subcommand::Trans2(Trans2::QUERY_PATH_INFORMATION)),
         path: Some(r"\d\a.ini".into()),
-        ..smb1(0, smb1::Smb1Command::TRANSACTION2, Group::Attributes, None, Some(RequestDetail::Level(0x101)))
+        ..smb1(0, smb1::Smb1Command::TRANSACTION2, CommandGroup::Attributes, None, Some(RequestDetail::Level(0x101)))
     };
     let find = Exchange {
         subcommand: Some(Subcommand::Trans2(Trans2::FIND_FIRST2)),
         path: Some(r"\d\*.ini".into()),
-        ..smb1(2, smb1::Smb1Command::TRANSACTION2, Group::Directory, None, Some(RequestDetail::Level(0x104)))
+        ..smb1(2, smb1::Smb1Command::TRANSACTION2, CommandGroup::Directory, None, Some(RequestDetail::Level(0x104)))
     };
     let mut opens = Exchange { command: Command::Smb1(smb1::Smb1Command::NT_CREATE_ANDX), ..open(4, r"\d\a.ini", 0) };
     opens.file_id = Some(FileId::Smb1(5));
     let read = |at, offset| Exchange {
         offset: Some(offset),
         length: Some(100),
-        ..smb1(at, smb1::Smb1Command::READ_ANDX, Group::Read, Some(5), None)
+        ..smb1(at, smb1::Smb1Command::READ_ANDX, CommandGroup::Read, Some(5), None)
     };
     let missing = Exchange {
         path: Some(r"\d\gone".into()),
-        status: Some(Status::Dos(DosError { class: 1, code: 2 })),
-        ..smb1(9, smb1::Smb1Command::DELETE, Group::OpenClose, None, None)
+        status: Some(ResponseStatus::Dos(DosError { class: 1, code: 2 })),
+        ..smb1(9, smb1::Smb1Command::DELETE, CommandGroup::OpenClose, None, None)
     };
     let notify = Exchange {
         subcommand: Some(Subcommand::NtTransact(smbscope_wire::names::NtTransact::NOTIFY_CHANGE)),
-        ..smb1(10, smb1::Smb1Command::NT_TRANSACT, Group::Waiting, None, None)
+        ..smb1(10, smb1::Smb1Command::NT_TRANSACT, CommandGroup::Waiting, None, None)
     };
-    let close = smb1(11, smb1::Smb1Command::CLOSE, Group::OpenClose, Some(5), None);
+    let close = smb1(11, smb1::Smb1Command::CLOSE, CommandGroup::OpenClose, Some(5), None);
     let recorded = recorded(&[query, find, opens, read(6, 0), read(7, 1_000), missing, notify, close], None).unwrap();
     let recorded = recorded.recorded;
     let lines: Vec<&str> = recorded.steps.lines().filter(|line| !line.starts_with("Sleep")).collect();
@@ -182,8 +182,8 @@ fn what_cannot_be_replayed_is_listed_with_its_reason() {
     let mut encrypted = reads(5, 7, 0, 100);
     encrypted.command = Command::EncryptedFrame;
     let mut lost = reads(6, 7, 0, 100);
-    lost.outcome = Outcome::ResponseNotCaptured;
-    let watch = command(2, smb2::Smb2Command::CHANGE_NOTIFY, Group::Waiting, 7);
+    lost.outcome = ExchangeOutcome::ResponseNotCaptured;
+    let watch = command(2, smb2::Smb2Command::CHANGE_NOTIFY, CommandGroup::Waiting, 7);
     let exchanges = [open(0, "a", 7), watch, reads(3, 8, 0, 100), encrypted, lost, close(9, 7)];
     let recorded = recorded(&exchanges, None).unwrap().recorded;
     let expected = [
@@ -198,7 +198,7 @@ fn what_cannot_be_replayed_is_listed_with_its_reason() {
 #[test]
 fn a_file_that_is_changed_makes_a_recording_that_is_done_once() {
     let longer =
-        Exchange { command: Command::Smb2(smb2::Smb2Command::WRITE), group: Group::Write, ..reads(2, 7, 990, 20) };
+        Exchange { command: Command::Smb2(smb2::Smb2Command::WRITE), group: CommandGroup::Write, ..reads(2, 7, 990, 20) };
     let within = Exchange { offset: Some(0), ..longer.clone() };
     let repeats = |write| recorded(&[open(0, "a", 7), write, close(9, 7)], None).unwrap().recorded.repeats;
     assert_eq!([repeats(longer), repeats(within)], [false, true]);

@@ -17,7 +17,7 @@ use crate::split::{SplitTable, Stretch};
 use crate::summary::{Limit, Summary};
 use crate::timeline::{Intervals, Timeline, TimelineTable};
 use serde::{Deserialize, Deserializer, Serialize};
-use smbscope_model::{Command, Connection, Exchange, Group, Nanos, Outcome, Settled, Subcommand, Timestamp};
+use smbscope_model::{Command, ConnectionSummary, Exchange, CommandGroup, Nanos, ExchangeOutcome, Settled, Subcommand, Timestamp};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub struct Aggregator {
     #[serde(deserialize_with = "leaves")]
     leaves: Bounded<Kind, Tally>,
     /// Leaves beyond [`LEAVES_MAX`], by group.
-    folded: BTreeMap<Group, Tally>,
+    folded: BTreeMap<CommandGroup, Tally>,
     shares: EntityTable<Arc<str>>,
     files: EntityTable<FileKey>,
     clients: EntityTable<IpAddr>,
@@ -64,11 +64,11 @@ fn no_leaves() -> Bounded<Kind, Tally> {
 }
 
 /// What a row of commands is about: the command, what it was used for, and where it is counted.
-pub type Kind = (Command, Option<Subcommand>, Group);
+pub type Kind = (Command, Option<Subcommand>, CommandGroup);
 
 fn kind_of(exchange: &Exchange) -> Kind {
     let subcommand = match exchange.outcome {
-        Outcome::ServerInitiated => Some(Subcommand::ServerInitiated),
+        ExchangeOutcome::ServerInitiated => Some(Subcommand::ServerInitiated),
         _ => exchange.subcommand,
     };
     (exchange.command, subcommand, exchange.group)
@@ -210,7 +210,7 @@ impl Aggregator {
     }
 
     /// A connection is over, and so are its exchanges.
-    pub fn closed(&mut self, connection: &Connection) {
+    pub fn closed(&mut self, connection: &ConnectionSummary) {
         self.splits.closed(connection, &mut |from, to| self.timeline.busy(from, to));
     }
 
@@ -315,7 +315,7 @@ impl Aggregator {
     }
 
     /// What was counted of each group.
-    fn groups(&self) -> BTreeMap<Group, Tally> {
+    fn groups(&self) -> BTreeMap<CommandGroup, Tally> {
         let mut groups = self.folded.clone();
         for (kind, tally) in self.leaves.iter().filter(|(kind, _)| !is_apart(kind)) {
             groups.entry(kind.2).or_default().merge(tally);
@@ -328,14 +328,14 @@ impl Aggregator {
         #[derive(Default)]
         struct Parts {
             whole: Tally,
-            groups: Vec<Group>,
+            groups: Vec<CommandGroup>,
             subcommands: BTreeMap<Subcommand, Tally>,
             apart: BTreeMap<Subcommand, Tally>,
         }
         let mut commands: BTreeMap<(Command, bool), Parts> = BTreeMap::new();
         for (kind, tally) in self.leaves.iter() {
             let (command, subcommand, group) = *kind;
-            let parts = commands.entry((command, group == Group::Waiting)).or_default();
+            let parts = commands.entry((command, group == CommandGroup::Waiting)).or_default();
             if !parts.groups.contains(&group) {
                 parts.groups.push(group);
             }
@@ -369,7 +369,7 @@ impl Aggregator {
 }
 
 /// Keeps the counts of a leaf that has no room, in its group.
-fn fold(folded: &mut BTreeMap<Group, Tally>, kind: &Kind, tally: &Tally) {
+fn fold(folded: &mut BTreeMap<CommandGroup, Tally>, kind: &Kind, tally: &Tally) {
     if !is_apart(kind) {
         folded.entry(kind.2).or_default().merge(tally);
     }

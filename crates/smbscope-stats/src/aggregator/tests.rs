@@ -11,7 +11,7 @@ fn aggregate<'a>(exchanges: impl IntoIterator<Item = &'a Exchange>) -> Aggregate
     aggregator.finish()
 }
 
-fn with(command: Command, subcommand: Option<Subcommand>, group: Group, response_time_ns: i64) -> Exchange {
+fn with(command: Command, subcommand: Option<Subcommand>, group: CommandGroup, response_time_ns: i64) -> Exchange {
     Exchange { command, subcommand, group, ..read(0, response_time_ns) }
 }
 
@@ -23,11 +23,11 @@ const NOTIFY: Command = Command::Smb2(smb2::Smb2Command(15));
 #[test]
 fn groups_add_up_to_the_total_and_waits_stay_out_of_it() {
     let exchanges = [
-        with(SMB2_READ, None, Group::Read, 100),
-        with(TRANSACTION2, None, Group::Attributes, 200),
-        with(TRANSACTION2, None, Group::Directory, 400),
-        with(NOTIFY, None, Group::Waiting, 5_000_000_000),
-        with(Command::EncryptedFrame, None, Group::Encrypted, 800),
+        with(SMB2_READ, None, CommandGroup::Read, 100),
+        with(TRANSACTION2, None, CommandGroup::Attributes, 200),
+        with(TRANSACTION2, None, CommandGroup::Directory, 400),
+        with(NOTIFY, None, CommandGroup::Waiting, 5_000_000_000),
+        with(Command::EncryptedFrame, None, CommandGroup::Encrypted, 800),
     ];
     let aggregate = aggregate(&exchanges);
     // Headline: 100 + 200 + 400; Other: 200 + 400.
@@ -46,9 +46,9 @@ fn subcommands_stand_below_their_command_and_add_up_to_it() {
     let find_first = Some(Subcommand::Trans2(Trans2(1)));
     let find_next = Some(Subcommand::Trans2(Trans2(2)));
     let aggregate = aggregate(&[
-        with(TRANSACTION2, find_first, Group::Directory, 100),
-        with(TRANSACTION2, find_next, Group::Directory, 200),
-        with(TRANSACTION2, find_next, Group::Directory, 300),
+        with(TRANSACTION2, find_first, CommandGroup::Directory, 100),
+        with(TRANSACTION2, find_next, CommandGroup::Directory, 200),
+        with(TRANSACTION2, find_next, CommandGroup::Directory, 300),
     ]);
     let command = &aggregate.commands[0];
     let parts: Vec<_> = command.subcommands.iter().map(|s| (Some(s.subcommand), s.row.count)).collect();
@@ -57,10 +57,10 @@ fn subcommands_stand_below_their_command_and_add_up_to_it() {
 
 #[test]
 fn the_async_portion_of_write_raw_stands_apart() {
-    let mut block = with(WRITE_RAW, Some(Subcommand::AsyncPortion), Group::Write, 0);
-    block.outcome = Outcome::NoResponseByDesign;
+    let mut block = with(WRITE_RAW, Some(Subcommand::AsyncPortion), CommandGroup::Write, 0);
+    block.outcome = ExchangeOutcome::NoResponseByDesign;
     (block.request.packets, block.response.packets) = (25, 0);
-    let aggregate = aggregate(&[with(WRITE_RAW, None, Group::Write, 6_990_000), block]);
+    let aggregate = aggregate(&[with(WRITE_RAW, None, CommandGroup::Write, 6_990_000), block]);
     let command = &aggregate.commands[0];
     assert_eq!((aggregate.count, aggregate.groups[0].row.count, command.row.count), (1, 1, 1));
     let apart = &command.apart[0];
@@ -73,8 +73,8 @@ fn the_async_portion_of_write_raw_stands_apart() {
 
 #[test]
 fn what_the_server_sends_unasked_is_no_command() {
-    let mut lease_break = with(Command::Smb2(smb2::Smb2Command(18)), None, Group::Waiting, 0);
-    lease_break.outcome = Outcome::ServerInitiated;
+    let mut lease_break = with(Command::Smb2(smb2::Smb2Command(18)), None, CommandGroup::Waiting, 0);
+    lease_break.outcome = ExchangeOutcome::ServerInitiated;
     let aggregate = aggregate(&[lease_break]);
     let command = &aggregate.commands[0];
     assert_eq!((aggregate.count, command.row.count, command.apart[0].row.count), (0, 0, 1));
@@ -84,7 +84,7 @@ fn what_the_server_sends_unasked_is_no_command() {
 #[test]
 fn waits_of_a_command_have_a_row_of_their_own() {
     let aggregate =
-        aggregate(&[with(SMB2_READ, None, Group::Read, 100), with(SMB2_READ, None, Group::Waiting, 9_000_000_000)]);
+        aggregate(&[with(SMB2_READ, None, CommandGroup::Read, 100), with(SMB2_READ, None, CommandGroup::Waiting, 9_000_000_000)]);
     let rows: Vec<_> = aggregate.commands.iter().map(|c| (c.waiting, c.row.time(TimeKind::ResponseTime).max)).collect();
     assert_eq!(rows, [(false, Some(Nanos(100))), (true, Some(Nanos(9_000_000_000)))]);
 }
@@ -106,7 +106,7 @@ fn too_many_different_commands_are_counted_in_their_group() {
     let ioctl = Command::Smb2(smb2::Smb2Command(11));
     let codes = 0..LEAVES_MAX as u32 + 50;
     let exchanges: Vec<_> =
-        codes.map(|code| with(ioctl, Some(Subcommand::Fsctl(Fsctl(code))), Group::Control, 100)).collect();
+        codes.map(|code| with(ioctl, Some(Subcommand::Fsctl(Fsctl(code))), CommandGroup::Control, 100)).collect();
     let aggregate = aggregate(&exchanges);
     assert_eq!((aggregate.count, aggregate.groups[0].row.count, aggregate.folded), (2_098, 2_098, 50));
     assert_eq!(aggregate.commands[0].subcommands.len(), LEAVES_MAX);
@@ -121,13 +121,13 @@ fn nothing_recorded_gives_an_empty_aggregate() {
 
 fn arbitrary_exchange() -> impl Strategy<Value = Exchange> {
     let command = prop::sample::select(vec![
-        (SMB2_READ, None, Group::Read),
-        (TRANSACTION2, Some(Subcommand::Trans2(Trans2(1))), Group::Directory),
-        (TRANSACTION2, Some(Subcommand::Trans2(Trans2(5))), Group::Attributes),
-        (NOTIFY, None, Group::Waiting),
-        (WRITE_RAW, Some(Subcommand::AsyncPortion), Group::Write),
+        (SMB2_READ, None, CommandGroup::Read),
+        (TRANSACTION2, Some(Subcommand::Trans2(Trans2(1))), CommandGroup::Directory),
+        (TRANSACTION2, Some(Subcommand::Trans2(Trans2(5))), CommandGroup::Attributes),
+        (NOTIFY, None, CommandGroup::Waiting),
+        (WRITE_RAW, Some(Subcommand::AsyncPortion), CommandGroup::Write),
     ]);
-    let outcome = prop::sample::select(Outcome::ALL.to_vec());
+    let outcome = prop::sample::select(ExchangeOutcome::ALL.to_vec());
     (command, outcome, 0i64..10_000, 0i64..5_000_000_000, 0u8..4, prop::option::of(0u32..4)).prop_map(
         |((command, subcommand, group), outcome, second, time, name, status)| Exchange {
             command,
@@ -136,7 +136,7 @@ fn arbitrary_exchange() -> impl Strategy<Value = Exchange> {
             outcome,
             share: Some(format!("share{name}").into()),
             path: Some(format!("file{name}").into()),
-            status: status.map(|code| smbscope_model::Status::Nt(smbscope_wire::status::NtStatus(0xc000_0001 + code))),
+            status: status.map(|code| smbscope_model::ResponseStatus::Nt(smbscope_wire::status::NtStatus(0xc000_0001 + code))),
             ..read(second * 1_000_000_000, time)
         },
     )
@@ -179,7 +179,7 @@ proptest! {
 #[test]
 fn a_command_needs_no_response_time_to_be_counted() {
     let mut orphan = read(0, 0);
-    orphan.outcome = Outcome::RequestNotCaptured;
+    orphan.outcome = ExchangeOutcome::RequestNotCaptured;
     (orphan.request.first, orphan.request.last) = (None, None);
     let aggregate = aggregate(&[orphan]);
     assert_eq!((aggregate.count, aggregate.untimed, aggregate.total.timed), (1, 1, 0));

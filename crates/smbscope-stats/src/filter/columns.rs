@@ -5,7 +5,7 @@
 
 use super::literal::{Unit, rank};
 use crate::derived;
-use smbscope_model::{Command, Exchange, Group, Half, Outcome, Protocol, Stamp, Status, Subcommand, TimeKind};
+use smbscope_model::{Command, Exchange, CommandGroup, Half, ExchangeOutcome, Protocol, Stamp, ResponseStatus, Subcommand, TimeKind};
 use std::fmt::{Display, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -231,13 +231,13 @@ fn subcommands() -> Vec<String> {
 }
 
 fn statuses() -> Vec<String> {
-    names_of(Status::known())
+    names_of(ResponseStatus::known())
 }
 
 fn outcomes() -> Vec<String> {
-    names_of(Outcome::ALL)
+    names_of(ExchangeOutcome::ALL)
 }
 
 fn groups() -> Vec<String> {
-    names_of(Group::ALL)
+    names_of(CommandGroup::ALL)
 }

@@ -6,7 +6,7 @@ use super::literal::{Pattern, Prefix, Scalar, Unit, Word, rank};
 use super::*;
 use proptest::prelude::*;
 use proptest::strategy::Union;
-use smbscope_model::{Dialect, Outcome, Status};
+use smbscope_model::{Dialect, ExchangeOutcome, ResponseStatus};
 use smbscope_testkit::exchange::read;
 use smbscope_wire::status::NtStatus;
 
@@ -21,7 +21,7 @@ fn exchange() -> Exchange {
     read.share = Some("Home$".into());
     read.user = Some(r"CORP\ann".into());
     read.dialect = Some(Dialect::Smb2(0x0300));
-    read.status = Some(Status::Nt(NtStatus(0xc000_0022)));
+    read.status = Some(ResponseStatus::Nt(NtStatus(0xc000_0022)));
     (read.length, read.response.bytes) = (Some(4_096), 4_180);
     read.signed = true;
     read
@@ -292,7 +292,7 @@ fn endless_parentheses_are_refused() {
 fn every_column_gives_a_value_or_none_for_any_exchange() {
     let mut bare = exchange();
     (bare.request, bare.response) = (Default::default(), Default::default());
-    bare.outcome = Outcome::RequestNotCaptured;
+    bare.outcome = ExchangeOutcome::RequestNotCaptured;
     for column in COLUMNS {
         let expression = match column.value {
             Value::Flag(_) => column.name.to_owned(),

@@ -1,7 +1,7 @@
 //! What exchanges can be divided by, and what an exchange has there.
 
 use crate::derived;
-use smbscope_model::{Command, Dialect, Exchange, FlowId, Group, Status, named};
+use smbscope_model::{Command, Dialect, Exchange, FlowId, CommandGroup, ResponseStatus, named};
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
@@ -150,7 +150,7 @@ pub enum Part {
     /// A command.
     Command(Command),
     /// A group.
-    Group(Group),
+    Group(CommandGroup),
     /// A dialect.
     Dialect(Dialect),
     /// A connection.
@@ -158,7 +158,7 @@ pub enum Part {
     /// Its client and server.
     Ends(SocketAddr, SocketAddr),
     /// A status.
-    Status(Status),
+    Status(ResponseStatus),
     /// From this many bytes on, to less than twice as many.
     Size(u64),
     /// The capture does not tell.

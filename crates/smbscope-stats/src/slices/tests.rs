@@ -3,7 +3,7 @@
 use super::table::Table;
 use super::*;
 use proptest::prelude::*;
-use smbscope_model::{FlowId, Group, Nanos, Outcome, Subcommand};
+use smbscope_model::{FlowId, CommandGroup, Nanos, ExchangeOutcome, Subcommand};
 use smbscope_testkit::exchange::read;
 use std::collections::BTreeMap;
 
@@ -31,11 +31,11 @@ fn slices_by_two_dimensions_have_a_key_of_both() {
         one.endpoints.client = format!("{client}:50000").parse().expect("a socket address");
         one
     };
-    let exchanges = [of("10.0.0.1", Group::Read), of("10.0.0.2", Group::Read), of("10.0.0.1", Group::Write)];
+    let exchanges = [of("10.0.0.1", CommandGroup::Read), of("10.0.0.2", CommandGroup::Read), of("10.0.0.1", CommandGroup::Write)];
     let slices = sliced(&[Dimension::Client, Dimension::Group], &[&exchanges[..], &exchanges[..1]].concat());
     let counts: Vec<u64> = slices.entries.iter().map(|slice| slice.figures.count).collect();
     assert_eq!((counts, slices.fields), (vec![2, 1, 1], vec![Field::Client, Field::Group]));
-    assert_eq!(slices.entries[0].key, [Part::Address([10, 0, 0, 1].into()), Part::Group(Group::Read)]);
+    assert_eq!(slices.entries[0].key, [Part::Address([10, 0, 0, 1].into()), Part::Group(CommandGroup::Read)]);
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn files_and_directories_are_told_apart_by_share_and_once() {
 #[test]
 fn sizes_are_divided_at_powers_of_two() {
     let sized = |length| {
-        let mut one = Exchange { group: Group::Write, length: Some(length), ..read(0, 1) };
+        let mut one = Exchange { group: CommandGroup::Write, length: Some(length), ..read(0, 1) };
         one.request.bytes = length;
         one
     };
@@ -83,7 +83,7 @@ fn what_is_no_command_of_its_own_is_in_no_slice() {
     let mut block = read(0, 1);
     block.subcommand = Some(Subcommand::AsyncPortion);
     let mut notice = read(0, 1);
-    notice.outcome = Outcome::ServerInitiated;
+    notice.outcome = ExchangeOutcome::ServerInitiated;
     assert_eq!(sliced(&[Dimension::Command], &[block, notice]).entries, []);
 }
 
@@ -92,7 +92,7 @@ fn every_order_puts_the_largest_first_and_what_is_absent_last() {
     // One of 90 ns; thirty of 10 ns; and one without an answer.
     let mut exchanges = vec![at_path("rare.a", 90)];
     exchanges.extend((0..30).map(|_| at_path("often.b", 10)));
-    exchanges.push(Exchange { outcome: Outcome::Unanswered, ..at_path("never.c", 1) });
+    exchanges.push(Exchange { outcome: ExchangeOutcome::Unanswered, ..at_path("never.c", 1) });
     let mut slicer = Slicer::new(&[Dimension::Extension]);
     exchanges.iter().for_each(|exchange| slicer.record(exchange));
     let order =

@@ -2,7 +2,7 @@
 
 use super::shares::Shares;
 use super::{TimePart, TimeSplit};
-use smbscope_model::{Connection, Exchange, Group, Nanos, Outcome, Settled, Standstill, Timestamp};
+use smbscope_model::{ConnectionSummary, Exchange, CommandGroup, Nanos, ExchangeOutcome, Settled, Standstill, Timestamp};
 
 /// How long a client thinks at most; a longer pause is idle.
 pub const THINK_MAX: Nanos = Nanos(10_000_000_000);
@@ -37,7 +37,7 @@ impl Stretch {
     /// That of an exchange; none of an expected wait, and of what nobody waits for.
     pub(crate) fn from_exchange(exchange: &Exchange) -> Option<Stretch> {
         let Exchange { request, response, .. } = exchange;
-        if exchange.group == Group::Waiting || exchange.outcome == Outcome::ServerInitiated {
+        if exchange.group == CommandGroup::Waiting || exchange.outcome == ExchangeOutcome::ServerInitiated {
             return None;
         }
         let start = exchange.start()?;
@@ -63,7 +63,7 @@ impl Stretch {
             ends_unknown: !begins_unknown
                 && !matches!(
                     exchange.outcome,
-                    Outcome::Complete | Outcome::Unanswered | Outcome::NoResponseByDesign | Outcome::ClockStep
+                    ExchangeOutcome::Complete | ExchangeOutcome::Unanswered | ExchangeOutcome::NoResponseByDesign | ExchangeOutcome::ClockStep
                 ),
             chosen: true,
         })
@@ -163,10 +163,10 @@ impl Sweeper {
             let first = resent.0 - exchange.retransmission_delay.map_or(0, |delay| delay.0);
             self.note(Note::Resent, first, resent.0);
         }
-        if let (Group::Waiting, Some(start)) = (exchange.group, exchange.request.first) {
+        if let (CommandGroup::Waiting, Some(start)) = (exchange.group, exchange.request.first) {
             let note = if exchange.is_subscription() { Note::Subscribed } else { Note::Held };
             let end = match exchange.outcome {
-                Outcome::Unanswered => i64::MAX,
+                ExchangeOutcome::Unanswered => i64::MAX,
                 _ => exchange.response.last.map_or(start.time.0, |stamp| stamp.time.0),
             };
             self.note(note, start.time.0, end);
@@ -177,7 +177,7 @@ impl Sweeper {
         if chosen {
             self.outstanding = self.outstanding.saturating_add((stretch.end - stretch.start).0);
         }
-        if exchange.outcome == Outcome::Unanswered {
+        if exchange.outcome == ExchangeOutcome::Unanswered {
             let part = match (exchange.acknowledged, exchange.server_round_trip) {
                 _ if !chosen => TimePart::FilteredOut,
                 // The request never arrived, or its acknowledgment was lost.
@@ -217,7 +217,7 @@ impl Sweeper {
     }
 
     /// Divides the rest.
-    pub(super) fn finish(mut self, connection: &Connection, busy: &mut impl FnMut(i64, i64)) -> TimeSplit {
+    pub(super) fn finish(mut self, connection: &ConnectionSummary, busy: &mut impl FnMut(i64, i64)) -> TimeSplit {
         let (first, last) = (connection.first.0, connection.last.0);
         self.begin_at(first);
         self.client_round_trip = connection.client_round_trip;

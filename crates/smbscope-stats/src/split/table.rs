@@ -5,7 +5,7 @@ use super::sweep::Sweeper;
 use crate::bounded::Bounded;
 use crate::entity::ENTITIES_MAX;
 use serde::{Deserialize, Deserializer, Serialize};
-use smbscope_model::{Connection, Exchange, FlowId, Settled};
+use smbscope_model::{ConnectionSummary, Exchange, FlowId, Settled};
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::{IpAddr, SocketAddr};
@@ -103,7 +103,7 @@ impl SplitTable {
         }
     }
 
-    pub(crate) fn closed(&mut self, connection: &Connection, busy: &mut impl FnMut(i64, i64)) {
+    pub(crate) fn closed(&mut self, connection: &ConnectionSummary, busy: &mut impl FnMut(i64, i64)) {
         let sweeper = self.flows.remove(&connection.flow).unwrap_or_default();
         let counts = sweeper.wanted || !sweeper.unwanted;
         let split = sweeper.finish(connection, busy);

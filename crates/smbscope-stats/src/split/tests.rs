@@ -5,7 +5,7 @@ use super::*;
 use proptest::prelude::*;
 use smbscope_model::connection::ConnectionEnd;
 use smbscope_model::{
-    Command, Connection, Exchange, FlowId, Group, Outcome, PacketRef, Settled, Stamp, Standstill, Timestamp,
+    Command, ConnectionSummary, Exchange, FlowId, CommandGroup, ExchangeOutcome, PacketRef, Settled, Stamp, Standstill, Timestamp,
 };
 use smbscope_testkit::exchange::read;
 use smbscope_wire::smb2;
@@ -27,7 +27,7 @@ fn command(start: i64, sent: i64, answered: i64, end: i64, round_trip: Option<i6
 
 fn lock(start: i64, end: i64) -> Exchange {
     Exchange {
-        group: Group::Waiting,
+        group: CommandGroup::Waiting,
         command: Command::Smb2(smb2::Smb2Command::LOCK),
         ..command(start, start, end, end, None)
     }
@@ -38,24 +38,24 @@ fn notify(start: i64, end: i64) -> Exchange {
 }
 
 /// A request without the end of its response.
-fn without_response(start: i64, outcome: Outcome) -> Exchange {
+fn without_response(start: i64, outcome: ExchangeOutcome) -> Exchange {
     let mut exchange = command(start, start + 10, 0, 0, Some(4));
     (exchange.response.first, exchange.response.last, exchange.outcome) = (None, None, outcome);
     exchange
 }
 
-fn connection(first: i64, last: i64, client_round_trip: Option<i64>) -> Connection {
+fn connection(first: i64, last: i64, client_round_trip: Option<i64>) -> ConnectionSummary {
     let exchange = read(0, 0);
-    Connection {
+    ConnectionSummary {
         last: Timestamp(last),
         end: ConnectionEnd::Closed,
         client_round_trip: client_round_trip.map(Nanos),
-        ..Connection::new(FlowId(0), exchange.endpoints, Timestamp(first))
+        ..ConnectionSummary::new(FlowId(0), exchange.endpoints, Timestamp(first))
     }
 }
 
 /// The split of a connection, with nothing settled before it is over.
-fn split(connection: &Connection, exchanges: &[Exchange]) -> TimeSplit {
+fn split(connection: &ConnectionSummary, exchanges: &[Exchange]) -> TimeSplit {
     let mut sweeper = Sweeper::default();
     exchanges.iter().for_each(|exchange| sweeper.follow(exchange, true, &mut |_, _| {}));
     sweeper.finish(connection, &mut |_, _| {})
@@ -190,14 +190,14 @@ fn around_a_command_without_its_other_half_time_is_unknown() {
         let exchanges = [command(0, 0, 10, 10, Some(0)), exchange, command(200, 200, 210, 210, Some(0))];
         parts(&split(&connection(0, 210, None), &exchanges))
     };
-    let lost_response = split(without_response(50, Outcome::ResponseNotCaptured));
+    let lost_response = split(without_response(50, ExchangeOutcome::ResponseNotCaptured));
     assert_eq!(
         lost_response,
         [(TimePart::Think, 40), (TimePart::RequestTransfer, 10), (TimePart::Server, 20), (TimePart::Unknown, 140)]
     );
     let mut lost_request = command(0, 0, 100, 120, Some(0));
     (lost_request.request.first, lost_request.request.last) = (None, None);
-    lost_request.outcome = Outcome::RequestNotCaptured;
+    lost_request.outcome = ExchangeOutcome::RequestNotCaptured;
     // From the last response to the first packet of the one whose request is missing: 10 to 100.
     assert_eq!(
         split(lost_request),
@@ -207,7 +207,7 @@ fn around_a_command_without_its_other_half_time_is_unknown() {
 
 #[test]
 fn a_request_without_an_answer_keeps_its_client_waiting_to_the_end() {
-    let exchanges = [without_response(0, Outcome::Unanswered)];
+    let exchanges = [without_response(0, ExchangeOutcome::Unanswered)];
     let split = split(&connection(0, 30 * S, None), &exchanges);
     assert_eq!(parts(&split), [(TimePart::RequestTransfer, 10), (TimePart::Server, 30 * S - 10)]);
 }
@@ -239,9 +239,9 @@ fn a_command_that_is_outstanding_beside_very_many_counts_from_then_on_and_nothin
 }
 
 /// The same rule, for every nanosecond by itself.
-fn by_every_nanosecond(connection: &Connection, exchanges: &[Exchange], chosen: &[bool]) -> [f64; TimePart::ALL.len()] {
+fn by_every_nanosecond(connection: &ConnectionSummary, exchanges: &[Exchange], chosen: &[bool]) -> [f64; TimePart::ALL.len()] {
     let commands: Vec<(&Exchange, bool)> =
-        exchanges.iter().zip(chosen.iter().copied()).filter(|(exchange, _)| exchange.group != Group::Waiting).collect();
+        exchanges.iter().zip(chosen.iter().copied()).filter(|(exchange, _)| exchange.group != CommandGroup::Waiting).collect();
     let at = |stamp: Option<Stamp>| stamp.expect("all four are known").time.0;
     let mut sums = [0.0; TimePart::ALL.len()];
     for now in connection.first.0..connection.last.0 {
@@ -289,7 +289,7 @@ fn by_every_nanosecond(connection: &Connection, exchanges: &[Exchange], chosen: 
                 .min_by_key(|(exchange, _)| at(exchange.request.first));
             let after = next.is_some();
             let held = exchanges.iter().any(|exchange| {
-                exchange.group == Group::Waiting
+                exchange.group == CommandGroup::Waiting
                     && !exchange.is_subscription()
                     && (at(exchange.request.first)..at(exchange.response.last)).contains(&now)
             });
@@ -344,12 +344,12 @@ proptest! {
                 let rest = &exchanges[n + 1..];
                 let since = |subscribed: bool| {
                     rest.iter()
-                        .filter(|later| later.group == Group::Waiting && later.is_subscription() == subscribed)
+                        .filter(|later| later.group == CommandGroup::Waiting && later.is_subscription() == subscribed)
                         .filter_map(|later| later.start())
                         .filter(|start| Some(*start) <= end(exchange))
                         .min()
                 };
-                let starts = rest.iter().filter(|later| later.group != Group::Waiting).filter_map(Exchange::start);
+                let starts = rest.iter().filter(|later| later.group != CommandGroup::Waiting).filter_map(Exchange::start);
                 sweeper.settled(
                     &Settled {
                         flow: FlowId(0),
@@ -379,7 +379,7 @@ fn thousands_of_commands_at_one_moment_are_not_held() {
     // that of a single copy. A debug assertion in the sweeper checks that no more than HELD_MAX commands are held.
     let moment = |time: i64, chosen: bool| (command(time, time, time, time, Some(0)), chosen);
     let unanswered = |time: i64| Exchange {
-        outcome: Outcome::Unanswered,
+        outcome: ExchangeOutcome::Unanswered,
         response: Default::default(),
         ..command(time, time, time, time, Some(0))
     };

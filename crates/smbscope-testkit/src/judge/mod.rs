@@ -15,7 +15,7 @@ pub(crate) mod messages;
 
 use crate::recording::{self, Kept, Recording};
 use messages::{Ends, Id, Message};
-use smbscope_model::{Command, Exchange, Half, Outcome, Protocol, Stamp};
+use smbscope_model::{Command, Exchange, Half, ExchangeOutcome, Protocol, Stamp};
 use std::collections::HashMap;
 use std::fmt;
 
@@ -172,7 +172,7 @@ impl Truth {
         let undamaged = recording.undamaged();
         let measured = self.matches(found, &undamaged, &mut Vec::new());
         for (pair, exchange) in self.pairs.iter_mut().zip(measured) {
-            pair.expected = exchange.is_some_and(|exchange| exchange.outcome == Outcome::Complete);
+            pair.expected = exchange.is_some_and(|exchange| exchange.outcome == ExchangeOutcome::Complete);
         }
     }
 
@@ -198,7 +198,7 @@ impl Truth {
             verdict.wrong.push(self.false_pair(exchange, copy));
         }
         for (pair, exchange) in self.pairs.iter().zip(matches) {
-            let measured = exchange.filter(|exchange| exchange.outcome == Outcome::Complete);
+            let measured = exchange.filter(|exchange| exchange.outcome == ExchangeOutcome::Complete);
             if let Some(text) = measured.and_then(|exchange| pair.timing(exchange, copy, &survivors)) {
                 verdict.counts.mistimed += 1;
                 verdict.wrong.push(Wrong { is_false_pair: false, text });

@@ -12,7 +12,7 @@ mod window;
 
 use super::{StreamChunk, FlowEnd, FlowTable, FlowView, StreamGap, Retransmission, StreamSink};
 use crate::segment::{TcpFlags, TcpSegment, WindowScale};
-use smbscope_model::{CaptureId, Direction, PacketRef, Quality, Stamp, Timestamp};
+use smbscope_model::{CaptureId, FlowDirection, PacketRef, Quality, Stamp, Timestamp};
 use std::net::SocketAddr;
 
 const CLIENT: ([u8; 4], u16) = ([10, 0, 0, 1], 50_000);
@@ -44,7 +44,7 @@ struct Recorded {
     origins: [Option<u64>; 2],
 }
 
-fn arrow(view: &FlowView, direction: Direction) -> char {
+fn arrow(view: &FlowView, direction: FlowDirection) -> char {
     if view.ends(direction).0 == SocketAddr::from(CLIENT) { '>' } else { '<' }
 }
 
@@ -64,14 +64,14 @@ impl StreamSink for Recorder {
         Recorded { index: self.flows.len() - 1, origins: [None, None] }
     }
 
-    fn data(&mut self, flow: &mut Recorded, view: &FlowView, direction: Direction, chunk: &StreamChunk<'_>) {
+    fn data(&mut self, flow: &mut Recorded, view: &FlowView, direction: FlowDirection, chunk: &StreamChunk<'_>) {
         let origin = *flow.origins[direction.index()].get_or_insert(chunk.position);
         let text = String::from_utf8_lossy(chunk.bytes).into_owned();
         let event = Event::Data(arrow(view, direction), chunk.position - origin, text, chunk.stamp.packet.number());
         self.tell(flow, view, event);
     }
 
-    fn gap(&mut self, flow: &mut Recorded, view: &FlowView, direction: Direction, gap: &StreamGap) {
+    fn gap(&mut self, flow: &mut Recorded, view: &FlowView, direction: FlowDirection, gap: &StreamGap) {
         let origin = *flow.origins[direction.index()].get_or_insert(gap.position);
         let by_capture = gap.cause == super::GapCause::Capture;
         let event = Event::Gap(arrow(view, direction), gap.position - origin, gap.length, by_capture);
@@ -82,7 +82,7 @@ impl StreamSink for Recorder {
         &mut self,
         flow: &mut Recorded,
         view: &FlowView,
-        direction: Direction,
+        direction: FlowDirection,
         retransmission: &Retransmission,
     ) {
         let origin = flow.origins[direction.index()].unwrap_or(retransmission.position);

@@ -3,14 +3,14 @@
 use super::{Recorder, Told, Wire, client, server};
 use crate::segment::{TcpFlags, WindowScale};
 use crate::tcp::WindowCounts;
-use smbscope_model::{Direction, Nanos};
+use smbscope_model::{FlowDirection, Nanos};
 
 const MS: i64 = 1_000_000;
 
 /// What became of the window of the client, which receives what the server sends; `recorder` has one flow, whose first
 /// packet is the client's.
 fn of_client(recorder: &Recorder) -> WindowCounts {
-    recorder.ends[0].counts[Direction::Backward.index()].window
+    recorder.ends[0].counts[FlowDirection::Backward.index()].window
 }
 
 /// A connection with 10 ms between the capture point and either side, so with round trips of 20 ms each way; the

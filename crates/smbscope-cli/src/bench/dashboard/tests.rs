@@ -8,7 +8,7 @@ use ratatui::backend::TestBackend;
 use ratatui::style::Color;
 use smbscope_load::engine::{self, LiveGroup, Phase};
 use smbscope_load::prepare;
-use smbscope_model::{Group, Nanos};
+use smbscope_model::{CommandGroup, Nanos};
 use smbscope_run::progress::{Cpu, Heading, Point, Snapshot};
 use smbscope_wire::status::NtStatus;
 use std::io;
@@ -42,11 +42,11 @@ fn second(at: u64) -> Snapshot {
         p50: Some(Nanos(1_560_000)),
         p95: Some(Nanos(2_330_000 + at as i64 % 7 * 300_000)),
         groups: vec![
-            group(Group::OpenClose, 3_354, 1_250_000),
-            group(Group::Attributes, 468, 622_000),
-            group(Group::Directory, 90, 2_340_000),
-            group(Group::Read, 2_340, 1_400_000),
-            group(Group::Write, 1_248, 3_220_000),
+            group(CommandGroup::OpenClose, 3_354, 1_250_000),
+            group(CommandGroup::Attributes, 468, 622_000),
+            group(CommandGroup::Directory, 90, 2_340_000),
+            group(CommandGroup::Read, 2_340, 1_400_000),
+            group(CommandGroup::Write, 1_248, 3_220_000),
         ],
         ..engine::Snapshot::default()
     };

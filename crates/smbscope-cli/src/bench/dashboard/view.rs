@@ -7,7 +7,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Paragraph, Row, Sparkline, Table};
 use smbscope_load::engine::Phase;
-use smbscope_model::Group;
+use smbscope_model::CommandGroup;
 use smbscope_report::{clean, counted, or_dash, rate};
 
 /// Rows of each line over time.
@@ -171,7 +171,7 @@ fn group_rows(state: &State) -> Vec<[String; 5]> {
         .map(|group| {
             let rate = rate(now.per_second(group.commands));
             // Expected waits have no response time that anybody waits for.
-            let times = if group.group == Group::Waiting { [None; 3] } else { [group.p50, group.p95, group.p99] };
+            let times = if group.group == CommandGroup::Waiting { [None; 3] } else { [group.p50, group.p95, group.p99] };
             let [p50, p95, p99] = times.map(or_dash);
             [group.group.to_string(), rate, p50, p95, p99]
         })

@@ -21,7 +21,7 @@ use super::session::{Performed, Queue};
 use super::silences::Silences;
 use counted::{Cell, Counts};
 use smbscope_client::{Sample, Samples};
-use smbscope_model::{Command, Nanos, Outcome, Timestamp};
+use smbscope_model::{Command, Nanos, ExchangeOutcome, Timestamp};
 use smbscope_stats::{Aggregator, Bin, Dimension, Intervals, Limit, Sort, Summary};
 use smbscope_wire::status::NtStatus;
 use std::collections::{BTreeMap, HashMap};
@@ -231,7 +231,7 @@ impl Recorder {
                 self.silences.answered(sample.request_first, sample.response_last, in_headline);
             }
             self.live.answered(sample.group, time, sample.status.filter(|status| status.is_error()));
-        } else if sample.outcome == Outcome::Unanswered && self.window.contains(sample.request_first) {
+        } else if sample.outcome == ExchangeOutcome::Unanswered && self.window.contains(sample.request_first) {
             self.counted.unanswered += 1;
             if in_headline {
                 self.silences.unanswered(sample.request_first, sample.response_last.min(self.window.end));

@@ -1,7 +1,7 @@
 use super::*;
 use crate::engine::session::Identity;
 use proptest::prelude::*;
-use smbscope_model::{Command, Dialect, Endpoints, FlowId, Group, Nanos, TimeKind};
+use smbscope_model::{Command, Dialect, Endpoints, FlowId, CommandGroup, Nanos, TimeKind};
 use smbscope_wire::smb2;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ fn sample(from: Instant, took: Duration, command: smb2::Smb2Command, status: u32
         compounded: false,
         signed: false,
         encrypted: false,
-        outcome: Outcome::Complete,
+        outcome: ExchangeOutcome::Complete,
     }
 }
 
@@ -50,7 +50,7 @@ fn total(figures: &Figures) -> Summary {
     figures.counted.response_times(|(_, _, group)| group.in_headline())
 }
 
-fn count(figures: &Figures, of: Group) -> u64 {
+fn count(figures: &Figures, of: CommandGroup) -> u64 {
     figures.counted.response_times(|(_, _, group)| *group == of).count()
 }
 
@@ -138,7 +138,7 @@ fn waits_by_design_have_no_part_in_the_total() {
     ];
     recorder.take(&mut samples, None, &mut origin());
     let figures = figures(recorder);
-    assert_eq!((total(&figures).count(), count(&figures, Group::Waiting)), (1, 1));
+    assert_eq!((total(&figures).count(), count(&figures, CommandGroup::Waiting)), (1, 1));
     assert_eq!((figures.intervals[0].operations, figures.intervals[0].max), (2, Some(Nanos(1_000_000))));
 }
 
@@ -149,7 +149,7 @@ fn a_break_of_an_oplock_is_no_part_of_the_action_that_it_came_in() {
     let mut recorder = recorder(begin, 1);
     let read = sample(at(10), Duration::from_millis(4), smb2::Smb2Command::READ, 0);
     let wish = Sample {
-        outcome: Outcome::ServerInitiated,
+        outcome: ExchangeOutcome::ServerInitiated,
         status: None,
         ..sample(at(2), Duration::ZERO, smb2::Smb2Command::OPLOCK_BREAK, 0)
     };
@@ -158,7 +158,7 @@ fn a_break_of_an_oplock_is_no_part_of_the_action_that_it_came_in() {
     assert_eq!(span, Some((at(10), at(14))));
     assert_eq!(recorder.take(&mut vec![wish, acknowledgement], None, &mut origin()), None);
     let figures = figures(recorder);
-    assert_eq!((figures.unanswered, count(&figures, Group::Waiting), total(&figures).count()), (0, 2, 1));
+    assert_eq!((figures.unanswered, count(&figures, CommandGroup::Waiting), total(&figures).count()), (0, 2, 1));
 }
 
 #[test]

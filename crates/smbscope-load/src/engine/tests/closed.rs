@@ -2,7 +2,7 @@
 
 use super::mock::{Answer, after_ms};
 use super::*;
-use smbscope_model::{Group, Nanos};
+use smbscope_model::{CommandGroup, Nanos};
 use smbscope_wire::status::NtStatus;
 
 #[test]
@@ -10,7 +10,7 @@ fn a_user_without_think_time_does_one_operation_after_the_other() {
     // 10 ms each for 2 s: 200 a user.
     let run = run_one(&plan(3, 2), &MockServer::new(|_| after_ms(10)));
     assert_eq!((run.total().count(), run.operations[0].service.count()), (600, 600));
-    let figures = run.group(Group::Read).figures();
+    let figures = run.group(CommandGroup::Read).figures();
     assert_eq!((figures.p50, figures.max), (Some(Nanos(10_000_000)), Some(Nanos(10_000_000))));
     assert_eq!((run.bytes_read, run.duration, run.ended), (600 * 4096, Duration::from_secs(2), Ended::Done));
     assert_eq!((run.operations[0].response.is_none(), run.pace), (true, result::Pace::Closed));

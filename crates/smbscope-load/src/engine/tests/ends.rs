@@ -3,7 +3,7 @@
 use super::mock::{Answer, Asked, after_ms};
 use super::*;
 use crate::engine::exchanges::Exchanges;
-use smbscope_model::{Group, Outcome};
+use smbscope_model::{CommandGroup, ExchangeOutcome};
 use smbscope_wire::status::NtStatus;
 
 /// Success after 10 ms, or what is said of some commands.
@@ -326,7 +326,7 @@ fn workers_together_do_what_one_does_alone() {
     let alone = run_one(&plan(6, 2), &server());
     let together = run_one(&Plan { workers: NonZeroUsize::new(3), ..plan(6, 2) }, &server());
     assert_eq!((alone.total().count(), alone.bytes_read), (together.total().count(), together.bytes_read));
-    assert_eq!(alone.group(Group::Read), together.group(Group::Read));
+    assert_eq!(alone.group(CommandGroup::Read), together.group(CommandGroup::Read));
 }
 
 #[test]
@@ -361,7 +361,7 @@ fn hooks_are_told_in_order_and_get_every_command_if_wanted() {
     assert_eq!(without_measuring, expected);
     let exchanges = &told.1[1];
     assert_eq!((exchanges.list.len(), exchanges.left_out), (200, 0));
-    assert!(exchanges.list.iter().all(|e| e.outcome == Outcome::Complete && e.share.as_deref() == Some("share")));
+    assert!(exchanges.list.iter().all(|e| e.outcome == ExchangeOutcome::Complete && e.share.as_deref() == Some("share")));
     let flows: std::collections::BTreeSet<u64> = exchanges.list.iter().map(|e| e.flow.0).collect();
     assert_eq!(flows.into_iter().collect::<Vec<_>>(), [1, 2]);
     let window = runs[1].started.0..runs[1].started.0 + 1_000_000_000;
@@ -382,7 +382,7 @@ fn what_a_script_sets_up_is_done_once_a_session_and_not_counted() {
     let written: Vec<usize> =
         server.log().iter().filter(|(_, action)| action.starts_with("Write")).map(|(number, _)| *number).collect();
     assert_eq!(written, [0, 0, 0, 1, 1, 1, 2, 2, 2]);
-    assert!(runs.iter().all(|run| run.bytes_written == 0 && run.group(Group::Write).count() == 0));
+    assert!(runs.iter().all(|run| run.bytes_written == 0 && run.group(CommandGroup::Write).count() == 0));
     // 1 s less 20 ms of delay, 30 ms of writing, and 10 ms for the command that broke.
     assert!((93..=96).contains(&runs[0].total().count()), "{}", runs[0].total().count());
 }

@@ -5,7 +5,7 @@ use crate::engine::session::{Connector, Identity, Performed, ServerSession};
 use crate::engine::timers::now;
 use crate::workload::{Action, Expected, Script, Slot, Step};
 use smbscope_client::{Error, Sample, Samples};
-use smbscope_model::{Command, Dialect, Endpoints, Group, Outcome};
+use smbscope_model::{Command, Dialect, Endpoints, CommandGroup, ExchangeOutcome};
 use smbscope_stats::Random;
 use smbscope_wire::smb2;
 use smbscope_wire::status::NtStatus;
@@ -134,11 +134,11 @@ pub(crate) struct MockSession {
 impl MockSession {
     fn sample(&self, action: &Action<'_>, from: Instant, until: Instant, status: Option<NtStatus>) -> Sample {
         let (command, group) = match action {
-            Action::Read { .. } => (smb2::Smb2Command::READ, Group::Read),
-            Action::Write { .. } => (smb2::Smb2Command::WRITE, Group::Write),
-            Action::Open { .. } => (smb2::Smb2Command::CREATE, Group::OpenClose),
-            Action::Close(_) => (smb2::Smb2Command::CLOSE, Group::OpenClose),
-            _ => (smb2::Smb2Command::ECHO, Group::Session),
+            Action::Read { .. } => (smb2::Smb2Command::READ, CommandGroup::Read),
+            Action::Write { .. } => (smb2::Smb2Command::WRITE, CommandGroup::Write),
+            Action::Open { .. } => (smb2::Smb2Command::CREATE, CommandGroup::OpenClose),
+            Action::Close(_) => (smb2::Smb2Command::CLOSE, CommandGroup::OpenClose),
+            _ => (smb2::Smb2Command::ECHO, CommandGroup::Session),
         };
         Sample {
             command: Command::Smb2(command),
@@ -161,7 +161,7 @@ impl MockSession {
             compounded: false,
             signed: false,
             encrypted: false,
-            outcome: if status.is_some() { Outcome::Complete } else { Outcome::Unanswered },
+            outcome: if status.is_some() { ExchangeOutcome::Complete } else { ExchangeOutcome::Unanswered },
         }
     }
 }

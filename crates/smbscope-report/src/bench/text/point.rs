@@ -185,7 +185,7 @@ fn stalls(page: &mut Page, run: &Run) {
 /// The name of a row; what it was used for stands behind it.
 pub(super) fn name_of(command: &Command) -> String {
     let name = command.command.strip_prefix("SMB_COM_").unwrap_or(&command.command);
-    let waiting = if command.group == smbscope_model::Group::Waiting.name() { " (waiting)" } else { "" };
+    let waiting = if command.group == smbscope_model::CommandGroup::Waiting.name() { " (waiting)" } else { "" };
     match &command.subcommand {
         Some(part) => clean(&format!("{name} {}{waiting}", short(part))),
         None => clean(&format!("{name}{waiting}")),
@@ -233,7 +233,7 @@ fn commands(page: &mut Page, run: &Run, most: usize) {
     let mut table = Table::new(columns).section("Groups", groups);
     let mut found: Vec<&Command> = run.commands.iter().collect();
     found.sort_by_key(|command| {
-        let is_waiting = command.group == smbscope_model::Group::Waiting.name();
+        let is_waiting = command.group == smbscope_model::CommandGroup::Waiting.name();
         (is_waiting, std::cmp::Reverse(sum(&command.times.client)))
     });
     found.truncate(most);

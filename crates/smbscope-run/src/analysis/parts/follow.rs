@@ -9,7 +9,7 @@ use super::{Part, refuse};
 use smbscope_analyze::pipeline::{Failure, Follower, Sharding, Sink};
 use smbscope_capture::TcpSegment;
 use smbscope_capture::piece::PieceReader;
-use smbscope_model::{Connection, Exchange, Settled, Timestamp};
+use smbscope_model::{ConnectionSummary, Exchange, Settled, Timestamp};
 use smbscope_report::table::{ExchangeTable, Provenance};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -127,7 +127,7 @@ impl<T: ExchangeTable + Send> Sink for Both<'_, T> {
         self.recorder.settled(settled);
     }
 
-    fn closed(&mut self, connection: &Connection) {
+    fn closed(&mut self, connection: &ConnectionSummary) {
         self.recorder.closed(connection);
     }
 }
