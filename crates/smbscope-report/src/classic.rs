@@ -10,7 +10,7 @@ use crate::packets::{PacketCounts, control};
 use crate::text::filter_note;
 use crate::{names, warnings};
 use smbscope_model::{DirectionCounts, Subcommand, TimeKind};
-use smbscope_stats::{CommandRow, Distribution, Row};
+use smbscope_stats::{CommandRow, Distribution, CommandStatistics};
 use std::fmt::Write;
 
 /// Names of the decades, by index.
@@ -151,7 +151,7 @@ fn head(name: &str, packets: &str) -> String {
     format!("{first}{name:<26}{:>7}{:>8}{:>6}{columns}{:>9}", "Count", "% Tot", "Pkts", "StdDev")
 }
 
-fn table_line(name: &str, row: &Row, whole: u64) -> String {
+fn table_line(name: &str, row: &CommandStatistics, whole: u64) -> String {
     let count = row.packet_exchanges;
     let packets = average_packets(row.packets, count);
     let mut line = format!("{name:<26}{count:>7}{:>7}%{packets:>6}", percent(count, whole));
@@ -166,7 +166,7 @@ fn table_line(name: &str, row: &Row, whole: u64) -> String {
 }
 
 /// Groups that occurred, *Other* before its parts, whose names get a prefix.
-fn groups<'a>(report: &'a Report, part_prefix: &str) -> impl Iterator<Item = (String, &'a Row)> {
+fn groups<'a>(report: &'a Report, part_prefix: &str) -> impl Iterator<Item = (String, &'a CommandStatistics)> {
     names::group_rows(&report.aggregate)
         .map(move |(name, part_of, row)| (format!("{}{name}", part_of.map_or("", |_| part_prefix)), row))
 }

@@ -6,7 +6,7 @@ pub(crate) use smbscope_model::prose::{
 pub use smbscope_model::prose::{clean, counted, span};
 use smbscope_model::units;
 use smbscope_model::{Nanos, Timestamp};
-use smbscope_stats::Figures;
+use smbscope_stats::DurationStatistics;
 
 /// A share in percent with one decimal: `36.9`. Nothing of nothing is 0.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
@@ -84,7 +84,7 @@ pub(crate) fn bytes(n: u64) -> String {
 }
 
 /// `median 59 µs, p95 310 µs`; without p95 where there are too few values for it.
-pub(crate) fn median_and_p95(times: &Figures) -> Option<String> {
+pub(crate) fn median_and_p95(times: &DurationStatistics) -> Option<String> {
     let named = [("median", times.p50), ("p95", times.p95)];
     let told = named.into_iter().filter_map(|(name, time)| Some(format!("{name} {}", unbroken(time?))));
     Some(told.collect::<Vec<_>>().join(", ")).filter(|text| !text.is_empty())

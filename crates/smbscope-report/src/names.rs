@@ -1,7 +1,7 @@
 //! Names of commands and subcommands: short ones for tables, and those of classic response time reports.
 
 use smbscope_model::{Command, CommandGroup, Protocol, Subcommand};
-use smbscope_stats::{Aggregate, CommandRow, Row};
+use smbscope_stats::{Aggregate, CommandRow, CommandStatistics};
 
 /// The group that is the sum of several.
 pub const OTHER: &str = "Other";
@@ -17,7 +17,7 @@ pub(crate) fn groups() -> impl Iterator<Item = (&'static str, Option<&'static st
 }
 
 /// Groups that occurred, in the same order.
-pub(crate) fn group_rows(aggregate: &Aggregate) -> impl Iterator<Item = (&'static str, Option<&'static str>, &Row)> {
+pub(crate) fn group_rows(aggregate: &Aggregate) -> impl Iterator<Item = (&'static str, Option<&'static str>, &CommandStatistics)> {
     let row = |name| match &aggregate.other {
         Some(other) if name == OTHER => Some(&other.row),
         _ => aggregate.groups.iter().find(|row| row.group.name() == name).map(|found| &found.row),

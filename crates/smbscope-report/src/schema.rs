@@ -11,7 +11,7 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use smbscope_model::{ExchangeOutcome, SkippedProtocol};
-use smbscope_stats::{Dimension, Sort};
+use smbscope_stats::{Dimension, SliceSortKey};
 
 /// A published schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -207,7 +207,7 @@ pub(crate) fn dimensions(_: &mut SchemaGenerator) -> Schema {
 }
 
 pub(crate) fn sorts(_: &mut SchemaGenerator) -> Schema {
-    one_of(Sort::ALL.map(Sort::name))
+    one_of(SliceSortKey::ALL.map(SliceSortKey::name))
 }
 
 /// A value for each field that the commands are divided by.

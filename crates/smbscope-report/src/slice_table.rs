@@ -6,7 +6,7 @@
 use crate::csv::CellStyle;
 use crate::{Report, slices};
 use smbscope_model::Nanos;
-use smbscope_stats::{Field, Figures, Part, Slice};
+use smbscope_stats::{Field, DurationStatistics, SliceFieldValue, SliceStatistics};
 use std::io::{self, Write};
 
 /// The statistics of a time, in the order of their columns.
@@ -36,21 +36,21 @@ pub fn write(report: &Report, style: CellStyle, out: impl Write) -> io::Result<(
     table.flush()
 }
 
-fn cell(field: Field, part: &Part, style: CellStyle) -> String {
+fn cell(field: Field, part: &SliceFieldValue, style: CellStyle) -> String {
     let name = match (field, part) {
-        (Field::Extension, Part::Text(text)) if text.is_empty() => "(none)".to_owned(),
-        (Field::File | Field::Directory, Part::Text(text)) if text.is_empty() => "\\".to_owned(),
+        (Field::Extension, SliceFieldValue::Text(text)) if text.is_empty() => "(none)".to_owned(),
+        (Field::File | Field::Directory, SliceFieldValue::Text(text)) if text.is_empty() => "\\".to_owned(),
         (_, part) => slices::text(part),
     };
     style.cell(&name, &mut String::new()).to_owned()
 }
 
-fn figures(slice: &Slice) -> Vec<String> {
-    let Slice { figures, service_time, missed_at_most_ns, .. } = slice;
+fn figures(slice: &SliceStatistics) -> Vec<String> {
+    let SliceStatistics { figures, service_time, missed_at_most_ns, .. } = slice;
     let counts = [figures.count, figures.timed, figures.errors, figures.bytes_read, figures.bytes_written];
     let mut cells: Vec<String> = counts.map(|count| count.to_string()).into();
     cells.push(figures.response_time.sum_ns.to_string());
-    for Figures { min, max, mean, stddev, p50, p90, p95, p99, p999, .. } in [&figures.response_time, service_time] {
+    for DurationStatistics { min, max, mean, stddev, p50, p90, p95, p99, p999, .. } in [&figures.response_time, service_time] {
         let times = [min, max, mean, stddev, p50, p90, p95, p99, p999];
         cells.extend(times.map(|time| time.map_or_else(String::new, |Nanos(ns)| ns.to_string())));
     }

@@ -2,7 +2,7 @@
 
 use crate::format::clean;
 use crate::json::slices::{Key, Value};
-use smbscope_stats::{Field, Part};
+use smbscope_stats::{Field, SliceFieldValue};
 
 /// What the capture does not tell.
 const UNKNOWN: &str = "(unknown)";
@@ -48,19 +48,19 @@ fn shown(field: Field, value: &Value) -> String {
 }
 
 /// A part as programs want it: addresses and names as they are; empty where it is unknown.
-pub(crate) fn text(part: &Part) -> String {
+pub(crate) fn text(part: &SliceFieldValue) -> String {
     match part {
-        Part::Address(address) => address.to_string(),
-        Part::Socket(address) => address.to_string(),
-        Part::Text(text) => text.to_string(),
-        Part::Command(command) => command.to_string(),
-        Part::Group(group) => group.to_string(),
-        Part::Dialect(dialect) => dialect.to_string(),
-        Part::Flow(flow) => flow.0.to_string(),
-        Part::Ends(client, server) => format!("{client} > {server}"),
-        Part::Status(status) => status.to_string(),
-        Part::Size(least) => least.to_string(),
-        Part::Unknown => String::new(),
+        SliceFieldValue::Address(address) => address.to_string(),
+        SliceFieldValue::Socket(address) => address.to_string(),
+        SliceFieldValue::Text(text) => text.to_string(),
+        SliceFieldValue::Command(command) => command.to_string(),
+        SliceFieldValue::Group(group) => group.to_string(),
+        SliceFieldValue::Dialect(dialect) => dialect.to_string(),
+        SliceFieldValue::Flow(flow) => flow.0.to_string(),
+        SliceFieldValue::Ends(client, server) => format!("{client} > {server}"),
+        SliceFieldValue::Status(status) => status.to_string(),
+        SliceFieldValue::Size(least) => least.to_string(),
+        SliceFieldValue::Unknown => String::new(),
     }
 }
 

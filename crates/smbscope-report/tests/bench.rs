@@ -308,13 +308,13 @@ fn jobs_stand_below_the_load_points_and_are_read_back() {
         bytes_read: 5_000_000,
         bytes_written: 0,
     };
-    let figures = smbscope_stats::Figures {
+    let figures = smbscope_stats::DurationStatistics {
         count: 2,
         min: Some(Nanos(2 * second)),
         max: Some(Nanos(4 * second)),
         mean: Some(Nanos(3 * second)),
         stddev: Some(Nanos(1_414_213_562)),
-        ..smbscope_stats::Figures::default()
+        ..smbscope_stats::DurationStatistics::default()
     };
     let last = document.runs.last_mut().expect("a load point");
     last.jobs = Some(bench::Jobs {
@@ -518,8 +518,8 @@ fn on_hosts() -> Document {
     document.completed()
 }
 
-fn nothing_timed() -> smbscope_stats::Figures {
-    smbscope_stats::Summary::new(smbscope_stats::Limit::ROW).figures()
+fn nothing_timed() -> smbscope_stats::DurationStatistics {
+    smbscope_stats::Summary::new(smbscope_stats::SummaryPrecision::ROW).figures()
 }
 
 #[test]

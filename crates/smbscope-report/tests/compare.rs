@@ -716,7 +716,7 @@ fn the_elapsed_time_of_jobs_is_compared_and_can_be_limited() {
         let Content::Ramp(document) = &mut content else { panic!("a ramp") };
         let elapsed = Nanos((seconds * 1e9) as i64);
         document.runs[0].jobs = Some(bench::Jobs {
-            elapsed: smbscope_stats::Figures { count: 1, mean: Some(elapsed), ..Default::default() },
+            elapsed: smbscope_stats::DurationStatistics { count: 1, mean: Some(elapsed), ..Default::default() },
             unfinished: 0,
             elapsed_sum_ns: elapsed,
             waited_sum_ns: Some(elapsed),

@@ -6,7 +6,7 @@ use smbscope_model::{Exchange, CommandGroup, Nanos, Quality};
 use smbscope_report::csv::CellStyle;
 use smbscope_report::text::{TextOptions, render};
 use smbscope_report::{Filtered, Report, classic, json, slice_table};
-use smbscope_stats::{Aggregator, Census, Dimension, Slicer, Sort};
+use smbscope_stats::{Aggregator, Census, Dimension, Slicer, SliceSortKey};
 
 /// Three clients: one with two reads of a document, one with one, one that does not say on what.
 fn exchanges() -> Vec<Exchange> {
@@ -27,7 +27,7 @@ fn exchanges() -> Vec<Exchange> {
     ]
 }
 
-fn sliced(by: &[Dimension], sort: Sort) -> Report {
+fn sliced(by: &[Dimension], sort: SliceSortKey) -> Report {
     let exchanges = exchanges();
     let mut report = common::report(&exchanges, Vec::new(), Quality::default());
     let mut slicer = Slicer::new(by);
@@ -54,7 +54,7 @@ fn block(text: &str, beginning: &str) -> Vec<String> {
 
 #[test]
 fn json_has_a_key_and_figures_for_each_slice() {
-    let document = document(&sliced(&[Dimension::Client, Dimension::Extension], Sort::ResponseTime));
+    let document = document(&sliced(&[Dimension::Client, Dimension::Extension], SliceSortKey::ResponseTime));
     let slices = &document["slices"];
     assert_eq!((&slices["by"], &slices["sort"]), (&json!(["client", "extension"]), &json!("response_time")));
     let keys: Vec<&Value> = slices["entries"].as_array().expect("an array").iter().map(|entry| &entry["key"]).collect();
@@ -80,7 +80,7 @@ fn json_has_a_key_and_figures_for_each_slice() {
 #[test]
 fn a_table_has_a_row_a_slice_and_empty_fields_for_the_unknown() {
     let mut table = Vec::new();
-    slice_table::write(&sliced(&[Dimension::Directory], Sort::Key), CellStyle::default(), &mut table)
+    slice_table::write(&sliced(&[Dimension::Directory], SliceSortKey::Key), CellStyle::default(), &mut table)
         .expect("memory takes everything");
     let mut reader = csv::Reader::from_reader(&table[..]);
     let header = reader.headers().expect("a header").clone();
@@ -99,7 +99,7 @@ fn a_table_has_a_row_a_slice_and_empty_fields_for_the_unknown() {
 
 #[test]
 fn the_text_lists_the_top_and_adds_up_the_rest() {
-    let text = text(&sliced(&[Dimension::File], Sort::ResponseTime), 2);
+    let text = text(&sliced(&[Dimension::File], SliceSortKey::ResponseTime), 2);
     // 15 of 32 ms are 46.9%; the two others are the first read of client 1 and that of client 3, 5 and 2 ms.
     let expected = [
         r"By file             Count Total wait Share   Read Median Average p95 p99 Slowest Service",
@@ -176,7 +176,7 @@ fn names_from_the_wire_cannot_steer_a_terminal_in_slices_and_filters() {
     let mut report = common::report(&exchanges, Vec::new(), Quality::default());
     let mut slicer = Slicer::new(&[Dimension::File]);
     exchanges.iter().for_each(|exchange| slicer.record(exchange));
-    report.aggregate.slices = Some(slicer.finish(Sort::Key));
+    report.aggregate.slices = Some(slicer.finish(SliceSortKey::Key));
     report.filter = Some(Filtered { expression: "share == \u{1b}x".into(), matched: 4, whole: Census::default() });
     assert!(!text(&report, 20).contains('\u{1b}'));
 }

@@ -2,7 +2,7 @@
 
 use smbscope_load::engine::result::Run;
 use smbscope_model::{Command, Exchange, Nanos, ExchangeOutcome, Subcommand, TimeKind, Timestamp};
-use smbscope_stats::{Kind, Limit, Summary};
+use smbscope_stats::{CommandRowKey, SummaryPrecision, Summary};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::SocketAddr;
 
@@ -21,10 +21,10 @@ pub(crate) struct Wire {
     start: Timestamp,
     end: Timestamp,
     /// Response times by kind, of what began in the measured part.
-    pub(crate) commands: BTreeMap<Kind, Summary>,
+    pub(crate) commands: BTreeMap<CommandRowKey, Summary>,
     /// The client's response time less the wire's, of commands seen from both places; absent where the client's
     /// commands are not known one by one.
-    pub(crate) differences: Option<BTreeMap<Kind, Summary>>,
+    pub(crate) differences: Option<BTreeMap<CommandRowKey, Summary>>,
     /// The client's commands that wait for their counterpart, of each name in the order of time.
     waiting: HashMap<Name, VecDeque<Exchange>>,
 }
@@ -66,10 +66,10 @@ impl Wire {
         // What is encrypted is known by its kind from the client alone.
         let known = client.as_ref().filter(|_| exchange.command == Command::EncryptedFrame).unwrap_or(exchange);
         let key = (known.command, known.subcommand, known.group);
-        self.commands.entry(key).or_insert_with(|| Summary::new(Limit::ROW)).record(time);
+        self.commands.entry(key).or_insert_with(|| Summary::new(SummaryPrecision::ROW)).record(time);
         let Some(own) = client.and_then(|client| client.time(TimeKind::ResponseTime)) else { return };
         if let Some(differences) = &mut self.differences {
-            differences.entry(key).or_insert_with(|| Summary::new(Limit::ROW)).record(own - time);
+            differences.entry(key).or_insert_with(|| Summary::new(SummaryPrecision::ROW)).record(own - time);
         }
     }
 

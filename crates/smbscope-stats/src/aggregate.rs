@@ -3,10 +3,10 @@
 use crate::caching::CachingFigures;
 use crate::entity::{Entities, FileKey};
 use crate::heatmap::{Concurrency, HeatMap};
-use crate::row::Row;
-use crate::slices::Slices;
+use crate::row::CommandStatistics;
+use crate::slices::DimensionBreakdown;
 use crate::split::Splits;
-use crate::timeline::Timeline;
+use crate::timeline::BinnedTimeline;
 use smbscope_model::{Command, Exchange, CommandGroup, Nanos, ExchangeOutcome, Subcommand, Timestamp};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub struct Aggregate {
     /// How the commands of every group ended; only what occurred.
     pub outcomes: Vec<(ExchangeOutcome, u64)>,
     /// The sum of the headline groups: no expected waits, no encrypted frames.
-    pub total: Row,
+    pub total: CommandStatistics,
     /// A row a command, in the order of protocol and code.
     pub commands: Vec<CommandRow>,
     /// A row a group that occurred, in the order of [`Group::ALL`].
@@ -43,7 +43,7 @@ pub struct Aggregate {
     /// By user.
     pub users: Entities<Arc<str>>,
     /// Over time.
-    pub timeline: Timeline,
+    pub timeline: BinnedTimeline,
     /// Response times over time.
     pub heat_map: HeatMap,
     /// Response time against load.
@@ -55,7 +55,7 @@ pub struct Aggregate {
     /// Where the time went.
     pub splits: Splits,
     /// The commands divided by what was asked for; none where nothing was.
-    pub slices: Option<Slices>,
+    pub slices: Option<DimensionBreakdown>,
     /// First packet of any exchange.
     pub first: Option<Timestamp>,
     /// Last packet of any exchange.
@@ -72,7 +72,7 @@ pub struct CommandRow {
     /// The groups that its exchanges belong to.
     pub groups: Vec<CommandGroup>,
     /// All exchanges of the command.
-    pub row: Row,
+    pub row: CommandStatistics,
     /// Those with a subcommand, by it; exchanges without one are in `row` only.
     pub subcommands: Vec<SubcommandRow>,
     /// What is no command of its own and not in `row`: the asynchronous portion of Write_Raw, and what the server
@@ -86,7 +86,7 @@ pub struct SubcommandRow {
     /// The subcommand.
     pub subcommand: Subcommand,
     /// Its exchanges.
-    pub row: Row,
+    pub row: CommandStatistics,
 }
 
 /// A group.
@@ -95,7 +95,7 @@ pub struct GroupRow {
     /// The group.
     pub group: CommandGroup,
     /// Its exchanges.
-    pub row: Row,
+    pub row: CommandStatistics,
     /// The cumulative distribution of its response time: values with the fraction of commands that took no longer.
     pub cumulative: Vec<(Nanos, f64)>,
 }
@@ -104,7 +104,7 @@ pub struct GroupRow {
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupSum {
     /// Their exchanges.
-    pub row: Row,
+    pub row: CommandStatistics,
     /// As in [`GroupRow`].
     pub cumulative: Vec<(Nanos, f64)>,
 }

@@ -9,7 +9,7 @@ use smbscope_model::{Nanos, Timestamp};
 use std::collections::HashMap;
 
 /// What a bin adds up.
-pub trait Bin: Default + Clone {
+pub trait BinValue: Default + Clone {
     /// Adds what another part of the same time counted.
     fn add(&mut self, other: &Self);
 }
@@ -19,7 +19,7 @@ pub trait Bin: Default + Clone {
 #[serde(
     into = "Saved<B>",
     try_from = "Saved<B>",
-    bound(serialize = "B: Bin + Serialize", deserialize = "B: Bin + Deserialize<'de>")
+    bound(serialize = "B: BinValue + Serialize", deserialize = "B: BinValue + Deserialize<'de>")
 )]
 pub struct BinTable<B> {
     /// Where bins begin to be counted.
@@ -47,7 +47,7 @@ struct Saved<B> {
     bins: Vec<(i64, B)>,
 }
 
-impl<B: Bin> From<BinTable<B>> for Saved<B> {
+impl<B: BinValue> From<BinTable<B>> for Saved<B> {
     fn from(table: BinTable<B>) -> Saved<B> {
         let BinTable { origin, unit, doublings, capacity, mut bins, .. } = table;
         bins.sort_by_key(|(index, _)| *index);
@@ -55,7 +55,7 @@ impl<B: Bin> From<BinTable<B>> for Saved<B> {
     }
 }
 
-impl<B: Bin> TryFrom<Saved<B>> for BinTable<B> {
+impl<B: BinValue> TryFrom<Saved<B>> for BinTable<B> {
     type Error = &'static str;
 
     fn try_from(saved: Saved<B>) -> Result<BinTable<B>, &'static str> {
@@ -72,7 +72,7 @@ impl<B: Bin> TryFrom<Saved<B>> for BinTable<B> {
     }
 }
 
-impl<B: Bin> BinTable<B> {
+impl<B: BinValue> BinTable<B> {
     /// Bins that are aligned to the Unix epoch.
     pub fn new(unit: Nanos, capacity: usize) -> BinTable<B> {
         BinTable::with_origin(Timestamp(0), unit, capacity)
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    impl Bin for i64 {
+    impl BinValue for i64 {
         fn add(&mut self, other: &i64) {
             *self += other;
         }

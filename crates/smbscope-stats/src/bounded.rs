@@ -12,7 +12,7 @@ use std::hash::{Hash, Hasher};
 
 /// At most `capacity` entries by key.
 #[derive(Debug, Clone)]
-pub struct Bounded<K, V> {
+pub struct BottomKTable<K, V> {
     capacity: usize,
     index: HashMap<K, usize, ahash::RandomState>,
     values: Vec<V>,
@@ -31,25 +31,25 @@ pub struct Bounded<K, V> {
     barred: Option<(u64, K)>,
 }
 
-impl<K: Hash + Ord + Clone, V: Default> Bounded<K, V> {
+impl<K: Hash + Ord + Clone, V: Default> BottomKTable<K, V> {
     /// A table for so many keys.
-    pub fn new(capacity: usize) -> Bounded<K, V> {
-        Bounded::weighing(capacity, |_| 0, 0)
+    pub fn new(capacity: usize) -> BottomKTable<K, V> {
+        BottomKTable::weighing(capacity, |_| 0, 0)
     }
 
     /// The same, and the keys together weigh no more than `weight_max`.
-    pub fn weighing(capacity: usize, weigh: fn(&K) -> usize, weight_max: usize) -> Bounded<K, V> {
+    pub fn weighing(capacity: usize, weigh: fn(&K) -> usize, weight_max: usize) -> BottomKTable<K, V> {
         assert!(capacity > 0, "a table without room keeps nothing");
         // Fixed seeds: the table never iterates in hash order, but runs should not differ even in speed.
         let index = HashMap::with_hasher(ahash::RandomState::with_seeds(1, 2, 3, 4));
         let (values, free, order) = (Vec::new(), Vec::new(), BinaryHeap::new());
         let (recent, recent_max) = (Vec::new(), 1);
-        Bounded { capacity, index, values, free, order, recent, recent_max, weigh, weight: 0, weight_max, barred: None }
+        BottomKTable { capacity, index, values, free, order, recent, recent_max, weigh, weight: 0, weight_max, barred: None }
     }
 
     /// The same, and so many keys are found without their hash.
-    pub fn remembering(self, recent_max: usize) -> Bounded<K, V> {
-        Bounded { recent_max, ..self }
+    pub fn remembering(self, recent_max: usize) -> BottomKTable<K, V> {
+        BottomKTable { recent_max, ..self }
     }
 
     /// The same as [`Bounded::entry`] for a key that is made only where it `is` none of the last.
@@ -186,7 +186,7 @@ impl<K: Hash + Ord + Clone, V: Default> Bounded<K, V> {
 }
 
 /// The entries, without the bounds: [`Bounded::filled`] reads them.
-impl<K: Hash + Ord + Clone + Serialize, V: Default + Serialize> Serialize for Bounded<K, V> {
+impl<K: Hash + Ord + Clone + Serialize, V: Default + Serialize> Serialize for BottomKTable<K, V> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let entries: Vec<(&K, &V)> = self.iter().collect();
         (entries, &self.barred).serialize(serializer)
@@ -218,7 +218,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// Counts keys in this table; returns what it holds and the number of records that went elsewhere.
-    fn count_in(mut table: Bounded<u32, u64>, keys: &[u32]) -> (Vec<(u32, u64)>, u64) {
+    fn count_in(mut table: BottomKTable<u32, u64>, keys: &[u32]) -> (Vec<(u32, u64)>, u64) {
         let mut other = 0;
         for key in keys {
             let mut evicted = 0;
@@ -232,12 +232,12 @@ mod tests {
     }
 
     fn count(keys: &[u32]) -> (Vec<(u32, u64)>, u64) {
-        count_in(Bounded::new(4).remembering(2), keys)
+        count_in(BottomKTable::new(4).remembering(2), keys)
     }
 
     /// Four keys, which together weigh no more than 20; each weighs what it is.
     fn count_weighing(keys: &[u32]) -> (Vec<(u32, u64)>, u64) {
-        count_in(Bounded::weighing(4, |key| *key as usize, 20), keys)
+        count_in(BottomKTable::weighing(4, |key| *key as usize, 20), keys)
     }
 
     proptest! {
@@ -268,9 +268,9 @@ mod tests {
         fn tables_of_any_partition_merge_to_the_whole_in_any_order(
             keys in prop::collection::vec((0u32..12, 0usize..4), 0..60), backwards in any::<bool>(), weigh in any::<bool>()
         ) {
-            let table = || if weigh { Bounded::weighing(4, |key: &u32| *key as usize, 20) } else { Bounded::new(4) };
+            let table = || if weigh { BottomKTable::weighing(4, |key: &u32| *key as usize, 20) } else { BottomKTable::new(4) };
             let all: Vec<u32> = keys.iter().map(|(key, _)| *key).collect();
-            let mut parts: [(Bounded<u32, u64>, u64); 4] = std::array::from_fn(|_| (table(), 0));
+            let mut parts: [(BottomKTable<u32, u64>, u64); 4] = std::array::from_fn(|_| (table(), 0));
             for (key, part) in &keys {
                 let (part, other) = &mut parts[*part];
                 let mut evicted = 0;
@@ -284,7 +284,7 @@ mod tests {
                 parts.reverse();
             }
             let [a, b, c, d] = parts;
-            let merged = |(mut mine, mut other): (Bounded<u32, u64>, u64), (theirs, rest): (Bounded<u32, u64>, u64)| {
+            let merged = |(mut mine, mut other): (BottomKTable<u32, u64>, u64), (theirs, rest): (BottomKTable<u32, u64>, u64)| {
                 mine.merge(theirs, |mine, theirs| *mine += theirs, |_, evicted| other += evicted);
                 (mine, other + rest)
             };

@@ -1,7 +1,7 @@
 //! What clients were allowed to keep, and what they read again all the same: opens by the oplock or lease that they were
 //! granted, and reads of bytes that had been read before and did not change, by client and file.
 
-use crate::bounded::Bounded;
+use crate::bounded::BottomKTable;
 use crate::derived;
 use crate::entity::FileKey;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -39,14 +39,14 @@ impl Reads {
 
 /// Reads of bytes that had been read before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Repeated {
+pub struct RereadCounts {
     /// All of them.
     pub all: Reads,
     /// Those through an open with an oplock or lease, which allowed the client to keep the bytes.
     pub cacheable: Reads,
 }
 
-impl Repeated {
+impl RereadCounts {
     fn add(&mut self, bytes: u64, cacheable: bool) {
         self.all.add(bytes);
         if cacheable {
@@ -54,7 +54,7 @@ impl Repeated {
         }
     }
 
-    fn merge(&mut self, other: &Repeated) {
+    fn merge(&mut self, other: &RereadCounts) {
         self.all.merge(&other.all);
         self.cacheable.merge(&other.cacheable);
     }
@@ -66,27 +66,27 @@ pub(crate) struct CachingTable {
     opens: [u64; GrantedCaching::ALL.len()],
     unknown_opens: u64,
     reads: Reads,
-    repeated: Repeated,
+    repeated: RereadCounts,
     #[serde(deserialize_with = "clients")]
-    clients: Bounded<IpAddr, Repeated>,
+    clients: BottomKTable<IpAddr, RereadCounts>,
     #[serde(deserialize_with = "files")]
-    files: Bounded<(IpAddr, FileKey), Repeated>,
+    files: BottomKTable<(IpAddr, FileKey), RereadCounts>,
 }
 
-fn clients<'de, D: Deserializer<'de>>(entries: D) -> Result<Bounded<IpAddr, Repeated>, D::Error> {
+fn clients<'de, D: Deserializer<'de>>(entries: D) -> Result<BottomKTable<IpAddr, RereadCounts>, D::Error> {
     no_clients().filled(entries)
 }
 
-fn files<'de, D: Deserializer<'de>>(entries: D) -> Result<Bounded<(IpAddr, FileKey), Repeated>, D::Error> {
+fn files<'de, D: Deserializer<'de>>(entries: D) -> Result<BottomKTable<(IpAddr, FileKey), RereadCounts>, D::Error> {
     no_files().filled(entries)
 }
 
-fn no_clients() -> Bounded<IpAddr, Repeated> {
-    Bounded::new(REREAD_CLIENTS_MAX)
+fn no_clients() -> BottomKTable<IpAddr, RereadCounts> {
+    BottomKTable::new(REREAD_CLIENTS_MAX)
 }
 
-fn no_files() -> Bounded<(IpAddr, FileKey), Repeated> {
-    Bounded::weighing(REREAD_FILES_MAX, |(_, file)| file.path.len(), REREAD_NAMES_MAX)
+fn no_files() -> BottomKTable<(IpAddr, FileKey), RereadCounts> {
+    BottomKTable::weighing(REREAD_FILES_MAX, |(_, file)| file.path.len(), REREAD_NAMES_MAX)
 }
 
 /// The finished tables.
@@ -99,11 +99,11 @@ pub struct CachingFigures {
     /// All reads.
     pub reads: Reads,
     /// The repeated ones.
-    pub repeated: Repeated,
+    pub repeated: RereadCounts,
     /// Those of each client, most bytes first; at most 1,000.
-    pub clients: Vec<(IpAddr, Repeated)>,
+    pub clients: Vec<(IpAddr, RereadCounts)>,
     /// Those of each client and file, most bytes first; at most 1,000.
-    pub files: Vec<((IpAddr, FileKey), Repeated)>,
+    pub files: Vec<((IpAddr, FileKey), RereadCounts)>,
 }
 
 impl CachingTable {
@@ -112,7 +112,7 @@ impl CachingTable {
             opens: Default::default(),
             unknown_opens: 0,
             reads: Reads::default(),
-            repeated: Repeated::default(),
+            repeated: RereadCounts::default(),
             clients: no_clients(),
             files: no_files(),
         }
@@ -165,13 +165,13 @@ impl CachingTable {
         self.unknown_opens += other.unknown_opens;
         self.reads.merge(&other.reads);
         self.repeated.merge(&other.repeated);
-        self.clients.merge(other.clients, Repeated::merge, |_, _| {});
-        self.files.merge(other.files, Repeated::merge, |_, _| {});
+        self.clients.merge(other.clients, RereadCounts::merge, |_, _| {});
+        self.files.merge(other.files, RereadCounts::merge, |_, _| {});
     }
 
     pub(crate) fn finish(&self) -> CachingFigures {
-        fn ranked<K: Clone>(rows: impl Iterator<Item = (K, Repeated)>) -> Vec<(K, Repeated)> {
-            let mut rows: Vec<(K, Repeated)> = rows.collect();
+        fn ranked<K: Clone>(rows: impl Iterator<Item = (K, RereadCounts)>) -> Vec<(K, RereadCounts)> {
+            let mut rows: Vec<(K, RereadCounts)> = rows.collect();
             // The sort is stable: equal ones stay in the order of their keys.
             rows.sort_by_key(|(_, row)| std::cmp::Reverse((row.all.bytes, row.all.reads)));
             rows
@@ -237,7 +237,7 @@ mod tests {
         ]);
         // Messages of 100 bytes, so no more than 100 bytes of data each.
         assert_eq!(found.reads, Reads { reads: 4, bytes: 400 });
-        let repeated = |all, cacheable| Repeated {
+        let repeated = |all, cacheable| RereadCounts {
             all: Reads { reads: all, bytes: 100 * all },
             cacheable: Reads { reads: cacheable, bytes: 100 * cacheable },
         };

@@ -1,16 +1,16 @@
 //! Captures whose clock moves in coarse steps: times below a step are forgotten, as they are rounded to nothing.
 
 use crate::aggregate::Aggregate;
-use crate::entity::{Entities, Entity};
+use crate::entity::{Entities, EntityStatistics};
 use crate::heatmap::LoadTimes;
-use crate::row::Row;
-use crate::summary::Figures;
+use crate::row::CommandStatistics;
+use crate::summary::DurationStatistics;
 use smbscope_model::{Nanos, TimeKind};
 
-impl Figures {
+impl DurationStatistics {
     /// Forgets what is below `step`; sum and count stay.
     fn forget_below(&mut self, step: Nanos) {
-        let Figures { min, max, mean, stddev, p50, p90, p95, p99, p999, .. } = self;
+        let DurationStatistics { min, max, mean, stddev, p50, p90, p95, p99, p999, .. } = self;
         for time in [min, max, mean, stddev, p50, p90, p95, p99, p999] {
             forget(time, step);
         }
@@ -21,11 +21,11 @@ fn forget(time: &mut Option<Nanos>, step: Nanos) {
     *time = time.filter(|time| *time >= step);
 }
 
-fn forget_in_row(row: &mut Row, step: Nanos) {
+fn forget_in_row(row: &mut CommandStatistics, step: Nanos) {
     TimeKind::ALL.iter().for_each(|kind| row.time_mut(*kind).forget_below(step));
 }
 
-fn forget_in_entity(entity: &mut Entity, step: Nanos) {
+fn forget_in_entity(entity: &mut EntityStatistics, step: Nanos) {
     entity.response_time.forget_below(step);
     entity.groups.iter_mut().for_each(|(_, figures)| figures.forget_below(step));
 }
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn times_below_the_step_are_unknown_and_the_others_stay() {
         let time = |ms: i64| Some(Nanos(ms * 1_000_000));
-        let mut figures = Figures {
+        let mut figures = DurationStatistics {
             count: 100,
             sum_ns: 400_000_000,
             min: time(0),
@@ -91,10 +91,10 @@ mod tests {
             p90: time(15),
             p95: time(16),
             p99: time(172),
-            ..Figures::default()
+            ..DurationStatistics::default()
         };
         figures.forget_below(Nanos(15_600_000));
-        let expected = Figures { min: None, mean: None, p50: None, p90: None, ..figures };
+        let expected = DurationStatistics { min: None, mean: None, p50: None, p90: None, ..figures };
         assert_eq!(figures, expected);
         assert_eq!((figures.max, figures.p95, figures.sum_ns), (time(172), time(16), 400_000_000));
     }

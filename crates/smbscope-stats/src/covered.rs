@@ -12,12 +12,12 @@ pub const STRETCHES_MAX: usize = 3;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Covered {
     /// In their order, apart from each other; only so many are there.
-    stretches: [Stretch; STRETCHES_MAX],
+    stretches: [CoveredInterval; STRETCHES_MAX],
     count: u8,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Stretch {
+struct CoveredInterval {
     start: Timestamp,
     end: Timestamp,
     /// Of it; all of it unless it was joined from several.
@@ -29,7 +29,7 @@ impl Covered {
     #[inline]
     pub fn add(&mut self, start: Timestamp, end: Timestamp) -> Nanos {
         let end = end.max(start);
-        let new = Stretch { start, end, covered: (end - start).0 };
+        let new = CoveredInterval { start, end, covered: (end - start).0 };
         // Most come one after the other.
         match self.known().last() {
             Some(last) if start <= last.end => self.insert(new),
@@ -40,14 +40,14 @@ impl Covered {
         }
     }
 
-    fn known(&self) -> &[Stretch] {
+    fn known(&self) -> &[CoveredInterval] {
         &self.stretches[..usize::from(self.count)]
     }
 
-    fn insert(&mut self, new: Stretch) -> Nanos {
+    fn insert(&mut self, new: CoveredInterval) -> Nanos {
         let from = self.known().partition_point(|stretch| stretch.end < new.start);
         let touched = self.known()[from..].iter().take_while(|stretch| stretch.start <= new.end).count();
-        let (mut whole, mut known) = (Stretch { covered: 0, ..new }, 0);
+        let (mut whole, mut known) = (CoveredInterval { covered: 0, ..new }, 0);
         for stretch in &self.known()[from..from + touched] {
             known = stretch.covered_between(new.start, new.end).saturating_add(known);
             whole = whole.with(stretch);
@@ -64,7 +64,7 @@ impl Covered {
 
     /// Puts a stretch between others, where there are too many with those joined that are nearest to each other.
     #[inline]
-    fn put(&mut self, at: usize, new: Stretch) {
+    fn put(&mut self, at: usize, new: CoveredInterval) {
         let count = usize::from(self.count);
         if count < STRETCHES_MAX {
             self.stretches.copy_within(at..count, at + 1);
@@ -83,10 +83,10 @@ impl Covered {
     }
 }
 
-impl Stretch {
+impl CoveredInterval {
     /// From the first to the last moment of both.
-    fn with(&self, other: &Stretch) -> Stretch {
-        Stretch {
+    fn with(&self, other: &CoveredInterval) -> CoveredInterval {
+        CoveredInterval {
             start: self.start.min(other.start),
             end: self.end.max(other.end),
             covered: self.covered.saturating_add(other.covered),

@@ -1,8 +1,8 @@
 //! Who, where and on what: tables of shares, files, clients, servers and users.
 
-use crate::bounded::Bounded;
+use crate::bounded::BottomKTable;
 use crate::derived;
-use crate::summary::{Figures, Limit, Summary};
+use crate::summary::{DurationStatistics, SummaryPrecision, Summary};
 use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{Exchange, CommandGroup, TimeKind};
 use std::hash::Hash;
@@ -25,23 +25,23 @@ pub struct FileKey {
 }
 
 /// What a table is kept by.
-pub(crate) trait Key: Hash + Ord + Clone {
+pub(crate) trait EntityKey: Hash + Ord + Clone {
     /// Bytes of its names: what it takes beside its place.
     fn name_bytes(&self) -> usize {
         0
     }
 }
 
-impl Key for IpAddr {}
-impl Key for SocketAddr {}
+impl EntityKey for IpAddr {}
+impl EntityKey for SocketAddr {}
 
-impl Key for Arc<str> {
+impl EntityKey for Arc<str> {
     fn name_bytes(&self) -> usize {
         self.len()
     }
 }
 
-impl Key for FileKey {
+impl EntityKey for FileKey {
     fn name_bytes(&self) -> usize {
         // Names of shares are few and stand once.
         self.path.len()
@@ -50,7 +50,7 @@ impl Key for FileKey {
 
 /// What one share, file, client, server or user did.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Entity {
+pub struct EntityStatistics {
     /// Commands.
     pub count: u64,
     /// Commands that entered the response time: complete ones of the headline groups.
@@ -63,49 +63,49 @@ pub struct Entity {
     pub bytes_written: u64,
     /// Response time; percentiles are exact up to some dozens or hundreds of values ([`Limit::ENTITY`], [`Limit::FILE`])
     /// and within 1.6% above.
-    pub response_time: Figures,
+    pub response_time: DurationStatistics,
     /// The same by group, of clients and servers only; groups that occurred, in the order of [`Group::ALL`].
-    pub groups: Vec<(CommandGroup, Figures)>,
+    pub groups: Vec<(CommandGroup, DurationStatistics)>,
 }
 
 /// A finished table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entities<K> {
     /// The entries, those with the most response time in total first.
-    pub entries: Vec<(K, Entity)>,
+    pub entries: Vec<(K, EntityStatistics)>,
     /// Everything that did not fit.
-    pub other: Option<Entity>,
+    pub other: Option<EntityStatistics>,
 }
 
 /// A growing table.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(bound(serialize = "K: Key + Serialize", deserialize = "K: Key + Deserialize<'de>"))]
+#[serde(bound(serialize = "K: EntityKey + Serialize", deserialize = "K: EntityKey + Deserialize<'de>"))]
 pub(crate) struct EntityTable<K> {
     keeps: Keeps,
     #[serde(deserialize_with = "filled")]
-    entries: Bounded<K, Tally>,
-    other: Tally,
+    entries: BottomKTable<K, EntityTally>,
+    other: EntityTally,
 }
 
-fn filled<'de, K: Key + Deserialize<'de>, D: Deserializer<'de>>(entries: D) -> Result<Bounded<K, Tally>, D::Error> {
+fn filled<'de, K: EntityKey + Deserialize<'de>, D: Deserializer<'de>>(entries: D) -> Result<BottomKTable<K, EntityTally>, D::Error> {
     no_entries(ENTITIES_MAX).filled(entries)
 }
 
-fn no_entries<K: Key>(capacity: usize) -> Bounded<K, Tally> {
-    Bounded::weighing(capacity, K::name_bytes, ENTITY_NAMES_MAX)
+fn no_entries<K: EntityKey>(capacity: usize) -> BottomKTable<K, EntityTally> {
+    BottomKTable::weighing(capacity, K::name_bytes, ENTITY_NAMES_MAX)
 }
 
 /// What is kept of the times of an entry.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) enum Keeps {
     /// All response times together.
-    Whole(Limit),
+    Whole(SummaryPrecision),
     /// Response times by group; together they are those of the whole.
-    Groups(Limit),
+    Groups(SummaryPrecision),
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Tally {
+pub(crate) struct EntityTally {
     pub(crate) count: u64,
     errors: u64,
     bytes_read: u64,
@@ -116,13 +116,13 @@ pub(crate) struct Tally {
     groups: Vec<(CommandGroup, Summary)>,
 }
 
-impl<K: Key> EntityTable<K> {
+impl<K: EntityKey> EntityTable<K> {
     pub(crate) fn new(keeps: Keeps) -> EntityTable<K> {
         EntityTable::with_capacity(keeps, ENTITIES_MAX)
     }
 
     fn with_capacity(keeps: Keeps, capacity: usize) -> EntityTable<K> {
-        EntityTable { keeps, entries: no_entries(capacity), other: Tally::default() }
+        EntityTable { keeps, entries: no_entries(capacity), other: EntityTally::default() }
     }
 
     /// Adds an exchange to the entry of a key, which is made only where it `is` not the one before.
@@ -139,18 +139,18 @@ impl<K: Key> EntityTable<K> {
     pub(crate) fn merge(&mut self, part: EntityTable<K>) {
         self.other.merge(&part.other);
         let other = &mut self.other;
-        self.entries.merge(part.entries, Tally::merge, |_, evicted| other.merge(&evicted));
+        self.entries.merge(part.entries, EntityTally::merge, |_, evicted| other.merge(&evicted));
     }
 
     pub(crate) fn finish(&self) -> Entities<K> {
-        let mut entries: Vec<(K, Entity)> = self.entries.iter().map(|(k, tally)| (k.clone(), tally.finish())).collect();
+        let mut entries: Vec<(K, EntityStatistics)> = self.entries.iter().map(|(k, tally)| (k.clone(), tally.finish())).collect();
         // The sort is stable: equal times stay in the order of their keys.
         entries.sort_by_key(|(_, entity)| std::cmp::Reverse(entity.response_time.sum_ns));
         Entities { entries, other: (self.other.count > 0).then(|| self.other.finish()) }
     }
 }
 
-impl Tally {
+impl EntityTally {
     pub(crate) fn record(&mut self, exchange: &Exchange, keeps: Keeps) {
         self.count += 1;
         let failed = derived::failed(exchange);
@@ -183,7 +183,7 @@ impl Tally {
         &mut self.groups[at].1
     }
 
-    pub(crate) fn merge(&mut self, other: &Tally) {
+    pub(crate) fn merge(&mut self, other: &EntityTally) {
         self.count += other.count;
         self.errors += other.errors;
         self.bytes_read += other.bytes_read;
@@ -203,7 +203,7 @@ impl Tally {
         self.response_time.as_ref().map_or(0, |summary| summary.sum_ns())
     }
 
-    pub(crate) fn finish(&self) -> Entity {
+    pub(crate) fn finish(&self) -> EntityStatistics {
         let mut groups: Vec<&(CommandGroup, Summary)> = self.groups.iter().collect();
         groups.sort_by_key(|(group, _)| *group);
         let whole = groups.iter().map(|(_, summary)| summary).fold(None, |whole: Option<Summary>, part| {
@@ -213,7 +213,7 @@ impl Tally {
         });
         let whole = whole.as_ref().or(self.response_time.as_deref());
         let response_time = whole.map(Summary::figures).unwrap_or_default();
-        Entity {
+        EntityStatistics {
             count: self.count,
             timed: response_time.count,
             errors: self.errors,
@@ -232,21 +232,21 @@ mod tests {
     use smbscope_testkit::exchange::read;
     use smbscope_wire::status::NtStatus;
 
-    impl Key for u32 {}
-    impl Key for &str {
+    impl EntityKey for u32 {}
+    impl EntityKey for &str {
         fn name_bytes(&self) -> usize {
             self.len()
         }
     }
 
-    fn record<K: Key>(table: &mut EntityTable<K>, key: &K, exchange: &Exchange) {
+    fn record<K: EntityKey>(table: &mut EntityTable<K>, key: &K, exchange: &Exchange) {
         table.record(|known| known == key, || key.clone(), exchange);
     }
 
     #[test]
     fn long_names_make_a_table_shorter_and_no_command_is_lost() {
         let names: Vec<String> = (0..2_000).map(|n| format!("{n:04096}")).collect();
-        let mut table = EntityTable::new(Keeps::Whole(Limit::ENTITY));
+        let mut table = EntityTable::new(Keeps::Whole(SummaryPrecision::ENTITY));
         names.iter().for_each(|name| record(&mut table, &name.as_str(), &read(0, 1_000)));
         let finished = table.finish();
         // 4 MiB hold 1,024 names of 4 KiB.
@@ -261,7 +261,7 @@ mod tests {
         short.response.bytes = 164;
         let mut failed = short.clone();
         failed.status = Some(smbscope_model::ResponseStatus::Nt(NtStatus(0xc000_0011)));
-        let mut table = EntityTable::new(Keeps::Whole(Limit::ENTITY));
+        let mut table = EntityTable::new(Keeps::Whole(SummaryPrecision::ENTITY));
         record(&mut table, &1, &short);
         record(&mut table, &1, &failed);
         let entity = &table.finish().entries[0].1;
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn entries_come_by_total_response_time() {
-        let mut table = EntityTable::new(Keeps::Whole(Limit::ENTITY));
+        let mut table = EntityTable::new(Keeps::Whole(SummaryPrecision::ENTITY));
         record(&mut table, &"a", &read(0, 1_000));
         record(&mut table, &"b", &read(0, 5_000));
         record(&mut table, &"c", &read(0, 1_000));
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_added_up_and_no_record_is_lost() {
-        let mut whole = EntityTable::with_capacity(Keeps::Groups(Limit::FILE), 8);
+        let mut whole = EntityTable::with_capacity(Keeps::Groups(SummaryPrecision::FILE), 8);
         let mut parts = [whole.clone(), whole.clone()];
         for key in 0..30u32 {
             record(&mut whole, &key, &read(0, i64::from(key) * 100));
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn the_busiest_entries_have_percentiles_within_a_64th() {
-        for keeps in [Keeps::Whole(Limit::FILE), Keeps::Whole(Limit::ENTITY), Keeps::Groups(Limit::FILE)] {
+        for keeps in [Keeps::Whole(SummaryPrecision::FILE), Keeps::Whole(SummaryPrecision::ENTITY), Keeps::Groups(SummaryPrecision::FILE)] {
             let mut table = EntityTable::new(keeps);
             (1..=10_000).for_each(|n| record(&mut table, &1, &read(0, n * 1_000)));
             let figures = table.finish().entries[0].1.response_time;
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn groups_of_an_entry_are_apart_and_add_up() {
-        let mut table = EntityTable::new(Keeps::Groups(Limit::FILE));
+        let mut table = EntityTable::new(Keeps::Groups(SummaryPrecision::FILE));
         let write = |time| Exchange { group: CommandGroup::Write, ..read(0, time) };
         [read(0, 10), read(0, 30), write(500)].iter().for_each(|exchange| record(&mut table, &1, exchange));
         let entity = &table.finish().entries[0].1;

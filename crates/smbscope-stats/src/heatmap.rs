@@ -6,7 +6,7 @@
 //! [`BUCKETS_A_DECADE`] a decade.
 
 use crate::bins::{self, BinTable};
-use crate::split::Stretch;
+use crate::split::CommandSpan;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Exchange, Nanos, TimeKind, Timestamp};
 use std::collections::BTreeMap;
@@ -104,7 +104,7 @@ pub struct LoadTimes {
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct Column {
+struct HeatMapColumn {
     outstanding: i64,
     request_bytes: u64,
     response_bytes: u64,
@@ -114,7 +114,7 @@ struct Column {
     counts: Vec<(u16, u32)>,
 }
 
-impl Column {
+impl HeatMapColumn {
     fn count(&mut self, bucket: u16, count: u32) {
         match self.counts.binary_search_by_key(&bucket, |(bucket, _)| *bucket) {
             Ok(at) => self.counts[at].1 = self.counts[at].1.saturating_add(count),
@@ -123,8 +123,8 @@ impl Column {
     }
 }
 
-impl bins::Bin for Column {
-    fn add(&mut self, other: &Column) {
+impl bins::BinValue for HeatMapColumn {
+    fn add(&mut self, other: &HeatMapColumn) {
         self.outstanding += other.outstanding;
         self.request_bytes += other.request_bytes;
         self.response_bytes += other.response_bytes;
@@ -137,7 +137,7 @@ impl bins::Bin for Column {
 /// A growing heat map.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct HeatTable {
-    bins: BinTable<Column>,
+    bins: BinTable<HeatMapColumn>,
 }
 
 impl HeatTable {
@@ -146,7 +146,7 @@ impl HeatTable {
     }
 
     /// Adds an exchange, which lasted that long.
-    pub(crate) fn record(&mut self, exchange: &Exchange, Stretch { start, end, .. }: &Stretch) {
+    pub(crate) fn record(&mut self, exchange: &Exchange, CommandSpan { start, end, .. }: &CommandSpan) {
         let column = self.bins.at(*start);
         column.request_bytes += exchange.request.bytes;
         column.response_bytes += exchange.response.bytes;
@@ -183,14 +183,14 @@ impl HeatTable {
     /// Intervals with something outstanding, by how much it was: a class for each factor of √2, by ascending load.
     pub(crate) fn concurrency(&self) -> Vec<Concurrency> {
         let width = self.bins.width();
-        let mut classes: BTreeMap<i32, (i64, Column)> = BTreeMap::new();
+        let mut classes: BTreeMap<i32, (i64, HeatMapColumn)> = BTreeMap::new();
         for (_, column) in self.bins.finish() {
             if column.outstanding > 0 {
                 let load = column.outstanding as f64 / width.0 as f64;
                 let class = ((2.0 * load.log2()).floor() as i32).max(LOWEST_CLASS);
                 let (time, sum) = classes.entry(class).or_default();
                 *time = time.saturating_add(width.0);
-                bins::Bin::add(sum, &column);
+                bins::BinValue::add(sum, &column);
             }
         }
         let edge = |class: i32| 2f64.powf(f64::from(class) / 2.0);
@@ -235,7 +235,7 @@ fn rows(counts: &[(u16, u32)]) -> Vec<(usize, u64)> {
 }
 
 /// A quantile: the geometric middle of the bucket that holds it. Absent with fewer than `needed` values.
-fn quantile(column: &Column, fraction: f64, needed: u64) -> Option<Nanos> {
+fn quantile(column: &HeatMapColumn, fraction: f64, needed: u64) -> Option<Nanos> {
     let total: u64 = column.counts.iter().map(|(_, count)| u64::from(*count)).sum();
     if total < needed {
         return None;
@@ -265,7 +265,7 @@ mod tests {
     const MS: i64 = 1_000_000;
 
     fn record(table: &mut HeatTable, exchange: &Exchange) {
-        table.record(exchange, &Stretch::from_exchange(exchange).expect("this is no expected wait"));
+        table.record(exchange, &CommandSpan::from_exchange(exchange).expect("this is no expected wait"));
     }
 
     #[test]

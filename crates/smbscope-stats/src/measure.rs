@@ -1,7 +1,7 @@
 //! What a condition, a study or a comparison is about, by name: `p95(Read)`, `mean(total)`, `throughput`.
 
-use crate::Figures;
-use crate::filter::tokens::{Cursor, Kind, Token, Wrong, tokens};
+use crate::DurationStatistics;
+use crate::filter::tokens::{Cursor, TokenKind, Token, LocatedProblem, tokens};
 use crate::filter::{FilterError, Problem, did_you_mean};
 use smbscope_model::{Nanos, named};
 use std::fmt;
@@ -100,7 +100,7 @@ const EXAMPLE: &str = "write measures such as p95(Read), mean(total), commands o
 
 impl TimeFigure {
     /// This figure, where enough commands support it.
-    pub fn value_in(self, figures: &Figures) -> Option<Nanos> {
+    pub fn value_in(self, figures: &DurationStatistics) -> Option<Nanos> {
         match self {
             TimeFigure::Mean => figures.mean,
             TimeFigure::Max => figures.max,
@@ -122,14 +122,14 @@ impl Measure {
         cursor: &mut Cursor<'_, '_>,
         known: &[&str],
         example: &'static str,
-    ) -> Result<(Measure, Range<usize>), Wrong> {
-        let Some(Token { kind: Kind::Word(name), place }) = cursor.peek() else {
+    ) -> Result<(Measure, Range<usize>), LocatedProblem> {
+        let Some(Token { kind: TokenKind::Word(name), place }) = cursor.peek() else {
             let (problem, place) = cursor.expected("a figure");
             return Err((problem.hint(example), place));
         };
         cursor.skip();
         if let Some(figure) = NamedFigure::find(name, known)
-            && (figure != NamedFigure::Errors || cursor.peek().is_some_and(|token| token.kind == Kind::Open))
+            && (figure != NamedFigure::Errors || cursor.peek().is_some_and(|token| token.kind == TokenKind::Open))
         {
             let (of, place) = of_what(text, figure.name(), cursor, example)?;
             return Ok((figure.named(of), place));
@@ -209,17 +209,17 @@ fn of_what(
     figure: &str,
     cursor: &mut Cursor<'_, '_>,
     example: &'static str,
-) -> Result<(String, Range<usize>), Wrong> {
+) -> Result<(String, Range<usize>), LocatedProblem> {
     let open = cursor.place();
-    let opened = cursor.takes(&Kind::Open);
+    let opened = cursor.takes(&TokenKind::Open);
     let inside = cursor.rest();
-    if !opened || inside.first().is_some_and(|token| token.kind == Kind::Close) {
+    if !opened || inside.first().is_some_and(|token| token.kind == TokenKind::Close) {
         let problem = Problem::new(format!("`{figure}` needs to say of what"));
         return Err((problem.hint(format!("{figure}(total), {figure}(Read)")), open));
     }
     let mut depth = 1;
     let count = inside.iter().take_while(|token| {
-        depth += i32::from(token.kind == Kind::Open) - i32::from(token.kind == Kind::Close);
+        depth += i32::from(token.kind == TokenKind::Open) - i32::from(token.kind == TokenKind::Close);
         depth > 0
     });
     let count = count.count();
@@ -229,7 +229,7 @@ fn of_what(
     (0..=count).for_each(|_| cursor.skip());
     let place = inside[0].place.start..inside[count - 1].place.end;
     let of = match &inside[0].kind {
-        Kind::Quoted(inner) if count == 1 => inner.to_string(),
+        TokenKind::Quoted(inner) if count == 1 => inner.to_string(),
         _ => text[place.clone()].to_owned(),
     };
     Ok((of, place))

@@ -1,7 +1,7 @@
 //! A row of the command and group tables: counts, packets, statuses and every time of a set of exchanges.
 
 use crate::distribution::Distribution;
-use crate::summary::{Figures, Limit, Summary};
+use crate::summary::{DurationStatistics, SummaryPrecision, Summary};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Exchange, Nanos, ExchangeOutcome, ResponseStatus, TimeKind};
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ pub const STATUSES_MAX: usize = 128;
 
 /// What was counted of a kind of commands.
 #[derive(Debug, Clone, Copy)]
-pub struct Counted<'a> {
+pub struct CommandTallyView<'a> {
     /// Response times of those that are complete.
     pub response_time: &'a Summary,
     /// Error responses by status, at most [`STATUSES_MAX`](crate::STATUSES_MAX) of them.
@@ -22,7 +22,7 @@ pub struct Counted<'a> {
 ///
 /// Times and the distribution are those of complete exchanges; the rest is about all exchanges of the row.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Row {
+pub struct CommandStatistics {
     /// Exchanges, timed or not.
     pub count: u64,
     /// Exchanges that entered the times.
@@ -47,16 +47,16 @@ pub struct Row {
     pub response_bytes: u64,
     /// Decades of the response time.
     pub distribution: Distribution,
-    times: [Figures; TimeKind::ALL.len()],
+    times: [DurationStatistics; TimeKind::ALL.len()],
 }
 
-impl Row {
+impl CommandStatistics {
     /// The figures of one of the times.
-    pub fn time(&self, kind: TimeKind) -> &Figures {
+    pub fn time(&self, kind: TimeKind) -> &DurationStatistics {
         &self.times[kind as usize]
     }
 
-    pub(crate) fn time_mut(&mut self, kind: TimeKind) -> &mut Figures {
+    pub(crate) fn time_mut(&mut self, kind: TimeKind) -> &mut DurationStatistics {
         &mut self.times[kind as usize]
     }
 
@@ -79,7 +79,7 @@ impl Row {
 
 /// A growing row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Tally {
+pub(crate) struct CommandTally {
     count: u64,
     timed: u64,
     errors: u64,
@@ -95,9 +95,9 @@ pub(crate) struct Tally {
     times: [Summary; TimeKind::ALL.len()],
 }
 
-impl Default for Tally {
-    fn default() -> Tally {
-        Tally {
+impl Default for CommandTally {
+    fn default() -> CommandTally {
+        CommandTally {
             count: 0,
             timed: 0,
             errors: 0,
@@ -110,19 +110,19 @@ impl Default for Tally {
             request_bytes: 0,
             response_bytes: 0,
             distribution: Distribution::default(),
-            times: std::array::from_fn(|_| Summary::new(Limit::ROW)),
+            times: std::array::from_fn(|_| Summary::new(SummaryPrecision::ROW)),
         }
     }
 }
 
-impl Tally {
+impl CommandTally {
     /// One that keeps percentiles of the response and the service time only.
-    pub(crate) fn lean() -> Tally {
+    pub(crate) fn lean() -> CommandTally {
         let limit = |kind| match kind {
-            TimeKind::ResponseTime | TimeKind::ServiceTime => Limit::ROW,
-            _ => Limit::MOMENTS,
+            TimeKind::ResponseTime | TimeKind::ServiceTime => SummaryPrecision::ROW,
+            _ => SummaryPrecision::MOMENTS,
         };
-        Tally { times: TimeKind::ALL.map(|kind| Summary::new(limit(kind))), ..Tally::default() }
+        CommandTally { times: TimeKind::ALL.map(|kind| Summary::new(limit(kind))), ..CommandTally::default() }
     }
 
     /// Nothing was recorded yet.
@@ -130,8 +130,8 @@ impl Tally {
         self.count == 0
     }
 
-    pub(crate) fn counted(&self) -> Counted<'_> {
-        Counted { response_time: &self.times[TimeKind::ResponseTime as usize], errors: &self.statuses }
+    pub(crate) fn counted(&self) -> CommandTallyView<'_> {
+        CommandTallyView { response_time: &self.times[TimeKind::ResponseTime as usize], errors: &self.statuses }
     }
 
     /// The cumulative distribution of the response time.
@@ -169,7 +169,7 @@ impl Tally {
         }
     }
 
-    pub(crate) fn merge(&mut self, other: &Tally) {
+    pub(crate) fn merge(&mut self, other: &CommandTally) {
         self.count += other.count;
         self.timed += other.timed;
         self.errors += other.errors;
@@ -201,8 +201,8 @@ impl Tally {
         }
     }
 
-    pub(crate) fn finish(&self) -> Row {
-        Row {
+    pub(crate) fn finish(&self) -> CommandStatistics {
+        CommandStatistics {
             count: self.count,
             timed: self.timed,
             errors: self.errors,
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn only_complete_exchanges_enter_the_times() {
-        let mut tally = Tally::default();
+        let mut tally = CommandTally::default();
         tally.record(&read(0, 700_000));
         let mut lost = read(0, 900_000);
         lost.outcome = ExchangeOutcome::ResponseEndMissing;
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn messages_without_answer_by_design_count_their_packets_and_are_not_missed() {
-        let mut tally = Tally::default();
+        let mut tally = CommandTally::default();
         let mut cancel = read(0, 0);
         cancel.outcome = ExchangeOutcome::NoResponseByDesign;
         (cancel.request.packets, cancel.response.packets) = (3, 0);
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn error_statuses_are_bounded_and_counted() {
-        let mut tally = Tally::default();
+        let mut tally = CommandTally::default();
         for code in 0..STATUSES_MAX as u32 + 7 {
             let mut failed = read(0, 1_000);
             failed.status = Some(ResponseStatus::Nt(NtStatus(0xc000_0000 + code)));

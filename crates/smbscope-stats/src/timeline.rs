@@ -3,8 +3,8 @@
 
 use crate::bins::{self, BinTable};
 use crate::derived;
-use crate::split::Stretch;
-use crate::summary::{Limit, Summary};
+use crate::split::CommandSpan;
+use crate::summary::{SummaryPrecision, Summary};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Exchange, Nanos, TimeKind, Timestamp};
 
@@ -15,16 +15,16 @@ const SECOND: Nanos = Nanos(1_000_000_000);
 
 /// A finished timeline.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Timeline {
+pub struct BinnedTimeline {
     /// Width of every bin.
     pub width: Nanos,
     /// Occupied bins in time order.
-    pub bins: Vec<(Timestamp, Bin)>,
+    pub bins: Vec<(Timestamp, TimelineCounts)>,
 }
 
 /// How time is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Intervals {
+pub struct TimelineBinning {
     /// Bins begin here, and at whole widths from it.
     pub origin: Timestamp,
     /// Width of a bin, as long as they are not too many.
@@ -35,16 +35,16 @@ pub struct Intervals {
     pub percentiles: bool,
 }
 
-impl Default for Intervals {
+impl Default for TimelineBinning {
     /// Seconds of the clock, without percentiles.
-    fn default() -> Intervals {
-        Intervals { origin: Timestamp(0), width: SECOND, most: BINS_MAX, percentiles: false }
+    fn default() -> TimelineBinning {
+        TimelineBinning { origin: Timestamp(0), width: SECOND, most: BINS_MAX, percentiles: false }
     }
 }
 
 /// What began within a bin, and what was outstanding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Bin {
+pub struct TimelineCounts {
     /// Commands that began.
     pub commands: u64,
     /// Those of them that are complete.
@@ -73,8 +73,8 @@ pub struct Bin {
 
 /// A growing bin.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct Tally {
-    bin: Bin,
+struct TimelineTally {
+    bin: TimelineCounts,
     /// Absent where there are no percentiles.
     times: Option<Box<Summary>>,
 }
@@ -82,20 +82,20 @@ struct Tally {
 /// A growing timeline.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct TimelineTable {
-    bins: BinTable<Tally>,
+    bins: BinTable<TimelineTally>,
     percentiles: bool,
 }
 
 impl TimelineTable {
     /// Bins are at least 1 ns wide.
-    pub(crate) fn new(intervals: Intervals) -> TimelineTable {
-        let Intervals { origin, width, most, percentiles } = intervals;
+    pub(crate) fn new(intervals: TimelineBinning) -> TimelineTable {
+        let TimelineBinning { origin, width, most, percentiles } = intervals;
         TimelineTable { bins: BinTable::with_origin(origin, width.max(Nanos(1)), most), percentiles }
     }
 
     /// Adds an exchange, which lasted that long, to the bin in which it starts. `is_command` is false for what is not
     /// counted as a command.
-    pub(crate) fn record(&mut self, exchange: &Exchange, stretch: Option<&Stretch>, is_command: bool) {
+    pub(crate) fn record(&mut self, exchange: &Exchange, stretch: Option<&CommandSpan>, is_command: bool) {
         let Some(start) = exchange.start() else { return };
         let tally = self.bins.at(start);
         let bin = &mut tally.bin;
@@ -112,12 +112,12 @@ impl TimelineTable {
                     bin.response_time_sum_ns += i128::from(time.0);
                     bin.response_time_max = bin.response_time_max.max(Some(time));
                     if self.percentiles {
-                        tally.times.get_or_insert_with(|| Box::new(Summary::new(Limit::FILE))).record(time);
+                        tally.times.get_or_insert_with(|| Box::new(Summary::new(SummaryPrecision::FILE))).record(time);
                     }
                 }
             }
         }
-        if let Some(Stretch { start, end, .. }) = stretch {
+        if let Some(CommandSpan { start, end, .. }) = stretch {
             self.bins.spread(start.0, end.0, |tally, length| tally.bin.outstanding.0 += length);
         }
     }
@@ -132,24 +132,24 @@ impl TimelineTable {
         self.bins.merge(&other.bins);
     }
 
-    pub(crate) fn finish(&self) -> Timeline {
-        let with_percentiles = |tally: Tally| match tally.times {
+    pub(crate) fn finish(&self) -> BinnedTimeline {
+        let with_percentiles = |tally: TimelineTally| match tally.times {
             Some(times) => {
                 let figures = times.figures();
-                Bin { response_time_p50: figures.p50, response_time_p95: figures.p95, ..tally.bin }
+                TimelineCounts { response_time_p50: figures.p50, response_time_p95: figures.p95, ..tally.bin }
             }
             None => tally.bin,
         };
-        let mut bins: Vec<(Timestamp, Bin)> =
+        let mut bins: Vec<(Timestamp, TimelineCounts)> =
             self.bins.finish().into_iter().map(|(start, tally)| (start, with_percentiles(tally))).collect();
         // Connections may be busy with what is not counted.
         bins.retain(|(_, bin)| bin.commands > 0 || bin.outstanding.0 > 0 || bin.request_bytes + bin.response_bytes > 0);
-        Timeline { width: self.bins.width(), bins }
+        BinnedTimeline { width: self.bins.width(), bins }
     }
 }
 
-impl bins::Bin for Tally {
-    fn add(&mut self, other: &Tally) {
+impl bins::BinValue for TimelineTally {
+    fn add(&mut self, other: &TimelineTally) {
         let (mine, theirs) = (&mut self.bin, &other.bin);
         mine.commands += theirs.commands;
         mine.complete += theirs.complete;
@@ -175,14 +175,14 @@ mod tests {
     use smbscope_testkit::exchange::read;
 
     fn record(table: &mut TimelineTable, exchange: &Exchange) {
-        table.record(exchange, Stretch::from_exchange(exchange).as_ref(), true);
+        table.record(exchange, CommandSpan::from_exchange(exchange).as_ref(), true);
     }
 
     const S: i64 = SECOND.0;
 
     #[test]
     fn a_bin_holds_what_starts_in_it() {
-        let mut table = TimelineTable::new(Intervals::default());
+        let mut table = TimelineTable::new(TimelineBinning::default());
         record(&mut table, &read(10 * S, 300));
         record(&mut table, &read(11 * S - 1, 500));
         record(&mut table, &read(11 * S, 700));
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn the_time_of_a_command_lies_in_the_bins_in_which_it_is_outstanding() {
-        let mut table = TimelineTable::new(Intervals::default());
+        let mut table = TimelineTable::new(TimelineBinning::default());
         record(&mut table, &read(10 * S + S / 2, 2 * S));
         record(&mut table, &read(11 * S, S / 4));
         let outstanding: Vec<_> = table.finish().bins.iter().map(|(t, b)| (t.0 / S, b.outstanding.0)).collect();
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn percentiles_of_bins_are_those_of_what_began_there_in_any_partition() {
-        let intervals = Intervals { origin: Timestamp(S / 2), percentiles: true, ..Intervals::default() };
+        let intervals = TimelineBinning { origin: Timestamp(S / 2), percentiles: true, ..TimelineBinning::default() };
         let mut whole = TimelineTable::new(intervals);
         let mut parts = [whole.clone(), whole.clone()];
         for n in 0..200 {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use smbscope_stats::Random;
-use smbscope_stats::replication::{Figure, Settings, benjamini_hochberg, block_length, holm, paired, unpaired};
+use smbscope_stats::replication::{BaselineRatio, ReplicationSettings, benjamini_hochberg, block_length, holm, paired, unpaired};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,13 +12,13 @@ fn runs(random: &mut Random, count: usize, level: f64) -> Vec<f64> {
     (0..count).map(|_| level * (0.1 * random.exponential()).exp()).collect()
 }
 
-fn of_figure(figure: &Figure) -> Value {
+fn of_figure(figure: &BaselineRatio) -> Value {
     json!({ "ratio": figure.ratio, "interval": figure.interval, "p_value": figure.p_value })
 }
 
 fn cases() -> Value {
     let mut random = Random::new(&[21]);
-    let settings = Settings { resamples: 50_000, ..Settings::default() };
+    let settings = ReplicationSettings { resamples: 50_000, ..ReplicationSettings::default() };
     let mut figures = Vec::new();
     for (bases, others) in [(5, 5), (6, 6), (12, 12), (40, 40), (5, 9), (20, 7)] {
         let (base, other) = (runs(&mut random, bases, 2.0), runs(&mut random, others, 2.1));

@@ -31,7 +31,7 @@ use smbscope_model::units;
 use smbscope_model::{MemoryBudget, Nanos, Role};
 use smbscope_report::{FailIf, Slow};
 use smbscope_stats::filter::Filter;
-use smbscope_stats::{Dimension, Sort};
+use smbscope_stats::{Dimension, SliceSortKey};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 pub use study::{StudyArguments, StudyFormat};
@@ -254,7 +254,7 @@ pub struct AnalyzeArguments {
     /// Sort groups by this figure, descending; response_time and service_time are totals.
     #[arg(long, value_name = "FIGURE", default_value = "response_time", value_parser = sort(), requires = "by",
         help_heading = "Filter and slices")]
-    pub sort: Sort,
+    pub sort: SliceSortKey,
 
     /// Show a time line with bins of this width: 100ms, 1s, 5min.
     #[arg(long, value_name = "DURATION", value_parser = interval, help_heading = "Filter and slices")]
@@ -375,8 +375,8 @@ fn dimension() -> impl TypedValueParser<Value = Dimension> {
     named(Dimension::ALL.map(|dimension| (dimension.name(), dimension)))
 }
 
-fn sort() -> impl TypedValueParser<Value = Sort> {
-    named(Sort::ALL.map(|sort| (sort.name(), sort)))
+fn sort() -> impl TypedValueParser<Value = SliceSortKey> {
+    named(SliceSortKey::ALL.map(|sort| (sort.name(), sort)))
 }
 
 /// The width of bins on the time line.

@@ -9,7 +9,7 @@ use crate::slow::Slow;
 use crate::{Collector, Context};
 use smbscope_model::prose::{capital, counted, prose_percent, span, thousands, unbroken};
 use smbscope_model::{CommandGroup, Nanos, TimeKind};
-use smbscope_stats::{Figures, TimePart};
+use smbscope_stats::{DurationStatistics, TimePart};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -329,7 +329,7 @@ fn exceeds(slow: &Slow, pair: &Pair<'_>) -> bool {
     by_group || slow.longest.zip(times.response_time.max).is_some_and(|(limit, longest)| longest > limit)
 }
 
-fn over_limit(slow: &Slow, group: CommandGroup, figures: &Figures) -> Option<(Nanos, Nanos)> {
+fn over_limit(slow: &Slow, group: CommandGroup, figures: &DurationStatistics) -> Option<(Nanos, Nanos)> {
     slow.p95(group).zip(figures.p95).filter(|(limit, p95)| p95 > limit)
 }
 

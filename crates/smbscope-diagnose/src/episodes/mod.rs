@@ -16,7 +16,7 @@ use name::Touched;
 use pauses::Pauses;
 use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{Exchange, CommandGroup, Nanos, TimeKind, Timestamp};
-use smbscope_stats::{Bounded, derived};
+use smbscope_stats::{BottomKTable, derived};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -90,15 +90,15 @@ impl Pace {
 
 /// The episodes of all clients while they are found.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Episodes(#[serde(deserialize_with = "clients")] Bounded<IpAddr, ClientEpisodes>);
+pub(crate) struct Episodes(#[serde(deserialize_with = "clients")] BottomKTable<IpAddr, ClientEpisodes>);
 
-fn clients<'de, D: Deserializer<'de>>(entries: D) -> Result<Bounded<IpAddr, ClientEpisodes>, D::Error> {
-    Bounded::new(EPISODE_CLIENTS_MAX).filled(entries)
+fn clients<'de, D: Deserializer<'de>>(entries: D) -> Result<BottomKTable<IpAddr, ClientEpisodes>, D::Error> {
+    BottomKTable::new(EPISODE_CLIENTS_MAX).filled(entries)
 }
 
 impl Default for Episodes {
     fn default() -> Episodes {
-        Episodes(Bounded::new(EPISODE_CLIENTS_MAX))
+        Episodes(BottomKTable::new(EPISODE_CLIENTS_MAX))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{Exchange, Nanos, Timestamp};
-use smbscope_stats::bins::{Bin, BinTable};
+use smbscope_stats::bins::{BinValue, BinTable};
 
 /// Width of the bins of a client on a server while they are few.
 const PAIR_WIDTH: Nanos = Nanos(50_000_000);
@@ -26,7 +26,7 @@ pub(crate) struct Traffic {
     pub(crate) light_service: i64,
 }
 
-impl Bin for Traffic {
+impl BinValue for Traffic {
     fn add(&mut self, other: &Traffic) {
         self.down += other.down;
         self.up += other.up;
@@ -39,7 +39,7 @@ impl Bin for Traffic {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Busy(pub(crate) i64);
 
-impl Bin for Busy {
+impl BinValue for Busy {
     fn add(&mut self, other: &Busy) {
         self.0 = self.0.saturating_add(other.0);
     }
@@ -49,7 +49,7 @@ impl Bin for Busy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Responses(pub(crate) u64);
 
-impl Bin for Responses {
+impl BinValue for Responses {
     fn add(&mut self, other: &Responses) {
         self.0 += other.0;
     }

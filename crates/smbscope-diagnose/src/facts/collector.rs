@@ -11,7 +11,7 @@ use super::writes::WriteStream;
 use crate::episodes::{Episode, Episodes, Pace};
 use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{Command, ConnectionSummary, Exchange, FlowId, CommandGroup, Nanos, ExchangeOutcome, TimeKind, Timestamp};
-use smbscope_stats::{Bounded, Covered};
+use smbscope_stats::{BottomKTable, Covered};
 use smbscope_wire::{smb1, smb2};
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -55,9 +55,9 @@ pub struct Collector {
     #[serde(skip)]
     flows: HashMap<FlowId, Box<Flow>, ahash::RandomState>,
     #[serde(deserialize_with = "pairs")]
-    pairs: Bounded<PairKey, PairFacts>,
+    pairs: BottomKTable<PairKey, PairFacts>,
     #[serde(deserialize_with = "paths")]
-    paths: Bounded<PathKey, PathFacts>,
+    paths: BottomKTable<PathKey, PathFacts>,
     timelines: Timelines,
     episodes: Episodes,
 }
@@ -66,47 +66,47 @@ pub struct Collector {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Timelines {
     #[serde(deserialize_with = "timelines")]
-    traffic: Bounded<PairKey, TrafficOverTime>,
+    traffic: BottomKTable<PairKey, TrafficOverTime>,
     #[serde(deserialize_with = "timelines")]
-    busy: Bounded<IpAddr, BusyOverTime>,
+    busy: BottomKTable<IpAddr, BusyOverTime>,
     #[serde(deserialize_with = "servers")]
-    responses: Bounded<SocketAddr, ResponsesOverTime>,
+    responses: BottomKTable<SocketAddr, ResponsesOverTime>,
 }
 
 impl Default for Timelines {
     fn default() -> Timelines {
         Timelines {
-            traffic: Bounded::new(TIMELINES_MAX),
-            busy: Bounded::new(TIMELINES_MAX),
-            responses: Bounded::new(SERVERS_MAX),
+            traffic: BottomKTable::new(TIMELINES_MAX),
+            busy: BottomKTable::new(TIMELINES_MAX),
+            responses: BottomKTable::new(SERVERS_MAX),
         }
     }
 }
 
-fn pairs<'de, D: Deserializer<'de>>(entries: D) -> Result<Bounded<PairKey, PairFacts>, D::Error> {
-    Bounded::new(PAIRS_MAX).filled(entries)
+fn pairs<'de, D: Deserializer<'de>>(entries: D) -> Result<BottomKTable<PairKey, PairFacts>, D::Error> {
+    BottomKTable::new(PAIRS_MAX).filled(entries)
 }
 
-fn paths<'de, D: Deserializer<'de>>(entries: D) -> Result<Bounded<PathKey, PathFacts>, D::Error> {
+fn paths<'de, D: Deserializer<'de>>(entries: D) -> Result<BottomKTable<PathKey, PathFacts>, D::Error> {
     no_paths().filled(entries)
 }
 
-fn timelines<'de, K, V, D>(entries: D) -> Result<Bounded<K, V>, D::Error>
+fn timelines<'de, K, V, D>(entries: D) -> Result<BottomKTable<K, V>, D::Error>
 where
     K: std::hash::Hash + Ord + Clone + Deserialize<'de>,
     V: Default + Deserialize<'de>,
     D: Deserializer<'de>,
 {
-    Bounded::new(TIMELINES_MAX).filled(entries)
+    BottomKTable::new(TIMELINES_MAX).filled(entries)
 }
 
-fn servers<'de, D: Deserializer<'de>>(entries: D) -> Result<Bounded<SocketAddr, ResponsesOverTime>, D::Error> {
-    Bounded::new(SERVERS_MAX).filled(entries)
+fn servers<'de, D: Deserializer<'de>>(entries: D) -> Result<BottomKTable<SocketAddr, ResponsesOverTime>, D::Error> {
+    BottomKTable::new(SERVERS_MAX).filled(entries)
 }
 
-fn no_paths() -> Bounded<PathKey, PathFacts> {
+fn no_paths() -> BottomKTable<PathKey, PathFacts> {
     let weigh = |key: &PathKey| key.path.len() + key.share.as_ref().map_or(0, |share| share.len());
-    Bounded::weighing(PATHS_MAX, weigh, PATH_NAMES_MAX)
+    BottomKTable::weighing(PATHS_MAX, weigh, PATH_NAMES_MAX)
 }
 
 /// Everything that was collected, finished, in the order of its keys.
@@ -139,7 +139,7 @@ impl Default for Collector {
     fn default() -> Collector {
         Collector {
             flows: HashMap::default(),
-            pairs: Bounded::new(PAIRS_MAX),
+            pairs: BottomKTable::new(PAIRS_MAX),
             paths: no_paths(),
             timelines: Timelines::default(),
             episodes: Episodes::default(),
@@ -355,7 +355,7 @@ impl Flow {
 }
 
 fn keep(
-    paths: &mut Bounded<PathKey, PathFacts>,
+    paths: &mut BottomKTable<PathKey, PathFacts>,
     pair: PairKey,
     share: &Option<Arc<str>>,
     path: &Arc<str>,

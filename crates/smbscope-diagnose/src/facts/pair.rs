@@ -13,7 +13,7 @@ use smbscope_model::connection::ConnectionEnd;
 use smbscope_model::prose::{clean, prose_percent, unbroken};
 use smbscope_model::units::short_bytes;
 use smbscope_model::{CaptureInfo, ConnectAttempts, ConnectionSummary, Nanos, Quality, Share, Timestamp};
-use smbscope_stats::{Aggregate, Entity, THINK_MAX, TimePart, TimeSplit};
+use smbscope_stats::{Aggregate, EntityStatistics, THINK_MAX, TimePart, TimeSplit};
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -358,7 +358,7 @@ impl<'a> Pair<'a> {
     }
 
     /// Response times of the client by group.
-    pub(crate) fn times(&self) -> Option<&'a Entity> {
+    pub(crate) fn times(&self) -> Option<&'a EntityStatistics> {
         let clients = &self.context.aggregate.clients.entries;
         clients.iter().find(|(client, _)| *client == self.client).map(|(_, entity)| entity)
     }

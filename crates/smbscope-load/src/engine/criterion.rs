@@ -17,9 +17,9 @@ use super::overload::Overload;
 use super::result::Run;
 use smbscope_model::units;
 use smbscope_model::{Command, CommandGroup, Nanos};
-use smbscope_stats::filter::tokens::{Cursor, Wrong, tokens};
+use smbscope_stats::filter::tokens::{Cursor, LocatedProblem, tokens};
 use smbscope_stats::filter::{FilterError, Problem};
-use smbscope_stats::{Figures, Measure, Summary, TimeFigure};
+use smbscope_stats::{DurationStatistics, Measure, Summary, TimeFigure};
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
@@ -81,7 +81,7 @@ impl FromStr for Criterion {
     }
 }
 
-fn conditions(text: &str) -> Result<Vec<Condition>, Wrong> {
+fn conditions(text: &str) -> Result<Vec<Condition>, LocatedProblem> {
     let tokens = tokens(text)?;
     let mut cursor = Cursor::new(text, &tokens);
     let mut conditions = Vec::new();
@@ -96,11 +96,11 @@ fn conditions(text: &str) -> Result<Vec<Condition>, Wrong> {
     }
 }
 
-fn with_example((problem, place): Wrong) -> Wrong {
+fn with_example((problem, place): LocatedProblem) -> LocatedProblem {
     (problem.hint(EXAMPLE), place)
 }
 
-fn condition(text: &str, cursor: &mut Cursor<'_, '_>) -> Result<Condition, Wrong> {
+fn condition(text: &str, cursor: &mut Cursor<'_, '_>) -> Result<Condition, LocatedProblem> {
     let (measure, place) = Measure::take(text, cursor, &["errors", "overload", "ops", "throughput"], EXAMPLE)?;
     Ok(match measure {
         Measure::Time(figure, of) => {
@@ -131,7 +131,7 @@ fn condition(text: &str, cursor: &mut Cursor<'_, '_>) -> Result<Condition, Wrong
 }
 
 /// The one sign by which a figure is compared.
-fn compared(cursor: &mut Cursor<'_, '_>, sign: &'static str) -> Result<(), Wrong> {
+fn compared(cursor: &mut Cursor<'_, '_>, sign: &'static str) -> Result<(), LocatedProblem> {
     if cursor.sign(sign) { Ok(()) } else { Err(with_example(cursor.expected(&format!("`{sign}`")))) }
 }
 
@@ -140,7 +140,7 @@ fn value<T, P: Into<Problem>>(
     text: &str,
     cursor: &mut Cursor<'_, '_>,
     read: impl FnOnce(&str) -> Result<T, P>,
-) -> Result<T, Wrong> {
+) -> Result<T, LocatedProblem> {
     let Some((written, place)) = cursor.value(text) else {
         return Err(with_example(cursor.expected("a value")));
     };
@@ -246,7 +246,7 @@ fn is_command(command: Command, of: &str) -> bool {
 }
 
 /// Response times of what a name stands for.
-fn figures_of(run: &Run, of: &str) -> Figures {
+fn figures_of(run: &Run, of: &str) -> DurationStatistics {
     if is_total(of) {
         // In an open loop what users wait begins when an operation is due.
         return run.due.as_ref().map_or_else(|| run.total().figures(), Summary::figures);

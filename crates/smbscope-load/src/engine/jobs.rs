@@ -9,7 +9,7 @@ use super::session::Performed;
 use serde::{Deserialize, Serialize};
 use smbscope_client::Sample;
 use smbscope_model::{Nanos, Timestamp};
-use smbscope_stats::{Limit, Summary};
+use smbscope_stats::{SummaryPrecision, Summary};
 use std::time::{Duration, Instant};
 
 /// Jobs of a load point that are kept one by one: the first ones.
@@ -129,7 +129,7 @@ pub struct Sum {
 
 impl Default for Jobs {
     fn default() -> Jobs {
-        Jobs { elapsed: Summary::new(Limit::ROW), sum: Sum::default(), unfinished: 0, list: Vec::new() }
+        Jobs { elapsed: Summary::new(SummaryPrecision::ROW), sum: Sum::default(), unfinished: 0, list: Vec::new() }
     }
 }
 

@@ -4,7 +4,7 @@
 use super::session::Performed;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{CommandGroup, Nanos};
-use smbscope_stats::{Figures, Limit, Summary};
+use smbscope_stats::{DurationStatistics, SummaryPrecision, Summary};
 use smbscope_wire::status::NtStatus;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -103,10 +103,10 @@ impl LiveFigures {
         let sessions = part.sessions;
         let taken = std::mem::replace(&mut *part, LivePart { sessions, ..LivePart::default() });
         drop(part);
-        let mut all = Summary::new(Limit::FILE);
+        let mut all = Summary::new(SummaryPrecision::FILE);
         let mut groups = Vec::new();
         for (group, times) in CommandGroup::ALL.into_iter().zip(&taken.groups).filter(|(_, times)| times.count() > 0) {
-            let Figures { count, p50, p95, p99, .. } = times.figures();
+            let DurationStatistics { count, p50, p95, p99, .. } = times.figures();
             groups.push(LiveGroup { group, commands: count, p50, p95, p99 });
             if group.in_headline() {
                 all.merge(times);
@@ -153,7 +153,7 @@ impl LiveFigures {
         let mut shared = self.parts.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         for (mine, theirs) in shared.groups.iter_mut().zip(part.groups.iter_mut()) {
             mine.merge(theirs);
-            *theirs = Summary::new(Limit::FILE);
+            *theirs = Summary::new(SummaryPrecision::FILE);
         }
         shared.sessions += std::mem::take(&mut part.sessions);
         shared.operations += std::mem::take(&mut part.operations);
@@ -184,7 +184,7 @@ pub(crate) struct LivePart {
 impl Default for LivePart {
     fn default() -> LivePart {
         LivePart {
-            groups: std::array::from_fn(|_| Summary::new(Limit::FILE)),
+            groups: std::array::from_fn(|_| Summary::new(SummaryPrecision::FILE)),
             sessions: 0,
             operations: 0,
             unexpected: 0,

@@ -18,7 +18,7 @@ use super::silences::Silences;
 use super::timers::Time;
 use super::worker::{Connecting, HostFacts, HostLost, Order, Reply, Scripts, Worked, Worker};
 use smbscope_client::Options;
-use smbscope_stats::{Limit, Summary};
+use smbscope_stats::{SummaryPrecision, Summary};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -335,7 +335,7 @@ impl<'a> Engine<'a> {
         let exchanges = self.plan.exchanges.then(|| Exchanges::new(0));
         let whole = Recorder::new(window, *clock, self.names.len(), open, exchanges).sliced(&self.plan.by);
         let mut whole = whole.limited(self.plan.overload);
-        let mut late = Summary::new(Limit::ROW);
+        let mut late = Summary::new(SummaryPrecision::ROW);
         let busiest = parts.iter().map(|part| part.on_cpu).max().unwrap_or_default();
         // Without any, all hosts are lost, and it is over now.
         let last = parts.iter().map(|part| part.ended).max().unwrap_or_else(|| Instant::now().min(window.end));
@@ -445,7 +445,7 @@ impl<'a> Engine<'a> {
             errors: 0,
             bytes_read: 0,
             bytes_written: 0,
-            times: Summary::new(Limit::ROW),
+            times: Summary::new(SummaryPrecision::ROW),
             cpu: ClientCpu::default(),
             clock: lost.clock,
             late_by: Duration::ZERO,

@@ -13,7 +13,7 @@ use super::share::Share;
 use super::timers::{Time, Timers, now};
 use super::user::User;
 use crate::workload::Script;
-use smbscope_stats::{Limit, Summary};
+use smbscope_stats::{SummaryPrecision, Summary};
 use std::cell::Cell;
 use std::convert::Infallible;
 use std::future::Future;
@@ -354,7 +354,7 @@ struct Sentinel {
 
 impl Default for Sentinel {
     fn default() -> Sentinel {
-        Sentinel { began: None, last: Duration::ZERO, late: Summary::new(Limit::ROW) }
+        Sentinel { began: None, last: Duration::ZERO, late: Summary::new(SummaryPrecision::ROW) }
     }
 }
 

@@ -5,14 +5,14 @@ use crate::json::entries::Group as Counted;
 use crate::{Answer, Culprit};
 use smbscope_diagnose::LoadPoint;
 use smbscope_model::{CommandGroup, Nanos};
-use smbscope_stats::Figures;
+use smbscope_stats::DurationStatistics;
 
 /// The answer; none where nothing was answered.
 pub(super) fn of_load_point(run: &Run) -> Option<Answer> {
     let times = &run.total.client;
     let counted: Vec<&Counted> =
         run.counted.iter().flat_map(|counted| &counted.groups).filter(|group| group.headline).collect();
-    let sum = |part: fn(&Counted) -> &Figures| {
+    let sum = |part: fn(&Counted) -> &DurationStatistics| {
         let sums = counted.iter().map(|group| part(group));
         Nanos::saturating(
             sums.map(|times| i128::from(times.mean.map_or(0, |mean| mean.0)) * i128::from(times.count)).sum(),

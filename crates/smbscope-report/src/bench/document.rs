@@ -8,7 +8,7 @@ use crate::document::{self, Generator, Kind, ParseError};
 use crate::json::escaped::write_indented_above;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Nanos, Timestamp};
-use smbscope_stats::Figures;
+use smbscope_stats::DurationStatistics;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -219,7 +219,7 @@ pub struct Run {
     pub total: Measured,
     /// Open loop: time from the intended start of an operation to its end, the users' wait. Headlines, curves and capacity use it.
     /// Null in a closed loop.
-    pub due: Option<Figures>,
+    pub due: Option<DurationStatistics>,
     /// Stalls of the server in time order; the longest 100.
     #[cfg_attr(feature = "schema", schemars(length(max = 100)))]
     pub stalls: Vec<Stall>,
@@ -232,7 +232,7 @@ pub struct Run {
     /// Measurement by interval, in time order.
     pub intervals: Vec<Interval>,
     /// Time from the start of a connect to an established session.
-    pub connects: Figures,
+    pub connects: DurationStatistics,
     /// Commands of these connects; counted nowhere else.
     pub connect_commands: BTreeMap<String, u64>,
     /// Failed sessions by reason.
@@ -353,11 +353,11 @@ pub enum Pace {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measured {
     /// In the client: from handing the request to the kernel to receiving the whole response.
-    pub client: Figures,
+    pub client: DurationStatistics,
     /// From a packet capture of the same exchanges. Null without one.
-    pub wire: Option<Figures>,
+    pub wire: Option<DurationStatistics>,
     /// Client time minus wire time per command: the overhead of the client's system. Null if commands were not matched one by one.
-    pub difference: Option<Figures>,
+    pub difference: Option<DurationStatistics>,
 }
 
 /// A group of commands.
@@ -407,9 +407,9 @@ pub struct Operation {
     /// Name in the workload.
     pub operation: String,
     /// Time from the actual start to the end.
-    pub service_time: Figures,
+    pub service_time: DurationStatistics,
     /// Time from the intended start to the end, the user's wait. Null in a closed loop.
-    pub response_time: Option<Figures>,
+    pub response_time: Option<DurationStatistics>,
     /// Operations with an unexpected status, by status.
     pub unexpected: BTreeMap<String, u64>,
 }
@@ -555,7 +555,7 @@ impl Run {
     }
 
     /// Returns the users' waits: from the intended start in an open loop, otherwise response times of commands.
-    pub fn headline(&self) -> &Figures {
+    pub fn headline(&self) -> &DurationStatistics {
         self.due.as_ref().unwrap_or(&self.total.client)
     }
 

@@ -67,13 +67,13 @@ mod tests {
     use super::*;
     use hdrhistogram::serialization::Deserializer;
     use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
-    use smbscope_stats::{Limit, Summary};
+    use smbscope_stats::{SummaryPrecision, Summary};
 
     #[test]
     fn what_is_written_is_read_by_the_readers_of_hdrhistogram() {
         let start = Timestamp(871_291_800_000_000_000);
         let found = |users: u32, group: &str, values: &[i64]| {
-            let mut summary = Summary::new(Limit::ROW);
+            let mut summary = Summary::new(SummaryPrecision::ROW);
             values.iter().for_each(|value| summary.record(Nanos(*value)));
             TaggedHistogram {
                 users,

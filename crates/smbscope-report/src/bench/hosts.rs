@@ -3,7 +3,7 @@
 use super::{ClientCpu, Run};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Nanos, Timestamp};
-use smbscope_stats::Figures;
+use smbscope_stats::DurationStatistics;
 
 /// What one host did at a load point: the sums of all of them are those of the load point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub struct HostRun {
     /// Bytes written by answered commands.
     pub bytes_written: u64,
     /// Response times of the commands of the groups that count in the headline.
-    pub times: Figures,
+    pub times: DurationStatistics,
     /// What the load cost the host; null where it was lost.
     pub client_cpu: Option<ClientCpu>,
     /// By how much its clock was ahead of that of the driver; behind, where it is negative.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Nanos, Timestamp};
-use smbscope_stats::Figures;
+use smbscope_stats::DurationStatistics;
 
 /// Whole passes of a workload that has an end. A job lasts from its first request to its last response. It counts where it
 /// began in the measured part and was completed.
@@ -10,7 +10,7 @@ use smbscope_stats::Figures;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Jobs {
     /// How long those took that were completed.
-    pub elapsed: Figures,
+    pub elapsed: DurationStatistics,
     /// Jobs that began in the measured part and were not completed: the load point or their session ended before.
     pub unfinished: u64,
     /// The elapsed times of all completed jobs, added up.

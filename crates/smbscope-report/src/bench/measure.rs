@@ -3,7 +3,7 @@
 use super::Run;
 use crate::names::OTHER;
 use smbscope_model::{CommandGroup, Nanos};
-use smbscope_stats::{Figures, Measure, ServerFigure};
+use smbscope_stats::{DurationStatistics, Measure, ServerFigure};
 
 impl Run {
     /// The value of a measure: seconds, a rate a second, or a count. Absent where the run has no such thing, or too few
@@ -61,7 +61,7 @@ impl Run {
 
     /// Response times of what a name stands for, looked for as criteria do: total, groups, operations, commands. Of a
     /// command with several uses (`QUERY_INFO`), whose percentiles can't be put together, nothing is known.
-    fn figures_of(&self, of: &str) -> Option<&Figures> {
+    fn figures_of(&self, of: &str) -> Option<&DurationStatistics> {
         let is = |name: &str| name.eq_ignore_ascii_case(of);
         if is("total") {
             return Some(self.due.as_ref().unwrap_or(&self.total.client));

@@ -5,8 +5,8 @@ use crate::json::entries::Row;
 use crate::json::slices::SliceFigures;
 use serde::Serialize;
 use smbscope_model::Nanos;
-use smbscope_stats::Figures;
-use smbscope_stats::replication::{Answer, Scope};
+use smbscope_stats::DurationStatistics;
+use smbscope_stats::replication::{DifferenceVerdict, Scope};
 use std::fmt;
 
 /// What a column says of a group or command.
@@ -124,12 +124,12 @@ pub enum Conclusion {
 
 impl Conclusion {
     /// And the repetitions that would decide it.
-    pub(super) fn from_answer(answer: Answer) -> (Conclusion, Option<u32>) {
+    pub(super) fn from_answer(answer: DifferenceVerdict) -> (Conclusion, Option<u32>) {
         match answer {
-            Answer::Higher => (Conclusion::Higher, None),
-            Answer::Lower => (Conclusion::Lower, None),
-            Answer::Equal => (Conclusion::Equal, None),
-            Answer::Undecided { repetitions_needed } => (Conclusion::Undecided, repetitions_needed),
+            DifferenceVerdict::Higher => (Conclusion::Higher, None),
+            DifferenceVerdict::Lower => (Conclusion::Lower, None),
+            DifferenceVerdict::Equal => (Conclusion::Equal, None),
+            DifferenceVerdict::Undecided { repetitions_needed } => (Conclusion::Undecided, repetitions_needed),
         }
     }
 }
@@ -181,7 +181,7 @@ impl Ratios {
 }
 
 impl ResponseTime {
-    fn new(times: &Figures, sum: Option<Nanos>) -> ResponseTime {
+    fn new(times: &DurationStatistics, sum: Option<Nanos>) -> ResponseTime {
         ResponseTime { mean: times.mean, p50: times.p50, p95: times.p95, p99: times.p99, max: times.max, sum }
     }
 }
@@ -234,7 +234,7 @@ mod tests {
 
     fn row(timed: u64, mean: i64, p95: Option<i64>) -> Row {
         let (mean, p50, p95, max) = (Some(Nanos(mean)), Some(Nanos(0)), p95.map(Nanos), Some(Nanos(9)));
-        let response_time = Figures { count: timed, mean, p50, p95, max, ..Figures::default() };
+        let response_time = DurationStatistics { count: timed, mean, p50, p95, max, ..DurationStatistics::default() };
         Row { count: timed + 1, timed, response_time, ..Row::default() }
     }
 

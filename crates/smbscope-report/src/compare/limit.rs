@@ -13,7 +13,7 @@ use crate::json::entries::Row;
 use crate::judgement::{Judged, Judgement};
 use smbscope_model::Nanos;
 use smbscope_stats::Measure;
-use smbscope_stats::filter::tokens::{Cursor, Kind, Token, Wrong, tokens};
+use smbscope_stats::filter::tokens::{Cursor, TokenKind, Token, LocatedProblem, tokens};
 use smbscope_stats::filter::{FilterError, Problem};
 use smbscope_stats::replication::Scope;
 use std::fmt;
@@ -53,15 +53,15 @@ impl FromStr for Limit {
     }
 }
 
-fn limit(text: &str, tokens: &[Token<'_>]) -> Result<Limit, Wrong> {
-    let with_example = |(problem, place): Wrong| (problem.hint(EXAMPLE), place);
+fn limit(text: &str, tokens: &[Token<'_>]) -> Result<Limit, LocatedProblem> {
+    let with_example = |(problem, place): LocatedProblem| (problem.hint(EXAMPLE), place);
     let mut cursor = Cursor::new(text, tokens);
     let (measure, _) = Measure::take(text, &mut cursor, &KNOWN, EXAMPLE)?;
     let above = cursor.sign(">");
     if !above && !cursor.sign("<") {
         return Err(with_example(cursor.expected("`>` or `<`")));
     }
-    let Some(Token { kind: Kind::Word(word), place }) = cursor.peek() else {
+    let Some(Token { kind: TokenKind::Word(word), place }) = cursor.peek() else {
         return Err(with_example(cursor.expected("a multiple of the baseline")));
     };
     let number = word.strip_suffix(['x', 'X', '×']).and_then(|number| number.parse().ok());

@@ -11,7 +11,7 @@ use crate::format::counted;
 use crate::json::entries::{self, Row};
 use serde::Serialize;
 use smbscope_model::{CommandGroup, Nanos, Protocol, Timestamp};
-use smbscope_stats::Figures;
+use smbscope_stats::DurationStatistics;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Something to compare.
@@ -231,7 +231,7 @@ fn load(ramp: &Document, base: &Document, name: &str) -> Option<String> {
     }
 }
 
-pub(super) fn row(count: u64, errors: BTreeMap<String, u64>, times: &Figures) -> Row {
+pub(super) fn row(count: u64, errors: BTreeMap<String, u64>, times: &DurationStatistics) -> Row {
     Row { count, timed: times.count, errors, response_time: *times, ..Row::default() }
 }
 

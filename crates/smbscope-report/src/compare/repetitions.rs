@@ -9,7 +9,7 @@ use super::ramps::Single;
 use super::{Column, Comparison, Given, LoadPoint, MetricCell, Note, NoteKind, Overview, OverviewRatios};
 use super::{PointCell, Ramps, Spread};
 use smbscope_model::{Nanos, Timestamp};
-use smbscope_stats::replication::{self, Figure, Settings};
+use smbscope_stats::replication::{self, BaselineRatio, ReplicationSettings};
 use std::ops::Range;
 
 /// Which runs make which column.
@@ -41,7 +41,7 @@ impl Sides {
     pub(super) fn ratio(&self, column: usize, value: &dyn Fn(usize) -> Option<f64>) -> Option<Ratio> {
         let (base, other) = (self.runs.first()?, self.runs.get(column)?);
         let of = |runs: &[usize]| -> Vec<f64> { runs.iter().map(|run| value(*run).unwrap_or(f64::NAN)).collect() };
-        let settings = Settings::default();
+        let settings = ReplicationSettings::default();
         let figure = match self.blocks(base, other) {
             Some((bases, others)) => {
                 let blocks: Vec<(f64, f64)> = of(&bases).into_iter().zip(of(&others)).collect();
@@ -308,8 +308,8 @@ fn typical(values: impl Iterator<Item = f64>) -> Option<f64> {
 
 impl Ratio {
     /// With what is known of it; nothing where it has no value.
-    pub(super) fn of_figure(figure: &Figure) -> Option<Ratio> {
-        let level = Settings::default().confidence;
+    pub(super) fn of_figure(figure: &BaselineRatio) -> Option<Ratio> {
+        let level = ReplicationSettings::default().confidence;
         let (answer, repetitions_needed) = Conclusion::from_answer(figure.answer);
         Some(Ratio {
             value: figure.ratio?,

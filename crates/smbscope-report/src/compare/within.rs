@@ -5,7 +5,7 @@
 
 use super::cells::{Ratio, Ratios};
 use super::{Column, Comparison};
-use smbscope_stats::replication::{Course, Settings, within_run};
+use smbscope_stats::replication::{Course, ReplicationSettings, within_run};
 use smbscope_stats::{HeatMap, Measure, TimeFigure};
 
 /// Resamples of the intervals of a run; each goes through its whole heat map.
@@ -57,7 +57,7 @@ fn judge(ratios: &mut Ratios, before: &Intervals<'_>, after: &Intervals<'_>) {
         let Some((old, new)) = before.whole(&base).zip(after.whole(&rough)) else { continue };
         // A bucket is 10% wide; the ratio itself is known exactly, and the interval goes with it.
         let exact = |places: &[usize]| rough(places).map(|value| value * exact * old / new);
-        let settings = Settings { resamples: RESAMPLES, ..Settings::default() };
+        let settings = ReplicationSettings { resamples: RESAMPLES, ..ReplicationSettings::default() };
         let (base, other) =
             (Course { series: &before.means, figure: &base }, Course { series: &after.means, figure: &exact });
         let found = within_run(&base, &other, &settings);

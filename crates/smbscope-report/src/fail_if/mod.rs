@@ -19,9 +19,9 @@ use crate::{Culprit, Report, names};
 use smbscope_diagnose::Catalogue;
 use smbscope_model::prose::NO_BREAK;
 use smbscope_model::{Command, Nanos, TimeKind, units};
-use smbscope_stats::filter::tokens::{Cursor, Kind, Token, Wrong, tokens};
+use smbscope_stats::filter::tokens::{Cursor, TokenKind, Token, LocatedProblem, tokens};
 use smbscope_stats::filter::{FilterError, Problem, did_you_mean};
-use smbscope_stats::{Measure, Row};
+use smbscope_stats::{Measure, CommandStatistics};
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
@@ -73,13 +73,13 @@ impl fmt::Display for FailIf {
     }
 }
 
-fn check(text: &str, cursor: &mut Cursor<'_, '_>) -> Result<Check, Wrong> {
+fn check(text: &str, cursor: &mut Cursor<'_, '_>) -> Result<Check, LocatedProblem> {
     let check = match cursor.peek() {
-        Some(Token { kind: Kind::Word(word), place }) if starts_with_answer(word) => {
+        Some(Token { kind: TokenKind::Word(word), place }) if starts_with_answer(word) => {
             cursor.skip();
             answer(text, word, place, cursor)?
         }
-        Some(Token { kind: Kind::Word(word), .. }) if word.eq_ignore_ascii_case(NOT_TIMED) => {
+        Some(Token { kind: TokenKind::Word(word), .. }) if word.eq_ignore_ascii_case(NOT_TIMED) => {
             cursor.skip();
             number(text, Number::NotTimed, cursor)?
         }
@@ -101,7 +101,7 @@ fn starts_with_answer(word: &str) -> bool {
     word.split('.').next().is_some_and(|first| first.eq_ignore_ascii_case("answer"))
 }
 
-fn answer(text: &str, word: &str, place: &Range<usize>, cursor: &mut Cursor<'_, '_>) -> Result<Check, Wrong> {
+fn answer(text: &str, word: &str, place: &Range<usize>, cursor: &mut Cursor<'_, '_>) -> Result<Check, LocatedProblem> {
     let field = ANSWER.into_iter().find(|field| field.eq_ignore_ascii_case(word));
     match field {
         Some("answer.lost") => number(text, Number::Lost, cursor),
@@ -135,7 +135,7 @@ fn answer(text: &str, word: &str, place: &Range<usize>, cursor: &mut Cursor<'_, 
 }
 
 /// Returns true for `==` and false for `!=`.
-fn equality(cursor: &mut Cursor<'_, '_>) -> Result<bool, Wrong> {
+fn equality(cursor: &mut Cursor<'_, '_>) -> Result<bool, LocatedProblem> {
     match (cursor.sign("=="), cursor.sign("!=")) {
         (true, _) => Ok(true),
         (_, true) => Ok(false),
@@ -144,10 +144,10 @@ fn equality(cursor: &mut Cursor<'_, '_>) -> Result<bool, Wrong> {
 }
 
 /// The key behind `==`, in quotes or without.
-fn operand(what: &str, cursor: &mut Cursor<'_, '_>) -> Result<(String, Range<usize>), Wrong> {
+fn operand(what: &str, cursor: &mut Cursor<'_, '_>) -> Result<(String, Range<usize>), LocatedProblem> {
     let (key, place) = match cursor.peek() {
-        Some(Token { kind: Kind::Word(word), place }) => ((*word).to_owned(), place.clone()),
-        Some(Token { kind: Kind::Quoted(quoted), place }) => (quoted.to_string(), place.clone()),
+        Some(Token { kind: TokenKind::Word(word), place }) => ((*word).to_owned(), place.clone()),
+        Some(Token { kind: TokenKind::Quoted(quoted), place }) => (quoted.to_string(), place.clone()),
         _ => return Err(with_example(cursor.expected(what))),
     };
     cursor.skip();
@@ -155,7 +155,7 @@ fn operand(what: &str, cursor: &mut Cursor<'_, '_>) -> Result<(String, Range<usi
 }
 
 /// `>` or `<` and a limit.
-fn number(text: &str, of: Number, cursor: &mut Cursor<'_, '_>) -> Result<Check, Wrong> {
+fn number(text: &str, of: Number, cursor: &mut Cursor<'_, '_>) -> Result<Check, LocatedProblem> {
     let above = cursor.sign(">");
     if !above && !cursor.sign("<") {
         return Err(with_example(cursor.expected("`>` or `<`")));
@@ -165,7 +165,7 @@ fn number(text: &str, of: Number, cursor: &mut Cursor<'_, '_>) -> Result<Check, 
     Ok(Check::Number { of, above, limit })
 }
 
-fn with_example((problem, place): Wrong) -> Wrong {
+fn with_example((problem, place): LocatedProblem) -> LocatedProblem {
     (problem.hint(EXAMPLE), place)
 }
 
@@ -178,7 +178,7 @@ fn known_names() -> impl Iterator<Item = String> {
 
 const TOTAL: &str = "total";
 
-fn refuse_unknown(name: &str, place: Range<usize>) -> Result<(), Wrong> {
+fn refuse_unknown(name: &str, place: Range<usize>) -> Result<(), LocatedProblem> {
     // Commands without a name are written as their number.
     let is_code = name.strip_prefix("0x").is_some_and(|digits| u16::from_str_radix(digits, 16).is_ok());
     let known: Vec<String> = known_names().collect();
@@ -312,7 +312,7 @@ fn absent(report: &Report, of: &str) -> String {
 
 /// The row of the total, of a group or of a command without its expected waits: the name as it is written first, then in
 /// any case.
-fn row<'a>(report: &'a Report, name: &str) -> Option<&'a Row> {
+fn row<'a>(report: &'a Report, name: &str) -> Option<&'a CommandStatistics> {
     let aggregate = &report.aggregate;
     let find = |is: &dyn Fn(&str) -> bool| {
         let total = is(TOTAL).then_some(&aggregate.total);

@@ -95,7 +95,7 @@ impl Caching {
 }
 
 impl Repeated {
-    fn new(row: &smbscope_stats::Repeated) -> Repeated {
+    fn new(row: &smbscope_stats::RereadCounts) -> Repeated {
         Repeated {
             reads: row.all.reads,
             bytes: row.all.bytes,

@@ -6,7 +6,7 @@ use crate::Report;
 use crate::load::Load;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{DirectionCounts, Nanos, ExchangeOutcome, Protocol, TimeKind, Timestamp};
-use smbscope_stats::Figures;
+use smbscope_stats::DurationStatistics;
 use smbscope_stats::{Aggregate, CommandRow, Entities, Splits, SubcommandRow};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -249,25 +249,25 @@ pub(crate) struct Row {
     /// on an edge is in the decade above.
     pub(crate) distribution: [u64; 10],
     /// Request first packet to response last packet.
-    pub(crate) response_time: Figures,
+    pub(crate) response_time: DurationStatistics,
     /// Request last to response first.
-    pub(crate) service_time: Figures,
+    pub(crate) service_time: DurationStatistics,
     /// Service time less the round trip between capture point and server; not measured where that is unknown.
-    pub(crate) server_time: Figures,
+    pub(crate) server_time: DurationStatistics,
     /// Request first to last.
-    pub(crate) request_transfer: Figures,
+    pub(crate) request_transfer: DurationStatistics,
     /// Response first to last.
-    pub(crate) response_transfer: Figures,
+    pub(crate) response_transfer: DurationStatistics,
     /// Request last to response last: Wireshark's service response time.
-    pub(crate) srt: Figures,
+    pub(crate) srt: DurationStatistics,
     /// First copy to last copy of a retransmitted segment.
-    pub(crate) retransmission_delay: Figures,
+    pub(crate) retransmission_delay: DurationStatistics,
     /// Previous response last to request first, with nothing outstanding.
-    pub(crate) think_time: Figures,
+    pub(crate) think_time: DurationStatistics,
 }
 
 impl Row {
-    pub(crate) fn new(row: &smbscope_stats::Row) -> Row {
+    pub(crate) fn new(row: &smbscope_stats::CommandStatistics) -> Row {
         let mut errors: BTreeMap<String, u64> = BTreeMap::new();
         for (status, count) in &row.statuses {
             *errors.entry(status.to_string()).or_default() += count;
@@ -320,7 +320,7 @@ pub(crate) struct Entity<N> {
     pub(crate) bytes_written: u64,
     /// Of the headline groups. Percentiles are exact up to 256 values (files, clients and servers: 64) and within 1.6%
     /// above.
-    pub(crate) response_time: Figures,
+    pub(crate) response_time: DurationStatistics,
 }
 
 impl<N> Entity<N> {
@@ -334,7 +334,7 @@ impl<N> Entity<N> {
         kept.chain(entities.other.iter().map(|entity| Entity::new(other(), true, entity))).collect()
     }
 
-    fn new(name: N, is_other: bool, entity: &smbscope_stats::Entity) -> Entity<N> {
+    fn new(name: N, is_other: bool, entity: &smbscope_stats::EntityStatistics) -> Entity<N> {
         Entity {
             name,
             is_other,
@@ -381,7 +381,7 @@ struct TimelineTimes {
 }
 
 impl Timeline {
-    pub(super) fn new(timeline: &smbscope_stats::Timeline) -> Timeline {
+    pub(super) fn new(timeline: &smbscope_stats::BinnedTimeline) -> Timeline {
         let bins = timeline.bins.iter().map(|(start, bin)| TimelineBin {
             start_ns: *start,
             commands: bin.commands,

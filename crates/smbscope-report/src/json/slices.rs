@@ -5,7 +5,7 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smbscope_model::Nanos;
-use smbscope_stats::{Field, Figures, Part, Slice};
+use smbscope_stats::{Field, DurationStatistics, SliceFieldValue, SliceStatistics};
 use std::fmt;
 
 /// Slices of a load point that are listed; further ones are added up in `other`.
@@ -56,9 +56,9 @@ pub(crate) struct SliceFigures {
     /// What was waited in all.
     pub(crate) response_time_sum_ns: i64,
     /// Percentiles are exact up to 256 values and within 1.6% above; null where several slices were added up.
-    pub(crate) response_time: Figures,
+    pub(crate) response_time: DurationStatistics,
     /// The same of the time from the last packet of the request to the first of the response.
-    pub(crate) service_time: Figures,
+    pub(crate) service_time: DurationStatistics,
 }
 
 /// An object with a value for each field.
@@ -76,11 +76,11 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    fn from_part(part: &Part) -> Value {
+    fn from_part(part: &SliceFieldValue) -> Value {
         match part {
-            Part::Unknown => Value::Unknown,
-            Part::Flow(flow) => Value::Number(flow.0),
-            Part::Size(least) => Value::Number(*least),
+            SliceFieldValue::Unknown => Value::Unknown,
+            SliceFieldValue::Flow(flow) => Value::Number(flow.0),
+            SliceFieldValue::Size(least) => Value::Number(*least),
             part => Value::Text(text(part)),
         }
     }
@@ -118,8 +118,8 @@ impl<'de> Deserialize<'de> for Key {
 }
 
 impl Slices {
-    pub(crate) fn new(slices: &smbscope_stats::Slices) -> Slices {
-        let entry = |slice: &Slice| SliceEntry {
+    pub(crate) fn new(slices: &smbscope_stats::DimensionBreakdown) -> Slices {
+        let entry = |slice: &SliceStatistics| SliceEntry {
             key: Key(slices.fields.iter().copied().zip(slice.key.iter().map(Value::from_part)).collect()),
             missed_at_most_ns: Nanos::saturating(slice.missed_at_most_ns).0,
             figures: SliceFigures::new(slice),
@@ -145,7 +145,7 @@ impl Slices {
 }
 
 impl SliceFigures {
-    fn new(Slice { figures, service_time, .. }: &Slice) -> SliceFigures {
+    fn new(SliceStatistics { figures, service_time, .. }: &SliceStatistics) -> SliceFigures {
         SliceFigures {
             count: figures.count,
             timed: figures.timed,
@@ -172,7 +172,7 @@ impl SliceFigures {
         });
         let mean =
             i64::try_from(all.timed).ok().filter(|timed| *timed > 0).map(|timed| all.response_time_sum_ns / timed);
-        all.response_time = Figures { count: all.timed, mean: mean.map(smbscope_model::Nanos), ..all.response_time };
+        all.response_time = DurationStatistics { count: all.timed, mean: mean.map(smbscope_model::Nanos), ..all.response_time };
         all
     }
 }

@@ -6,7 +6,7 @@ use crate::format::{counted, ratio, thousands};
 use crate::{Answer, Cause, Culprit};
 use smbscope_diagnose::Next;
 use smbscope_stats::Measure;
-use smbscope_stats::replication::{Answer as Decision, Figure, REPETITIONS_MIN};
+use smbscope_stats::replication::{DifferenceVerdict as Decision, BaselineRatio, REPETITIONS_MIN};
 
 /// Variants that the headline tells of, those that differ most first.
 const CLAIMS: usize = 2;
@@ -41,7 +41,7 @@ impl Row {
     }
 
     /// What a ratio other than 1 means for a user.
-    fn direction(&self, factor: &Figure) -> Verdict {
+    fn direction(&self, factor: &BaselineRatio) -> Verdict {
         let higher = factor.ratio.is_some_and(|ratio| ratio > 1.0);
         match self.measure.parse() {
             Ok(Measure::Errors | Measure::Overload | Measure::Count(_) | Measure::ErrorsOf(_) | Measure::Server(_))

@@ -5,7 +5,7 @@ use crate::json::escaped::write_indented_above;
 use crate::{Answer, quoted};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Nanos, Timestamp};
-use smbscope_stats::replication::Figure;
+use smbscope_stats::replication::BaselineRatio;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -153,7 +153,7 @@ pub struct Row {
     pub stddev: Option<f64>,
     /// Ratio to the baseline at the same load, within repetitions (with several studies, all values of one to all of the other).
     /// Null for a baseline, and if the baseline has no value.
-    pub factor: Option<Figure>,
+    pub factor: Option<BaselineRatio>,
     /// Probability of a difference at least this large by chance, adjusted for the number of rows (headline rows by Holm, others
     /// by Benjamini and Hochberg). Null without an interval.
     pub adjusted_p_value: Option<f64>,

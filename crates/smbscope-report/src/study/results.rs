@@ -5,7 +5,7 @@ use super::{Row, ServerRow};
 use crate::Answer;
 use crate::bench::{self, Run, ServerSeries};
 use crate::format::counted;
-use smbscope_stats::replication::{self, Figure, Settings, benjamini_hochberg, holm};
+use smbscope_stats::replication::{self, BaselineRatio, ReplicationSettings, benjamini_hochberg, holm};
 use smbscope_stats::{Measure, ServerFigure};
 use std::collections::BTreeMap;
 
@@ -132,8 +132,8 @@ impl Results {
     }
 
     /// A repetition has every variant once, close to each other: they are compared within it.
-    fn factor(&self, baseline: &BTreeMap<u32, f64>, values: &BTreeMap<u32, f64>) -> Figure {
-        let settings = Settings { seed: self.seed, ..Settings::default() };
+    fn factor(&self, baseline: &BTreeMap<u32, f64>, values: &BTreeMap<u32, f64>) -> BaselineRatio {
+        let settings = ReplicationSettings { seed: self.seed, ..ReplicationSettings::default() };
         if self.separate {
             let [baseline, values] = [baseline, values].map(|side| side.values().copied().collect::<Vec<f64>>());
             return replication::unpaired(&baseline, &values, &settings);

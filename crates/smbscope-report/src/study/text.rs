@@ -7,7 +7,7 @@ use crate::text::page::Page;
 use crate::text::style::Paint;
 use crate::text::table::{Column, Line, Table};
 use smbscope_model::Nanos;
-use smbscope_stats::replication::Figure;
+use smbscope_stats::replication::BaselineRatio;
 
 /// The whole report.
 pub fn render(document: &Document, width: usize, color: bool) -> String {
@@ -123,7 +123,7 @@ fn results(document: &Document) -> Table {
 }
 
 /// The interval of a factor; of three or four runs the least and the greatest factor, in brackets.
-fn interval(factor: &Figure) -> Option<String> {
+fn interval(factor: &BaselineRatio) -> Option<String> {
     let range = factor.range.map(|(low, high)| format!("[{} to {}]", ratio(low), ratio(high)));
     factor.interval.map(|(low, high)| format!("{} to {}", ratio(low), ratio(high))).or(range)
 }

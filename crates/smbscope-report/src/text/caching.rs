@@ -6,7 +6,7 @@ use super::style::Paint;
 use super::table::{Column, Line, Table};
 use crate::Report;
 use crate::format::{bytes, counted, shorten_path, thousands};
-use smbscope_stats::{CachingFigures, Repeated};
+use smbscope_stats::{CachingFigures, RereadCounts};
 
 /// Files and clients that are listed.
 const LISTED: usize = 10;
@@ -47,7 +47,7 @@ fn rereads(page: &mut Page, figures: &CachingFigures) {
         thousands(repeated.cacheable.reads),
     );
     page.paragraph(Paint::Plain, &text);
-    let cells = |row: &Repeated| {
+    let cells = |row: &RereadCounts| {
         vec![thousands(row.all.reads), bytes(row.all.bytes), thousands(row.cacheable.reads), bytes(row.cacheable.bytes)]
     };
     let clients = figures.clients.iter().take(LISTED).map(|(client, row)| Line::new(client.to_string(), cells(row)));

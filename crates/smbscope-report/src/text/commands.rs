@@ -7,7 +7,7 @@ use crate::Report;
 use crate::format::{average_packets, or_dash, thousands, unbroken};
 use crate::names;
 use smbscope_model::{Command, Nanos, Protocol, TimeKind};
-use smbscope_stats::{CommandRow, Row, SubcommandRow};
+use smbscope_stats::{CommandRow, CommandStatistics, SubcommandRow};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
@@ -96,7 +96,7 @@ fn columns() -> Vec<Column> {
     ])
 }
 
-fn cells(row: &Row, whole: u64) -> Vec<String> {
+fn cells(row: &CommandStatistics, whole: u64) -> Vec<String> {
     let time = row.time(TimeKind::ResponseTime);
     let if_any = |n: u64| if n > 0 { thousands(n) } else { String::new() };
     let mut cells = vec![
@@ -115,7 +115,7 @@ fn cells(row: &Row, whole: u64) -> Vec<String> {
     cells
 }
 
-fn packets(row: &Row) -> String {
+fn packets(row: &CommandStatistics) -> String {
     average_packets(row.packets, row.packet_exchanges)
 }
 

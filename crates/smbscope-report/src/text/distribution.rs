@@ -7,7 +7,7 @@ use super::style::Paint;
 use super::table::{Column, Line, Table};
 use crate::format::{thousands, visible_percent};
 use crate::{Report, bands, names};
-use smbscope_stats::{Distribution, Row};
+use smbscope_stats::{Distribution, CommandStatistics};
 
 /// Heading of the bands; as wide as the widest of their names, so that tables of all reports look alike.
 const BANDS: &str = "    Band         ";
@@ -59,7 +59,7 @@ fn groups(page: &mut Page, report: &Report) {
 
 /// A line a command: the percentage in each decade, and its shape in small.
 fn commands(page: &mut Page, report: &Report) {
-    let rows: Vec<(String, &Row)> = in_order(report)
+    let rows: Vec<(String, &CommandStatistics)> = in_order(report)
         .into_iter()
         .filter(|row| row.row.timed > 0)
         .map(|row| (row_name(row, report), &row.row))

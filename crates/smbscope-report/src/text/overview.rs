@@ -13,7 +13,7 @@ use crate::sentence::is_alarming;
 use crate::smb1::Smb1InUse;
 use crate::{Filtered, Report, dialects, names};
 use smbscope_model::{CaptureInfo, DirectionCounts, CommandGroup, TimeKind};
-use smbscope_stats::{Entities, Row};
+use smbscope_stats::{Entities, CommandStatistics};
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::hash::Hash;
@@ -104,7 +104,7 @@ fn summary(report: &Report, is_brief: bool) -> String {
 }
 
 /// `median 224 µs, p95 732 µs`.
-fn figures(row: &Row) -> String {
+fn figures(row: &CommandStatistics) -> String {
     median_and_p95(row.time(TimeKind::ResponseTime)).unwrap_or_default()
 }
 

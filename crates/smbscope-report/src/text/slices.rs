@@ -7,7 +7,7 @@ use crate::format::{bytes, counted, or_dash, shorten_path, span, thousands, unbr
 use crate::json::slices::{SliceEntry, SliceFigures, Slices};
 use crate::slices::{heading, name};
 use smbscope_model::Nanos;
-use smbscope_stats::{Figures, SLICES_MAX};
+use smbscope_stats::{DurationStatistics, SLICES_MAX};
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
@@ -67,7 +67,7 @@ fn cells(slice: &SliceFigures, waited: i64) -> Vec<String> {
         if_any(slice.bytes_read, bytes),
         if_any(slice.bytes_written, bytes),
     ];
-    let Figures { p50, mean, p95, p99, max, .. } = slice.response_time;
+    let DurationStatistics { p50, mean, p95, p99, max, .. } = slice.response_time;
     if slice.timed > 0 && p50.is_some() {
         cells.extend([p50, mean, p95, p99, max, slice.service_time.p50].map(or_dash));
     } else if slice.timed > 0 {

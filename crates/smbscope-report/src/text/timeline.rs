@@ -7,7 +7,7 @@ use super::table::{Column, Line, Table};
 use crate::Report;
 use crate::format::{date, or_dash, rate, span, thousands, time_of_day};
 use smbscope_model::{Nanos, Timestamp};
-use smbscope_stats::Bin;
+use smbscope_stats::TimelineCounts;
 
 /// Widest bar.
 const BAR_MAX: usize = 40;
@@ -65,7 +65,7 @@ pub(super) fn render(page: &mut Page, report: &Report) {
 }
 
 /// The figures of a bin.
-fn cells(bin: &Bin, width: Nanos) -> [String; 7] {
+fn cells(bin: &TimelineCounts, width: Nanos) -> [String; 7] {
     let seconds = width.as_secs_f64();
     let megabytes = |bytes: u64| format!("{:.2}", bytes as f64 / 1e6 / seconds);
     let mean = (bin.timed > 0).then(|| Nanos((bin.response_time_sum_ns / i128::from(bin.timed)) as i64));

@@ -3,7 +3,7 @@
 use super::START;
 use smbscope_model::{Exchange, Nanos, Timestamp};
 use smbscope_report::bench::*;
-use smbscope_stats::{Aggregator, Dimension, Figures, Limit, Sort, Summary};
+use smbscope_stats::{Aggregator, Dimension, DurationStatistics, SummaryPrecision, SliceSortKey, Summary};
 use smbscope_testkit::exchange::read;
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ pub(crate) const SECOND: i64 = 1_000_000_000;
 
 /// Figures of so many values around a typical one: nine in ten within a factor of two, every twentieth six times as
 /// long.
-pub(crate) fn times(count: u64, typical: i64) -> Figures {
-    let mut summary = Summary::new(Limit::ROW);
+pub(crate) fn times(count: u64, typical: i64) -> DurationStatistics {
+    let mut summary = Summary::new(SummaryPrecision::ROW);
     for at in 0..count as i64 {
         let spread = typical * (600 + at * 7_919 % 900) / 1_000;
         summary.record(Nanos(if at % 20 == 7 { spread * 6 } else { spread }));
@@ -154,7 +154,7 @@ pub(crate) fn run(users: u32, per_second: u64, typical: i64, wire: bool) -> Run 
 
 /// Reads of two files, some of them slow.
 pub(crate) fn counted(started: i64, typical: i64, by: &[Dimension]) -> Counted {
-    let mut aggregator = Aggregator::new().sliced(by, Sort::ResponseTime);
+    let mut aggregator = Aggregator::new().sliced(by, SliceSortKey::ResponseTime);
     for n in 0..20 {
         let path = if n % 3 == 0 { "ini\\settings.ini" } else { "docs\\report.docx" };
         let exchange = read(started + n * SECOND / 4, typical * (1 + n % 7));

@@ -41,7 +41,7 @@ use smbscope_diagnose::whatif::Scenario;
 use smbscope_model::{MemoryBudget, Nanos, Role};
 use smbscope_report::Slow;
 use smbscope_stats::filter::Filter;
-use smbscope_stats::{Dimension, Sort, each_beside};
+use smbscope_stats::{Dimension, SliceSortKey, each_beside};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -66,7 +66,7 @@ pub struct AnalysisOptions {
     /// Group results by these fields.
     pub by: Vec<Dimension>,
     /// Sort groups by this figure.
-    pub sort: Sort,
+    pub sort: SliceSortKey,
     /// The width of bins on the time line.
     pub interval: Option<Nanos>,
     /// What counts as slow.
@@ -92,7 +92,7 @@ impl Default for AnalysisOptions {
             what_if: Vec::new(),
             waterfall: false,
             by: Vec::new(),
-            sort: Sort::default(),
+            sort: SliceSortKey::default(),
             interval: None,
             slow: Slow::default(),
             findings: true,

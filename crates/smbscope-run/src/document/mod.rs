@@ -5,7 +5,7 @@ use smbscope_load::engine::result::{self, Ended, Pace, Run};
 use smbscope_load::engine::{Job, Jobs, Overload};
 use smbscope_model::{CommandGroup, Nanos};
 use smbscope_report::bench::{self, Capture, Captured, Measured, OTHER};
-use smbscope_stats::{Counted, Figures, Kind, Limit, Summary, is_apart};
+use smbscope_stats::{CommandTallyView, DurationStatistics, CommandRowKey, SummaryPrecision, Summary, is_apart};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::time::Duration;
@@ -150,16 +150,16 @@ fn pace(run: &Run) -> bench::Pace {
 }
 
 /// Summaries of the kinds that are chosen, merged; absent where there is no capture.
-fn merged<'a>(summaries: Option<&'a BTreeMap<Kind, Summary>>, chooses: impl Fn(&Kind) -> bool) -> Option<Summary> {
+fn merged<'a>(summaries: Option<&'a BTreeMap<CommandRowKey, Summary>>, chooses: impl Fn(&CommandRowKey) -> bool) -> Option<Summary> {
     let chosen = summaries?.iter().filter(|(key, _)| chooses(key));
-    Some(chosen.fold(Summary::new(Limit::ROW), |mut whole, (_, part): (&'a Kind, &'a Summary)| {
+    Some(chosen.fold(Summary::new(SummaryPrecision::ROW), |mut whole, (_, part): (&'a CommandRowKey, &'a Summary)| {
         whole.merge(part);
         whole
     }))
 }
 
 /// The client's times beside the wire's, of the kinds that are chosen.
-fn measured(client: Figures, wire: Option<&Wire>, chooses: impl Fn(&Kind) -> bool) -> Measured {
+fn measured(client: DurationStatistics, wire: Option<&Wire>, chooses: impl Fn(&CommandRowKey) -> bool) -> Measured {
     let times = |summaries| merged(summaries, &chooses).map(|summary| summary.figures());
     let wire_times = times(wire.map(|wire| &wire.commands));
     let difference = times(wire.and_then(|wire| wire.differences.as_ref()));
@@ -205,15 +205,15 @@ fn groups(run: &Run, wire: Option<&Wire>) -> Vec<bench::Group> {
 
 /// Kinds of commands that either side has.
 fn commands(run: &Run, wire: Option<&Wire>) -> Vec<bench::Command> {
-    let own: BTreeMap<Kind, Counted<'_>> =
+    let own: BTreeMap<CommandRowKey, CommandTallyView<'_>> =
         run.counted.kinds().filter(|(_, counted)| counted.response_time.count() > 0).collect();
-    let mut kinds: Vec<Kind> = own.keys().copied().collect();
+    let mut kinds: Vec<CommandRowKey> = own.keys().copied().collect();
     kinds.extend(wire.into_iter().flat_map(|wire| wire.commands.keys()));
     kinds.sort_unstable();
     kinds.dedup();
-    let entry = |kind: Kind| {
+    let entry = |kind: CommandRowKey| {
         let counted = own.get(&kind);
-        let client: Figures = counted.map_or_else(Figures::default, |counted| counted.response_time.figures());
+        let client: DurationStatistics = counted.map_or_else(DurationStatistics::default, |counted| counted.response_time.figures());
         let (command, subcommand, group) = kind;
         bench::Command {
             protocol: command.protocol().to_string(),

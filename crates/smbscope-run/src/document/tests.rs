@@ -22,7 +22,7 @@ pub(crate) fn exchange(client: u16, command: Command, id: u64, start: i64, lengt
 }
 
 fn summary(values: &[i64]) -> Summary {
-    let mut summary = Summary::new(Limit::ROW);
+    let mut summary = Summary::new(SummaryPrecision::ROW);
     values.iter().for_each(|value| summary.record(Nanos(*value)));
     summary
 }
@@ -174,7 +174,7 @@ fn jobs_are_those_of_the_run_one_by_one_and_together() {
         bytes_read: 1_000_000,
         bytes_written: 0,
     };
-    let mut elapsed = Summary::new(Limit::ROW);
+    let mut elapsed = Summary::new(SummaryPrecision::ROW);
     [2, 4].iter().for_each(|length| elapsed.record(Nanos::from(seconds(*length))));
     let sum =
         engine::Sum { elapsed: seconds(6), waited: seconds(2), files: 20, bytes_read: 2_000_000, bytes_written: 0 };

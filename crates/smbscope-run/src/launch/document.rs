@@ -9,7 +9,7 @@ use smbscope_load::engine::{Job, Jobs};
 use smbscope_model::{Exchange, CommandGroup, Nanos, Timestamp};
 use smbscope_report::Answer;
 use smbscope_report::bench::{self, Document, ServerLoad};
-use smbscope_stats::{Aggregator, Covered, Limit, Summary, derived};
+use smbscope_stats::{Aggregator, Covered, SummaryPrecision, Summary, derived};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -251,7 +251,7 @@ fn run(launches: &[Launched], list: Vec<Job>, counted: Aggregator, ended: Ended)
         bytes_read,
         bytes_written,
         intervals: Vec::new(),
-        connects: Summary::new(Limit::ROW),
+        connects: Summary::new(SummaryPrecision::ROW),
         connect_commands: BTreeMap::new(),
         failures: BTreeMap::new(),
         unanswered: 0,

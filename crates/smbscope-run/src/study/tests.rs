@@ -210,7 +210,7 @@ fn an_interrupted_study_goes_on_and_repeats_or_loses_nothing() {
     let headline = &last.answer.headline;
     assert!(headline.starts_with(said) && headline.ends_with("; 1 more below."), "{headline}");
     assert_eq!(last.answer, whole.answer);
-    assert_eq!(last.results[1].factor.as_ref().unwrap().answer, smbscope_stats::replication::Answer::Equal);
+    assert_eq!(last.results[1].factor.as_ref().unwrap().answer, smbscope_stats::replication::DifferenceVerdict::Equal);
 }
 
 #[test]

@@ -6,16 +6,16 @@
 
 use crate::aggregate::{Aggregate, CommandRow, GroupRow, GroupSum, SubcommandRow};
 use crate::beside::beside;
-use crate::bounded::Bounded;
+use crate::bounded::BottomKTable;
 use crate::caching::CachingTable;
 use crate::entity::{EntityTable, FileKey, Keeps};
 use crate::heatmap::HeatTable;
-use crate::row::{Counted, Tally};
-use crate::slices::{Dimension, Parts, Sort};
+use crate::row::{CommandTallyView, CommandTally};
+use crate::slices::{Dimension, PartSlicers, SliceSortKey};
 use crate::slowest::Slowest;
-use crate::split::{SplitTable, Stretch};
-use crate::summary::{Limit, Summary};
-use crate::timeline::{Intervals, Timeline, TimelineTable};
+use crate::split::{SplitTable, CommandSpan};
+use crate::summary::{SummaryPrecision, Summary};
+use crate::timeline::{TimelineBinning, BinnedTimeline, TimelineTable};
 use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{Command, ConnectionSummary, Exchange, CommandGroup, Nanos, ExchangeOutcome, Settled, Subcommand, Timestamp};
 use std::collections::BTreeMap;
@@ -35,9 +35,9 @@ pub struct Aggregator {
     /// Everything is done by one client on one share of one server: their tables would say what the total says.
     of_one_share: bool,
     #[serde(deserialize_with = "leaves")]
-    leaves: Bounded<Kind, Tally>,
+    leaves: BottomKTable<CommandRowKey, CommandTally>,
     /// Leaves beyond [`LEAVES_MAX`], by group.
-    folded: BTreeMap<CommandGroup, Tally>,
+    folded: BTreeMap<CommandGroup, CommandTally>,
     shares: EntityTable<Arc<str>>,
     files: EntityTable<FileKey>,
     clients: EntityTable<IpAddr>,
@@ -50,23 +50,23 @@ pub struct Aggregator {
     splits: SplitTable,
     /// Where slices were asked for, with their order. They are not serialized, as they depend on the order of exchanges.
     #[serde(skip)]
-    slices: Option<(Parts, Sort)>,
+    slices: Option<(PartSlicers, SliceSortKey)>,
     first: Option<Timestamp>,
     last: Option<Timestamp>,
 }
 
-fn leaves<'de, D: Deserializer<'de>>(entries: D) -> Result<Bounded<Kind, Tally>, D::Error> {
+fn leaves<'de, D: Deserializer<'de>>(entries: D) -> Result<BottomKTable<CommandRowKey, CommandTally>, D::Error> {
     no_leaves().filled(entries)
 }
 
-fn no_leaves() -> Bounded<Kind, Tally> {
-    Bounded::new(LEAVES_MAX).remembering(RECENT_LEAVES)
+fn no_leaves() -> BottomKTable<CommandRowKey, CommandTally> {
+    BottomKTable::new(LEAVES_MAX).remembering(RECENT_LEAVES)
 }
 
 /// What a row of commands is about: the command, what it was used for, and where it is counted.
-pub type Kind = (Command, Option<Subcommand>, CommandGroup);
+pub type CommandRowKey = (Command, Option<Subcommand>, CommandGroup);
 
-fn kind_of(exchange: &Exchange) -> Kind {
+fn kind_of(exchange: &Exchange) -> CommandRowKey {
     let subcommand = match exchange.outcome {
         ExchangeOutcome::ServerInitiated => Some(Subcommand::ServerInitiated),
         _ => exchange.subcommand,
@@ -75,7 +75,7 @@ fn kind_of(exchange: &Exchange) -> Kind {
 }
 
 /// Not a command of its own, and in no sum: what the server sent unasked, and the second part of a Write_Raw.
-pub fn is_apart((_, subcommand, _): &Kind) -> bool {
+pub fn is_apart((_, subcommand, _): &CommandRowKey) -> bool {
     matches!(subcommand, Some(Subcommand::AsyncPortion | Subcommand::ServerInitiated))
 }
 
@@ -92,12 +92,12 @@ impl Aggregator {
             of_one_share: false,
             leaves: no_leaves(),
             folded: BTreeMap::new(),
-            shares: EntityTable::new(Keeps::Whole(Limit::ENTITY)),
-            files: EntityTable::new(Keeps::Whole(Limit::FILE)),
-            clients: EntityTable::new(Keeps::Groups(Limit::FILE)),
-            servers: EntityTable::new(Keeps::Groups(Limit::FILE)),
-            users: EntityTable::new(Keeps::Whole(Limit::ENTITY)),
-            timeline: TimelineTable::new(Intervals::default()),
+            shares: EntityTable::new(Keeps::Whole(SummaryPrecision::ENTITY)),
+            files: EntityTable::new(Keeps::Whole(SummaryPrecision::FILE)),
+            clients: EntityTable::new(Keeps::Groups(SummaryPrecision::FILE)),
+            servers: EntityTable::new(Keeps::Groups(SummaryPrecision::FILE)),
+            users: EntityTable::new(Keeps::Whole(SummaryPrecision::ENTITY)),
+            timeline: TimelineTable::new(TimelineBinning::default()),
             heat: HeatTable::new(),
             slowest: Slowest::default(),
             caching: CachingTable::new(),
@@ -110,24 +110,24 @@ impl Aggregator {
 
     /// The same with bins of this width on the time line, as long as they are not too many.
     pub fn with_interval(interval: Nanos) -> Aggregator {
-        Aggregator::with_intervals(Intervals { width: interval, ..Intervals::default() })
+        Aggregator::with_intervals(TimelineBinning { width: interval, ..TimelineBinning::default() })
     }
 
     /// The same with a time line that is cut like this; those that are merged must be cut alike.
-    pub fn with_intervals(intervals: Intervals) -> Aggregator {
+    pub fn with_intervals(intervals: TimelineBinning) -> Aggregator {
         Aggregator { timeline: TimelineTable::new(intervals), ..Aggregator::new() }
     }
 
     /// The same for what one client does on one share of a server, and itself pays for the counting: there are no tables
     /// of clients, servers and shares, as they would say what the total says, and percentiles are those of the response
     /// and the service time alone.
-    pub fn of_one_share(intervals: Intervals) -> Aggregator {
+    pub fn of_one_share(intervals: TimelineBinning) -> Aggregator {
         Aggregator { of_one_share: true, ..Aggregator::with_intervals(intervals) }
     }
 
     /// With slices by these dimensions together, in this order; without any where there is none.
-    pub fn sliced(self, by: &[Dimension], sort: Sort) -> Aggregator {
-        Aggregator { slices: (!by.is_empty()).then(|| (Parts::new(by), sort)), ..self }
+    pub fn sliced(self, by: &[Dimension], sort: SliceSortKey) -> Aggregator {
+        Aggregator { slices: (!by.is_empty()).then(|| (PartSlicers::new(by), sort)), ..self }
     }
 
     /// The exchanges that come now are of this part of all. Which slices are kept, where they are too many, depends on the
@@ -143,7 +143,7 @@ impl Aggregator {
         let kind = kind_of(exchange);
         let apart = is_apart(&kind);
         self.record_leaf(kind, exchange);
-        let stretch = Stretch::from_exchange(exchange);
+        let stretch = CommandSpan::from_exchange(exchange);
         self.timeline.record(exchange, stretch.as_ref(), !apart);
         let stamps = [exchange.request.first, exchange.request.last, exchange.response.first, exchange.response.last];
         for stamp in stamps.into_iter().flatten() {
@@ -183,12 +183,12 @@ impl Aggregator {
     }
 
     #[inline]
-    fn record_leaf(&mut self, kind: Kind, exchange: &Exchange) {
+    fn record_leaf(&mut self, kind: CommandRowKey, exchange: &Exchange) {
         let folded = &mut self.folded;
         match self.leaves.recent_entry(|known| *known == kind, || kind, |old, tally| fold(folded, &old, &tally)) {
             Some(tally) => {
                 if self.of_one_share && tally.is_empty() {
-                    *tally = Tally::lean();
+                    *tally = CommandTally::lean();
                 }
                 tally.record(exchange);
             }
@@ -218,7 +218,7 @@ impl Aggregator {
     /// than are kept.
     pub fn merge(&mut self, other: Aggregator) {
         let folded = &mut self.folded;
-        self.leaves.merge(other.leaves, Tally::merge, |kind, tally| fold(folded, &kind, &tally));
+        self.leaves.merge(other.leaves, CommandTally::merge, |kind, tally| fold(folded, &kind, &tally));
         for (group, theirs) in &other.folded {
             self.folded.entry(*group).or_default().merge(theirs);
         }
@@ -248,20 +248,20 @@ impl Aggregator {
     }
 
     /// What was counted of each kind of commands, in their order; of at most [`LEAVES_MAX`] kinds.
-    pub fn kinds(&self) -> impl Iterator<Item = (Kind, Counted<'_>)> {
+    pub fn kinds(&self) -> impl Iterator<Item = (CommandRowKey, CommandTallyView<'_>)> {
         self.leaves.iter().map(|(kind, tally)| (*kind, tally.counted()))
     }
 
     /// Response times of the kinds that are chosen.
-    pub fn response_times(&self, chooses: impl Fn(&Kind) -> bool) -> Summary {
-        let mut whole = Summary::new(Limit::ROW);
+    pub fn response_times(&self, chooses: impl Fn(&CommandRowKey) -> bool) -> Summary {
+        let mut whole = Summary::new(SummaryPrecision::ROW);
         let chosen = self.kinds().filter(|(kind, _)| !is_apart(kind) && chooses(kind));
         chosen.for_each(|(_, counted)| whole.merge(counted.response_time));
         whole
     }
 
     /// The time line alone.
-    pub fn timeline(&self) -> Timeline {
+    pub fn timeline(&self) -> BinnedTimeline {
         self.timeline.finish()
     }
 
@@ -270,9 +270,9 @@ impl Aggregator {
         // These take longest.
         let named = || (self.files.finish(), self.shares.finish(), self.users.finish());
         let ((files, shares, users), (commands, groups)) = beside(named, || (self.commands(), self.groups()));
-        let mut total = Tally::default();
-        let mut all = Tally::default();
-        let mut other = Tally::default();
+        let mut total = CommandTally::default();
+        let mut all = CommandTally::default();
+        let mut other = CommandTally::default();
         for (group, tally) in &groups {
             all.merge(tally);
             if group.in_headline() {
@@ -315,7 +315,7 @@ impl Aggregator {
     }
 
     /// What was counted of each group.
-    fn groups(&self) -> BTreeMap<CommandGroup, Tally> {
+    fn groups(&self) -> BTreeMap<CommandGroup, CommandTally> {
         let mut groups = self.folded.clone();
         for (kind, tally) in self.leaves.iter().filter(|(kind, _)| !is_apart(kind)) {
             groups.entry(kind.2).or_default().merge(tally);
@@ -327,10 +327,10 @@ impl Aggregator {
     fn commands(&self) -> Vec<CommandRow> {
         #[derive(Default)]
         struct Parts {
-            whole: Tally,
+            whole: CommandTally,
             groups: Vec<CommandGroup>,
-            subcommands: BTreeMap<Subcommand, Tally>,
-            apart: BTreeMap<Subcommand, Tally>,
+            subcommands: BTreeMap<Subcommand, CommandTally>,
+            apart: BTreeMap<Subcommand, CommandTally>,
         }
         let mut commands: BTreeMap<(Command, bool), Parts> = BTreeMap::new();
         for (kind, tally) in self.leaves.iter() {
@@ -348,7 +348,7 @@ impl Aggregator {
                 None => parts.whole.merge(tally),
             }
         }
-        let rows = |tallies: BTreeMap<Subcommand, Tally>| {
+        let rows = |tallies: BTreeMap<Subcommand, CommandTally>| {
             tallies.into_iter().map(|(subcommand, tally)| SubcommandRow { subcommand, row: tally.finish() }).collect()
         };
         commands
@@ -369,7 +369,7 @@ impl Aggregator {
 }
 
 /// Keeps the counts of a leaf that has no room, in its group.
-fn fold(folded: &mut BTreeMap<CommandGroup, Tally>, kind: &Kind, tally: &Tally) {
+fn fold(folded: &mut BTreeMap<CommandGroup, CommandTally>, kind: &CommandRowKey, tally: &CommandTally) {
     if !is_apart(kind) {
         folded.entry(kind.2).or_default().merge(tally);
     }

@@ -31,7 +31,7 @@ fn groups_add_up_to_the_total_and_waits_stay_out_of_it() {
     ];
     let aggregate = aggregate(&exchanges);
     // Headline: 100 + 200 + 400; Other: 200 + 400.
-    let sum = |row: &crate::Row| row.time(TimeKind::ResponseTime).sum_ns;
+    let sum = |row: &crate::CommandStatistics| row.time(TimeKind::ResponseTime).sum_ns;
     assert_eq!((aggregate.count, aggregate.total.count, sum(&aggregate.total)), (5, 3, 700));
     assert_eq!(aggregate.other.as_ref().map(|other| sum(&other.row)), Some(600));
     let groups: Vec<_> = aggregate.groups.iter().map(|g| (g.group.name(), sum(&g.row))).collect();

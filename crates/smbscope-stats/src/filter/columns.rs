@@ -3,7 +3,7 @@
 //! The names are those of the exchange table (all but `exchange_id`, which is the number of a row and known only when
 //! it is written), and some that are derived from them.
 
-use super::literal::{Unit, rank};
+use super::literal::{ScalarUnit, rank};
 use crate::derived;
 use smbscope_model::{Command, Exchange, CommandGroup, Half, ExchangeOutcome, Protocol, Stamp, ResponseStatus, Subcommand, TimeKind};
 use std::fmt::{Display, Write};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// What an evaluation needs beside the exchange.
 #[derive(Debug, Clone)]
-pub(super) struct Context {
+pub(super) struct FilterContext {
     /// Names of the captures, by their ids.
     pub(super) captures: Arc<[String]>,
     /// Where names are written that no exchange holds as text.
@@ -20,21 +20,21 @@ pub(super) struct Context {
 }
 
 /// A column.
-pub(super) struct Column {
+pub(super) struct FilterColumn {
     pub(super) name: &'static str,
-    pub(super) value: Value,
+    pub(super) value: ColumnAccessor,
 }
 
 /// The type of a column, and how to get its value; none where that is unknown.
-pub(super) enum Value {
+pub(super) enum ColumnAccessor {
     Flag(fn(&Exchange) -> bool),
-    Scalar(Unit, fn(&Exchange) -> Option<i128>),
+    Scalar(ScalarUnit, fn(&Exchange) -> Option<i128>),
     Address(fn(&Exchange) -> SocketAddr),
-    Text(Names, for<'a> fn(&'a Exchange, &'a mut Context) -> Option<&'a str>),
+    Text(TextDomain, for<'a> fn(&'a Exchange, &'a mut FilterContext) -> Option<&'a str>),
 }
 
 /// What a text may be.
-pub(super) enum Names {
+pub(super) enum TextDomain {
     /// Anything.
     Any,
     /// A path, in which `/` stands for `\` and one in front makes no difference.
@@ -43,51 +43,51 @@ pub(super) enum Names {
     Known { all: fn() -> Vec<String>, prefixes: &'static [&'static str], codes: bool },
 }
 
-impl Column {
+impl FilterColumn {
     /// The type's name, as the documentation has it.
     pub(super) fn type_name(&self) -> &'static str {
         match &self.value {
-            Value::Flag(_) => "yes or no",
-            Value::Scalar(Unit::Count, _) => "number",
-            Value::Scalar(Unit::Bytes, _) => "size",
-            Value::Scalar(Unit::Duration, _) => "duration",
-            Value::Scalar(Unit::Time, _) => "time",
-            Value::Scalar(Unit::Dialect, _) => "dialect",
-            Value::Address(_) => "address",
-            Value::Text(Names::Any, _) => "text",
-            Value::Text(Names::Path, _) => "path",
-            Value::Text(Names::Known { .. }, _) => "name",
+            ColumnAccessor::Flag(_) => "yes or no",
+            ColumnAccessor::Scalar(ScalarUnit::Count, _) => "number",
+            ColumnAccessor::Scalar(ScalarUnit::Bytes, _) => "size",
+            ColumnAccessor::Scalar(ScalarUnit::Duration, _) => "duration",
+            ColumnAccessor::Scalar(ScalarUnit::Time, _) => "time",
+            ColumnAccessor::Scalar(ScalarUnit::Dialect, _) => "dialect",
+            ColumnAccessor::Address(_) => "address",
+            ColumnAccessor::Text(TextDomain::Any, _) => "text",
+            ColumnAccessor::Text(TextDomain::Path, _) => "path",
+            ColumnAccessor::Text(TextDomain::Known { .. }, _) => "name",
         }
     }
 }
 
-impl std::fmt::Debug for Column {
+impl std::fmt::Debug for FilterColumn {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name)
     }
 }
 
 /// A name stands once only.
-impl PartialEq for Column {
-    fn eq(&self, other: &Column) -> bool {
+impl PartialEq for FilterColumn {
+    fn eq(&self, other: &FilterColumn) -> bool {
         self.name == other.name
     }
 }
 
 /// A column by its name.
-pub(super) fn find(name: &str) -> Option<&'static Column> {
+pub(super) fn find(name: &str) -> Option<&'static FilterColumn> {
     COLUMNS.iter().find(|column| column.name == name)
 }
 
 /// Every column, in the order of the exchange table; those that it has not stand behind.
-pub(super) static COLUMNS: &[Column] = &[
+pub(super) static COLUMNS: &[FilterColumn] = &[
     count("flow_id", |x| Some(x.flow.0.into())),
     address("client", |x| x.endpoints.client),
     count("client_port", |x| Some(x.endpoints.client.port().into())),
     address("server", |x| x.endpoints.server),
     count("server_port", |x| Some(x.endpoints.server.port().into())),
     named("protocol", protocols, &[], false, |x, context| context.shown(x.command.protocol())),
-    scalar("dialect", Unit::Dialect, |x| x.dialect.map(rank)),
+    scalar("dialect", ScalarUnit::Dialect, |x| x.dialect.map(rank)),
     named("command", commands, &["SMB_COM_"], true, |x, context| context.shown(x.command)),
     named("subcommand", subcommands, &["TRANS2_", "NT_TRANSACT_", "TRANS_", "FSCTL_"], true, |x, context| {
         x.subcommand.and_then(|subcommand| context.shown(subcommand))
@@ -110,10 +110,10 @@ pub(super) static COLUMNS: &[Column] = &[
     count("interim_ns", |x| time(x.interim)),
     count("response_first_ns", |x| time(x.response.first)),
     count("response_last_ns", |x| time(x.response.last)),
-    scalar("request_bytes", Unit::Bytes, |x| Some(x.request.bytes.into())),
-    scalar("response_bytes", Unit::Bytes, |x| Some(x.response.bytes.into())),
-    scalar("offset", Unit::Bytes, |x| x.offset.map(i128::from)),
-    scalar("length", Unit::Bytes, |x| x.length.map(i128::from)),
+    scalar("request_bytes", ScalarUnit::Bytes, |x| Some(x.request.bytes.into())),
+    scalar("response_bytes", ScalarUnit::Bytes, |x| Some(x.response.bytes.into())),
+    scalar("offset", ScalarUnit::Bytes, |x| x.offset.map(i128::from)),
+    scalar("length", ScalarUnit::Bytes, |x| x.length.map(i128::from)),
     flag("compounded", |x| x.compounded),
     flag("signed", |x| x.signed),
     flag("encrypted", |x| x.encrypted),
@@ -132,51 +132,51 @@ pub(super) static COLUMNS: &[Column] = &[
     count("retransmission_delay_ns", |x| nanos(x, TimeKind::RetransmissionDelay)),
     count("think_time_ns", |x| nanos(x, TimeKind::ThinkTime)),
     // From here on what the table has not.
-    scalar("time", Unit::Time, |x| x.start().map(|time| time.0.into())),
-    scalar("request_first", Unit::Time, |x| time(x.request.first)),
-    scalar("request_last", Unit::Time, |x| time(x.request.last)),
-    scalar("interim", Unit::Time, |x| time(x.interim)),
-    scalar("response_first", Unit::Time, |x| time(x.response.first)),
-    scalar("response_last", Unit::Time, |x| time(x.response.last)),
-    scalar("response_time", Unit::Duration, |x| nanos(x, TimeKind::ResponseTime)),
-    scalar("service_time", Unit::Duration, |x| nanos(x, TimeKind::ServiceTime)),
-    scalar("server_time", Unit::Duration, |x| nanos(x, TimeKind::ServerTime)),
-    scalar("request_transfer", Unit::Duration, |x| nanos(x, TimeKind::RequestTransfer)),
-    scalar("response_transfer", Unit::Duration, |x| nanos(x, TimeKind::ResponseTransfer)),
-    scalar("srt", Unit::Duration, |x| nanos(x, TimeKind::Srt)),
-    scalar("retransmission_delay", Unit::Duration, |x| nanos(x, TimeKind::RetransmissionDelay)),
-    scalar("think_time", Unit::Duration, |x| nanos(x, TimeKind::ThinkTime)),
-    scalar("size", Unit::Bytes, |x| Some(derived::size(x).into())),
+    scalar("time", ScalarUnit::Time, |x| x.start().map(|time| time.0.into())),
+    scalar("request_first", ScalarUnit::Time, |x| time(x.request.first)),
+    scalar("request_last", ScalarUnit::Time, |x| time(x.request.last)),
+    scalar("interim", ScalarUnit::Time, |x| time(x.interim)),
+    scalar("response_first", ScalarUnit::Time, |x| time(x.response.first)),
+    scalar("response_last", ScalarUnit::Time, |x| time(x.response.last)),
+    scalar("response_time", ScalarUnit::Duration, |x| nanos(x, TimeKind::ResponseTime)),
+    scalar("service_time", ScalarUnit::Duration, |x| nanos(x, TimeKind::ServiceTime)),
+    scalar("server_time", ScalarUnit::Duration, |x| nanos(x, TimeKind::ServerTime)),
+    scalar("request_transfer", ScalarUnit::Duration, |x| nanos(x, TimeKind::RequestTransfer)),
+    scalar("response_transfer", ScalarUnit::Duration, |x| nanos(x, TimeKind::ResponseTransfer)),
+    scalar("srt", ScalarUnit::Duration, |x| nanos(x, TimeKind::Srt)),
+    scalar("retransmission_delay", ScalarUnit::Duration, |x| nanos(x, TimeKind::RetransmissionDelay)),
+    scalar("think_time", ScalarUnit::Duration, |x| nanos(x, TimeKind::ThinkTime)),
+    scalar("size", ScalarUnit::Bytes, |x| Some(derived::size(x).into())),
     path("directory", |x, _| x.path.as_deref().map(derived::directory)),
     text("extension", |x, _| x.path.as_deref().map(derived::extension)),
     flag("error", derived::failed),
 ];
 
 type ScalarOf = fn(&Exchange) -> Option<i128>;
-type TextOf = for<'a> fn(&'a Exchange, &'a mut Context) -> Option<&'a str>;
+type TextOf = for<'a> fn(&'a Exchange, &'a mut FilterContext) -> Option<&'a str>;
 
-const fn flag(name: &'static str, get: fn(&Exchange) -> bool) -> Column {
-    Column { name, value: Value::Flag(get) }
+const fn flag(name: &'static str, get: fn(&Exchange) -> bool) -> FilterColumn {
+    FilterColumn { name, value: ColumnAccessor::Flag(get) }
 }
 
-const fn scalar(name: &'static str, unit: Unit, get: ScalarOf) -> Column {
-    Column { name, value: Value::Scalar(unit, get) }
+const fn scalar(name: &'static str, unit: ScalarUnit, get: ScalarOf) -> FilterColumn {
+    FilterColumn { name, value: ColumnAccessor::Scalar(unit, get) }
 }
 
-const fn count(name: &'static str, get: ScalarOf) -> Column {
-    scalar(name, Unit::Count, get)
+const fn count(name: &'static str, get: ScalarOf) -> FilterColumn {
+    scalar(name, ScalarUnit::Count, get)
 }
 
-const fn address(name: &'static str, get: fn(&Exchange) -> SocketAddr) -> Column {
-    Column { name, value: Value::Address(get) }
+const fn address(name: &'static str, get: fn(&Exchange) -> SocketAddr) -> FilterColumn {
+    FilterColumn { name, value: ColumnAccessor::Address(get) }
 }
 
-const fn text(name: &'static str, get: TextOf) -> Column {
-    Column { name, value: Value::Text(Names::Any, get) }
+const fn text(name: &'static str, get: TextOf) -> FilterColumn {
+    FilterColumn { name, value: ColumnAccessor::Text(TextDomain::Any, get) }
 }
 
-const fn path(name: &'static str, get: TextOf) -> Column {
-    Column { name, value: Value::Text(Names::Path, get) }
+const fn path(name: &'static str, get: TextOf) -> FilterColumn {
+    FilterColumn { name, value: ColumnAccessor::Text(TextDomain::Path, get) }
 }
 
 const fn named(
@@ -185,11 +185,11 @@ const fn named(
     prefixes: &'static [&'static str],
     codes: bool,
     get: TextOf,
-) -> Column {
-    Column { name, value: Value::Text(Names::Known { all, prefixes, codes }, get) }
+) -> FilterColumn {
+    FilterColumn { name, value: ColumnAccessor::Text(TextDomain::Known { all, prefixes, codes }, get) }
 }
 
-impl Context {
+impl FilterContext {
     fn shown(&mut self, value: impl Display) -> Option<&str> {
         self.scratch.clear();
         write!(self.scratch, "{value}").ok()?;

@@ -3,8 +3,8 @@
 //! A comparison with an unknown value does not hold, neither `==` nor `!=`; only `== null` asks whether a value is
 //! unknown. `not` turns an answer around, whatever led to it.
 
-use super::columns::{Column, Context, Names, Value};
-use super::literal::{Pattern, Prefix, Scalar, Unit, Word};
+use super::columns::{FilterColumn, FilterContext, TextDomain, ColumnAccessor};
+use super::literal::{Pattern, Prefix, Scalar, ScalarUnit, Word};
 use smbscope_model::{Exchange, Timestamp};
 use std::fmt;
 
@@ -16,18 +16,18 @@ pub(super) enum Expression {
     /// All of them hold; there are at least two.
     And(Vec<Expression>),
     Not(Box<Expression>),
-    Test(&'static Column, Condition),
+    Test(&'static FilterColumn, FilterCondition),
 }
 
 /// What is asked of a column's value. Which kinds go with which types is the parser's business.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Condition {
+pub(super) enum FilterCondition {
     /// It is known, or it is not.
     Known(bool),
     /// It is this, yes or no.
     Flag(bool),
     /// It is on this side of a limit.
-    Order(Order, Scalar),
+    Order(ComparisonOperator, Scalar),
     /// It is one of these, or (negated) none of them.
     Scalars(bool, Vec<Scalar>),
     Words(bool, Vec<Word>),
@@ -38,37 +38,37 @@ pub(super) enum Condition {
 
 /// `<` and its like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum ComparisonOperator {
     Less,
     LessOrEqual,
     Greater,
     GreaterOrEqual,
 }
 
-impl Order {
-    pub(super) const ALL: [Order; 4] = [Order::Less, Order::LessOrEqual, Order::Greater, Order::GreaterOrEqual];
+impl ComparisonOperator {
+    pub(super) const ALL: [ComparisonOperator; 4] = [ComparisonOperator::Less, ComparisonOperator::LessOrEqual, ComparisonOperator::Greater, ComparisonOperator::GreaterOrEqual];
 
     pub(super) fn sign(self) -> &'static str {
         match self {
-            Order::Less => "<",
-            Order::LessOrEqual => "<=",
-            Order::Greater => ">",
-            Order::GreaterOrEqual => ">=",
+            ComparisonOperator::Less => "<",
+            ComparisonOperator::LessOrEqual => "<=",
+            ComparisonOperator::Greater => ">",
+            ComparisonOperator::GreaterOrEqual => ">=",
         }
     }
 
     fn holds(self, value: i128, limit: i128) -> bool {
         match self {
-            Order::Less => value < limit,
-            Order::LessOrEqual => value <= limit,
-            Order::Greater => value > limit,
-            Order::GreaterOrEqual => value >= limit,
+            ComparisonOperator::Less => value < limit,
+            ComparisonOperator::LessOrEqual => value <= limit,
+            ComparisonOperator::Greater => value > limit,
+            ComparisonOperator::GreaterOrEqual => value >= limit,
         }
     }
 }
 
 impl Expression {
-    pub(super) fn holds(&self, exchange: &Exchange, start: Timestamp, context: &mut Context) -> bool {
+    pub(super) fn holds(&self, exchange: &Exchange, start: Timestamp, context: &mut FilterContext) -> bool {
         match self {
             Expression::Or(parts) => parts.iter().any(|part| part.holds(exchange, start, context)),
             Expression::And(parts) => parts.iter().all(|part| part.holds(exchange, start, context)),
@@ -82,50 +82,50 @@ impl Expression {
         match self {
             Expression::Or(parts) | Expression::And(parts) => parts.iter().any(Expression::compares_wildcards),
             Expression::Not(inner) => inner.compares_wildcards(),
-            Expression::Test(_, Condition::Words(_, words)) => words.iter().any(Word::has_wildcards),
+            Expression::Test(_, FilterCondition::Words(_, words)) => words.iter().any(Word::has_wildcards),
             Expression::Test(..) => false,
         }
     }
 }
 
-impl Condition {
-    fn holds(&self, column: &Value, exchange: &Exchange, start: Timestamp, context: &mut Context) -> bool {
+impl FilterCondition {
+    fn holds(&self, column: &ColumnAccessor, exchange: &Exchange, start: Timestamp, context: &mut FilterContext) -> bool {
         match column {
-            Value::Flag(get) => match self {
-                Condition::Flag(wanted) => get(exchange) == *wanted,
+            ColumnAccessor::Flag(get) => match self {
+                FilterCondition::Flag(wanted) => get(exchange) == *wanted,
                 _ => false,
             },
-            Value::Scalar(_, get) => {
+            ColumnAccessor::Scalar(_, get) => {
                 let value = get(exchange);
                 let value = match self {
-                    Condition::Known(wanted) => return value.is_some() == *wanted,
+                    FilterCondition::Known(wanted) => return value.is_some() == *wanted,
                     _ => value,
                 };
                 value.is_some_and(|value| match self {
-                    Condition::Order(order, limit) => order.holds(value, limit.value(start.0)),
-                    Condition::Scalars(negated, wanted) => {
+                    FilterCondition::Order(order, limit) => order.holds(value, limit.value(start.0)),
+                    FilterCondition::Scalars(negated, wanted) => {
                         wanted.iter().any(|wanted| wanted.value(start.0) == value) != *negated
                     }
                     _ => false,
                 })
             }
-            Value::Address(get) => match self {
-                Condition::Prefixes(negated, wanted) => {
+            ColumnAccessor::Address(get) => match self {
+                FilterCondition::Prefixes(negated, wanted) => {
                     let endpoint = get(exchange);
                     wanted.iter().any(|prefix| prefix.contains(endpoint)) != *negated
                 }
                 _ => false,
             },
-            Value::Text(names, get) => {
+            ColumnAccessor::Text(names, get) => {
                 let value = get(exchange, context);
-                if let Condition::Known(wanted) = self {
+                if let FilterCondition::Known(wanted) = self {
                     return value.is_some() == *wanted;
                 }
                 value.is_some_and(|value| match self {
-                    Condition::Words(negated, wanted) => {
+                    FilterCondition::Words(negated, wanted) => {
                         wanted.iter().any(|word| names.any_form(value, |form| word.is(form))) != *negated
                     }
-                    Condition::Like(negated, pattern) => {
+                    FilterCondition::Like(negated, pattern) => {
                         names.any_form(value, |form| pattern.matches(form)) != *negated
                     }
                     _ => false,
@@ -135,7 +135,7 @@ impl Condition {
     }
 }
 
-impl Names {
+impl TextDomain {
     /// Whether a name passes in any of its forms.
     #[inline]
     pub(super) fn any_form(&self, name: &str, passes: impl Fn(&str) -> bool) -> bool {
@@ -146,8 +146,8 @@ impl Names {
     #[inline]
     pub(super) fn forms<'n>(&self, name: &'n str) -> impl Iterator<Item = &'n str> + use<'n> {
         let prefixes = match self {
-            Names::Known { prefixes, .. } => prefixes,
-            Names::Any | Names::Path => &[][..],
+            TextDomain::Known { prefixes, .. } => prefixes,
+            TextDomain::Any | TextDomain::Path => &[][..],
         };
         std::iter::once(name).chain(prefixes.iter().filter_map(|prefix| name.strip_prefix(prefix)))
     }
@@ -166,8 +166,8 @@ impl fmt::Display for Expression {
             }
             Expression::Test(column, condition) => {
                 let unit = match column.value {
-                    Value::Scalar(unit, _) => unit,
-                    _ => Unit::Count,
+                    ColumnAccessor::Scalar(unit, _) => unit,
+                    _ => ScalarUnit::Count,
                 };
                 f.write_str(column.name)?;
                 condition.write(unit, f)
@@ -176,24 +176,24 @@ impl fmt::Display for Expression {
     }
 }
 
-impl Condition {
+impl FilterCondition {
     /// What stands behind the column's name.
-    fn write(&self, unit: Unit, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write(&self, unit: ScalarUnit, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Condition::Known(true) => f.write_str(" != null"),
-            Condition::Known(false) => f.write_str(" == null"),
-            Condition::Flag(true) => Ok(()),
-            Condition::Flag(false) => f.write_str(" == false"),
-            Condition::Order(order, limit) => {
+            FilterCondition::Known(true) => f.write_str(" != null"),
+            FilterCondition::Known(false) => f.write_str(" == null"),
+            FilterCondition::Flag(true) => Ok(()),
+            FilterCondition::Flag(false) => f.write_str(" == false"),
+            FilterCondition::Order(order, limit) => {
                 write!(f, " {} {}", order.sign(), Literal(unit, *limit))
             }
-            Condition::Scalars(negated, wanted) => {
+            FilterCondition::Scalars(negated, wanted) => {
                 let wanted: Vec<Literal> = wanted.iter().map(|scalar| Literal(unit, *scalar)).collect();
                 one_of(*negated, &wanted, true, f)
             }
-            Condition::Words(negated, wanted) => one_of(*negated, wanted, true, f),
-            Condition::Prefixes(negated, wanted) => one_of(*negated, wanted, wanted.iter().all(Prefix::is_single), f),
-            Condition::Like(negated, pattern) => {
+            FilterCondition::Words(negated, wanted) => one_of(*negated, wanted, true, f),
+            FilterCondition::Prefixes(negated, wanted) => one_of(*negated, wanted, wanted.iter().all(Prefix::is_single), f),
+            FilterCondition::Like(negated, pattern) => {
                 write!(f, " {} {pattern}", if *negated { "!~" } else { "~" })
             }
         }
@@ -201,7 +201,7 @@ impl Condition {
 }
 
 /// A scalar as its column writes it.
-struct Literal(Unit, Scalar);
+struct Literal(ScalarUnit, Scalar);
 
 impl fmt::Display for Literal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

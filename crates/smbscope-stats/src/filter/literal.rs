@@ -13,7 +13,7 @@ use std::net::{IpAddr, SocketAddr};
 
 /// What a column with an order counts in, which is also how its literals look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(super) enum ScalarUnit {
     /// A plain number: ports, ids, packet numbers, counts.
     Count,
     /// Bytes.
@@ -50,30 +50,30 @@ impl Scalar {
         }
     }
 
-    pub(super) fn parse(unit: Unit, text: &str) -> Result<Scalar, Problem> {
+    pub(super) fn parse(unit: ScalarUnit, text: &str) -> Result<Scalar, Problem> {
         match unit {
-            Unit::Count => number(text).map(|n| Scalar::Plain(n.into())),
-            Unit::Bytes => size(text).map(Scalar::Plain),
-            Unit::Duration => Ok(Scalar::Plain(units::duration(text)?.0.into())),
-            Unit::Time => time(text),
-            Unit::Dialect => dialect(text).map(|dialect| Scalar::Plain(rank(dialect))),
+            ScalarUnit::Count => number(text).map(|n| Scalar::Plain(n.into())),
+            ScalarUnit::Bytes => size(text).map(Scalar::Plain),
+            ScalarUnit::Duration => Ok(Scalar::Plain(units::duration(text)?.0.into())),
+            ScalarUnit::Time => time(text),
+            ScalarUnit::Dialect => dialect(text).map(|dialect| Scalar::Plain(rank(dialect))),
         }
     }
 
-    pub(super) fn write(self, unit: Unit, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    pub(super) fn write(self, unit: ScalarUnit, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self, unit) {
-            (Scalar::Plain(value), Unit::Count) => write!(f, "{value}"),
-            (Scalar::Plain(value), Unit::Bytes) => {
+            (Scalar::Plain(value), ScalarUnit::Count) => write!(f, "{value}"),
+            (Scalar::Plain(value), ScalarUnit::Bytes) => {
                 f.write_str(&units::exact_size(value.clamp(0, u64::MAX.into()) as u64))
             }
-            (Scalar::Plain(value), Unit::Duration) => f.write_str(&units::exact_duration(Nanos(value as i64))),
+            (Scalar::Plain(value), ScalarUnit::Duration) => f.write_str(&units::exact_duration(Nanos(value as i64))),
             (Scalar::SinceStart(value), _) => f.write_str(&units::exact_duration(Nanos(value))),
-            (Scalar::Plain(value), Unit::Dialect) => {
+            (Scalar::Plain(value), ScalarUnit::Dialect) => {
                 let known = Dialect::KNOWN.into_iter().find(|dialect| rank(*dialect) == value);
                 let dialect = known.unwrap_or(Dialect::Smb2(value.clamp(0, u16::MAX.into()) as u16));
                 write_text(&dialect.to_string(), f)
             }
-            (Scalar::Plain(value), Unit::Time) => match jiff::Timestamp::from_nanosecond(value) {
+            (Scalar::Plain(value), ScalarUnit::Time) => match jiff::Timestamp::from_nanosecond(value) {
                 Ok(time) => write!(f, "{time}"),
                 Err(_) => write!(f, "{value}"),
             },

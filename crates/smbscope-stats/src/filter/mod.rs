@@ -29,7 +29,7 @@ mod tests;
 
 pub use error::{FilterError, Problem, did_you_mean};
 
-use columns::Context;
+use columns::FilterContext;
 use expression::Expression;
 use smbscope_model::{Exchange, Timestamp};
 use std::fmt;
@@ -69,7 +69,7 @@ impl Filter {
 
     /// Something that looks at exchanges of these captures, by [`CaptureId`](smbscope_model::CaptureId).
     pub fn matcher(&self, captures: &[String]) -> Matcher<'_> {
-        Matcher { expression: &self.expression, context: Context { captures: captures.into(), scratch: String::new() } }
+        Matcher { expression: &self.expression, context: FilterContext { captures: captures.into(), scratch: String::new() } }
     }
 }
 
@@ -77,7 +77,7 @@ impl Filter {
 #[derive(Debug, Clone)]
 pub struct Matcher<'f> {
     expression: &'f Expression,
-    context: Context,
+    context: FilterContext,
 }
 
 impl Matcher<'_> {

@@ -14,20 +14,20 @@
 //! A literal is a word without blanks, or text in quotes; how it is read is up to the column's type. So there is one
 //! kind of word only, and a literal that its column can't read is an error at its place.
 
-use super::columns::{COLUMNS, Column, Names, Value, find};
+use super::columns::{COLUMNS, FilterColumn, TextDomain, ColumnAccessor, find};
 use super::error::{FilterError, Problem, did_you_mean};
-use super::expression::{Condition, Expression, Order};
+use super::expression::{FilterCondition, Expression, ComparisonOperator};
 use super::literal::{Pattern, Prefix, Scalar, Word, has_wildcards};
-use super::tokens::{Cursor, Kind, Token, Wrong, tokens};
+use super::tokens::{Cursor, TokenKind, Token, LocatedProblem, tokens};
 use std::borrow::Cow;
 
 /// Parentheses and `not` in one another: more is no expression that anyone wrote.
 const DEEPEST: usize = 100;
 
 pub(super) fn parse(text: &str) -> Result<Expression, FilterError> {
-    let wrong = |(problem, place): Wrong| problem.at(text, place);
+    let wrong = |(problem, place): LocatedProblem| problem.at(text, place);
     let tokens = tokens(text).map_err(wrong)?;
-    let mut parser = Parser { tokens: Cursor::new(text, &tokens), depth: 0 };
+    let mut parser = FilterParser { tokens: Cursor::new(text, &tokens), depth: 0 };
     let expression = parser.or().map_err(wrong)?;
     match parser.tokens.peek() {
         None => Ok(expression),
@@ -35,13 +35,13 @@ pub(super) fn parse(text: &str) -> Result<Expression, FilterError> {
     }
 }
 
-struct Parser<'t, 'a> {
+struct FilterParser<'t, 'a> {
     tokens: Cursor<'t, 'a>,
     depth: usize,
 }
 
-impl Parser<'_, '_> {
-    fn or(&mut self) -> Result<Expression, Wrong> {
+impl FilterParser<'_, '_> {
+    fn or(&mut self) -> Result<Expression, LocatedProblem> {
         let mut parts = vec![self.and()?];
         while self.tokens.keyword("or") || self.tokens.sign("||") {
             parts.push(self.and()?);
@@ -52,7 +52,7 @@ impl Parser<'_, '_> {
         }))
     }
 
-    fn and(&mut self) -> Result<Expression, Wrong> {
+    fn and(&mut self) -> Result<Expression, LocatedProblem> {
         let mut parts = vec![self.not()?];
         while self.tokens.keyword("and") || self.tokens.sign("&&") {
             parts.push(self.not()?);
@@ -63,7 +63,7 @@ impl Parser<'_, '_> {
         }))
     }
 
-    fn not(&mut self) -> Result<Expression, Wrong> {
+    fn not(&mut self) -> Result<Expression, LocatedProblem> {
         if self.depth > DEEPEST {
             return Err((
                 Problem::new(format!("more than {DEEPEST} levels of parentheses and `not`")),
@@ -73,9 +73,9 @@ impl Parser<'_, '_> {
         self.depth += 1;
         let result = if self.tokens.keyword("not") || self.tokens.sign("!") {
             Ok(Expression::Not(Box::new(self.not()?)))
-        } else if self.tokens.takes(&Kind::Open) {
+        } else if self.tokens.takes(&TokenKind::Open) {
             let inner = self.or()?;
-            match self.tokens.takes(&Kind::Close) {
+            match self.tokens.takes(&TokenKind::Close) {
                 true => Ok(inner),
                 false => Err(self.tokens.expected("`and`, `or` or `)`")),
             }
@@ -86,25 +86,25 @@ impl Parser<'_, '_> {
         result
     }
 
-    fn test(&mut self) -> Result<Expression, Wrong> {
-        let Some(Token { kind: Kind::Word(name), place }) = self.tokens.peek() else {
+    fn test(&mut self) -> Result<Expression, LocatedProblem> {
+        let Some(Token { kind: TokenKind::Word(name), place }) = self.tokens.peek() else {
             return Err(self.tokens.expected("a column"));
         };
         let column = find(name).ok_or_else(|| (unknown_column(name), place.clone()))?;
         self.tokens.skip();
         let condition = match &column.value {
-            Value::Flag(_) => self.flag(column),
-            Value::Scalar(unit, _) => {
+            ColumnAccessor::Flag(_) => self.flag(column),
+            ColumnAccessor::Scalar(unit, _) => {
                 let read = |text: &str| Scalar::parse(*unit, text);
-                let order = Order::ALL.into_iter().find(|order| self.tokens.sign(order.sign()));
+                let order = ComparisonOperator::ALL.into_iter().find(|order| self.tokens.sign(order.sign()));
                 match order {
-                    Some(order) => Ok(Condition::Order(order, self.literal(read)?)),
-                    None => self.equal(column, read, Condition::Scalars),
+                    Some(order) => Ok(FilterCondition::Order(order, self.literal(read)?)),
+                    None => self.equal(column, read, FilterCondition::Scalars),
                 }
             }
-            Value::Address(_) => {
+            ColumnAccessor::Address(_) => {
                 // `==` asks for one host, `in` for those of a network.
-                let is_equal = matches!(self.tokens.peek(), Some(Token { kind: Kind::Operator("==" | "!="), .. }));
+                let is_equal = matches!(self.tokens.peek(), Some(Token { kind: TokenKind::Operator("==" | "!="), .. }));
                 let read = |text: &str| match Prefix::parse(text)? {
                     prefix if is_equal && !prefix.is_single() => {
                         let hint = format!("addresses of a network: {} in {text}", column.name);
@@ -112,17 +112,17 @@ impl Parser<'_, '_> {
                     }
                     prefix => Ok(prefix),
                 };
-                self.equal(column, read, Condition::Prefixes)
+                self.equal(column, read, FilterCondition::Prefixes)
             }
-            Value::Text(names, _) => {
+            ColumnAccessor::Text(names, _) => {
                 let negated = [("~", false), ("!~", true)].into_iter().find(|(sign, _)| self.tokens.sign(sign));
                 match negated {
                     Some((_, negated)) => {
-                        self.literal(|text| Pattern::new(&spelt(names, text))).map(|p| Condition::Like(negated, p))
+                        self.literal(|text| Pattern::new(&spelt(names, text))).map(|p| FilterCondition::Like(negated, p))
                     }
                     None => {
                         self.refuse_wildcards(column)?;
-                        self.equal(column, |text| word(names, text), Condition::Words)
+                        self.equal(column, |text| word(names, text), FilterCondition::Words)
                     }
                 }
             }
@@ -131,16 +131,16 @@ impl Parser<'_, '_> {
     }
 
     /// `path == *.ini` would hold for no file: no name has such characters, other than patterns of a search.
-    fn refuse_wildcards(&self, column: &Column) -> Result<(), Wrong> {
-        let is_before_value = |kind: &Kind<'_>| match kind {
-            Kind::Operator(sign) => matches!(*sign, "==" | "!="),
-            Kind::Word(word) => word.eq_ignore_ascii_case("in") || word.eq_ignore_ascii_case("not"),
-            kind => *kind == Kind::Open,
+    fn refuse_wildcards(&self, column: &FilterColumn) -> Result<(), LocatedProblem> {
+        let is_before_value = |kind: &TokenKind<'_>| match kind {
+            TokenKind::Operator(sign) => matches!(*sign, "==" | "!="),
+            TokenKind::Word(word) => word.eq_ignore_ascii_case("in") || word.eq_ignore_ascii_case("not"),
+            kind => *kind == TokenKind::Open,
         };
         let values = self.tokens.rest().iter().skip_while(|token| is_before_value(&token.kind));
-        let values = values.take_while(|token| matches!(token.kind, Kind::Word(_) | Kind::Quoted(_) | Kind::Comma));
+        let values = values.take_while(|token| matches!(token.kind, TokenKind::Word(_) | TokenKind::Quoted(_) | TokenKind::Comma));
         for Token { kind, place } in values {
-            if let Kind::Word(word) = kind
+            if let TokenKind::Word(word) = kind
                 && has_wildcards(word)
             {
                 let problem = Problem::new("`*` and `?` are no wildcards here");
@@ -153,22 +153,22 @@ impl Parser<'_, '_> {
     }
 
     /// What may stand behind a column that is yes or no.
-    fn flag(&mut self, column: &Column) -> Result<Condition, Wrong> {
+    fn flag(&mut self, column: &FilterColumn) -> Result<FilterCondition, LocatedProblem> {
         let negated = if self.tokens.sign("==") {
             false
         } else if self.tokens.sign("!=") {
             true
         } else {
             return match self.tokens.peek() {
-                Some(Token { kind: Kind::Operator("&&" | "||"), .. }) => Ok(Condition::Flag(true)),
-                Some(Token { kind: Kind::Operator(_), .. }) => Err(self.not_for(column)),
-                Some(Token { kind: Kind::Word("in"), .. }) => Err(self.not_for(column)),
-                _ => Ok(Condition::Flag(true)),
+                Some(Token { kind: TokenKind::Operator("&&" | "||"), .. }) => Ok(FilterCondition::Flag(true)),
+                Some(Token { kind: TokenKind::Operator(_), .. }) => Err(self.not_for(column)),
+                Some(Token { kind: TokenKind::Word("in"), .. }) => Err(self.not_for(column)),
+                _ => Ok(FilterCondition::Flag(true)),
             };
         };
         self.literal(|text| match text.to_ascii_lowercase().as_str() {
-            "true" => Ok(Condition::Flag(!negated)),
-            "false" => Ok(Condition::Flag(negated)),
+            "true" => Ok(FilterCondition::Flag(!negated)),
+            "false" => Ok(FilterCondition::Flag(negated)),
             _ => Err(Problem::new("expected true or false").hint(format!("`{}` alone is a condition", column.name))),
         })
     }
@@ -176,16 +176,16 @@ impl Parser<'_, '_> {
     /// `==`, `!=`, `in` and `not in`, which every other type has.
     fn equal<T>(
         &mut self,
-        column: &Column,
+        column: &FilterColumn,
         read: impl Fn(&str) -> Result<T, Problem>,
-        make: impl Fn(bool, Vec<T>) -> Condition,
-    ) -> Result<Condition, Wrong> {
+        make: impl Fn(bool, Vec<T>) -> FilterCondition,
+    ) -> Result<FilterCondition, LocatedProblem> {
         for (sign, negated) in [("==", false), ("!=", true)] {
             if self.tokens.sign(sign) {
                 // Every exchange has addresses, so there null is as wrong as any other word.
-                let may_be_unknown = !matches!(column.value, Value::Address(_));
+                let may_be_unknown = !matches!(column.value, ColumnAccessor::Address(_));
                 if may_be_unknown && self.tokens.keyword("null") {
-                    return Ok(Condition::Known(negated));
+                    return Ok(FilterCondition::Known(negated));
                 }
                 return Ok(make(negated, vec![self.literal(read)?]));
             }
@@ -198,37 +198,37 @@ impl Parser<'_, '_> {
             return Err(self.tokens.expected("`in`"));
         }
         Err(match self.tokens.peek() {
-            Some(Token { kind: Kind::Operator(_), .. }) => self.not_for(column),
+            Some(Token { kind: TokenKind::Operator(_), .. }) => self.not_for(column),
             _ => self.tokens.expected(&format!("a comparison after {} ({})", column.name, operators(column))),
         })
     }
 
     /// A literal, or several in parentheses.
-    fn list<T>(&mut self, read: impl Fn(&str) -> Result<T, Problem>) -> Result<Vec<T>, Wrong> {
-        if !self.tokens.takes(&Kind::Open) {
+    fn list<T>(&mut self, read: impl Fn(&str) -> Result<T, Problem>) -> Result<Vec<T>, LocatedProblem> {
+        if !self.tokens.takes(&TokenKind::Open) {
             return Ok(vec![self.literal(read)?]);
         }
         let mut all = vec![self.literal(&read)?];
-        while self.tokens.takes(&Kind::Comma) {
+        while self.tokens.takes(&TokenKind::Comma) {
             all.push(self.literal(&read)?);
         }
-        match self.tokens.takes(&Kind::Close) {
+        match self.tokens.takes(&TokenKind::Close) {
             true => Ok(all),
             false => Err(self.tokens.expected("`,` or `)`")),
         }
     }
 
-    fn literal<T>(&mut self, read: impl FnOnce(&str) -> Result<T, Problem>) -> Result<T, Wrong> {
+    fn literal<T>(&mut self, read: impl FnOnce(&str) -> Result<T, Problem>) -> Result<T, LocatedProblem> {
         let Some(Token { kind, place }) = self.tokens.peek() else { return Err(self.tokens.expected("a value")) };
         let value = match kind {
-            Kind::Word(word) if word.eq_ignore_ascii_case("null") => {
+            TokenKind::Word(word) if word.eq_ignore_ascii_case("null") => {
                 return Err((
                     Problem::new("null goes with == and != only, and with what may be unknown"),
                     place.clone(),
                 ));
             }
-            Kind::Word(word) => read(word),
-            Kind::Quoted(text) => read(text),
+            TokenKind::Word(word) => read(word),
+            TokenKind::Quoted(text) => read(text),
             _ => return Err(self.tokens.expected("a value")),
         };
         self.tokens.skip();
@@ -236,7 +236,7 @@ impl Parser<'_, '_> {
     }
 
     /// An operator that the column's type has no use for.
-    fn not_for(&self, column: &Column) -> Wrong {
+    fn not_for(&self, column: &FilterColumn) -> LocatedProblem {
         let (problem, place) = self.tokens.expected(&operators(column));
         let article = match column.type_name() {
             "address" => "an ",
@@ -248,12 +248,12 @@ impl Parser<'_, '_> {
 }
 
 /// What may stand behind a column.
-fn operators(column: &Column) -> String {
+fn operators(column: &FilterColumn) -> String {
     let operators = match &column.value {
-        Value::Flag(_) => "== or !=",
-        Value::Scalar(..) => "==, !=, <, <=, >, >= or in",
-        Value::Address(_) => "==, != or in",
-        Value::Text(..) => "==, !=, ~, !~ or in",
+        ColumnAccessor::Flag(_) => "== or !=",
+        ColumnAccessor::Scalar(..) => "==, !=, <, <=, >, >= or in",
+        ColumnAccessor::Address(_) => "==, != or in",
+        ColumnAccessor::Text(..) => "==, !=, ~, !~ or in",
     };
     operators.to_owned()
 }
@@ -268,17 +268,17 @@ fn unknown_column(name: &str) -> Problem {
 }
 
 /// A path as it is compared.
-fn spelt<'a>(names: &Names, text: &'a str) -> Cow<'a, str> {
+fn spelt<'a>(names: &TextDomain, text: &'a str) -> Cow<'a, str> {
     match names {
-        Names::Path => Cow::Owned(text.replace('/', "\\").trim_start_matches('\\').to_owned()),
+        TextDomain::Path => Cow::Owned(text.replace('/', "\\").trim_start_matches('\\').to_owned()),
         _ => Cow::Borrowed(text),
     }
 }
 
 /// A name or any other text; names that do not exist are refused.
-fn word(names: &Names, text: &str) -> Result<Word, Problem> {
+fn word(names: &TextDomain, text: &str) -> Result<Word, Problem> {
     let word = Word::new(&spelt(names, text));
-    let Names::Known { all, codes, .. } = names else { return Ok(word) };
+    let TextDomain::Known { all, codes, .. } = names else { return Ok(word) };
     let all = all();
     // `0x00ff`, `0x01/0xc8`; `ERRDOS/ERRbadfile`; `+ SMB_COM_TREE_CONNECT_ANDX`.
     let is_code = *codes && (text.starts_with("0x") || text.contains('/') || text.starts_with('+'));

@@ -1,8 +1,8 @@
 //! The language: what expressions mean, what is wrong with others, and that what is written can be read again.
 
-use super::columns::{COLUMNS, Column, Names, Value, find};
-use super::expression::{Condition, Expression, Order};
-use super::literal::{Pattern, Prefix, Scalar, Unit, Word, rank};
+use super::columns::{COLUMNS, FilterColumn, TextDomain, ColumnAccessor, find};
+use super::expression::{FilterCondition, Expression, ComparisonOperator};
+use super::literal::{Pattern, Prefix, Scalar, ScalarUnit, Word, rank};
 use super::*;
 use proptest::prelude::*;
 use proptest::strategy::Union;
@@ -295,8 +295,8 @@ fn every_column_gives_a_value_or_none_for_any_exchange() {
     bare.outcome = ExchangeOutcome::RequestNotCaptured;
     for column in COLUMNS {
         let expression = match column.value {
-            Value::Flag(_) => column.name.to_owned(),
-            Value::Address(_) => format!("{} == 10.0.0.1", column.name),
+            ColumnAccessor::Flag(_) => column.name.to_owned(),
+            ColumnAccessor::Address(_) => format!("{} == 10.0.0.1", column.name),
             _ => format!("{} == null", column.name),
         };
         let filter = filter(&expression);
@@ -317,52 +317,52 @@ fn the_documentation_lists_every_column_with_its_type() {
     }
 }
 
-fn scalar(unit: Unit) -> BoxedStrategy<Scalar> {
+fn scalar(unit: ScalarUnit) -> BoxedStrategy<Scalar> {
     let plain = |value: i128| Scalar::Plain(value);
     match unit {
-        Unit::Count => any::<u64>().prop_map(move |n| plain(n.into())).boxed(),
-        Unit::Bytes => {
+        ScalarUnit::Count => any::<u64>().prop_map(move |n| plain(n.into())).boxed(),
+        ScalarUnit::Bytes => {
             prop_oneof![0..1u64 << 60, (0u64..99).prop_map(|n| n << 20)].prop_map(move |n| plain(n.into())).boxed()
         }
-        Unit::Duration => {
+        ScalarUnit::Duration => {
             prop_oneof![any::<i64>(), (-99i64..99).prop_map(|n| n * MS)].prop_map(move |n| plain(n.into())).boxed()
         }
-        Unit::Time => prop_oneof![
+        ScalarUnit::Time => prop_oneof![
             any::<i64>().prop_map(move |n| plain(n.into())),
             any::<i64>().prop_map(Scalar::SinceStart),
             (0..86_400_000_000_000i64).prop_map(Scalar::TimeOfDay),
         ]
         .boxed(),
-        Unit::Dialect => {
+        ScalarUnit::Dialect => {
             let known = prop::sample::select(Dialect::KNOWN.to_vec());
             prop_oneof![known, (0x0202u16..).prop_map(Dialect::Smb2)].prop_map(move |d| plain(rank(d))).boxed()
         }
     }
 }
 
-fn text(names: &'static Names) -> BoxedStrategy<String> {
+fn text(names: &'static TextDomain) -> BoxedStrategy<String> {
     match names {
-        Names::Any => prop_oneof![".{0,8}", "[a-z\"' $]{0,6}", Just("null".to_owned())].boxed(),
-        Names::Path => "[a-zA-Z*?\"' ]{1,4}(\\\\[a-z.]{1,4}){0,2}".boxed(),
-        Names::Known { all, .. } => prop::sample::select(all()).boxed(),
+        TextDomain::Any => prop_oneof![".{0,8}", "[a-z\"' $]{0,6}", Just("null".to_owned())].boxed(),
+        TextDomain::Path => "[a-zA-Z*?\"' ]{1,4}(\\\\[a-z.]{1,4}){0,2}".boxed(),
+        TextDomain::Known { all, .. } => prop::sample::select(all()).boxed(),
     }
 }
 
-fn condition(column: &'static Column) -> BoxedStrategy<Condition> {
-    let known = any::<bool>().prop_map(Condition::Known);
+fn condition(column: &'static FilterColumn) -> BoxedStrategy<FilterCondition> {
+    let known = any::<bool>().prop_map(FilterCondition::Known);
     match &column.value {
-        Value::Flag(_) => any::<bool>().prop_map(Condition::Flag).boxed(),
-        Value::Scalar(unit, _) => {
-            let orders = (prop::sample::select(Order::ALL.to_vec()), scalar(*unit));
+        ColumnAccessor::Flag(_) => any::<bool>().prop_map(FilterCondition::Flag).boxed(),
+        ColumnAccessor::Scalar(unit, _) => {
+            let orders = (prop::sample::select(ComparisonOperator::ALL.to_vec()), scalar(*unit));
             let sets = (any::<bool>(), prop::collection::vec(scalar(*unit), 1..4));
             prop_oneof![
                 known,
-                orders.prop_map(|(order, limit)| Condition::Order(order, limit)),
-                sets.prop_map(|(negated, wanted)| Condition::Scalars(negated, wanted)),
+                orders.prop_map(|(order, limit)| FilterCondition::Order(order, limit)),
+                sets.prop_map(|(negated, wanted)| FilterCondition::Scalars(negated, wanted)),
             ]
             .boxed()
         }
-        Value::Address(_) => {
+        ColumnAccessor::Address(_) => {
             let v4 =
                 (any::<std::net::Ipv4Addr>(), 0u8..=32).prop_map(|(address, length)| format!("{address}/{length}"));
             let v6 =
@@ -372,15 +372,15 @@ fn condition(column: &'static Column) -> BoxedStrategy<Condition> {
             let prefix =
                 prop_oneof![v4, v6, endpoint].prop_map(|text| Prefix::parse(&text).expect("an address and its prefix"));
             let sets = (any::<bool>(), prop::collection::vec(prefix, 1..4));
-            sets.prop_map(|(negated, wanted)| Condition::Prefixes(negated, wanted)).boxed()
+            sets.prop_map(|(negated, wanted)| FilterCondition::Prefixes(negated, wanted)).boxed()
         }
-        Value::Text(names, _) => {
+        ColumnAccessor::Text(names, _) => {
             let words = (any::<bool>(), prop::collection::vec(text(names).prop_map(|text| Word::new(&text)), 1..4));
             let pattern = (any::<bool>(), text(names));
             prop_oneof![
                 known,
-                words.prop_map(|(negated, wanted)| Condition::Words(negated, wanted)),
-                pattern.prop_map(|(negated, text)| Condition::Like(negated, Pattern::new(&text).expect("short"))),
+                words.prop_map(|(negated, wanted)| FilterCondition::Words(negated, wanted)),
+                pattern.prop_map(|(negated, text)| FilterCondition::Like(negated, Pattern::new(&text).expect("short"))),
             ]
             .boxed()
         }

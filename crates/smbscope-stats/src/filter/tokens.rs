@@ -6,11 +6,11 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 /// What is wrong, and which bytes of the text.
-pub type Wrong = (Problem, Range<usize>);
+pub type LocatedProblem = (Problem, Range<usize>);
 
 /// What a token is.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Kind<'a> {
+pub enum TokenKind<'a> {
     /// `(`
     Open,
     /// `)`
@@ -29,7 +29,7 @@ pub enum Kind<'a> {
 #[derive(Debug)]
 pub struct Token<'a> {
     /// What it is.
-    pub kind: Kind<'a>,
+    pub kind: TokenKind<'a>,
     /// Its bytes.
     pub place: Range<usize>,
 }
@@ -38,7 +38,7 @@ pub struct Token<'a> {
 const OPERATORS: [&str; 11] = ["==", "!=", "<=", ">=", "!~", "&&", "||", "<", ">", "~", "!"];
 
 /// The text in tokens.
-pub fn tokens(text: &str) -> Result<Vec<Token<'_>>, Wrong> {
+pub fn tokens(text: &str) -> Result<Vec<Token<'_>>, LocatedProblem> {
     let mut tokens = Vec::new();
     let mut at = 0;
     while let Some(c) = text[at..].chars().next() {
@@ -48,19 +48,19 @@ pub fn tokens(text: &str) -> Result<Vec<Token<'_>>, Wrong> {
                 at += c.len_utf8();
                 continue;
             }
-            '(' => (Kind::Open, 1),
-            ')' => (Kind::Close, 1),
-            ',' => (Kind::Comma, 1),
+            '(' => (TokenKind::Open, 1),
+            ')' => (TokenKind::Close, 1),
+            ',' => (TokenKind::Comma, 1),
             '"' | '\'' => quoted(rest, c).ok_or_else(|| {
                 let hint = format!("a {c} inside is written twice");
                 (Problem::new(format!("the text has no closing {c}")).hint(hint), at..text.len())
             })?,
             c if is_bare(c) => {
                 let length = rest.find(|c| !is_bare(c)).unwrap_or(rest.len());
-                (Kind::Word(&rest[..length]), length)
+                (TokenKind::Word(&rest[..length]), length)
             }
             c => match OPERATORS.iter().find(|sign| rest.starts_with(**sign)) {
-                Some(sign) => (Kind::Operator(sign), sign.len()),
+                Some(sign) => (TokenKind::Operator(sign), sign.len()),
                 None => {
                     let better = match c {
                         '=' => "==",
@@ -79,7 +79,7 @@ pub fn tokens(text: &str) -> Result<Vec<Token<'_>>, Wrong> {
 }
 
 /// Text in quotes, and how long it is with them.
-fn quoted(text: &str, quote: char) -> Option<(Kind<'_>, usize)> {
+fn quoted(text: &str, quote: char) -> Option<(TokenKind<'_>, usize)> {
     let mut from = 1;
     loop {
         let end = from + text.get(from..)?.find(quote)?;
@@ -92,7 +92,7 @@ fn quoted(text: &str, quote: char) -> Option<(Kind<'_>, usize)> {
             true => Cow::Owned(inner.replace(&String::from_iter([quote, quote]), &quote.to_string())),
             false => Cow::Borrowed(inner),
         };
-        return Some((Kind::Quoted(inner), end + 1));
+        return Some((TokenKind::Quoted(inner), end + 1));
     }
 }
 
@@ -132,7 +132,7 @@ impl<'t, 'a> Cursor<'t, 'a> {
     }
 
     /// Goes on behind a token of this kind, if it is the next.
-    pub fn takes(&mut self, kind: &Kind<'_>) -> bool {
+    pub fn takes(&mut self, kind: &TokenKind<'_>) -> bool {
         let found = self.peek().is_some_and(|token| token.kind == *kind);
         self.at += usize::from(found);
         found
@@ -140,12 +140,12 @@ impl<'t, 'a> Cursor<'t, 'a> {
 
     /// The same of an operator.
     pub fn sign(&mut self, sign: &'static str) -> bool {
-        self.takes(&Kind::Operator(sign))
+        self.takes(&TokenKind::Operator(sign))
     }
 
     /// The same of a word, in any case.
     pub fn keyword(&mut self, keyword: &str) -> bool {
-        let found = matches!(self.peek(), Some(Token { kind: Kind::Word(word), .. })
+        let found = matches!(self.peek(), Some(Token { kind: TokenKind::Word(word), .. })
             if word.eq_ignore_ascii_case(keyword));
         self.at += usize::from(found);
         found
@@ -156,7 +156,7 @@ impl<'t, 'a> Cursor<'t, 'a> {
     pub fn value<'s>(&mut self, text: &'s str) -> Option<(&'s str, Range<usize>)> {
         let start = self.place().start;
         let mut end = start;
-        while let Some(Token { kind: Kind::Word(word), place }) = self.peek()
+        while let Some(Token { kind: TokenKind::Word(word), place }) = self.peek()
             && !word.eq_ignore_ascii_case("and")
         {
             self.skip();
@@ -166,15 +166,15 @@ impl<'t, 'a> Cursor<'t, 'a> {
     }
 
     /// What was expected instead of the next token.
-    pub fn expected(&self, what: &str) -> Wrong {
+    pub fn expected(&self, what: &str) -> LocatedProblem {
         let found = match self.peek().map(|token| &token.kind) {
             None => "the end".to_owned(),
-            Some(Kind::Open) => "`(`".to_owned(),
-            Some(Kind::Close) => "`)`".to_owned(),
-            Some(Kind::Comma) => "`,`".to_owned(),
-            Some(Kind::Operator(sign)) => format!("`{sign}`"),
-            Some(Kind::Word(word)) => format!("`{word}`"),
-            Some(Kind::Quoted(_)) => "text".to_owned(),
+            Some(TokenKind::Open) => "`(`".to_owned(),
+            Some(TokenKind::Close) => "`)`".to_owned(),
+            Some(TokenKind::Comma) => "`,`".to_owned(),
+            Some(TokenKind::Operator(sign)) => format!("`{sign}`"),
+            Some(TokenKind::Word(word)) => format!("`{word}`"),
+            Some(TokenKind::Quoted(_)) => "text".to_owned(),
         };
         (Problem::new(format!("expected {what}, found {found}")), self.place())
     }

@@ -6,7 +6,7 @@
 //! American Statistician 69, 2015: the expanded percentile interval). And resamples of few values take few values: those of
 //! five have 126 means. So the interval is on each side at least as wide as Student's.
 
-use super::{Settings, mean, variance};
+use super::{ReplicationSettings, mean, variance};
 use crate::random::Random;
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
@@ -15,7 +15,7 @@ const RESOLVED_TAIL: usize = 3;
 
 /// The logarithm of a ratio, and how uncertain it is.
 #[derive(Debug, Clone)]
-pub(super) struct Estimate {
+pub(super) struct LogRatioEstimate {
     /// As observed.
     pub(super) log_ratio: f64,
     /// Of the resamples, ascending.
@@ -26,12 +26,12 @@ pub(super) struct Estimate {
     pub(super) deviation: f64,
 }
 
-impl Estimate {
+impl LogRatioEstimate {
     /// Of the logarithms of the ratios of blocks.
-    pub(super) fn paired(logs: &[f64], resamples: u32, random: &mut Random) -> Estimate {
+    pub(super) fn paired(logs: &[f64], resamples: u32, random: &mut Random) -> LogRatioEstimate {
         let count = logs.len() as f64;
         let squared = variance(logs) / count;
-        Estimate {
+        LogRatioEstimate {
             log_ratio: mean(logs),
             resampled: sorted((0..resamples).map(|_| resampled_mean(logs, random)).collect()),
             standard_error: squared.sqrt(),
@@ -41,14 +41,14 @@ impl Estimate {
     }
 
     /// Of the logarithms of two sets of values; degrees of freedom by Welch and Satterthwaite.
-    pub(super) fn unpaired(base: &[f64], values: &[f64], resamples: u32, random: &mut Random) -> Estimate {
+    pub(super) fn unpaired(base: &[f64], values: &[f64], resamples: u32, random: &mut Random) -> LogRatioEstimate {
         let means = (0..resamples).map(|_| resampled_mean(values, random) - resampled_mean(base, random));
         let resampled = sorted(means.collect());
         let sides = [base, values].map(|side| (side.len() as f64, variance(side) / side.len() as f64));
         let squared: f64 = sides.iter().map(|(_, squared)| squared).sum();
         let parts: f64 = sides.iter().map(|(count, squared)| squared.powi(2) / (count - 1.0)).sum();
         let shrunk: f64 = sides.iter().map(|(count, squared)| squared * (count - 1.0) / count).sum();
-        Estimate {
+        LogRatioEstimate {
             log_ratio: mean(values) - mean(base),
             resampled,
             standard_error: squared.sqrt(),
@@ -92,7 +92,7 @@ impl Estimate {
     }
 
     /// The logarithm of the least ratio that an interval like this one would show with the wanted power.
-    pub(super) fn detectable(&self, settings: &Settings) -> f64 {
+    pub(super) fn detectable(&self, settings: &ReplicationSettings) -> f64 {
         let quantiles = student(1.0 - (1.0 - settings.confidence) / 2.0, self.degrees_of_freedom)
             + student(settings.power, self.degrees_of_freedom);
         quantiles * self.standard_error

@@ -26,7 +26,7 @@ pub use plan::REPETITIONS_MAX;
 pub use within::{Course, within_run};
 
 use crate::random::Random;
-use estimate::Estimate;
+use estimate::LogRatioEstimate;
 use serde::{Deserialize, Serialize};
 
 /// Runs of each side, or blocks, that an interval needs.
@@ -36,7 +36,7 @@ const RANGE_MIN: usize = 3;
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Settings {
+pub struct ReplicationSettings {
     /// Differences of less than this share are none: 0.05 for 5%.
     pub margin: f64,
     /// Confidence of the interval.
@@ -50,9 +50,9 @@ pub struct Settings {
     pub seed: u64,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings { margin: 0.05, confidence: 0.95, power: 0.8, resamples: 10_000, seed: 1 }
+impl Default for ReplicationSettings {
+    fn default() -> ReplicationSettings {
+        ReplicationSettings { margin: 0.05, confidence: 0.95, power: 0.8, resamples: 10_000, seed: 1 }
     }
 }
 
@@ -70,7 +70,7 @@ pub enum Scope {
 /// A figure as a multiple of the baseline's.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Figure {
+pub struct BaselineRatio {
     /// Value divided by the baseline's: of several runs, of the geometric means. Null where one of them is zero or
     /// missing.
     pub ratio: Option<f64>,
@@ -80,7 +80,7 @@ pub struct Figure {
     pub range: Option<(f64, f64)>,
     /// What the interval says.
     #[serde(flatten)]
-    pub answer: Answer,
+    pub answer: DifferenceVerdict,
     /// The smallest ratio above 1 that data like these would show in four of five tries; null without an interval.
     pub detectable: Option<f64>,
     /// Runs of the side that has fewer, or blocks.
@@ -96,7 +96,7 @@ pub struct Figure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "answer", rename_all = "snake_case")]
-pub enum Answer {
+pub enum DifferenceVerdict {
     /// The figure is higher: the whole interval is above 1, and it is not shown that the difference is within the margin.
     Higher,
     /// The same below 1.
@@ -111,52 +111,52 @@ pub enum Answer {
     },
 }
 
-impl Answer {
+impl DifferenceVerdict {
     /// Whether a difference is shown.
     pub fn differs(self) -> bool {
-        matches!(self, Answer::Higher | Answer::Lower)
+        matches!(self, DifferenceVerdict::Higher | DifferenceVerdict::Lower)
     }
 }
 
 /// Pairs of baseline and value, one for each block of runs that stood next to each other.
-pub fn paired(blocks: &[(f64, f64)], settings: &Settings) -> Figure {
+pub fn paired(blocks: &[(f64, f64)], settings: &ReplicationSettings) -> BaselineRatio {
     let known: Vec<(f64, f64)> = blocks.iter().copied().filter(|(base, value)| !(base * value).is_nan()).collect();
     let logs: Vec<f64> = known.iter().map(|(base, value)| (value / base).ln()).collect();
     let usable = known.iter().all(|(base, value)| is_usable(*base) && is_usable(*value));
     if !usable || logs.is_empty() {
-        return Figure::unknown(logs.len());
+        return BaselineRatio::unknown(logs.len());
     }
     let mut random = Random::new(&[settings.seed]);
-    let estimate = || Estimate::paired(&logs, settings.resamples, &mut random);
+    let estimate = || LogRatioEstimate::paired(&logs, settings.resamples, &mut random);
     let extremes = extremes(&logs);
-    Figure::from_logarithms(logs.len(), mean(&logs), extremes, plan::Spread::paired(&logs), settings, estimate)
+    BaselineRatio::from_logarithms(logs.len(), mean(&logs), extremes, plan::RepetitionVariance::paired(&logs), settings, estimate)
 }
 
 /// Runs of the baseline, and of what is compared with it.
-pub fn unpaired(base: &[f64], values: &[f64], settings: &Settings) -> Figure {
+pub fn unpaired(base: &[f64], values: &[f64], settings: &ReplicationSettings) -> BaselineRatio {
     let known = |side: &[f64]| -> Vec<f64> { side.iter().copied().filter(|value| !value.is_nan()).collect() };
     let (base, values) = (known(base), known(values));
     let repetitions = base.len().min(values.len());
     if repetitions == 0 || !base.iter().chain(&values).all(|value| is_usable(*value)) {
-        return Figure::unknown(repetitions);
+        return BaselineRatio::unknown(repetitions);
     }
     let logs = |side: &[f64]| -> Vec<f64> { side.iter().map(|value| value.ln()).collect() };
     let (base, values) = (logs(&base), logs(&values));
     let mut random = Random::new(&[settings.seed]);
-    let estimate = || Estimate::unpaired(&base, &values, settings.resamples, &mut random);
+    let estimate = || LogRatioEstimate::unpaired(&base, &values, settings.resamples, &mut random);
     let (bases, others) = (extremes(&base), extremes(&values));
     let extremes = (others.0 - bases.1, others.1 - bases.0);
     let ratio = mean(&values) - mean(&base);
-    Figure::from_logarithms(repetitions, ratio, extremes, plan::Spread::unpaired(&base, &values), settings, estimate)
+    BaselineRatio::from_logarithms(repetitions, ratio, extremes, plan::RepetitionVariance::unpaired(&base, &values), settings, estimate)
 }
 
-impl Figure {
-    fn unknown(repetitions: usize) -> Figure {
-        Figure {
+impl BaselineRatio {
+    fn unknown(repetitions: usize) -> BaselineRatio {
+        BaselineRatio {
             ratio: None,
             interval: None,
             range: None,
-            answer: Answer::Undecided { repetitions_needed: None },
+            answer: DifferenceVerdict::Undecided { repetitions_needed: None },
             detectable: None,
             repetitions: u32::try_from(repetitions).unwrap_or(u32::MAX),
             scope: Scope::Runs,
@@ -169,17 +169,17 @@ impl Figure {
         repetitions: usize,
         ratio: f64,
         extremes: (f64, f64),
-        spread: plan::Spread,
-        settings: &Settings,
-        estimate: impl FnOnce() -> Estimate,
-    ) -> Figure {
+        spread: plan::RepetitionVariance,
+        settings: &ReplicationSettings,
+        estimate: impl FnOnce() -> LogRatioEstimate,
+    ) -> BaselineRatio {
         let needed = |decided_by: usize| spread.repetitions(ratio, decided_by, settings);
-        let known = Figure { ratio: Some(ratio.exp()), ..Figure::unknown(repetitions) };
+        let known = BaselineRatio { ratio: Some(ratio.exp()), ..BaselineRatio::unknown(repetitions) };
         match repetitions {
             0..RANGE_MIN => known,
-            RANGE_MIN..REPETITIONS_MIN => Figure {
+            RANGE_MIN..REPETITIONS_MIN => BaselineRatio {
                 range: Some((extremes.0.exp(), extremes.1.exp())),
-                answer: Answer::Undecided { repetitions_needed: needed(repetitions) },
+                answer: DifferenceVerdict::Undecided { repetitions_needed: needed(repetitions) },
                 ..known
             },
             REPETITIONS_MIN.. => known.judged(&estimate(), settings, || needed(repetitions)),
@@ -187,22 +187,22 @@ impl Figure {
     }
 
     /// With the interval and the answer.
-    fn judged(self, estimate: &Estimate, settings: &Settings, needed: impl FnOnce() -> Option<u32>) -> Figure {
+    fn judged(self, estimate: &LogRatioEstimate, settings: &ReplicationSettings, needed: impl FnOnce() -> Option<u32>) -> BaselineRatio {
         let margin = settings.margin.max(0.0).ln_1p();
         let tail = 1.0 - settings.confidence;
         let (low, high) = estimate.interval(tail);
         // Two one-sided tests of 5% each are an interval of 90%.
         let (equal_low, equal_high) = estimate.interval(2.0 * tail);
         let answer = if equal_low > -margin && equal_high < margin {
-            Answer::Equal
+            DifferenceVerdict::Equal
         } else if low > 0.0 {
-            Answer::Higher
+            DifferenceVerdict::Higher
         } else if high < 0.0 {
-            Answer::Lower
+            DifferenceVerdict::Lower
         } else {
-            Answer::Undecided { repetitions_needed: needed() }
+            DifferenceVerdict::Undecided { repetitions_needed: needed() }
         };
-        Figure {
+        BaselineRatio {
             interval: Some((low.exp(), high.exp())),
             detectable: Some(estimate.detectable(settings).exp()),
             p_value: Some(estimate.p_value()),

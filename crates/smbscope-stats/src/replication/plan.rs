@@ -1,7 +1,7 @@
 //! How many repetitions would decide it.
 
 use super::estimate::student;
-use super::{REPETITIONS_MIN, Settings, variance};
+use super::{REPETITIONS_MIN, ReplicationSettings, variance};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 /// Repetitions beyond which the answer is that no number helps.
@@ -14,7 +14,7 @@ const SPREAD_CONFIDENCE: f64 = 0.8;
 
 /// How much the logarithms of ratios of single runs differ.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Spread {
+pub(super) struct RepetitionVariance {
     /// Of one repetition.
     variance: f64,
     /// Of that variance.
@@ -23,20 +23,20 @@ pub(super) struct Spread {
     each: f64,
 }
 
-impl Spread {
-    pub(super) fn paired(logs: &[f64]) -> Spread {
-        Spread { variance: variance(logs), degrees_of_freedom: logs.len() as f64 - 1.0, each: 1.0 }
+impl RepetitionVariance {
+    pub(super) fn paired(logs: &[f64]) -> RepetitionVariance {
+        RepetitionVariance { variance: variance(logs), degrees_of_freedom: logs.len() as f64 - 1.0, each: 1.0 }
     }
 
-    pub(super) fn unpaired(base: &[f64], values: &[f64]) -> Spread {
+    pub(super) fn unpaired(base: &[f64], values: &[f64]) -> RepetitionVariance {
         let degrees_of_freedom = (base.len() + values.len()) as f64 - 2.0;
-        Spread { variance: variance(base) + variance(values), degrees_of_freedom, each: 2.0 }
+        RepetitionVariance { variance: variance(base) + variance(values), degrees_of_freedom, each: 2.0 }
     }
 
     /// Repetitions in all that would show, with the wanted power, a difference of the margin where there is one, and that
     /// there is none where there is none. Where as many are there already, as many as are needed if the ratio stays what
     /// it is.
-    pub(super) fn repetitions(&self, log_ratio: f64, have: usize, settings: &Settings) -> Option<u32> {
+    pub(super) fn repetitions(&self, log_ratio: f64, have: usize, settings: &ReplicationSettings) -> Option<u32> {
         if self.degrees_of_freedom < 1.0 || self.variance <= 0.0 {
             return None;
         }

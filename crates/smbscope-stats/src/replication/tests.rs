@@ -16,8 +16,8 @@ fn pairs(random: &mut Random, count: usize, ratio: f64, deviation: f64) -> Vec<(
     drift.iter().zip(runs(random, count, ratio, deviation)).map(|(level, ratio)| (*level, level * ratio)).collect()
 }
 
-fn quick(seed: u64) -> Settings {
-    Settings { resamples: 2_000, seed, ..Settings::default() }
+fn quick(seed: u64) -> ReplicationSettings {
+    ReplicationSettings { resamples: 2_000, seed, ..ReplicationSettings::default() }
 }
 
 /// False alarms that 5% may come to in so many tries, at 99.9%: a binomial bound.
@@ -74,12 +74,12 @@ fn a_server_slower_by_a_tenth_is_found_with_the_runs_that_were_asked_for() {
                     unpaired(&base, &other, &quick(seed))
                 };
                 match figure.answer {
-                    Answer::Undecided { repetitions_needed: Some(needed) } => {
+                    DifferenceVerdict::Undecided { repetitions_needed: Some(needed) } => {
                         assert!(needed as usize > count, "{needed} after {count}");
                         count = needed as usize;
                     }
                     answer => {
-                        found += usize::from(answer == Answer::Higher);
+                        found += usize::from(answer == DifferenceVerdict::Higher);
                         break;
                     }
                 }
@@ -98,10 +98,10 @@ fn equal_servers_are_called_equal_with_the_runs_that_were_asked_for() {
     let mut equal = 0;
     for seed in 0..tries {
         let mut blocks = pairs(&mut random, 6, 1.0, 0.08);
-        if let Answer::Undecided { repetitions_needed: Some(needed) } = paired(&blocks, &quick(seed)).answer {
+        if let DifferenceVerdict::Undecided { repetitions_needed: Some(needed) } = paired(&blocks, &quick(seed)).answer {
             blocks.extend(pairs(&mut random, needed as usize - 6, 1.0, 0.08));
         }
-        equal += u32::from(paired(&blocks, &quick(seed)).answer == Answer::Equal);
+        equal += u32::from(paired(&blocks, &quick(seed)).answer == DifferenceVerdict::Equal);
     }
     // Planned with a power of 0.8.
     assert!(equal >= 75, "{equal} of {tries}");
@@ -117,14 +117,14 @@ fn course(random: &mut Random, count: usize, level: f64, memory: f64) -> Vec<f64
     (0..count).map(|_| next()).collect()
 }
 
-fn within(base: &[f64], other: &[f64], seed: u64) -> Figure {
+fn within(base: &[f64], other: &[f64], seed: u64) -> BaselineRatio {
     let figure = |series: &[f64]| {
         let series = series.to_vec();
         move |places: &[usize]| Some(places.iter().map(|at| series[*at]).sum::<f64>() / places.len() as f64)
     };
     let (before, after) = (figure(base), figure(other));
     let courses = [Course { series: base, figure: &before }, Course { series: other, figure: &after }];
-    within_run(&courses[0], &courses[1], &Settings { resamples: 1_000, seed, ..Settings::default() })
+    within_run(&courses[0], &courses[1], &ReplicationSettings { resamples: 1_000, seed, ..ReplicationSettings::default() })
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn neighbours_that_depend_on_each_other_raise_no_more_alarms_within_a_run() {
         assert!(alarms <= allowed(TRIES), "{alarms} of {TRIES} with {memory}");
         assert!(known * 2 > TRIES, "{known} of {TRIES} have an interval with {memory}");
         let slower = course(&mut random, count, 2e6, memory);
-        assert_eq!(within(&course(&mut random, count, 1e6, memory), &slower, 1).answer, Answer::Higher);
+        assert_eq!(within(&course(&mut random, count, 1e6, memory), &slower, 1).answer, DifferenceVerdict::Higher);
     }
 }
 
@@ -165,16 +165,16 @@ fn blocks_are_as_long_as_the_memory_of_the_series() {
 #[test]
 fn few_runs_have_a_range_or_nothing() {
     let runs = [(2.0, 3.0), (2.0, 4.0), (2.0, 2.0), (2.0, 5.0)];
-    let figure = |count: usize| paired(&runs[..count], &Settings::default());
-    assert_eq!(figure(0), Figure::unknown(0));
+    let figure = |count: usize| paired(&runs[..count], &ReplicationSettings::default());
+    assert_eq!(figure(0), BaselineRatio::unknown(0));
     assert_eq!((figure(1).ratio, figure(1).range, figure(1).interval), (Some(1.5), None, None));
     assert_eq!(figure(2).range, None);
     let (low, high) = figure(4).range.expect("four have one");
     assert!((low - 1.0).abs() < 1e-12 && (high - 2.5).abs() < 1e-12, "{low} {high}");
     assert!(figure(4).interval.is_none() && figure(4).p_value.is_none());
-    assert!(matches!(figure(4).answer, Answer::Undecided { repetitions_needed: Some(5..) }));
+    assert!(matches!(figure(4).answer, DifferenceVerdict::Undecided { repetitions_needed: Some(5..) }));
     // 4 and 5 over 2 and 8: from a half to two and a half times.
-    let (low, high) = unpaired(&[2.0, 8.0, 4.0], &[4.0, 5.0, 4.5], &Settings::default()).range.expect("three have one");
+    let (low, high) = unpaired(&[2.0, 8.0, 4.0], &[4.0, 5.0, 4.5], &ReplicationSettings::default()).range.expect("three have one");
     assert!((low - 0.5).abs() < 1e-12 && (high - 2.5).abs() < 1e-12, "{low} {high}");
 }
 
@@ -183,25 +183,25 @@ fn values_without_a_ratio_are_no_figure_and_no_panic() {
     for bad in [0.0, -1.0, f64::INFINITY, f64::NEG_INFINITY] {
         let mut blocks = vec![(1.0, 2.0); 6];
         blocks.push((bad, 1.0));
-        assert_eq!(paired(&blocks, &Settings::default()), Figure::unknown(7));
-        assert_eq!(unpaired(&[1.0; 6], &[1.0, bad, 1.0], &Settings::default()), Figure::unknown(3));
+        assert_eq!(paired(&blocks, &ReplicationSettings::default()), BaselineRatio::unknown(7));
+        assert_eq!(unpaired(&[1.0; 6], &[1.0, bad, 1.0], &ReplicationSettings::default()), BaselineRatio::unknown(3));
     }
     // What a run does not have is not counted.
     let blocks = [(1.0, 2.0), (f64::NAN, 2.0), (1.0, f64::NAN), (1.0, 2.0)];
-    assert_eq!(paired(&blocks, &Settings::default()).repetitions, 2);
-    assert_eq!(unpaired(&[], &[1.0], &Settings::default()), Figure::unknown(0));
+    assert_eq!(paired(&blocks, &ReplicationSettings::default()).repetitions, 2);
+    assert_eq!(unpaired(&[], &[1.0], &ReplicationSettings::default()), BaselineRatio::unknown(0));
     // Settings without a sense do not stop anything either.
-    let odd = Settings { margin: f64::NAN, confidence: 2.0, power: -1.0, resamples: 0, seed: 0 };
+    let odd = ReplicationSettings { margin: f64::NAN, confidence: 2.0, power: -1.0, resamples: 0, seed: 0 };
     let blocks: Vec<(f64, f64)> = (1..9).map(|n| (f64::from(n), f64::from(n * n))).collect();
     assert!(paired(&blocks, &odd).ratio.is_some());
 }
 
 #[test]
 fn values_that_never_vary_differ_or_are_equal() {
-    let figure = |ratio: f64| paired(&[(8.0, 8.0 * ratio); 5], &Settings::default());
-    assert_eq!((figure(1.0).answer, figure(1.0).interval), (Answer::Equal, Some((1.0, 1.0))));
-    assert_eq!((figure(2.0).answer, figure(2.0).interval), (Answer::Higher, Some((2.0, 2.0))));
-    assert_eq!(figure(0.5).answer, Answer::Lower);
+    let figure = |ratio: f64| paired(&[(8.0, 8.0 * ratio); 5], &ReplicationSettings::default());
+    assert_eq!((figure(1.0).answer, figure(1.0).interval), (DifferenceVerdict::Equal, Some((1.0, 1.0))));
+    assert_eq!((figure(2.0).answer, figure(2.0).interval), (DifferenceVerdict::Higher, Some((2.0, 2.0))));
+    assert_eq!(figure(0.5).answer, DifferenceVerdict::Lower);
     assert_eq!(figure(2.0).p_value, Some(0.0));
 }
 
@@ -209,7 +209,7 @@ fn values_that_never_vary_differ_or_are_equal() {
 fn an_interval_excludes_one_where_its_probability_is_below_a_twentieth() {
     let mut random = Random::new(&[20]);
     for seed in 0..300 {
-        let figure = paired(&pairs(&mut random, 12, 1.07, 0.1), &Settings { margin: 0.0, ..quick(seed) });
+        let figure = paired(&pairs(&mut random, 12, 1.07, 0.1), &ReplicationSettings { margin: 0.0, ..quick(seed) });
         let (low, high) = figure.interval.expect("twelve have one");
         let excluded = low > 1.0 || high < 1.0;
         let p = figure.p_value.expect("with an interval");

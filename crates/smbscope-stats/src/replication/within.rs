@@ -4,8 +4,8 @@
 //! Romano, "The Stationary Bootstrap", JASA 89, 1994). What follows is about these two runs and not about the next.
 
 use super::blocks::dependence;
-use super::estimate::{Estimate, sorted};
-use super::{Figure, Scope, Settings, is_usable};
+use super::estimate::{LogRatioEstimate, sorted};
+use super::{BaselineRatio, Scope, ReplicationSettings, is_usable};
 use crate::random::Random;
 
 /// Independent blocks of each side that an interval needs: with fewer nobody knows how much they differ.
@@ -20,14 +20,14 @@ pub struct Course<'a> {
 }
 
 /// One run of the baseline, and one of what is compared with it.
-pub fn within_run(base: &Course<'_>, other: &Course<'_>, settings: &Settings) -> Figure {
-    let unknown = Figure { scope: Scope::WithinRun, ..Figure::unknown(1) };
+pub fn within_run(base: &Course<'_>, other: &Course<'_>, settings: &ReplicationSettings) -> BaselineRatio {
+    let unknown = BaselineRatio { scope: Scope::WithinRun, ..BaselineRatio::unknown(1) };
     let whole = |course: &Course<'_>| {
         let all: Vec<usize> = (0..course.series.len()).collect();
         (course.figure)(&all).filter(|value| is_usable(*value)).map(f64::ln)
     };
     let (Some(before), Some(after)) = (whole(base), whole(other)) else { return unknown };
-    let known = Figure { ratio: Some((after - before).exp()), ..unknown };
+    let known = BaselineRatio { ratio: Some((after - before).exp()), ..unknown };
     let mut random = Random::new(&[settings.seed]);
     let mut sides = Vec::new();
     for course in [base, other] {
@@ -52,7 +52,7 @@ pub fn within_run(base: &Course<'_>, other: &Course<'_>, settings: &Settings) ->
     let shrunk: f64 = squared.iter().map(|(shrunk, ..)| shrunk).sum();
     let error: f64 = squared.iter().map(|(_, error, _)| error).sum();
     let parts: f64 = squared.iter().map(|(_, error, blocks)| error.powi(2) / (blocks - 1.0)).sum();
-    let estimate = Estimate {
+    let estimate = LogRatioEstimate {
         log_ratio,
         resampled,
         standard_error: error.sqrt(),

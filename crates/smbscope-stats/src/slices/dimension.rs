@@ -104,32 +104,32 @@ impl Field {
     }
 
     /// What an exchange has there.
-    pub(super) fn part(self, exchange: &Exchange) -> Part {
-        let name = |name: &Option<Arc<str>>| name.as_ref().map(|name| Part::Text(Piece::whole(name)));
-        let path = |piece: fn(&str) -> &str| exchange.path.as_ref().map(|path| Part::Text(Piece::cut(path, piece)));
+    pub(super) fn part(self, exchange: &Exchange) -> SliceFieldValue {
+        let name = |name: &Option<Arc<str>>| name.as_ref().map(|name| SliceFieldValue::Text(SharedSubstring::whole(name)));
+        let path = |piece: fn(&str) -> &str| exchange.path.as_ref().map(|path| SliceFieldValue::Text(SharedSubstring::cut(path, piece)));
         let part = match self {
-            Field::Client => Some(Part::Address(exchange.endpoints.client.ip())),
-            Field::Server => Some(Part::Socket(exchange.endpoints.server)),
+            Field::Client => Some(SliceFieldValue::Address(exchange.endpoints.client.ip())),
+            Field::Server => Some(SliceFieldValue::Socket(exchange.endpoints.server)),
             Field::User => name(&exchange.user),
             Field::Share => name(&exchange.share),
             Field::File => path(derived::below_share),
             Field::Directory => path(derived::directory),
             Field::Extension => exchange.path.as_ref().filter(|path| !derived::is_cut(path)).map(|path| {
                 let extension = derived::extension(path);
-                Part::Text(match extension.chars().any(char::is_uppercase) {
-                    true => Piece::whole(&extension.to_lowercase().into()),
-                    false => Piece::cut(path, derived::extension),
+                SliceFieldValue::Text(match extension.chars().any(char::is_uppercase) {
+                    true => SharedSubstring::whole(&extension.to_lowercase().into()),
+                    false => SharedSubstring::cut(path, derived::extension),
                 })
             }),
-            Field::Command => Some(Part::Command(exchange.command)),
-            Field::Group => Some(Part::Group(exchange.group)),
-            Field::Dialect => exchange.dialect.map(Part::Dialect),
-            Field::FlowId => Some(Part::Flow(exchange.flow)),
-            Field::Connection => Some(Part::Ends(exchange.endpoints.client, exchange.endpoints.server)),
-            Field::Status => exchange.status.map(Part::Status),
-            Field::Size => Some(Part::Size(bucket(derived::size(exchange)))),
+            Field::Command => Some(SliceFieldValue::Command(exchange.command)),
+            Field::Group => Some(SliceFieldValue::Group(exchange.group)),
+            Field::Dialect => exchange.dialect.map(SliceFieldValue::Dialect),
+            Field::FlowId => Some(SliceFieldValue::Flow(exchange.flow)),
+            Field::Connection => Some(SliceFieldValue::Ends(exchange.endpoints.client, exchange.endpoints.server)),
+            Field::Status => exchange.status.map(SliceFieldValue::Status),
+            Field::Size => Some(SliceFieldValue::Size(bucket(derived::size(exchange)))),
         };
-        part.unwrap_or(Part::Unknown)
+        part.unwrap_or(SliceFieldValue::Unknown)
     }
 }
 
@@ -140,13 +140,13 @@ fn bucket(size: u64) -> u64 {
 
 /// The value of a [`Field`].
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Part {
+pub enum SliceFieldValue {
     /// A host.
     Address(IpAddr),
     /// A host's port.
     Socket(SocketAddr),
     /// A name or path.
-    Text(Piece),
+    Text(SharedSubstring),
     /// A command.
     Command(Command),
     /// A group.
@@ -165,37 +165,37 @@ pub enum Part {
     Unknown,
 }
 
-impl Part {
+impl SliceFieldValue {
     /// Bytes of the name that it keeps in memory.
     pub(super) fn name_bytes(&self) -> usize {
-        if let Part::Text(piece) = self { piece.whole.len() } else { 0 }
+        if let SliceFieldValue::Text(piece) = self { piece.whole.len() } else { 0 }
     }
 }
 
 /// A piece of a shared text, compared by what it says.
 #[derive(Debug, Clone)]
-pub struct Piece {
+pub struct SharedSubstring {
     whole: Arc<str>,
     start: usize,
     end: usize,
 }
 
-impl Piece {
+impl SharedSubstring {
     /// All of it.
-    pub fn whole(text: &Arc<str>) -> Piece {
-        Piece { whole: Arc::clone(text), start: 0, end: text.len() }
+    pub fn whole(text: &Arc<str>) -> SharedSubstring {
+        SharedSubstring { whole: Arc::clone(text), start: 0, end: text.len() }
     }
 
     /// What `piece` cuts out of it.
-    fn cut(text: &Arc<str>, piece: fn(&str) -> &str) -> Piece {
+    fn cut(text: &Arc<str>, piece: fn(&str) -> &str) -> SharedSubstring {
         let part = piece(text);
         // An empty piece may come from elsewhere.
         let start = if part.is_empty() { 0 } else { part.as_ptr() as usize - text.as_ptr() as usize };
-        Piece { whole: Arc::clone(text), start, end: start + part.len() }
+        SharedSubstring { whole: Arc::clone(text), start, end: start + part.len() }
     }
 }
 
-impl Deref for Piece {
+impl Deref for SharedSubstring {
     type Target = str;
 
     fn deref(&self) -> &str {
@@ -203,27 +203,27 @@ impl Deref for Piece {
     }
 }
 
-impl PartialEq for Piece {
-    fn eq(&self, other: &Piece) -> bool {
+impl PartialEq for SharedSubstring {
+    fn eq(&self, other: &SharedSubstring) -> bool {
         **self == **other
     }
 }
 
-impl Eq for Piece {}
+impl Eq for SharedSubstring {}
 
-impl PartialOrd for Piece {
-    fn partial_cmp(&self, other: &Piece) -> Option<Ordering> {
+impl PartialOrd for SharedSubstring {
+    fn partial_cmp(&self, other: &SharedSubstring) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Piece {
-    fn cmp(&self, other: &Piece) -> Ordering {
+impl Ord for SharedSubstring {
+    fn cmp(&self, other: &SharedSubstring) -> Ordering {
         (**self).cmp(&**other)
     }
 }
 
-impl Hash for Piece {
+impl Hash for SharedSubstring {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (**self).hash(state);
     }

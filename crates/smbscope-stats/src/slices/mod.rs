@@ -15,34 +15,34 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use dimension::{Dimension, Field, Part, Piece};
-pub(crate) use parts::Parts;
+pub use dimension::{Dimension, Field, SliceFieldValue, SharedSubstring};
+pub(crate) use parts::PartSlicers;
 pub use table::{SLICES_KEPT, SLICES_MAX};
 
 use crate::derived;
-use crate::entity::Entity;
-use crate::summary::Figures;
+use crate::entity::EntityStatistics;
+use crate::summary::DurationStatistics;
 use smbscope_model::{Exchange, named};
 use std::cmp::Reverse;
-use table::Table;
+use table::SlicerTable;
 
 /// Divides exchanges.
 #[derive(Debug, Clone)]
 pub struct Slicer {
     by: Vec<Dimension>,
     fields: Vec<Field>,
-    table: Table,
+    table: SlicerTable,
     /// The key of the exchange at hand.
-    key: Vec<Part>,
+    key: Vec<SliceFieldValue>,
 }
 
 impl Slicer {
     /// Slices by these dimensions together.
     pub fn new(by: &[Dimension]) -> Slicer {
-        Slicer::with_table(by, Table::new(SLICES_MAX, SLICES_KEPT))
+        Slicer::with_table(by, SlicerTable::new(SLICES_MAX, SLICES_KEPT))
     }
 
-    fn with_table(by: &[Dimension], table: Table) -> Slicer {
+    fn with_table(by: &[Dimension], table: SlicerTable) -> Slicer {
         let mut fields: Vec<Field> = Vec::new();
         for field in by.iter().flat_map(|dimension| dimension.fields()) {
             if !fields.contains(field) {
@@ -68,15 +68,15 @@ impl Slicer {
     }
 
     /// The finished slices, in this order.
-    pub fn finish(&self, sort: Sort) -> Slices {
+    pub fn finish(&self, sort: SliceSortKey) -> DimensionBreakdown {
         let mut entries = self.table.finish();
         // What compares equal comes in the order of its keys.
         match sort {
-            Sort::Key => entries.sort_by(|a, b| a.key.cmp(&b.key)),
+            SliceSortKey::Key => entries.sort_by(|a, b| a.key.cmp(&b.key)),
             _ => entries
                 .sort_by(|a, b| Reverse(sort.weight(a)).cmp(&Reverse(sort.weight(b))).then_with(|| a.key.cmp(&b.key))),
         }
-        Slices {
+        DimensionBreakdown {
             by: self.by.clone(),
             fields: self.fields.clone(),
             sort,
@@ -89,17 +89,17 @@ impl Slicer {
 
 /// The finished slices.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Slices {
+pub struct DimensionBreakdown {
     /// What they are divided by.
     pub by: Vec<Dimension>,
     /// What their keys consist of.
     pub fields: Vec<Field>,
     /// Their order.
-    pub sort: Sort,
+    pub sort: SliceSortKey,
     /// Every slice that was kept.
-    pub entries: Vec<Slice>,
+    pub entries: Vec<SliceStatistics>,
     /// What was evicted, added up; its key is empty.
-    pub other: Option<Slice>,
+    pub other: Option<SliceStatistics>,
     /// A key without a slice of its own waited no longer than this in all: 0 as long as every key has one, and never
     /// more than a [`SLICES_KEPT`]th of the response time of all slices.
     pub missed_at_most_ns: i128,
@@ -107,13 +107,13 @@ pub struct Slices {
 
 /// One slice.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Slice {
+pub struct SliceStatistics {
     /// What its exchanges have in common, by [`Slices::fields`].
-    pub key: Vec<Part>,
+    pub key: Vec<SliceFieldValue>,
     /// Counts, bytes and response time.
-    pub figures: Entity,
+    pub figures: EntityStatistics,
     /// Service time.
-    pub service_time: Figures,
+    pub service_time: DurationStatistics,
     /// Response time of this key that [`Slices::other`] holds, because it was evicted before it came back: at most
     /// this. 0 where the slice has all of it.
     pub missed_at_most_ns: i128,
@@ -122,7 +122,7 @@ pub struct Slice {
 named! {
     /// What comes first.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-    pub enum Sort {
+    pub enum SliceSortKey {
         /// The most response time in total.
         #[default]
         ResponseTime = "response_time",
@@ -149,23 +149,23 @@ named! {
     }
 }
 
-impl Sort {
+impl SliceSortKey {
     /// What is compared; what is absent is least.
-    fn weight(self, slice: &Slice) -> Option<i128> {
-        let Slice { figures, service_time, .. } = slice;
-        let Entity { response_time, .. } = figures;
+    fn weight(self, slice: &SliceStatistics) -> Option<i128> {
+        let SliceStatistics { figures, service_time, .. } = slice;
+        let EntityStatistics { response_time, .. } = figures;
         let time = match self {
-            Sort::ResponseTime => return Some(response_time.sum_ns),
-            Sort::ServiceTime => return Some(service_time.sum_ns),
-            Sort::Count => return Some(figures.count.into()),
-            Sort::Errors => return Some(figures.errors.into()),
-            Sort::Bytes => return Some(i128::from(figures.bytes_read) + i128::from(figures.bytes_written)),
-            Sort::Key => None,
-            Sort::Mean => response_time.mean,
-            Sort::P50 => response_time.p50,
-            Sort::P95 => response_time.p95,
-            Sort::P99 => response_time.p99,
-            Sort::Max => response_time.max,
+            SliceSortKey::ResponseTime => return Some(response_time.sum_ns),
+            SliceSortKey::ServiceTime => return Some(service_time.sum_ns),
+            SliceSortKey::Count => return Some(figures.count.into()),
+            SliceSortKey::Errors => return Some(figures.errors.into()),
+            SliceSortKey::Bytes => return Some(i128::from(figures.bytes_read) + i128::from(figures.bytes_written)),
+            SliceSortKey::Key => None,
+            SliceSortKey::Mean => response_time.mean,
+            SliceSortKey::P50 => response_time.p50,
+            SliceSortKey::P95 => response_time.p95,
+            SliceSortKey::P99 => response_time.p99,
+            SliceSortKey::Max => response_time.max,
         };
         time.map(|time| time.0.into())
     }

@@ -1,6 +1,6 @@
 //! Slices of exchanges that come in parts, so that several threads can count them with one result.
 
-use super::{Dimension, Slicer, Slices, Sort};
+use super::{Dimension, Slicer, DimensionBreakdown, SliceSortKey};
 use smbscope_model::Exchange;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::collections::btree_map::Entry;
 
 /// A slicer for each part of the exchanges.
 #[derive(Debug, Clone)]
-pub(crate) struct Parts {
+pub(crate) struct PartSlicers {
     by: Vec<Dimension>,
     /// By the number of the part.
     slicers: BTreeMap<usize, Slicer>,
@@ -16,10 +16,10 @@ pub(crate) struct Parts {
     at: usize,
 }
 
-impl Parts {
+impl PartSlicers {
     /// Slices by these dimensions together.
-    pub(crate) fn new(by: &[Dimension]) -> Parts {
-        Parts { by: by.to_vec(), slicers: BTreeMap::new(), at: 0 }
+    pub(crate) fn new(by: &[Dimension]) -> PartSlicers {
+        PartSlicers { by: by.to_vec(), slicers: BTreeMap::new(), at: 0 }
     }
 
     /// The exchanges that come now are of this part.
@@ -33,7 +33,7 @@ impl Parts {
     }
 
     /// Adds what another one counted, by the same dimensions.
-    pub(crate) fn merge(&mut self, other: Parts) {
+    pub(crate) fn merge(&mut self, other: PartSlicers) {
         for (part, theirs) in other.slicers {
             match self.slicers.entry(part) {
                 Entry::Occupied(mut mine) => mine.get_mut().merge(&theirs),
@@ -43,7 +43,7 @@ impl Parts {
     }
 
     /// The finished slices of all parts, in this order.
-    pub(crate) fn finish(&self, sort: Sort) -> Slices {
+    pub(crate) fn finish(&self, sort: SliceSortKey) -> DimensionBreakdown {
         let mut slicers = self.slicers.values();
         // What has one part only, as a load client's, is not copied.
         let mut whole = slicers.next().map_or_else(|| Cow::Owned(Slicer::new(&self.by)), Cow::Borrowed);

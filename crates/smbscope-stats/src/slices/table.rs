@@ -17,9 +17,9 @@
 //! Names of keys are bounded as well: a table whose names are too long gives keys up as if it were full, and keeps fewer
 //! than `kept` where those have more than half of [`SLICE_NAMES_MAX`]; the last guarantee is then one of the number kept.
 
-use super::{Part, Slice};
-use crate::entity::{Keeps, Tally};
-use crate::summary::{Limit, Summary};
+use super::{SliceFieldValue, SliceStatistics};
+use crate::entity::{Keeps, EntityTally};
+use crate::summary::{SummaryPrecision, Summary};
 use smbscope_model::{Exchange, TimeKind};
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -34,41 +34,41 @@ pub const SLICES_KEPT: usize = 10_000;
 const SLICE_NAMES_MAX: usize = 32 << 20;
 
 #[derive(Debug, Clone)]
-pub(super) struct Table {
+pub(super) struct SlicerTable {
     capacity: usize,
     kept: usize,
-    index: HashMap<Box<[Part]>, usize, ahash::RandomState>,
+    index: HashMap<Box<[SliceFieldValue]>, usize, ahash::RandomState>,
     /// In the order in which they came.
-    entries: Vec<Entry>,
-    other: Counts,
+    entries: Vec<TalliedSlice>,
+    other: SliceTally,
     floor: i128,
     /// Bytes of names in the keys.
     names: usize,
 }
 
 #[derive(Debug, Clone)]
-struct Entry {
-    key: Box<[Part]>,
-    counts: Counts,
+struct TalliedSlice {
+    key: Box<[SliceFieldValue]>,
+    counts: SliceTally,
     missed_at_most: i128,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Counts {
-    tally: Tally,
+struct SliceTally {
+    tally: EntityTally,
     /// Absent until the first timed exchange.
     service_time: Option<Box<Summary>>,
 }
 
-impl Table {
-    pub(super) fn new(capacity: usize, kept: usize) -> Table {
+impl SlicerTable {
+    pub(super) fn new(capacity: usize, kept: usize) -> SlicerTable {
         assert!(kept < capacity, "a full table has to give something up");
         // Fixed seeds: nothing depends on them, but runs should not differ even in speed.
         let index = HashMap::with_hasher(ahash::RandomState::with_seeds(1, 2, 3, 4));
-        Table { capacity, kept, index, entries: Vec::new(), other: Counts::default(), floor: 0, names: 0 }
+        SlicerTable { capacity, kept, index, entries: Vec::new(), other: SliceTally::default(), floor: 0, names: 0 }
     }
 
-    pub(super) fn record(&mut self, key: &[Part], exchange: &Exchange) {
+    pub(super) fn record(&mut self, key: &[SliceFieldValue], exchange: &Exchange) {
         let slot = match self.index.get(key) {
             Some(slot) => *slot,
             None => self.admit(key),
@@ -77,11 +77,11 @@ impl Table {
         entry.counts.record(exchange);
     }
 
-    pub(super) fn finish(&self) -> Vec<Slice> {
+    pub(super) fn finish(&self) -> Vec<SliceStatistics> {
         self.entries.iter().map(|entry| entry.counts.finish(entry.key.to_vec(), entry.missed_at_most)).collect()
     }
 
-    pub(super) fn other(&self) -> Option<Slice> {
+    pub(super) fn other(&self) -> Option<SliceStatistics> {
         (self.other.tally.count > 0).then(|| self.other.finish(Vec::new(), 0))
     }
 
@@ -91,7 +91,7 @@ impl Table {
 
     /// Adds what another table counted: a key that one of them lacks may have had as much there as its floor says (Agarwal
     /// et al., "Mergeable Summaries", PODS 2012).
-    pub(super) fn merge(&mut self, other: &Table) {
+    pub(super) fn merge(&mut self, other: &SlicerTable) {
         for entry in &mut self.entries {
             if !other.index.contains_key(&entry.key) {
                 entry.missed_at_most += other.floor;
@@ -105,7 +105,7 @@ impl Table {
                     entry.missed_at_most += theirs.missed_at_most;
                 }
                 None => {
-                    let entry = Entry { missed_at_most: mine + theirs.missed_at_most, ..theirs.clone() };
+                    let entry = TalliedSlice { missed_at_most: mine + theirs.missed_at_most, ..theirs.clone() };
                     self.names += name_bytes(&entry.key);
                     self.index.insert(entry.key.clone(), self.entries.len());
                     self.entries.push(entry);
@@ -119,7 +119,7 @@ impl Table {
         }
     }
 
-    fn admit(&mut self, key: &[Part]) -> usize {
+    fn admit(&mut self, key: &[SliceFieldValue]) -> usize {
         let names = name_bytes(key);
         if self.entries.len() == self.capacity || self.names + names > SLICE_NAMES_MAX {
             self.purge();
@@ -127,7 +127,7 @@ impl Table {
         self.names += names;
         let slot = self.entries.len();
         self.index.insert(key.into(), slot);
-        self.entries.push(Entry { key: key.into(), counts: Counts::default(), missed_at_most: self.floor });
+        self.entries.push(TalliedSlice { key: key.into(), counts: SliceTally::default(), missed_at_most: self.floor });
         slot
     }
 
@@ -159,26 +159,26 @@ impl Table {
     }
 }
 
-fn name_bytes(key: &[Part]) -> usize {
-    key.iter().map(Part::name_bytes).sum()
+fn name_bytes(key: &[SliceFieldValue]) -> usize {
+    key.iter().map(SliceFieldValue::name_bytes).sum()
 }
 
-impl Entry {
+impl TalliedSlice {
     fn upper_bound(&self) -> i128 {
         self.missed_at_most + self.counts.tally.response_time_sum()
     }
 }
 
-impl Counts {
+impl SliceTally {
     fn record(&mut self, exchange: &Exchange) {
-        self.tally.record(exchange, Keeps::Whole(Limit::ENTITY));
+        self.tally.record(exchange, Keeps::Whole(SummaryPrecision::ENTITY));
         let is_timed = exchange.is_complete() && exchange.group.in_headline();
         if let Some(time) = exchange.time(TimeKind::ServiceTime).filter(|_| is_timed) {
-            self.service_time.get_or_insert_with(|| Box::new(Summary::new(Limit::ENTITY))).record(time);
+            self.service_time.get_or_insert_with(|| Box::new(Summary::new(SummaryPrecision::ENTITY))).record(time);
         }
     }
 
-    fn merge(&mut self, other: &Counts) {
+    fn merge(&mut self, other: &SliceTally) {
         self.tally.merge(&other.tally);
         match (&mut self.service_time, &other.service_time) {
             (Some(mine), Some(theirs)) => mine.merge(theirs),
@@ -187,8 +187,8 @@ impl Counts {
         }
     }
 
-    fn finish(&self, key: Vec<Part>, missed_at_most_ns: i128) -> Slice {
+    fn finish(&self, key: Vec<SliceFieldValue>, missed_at_most_ns: i128) -> SliceStatistics {
         let service_time = self.service_time.as_ref().map(|summary| summary.figures()).unwrap_or_default();
-        Slice { key, figures: self.tally.finish(), service_time, missed_at_most_ns }
+        SliceStatistics { key, figures: self.tally.finish(), service_time, missed_at_most_ns }
     }
 }

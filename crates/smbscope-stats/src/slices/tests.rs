@@ -1,23 +1,23 @@
 //! What a slice holds, and what the bounded table guarantees, with totals added up here.
 
-use super::table::Table;
+use super::table::SlicerTable;
 use super::*;
 use proptest::prelude::*;
 use smbscope_model::{FlowId, CommandGroup, Nanos, ExchangeOutcome, Subcommand};
 use smbscope_testkit::exchange::read;
 use std::collections::BTreeMap;
 
-fn text(part: &Part) -> &str {
+fn text(part: &SliceFieldValue) -> &str {
     match part {
-        Part::Text(text) => text,
+        SliceFieldValue::Text(text) => text,
         other => panic!("{other:?} is no text"),
     }
 }
 
-fn sliced(by: &[Dimension], exchanges: &[Exchange]) -> Slices {
+fn sliced(by: &[Dimension], exchanges: &[Exchange]) -> DimensionBreakdown {
     let mut slicer = Slicer::new(by);
     exchanges.iter().for_each(|exchange| slicer.record(exchange));
-    slicer.finish(Sort::ResponseTime)
+    slicer.finish(SliceSortKey::ResponseTime)
 }
 
 fn at_path(path: &str, response_time_ns: i64) -> Exchange {
@@ -35,7 +35,7 @@ fn slices_by_two_dimensions_have_a_key_of_both() {
     let slices = sliced(&[Dimension::Client, Dimension::Group], &[&exchanges[..], &exchanges[..1]].concat());
     let counts: Vec<u64> = slices.entries.iter().map(|slice| slice.figures.count).collect();
     assert_eq!((counts, slices.fields), (vec![2, 1, 1], vec![Field::Client, Field::Group]));
-    assert_eq!(slices.entries[0].key, [Part::Address([10, 0, 0, 1].into()), Part::Group(CommandGroup::Read)]);
+    assert_eq!(slices.entries[0].key, [SliceFieldValue::Address([10, 0, 0, 1].into()), SliceFieldValue::Group(CommandGroup::Read)]);
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn extensions_are_in_lower_case_and_the_unknown_is_a_slice() {
     let sums: Vec<i128> = slices.entries.iter().map(|slice| slice.figures.response_time.sum_ns).collect();
     assert_eq!(sums, [9, 3, 2]);
     assert_eq!((text(&slices.entries[0].key[0]), text(&slices.entries[1].key[0])), ("docx", ""));
-    assert_eq!(slices.entries[2].key, [Part::Unknown]);
+    assert_eq!(slices.entries[2].key, [SliceFieldValue::Unknown]);
 }
 
 #[test]
@@ -72,10 +72,10 @@ fn sizes_are_divided_at_powers_of_two() {
     let exchanges = [0, 1, 4_095, 4_096, 8_191, 8_192, u64::MAX].map(sized);
     let mut slicer = Slicer::new(&[Dimension::Size]);
     exchanges.iter().for_each(|exchange| slicer.record(exchange));
-    let found: Vec<(Part, u64)> =
-        slicer.finish(Sort::Key).entries.into_iter().map(|slice| (slice.key[0].clone(), slice.figures.count)).collect();
+    let found: Vec<(SliceFieldValue, u64)> =
+        slicer.finish(SliceSortKey::Key).entries.into_iter().map(|slice| (slice.key[0].clone(), slice.figures.count)).collect();
     let expected = [(0, 1), (1, 1), (2_048, 1), (4_096, 2), (8_192, 1), (1 << 63, 1)];
-    assert_eq!(found, expected.map(|(size, count)| (Part::Size(size), count)));
+    assert_eq!(found, expected.map(|(size, count)| (SliceFieldValue::Size(size), count)));
 }
 
 #[test]
@@ -97,10 +97,10 @@ fn every_order_puts_the_largest_first_and_what_is_absent_last() {
     exchanges.iter().for_each(|exchange| slicer.record(exchange));
     let order =
         |sort| -> String { slicer.finish(sort).entries.iter().map(|slice| text(&slice.key[0]).to_owned()).collect() };
-    assert_eq!([Sort::ResponseTime, Sort::Count, Sort::Key].map(order), ["bac", "bac", "abc"]);
-    assert_eq!([Sort::Mean, Sort::P50, Sort::Max].map(order), ["abc"; 3]);
+    assert_eq!([SliceSortKey::ResponseTime, SliceSortKey::Count, SliceSortKey::Key].map(order), ["bac", "bac", "abc"]);
+    assert_eq!([SliceSortKey::Mean, SliceSortKey::P50, SliceSortKey::Max].map(order), ["abc"; 3]);
     // 30 values support a 95th percentile, one does not.
-    assert_eq!(order(Sort::P95), "bac");
+    assert_eq!(order(SliceSortKey::P95), "bac");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn every_busy_slice_has_percentiles() {
     let mut slicer = Slicer::new(&[Dimension::Connection]);
     let busy = |flow: u64| (1..=300).map(move |n| Exchange { flow: FlowId(flow), ..read(0, n * 1_000) });
     (0..200).flat_map(busy).for_each(|exchange| slicer.record(&exchange));
-    let slices = slicer.finish(Sort::Key);
+    let slices = slicer.finish(SliceSortKey::Key);
     let with = slices.entries.iter().filter(|slice| slice.figures.response_time.p95.is_some()).count();
     assert_eq!((with, slices.entries.len()), (200, 200));
     // The median of 1,000, 2,000 … 300,000 is 150,500; a sketch is within a 64th.
@@ -127,7 +127,7 @@ proptest! {
         stream in prop::collection::vec(prop_oneof![(0u64..3, 0i64..1_000), (3u64..40, 0i64..60)], 0..300),
         parts in 1usize..4,
     ) {
-        let mut slicers = vec![Slicer::with_table(&[Dimension::Connection], Table::new(CAPACITY, KEPT)); parts];
+        let mut slicers = vec![Slicer::with_table(&[Dimension::Connection], SlicerTable::new(CAPACITY, KEPT)); parts];
         let mut truth: BTreeMap<u64, (u64, i128)> = BTreeMap::new();
         for (at, (key, time)) in stream.iter().enumerate() {
             slicers[at % parts].record(&Exchange { flow: FlowId(*key), ..read(0, *time) });
@@ -137,10 +137,10 @@ proptest! {
         }
         let mut slicer = slicers.remove(0);
         slicers.iter().for_each(|other| slicer.merge(other));
-        let slices = slicer.finish(Sort::ResponseTime);
+        let slices = slicer.finish(SliceSortKey::ResponseTime);
         let total: i128 = truth.values().map(|(_, sum)| sum).sum();
-        let entries: BTreeMap<u64, &Slice> = slices.entries.iter().map(|slice| match slice.key[0] {
-            Part::Flow(FlowId(flow)) => (flow, slice),
+        let entries: BTreeMap<u64, &SliceStatistics> = slices.entries.iter().map(|slice| match slice.key[0] {
+            SliceFieldValue::Flow(FlowId(flow)) => (flow, slice),
             ref other => panic!("{other:?} is no flow"),
         }).collect();
 
@@ -188,34 +188,34 @@ fn parts_are_one_whole_whoever_counts_them() {
     // Three parts of more keys together than are kept. Each key is in two parts, and each part is in one order.
     let of_part =
         |part: i64| (0..9_000).map(move |n| at_path(&format!("{}", n + 4_500 * part), 100 + (n * part) % 977));
-    let counted = |whole: &mut Parts, part: i64| {
+    let counted = |whole: &mut PartSlicers, part: i64| {
         whole.turn_to(part as usize);
         of_part(part).for_each(|exchange| whole.record(&exchange));
     };
-    let mut one = Parts::new(&[Dimension::File]);
+    let mut one = PartSlicers::new(&[Dimension::File]);
     (0..3).for_each(|part| counted(&mut one, part));
-    let [mut left, mut right] = [(); 2].map(|()| Parts::new(&[Dimension::File]));
+    let [mut left, mut right] = [(); 2].map(|()| PartSlicers::new(&[Dimension::File]));
     [2, 0].into_iter().for_each(|part| counted(&mut left, part));
     counted(&mut right, 1);
     let mut turned = right.clone();
     turned.merge(left.clone());
     left.merge(right);
-    let whole = one.finish(Sort::ResponseTime);
-    assert_eq!((&left.finish(Sort::ResponseTime), &turned.finish(Sort::ResponseTime)), (&whole, &whole));
+    let whole = one.finish(SliceSortKey::ResponseTime);
+    assert_eq!((&left.finish(SliceSortKey::ResponseTime), &turned.finish(SliceSortKey::ResponseTime)), (&whole, &whole));
     // 18,000 keys are all kept, with all they waited.
-    let sum = |slices: &Slices| slices.entries.iter().map(|slice| slice.figures.response_time.sum_ns).sum::<i128>();
+    let sum = |slices: &DimensionBreakdown| slices.entries.iter().map(|slice| slice.figures.response_time.sum_ns).sum::<i128>();
     let all: i128 = (0..3).flat_map(|part| (0..9_000).map(move |n| i128::from(100 + (n * part) % 977))).sum();
     assert_eq!((whole.entries.len(), sum(&whole), whole.missed_at_most_ns), (18_000, all, 0));
 }
 
 #[test]
 fn parts_with_more_keys_than_are_kept_add_up_to_everything() {
-    let mut parts = Parts::new(&[Dimension::File]);
+    let mut parts = PartSlicers::new(&[Dimension::File]);
     for n in 0..30_000_u32 {
         parts.turn_to(n as usize / 10_000);
         parts.record(&at_path(&n.to_string(), 1 + i64::from(n % 3)));
     }
-    let slices = parts.finish(Sort::Count);
+    let slices = parts.finish(SliceSortKey::Count);
     let others = slices.other.as_ref().map_or(0, |other| other.figures.count);
     assert_eq!(slices.entries.iter().map(|slice| slice.figures.count).sum::<u64>() + others, 30_000);
     assert!(slices.entries.len() <= SLICES_MAX && (1..=6).contains(&slices.missed_at_most_ns), "{slices:?}");

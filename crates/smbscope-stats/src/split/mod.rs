@@ -33,7 +33,7 @@ mod tests;
 pub use sweep::THINK_MAX;
 pub use table::Splits;
 
-pub(crate) use sweep::Stretch;
+pub(crate) use sweep::CommandSpan;
 pub(crate) use table::SplitTable;
 
 use serde::{Deserialize, Serialize};

@@ -17,7 +17,7 @@ const PARTS: usize = TimePart::ALL.len();
 
 /// What the sweep needs of a command that somebody waits for. The times ascend.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stretch {
+pub(crate) struct CommandSpan {
     pub(crate) start: Timestamp,
     sent: Timestamp,
     answered: Timestamp,
@@ -33,9 +33,9 @@ pub(crate) struct Stretch {
     chosen: bool,
 }
 
-impl Stretch {
+impl CommandSpan {
     /// That of an exchange; none of an expected wait, and of what nobody waits for.
-    pub(crate) fn from_exchange(exchange: &Exchange) -> Option<Stretch> {
+    pub(crate) fn from_exchange(exchange: &Exchange) -> Option<CommandSpan> {
         let Exchange { request, response, .. } = exchange;
         if exchange.group == CommandGroup::Waiting || exchange.outcome == ExchangeOutcome::ServerInitiated {
             return None;
@@ -52,7 +52,7 @@ impl Stretch {
             _ => answered,
         };
         let begins_unknown = request.first.is_none();
-        Some(Stretch {
+        Some(CommandSpan {
             start,
             sent,
             answered,
@@ -80,7 +80,7 @@ impl Stretch {
 
     /// Its phases, in the order of time; some are empty.
     fn phases(&self) -> [(TimePart, i64, i64); 5] {
-        let Stretch { start, sent, answered, end, .. } = *self;
+        let CommandSpan { start, sent, answered, end, .. } = *self;
         let (service, there, back) = match self.network() {
             Some(network) => {
                 let there = network.0 / 2;
@@ -100,7 +100,7 @@ impl Stretch {
 
 /// What happens beside commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Note {
+enum ConnectionCondition {
     /// A lost segment is being sent again.
     Resent,
     /// An expected wait holds the client up.
@@ -113,14 +113,14 @@ enum Note {
 
 #[derive(Debug, Clone, Copy)]
 struct Noted {
-    note: Note,
+    note: ConnectionCondition,
     from: i64,
     to: i64,
 }
 
 /// What is known of a time in which nothing is outstanding.
 #[derive(Debug, Clone, Copy, Default)]
-struct Pause {
+struct IdlePeriod {
     /// The request of the command that ends it was not captured.
     begins_unknown: bool,
     /// It lies before the first command, or after the last.
@@ -132,7 +132,7 @@ struct Pause {
 /// The time of one connection, divided up to a position.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sweeper {
-    held: Vec<Stretch>,
+    held: Vec<CommandSpan>,
     notes: Vec<Noted>,
     /// Everything before is divided.
     position: i64,
@@ -161,17 +161,17 @@ impl Sweeper {
     pub(super) fn follow(&mut self, exchange: &Exchange, chosen: bool, busy: &mut impl FnMut(i64, i64)) {
         if let Some(resent) = exchange.resent {
             let first = resent.0 - exchange.retransmission_delay.map_or(0, |delay| delay.0);
-            self.note(Note::Resent, first, resent.0);
+            self.note(ConnectionCondition::Resent, first, resent.0);
         }
         if let (CommandGroup::Waiting, Some(start)) = (exchange.group, exchange.request.first) {
-            let note = if exchange.is_subscription() { Note::Subscribed } else { Note::Held };
+            let note = if exchange.is_subscription() { ConnectionCondition::Subscribed } else { ConnectionCondition::Held };
             let end = match exchange.outcome {
                 ExchangeOutcome::Unanswered => i64::MAX,
                 _ => exchange.response.last.map_or(start.time.0, |stamp| stamp.time.0),
             };
             self.note(note, start.time.0, end);
         }
-        let Some(stretch) = Stretch::from_exchange(exchange).map(|stretch| Stretch { chosen, ..stretch }) else {
+        let Some(stretch) = CommandSpan::from_exchange(exchange).map(|stretch| CommandSpan { chosen, ..stretch }) else {
             return;
         };
         if chosen {
@@ -185,7 +185,7 @@ impl Sweeper {
                 (Some(true), _) | (None, Some(_)) => TimePart::Server,
                 (None, None) => TimePart::ServerOrNetwork,
             };
-            self.note(Note::Unanswered(part), stretch.end.0, i64::MAX);
+            self.note(ConnectionCondition::Unanswered(part), stretch.end.0, i64::MAX);
         }
         self.held.push(stretch);
         if self.held.len() > HELD_MAX {
@@ -206,7 +206,7 @@ impl Sweeper {
         self.begin_at(settled.first.0);
         self.client_round_trip = settled.client_round_trip;
         let known = self.notes.len();
-        let pending = [(Note::Held, settled.held_since), (Note::Subscribed, settled.subscribed_since)];
+        let pending = [(ConnectionCondition::Held, settled.held_since), (ConnectionCondition::Subscribed, settled.subscribed_since)];
         for (note, since) in pending {
             self.notes.extend(since.map(|since| Noted { note, from: since.0, to: i64::MAX }));
         }
@@ -228,7 +228,7 @@ impl Sweeper {
         }
         self.sweep(i64::MAX, busy);
         if self.position < last {
-            self.pause(last, Pause { outer: true, ..Pause::default() });
+            self.pause(last, IdlePeriod { outer: true, ..IdlePeriod::default() });
         }
         let before = self.origin.map_or(0, |origin| origin - first);
         self.shares.add(TimePart::Idle, before);
@@ -242,7 +242,7 @@ impl Sweeper {
         split
     }
 
-    fn note(&mut self, note: Note, from: i64, to: i64) {
+    fn note(&mut self, note: ConnectionCondition, from: i64, to: i64) {
         if to <= self.position {
             return;
         }
@@ -268,7 +268,7 @@ impl Sweeper {
             self.begin_at(first.start.0);
             if first.start.0 >= self.position {
                 let pause =
-                    Pause { begins_unknown: first.begins_unknown, outer: !self.begun, filtered_out: !first.chosen };
+                    IdlePeriod { begins_unknown: first.begins_unknown, outer: !self.begun, filtered_out: !first.chosen };
                 self.pause(first.start.0, pause);
             }
             self.begun = true;
@@ -308,12 +308,12 @@ impl Sweeper {
     }
 
     fn resending(&self) -> bool {
-        self.notes.iter().any(|noted| noted.note == Note::Resent)
+        self.notes.iter().any(|noted| noted.note == ConnectionCondition::Resent)
     }
 
     /// Adds up the time up to `limit` in which a chosen command is outstanding. The stretches are in the order of their
     /// starts.
-    fn tell_busy(&mut self, overlapping: &[Stretch], limit: i64, busy: &mut impl FnMut(i64, i64)) {
+    fn tell_busy(&mut self, overlapping: &[CommandSpan], limit: i64, busy: &mut impl FnMut(i64, i64)) {
         let mut tell = |from: i64, to: i64| {
             if from < to {
                 busy(from, to);
@@ -335,8 +335,8 @@ impl Sweeper {
     }
 
     /// A command with nothing beside it.
-    fn alone(&mut self, stretch: &Stretch) {
-        let Stretch { start, sent, answered, end, chosen, .. } = *stretch;
+    fn alone(&mut self, stretch: &CommandSpan) {
+        let CommandSpan { start, sent, answered, end, chosen, .. } = *stretch;
         if !chosen {
             return self.shares.add(TimePart::FilteredOut, (end - start).0);
         }
@@ -352,7 +352,7 @@ impl Sweeper {
     }
 
     /// From the position to `limit`, where there is a command at every moment.
-    fn together(&mut self, stretches: &[Stretch], limit: i64) {
+    fn together(&mut self, stretches: &[CommandSpan], limit: i64) {
         /// Index of waits for lost segments, behind those of the parts.
         const RESENT: usize = PARTS;
         /// Index of standstills of the server.
@@ -375,7 +375,7 @@ impl Sweeper {
                 edge(OTHER_RESPONSE, stretch.answered.0, stretch.end.0);
             }
         }
-        for noted in self.notes.iter().filter(|noted| noted.note == Note::Resent) {
+        for noted in self.notes.iter().filter(|noted| noted.note == ConnectionCondition::Resent) {
             edge(RESENT, noted.from, noted.to);
         }
         for standstill in stretches.iter().filter_map(|stretch| stretch.standstill) {
@@ -420,8 +420,8 @@ impl Sweeper {
     }
 
     /// From the position to `to`, where nothing is outstanding.
-    fn pause(&mut self, to: i64, pause: Pause) {
-        let Pause { begins_unknown, outer, filtered_out } = pause;
+    fn pause(&mut self, to: i64, pause: IdlePeriod) {
+        let IdlePeriod { begins_unknown, outer, filtered_out } = pause;
         let from = std::mem::replace(&mut self.position, to);
         let unknown = std::mem::take(&mut self.unknown) || begins_unknown;
         let brief = !outer && to - from <= THINK_MAX.0;
@@ -439,21 +439,21 @@ impl Sweeper {
         self.cut(from, to, &mut cuts);
         for pair in cuts.windows(2) {
             let (from, to) = (pair[0], pair[1]);
-            let has = |wanted: fn(Note) -> bool| {
+            let has = |wanted: fn(ConnectionCondition) -> bool| {
                 self.notes.iter().find(|noted| wanted(noted.note) && noted.from <= from && to <= noted.to)
             };
-            let part = if brief && has(|note| note == Note::Resent).is_some() {
+            let part = if brief && has(|note| note == ConnectionCondition::Resent).is_some() {
                 TimePart::Network
-            } else if has(|note| note == Note::Held).is_some() {
+            } else if has(|note| note == ConnectionCondition::Held).is_some() {
                 TimePart::Waiting
-            } else if let Some(Note::Unanswered(part)) =
-                has(|note| matches!(note, Note::Unanswered(_))).map(|noted| noted.note)
+            } else if let Some(ConnectionCondition::Unanswered(part)) =
+                has(|note| matches!(note, ConnectionCondition::Unanswered(_))).map(|noted| noted.note)
             {
                 part
             } else if brief {
                 thought += to - from;
                 continue;
-            } else if has(|note| note == Note::Subscribed).is_some() {
+            } else if has(|note| note == ConnectionCondition::Subscribed).is_some() {
                 TimePart::Waiting
             } else {
                 TimePart::Idle

@@ -2,7 +2,7 @@
 
 use super::TimeSplit;
 use super::sweep::Sweeper;
-use crate::bounded::Bounded;
+use crate::bounded::BottomKTable;
 use crate::entity::ENTITIES_MAX;
 use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{ConnectionSummary, Exchange, FlowId, Settled};
@@ -56,23 +56,23 @@ pub(crate) struct SplitTable {
     flows: HashMap<FlowId, Box<Sweeper>, ahash::RandomState>,
     whole: TimeSplit,
     #[serde(deserialize_with = "connections")]
-    connections: Bounded<FlowId, TimeSplit>,
+    connections: BottomKTable<FlowId, TimeSplit>,
     #[serde(deserialize_with = "entities")]
-    clients: Bounded<IpAddr, TimeSplit>,
+    clients: BottomKTable<IpAddr, TimeSplit>,
     #[serde(deserialize_with = "entities")]
-    servers: Bounded<SocketAddr, TimeSplit>,
+    servers: BottomKTable<SocketAddr, TimeSplit>,
 }
 
-fn connections<'de, D: Deserializer<'de>>(entries: D) -> Result<Bounded<FlowId, TimeSplit>, D::Error> {
-    Bounded::new(SPLITS_MAX).filled(entries)
+fn connections<'de, D: Deserializer<'de>>(entries: D) -> Result<BottomKTable<FlowId, TimeSplit>, D::Error> {
+    BottomKTable::new(SPLITS_MAX).filled(entries)
 }
 
-fn entities<'de, K, D>(entries: D) -> Result<Bounded<K, TimeSplit>, D::Error>
+fn entities<'de, K, D>(entries: D) -> Result<BottomKTable<K, TimeSplit>, D::Error>
 where
     K: Hash + Ord + Clone + Deserialize<'de>,
     D: Deserializer<'de>,
 {
-    Bounded::new(ENTITIES_MAX).filled(entries)
+    BottomKTable::new(ENTITIES_MAX).filled(entries)
 }
 
 impl SplitTable {
@@ -80,9 +80,9 @@ impl SplitTable {
         SplitTable {
             flows: HashMap::default(),
             whole: TimeSplit::default(),
-            connections: Bounded::new(SPLITS_MAX),
-            clients: Bounded::new(ENTITIES_MAX),
-            servers: Bounded::new(ENTITIES_MAX),
+            connections: BottomKTable::new(SPLITS_MAX),
+            clients: BottomKTable::new(ENTITIES_MAX),
+            servers: BottomKTable::new(ENTITIES_MAX),
         }
     }
 

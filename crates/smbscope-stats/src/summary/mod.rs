@@ -18,7 +18,7 @@ use std::borrow::Cow;
 
 /// How many values are kept as they are, and where percentiles come from above that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limit {
+pub struct SummaryPrecision {
     /// Percentiles are exact up to this many values.
     pub exact: usize,
     /// What counts the values above it.
@@ -36,31 +36,31 @@ pub enum Beyond {
     Nothing,
 }
 
-impl Limit {
+impl SummaryPrecision {
     /// Rows of commands and groups.
-    pub const ROW: Limit = Limit { exact: 10_000, beyond: Beyond::Histogram };
+    pub const ROW: SummaryPrecision = SummaryPrecision { exact: 10_000, beyond: Beyond::Histogram };
     /// Shares, clients, servers, users and slices.
-    pub const ENTITY: Limit = Limit { exact: 256, beyond: Beyond::Sketch };
+    pub const ENTITY: SummaryPrecision = SummaryPrecision { exact: 256, beyond: Beyond::Sketch };
     /// Files, and the groups of each client and server.
-    pub const FILE: Limit = Limit { exact: 64, beyond: Beyond::Sketch };
+    pub const FILE: SummaryPrecision = SummaryPrecision { exact: 64, beyond: Beyond::Sketch };
     /// What is only added up: count, mean, extremes and standard deviation.
-    pub const MOMENTS: Limit = Limit { exact: 0, beyond: Beyond::Nothing };
+    pub const MOMENTS: SummaryPrecision = SummaryPrecision { exact: 0, beyond: Beyond::Nothing };
 }
 
 /// A growing summary of durations.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Summary {
-    limit: Limit,
+    limit: SummaryPrecision,
     count: u64,
     min: i64,
     max: i64,
     sum: i128,
     sum_of_squares: u128,
-    values: Values,
+    values: SummaryValues,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-enum Values {
+enum SummaryValues {
     Exact(Vec<i64>),
     Histogram(Buffered),
     Sketch(Sketch),
@@ -141,7 +141,7 @@ impl<'de> Deserialize<'de> for Buffered {
 /// needs 1 value, p90 10, p95 20, p99 100, p999 1000. What too few values support is null.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Times"))]
-pub struct Figures {
+pub struct DurationStatistics {
     /// Number of values.
     pub count: u64,
     /// Sum of all values in nanoseconds; not written, and 0 in figures that were read.
@@ -175,8 +175,8 @@ const PERCENTILES: [(u64, u64); 5] = [(500, 1), (900, 10), (950, 20), (990, 100)
 
 impl Summary {
     /// An empty summary.
-    pub fn new(limit: Limit) -> Summary {
-        let values = Values::Exact(Vec::new());
+    pub fn new(limit: SummaryPrecision) -> Summary {
+        let values = SummaryValues::Exact(Vec::new());
         Summary { limit, count: 0, min: i64::MAX, max: i64::MIN, sum: 0, sum_of_squares: 0, values }
     }
 
@@ -196,8 +196,8 @@ impl Summary {
         let magnitude = u128::from(value.unsigned_abs());
         self.sum_of_squares = self.sum_of_squares.saturating_add(magnitude * magnitude);
         match &mut self.values {
-            Values::Exact(values) if values.len() < self.limit.exact => values.push(value),
-            Values::Exact(_) => {
+            SummaryValues::Exact(values) if values.len() < self.limit.exact => values.push(value),
+            SummaryValues::Exact(_) => {
                 self.leave_exact();
                 self.values.record(value);
             }
@@ -224,12 +224,12 @@ impl Summary {
             self.leave_exact();
         }
         match (&mut self.values, &other.values) {
-            (Values::Exact(mine), Values::Exact(theirs)) => mine.extend_from_slice(theirs),
-            (mine, Values::Exact(theirs)) => theirs.iter().for_each(|value| mine.record(*value)),
-            (Values::Histogram(mine), Values::Histogram(theirs)) => mine.add(theirs),
-            (Values::Sketch(mine), Values::Sketch(theirs)) => mine.merge(theirs),
-            (Values::Nothing, Values::Nothing) => {}
-            (Values::Exact(_) | Values::Histogram(_) | Values::Sketch(_) | Values::Nothing, _) => {
+            (SummaryValues::Exact(mine), SummaryValues::Exact(theirs)) => mine.extend_from_slice(theirs),
+            (mine, SummaryValues::Exact(theirs)) => theirs.iter().for_each(|value| mine.record(*value)),
+            (SummaryValues::Histogram(mine), SummaryValues::Histogram(theirs)) => mine.add(theirs),
+            (SummaryValues::Sketch(mine), SummaryValues::Sketch(theirs)) => mine.merge(theirs),
+            (SummaryValues::Nothing, SummaryValues::Nothing) => {}
+            (SummaryValues::Exact(_) | SummaryValues::Histogram(_) | SummaryValues::Sketch(_) | SummaryValues::Nothing, _) => {
                 unreachable!("the count decides the form, and the limits are equal")
             }
         }
@@ -239,14 +239,14 @@ impl Summary {
     pub fn histogram(&self) -> Histogram<u64> {
         let mut result = Buffered::new();
         match &self.values {
-            Values::Exact(values) => values.iter().for_each(|value| result.record(*value)),
-            Values::Histogram(histogram) => return histogram.whole().into_owned(),
-            Values::Sketch(sketch) => {
+            SummaryValues::Exact(values) => values.iter().for_each(|value| result.record(*value)),
+            SummaryValues::Histogram(histogram) => return histogram.whole().into_owned(),
+            SummaryValues::Sketch(sketch) => {
                 for (value, count) in sketch.iter() {
                     result.histogram.record_n(value, count).expect(RESIZES);
                 }
             }
-            Values::Nothing => {}
+            SummaryValues::Nothing => {}
         }
         result.enter();
         *result.histogram
@@ -263,12 +263,12 @@ impl Summary {
     }
 
     /// The figures so far. Costs a sort of at most `limit.exact` values.
-    pub fn figures(&self) -> Figures {
+    pub fn figures(&self) -> DurationStatistics {
         if self.count == 0 {
-            return Figures::default();
+            return DurationStatistics::default();
         }
         let [p50, p90, p95, p99, p999] = self.percentiles();
-        Figures {
+        DurationStatistics {
             count: self.count,
             sum_ns: self.sum,
             min: Some(Nanos(self.min)),
@@ -280,7 +280,7 @@ impl Summary {
             p95,
             p99,
             p999,
-            approximate: !matches!(self.values, Values::Exact(_)),
+            approximate: !matches!(self.values, SummaryValues::Exact(_)),
         }
     }
 
@@ -298,7 +298,7 @@ impl Summary {
 
     fn percentiles(&self) -> [Option<Nanos>; 5] {
         let mut result = [None; 5];
-        if matches!(self.values, Values::Nothing) {
+        if matches!(self.values, SummaryValues::Nothing) {
             return result;
         }
         // The order statistics that the percentiles need, each interpolated between ranks `low` and `low + 1`.
@@ -321,7 +321,7 @@ impl Summary {
     /// The cumulative distribution: values with the fraction of all that are no larger, ascending. At most 128 points:
     /// every hundredth, and finer at the end.
     pub fn cumulative(&self) -> Vec<(Nanos, f64)> {
-        if self.count == 0 || matches!(self.values, Values::Nothing) {
+        if self.count == 0 || matches!(self.values, SummaryValues::Nothing) {
             return Vec::new();
         }
         let last = self.count - 1;
@@ -344,19 +344,19 @@ impl Summary {
     /// Values at the given ranks, from 0: those that are kept, or the middle of their bucket, within minimum and maximum.
     fn order_statistics(&self, ranks: &[u64]) -> Vec<i64> {
         match &self.values {
-            Values::Exact(values) => {
+            SummaryValues::Exact(values) => {
                 let mut sorted = values.clone();
                 sorted.sort_unstable();
                 ranks.iter().map(|rank| sorted[*rank as usize]).collect()
             }
-            Values::Histogram(histogram) => {
+            SummaryValues::Histogram(histogram) => {
                 let whole = histogram.whole();
                 let middle = |value| whole.median_equivalent(value);
                 let buckets = whole.iter_recorded().map(|b| (middle(b.value_iterated_to()), b.count_at_value()));
                 self.among_buckets(buckets, ranks)
             }
-            Values::Sketch(sketch) => self.among_buckets(sketch.iter(), ranks),
-            Values::Nothing => unreachable!("nobody asks for percentiles where there are none"),
+            SummaryValues::Sketch(sketch) => self.among_buckets(sketch.iter(), ranks),
+            SummaryValues::Nothing => unreachable!("nobody asks for percentiles where there are none"),
         }
     }
 
@@ -379,25 +379,25 @@ impl Summary {
 
     /// Moves kept values to what counts them from now on.
     fn leave_exact(&mut self) {
-        if let Values::Exact(values) = &mut self.values {
+        if let SummaryValues::Exact(values) = &mut self.values {
             let values = std::mem::take(values);
             self.values = match self.limit.beyond {
-                Beyond::Histogram => Values::Histogram(Buffered::new()),
-                Beyond::Sketch => Values::Sketch(Sketch::default()),
-                Beyond::Nothing => Values::Nothing,
+                Beyond::Histogram => SummaryValues::Histogram(Buffered::new()),
+                Beyond::Sketch => SummaryValues::Sketch(Sketch::default()),
+                Beyond::Nothing => SummaryValues::Nothing,
             };
             values.into_iter().for_each(|value| self.values.record(value));
         }
     }
 }
 
-impl Values {
+impl SummaryValues {
     fn record(&mut self, value: i64) {
         match self {
-            Values::Exact(values) => values.push(value),
-            Values::Histogram(histogram) => histogram.record(value),
-            Values::Sketch(sketch) => sketch.record(value),
-            Values::Nothing => {}
+            SummaryValues::Exact(values) => values.push(value),
+            SummaryValues::Histogram(histogram) => histogram.record(value),
+            SummaryValues::Sketch(sketch) => sketch.record(value),
+            SummaryValues::Nothing => {}
         }
     }
 }
@@ -408,20 +408,20 @@ impl PartialEq for Summary {
         let moments = |s: &Summary| (s.limit, s.count, s.min, s.max, s.sum, s.sum_of_squares);
         moments(self) == moments(other)
             && match (&self.values, &other.values) {
-                (Values::Exact(a), Values::Exact(b)) => {
+                (SummaryValues::Exact(a), SummaryValues::Exact(b)) => {
                     let (mut a, mut b) = (a.clone(), b.clone());
                     a.sort_unstable();
                     b.sort_unstable();
                     a == b
                 }
-                (Values::Histogram(a), Values::Histogram(b)) => {
+                (SummaryValues::Histogram(a), SummaryValues::Histogram(b)) => {
                     let counts = |h: &Histogram<u64>| -> Vec<(u64, u64)> {
                         h.iter_recorded().map(|v| (v.value_iterated_to(), v.count_at_value())).collect()
                     };
                     counts(&a.whole()) == counts(&b.whole())
                 }
-                (Values::Sketch(a), Values::Sketch(b)) => a == b,
-                (Values::Nothing, Values::Nothing) => true,
+                (SummaryValues::Sketch(a), SummaryValues::Sketch(b)) => a == b,
+                (SummaryValues::Nothing, SummaryValues::Nothing) => true,
                 _ => false,
             }
     }

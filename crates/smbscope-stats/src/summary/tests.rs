@@ -1,23 +1,23 @@
 use super::*;
 use proptest::prelude::*;
 
-fn summary(limit: Limit, values: &[i64]) -> Summary {
+fn summary(limit: SummaryPrecision, values: &[i64]) -> Summary {
     let mut summary = Summary::new(limit);
     values.iter().for_each(|value| summary.record(Nanos(*value)));
     summary
 }
 
-fn above(exact: usize, beyond: Beyond) -> Limit {
-    Limit { exact, beyond }
+fn above(exact: usize, beyond: Beyond) -> SummaryPrecision {
+    SummaryPrecision { exact, beyond }
 }
 
-fn exact(values: &[i64]) -> Figures {
-    summary(Limit::ROW, values).figures()
+fn exact(values: &[i64]) -> DurationStatistics {
+    summary(SummaryPrecision::ROW, values).figures()
 }
 
 #[test]
 fn nothing_has_no_figures() {
-    assert_eq!(exact(&[]), Figures::default());
+    assert_eq!(exact(&[]), DurationStatistics::default());
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_percentile_needs_enough_values() {
 
 #[test]
 fn the_ten_thousandth_value_is_exact_and_the_next_is_not() {
-    let mut summary = summary(Limit::ROW, &(1..=10_000).map(|n| n * 1_000_003).collect::<Vec<_>>());
+    let mut summary = summary(SummaryPrecision::ROW, &(1..=10_000).map(|n| n * 1_000_003).collect::<Vec<_>>());
     // Rank 9,999 · 0.5 = 4999.5: between the 5,000th and the 5,001st value: 5000.5 · 1,000,003 = 5,000,515,001.5.
     assert_eq!(summary.figures().p50, Some(Nanos(5_000_515_002)));
     assert!(!summary.figures().approximate);
@@ -92,7 +92,7 @@ fn negative_values_are_kept_exactly_and_count_as_zero_in_a_histogram() {
 
 #[test]
 fn extreme_values_do_not_panic() {
-    for limit in [Limit::ROW, above(1, Beyond::Histogram), above(1, Beyond::Sketch)] {
+    for limit in [SummaryPrecision::ROW, above(1, Beyond::Histogram), above(1, Beyond::Sketch)] {
         let figures = summary(limit, &[i64::MIN, i64::MAX, i64::MIN, i64::MAX, i64::MAX]).figures();
         assert_eq!((figures.min, figures.max), (Some(Nanos(i64::MIN)), Some(Nanos(i64::MAX))));
         // The sum of squares overflowed: no standard deviation rather than a wrong one.
@@ -125,7 +125,7 @@ proptest! {
     fn a_histogram_is_within_a_thousandth_of_the_exact_percentile(
         values in prop::collection::vec(0i64..1_000_000_000, 100..400)
     ) {
-        let exact = summary(Limit::ROW, &values).figures();
+        let exact = summary(SummaryPrecision::ROW, &values).figures();
         let approximate = summary(above(10, Beyond::Histogram), &values).figures();
         for (a, b) in [(exact.p50, approximate.p50), (exact.p95, approximate.p95), (exact.p99, approximate.p99)] {
             let (a, b) = (a.expect("100 values").0, b.expect("100 values").0);
@@ -139,7 +139,7 @@ proptest! {
     ) {
         // From a nanosecond to three seconds, as many in each decade.
         let values: Vec<i64> = exponents.iter().map(|exponent| 10f64.powf(*exponent) as i64).collect();
-        let exact = summary(Limit::ROW, &values).figures();
+        let exact = summary(SummaryPrecision::ROW, &values).figures();
         let approximate = summary(above(10, Beyond::Sketch), &values).figures();
         for (a, b) in [(exact.p50, approximate.p50), (exact.p95, approximate.p95), (exact.p99, approximate.p99)] {
             let (a, b) = (a.expect("100 values").0, b.expect("100 values").0);
@@ -150,7 +150,7 @@ proptest! {
 
 #[test]
 fn a_histogram_holds_every_value_in_either_form() {
-    for limit in [Limit::ROW, above(2, Beyond::Histogram), above(2, Beyond::Sketch)] {
+    for limit in [SummaryPrecision::ROW, above(2, Beyond::Histogram), above(2, Beyond::Sketch)] {
         let mut summary = Summary::new(limit);
         [5, 700, 90_000].into_iter().for_each(|value| summary.record(Nanos(value)));
         let histogram = summary.histogram();

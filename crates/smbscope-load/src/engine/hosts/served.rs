@@ -18,7 +18,7 @@ use crate::engine::worker::{Connecting, Order, Scripts, Worked};
 use crate::workload::{UserSeat, Workload};
 use smbscope_model::travel::{from_bytes, to_bytes};
 use smbscope_model::{Nanos, Timestamp};
-use smbscope_stats::{Limit, Summary};
+use smbscope_stats::{SummaryPrecision, Summary};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
@@ -242,7 +242,7 @@ pub(crate) fn run_team<C: Connector + Send + 'static>(
 /// What all workers have, as one.
 fn merged(parts: Vec<Worked>, used: ProcessTime, clock: &Clock, window: Window) -> HostWorked {
     let last = parts.iter().map(|part| part.ended).max().unwrap_or(window.end);
-    let mut late = Summary::new(Limit::ROW);
+    let mut late = Summary::new(SummaryPrecision::ROW);
     let mut whole: Option<(crate::engine::recorder::Recorder, Silences)> = None;
     let (mut alive, mut trouble, mut on_cpu) = (0, None, Duration::ZERO);
     for mut part in parts {

@@ -22,7 +22,7 @@ use super::silences::Silences;
 use counted::{Cell, Counts};
 use smbscope_client::{Sample, Samples};
 use smbscope_model::{Command, Nanos, ExchangeOutcome, Timestamp};
-use smbscope_stats::{Aggregator, Bin, Dimension, Intervals, Limit, Sort, Summary};
+use smbscope_stats::{Aggregator, TimelineCounts, Dimension, TimelineBinning, SummaryPrecision, SliceSortKey, Summary};
 use smbscope_wire::status::NtStatus;
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
@@ -55,13 +55,13 @@ impl Window {
 
     /// Where exchanges are counted: their intervals are those of the window. The plan bounds how many there are.
     fn aggregator(&self, clock: &Clock, by: &[Dimension]) -> Aggregator {
-        let intervals = Intervals {
+        let intervals = TimelineBinning {
             origin: clock.timestamp(self.start),
             width: Nanos::from(self.interval),
             most: usize::MAX,
             percentiles: true,
         };
-        Aggregator::of_one_share(intervals).sliced(by, Sort::ResponseTime)
+        Aggregator::of_one_share(intervals).sliced(by, SliceSortKey::ResponseTime)
     }
 }
 
@@ -104,8 +104,8 @@ impl Recorder {
         exchanges: Option<Exchanges>,
     ) -> Recorder {
         let counts = Counts {
-            service: Summary::new(Limit::ROW),
-            response: open.then(|| Summary::new(Limit::ROW)),
+            service: Summary::new(SummaryPrecision::ROW),
+            response: open.then(|| Summary::new(SummaryPrecision::ROW)),
             unexpected: BTreeMap::new(),
         };
         Recorder {
@@ -119,7 +119,7 @@ impl Recorder {
                 aggregator: window.aggregator(&clock, &[]),
                 operations: vec![counts; operations],
                 cells: Vec::new(),
-                connects: Summary::new(Limit::ROW),
+                connects: Summary::new(SummaryPrecision::ROW),
                 connect_commands: BTreeMap::new(),
                 failures: BTreeMap::new(),
                 unanswered: 0,
@@ -377,7 +377,7 @@ impl Recorder {
         let intervals = self.intervals(duration, sessions_per_user);
         let mut due: Option<Summary> = None;
         for response in self.counted.operations.iter().filter_map(|counts| counts.response.as_ref()) {
-            due.get_or_insert_with(|| Summary::new(Limit::ROW)).merge(response);
+            due.get_or_insert_with(|| Summary::new(SummaryPrecision::ROW)).merge(response);
         }
         let operations = self.counted.operations.into_iter().zip(names).map(|(counts, name)| Operation {
             name: name.clone(),
@@ -407,7 +407,7 @@ impl Recorder {
     fn intervals(&self, duration: Duration, sessions_per_user: u32) -> Vec<Interval> {
         let timeline = self.counted.aggregator.timeline();
         let origin = self.clock.timestamp(self.window.start);
-        let began: HashMap<usize, Bin> = timeline
+        let began: HashMap<usize, TimelineCounts> = timeline
             .bins
             .into_iter()
             .filter(|(_, bin)| bin.commands > 0)

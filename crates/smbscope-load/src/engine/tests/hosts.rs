@@ -7,7 +7,7 @@ use crate::engine::load::with_hosts;
 use crate::engine::result::HostRun;
 use crate::workload::Workload;
 use smbscope_client::Options;
-use smbscope_stats::{Limit, Summary};
+use smbscope_stats::{SummaryPrecision, Summary};
 use smbscope_wire::status::NtStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -60,7 +60,7 @@ fn two(server: &MockServer) -> Vec<Host> {
 
 /// The sum of what hosts say that they did.
 fn sum(hosts: &[HostRun]) -> (u64, u64, u64, Summary) {
-    let mut times = Summary::new(Limit::ROW);
+    let mut times = Summary::new(SummaryPrecision::ROW);
     hosts.iter().for_each(|host| times.merge(&host.times));
     let add = |of: fn(&HostRun) -> u64| hosts.iter().map(of).sum::<u64>();
     (add(|host| host.commands), add(|host| host.bytes_read), add(|host| host.sessions.into()), times)

@@ -8,7 +8,7 @@ use crate::json::waits::SlowExchange;
 use crate::text::page::Page;
 use crate::text::table::{Column, Line, Table};
 use smbscope_model::Timestamp;
-use smbscope_stats::Figures;
+use smbscope_stats::DurationStatistics;
 use std::ops::RangeInclusive;
 
 /// Files and slow commands that are shown.
@@ -28,7 +28,7 @@ pub(super) fn render(page: &mut Page, run: &Run) {
 fn parts(page: &mut Page, counted: &Counted) {
     let line = |group: &Group| {
         let row = &group.row;
-        let mean = |times: &Figures| or_dash(times.mean);
+        let mean = |times: &DurationStatistics| or_dash(times.mean);
         let phases = [&row.response_time, &row.request_transfer, &row.service_time, &row.response_transfer];
         let mut cells: Vec<String> = phases.map(mean).into();
         cells.extend([or_dash(row.service_time.p50), or_dash(row.service_time.p95), mean(&row.think_time)]);

@@ -8,7 +8,7 @@ use crate::text::style::Paint;
 use crate::text::table::{Column, Line, Table};
 use crate::text::{COMMANDS_MIN, LINES, bars};
 use smbscope_model::Nanos;
-use smbscope_stats::Figures;
+use smbscope_stats::DurationStatistics;
 use std::collections::BTreeMap;
 
 /// Stalls listed; the rest is counted.
@@ -204,7 +204,7 @@ fn short(part: &str) -> &str {
 
 /// Groups, then commands; those first that were waited for longest, and at most so many.
 fn commands(page: &mut Page, run: &Run, most: usize) {
-    let line = |name: String, indent, count: u64, errors: &BTreeMap<String, u64>, times: &Figures| {
+    let line = |name: String, indent, count: u64, errors: &BTreeMap<String, u64>, times: &DurationStatistics| {
         let errors: u64 = errors.values().sum();
         let mut cells = vec![
             thousands(count),
@@ -248,7 +248,7 @@ fn commands(page: &mut Page, run: &Run, most: usize) {
 }
 
 /// What was waited in all.
-fn sum(times: &Figures) -> Nanos {
+fn sum(times: &DurationStatistics) -> Nanos {
     Nanos::saturating(i128::from(times.mean.map_or(0, |mean| mean.0)) * i128::from(times.count)).max(Nanos(0))
 }
 
@@ -266,11 +266,11 @@ fn figures_columns() -> Vec<Column> {
     ])
 }
 
-fn figures(times: &Figures) -> Vec<String> {
+fn figures(times: &DurationStatistics) -> Vec<String> {
     if times.count == 0 {
         return Vec::new();
     }
-    let Figures { min, p50, mean, p90, p95, p99, p999, max, stddev, .. } = *times;
+    let DurationStatistics { min, p50, mean, p90, p95, p99, p999, max, stddev, .. } = *times;
     [min, p50, mean, p90, p95, p99, p999, max, stddev].map(or_dash).into()
 }
 

@@ -5,7 +5,7 @@ use crate::format::{or_dash, percent, rate, thousands};
 use crate::text::bars::bar;
 use crate::text::page::Page;
 use crate::text::table::{Column, Line, Table};
-use smbscope_stats::Figures;
+use smbscope_stats::DurationStatistics;
 
 /// Widest and narrowest bar.
 const BAR: (usize, usize) = (24, 10);
@@ -108,7 +108,7 @@ fn throughput(document: &Document, runs: &[&Run]) -> Table {
 
 /// Figure 3 of Swartz (1997): response time against clients.
 fn response_time(document: &Document, runs: &[&Run]) -> Table {
-    let section = |table: Table, heading: &str, of: fn(&Run) -> &Figures| {
+    let section = |table: Table, heading: &str, of: fn(&Run) -> &DurationStatistics| {
         let most = most(runs.iter().map(|run| seconds(of(run))));
         let lines = runs.iter().map(|run| {
             let mut cells = times(of(run));
@@ -164,7 +164,7 @@ fn times_columns() -> Vec<Column> {
     Column::list(&[("Median", 0), ("Average", 0), ("p90", 3), ("p95", 0), ("p99", 0), ("p99.9", 2), ("Slowest", 1)])
 }
 
-fn times(times: &Figures) -> Vec<String> {
+fn times(times: &DurationStatistics) -> Vec<String> {
     if times.count == 0 {
         return vec![String::new(); 7];
     }
@@ -172,7 +172,7 @@ fn times(times: &Figures) -> Vec<String> {
 }
 
 /// The average, for bars.
-fn seconds(times: &Figures) -> f64 {
+fn seconds(times: &DurationStatistics) -> f64 {
     times.mean.map_or(0.0, |mean| mean.as_secs_f64())
 }
 

@@ -6,7 +6,7 @@ use crate::text::page::Page;
 use crate::text::style::Paint;
 use crate::text::table::{Column, Line, Table};
 use smbscope_model::Nanos;
-use smbscope_stats::Figures;
+use smbscope_stats::DurationStatistics;
 
 /// A line a load point.
 pub(super) fn ramp(page: &mut Page, document: &Document) {
@@ -65,7 +65,7 @@ fn figures(times: &Measured) -> Vec<String> {
         let of_percentiles = client.zip(wire).map(|(client, wire)| client - wire);
         or_dash(if times.difference.is_some() { matched } else { of_percentiles })
     };
-    let of = |at: fn(&Figures) -> Option<Nanos>| {
+    let of = |at: fn(&DurationStatistics) -> Option<Nanos>| {
         let (client, wire, matched) = (at(client), at(wire), times.difference.as_ref().and_then(at));
         [or_dash(client), or_dash(wire), added(client, wire, matched)]
     };
