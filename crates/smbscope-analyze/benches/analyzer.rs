@@ -1,7 +1,7 @@
 //! Segments to exchanges: stream order, framing, messages, matching.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use smbscope_analyze::{Analyzer, Options};
+use smbscope_analyze::{Analyzer, AnalyzerOptions};
 use smbscope_capture::TcpSegment;
 use smbscope_capture::tcp::FlowTable;
 use smbscope_model::Exchange;
@@ -23,7 +23,7 @@ fn exchanges(criterion: &mut Criterion) {
                 black_box(exchange);
             };
             bencher.iter_batched_ref(
-                || FlowTable::new(Analyzer::new(Options::default(), sink)),
+                || FlowTable::new(Analyzer::new(AnalyzerOptions::default(), sink)),
                 |table| segments.iter().for_each(|segment| table.segment(segment)),
                 BatchSize::LargeInput,
             );

@@ -1,11 +1,11 @@
 //! The sink of a flow table: keeps a state for each flow, and what outlives all of them.
 
-use crate::attempts::{Attempts, attempt_of};
-use crate::channels::{Channels, Watch};
+use crate::attempts::{ConnectAttemptTotals, attempt_of};
+use crate::channels::{SessionRegistry, ShardCouplingMonitor};
 use crate::flow::{FlowState, begins_connection};
 use crate::framer::Frame;
 use crate::least::{ClockSteps, ForeignReplies, Initials, Routed};
-use crate::ledger::Shared;
+use crate::ledger::ShardContext;
 use crate::names::Sessions;
 use crate::offers::OfferPool;
 use crate::sink::ExchangeSink;
@@ -19,7 +19,7 @@ pub(crate) const SMB_PORTS: [u16; 2] = [445, 139];
 
 /// What is looked at.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct AnalyzerOptions {
     /// Only flows with one of these ports at either end, which is the server's where no message tells; all flows when
     /// empty.
     pub ports: Vec<u16>,
@@ -37,7 +37,7 @@ const CONNECTION_NAMES_MAX: usize = 2 << 20;
 
 /// Receives the events of every flow and passes exchanges on.
 pub struct Analyzer<E: ExchangeSink> {
-    options: Options,
+    options: AnalyzerOptions,
     emit: E,
     /// Room for the frames of a chunk, which all flows share.
     frames: Vec<Frame>,
@@ -52,14 +52,14 @@ pub struct Analyzer<E: ExchangeSink> {
     steps_back: Arc<[ClockStep]>,
     clock_steps: ClockSteps,
     foreign_replies: ForeignReplies,
-    attempts: Attempts,
+    attempts: ConnectAttemptTotals,
     routed: Routed,
     initials: Vec<Initials>,
 }
 
 /// What remains when every flow is over.
 #[derive(Debug, Clone, Default)]
-pub struct Outcome {
+pub struct AnalyzerOutcome {
     /// Counts of the flows that carried SMB.
     pub quality: Quality,
     /// The connections, by first packet.
@@ -69,14 +69,14 @@ pub struct Outcome {
     /// Where the clock of the capture stepped within exchanges.
     pub(crate) clock_steps: ClockSteps,
     pub(crate) foreign_replies: ForeignReplies,
-    pub(crate) attempts: Attempts,
+    pub(crate) attempts: ConnectAttemptTotals,
     pub(crate) routed: Routed,
     pub(crate) initials: Vec<Initials>,
 }
 
 impl<E: ExchangeSink> Analyzer<E> {
     /// An analysis that hands every exchange to `emit`, in the order in which they end.
-    pub fn new(options: Options, emit: E) -> Analyzer<E> {
+    pub fn new(options: AnalyzerOptions, emit: E) -> Analyzer<E> {
         Analyzer {
             sessions: Sessions::within(options.limits.names),
             offers: OfferPool::default(),
@@ -90,7 +90,7 @@ impl<E: ExchangeSink> Analyzer<E> {
             steps_back: Arc::default(),
             clock_steps: ClockSteps::default(),
             foreign_replies: ForeignReplies::default(),
-            attempts: Attempts::default(),
+            attempts: ConnectAttemptTotals::default(),
             routed: Routed::default(),
             initials: Vec::new(),
         }
@@ -98,8 +98,8 @@ impl<E: ExchangeSink> Analyzer<E> {
 
     /// Has every session that is met told to the other shards, and noticed where two connections of this one share it if
     /// they are followed one after the other.
-    pub(crate) fn watch_channels(&mut self, shard: usize, by_connection: bool, channels: Arc<Channels>) {
-        self.sessions.watch = Some(Watch::new(shard, by_connection, channels));
+    pub(crate) fn watch_channels(&mut self, shard: usize, by_connection: bool, channels: Arc<SessionRegistry>) {
+        self.sessions.watch = Some(ShardCouplingMonitor::new(shard, by_connection, channels));
     }
 
     /// Has exchanges across these steps of the clock left out.
@@ -108,9 +108,9 @@ impl<E: ExchangeSink> Analyzer<E> {
     }
 
     /// Sums up.
-    pub fn finish(mut self) -> Outcome {
+    pub fn finish(mut self) -> AnalyzerOutcome {
         self.quality.evicted_names += self.sessions.forgotten;
-        Outcome {
+        AnalyzerOutcome {
             quality: self.quality,
             connections: self.connections.into_values().map(|connection| *connection).collect(),
             connections_left_out: self.connections_left_out,
@@ -161,8 +161,8 @@ impl<E: ExchangeSink> Analyzer<E> {
         SMB_PORTS.contains(&port) || self.options.ports.contains(&port)
     }
 
-    fn shared(&mut self) -> Shared<'_> {
-        Shared {
+    fn shared(&mut self) -> ShardContext<'_> {
+        ShardContext {
             quality: &mut self.quality,
             sessions: &mut self.sessions,
             offers: &mut self.offers,

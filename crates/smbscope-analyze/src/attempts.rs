@@ -16,7 +16,7 @@ const NETBIOS_PORT: u16 = 139;
 
 /// Attempts, added up in any order and grouping.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Attempts {
+pub(crate) struct ConnectAttemptTotals {
     to_smb: Sums,
     to_others: Sums,
 }
@@ -45,14 +45,14 @@ impl Sums {
     }
 }
 
-impl Attempts {
+impl ConnectAttemptTotals {
     /// Adds an attempt; `is_smb` says that the server's port promises SMB.
     pub(crate) fn add(&mut self, attempt: ConnectAttempt, is_smb: bool) {
         let sums = if is_smb { &mut self.to_smb } else { &mut self.to_others };
         sums.add(attempt);
     }
 
-    pub(crate) fn merge(&mut self, other: Attempts) {
+    pub(crate) fn merge(&mut self, other: ConnectAttemptTotals) {
         self.to_smb.merge(other.to_smb);
         self.to_others.merge(other.to_others);
     }
@@ -119,7 +119,7 @@ mod tests {
     proptest! {
         #[test]
         fn attempts_of_any_partition_merge_to_the_whole(attempts in prop::collection::vec((0u16..2_000, 0usize..3), 0..3_000)) {
-            let (mut whole, mut parts) = (Attempts::default(), [(); 3].map(|()| Attempts::default()));
+            let (mut whole, mut parts) = (ConnectAttemptTotals::default(), [(); 3].map(|()| ConnectAttemptTotals::default()));
             for (number, (client, part)) in (1..).zip(attempts) {
                 whole.add(attempt(client, number), true);
                 parts[part].add(attempt(client, number), true);
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn the_pairs_with_most_attempts_are_listed_and_the_others_counted() {
         // Clients 0 to 99 try once, client 50 three times.
-        let mut attempts = Attempts::default();
+        let mut attempts = ConnectAttemptTotals::default();
         (1..).zip((0..100).chain([50, 50])).for_each(|(number, client)| attempts.add(attempt(client, number), true));
         let found = attempts.finish(&BTreeSet::new());
         assert_eq!((found.listed.len(), found.left_out), (64, 102 - 66));

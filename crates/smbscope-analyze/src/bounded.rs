@@ -14,8 +14,8 @@ pub(crate) trait HeapBytes {
 
 /// A map that forgets its oldest entry when it is full, and says so.
 #[derive(Debug)]
-pub(crate) struct Bounded<K, V> {
-    entries: HashMap<K, Entry<V>, RandomState>,
+pub(crate) struct FifoMap<K, V> {
+    entries: HashMap<K, FifoMapEntry<V>, RandomState>,
     /// The keys with the numbers of their entries, oldest first. Those of entries that were removed stay until they are many.
     order: VecDeque<(u64, K)>,
     /// How many entries there have been.
@@ -26,15 +26,15 @@ pub(crate) struct Bounded<K, V> {
 }
 
 #[derive(Debug)]
-struct Entry<V> {
+struct FifoMapEntry<V> {
     /// Tells an entry from another one of the same key.
     number: u64,
     value: V,
 }
 
-impl<K: Hash + Eq + Copy, V: HeapBytes> Bounded<K, V> {
-    pub(crate) fn new(limit: usize) -> Bounded<K, V> {
-        Bounded { entries: HashMap::default(), order: VecDeque::new(), count: 0, limit, bytes: 0 }
+impl<K: Hash + Eq + Copy, V: HeapBytes> FifoMap<K, V> {
+    pub(crate) fn new(limit: usize) -> FifoMap<K, V> {
+        FifoMap { entries: HashMap::default(), order: VecDeque::new(), count: 0, limit, bytes: 0 }
     }
 
     /// What the entries take, about.
@@ -79,7 +79,7 @@ impl<K: Hash + Eq + Copy, V: HeapBytes> Bounded<K, V> {
             return 0;
         }
         self.count += 1;
-        self.entries.insert(key, Entry { number: self.count, value });
+        self.entries.insert(key, FifoMapEntry { number: self.count, value });
         if self.order.len() >= 2 * self.entries.len() + 16 {
             let entries = &self.entries;
             self.order.retain(|(number, key)| entries.get(key).is_some_and(|entry| entry.number == *number));
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn the_oldest_name_is_forgotten_and_counted() {
-        let mut names: Bounded<u8, Arc<str>> = Bounded::new(2);
+        let mut names: FifoMap<u8, Arc<str>> = FifoMap::new(2);
         assert_eq!(names.insert(1, "a".into()) + names.insert(2, "b".into()) + names.insert(1, "c".into()), 0);
         assert_eq!(names.insert(3, "d".into()), 1);
         let kept = [1, 2, 3].map(|key| names.get(&key).map(|name| &**name));
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn a_key_that_comes_and_goes_takes_no_more_with_every_time() {
         // A server that gives the same file id to every open.
-        let mut names: Bounded<u8, Arc<str>> = Bounded::new(1000);
+        let mut names: FifoMap<u8, Arc<str>> = FifoMap::new(1000);
         names.insert(1, "stays".into());
         for _ in 0..100_000 {
             names.insert(7, "x".into());

@@ -21,51 +21,51 @@ pub(crate) fn connection_of(view: &FlowView) -> u64 {
 
 /// What all parts have seen of sessions.
 #[derive(Debug, Default)]
-pub(crate) struct Channels {
+pub(crate) struct SessionRegistry {
     coupled: AtomicBool,
-    seen: Mutex<Seen>,
+    seen: Mutex<SessionPartitions>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct SessionPartitions {
     /// By session id, as a channel may lead to another address of the server.
     ids: HashMap<u64, Id, RandomState>,
     /// The parts that use a session id with a server.
-    servers: HashMap<(u64, IpAddr), Parts, RandomState>,
+    servers: HashMap<(u64, IpAddr), PartitionUse, RandomState>,
 }
 
 /// Who uses a session id.
 #[derive(Debug, Default)]
 struct Id {
-    all: Parts,
+    all: PartitionUse,
     /// To bind another connection to it, so that it may be the session of another address.
-    binding: Parts,
+    binding: PartitionUse,
 }
 
 /// Parts of the flows.
 #[derive(Debug, Default, Clone, Copy)]
-enum Parts {
+enum PartitionUse {
     #[default]
     None,
     One(u64),
     Several,
 }
 
-impl Parts {
+impl PartitionUse {
     fn add(&mut self, part: u64) {
-        *self = if self.has_others(part) { Parts::Several } else { Parts::One(part) };
+        *self = if self.has_others(part) { PartitionUse::Several } else { PartitionUse::One(part) };
     }
 
     fn has_others(self, part: u64) -> bool {
         match self {
-            Parts::None => false,
-            Parts::One(known) => known != part,
-            Parts::Several => true,
+            PartitionUse::None => false,
+            PartitionUse::One(known) => known != part,
+            PartitionUse::Several => true,
         }
     }
 }
 
-impl Channels {
+impl SessionRegistry {
     /// Whether a session was met in more than one part.
     pub(crate) fn are_coupled(&self) -> bool {
         self.coupled.load(Ordering::Relaxed)
@@ -78,7 +78,7 @@ impl Channels {
     /// All of what was seen.
     pub(crate) fn met(&self) -> Met {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let binding = seen.ids.iter().filter(|(_, id)| !matches!(id.binding, Parts::None)).map(|(id, _)| *id);
+        let binding = seen.ids.iter().filter(|(_, id)| !matches!(id.binding, PartitionUse::None)).map(|(id, _)| *id);
         Met {
             servers: seen.servers.keys().copied().collect(),
             binding: binding.collect(),
@@ -90,7 +90,7 @@ impl Channels {
     fn note(&self, session_id: u64, server: IpAddr, part: u64, binds: bool) {
         // The table is sound after a panic: it only ever gains parts.
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let Seen { ids, servers } = &mut *seen;
+        let SessionPartitions { ids, servers } = &mut *seen;
         if servers.len() >= MAX_WATCHED && !servers.contains_key(&(session_id, server)) {
             return self.couple();
         }
@@ -155,19 +155,19 @@ pub(crate) fn coupled<'m>(parts: impl Iterator<Item = &'m Met> + Clone) -> Vec<V
 
 /// A shard's way to tell the others.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct ShardCouplingMonitor {
     shard: u64,
     /// Each connection is a part.
     by_connection: bool,
-    channels: Arc<Channels>,
+    channels: Arc<SessionRegistry>,
     /// What was told last: it is told again and again.
     told: Option<(IpAddr, u64, u64)>,
 }
 
-impl Watch {
+impl ShardCouplingMonitor {
     /// Of a shard, which is a part itself, or each connection of it is one.
-    pub(crate) fn new(shard: usize, by_connection: bool, channels: Arc<Channels>) -> Watch {
-        Watch { shard: shard as u64, by_connection, channels, told: None }
+    pub(crate) fn new(shard: usize, by_connection: bool, channels: Arc<SessionRegistry>) -> ShardCouplingMonitor {
+        ShardCouplingMonitor { shard: shard as u64, by_connection, channels, told: None }
     }
 
     /// Of a connection by [`connection_of`].
@@ -208,8 +208,8 @@ mod tests {
 
     #[test]
     fn a_session_of_one_server_in_two_shards_couples_them() {
-        let channels = Arc::new(Channels::default());
-        let [mut one, mut two] = [1, 2].map(|shard| Watch::new(shard, false, Arc::clone(&channels)));
+        let channels = Arc::new(SessionRegistry::default());
+        let [mut one, mut two] = [1, 2].map(|shard| ShardCouplingMonitor::new(shard, false, Arc::clone(&channels)));
         one.uses(address(1), 7, CONNECTION);
         one.uses(address(1), 7, CONNECTION);
         two.uses(address(2), 7, CONNECTION);
@@ -222,8 +222,8 @@ mod tests {
     #[test]
     fn a_channel_to_another_address_couples_whichever_is_seen_first() {
         for bind_first in [false, true] {
-            let channels = Arc::new(Channels::default());
-            let [mut one, two] = [1, 2].map(|shard| Watch::new(shard, false, Arc::clone(&channels)));
+            let channels = Arc::new(SessionRegistry::default());
+            let [mut one, two] = [1, 2].map(|shard| ShardCouplingMonitor::new(shard, false, Arc::clone(&channels)));
             let mut steps: [&mut dyn FnMut(); 2] =
                 [&mut || one.uses(address(1), 7, CONNECTION), &mut || two.binds(address(2), 7, CONNECTION)];
             if bind_first {
@@ -237,15 +237,15 @@ mod tests {
     #[test]
     fn two_connections_of_a_shard_are_coupled_where_each_is_a_part() {
         for (by_connection, coupled) in [(false, false), (true, true)] {
-            let channels = Arc::new(Channels::default());
-            let mut watch = Watch::new(3, by_connection, Arc::clone(&channels));
+            let channels = Arc::new(SessionRegistry::default());
+            let mut watch = ShardCouplingMonitor::new(3, by_connection, Arc::clone(&channels));
             watch.uses(address(1), 7, CONNECTION);
             watch.shares(CONNECTION, CONNECTION);
             assert!(!channels.are_coupled());
             watch.shares(CONNECTION, 2);
             assert_eq!(channels.are_coupled(), coupled);
-            let channels = Arc::new(Channels::default());
-            let mut watch = Watch::new(3, by_connection, Arc::clone(&channels));
+            let channels = Arc::new(SessionRegistry::default());
+            let mut watch = ShardCouplingMonitor::new(3, by_connection, Arc::clone(&channels));
             watch.binds(address(2), 7, CONNECTION);
             watch.uses(address(1), 7, 2);
             assert_eq!(channels.are_coupled(), coupled);
@@ -255,8 +255,8 @@ mod tests {
     #[test]
     fn parts_are_coupled_by_a_session_of_one_server_or_by_a_channel_to_another_address() {
         let part = |uses: &[(u8, u64)], binds: &[(u8, u64)]| {
-            let channels = Arc::new(Channels::default());
-            let mut watch = Watch::new(0, false, Arc::clone(&channels));
+            let channels = Arc::new(SessionRegistry::default());
+            let mut watch = ShardCouplingMonitor::new(0, false, Arc::clone(&channels));
             uses.iter().for_each(|(server, id)| watch.uses(address(*server), *id, CONNECTION));
             binds.iter().for_each(|(server, id)| watch.binds(address(*server), *id, CONNECTION));
             channels.met()
@@ -275,8 +275,8 @@ mod tests {
 
     #[test]
     fn more_sessions_than_can_be_watched_count_as_coupled() {
-        let channels = Arc::new(Channels::default());
-        let mut watch = Watch::new(0, false, Arc::clone(&channels));
+        let channels = Arc::new(SessionRegistry::default());
+        let mut watch = ShardCouplingMonitor::new(0, false, Arc::clone(&channels));
         (0..MAX_WATCHED as u64).for_each(|id| watch.uses(address(1), id, CONNECTION));
         assert!(!channels.are_coupled());
         watch.uses(address(1), u64::MAX, CONNECTION);

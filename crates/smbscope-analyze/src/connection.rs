@@ -1,14 +1,14 @@
 //! One SMB connection: which side is the client, and which protocol a frame is of.
 
-use crate::content::Content;
+use crate::content::FrameContent;
 use crate::encrypted::Encrypted;
 use crate::framer::{Frame, Framer};
-use crate::ledger::{Accounts, Ledger, Shared};
-use crate::pending::{Pending, Span};
+use crate::ledger::{ConnectionLedger, Ledger, ShardContext};
+use crate::pending::{PendingExchange, StreamSpan};
 use crate::sink::ExchangeSink;
-use crate::smb1::Smb1;
+use crate::smb1::Smb1ConnectionState;
 use crate::smb2::Smb2;
-use crate::unseen::{HiddenFrames, Known};
+use crate::unseen::{HiddenFrames, CommandObservations};
 use smbscope_capture::tcp::{FlowEnd, FlowView, Retransmission, StreamCounts};
 use smbscope_model::connection::ConnectionEnd;
 use smbscope_model::{FlowDirection, DirectionCounts, Protocol, Timestamp};
@@ -19,15 +19,15 @@ const TABLES_BYTES: usize = 4 << 10;
 
 /// An SMB connection.
 #[derive(Debug)]
-pub(crate) struct Connection {
-    accounts: Accounts,
+pub(crate) struct ConnectionAnalyzer {
+    accounts: ConnectionLedger,
     protocols: Protocols,
 }
 
 /// What is outstanding, by protocol: a connection may begin with one and go on with another.
 #[derive(Debug, Default)]
 struct Protocols {
-    smb1: Smb1,
+    smb1: Smb1ConnectionState,
     smb2: Smb2,
     encrypted: Encrypted,
 }
@@ -38,7 +38,7 @@ impl Protocols {
         self.smb1.outstanding() + self.smb2.outstanding() + self.encrypted.outstanding()
     }
 
-    fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
+    fn iter_mut(&mut self) -> impl Iterator<Item = &mut PendingExchange> {
         self.smb1.iter_mut().chain(self.smb2.iter_mut()).chain(self.encrypted.iter_mut())
     }
 
@@ -53,9 +53,9 @@ impl Protocols {
     }
 }
 
-impl Connection {
-    pub(crate) fn new(view: &FlowView, client: FlowDirection) -> Connection {
-        Connection { accounts: Accounts::new(view, client), protocols: Protocols::default() }
+impl ConnectionAnalyzer {
+    pub(crate) fn new(view: &FlowView, client: FlowDirection) -> ConnectionAnalyzer {
+        ConnectionAnalyzer { accounts: ConnectionLedger::new(view, client), protocols: Protocols::default() }
     }
 
     pub(crate) fn client(&self) -> FlowDirection {
@@ -66,14 +66,14 @@ impl Connection {
     #[inline]
     pub(crate) fn footprint(&self) -> usize {
         let exchanges = self.accounts.footprint(self.protocols.outstanding());
-        size_of::<Connection>() + TABLES_BYTES + exchanges + self.protocols.smb1.name_bytes()
+        size_of::<ConnectionAnalyzer>() + TABLES_BYTES + exchanges + self.protocols.smb1.name_bytes()
     }
 
     /// Takes in a frame.
     pub(crate) fn take_frame(
         &mut self,
         view: &FlowView,
-        shared: &mut Shared<'_>,
+        shared: &mut ShardContext<'_>,
         framers: &[Framer; 2],
         direction: FlowDirection,
         frame: &mut Frame,
@@ -81,9 +81,9 @@ impl Connection {
         if frame.frame_type != FrameType::Message {
             return;
         }
-        let Connection { accounts, protocols } = self;
+        let ConnectionAnalyzer { accounts, protocols } = self;
         let mut ledger = Ledger::open(accounts, view, shared, framers.each_ref().map(|framer| &framer.losses));
-        let content = std::mem::replace(&mut frame.content, Content::Raw);
+        let content = std::mem::replace(&mut frame.content, FrameContent::Raw);
         // The other side turns out to be the client: possible as long as nothing was matched.
         let is_wrong_side = content.asks() == Some(true) && direction != ledger.client();
         if is_wrong_side && ledger.accounts.summary.exchanges == 0 {
@@ -94,7 +94,7 @@ impl Connection {
         if direction != ledger.client() {
             ledger.accounts.server_seen = frame.end;
         }
-        self.assign_earlier(direction, Span::from_frame(frame));
+        self.assign_earlier(direction, StreamSpan::from_frame(frame));
     }
 
     /// Tells the sink now and then before which time no further exchange begins. `open` is when the frames began that
@@ -120,10 +120,10 @@ impl Connection {
     }
 
     fn assign(&mut self, direction: FlowDirection, retransmission: &Retransmission) {
-        let Connection { accounts, protocols } = self;
+        let ConnectionAnalyzer { accounts, protocols } = self;
         let from_client = direction == accounts.client;
-        let span = Span { start: retransmission.position, end: retransmission.position + retransmission.length };
-        let mut note = |pending: &mut Pending| pending.note(retransmission, from_client);
+        let span = StreamSpan { start: retransmission.position, end: retransmission.position + retransmission.length };
+        let mut note = |pending: &mut PendingExchange| pending.note(retransmission, from_client);
         protocols.smb1.near(span, from_client, &mut note);
         // An SMB2 request is over with the first message of its response.
         if from_client {
@@ -134,7 +134,7 @@ impl Connection {
     }
 
     /// Retransmissions that came before the frame was complete.
-    fn assign_earlier(&mut self, direction: FlowDirection, frame: Span) {
+    fn assign_earlier(&mut self, direction: FlowDirection, frame: StreamSpan) {
         for retransmission in self.accounts.unassigned.take(direction, frame) {
             self.assign(direction, &retransmission);
         }
@@ -144,16 +144,16 @@ impl Connection {
     pub(crate) fn close(
         mut self,
         view: &FlowView,
-        shared: &mut Shared<'_>,
+        shared: &mut ShardContext<'_>,
         framers: &mut [Framer; 2],
         end: &FlowEnd,
     ) -> smbscope_model::ConnectionSummary {
-        let Connection { accounts, protocols } = &mut self;
+        let ConnectionAnalyzer { accounts, protocols } = &mut self;
         let mut ledger = Ledger::open(accounts, view, shared, framers.each_ref().map(|framer| &framer.losses));
         protocols.abandon_all(&mut ledger);
         protocols.smb2.leave_sessions(&mut ledger);
         self.count_unseen(view, shared, framers.each_mut().map(|framer| &mut framer.hidden));
-        let Accounts { client, mut summary, mut recent, .. } = self.accounts;
+        let ConnectionLedger { client, mut summary, mut recent, .. } = self.accounts;
         recent.flush(shared.emit);
         let server = client.reverse();
         let counts = |direction: FlowDirection| {
@@ -174,8 +174,8 @@ impl Connection {
     }
 
     /// Counts the commands of which nothing was captured.
-    fn count_unseen(&self, view: &FlowView, shared: &mut Shared<'_>, hidden: [&mut HiddenFrames; 2]) {
-        let Connection { accounts, protocols } = self;
+    fn count_unseen(&self, view: &FlowView, shared: &mut ShardContext<'_>, hidden: [&mut HiddenFrames; 2]) {
+        let ConnectionAnalyzer { accounts, protocols } = self;
         let [forward, backward] = hidden;
         let (client, server) = match accounts.client {
             FlowDirection::Forward => (forward, backward),
@@ -183,7 +183,7 @@ impl Connection {
         };
         let ids = &protocols.smb2.message_ids;
         let numbered = !ids.is_empty();
-        let known = Known {
+        let known = CommandObservations {
             seen: accounts.seen,
             asked: accounts.asked,
             answered: accounts.answered + protocols.encrypted.final_responses(),
@@ -199,10 +199,10 @@ impl Connection {
 }
 
 impl Protocols {
-    fn take_content(&mut self, ledger: &mut Ledger<'_>, direction: FlowDirection, frame: &Frame, content: Content) {
+    fn take_content(&mut self, ledger: &mut Ledger<'_>, direction: FlowDirection, frame: &Frame, content: FrameContent) {
         match content {
-            Content::Smb1(message) => self.smb1.take(ledger, direction, frame, &message),
-            Content::Smb2 { members, compressed, cut } => {
+            FrameContent::Smb1(message) => self.smb1.take(ledger, direction, frame, &message),
+            FrameContent::Smb2 { members, compressed, cut } => {
                 // What follows in the compound is not seen.
                 ledger.quality.headers_truncated += u64::from(cut);
                 if compressed {
@@ -210,15 +210,15 @@ impl Protocols {
                 }
                 self.smb2.take(ledger, &mut self.smb1, direction, frame, members);
             }
-            Content::Encrypted { session_id, nonce } => {
+            FrameContent::Encrypted { session_id, nonce } => {
                 self.encrypted.take(ledger, direction, frame, session_id, nonce);
             }
-            Content::Opaque => {
+            FrameContent::Opaque => {
                 ledger.note_compressed();
                 ledger.quality.compressed_frames_opaque += 1;
             }
-            Content::Cut => ledger.quality.headers_truncated += 1,
-            Content::Raw => {
+            FrameContent::Cut => ledger.quality.headers_truncated += 1,
+            FrameContent::Raw => {
                 let may_be_raw = ledger.accounts.speaks() != Some(Protocol::Smb2);
                 if !(may_be_raw && self.smb1.take_raw(ledger, direction, frame)) {
                     ledger.quality.unknown_frames += 1;

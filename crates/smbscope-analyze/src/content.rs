@@ -14,7 +14,7 @@ const MAX_COMPOUND: usize = 256;
 
 /// The readable content of a frame.
 #[derive(Debug)]
-pub(crate) enum Content {
+pub(crate) enum FrameContent {
     /// One SMB1 message.
     Smb1(Box<Message1>),
     /// An SMB2 message, or several compounded.
@@ -34,14 +34,14 @@ pub(crate) enum Content {
     Cut,
 }
 
-impl Content {
+impl FrameContent {
     /// Whether its sender is the client; absent where both sides send such frames.
     pub(crate) fn asks(&self) -> Option<bool> {
         match self {
-            Content::Smb2 { members, .. } => members.first().map(|member| !member.header.is_response()),
-            Content::Smb1(message) if message.header.is_reply() => Some(false),
+            FrameContent::Smb2 { members, .. } => members.first().map(|member| !member.header.is_response()),
+            FrameContent::Smb1(message) if message.header.is_reply() => Some(false),
             // What servers send without reply bit: oplock breaks, and the interim answer to Write_Raw (Samba).
-            Content::Smb1(message) => {
+            FrameContent::Smb1(message) => {
                 let may_be_servers =
                     matches!(message.header.command, smb1::Smb1Command::LOCKING_ANDX | smb1::Smb1Command::WRITE_RAW);
                 (!may_be_servers).then_some(true)
@@ -67,13 +67,13 @@ pub(crate) struct Message1 {
 
 /// What a message says, by direction.
 #[derive(Debug)]
-pub(crate) enum Body<Q, A> {
+pub(crate) enum RequestOrResponse<Q, A> {
     Request(Q),
     Response(A),
 }
 
-pub(crate) type Body1 = Body<smb1::Smb1Request, smb1::Smb1Response>;
-pub(crate) type Body2 = Body<smb2::Smb2Request, smb2::Smb2Response>;
+pub(crate) type Body1 = RequestOrResponse<smb1::Smb1Request, smb1::Smb1Response>;
+pub(crate) type Body2 = RequestOrResponse<smb2::Smb2Request, smb2::Smb2Response>;
 
 /// A member of an SMB2 compound, or a whole message.
 #[derive(Debug)]
@@ -95,9 +95,9 @@ impl Message1 {
     /// Bytes that are missing of names that are not kept whole, for each such name.
     pub(crate) fn cut_names(&self) -> impl Iterator<Item = usize> {
         let names = self.bodies().filter_map(|body| match body {
-            Body::Request(smb1::Smb1Request::TreeConnect(name)) => Some(name),
-            Body::Request(smb1::Smb1Request::Open { name, .. } | smb1::Smb1Request::Path(name)) => name.as_ref(),
-            Body::Request(smb1::Smb1Request::Transaction(transaction)) => transaction.path.as_ref(),
+            RequestOrResponse::Request(smb1::Smb1Request::TreeConnect(name)) => Some(name),
+            RequestOrResponse::Request(smb1::Smb1Request::Open { name, .. } | smb1::Smb1Request::Path(name)) => name.as_ref(),
+            RequestOrResponse::Request(smb1::Smb1Request::Transaction(transaction)) => transaction.path.as_ref(),
             _ => None,
         });
         names.filter(|name| !is_kept_whole(name)).map(|name| name.missing)
@@ -109,7 +109,7 @@ impl Message2 {
     pub(crate) fn cut_name(&self) -> Option<usize> {
         use smb2::Smb2Request::{Create, Info, TreeConnect};
         match &self.body {
-            Body::Request(TreeConnect(name) | Create { name, .. } | Info { new_name: Some(name), .. }) => {
+            RequestOrResponse::Request(TreeConnect(name) | Create { name, .. } | Info { new_name: Some(name), .. }) => {
                 (!is_kept_whole(name)).then_some(name.missing)
             }
             _ => None,
@@ -118,77 +118,77 @@ impl Message2 {
 }
 
 /// Whether more of the frame must be at hand.
-pub(crate) enum Reading {
+pub(crate) enum FrameParseResult {
     /// This many bytes of the frame's payload at least.
     Needs(usize),
     /// It could be read.
-    Done(Content),
+    Done(FrameContent),
 }
 
 /// Reads `head`, the first bytes of a payload of `length` bytes. With `last_try`, no more will come: what is there
 /// must do.
-pub(crate) fn read(head: &[u8], length: u64, last_try: bool, details: bool) -> Reading {
+pub(crate) fn read(head: &[u8], length: u64, last_try: bool, details: bool) -> FrameParseResult {
     let length = usize::try_from(length).unwrap_or(usize::MAX);
     let reading = match head.get(..4) {
-        None if length < 4 => Reading::Done(Content::Raw),
-        None => Reading::Needs(4),
+        None if length < 4 => FrameParseResult::Done(FrameContent::Raw),
+        None => FrameParseResult::Needs(4),
         Some(id) if id == smb1::PROTOCOL_ID => read_smb1(head, length, last_try, details),
         Some(id) if id == smb2::PROTOCOL_ID => read_smb2(head, length, last_try, details),
         Some(id) if id == smb2::TRANSFORM_ID => read_encrypted(head),
-        Some(id) if id == smb2::COMPRESSION_ID => Reading::Needs(length.min(MAX_HEAD)),
-        Some(_) => Reading::Done(Content::Raw),
+        Some(id) if id == smb2::COMPRESSION_ID => FrameParseResult::Needs(length.min(MAX_HEAD)),
+        Some(_) => FrameParseResult::Done(FrameContent::Raw),
     };
     match reading {
-        Reading::Needs(bytes) if !last_try && head.len() < bytes.min(length) => Reading::Needs(bytes.min(length)),
-        Reading::Needs(_) => Reading::Done(read_what_is_there(head, length, details)),
+        FrameParseResult::Needs(bytes) if !last_try && head.len() < bytes.min(length) => FrameParseResult::Needs(bytes.min(length)),
+        FrameParseResult::Needs(_) => FrameParseResult::Done(read_what_is_there(head, length, details)),
         done => done,
     }
 }
 
 /// The last resort for a frame that is cut off: by the snap length, by a gap, or by its own length.
-fn read_what_is_there(head: &[u8], length: usize, details: bool) -> Content {
+fn read_what_is_there(head: &[u8], length: usize, details: bool) -> FrameContent {
     match head.get(..4) {
-        Some(id) if id == smb1::PROTOCOL_ID => smb1_message(head, length, details).map_or(Content::Cut, Content::Smb1),
+        Some(id) if id == smb1::PROTOCOL_ID => smb1_message(head, length, details).map_or(FrameContent::Cut, FrameContent::Smb1),
         Some(id) if id == smb2::PROTOCOL_ID => match read_smb2(head, length, true, details) {
-            Reading::Done(content) => content,
-            Reading::Needs(_) => Content::Cut,
+            FrameParseResult::Done(content) => content,
+            FrameParseResult::Needs(_) => FrameContent::Cut,
         },
-        Some(id) if id == smb2::TRANSFORM_ID => Content::Encrypted { session_id: None, nonce: None },
+        Some(id) if id == smb2::TRANSFORM_ID => FrameContent::Encrypted { session_id: None, nonce: None },
         Some(id) if id == smb2::COMPRESSION_ID => decompressed(head, details),
-        Some(_) => Content::Raw,
-        None => Content::Cut,
+        Some(_) => FrameContent::Raw,
+        None => FrameContent::Cut,
     }
 }
 
-fn read_encrypted(head: &[u8]) -> Reading {
+fn read_encrypted(head: &[u8]) -> FrameParseResult {
     match smb2::TransformHeader::parse(head) {
         Some(header) if head.len() >= smb2::TransformHeader::LENGTH => {
-            Reading::Done(Content::Encrypted { session_id: header.session_id, nonce: header.nonce })
+            FrameParseResult::Done(FrameContent::Encrypted { session_id: header.session_id, nonce: header.nonce })
         }
-        _ => Reading::Needs(smb2::TransformHeader::LENGTH),
+        _ => FrameParseResult::Needs(smb2::TransformHeader::LENGTH),
     }
 }
 
 /// Undoes the compression as far as headers reach (MS-SMB2 2.2.42).
-fn decompressed(head: &[u8], details: bool) -> Content {
+fn decompressed(head: &[u8], details: bool) -> FrameContent {
     let chained = compression::looks_chained(head);
     let length = compression::parse_as(head, chained).map(|frame| frame.original_len());
     let recovered = compression::recover_prefix(head, chained, MAX_RECOVERED);
     match length.and_then(|length| recovered.map(|message| read_smb2(&message, length, true, details))) {
         // What holds no SMB2 header was not undone, whatever came out.
-        Ok(Reading::Done(Content::Smb2 { members, cut, .. })) => Content::Smb2 { members, compressed: true, cut },
-        _ => Content::Opaque,
+        Ok(FrameParseResult::Done(FrameContent::Smb2 { members, cut, .. })) => FrameContent::Smb2 { members, compressed: true, cut },
+        _ => FrameContent::Opaque,
     }
 }
 
-fn read_smb1(head: &[u8], length: usize, last_try: bool, details: bool) -> Reading {
-    let Some(header) = smb1::Smb1Header::parse(head) else { return Reading::Needs(33) };
+fn read_smb1(head: &[u8], length: usize, last_try: bool, details: bool) -> FrameParseResult {
+    let Some(header) = smb1::Smb1Header::parse(head) else { return FrameParseResult::Needs(33) };
     let more = if details && !header.is_reply() { smb1::detail_needed(&header, head) } else { 0 };
     let needed = smb1::needed(&header, head).max(more).min(length).min(MAX_HEAD);
     if head.len() < needed && !last_try {
-        return Reading::Needs(needed);
+        return FrameParseResult::Needs(needed);
     }
-    Reading::Done(smb1_message(head, length, details).map_or(Content::Cut, Content::Smb1))
+    FrameParseResult::Done(smb1_message(head, length, details).map_or(FrameContent::Cut, FrameContent::Smb1))
 }
 
 fn smb1_message(head: &[u8], length: usize, details: bool) -> Option<Box<Message1>> {
@@ -212,7 +212,7 @@ fn smb1_message(head: &[u8], length: usize, details: bool) -> Option<Box<Message
         header,
         word_count: head.get(smb1::Smb1Header::LENGTH).copied(),
         chain,
-        body: bodies.next().unwrap_or(Body::Request(smb1::Smb1Request::Other)),
+        body: bodies.next().unwrap_or(RequestOrResponse::Request(smb1::Smb1Request::Other)),
         chained: bodies.collect(),
         detail,
     }))
@@ -221,7 +221,7 @@ fn smb1_message(head: &[u8], length: usize, details: bool) -> Option<Box<Message
 /// What a block says. Of its message, so many bytes are missing at the end.
 fn body1(header: &smb1::Smb1Header, block: &smb1::Block<'_>, message: &[u8], missing: usize) -> Body1 {
     if header.is_reply() {
-        return Body::Response(smb1::Smb1Response::parse(block, message));
+        return RequestOrResponse::Response(smb1::Smb1Response::parse(block, message));
     }
     let mut request = smb1::Smb1Request::parse(header, block, message);
     if let (smb1::Smb1Request::Open { name: name @ None, .. } | smb1::Smb1Request::Path(name @ None), 1..) =
@@ -229,11 +229,11 @@ fn body1(header: &smb1::Smb1Header, block: &smb1::Block<'_>, message: &[u8], mis
     {
         *name = Some(CapturedName::hidden(missing));
     }
-    Body::Request(request)
+    RequestOrResponse::Request(request)
 }
 
 /// Reads the members of a compound, one after the other.
-fn read_smb2(head: &[u8], length: usize, last_try: bool, details: bool) -> Reading {
+fn read_smb2(head: &[u8], length: usize, last_try: bool, details: bool) -> FrameParseResult {
     // Nearly always it is one.
     let mut members = Vec::with_capacity(1);
     let mut offset = 0;
@@ -247,7 +247,7 @@ fn read_smb2(head: &[u8], length: usize, last_try: bool, details: bool) -> Readi
                 break;
             }
             if !last_try && whole <= MAX_HEAD {
-                return Reading::Needs(whole);
+                return FrameParseResult::Needs(whole);
             }
             cut = true;
             break;
@@ -258,7 +258,7 @@ fn read_smb2(head: &[u8], length: usize, last_try: bool, details: bool) -> Readi
         };
         let needed = offset.saturating_add(needed(&header, member, details)).min(end).min(MAX_HEAD);
         if head.len() < needed && !last_try {
-            return Reading::Needs(needed);
+            return FrameParseResult::Needs(needed);
         }
         let bytes = &member[..member.len().min(end.saturating_sub(offset))];
         let missing = if head.len() < needed { end.saturating_sub(head.len()) } else { 0 };
@@ -280,9 +280,9 @@ fn read_smb2(head: &[u8], length: usize, last_try: bool, details: bool) -> Readi
         offset = end;
     }
     if members.is_empty() {
-        return Reading::Done(Content::Cut);
+        return FrameParseResult::Done(FrameContent::Cut);
     }
-    Reading::Done(Content::Smb2 { members, compressed: false, cut })
+    FrameParseResult::Done(FrameContent::Smb2 { members, compressed: false, cut })
 }
 
 fn needed(header: &smb2::Smb2Header, member: &[u8], details: bool) -> usize {
@@ -297,9 +297,9 @@ fn needed(header: &smb2::Smb2Header, member: &[u8], details: bool) -> usize {
 /// What a message says of which so many bytes are missing at the end.
 fn body2(header: &smb2::Smb2Header, member: &[u8], missing: usize) -> Body2 {
     if header.is_response() {
-        return Body::Response(smb2::Smb2Response::parse(header.command, member));
+        return RequestOrResponse::Response(smb2::Smb2Response::parse(header.command, member));
     }
-    Body::Request(match smb2::Smb2Request::parse(header.command, member) {
+    RequestOrResponse::Request(match smb2::Smb2Request::parse(header.command, member) {
         smb2::Smb2Request::Other if missing > 0 && header.command == smb2::Smb2Command::CREATE => {
             smb2::Smb2Request::Create { name: CapturedName::hidden(missing), oplock_level: None }
         }

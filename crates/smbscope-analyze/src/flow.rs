@@ -1,10 +1,10 @@
 //! One flow: its two deframers, and the SMB connection once there is one.
 
-use crate::connection::Connection;
-use crate::content::Content;
-use crate::encrypted::side::{Undecided, Waiting};
+use crate::connection::ConnectionAnalyzer;
+use crate::content::FrameContent;
+use crate::encrypted::side::{Undecided, UndecidedFrame};
 use crate::framer::{Frame, Framer};
-use crate::ledger::Shared;
+use crate::ledger::ShardContext;
 use smbscope_capture::tcp::{StreamChunk, FlowEnd, FlowView, StreamGap, Retransmission};
 use smbscope_model::{FlowDirection, ForeignProtocol, ForeignReply};
 use smbscope_wire::{smb1, smb2};
@@ -15,7 +15,7 @@ pub struct FlowState {
     framers: [Framer; 2],
     /// Whose direction the client's is by the ports, where one of them promises SMB.
     client_by_port: Option<FlowDirection>,
-    connection: Option<Box<Connection>>,
+    connection: Option<Box<ConnectionAnalyzer>>,
     /// Encrypted frames from before it is known which side is the client.
     undecided: Undecided,
     /// By direction, whether its first bytes were seen, and the protocol that they are of if it is plainly another one.
@@ -41,7 +41,7 @@ impl FlowState {
         }
     }
 
-    pub(crate) fn data(&mut self, view: &FlowView, direction: FlowDirection, chunk: &StreamChunk<'_>, shared: &mut Shared<'_>) {
+    pub(crate) fn data(&mut self, view: &FlowView, direction: FlowDirection, chunk: &StreamChunk<'_>, shared: &mut ShardContext<'_>) {
         if !self.heard[direction.index()] {
             self.heard[direction.index()] = true;
             self.foreign[direction.index()] = foreign_protocol(chunk.bytes);
@@ -60,7 +60,7 @@ impl FlowState {
         }
     }
 
-    pub(crate) fn gap(&mut self, view: &FlowView, direction: FlowDirection, gap: &StreamGap, shared: &mut Shared<'_>) {
+    pub(crate) fn gap(&mut self, view: &FlowView, direction: FlowDirection, gap: &StreamGap, shared: &mut ShardContext<'_>) {
         let mut frames = std::mem::take(shared.frames);
         self.framers[direction.index()].gap(gap, &mut frames);
         self.take_frames(view, direction, &mut frames, shared);
@@ -86,7 +86,7 @@ impl FlowState {
         mut self,
         view: &FlowView,
         end: &FlowEnd,
-        shared: &mut Shared<'_>,
+        shared: &mut ShardContext<'_>,
     ) -> Option<smbscope_model::ConnectionSummary> {
         let mut frames = Vec::new();
         for direction in FlowDirection::BOTH {
@@ -108,16 +108,16 @@ impl FlowState {
         Some(connection.close(view, shared, &mut self.framers, end))
     }
 
-    fn take_frames(&mut self, view: &FlowView, direction: FlowDirection, frames: &mut Vec<Frame>, shared: &mut Shared<'_>) {
+    fn take_frames(&mut self, view: &FlowView, direction: FlowDirection, frames: &mut Vec<Frame>, shared: &mut ShardContext<'_>) {
         for frame in frames.iter_mut() {
             let connection = match &mut self.connection {
                 Some(connection) => connection,
-                None if matches!(frame.content, Content::Raw) => continue,
+                None if matches!(frame.content, FrameContent::Raw) => continue,
                 none => {
                     self.framers.iter_mut().for_each(Framer::make_certain);
                     match known_client(view, self.client_by_port, direction, frame) {
                         Some(client) if self.undecided.is_empty() => {
-                            none.insert(Box::new(Connection::new(view, client)))
+                            none.insert(Box::new(ConnectionAnalyzer::new(view, client)))
                         }
                         known => {
                             self.wait(view, direction, frame, known, shared);
@@ -139,11 +139,11 @@ impl FlowState {
         direction: FlowDirection,
         frame: &mut Frame,
         known: Option<FlowDirection>,
-        shared: &mut Shared<'_>,
+        shared: &mut ShardContext<'_>,
     ) {
-        let content = std::mem::replace(&mut frame.content, Content::Raw);
+        let content = std::mem::replace(&mut frame.content, FrameContent::Raw);
         let reached = self.framers.each_ref().map(|framer| framer.losses.reached());
-        let by_size = self.undecided.push(Waiting { direction, frame: Frame { content, ..*frame }, reached });
+        let by_size = self.undecided.push(UndecidedFrame { direction, frame: Frame { content, ..*frame }, reached });
         match known.or(by_size) {
             Some(client) => self.connect(view, client, shared),
             None if self.undecided.is_full() => self.guess_client(view, shared),
@@ -152,19 +152,19 @@ impl FlowState {
     }
 
     /// Nothing tells which side is the client but the ports.
-    fn guess_client(&mut self, view: &FlowView, shared: &mut Shared<'_>) {
+    fn guess_client(&mut self, view: &FlowView, shared: &mut ShardContext<'_>) {
         shared.quality.sides_guessed += 1;
         self.connect(view, view.client_by_port(), shared);
     }
 
     /// The client is known: takes in the frames that waited for it.
-    fn connect(&mut self, view: &FlowView, client: FlowDirection, shared: &mut Shared<'_>) {
-        let connection = self.connection.insert(Box::new(Connection::new(view, client)));
+    fn connect(&mut self, view: &FlowView, client: FlowDirection, shared: &mut ShardContext<'_>) {
+        let connection = self.connection.insert(Box::new(ConnectionAnalyzer::new(view, client)));
         let now = self.framers.each_ref().map(|framer| framer.losses.reached());
         let reach = |framers: &mut [Framer; 2], reached: [u64; 2]| {
             framers.iter_mut().zip(reached).for_each(|(framer, position)| framer.losses.reach(position));
         };
-        for Waiting { direction, mut frame, reached } in self.undecided.take_frames() {
+        for UndecidedFrame { direction, mut frame, reached } in self.undecided.take_frames() {
             reach(&mut self.framers, reached);
             connection.take_frame(view, shared, &self.framers, direction, &mut frame);
         }

@@ -3,9 +3,9 @@
 //! Only the first bytes of a frame are looked at, where they lie in the capture; they are copied only when a frame's
 //! header straddles segments. When the framing is lost, [`crate::resync`] says where it may go on.
 
-use crate::content::{Content, MAX_HEAD, Reading, read};
+use crate::content::{FrameContent, MAX_HEAD, FrameParseResult, read};
 use crate::losses::Losses;
-use crate::resync::{self, Before, Misnamed, Trust};
+use crate::resync::{self, Before, Misnamed, ResyncConfidence};
 use crate::unseen::HiddenFrames;
 use smbscope_capture::tcp::{StreamChunk, StreamGap};
 use smbscope_model::{Half, PacketRef, Quality, STANDSTILL_LEAST, Stamp, Standstill, Timestamp};
@@ -32,20 +32,20 @@ pub(crate) struct Frame {
     /// The latest of its packets that only a retransmission brought.
     pub(crate) resent: Option<Stamp>,
     /// The longest pause between its packets.
-    pub(crate) pause: Option<Pause>,
+    pub(crate) pause: Option<FramePause>,
     pub(crate) packets: u32,
     /// The least that any of the frame's packets acknowledges of the other direction: what its sender had got when it
     /// sent the first of them, whichever of them is captured as a later copy.
     pub(crate) acknowledged_first: Option<u64>,
     /// What any of the frame's packets acknowledges, but for those that may be late copies.
     pub(crate) acknowledged_last: Option<u64>,
-    pub(crate) content: Content,
+    pub(crate) content: FrameContent,
 }
 
 /// A time between two packets of a frame, of [`STANDSTILL_LEAST`] and more, in which nothing of it was captured and
 /// nothing of it was sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Pause {
+pub(crate) struct FramePause {
     pub(crate) time: Standstill,
     /// The receiver had no room for more.
     pub(crate) receiver_full: bool,
@@ -66,7 +66,7 @@ impl Frame {
 
 /// Where the framer is in the stream.
 #[derive(Debug)]
-enum State {
+enum FramerState {
     /// At the beginning of a frame, with `have` bytes of its header.
     Boundary { header: [u8; HEADER_LENGTH], have: usize, begin: Option<Begin> },
     /// In a frame.
@@ -117,15 +117,15 @@ struct OpenFrame {
     interrupted: bool,
     /// Until when its receiver missed bytes that the capture does not hold, at most.
     missed_until: Option<Timestamp>,
-    pause: Option<Pause>,
+    pause: Option<FramePause>,
     packets: u32,
     last_packet: PacketRef,
     acknowledged_last: Option<u64>,
-    content: Option<Content>,
+    content: Option<FrameContent>,
     /// Bytes of the payload that the next attempt at reading needs.
     wanted: usize,
     /// Whether what follows it has to confirm it.
-    trust: Trust,
+    trust: ResyncConfidence,
 }
 
 impl OpenFrame {
@@ -135,14 +135,14 @@ impl OpenFrame {
         let time = Standstill { from: self.last.time, length: chunk.stamp.time - self.last.time };
         let longest = self.pause.is_none_or(|known| known.time.length < time.length);
         if longest && !self.interrupted && !chunk.sent_again && !chunk.others_missing {
-            self.pause = Some(Pause { time, receiver_full: chunk.receiver_full });
+            self.pause = Some(FramePause { time, receiver_full: chunk.receiver_full });
         }
     }
 }
 
 /// What a framer counts.
 #[derive(Debug, Clone, Copy, Default)]
-struct Counts {
+struct FramerCounts {
     keep_alives: u64,
     session_packets: u64,
     framing_lost: u64,
@@ -177,7 +177,7 @@ pub(crate) enum Decided {
 /// The deframer of one direction.
 #[derive(Debug)]
 pub(crate) struct Framer {
-    state: State,
+    state: FramerState,
     head: Vec<u8>,
     /// An SMB frame was seen.
     synchronised: bool,
@@ -191,12 +191,12 @@ pub(crate) struct Framer {
     /// The session of the last encrypted frame.
     session: Option<u64>,
     /// How much speaks for the frame that begins next.
-    trust: Trust,
+    trust: ResyncConfidence,
     /// Packets in which a message starts.
     pub(crate) message_packets: u64,
     last_message_packet: Option<PacketRef>,
     started: bool,
-    counts: Counts,
+    counts: FramerCounts,
     /// Where messages may be hidden.
     pub(crate) losses: Losses,
     /// What the stretches hold that could not be read.
@@ -212,7 +212,7 @@ pub(crate) struct Framer {
 impl Framer {
     /// A framer at the beginning of a stream, or in the middle of one.
     pub(crate) fn new(midstream: bool, certain: bool, details: bool) -> Framer {
-        let state = if midstream { State::Hunting } else { BOUNDARY };
+        let state = if midstream { FramerState::Hunting } else { BOUNDARY };
         Framer {
             state,
             head: Vec::new(),
@@ -222,11 +222,11 @@ impl Framer {
             details,
             speaks_smb2: false,
             session: None,
-            trust: Trust::Sure,
+            trust: ResyncConfidence::Sure,
             message_packets: 0,
             last_message_packet: None,
             started: false,
-            counts: Counts::default(),
+            counts: FramerCounts::default(),
             losses: Losses::default(),
             hidden: HiddenFrames::default(),
             unread_since: None,
@@ -248,9 +248,9 @@ impl Framer {
     /// Position of the first byte that the next bytes will be read together with.
     pub(crate) fn undecided_from(&self) -> Option<u64> {
         match &self.state {
-            State::Boundary { begin, .. } => begin.map(|begin| begin.position),
-            State::Inside(frame) if frame.content.is_none() => Some(frame.begin.position + HEADER_LENGTH as u64),
-            State::Hunting => self.tail.first().map(|(_, begin)| begin.position),
+            FramerState::Boundary { begin, .. } => begin.map(|begin| begin.position),
+            FramerState::Inside(frame) if frame.content.is_none() => Some(frame.begin.position + HEADER_LENGTH as u64),
+            FramerState::Hunting => self.tail.first().map(|(_, begin)| begin.position),
             _ => None,
         }
     }
@@ -264,7 +264,7 @@ impl Framer {
 
     /// Adds what it counted.
     pub(crate) fn count(&self, quality: &mut Quality) {
-        let Counts {
+        let FramerCounts {
             keep_alives,
             session_packets,
             framing_lost,
@@ -291,8 +291,8 @@ impl Framer {
     /// The flow turned out to be SMB.
     pub(crate) fn make_certain(&mut self) {
         self.certain = true;
-        if matches!(self.state, State::Ignoring) {
-            self.state = State::Hunting;
+        if matches!(self.state, FramerState::Ignoring) {
+            self.state = FramerState::Hunting;
         }
     }
 
@@ -301,7 +301,7 @@ impl Framer {
     pub(crate) fn may_miss_the_beginning(&mut self, position: u64) {
         if !std::mem::replace(&mut self.started, true) {
             self.losses.begin(0);
-            if !matches!(self.state, State::Hunting) {
+            if !matches!(self.state, FramerState::Hunting) {
                 self.losses.end(position);
             }
         }
@@ -310,7 +310,7 @@ impl Framer {
     /// The part of the stream, from a position on, that belongs to an incomplete frame; for retransmissions.
     pub(crate) fn open_frame_holds(&self, position: u64) -> bool {
         match &self.state {
-            State::Inside(frame) => (frame.begin.position..frame.end).contains(&position),
+            FramerState::Inside(frame) => (frame.begin.position..frame.end).contains(&position),
             _ => false,
         }
     }
@@ -318,8 +318,8 @@ impl Framer {
     /// When the frame began that is not whole yet.
     pub(crate) fn open_since(&self) -> Option<Timestamp> {
         match &self.state {
-            State::Inside(frame) => Some(frame.begin.stamp.time),
-            State::Boundary { begin, .. } => begin.as_ref().map(|begin| begin.stamp.time),
+            FramerState::Inside(frame) => Some(frame.begin.stamp.time),
+            FramerState::Boundary { begin, .. } => begin.as_ref().map(|begin| begin.stamp.time),
             _ => None,
         }
     }
@@ -331,13 +331,13 @@ impl Framer {
         while offset < chunk.length {
             let captured = usize::try_from(offset).ok().and_then(|at| chunk.bytes.get(at..)).unwrap_or_default();
             offset += match &mut self.state {
-                State::Ignoring => return,
-                State::Hunting => match self.hunt(chunk, offset, captured) {
+                FramerState::Ignoring => return,
+                FramerState::Hunting => match self.hunt(chunk, offset, captured) {
                     Some(skipped) => skipped,
                     None => return,
                 },
-                State::Boundary { .. } => self.boundary(chunk, offset, captured, frames),
-                State::Inside(_) => self.inside(chunk, offset, captured, frames),
+                FramerState::Boundary { .. } => self.boundary(chunk, offset, captured, frames),
+                FramerState::Inside(_) => self.inside(chunk, offset, captured, frames),
             };
         }
     }
@@ -347,14 +347,14 @@ impl Framer {
         self.losses.reach(gap.end());
         self.tail.clear();
         match &mut self.state {
-            State::Hunting | State::Ignoring => {}
-            State::Boundary { begin, .. } => {
+            FramerState::Hunting | FramerState::Ignoring => {}
+            FramerState::Boundary { begin, .. } => {
                 let start = begin.map_or(gap.position, |begin| begin.position);
                 self.lose(start);
             }
-            State::Inside(_) => {
+            FramerState::Inside(_) => {
                 self.read_what_is_there();
-                let State::Inside(frame) = &mut self.state else { return };
+                let FramerState::Inside(frame) = &mut self.state else { return };
                 frame.interrupted = true;
                 frame.missed_until = frame.missed_until.max(gap.missed_until);
                 if gap.end() < frame.end {
@@ -371,7 +371,7 @@ impl Framer {
 
     /// The stream ended: an incomplete frame will not be completed.
     pub(crate) fn finish(&mut self, frames: &mut Vec<Frame>) {
-        if matches!(self.state, State::Inside(_)) {
+        if matches!(self.state, FramerState::Inside(_)) {
             self.read_what_is_there();
             self.complete(false, frames);
         }
@@ -382,7 +382,7 @@ impl Framer {
 
     /// No more of the frame's first bytes will come.
     fn read_what_is_there(&mut self) {
-        let State::Inside(frame) = &mut self.state else { return };
+        let FramerState::Inside(frame) = &mut self.state else { return };
         if frame.content.is_some() {
             return;
         }
@@ -394,7 +394,7 @@ impl Framer {
 
     /// From `position` on, messages may be hidden.
     fn lose(&mut self, position: u64) {
-        self.state = State::Hunting;
+        self.state = FramerState::Hunting;
         self.tail.clear();
         self.losses.begin(position);
         self.unread_since.get_or_insert(position);
@@ -426,7 +426,7 @@ impl Framer {
                 if self.synchronised {
                     self.counts.bytes_skipped += left;
                 } else if !self.certain && self.searched > SEARCHED_SEGMENTS {
-                    self.state = State::Ignoring;
+                    self.state = FramerState::Ignoring;
                 }
                 self.keep_tail(chunk, offset, captured);
                 None
@@ -435,7 +435,7 @@ impl Framer {
     }
 
     /// A frame begins at `position`, after a stretch that could not be read.
-    fn found(&mut self, position: u64, trust: Trust) {
+    fn found(&mut self, position: u64, trust: ResyncConfidence) {
         if self.synchronised {
             self.counts.framing_found += 1;
         }
@@ -463,7 +463,7 @@ impl Framer {
         self.tail.clear();
         self.found(begin.position, trust);
         self.counts.bytes_skipped = self.counts.bytes_skipped.saturating_sub(have as u64);
-        self.state = State::Boundary { header, have, begin: Some(begin) };
+        self.state = FramerState::Boundary { header, have, begin: Some(begin) };
         Some(())
     }
 
@@ -494,7 +494,7 @@ impl Framer {
 
     /// Reads the header of a frame; returns the bytes taken.
     fn boundary(&mut self, chunk: &StreamChunk<'_>, offset: u64, captured: &[u8], frames: &mut Vec<Frame>) -> u64 {
-        let State::Boundary { header, have, begin } = &mut self.state else { return 0 };
+        let FramerState::Boundary { header, have, begin } = &mut self.state else { return 0 };
         if captured.is_empty() {
             // The snap length cut what would have been the header.
             self.counts.framing_cut += u64::from(self.synchronised);
@@ -520,7 +520,7 @@ impl Framer {
         let parsed = FrameHeader::parse(*header).filter(|header| {
             let message = header.frame_type == FrameType::Message;
             let known = payload.get(..4).is_none_or(resync::is_protocol_id);
-            let synchronised = self.synchronised && self.trust == Trust::Sure;
+            let synchronised = self.synchronised && self.trust == ResyncConfidence::Sure;
             let may_be_raw = synchronised && !self.speaks_smb2 && header.length <= MAX_RAW;
             !message || known || may_be_raw
         });
@@ -562,7 +562,7 @@ impl Framer {
         let id = if is_id { Decided::Header } else { Decided::Presence };
         self.mark(begin.position + HEADER_LENGTH as u64, payload.len().min(4), id);
         self.head.clear();
-        self.state = State::Inside(OpenFrame {
+        self.state = FramerState::Inside(OpenFrame {
             header,
             end: begin.position + HEADER_LENGTH as u64 + u64::from(header.length),
             last: chunk.stamp,
@@ -573,9 +573,9 @@ impl Framer {
             packets: begin.packets,
             last_packet: chunk.stamp.packet,
             acknowledged_last: timely_acknowledgment(chunk).max(begin.timely_acknowledgment),
-            content: (header.frame_type != FrameType::Message || header.length == 0).then_some(Content::Raw),
+            content: (header.frame_type != FrameType::Message || header.length == 0).then_some(FrameContent::Raw),
             wanted: 4,
-            trust: std::mem::replace(&mut self.trust, Trust::Sure),
+            trust: std::mem::replace(&mut self.trust, ResyncConfidence::Sure),
             begin,
         });
         if header.length == 0 {
@@ -586,7 +586,7 @@ impl Framer {
 
     /// Goes through a frame; returns the bytes taken.
     fn inside(&mut self, chunk: &StreamChunk<'_>, offset: u64, captured: &[u8], frames: &mut Vec<Frame>) -> u64 {
-        let State::Inside(frame) = &mut self.state else { return 0 };
+        let FramerState::Inside(frame) = &mut self.state else { return 0 };
         let position = chunk.position + offset;
         let taken = (frame.end - position).min(chunk.length - offset);
         if chunk.stamp.packet != frame.last_packet {
@@ -619,12 +619,12 @@ impl Framer {
             return taken;
         }
         self.read_what_is_there();
-        let State::Inside(frame) = &mut self.state else { return taken };
+        let FramerState::Inside(frame) = &mut self.state else { return taken };
         let rest = usize::try_from(taken).ok().and_then(|taken| captured.get(taken..)).unwrap_or_default();
-        let is_sure = frame.trust == Trust::Sure;
+        let is_sure = frame.trust == ResyncConfidence::Sure;
         let (start, end) = (frame.begin.position, frame.end);
         if rest.len() >= resync::CONFIRMING {
-            frame.trust = Trust::Sure;
+            frame.trust = ResyncConfidence::Sure;
         }
         if !is_sure {
             let confirms = resync::may_follow(rest);
@@ -640,22 +640,22 @@ impl Framer {
     }
 
     fn complete(&mut self, whole: bool, frames: &mut Vec<Frame>) {
-        let State::Inside(frame) = std::mem::replace(&mut self.state, BOUNDARY) else { return };
-        let content = frame.content.unwrap_or(Content::Raw);
-        if matches!(content, Content::Cut | Content::Opaque | Content::Smb2 { cut: true, .. }) {
+        let FramerState::Inside(frame) = std::mem::replace(&mut self.state, BOUNDARY) else { return };
+        let content = frame.content.unwrap_or(FrameContent::Raw);
+        if matches!(content, FrameContent::Cut | FrameContent::Opaque | FrameContent::Smb2 { cut: true, .. }) {
             self.losses.begin(frame.begin.position);
             self.losses.end(frame.end);
         }
         match content {
-            Content::Smb2 { .. } | Content::Opaque => self.speaks_smb2 = true,
-            Content::Encrypted { session_id, .. } => {
+            FrameContent::Smb2 { .. } | FrameContent::Opaque => self.speaks_smb2 = true,
+            FrameContent::Encrypted { session_id, .. } => {
                 self.speaks_smb2 = true;
                 self.session = session_id.or(self.session);
             }
-            Content::Smb1(_) => self.speaks_smb2 = false,
-            Content::Raw | Content::Cut => {}
+            FrameContent::Smb1(_) => self.speaks_smb2 = false,
+            FrameContent::Raw | FrameContent::Cut => {}
         }
-        let is_message = !matches!(content, Content::Raw) && frame.header.frame_type == FrameType::Message;
+        let is_message = !matches!(content, FrameContent::Raw) && frame.header.frame_type == FrameType::Message;
         let trust = frame.trust;
         let timely = frame.acknowledged_last;
         let frame = Frame {
@@ -671,11 +671,11 @@ impl Framer {
             acknowledged_last: timely,
             content,
         };
-        if trust == Trust::Weak {
+        if trust == ResyncConfidence::Weak {
             // The next frame would confirm it, but by then the other direction has gone on: too late to match it.
             self.losses.begin(frame.start);
             self.losses.end(frame.end);
-            self.trust = Trust::Aligned;
+            self.trust = ResyncConfidence::Aligned;
             self.hidden.stretch(frame.end - frame.start);
             return;
         }
@@ -712,7 +712,7 @@ fn least(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     one.zip(other).map(|(one, other)| one.min(other)).or(one).or(other)
 }
 
-const BOUNDARY: State = State::Boundary { header: [0; HEADER_LENGTH], have: 0, begin: None };
+const BOUNDARY: FramerState = FramerState::Boundary { header: [0; HEADER_LENGTH], have: 0, begin: None };
 
 /// Reads a frame's content from `here`, in place where possible; keeps a copy in `head` where the rest is still to
 /// come. `whole` says that `here` is all that was on the wire, and not cut by the snap length.
@@ -723,11 +723,11 @@ fn gather(
     whole: bool,
     length: u32,
     details: bool,
-) -> Option<Content> {
+) -> Option<FrameContent> {
     if head.is_empty() {
         match read(here, u64::from(length), !whole, details) {
-            Reading::Done(content) => return Some(content),
-            Reading::Needs(bytes) => *wanted = bytes,
+            FrameParseResult::Done(content) => return Some(content),
+            FrameParseResult::Needs(bytes) => *wanted = bytes,
         }
         head.extend_from_slice(&here[..here.len().min(MAX_HEAD)]);
         return None;
@@ -742,16 +742,16 @@ fn gather(
             return None;
         }
         match read(head, u64::from(length), last_try, details) {
-            Reading::Done(content) => return Some(content),
-            Reading::Needs(bytes) if bytes > head.len() => *wanted = bytes,
-            Reading::Needs(_) => return Some(last_reading(head, length, details)),
+            FrameParseResult::Done(content) => return Some(content),
+            FrameParseResult::Needs(bytes) if bytes > head.len() => *wanted = bytes,
+            FrameParseResult::Needs(_) => return Some(last_reading(head, length, details)),
         }
     }
 }
 
-fn last_reading(head: &[u8], length: u32, details: bool) -> Content {
+fn last_reading(head: &[u8], length: u32, details: bool) -> FrameContent {
     match read(head, u64::from(length), true, details) {
-        Reading::Done(content) => content,
-        Reading::Needs(_) => Content::Cut,
+        FrameParseResult::Done(content) => content,
+        FrameParseResult::Needs(_) => FrameContent::Cut,
     }
 }

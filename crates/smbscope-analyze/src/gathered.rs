@@ -22,15 +22,15 @@ const BATCH_BYTES: usize = 2 << 20;
 const INTERVAL: usize = 512;
 
 /// The segments that each shard has gathered.
-pub(crate) struct Gathered {
+pub(crate) struct ShardBatches {
     batches: Vec<SegmentBatch>,
     until_look: usize,
     looks: usize,
 }
 
-impl Gathered {
-    pub(crate) fn new(shards: usize) -> Gathered {
-        Gathered { batches: (0..shards).map(|_| SegmentBatch::default()).collect(), until_look: INTERVAL, looks: 0 }
+impl ShardBatches {
+    pub(crate) fn new(shards: usize) -> ShardBatches {
+        ShardBatches { batches: (0..shards).map(|_| SegmentBatch::default()).collect(), until_look: INTERVAL, looks: 0 }
     }
 
     /// Adds a segment; `take` empties a batch, or takes it away and leaves an empty one. When it is called depends on the
@@ -94,7 +94,7 @@ mod tests {
 
     /// The sizes of the batches of so many shards, each of `connections`, that get their segments in turn.
     fn sizes(shards: usize, connections: u16, segments: usize) -> Vec<(usize, usize)> {
-        let mut gathered = Gathered::new(shards);
+        let mut gathered = ShardBatches::new(shards);
         let mut sizes = Vec::new();
         for ordinal in 0..segments {
             let (shard, connection) = (ordinal % shards, (ordinal / shards) as u16 % connections);

@@ -10,7 +10,7 @@ use crate::least::{ClockSteps, ForeignReplies};
 use crate::losses::Losses;
 use crate::names::Sessions;
 use crate::offers::OfferPool;
-use crate::pending::{Pending, Recent, Span, Unassigned, note_standstill};
+use crate::pending::{PendingExchange, RecentExchanges, StreamSpan, Unassigned, note_standstill};
 use crate::sink::ExchangeSink;
 use smbscope_capture::tcp::FlowView;
 use smbscope_model::{
@@ -30,10 +30,10 @@ const SETTLED_EVERY: usize = 8;
 const SETTLED_PART: usize = 32;
 
 /// Approximate bytes of an exchange that is outstanding or kept back: itself, its names and its place in a list.
-const PENDING_BYTES: usize = size_of::<Pending>() + 128;
+const PENDING_BYTES: usize = size_of::<PendingExchange>() + 128;
 
 /// Everything that outlives a single connection.
-pub(crate) struct Shared<'a> {
+pub(crate) struct ShardContext<'a> {
     pub(crate) quality: &'a mut Quality,
     pub(crate) sessions: &'a mut Sessions,
     pub(crate) offers: &'a mut OfferPool,
@@ -65,7 +65,7 @@ pub(crate) struct Opening {
 
 /// What a connection counts and remembers of its exchanges.
 #[derive(Debug)]
-pub(crate) struct Accounts {
+pub(crate) struct ConnectionLedger {
     pub(crate) client: FlowDirection,
     /// By [`connection_of`].
     connection: u64,
@@ -76,7 +76,7 @@ pub(crate) struct Accounts {
     pub(crate) asked: u64,
     pub(crate) answered: u64,
     pub(crate) seen: u64,
-    pub(crate) recent: Recent,
+    pub(crate) recent: RecentExchanges,
     pub(crate) unassigned: Unassigned,
     /// Requests outstanding that are not expected waits.
     busy: u32,
@@ -91,16 +91,16 @@ pub(crate) struct Accounts {
     unsettled: usize,
 }
 
-impl Accounts {
-    pub(crate) fn new(view: &FlowView, client: FlowDirection) -> Accounts {
-        Accounts {
+impl ConnectionLedger {
+    pub(crate) fn new(view: &FlowView, client: FlowDirection) -> ConnectionLedger {
+        ConnectionLedger {
             client,
             connection: connection_of(view),
             summary: ConnectionSummary::new(view.id, endpoints(view, client), view.first.time),
             asked: 0,
             answered: 0,
             seen: 0,
-            recent: Recent::default(),
+            recent: RecentExchanges::default(),
             unassigned: Unassigned::default(),
             busy: 0,
             path_bytes: 0,
@@ -144,7 +144,7 @@ impl Accounts {
         view: &FlowView,
         now: Timestamp,
         open: impl Iterator<Item = Timestamp>,
-        outstanding: impl Iterator<Item = &'a mut Pending>,
+        outstanding: impl Iterator<Item = &'a mut PendingExchange>,
         sink: &mut dyn ExchangeSink,
     ) {
         self.unsettled = 0;
@@ -175,7 +175,7 @@ impl Accounts {
 
 /// The accounts of a connection, and what is at hand while a frame is taken in.
 pub(crate) struct Ledger<'a> {
-    pub(crate) accounts: &'a mut Accounts,
+    pub(crate) accounts: &'a mut ConnectionLedger,
     pub(crate) view: &'a FlowView,
     pub(crate) quality: &'a mut Quality,
     pub(crate) sessions: &'a mut Sessions,
@@ -192,9 +192,9 @@ pub(crate) struct Ledger<'a> {
 impl<'a> Ledger<'a> {
     /// Opens the accounts; `losses` are those of both directions.
     pub(crate) fn open(
-        accounts: &'a mut Accounts,
+        accounts: &'a mut ConnectionLedger,
         view: &'a FlowView,
-        shared: &'a mut Shared<'_>,
+        shared: &'a mut ShardContext<'_>,
         losses: [&'a Losses; 2],
     ) -> Ledger<'a> {
         let client = accounts.client;
@@ -260,7 +260,7 @@ impl<'a> Ledger<'a> {
     }
 
     /// An exchange that begins with `frame`.
-    pub(crate) fn begin(&mut self, frame: &Frame, opening: Opening) -> Box<Pending> {
+    pub(crate) fn begin(&mut self, frame: &Frame, opening: Opening) -> Box<PendingExchange> {
         let think_time = match self.accounts.last_response {
             Some(last) if self.accounts.busy == 0 && opening.group != CommandGroup::Waiting => {
                 Some(frame.first.time - last).filter(|time| time.0 >= 0)
@@ -276,7 +276,7 @@ impl<'a> Ledger<'a> {
             self.accounts.acknowledged = frame.acknowledged_first.min(frame.acknowledged_last);
         }
         let acknowledged_by_copy = frame.acknowledged_first;
-        let mut pending = Pending::new(exchange, frame);
+        let mut pending = PendingExchange::new(exchange, frame);
         pending.acknowledged_by_copy = acknowledged_by_copy;
         pending.acknowledged_before = acknowledged_before;
         pending
@@ -294,7 +294,7 @@ impl<'a> Ledger<'a> {
     }
 
     /// Counts a request as outstanding. Every pending exchange that is started is finished with [`Self::finish`].
-    pub(crate) fn started(&mut self, pending: &Pending) {
+    pub(crate) fn started(&mut self, pending: &PendingExchange) {
         let accounts = &mut *self.accounts;
         accounts.path_bytes += pending.path_bytes();
         if pending.exchange.group != CommandGroup::Waiting {
@@ -304,13 +304,13 @@ impl<'a> Ledger<'a> {
     }
 
     /// The last message of the response is there.
-    pub(crate) fn complete(&mut self, mut pending: Box<Pending>) {
+    pub(crate) fn complete(&mut self, mut pending: Box<PendingExchange>) {
         pending.settle();
         self.finish(pending);
     }
 
     /// Ends an exchange that was [`Self::started`], with the outcome that it has.
-    pub(crate) fn finish(&mut self, pending: Box<Pending>) {
+    pub(crate) fn finish(&mut self, pending: Box<PendingExchange>) {
         self.accounts.path_bytes = self.accounts.path_bytes.saturating_sub(pending.path_bytes());
         if pending.exchange.group != CommandGroup::Waiting {
             self.accounts.busy = self.accounts.busy.saturating_sub(1);
@@ -320,13 +320,13 @@ impl<'a> Ledger<'a> {
 
     /// Counts a request as answered that was [`Self::started`], and that is to be passed on later, with
     /// [`Self::report`].
-    pub(crate) fn set_aside(&mut self, pending: &Pending) {
+    pub(crate) fn set_aside(&mut self, pending: &PendingExchange) {
         self.accounts.busy = self.accounts.busy.saturating_sub(1);
         self.accounts.note_response(&pending.exchange);
     }
 
     /// Passes on an exchange that never was outstanding, or no longer is.
-    pub(crate) fn report(&mut self, mut pending: Box<Pending>) {
+    pub(crate) fn report(&mut self, mut pending: Box<PendingExchange>) {
         let accounts = &mut *self.accounts;
         let exchange = &mut pending.exchange;
         exchange.dialect = accounts.summary.dialect;
@@ -376,16 +376,16 @@ impl<'a> Ledger<'a> {
     pub(crate) fn report_response(&mut self, frame: &Frame, opening: Opening, status: ResponseStatus, outcome: ExchangeOutcome) {
         let response = frame.half(opening.bytes);
         let exchange = Exchange { response, status: Some(status), outcome, ..self.blank(&opening) };
-        let mut pending = Pending::new(exchange, frame);
-        pending.request = Span { start: 0, end: 0 };
+        let mut pending = PendingExchange::new(exchange, frame);
+        pending.request = StreamSpan { start: 0, end: 0 };
         pending.acknowledged = None;
-        pending.response = Some(Span::from_frame(frame));
+        pending.response = Some(StreamSpan::from_frame(frame));
         (pending.request_resent, pending.response_resent) = (None, frame.resent);
         self.report(pending);
     }
 
     /// Gives up a request: its response may be hidden, or there was none.
-    pub(crate) fn abandon(&mut self, mut pending: Box<Pending>) {
+    pub(crate) fn abandon(&mut self, mut pending: Box<PendingExchange>) {
         let after = pending.acknowledged.unwrap_or(0);
         pending.exchange.outcome = if pending.exchange.response.first.is_some() {
             // Some messages of the response were seen, but not the last one.

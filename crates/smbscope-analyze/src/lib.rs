@@ -35,7 +35,7 @@ mod smb1;
 mod smb2;
 mod unseen;
 
-pub use analyzer::{Analyzer, Options, Outcome};
+pub use analyzer::{Analyzer, AnalyzerOptions, AnalyzerOutcome};
 pub use flow::FlowState;
 pub use partial::{Partial, coupled};
 pub use sink::ExchangeSink;

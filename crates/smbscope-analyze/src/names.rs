@@ -1,8 +1,8 @@
 //! Names that the protocol's state gives: users of sessions, shares of trees, paths of opens. Every table is bounded.
 
-use crate::bounded::{Bounded, HeapBytes};
-use crate::channels::Watch;
-use crate::rereads::{Held, OpenFacts, Opened, Rereads};
+use crate::bounded::{FifoMap, HeapBytes};
+use crate::channels::ShardCouplingMonitor;
+use crate::rereads::{ReadCaching, OpenFacts, TrackedOpen, Rereads};
 use ahash::RandomState;
 use smbscope_model::{CUT_NAME_MARK, GrantedCaching};
 use smbscope_wire::CapturedName;
@@ -36,25 +36,25 @@ impl HeapBytes for (IpAddr, u64) {
 
 /// A tree connect.
 #[derive(Debug, Clone)]
-pub(crate) struct Tree {
+pub(crate) struct TrackedTreeConnect {
     pub(crate) share: Arc<str>,
     /// IPC$: files are named pipes.
     pub(crate) is_pipe: bool,
 }
 
-impl Tree {
+impl TrackedTreeConnect {
     /// A tree by the path of its request, `\\server\share`; absent when that was cut off before the share.
-    pub(crate) fn new(path: &CapturedName) -> Option<Tree> {
+    pub(crate) fn new(path: &CapturedName) -> Option<TrackedTreeConnect> {
         let (server, share) = path.text.rsplit_once('\\').unwrap_or(("", &path.text));
         if !path.is_whole() && server.trim_start_matches('\\').is_empty() {
             return None;
         }
         let is_pipe = share.eq_ignore_ascii_case("IPC$");
-        Some(Tree { share: kept(&CapturedName { text: share.to_owned(), missing: path.missing })?, is_pipe })
+        Some(TrackedTreeConnect { share: kept(&CapturedName { text: share.to_owned(), missing: path.missing })?, is_pipe })
     }
 }
 
-impl HeapBytes for Tree {
+impl HeapBytes for TrackedTreeConnect {
     fn heap_bytes(&self) -> usize {
         self.share.len()
     }
@@ -62,23 +62,23 @@ impl HeapBytes for Tree {
 
 /// An SMB2 session, on one connection or on several channels.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct TrackedSession {
     pub(crate) user: Option<Arc<str>>,
-    pub(crate) trees: Bounded<u32, Tree>,
-    pub(crate) opens: Bounded<FileReference, Opened>,
+    pub(crate) trees: FifoMap<u32, TrackedTreeConnect>,
+    pub(crate) opens: FifoMap<FileReference, TrackedOpen>,
     pub(crate) rereads: Rereads,
     channels: u32,
     /// The connection that was the first to use it.
     begun: u64,
 }
 
-impl Session {
-    fn new(begun: u64) -> Session {
-        Session {
+impl TrackedSession {
+    fn new(begun: u64) -> TrackedSession {
+        TrackedSession {
             begun,
             user: None,
-            trees: Bounded::new(MAX_TREES),
-            opens: Bounded::new(MAX_OPENS),
+            trees: FifoMap::new(MAX_TREES),
+            opens: FifoMap::new(MAX_OPENS),
             rereads: Rereads::default(),
             channels: 0,
         }
@@ -99,23 +99,23 @@ impl Session {
     }
 }
 
-impl HeapBytes for Session {
+impl HeapBytes for TrackedSession {
     fn heap_bytes(&self) -> usize {
         let names = self.user.as_ref().map_or(0, |user| user.len()) + self.trees.bytes() + self.opens.bytes();
-        size_of::<Session>() + names + self.rereads.heap_bytes()
+        size_of::<TrackedSession>() + names + self.rereads.heap_bytes()
     }
 }
 
 /// The sessions of all connections: a session may have channels on several of them.
 #[derive(Debug)]
 pub(crate) struct Sessions {
-    table: Bounded<(IpAddr, u64), Session>,
+    table: FifoMap<(IpAddr, u64), TrackedSession>,
     /// The addresses at which a session id of the table is known.
     addresses: HashMap<u64, BTreeSet<IpAddr>, RandomState>,
     /// Channels to other addresses of a server, and where the session began.
-    aliases: Bounded<(IpAddr, u64), (IpAddr, u64)>,
+    aliases: FifoMap<(IpAddr, u64), (IpAddr, u64)>,
     /// Told of every session, where the flows are followed in shards.
-    pub(crate) watch: Option<Watch>,
+    pub(crate) watch: Option<ShardCouplingMonitor>,
     /// The connection whose messages are read, by [`connection_of`](crate::channels::connection_of).
     pub(crate) connection: u64,
     pub(crate) forgotten: u64,
@@ -127,9 +127,9 @@ impl Sessions {
     /// No sessions, and room for some in `budget` bytes.
     pub(crate) fn within(budget: usize) -> Sessions {
         Sessions {
-            table: Bounded::new(MAX_SESSIONS),
+            table: FifoMap::new(MAX_SESSIONS),
             addresses: HashMap::default(),
-            aliases: Bounded::new(MAX_SESSIONS),
+            aliases: FifoMap::new(MAX_SESSIONS),
             watch: None,
             connection: 0,
             forgotten: 0,
@@ -137,7 +137,7 @@ impl Sessions {
         }
     }
 
-    pub(crate) fn get(&mut self, server: IpAddr, session_id: u64) -> Option<&Session> {
+    pub(crate) fn get(&mut self, server: IpAddr, session_id: u64) -> Option<&TrackedSession> {
         let session = self.table.get(&self.key(server, session_id));
         match (session, &mut self.watch) {
             (None, Some(watch)) => watch.uses(server, session_id, self.connection),
@@ -172,7 +172,7 @@ impl Sessions {
     }
 
     /// Changes the session, made anew when it is not known: its beginning may not have been captured.
-    pub(crate) fn change<R>(&mut self, server: IpAddr, session_id: u64, change: impl FnOnce(&mut Session) -> R) -> R {
+    pub(crate) fn change<R>(&mut self, server: IpAddr, session_id: u64, change: impl FnOnce(&mut TrackedSession) -> R) -> R {
         let key = self.key(server, session_id);
         let known = self.table.get_mut(&key);
         match (&known, &mut self.watch) {
@@ -189,7 +189,7 @@ impl Sessions {
                 result
             }
             None => {
-                let mut session = Session::new(self.connection);
+                let mut session = TrackedSession::new(self.connection);
                 let result = change(&mut session);
                 self.addresses.entry(key.1).or_default().insert(key.0);
                 let addresses = &mut self.addresses;
@@ -204,12 +204,12 @@ impl Sessions {
     }
 
     /// A read through an open of the session.
-    pub(crate) fn note_read(&mut self, server: IpAddr, session_id: u64, open: &OpenFacts, bytes: Range<u64>) -> Held {
+    pub(crate) fn note_read(&mut self, server: IpAddr, session_id: u64, open: &OpenFacts, bytes: Range<u64>) -> ReadCaching {
         let key = self.key(server, session_id);
         match self.table.get_mut(&key) {
             Some(session) if session.rereads.knows(open) => session.rereads.read(open, bytes),
             Some(_) => self.change(server, session_id, |session| session.rereads.read(open, bytes)),
-            None => Held::default(),
+            None => ReadCaching::default(),
         }
     }
 
@@ -283,18 +283,18 @@ fn forget_address(addresses: &mut HashMap<u64, BTreeSet<IpAddr>, RandomState>, (
 /// SMB1 names, which belong to their connection.
 #[derive(Debug)]
 pub(crate) struct ConnectionNames {
-    pub(crate) users: Bounded<u16, Arc<str>>,
-    pub(crate) trees: Bounded<u16, Tree>,
-    pub(crate) opens: Bounded<u16, Opened>,
+    pub(crate) users: FifoMap<u16, Arc<str>>,
+    pub(crate) trees: FifoMap<u16, TrackedTreeConnect>,
+    pub(crate) opens: FifoMap<u16, TrackedOpen>,
     pub(crate) rereads: Rereads,
 }
 
 impl Default for ConnectionNames {
     fn default() -> ConnectionNames {
         ConnectionNames {
-            users: Bounded::new(MAX_TREES),
-            trees: Bounded::new(MAX_TREES),
-            opens: Bounded::new(MAX_OPENS),
+            users: FifoMap::new(MAX_TREES),
+            trees: FifoMap::new(MAX_TREES),
+            opens: FifoMap::new(MAX_OPENS),
             rereads: Rereads::default(),
         }
     }
@@ -378,7 +378,7 @@ mod tests {
         for (session_id, opens) in [(1, 50u64), (2, 30), (3, 10)] {
             for open in 0..opens {
                 let file = FileReference { persistent: open, volatile: open };
-                sessions.change(server, session_id, |session| session.opens.insert(file, Opened::named(path.clone())));
+                sessions.change(server, session_id, |session| session.opens.insert(file, TrackedOpen::named(path.clone())));
             }
         }
         assert!(
@@ -387,7 +387,7 @@ mod tests {
         );
         for open in 10..20 {
             let file = FileReference { persistent: open, volatile: open };
-            sessions.change(server, 3, |session| session.opens.insert(file, Opened::named(path.clone())));
+            sessions.change(server, 3, |session| session.opens.insert(file, TrackedOpen::named(path.clone())));
         }
         assert!(sessions.get(server, 1).is_none() && sessions.get(server, 2).is_some());
         assert_eq!(sessions.forgotten, 51, "the session and its fifty paths");
@@ -399,7 +399,7 @@ mod tests {
         let mut sessions = Sessions::within(105_000);
         for open in 0..1_000 {
             let file = FileReference { persistent: open, volatile: open };
-            sessions.change(server, 1, |session| session.opens.insert(file, Opened::named("x".repeat(1_000).into())));
+            sessions.change(server, 1, |session| session.opens.insert(file, TrackedOpen::named("x".repeat(1_000).into())));
         }
         assert!(sessions.table.bytes() <= 105_000, "{}", sessions.table.bytes());
         let kept = sessions.get(server, 1).expect("the session stays").opens.len() as u64;

@@ -1,6 +1,6 @@
 //! The requests of a connection that wait for a response: by what it will repeat, and in the order in which they were sent.
 
-use crate::pending::{Pending, Span};
+use crate::pending::{PendingExchange, StreamSpan};
 use crate::sent_order::SentOrder;
 use std::collections::BTreeMap;
 
@@ -9,18 +9,18 @@ const FEW_OUTSTANDING: usize = 64;
 
 /// Requests `R` by the ids `K` that responses repeat.
 #[derive(Debug)]
-pub(crate) struct Outstanding<K, R> {
+pub(crate) struct OutstandingRequests<K, R> {
     requests: BTreeMap<K, R>,
     sent: SentOrder<K>,
 }
 
-impl<K, R> Default for Outstanding<K, R> {
-    fn default() -> Outstanding<K, R> {
-        Outstanding { requests: BTreeMap::new(), sent: SentOrder::default() }
+impl<K, R> Default for OutstandingRequests<K, R> {
+    fn default() -> OutstandingRequests<K, R> {
+        OutstandingRequests { requests: BTreeMap::new(), sent: SentOrder::default() }
     }
 }
 
-impl<K: Copy + Ord, R: AsRef<Pending> + AsMut<Pending>> Outstanding<K, R> {
+impl<K: Copy + Ord, R: AsRef<PendingExchange> + AsMut<PendingExchange>> OutstandingRequests<K, R> {
     pub(crate) fn by_id(&self) -> &BTreeMap<K, R> {
         &self.requests
     }
@@ -29,7 +29,7 @@ impl<K: Copy + Ord, R: AsRef<Pending> + AsMut<Pending>> Outstanding<K, R> {
         self.requests.get_mut(&id)
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut PendingExchange> {
         self.requests.values_mut().map(R::as_mut)
     }
 
@@ -56,7 +56,7 @@ impl<K: Copy + Ord, R: AsRef<Pending> + AsMut<Pending>> Outstanding<K, R> {
 
     /// The requests that may lie in a stretch of the client's stream; in another order than that in which they were sent,
     /// where `order` has one.
-    pub(crate) fn near(&mut self, span: Span, order: Option<&SentOrder<K>>, take: &mut impl FnMut(&mut Pending)) {
+    pub(crate) fn near(&mut self, span: StreamSpan, order: Option<&SentOrder<K>>, take: &mut impl FnMut(&mut PendingExchange)) {
         if self.requests.len() <= FEW_OUTSTANDING {
             return self.iter_mut().for_each(take);
         }
@@ -69,6 +69,6 @@ impl<K: Copy + Ord, R: AsRef<Pending> + AsMut<Pending>> Outstanding<K, R> {
 }
 
 /// Whether the request that began there is still outstanding.
-fn began_at<K: Ord, R: AsRef<Pending>>(requests: &BTreeMap<K, R>) -> impl Fn(u64, K) -> bool {
+fn began_at<K: Ord, R: AsRef<PendingExchange>>(requests: &BTreeMap<K, R>) -> impl Fn(u64, K) -> bool {
     |start, id| requests.get(&id).is_some_and(|request| request.as_ref().request.start == start)
 }

@@ -5,8 +5,8 @@
 //! ([`Limits::part`](smbscope_model::Limits::part)), evicts none for want of memory, and has no more than 2 MiB of names of
 //! their users and shares; and up to 128 protocols that are not read beside those of IP and ports of UDP.
 
-use crate::analyzer::Outcome;
-use crate::attempts::Attempts;
+use crate::analyzer::AnalyzerOutcome;
+use crate::attempts::ConnectAttemptTotals;
 use crate::channels::{self, Met};
 use crate::least::{ClockSteps, ForeignReplies, Initials, Routed};
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ const MAX_APART: Nanos = Nanos(10_000_000_000);
 
 /// What an analysis found, apart from the exchanges.
 #[derive(Debug, Default)]
-pub struct Analysis {
+pub struct CaptureFindings {
     /// Counts of reading, decoding and analysing.
     pub quality: Quality,
     /// The connections, by first packet.
@@ -61,7 +61,7 @@ pub struct Partial {
     connections: Vec<ConnectionSummary>,
     connections_max: usize,
     connections_left_out: u64,
-    attempts: Attempts,
+    attempts: ConnectAttemptTotals,
     /// Packets by the lower TCP port.
     ports: BTreeMap<u16, u64>,
     skipped: BTreeMap<SkippedProtocol, u64>,
@@ -112,7 +112,7 @@ impl Partial {
     }
 
     /// Adds what a shard found.
-    pub(crate) fn add(&mut self, outcome: Outcome) {
+    pub(crate) fn add(&mut self, outcome: AnalyzerOutcome) {
         self.quality.merge(&outcome.quality);
         self.connections_left_out += outcome.connections_left_out;
         self.add_connections(outcome.connections);
@@ -155,7 +155,7 @@ impl Partial {
     }
 
     /// What was found of everything.
-    pub fn finish(mut self) -> Analysis {
+    pub fn finish(mut self) -> CaptureFindings {
         self.fit();
         let mut ports: Vec<(u16, u64)> = self.ports.into_iter().collect();
         ports.sort_by_key(|(port, packets)| (std::cmp::Reverse(*packets), *port));
@@ -165,7 +165,7 @@ impl Partial {
         seen_twice.truncate(SeenTwice::MAX_NAMED);
         let servers = self.connections.iter().map(|connection| connection.endpoints.server).collect();
         let foreign_replies: Vec<ForeignReply> = self.foreign_replies.keys().copied().collect();
-        Analysis {
+        CaptureFindings {
             quality: self.quality,
             connections: self.connections,
             connections_left_out: self.connections_left_out,

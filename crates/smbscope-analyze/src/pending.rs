@@ -16,14 +16,14 @@ const MAX_UNASSIGNED: usize = 16;
 
 /// A stretch of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct StreamSpan {
     pub(crate) start: u64,
     pub(crate) end: u64,
 }
 
-impl Span {
-    pub(crate) fn from_frame(frame: &Frame) -> Span {
-        Span { start: frame.start, end: frame.end }
+impl StreamSpan {
+    pub(crate) fn from_frame(frame: &Frame) -> StreamSpan {
+        StreamSpan { start: frame.start, end: frame.end }
     }
 
     pub(crate) fn overlaps(&self, start: u64, end: u64) -> bool {
@@ -33,9 +33,9 @@ impl Span {
 
 /// A request that waits for its response. It is boxed, as it goes from list to list.
 #[derive(Debug)]
-pub(crate) struct Pending {
+pub(crate) struct PendingExchange {
     pub(crate) exchange: Exchange,
-    pub(crate) request: Span,
+    pub(crate) request: StreamSpan,
     /// How much of the server's stream the client had seen when it sent the request: the response comes after that.
     pub(crate) acknowledged: Option<u64>,
     /// How much the client had seen when it sent the copy that was captured, be it a late one.
@@ -44,7 +44,7 @@ pub(crate) struct Pending {
     /// had said by then. If this one is a late copy, it had seen the response to the first copy already.
     pub(crate) acknowledged_before: Option<u64>,
     /// Of the response, when it comes in several messages.
-    pub(crate) response: Option<Span>,
+    pub(crate) response: Option<StreamSpan>,
     /// The latest packets that only a retransmission brought: what consists of several messages is not complete before.
     pub(crate) request_resent: Option<Stamp>,
     /// The same of the response.
@@ -61,13 +61,13 @@ pub(crate) enum Causality {
     Impossible,
 }
 
-impl Pending {
+impl PendingExchange {
     /// An exchange with the request in `frame`.
     #[inline]
-    pub(crate) fn new(exchange: Exchange, frame: &Frame) -> Box<Pending> {
-        Box::new(Pending {
+    pub(crate) fn new(exchange: Exchange, frame: &Frame) -> Box<PendingExchange> {
+        Box::new(PendingExchange {
             exchange,
-            request: Span::from_frame(frame),
+            request: StreamSpan::from_frame(frame),
             acknowledged: frame.acknowledged_last,
             acknowledged_by_copy: None,
             acknowledged_before: None,
@@ -113,7 +113,7 @@ impl Pending {
         half.packets += frame.packets;
         half.bytes += bytes;
         self.exchange.status = Some(status);
-        let span = self.response.get_or_insert(Span::from_frame(frame));
+        let span = self.response.get_or_insert(StreamSpan::from_frame(frame));
         span.end = frame.end;
     }
 
@@ -166,8 +166,8 @@ fn later(one: Option<Stamp>, other: Option<Stamp>) -> Option<Stamp> {
 
 /// An exchange that is over.
 #[derive(Debug)]
-struct Finished {
-    pending: Box<Pending>,
+struct FinishedExchange {
+    pending: Box<PendingExchange>,
     /// When it ended, as far as the capture shows it.
     time: Option<Timestamp>,
     /// When it began.
@@ -176,25 +176,25 @@ struct Finished {
 
 /// Exchanges that are over, oldest first.
 #[derive(Debug, Default)]
-pub(crate) struct Recent {
-    finished: VecDeque<Finished>,
+pub(crate) struct RecentExchanges {
+    finished: VecDeque<FinishedExchange>,
     /// Bytes of their paths.
     path_bytes: usize,
 }
 
-impl Recent {
+impl RecentExchanges {
     /// Adds an exchange and returns those that have been kept back long enough.
-    pub(crate) fn push(&mut self, pending: Box<Pending>, sink: &mut dyn ExchangeSink) {
+    pub(crate) fn push(&mut self, pending: Box<PendingExchange>, sink: &mut dyn ExchangeSink) {
         let now = pending.exchange.response.last.or(pending.exchange.request.first).map(|stamp| stamp.time);
         self.path_bytes += pending.path_bytes();
-        self.finished.push_back(Finished { start: pending.exchange.start(), pending, time: now });
+        self.finished.push_back(FinishedExchange { start: pending.exchange.start(), pending, time: now });
         while let Some(oldest) = self.finished.front() {
             let aged = now.zip(oldest.time).is_some_and(|(now, seen)| now - seen > MAX_RECENT_AGE);
             if self.finished.len() <= MAX_RECENT && !aged {
                 fetch(&oldest.pending.exchange);
                 return;
             }
-            if let Some(Finished { pending: oldest, .. }) = self.finished.pop_front() {
+            if let Some(FinishedExchange { pending: oldest, .. }) = self.finished.pop_front() {
                 self.path_bytes -= oldest.path_bytes();
                 sink.exchange(&oldest.exchange);
             }
@@ -221,7 +221,7 @@ impl Recent {
         self.finished.iter().filter_map(|finished| finished.start).min()
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut PendingExchange> {
         self.finished.iter_mut().rev().map(|finished| &mut *finished.pending)
     }
 }
@@ -251,7 +251,7 @@ impl Unassigned {
     }
 
     /// Those that belong to a frame.
-    pub(crate) fn take(&mut self, direction: FlowDirection, frame: Span) -> Vec<Retransmission> {
+    pub(crate) fn take(&mut self, direction: FlowDirection, frame: StreamSpan) -> Vec<Retransmission> {
         let list = &mut self.by_direction[direction.index()];
         if list.is_empty() {
             return Vec::new();

@@ -8,11 +8,11 @@
 //! What would differ from one shard for everything is an SMB2 session with channels in several shards. Where one is
 //! met, the analysis says so ([`Failure::Coupled`]) and is to be repeated with coarser shards.
 
-use crate::analyzer::{Analyzer, Options, Outcome};
-use crate::channels::Channels;
-use crate::gathered::Gathered;
+use crate::analyzer::{Analyzer, AnalyzerOptions, AnalyzerOutcome};
+use crate::channels::SessionRegistry;
+use crate::gathered::ShardBatches;
 use crate::partial::Partial;
-pub use crate::partial::{Analysis, SKIPPED_LISTED};
+pub use crate::partial::{CaptureFindings, SKIPPED_LISTED};
 use crate::sink::ExchangeSink;
 use smbscope_capture::batch::{SegmentBatch, BatchOrder};
 use smbscope_capture::decode::Decoder;
@@ -56,7 +56,7 @@ pub enum Threading {
 
 /// Why an analysis has to be made again in another way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Failure {
+pub enum RerunReason {
     /// The capture was trusted to be in time order and is not.
     OutOfOrder,
     /// A session spans shards.
@@ -88,15 +88,15 @@ impl<F: FnMut(&Exchange) + Send> Sink for F {
 /// is at least one. `observe` is called now and then.
 pub fn run<S: Sink>(
     set: &mut CaptureSet,
-    options: &Options,
+    options: &AnalyzerOptions,
     sharding: Sharding,
     threading: Threading,
     sinks: &mut [S],
     mut observe: impl FnMut(&CaptureSet),
-) -> Result<Analysis, Failure> {
+) -> Result<CaptureFindings, RerunReason> {
     let mut sinks: Vec<&mut dyn Sink> = sinks.iter_mut().map(|sink| sink as &mut dyn Sink).collect();
     let (partial, without_threads) = follow(set, options, sharding, threading, &mut sinks, &mut observe)?;
-    Ok(Analysis { without_threads, ..partial.finish() })
+    Ok(CaptureFindings { without_threads, ..partial.finish() })
 }
 
 /// The same for sinks of any type, so that what every packet passes is compiled once, here: one call through a table for an
@@ -104,35 +104,35 @@ pub fn run<S: Sink>(
 /// refused one.
 fn follow(
     set: &mut CaptureSet,
-    options: &Options,
+    options: &AnalyzerOptions,
     sharding: Sharding,
     threading: Threading,
     sinks: &mut [&mut dyn Sink],
     observe: &mut dyn FnMut(&CaptureSet),
-) -> Result<(Partial, bool), Failure> {
+) -> Result<(Partial, bool), RerunReason> {
     let shards = if sharding == Sharding::None { 1 } else { SHARDS };
-    let channels = Arc::new(Channels::default());
+    let channels = Arc::new(SessionRegistry::default());
     let watched = (shards > 1).then_some(&channels);
     let stop = set.stop_flag();
     let steps_back: Arc<[ClockStep]> = set.clock_steps().into();
-    let mut reader = Reader {
+    let mut reader = SegmentReader {
         decoder: Decoder::new(),
         partial: Partial::new(options.limits.connections),
         channels: Arc::clone(&channels),
     };
     let by_connection = sharding == Sharding::Connections;
-    let work = Work { by_connection, shards, options, channels: watched, steps_back: &steps_back };
+    let work = PipelineConfig { by_connection, shards, options, channels: watched, steps_back: &steps_back };
     let by_workers = match threading {
         Threading::Inline => None,
         Threading::Workers => std::thread::scope(|scope| {
             let count = sinks.len();
-            let mut lines: Vec<Line> = Vec::new();
+            let mut lines: Vec<WorkerBatchQueue> = Vec::new();
             let mut threads = Vec::new();
             for (index, sink) in sinks.iter_mut().enumerate() {
-                let (line, batches, empties) = Line::new();
+                let (line, batches, empties) = WorkerBatchQueue::new();
                 let work = &work;
                 let follow = move || {
-                    let mut worker = Worker::new(index, count, work, &mut **sink);
+                    let mut worker = ShardWorker::new(index, count, work, &mut **sink);
                     worker.work(&batches, &empties);
                     worker.finish()
                 };
@@ -141,7 +141,7 @@ fn follow(
                 threads.push(thread);
                 lines.push(line);
             }
-            let mut gathered = Gathered::new(shards);
+            let mut gathered = ShardBatches::new(shards);
             let take = |segment: &TcpSegment<'_>, backing: Option<&Arc<Backing>>| {
                 gathered.push(shard_of(segment, sharding), segment, backing, |shard, batch| {
                     lines[shard % count].send(shard, batch);
@@ -154,7 +154,7 @@ fn follow(
                 Ok(outcomes) => outcomes,
                 Err(panic) => std::panic::resume_unwind(panic),
             });
-            let outcomes: Vec<Vec<Outcome>> = outcomes.collect();
+            let outcomes: Vec<Vec<AnalyzerOutcome>> = outcomes.collect();
             read.map(|()| Some(outcomes))
         })?,
     };
@@ -163,9 +163,9 @@ fn follow(
         (Some(outcomes), _) => outcomes,
         (None, []) => Vec::new(),
         (None, [sink, ..]) => {
-            let mut worker = Worker::new(0, 1, &work, &mut **sink);
+            let mut worker = ShardWorker::new(0, 1, &work, &mut **sink);
             if by_connection {
-                let mut gathered = Gathered::new(shards);
+                let mut gathered = ShardBatches::new(shards);
                 let take = |segment: &TcpSegment<'_>, backing: Option<&Arc<Backing>>| {
                     gathered.push(shard_of(segment, sharding), segment, backing, |shard, batch| {
                         worker.take(shard, batch);
@@ -184,7 +184,7 @@ fn follow(
         }
     };
     if channels.are_coupled() {
-        return Err(Failure::Coupled);
+        return Err(RerunReason::Coupled);
     }
     let mut partial = reader.finish(set);
     partial.add_clock_steps(&steps_back);
@@ -232,9 +232,9 @@ pub fn decode(
     observe: &mut dyn FnMut(&CaptureSet),
     each: &mut dyn FnMut(Timestamp),
     take: &mut dyn FnMut(&TcpSegment<'_>),
-) -> Result<Partial, Failure> {
+) -> Result<Partial, RerunReason> {
     let mut reader =
-        Reader { decoder: Decoder::new(), partial: Partial::default(), channels: Arc::new(Channels::default()) };
+        SegmentReader { decoder: Decoder::new(), partial: Partial::default(), channels: Arc::new(SessionRegistry::default()) };
     let stop = set.stop_flag();
     reader.read(set, &stop, observe, each, |segment, _| take(segment))?;
     Ok(reader.finish(set))
@@ -242,27 +242,27 @@ pub fn decode(
 
 /// Follows the segments of some pairs of hosts, on the calling thread. They come in the order of time, with ordinals and
 /// packets as in one analysis of everything.
-pub struct Follower<'s> {
-    worker: Worker<'s>,
+pub struct HostPairFollower<'s> {
+    worker: ShardWorker<'s>,
     sharding: Sharding,
-    channels: Arc<Channels>,
+    channels: Arc<SessionRegistry>,
     steps_back: Arc<[ClockStep]>,
     connections_max: usize,
 }
 
-impl<'s> Follower<'s> {
+impl<'s> HostPairFollower<'s> {
     /// Passes exchanges to `sink`. The steps of the clock are those of all captures.
     pub fn new(
-        options: &Options,
+        options: &AnalyzerOptions,
         sharding: Sharding,
         sink: &'s mut dyn Sink,
         steps_back: &[ClockStep],
-    ) -> Follower<'s> {
-        let (channels, steps_back) = (Arc::new(Channels::default()), Arc::from(steps_back));
+    ) -> HostPairFollower<'s> {
+        let (channels, steps_back) = (Arc::new(SessionRegistry::default()), Arc::from(steps_back));
         let shards = if sharding == Sharding::None { 1 } else { SHARDS };
-        let work = Work { by_connection: false, shards, options, channels: Some(&channels), steps_back: &steps_back };
-        let worker = Worker::new(0, 1, &work, sink);
-        Follower { worker, sharding, channels, steps_back, connections_max: options.limits.connections }
+        let work = PipelineConfig { by_connection: false, shards, options, channels: Some(&channels), steps_back: &steps_back };
+        let worker = ShardWorker::new(0, 1, &work, sink);
+        HostPairFollower { worker, sharding, channels, steps_back, connections_max: options.limits.connections }
     }
 
     /// Takes the next segment.
@@ -276,25 +276,25 @@ impl<'s> Follower<'s> {
     }
 
     /// There are no more segments.
-    pub fn finish(self) -> Result<Partial, Failure> {
+    pub fn finish(self) -> Result<Partial, RerunReason> {
         let mut partial = Partial::new(self.connections_max);
         partial.add_clock_steps(&self.steps_back);
         self.worker.finish().into_iter().for_each(|outcome| partial.add(outcome));
         partial.add_sessions(self.channels.met());
         // Sessions are met until the last flow is over.
         let is_coupled = self.sharding != Sharding::None && self.channels.are_coupled();
-        if is_coupled { Err(Failure::Coupled) } else { Ok(partial) }
+        if is_coupled { Err(RerunReason::Coupled) } else { Ok(partial) }
     }
 }
 
 /// The part that goes from packet to packet.
-struct Reader {
+struct SegmentReader {
     decoder: Decoder,
     partial: Partial,
-    channels: Arc<Channels>,
+    channels: Arc<SessionRegistry>,
 }
 
-impl Reader {
+impl SegmentReader {
     fn read(
         &mut self,
         set: &mut CaptureSet,
@@ -302,7 +302,7 @@ impl Reader {
         observe: &mut dyn FnMut(&CaptureSet),
         mut each: impl FnMut(Timestamp),
         mut take: impl FnMut(&TcpSegment<'_>, Option<&Arc<Backing>>),
-    ) -> Result<(), Failure> {
+    ) -> Result<(), RerunReason> {
         let Partial { quality, first, last, .. } = &mut self.partial;
         let decoder = &mut self.decoder;
         let mut packet = |packet: &Packet<'_>, backing: Option<&Arc<Backing>>| {
@@ -321,14 +321,14 @@ impl Reader {
                 packet(&next, set.current_backing());
             }
             if set.is_out_of_order() {
-                return Err(Failure::OutOfOrder);
+                return Err(RerunReason::OutOfOrder);
             }
             until_observed = until_observed.saturating_sub(straight.max(1));
             if until_observed == 0 {
                 until_observed = INTERVAL;
                 observe(set);
                 if self.channels.are_coupled() {
-                    return Err(Failure::Coupled);
+                    return Err(RerunReason::Coupled);
                 }
             }
         }
@@ -345,16 +345,16 @@ impl Reader {
 }
 
 /// The way to a worker.
-struct Line {
+struct WorkerBatchQueue {
     batches: SyncSender<(usize, SegmentBatch)>,
     empties: Receiver<SegmentBatch>,
 }
 
-impl Line {
-    fn new() -> (Line, Receiver<(usize, SegmentBatch)>, SyncSender<SegmentBatch>) {
+impl WorkerBatchQueue {
+    fn new() -> (WorkerBatchQueue, Receiver<(usize, SegmentBatch)>, SyncSender<SegmentBatch>) {
         let (batches, worker_batches) = sync_channel(BATCHES_AHEAD);
         let (worker_empties, empties) = sync_channel(BATCHES_AHEAD + SHARDS);
-        (Line { batches, empties }, worker_batches, worker_empties)
+        (WorkerBatchQueue { batches, empties }, worker_batches, worker_empties)
     }
 
     /// Sends a batch of a shard, and leaves an empty one in its place.
@@ -383,18 +383,18 @@ impl ExchangeSink for Emit<'_> {
 }
 
 /// What all workers have to know.
-struct Work<'a> {
+struct PipelineConfig<'a> {
     /// Whether segments are taken connection by connection.
     by_connection: bool,
     shards: usize,
-    options: &'a Options,
+    options: &'a AnalyzerOptions,
     /// Where sessions are noted that are met, if anywhere.
-    channels: Option<&'a Arc<Channels>>,
+    channels: Option<&'a Arc<SessionRegistry>>,
     steps_back: &'a Arc<[ClockStep]>,
 }
 
 /// The shards of one thread.
-struct Worker<'s> {
+struct ShardWorker<'s> {
     sink: Rc<RefCell<&'s mut dyn Sink>>,
     /// The first of its shards, and how many further on the next one is: shard `i` is at `i / stride`.
     first: usize,
@@ -407,11 +407,11 @@ struct Worker<'s> {
     order: BatchOrder,
 }
 
-impl<'s> Worker<'s> {
-    fn new(index: usize, count: usize, work: &Work<'_>, sink: &'s mut dyn Sink) -> Worker<'s> {
-        let Work { by_connection, shards, channels, steps_back, .. } = *work;
+impl<'s> ShardWorker<'s> {
+    fn new(index: usize, count: usize, work: &PipelineConfig<'_>, sink: &'s mut dyn Sink) -> ShardWorker<'s> {
+        let PipelineConfig { by_connection, shards, channels, steps_back, .. } = *work;
         let sink = Rc::new(RefCell::new(sink));
-        let options = Options { limits: work.options.limits.part(shards), ..work.options.clone() };
+        let options = AnalyzerOptions { limits: work.options.limits.part(shards), ..work.options.clone() };
         let tables = (index..shards).step_by(count).map(|shard| {
             let mut analyzer = Analyzer::new(options.clone(), Emit(Rc::clone(&sink)));
             analyzer.know_steps_back(Arc::clone(steps_back));
@@ -421,7 +421,7 @@ impl<'s> Worker<'s> {
             FlowTable::within(analyzer, options.limits.flows).beside(options.beside)
         });
         let shards = tables.collect();
-        Worker { sink, first: index, stride: count, shards, at: None, by_connection, order: BatchOrder::default() }
+        ShardWorker { sink, first: index, stride: count, shards, at: None, by_connection, order: BatchOrder::default() }
     }
 
     /// What comes now is of this shard.
@@ -459,7 +459,7 @@ impl<'s> Worker<'s> {
         }
     }
 
-    fn finish(mut self) -> Vec<Outcome> {
+    fn finish(mut self) -> Vec<AnalyzerOutcome> {
         let shards = std::mem::take(&mut self.shards).into_iter().zip((self.first..).step_by(self.stride));
         shards
             .map(|(table, shard)| {

@@ -5,7 +5,7 @@
 //! oplock or lease break, and another last write time or size when the file is opened again. What others change while a
 //! session without oplock or lease keeps the file open is not seen.
 
-use crate::bounded::{Bounded, HeapBytes};
+use crate::bounded::{FifoMap, HeapBytes};
 use ahash::RandomState;
 use smbscope_model::GrantedCaching;
 use std::ops::Range;
@@ -18,7 +18,7 @@ const MAX_STRETCHES_READ: usize = 3;
 
 /// An open file.
 #[derive(Debug, Clone)]
-pub(crate) struct Opened {
+pub(crate) struct TrackedOpen {
     pub(crate) path: Arc<str>,
     pub(crate) facts: OpenFacts,
 }
@@ -36,14 +36,14 @@ pub(crate) struct OpenFacts {
     caching: Option<GrantedCaching>,
 }
 
-impl Opened {
+impl TrackedOpen {
     /// An open of which only the name is known.
-    pub(crate) fn named(path: Arc<str>) -> Opened {
-        Opened { path, facts: OpenFacts::default() }
+    pub(crate) fn named(path: Arc<str>) -> TrackedOpen {
+        TrackedOpen { path, facts: OpenFacts::default() }
     }
 }
 
-impl HeapBytes for Opened {
+impl HeapBytes for TrackedOpen {
     fn heap_bytes(&self) -> usize {
         self.path.len()
     }
@@ -69,7 +69,7 @@ fn hasher() -> RandomState {
 
 /// What a read holds, and whether it is repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Held {
+pub(crate) struct ReadCaching {
     pub(crate) caching: Option<GrantedCaching>,
     pub(crate) repeated: bool,
 }
@@ -78,7 +78,7 @@ pub(crate) struct Held {
 #[derive(Debug, Default)]
 pub(crate) struct Rereads {
     /// Absent until something is read.
-    files: Option<Box<Bounded<u64, Read>>>,
+    files: Option<Box<FifoMap<u64, Read>>>,
     lease_breaks: u32,
 }
 
@@ -100,7 +100,7 @@ impl HeapBytes for Read {
 
 impl HeapBytes for Rereads {
     fn heap_bytes(&self) -> usize {
-        self.files.as_ref().map_or(0, |files| size_of::<Bounded<u64, Read>>() + files.bytes())
+        self.files.as_ref().map_or(0, |files| size_of::<FifoMap<u64, Read>>() + files.bytes())
     }
 }
 
@@ -116,24 +116,24 @@ impl Rereads {
     }
 
     /// A read of these bytes.
-    pub(crate) fn read(&mut self, open: &OpenFacts, bytes: Range<u64>) -> Held {
+    pub(crate) fn read(&mut self, open: &OpenFacts, bytes: Range<u64>) -> ReadCaching {
         let lease_breaks = self.lease_breaks;
         let caching = open.caching.filter(|_| open.lease_breaks == lease_breaks);
         if open.file == 0 || bytes.is_empty() {
-            return Held { caching, repeated: false };
+            return ReadCaching { caching, repeated: false };
         }
-        let files = self.files.get_or_insert_with(|| Box::new(Bounded::new(MAX_READ_FILES)));
+        let files = self.files.get_or_insert_with(|| Box::new(FifoMap::new(MAX_READ_FILES)));
         let fresh = Read { version: open.version, lease_breaks, ..Read::default() };
         let Some(read) = files.get_mut(&open.file) else {
             let mut read = fresh;
             read.add(bytes);
             files.insert(open.file, read);
-            return Held { caching, repeated: false };
+            return ReadCaching { caching, repeated: false };
         };
         if (read.version, read.lease_breaks) != (open.version, lease_breaks) {
             *read = fresh;
         }
-        Held { caching, repeated: read.add(bytes) }
+        ReadCaching { caching, repeated: read.add(bytes) }
     }
 
     /// The file changed, or may have.
@@ -214,10 +214,10 @@ mod tests {
         assert!(repeated(&mut reads, &open(2, None), 0..100), "opened again, unchanged");
         reads.lease_broken();
         let held = reads.read(&file, 0..100);
-        assert_eq!(held, Held { caching: None, repeated: false }, "the lease may be gone");
+        assert_eq!(held, ReadCaching { caching: None, repeated: false }, "the lease may be gone");
         let again = reads.opened(open(2, Some(GrantedCaching::LeaseReadHandle)));
         assert!(!repeated(&mut reads, &again, 0..100));
-        assert_eq!(reads.read(&again, 0..100), Held { caching: Some(GrantedCaching::LeaseReadHandle), repeated: true });
+        assert_eq!(reads.read(&again, 0..100), ReadCaching { caching: Some(GrantedCaching::LeaseReadHandle), repeated: true });
     }
 
     #[test]
@@ -226,7 +226,7 @@ mod tests {
         repeated(&mut reads, &file, 0..100);
         reads.oplock_broken(&mut file, GrantedCaching::LevelII);
         let held = [(); 2].map(|()| reads.read(&file, 0..100));
-        let level_ii = |repeated| Held { caching: Some(GrantedCaching::LevelII), repeated };
+        let level_ii = |repeated| ReadCaching { caching: Some(GrantedCaching::LevelII), repeated };
         assert_eq!(held, [level_ii(false), level_ii(true)]);
     }
 

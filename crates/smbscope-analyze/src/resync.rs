@@ -12,16 +12,16 @@ pub(crate) const CONFIRMING: usize = HEADER_LENGTH + 4;
 
 /// A place where a frame begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct ResyncPoint {
     /// Bytes before it.
     pub(crate) offset: u64,
     /// How much speaks for it.
-    pub(crate) trust: Trust,
+    pub(crate) trust: ResyncConfidence,
 }
 
 /// How much speaks for a frame that was found by searching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Trust {
+pub(crate) enum ResyncConfidence {
     /// What follows it confirms it, or it is a whole segment.
     Sure,
     /// It begins where a segment does: the end of a segment will confirm it, or what follows.
@@ -69,7 +69,7 @@ pub(crate) fn misnamed(header: [u8; HEADER_LENGTH], payload: &[u8], length: u64)
 
 /// Looks for a frame in the captured bytes of a segment of which `length` bytes were on the wire. `session` is the one
 /// whose encrypted frames were seen before.
-pub(crate) fn find(captured: &[u8], length: u64, at_segment_start: bool, session: Option<u64>) -> Option<Found> {
+pub(crate) fn find(captured: &[u8], length: u64, at_segment_start: bool, session: Option<u64>) -> Option<ResyncPoint> {
     if at_segment_start && let Some(found) = candidate(captured, 0, length, true, session) {
         return Some(found);
     }
@@ -85,12 +85,12 @@ fn candidate(
     length: u64,
     at_segment_start: bool,
     session: Option<u64>,
-) -> Option<Found> {
+) -> Option<ResyncPoint> {
     let bytes = captured.get(offset..)?;
     let payload = bytes.get(HEADER_LENGTH..)?;
     let left = length.saturating_sub((offset + HEADER_LENGTH) as u64);
     let trust = trust(*bytes.first_chunk()?, payload, left, at_segment_start, session)?;
-    Some(Found { offset: offset as u64, trust })
+    Some(ResyncPoint { offset: offset as u64, trust })
 }
 
 /// A byte before a segment that a header may begin with.
@@ -108,7 +108,7 @@ pub(crate) fn find_straddling(
     length: u64,
     at_segment_start: bool,
     session: Option<u64>,
-) -> Option<(usize, Trust)> {
+) -> Option<(usize, ResyncConfidence)> {
     (0..before.len()).find_map(|begin| {
         let here = HEADER_LENGTH.checked_sub(before.len() - begin)?;
         let mut header = [0; HEADER_LENGTH];
@@ -129,7 +129,7 @@ fn trust(
     length: u64,
     at_segment_start: bool,
     session: Option<u64>,
-) -> Option<Trust> {
+) -> Option<ResyncConfidence> {
     let header = FrameHeader::parse(header)?;
     if header.frame_type != FrameType::Message || !is_plausible_message(payload, header.length as usize) {
         return None;
@@ -137,19 +137,19 @@ fn trust(
     let end = u64::from(header.length);
     let unconfirmed = match at_segment_start {
         // The id of a session in an encrypted stream is no accident.
-        _ if session.is_some() && encrypted_session(payload, header.length) == session => Trust::Sure,
-        true => Trust::Aligned,
-        false => Trust::Weak,
+        _ if session.is_some() && encrypted_session(payload, header.length) == session => ResyncConfidence::Sure,
+        true => ResyncConfidence::Aligned,
+        false => ResyncConfidence::Weak,
     };
     let following = payload.get(header.length as usize..).unwrap_or_default();
     Some(match following.len() {
-        _ if end == length && at_segment_start => Trust::Sure,
+        _ if end == length && at_segment_start => ResyncConfidence::Sure,
         _ if end >= length => unconfirmed,
         // Cut by the snap length: only the beginning of the segment speaks for it.
-        0 if at_segment_start => Trust::Sure,
+        0 if at_segment_start => ResyncConfidence::Sure,
         0 => return None,
         _ if !may_follow(following) => return None,
-        CONFIRMING.. => Trust::Sure,
+        CONFIRMING.. => ResyncConfidence::Sure,
         _ => unconfirmed,
     })
 }
@@ -199,7 +199,7 @@ mod tests {
         let mut bytes = b"the tail of a read".to_vec();
         bytes.extend(echo_frame());
         let found = find(&bytes, bytes.len() as u64, true, None);
-        assert_eq!(found, Some(Found { offset: 18, trust: Trust::Weak }));
+        assert_eq!(found, Some(ResyncPoint { offset: 18, trust: ResyncConfidence::Weak }));
     }
 
     #[test]
@@ -217,7 +217,7 @@ mod tests {
         bytes.extend(echo_frame());
         bytes.extend([0, 0]);
         let found = find(&bytes, 1460, false, None);
-        assert_eq!(found, Some(Found { offset: 11, trust: Trust::Sure }));
+        assert_eq!(found, Some(ResyncPoint { offset: 11, trust: ResyncConfidence::Sure }));
     }
 
     #[test]
@@ -246,7 +246,7 @@ mod tests {
         bytes.extend([80, 0, 0, 0, 0, 0, 1, 0, 9, 9, 9, 9, 9, 9, 9, 9]);
         bytes.resize(5 + 4 + 52 + 80, 0);
         let trust = |session| find(&bytes, bytes.len() as u64, false, session).unwrap().trust;
-        assert_eq!(trust(Some(0x0909_0909_0909_0909)), Trust::Sure);
-        assert_eq!((trust(Some(1)), trust(None)), (Trust::Weak, Trust::Weak));
+        assert_eq!(trust(Some(0x0909_0909_0909_0909)), ResyncConfidence::Sure);
+        assert_eq!((trust(Some(1)), trust(None)), (ResyncConfidence::Weak, ResyncConfidence::Weak));
     }
 }

@@ -28,29 +28,29 @@ const ROUNDING: f64 = 0.25;
 
 /// A count of commands with the square of its standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Estimate {
+pub(crate) struct UnseenEstimate {
     pub(crate) count: f64,
     pub(crate) variance: f64,
 }
 
-impl Estimate {
-    fn plus(self, other: Estimate) -> Estimate {
-        Estimate { count: self.count + other.count, variance: self.variance + other.variance }
+impl UnseenEstimate {
+    fn plus(self, other: UnseenEstimate) -> UnseenEstimate {
+        UnseenEstimate { count: self.count + other.count, variance: self.variance + other.variance }
     }
 
-    fn add(&mut self, other: Estimate) {
+    fn add(&mut self, other: UnseenEstimate) {
         *self = self.plus(other);
     }
 
     /// Two estimates of the same number as one: the surer one counts for more. Where they differ by more than their errors,
     /// these are too small by as much (Birge 1932).
-    fn and(self, other: Estimate) -> Estimate {
+    fn and(self, other: UnseenEstimate) -> UnseenEstimate {
         let weights = self.variance + other.variance;
         if weights <= 0.0 {
             return self;
         }
         let excess = ((self.count - other.count).powi(2) / weights).max(1.0);
-        Estimate {
+        UnseenEstimate {
             count: (self.count * other.variance + other.count * self.variance) / weights,
             variance: excess * self.variance * other.variance / weights,
         }
@@ -65,13 +65,13 @@ impl Estimate {
 
 /// Mean and variance of sizes.
 #[derive(Debug, Clone, Copy, Default)]
-struct Sizes {
+struct SizeMoments {
     number: f64,
     sum: f64,
     squares: f64,
 }
 
-impl Sizes {
+impl SizeMoments {
     fn add(&mut self, size: f64) {
         self.number += 1.0;
         self.sum += size;
@@ -82,24 +82,24 @@ impl Sizes {
     fn forget(&mut self, number: f64) {
         if self.number > number {
             let share = number / self.number;
-            *self = Sizes { number, sum: self.sum * share, squares: self.squares * share };
+            *self = SizeMoments { number, sum: self.sum * share, squares: self.squares * share };
         }
     }
 
-    fn with(self, other: Sizes) -> Sizes {
-        Sizes { number: self.number + other.number, sum: self.sum + other.sum, squares: self.squares + other.squares }
+    fn with(self, other: SizeMoments) -> SizeMoments {
+        SizeMoments { number: self.number + other.number, sum: self.sum + other.sum, squares: self.squares + other.squares }
     }
 
     /// How many things of such sizes make up a total. Their number varies as the sum of independent sizes does, and the
     /// mean is known from a few only.
-    fn within(self, total: f64) -> Estimate {
+    fn within(self, total: f64) -> UnseenEstimate {
         if self.sum <= 0.0 || total <= 0.0 {
-            return Estimate::default();
+            return UnseenEstimate::default();
         }
         let mean = self.sum / self.number;
         let spread = (self.squares / self.number / (mean * mean) - 1.0).max(0.0);
         let count = total / mean;
-        Estimate { count, variance: count * spread + count * count * spread / self.number }
+        UnseenEstimate { count, variance: count * spread + count * count * spread / self.number }
     }
 }
 
@@ -107,22 +107,22 @@ impl Sizes {
 #[derive(Debug, Default)]
 pub(crate) struct MessageIds {
     /// Ascending, with holes between them.
-    ranges: VecDeque<Range>,
+    ranges: VecDeque<MessageIdRange>,
     /// Of holes that are no longer remembered.
-    settled: Estimate,
+    settled: UnseenEstimate,
     /// How many ids a command took of late.
-    charges: Sizes,
+    charges: SizeMoments,
     /// The id after the last captured request.
     requested_to: u64,
 }
 
 /// Ids in a row.
 #[derive(Debug, Clone, Copy)]
-struct Range {
+struct MessageIdRange {
     start: u64,
     end: u64,
     /// How many ids a command took when the first of them was seen.
-    charges: Sizes,
+    charges: SizeMoments,
 }
 
 impl MessageIds {
@@ -147,10 +147,10 @@ impl MessageIds {
     #[cold]
     fn insert(&mut self, start: u64, end: u64) {
         let at = self.ranges.partition_point(|known| known.end < start);
-        let mut range = Range { start, end, charges: self.charges };
+        let mut range = MessageIdRange { start, end, charges: self.charges };
         while let Some(known) = self.ranges.get(at).copied().filter(|known| known.start <= range.end) {
             let charges = if known.start <= range.start { known.charges } else { range.charges };
-            range = Range { start: range.start.min(known.start), end: range.end.max(known.end), charges };
+            range = MessageIdRange { start: range.start.min(known.start), end: range.end.max(known.end), charges };
             self.ranges.remove(at);
         }
         self.ranges.insert(at, range);
@@ -174,7 +174,7 @@ impl MessageIds {
     }
 
     /// Commands whose ids were never seen. A connection whose beginning was captured begins with the id 0.
-    fn unseen(&self, from_the_beginning: bool) -> Estimate {
+    fn unseen(&self, from_the_beginning: bool) -> UnseenEstimate {
         let mut estimate = self.settled;
         let mut expected = if from_the_beginning { 0 } else { self.ranges.front().map_or(0, |first| first.start) };
         for (index, range) in self.ranges.iter().enumerate() {
@@ -188,7 +188,7 @@ impl MessageIds {
 
 /// Numbers of `BITS` bits that a sender gives its messages. If they are a counter, the missing numbers are lost messages.
 #[derive(Debug, Default)]
-pub(crate) struct Counter<const BITS: u32> {
+pub(crate) struct SequenceTracker<const BITS: u32> {
     last: Option<u64>,
     /// By how much they grow.
     step: u64,
@@ -199,9 +199,9 @@ pub(crate) struct Counter<const BITS: u32> {
 }
 
 /// The MIDs of a connection's SMB1 requests, which are a counter with most clients.
-pub(crate) type MidCounter = Counter<16>;
+pub(crate) type MidCounter = SequenceTracker<16>;
 
-impl<const BITS: u32> Counter<BITS> {
+impl<const BITS: u32> SequenceTracker<BITS> {
     /// A rise of this much or more is a fall: the numbers begin again, and leave out nothing that can be counted.
     const BACKWARDS: u64 = 1 << (BITS - 1);
     /// Short numbers may follow one another by chance.
@@ -259,12 +259,12 @@ pub(crate) struct HiddenFrames {
     pub(crate) frames: u64,
     /// Bytes that were not read.
     pub(crate) unread: u64,
-    before: Sizes,
+    before: SizeMoments,
     /// The latest unread stretch with the sizes before it and behind it, until these are enough.
-    open: Option<(u64, Sizes, Sizes)>,
-    settled: Estimate,
+    open: Option<(u64, SizeMoments, SizeMoments)>,
+    settled: UnseenEstimate,
     /// Frames behind the last one that was read.
-    tail: Estimate,
+    tail: UnseenEstimate,
 }
 
 impl HiddenFrames {
@@ -302,7 +302,7 @@ impl HiddenFrames {
             Some((known, _, behind)) if behind.number == 0.0 => *known += bytes,
             _ => {
                 self.settle();
-                self.open = Some((bytes, self.before, Sizes::default()));
+                self.open = Some((bytes, self.before, SizeMoments::default()));
             }
         }
     }
@@ -314,20 +314,20 @@ impl HiddenFrames {
     }
 
     /// The same for what lies behind the last frame that was read.
-    fn commands_at_the_end(&self, seen: u64) -> Estimate {
+    fn commands_at_the_end(&self, seen: u64) -> UnseenEstimate {
         let per_frame = seen as f64 / self.frames.max(1) as f64;
-        Estimate { count: self.tail.count * per_frame, variance: self.tail.variance * per_frame * per_frame }
+        UnseenEstimate { count: self.tail.count * per_frame, variance: self.tail.variance * per_frame * per_frame }
     }
 
     /// Commands of which this direction carried a half, when that of `seen` was seen.
-    fn commands(&mut self, seen: u64) -> Option<Estimate> {
+    fn commands(&mut self, seen: u64) -> Option<UnseenEstimate> {
         self.settle();
         if seen == 0 || self.frames == 0 {
             return None;
         }
         let per_frame = seen as f64 / self.frames as f64;
         let hidden = self.settled;
-        Some(Estimate {
+        Some(UnseenEstimate {
             count: seen as f64 + hidden.count * per_frame,
             variance: hidden.variance * per_frame * per_frame + if hidden.count > 0.0 { ROUNDING } else { 0.0 },
         })
@@ -336,7 +336,7 @@ impl HiddenFrames {
 
 /// What is known of a connection's commands when it ends.
 #[derive(Debug)]
-pub(crate) struct Known<'a> {
+pub(crate) struct CommandObservations<'a> {
     /// Commands that were seen, at least in part; those of them with a request and with a response.
     pub(crate) seen: u64,
     pub(crate) asked: u64,
@@ -363,10 +363,10 @@ pub(crate) struct EncryptedMissing {
     pub(crate) before: u64,
 }
 
-impl Known<'_> {
+impl CommandObservations<'_> {
     /// Estimates the commands at the end of the connection whose request and response are both missing, so that no id shows
     /// them. Responses name some of the missing requests: these commands were seen.
-    fn lost_at_the_end(&self, ids: &MessageIds) -> Estimate {
+    fn lost_at_the_end(&self, ids: &MessageIds) -> UnseenEstimate {
         let mut requests = self.client.commands_at_the_end(self.asked);
         requests.count -= ids.after_the_last_request();
         let mut responses = self.server.commands_at_the_end(self.answered);
@@ -376,44 +376,44 @@ impl Known<'_> {
         }
         // Without any response, their size is unknown.
         let both = if self.answered > 0 && responses.count < requests.count { responses } else { requests };
-        if both.count < 0.5 { Estimate::default() } else { both }
+        if both.count < 0.5 { UnseenEstimate::default() } else { both }
     }
 
     /// Commands of which nothing was seen. Where nothing of the client is missing, there are none.
-    pub(crate) fn unseen(self) -> Estimate {
+    pub(crate) fn unseen(self) -> UnseenEstimate {
         let seen = self.seen as f64;
         let unread = self.client.unread;
         if unread == 0 {
-            return Estimate::default();
+            return UnseenEstimate::default();
         }
         let at_the_end = self.client.commands_at_the_end(self.asked);
         let all = match (self.ids, self.mids.and_then(MidCounter::missing)) {
             (Some(ids), _) => {
                 let numbered = ids.unseen(self.from_the_beginning);
-                Estimate { count: seen, variance: 0.0 }.plus(numbered).plus(self.lost_at_the_end(ids))
+                UnseenEstimate { count: seen, variance: 0.0 }.plus(numbered).plus(self.lost_at_the_end(ids))
             }
-            (None, Some(missing)) => Estimate { count: (self.asked + missing) as f64, variance: 0.0 }.plus(at_the_end),
+            (None, Some(missing)) => UnseenEstimate { count: (self.asked + missing) as f64, variance: 0.0 }.plus(at_the_end),
             (None, None) if self.encrypted.requests.is_some() => {
                 let missing = self.encrypted.requests.unwrap_or(0) as f64;
                 let requests = (self.asked + self.encrypted.before) as f64 + missing;
-                Estimate { count: requests, variance: 0.0 }.plus(at_the_end)
+                UnseenEstimate { count: requests, variance: 0.0 }.plus(at_the_end)
             }
             (None, None) if self.encrypted.responses.is_some() => {
                 let EncryptedMissing { responses, others, .. } = self.encrypted;
                 let missing = responses.unwrap_or(0) as f64;
                 let final_ones =
-                    Estimate { count: missing * (1.0 - others), variance: missing * others * (1.0 - others) };
-                let answered = Estimate { count: self.answered as f64, variance: 0.0 };
+                    UnseenEstimate { count: missing * (1.0 - others), variance: missing * others * (1.0 - others) };
+                let answered = UnseenEstimate { count: self.answered as f64, variance: 0.0 };
                 answered.plus(final_ones).plus(self.server.commands_at_the_end(self.answered))
             }
             (None, None) => {
                 // Both directions tell of the same commands.
                 let both =
                     [self.client.commands(self.asked + self.encrypted.before), self.server.commands(self.answered)];
-                both.into_iter().flatten().reduce(Estimate::and).unwrap_or_default()
+                both.into_iter().flatten().reduce(UnseenEstimate::and).unwrap_or_default()
             }
         };
-        Estimate { count: (all.count - seen).clamp(0.0, (unread / SMALLEST_MESSAGE) as f64), ..all }
+        UnseenEstimate { count: (all.count - seen).clamp(0.0, (unread / SMALLEST_MESSAGE) as f64), ..all }
     }
 }
 
@@ -429,7 +429,7 @@ mod tests {
         Smb2Header { message_id, credit_charge, command: Smb2Command::READ, ..parsed }
     }
 
-    fn unseen(ids: impl IntoIterator<Item = (u64, u16)>) -> Estimate {
+    fn unseen(ids: impl IntoIterator<Item = (u64, u16)>) -> UnseenEstimate {
         let mut seen = MessageIds::default();
         ids.into_iter().for_each(|(id, charge)| seen.note(&header(id, charge)));
         seen.unseen(true)
@@ -437,13 +437,13 @@ mod tests {
 
     #[test]
     fn ids_that_were_never_seen_are_the_commands_lost() {
-        assert_eq!(unseen((0..50).map(|id| (id, 1))), Estimate::default());
+        assert_eq!(unseen((0..50).map(|id| (id, 1))), UnseenEstimate::default());
         // 3, 4, 5 and 20 are missing; a response names an id again, and responses come in any order.
         let ids = (0..30).filter(|id| ![3, 4, 5, 20].contains(id)).flat_map(|id| [(id ^ 1, 1), (id, 1)]);
         let ids = ids.filter(|(id, _)| ![3, 4, 5, 20].contains(id));
-        assert_eq!(unseen(ids), Estimate { count: 4.0, variance: 0.0 });
+        assert_eq!(unseen(ids), UnseenEstimate { count: 4.0, variance: 0.0 });
         // No charge means one id (MS-SMB2 2.2.1); a late response fills a hole.
-        assert_eq!(unseen([(0, 0), (2, 0), (1, 0)]), Estimate::default());
+        assert_eq!(unseen([(0, 0), (2, 0), (1, 0)]), UnseenEstimate::default());
     }
 
     #[test]
@@ -467,7 +467,7 @@ mod tests {
                 ids.note(&Smb2Header { flags: flags::SERVER_TO_REDIR, ..header(id, 1) });
             });
             server.end(missing);
-            let known = Known {
+            let known = CommandObservations {
                 seen: answered,
                 asked: 1,
                 answered,
@@ -487,7 +487,7 @@ mod tests {
     fn a_command_of_several_ids_counts_once() {
         // Every command takes four ids, and those from 40 to 60 are missing: five commands.
         let ids = (0..25).map(|command| (4 * command, 4)).filter(|(id, _)| !(40..60).contains(id));
-        assert_eq!(unseen(ids), Estimate { count: 5.0, variance: 0.0 });
+        assert_eq!(unseen(ids), UnseenEstimate { count: 5.0, variance: 0.0 });
         // One in ten commands takes 11 ids, the others one: two ids a command. It may be one command or ten.
         let ids =
             (0..100u64).map(|command| (2 * (command / 10) * 10 + command % 10, if command % 10 == 9 { 11 } else { 1 }));
@@ -498,7 +498,7 @@ mod tests {
     #[test]
     fn more_holes_than_are_remembered_are_still_counted() {
         let missing = unseen((0..400u64).map(|id| (2 * id, 1)));
-        assert_eq!(missing, Estimate { count: 399.0, variance: 0.0 });
+        assert_eq!(missing, UnseenEstimate { count: 399.0, variance: 0.0 });
     }
 
     #[test]
@@ -535,11 +535,11 @@ mod tests {
 
     #[test]
     fn of_two_estimates_the_surer_one_counts_for_more() {
-        let sure = Estimate { count: 10.0, variance: 1.0 };
-        let vague = Estimate { count: 20.0, variance: 9.0 };
+        let sure = UnseenEstimate { count: 10.0, variance: 1.0 };
+        let vague = UnseenEstimate { count: 20.0, variance: 9.0 };
         // (10 · 9 + 20 · 1) / 10 and 9 / 10, ten times as much as they differ by 10, and not by √10.
-        assert_eq!(sure.and(vague), Estimate { count: 11.0, variance: 9.0 });
+        assert_eq!(sure.and(vague), UnseenEstimate { count: 11.0, variance: 9.0 });
         // (10 · 9 + 13 · 1) / 10: a difference of 3 is within the errors.
-        assert_eq!(sure.and(Estimate { count: 13.0, ..vague }), Estimate { count: 10.3, variance: 0.9 });
+        assert_eq!(sure.and(UnseenEstimate { count: 13.0, ..vague }), UnseenEstimate { count: 10.3, variance: 0.9 });
     }
 }

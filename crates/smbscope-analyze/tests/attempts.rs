@@ -2,7 +2,7 @@
 //!
 //! Expected values follow from the packets of each story: times in seconds since the first one.
 
-use smbscope_analyze::Options;
+use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{Sharding, Threading, run};
 use smbscope_capture::TcpFlags;
 use smbscope_capture::reader::{CaptureSet, CaptureInput};
@@ -49,7 +49,7 @@ fn attempts(mut packets: Vec<Packet>) -> ConnectAttempts {
     file.write_all(&pcap::nanos(&packets)).expect("and written");
     let mut set = CaptureSet::open(&[CaptureInput::File(file.path().to_owned())]).expect("a capture");
     let mut sinks = [|_: &Exchange| {}];
-    let found = run(&mut set, &Options::default(), Sharding::Connections, Threading::Inline, &mut sinks, |_| {});
+    let found = run(&mut set, &AnalyzerOptions::default(), Sharding::Connections, Threading::Inline, &mut sinks, |_| {});
     found.expect("in time order").connect_attempts
 }
 

@@ -2,8 +2,8 @@
 //!
 //! The expected exchanges come from the same packets with true times.
 
-use smbscope_analyze::Options;
-use smbscope_analyze::pipeline::{Analysis, Sharding, Threading, run};
+use smbscope_analyze::AnalyzerOptions;
+use smbscope_analyze::pipeline::{CaptureFindings, Sharding, Threading, run};
 use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_model::{CaptureClockOffset, Exchange, Nanos, TimeKind, Timestamp};
 use smbscope_testkit::script::{Ids, Script};
@@ -11,7 +11,7 @@ use smbscope_testkit::{Packet, Side, pcap};
 use std::io::Write;
 
 /// Analyses a file with these packets.
-fn analyze(packets: &[Packet], is_compressed: bool) -> (Analysis, Vec<Exchange>, Option<CaptureClockOffset>, Option<Nanos>) {
+fn analyze(packets: &[Packet], is_compressed: bool) -> (CaptureFindings, Vec<Exchange>, Option<CaptureClockOffset>, Option<Nanos>) {
     let mut file = tempfile::NamedTempFile::new().expect("a temporary file can be made");
     let bytes = pcap::nanos(packets);
     let bytes = if is_compressed { zstd::encode_all(bytes.as_slice(), 1).expect("memory takes it") } else { bytes };
@@ -24,7 +24,7 @@ fn analyze(packets: &[Packet], is_compressed: bool) -> (Analysis, Vec<Exchange>,
     }
     let mut sinks = [|exchange: &Exchange| exchanges.push(exchange.clone())];
     let way = (Sharding::None, Threading::Inline);
-    let analysis = run(&mut set, &Options::default(), way.0, way.1, &mut sinks, |_| {}).expect("one shard");
+    let analysis = run(&mut set, &AnalyzerOptions::default(), way.0, way.1, &mut sinks, |_| {}).expect("one shard");
     let info = &set.captures()[0];
     (analysis, exchanges, info.clock_offset, info.coarse_clock)
 }

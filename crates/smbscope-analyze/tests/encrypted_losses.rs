@@ -2,7 +2,7 @@
 
 use crate::common::ciphertext::{Ciphertext, as_if_encrypted, client};
 use crate::common::{self, analyze, bundled, read_exchanges};
-use smbscope_analyze::{Analyzer, Options};
+use smbscope_analyze::{Analyzer, AnalyzerOptions};
 use smbscope_capture::tcp::FlowTable;
 use smbscope_model::{Coverage, Exchange, ExchangeOutcome, PacketRef, Quality, Stamp};
 use smbscope_testkit::damage::RandomDamage;
@@ -290,7 +290,7 @@ fn an_error_is_no_final_response_when_a_later_one_is_explained_by_no_request() {
 
 fn analyze_copy(recording: &Recording, copy: &[Kept]) -> (Vec<Exchange>, Quality) {
     let mut exchanges = Vec::new();
-    let mut flows = FlowTable::new(Analyzer::new(Options::default(), |exchange| exchanges.push(exchange)));
+    let mut flows = FlowTable::new(Analyzer::new(AnalyzerOptions::default(), |exchange| exchanges.push(exchange)));
     recording.segments(copy, |_, segment| flows.segment(segment));
     let quality = flows.finish().finish().quality;
     (exchanges, quality)

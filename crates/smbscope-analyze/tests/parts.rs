@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng};
-use smbscope_analyze::pipeline::{Failure, Follower, Sharding, Threading, decode, part_of, run};
-use smbscope_analyze::{Options, Partial, coupled};
+use smbscope_analyze::pipeline::{RerunReason, HostPairFollower, Sharding, Threading, decode, part_of, run};
+use smbscope_analyze::{AnalyzerOptions, Partial, coupled};
 use smbscope_capture::piece::{BlockWriter, PieceReader};
 use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_model::{ClockStep, Exchange};
@@ -43,7 +43,7 @@ impl Captured {
     fn whole(&self, sharding: Sharding) -> String {
         let mut exchanges = Vec::new();
         let mut sink = [|exchange: &Exchange| exchanges.push(exchange.clone())];
-        let options = Options::default();
+        let options = AnalyzerOptions::default();
         let found = run(&mut self.open(), &options, sharding, Threading::Inline, &mut sink, |_| {}).expect("a whole");
         exchanges.sort_by_key(|exchange| {
             let first = exchange.request.first.or(exchange.response.first).map(|stamp| stamp.packet);
@@ -68,10 +68,10 @@ impl Captured {
 }
 
 /// What a part finds.
-fn followed(pieces: &[&[u8]], sharding: Sharding, steps: &[ClockStep]) -> Result<(Partial, Vec<Exchange>), Failure> {
+fn followed(pieces: &[&[u8]], sharding: Sharding, steps: &[ClockStep]) -> Result<(Partial, Vec<Exchange>), RerunReason> {
     let mut exchanges = Vec::new();
     let mut sink = |exchange: &Exchange| exchanges.push(exchange.clone());
-    let mut follower = Follower::new(&Options::default(), sharding, &mut sink, steps);
+    let mut follower = HostPairFollower::new(&AnalyzerOptions::default(), sharding, &mut sink, steps);
     let mut readers: Vec<_> = pieces.iter().map(|piece| PieceReader::new(*piece)).collect();
     loop {
         let stamps = readers.iter_mut().map(|reader| reader.next_stamp().expect("a whole piece"));
@@ -147,7 +147,7 @@ fn parts_that_share_a_session_are_followed_as_one() {
     let shared: Vec<&Vec<usize>> = groups.iter().filter(|group| group.len() > 1).collect();
     let [shared] = shared[..] else { panic!("one pair of parts shares a session: {groups:?}") };
     let pieces: Vec<&[u8]> = shared.iter().map(|part| &pieces[*part][..]).collect();
-    assert_eq!(followed(&pieces, Sharding::Hosts, &steps).err(), Some(Failure::Coupled));
+    assert_eq!(followed(&pieces, Sharding::Hosts, &steps).err(), Some(RerunReason::Coupled));
     let (mut partial, exchanges) = followed(&pieces, Sharding::None, &steps).expect("there is one shard");
     partial.merge(decoded);
     assert_eq!(told(partial, exchanges), file.whole(Sharding::None));

@@ -1,7 +1,7 @@
 //! However the work is divided, the result is the same; and what is taken for granted is noticed when it is wrong.
 
-use smbscope_analyze::Options;
-use smbscope_analyze::pipeline::{Analysis, Failure, Sharding, Threading, run};
+use smbscope_analyze::AnalyzerOptions;
+use smbscope_analyze::pipeline::{CaptureFindings, RerunReason, Sharding, Threading, run};
 use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_model::{Exchange, MemoryBudget};
 use smbscope_testkit::conversation::together;
@@ -21,7 +21,7 @@ impl File {
     }
 
     /// Everything that an analysis finds, the exchanges in the order of their packets.
-    fn analyze(&self, way: Way) -> Result<(Analysis, Vec<Exchange>), Failure> {
+    fn analyze(&self, way: Way) -> Result<(CaptureFindings, Vec<Exchange>), RerunReason> {
         let inputs = [CaptureInput::File(self.0.path().to_owned())];
         let set = if way.in_order { CaptureSet::open_in_order(&inputs) } else { CaptureSet::open(&inputs) };
         let mut sinks = vec![Vec::new(); way.workers.max(1)];
@@ -48,11 +48,11 @@ struct Way {
     sharding: Sharding,
     /// None for everything on one thread.
     workers: usize,
-    options: Options,
+    options: AnalyzerOptions,
 }
 
 fn way(in_order: bool, sharding: Sharding, workers: usize) -> Way {
-    Way { in_order, sharding, workers, options: Options::default() }
+    Way { in_order, sharding, workers, options: AnalyzerOptions::default() }
 }
 
 fn traffic(mix: Mix, flows: u32, damage: Damage) -> File {
@@ -62,7 +62,7 @@ fn traffic(mix: Mix, flows: u32, damage: Damage) -> File {
     File::of(&bytes)
 }
 
-fn assert_same(one: &(Analysis, Vec<Exchange>), other: &(Analysis, Vec<Exchange>), how: &str) {
+fn assert_same(one: &(CaptureFindings, Vec<Exchange>), other: &(CaptureFindings, Vec<Exchange>), how: &str) {
     assert_eq!(one.1.len(), other.1.len(), "{how}");
     for (one, other) in one.1.iter().zip(&other.1) {
         assert_eq!(format!("{one:?}"), format!("{other:?}"), "{how}");
@@ -94,7 +94,7 @@ fn any_number_of_threads_and_any_sharding_find_the_same() {
 fn limits_are_met_at_the_same_place_by_any_number_of_threads() {
     let file = traffic(Mix::NetBench, 600, Damage::default());
     let tight = |workers| Way {
-        options: Options { limits: MemoryBudget::for_memory(2 << 20), ..Options::default() },
+        options: AnalyzerOptions { limits: MemoryBudget::for_memory(2 << 20), ..AnalyzerOptions::default() },
         ..way(true, Sharding::Connections, workers)
     };
     let one = file.analyze(tight(0)).expect("in order");
@@ -112,7 +112,7 @@ fn a_file_that_is_out_of_order_is_noticed_when_order_is_taken_for_granted() {
     let file = File::of(&pcap::nanos(&packets));
     for workers in [0, 2] {
         let found = file.analyze(way(true, Sharding::Connections, workers));
-        assert_eq!(found.err(), Some(Failure::OutOfOrder));
+        assert_eq!(found.err(), Some(RerunReason::OutOfOrder));
     }
     let (analysis, exchanges) = file.analyze(way(false, Sharding::Connections, 2)).expect("it is put in order");
     assert!(exchanges.len() == 1 && exchanges[0].is_complete() && analysis.quality.packets_reordered_by_time == 1);
@@ -138,7 +138,7 @@ fn channels(client: [u8; 4], server: [u8; 4], second: smb2::Message) -> File {
 }
 
 /// The path that the read of the second channel has.
-fn path_of_read((_, exchanges): &(Analysis, Vec<Exchange>)) -> Option<&str> {
+fn path_of_read((_, exchanges): &(CaptureFindings, Vec<Exchange>)) -> Option<&str> {
     exchanges.iter().find(|exchange| exchange.command.to_string() == "READ")?.path.as_deref()
 }
 
@@ -148,10 +148,10 @@ fn a_session_with_two_channels_is_noticed_when_connections_are_sharded() {
     let same_hosts = channels([10, 0, 0, 1], [10, 0, 0, 9], setup());
     let other_client = channels([10, 0, 0, 2], [10, 0, 0, 9], setup());
     for workers in [0, 3] {
-        assert_eq!(same_hosts.analyze(way(true, Sharding::Connections, workers)).err(), Some(Failure::Coupled));
+        assert_eq!(same_hosts.analyze(way(true, Sharding::Connections, workers)).err(), Some(RerunReason::Coupled));
         let found = same_hosts.analyze(way(true, Sharding::Hosts, workers)).expect("both are in one shard");
         assert_eq!(path_of_read(&found), Some("a.txt"));
-        assert_eq!(other_client.analyze(way(true, Sharding::Hosts, workers)).err(), Some(Failure::Coupled));
+        assert_eq!(other_client.analyze(way(true, Sharding::Hosts, workers)).err(), Some(RerunReason::Coupled));
         let found = other_client.analyze(way(true, Sharding::None, workers)).expect("there is one shard");
         assert_eq!(path_of_read(&found), Some("a.txt"));
     }
@@ -164,7 +164,7 @@ fn two_channels_are_noticed_in_one_shard_too() {
         let file = channels([10, 0, 0, client], [10, 0, 0, 9], smb2::session_setup(1, "DOM", "ann"));
         for workers in [0, 2] {
             let found = file.analyze(way(true, Sharding::Connections, workers)).err();
-            assert_eq!(found, Some(Failure::Coupled), "{client}");
+            assert_eq!(found, Some(RerunReason::Coupled), "{client}");
         }
     }
 }

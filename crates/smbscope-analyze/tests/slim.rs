@@ -4,9 +4,9 @@ use crate::common;
 use memchr::memmem;
 use proptest::prelude::*;
 use smbscope_analyze::pipeline::{self, Sharding, Threading};
-use smbscope_analyze::pseudonym::Key;
+use smbscope_analyze::pseudonym::PseudonymKey;
 use smbscope_analyze::slim::Anonymize;
-use smbscope_analyze::{Options, slim};
+use smbscope_analyze::{AnalyzerOptions, slim};
 use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_model::Exchange;
 use smbscope_testkit::damage::plans;
@@ -32,7 +32,7 @@ fn found(path: &Path) -> Found {
 fn found_in(mut set: CaptureSet) -> Found {
     let mut exchanges = Vec::new();
     let mut sink = |exchange: &Exchange| exchanges.push(format!("{exchange:?}"));
-    let options = Options { details: true, ..Options::default() };
+    let options = AnalyzerOptions { details: true, ..AnalyzerOptions::default() };
     let sinks = std::slice::from_mut(&mut sink);
     let analysis =
         pipeline::run(&mut set, &options, Sharding::None, Threading::Inline, sinks, |_| ()).expect("it runs");
@@ -60,7 +60,7 @@ fn slimmed(path: &Path, anonymize: Option<Anonymize>) -> Vec<u8> {
 
 fn slim_of(mut set: CaptureSet, anonymize: Option<Anonymize>) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let options = slim::Options { anonymize, ..slim::Options::default() };
+    let options = slim::SlimOptions { anonymize, ..slim::SlimOptions::default() };
     slim::slim(&mut set, &options, &mut bytes, &mut |_| ()).expect("memory takes all");
     bytes
 }
@@ -181,7 +181,7 @@ fn nameless(path: &Path) -> (Nameless, Told) {
         ));
     };
     let sinks = std::slice::from_mut(&mut sink);
-    pipeline::run(&mut set, &Options::default(), Sharding::None, Threading::Inline, sinks, |_| ()).expect("it runs");
+    pipeline::run(&mut set, &AnalyzerOptions::default(), Sharding::None, Threading::Inline, sinks, |_| ()).expect("it runs");
     let count = |kind| seen.get(kind).map_or(0, BTreeSet::len);
     let (paths, shares, users, ends) = (count("path"), count("share"), count("user"), count("end"));
     (Nameless { exchanges, paths, shares, users, ends }, told)
@@ -193,7 +193,7 @@ fn an_anonymous_copy_tells_the_same_without_any_name_or_address() {
     let copy = place.path().join("slim.pcapng");
     let mut wrong = Vec::new();
     for path in all_captures() {
-        let key = Key::of_bytes(path.to_string_lossy().as_bytes());
+        let key = PseudonymKey::of_bytes(path.to_string_lossy().as_bytes());
         let bytes = slimmed(&path, Some(Anonymize { key, depth: true, extensions: true }));
         fs::write(&copy, &bytes).expect("it is written");
         let (before, told) = nameless(&path);
@@ -320,7 +320,7 @@ fn told(capture: &[u8]) -> Vec<[String; 4]> {
         told.push([exchange.command.to_string(), text(&exchange.user), text(&exchange.share), text(&exchange.path)]);
     };
     let sinks = std::slice::from_mut(&mut sink);
-    let options = Options::default();
+    let options = AnalyzerOptions::default();
     pipeline::run(&mut opened(capture), &options, Sharding::None, Threading::Inline, sinks, |_| ()).expect("it runs");
     told
 }
@@ -340,14 +340,14 @@ fn a_slim_copy_has_the_names_and_an_anonymous_one_has_others_as_long() {
     let [_, user, share, path] = told(&copy).pop().expect("there are exchanges");
     assert_eq!((share.as_str(), path.as_str()), ("payroll", r"2026\november.xlsx"));
     assert!(user.contains("miller"), "{user}");
-    let anonymize = |depth, extensions| Some(Anonymize { key: Key::new([1; 32]), depth, extensions });
+    let anonymize = |depth, extensions| Some(Anonymize { key: PseudonymKey::new([1; 32]), depth, extensions });
     let hidden = told(&slim_of(opened(&capture), anonymize(true, true))).pop().expect("as many");
     assert_eq!([hidden[1].len(), hidden[2].len(), hidden[3].len()], [user.len(), share.len(), path.len()]);
     assert!(hidden[3].ends_with(".xlsx") && hidden[3].find('\\') == Some(4), "{hidden:?}");
     assert!(!hidden.concat().contains("miller") && !hidden.concat().contains("november"), "{hidden:?}");
     // The same key gives the same names, another one others.
     assert_eq!(told(&slim_of(opened(&capture), anonymize(true, true))).pop(), Some(hidden.clone()));
-    let other = Anonymize { key: Key::new([2; 32]), depth: true, extensions: true };
+    let other = Anonymize { key: PseudonymKey::new([2; 32]), depth: true, extensions: true };
     assert_ne!(told(&slim_of(opened(&capture), Some(other))).pop(), Some(hidden));
 }
 
@@ -378,7 +378,7 @@ fn check(capture: &[u8]) -> Result<(), TestCaseError> {
     prop_assert_eq!(before.connections, after.connections);
     prop_assert_eq!(before.rest, after.rest);
     prop_assert!(slim_of(opened(&copy), None) == copy, "slim of the slim copy");
-    let anonymize = Anonymize { key: Key::new([1; 32]), depth: false, extensions: false };
+    let anonymize = Anonymize { key: PseudonymKey::new([1; 32]), depth: false, extensions: false };
     slim_of(opened(capture), Some(anonymize));
     Ok(())
 }

@@ -2,9 +2,9 @@
 
 use memchr::memmem;
 use smbscope_analyze::pipeline::{self, Sharding, Threading};
-use smbscope_analyze::pseudonym::Key;
+use smbscope_analyze::pseudonym::PseudonymKey;
 use smbscope_analyze::slim::Anonymize;
-use smbscope_analyze::{Options, slim};
+use smbscope_analyze::{AnalyzerOptions, slim};
 use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_model::{Exchange, Timestamp};
 use smbscope_testkit::encapsulation::Encapsulation;
@@ -55,9 +55,9 @@ fn opened(bytes: &[u8]) -> CaptureSet {
 }
 
 fn anonymous(capture: &[u8]) -> Vec<u8> {
-    let anonymize = Some(Anonymize { key: Key::new([1; 32]), depth: true, extensions: true });
+    let anonymize = Some(Anonymize { key: PseudonymKey::new([1; 32]), depth: true, extensions: true });
     let (mut set, mut copy) = (opened(capture), Vec::new());
-    let options = slim::Options { anonymize, ..slim::Options::default() };
+    let options = slim::SlimOptions { anonymize, ..slim::SlimOptions::default() };
     slim::slim(&mut set, &options, &mut copy, &mut |_| ()).expect("memory takes all");
     copy
 }
@@ -70,7 +70,7 @@ fn found(capture: &[u8]) -> (Vec<String>, String) {
         exchanges.push(format!("{:?} {:?} {:?} {times:?}", exchange.command, exchange.status, exchange.outcome));
     };
     let sinks = std::slice::from_mut(&mut sink);
-    let (mut set, options) = (opened(capture), Options::default());
+    let (mut set, options) = (opened(capture), AnalyzerOptions::default());
     let analysis =
         pipeline::run(&mut set, &options, Sharding::None, Threading::Inline, sinks, |_| ()).expect("it runs");
     let mut quality = analysis.quality.clone();

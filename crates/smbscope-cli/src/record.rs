@@ -7,9 +7,9 @@ use crate::output::Output;
 use crate::progress::Progress;
 use crate::terminal;
 use anyhow::{Context, bail};
-use smbscope_analyze::Options;
+use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{self, Sharding, Threading};
-use smbscope_analyze::pseudonym::Key;
+use smbscope_analyze::pseudonym::PseudonymKey;
 use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_model::Exchange;
 use smbscope_report::counted;
@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
     let names: Vec<String> = set.captures().iter().map(|info| info.name.clone()).collect();
     let stop = set.stop_flag();
     interrupt::sets(&stop);
-    let options = Options { limits: arguments.common.limits(), details: true, ..Options::default() };
+    let options = AnalyzerOptions { limits: arguments.common.limits(), details: true, ..AnalyzerOptions::default() };
     let filter = match arguments.episode {
         Some(number) => Some(of_episode(arguments, &inputs, number)?),
         None => arguments.filter.clone(),
@@ -98,13 +98,13 @@ fn from(arguments: &RecordArguments, names: &[String]) -> String {
 }
 
 /// A key that nobody knows, where names are to be replaced.
-fn key(arguments: &RecordArguments) -> anyhow::Result<Option<Key>> {
+fn key(arguments: &RecordArguments) -> anyhow::Result<Option<PseudonymKey>> {
     arguments.anonymize.then(random_key).transpose()
 }
 
 /// A key that nobody knows.
-pub(crate) fn random_key() -> anyhow::Result<Key> {
+pub(crate) fn random_key() -> anyhow::Result<PseudonymKey> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).context("no random bytes for the key of --anonymize")?;
-    Ok(Key::new(bytes))
+    Ok(PseudonymKey::new(bytes))
 }

@@ -7,8 +7,8 @@ use crate::progress::Progress;
 use crate::record::random_key;
 use crate::terminal;
 use anyhow::{Context, bail};
-use smbscope_analyze::pseudonym::Key;
-use smbscope_analyze::slim::{self, Anonymize, Options, Summary};
+use smbscope_analyze::pseudonym::PseudonymKey;
+use smbscope_analyze::slim::{self, Anonymize, SlimOptions, SlimSummary};
 use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_load::bounded;
 use smbscope_report::counted;
@@ -25,7 +25,7 @@ const KEY_MOST: u64 = 1 << 20;
 /// Runs the command.
 pub(crate) fn run(arguments: &SlimArguments) -> anyhow::Result<()> {
     let inputs: Vec<CaptureInput> = arguments.files.iter().map(CaptureInput::from_argument).collect();
-    let options = Options { limits: arguments.common.limits(), anonymize: anonymize(arguments)? };
+    let options = SlimOptions { limits: arguments.common.limits(), anonymize: anonymize(arguments)? };
     let mut set = CaptureSet::open_with_memory(&inputs, false, arguments.common.memory_bytes())?;
     let mut sources = Sources::of_inputs(&inputs);
     arguments.key_file.iter().for_each(|file| sources.add(file));
@@ -61,11 +61,11 @@ pub(crate) fn run(arguments: &SlimArguments) -> anyhow::Result<()> {
 
 fn write(
     set: &mut CaptureSet,
-    options: &Options,
+    options: &SlimOptions,
     out: &mut (dyn Write + Send),
     compress: bool,
     observe: &mut dyn FnMut(&CaptureSet),
-) -> std::io::Result<Summary> {
+) -> std::io::Result<SlimSummary> {
     if !compress {
         return slim::slim(set, options, out, observe);
     }
@@ -92,7 +92,7 @@ fn anonymize(arguments: &SlimArguments) -> anyhow::Result<Option<Anonymize>> {
 }
 
 /// The key in a file.
-fn key_of(path: &Path) -> anyhow::Result<Key> {
+fn key_of(path: &Path) -> anyhow::Result<PseudonymKey> {
     let name = || path.display().to_string();
     let bytes = bounded::read(path, KEY_MOST).with_context(|| format!("cannot read {}", name()))?;
     if bytes.len() < KEY_LEAST {
@@ -102,11 +102,11 @@ fn key_of(path: &Path) -> anyhow::Result<Key> {
             bytes.len()
         );
     }
-    Ok(Key::of_bytes(&bytes))
+    Ok(PseudonymKey::of_bytes(&bytes))
 }
 
 /// Tells what was done, and what could not be.
-fn say(summary: &Summary, output: &Path) {
+fn say(summary: &SlimSummary, output: &Path) {
     let packets = counted(summary.packets, "packet", "packets");
     let written = std::fs::metadata(output).map_or(0, |written| written.len());
     let ratio = match written {

@@ -1,7 +1,7 @@
 //! A whole analysis: the bytes of a capture to the reports.
 
 use smbscope_analyze::pipeline::{Sharding, Threading, run};
-use smbscope_analyze::{Analyzer, Options, Outcome};
+use smbscope_analyze::{Analyzer, AnalyzerOptions, AnalyzerOutcome};
 use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::CaptureSet;
 use smbscope_capture::tcp::FlowTable;
@@ -59,7 +59,7 @@ fn check_sharded(data: &[u8], whole: &Analysis) {
     let mut found = [Vec::new(), Vec::new()];
     let mut sinks: Vec<_> =
         found.iter_mut().map(|found| |exchange: &Exchange| found.push(format!("{exchange:?}"))).collect();
-    let options = Options::default();
+    let options = AnalyzerOptions::default();
     let result = run(&mut set, &options, Sharding::Connections, Threading::Workers, &mut sinks, |_| {});
     drop(sinks);
     // A session may span shards; then all is to be done again without any.
@@ -81,7 +81,7 @@ fn open(data: &[u8]) -> Option<CaptureSet> {
 struct Analysis {
     exchanges: Vec<Exchange>,
     quality: Quality,
-    found: Outcome,
+    found: AnalyzerOutcome,
     capture: CaptureInfo,
     first: Option<Timestamp>,
     last: Option<Timestamp>,
@@ -93,7 +93,7 @@ impl Analysis {
         let mut decoder = Decoder::new();
         let mut quality = Quality::default();
         let mut exchanges = Vec::new();
-        let options = Options { limits, ..Options::default() };
+        let options = AnalyzerOptions { limits, ..AnalyzerOptions::default() };
         let analyzer = Analyzer::new(options, |exchange| exchanges.push(exchange));
         let mut flows = FlowTable::within(analyzer, limits.flows);
         let (mut first, mut last, mut whole) = (None, None, false);

@@ -5,7 +5,7 @@
 //! Where every message is whole and in a frame, the exchanges must not depend on how the streams are cut into segments.
 
 use crate::bytes::Bytes;
-use smbscope_analyze::{Analyzer, Options};
+use smbscope_analyze::{Analyzer, AnalyzerOptions};
 use smbscope_capture::TcpFlags;
 use smbscope_capture::tcp::FlowTable;
 use smbscope_model::{Exchange, Timestamp};
@@ -99,7 +99,7 @@ type Found = (String, Option<u64>, [Option<Timestamp>; 4], [u64; 2], String);
 /// The exchanges of a connection whose handshake was captured, in pieces of some bytes at most.
 fn analyze(utterances: &[Utterance], piece: usize) -> Vec<Found> {
     let mut found = Vec::new();
-    let mut table = FlowTable::new(Analyzer::new(Options::default(), |exchange: Exchange| {
+    let mut table = FlowTable::new(Analyzer::new(AnalyzerOptions::default(), |exchange: Exchange| {
         found.push(describe(&exchange));
     }));
     let mut number = 0;

@@ -4,7 +4,7 @@ use crate::document::{self, CaptureFacts, Seen};
 use crate::sniffer::{Bytes, Capture, Sniffer, Taken};
 use crate::wire::Wire;
 use crate::{Error, one_line};
-use smbscope_analyze::Options;
+use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{self, Sharding, Sink, Threading};
 use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_load::engine::Exchanges;
@@ -95,7 +95,7 @@ impl Sink for Both<'_> {
 pub(crate) fn read(taken: &Taken, port: u16, each: &mut (dyn FnMut(&Exchange) + Send)) -> Result<CaptureFacts, String> {
     let name = taken.file.display().to_string();
     let mut set = CaptureSet::open(&[CaptureInput::File(taken.file.clone())]).map_err(|error| one_line(&error))?;
-    let options = Options { ports: vec![port], ..Options::default() };
+    let options = AnalyzerOptions { ports: vec![port], ..AnalyzerOptions::default() };
     let mut sinks = [Both { each, aggregator: Aggregator::new() }];
     let analysis = pipeline::run(&mut set, &options, Sharding::None, Threading::Inline, &mut sinks, |_| {}).map_err(
         |failure| format!("cannot read {name}: an analysis that takes nothing for granted failed: {failure:?}"),

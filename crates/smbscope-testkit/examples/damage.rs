@@ -10,7 +10,7 @@
 
 use anyhow::{Context, bail};
 use clap::Parser;
-use smbscope_analyze::{Analyzer, Options};
+use smbscope_analyze::{Analyzer, AnalyzerOptions};
 use smbscope_capture::tcp::FlowTable;
 use smbscope_model::{Command, Coverage, Exchange, ExchangeOutcome, Quality, Share};
 use smbscope_testkit::damage::{Combination, Loss, RandomDamage, without};
@@ -306,7 +306,7 @@ fn said(found: &[Exchange], quality: &Quality) -> Share {
 
 fn analyze(recording: &Recording, copy: &[Kept]) -> (Vec<Exchange>, Quality) {
     let mut exchanges = Vec::new();
-    let mut flows = FlowTable::new(Analyzer::new(Options::default(), |exchange| exchanges.push(exchange)));
+    let mut flows = FlowTable::new(Analyzer::new(AnalyzerOptions::default(), |exchange| exchanges.push(exchange)));
     recording.segments(copy, |_, segment| flows.segment(segment));
     let quality = flows.finish().finish().quality;
     (exchanges, quality)

@@ -1,6 +1,6 @@
 //! The judge of damaged captures finds what was put wrong on purpose. Packet numbers can be counted in `conversation`.
 
-use smbscope_analyze::{Analyzer, Options};
+use smbscope_analyze::{Analyzer, AnalyzerOptions};
 use smbscope_capture::tcp::FlowTable;
 use smbscope_model::{Exchange, ExchangeOutcome, PacketRef, Stamp};
 use smbscope_testkit::damage::{duplicate, reorder, snap, without};
@@ -23,7 +23,7 @@ fn recording() -> Recording {
 
 fn analyze(recording: &Recording, copy: &[Kept]) -> Vec<Exchange> {
     let mut exchanges = Vec::new();
-    let mut flows = FlowTable::new(Analyzer::new(Options::default(), |exchange| exchanges.push(exchange)));
+    let mut flows = FlowTable::new(Analyzer::new(AnalyzerOptions::default(), |exchange| exchanges.push(exchange)));
     recording.segments(copy, |_, segment| flows.segment(segment));
     flows.finish().finish();
     exchanges

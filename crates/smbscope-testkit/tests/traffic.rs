@@ -1,6 +1,6 @@
 //! The large captures that `traffic` writes hold what it says they hold: an analysis finds the same.
 
-use smbscope_analyze::{Analyzer, Options};
+use smbscope_analyze::{Analyzer, AnalyzerOptions};
 use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::CaptureSet;
 use smbscope_capture::tcp::FlowTable;
@@ -47,7 +47,7 @@ fn analyze(file: Vec<u8>) -> Found {
     let count = |exchange: smbscope_model::Exchange| {
         *exchanges.entry((exchange.command, exchange.outcome)).or_default() += 1;
     };
-    let mut flows = FlowTable::new(Analyzer::new(Options::default(), count));
+    let mut flows = FlowTable::new(Analyzer::new(AnalyzerOptions::default(), count));
     while let Some(packet) = set.next_packet().expect("a whole capture") {
         if let Some(segment) = decoder.decode(&packet, &mut quality) {
             flows.segment(&segment);

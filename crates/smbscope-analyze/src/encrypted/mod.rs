@@ -20,7 +20,7 @@ mod suspects;
 use crate::framer::Frame;
 use crate::ledger::{Ledger, Opening};
 use crate::losses::Losses;
-use crate::pending::{Causality, Pending};
+use crate::pending::{Causality, PendingExchange};
 use crate::unseen::EncryptedMissing;
 use doubt::Doubt;
 use habits::Habits;
@@ -47,12 +47,12 @@ const TYPICAL: u32 = 8;
 
 /// How many requests are outstanding, seen and hidden.
 #[derive(Debug, Clone, Copy, Default)]
-struct Outstanding {
+struct OutstandingBounds {
     least: u64,
     most: u64,
 }
 
-impl Outstanding {
+impl OutstandingBounds {
     fn is_known(self) -> bool {
         self.least == self.most
     }
@@ -71,15 +71,15 @@ impl Outstanding {
 
 /// A request, and the size of its message.
 #[derive(Debug)]
-struct Request {
-    pending: Box<Pending>,
+struct EncryptedRequest {
+    pending: Box<PendingExchange>,
     plain: u64,
 }
 
 /// A request with a response that may not be the final one.
 #[derive(Debug)]
 struct Answered {
-    request: Request,
+    request: EncryptedRequest,
     /// Size of the response's message.
     plain: u64,
 }
@@ -102,12 +102,12 @@ impl Answered {
 #[derive(Debug, Default)]
 pub(crate) struct Encrypted {
     /// Requests seen since the connection was idle, in their order, that may still be unanswered.
-    waiting: VecDeque<Request>,
+    waiting: VecDeque<EncryptedRequest>,
     /// The request that was answered last, until it is clear that the response was the final one.
     answered: Option<Answered>,
     /// A request with what may be an interim response, after which the client sent what may be a CANCEL.
     cancelled: Option<Answered>,
-    outstanding: Outstanding,
+    outstanding: OutstandingBounds,
     /// Requests that no longer count may be answered one day: those that wait for a change, or for a lock.
     lingers: bool,
     /// A response was seen since the connection was idle, of which it is not known which request it answers.
@@ -115,7 +115,7 @@ pub(crate) struct Encrypted {
     /// Responses since the connection was idle.
     overtaken: u32,
     /// Pairs for which it is in doubt whether the connection was idle before them.
-    doubtful: VecDeque<Box<Pending>>,
+    doubtful: VecDeque<Box<PendingExchange>>,
     doubt: Doubt,
     habits: Habits,
     /// Pairs whose response may have been an interim one.
@@ -140,7 +140,7 @@ pub(crate) struct Encrypted {
 }
 
 impl Encrypted {
-    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = Box<Pending>> {
+    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = Box<PendingExchange>> {
         self.waiting.drain(..).map(|request| request.pending)
     }
 
@@ -149,7 +149,7 @@ impl Encrypted {
         self.waiting.len() + self.doubtful.len() + self.suspects.len()
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut PendingExchange> {
         let answered = self.answered.iter_mut().chain(&mut self.cancelled).map(|answered| &mut answered.request);
         let requests = self.waiting.iter_mut().chain(answered).map(|request| &mut request.pending);
         requests.chain(&mut self.doubtful).map(Box::as_mut).chain(self.suspects.iter_mut())
@@ -253,7 +253,7 @@ impl Encrypted {
     }
 
     /// Learns from a pair that is certain.
-    fn learn(&mut self, pending: &Pending) {
+    fn learn(&mut self, pending: &PendingExchange) {
         let [request, response] = [&pending.exchange.request, &pending.exchange.response];
         self.doubt.pair();
         self.habits.note(sizes::plain(request.bytes), sizes::plain(response.bytes));
@@ -341,7 +341,7 @@ impl Encrypted {
             // What a late copy's client had got by then is not known.
             self.doubt.note_outstanding(self.outstanding.least);
         }
-        self.waiting.push_back(Request { pending, plain });
+        self.waiting.push_back(EncryptedRequest { pending, plain });
         if self.waiting.len() > MAX_OUTSTANDING
             && let Some(oldest) = self.waiting.pop_front()
         {
@@ -472,7 +472,7 @@ impl Encrypted {
 
     /// Sets the number of outstanding requests, and settles doubt by it.
     fn know_outstanding(&mut self, ledger: &mut Ledger<'_>, outstanding: u64) {
-        self.outstanding = Outstanding { least: outstanding, most: outstanding };
+        self.outstanding = OutstandingBounds { least: outstanding, most: outstanding };
         match outstanding.cmp(&(self.waiting.len() as u64)) {
             Ordering::Equal if self.doubt.is_open() => self.accept_doubtful(ledger),
             Ordering::Greater => {
@@ -485,7 +485,7 @@ impl Encrypted {
 
     /// A response while requests may be outstanding.
     fn take_response(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, plain: u64, responses_hidden: bool) {
-        let possible = |request: &Request| request.pending.causality(frame) == Causality::Possible;
+        let possible = |request: &EncryptedRequest| request.pending.causality(frame) == Causality::Possible;
         let not_yet_there = self.waiting.iter().filter(|request| !possible(request)).count() as u64;
         let only = self.waiting.iter().position(possible).filter(|_| self.waiting.len() as u64 == not_yet_there + 1);
         let certain = !self.ambiguous && (self.outstanding.is_known() || self.outstanding.most == 1);
@@ -568,7 +568,7 @@ impl Encrypted {
     }
 
     /// A request and its final response.
-    fn pair(&mut self, ledger: &mut Ledger<'_>, pending: Box<Pending>) {
+    fn pair(&mut self, ledger: &mut Ledger<'_>, pending: Box<PendingExchange>) {
         self.longest = self.longest.max(pending.exchange.time(TimeKind::ResponseTime).unwrap_or(Nanos(0)));
         self.pairs = self.pairs.saturating_add(1);
         if !self.doubt.is_open() {
@@ -593,7 +593,7 @@ impl Encrypted {
 
     /// Nothing is outstanding: what still waits was answered unseen, or by a response that may be another request's.
     fn idle(&mut self, ledger: &mut Ledger<'_>) {
-        self.outstanding = Outstanding::default();
+        self.outstanding = OutstandingBounds::default();
         self.overtaken = 0;
         let ambiguous = std::mem::take(&mut self.ambiguous);
         while let Some(request) = self.waiting.pop_front() {
@@ -606,13 +606,13 @@ impl Encrypted {
         }
     }
 
-    fn refuse(&mut self, ledger: &mut Ledger<'_>, mut pending: Box<Pending>, outcome: ExchangeOutcome) {
+    fn refuse(&mut self, ledger: &mut Ledger<'_>, mut pending: Box<PendingExchange>, outcome: ExchangeOutcome) {
         take_back(&mut pending);
         pending.exchange.outcome = outcome;
         ledger.finish(pending);
     }
 
-    fn refuse_aside(&mut self, ledger: &mut Ledger<'_>, mut pending: Box<Pending>) {
+    fn refuse_aside(&mut self, ledger: &mut Ledger<'_>, mut pending: Box<PendingExchange>) {
         take_back(&mut pending);
         pending.exchange.outcome = ExchangeOutcome::NotPairable;
         ledger.report(pending);
@@ -642,7 +642,7 @@ impl Encrypted {
     }
 
     /// Reports a pair that was set aside, as soon as no pair before it is suspected of an interim response.
-    fn accept_aside(&mut self, ledger: &mut Ledger<'_>, mut pending: Box<Pending>) {
+    fn accept_aside(&mut self, ledger: &mut Ledger<'_>, mut pending: Box<PendingExchange>) {
         self.learn(&pending);
         pending.settle();
         self.suspects.push(pending);
@@ -693,7 +693,7 @@ fn hidden(losses: &Losses, from: u64, to: u64) -> impl Iterator<Item = u64> {
 }
 
 /// Takes a response back.
-fn take_back(pending: &mut Pending) {
+fn take_back(pending: &mut PendingExchange) {
     pending.exchange.response = Default::default();
     pending.response = None;
     pending.response_resent = None;

@@ -7,7 +7,7 @@
 use super::sizes;
 use crate::framer::Frame;
 use crate::losses::Losses;
-use crate::unseen::Counter;
+use crate::unseen::SequenceTracker;
 use smbscope_wire::smb2::Nonce;
 
 /// Keys of a direction; the least recently used is evicted.
@@ -15,10 +15,10 @@ const MAX_KEYS: usize = 8;
 
 /// The messages of one direction that one key encrypted.
 #[derive(Debug)]
-struct Key {
+struct NonceSequence {
     session: u64,
     salt: u64,
-    counter: Counter<64>,
+    counter: SequenceTracker<64>,
     /// Position after the last of them.
     end: u64,
 }
@@ -27,7 +27,7 @@ struct Key {
 #[derive(Debug, Default)]
 pub(super) struct Nonces {
     /// The one used last is the last one.
-    keys: Vec<Key>,
+    keys: Vec<NonceSequence>,
     /// Missing messages of keys that were evicted.
     settled: u64,
     /// A header was cut before its nonce or session.
@@ -59,12 +59,12 @@ impl Nonces {
     }
 
     /// A key that was not seen before.
-    fn begin(&mut self, session: u64, nonce: Nonce, frame: &Frame, losses: &Losses, from_the_beginning: bool) -> Key {
+    fn begin(&mut self, session: u64, nonce: Nonce, frame: &Frame, losses: &Losses, from_the_beginning: bool) -> NonceSequence {
         if self.keys.len() == MAX_KEYS {
             let oldest = self.keys.remove(0);
             self.settled = self.settled.saturating_add(oldest.counter.missing().unwrap_or(0));
         }
-        let mut key = Key { session, salt: nonce.salt, counter: Counter::default(), end: 0 };
+        let mut key = NonceSequence { session, salt: nonce.salt, counter: SequenceTracker::default(), end: 0 };
         // The first message has the nonce 1. A later one follows messages on another channel if the missing bytes have no
         // room for them.
         let hidden: u64 = losses.hidden_between(0, frame.start, 1).fold(0, u64::saturating_add);

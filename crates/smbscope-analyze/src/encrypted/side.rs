@@ -2,7 +2,7 @@
 //! responses have (MS-SMB2 2.2).
 
 use super::sizes;
-use crate::content::Content;
+use crate::content::FrameContent;
 use crate::framer::Frame;
 use smbscope_model::FlowDirection;
 
@@ -13,7 +13,7 @@ const DECISIVE: i32 = 4;
 
 /// A frame of a connection whose client is not known.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct UndecidedFrame {
     pub(crate) direction: FlowDirection,
     pub(crate) frame: Frame,
     /// How far both streams had been read when it came.
@@ -23,17 +23,17 @@ pub(crate) struct Waiting {
 /// Frames of a connection whose client is not known.
 #[derive(Debug, Default)]
 pub(crate) struct Undecided {
-    frames: Vec<Waiting>,
+    frames: Vec<UndecidedFrame>,
     /// Score of a client that sends forward.
     forward: i32,
 }
 
 impl Undecided {
     /// Adds a frame. Returns the direction of the client if sizes decide it.
-    pub(crate) fn push(&mut self, waiting: Waiting) -> Option<FlowDirection> {
-        let Waiting { direction, frame, .. } = &waiting;
+    pub(crate) fn push(&mut self, waiting: UndecidedFrame) -> Option<FlowDirection> {
+        let UndecidedFrame { direction, frame, .. } = &waiting;
         let weight = match frame.content {
-            Content::Encrypted { .. } => sizes::speaks_for_client(sizes::plain(frame.length())),
+            FrameContent::Encrypted { .. } => sizes::speaks_for_client(sizes::plain(frame.length())),
             _ => 0,
         };
         self.forward += if *direction == FlowDirection::Forward { weight } else { -weight };
@@ -53,10 +53,10 @@ impl Undecided {
 
     /// Approximate memory in bytes.
     pub(crate) fn footprint(&self) -> usize {
-        self.frames.capacity() * size_of::<Waiting>()
+        self.frames.capacity() * size_of::<UndecidedFrame>()
     }
 
-    pub(crate) fn take_frames(&mut self) -> Vec<Waiting> {
+    pub(crate) fn take_frames(&mut self) -> Vec<UndecidedFrame> {
         std::mem::take(&mut self.frames)
     }
 }

@@ -6,7 +6,7 @@
 //! them may have been given the late response, and the next ones each other's.
 
 use super::sizes;
-use crate::pending::Pending;
+use crate::pending::PendingExchange;
 use smbscope_model::ExchangeOutcome;
 use std::collections::VecDeque;
 
@@ -16,12 +16,12 @@ const MAX_SUSPECTS: usize = 64;
 /// Pairs in their order; the first one is a suspect.
 #[derive(Debug, Default)]
 pub(super) struct Suspects {
-    pairs: VecDeque<Box<Pending>>,
+    pairs: VecDeque<Box<PendingExchange>>,
 }
 
 impl Suspects {
     /// Returns true if the response of a pair may be an interim one.
-    pub(super) fn is_suspect(pair: &Pending) -> bool {
+    pub(super) fn is_suspect(pair: &PendingExchange) -> bool {
         let exchange = &pair.exchange;
         sizes::may_be_interim(sizes::plain(exchange.response.bytes)) && exchange.interim.is_none()
     }
@@ -34,17 +34,17 @@ impl Suspects {
         self.pairs.is_empty()
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut PendingExchange> {
         self.pairs.iter_mut().map(Box::as_mut)
     }
 
     /// Adds a pair that is settled.
-    pub(super) fn push(&mut self, pair: Box<Pending>) {
+    pub(super) fn push(&mut self, pair: Box<PendingExchange>) {
         self.pairs.push_back(pair);
     }
 
     /// Removes the first pair if it need not be kept back any longer.
-    pub(super) fn pop_cleared(&mut self) -> Option<Box<Pending>> {
+    pub(super) fn pop_cleared(&mut self) -> Option<Box<PendingExchange>> {
         let first = self.pairs.front()?;
         let is_kept = self.pairs.len() <= MAX_SUSPECTS && Suspects::is_suspect(first);
         if is_kept { None } else { self.pairs.pop_front() }
@@ -52,7 +52,7 @@ impl Suspects {
 
     /// Takes out the pairs that a late response of this size makes doubtful: suspects that it may answer and, where
     /// requests overlap, what was paired since.
-    pub(super) fn take_all(&mut self, response: u64, overlap: bool) -> VecDeque<Box<Pending>> {
+    pub(super) fn take_all(&mut self, response: u64, overlap: bool) -> VecDeque<Box<PendingExchange>> {
         let (mut taken, mut kept) = (VecDeque::new(), VecDeque::new());
         for pair in self.pairs.drain(..) {
             let request = sizes::plain(pair.exchange.request.bytes);
@@ -68,7 +68,7 @@ impl Suspects {
     }
 
     /// The connection is over: no other response came.
-    pub(super) fn drain(&mut self) -> impl Iterator<Item = Box<Pending>> {
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = Box<PendingExchange>> {
         self.pairs.drain(..)
     }
 }

@@ -1,6 +1,6 @@
 //! Addresses in the place of addresses: one for one, and those of a network stay in a network.
 
-use super::{Disguise, Key};
+use super::{Disguise, PseudonymKey};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Addresses that are remembered; when there are more, all are forgotten.
@@ -32,7 +32,7 @@ const IPV6_MULTICAST: u32 = 16;
 const SOLICITED_NODE: u32 = 104;
 const LINK_LOCAL: u32 = 64;
 
-fn ipv4(key: &Key, address: Ipv4Addr) -> Ipv4Addr {
+fn ipv4(key: &PseudonymKey, address: Ipv4Addr) -> Ipv4Addr {
     // Assigned groups (224.0.0.0/24 and 224.0.1.0/24, RFC 5771) name a protocol, not a host.
     let is_common = |address: Ipv4Addr| {
         let is_assigned = matches!(address.octets(), [224, 0, 0 | 1, _]);
@@ -55,7 +55,7 @@ fn ipv4(key: &Key, address: Ipv4Addr) -> Ipv4Addr {
     disguised
 }
 
-fn ipv6(key: &Key, address: Ipv6Addr) -> Ipv6Addr {
+fn ipv6(key: &PseudonymKey, address: Ipv6Addr) -> Ipv6Addr {
     let from = kept_bits(address);
     if from == 128 {
         return address;
@@ -82,7 +82,7 @@ fn kept_bits(address: Ipv6Addr) -> u32 {
 
 /// Flips each bit, or not, by a hash of the bits in front of it: two addresses agree up to the same bit as before
 /// (J. Fan, J. Xu, M. Ammar, S. Moon: Prefix-preserving IP address anonymization, 2004).
-fn bits(key: &Key, address: u128, from: u32, until: u32) -> u128 {
+fn bits(key: &PseudonymKey, address: u128, from: u32, until: u32) -> u128 {
     let family = [until as u8];
     (from..until).fold(address, |disguised, bit| {
         let prefix = if bit == 0 { 0 } else { address >> (128 - bit) };
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     fn disguise() -> Disguise {
-        Disguise::new(Key::new([7; 32]), true, true)
+        Disguise::new(PseudonymKey::new([7; 32]), true, true)
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! length can be gone back with the key. That counts for short ones, of which a hash would make equal ones soon. What
 //! other characters become is a hash, and names with them fall together once in 49 to the power of their length.
 
-use super::{Key, is_kept};
+use super::{PseudonymKey, is_kept};
 use ahash::HashMap;
 use sha2::{Digest, Sha256};
 
@@ -74,7 +74,7 @@ const COMMON_NAMES: [&str; 33] = [
 /// Puts other names in the place of names.
 #[derive(Debug)]
 pub struct Disguise {
-    key: Key,
+    key: PseudonymKey,
     /// Directories of a path stay apart.
     pub depth: bool,
     /// Endings of up to five letters and digits stay.
@@ -87,7 +87,7 @@ pub struct Disguise {
 
 /// What a name names: equal names of other things become other names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sort {
+pub enum PseudonymKind {
     /// A file, a directory, or a part of such a name.
     File,
     /// A computer.
@@ -102,7 +102,7 @@ pub enum Sort {
 
 impl Disguise {
     /// Puts hashes with that key in their places.
-    pub fn new(key: Key, depth: bool, extensions: bool) -> Disguise {
+    pub fn new(key: PseudonymKey, depth: bool, extensions: bool) -> Disguise {
         Disguise {
             key,
             depth,
@@ -119,7 +119,7 @@ impl Disguise {
         Disguise { most_bytes: most_bytes.min(REMEMBERED_BYTES_MAX), ..self }
     }
 
-    pub(super) fn key(&self) -> &Key {
+    pub(super) fn key(&self) -> &PseudonymKey {
         &self.key
     }
 
@@ -134,7 +134,7 @@ impl Disguise {
         match units.iter().rposition(is_separator) {
             Some(last) => {
                 let (directory, name) = units.split_at_mut(last);
-                self.whole(Sort::File, directory);
+                self.whole(PseudonymKind::File, directory);
                 self.file(&mut name[1..]);
             }
             None => self.file(units),
@@ -144,7 +144,7 @@ impl Disguise {
     /// `\\server\share`, and a path that may follow.
     pub fn unc(&mut self, units: &mut [u16]) {
         let mut rest = units;
-        for sort in [Sort::Host, Sort::Share] {
+        for sort in [PseudonymKind::Host, PseudonymKind::Share] {
             let start = rest.iter().take_while(|unit| **unit == u16::from(b'\\')).count();
             rest = &mut rest[start..];
             let end = rest.iter().position(|unit| *unit == u16::from(b'\\')).unwrap_or(rest.len());
@@ -156,7 +156,7 @@ impl Disguise {
     }
 
     /// A name of that sort, unless it is a common one.
-    pub fn name(&mut self, sort: Sort, units: &mut [u16]) {
+    pub fn name(&mut self, sort: PseudonymKind, units: &mut [u16]) {
         if !is_common(units) {
             self.whole(sort, units);
         }
@@ -178,11 +178,11 @@ impl Disguise {
         let units = &mut units[prefix.map_or(0, |prefix| prefix.len())..];
         let dot = units.iter().rposition(|unit| *unit == u16::from(b'.')).filter(|_| self.extensions);
         let end = dot.filter(|dot| is_extension(&units[dot + 1..])).unwrap_or(units.len());
-        self.whole(Sort::File, &mut units[..end]);
+        self.whole(PseudonymKind::File, &mut units[..end]);
     }
 
     /// Disguises all of a text.
-    fn whole(&mut self, sort: Sort, units: &mut [u16]) {
+    fn whole(&mut self, sort: PseudonymKind, units: &mut [u16]) {
         let folded: Vec<u16> = units.iter().map(|unit| fold(*unit)).collect();
         let key = (sort as u8, folded);
         if let Some(known) = self.remembered.get(&key) {
@@ -223,7 +223,7 @@ fn is_extension(units: &[u16]) -> bool {
 }
 
 /// Another text of that length. A zero stays one: it ends names.
-fn disguised(key: &Key, sort: u8, folded: &[u16]) -> Vec<u16> {
+fn disguised(key: &PseudonymKey, sort: u8, folded: &[u16]) -> Vec<u16> {
     let symbol = |unit: u16| SYMBOL_OF.get(usize::from(unit)).copied().filter(|place| *place != FOREIGN);
     let foreign: Vec<u8> =
         folded.iter().filter(|unit| symbol(**unit).is_none()).flat_map(|unit| unit.to_le_bytes()).collect();
@@ -240,7 +240,7 @@ fn disguised(key: &Key, sort: u8, folded: &[u16]) -> Vec<u16> {
 
 /// Permutes the texts of a length by a Feistel network, which adds a keyed hash of each half to the other half. `tweak`
 /// selects the permutation.
-fn permute(key: &Key, tweak: [u8; 32], symbols: &mut [u8]) {
+fn permute(key: &PseudonymKey, tweak: [u8; 32], symbols: &mut [u8]) {
     if let [symbol] = symbols {
         *symbol = substitute(tweak, *symbol);
         return;
@@ -281,7 +281,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn disguise(depth: bool, extensions: bool) -> Disguise {
-        Disguise::new(Key::new([7; 32]), depth, extensions)
+        Disguise::new(PseudonymKey::new([7; 32]), depth, extensions)
     }
 
     fn changed(text: &str, change: impl FnOnce(&mut [u16])) -> String {
@@ -300,7 +300,7 @@ mod tests {
         let disguised: BTreeSet<Vec<u16>> = one
             .chain(two)
             .map(|mut name| {
-                names.whole(Sort::File, &mut name);
+                names.whole(PseudonymKind::File, &mut name);
                 name
             })
             .collect();

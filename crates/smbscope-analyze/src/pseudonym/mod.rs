@@ -6,7 +6,7 @@
 mod addresses;
 mod fixed;
 
-pub use fixed::{Disguise, Sort, WILDCARDS};
+pub use fixed::{Disguise, PseudonymKind, WILDCARDS};
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
@@ -19,23 +19,23 @@ const DIGITS: usize = 14;
 
 /// What names are hashed with. Who has it can try names.
 #[derive(Clone)]
-pub struct Key([u8; 32]);
+pub struct PseudonymKey([u8; 32]);
 
-impl fmt::Debug for Key {
+impl fmt::Debug for PseudonymKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key")
     }
 }
 
-impl Key {
+impl PseudonymKey {
     /// Of these bytes, which nobody is to guess.
-    pub fn new(bytes: [u8; 32]) -> Key {
-        Key(bytes)
+    pub fn new(bytes: [u8; 32]) -> PseudonymKey {
+        PseudonymKey(bytes)
     }
 
     /// Of the bytes of a file, as many as there are.
-    pub fn of_bytes(bytes: &[u8]) -> Key {
-        Key(Sha256::digest(bytes).into())
+    pub fn of_bytes(bytes: &[u8]) -> PseudonymKey {
+        PseudonymKey(Sha256::digest(bytes).into())
     }
 
     /// The hash of some parts, which say together what is hashed.
@@ -90,19 +90,19 @@ mod tests {
 
     #[test]
     fn names_keep_depth_extension_and_equality_and_nothing_else() {
-        let key = Key::new([7; 32]);
+        let key = PseudonymKey::new([7; 32]);
         let path = key.path(r"Clients\Miller\offer Miller.docx");
         let parts: Vec<&str> = path.split('\\').collect();
         assert_eq!(parts.len(), 3);
         assert!(parts[2].ends_with(".docx") && !path.to_lowercase().contains("miller"), "{path}");
         assert_eq!(key.path(r"clients\MILLER"), parts[..2].join("\\"), "servers do not tell cases apart");
-        assert_ne!(Key::new([8; 32]).path("clients"), parts[0], "another key, other names");
+        assert_ne!(PseudonymKey::new([8; 32]).path("clients"), parts[0], "another key, other names");
         assert_eq!(key.path(""), "");
     }
 
     #[test]
     fn patterns_keep_their_wildcards_and_single_names_are_names() {
-        let key = Key::new([7; 32]);
+        let key = PseudonymKey::new([7; 32]);
         assert_eq!(key.pattern("*"), "*");
         assert_eq!(key.pattern("Miller*.doc"), "*.doc");
         assert_eq!(key.pattern("a.miller?"), "*");

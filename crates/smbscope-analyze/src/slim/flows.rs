@@ -1,11 +1,11 @@
 //! The sink of a flow table that takes no exchanges out of streams, but notes which bytes the analysis looks at.
 
 use super::head;
-use super::names::Names;
+use super::names::NameAnonymizer;
 use super::packets::Packets;
-use super::window::Window;
+use super::window::PendingPacketQueue;
 use crate::analyzer::SMB_PORTS;
-use crate::content::{Content, MAX_HEAD};
+use crate::content::{FrameContent, MAX_HEAD};
 use crate::flow::{begins_connection, foreign_protocol};
 use crate::framer::{Decided, Frame, Framer, Mark};
 use smbscope_capture::tcp::{StreamChunk, FlowEnd, FlowView, StreamGap, Retransmission, StreamSink};
@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 const NO_FRAME: u8 = 0xff;
 
 /// A part of a stream that is still to be read together with what follows it.
-struct Piece {
+struct UnparsedChunk {
     position: u64,
     bytes: Vec<u8>,
     ordinal: u64,
@@ -26,9 +26,9 @@ struct Piece {
 }
 
 /// What is kept of a direction.
-struct Lane {
+struct SlimDirection {
     framer: Framer,
-    pieces: VecDeque<Piece>,
+    pieces: VecDeque<UnparsedChunk>,
     heard: bool,
     /// Where the last of the bytes end that stay as they are.
     kept_until: u64,
@@ -36,25 +36,25 @@ struct Lane {
 
 /// What is kept of a flow.
 pub(super) struct SlimFlow {
-    lanes: [Lane; 2],
+    lanes: [SlimDirection; 2],
     is_smb: bool,
 }
 
 /// Notes what stays of each packet.
 pub(super) struct Noting {
     pub(super) packets: Packets,
-    pub(super) names: Names,
+    pub(super) names: NameAnonymizer,
     /// Counted by the framers and not used.
     frames: Vec<Frame>,
 }
 
 impl Noting {
-    pub(super) fn new(window: Window, names: Names) -> Noting {
+    pub(super) fn new(window: PendingPacketQueue, names: NameAnonymizer) -> Noting {
         Noting { packets: Packets::new(window), names, frames: Vec::new() }
     }
 
     /// Enters what a framer decided; `chunk` is the newest part of its stream.
-    fn note(&mut self, lane: &mut Lane, chunk: Option<&StreamChunk<'_>>) {
+    fn note(&mut self, lane: &mut SlimDirection, chunk: Option<&StreamChunk<'_>>) {
         for mark in lane.framer.take_marks() {
             let Mark { position, length, decided } = mark;
             match decided {
@@ -81,7 +81,7 @@ impl Noting {
     }
 
     /// Enters bytes that stay at a position of the stream.
-    fn keep(&mut self, lane: &Lane, chunk: Option<&StreamChunk<'_>>, position: u64, bytes: &[u8]) {
+    fn keep(&mut self, lane: &SlimDirection, chunk: Option<&StreamChunk<'_>>, position: u64, bytes: &[u8]) {
         self.each_part(lane, chunk, position, bytes.len() as u64, |packets, ordinal, offset, part| {
             packets.keep(ordinal, offset, &bytes[part]);
         });
@@ -90,7 +90,7 @@ impl Noting {
     /// Goes through the packets that hold a part of the stream.
     fn each_part(
         &mut self,
-        lane: &Lane,
+        lane: &SlimDirection,
         chunk: Option<&StreamChunk<'_>>,
         position: u64,
         length: u64,
@@ -109,8 +109,8 @@ impl Noting {
         }
     }
 
-    fn let_go(&mut self, lane: &mut Lane, before: u64) {
-        let is_past = |piece: &Piece| piece.position + piece.bytes.len() as u64 <= before;
+    fn let_go(&mut self, lane: &mut SlimDirection, before: u64) {
+        let is_past = |piece: &UnparsedChunk| piece.position + piece.bytes.len() as u64 <= before;
         while lane.pieces.front().is_some_and(is_past) {
             if let Some(piece) = lane.pieces.pop_front() {
                 self.packets.let_go(piece.ordinal);
@@ -120,7 +120,7 @@ impl Noting {
 
     /// What was completed may show that the flow is SMB.
     fn look_at_frames(&mut self, flow: &mut SlimFlow) {
-        if !flow.is_smb && self.frames.iter().any(|frame| !matches!(frame.content, Content::Raw)) {
+        if !flow.is_smb && self.frames.iter().any(|frame| !matches!(frame.content, FrameContent::Raw)) {
             flow.is_smb = true;
             flow.lanes.iter_mut().for_each(|lane| lane.framer.make_certain());
         }
@@ -128,7 +128,7 @@ impl Noting {
     }
 }
 
-impl Lane {
+impl SlimDirection {
     /// A part of the stream, as far as it is there.
     fn bytes<'c>(&self, chunk: Option<&StreamChunk<'c>>, position: u64, length: u64) -> Cow<'c, [u8]> {
         if let Some(chunk) = chunk.filter(|chunk| chunk.position <= position) {
@@ -157,7 +157,7 @@ impl Lane {
         let bytes = &chunk.bytes[start..chunk.bytes.len().min(start.saturating_add(MAX_HEAD))];
         if !bytes.is_empty() {
             packets.hold(chunk.ordinal);
-            self.pieces.push_back(Piece {
+            self.pieces.push_back(UnparsedChunk {
                 position: chunk.position + start as u64,
                 bytes: bytes.to_vec(),
                 ordinal: chunk.ordinal,
@@ -172,7 +172,7 @@ impl StreamSink for Noting {
 
     fn opened(&mut self, view: &FlowView) -> SlimFlow {
         let certain = [view.source, view.destination].iter().any(|end| SMB_PORTS.contains(&end.port()));
-        let lane = |()| Lane {
+        let lane = |()| SlimDirection {
             framer: Framer::new(view.midstream, certain, true).marking(),
             pieces: VecDeque::new(),
             heard: false,
@@ -217,8 +217,8 @@ impl StreamSink for Noting {
     }
 
     fn footprint(&self, flow: &SlimFlow) -> usize {
-        let of_lane = |lane: &Lane| {
-            let pieces = lane.pieces.iter().map(|piece| size_of::<Piece>() + piece.bytes.capacity());
+        let of_lane = |lane: &SlimDirection| {
+            let pieces = lane.pieces.iter().map(|piece| size_of::<UnparsedChunk>() + piece.bytes.capacity());
             lane.framer.footprint() + pieces.sum::<usize>()
         };
         flow.lanes.iter().map(of_lane).sum()

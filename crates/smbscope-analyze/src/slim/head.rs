@@ -1,7 +1,7 @@
 //! The first bytes of a frame's payload, and what stays of them: what the analysis reads, and zeros in place of the rest.
 
-use super::names::Names;
-use crate::content::{Content, MAX_HEAD, MAX_RECOVERED, Reading, read};
+use super::names::NameAnonymizer;
+use crate::content::{FrameContent, MAX_HEAD, MAX_RECOVERED, FrameParseResult, read};
 use smbscope_wire::kept::RetainedRanges;
 use smbscope_wire::{compression, smb1, smb2};
 
@@ -11,7 +11,7 @@ const COMPRESSED_SIZE: usize = 4;
 const COMPRESSION_OFFSET: usize = 12;
 
 /// What stays of `head`, the captured beginning of a payload of `length` bytes: as many of its bytes as are read.
-pub(super) fn slim(head: &[u8], length: u32, names: &mut Names) -> Vec<u8> {
+pub(super) fn slim(head: &[u8], length: u32, names: &mut NameAnonymizer) -> Vec<u8> {
     if head.starts_with(&smb2::COMPRESSION_ID) {
         return compressed(head, length, names);
     }
@@ -35,13 +35,13 @@ fn needed(head: &[u8], length: u32) -> usize {
     let mut needed = 0;
     loop {
         match read(&head[..needed], u64::from(length), false, true) {
-            Reading::Needs(bytes) if bytes > needed && needed < head.len() => needed = bytes.min(head.len()),
+            FrameParseResult::Needs(bytes) if bytes > needed && needed < head.len() => needed = bytes.min(head.len()),
             _ => return needed,
         }
     }
 }
 
-fn of_smb1(read: &[u8], slim: &mut [u8], names: &mut Names) {
+fn of_smb1(read: &[u8], slim: &mut [u8], names: &mut NameAnonymizer) {
     match smb1::Smb1Header::parse(read) {
         Some(header) => enter(&smb1::kept(&header, read), read, slim, names),
         None => slim.copy_from_slice(read),
@@ -49,7 +49,7 @@ fn of_smb1(read: &[u8], slim: &mut [u8], names: &mut Names) {
 }
 
 /// The members of a compound, one after the other.
-fn of_smb2(read: &[u8], length: usize, slim: &mut [u8], names: &mut Names) {
+fn of_smb2(read: &[u8], length: usize, slim: &mut [u8], names: &mut NameAnonymizer) {
     let mut offset = 0;
     while let Some(member) = read.get(offset..).filter(|member| !member.is_empty()) {
         let Some(header) = smb2::Smb2Header::parse(member) else {
@@ -75,7 +75,7 @@ fn of_smb2(read: &[u8], length: usize, slim: &mut [u8], names: &mut Names) {
 }
 
 /// Copies what stays of a message; names and addresses go through `names`.
-fn enter(kept: &RetainedRanges, message: &[u8], slim: &mut [u8], names: &mut Names) {
+fn enter(kept: &RetainedRanges, message: &[u8], slim: &mut [u8], names: &mut NameAnonymizer) {
     for field in &kept.fields {
         let place = field.start.min(message.len())..field.end.min(message.len());
         if let (Some(field), Some(slim)) = (message.get(place.clone()), slim.get_mut(place)) {
@@ -99,12 +99,12 @@ fn enter(kept: &RetainedRanges, message: &[u8], slim: &mut [u8], names: &mut Nam
 
 /// A compressed message becomes one whose first bytes, as many as are read, are not compressed. Where the frame has no
 /// room for them, as many as there is room for.
-fn compressed(head: &[u8], length: u32, names: &mut Names) -> Vec<u8> {
+fn compressed(head: &[u8], length: u32, names: &mut NameAnonymizer) -> Vec<u8> {
     let chained = compression::looks_chained(head);
     let original = compression::parse_as(head, chained).map(|frame| frame.original_len());
     let recovered = compression::recover_prefix(head, chained, MAX_RECOVERED);
     let is_read =
-        matches!(read(head, u64::from(length), true, true), Reading::Done(Content::Smb2 { compressed: true, .. }));
+        matches!(read(head, u64::from(length), true, true), FrameParseResult::Done(FrameContent::Smb2 { compressed: true, .. }));
     let (Ok(original), Ok(message), true) = (original, recovered, is_read) else {
         // It can't be read, and neither can its header alone.
         let mut slim = head[..head.len().min(COMPRESSION_HEADER)].to_vec();

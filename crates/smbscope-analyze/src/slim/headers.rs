@@ -1,6 +1,6 @@
 //! Headers of link, IP, TCP and tunnels without anything that identifies the sender.
 
-use super::names::Names;
+use super::names::NameAnonymizer;
 use smbscope_capture::Packet;
 use smbscope_capture::decode::Outline;
 
@@ -8,7 +8,7 @@ const IPV4_CHECKSUM: usize = 10;
 
 /// Returns the first `length` bytes of `packet`, its headers. Where names are replaced, only the fields that the decoder
 /// reads stay, with other addresses. Checksums of TCP and UDP do not: they cover addresses and would help to guess them.
-pub(super) fn copy(packet: &Packet<'_>, length: usize, names: &mut Names) -> Vec<u8> {
+pub(super) fn copy(packet: &Packet<'_>, length: usize, names: &mut NameAnonymizer) -> Vec<u8> {
     if !names.are_replaced() {
         return packet.data[..length].to_vec();
     }

@@ -11,9 +11,9 @@ mod names;
 mod packets;
 mod window;
 
-use crate::pseudonym::{Disguise, Key};
+use crate::pseudonym::{Disguise, PseudonymKey};
 use flows::Noting;
-use names::Names;
+use names::NameAnonymizer;
 use smbscope_capture::decode::{Decoder, PacketContent, Outline};
 use smbscope_capture::reader::CaptureSet;
 use smbscope_capture::tcp::FlowTable;
@@ -22,7 +22,7 @@ use smbscope_capture::{Packet, TcpSegment};
 use smbscope_model::{CaptureInfo, ClockStep, MemoryBudget, Quality, Timestamp};
 use std::io::{self, Write};
 use std::sync::atomic::Ordering;
-use window::{Numbering, Pending, Window};
+use window::{Numbering, PendingPacket, PendingPacketQueue};
 
 /// What the section header says of the file.
 const COMMENT: &str = "Slim copy made by smbscope: packet headers and SMB headers are original, file content, passwords \
@@ -35,7 +35,7 @@ const HIDDEN: &str = "; names and addresses were replaced by a keyed hash";
 
 /// What is done to a capture.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct SlimOptions {
     /// What it may take.
     pub limits: MemoryBudget,
     /// Whether names and addresses are replaced, and how.
@@ -46,7 +46,7 @@ pub struct Options {
 #[derive(Debug, Clone)]
 pub struct Anonymize {
     /// Captures that were made with one key have the same names.
-    pub key: Key,
+    pub key: PseudonymKey,
     /// Directories of a path stay apart.
     pub depth: bool,
     /// Endings of names stay.
@@ -55,7 +55,7 @@ pub struct Anonymize {
 
 /// What was done to a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Summary {
+pub struct SlimSummary {
     /// Packets.
     pub packets: u64,
     /// Captured bytes of them.
@@ -71,17 +71,17 @@ pub struct Summary {
 /// Reads `set` to its end, or until its stop flag is set, and writes a slim copy. `observe` is called now and then.
 pub fn slim(
     set: &mut CaptureSet,
-    options: &Options,
+    options: &SlimOptions,
     out: &mut dyn Write,
     observe: &mut dyn FnMut(&CaptureSet),
-) -> io::Result<Summary> {
+) -> io::Result<SlimSummary> {
     let stop = set.stop_flag();
     let clocks = Clocks { steps: set.clock_steps() };
     let (comment, names) = match &options.anonymize {
-        None => (COMMENT.to_owned(), Names::Kept),
+        None => (COMMENT.to_owned(), NameAnonymizer::Kept),
         Some(Anonymize { key, depth, extensions }) => {
             let disguise = Disguise::new(key.clone(), *depth, *extensions).within(options.limits.names / 4);
-            (format!("{COMMENT}{HIDDEN}"), Names::Replaced(Box::new(disguise)))
+            (format!("{COMMENT}{HIDDEN}"), NameAnonymizer::Replaced(Box::new(disguise)))
         }
     };
     let numbering = match (set.captures().len(), set.quality().packets_reordered_by_time) {
@@ -90,14 +90,14 @@ pub fn slim(
         _ => Numbering::Anew,
     };
     // Slimming keeps no names of sessions: their budget serves waiting packets and replaced names.
-    let noting = Noting::new(Window::new(numbering, options.limits.names / 4 * 3), names);
+    let noting = Noting::new(PendingPacketQueue::new(numbering, options.limits.names / 4 * 3), names);
     let mut slimmer = Slimmer {
         writer: PcapngWriter::new(out, &comment, concat!("smbscope ", env!("CARGO_PKG_VERSION")))?,
         decoder: Decoder::new(),
         quality: Quality::default(),
         table: FlowTable::within(noting, options.limits.flows),
         clocks,
-        summary: Summary::default(),
+        summary: SlimSummary::default(),
     };
     while !stop.load(Ordering::Relaxed) && set.advance() {
         let Some(packet) = set.current_packet() else { break };
@@ -134,7 +134,7 @@ struct Slimmer<'o> {
     quality: Quality,
     table: FlowTable<Noting>,
     clocks: Clocks,
-    summary: Summary,
+    summary: SlimSummary,
 }
 
 impl Slimmer<'_> {
@@ -144,7 +144,7 @@ impl Slimmer<'_> {
         let ordinal = self.summary.packets;
         let outline = Outline::parse(packet);
         let (headers, length) = outline.needed(packet);
-        let mut pending = Pending {
+        let mut pending = PendingPacket {
             record: PacketBlock {
                 time: self.clocks.original(packet),
                 interface: CaptureInterface {
@@ -183,7 +183,7 @@ impl Slimmer<'_> {
         packets.window.write(&mut self.writer)
     }
 
-    fn finish(self) -> io::Result<Summary> {
+    fn finish(self) -> io::Result<SlimSummary> {
         let Slimmer { mut writer, table, mut summary, .. } = self;
         let mut packets = table.finish().packets;
         packets.window.finish(&mut writer)?;

@@ -1,21 +1,21 @@
 //! What becomes of names and addresses: they stay, or others as long take their places.
 
-use crate::pseudonym::{Disguise, Sort};
+use crate::pseudonym::{Disguise, PseudonymKind};
 use smbscope_wire::kept::NameOf;
 use std::net::IpAddr;
 
 /// What becomes of names and addresses.
-pub(super) enum Names {
+pub(super) enum NameAnonymizer {
     /// They stay.
     Kept,
     /// Others take their places.
     Replaced(Box<Disguise>),
 }
 
-impl Names {
+impl NameAnonymizer {
     /// Puts another name in the place of one.
     pub(super) fn replace(&mut self, of: NameOf, unicode: bool, name: &mut [u8]) {
-        let Names::Replaced(disguise) = self else { return };
+        let NameAnonymizer::Replaced(disguise) = self else { return };
         let mut units: Vec<u16> = match unicode {
             true => name.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]])).collect(),
             false => name.iter().map(|byte| u16::from(*byte)).collect(),
@@ -23,9 +23,9 @@ impl Names {
         match of {
             NameOf::Path => disguise.path(&mut units),
             NameOf::Unc => disguise.unc(&mut units),
-            NameOf::User => disguise.name(Sort::User, &mut units),
-            NameOf::Domain => disguise.name(Sort::Domain, &mut units),
-            NameOf::Host => disguise.name(Sort::Host, &mut units),
+            NameOf::User => disguise.name(PseudonymKind::User, &mut units),
+            NameOf::Domain => disguise.name(PseudonymKind::Domain, &mut units),
+            NameOf::Host => disguise.name(PseudonymKind::Host, &mut units),
         }
         // Half a character tells nothing.
         name.fill(0);
@@ -39,7 +39,7 @@ impl Names {
 
     /// Puts another address in the place of one, of IPv4 or IPv6 by its length.
     pub(super) fn address(&mut self, address: &mut [u8]) {
-        let Names::Replaced(disguise) = self else { return };
+        let NameAnonymizer::Replaced(disguise) = self else { return };
         if let Ok(bytes) = <[u8; 4]>::try_from(&*address) {
             if let IpAddr::V4(other) = disguise.address(IpAddr::from(bytes)) {
                 address.copy_from_slice(&other.octets());
@@ -56,6 +56,6 @@ impl Names {
 
     /// Whether names and addresses are to be hidden.
     pub(super) fn are_replaced(&self) -> bool {
-        matches!(self, Names::Replaced(_))
+        matches!(self, NameAnonymizer::Replaced(_))
     }
 }

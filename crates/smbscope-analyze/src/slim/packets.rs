@@ -1,8 +1,8 @@
 //! From the bytes of a segment to those of the packets that carry it: one packet, or several IP fragments.
 
 use super::headers;
-use super::names::Names;
-use super::window::Window;
+use super::names::NameAnonymizer;
+use super::window::PendingPacketQueue;
 use ahash::HashMap;
 use smbscope_capture::Packet;
 use smbscope_capture::decode::{Fragment, Outline};
@@ -25,7 +25,7 @@ const IPV4_HEADER: usize = 20;
 const IPV6_HEADER: usize = 40;
 
 /// A fragment that waits for the rest of its datagram.
-struct Part {
+struct PendingFragment {
     ordinal: u64,
     fragment: Fragment,
     /// What may be headers of it.
@@ -33,7 +33,7 @@ struct Part {
 }
 
 /// A datagram that was put together: where its parts are, and where its TCP payload begins.
-struct Datagram {
+struct FragmentedDatagram {
     parts: Vec<(u64, u32, u32)>,
     payload: u32,
 }
@@ -41,15 +41,15 @@ struct Datagram {
 /// What stays of packets, told by the segments in them.
 #[derive(Default)]
 pub(super) struct Packets {
-    pub(super) window: Window,
-    fragments: VecDeque<Part>,
-    datagrams: HashMap<u64, Datagram>,
+    pub(super) window: PendingPacketQueue,
+    fragments: VecDeque<PendingFragment>,
+    datagrams: HashMap<u64, FragmentedDatagram>,
     /// Packets of flows that hold segments back.
     held_back: HashMap<(SocketAddr, SocketAddr), Vec<u64>>,
 }
 
 impl Packets {
-    pub(super) fn new(window: Window) -> Packets {
+    pub(super) fn new(window: PendingPacketQueue) -> Packets {
         Packets { window, ..Packets::default() }
     }
 
@@ -119,27 +119,27 @@ impl Packets {
 
     /// A packet is a fragment, which waits for its datagram; `bytes` are those of its part.
     pub(super) fn fragment(&mut self, ordinal: u64, fragment: Fragment, bytes: &[u8]) {
-        let is_old = |part: &Part| part.ordinal + MAX_FRAGMENT_AGE < ordinal;
+        let is_old = |part: &PendingFragment| part.ordinal + MAX_FRAGMENT_AGE < ordinal;
         while self.fragments.len() >= MAX_FRAGMENTS || self.fragments.front().is_some_and(is_old) {
             let Some(oldest) = self.fragments.pop_front() else { break };
             self.window.let_go(oldest.ordinal);
         }
         self.window.hold(ordinal);
         let room = MAX_FRAGMENT_HEADERS.saturating_sub(fragment.offset as usize).min(bytes.len());
-        self.fragments.push_back(Part { ordinal, beginning: bytes[..room].to_vec(), fragment });
+        self.fragments.push_back(PendingFragment { ordinal, beginning: bytes[..room].to_vec(), fragment });
     }
 
     /// Looks whether a fragment completed its datagram. `segment` is the length of the TCP payload that it then holds, if
     /// it does: it stays in front of that.
-    pub(super) fn put_together(&mut self, ordinal: u64, segment: Option<u32>, names: &mut Names) {
+    pub(super) fn put_together(&mut self, ordinal: u64, segment: Option<u32>, names: &mut NameAnonymizer) {
         let Some(last) = self.fragments.back().filter(|part| part.ordinal == ordinal) else { return };
         let key = key(&last.fragment);
-        let is_part = |part: &Part| self::key(&part.fragment) == key;
-        let mut parts: Vec<&Part> = self.fragments.iter().filter(|part| is_part(part)).collect();
+        let is_part = |part: &PendingFragment| self::key(&part.fragment) == key;
+        let mut parts: Vec<&PendingFragment> = self.fragments.iter().filter(|part| is_part(part)).collect();
         // Of bytes that come twice the first copy counts.
         parts.sort_by_key(|part| (part.fragment.offset, part.ordinal));
         parts.dedup_by_key(|part| part.fragment.offset);
-        let end_of = |part: &&Part| part.fragment.offset.saturating_add(part.fragment.length);
+        let end_of = |part: &&PendingFragment| part.fragment.offset.saturating_add(part.fragment.length);
         let end = parts.iter().copied().find(|part| !part.fragment.more).as_ref().map(end_of);
         let there = parts.iter().fold(0u32, |there, part| there.saturating_add(part.fragment.length));
         let is_complete = end.is_some_and(|end| there >= end);
@@ -155,24 +155,24 @@ impl Packets {
             self.window.keep(part.ordinal, 0, &headers[from..until]);
         }
         if segment.is_some() {
-            let place = |part: &&Part| (part.ordinal, part.fragment.offset, part.fragment.length);
+            let place = |part: &&PendingFragment| (part.ordinal, part.fragment.offset, part.fragment.length);
             let parts = parts.iter().map(place).collect();
             let first = self.window.first();
             if self.datagrams.len() % PRUNED_AT == PRUNED_AT - 1 {
                 self.datagrams.retain(|ordinal, _| *ordinal >= first);
             }
-            self.datagrams.insert(ordinal, Datagram { parts, payload });
+            self.datagrams.insert(ordinal, FragmentedDatagram { parts, payload });
             // They wait for what the flow has to say, as the packet of any segment does.
             self.hold(ordinal);
         }
         let (parts, others) = std::mem::take(&mut self.fragments).into_iter().partition(is_part);
         self.fragments = others;
-        let parts: VecDeque<Part> = parts;
+        let parts: VecDeque<PendingFragment> = parts;
         parts.iter().for_each(|part| self.window.let_go(part.ordinal));
     }
 }
 
-impl Datagram {
+impl FragmentedDatagram {
     /// Where bytes of its segment's payload are: the packet, the place in its payload, and which of the bytes.
     fn places(&self, offset: usize, length: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> + '_ {
         let start = self.payload as usize + offset;
@@ -195,7 +195,7 @@ struct AsOne {
 
 impl AsOne {
     /// Puts an IP header in front of the parts, in their order, of a datagram of `length` bytes.
-    fn new(parts: &[&Part], length: u32) -> AsOne {
+    fn new(parts: &[&PendingFragment], length: u32) -> AsOne {
         let ends = parts.first().map(|first| (first.fragment.ends.0.is_ipv4(), first.fragment.protocol));
         let (is_ipv4, next) = ends.unwrap_or_default();
         // The version, and what follows; a length of zero stands for all of the packet.
@@ -213,7 +213,7 @@ impl AsOne {
     }
 
     /// Returns the headers, reduced to what is kept of them.
-    fn headers(&self, names: &mut Names) -> Vec<u8> {
+    fn headers(&self, names: &mut NameAnonymizer) -> Vec<u8> {
         let stamp = Stamp { time: Timestamp(0), packet: PacketRef::new(CaptureId(0), 0) };
         let packet = Packet { stamp, link_type: RAW_IP, data: &self.bytes, wire_length: self.wire_length };
         let needed = Outline::parse(&packet).needed(&packet).0;

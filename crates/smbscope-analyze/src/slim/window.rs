@@ -24,7 +24,7 @@ pub(super) enum Numbering {
 
 /// A packet that waits.
 #[derive(Debug)]
-pub(super) struct Pending {
+pub(super) struct PendingPacket {
     /// When, where, and its length on the wire.
     pub(super) record: PacketBlock<'static>,
     /// Its number in its file.
@@ -41,8 +41,8 @@ pub(super) struct Pending {
 
 /// The packets that wait.
 #[derive(Debug, Default)]
-pub(super) struct Window {
-    packets: VecDeque<Pending>,
+pub(super) struct PendingPacketQueue {
+    packets: VecDeque<PendingPacket>,
     /// Which packet of all the first of them is.
     first: u64,
     bytes: usize,
@@ -50,7 +50,7 @@ pub(super) struct Window {
     most_bytes: usize,
     numbering: Numbering,
     /// Packets that are decided and wait for those with lower numbers.
-    restored: BTreeMap<u64, Pending>,
+    restored: BTreeMap<u64, PendingPacket>,
     /// The last number that was written.
     last_number: u64,
     /// Packets with another number than in their file, because too many would have had to wait.
@@ -61,18 +61,18 @@ pub(super) struct Window {
     pub(super) removed: u64,
 }
 
-impl Window {
+impl PendingPacketQueue {
     /// An empty window, in which at most this many bytes wait.
-    pub(super) fn new(numbering: Numbering, most_bytes: usize) -> Window {
-        Window { numbering, most_bytes: most_bytes.min(MAX_WAITING_BYTES), ..Window::default() }
+    pub(super) fn new(numbering: Numbering, most_bytes: usize) -> PendingPacketQueue {
+        PendingPacketQueue { numbering, most_bytes: most_bytes.min(MAX_WAITING_BYTES), ..PendingPacketQueue::default() }
     }
 
     /// Takes the next packet of all.
-    pub(super) fn push(&mut self, ordinal: u64, packet: Pending) {
+    pub(super) fn push(&mut self, ordinal: u64, packet: PendingPacket) {
         if self.packets.is_empty() {
             self.first = ordinal;
         }
-        self.bytes += packet.headers.len() + size_of::<Pending>();
+        self.bytes += packet.headers.len() + size_of::<PendingPacket>();
         self.packets.push_back(packet);
     }
 
@@ -81,7 +81,7 @@ impl Window {
         self.first
     }
 
-    fn at(&mut self, ordinal: u64) -> Option<&mut Pending> {
+    fn at(&mut self, ordinal: u64) -> Option<&mut PendingPacket> {
         let index = usize::try_from(ordinal.checked_sub(self.first)?).ok()?;
         self.packets.get_mut(index)
     }
@@ -167,8 +167,8 @@ impl Window {
         }
     }
 
-    fn put<W: Write>(&mut self, packet: &Pending, writer: &mut PcapngWriter<W>) -> io::Result<()> {
-        self.bytes -= packet.headers.len() + packet.payload.len() + size_of::<Pending>();
+    fn put<W: Write>(&mut self, packet: &PendingPacket, writer: &mut PcapngWriter<W>) -> io::Result<()> {
+        self.bytes -= packet.headers.len() + packet.payload.len() + size_of::<PendingPacket>();
         self.removed += (packet.captured - packet.payload.len()) as u64;
         if self.numbering != Numbering::Anew {
             match packet.number.checked_sub(self.last_number + 1) {

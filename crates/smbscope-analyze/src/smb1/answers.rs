@@ -1,7 +1,7 @@
 //! Of how many messages an SMB1 response consists (MS-CIFS 2.2.4.33, 2.2.4.39, 2.2.4.46, 2.2.4.62), also where a snap
 //! length cut what says so.
 
-use crate::content::{Body, Message1};
+use crate::content::{RequestOrResponse, Message1};
 use smbscope_model::ResponseStatus;
 use smbscope_wire::smb1::{self, TransactionKind, TransactionProgress};
 
@@ -18,12 +18,12 @@ pub(crate) enum Answers {
     /// ECHO: the number of the last one; absent when the request was cut off before it.
     Echo(Option<u16>),
     /// Transactions and READ_MPX: complete when all bytes are there.
-    Parts(Parts),
+    Parts(Smb1MultipartResponse),
 }
 
 /// What is known of a response in several messages.
 #[derive(Debug, Default)]
-pub(crate) struct Parts {
+pub(crate) struct Smb1MultipartResponse {
     /// How much of a transaction's request is in its first message; absent when that was cut off before it says so.
     request: Option<TransactionProgress>,
     /// Whether there can be an interim response.
@@ -40,13 +40,13 @@ impl Answers {
         let command = request.header.command;
         let is_transaction = TransactionKind::from_command(command).is_some();
         match &request.body {
-            Body::Request(smb1::Smb1Request::Echo(count)) => Answers::Echo(Some(*count)),
+            RequestOrResponse::Request(smb1::Smb1Request::Echo(count)) => Answers::Echo(Some(*count)),
             _ if command == smb1::Smb1Command::ECHO => Answers::Echo(None),
-            Body::Request(smb1::Smb1Request::Transaction(transaction)) => {
-                Answers::Parts(Parts { request: Some(transaction.progress), is_transaction, ..Parts::default() })
+            RequestOrResponse::Request(smb1::Smb1Request::Transaction(transaction)) => {
+                Answers::Parts(Smb1MultipartResponse { request: Some(transaction.progress), is_transaction, ..Smb1MultipartResponse::default() })
             }
             _ if is_transaction || command == smb1::Smb1Command::READ_MPX => {
-                Answers::Parts(Parts { is_transaction, ..Parts::default() })
+                Answers::Parts(Smb1MultipartResponse { is_transaction, ..Smb1MultipartResponse::default() })
             }
             _ => Answers::One,
         }
@@ -56,7 +56,7 @@ impl Answers {
     /// so where the request was cut off before it says how much is to come, a wordless one is no final response.
     /// `length` is that of the message's payload.
     pub(crate) fn is_interim(&self, message: &Message1, length: u64) -> bool {
-        let Answers::Parts(Parts { request, is_transaction: true, messages: 0, .. }) = self else { return false };
+        let Answers::Parts(Smb1MultipartResponse { request, is_transaction: true, messages: 0, .. }) = self else { return false };
         is_wordless(message, length)
             && message.header.is_success()
             && request.is_none_or(|request| request.here < request.total)
@@ -69,7 +69,7 @@ impl Answers {
             Answers::One => true,
             _ if failed => true,
             Answers::Echo(last) => match (last, &message.body) {
-                (Some(last), Body::Response(smb1::Smb1Response::Echo(number))) => number >= last,
+                (Some(last), RequestOrResponse::Response(smb1::Smb1Response::Echo(number))) => number >= last,
                 (Some(last), _) => *last == 1,
                 (None, _) => false,
             },
@@ -78,12 +78,12 @@ impl Answers {
     }
 }
 
-impl Parts {
+impl Smb1MultipartResponse {
     fn take(&mut self, message: &Message1, length: u64) -> bool {
         self.messages += 1;
         let (progress, total) = match &message.body {
-            Body::Response(smb1::Smb1Response::Transaction { progress, total, .. }) => (*progress, *total),
-            Body::Response(smb1::Smb1Response::Multiplexed(progress)) => (Some(*progress), None),
+            RequestOrResponse::Response(smb1::Smb1Response::Transaction { progress, total, .. }) => (*progress, *total),
+            RequestOrResponse::Response(smb1::Smb1Response::Multiplexed(progress)) => (Some(*progress), None),
             _ => (None, None),
         };
         let done = match (progress, message.word_count) {

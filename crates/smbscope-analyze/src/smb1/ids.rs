@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 /// PID and MID: what a response repeats.
-pub(super) type Key = (u16, u16);
+pub(super) type PidMid = (u16, u16);
 
 /// Requests remembered to learn how soon a client uses an id again.
 const REMEMBERED_IDS: usize = 128;
@@ -20,12 +20,12 @@ pub(crate) struct IdHistory {
     requests: u64,
     /// The fewest requests after which an id was used again.
     shortest: Option<u64>,
-    run: Run,
+    run: MidRun,
 }
 
 /// Requests in a row whose MIDs count up, by the same step but for those that the capture lacks.
 #[derive(Debug, Default)]
-struct Run {
+struct MidRun {
     last: u16,
     step: u16,
     length: u64,
@@ -33,7 +33,7 @@ struct Run {
 
 impl IdHistory {
     /// Takes in a request and returns its number on the connection.
-    pub(crate) fn note(&mut self, key: Key) -> u64 {
+    pub(crate) fn note(&mut self, key: PidMid) -> u64 {
         self.run.note(key.1);
         // One word each, so that the search for an id that is not there is quick.
         let key = u32::from(key.0) << 16 | u32::from(key.1);
@@ -65,7 +65,7 @@ impl IdHistory {
     }
 }
 
-impl Run {
+impl MidRun {
     fn note(&mut self, mid: u16) {
         // A MID lower than the one before begins again.
         let rise = mid.saturating_sub(self.last);

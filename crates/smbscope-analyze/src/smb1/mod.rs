@@ -9,18 +9,18 @@ mod named;
 mod raw;
 mod requests;
 
-use crate::content::{Body, Message1, dialect_named};
+use crate::content::{RequestOrResponse, Message1, dialect_named};
 use crate::framer::Frame;
 use crate::ledger::{Ledger, Opening};
 use crate::names::ConnectionNames;
 use crate::offers;
-use crate::pending::{Causality, Pending, Span};
+use crate::pending::{Causality, PendingExchange, StreamSpan};
 use crate::unseen::MidCounter;
 use answers::{Answers, status};
-use ids::Key;
-use named::{Effect, Named};
-use raw::{Raw, RawRequest};
-use requests::{NO_ID, Request, Requests};
+use ids::PidMid;
+use named::{Smb1ResponseEffect, Smb1RequestFields};
+use raw::{Smb1RawTransfer, RawRequest};
+use requests::{NO_ID, Smb1TrackedRequest, Smb1RequestTracker};
 use smbscope_model::exchange::Details;
 use smbscope_model::{Command, Dialect, FlowDirection, FileId, CommandGroup, Half, ExchangeOutcome, ResponseStatus, Subcommand, groups};
 use smbscope_wire::names::Trans2;
@@ -33,9 +33,9 @@ const SMALLEST_READ_RAW: u64 = 4 + 32 + 1 + 16 + 2;
 
 /// What a connection knows of SMB1.
 #[derive(Debug, Default)]
-pub(crate) struct Smb1 {
-    requests: Requests,
-    raw: Raw,
+pub(crate) struct Smb1ConnectionState {
+    requests: Smb1RequestTracker,
+    raw: Smb1RawTransfer,
     names: ConnectionNames,
     /// What the latest NEGOTIATE offers.
     dialects: Vec<Dialect>,
@@ -44,7 +44,7 @@ pub(crate) struct Smb1 {
     asked_to: u64,
 }
 
-impl Smb1 {
+impl Smb1ConnectionState {
     /// Requests that wait for an answer, but for blocks of raw data.
     pub(crate) fn outstanding(&self) -> usize {
         self.requests.outstanding.by_id().len()
@@ -55,16 +55,16 @@ impl Smb1 {
         self.names.bytes()
     }
 
-    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = Box<Pending>> {
+    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = Box<PendingExchange>> {
         self.requests.take_all().chain(self.raw.take_all())
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut PendingExchange> {
         self.requests.outstanding.iter_mut().chain(self.raw.iter_mut())
     }
 
     /// What may lie in a stretch of a stream: requests, or responses that have begun.
-    pub(crate) fn near(&mut self, span: Span, from_client: bool, take: &mut impl FnMut(&mut Pending)) {
+    pub(crate) fn near(&mut self, span: StreamSpan, from_client: bool, take: &mut impl FnMut(&mut PendingExchange)) {
         self.raw.iter_mut().for_each(&mut *take);
         self.requests.near(span, from_client, take);
     }
@@ -79,7 +79,7 @@ impl Smb1 {
             (false, true) => self.response(ledger, frame, message),
             (false, false) if header.command == smb1::Smb1Command::WRITE_RAW => self.response(ledger, frame, message),
             (false, false) => {
-                if let Body::Request(smb1::Smb1Request::Locking { fid, oplock_release: true, .. }) = &message.body {
+                if let RequestOrResponse::Request(smb1::Smb1Request::Locking { fid, oplock_release: true, .. }) = &message.body {
                     self.names.oplock_broken(*fid);
                 }
                 let opening = opening(message, frame, Some(Subcommand::ServerInitiated), true);
@@ -149,7 +149,7 @@ impl Smb1 {
         let tree = self.names.trees.get(&header.tid);
         let is_pipe = tree.is_some_and(|tree| tree.is_pipe);
         let share = tree.map(|tree| tree.share.clone());
-        let named = Named::from_message(message, is_pipe);
+        let named = Smb1RequestFields::from_message(message, is_pipe);
         let mut pending = ledger.begin(frame, opening(message, frame, named.subcommand, named.waits));
         let exchange = &mut pending.exchange;
         exchange.session_id = Some(header.uid.into()).filter(|uid| *uid != 0);
@@ -176,13 +176,13 @@ impl Smb1 {
             _ => {}
         }
         for body in message.bodies() {
-            if let Body::Request(smb1::Smb1Request::Negotiate(names)) = body {
+            if let RequestOrResponse::Request(smb1::Smb1Request::Negotiate(names)) = body {
                 self.dialects = names.iter().map(|name| dialect_named(name)).collect();
                 ledger.note_client_offer(offers::smb1_client(names));
             }
         }
-        let effects = Effect::all_from_message(message, pending.exchange.path.clone());
-        if let Some(Effect::LogOn(user)) = effects.first() {
+        let effects = Smb1ResponseEffect::all_from_message(message, pending.exchange.path.clone());
+        if let Some(Smb1ResponseEffect::LogOn(user)) = effects.first() {
             pending.exchange.user = user.clone();
         }
         if named.unanswered {
@@ -202,7 +202,7 @@ impl Smb1 {
         self.raw.expect(RawRequest::new(message, key));
         let replaces = self.requests.outstanding.by_id().get(&key).is_some();
         let (tid, uid) = (header.tid, header.uid);
-        let request = Request { pending, tid, uid, number, replaces, answers, effects };
+        let request = Smb1TrackedRequest { pending, tid, uid, number, replaces, answers, effects };
         ledger.started(&request.pending);
         if let Some(mut older) = self.requests.insert(key, request) {
             let hidden = ledger.server_losses.any_after(older.pending.acknowledged.unwrap_or(0));
@@ -220,7 +220,7 @@ impl Smb1 {
     }
 
     /// Secondary requests, and further messages of WRITE_MPX, belong to the request before them.
-    fn continues(&mut self, key: Key, frame: &Frame, message: &Message1) -> bool {
+    fn continues(&mut self, key: PidMid, frame: &Frame, message: &Message1) -> bool {
         let command = message.header.command;
         let primary = TransactionKind::primary_of(command)
             .or((command == smb1::Smb1Command::WRITE_MPX).then_some(smb1::Smb1Command::WRITE_MPX));
@@ -260,10 +260,10 @@ impl Smb1 {
         self.answer(ledger, frame, message, key);
     }
 
-    fn answer(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, message: &Message1, key: Key) {
+    fn answer(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, message: &Message1, key: PidMid) {
         let header = message.header;
         let Some(request) = self.requests.outstanding.get_mut(key) else { return };
-        let misses_first = matches!(message.body, Body::Response(smb1::Smb1Response::Echo(number)) if number > 1)
+        let misses_first = matches!(message.body, RequestOrResponse::Response(smb1::Smb1Response::Echo(number)) if number > 1)
             && request.pending.response.is_none();
         if request.answers.is_interim(message, frame.length()) {
             request.pending.exchange.interim.get_or_insert(frame.first);
@@ -286,9 +286,9 @@ impl Smb1 {
         if header.is_success() {
             let effects = std::mem::take(&mut request.effects);
             ledger.quality.evicted_names +=
-                Effect::take(effects, &mut self.names, &mut request.pending.exchange, message);
+                Smb1ResponseEffect::take(effects, &mut self.names, &mut request.pending.exchange, message);
         }
-        if let Body::Response(smb1::Smb1Response::Negotiate(answer)) = &message.body {
+        if let RequestOrResponse::Response(smb1::Smb1Response::Negotiate(answer)) = &message.body {
             let chosen = self.dialects.get(usize::from(answer.dialect_index)).copied();
             let dialect = &mut ledger.accounts.summary.dialect;
             *dialect = chosen.or(*dialect);

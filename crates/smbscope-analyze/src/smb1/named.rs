@@ -1,8 +1,8 @@
 //! What SMB1 requests name, and what their answers make true: users, trees and opens (MS-CIFS 3.2.1, 3.3.1).
 
-use crate::content::{Body, Body1, Message1};
-use crate::names::{ConnectionNames, Tree, kept, user_name};
-use crate::rereads::{OpenFacts, Opened};
+use crate::content::{RequestOrResponse, Body1, Message1};
+use crate::names::{ConnectionNames, TrackedTreeConnect, kept, user_name};
+use crate::rereads::{OpenFacts, TrackedOpen};
 use smbscope_model::exchange::CreatedFile;
 use smbscope_model::{GrantedCaching, Exchange, FileId, Subcommand};
 use smbscope_wire::names::{NtTransact, Trans2};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// What a request says about itself.
 #[derive(Debug, Default)]
-pub(super) struct Named {
+pub(super) struct Smb1RequestFields {
     pub(super) subcommand: Option<Subcommand>,
     pub(super) fid: Option<u16>,
     pub(super) path: Option<Arc<str>>,
@@ -22,17 +22,17 @@ pub(super) struct Named {
     pub(super) oplock_release: bool,
 }
 
-impl Named {
-    pub(super) fn from_message(message: &Message1, is_pipe: bool) -> Named {
+impl Smb1RequestFields {
+    pub(super) fn from_message(message: &Message1, is_pipe: bool) -> Smb1RequestFields {
         let command = message.header.command;
-        let base = Named { unanswered: command == Smb1Command::NT_CANCEL, ..Named::default() };
-        let Body::Request(request) = &message.body else { return base };
+        let base = Smb1RequestFields { unanswered: command == Smb1Command::NT_CANCEL, ..Smb1RequestFields::default() };
+        let RequestOrResponse::Request(request) = &message.body else { return base };
         match request {
             Smb1Request::Open { name: path, .. } | Smb1Request::Path(path) => {
-                Named { path: path.as_ref().and_then(kept), ..base }
+                Smb1RequestFields { path: path.as_ref().and_then(kept), ..base }
             }
-            Smb1Request::File(fid) => Named { fid: Some(*fid), ..base },
-            Smb1Request::Range { fid, offset, length } => Named {
+            Smb1Request::File(fid) => Smb1RequestFields { fid: Some(*fid), ..base },
+            Smb1Request::Range { fid, offset, length } => Smb1RequestFields {
                 fid: Some(*fid),
                 offset: Some(*offset),
                 length: Some(*length),
@@ -40,11 +40,11 @@ impl Named {
                 ..base
             },
             Smb1Request::WriteRaw { fid, offset, length, .. } => {
-                Named { fid: Some(*fid), offset: Some(*offset), length: Some(*length), ..base }
+                Smb1RequestFields { fid: Some(*fid), offset: Some(*offset), length: Some(*length), ..base }
             }
             Smb1Request::Locking { fid, timeout, locks, unlocks, oplock_release, range } => {
                 let oplock_release = *oplock_release && *locks == 0 && *unlocks == 0;
-                Named {
+                Smb1RequestFields {
                     fid: Some(*fid),
                     offset: range.map(|(offset, _)| offset),
                     length: range.map(|(_, length)| length),
@@ -53,8 +53,8 @@ impl Named {
                     ..base
                 }
             }
-            Smb1Request::Echo(count) => Named { unanswered: *count == 0, ..base },
-            Smb1Request::Transaction(transaction) => Named {
+            Smb1Request::Echo(count) => Smb1RequestFields { unanswered: *count == 0, ..base },
+            Smb1Request::Transaction(transaction) => Smb1RequestFields {
                 subcommand: transaction
                     .trans2
                     .map(Subcommand::Trans2)
@@ -72,39 +72,39 @@ impl Named {
 
 /// What a successful answer changes.
 #[derive(Debug)]
-pub(super) enum Effect {
+pub(super) enum Smb1ResponseEffect {
     LogOn(Option<Arc<str>>),
     LogOff(u16),
-    Connect(Option<Tree>),
+    Connect(Option<TrackedTreeConnect>),
     Disconnect(u16),
     Open { path: Option<Arc<str>>, asks_for_oplock: Option<bool> },
     Close(u16),
 }
 
-impl Effect {
+impl Smb1ResponseEffect {
     /// What the answer will make true, for each command of the chain.
-    pub(super) fn all_from_message(message: &Message1, path: Option<Arc<str>>) -> Vec<Effect> {
+    pub(super) fn all_from_message(message: &Message1, path: Option<Arc<str>>) -> Vec<Smb1ResponseEffect> {
         let mut effects = Vec::new();
         let commands = std::iter::once(message.header.command).chain(message.chain);
         for (command, body) in commands.zip(message.bodies()) {
             match body {
-                Body::Request(Smb1Request::SessionSetup(identity)) => {
-                    effects.push(Effect::LogOn(identity.as_ref().and_then(user_name)));
+                RequestOrResponse::Request(Smb1Request::SessionSetup(identity)) => {
+                    effects.push(Smb1ResponseEffect::LogOn(identity.as_ref().and_then(user_name)));
                 }
-                Body::Request(Smb1Request::TreeConnect(path)) => effects.push(Effect::Connect(Tree::new(path))),
-                Body::Request(Smb1Request::Open { asks_for_oplock, .. }) => {
-                    effects.push(Effect::Open { path: path.clone(), asks_for_oplock: *asks_for_oplock });
+                RequestOrResponse::Request(Smb1Request::TreeConnect(path)) => effects.push(Smb1ResponseEffect::Connect(TrackedTreeConnect::new(path))),
+                RequestOrResponse::Request(Smb1Request::Open { asks_for_oplock, .. }) => {
+                    effects.push(Smb1ResponseEffect::Open { path: path.clone(), asks_for_oplock: *asks_for_oplock });
                 }
-                Body::Request(Smb1Request::Transaction(transaction))
+                RequestOrResponse::Request(Smb1Request::Transaction(transaction))
                     if transaction.trans2 == Some(Trans2::OPEN2) || transaction.nt == Some(NtTransact::CREATE) =>
                 {
-                    effects.push(Effect::Open { path: path.clone(), asks_for_oplock: None });
+                    effects.push(Smb1ResponseEffect::Open { path: path.clone(), asks_for_oplock: None });
                 }
-                Body::Request(Smb1Request::File(fid)) if command == Smb1Command::CLOSE => {
-                    effects.push(Effect::Close(*fid))
+                RequestOrResponse::Request(Smb1Request::File(fid)) if command == Smb1Command::CLOSE => {
+                    effects.push(Smb1ResponseEffect::Close(*fid))
                 }
-                _ if command == Smb1Command::LOGOFF_ANDX => effects.push(Effect::LogOff(message.header.uid)),
-                _ if command == Smb1Command::TREE_DISCONNECT => effects.push(Effect::Disconnect(message.header.tid)),
+                _ if command == Smb1Command::LOGOFF_ANDX => effects.push(Smb1ResponseEffect::LogOff(message.header.uid)),
+                _ if command == Smb1Command::TREE_DISCONNECT => effects.push(Smb1ResponseEffect::Disconnect(message.header.tid)),
                 _ => {}
             }
         }
@@ -113,7 +113,7 @@ impl Effect {
 
     /// They are true now, as `answer` says. Returns how many names had to be forgotten.
     pub(super) fn take(
-        effects: Vec<Effect>,
+        effects: Vec<Smb1ResponseEffect>,
         names: &mut ConnectionNames,
         exchange: &mut Exchange,
         answer: &Message1,
@@ -123,24 +123,24 @@ impl Effect {
         let mut forgotten = 0;
         for effect in effects {
             forgotten += match effect {
-                Effect::LogOn(user) => {
+                Smb1ResponseEffect::LogOn(user) => {
                     exchange.session_id = Some(header.uid.into());
                     user.map_or(0, |user| names.users.insert(header.uid, user))
                 }
-                Effect::LogOff(uid) => {
+                Smb1ResponseEffect::LogOff(uid) => {
                     names.users.remove(&uid);
                     0
                 }
-                Effect::Connect(tree) => {
+                Smb1ResponseEffect::Connect(tree) => {
                     exchange.tree_id = Some(header.tid.into());
                     exchange.share = tree.as_ref().map(|tree| tree.share.clone());
                     tree.map_or(0, |tree| names.trees.insert(header.tid, tree))
                 }
-                Effect::Disconnect(tid) => {
+                Smb1ResponseEffect::Disconnect(tid) => {
                     names.trees.remove(&tid);
                     0
                 }
-                Effect::Open { path, asks_for_oplock } => match answers.find_map(opened) {
+                Smb1ResponseEffect::Open { path, asks_for_oplock } => match answers.find_map(opened) {
                     Some((fid, opened)) => {
                         exchange.file_id = Some(FileId::Smb1(fid));
                         exchange.caching = opened.and_then(|opened| granted(asks_for_oplock, &opened));
@@ -152,11 +152,11 @@ impl Effect {
                         let facts =
                             OpenFacts::new(exchange.share.as_deref(), path.as_deref(), version, exchange.caching);
                         let facts = names.rereads.opened(facts);
-                        path.map_or(0, |path| names.opens.insert(fid, Opened { path, facts }))
+                        path.map_or(0, |path| names.opens.insert(fid, TrackedOpen { path, facts }))
                     }
                     None => 0,
                 },
-                Effect::Close(fid) => {
+                Smb1ResponseEffect::Close(fid) => {
                     names.opens.remove(&fid);
                     0
                 }
@@ -169,8 +169,8 @@ impl Effect {
 /// The FID of what was opened, and what else the answer tells of it.
 fn opened(body: &Body1) -> Option<(u16, Option<smb1::Smb1OpenResult>)> {
     match body {
-        Body::Response(Smb1Response::Open(opened)) => Some((opened.fid, Some(*opened))),
-        Body::Response(Smb1Response::Transaction { fid, .. }) => fid.map(|fid| (fid, None)),
+        RequestOrResponse::Response(Smb1Response::Open(opened)) => Some((opened.fid, Some(*opened))),
+        RequestOrResponse::Response(Smb1Response::Transaction { fid, .. }) => fid.map(|fid| (fid, None)),
         _ => None,
     }
 }

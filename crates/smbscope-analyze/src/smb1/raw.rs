@@ -5,38 +5,38 @@
 //! write-through mode only.
 
 use super::answers::status;
-use super::ids::Key;
-use super::requests::{Hidden, Requests};
-use crate::content::{Body, Message1};
+use super::ids::PidMid;
+use super::requests::{Hidden, Smb1RequestTracker};
+use crate::content::{RequestOrResponse, Message1};
 use crate::framer::Frame;
 use crate::ledger::Ledger;
-use crate::pending::{Causality, Pending};
+use crate::pending::{Causality, PendingExchange};
 use smbscope_model::{Exchange, Half, ExchangeOutcome, ResponseStatus, Subcommand};
 use smbscope_wire::smb1;
 use smbscope_wire::status::NtStatus;
 
 /// What raw data is expected next. Only one raw command may be outstanding on a connection.
 #[derive(Debug, Default)]
-pub(crate) struct Raw {
-    read: Option<Key>,
+pub(crate) struct Smb1RawTransfer {
+    read: Option<PidMid>,
     write: Option<WriteRaw>,
     /// The data block of a Write_Raw in write-through mode, which will be answered.
-    block: Option<(Key, Box<Pending>)>,
+    block: Option<(PidMid, Box<PendingExchange>)>,
 }
 
 /// A Write_Raw between its request and its data block.
 #[derive(Debug)]
 struct WriteRaw {
-    key: Key,
+    key: PidMid,
     write_through: bool,
     go_ahead: Option<Box<Exchange>>,
 }
 
 /// A request that raw data will follow or answer.
 pub(crate) enum RawRequest {
-    Read(Key),
+    Read(PidMid),
     Write {
-        key: Key,
+        key: PidMid,
         write_through: bool,
     },
     /// Any other request: the raw commands before it are over.
@@ -44,10 +44,10 @@ pub(crate) enum RawRequest {
 }
 
 impl RawRequest {
-    pub(crate) fn new(message: &Message1, key: Key) -> RawRequest {
+    pub(crate) fn new(message: &Message1, key: PidMid) -> RawRequest {
         match (&message.body, message.header.command) {
             (_, smb1::Smb1Command::READ_RAW) => RawRequest::Read(key),
-            (Body::Request(smb1::Smb1Request::WriteRaw { write_through, .. }), _) => {
+            (RequestOrResponse::Request(smb1::Smb1Request::WriteRaw { write_through, .. }), _) => {
                 RawRequest::Write { key, write_through: *write_through }
             }
             _ => RawRequest::None,
@@ -55,7 +55,7 @@ impl RawRequest {
     }
 }
 
-impl Raw {
+impl Smb1RawTransfer {
     pub(crate) fn expect(&mut self, request: RawRequest) {
         match request {
             RawRequest::Read(key) => self.read = Some(key),
@@ -67,7 +67,7 @@ impl Raw {
     }
 
     /// The server is ready for the data block; what was learned from the synchronous part serves the other one.
-    pub(crate) fn go_ahead(&mut self, key: Key, pending: &Pending) {
+    pub(crate) fn go_ahead(&mut self, key: PidMid, pending: &PendingExchange) {
         match &mut self.write {
             Some(write) if write.key == key => write.go_ahead = Some(Box::new(pending.exchange.clone())),
             _ => self.write = None,
@@ -75,22 +75,22 @@ impl Raw {
     }
 
     /// The data block that waits for an answer with these ids.
-    pub(crate) fn take_block(&mut self, key: Key) -> Option<Box<Pending>> {
+    pub(crate) fn take_block(&mut self, key: PidMid) -> Option<Box<PendingExchange>> {
         self.block.take_if(|(block_key, _)| *block_key == key).map(|(_, pending)| pending)
     }
 
-    pub(crate) fn take_all(&mut self) -> Option<Box<Pending>> {
+    pub(crate) fn take_all(&mut self) -> Option<Box<PendingExchange>> {
         self.block.take().map(|(_, pending)| pending)
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut PendingExchange> {
         self.block.iter_mut().map(|(_, pending)| &mut **pending)
     }
 
     /// Takes in a frame of the server without SMB header. Returns whether it was expected.
     pub(super) fn take_answer_to_read(
         &mut self,
-        requests: &mut Requests,
+        requests: &mut Smb1RequestTracker,
         ledger: &mut Ledger<'_>,
         frame: &Frame,
     ) -> bool {
@@ -115,7 +115,7 @@ impl Raw {
     /// Takes in a frame of the client without SMB header. Returns whether it was expected.
     pub(super) fn take_block_of_write(
         &mut self,
-        requests: &mut Requests,
+        requests: &mut Smb1RequestTracker,
         ledger: &mut Ledger<'_>,
         frame: &Frame,
     ) -> bool {
@@ -144,7 +144,7 @@ impl Raw {
             think_time: None,
             ..synchronous
         };
-        let pending = Pending::new(exchange, frame);
+        let pending = PendingExchange::new(exchange, frame);
         if write_through {
             ledger.started(&pending);
             if let Some((_, older)) = self.block.replace((key, pending)) {
@@ -159,17 +159,17 @@ impl Raw {
     /// The answer to the data block of a Write_Raw in write-through mode: WRITE_COMPLETE, or, from Samba, WRITE_RAW.
     pub(super) fn take_answer(
         &mut self,
-        requests: &Requests,
+        requests: &Smb1RequestTracker,
         ledger: &mut Ledger<'_>,
         frame: &Frame,
         message: &Message1,
-        key: Key,
+        key: PidMid,
     ) -> bool {
         let command = message.header.command;
         if !matches!(command, smb1::Smb1Command::WRITE_COMPLETE | smb1::Smb1Command::WRITE_RAW) {
             return false;
         }
-        let fits = |(_, block): &&(Key, Box<Pending>)| block.causality(frame) == Causality::Possible;
+        let fits = |(_, block): &&(PidMid, Box<PendingExchange>)| block.causality(frame) == Causality::Possible;
         let Some((_, block)) = self.block.as_ref().filter(|(known, _)| *known == key).filter(fits) else {
             return false;
         };

@@ -1,12 +1,12 @@
 //! The requests of SMB1 that are outstanding, and whether a response with the ids of one may be another's.
 
 use super::answers::Answers;
-use super::ids::{IdHistory, Key};
-use super::named::Effect;
+use super::ids::{IdHistory, PidMid};
+use super::named::Smb1ResponseEffect;
 use crate::framer::Frame;
 use crate::ledger::Ledger;
-use crate::outstanding::Outstanding;
-use crate::pending::{Pending, Span};
+use crate::outstanding::OutstandingRequests;
+use crate::pending::{PendingExchange, StreamSpan};
 use crate::sent_order::SentOrder;
 use smbscope_model::Command;
 use smbscope_wire::smb1;
@@ -23,21 +23,21 @@ pub(super) const NO_ID: u16 = 0xffff;
 
 /// The requests that wait for a response, by what it will repeat.
 #[derive(Debug, Default)]
-pub(super) struct Requests {
-    pub(super) outstanding: Outstanding<Key, Request>,
+pub(super) struct Smb1RequestTracker {
+    pub(super) outstanding: OutstandingRequests<PidMid, Smb1TrackedRequest>,
     /// The responses in several messages that have begun.
-    answered_in_part: SentOrder<Key>,
+    answered_in_part: SentOrder<PidMid>,
     /// The latest NEGOTIATE.
-    negotiate: Option<Key>,
+    negotiate: Option<PidMid>,
     pub(super) ids: IdHistory,
     /// The latest responses without a request, with the positions where they begin.
-    unmatched: VecDeque<(Key, u64)>,
+    unmatched: VecDeque<(PidMid, u64)>,
 }
 
 /// A request that waits for its response, or for more of either.
 #[derive(Debug)]
-pub(super) struct Request {
-    pub(super) pending: Box<Pending>,
+pub(super) struct Smb1TrackedRequest {
+    pub(super) pending: Box<PendingExchange>,
     pub(super) tid: u16,
     pub(super) uid: u16,
     /// The number of the request on the connection.
@@ -45,7 +45,7 @@ pub(super) struct Request {
     /// Another request with the same ids was still unanswered when it was sent.
     pub(super) replaces: bool,
     pub(super) answers: Answers,
-    pub(super) effects: Vec<Effect>,
+    pub(super) effects: Vec<Smb1ResponseEffect>,
 }
 
 /// What gaps can hide between a request and a response with its ids.
@@ -59,13 +59,13 @@ pub(super) enum Hidden {
     Unknown,
 }
 
-impl Requests {
-    pub(super) fn take_all(&mut self) -> impl Iterator<Item = Box<Pending>> {
+impl Smb1RequestTracker {
+    pub(super) fn take_all(&mut self) -> impl Iterator<Item = Box<PendingExchange>> {
         self.answered_in_part = SentOrder::default();
         self.outstanding.take_all().map(|request| request.pending)
     }
 
-    pub(super) fn remember_unmatched(&mut self, key: Key, frame: &Frame) {
+    pub(super) fn remember_unmatched(&mut self, key: PidMid, frame: &Frame) {
         if self.unmatched.len() == MAX_UNMATCHED {
             self.unmatched.pop_front();
         }
@@ -73,7 +73,7 @@ impl Requests {
     }
 
     /// The latest NEGOTIATE, if it is outstanding.
-    pub(super) fn take_negotiate(&mut self) -> Option<Box<Pending>> {
+    pub(super) fn take_negotiate(&mut self) -> Option<Box<PendingExchange>> {
         let negotiate = Command::Smb1(smb1::Smb1Command::NEGOTIATE);
         let key = self.negotiate.filter(|key| {
             let request = self.outstanding.by_id().get(key);
@@ -83,7 +83,7 @@ impl Requests {
     }
 
     /// Adds a request; returns the one with the same ids that was outstanding.
-    pub(super) fn insert(&mut self, key: Key, request: Request) -> Option<Request> {
+    pub(super) fn insert(&mut self, key: PidMid, request: Smb1TrackedRequest) -> Option<Smb1TrackedRequest> {
         if request.pending.exchange.command == Command::Smb1(smb1::Smb1Command::NEGOTIATE) {
             self.negotiate = Some(key);
         }
@@ -91,14 +91,14 @@ impl Requests {
     }
 
     /// Removes the request that has been outstanding longest, where there are too many.
-    pub(super) fn remove_excess(&mut self) -> Option<Request> {
+    pub(super) fn remove_excess(&mut self) -> Option<Smb1TrackedRequest> {
         if self.outstanding.by_id().len() > MAX_OUTSTANDING { self.outstanding.remove_oldest() } else { None }
     }
 
     /// A response in several messages began.
-    pub(super) fn begins_to_answer(&mut self, key: Key, start: u64) {
+    pub(super) fn begins_to_answer(&mut self, key: PidMid, start: u64) {
         let requests = self.outstanding.by_id();
-        let answers = |start: u64, key: Key| {
+        let answers = |start: u64, key: PidMid| {
             let response = requests.get(&key).and_then(|request| request.pending.response);
             response.is_some_and(|response| response.start == start)
         };
@@ -107,12 +107,12 @@ impl Requests {
 
     /// The requests that may lie in a stretch of the client's stream, or whose responses may lie in one of the server's. Of
     /// very many, those whose secondary requests do may be left out.
-    pub(super) fn near(&mut self, span: Span, from_client: bool, take: &mut impl FnMut(&mut Pending)) {
+    pub(super) fn near(&mut self, span: StreamSpan, from_client: bool, take: &mut impl FnMut(&mut PendingExchange)) {
         self.outstanding.near(span, (!from_client).then_some(&self.answered_in_part), take);
     }
 
     /// Whether gaps could hide both the true response and another request with the same ids.
-    pub(super) fn id_may_be_recycled(&self, ledger: &Ledger<'_>, frame: &Frame, key: Key, request: &Request) -> bool {
+    pub(super) fn id_may_be_recycled(&self, ledger: &Ledger<'_>, frame: &Frame, key: PidMid, request: &Smb1TrackedRequest) -> bool {
         let pending = &request.pending;
         if pending.exchange.command == Command::Smb1(smb1::Smb1Command::WRITE_RAW)
             && ledger.server_losses.bytes_between(pending.acknowledged.unwrap_or(0), frame.start) > 0
@@ -139,8 +139,8 @@ impl Requests {
         &self,
         ledger: &Ledger<'_>,
         frame: &Frame,
-        key: Key,
-        pending: &Pending,
+        key: PidMid,
+        pending: &PendingExchange,
         replaces: bool,
     ) -> Hidden {
         // An unknown floor is the lowest.
@@ -167,19 +167,19 @@ impl Requests {
     }
 }
 
-impl AsRef<Pending> for Request {
-    fn as_ref(&self) -> &Pending {
+impl AsRef<PendingExchange> for Smb1TrackedRequest {
+    fn as_ref(&self) -> &PendingExchange {
         &self.pending
     }
 }
 
-impl AsMut<Pending> for Request {
-    fn as_mut(&mut self) -> &mut Pending {
+impl AsMut<PendingExchange> for Smb1TrackedRequest {
+    fn as_mut(&mut self) -> &mut PendingExchange {
         &mut self.pending
     }
 }
 
-impl Request {
+impl Smb1TrackedRequest {
     /// Whether a response repeats what the request said: the command, and the tree and user where these are fixed.
     pub(super) fn fits(&self, header: &smb1::Smb1Header) -> bool {
         let Command::Smb1(command) = self.pending.exchange.command else { return false };

@@ -14,7 +14,7 @@ const OUTSTANDING_LEAST: u32 = 2;
 
 /// The credits of a connection, of which every message is known.
 #[derive(Debug, Default)]
-pub(super) struct Credits {
+pub(super) struct ObservedCredits {
     /// What the client has; unknown before the first response, and from then on when a message was missed.
     left: Option<u32>,
     /// What it had before the last response that granted any, and when that passed.
@@ -26,7 +26,7 @@ pub(super) struct Credits {
     cost: u32,
 }
 
-impl Credits {
+impl ObservedCredits {
     /// Something was not seen: what is left is unknown for good.
     pub(super) fn forget(&mut self) {
         self.left = None;
@@ -82,8 +82,8 @@ mod tests {
     }
 
     /// A client that was granted so many credits with its NEGOTIATE.
-    fn with(credits: u16) -> Credits {
-        let mut known = Credits::default();
+    fn with(credits: u16) -> ObservedCredits {
+        let mut known = ObservedCredits::default();
         known.grant(&Smb2Header { credits, ..Smb2Header::new(Smb2Command::NEGOTIATE) }, Timestamp(0));
         known
     }
@@ -91,7 +91,7 @@ mod tests {
     /// Two requests of 4 credits each at 10 ms, the response to the first at 30 ms, a third request so much later.
     fn third_request(credits: u16, later: i64) -> Nanos {
         let mut known = with(credits);
-        let ask = |known: &mut Credits, at: i64, outstanding| {
+        let ask = |known: &mut ObservedCredits, at: i64, outstanding| {
             known.take(&message(0, 4), Timestamp(at * MS), outstanding, Nanos(0))
         };
         assert_eq!([ask(&mut known, 10, 1), ask(&mut known, 10, 2)], [Nanos(0); 2]);
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn nothing_is_known_before_the_first_response_and_after_credits_from_nowhere() {
-        let mut known = Credits::default();
+        let mut known = ObservedCredits::default();
         known.grant(&message(8, 1), Timestamp(0));
         assert!(!known.are_known());
         let mut known = with(3);

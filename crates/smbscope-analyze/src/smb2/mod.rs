@@ -4,17 +4,17 @@ mod credits;
 mod named;
 mod requests;
 
-use crate::content::{Body, Message2};
+use crate::content::{RequestOrResponse, Message2};
 use crate::framer::Frame;
 use crate::ledger::{Ledger, Opening};
 use crate::offers;
-use crate::pending::{Causality, Pending, Span};
-use crate::rereads::{Held, OpenFacts, Opened};
-use crate::smb1::Smb1;
+use crate::pending::{Causality, PendingExchange, StreamSpan};
+use crate::rereads::{ReadCaching, OpenFacts, TrackedOpen};
+use crate::smb1::Smb1ConnectionState;
 use crate::unseen::MessageIds;
-use credits::Credits;
-use named::{Effect, Named, display_path, file_id, granted, logged_on, oplock_left};
-use requests::{Request, Requests, UNSOLICITED};
+use credits::ObservedCredits;
+use named::{Smb2ResponseEffect, Smb2RequestFields, display_path, file_id, granted, logged_on, oplock_left};
+use requests::{Smb2TrackedRequest, Smb2RequestTracker, UNSOLICITED};
 use smbscope_model::connection::ServerInterface;
 use smbscope_model::exchange::{CreatedFile, Details};
 use smbscope_model::{Command, Dialect, FlowDirection, CommandGroup, Nanos, ExchangeOutcome, Protocol, ResponseStatus, Subcommand, groups};
@@ -32,14 +32,14 @@ const SHARE_TYPE_PIPE: u8 = 2;
 /// What a connection knows of SMB2.
 #[derive(Debug, Default)]
 pub(crate) struct Smb2 {
-    requests: Requests,
+    requests: Smb2RequestTracker,
     /// Sessions that are to be left when the connection ends.
     joined: Vec<u64>,
     /// The session that was used last: of a connection that began before the capture, the only one that is known.
     used: Option<u64>,
     /// The message ids that were seen.
     pub(crate) message_ids: MessageIds,
-    credits: Credits,
+    credits: ObservedCredits,
 }
 
 /// What a related member of a compound takes over from the one before it (MS-SMB2 3.3.5.2.7.2).
@@ -58,16 +58,16 @@ impl Smb2 {
         self.requests.outstanding.by_id().len()
     }
 
-    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = Box<Pending>> {
+    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = Box<PendingExchange>> {
         self.requests.take_all()
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut PendingExchange> {
         self.requests.outstanding.iter_mut()
     }
 
     /// The requests that may lie in a stretch of the client's stream.
-    pub(crate) fn requests_near(&mut self, span: Span, take: &mut impl FnMut(&mut Pending)) {
+    pub(crate) fn requests_near(&mut self, span: StreamSpan, take: &mut impl FnMut(&mut PendingExchange)) {
         self.requests.outstanding.near(span, None, take);
     }
 
@@ -83,7 +83,7 @@ impl Smb2 {
     pub(crate) fn take(
         &mut self,
         ledger: &mut Ledger<'_>,
-        smb1: &mut Smb1,
+        smb1: &mut Smb1ConnectionState,
         direction: FlowDirection,
         frame: &Frame,
         mut members: Vec<Message2>,
@@ -117,7 +117,7 @@ impl Smb2 {
         if ledger.accounts.speaks() == Some(Protocol::Smb1) {
             ledger.accounts.summary.dialect = None;
         }
-        if let Body::Request(smb2::Smb2Request::Negotiate(offer)) = &member.body {
+        if let RequestOrResponse::Request(smb2::Smb2Request::Negotiate(offer)) = &member.body {
             let before = ledger.accounts.summary.offers.client.clone();
             ledger.note_client_offer(offers::smb2_client(offer, before.as_deref()));
         }
@@ -125,7 +125,7 @@ impl Smb2 {
         let session_id = if related { previous.session_id } else { header.session_id };
         let tree_id = if related { previous.tree_id } else { header.tree_id };
         let server = ledger.server();
-        if let (Body::Request(smb2::Smb2Request::SessionSetup { binding: true, .. }), Some(id)) =
+        if let (RequestOrResponse::Request(smb2::Smb2Request::SessionSetup { binding: true, .. }), Some(id)) =
             (&member.body, session_id)
         {
             ledger.sessions.bind(server, id);
@@ -134,12 +134,12 @@ impl Smb2 {
         // No session has the id zero (MS-SMB2 3.3.5.5.1).
         let session = session_id.filter(|id| *id != 0).and_then(|id| ledger.sessions.get(server, id));
         let tree = session.zip(tree_id).and_then(|(session, id)| session.trees.get(&id));
-        let named = Named::from_body(&member.body);
+        let named = Smb2RequestFields::from_body(&member.body);
         let inherits = named.file == Some(FileReference::RELATED);
         let file = if inherits { previous.file } else { named.file };
         let open = file.and_then(|file| session.and_then(|session| session.opens.get(&file)));
         let path = match (&member.body, file) {
-            (Body::Request(smb2::Smb2Request::Create { name, .. }), _) => display_path(name),
+            (RequestOrResponse::Request(smb2::Smb2Request::Create { name, .. }), _) => display_path(name),
             (_, Some(_)) => open.map(|open| open.path.clone()),
             (_, None) if inherits => previous.path.clone(),
             _ => None,
@@ -162,7 +162,7 @@ impl Smb2 {
         let exchange = &mut pending.exchange;
         (exchange.user, exchange.share, exchange.path) = (user, share, path.clone());
         exchange.details = Details::from_request(member.detail.as_deref());
-        if let Some(Held { caching, repeated }) = held {
+        if let Some(ReadCaching { caching, repeated }) = held {
             (exchange.caching, exchange.repeated) = (caching, repeated);
         }
         exchange.session_id = session_id.filter(|id| *id != 0);
@@ -176,8 +176,8 @@ impl Smb2 {
             ledger.report(pending);
             return;
         }
-        let effect = Effect::from_message(member, path.clone());
-        if let Effect::LogOn(Some(user)) = &effect {
+        let effect = Smb2ResponseEffect::from_message(member, path.clone());
+        if let Smb2ResponseEffect::LogOn(Some(user)) = &effect {
             pending.exchange.user = Some(user.clone());
         }
         let file_from = previous.file_from.filter(|_| inherits && file.is_none());
@@ -185,14 +185,14 @@ impl Smb2 {
             session_id,
             tree_id,
             file,
-            file_from: if matches!(effect, Effect::Open { .. }) { Some(header.message_id) } else { file_from },
+            file_from: if matches!(effect, Smb2ResponseEffect::Open { .. }) { Some(header.message_id) } else { file_from },
             path,
         };
         if self.credits.are_known() {
             self.take_credits(ledger, frame, &header, pending.exchange.group);
         }
         let id_mask = header.id_mask;
-        let request = Request { pending, id_mask, async_id: None, file, file_from, followers: Vec::new(), effect };
+        let request = Smb2TrackedRequest { pending, id_mask, async_id: None, file, file_from, followers: Vec::new(), effect };
         self.start(ledger, header.message_id, request);
     }
 
@@ -210,7 +210,7 @@ impl Smb2 {
         summary.credit_wait = Nanos(summary.credit_wait.0.saturating_add(waited.0));
     }
 
-    fn start(&mut self, ledger: &mut Ledger<'_>, message_id: u64, request: Request) {
+    fn start(&mut self, ledger: &mut Ledger<'_>, message_id: u64, request: Smb2TrackedRequest) {
         ledger.started(&request.pending);
         if let Some(mut older) = self.requests.insert(message_id, request) {
             let lost = ledger.server_losses.any_after(older.pending.acknowledged.unwrap_or(0));
@@ -226,7 +226,7 @@ impl Smb2 {
     fn response(
         &mut self,
         ledger: &mut Ledger<'_>,
-        smb1: &mut Smb1,
+        smb1: &mut Smb1ConnectionState,
         frame: &Frame,
         member: &Message2,
         compounded: bool,
@@ -236,14 +236,14 @@ impl Smb2 {
         connection.max_credits_granted = connection.max_credits_granted.max(header.credits);
         self.credits.grant(&header, frame.last.unwrap_or(frame.first).time);
         if header.message_id == UNSOLICITED {
-            if let Body::Response(smb2::Smb2Response::Break(notification)) = &member.body {
+            if let RequestOrResponse::Response(smb2::Smb2Response::Break(notification)) = &member.body {
                 self.broken(ledger, notification);
             }
             report_unmatched(ledger, frame, member, ExchangeOutcome::ServerInitiated);
             return;
         }
         if header.command == smb2::Smb2Command::NEGOTIATE {
-            if let Body::Response(smb2::Smb2Response::Negotiate(answer)) = &member.body {
+            if let RequestOrResponse::Response(smb2::Smb2Response::Negotiate(answer)) = &member.body {
                 connection.dialect = Some(Dialect::Smb2(answer.dialect));
                 ledger.note_server_offer(offers::smb2_server(answer));
             }
@@ -276,7 +276,7 @@ impl Smb2 {
             }
             return;
         }
-        if let Body::Response(smb2::Smb2Response::Interfaces(interfaces)) = &member.body {
+        if let RequestOrResponse::Response(smb2::Smb2Response::Interfaces(interfaces)) = &member.body {
             ledger.accounts.summary.server_interfaces = kept_interfaces(interfaces);
         }
         let Some(mut request) = self.requests.remove(key) else { return };
@@ -301,7 +301,7 @@ impl Smb2 {
     }
 
     /// What the answer makes true: a session, a tree, an open, a name.
-    fn take_effect(&mut self, ledger: &mut Ledger<'_>, request: &mut Request, member: &Message2) {
+    fn take_effect(&mut self, ledger: &mut Ledger<'_>, request: &mut Smb2TrackedRequest, member: &Message2) {
         let header = &member.header;
         let server = ledger.server();
         let exchange = &mut request.pending.exchange;
@@ -311,12 +311,12 @@ impl Smb2 {
             return;
         }
         let answer = match &member.body {
-            Body::Response(answer) => answer,
+            RequestOrResponse::Response(answer) => answer,
             _ => &smb2::Smb2Response::Other,
         };
-        match std::mem::replace(&mut request.effect, Effect::None) {
-            Effect::None => {}
-            Effect::LogOn(user) => {
+        match std::mem::replace(&mut request.effect, Smb2ResponseEffect::None) {
+            Smb2ResponseEffect::None => {}
+            Smb2ResponseEffect::LogOn(user) => {
                 let flags = if let smb2::Smb2Response::SessionSetup(flags) = answer { *flags } else { 0 };
                 if !self.joined.contains(&session_id) && self.joined.len() < MAX_JOINED {
                     self.joined.push(session_id);
@@ -327,11 +327,11 @@ impl Smb2 {
                     session.user.clone()
                 });
             }
-            Effect::LogOff => {
+            Smb2ResponseEffect::LogOff => {
                 self.joined.retain(|id| *id != session_id);
                 ledger.sessions.leave(server, session_id);
             }
-            Effect::Connect(tree) => {
+            Smb2ResponseEffect::Connect(tree) => {
                 let Some((tree_id, mut tree)) = header.tree_id.zip(tree) else { return };
                 tree.is_pipe |= *answer == smb2::Smb2Response::TreeConnect(SHARE_TYPE_PIPE);
                 exchange.tree_id = Some(tree_id);
@@ -339,12 +339,12 @@ impl Smb2 {
                 ledger.quality.evicted_names +=
                     ledger.sessions.change(server, session_id, |session| session.trees.insert(tree_id, tree));
             }
-            Effect::Disconnect => {
+            Smb2ResponseEffect::Disconnect => {
                 if let Some(tree_id) = exchange.tree_id {
                     ledger.sessions.change(server, session_id, |session| session.trees.remove(&tree_id));
                 }
             }
-            Effect::Open { path, asked } => {
+            Smb2ResponseEffect::Open { path, asked } => {
                 let smb2::Smb2Response::Create(created) = answer else { return };
                 let file = created.file;
                 exchange.file_id = file_id(file);
@@ -358,22 +358,22 @@ impl Smb2 {
                     let facts = OpenFacts::new(exchange.share.as_deref(), Some(&path), version, exchange.caching);
                     ledger.quality.evicted_names += ledger.sessions.change(server, session_id, |session| {
                         let facts = session.rereads.opened(facts);
-                        session.opens.insert(file, Opened { path, facts })
+                        session.opens.insert(file, TrackedOpen { path, facts })
                     });
                 }
                 self.requests.name_followers(std::mem::take(&mut request.followers), header.message_id, file);
             }
-            Effect::Close => {
+            Smb2ResponseEffect::Close => {
                 if let Some(file) = request.file {
                     ledger.sessions.change(server, session_id, |session| session.opens.remove(&file));
                 }
             }
-            Effect::Rename(path) => {
+            Smb2ResponseEffect::Rename(path) => {
                 if let Some(file) = request.file {
                     ledger.sessions.change(server, session_id, |session| {
                         if session.opens.get(&file).is_some() {
                             // What is read of it under its new name is not known to be what it was.
-                            session.opens.insert(file, Opened::named(path));
+                            session.opens.insert(file, TrackedOpen::named(path));
                         }
                     });
                 }
@@ -388,8 +388,8 @@ fn note_use(
     session_id: u64,
     open: &OpenFacts,
     command: smb2::Smb2Command,
-    named: &Named,
-) -> Held {
+    named: &Smb2RequestFields,
+) -> ReadCaching {
     let server = ledger.server();
     match (command, named.offset, named.length) {
         (smb2::Smb2Command::READ, Some(offset), Some(length)) => {
@@ -397,9 +397,9 @@ fn note_use(
         }
         (smb2::Smb2Command::WRITE | smb2::Smb2Command::SET_INFO | smb2::Smb2Command::IOCTL, ..) => {
             ledger.sessions.note_change(server, session_id, open);
-            Held::default()
+            ReadCaching::default()
         }
-        _ => Held::default(),
+        _ => ReadCaching::default(),
     }
 }
 

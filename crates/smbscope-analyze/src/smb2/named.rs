@@ -1,7 +1,7 @@
 //! What SMB2 requests name, and what their answers make true: sessions, trees and opens (MS-SMB2 3.3.1).
 
-use crate::content::{Body, Body2, Message2};
-use crate::names::{Tree, kept, user_name};
+use crate::content::{RequestOrResponse, Body2, Message2};
+use crate::names::{TrackedTreeConnect, kept, user_name};
 use smbscope_model::{GrantedCaching, FileId, Subcommand};
 use smbscope_wire::CapturedName;
 use smbscope_wire::names::InfoLevel;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// What the body of a request says.
 #[derive(Debug, Default)]
-pub(super) struct Named {
+pub(super) struct Smb2RequestFields {
     pub(super) file: Option<FileReference>,
     pub(super) subcommand: Option<Subcommand>,
     pub(super) offset: Option<u64>,
@@ -20,40 +20,40 @@ pub(super) struct Named {
     pub(super) waits: bool,
 }
 
-impl Named {
-    pub(super) fn from_body(body: &Body2) -> Named {
-        let Body::Request(request) = body else { return Named::default() };
+impl Smb2RequestFields {
+    pub(super) fn from_body(body: &Body2) -> Smb2RequestFields {
+        let RequestOrResponse::Request(request) = body else { return Smb2RequestFields::default() };
         match request {
             Smb2Request::ReadWrite { file, offset, length } => {
-                Named { file: Some(*file), offset: Some(*offset), length: Some((*length).into()), ..Named::default() }
+                Smb2RequestFields { file: Some(*file), offset: Some(*offset), length: Some((*length).into()), ..Smb2RequestFields::default() }
             }
-            Smb2Request::Lock { file, element } => Named {
+            Smb2Request::Lock { file, element } => Smb2RequestFields {
                 file: Some(*file),
                 offset: element.map(|element| element.offset),
                 length: element.map(|element| element.length),
                 waits: element.is_some_and(|element| element.waits()),
-                ..Named::default()
+                ..Smb2RequestFields::default()
             },
             Smb2Request::Ioctl { file, code } => {
                 let file = Some(*file).filter(|file| *file != FileReference::RELATED);
-                Named { file, subcommand: Some(Subcommand::Fsctl(*code)), ..Named::default() }
+                Smb2RequestFields { file, subcommand: Some(Subcommand::Fsctl(*code)), ..Smb2RequestFields::default() }
             }
             Smb2Request::Info { file, level, .. } => {
-                Named { file: Some(*file), subcommand: Some(Subcommand::Info(*level)), ..Named::default() }
+                Smb2RequestFields { file: Some(*file), subcommand: Some(Subcommand::Info(*level)), ..Smb2RequestFields::default() }
             }
-            Smb2Request::File(file) => Named { file: Some(*file), ..Named::default() },
-            _ => Named::default(),
+            Smb2Request::File(file) => Smb2RequestFields { file: Some(*file), ..Smb2RequestFields::default() },
+            _ => Smb2RequestFields::default(),
         }
     }
 }
 
 /// What a successful answer changes.
 #[derive(Debug)]
-pub(super) enum Effect {
+pub(super) enum Smb2ResponseEffect {
     None,
     LogOn(Option<Arc<str>>),
     LogOff,
-    Connect(Option<Tree>),
+    Connect(Option<TrackedTreeConnect>),
     Disconnect,
     Open {
         path: Option<Arc<str>>,
@@ -64,28 +64,28 @@ pub(super) enum Effect {
     Rename(Arc<str>),
 }
 
-impl Effect {
+impl Smb2ResponseEffect {
     /// What a successful answer to a request will change.
-    pub(super) fn from_message(member: &Message2, path: Option<Arc<str>>) -> Effect {
+    pub(super) fn from_message(member: &Message2, path: Option<Arc<str>>) -> Smb2ResponseEffect {
         match (&member.body, member.header.command) {
-            (Body::Request(Smb2Request::SessionSetup { identity, .. }), _) => {
-                Effect::LogOn(identity.as_ref().and_then(user_name))
+            (RequestOrResponse::Request(Smb2Request::SessionSetup { identity, .. }), _) => {
+                Smb2ResponseEffect::LogOn(identity.as_ref().and_then(user_name))
             }
-            (_, Smb2Command::LOGOFF) => Effect::LogOff,
-            (Body::Request(Smb2Request::TreeConnect(path)), _) => Effect::Connect(Tree::new(path)),
-            (_, Smb2Command::TREE_DISCONNECT) => Effect::Disconnect,
-            (Body::Request(Smb2Request::Create { oplock_level, .. }), _) => Effect::Open { path, asked: *oplock_level },
-            (_, Smb2Command::CREATE) => Effect::Open { path, asked: None },
-            (_, Smb2Command::CLOSE) => Effect::Close,
+            (_, Smb2Command::LOGOFF) => Smb2ResponseEffect::LogOff,
+            (RequestOrResponse::Request(Smb2Request::TreeConnect(path)), _) => Smb2ResponseEffect::Connect(TrackedTreeConnect::new(path)),
+            (_, Smb2Command::TREE_DISCONNECT) => Smb2ResponseEffect::Disconnect,
+            (RequestOrResponse::Request(Smb2Request::Create { oplock_level, .. }), _) => Smb2ResponseEffect::Open { path, asked: *oplock_level },
+            (_, Smb2Command::CREATE) => Smb2ResponseEffect::Open { path, asked: None },
+            (_, Smb2Command::CLOSE) => Smb2ResponseEffect::Close,
             (
-                Body::Request(Smb2Request::Info {
+                RequestOrResponse::Request(Smb2Request::Info {
                     level: InfoLevel::FILE_RENAME_INFORMATION,
                     new_name: Some(name),
                     ..
                 }),
                 Smb2Command::SET_INFO,
-            ) => display_path(name).map_or(Effect::None, Effect::Rename),
-            _ => Effect::None,
+            ) => display_path(name).map_or(Smb2ResponseEffect::None, Smb2ResponseEffect::Rename),
+            _ => Smb2ResponseEffect::None,
         }
     }
 }

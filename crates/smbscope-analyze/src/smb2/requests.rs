@@ -1,8 +1,8 @@
 //! The requests of SMB2 that are outstanding, by message id, also where a snap length cut the ids.
 
-use super::named::{Effect, file_id};
-use crate::outstanding::Outstanding;
-use crate::pending::Pending;
+use super::named::{Smb2ResponseEffect, file_id};
+use crate::outstanding::OutstandingRequests;
+use crate::pending::PendingExchange;
 use smbscope_model::Command;
 use smbscope_wire::smb2::{self, FileReference};
 
@@ -13,8 +13,8 @@ pub(super) const UNSOLICITED: u64 = u64::MAX;
 
 /// The requests that wait for a response.
 #[derive(Debug, Default)]
-pub(super) struct Requests {
-    pub(super) outstanding: Outstanding<u64, Request>,
+pub(super) struct Smb2RequestTracker {
+    pub(super) outstanding: OutstandingRequests<u64, Smb2TrackedRequest>,
     /// How many that are outstanding have an id of which all bits are known, 32 bits, or fewer.
     by_mask: [usize; 3],
     /// How many were answered with STATUS_PENDING.
@@ -25,8 +25,8 @@ pub(super) struct Requests {
 
 /// A request that waits for its response.
 #[derive(Debug)]
-pub(super) struct Request {
-    pub(super) pending: Box<Pending>,
+pub(super) struct Smb2TrackedRequest {
+    pub(super) pending: Box<PendingExchange>,
     /// Which bits of its message id are known.
     pub(super) id_mask: u64,
     pub(super) async_id: Option<u64>,
@@ -35,22 +35,22 @@ pub(super) struct Request {
     pub(super) file_from: Option<u64>,
     /// The members of the same compound whose file the answer names.
     pub(super) followers: Vec<u64>,
-    pub(super) effect: Effect,
+    pub(super) effect: Smb2ResponseEffect,
 }
 
-impl AsRef<Pending> for Request {
-    fn as_ref(&self) -> &Pending {
+impl AsRef<PendingExchange> for Smb2TrackedRequest {
+    fn as_ref(&self) -> &PendingExchange {
         &self.pending
     }
 }
 
-impl AsMut<Pending> for Request {
-    fn as_mut(&mut self) -> &mut Pending {
+impl AsMut<PendingExchange> for Smb2TrackedRequest {
+    fn as_mut(&mut self) -> &mut PendingExchange {
         &mut self.pending
     }
 }
 
-impl Request {
+impl Smb2TrackedRequest {
     /// Whether a response repeats what the request and its interim response said: the command, and the AsyncId.
     pub(super) fn fits(&self, header: &smb2::Smb2Header) -> bool {
         let same_operation = self.async_id.zip(header.async_id).is_none_or(|(known, answered)| known == answered);
@@ -58,14 +58,14 @@ impl Request {
     }
 }
 
-impl Requests {
-    pub(super) fn take_all(&mut self) -> impl Iterator<Item = Box<Pending>> {
+impl Smb2RequestTracker {
+    pub(super) fn take_all(&mut self) -> impl Iterator<Item = Box<PendingExchange>> {
         (self.by_mask, self.asynchronous) = Default::default();
         self.outstanding.take_all().map(|request| request.pending)
     }
 
     /// Adds a request; returns the one with the same id that was outstanding.
-    pub(super) fn insert(&mut self, message_id: u64, request: Request) -> Option<Request> {
+    pub(super) fn insert(&mut self, message_id: u64, request: Smb2TrackedRequest) -> Option<Smb2TrackedRequest> {
         if let Some(first) = request.file_from.and_then(|id| self.outstanding.get_mut(id)) {
             first.followers.push(message_id);
         }
@@ -88,14 +88,14 @@ impl Requests {
         self.asynchronous
     }
 
-    pub(super) fn remove(&mut self, message_id: u64) -> Option<Request> {
+    pub(super) fn remove(&mut self, message_id: u64) -> Option<Smb2TrackedRequest> {
         let request = self.outstanding.remove(message_id)?;
         self.leaves(request.id_mask, request.async_id);
         Some(request)
     }
 
     /// Removes the request with the lowest id, where there are too many.
-    pub(super) fn remove_excess(&mut self) -> Option<Request> {
+    pub(super) fn remove_excess(&mut self) -> Option<Smb2TrackedRequest> {
         let requests = self.outstanding.by_id();
         if requests.len() <= MAX_OUTSTANDING {
             return None;

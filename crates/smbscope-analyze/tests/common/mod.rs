@@ -4,7 +4,7 @@
 pub(crate) mod ciphertext;
 pub(crate) mod truth;
 
-use smbscope_analyze::{Analyzer, Options, Outcome};
+use smbscope_analyze::{Analyzer, AnalyzerOptions, AnalyzerOutcome};
 use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_capture::tcp::FlowTable;
@@ -27,12 +27,12 @@ pub(crate) fn analyze(packets: &[Packet]) -> Analysis {
 /// Analyses the flows of some ports.
 pub(crate) fn analyze_ports(packets: &[Packet], ports: &[u16]) -> Analysis {
     let mut exchanges = Vec::new();
-    let options = Options { ports: ports.to_vec(), ..Options::default() };
+    let options = AnalyzerOptions { ports: ports.to_vec(), ..AnalyzerOptions::default() };
     let mut flows = FlowTable::new(Analyzer::new(options, |exchange| exchanges.push(exchange)));
     for (index, packet) in packets.iter().enumerate() {
         flows.segment(&packet.segment(index + 1));
     }
-    let Outcome { quality, connections, .. } = flows.finish().finish();
+    let AnalyzerOutcome { quality, connections, .. } = flows.finish().finish();
     exchanges.sort_by_key(|exchange| {
         let first = exchange.request.first.or(exchange.response.first).expect("one half was seen");
         (exchange.flow, first.packet.number(), exchange.message_id, exchange.outcome)
@@ -49,7 +49,7 @@ pub(crate) fn bundled(name: &str) -> PathBuf {
 pub(crate) fn read_exchanges(file: &Path, mut keep: impl FnMut(u64) -> bool) -> Vec<Exchange> {
     let mut set = CaptureSet::open(&[CaptureInput::File(file.to_owned())]).expect("a capture that can be read");
     let mut exchanges = Vec::new();
-    let mut flows = FlowTable::new(Analyzer::new(Options::default(), |exchange| exchanges.push(exchange)));
+    let mut flows = FlowTable::new(Analyzer::new(AnalyzerOptions::default(), |exchange| exchanges.push(exchange)));
     let (mut decoder, mut quality) = (Decoder::new(), Quality::default());
     while let Some(packet) = set.next_packet().expect("to its end") {
         if let Some(segment) = decoder.decode(&packet, &mut quality)
@@ -65,7 +65,7 @@ pub(crate) fn read_exchanges(file: &Path, mut keep: impl FnMut(u64) -> bool) -> 
 /// The connections of a capture file.
 pub(crate) fn read_connections(file: &Path) -> Vec<ConnectionSummary> {
     let mut set = CaptureSet::open(&[CaptureInput::File(file.to_owned())]).expect("a capture that can be read");
-    let mut flows = FlowTable::new(Analyzer::new(Options::default(), |_| {}));
+    let mut flows = FlowTable::new(Analyzer::new(AnalyzerOptions::default(), |_| {}));
     let (mut decoder, mut quality) = (Decoder::new(), Quality::default());
     while let Some(packet) = set.next_packet().expect("to its end") {
         if let Some(segment) = decoder.decode(&packet, &mut quality) {

@@ -3,7 +3,7 @@
 use super::Analysis;
 use proptest::prelude::*;
 use proptest::test_runner::{FileFailurePersistence, RngSeed};
-use smbscope_analyze::{Analyzer, Options};
+use smbscope_analyze::{Analyzer, AnalyzerOptions};
 use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_capture::tcp::FlowTable;
@@ -181,7 +181,7 @@ pub(crate) fn read_contents(files: &[Vec<u8>]) -> (Vec<Exchange>, Quality) {
     let inputs: Vec<CaptureInput> = written.iter().map(|file| CaptureInput::File(file.path().to_owned())).collect();
     let mut set = CaptureSet::open(&inputs).expect("a capture file can be read");
     let mut exchanges = Vec::new();
-    let mut flows = FlowTable::new(Analyzer::new(Options::default(), |exchange| exchanges.push(exchange)));
+    let mut flows = FlowTable::new(Analyzer::new(AnalyzerOptions::default(), |exchange| exchanges.push(exchange)));
     let (mut decoder, mut quality) = (Decoder::new(), Quality::default());
     while let Some(packet) = set.next_packet().expect("to its end") {
         if let Some(segment) = decoder.decode(&packet, &mut quality) {

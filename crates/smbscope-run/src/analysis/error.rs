@@ -1,6 +1,6 @@
 //! Why captures can't be analysed: what, where, what to do.
 
-use smbscope_analyze::pipeline::Failure;
+use smbscope_analyze::pipeline::RerunReason;
 use smbscope_capture::reader::CaptureError;
 use smbscope_diagnose::CatalogueError;
 use smbscope_diagnose::whatif::Scenario;
@@ -92,5 +92,5 @@ pub enum Error {
 
     /// A bug: nothing was taken for granted, and yet it was wrong.
     #[error("an analysis that takes nothing for granted failed: {0:?}")]
-    Failed(Failure),
+    Failed(RerunReason),
 }

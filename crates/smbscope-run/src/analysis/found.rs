@@ -19,7 +19,7 @@ pub struct Found {
     /// Inputs that could not be read, and why, a line each; they count nowhere.
     pub unread: Vec<String>,
     /// Counts, connections, and what is odd about the captures.
-    pub analysis: pipeline::Analysis,
+    pub analysis: pipeline::CaptureFindings,
     /// Whether whoever watched ended it early.
     pub interrupted: bool,
 }

@@ -33,8 +33,8 @@ pub use thresholds::catalogue;
 
 use pass::Pass;
 use recorder::Recorder;
-use smbscope_analyze::Options;
-use smbscope_analyze::pipeline::{self, Failure, Sharding, Sink, Threading};
+use smbscope_analyze::AnalyzerOptions;
+use smbscope_analyze::pipeline::{self, RerunReason, Sharding, Sink, Threading};
 use smbscope_capture::reader::CaptureSet;
 use smbscope_diagnose::Catalogue;
 use smbscope_diagnose::whatif::Scenario;
@@ -177,7 +177,7 @@ fn recorded(
     sharding: Sharding,
     set: &mut CaptureSet,
     observer: &mut dyn Observer,
-) -> Result<Analysis, Failure> {
+) -> Result<Analysis, RerunReason> {
     let workers = if sharding == Sharding::None { 1 } else { options.threads.max(1) };
     let (names, start) = (names(set), set.first_packet());
     let mut recorders: Vec<Recorder> =
@@ -205,7 +205,7 @@ fn follow<S: Sink>(
     threading: Threading,
     sinks: &mut [S],
     observer: &mut dyn Observer,
-) -> Result<Found, Failure> {
+) -> Result<Found, RerunReason> {
     let stop = set.stop_flag();
     observer.begins(&stop);
     let found = pipeline::run(set, &how(options), sharding, threading, sinks, |set| observer.reads(set));
@@ -220,8 +220,8 @@ fn names(set: &CaptureSet) -> Vec<String> {
 }
 
 /// What of the options matters to those who follow connections.
-fn how(options: &AnalysisOptions) -> Options {
-    Options {
+fn how(options: &AnalysisOptions) -> AnalyzerOptions {
+    AnalyzerOptions {
         ports: options.ports.clone(),
         limits: MemoryBudget::for_memory(options.memory),
         beside: options.beside,

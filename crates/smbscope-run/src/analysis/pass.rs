@@ -1,7 +1,7 @@
 //! How inputs are read, and what is learnt for the next time where that failed.
 
 use super::{AnalysisOptions, Error};
-use smbscope_analyze::pipeline::{Failure, Sharding};
+use smbscope_analyze::pipeline::{RerunReason, Sharding};
 use smbscope_capture::reader::{CaptureSet, CaptureInput};
 
 /// What is taken for granted about the inputs until it proves wrong; then they are read once more without it.
@@ -31,10 +31,10 @@ impl Pass {
         Ok(CaptureSet::open_with_memory(inputs, self.in_order, self.memory)?)
     }
 
-    pub(super) fn learn(&mut self, failure: Failure) {
+    pub(super) fn learn(&mut self, failure: RerunReason) {
         match failure {
-            Failure::OutOfOrder => self.in_order = false,
-            Failure::Coupled => {
+            RerunReason::OutOfOrder => self.in_order = false,
+            RerunReason::Coupled => {
                 self.sharding = match self.sharding {
                     Sharding::Connections => Sharding::Hosts,
                     Sharding::Hosts | Sharding::None => Sharding::None,

@@ -2,7 +2,7 @@
 
 use super::Taken;
 use super::files::{Files, Found};
-use smbscope_analyze::pseudonym::Key;
+use smbscope_analyze::pseudonym::PseudonymKey;
 use smbscope_client::Range;
 use smbscope_load::workload::{check_line, ranges_text};
 use smbscope_model::{Command, FileId, FlowId, CommandGroup, ResponseStatus, Subcommand};
@@ -28,7 +28,7 @@ const RECORDED_LEVELS_MAX: usize = 255;
 
 /// A recording under construction.
 pub(super) struct Lines<'k> {
-    pub(super) key: Option<&'k Key>,
+    pub(super) key: Option<&'k PseudonymKey>,
     /// Paths begin with the share's name, as there are several.
     with_share: bool,
     text: String,
@@ -62,7 +62,7 @@ pub(super) struct Done {
 pub(super) type Reason = String;
 
 impl<'k> Lines<'k> {
-    pub(super) fn new(key: Option<&'k Key>, taken: &[Taken]) -> Lines<'k> {
+    pub(super) fn new(key: Option<&'k PseudonymKey>, taken: &[Taken]) -> Lines<'k> {
         let shares: BTreeSet<&str> =
             taken.iter().filter_map(|taken| taken.share.as_deref()).filter(|s| !is_pipe(s)).collect();
         Lines {
@@ -300,7 +300,7 @@ impl<'k> Lines<'k> {
     }
 }
 
-fn shown_path(with_share: bool, key: Option<&Key>, share: Option<&str>, path: &str) -> Result<String, Reason> {
+fn shown_path(with_share: bool, key: Option<&PseudonymKey>, share: Option<&str>, path: &str) -> Result<String, Reason> {
     let path = path.trim_matches('\\');
     if smbscope_model::CUT_NAME_MARK.eq(&path.chars().next_back().unwrap_or_default()) {
         return Err("commands on a path that the capture cut off".to_owned());

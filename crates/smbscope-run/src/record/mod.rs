@@ -12,7 +12,7 @@ mod smb2;
 mod tests;
 
 use lines::Lines;
-use smbscope_analyze::pseudonym::Key;
+use smbscope_analyze::pseudonym::PseudonymKey;
 use smbscope_load::workload::{Recorded, Recording};
 use smbscope_model::exchange::Details;
 use smbscope_model::{Command, Exchange, FileId, FlowId, CommandGroup, ExchangeOutcome, ResponseStatus, Subcommand, Timestamp};
@@ -75,7 +75,7 @@ pub struct Request {
     /// What it was recorded from.
     pub from: String,
     /// With what names are replaced, where they are.
-    pub key: Option<Key>,
+    pub key: Option<PseudonymKey>,
 }
 
 impl Recorder {

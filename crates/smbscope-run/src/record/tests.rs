@@ -48,7 +48,7 @@ fn close(at: i64, file: u64) -> Exchange {
     command(at, smb2::Smb2Command::CLOSE, CommandGroup::OpenClose, file)
 }
 
-fn recorded(exchanges: &[Exchange], key: Option<Key>) -> Result<Recording, Error> {
+fn recorded(exchanges: &[Exchange], key: Option<PseudonymKey>) -> Result<Recording, Error> {
     let mut recorder = Recorder::default();
     exchanges.iter().for_each(|exchange| recorder.take(exchange));
     recorder.finish(&Request { name: "app".to_owned(), from: "app.pcap".to_owned(), key })
@@ -213,7 +213,7 @@ fn an_anonymous_recording_has_none_of_the_names() {
         open(6, r"Clients\Smith.pdf", 8),
         close(8, 8),
     ];
-    let key = Key::new([3; 32]);
+    let key = PseudonymKey::new([3; 32]);
     let text = recorded(&exchanges, Some(key)).unwrap().to_toml().to_lowercase();
     for name in ["clients", "miller", "offer", "smith"] {
         assert!(!text.contains(name), "{name} in {text}");

@@ -59,7 +59,7 @@ pub fn divide(
     super::refuse(options)?;
     // A file in time order is read once; any other is surveyed before.
     let in_order = [true, false].into_iter().filter(|in_order| !in_order || input.can_be_read_again());
-    let mut result = Err(pipeline::Failure::OutOfOrder);
+    let mut result = Err(pipeline::RerunReason::OutOfOrder);
     for in_order in in_order {
         let mut set = CaptureSet::open_with_memory(std::slice::from_ref(input), in_order, options.memory)?;
         result = divide_once(&mut set, name, pieces, times)?;
@@ -76,7 +76,7 @@ fn divide_once(
     name: &str,
     pieces: &[PathBuf],
     times: &Path,
-) -> Result<Result<FilePart, pipeline::Failure>, Error> {
+) -> Result<Result<FilePart, pipeline::RerunReason>, Error> {
     let mut writers = Vec::new();
     for path in pieces {
         writers.push(create(path)?);

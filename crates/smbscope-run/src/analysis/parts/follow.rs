@@ -6,7 +6,7 @@ use super::divide::piece_error;
 use super::ordinals::Ordinals;
 use super::plan::{Plan, in_capture};
 use super::{Part, refuse};
-use smbscope_analyze::pipeline::{Failure, Follower, Sharding, Sink};
+use smbscope_analyze::pipeline::{RerunReason, HostPairFollower, Sharding, Sink};
 use smbscope_capture::TcpSegment;
 use smbscope_capture::piece::PieceReader;
 use smbscope_model::{ConnectionSummary, Exchange, Settled, Timestamp};
@@ -58,13 +58,13 @@ fn follow_once<T: ExchangeTable + Send>(
     options: &AnalysisOptions,
     sharding: Sharding,
     table: Table<T>,
-) -> Result<Result<Part, Failure>, Error> {
+) -> Result<Result<Part, RerunReason>, Error> {
     let names: Vec<String> = plan.captures().into_iter().map(|info| info.name).collect();
     let start = Arc::new(OnceLock::from(plan.start()));
     let recorder = Recorder::new(options, &names, Arc::clone(&start));
     let chooser = Chooser::new(options.filter.as_ref(), &names, start);
     let mut sink = Both { recorder, chooser, table, names: &names };
-    let mut follower = Follower::new(&how(options), sharding, &mut sink, &plan.steps());
+    let mut follower = HostPairFollower::new(&how(options), sharding, &mut sink, &plan.steps());
     let mut ordinals = Ordinals::new(plan, &files.iter().map(|file| &file.times).collect::<Vec<_>>());
     let mut merged = Merged::new(plan, files);
     while let Some((file, segment)) = merged.next_segment()? {
@@ -72,7 +72,7 @@ fn follow_once<T: ExchangeTable + Send>(
         let (first, stamp) = (in_capture(segment.first, file), in_capture(segment.stamp, file));
         follower.segment(&TcpSegment { ordinal, first, stamp, ..segment });
         if follower.is_coupled() {
-            return Ok(Err(Failure::Coupled));
+            return Ok(Err(RerunReason::Coupled));
         }
     }
     let partial = match follower.finish() {
