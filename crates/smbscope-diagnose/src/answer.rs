@@ -1,6 +1,6 @@
 //! The answer: why users wait, whose it is, and what to do next. Every surface shows this value; none decides anything.
 
-use crate::next::Next;
+use crate::next::SuggestedCommand;
 use serde::{Deserialize, Serialize};
 use smbscope_model::prose::{counted, prose_percent, span, time_of_day, unbroken};
 use smbscope_model::{Nanos, Timestamp};
@@ -77,7 +77,7 @@ pub struct Answer {
     /// What limits the answer, a sentence each.
     pub caveats: Vec<String>,
     /// Commands that look closer.
-    pub next: Vec<Next>,
+    pub next: Vec<SuggestedCommand>,
     /// What counted as slow, as `--slow` takes it.
     pub slow: String,
 }
@@ -99,7 +99,7 @@ pub struct Cause {
     /// Whom and what it is about.
     pub subject: Subject,
     /// The time that would go away without the cause; null where a capture can't tell.
-    pub lost_ns: Option<Lost>,
+    pub lost_ns: Option<LostTime>,
     /// Active time of the sufferers: with a request outstanding on any connection, and think time in between.
     pub active_ns: Nanos,
     /// Lost time as a share of active time, 0 to 1.
@@ -130,7 +130,7 @@ pub struct Cause {
 /// A time as an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Lost {
+pub struct LostTime {
     /// At least this.
     pub low: Nanos,
     /// Most likely this.
@@ -139,26 +139,26 @@ pub struct Lost {
     pub high: Nanos,
 }
 
-impl Lost {
+impl LostTime {
     /// A time that was measured.
-    pub fn exactly(time: Nanos) -> Lost {
-        Lost { low: time, best: time, high: time }
+    pub fn exactly(time: Nanos) -> LostTime {
+        LostTime { low: time, best: time, high: time }
     }
 
     /// A time with its bounds, put in order.
-    pub fn between(low: Nanos, best: Nanos, high: Nanos) -> Lost {
+    pub fn between(low: Nanos, best: Nanos, high: Nanos) -> LostTime {
         let low = low.max(Nanos(0));
         let best = best.max(low);
-        Lost { low, best, high: high.max(best) }
+        LostTime { low, best, high: high.max(best) }
     }
 
-    pub(crate) fn at_most(self, most: Nanos) -> Lost {
-        Lost { low: self.low.min(most), best: self.best.min(most), high: self.high.min(most) }
+    pub(crate) fn at_most(self, most: Nanos) -> LostTime {
+        LostTime { low: self.low.min(most), best: self.best.min(most), high: self.high.min(most) }
     }
 
-    pub(crate) fn plus(self, other: Lost) -> Lost {
+    pub(crate) fn plus(self, other: LostTime) -> LostTime {
         let add = |one: Nanos, other: Nanos| Nanos(one.0.saturating_add(other.0));
-        Lost { low: add(self.low, other.low), best: add(self.best, other.best), high: add(self.high, other.high) }
+        LostTime { low: add(self.low, other.low), best: add(self.best, other.best), high: add(self.high, other.high) }
     }
 }
 

@@ -10,12 +10,12 @@ use std::fmt;
 /// All causes by their keys, with the thresholds that are in force.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Catalogue {
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, CauseDefinition>,
 }
 
 /// What is known of a cause before any capture.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct CauseDefinition {
     /// Whose it usually is.
     pub culprit: Culprit,
     /// Short name.
@@ -30,7 +30,7 @@ pub struct Entry {
     thresholds: BTreeMap<String, Threshold>,
 }
 
-impl Entry {
+impl CauseDefinition {
     /// Names and values of its thresholds, as TOML writes them.
     pub fn thresholds(&self) -> impl Iterator<Item = (&str, &str)> {
         self.thresholds.iter().map(|(name, threshold)| (name.as_str(), threshold.text.as_str()))
@@ -39,16 +39,16 @@ impl Entry {
 
 /// A number, a share, a duration in nanoseconds or a size in bytes.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(try_from = "Written")]
+#[serde(try_from = "TomlThreshold")]
 struct Threshold {
     value: f64,
-    kind: Kind,
+    kind: ThresholdKind,
     /// As it is written.
     text: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ThresholdKind {
     Number,
     Share,
     Duration,
@@ -60,34 +60,34 @@ enum Kind {
 /// A threshold as TOML has it.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum TomlThreshold {
     Whole(i64),
     Decimal(f64),
     Text(String),
 }
 
-impl Written {
+impl TomlThreshold {
     /// A threshold as detectors write it.
-    fn from_text(text: &str) -> Written {
+    fn from_text(text: &str) -> TomlThreshold {
         match text.parse::<f64>() {
-            Ok(number) => Written::Decimal(number),
-            Err(_) => Written::Text(text.to_owned()),
+            Ok(number) => TomlThreshold::Decimal(number),
+            Err(_) => TomlThreshold::Text(text.to_owned()),
         }
     }
 }
 
-impl TryFrom<Written> for Threshold {
+impl TryFrom<TomlThreshold> for Threshold {
     type Error = String;
 
-    fn try_from(written: Written) -> Result<Threshold, String> {
+    fn try_from(written: TomlThreshold) -> Result<Threshold, String> {
         let (value, kind) = match &written {
-            Written::Whole(n) => (*n as f64, Kind::Number),
-            Written::Decimal(n) => (*n, Kind::Number),
-            Written::Text(text) if text.trim_end().ends_with('%') => (units::percentage(text)?, Kind::Share),
-            Written::Text(text) => match (units::duration(text), units::size(text), units::bit_rate(text)) {
-                (Ok(time), ..) => (time.0 as f64, Kind::Duration),
-                (_, Ok(size), _) => (size as f64, Kind::Size),
-                (.., Ok(bits)) => (bits as f64 / 8.0, Kind::Rate),
+            TomlThreshold::Whole(n) => (*n as f64, ThresholdKind::Number),
+            TomlThreshold::Decimal(n) => (*n, ThresholdKind::Number),
+            TomlThreshold::Text(text) if text.trim_end().ends_with('%') => (units::percentage(text)?, ThresholdKind::Share),
+            TomlThreshold::Text(text) => match (units::duration(text), units::size(text), units::bit_rate(text)) {
+                (Ok(time), ..) => (time.0 as f64, ThresholdKind::Duration),
+                (_, Ok(size), _) => (size as f64, ThresholdKind::Size),
+                (.., Ok(bits)) => (bits as f64 / 8.0, ThresholdKind::Rate),
                 _ => {
                     return Err(format!(
                         "{text:?}: expected a number, a share (70%), a duration (10s), a size (64KiB) or a rate (100Mbit)"
@@ -99,7 +99,7 @@ impl TryFrom<Written> for Threshold {
             return Err(format!("expected a number from 0 on, not {value}"));
         }
         let text = match &written {
-            Written::Text(text) => format!("{text:?}"),
+            TomlThreshold::Text(text) => format!("{text:?}"),
             _ => value.to_string(),
         };
         Ok(Threshold { value, kind, text })
@@ -141,10 +141,10 @@ impl Default for Catalogue {
     fn default() -> Catalogue {
         let entry = |detector: &&crate::causes::Detector| {
             let thresholds = detector.thresholds.iter().map(|(name, text)| {
-                let threshold = Threshold::try_from(Written::from_text(text));
+                let threshold = Threshold::try_from(TomlThreshold::from_text(text));
                 ((*name).to_owned(), threshold.expect("thresholds of detectors are read by a test"))
             });
-            let entry = Entry {
+            let entry = CauseDefinition {
                 culprit: detector.culprit,
                 title: detector.title,
                 condition: detector.condition,
@@ -172,11 +172,11 @@ impl Catalogue {
                 };
                 if known.kind != threshold.kind {
                     let kind = match known.kind {
-                        Kind::Number => "a number, such as 20",
-                        Kind::Share => "a share, such as 70%",
-                        Kind::Duration => "a duration, such as 10s",
-                        Kind::Size => "a size, such as 64KiB",
-                        Kind::Rate => "a rate, such as 100Mbit",
+                        ThresholdKind::Number => "a number, such as 20",
+                        ThresholdKind::Share => "a share, such as 70%",
+                        ThresholdKind::Duration => "a duration, such as 10s",
+                        ThresholdKind::Size => "a size, such as 64KiB",
+                        ThresholdKind::Rate => "a rate, such as 100Mbit",
                     };
                     return Err(CatalogueError::OtherKind(id, name, kind));
                 }
@@ -187,12 +187,12 @@ impl Catalogue {
     }
 
     /// Every cause by its key.
-    pub fn entries(&self) -> impl Iterator<Item = (&str, &Entry)> {
+    pub fn entries(&self) -> impl Iterator<Item = (&str, &CauseDefinition)> {
         self.entries.iter().map(|(id, entry)| (id.as_str(), entry))
     }
 
     /// An existing cause.
-    pub(crate) fn entry(&self, id: &str) -> &Entry {
+    pub(crate) fn entry(&self, id: &str) -> &CauseDefinition {
         self.entries.get(id).expect("detectors name causes of the registry: a test runs all of them")
     }
 

@@ -19,11 +19,11 @@ pub mod next;
 pub mod slow;
 pub mod whatif;
 
-pub use answer::{Answer, Cause, Confidence, Culprit, Evidence, Lost, Subject};
-pub use catalogue::{Catalogue, CatalogueError, Entry};
+pub use answer::{Answer, Cause, Confidence, Culprit, Evidence, LostTime, Subject};
+pub use catalogue::{Catalogue, CatalogueError, CauseDefinition};
 pub use conclude::{answer, describe};
-pub use episodes::{Episode, Kind};
-pub use facts::{Collector, Context};
-pub use load_point::{LONGEST_UNDER_LOAD, LoadPoint, P95_UNDER_LOAD, whose_launch};
-pub use next::Next;
+pub use episodes::{Episode, EpisodeKind};
+pub use facts::{Collector, DiagnosisContext};
+pub use load_point::{LONGEST_UNDER_LOAD, LoadPointFacts, P95_UNDER_LOAD, whose_launch};
+pub use next::SuggestedCommand;
 pub use slow::Slow;

@@ -24,7 +24,7 @@ pub const LONGEST_UNDER_LOAD: Nanos = Nanos(1_000 * MS);
 
 /// What the client measured at a load point.
 #[derive(Debug, Clone, Default)]
-pub struct LoadPoint {
+pub struct LoadPointFacts {
     /// Median and 95th percentile of all commands.
     pub median: Option<Nanos>,
     /// The same.
@@ -54,7 +54,7 @@ pub fn whose_launch(elapsed: Nanos, waited: Option<Nanos>) -> Culprit {
     }
 }
 
-impl LoadPoint {
+impl LoadPointFacts {
     /// The answer.
     pub fn answer(&self) -> Answer {
         let slow = self.exceeded();

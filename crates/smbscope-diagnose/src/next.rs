@@ -12,17 +12,17 @@ const BINS: i64 = 20;
 /// A command that looks closer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Next {
+pub struct SuggestedCommand {
     /// What it shows.
     pub label: String,
     /// The command line, quoted for a shell. `FILE` stands for captures that cannot be named.
     pub command: String,
 }
 
-impl Next {
+impl SuggestedCommand {
     /// A command with its label.
-    pub fn new(label: &str, command: String) -> Next {
-        Next { label: label.to_owned(), command }
+    pub fn new(label: &str, command: String) -> SuggestedCommand {
+        SuggestedCommand { label: label.to_owned(), command }
     }
 
     /// `smbscope analyze --filter '…' --by file capture.pcap`, within what the user had chosen.
@@ -32,7 +32,7 @@ impl Next {
         filter: Option<&str>,
         options: &str,
         captures: &[CaptureInfo],
-    ) -> Next {
+    ) -> SuggestedCommand {
         let mut words = vec!["smbscope analyze".to_owned()];
         let filter = match (given, filter) {
             (Some(given), Some(more)) if !given.contains(more) => Some(format!("({given}) and {more}")),
@@ -42,7 +42,7 @@ impl Next {
         words.extend(slow.map(|slow| format!("--slow {}", quoted(slow))));
         words.push(options.to_owned());
         words.push(files(captures));
-        Next::new(label, words.join(" "))
+        SuggestedCommand::new(label, words.join(" "))
     }
 }
 

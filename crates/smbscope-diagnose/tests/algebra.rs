@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRng;
-use smbscope_diagnose::{Answer, Catalogue, Collector, Context, Culprit, Episode, Slow, answer};
+use smbscope_diagnose::{Answer, Catalogue, Collector, DiagnosisContext, Culprit, Episode, Slow, answer};
 use smbscope_model::{
     Command, ConnectAttempts, ConnectionSummary, Exchange, FlowId, CommandGroup, Nanos, ExchangeOutcome, PacketRef, Quality, Share, Stamp,
     ResponseStatus,
@@ -96,7 +96,7 @@ fn told((collector, aggregator): &Both, exchanges: &[Exchange]) -> (Answer, Vec<
     let (catalogue, aggregate, connections) = (Catalogue::default(), aggregator.finish(), connections(exchanges));
     // Every cost counts.
     let slow: Slow = "wait=1ms,each=1us,share=1%".parse().expect("it is one");
-    let context = Context {
+    let context = DiagnosisContext {
         catalogue: &catalogue,
         slow: &slow,
         aggregate: &aggregate,

@@ -5,7 +5,7 @@ use smbscope_analyze::{Analyzer, AnalyzerOptions, AnalyzerOutcome};
 use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::CaptureSet;
 use smbscope_capture::tcp::FlowTable;
-use smbscope_diagnose::whatif::{self, Paths, Scenario};
+use smbscope_diagnose::whatif::{self, FlowPaths, Scenario};
 use smbscope_diagnose::{Catalogue, Collector};
 use smbscope_model::{CaptureInfo, Exchange, MemoryBudget, Quality, TimeKind, Timestamp};
 use smbscope_report::csv::ExchangeWriter;
@@ -150,7 +150,7 @@ impl Analysis {
         let catalogue = Catalogue::default();
         let mut explanation = Explanation { episodes: collector.episodes(), ..Explanation::default() };
         let scenario = Scenario { cache_opens: true, ..Scenario::default() };
-        explanation.what_if.extend(whatif::predict(&self.exchanges, &Paths::default(), &scenario));
+        explanation.what_if.extend(whatif::predict(&self.exchanges, &FlowPaths::default(), &scenario));
         let mut report = Report {
             captures: vec![self.capture.clone()],
             quality: self.quality.clone(),

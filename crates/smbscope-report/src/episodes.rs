@@ -1,7 +1,7 @@
 //! What an episode is called.
 
 use crate::format::{bytes, clean, counted, shorten_path};
-use smbscope_diagnose::{Episode, Kind};
+use smbscope_diagnose::{Episode, EpisodeKind};
 
 /// Longest name of what an episode is about.
 const NAME_MAX: usize = 40;
@@ -18,15 +18,15 @@ pub(crate) fn label(episode: &Episode) -> String {
         files => format!("{what} {} ({})", counted(files, "file", "files"), bytes(size)),
     };
     match episode.kind {
-        Kind::Logon => "logon".to_owned(),
-        Kind::Logoff => "logoff".to_owned(),
-        Kind::Launch => of("start of", "program start"),
-        Kind::Document => of("opened", "opened a document"),
-        Kind::Save => of("saved", "saved a document"),
-        Kind::Settings => of("read the settings", "read settings"),
-        Kind::Download => moved("downloaded", episode.bytes_read),
-        Kind::Upload => moved("uploaded", episode.bytes_written),
-        Kind::Search => "search".to_owned(),
-        Kind::Other => "other work".to_owned(),
+        EpisodeKind::Logon => "logon".to_owned(),
+        EpisodeKind::Logoff => "logoff".to_owned(),
+        EpisodeKind::Launch => of("start of", "program start"),
+        EpisodeKind::Document => of("opened", "opened a document"),
+        EpisodeKind::Save => of("saved", "saved a document"),
+        EpisodeKind::Settings => of("read the settings", "read settings"),
+        EpisodeKind::Download => moved("downloaded", episode.bytes_read),
+        EpisodeKind::Upload => moved("uploaded", episode.bytes_written),
+        EpisodeKind::Search => "search".to_owned(),
+        EpisodeKind::Other => "other work".to_owned(),
     }
 }

@@ -50,13 +50,13 @@ pub use document::{Generator, ParseError, schema_of};
 pub use fail_if::FailIf;
 pub use format::{clean, counted, or_dash, rate, span};
 pub use judgement::{Judged, Judgement};
-pub use smbscope_diagnose::next::{Next, quoted};
+pub use smbscope_diagnose::next::{SuggestedCommand, quoted};
 pub use smbscope_diagnose::{Answer, Cause, Culprit, Slow};
 pub use text::style::STYLES;
 pub use text::table::listed;
 
 use smbscope_diagnose::whatif::Prediction;
-use smbscope_diagnose::{Catalogue, Collector, Context, Episode};
+use smbscope_diagnose::{Catalogue, Collector, DiagnosisContext, Episode};
 use smbscope_model::{
     CaptureInfo, ConnectAttempts, ConnectionSummary, Exchange, Nanos, Quality, Share, SkippedPackets, Timestamp,
 };
@@ -153,7 +153,7 @@ impl Report {
 
     /// The answer to why users wait, from what was collected of the exchanges that the report is about.
     pub fn diagnosed(&self, collector: &Collector, catalogue: &Catalogue) -> Answer {
-        let context = Context {
+        let context = DiagnosisContext {
             catalogue,
             slow: &self.slow,
             aggregate: &self.aggregate,

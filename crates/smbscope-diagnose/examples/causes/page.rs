@@ -1,6 +1,6 @@
 //! The list of causes in docs/causes.md, from what the program knows of each.
 
-use smbscope_diagnose::{Catalogue, Culprit, Entry};
+use smbscope_diagnose::{Catalogue, Culprit, CauseDefinition};
 use std::fmt::Write;
 
 /// Heading of the list, and the heading that follows it.
@@ -43,7 +43,7 @@ fn list() -> String {
     text
 }
 
-fn section(id: &str, entry: &Entry) -> String {
+fn section(id: &str, entry: &CauseDefinition) -> String {
     let mut text = format!("\n### {id}\n\n**{}** (`{}`). {}\n\n", entry.title, entry.culprit.key(), entry.condition);
     let thresholds: Vec<String> = entry.thresholds().map(|(name, value)| format!("`{name} = {value}`")).collect();
     if !thresholds.is_empty() {

@@ -1,6 +1,6 @@
 //! Asynchronous commands near the limit of a server.
 
-use super::{Detect, Detector, Found};
+use super::{Detect, Detector, Finding};
 use crate::answer::{Confidence, Culprit};
 use crate::facts::Pair;
 use smbscope_model::prose::thousands;
@@ -17,7 +17,7 @@ pub(super) const ASYNC_LIMIT: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     let most = pair.connections.iter().map(|connection| connection.max_asynchronous).max()?;
     if f64::from(most) < pair.threshold("async-limit", "commands") {
         return None;
@@ -27,5 +27,5 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         pair.client,
         thousands(u64::from(most))
     );
-    Some(Found::new(Confidence::High, what).filter(" && smb2.nt_status == 0x00000103"))
+    Some(Finding::new(Confidence::High, what).filter(" && smb2.nt_status == 0x00000103"))
 }

@@ -1,7 +1,7 @@
 //! Transfers that run at the rate of the slowest link.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
 use crate::facts::{Pair, bit_rate, bytes, percent};
 use smbscope_model::Nanos;
 
@@ -67,7 +67,7 @@ impl Plateau {
     }
 }
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     const ID: &str = "bandwidth-limited";
     let plateau = Plateau::new(pair)?;
     let limited: i64 = pair
@@ -93,5 +93,5 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     // At 1 Gbit/s it would take this part of the time.
     let remains = (plateau.rate / 125e6).min(1.0);
     let lost = Nanos((transfers.0 as f64 * (1.0 - remains)) as i64);
-    Some(Found::new(Confidence::Medium, what).lost(Lost::between(Nanos(lost.0 * 9 / 10), lost, pair.whole.waited)))
+    Some(Finding::new(Confidence::Medium, what).lost(LostTime::between(Nanos(lost.0 * 9 / 10), lost, pair.whole.waited)))
 }

@@ -1,6 +1,6 @@
 //! Oplocks and leases that are broken more often than they help.
 
-use super::{Detect, Detector, Found};
+use super::{Detect, Detector, Finding};
 use crate::answer::{Confidence, Culprit};
 use crate::facts::{Fact, Pair};
 use smbscope_model::prose::{counted, thousands};
@@ -17,7 +17,7 @@ pub(super) const BREAK_STORM: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     const ID: &str = "break-storm";
     let breaks = pair.facts.counted(Fact::Break);
     let share = pair.facts.share(Fact::Break, Fact::Open);
@@ -30,5 +30,5 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         counted(breaks.count, "oplock or lease", "oplocks or leases"),
         thousands((share * 1_000.0).round() as u64),
     );
-    Some(Found::new(Confidence::Medium, what).first_of(breaks).filter(" && (smb2.cmd == 18 || smb.cmd == 0x24)"))
+    Some(Finding::new(Confidence::Medium, what).first_of(breaks).filter(" && (smb2.cmd == 18 || smb.cmd == 0x24)"))
 }

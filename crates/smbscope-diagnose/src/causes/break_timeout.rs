@@ -1,8 +1,8 @@
 //! An open that waited until the server gave up on the holder of an oplock or lease.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
-use crate::facts::{Facts, Pair, Wait, file_name};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
+use crate::facts::{DiagnosisFacts, Pair, Wait, file_name};
 use smbscope_model::groups::opens;
 use smbscope_model::prose::{span, unbroken};
 use smbscope_model::{Nanos, Timestamp};
@@ -22,7 +22,7 @@ pub(super) const BREAK_TIMEOUT: Detector = Detector {
 /// A server that gives up waits this long (Windows 35 s, Samba 30 s).
 const GIVES_UP: std::ops::Range<i64> = 29_000_000_000..37_000_000_000;
 
-fn detect(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
+fn detect(facts: &DiagnosisFacts<'_>, pair: &Pair<'_>) -> Option<Finding> {
     let limit = pair.time("break-timeout", "wait");
     let length = |wait: &Wait| pair.length(wait);
     let opened = pair.facts.waits.iter().filter(|wait| opens(wait.command) && length(wait) >= limit);
@@ -43,8 +43,8 @@ fn detect(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
     let what = format!("{} waited {} to open {path}{still}: {by}", pair.client, unbroken(span(length(longest))));
     let confidence = if holder.is_some() { Confidence::High } else { Confidence::Medium };
     Some(
-        Found::new(confidence, what)
-            .lost(Lost::exactly(pair.once(sum)))
+        Finding::new(confidence, what)
+            .lost(LostTime::exactly(pair.once(sum)))
             .longest(length(longest))
             .from(Some(longest.from))
             .on(&longest.share, &longest.path)
@@ -53,7 +53,7 @@ fn detect(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
 }
 
 /// Another client that the server told to give an oplock back while the open waited.
-fn holder(facts: &Facts<'_>, pair: &Pair<'_>, wait: &Wait) -> Option<String> {
+fn holder(facts: &DiagnosisFacts<'_>, pair: &Pair<'_>, wait: &Wait) -> Option<String> {
     let to = wait.to.map_or(Timestamp(i64::MAX), |to| to.time);
     let others = facts.of_server(pair.server).filter(|other| other.client != pair.client);
     let asked = |other: &&Pair<'_>| {

@@ -1,7 +1,7 @@
 //! A client that works between its requests.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
 use crate::facts::{Fact, Pair, percent};
 use smbscope_model::Nanos;
 use smbscope_stats::TimePart;
@@ -18,7 +18,7 @@ pub(super) const CLIENT_BOUND: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     const ID: &str = "client-bound";
     // A pause as seen at the server holds a round trip, which the split takes off.
     let think = Nanos(pair.facts.quick_think).min(pair.part(TimePart::Think));
@@ -37,5 +37,5 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         pair.client,
         percent(think.0 as f64 / active.0.max(1) as f64)
     );
-    Some(Found::new(Confidence::Medium, what).lost(Lost::between(Nanos(0), think, think)))
+    Some(Finding::new(Confidence::Medium, what).lost(LostTime::between(Nanos(0), think, think)))
 }

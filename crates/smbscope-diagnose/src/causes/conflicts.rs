@@ -1,8 +1,8 @@
 //! Files that others have open in a way that excludes a second open.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
-use crate::facts::{Pair, Refusal, file_name};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
+use crate::facts::{Pair, RefusalReason, file_name};
 use smbscope_model::prose::{counted, span, unbroken};
 use smbscope_wire::status::NtStatus;
 
@@ -18,8 +18,8 @@ pub(super) const CONFLICTS: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
-    let refused = pair.facts.refused(Refusal::Conflict);
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
+    let refused = pair.facts.refused(RefusalReason::Conflict);
     let longest = refused.longest.as_ref()?;
     // A server may hold back a refusal for a second (Samba, and Windows with SMB1).
     let attempts = pair.threshold("conflicts", "attempts");
@@ -49,8 +49,8 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         }
     };
     Some(
-        Found::new(Confidence::High, what)
-            .lost(Lost::exactly(refused.waited))
+        Finding::new(Confidence::High, what)
+            .lost(LostTime::exactly(refused.waited))
             .longest(longest.length())
             .from(Some(longest.first))
             .on(&longest.share, &longest.path)

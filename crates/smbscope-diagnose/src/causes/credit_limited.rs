@@ -1,7 +1,7 @@
 //! A client that waits for credits before it can send the next request.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
 use crate::facts::Pair;
 use smbscope_model::Nanos;
 use smbscope_model::prose::counted;
@@ -18,7 +18,7 @@ pub(super) const CREDIT_LIMITED: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     let waits = pair.connections.iter().map(|connection| connection.credit_wait.0);
     let waited = pair.once(Nanos(waits.fold(0, i64::saturating_add)));
     if waited.0 == 0 || (waited.0 as f64) < pair.whole.active.0 as f64 * pair.threshold("credit-limited", "share") {
@@ -31,5 +31,5 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         pair.server_name(),
         counted(u64::from(most), "request", "requests"),
     );
-    Some(Found::new(Confidence::High, what).lost(Lost::exactly(waited)).filter(" && smb2.credits.granted"))
+    Some(Finding::new(Confidence::High, what).lost(LostTime::exactly(waited)).filter(" && smb2.credits.granted"))
 }

@@ -1,7 +1,7 @@
 //! DFS referrals that take long.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
 use crate::facts::{Fact, Pair};
 use smbscope_model::Nanos;
 use smbscope_model::prose::{counted, unbroken};
@@ -18,7 +18,7 @@ pub(super) const DFS_REFERRAL: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     let referrals = pair.facts.counted(Fact::Referral);
     if Nanos(referrals.longest) < pair.time("dfs-referral", "longest") {
         return None;
@@ -30,8 +30,8 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         unbroken(Nanos(referrals.longest)),
     );
     Some(
-        Found::new(Confidence::High, what)
-            .lost(Lost::exactly(pair.once(Nanos(referrals.outstanding))))
+        Finding::new(Confidence::High, what)
+            .lost(LostTime::exactly(pair.once(Nanos(referrals.outstanding))))
             .first_of(referrals)
             .filter(" && dfs.referral.version"),
     )

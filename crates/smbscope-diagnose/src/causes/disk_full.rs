@@ -1,8 +1,8 @@
 //! Writes that fail because no space is left.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
-use crate::facts::{Pair, Refusal, named};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
+use crate::facts::{Pair, RefusalReason, named};
 use smbscope_model::prose::{counted, span, unbroken};
 use smbscope_wire::status::NtStatus;
 
@@ -18,8 +18,8 @@ pub(super) const DISK_FULL: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
-    let refused = pair.facts.refused(Refusal::Full);
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
+    let refused = pair.facts.refused(RefusalReason::Full);
     let longest = refused.longest.as_ref()?;
     let status = longest.status;
     let why = match status {
@@ -30,7 +30,7 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     let tried = if refused.waited.0 > 0 { format!(" over {}", unbroken(span(refused.waited))) } else { String::new() };
     let failed = counted(refused.count, "write", "writes");
     let what = format!("{failed} of {}{file} failed{tried}: {why} on {}", pair.client, pair.server_name());
-    let found = Found::new(Confidence::High, what)
+    let found = Finding::new(Confidence::High, what)
         .from(Some(longest.first))
         .on(&longest.share, &longest.path)
         .filter(&format!(" && smb2.nt_status == 0x{:08x}", status.0))
@@ -38,7 +38,7 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         .failed();
     // What fails at once costs no time, but the user's work.
     Some(match refused.waited >= pair.time("disk-full", "wait") {
-        true => found.lost(Lost::exactly(refused.waited)).longest(refused.waited),
+        true => found.lost(LostTime::exactly(refused.waited)).longest(refused.waited),
         false => found,
     })
 }

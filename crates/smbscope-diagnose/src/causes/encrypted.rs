@@ -1,6 +1,6 @@
 //! Encrypted frames: their commands and files are hidden.
 
-use super::{Detect, Detector, Found};
+use super::{Detect, Detector, Finding};
 use crate::answer::{Confidence, Culprit};
 use crate::facts::{Fact, Pair};
 use smbscope_model::prose::counted;
@@ -17,7 +17,7 @@ pub(super) const ENCRYPTED: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     let frames = pair.facts.counted(Fact::Encrypted);
     if frames.count == 0 {
         return None;
@@ -27,5 +27,5 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         pair.client,
         counted(frames.count, "request", "requests"),
     );
-    Some(Found::new(Confidence::High, what).first_of(frames).filter(" && smb2.header.transform.signature"))
+    Some(Finding::new(Confidence::High, what).first_of(frames).filter(" && smb2.header.transform.signature"))
 }

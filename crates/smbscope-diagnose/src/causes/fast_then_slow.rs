@@ -1,7 +1,7 @@
 //! Writes that begin fast and go on slowly.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
 use crate::facts::{Pair, bytes};
 use smbscope_model::Nanos;
 use smbscope_model::prose::unbroken;
@@ -18,7 +18,7 @@ pub(super) const FAST_THEN_SLOW: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     const ID: &str = "fast-then-slow";
     let found = pair.facts.slowdown.as_ref()?;
     let (fast, slow) = (&found.fast, &found.slow);
@@ -44,8 +44,8 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         unbroken(slow.write_time),
     );
     Some(
-        Found::new(Confidence::Medium, what)
-            .lost(Lost::between(Nanos(0), found.lost(), found.lost()))
+        Finding::new(Confidence::Medium, what)
+            .lost(LostTime::between(Nanos(0), found.lost(), found.lost()))
             .from(Some(found.first))
             .on(&found.share, &found.path)
             .filter(" && smb2.cmd == 9"),

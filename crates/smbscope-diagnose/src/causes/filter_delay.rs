@@ -1,8 +1,8 @@
 //! Opens that take much longer than everything else.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
-use crate::facts::{Fact, Kind, Pair, Served};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
+use crate::facts::{Fact, CommandClass, Pair, ServerTimeHistogram};
 use smbscope_model::Nanos;
 use smbscope_model::prose::unbroken;
 use smbscope_stats::TimePart;
@@ -29,14 +29,14 @@ pub(super) const FILTER_DELAY: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     const ID: &str = "filter-delay";
-    let opens = pair.served(Kind::Open);
-    let others = pair.facts.served_together(&[Kind::Close, Kind::Query]);
+    let opens = pair.served(CommandClass::Open);
+    let others = pair.facts.served_together(&[CommandClass::Close, CommandClass::Query]);
     if (opens.count as f64) < pair.threshold(ID, "opens") || others.count < 5 {
         return None;
     }
-    let reads = pair.facts.served_together(&[Kind::Read, Kind::Write]);
+    let reads = pair.facts.served_together(&[CommandClass::Read, CommandClass::Write]);
     let (typical, usual) = (opens.median(), others.median());
     let ratio = typical.0 as f64 / usual.0.max(50_000) as f64;
     // Storage that is slow for reads and writes is slow for opens, too.
@@ -60,15 +60,15 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     let mean = sum((opens.mean() - usual).0);
     let trimmed = sum((typical - usual).0).min(mean.max(Nanos(1)));
     Some(
-        Found::new(Confidence::Medium, what)
-            .lost(Lost::between(trimmed, Nanos((trimmed.0 + mean.0) / 2), mean))
+        Finding::new(Confidence::Medium, what)
+            .lost(LostTime::between(trimmed, Nanos((trimmed.0 + mean.0) / 2), mean))
             .first_of(pair.facts.counted(Fact::Open))
             .filter(" && (smb2.cmd == 5 || smb.cmd == 0xa2)"),
     )
 }
 
 /// Opens of which some take very long, as where a scanner remembers the files that it has seen.
-fn some_slow(pair: &Pair<'_>, opens: &Served, others: &Served) -> Option<Found> {
+fn some_slow(pair: &Pair<'_>, opens: &ServerTimeHistogram, others: &ServerTimeHistogram) -> Option<Finding> {
     const ID: &str = "filter-delay";
     let (late, usual) = (opens.quantile(0.95), others.median());
     let excess = Nanos((opens.sum().0 - usual.0.saturating_mul(opens.count as i64)).max(0));
@@ -92,8 +92,8 @@ fn some_slow(pair: &Pair<'_>, opens: &Served, others: &Served) -> Option<Found> 
     );
     let lost = pair.once(Nanos((excess.0 as f64 / pair.depth().max(1.0)) as i64));
     Some(
-        Found::new(Confidence::Low, what)
-            .lost(Lost::between(Nanos(lost.0 * 8 / 10), lost, lost))
+        Finding::new(Confidence::Low, what)
+            .lost(LostTime::between(Nanos(lost.0 * 8 / 10), lost, lost))
             .first_of(pair.facts.counted(Fact::Open))
             .filter(" && (smb2.cmd == 5 || smb.cmd == 0xa2)"),
     )

@@ -1,8 +1,8 @@
 //! Data written through to storage after every write or two.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
-use crate::facts::{Fact, Kind, Pair};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
+use crate::facts::{Fact, CommandClass, Pair};
 use smbscope_model::Nanos;
 use smbscope_model::prose::{counted, unbroken};
 
@@ -18,14 +18,14 @@ pub(super) const FLUSH_HEAVY: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     const ID: &str = "flush-heavy";
     let flushes = pair.facts.counted(Fact::Flush);
     let share = pair.facts.share(Fact::Flush, Fact::Write);
     if (flushes.count as f64) < pair.threshold(ID, "flushes") || share <= pair.threshold(ID, "share") {
         return None;
     }
-    let served = pair.served(Kind::Flush);
+    let served = pair.served(CommandClass::Flush);
     let what = format!(
         "{} flushed {} for {}; each took {} at {}",
         pair.client,
@@ -39,8 +39,8 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     // A server with a safe write cache answers at once.
     let is_slow = served.median() >= pair.time(ID, "slow");
     Some(
-        Found::new(Confidence::High, what)
-            .lost(Lost::between(lost, lost, pair.once(Nanos(flushes.outstanding))))
+        Finding::new(Confidence::High, what)
+            .lost(LostTime::between(lost, lost, pair.once(Nanos(flushes.outstanding))))
             .first_of(flushes)
             .on(&None, &flushes.path())
             .culprit(if is_slow { Culprit::Server } else { Culprit::Application })

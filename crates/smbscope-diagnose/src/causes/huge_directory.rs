@@ -1,8 +1,8 @@
 //! A directory with very many entries.
 
 use super::list_then_stat::ENTRY_BYTES;
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
 use crate::facts::{Pair, PathFacts, PathKey, bytes, named};
 use smbscope_model::Nanos;
 use smbscope_model::prose::thousands;
@@ -19,7 +19,7 @@ pub(super) const HUGE_DIRECTORY: Detector = Detector {
     detect: Detect::Path(detect),
 };
 
-fn detect(pair: &Pair<'_>, key: &PathKey, facts: &PathFacts) -> Option<Found> {
+fn detect(pair: &Pair<'_>, key: &PathKey, facts: &PathFacts) -> Option<Finding> {
     let each = facts.list_bytes / facts.listings.max(1);
     let entries = each / ENTRY_BYTES;
     if facts.listings == 0 || (entries as f64) < pair.threshold("huge-directory", "entries") {
@@ -32,5 +32,5 @@ fn detect(pair: &Pair<'_>, key: &PathKey, facts: &PathFacts) -> Option<Found> {
         bytes(each),
         thousands(entries),
     );
-    Some(Found::new(Confidence::Medium, what).lost(Lost::exactly(pair.once(Nanos(facts.list_wait)))))
+    Some(Finding::new(Confidence::Medium, what).lost(LostTime::exactly(pair.once(Nanos(facts.list_wait)))))
 }

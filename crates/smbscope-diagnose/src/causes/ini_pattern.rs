@@ -1,7 +1,7 @@
 //! The same file opened again and again, as an application does that reads a setting at a time.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
 use crate::facts::{Pair, PathFacts, PathKey, bytes, named};
 use smbscope_model::Nanos;
 use smbscope_model::prose::{counted, span, thousands, unbroken};
@@ -21,7 +21,7 @@ pub(super) const INI_PATTERN: Detector = Detector {
 /// Commands on a path come one at a time up to this mean number of outstanding ones.
 const ONE_AT_A_TIME: f64 = 1.2;
 
-fn detect(pair: &Pair<'_>, key: &PathKey, facts: &PathFacts) -> Option<Found> {
+fn detect(pair: &Pair<'_>, key: &PathKey, facts: &PathFacts) -> Option<Finding> {
     let most = f64::from(facts.opens_window.most);
     // A directory is opened for every listing and every look at what is in it.
     let moves = facts.bytes_read + facts.bytes_written > 0;
@@ -49,5 +49,5 @@ fn detect(pair: &Pair<'_>, key: &PathKey, facts: &PathFacts) -> Option<Found> {
     // One open would have done.
     let waited = pair.once(Nanos(facts.outstanding));
     let lost = Nanos((waited.0 as f64 * (1.0 - 1.0 / facts.opens.max(1) as f64)) as i64);
-    Some(Found::new(Confidence::High, what).lost(Lost::between(Nanos(lost.0 * 9 / 10), lost, waited)))
+    Some(Finding::new(Confidence::High, what).lost(LostTime::between(Nanos(lost.0 * 9 / 10), lost, waited)))
 }

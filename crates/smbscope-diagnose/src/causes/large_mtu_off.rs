@@ -1,6 +1,6 @@
 //! Blocks of 64 KiB where the dialect has larger ones.
 
-use super::{Detect, Detector, Found};
+use super::{Detect, Detector, Finding};
 use crate::answer::{Confidence, Culprit};
 use crate::facts::{Fact, Pair};
 use smbscope_model::prose::counted;
@@ -17,7 +17,7 @@ pub(super) const LARGE_MTU_OFF: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     const ID: &str = "large-mtu-off";
     let full = pair.facts.counted(Fact::Transfer64K);
     if pair.facts.count(Fact::LargeTransfer) > 0
@@ -31,5 +31,5 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         pair.client,
         counted(full.count, "block", "blocks"),
     );
-    Some(Found::new(Confidence::Medium, what).first_of(full))
+    Some(Finding::new(Confidence::Medium, what).first_of(full))
 }

@@ -1,7 +1,7 @@
 //! Each entry of a directory opened, asked and closed after the listing that told the same.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
 use crate::facts::{Pair, PathFacts, PathKey, named};
 use smbscope_model::Nanos;
 use smbscope_model::prose::counted;
@@ -22,7 +22,7 @@ pub(super) const LIST_THEN_STAT: Detector = Detector {
 /// eight characters.
 pub(super) const ENTRY_BYTES: u64 = 104 + 16;
 
-fn detect(pair: &Pair<'_>, key: &PathKey, facts: &PathFacts) -> Option<Found> {
+fn detect(pair: &Pair<'_>, key: &PathKey, facts: &PathFacts) -> Option<Finding> {
     const ID: &str = "list-then-stat";
     let entries = (facts.list_bytes / facts.listings.max(1) / ENTRY_BYTES).max(1) as f64;
     let each = facts.looked_at as f64 / facts.listings.max(1) as f64;
@@ -35,5 +35,5 @@ fn detect(pair: &Pair<'_>, key: &PathKey, facts: &PathFacts) -> Option<Found> {
         named(&key.path),
         counted(facts.looked_at, "entry", "entries"),
     );
-    Some(Found::new(Confidence::Medium, what).lost(Lost::exactly(pair.once(Nanos(facts.looked_at_wait)))))
+    Some(Finding::new(Confidence::Medium, what).lost(LostTime::exactly(pair.once(Nanos(facts.looked_at_wait)))))
 }

@@ -1,8 +1,8 @@
 //! A lock on a range of a file that another client holds.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
-use crate::facts::{Facts, Pair, Refusal, Wait, file_name};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
+use crate::facts::{DiagnosisFacts, Pair, RefusalReason, Wait, file_name};
 use smbscope_model::prose::{span, unbroken};
 use smbscope_model::{Command, Nanos, Timestamp};
 use smbscope_wire::status::NtStatus;
@@ -21,11 +21,11 @@ pub(super) const LOCK_WAIT: Detector = Detector {
     detect: Detect::Peer(detect),
 };
 
-fn detect(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
+fn detect(facts: &DiagnosisFacts<'_>, pair: &Pair<'_>) -> Option<Finding> {
     let locks: Vec<&Wait> = pair.facts.waits.iter().filter(|wait| is_lock(wait.command)).collect();
     let length = |wait: &Wait| pair.length(wait);
     let blocked = Nanos(locks.iter().map(|wait| length(wait).0).fold(0, i64::saturating_add));
-    let refused = pair.facts.refused(Refusal::Conflict);
+    let refused = pair.facts.refused(RefusalReason::Conflict);
     let retried = refused.longest.as_ref().filter(|attempts| attempts.status != NtStatus::SHARING_VIOLATION);
     let lost = Nanos(blocked.0.saturating_add(retried.map_or(0, |_| refused.waited.0)));
     if lost < pair.time("lock-wait", "wait") {
@@ -49,8 +49,8 @@ fn detect(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
     let by = holder.map_or_else(String::new, |holder| format!(", which {holder} had locked"));
     let what = format!("{} waited {} for a lock on {bytes}{file}{by}", pair.client, unbroken(span(time)));
     Some(
-        Found::new(Confidence::High, what)
-            .lost(Lost::exactly(lost))
+        Finding::new(Confidence::High, what)
+            .lost(LostTime::exactly(lost))
             .longest(time)
             .from(Some(from))
             .on(share, path)
@@ -65,7 +65,7 @@ fn is_lock(command: Command) -> bool {
 
 /// The client that released the file just before the lock was granted.
 fn holder(
-    facts: &Facts<'_>,
+    facts: &DiagnosisFacts<'_>,
     pair: &Pair<'_>,
     path: &Option<Arc<str>>,
     asked: Timestamp,

@@ -1,7 +1,7 @@
 //! Companions of files that macOS looks for on every server.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
 use crate::facts::{Fact, Pair, percent};
 use smbscope_model::Nanos;
 use smbscope_model::prose::thousands;
@@ -18,7 +18,7 @@ pub(super) const MAC_METADATA: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     const ID: &str = "mac-metadata";
     let share = pair.facts.share(Fact::MacName, Fact::Open);
     let opens = pair.facts.count(Fact::Open) as f64;
@@ -32,5 +32,5 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         thousands(names.count),
         percent(share)
     );
-    Some(Found::new(Confidence::High, what).lost(Lost::exactly(pair.once(Nanos(names.outstanding)))).first_of(names))
+    Some(Finding::new(Confidence::High, what).lost(LostTime::exactly(pair.once(Nanos(names.outstanding)))).first_of(names))
 }

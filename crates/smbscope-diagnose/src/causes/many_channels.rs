@@ -1,6 +1,6 @@
 //! Many channels of one session.
 
-use super::{Detect, Detector, Found};
+use super::{Detect, Detector, Finding};
 use crate::answer::{Confidence, Culprit};
 use crate::facts::Pair;
 
@@ -16,7 +16,7 @@ pub(super) const MANY_CHANNELS: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     // A channel binds a session that another connection began.
     let bound = pair.connections.iter().filter(|connection| connection.binds_session).count() as u64;
     let channels = bound + u64::from(bound > 0);
@@ -24,5 +24,5 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         return None;
     }
     let what = format!("{} had {channels} channels to {} in its sessions", pair.client, pair.server_name());
-    Some(Found::new(Confidence::Medium, what).filter(" && tcp.flags.syn == 1"))
+    Some(Finding::new(Confidence::Medium, what).filter(" && tcp.flags.syn == 1"))
 }

@@ -1,7 +1,7 @@
 //! Commands that carry no data.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
 use crate::facts::{Fact, Pair, percent};
 use smbscope_model::Nanos;
 use smbscope_model::prose::{counted, thousands};
@@ -19,7 +19,7 @@ pub(super) const METADATA_HEAVY: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     const ID: &str = "metadata-heavy";
     let (metadata, all) = (pair.facts.counted(Fact::Metadata), pair.facts.counted(Fact::Command));
     let share = pair.facts.share(Fact::Metadata, Fact::Command);
@@ -38,5 +38,5 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     );
     let network = pair.part(TimePart::Network);
     let lost = Nanos((network.0 as f64 * share) as i64);
-    Some(Found::new(Confidence::Medium, what).lost(Lost::between(Nanos(0), lost, lost)).first_of(metadata))
+    Some(Finding::new(Confidence::Medium, what).lost(LostTime::between(Nanos(0), lost, lost)).first_of(metadata))
 }

@@ -1,7 +1,7 @@
 //! Names that are looked for where they are not.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
 use crate::facts::{Fact, Pair, named, percent};
 use smbscope_model::Nanos;
 use smbscope_model::prose::thousands;
@@ -18,7 +18,7 @@ pub(super) const MISSING_FILE_PROBES: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     const ID: &str = "missing-file-probes";
     let (missing, lookups) = (pair.facts.counted(Fact::Missing), pair.facts.counted(Fact::Lookup));
     let share = pair.facts.share(Fact::Missing, Fact::Lookup);
@@ -35,8 +35,8 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         percent(share),
     );
     Some(
-        Found::new(Confidence::High, what)
-            .lost(Lost::exactly(pair.once(Nanos(missing.outstanding))))
+        Finding::new(Confidence::High, what)
+            .lost(LostTime::exactly(pair.once(Nanos(missing.outstanding))))
             .first_of(missing)
             .on(&None, &path)
             .filter(

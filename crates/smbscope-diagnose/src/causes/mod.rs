@@ -56,8 +56,8 @@ mod zero_window;
 
 pub(crate) use request_unanswered::request;
 
-use crate::answer::{Cause, Confidence, Culprit, Evidence, Lost, Subject};
-use crate::facts::{Count, Facts, Pair, PathFacts, PathKey};
+use crate::answer::{Cause, Confidence, Culprit, Evidence, LostTime, Subject};
+use crate::facts::{Count, DiagnosisFacts, Pair, PathFacts, PathKey};
 use smbscope_model::{Nanos, Stamp};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -82,23 +82,23 @@ pub(crate) struct Detector {
 /// What a detector looks at.
 pub(crate) enum Detect {
     /// A client on a server.
-    Pair(fn(&Pair<'_>) -> Option<Found>),
+    Pair(fn(&Pair<'_>) -> Option<Finding>),
     /// A path of a client on a server.
-    Path(fn(&Pair<'_>, &PathKey, &PathFacts) -> Option<Found>),
+    Path(fn(&Pair<'_>, &PathKey, &PathFacts) -> Option<Finding>),
     /// A client on a server, beside the others.
-    Peer(fn(&Facts<'_>, &Pair<'_>) -> Option<Found>),
+    Peer(fn(&DiagnosisFacts<'_>, &Pair<'_>) -> Option<Finding>),
     /// A server with all its clients.
-    Server(fn(&Facts<'_>, SocketAddr) -> Option<Found>),
+    Server(fn(&DiagnosisFacts<'_>, SocketAddr) -> Option<Finding>),
     /// Everything.
-    All(fn(&Facts<'_>) -> Vec<Found>),
+    All(fn(&DiagnosisFacts<'_>) -> Vec<Finding>),
 }
 
 /// What a detector found.
 #[derive(Debug, Clone)]
-pub(crate) struct Found {
+pub(crate) struct Finding {
     what: String,
     confidence: Confidence,
-    lost: Option<Lost>,
+    lost: Option<LostTime>,
     longest: Option<Nanos>,
     evidence: Vec<Stamp>,
     share: Option<Arc<str>>,
@@ -129,7 +129,7 @@ impl Sufferers {
     }
 
     /// Clients of a server; a single one by its name.
-    pub(crate) fn of_server(facts: &Facts<'_>, server: SocketAddr, clients: &BTreeSet<IpAddr>) -> Sufferers {
+    pub(crate) fn of_server(facts: &DiagnosisFacts<'_>, server: SocketAddr, clients: &BTreeSet<IpAddr>) -> Sufferers {
         let of_clients = || clients.iter().filter_map(|client| facts.of_client(*client));
         let sum =
             |time: fn(&Pair<'_>) -> Nanos| Nanos(of_clients().map(|pair| time(pair).0).fold(0, i64::saturating_add));
@@ -143,10 +143,10 @@ impl Sufferers {
     }
 }
 
-impl Found {
+impl Finding {
     /// A finding: `what` is a sentence without its full stop.
-    pub(crate) fn new(confidence: Confidence, what: String) -> Found {
-        Found {
+    pub(crate) fn new(confidence: Confidence, what: String) -> Finding {
+        Finding {
             what,
             confidence,
             lost: None,
@@ -164,60 +164,60 @@ impl Found {
     }
 
     /// Operations of users failed, which is worth telling without a lost time.
-    pub(crate) fn failed(self) -> Found {
-        Found { failed: true, ..self }
+    pub(crate) fn failed(self) -> Finding {
+        Finding { failed: true, ..self }
     }
 
-    pub(crate) fn lost(self, lost: Lost) -> Found {
-        Found { lost: Some(lost), ..self }
+    pub(crate) fn lost(self, lost: LostTime) -> Finding {
+        Finding { lost: Some(lost), ..self }
     }
 
     /// The lost time came in pieces, the longest of which was this long.
-    pub(crate) fn longest(self, longest: Nanos) -> Found {
-        Found { longest: Some(longest), ..self }
+    pub(crate) fn longest(self, longest: Nanos) -> Finding {
+        Finding { longest: Some(longest), ..self }
     }
 
     /// The first packet to look at.
-    pub(crate) fn from(mut self, stamp: Option<Stamp>) -> Found {
+    pub(crate) fn from(mut self, stamp: Option<Stamp>) -> Finding {
         self.evidence.extend(stamp);
         self
     }
 
     /// The first packet of what was counted.
-    pub(crate) fn first_of(self, count: &Count) -> Found {
+    pub(crate) fn first_of(self, count: &Count) -> Finding {
         self.from(count.first.as_ref().map(|(stamp, _)| *stamp))
     }
 
-    pub(crate) fn on(self, share: &Option<Arc<str>>, path: &Option<Arc<str>>) -> Found {
-        Found { share: share.clone(), path: path.clone(), ..self }
+    pub(crate) fn on(self, share: &Option<Arc<str>>, path: &Option<Arc<str>>) -> Finding {
+        Finding { share: share.clone(), path: path.clone(), ..self }
     }
 
     /// Adds a condition to the display filter.
-    pub(crate) fn filter(self, condition: &str) -> Found {
-        Found { filter: format!("{}{condition}", self.filter), ..self }
+    pub(crate) fn filter(self, condition: &str) -> Finding {
+        Finding { filter: format!("{}{condition}", self.filter), ..self }
     }
 
-    pub(crate) fn culprit(self, culprit: Culprit) -> Found {
-        Found { culprit: Some(culprit), ..self }
+    pub(crate) fn culprit(self, culprit: Culprit) -> Finding {
+        Finding { culprit: Some(culprit), ..self }
     }
 
     /// Advice that fits better than that of the cause.
-    pub(crate) fn advice(self, advice: &'static str) -> Found {
-        Found { advice: Some(advice), ..self }
+    pub(crate) fn advice(self, advice: &'static str) -> Finding {
+        Finding { advice: Some(advice), ..self }
     }
 
     /// It is about more than one client on one server.
-    pub(crate) fn about(self, sufferers: Sufferers) -> Found {
-        Found { sufferers, ..self }
+    pub(crate) fn about(self, sufferers: Sufferers) -> Finding {
+        Finding { sufferers, ..self }
     }
 
     /// The lost time is no active time of the split.
-    pub(crate) fn outside(self) -> Found {
-        Found { outside: true, ..self }
+    pub(crate) fn outside(self) -> Finding {
+        Finding { outside: true, ..self }
     }
 
     /// The cause, about the sufferers that were found.
-    fn into_cause_of_its_own(self, detector: &Detector, facts: &Facts<'_>) -> Cause {
+    fn into_cause_of_its_own(self, detector: &Detector, facts: &DiagnosisFacts<'_>) -> Cause {
         let Sufferers { client, clients, server, .. } = &self.sufferers;
         let client = client.as_ref().filter(|_| *clients <= 1).and_then(|client| client.parse().ok());
         let pair = client.zip(*server).and_then(|(client, server)| facts.pair(client, server));
@@ -269,7 +269,7 @@ fn evidence(stamp: Stamp) -> Evidence {
 }
 
 /// Everything that detectors find, in the order of the registry.
-pub(crate) fn detect(facts: &Facts<'_>) -> Vec<Cause> {
+pub(crate) fn detect(facts: &DiagnosisFacts<'_>) -> Vec<Cause> {
     let mut causes = Vec::new();
     for detector in DETECTORS {
         let of_pairs = |detect: &dyn Fn(&Pair<'_>) -> Option<Cause>| facts.pairs.iter().filter_map(detect).collect();
@@ -301,7 +301,7 @@ pub(crate) fn detect(facts: &Facts<'_>) -> Vec<Cause> {
 fn worst_of(mut found: Vec<Cause>) -> Option<Cause> {
     found.sort_by(|a, b| b.best().cmp(&a.best()).then_with(|| a.subject.path.cmp(&b.subject.path)));
     let others = found.len().saturating_sub(1);
-    let rest = found.iter().skip(1).filter_map(|cause| cause.lost_ns).fold(Lost::default(), Lost::plus);
+    let rest = found.iter().skip(1).filter_map(|cause| cause.lost_ns).fold(LostTime::default(), LostTime::plus);
     let mut worst = found.into_iter().next()?;
     if others > 0 {
         let paths = smbscope_model::prose::counted(others as u64, "other path", "other paths");

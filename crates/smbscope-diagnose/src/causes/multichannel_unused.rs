@@ -1,6 +1,6 @@
 //! A server that can be reached by several interfaces, and a client that moves much data over one connection.
 
-use super::{Detect, Detector, Found};
+use super::{Detect, Detector, Finding};
 use crate::answer::{Confidence, Culprit};
 use crate::facts::{Fact, Pair};
 use smbscope_model::ConnectionSummary;
@@ -21,7 +21,7 @@ pub(super) const MULTICHANNEL_UNUSED: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     const ID: &str = "multichannel-unused";
     let transfers = pair.facts.counted(Fact::Transfer);
     if (transfers.bytes as f64) < pair.threshold(ID, "bytes") {
@@ -43,7 +43,7 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         thousands(interfaces.len() as u64),
         listed.collect::<Vec<String>>().join(", "),
     );
-    Some(Found::new(Confidence::Medium, what).filter(" && smb2.ioctl.function == 0x001401fc"))
+    Some(Finding::new(Confidence::Medium, what).filter(" && smb2.ioctl.function == 0x001401fc"))
 }
 
 fn link_speed(bits: u64) -> String {

@@ -1,8 +1,8 @@
 //! A negotiation for every few opens.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
-use crate::facts::{Fact, Kind, Pair};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
+use crate::facts::{Fact, CommandClass, Pair};
 use smbscope_model::Nanos;
 use smbscope_model::prose::{counted, thousands};
 
@@ -18,7 +18,7 @@ pub(super) const NEGOTIATE_CHURN: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     const ID: &str = "negotiate-churn";
     let share = pair.facts.share(Fact::Negotiate, Fact::Open);
     let negotiations = pair.facts.counted(Fact::Negotiate);
@@ -29,7 +29,7 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         return None;
     }
     let setups = pair.facts.counted(Fact::SessionSetup);
-    let connects = pair.served(Kind::TreeConnect);
+    let connects = pair.served(CommandClass::TreeConnect);
     let trip = pair.round_trip().unwrap_or_default();
     let what = format!(
         "{} connected to {} again and again: {} NEGOTIATE, {} SESSION_SETUP and {} TREE_CONNECT for {}",
@@ -45,8 +45,8 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     let commands = negotiations.outstanding.saturating_add(setups.outstanding).saturating_add(connects.sum().0);
     let lost = Nanos(pair.once(Nanos(commands)).0.saturating_add(trips.saturating_mul(trip.0)));
     Some(
-        Found::new(Confidence::High, what)
-            .lost(Lost::between(pair.once(Nanos(commands)), lost, lost))
+        Finding::new(Confidence::High, what)
+            .lost(LostTime::between(pair.once(Nanos(commands)), lost, lost))
             .first_of(negotiations)
             .filter(" && (smb2.cmd == 0 || smb.cmd == 0x72)"),
     )

@@ -1,7 +1,7 @@
 //! Segments that were lost and sent again.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
 use crate::facts::{Fact, Pair, percent};
 use smbscope_model::Nanos;
 use smbscope_model::prose::thousands;
@@ -29,7 +29,7 @@ pub(super) const NETWORK_LOSS: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     const ID: &str = "network-loss";
     let (segments, lost) = pair.segments();
     let share = lost as f64 / segments.max(1) as f64;
@@ -52,8 +52,8 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         percent(share),
     );
     Some(
-        Found::new(Confidence::High, what)
-            .lost(Lost::between(delay, best, held.max(transfers)))
+        Finding::new(Confidence::High, what)
+            .lost(LostTime::between(delay, best, held.max(transfers)))
             .first_of(resent)
             .filter(" && tcp.analysis.retransmission"),
     )

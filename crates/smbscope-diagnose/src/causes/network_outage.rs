@@ -1,8 +1,8 @@
 //! A time in which nothing got through between client and server, in spite of retransmissions.
 
-use super::{Detect, Detector, Found, Sufferers};
-use crate::answer::{Confidence, Culprit, Lost};
-use crate::facts::{Facts, server_name};
+use super::{Detect, Detector, Finding, Sufferers};
+use crate::answer::{Confidence, Culprit, LostTime};
+use crate::facts::{DiagnosisFacts, server_name};
 use smbscope_model::prose::{counted, span, unbroken};
 use smbscope_model::{Nanos, Outage};
 use smbscope_stats::Covered;
@@ -37,7 +37,7 @@ pub(super) const NETWORK_OUTAGE: Detector = Detector {
     detect: Detect::Server(detect),
 };
 
-fn detect(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
+fn detect(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<Finding> {
     let least = facts.context.catalogue.time("network-outage", "outage");
     let connections =
         facts.of_server(server).flat_map(|pair| pair.connections.iter().map(|connection| (pair.client, *connection)));
@@ -66,8 +66,8 @@ fn detect(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
         counted(outages.iter().map(|(_, outage)| u64::from(outage.retries)).sum(), "retransmission", "retransmissions"),
     );
     Some(
-        Found::new(Confidence::High, what)
-            .lost(Lost::exactly(total))
+        Finding::new(Confidence::High, what)
+            .lost(LostTime::exactly(total))
             .longest(length)
             .filter(" && tcp.analysis.retransmission")
             .about(Sufferers::of_server(facts, server, &clients)),

@@ -1,6 +1,6 @@
 //! Changes of directories that come faster than a client can use them.
 
-use super::{Detect, Detector, Found};
+use super::{Detect, Detector, Finding};
 use crate::answer::{Confidence, Culprit};
 use crate::facts::{Fact, Pair, named};
 use smbscope_model::prose::counted;
@@ -17,7 +17,7 @@ pub(super) const NOTIFY_STORM: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     let most = f64::from(pair.facts.notified.most);
     if most <= pair.threshold("notify-storm", "rate") {
         return None;
@@ -31,7 +31,7 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         counted(notified.count, "time", "times"),
     );
     Some(
-        Found::new(Confidence::High, what)
+        Finding::new(Confidence::High, what)
             .first_of(notified)
             .on(&None, &path)
             .filter(" && (smb2.cmd == 15 || smb.nt.function == 4)"),

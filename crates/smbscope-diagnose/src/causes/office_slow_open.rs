@@ -1,7 +1,7 @@
 //! Office documents that open slowly.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
 use crate::facts::{Fact, Pair};
 use smbscope_model::Nanos;
 use smbscope_model::prose::{counted, unbroken};
@@ -18,7 +18,7 @@ pub(super) const OFFICE_SLOW_OPEN: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     let opens = pair.facts.counted(Fact::OfficeOpen);
     if Nanos(opens.longest) < pair.time("office-slow-open", "longest") {
         return None;
@@ -30,8 +30,8 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         unbroken(Nanos(opens.longest)),
     );
     Some(
-        Found::new(Confidence::Low, what)
-            .lost(Lost::between(Nanos(opens.longest), Nanos(opens.longest), pair.once(Nanos(opens.outstanding))))
+        Finding::new(Confidence::Low, what)
+            .lost(LostTime::between(Nanos(opens.longest), Nanos(opens.longest), pair.once(Nanos(opens.outstanding))))
             .longest(Nanos(opens.longest))
             .first_of(opens),
     )

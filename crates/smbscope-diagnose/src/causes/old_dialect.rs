@@ -1,6 +1,6 @@
 //! A dialect below the best one that the client offers: the server's choice.
 
-use super::{Detect, Detector, Found};
+use super::{Detect, Detector, Finding};
 use crate::answer::{Confidence, Culprit};
 use crate::facts::Pair;
 use smbscope_model::prose::counted;
@@ -20,7 +20,7 @@ pub(super) const OLD_DIALECT: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     let mut below: BTreeMap<(IpAddr, Dialect, Dialect), u64> = BTreeMap::new();
     for connection in &pair.connections {
         let (Some(best), Some(chosen)) = (best_offered(connection), connection.offers.chosen()) else { continue };
@@ -36,7 +36,7 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         named(chosen),
         counted(connections, "connection", "connections"),
     );
-    Some(Found::new(Confidence::High, what).filter(" && (smb2.cmd == 0 || smb.cmd == 0x72)"))
+    Some(Finding::new(Confidence::High, what).filter(" && (smb2.cmd == 0 || smb.cmd == 0x72)"))
 }
 
 /// The newest dialect of an offer: neither a wildcard nor another SMB1 dialect has an order.

@@ -1,9 +1,9 @@
 //! Response times of one client that rise while another one fills the line.
 
 use super::bandwidth_limited::Plateau;
-use super::{Detect, Detector, Found, Sufferers};
-use crate::answer::{Confidence, Culprit, Lost};
-use crate::facts::{Fact, Facts, Pair, Traffic, bit_rate};
+use super::{Detect, Detector, Finding, Sufferers};
+use crate::answer::{Confidence, Culprit, LostTime};
+use crate::facts::{Fact, DiagnosisFacts, Pair, Traffic, bit_rate};
 use smbscope_model::prose::unbroken;
 use smbscope_model::{Nanos, Timestamp};
 use std::collections::BTreeSet;
@@ -53,7 +53,7 @@ impl<'f, 'a> Filler<'f, 'a> {
     }
 }
 
-fn detect(facts: &Facts<'_>) -> Vec<Found> {
+fn detect(facts: &DiagnosisFacts<'_>) -> Vec<Finding> {
     let fillers: Vec<Filler<'_, '_>> = facts.pairs.iter().filter_map(Filler::new).collect();
     let sufferers = facts.pairs.iter().filter_map(|pair| {
         let mut others = fillers.iter().filter(|filler| is_beside(filler.pair, pair));
@@ -67,7 +67,7 @@ fn is_beside(one: &Pair<'_>, other: &Pair<'_>) -> bool {
 }
 
 /// What the commands without data of a client took while another client filled the line, and what they took otherwise.
-fn of_pair(pair: &Pair<'_>, filler: &Filler<'_, '_>) -> Option<Found> {
+fn of_pair(pair: &Pair<'_>, filler: &Filler<'_, '_>) -> Option<Finding> {
     const ID: &str = "queueing";
     let (mut loaded, mut idle) = ((0u64, 0i64), (0u64, 0i64));
     for (start, bin) in pair.traffic?.0.finish() {
@@ -100,8 +100,8 @@ fn of_pair(pair: &Pair<'_>, filler: &Filler<'_, '_>) -> Option<Found> {
     let share = loaded.0 as f64 / (loaded.0 + idle.0) as f64;
     let best = sum((commands as f64 * share) as u64);
     Some(
-        Found::new(Confidence::Medium, what)
-            .lost(Lost::between(sum(loaded.0), best, best))
+        Finding::new(Confidence::Medium, what)
+            .lost(LostTime::between(sum(loaded.0), best, best))
             .first_of(pair.facts.counted(Fact::Command))
             .about(Sufferers::one(pair.client, pair.server)),
     )

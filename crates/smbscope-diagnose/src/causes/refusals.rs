@@ -1,6 +1,6 @@
 //! Requests that the server refused for want of resources.
 
-use super::{Detect, Detector, Found};
+use super::{Detect, Detector, Finding};
 use crate::answer::{Confidence, Culprit};
 use crate::facts::{Fact, Pair};
 use smbscope_model::prose::counted;
@@ -17,7 +17,7 @@ pub(super) const REFUSALS: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     let refusals = pair.facts.counted(Fact::Refusal);
     if refusals.count == 0 {
         return None;
@@ -29,5 +29,5 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         pair.client,
     );
     // A refused request fails; that it took no time makes it no better.
-    Some(Found::new(Confidence::High, what).first_of(refusals))
+    Some(Finding::new(Confidence::High, what).first_of(refusals))
 }

@@ -1,7 +1,7 @@
 //! The same directory listed again and again.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
 use crate::facts::{Pair, PathFacts, PathKey, bytes, named};
 use smbscope_model::Nanos;
 use smbscope_model::prose::{span, thousands, unbroken};
@@ -18,7 +18,7 @@ pub(super) const RELISTING: Detector = Detector {
     detect: Detect::Path(detect),
 };
 
-fn detect(pair: &Pair<'_>, key: &PathKey, facts: &PathFacts) -> Option<Found> {
+fn detect(pair: &Pair<'_>, key: &PathKey, facts: &PathFacts) -> Option<Finding> {
     if f64::from(facts.listings_window.most) < pair.threshold("relisting", "listings") {
         return None;
     }
@@ -32,5 +32,5 @@ fn detect(pair: &Pair<'_>, key: &PathKey, facts: &PathFacts) -> Option<Found> {
     );
     // One listing would have done.
     let lost = pair.once(Nanos((facts.list_wait as f64 * (1.0 - 1.0 / facts.listings.max(1) as f64)) as i64));
-    Some(Found::new(Confidence::High, what).lost(Lost::exactly(lost)))
+    Some(Finding::new(Confidence::High, what).lost(LostTime::exactly(lost)))
 }

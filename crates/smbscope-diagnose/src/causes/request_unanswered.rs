@@ -1,7 +1,7 @@
 //! A request that is never answered.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
 use crate::facts::{Pair, Wait, named};
 use smbscope_model::connection::ConnectionEnd;
 use smbscope_model::prose::{counted, span, unbroken};
@@ -19,7 +19,7 @@ pub(super) const REQUEST_UNANSWERED: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     let least = pair.time("request-unanswered", "wait");
     let unanswered: Vec<(&Wait, Nanos)> = pair
         .facts
@@ -57,11 +57,11 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         pair.client,
         unbroken(span(age)),
     );
-    let found = Found::new(confidence, what);
+    let found = Finding::new(confidence, what);
     let found = if culprit == Culprit::Network { found.advice(LOST) } else { found };
     Some(
         found
-            .lost(Lost::exactly(age))
+            .lost(LostTime::exactly(age))
             .longest(age)
             .culprit(culprit)
             .from(Some(longest.from))

@@ -1,7 +1,7 @@
 //! Round trips that take longer than anything else.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
 use crate::facts::{Fact, Pair};
 use smbscope_model::Nanos;
 use smbscope_model::prose::{thousands, unbroken};
@@ -22,7 +22,7 @@ pub(super) const RTT_BOUND: Detector = Detector {
 /// A round trip within a building.
 const NEAR: Nanos = Nanos(200_000);
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     const ID: &str = "rtt-bound";
     let network = Nanos((pair.part(TimePart::Network).0 - pair.once(pair.resend_delay()).0).max(0));
     let share = network.0 as f64 / pair.whole.waited.0.max(1) as f64;
@@ -44,9 +44,9 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     let lost = Nanos((network.0 as f64 * (1.0 - NEAR.0 as f64 / trip.0.max(1) as f64).max(0.0)) as i64);
     let transfers = pair.transfers().0;
     Some(
-        Found::new(Confidence::High, what)
+        Finding::new(Confidence::High, what)
             // Slow start takes round trips within transfers.
-            .lost(Lost::between(
+            .lost(LostTime::between(
                 lost,
                 Nanos(lost.0.saturating_add(transfers / 2)),
                 Nanos(lost.0.saturating_add(transfers)),

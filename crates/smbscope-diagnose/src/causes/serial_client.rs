@@ -1,7 +1,7 @@
 //! Commands one after the other although several at once are allowed.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
 use crate::facts::{Fact, Pair};
 use smbscope_model::Nanos;
 use smbscope_model::prose::counted;
@@ -19,7 +19,7 @@ pub(super) const SERIAL_CLIENT: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     const ID: &str = "serial-client";
     let commands = pair.facts.counted(Fact::Command);
     let network = pair.part(TimePart::Network);
@@ -38,8 +38,8 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         pair.depth(),
     );
     Some(
-        Found::new(Confidence::Medium, what)
-            .lost(Lost::between(Nanos(network.0 / 2), network, network))
+        Finding::new(Confidence::Medium, what)
+            .lost(LostTime::between(Nanos(network.0 / 2), network, network))
             .first_of(commands),
     )
 }

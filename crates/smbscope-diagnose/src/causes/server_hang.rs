@@ -1,9 +1,9 @@
 //! A server that answers nobody for a while although requests are outstanding.
 
 use super::request_unanswered::request;
-use super::{Detect, Detector, Found, Sufferers};
-use crate::answer::{Confidence, Culprit, Lost};
-use crate::facts::{Facts, Wait, server_name};
+use super::{Detect, Detector, Finding, Sufferers};
+use crate::answer::{Confidence, Culprit, LostTime};
+use crate::facts::{DiagnosisFacts, Wait, server_name};
 use smbscope_model::groups::opens;
 use smbscope_model::prose::{counted, span, unbroken};
 use smbscope_model::{Command, CommandGroup, Nanos, Timestamp};
@@ -36,15 +36,15 @@ pub(super) const SERVER_HANG: Detector = Detector {
 const BYTES_MOST: u64 = 64 << 10;
 
 /// A time in which a server sent no response and somebody waited for one.
-struct Silence<'w> {
+struct ServerSilence<'w> {
     from: Timestamp,
     to: Timestamp,
     waits: Vec<(IpAddr, &'w Wait)>,
 }
 
-fn detect(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
+fn detect(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<Finding> {
     let least = facts.context.catalogue.time("server-hang", "silence");
-    let mut silences: Vec<Silence<'_>> = Vec::new();
+    let mut silences: Vec<ServerSilence<'_>> = Vec::new();
     let mut waits: Vec<(IpAddr, &Wait)> = facts
         .of_server(server)
         .flat_map(|pair| pair.facts.waits.iter().map(|wait| (pair.client, wait)))
@@ -60,7 +60,7 @@ fn detect(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
                 last.to = last.to.min(to);
                 last.waits.push((client, wait));
             }
-            _ => silences.push(Silence { from: wait.sent, to, waits: vec![(client, wait)] }),
+            _ => silences.push(ServerSilence { from: wait.sent, to, waits: vec![(client, wait)] }),
         }
     }
     silences.retain(|silence| {
@@ -94,8 +94,8 @@ fn detect(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
     );
     let is_sure = worst.waits.len() > 1;
     Some(
-        Found::new(if is_sure { Confidence::High } else { Confidence::Medium }, what)
-            .lost(Lost::exactly(lost))
+        Finding::new(if is_sure { Confidence::High } else { Confidence::Medium }, what)
+            .lost(LostTime::exactly(lost))
             .longest(length)
             .from(Some(first.from))
             .on(&first.share, &first.path)

@@ -1,8 +1,8 @@
 //! A server that goes away with all its connections and comes back.
 
-use super::{Detect, Detector, Found, Sufferers};
-use crate::answer::{Confidence, Culprit, Lost};
-use crate::facts::{Facts, server_name};
+use super::{Detect, Detector, Finding, Sufferers};
+use crate::answer::{Confidence, Culprit, LostTime};
+use crate::facts::{DiagnosisFacts, server_name};
 use smbscope_model::prose::{counted, span, unbroken};
 use smbscope_model::{ConnectAttempt, Nanos, Stamp, Timestamp};
 use std::collections::BTreeSet;
@@ -41,7 +41,7 @@ struct Away {
     first: Stamp,
 }
 
-fn detect(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
+fn detect(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<Finding> {
     let least = facts.context.catalogue.time("server-restart", "away");
     let attempts = facts.context.attempts.listed.iter().filter(|attempt| attempt.server == server);
     let away: Vec<Away> =
@@ -61,8 +61,8 @@ fn detect(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
         counted(away.iter().map(|away| away.attempts).sum::<u64>() + 1, "attempt", "attempts"),
     );
     Some(
-        Found::new(Confidence::High, what)
-            .lost(Lost::exactly(lost))
+        Finding::new(Confidence::High, what)
+            .lost(LostTime::exactly(lost))
             .longest(worst.to - worst.from)
             .from(Some(worst.first))
             .outside()
@@ -72,7 +72,7 @@ fn detect(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
 }
 
 /// From the last packet of the connection before the failed attempts to the first of the one after.
-fn away(facts: &Facts<'_>, attempt: &ConnectAttempt) -> Option<Away> {
+fn away(facts: &DiagnosisFacts<'_>, attempt: &ConnectAttempt) -> Option<Away> {
     let pair = facts.pair(attempt.client, attempt.server)?;
     let first = attempt.first.time;
     // What is sent on a dead connection while others are tried does not count.

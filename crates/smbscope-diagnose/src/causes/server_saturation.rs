@@ -1,8 +1,8 @@
 //! Several clients that slow down together as the server has more to do.
 
-use super::{Detect, Detector, Found, Sufferers};
-use crate::answer::{Confidence, Culprit, Lost};
-use crate::facts::{Facts, Pair, server_name};
+use super::{Detect, Detector, Finding, Sufferers};
+use crate::answer::{Confidence, Culprit, LostTime};
+use crate::facts::{DiagnosisFacts, Pair, server_name};
 use smbscope_model::Nanos;
 use smbscope_model::prose::unbroken;
 use smbscope_stats::TimePart;
@@ -21,7 +21,7 @@ pub(super) const SERVER_SATURATION: Detector = Detector {
     detect: Detect::Server(detect),
 };
 
-fn detect(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
+fn detect(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<Finding> {
     // Response time against load is known of the capture as a whole.
     if facts.servers().len() > 1 {
         return None;
@@ -64,8 +64,8 @@ fn detect(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
         .fold(0, i64::saturating_add);
     let lost = Nanos((server_part as f64 * (1.0 - 1.0 / grown)) as i64);
     Some(
-        Found::new(Confidence::Medium, what)
-            .lost(Lost::between(Nanos(lost.0 / 2), lost, Nanos(server_part)))
+        Finding::new(Confidence::Medium, what)
+            .lost(LostTime::between(Nanos(lost.0 / 2), lost, Nanos(server_part)))
             .about(Sufferers { client: None, ..Sufferers::of_server(facts, server, &clients) }),
     )
 }

@@ -1,8 +1,8 @@
 //! Connections that are not answered or refused.
 
-use super::{Detect, Detector, Found, Sufferers};
-use crate::answer::{Confidence, Culprit, Lost};
-use crate::facts::{Facts, server_name};
+use super::{Detect, Detector, Finding, Sufferers};
+use crate::answer::{Confidence, Culprit, LostTime};
+use crate::facts::{DiagnosisFacts, server_name};
 use smbscope_model::ConnectAttempt;
 use smbscope_model::prose::{counted, span, unbroken};
 
@@ -18,7 +18,7 @@ pub(super) const SERVER_UNREACHABLE: Detector = Detector {
     detect: Detect::All(detect),
 };
 
-fn detect(facts: &Facts<'_>) -> Vec<Found> {
+fn detect(facts: &DiagnosisFacts<'_>) -> Vec<Finding> {
     let attempts = facts.context.attempts.listed.iter();
     attempts
         .filter(|attempt| attempt.refused + attempt.unanswered + attempt.closed_without_data > 0)
@@ -26,7 +26,7 @@ fn detect(facts: &Facts<'_>) -> Vec<Found> {
         .collect()
 }
 
-fn of_client(facts: &Facts<'_>, attempt: &ConnectAttempt) -> Option<Found> {
+fn of_client(facts: &DiagnosisFacts<'_>, attempt: &ConnectAttempt) -> Option<Finding> {
     let pair = facts.pair(attempt.client, attempt.server);
     let connections = pair.map(|pair| pair.connections.as_slice()).unwrap_or_default();
     let after = connections.iter().map(|connection| connection.first).filter(|first| *first > attempt.first.time).min();
@@ -57,8 +57,8 @@ fn of_client(facts: &Facts<'_>, attempt: &ConnectAttempt) -> Option<Found> {
         unbroken(span(lost)),
     );
     Some(
-        Found::new(Confidence::High, what)
-            .lost(Lost::exactly(lost))
+        Finding::new(Confidence::High, what)
+            .lost(LostTime::exactly(lost))
             .longest(lost)
             .culprit(culprit)
             .from(Some(attempt.first))

@@ -1,8 +1,8 @@
 //! Sessions that expire while they are in use.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
-use crate::facts::{Fact, Pair, Refusal};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
+use crate::facts::{Fact, Pair, RefusalReason};
 use smbscope_model::Nanos;
 use smbscope_model::prose::counted;
 
@@ -18,8 +18,8 @@ pub(super) const SESSION_EXPIRED: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
-    let refused = pair.facts.refused(Refusal::Session);
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
+    let refused = pair.facts.refused(RefusalReason::Session);
     let longest = refused.longest.as_ref()?;
     if (refused.count as f64) < pair.threshold("session-expired", "refusals") {
         return None;
@@ -31,5 +31,5 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         pair.client,
     );
     let lost = Nanos(refused.waited.0.max(pair.once(Nanos(pair.facts.counted(Fact::SessionSetup).outstanding)).0));
-    Some(Found::new(Confidence::High, what).lost(Lost::between(refused.waited, lost, lost)).from(Some(longest.first)))
+    Some(Finding::new(Confidence::High, what).lost(LostTime::between(refused.waited, lost, lost)).from(Some(longest.first)))
 }

@@ -1,6 +1,6 @@
 //! Signed bulk data where somebody waits for it.
 
-use super::{Detect, Detector, Found};
+use super::{Detect, Detector, Finding};
 use crate::answer::{Confidence, Culprit};
 use crate::facts::{Fact, Pair, bytes, percent};
 
@@ -16,7 +16,7 @@ pub(super) const SIGNING_COST: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     const ID: &str = "signing-cost";
     let (signed, all) = (pair.facts.counted(Fact::SignedTransfer), pair.facts.counted(Fact::Transfer));
     let share = signed.bytes as f64 / all.bytes.max(1) as f64;
@@ -29,5 +29,5 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     }
     let what = format!("{} moved {} of signed file data ({} of it)", pair.client, bytes(signed.bytes), percent(share));
     // Signing is a part of the wait; how much can't be seen from outside.
-    Some(Found::new(Confidence::Low, what).first_of(signed))
+    Some(Finding::new(Confidence::Low, what).first_of(signed))
 }

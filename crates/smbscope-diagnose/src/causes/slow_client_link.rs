@@ -1,8 +1,8 @@
 //! One client whose round trip is far above that of its peers.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
-use crate::facts::{Fact, Facts, Pair};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
+use crate::facts::{Fact, DiagnosisFacts, Pair};
 use smbscope_model::Nanos;
 use smbscope_model::prose::unbroken;
 use smbscope_stats::TimePart;
@@ -19,7 +19,7 @@ pub(super) const SLOW_CLIENT_LINK: Detector = Detector {
     detect: Detect::Peer(detect),
 };
 
-fn detect(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
+fn detect(facts: &DiagnosisFacts<'_>, pair: &Pair<'_>) -> Option<Finding> {
     const ID: &str = "slow-client-link";
     let own = pair.round_trip()?;
     let others = facts.of_server(pair.server).filter(|other| other.client != pair.client);
@@ -50,8 +50,8 @@ fn detect(facts: &Facts<'_>, pair: &Pair<'_>) -> Option<Found> {
     // Slow start takes round trips within transfers.
     let transfers = pair.transfers().0;
     Some(
-        Found::new(Confidence::High, what)
-            .lost(Lost::between(lost, lost, Nanos(lost.0.saturating_add(transfers))))
+        Finding::new(Confidence::High, what)
+            .lost(LostTime::between(lost, lost, Nanos(lost.0.saturating_add(transfers))))
             .first_of(pair.facts.counted(Fact::Command)),
     )
 }

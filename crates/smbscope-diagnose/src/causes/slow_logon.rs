@@ -1,7 +1,7 @@
 //! Logins that take long or fail.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
 use crate::facts::{Fact, Pair};
 use smbscope_model::Nanos;
 use smbscope_model::prose::{counted, thousands, unbroken};
@@ -18,7 +18,7 @@ pub(super) const SLOW_LOGON: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     const ID: &str = "slow-logon";
     let (setups, failures) = (pair.facts.counted(Fact::SessionSetup), pair.facts.counted(Fact::LoginFailure));
     let slow = Nanos(setups.longest) >= pair.time(ID, "longest");
@@ -37,8 +37,8 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         counted(setups.count, "SESSION_SETUP", "SESSION_SETUPs"),
     );
     Some(
-        Found::new(Confidence::High, what)
-            .lost(Lost::exactly(pair.once(Nanos(setups.outstanding))))
+        Finding::new(Confidence::High, what)
+            .lost(LostTime::exactly(pair.once(Nanos(setups.outstanding))))
             .longest(Nanos(setups.longest))
             .first_of(setups)
             .filter(" && (smb2.cmd == 1 || smb.cmd == 0x73)"),

@@ -1,8 +1,8 @@
 //! Reads or writes that take much longer at the server than commands that touch no storage.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
-use crate::facts::{Count, Fact, Kind, Pair};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
+use crate::facts::{Count, Fact, CommandClass, Pair};
 use smbscope_model::Nanos;
 use smbscope_model::prose::unbroken;
 
@@ -27,20 +27,20 @@ pub(super) const SLOW_STORAGE: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     let clear = [
-        (Kind::Read, "Reads", pair.facts.counted(Fact::Transfer), Confidence::Medium),
-        (Kind::Write, "Writes", pair.facts.counted(Fact::Transfer), Confidence::Medium),
+        (CommandClass::Read, "Reads", pair.facts.counted(Fact::Transfer), Confidence::Medium),
+        (CommandClass::Write, "Writes", pair.facts.counted(Fact::Transfer), Confidence::Medium),
     ];
     let hidden = [
         (
-            Kind::EncryptedRead,
+            CommandClass::EncryptedRead,
             "Encrypted requests with large responses, most likely reads,",
             pair.facts.counted(Fact::Encrypted),
             Confidence::Low,
         ),
         (
-            Kind::EncryptedWrite,
+            CommandClass::EncryptedWrite,
             "Large encrypted requests, most likely writes,",
             pair.facts.counted(Fact::Encrypted),
             Confidence::Low,
@@ -51,11 +51,11 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     found.max_by_key(|(lost, _)| *lost).map(|(_, found)| found)
 }
 
-fn of_kind(pair: &Pair<'_>, kind: Kind, name: &str, count: &Count, confidence: Confidence) -> Option<(Nanos, Found)> {
+fn of_kind(pair: &Pair<'_>, kind: CommandClass, name: &str, count: &Count, confidence: Confidence) -> Option<(Nanos, Finding)> {
     const ID: &str = "slow-storage";
     let served = pair.served(kind);
-    let is_hidden = matches!(kind, Kind::EncryptedRead | Kind::EncryptedWrite);
-    let light = if is_hidden { pair.served(Kind::EncryptedOther).median() } else { pair.yardstick() };
+    let is_hidden = matches!(kind, CommandClass::EncryptedRead | CommandClass::EncryptedWrite);
+    let light = if is_hidden { pair.served(CommandClass::EncryptedOther).median() } else { pair.yardstick() };
     let typical = served.median();
     let ratio = typical.0 as f64 / light.0.max(50_000) as f64;
     // Where transfers fill the line, requests wait for those before them.
@@ -78,10 +78,10 @@ fn of_kind(pair: &Pair<'_>, kind: Kind, name: &str, count: &Count, confidence: C
     let sum = |each: i64| pair.once(Nanos((each as f64 * served.count as f64 / depth) as i64));
     let mean = sum((served.mean() - light).0);
     let trimmed = sum((typical - light).0).min(mean);
-    let found = Found::new(confidence, what)
-        .lost(Lost::between(trimmed, mean, mean))
+    let found = Finding::new(confidence, what)
+        .lost(LostTime::between(trimmed, mean, mean))
         .first_of(count)
         .on(&None, &count.path())
-        .filter(if kind == Kind::Read { " && (smb2.cmd == 8 || smb.cmd == 0x2e)" } else { "" });
+        .filter(if kind == CommandClass::Read { " && (smb2.cmd == 8 || smb.cmd == 0x2e)" } else { "" });
     Some((mean, found))
 }

@@ -1,8 +1,8 @@
 //! TREE_CONNECT that takes long although the login does not.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
-use crate::facts::{Kind, Pair};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
+use crate::facts::{CommandClass, Pair};
 use smbscope_model::prose::{counted, span, unbroken};
 use smbscope_model::{Command, Nanos};
 use smbscope_wire::{smb1, smb2};
@@ -19,10 +19,10 @@ pub(super) const SLOW_TREE_CONNECT: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     const ID: &str = "slow-tree-connect";
-    let connects = pair.served(Kind::TreeConnect);
-    let sessions = pair.served(Kind::Session);
+    let connects = pair.served(CommandClass::TreeConnect);
+    let sessions = pair.served(CommandClass::Session);
     if Nanos(connects.longest) < pair.time(ID, "longest") || sessions.mean().0 * 2 > connects.mean().0 {
         return None;
     }
@@ -40,8 +40,8 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         pair.client,
         unbroken(Nanos(connects.longest)),
     );
-    let found = Found::new(Confidence::High, what)
-        .lost(Lost::exactly(pair.once(connects.sum())))
+    let found = Finding::new(Confidence::High, what)
+        .lost(LostTime::exactly(pair.once(connects.sum())))
         .longest(Nanos(connects.longest))
         .filter(" && (smb2.cmd == 3 || smb.cmd == 0x75)");
     Some(match share {

@@ -1,7 +1,7 @@
 //! Many small files copied one after the other.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
 use crate::facts::{Fact, Pair, bytes};
 use smbscope_model::Nanos;
 use smbscope_model::prose::{counted, span, unbroken};
@@ -19,7 +19,7 @@ pub(super) const SMALL_FILE_COPY: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     const ID: &str = "small-file-copy";
     let small = pair.facts.counted(Fact::SmallFile);
     let depth = pair.depth();
@@ -46,5 +46,5 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     let busy = (pair.split.waited().0 as f64).max(1.0);
     let server = pair.split.part(TimePart::Server).0 as f64 / busy;
     let low = Nanos((waited.0 as f64 * (1.0 - server.min(0.9))) as i64);
-    Some(Found::new(Confidence::High, what).lost(Lost::between(low, waited, waited)).first_of(small))
+    Some(Finding::new(Confidence::High, what).lost(LostTime::between(low, waited, waited)).first_of(small))
 }

@@ -1,7 +1,7 @@
 //! Data in small blocks.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
 use crate::facts::{Fact, Pair, bytes, percent};
 use smbscope_model::Nanos;
 use smbscope_model::prose::thousands;
@@ -18,7 +18,7 @@ pub(super) const SMALL_IO: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     const ID: &str = "small-io";
     let small = pair.facts.counted(Fact::SmallTransfer);
     let share = pair.facts.share(Fact::SmallTransfer, Fact::Transfer);
@@ -43,5 +43,5 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     let trips = pair.once(Nanos((trip.0 as f64 * small.count as f64 * fewer) as i64));
     let all = pair.once(Nanos((small.outstanding as f64 * fewer) as i64));
     let best = Nanos((trips.0 + all.0) / 2);
-    Some(Found::new(Confidence::Medium, what).lost(Lost::between(trips, best, all)).first_of(small))
+    Some(Finding::new(Confidence::Medium, what).lost(LostTime::between(trips, best, all)).first_of(small))
 }

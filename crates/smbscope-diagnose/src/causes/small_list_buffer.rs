@@ -1,7 +1,7 @@
 //! A listing in many small responses.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
 use crate::facts::{Pair, PathFacts, PathKey, bytes, named};
 use smbscope_model::Nanos;
 
@@ -17,7 +17,7 @@ pub(super) const SMALL_LIST_BUFFER: Detector = Detector {
     detect: Detect::Path(detect),
 };
 
-fn detect(pair: &Pair<'_>, key: &PathKey, facts: &PathFacts) -> Option<Found> {
+fn detect(pair: &Pair<'_>, key: &PathKey, facts: &PathFacts) -> Option<Finding> {
     const ID: &str = "small-list-buffer";
     let each = facts.list_commands as f64 / facts.listings.max(1) as f64;
     let limit = pair.threshold(ID, "buffer");
@@ -34,5 +34,5 @@ fn detect(pair: &Pair<'_>, key: &PathKey, facts: &PathFacts) -> Option<Found> {
     let trips = facts.list_commands.saturating_sub(2 * facts.listings) as i64;
     let trip = pair.round_trip().unwrap_or_default();
     let lost = pair.once(Nanos(trips.saturating_mul(trip.0).min(facts.list_wait)));
-    Some(Found::new(Confidence::Medium, what).lost(Lost::between(lost, lost, pair.once(Nanos(facts.list_wait)))))
+    Some(Finding::new(Confidence::Medium, what).lost(LostTime::between(lost, lost, pair.once(Nanos(facts.list_wait)))))
 }

@@ -1,6 +1,6 @@
 //! SMB1 beyond negotiation: without pipelining or leases, and no longer secure.
 
-use super::{Detect, Detector, Found};
+use super::{Detect, Detector, Finding};
 use crate::answer::{Confidence, Culprit};
 use crate::facts::{Fact, Pair};
 use smbscope_model::Protocol;
@@ -19,7 +19,7 @@ pub(super) const SMB1_IN_USE: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     let smb1 = pair.facts.counted(Fact::Smb1);
     if smb1.count == 0 {
         return None;
@@ -32,5 +32,5 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     let shares: Vec<String> = shares.into_iter().map(clean).collect();
     let on = if shares.is_empty() { String::new() } else { format!(" on {}", shares.join(", ")) };
     let what = format!("{} spoke SMB1{on}: {}", pair.client, counted(smb1.count, "command", "commands"));
-    Some(Found::new(Confidence::High, what).first_of(smb1).filter(" && smb"))
+    Some(Finding::new(Confidence::High, what).first_of(smb1).filter(" && smb"))
 }

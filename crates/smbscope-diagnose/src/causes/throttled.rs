@@ -1,8 +1,8 @@
 //! A server that runs in short bursts: between them, nothing is answered.
 
-use super::{Detect, Detector, Found, Sufferers};
-use crate::answer::{Confidence, Culprit, Lost};
-use crate::facts::{Facts, Kind, Served, Wait, server_name};
+use super::{Detect, Detector, Finding, Sufferers};
+use crate::answer::{Confidence, Culprit, LostTime};
+use crate::facts::{DiagnosisFacts, CommandClass, ServerTimeHistogram, Wait, server_name};
 use smbscope_model::prose::{counted, span, unbroken};
 use smbscope_model::{Command, CommandGroup, Nanos};
 use std::collections::{BTreeSet, HashMap};
@@ -23,7 +23,7 @@ pub(super) const THROTTLED: Detector = Detector {
 /// Pauses differ by no more than this part of their mean (standard deviation over mean).
 const REGULAR: f64 = 0.35;
 
-fn detect(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
+fn detect(facts: &DiagnosisFacts<'_>, server: SocketAddr) -> Option<Finding> {
     const ID: &str = "throttled";
     let least = facts.context.catalogue.time(ID, "least");
     let mut waits: Vec<&Wait> = facts
@@ -57,8 +57,8 @@ fn detect(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
     let spread = (pauses.iter().map(|(_, length)| (length.0 as f64 - mean).powi(2)).sum::<f64>() / n).sqrt();
     // No one kind of command explains it.
     let most = kinds.into_values().max()?;
-    let mut all = Served::default();
-    facts.of_server(server).for_each(|pair| all.merge(&pair.facts.served_together(&Kind::ALL)));
+    let mut all = ServerTimeHistogram::default();
+    facts.of_server(server).for_each(|pair| all.merge(&pair.facts.served_together(&CommandClass::ALL)));
     let is_fast_between = all.median().0 as f64 * 8.0 < mean && all.count as f64 > 3.0 * n;
     if spread > REGULAR * mean || !is_fast_between || most as f64 > 0.9 * n {
         return None;
@@ -83,8 +83,8 @@ fn detect(facts: &Facts<'_>, server: SocketAddr) -> Option<Found> {
         unbroken(all.median()),
     );
     Some(
-        Found::new(Confidence::Medium, what)
-            .lost(Lost::between(Nanos(total.0 * 8 / 10), total, total))
+        Finding::new(Confidence::Medium, what)
+            .lost(LostTime::between(Nanos(total.0 * 8 / 10), total, total))
             .from(pauses.first().map(|(wait, _)| wait.from))
             .about(Sufferers::of_server(facts, server, &clients)),
     )

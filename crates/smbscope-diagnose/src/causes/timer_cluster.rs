@@ -1,7 +1,7 @@
 //! Small segments that wait for a delayed acknowledgment (Nagle's algorithm).
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
 use crate::facts::{Fact, Pair};
 use smbscope_model::Nanos;
 use smbscope_model::prose::{thousands, unbroken};
@@ -27,7 +27,7 @@ pub(super) const TIMER_CLUSTER: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     let (requests, responses) = (pair.facts.counted(Fact::HeldRequest), pair.facts.counted(Fact::HeldResponse));
     let is_client = requests.response_time >= responses.response_time;
     let held = if is_client { requests } else { responses };
@@ -48,8 +48,8 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     );
     let lost = pair.once(Nanos(held.response_time));
     Some(
-        Found::new(Confidence::High, what)
-            .lost(Lost::between(Nanos(lost.0 * 9 / 10), lost, lost))
+        Finding::new(Confidence::High, what)
+            .lost(LostTime::between(Nanos(lost.0 * 9 / 10), lost, lost))
             .first_of(held)
             .culprit(if is_client { Culprit::Client } else { Culprit::Server })
             .filter(" && tcp.len > 0 && tcp.len < 200"),

@@ -1,7 +1,7 @@
 //! A receive window that is too small for the round trip: the sender fills it and waits.
 
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
 use crate::facts::{Pair, bit_rate, bytes};
 use smbscope_model::prose::unbroken;
 use smbscope_model::{ConnectionSummary, DirectionCounts, Nanos};
@@ -19,7 +19,7 @@ pub(super) const WINDOW_LIMITED: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     const ID: &str = "window-limited";
     let least = pair.time(ID, "round_trip");
     let far: Vec<&ConnectionSummary> =
@@ -45,9 +45,9 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
     let parts = [TimePart::RequestTransfer, TimePart::ResponseTransfer, TimePart::Network];
     let moving = Nanos(parts.into_iter().map(|part| pair.part(part).0).fold(0, i64::saturating_add));
     Some(
-        Found::new(Confidence::High, what)
+        Finding::new(Confidence::High, what)
             // Only windows that were seen to fill are sampled; what moves data at this rate waits as long in the others.
-            .lost(Lost::between(pair.once(time), Nanos(moving.0 * 9 / 10), moving))
+            .lost(LostTime::between(pair.once(time), Nanos(moving.0 * 9 / 10), moving))
             .filter(" && tcp.analysis.window_full"),
     )
 }

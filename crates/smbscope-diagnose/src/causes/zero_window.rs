@@ -1,8 +1,8 @@
 //! A receiver that takes no more data for a while.
 
 use super::window_limited::longer;
-use super::{Detect, Detector, Found};
-use crate::answer::{Confidence, Culprit, Lost};
+use super::{Detect, Detector, Finding};
+use crate::answer::{Confidence, Culprit, LostTime};
 use crate::facts::Pair;
 use smbscope_model::prose::{span, unbroken};
 
@@ -18,7 +18,7 @@ pub(super) const ZERO_WINDOW: Detector = Detector {
     detect: Detect::Pair(detect),
 };
 
-fn detect(pair: &Pair<'_>) -> Option<Found> {
+fn detect(pair: &Pair<'_>) -> Option<Finding> {
     let (time, is_clients) = longer(&pair.connections, |counts| counts.window_closed_ns.0);
     if time.0 == 0 || (time.0 as f64) < pair.split.active().0 as f64 * pair.threshold("zero-window", "share") {
         return None;
@@ -32,8 +32,8 @@ fn detect(pair: &Pair<'_>) -> Option<Found> {
         unbroken(span(time))
     );
     Some(
-        Found::new(Confidence::High, what)
-            .lost(Lost::exactly(pair.once(time)))
+        Finding::new(Confidence::High, what)
+            .lost(LostTime::exactly(pair.once(time)))
             .culprit(culprit)
             .filter(" && tcp.analysis.zero_window"),
     )

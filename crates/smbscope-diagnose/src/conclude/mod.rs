@@ -1,12 +1,12 @@
 //! From causes to the answer: which of them a person notices, which explain the same seconds, which comes first, and what
 //! the headline says. This is the only place that decides it.
 
-use crate::answer::{Answer, Cause, Confidence, Culprit, Lost};
+use crate::answer::{Answer, Cause, Confidence, Culprit, LostTime};
 use crate::causes::{self, DETECTORS, detector};
-use crate::facts::{Fact, Facts, Gathered, Kind, Pair, percent, server_name};
-use crate::next::{Next, interval};
+use crate::facts::{Fact, DiagnosisFacts, CollectedFacts, CommandClass, Pair, percent, server_name};
+use crate::next::{SuggestedCommand, interval};
 use crate::slow::Slow;
-use crate::{Collector, Context};
+use crate::{Collector, DiagnosisContext};
 use smbscope_model::prose::{capital, counted, prose_percent, span, thousands, unbroken};
 use smbscope_model::{CommandGroup, Nanos, TimeKind};
 use smbscope_stats::{DurationStatistics, TimePart};
@@ -30,11 +30,11 @@ const HEALTHY_SERVER: Nanos = Nanos(2_000_000);
 const FEW: u64 = 20;
 
 /// The answer to why users wait.
-pub fn answer(collector: &Collector, context: &Context<'_>) -> Answer {
-    let gathered = Gathered::new(collector);
-    let facts = Facts::new(&gathered, context);
+pub fn answer(collector: &Collector, context: &DiagnosisContext<'_>) -> Answer {
+    let gathered = CollectedFacts::new(collector);
+    let facts = DiagnosisFacts::new(&gathered, context);
     let (mut causes, notes) = told(&facts);
-    let verdict = Verdict::new(&facts, &causes);
+    let verdict = HeadlineVerdict::new(&facts, &causes);
     if verdict.culprit == Culprit::Capture && verdict.pair.is_none() {
         // What few commands of many show is no cause.
         causes.clear();
@@ -54,7 +54,7 @@ pub fn answer(collector: &Collector, context: &Context<'_>) -> Answer {
 }
 
 /// Causes that somebody notices, ranked, and notes.
-fn told(facts: &Facts<'_>) -> (Vec<Cause>, Vec<Cause>) {
+fn told(facts: &DiagnosisFacts<'_>) -> (Vec<Cause>, Vec<Cause>) {
     let mut found = causes::detect(facts);
     if let Some(least) = facts.least_time() {
         found.retain(|cause| cause.failed || cause.lost_ns.is_none_or(|lost| lost.best >= least));
@@ -74,10 +74,10 @@ fn told(facts: &Facts<'_>) -> (Vec<Cause>, Vec<Cause>) {
 }
 
 /// Clients that an event of the same kind held up at the same server, and for how long in all.
-type Shared = BTreeMap<(String, Option<String>), (u64, i64)>;
+type ServerEventImpact = BTreeMap<(String, Option<String>), (u64, i64)>;
 
-fn shared(causes: &[Cause]) -> Shared {
-    let mut shared = Shared::new();
+fn shared(causes: &[Cause]) -> ServerEventImpact {
+    let mut shared = ServerEventImpact::new();
     for cause in causes.iter().filter(|cause| cause.longest.is_some()) {
         let (clients, lost) = shared.entry((cause.id.clone(), cause.subject.server.clone())).or_default();
         *clients += 1;
@@ -87,7 +87,7 @@ fn shared(causes: &[Cause]) -> Shared {
 }
 
 /// Returns true if several clients were held up, each for half the time that one alone notices.
-fn is_shared(facts: &Facts<'_>, shared: &Shared, cause: &Cause) -> bool {
+fn is_shared(facts: &DiagnosisFacts<'_>, shared: &ServerEventImpact, cause: &Cause) -> bool {
     let wait = facts.context.slow.wait.0;
     let key = (cause.id.clone(), cause.subject.server.clone());
     let all = shared.get(&key).filter(|_| cause.longest.is_some());
@@ -95,7 +95,7 @@ fn is_shared(facts: &Facts<'_>, shared: &Shared, cause: &Cause) -> bool {
 }
 
 /// Returns true if a person notices what a cause costs.
-fn is_noticed(facts: &Facts<'_>, cause: &Cause) -> bool {
+fn is_noticed(facts: &DiagnosisFacts<'_>, cause: &Cause) -> bool {
     let slow: &Slow = facts.context.slow;
     let lost = cause.best();
     if cause.longest.is_some_and(|longest| longest >= slow.wait && lost >= slow.wait) {
@@ -110,7 +110,7 @@ fn is_noticed(facts: &Facts<'_>, cause: &Cause) -> bool {
 }
 
 /// The client that a cause is about, on the first of its servers.
-fn sufferer<'f, 'a>(facts: &'f Facts<'a>, cause: &Cause) -> Option<&'f Pair<'a>> {
+fn sufferer<'f, 'a>(facts: &'f DiagnosisFacts<'a>, cause: &Cause) -> Option<&'f Pair<'a>> {
     facts.of_client(cause.subject.client.as_ref()?.parse().ok()?)
 }
 
@@ -181,7 +181,7 @@ fn group(mut same: Vec<Cause>) -> Vec<Cause> {
     let clients = same.iter().map(|cause| cause.subject.clients.max(1)).sum::<u64>();
     let sum = |time: fn(&Cause) -> Nanos| Nanos(same.iter().map(|cause| time(cause).0).fold(0, i64::saturating_add));
     let (active, waited) = (sum(|cause| cause.active_ns), sum(|cause| cause.waited));
-    let lost = same.iter().filter_map(|cause| cause.lost_ns).fold(Lost::default(), Lost::plus);
+    let lost = same.iter().filter_map(|cause| cause.lost_ns).fold(LostTime::default(), LostTime::plus);
     let net = common_network(&same);
     let mut all = same.swap_remove(0);
     let others = counted(clients - 1, "other client", "other clients");
@@ -225,7 +225,7 @@ fn rank(causes: &mut [Cause]) {
 }
 
 /// What the headline is about.
-struct Verdict<'f, 'a> {
+struct HeadlineVerdict<'f, 'a> {
     culprit: Culprit,
     headline: String,
     /// The sufferer whose time is told.
@@ -234,31 +234,31 @@ struct Verdict<'f, 'a> {
     is_by_cause: bool,
 }
 
-impl<'f, 'a> Verdict<'f, 'a> {
-    fn new(facts: &'f Facts<'a>, causes: &[Cause]) -> Verdict<'f, 'a> {
+impl<'f, 'a> HeadlineVerdict<'f, 'a> {
+    fn new(facts: &'f DiagnosisFacts<'a>, causes: &[Cause]) -> HeadlineVerdict<'f, 'a> {
         let first = causes.first();
         let is_event = first.is_some_and(|cause| cause.longest.is_some());
         if let Some(headline) = untellable(facts).filter(|_| !is_event) {
-            return Verdict { culprit: Culprit::Capture, headline, pair: None, is_by_cause: false };
+            return HeadlineVerdict { culprit: Culprit::Capture, headline, pair: None, is_by_cause: false };
         }
         let pair = first.and_then(|cause| sufferer(facts, cause));
         if let Some(cause) = first
             && (cause.best().0.saturating_mul(2) >= cause.waited.0 || pair.is_none() || cause.failed)
         {
             let headline = format!("{}: {}", cause.culprit.title(), cause.in_full());
-            return Verdict { culprit: cause.culprit, headline, pair, is_by_cause: true };
+            return HeadlineVerdict { culprit: cause.culprit, headline, pair, is_by_cause: true };
         }
         if let Some(pair) = pair.or_else(|| slowest(facts)) {
             return by_split(pair, first);
         }
         let nothing =
-            || Verdict { culprit: Culprit::Nothing, headline: nothing(facts), pair: None, is_by_cause: false };
+            || HeadlineVerdict { culprit: Culprit::Nothing, headline: nothing(facts), pair: None, is_by_cause: false };
         single_wait(facts).unwrap_or_else(nothing)
     }
 }
 
 /// That most commands could not be timed, if so.
-fn untellable(facts: &Facts<'_>) -> Option<String> {
+fn untellable(facts: &DiagnosisFacts<'_>) -> Option<String> {
     let aggregate = facts.context.aggregate;
     let title = Culprit::Capture.title();
     let timed = aggregate.count.saturating_sub(aggregate.untimed);
@@ -281,7 +281,7 @@ fn untellable(facts: &Facts<'_>) -> Option<String> {
 }
 
 /// The client that waited longest for a server that takes its time for everything, or beyond a limit that the user set.
-fn slowest<'f, 'a>(facts: &'f Facts<'a>) -> Option<&'f Pair<'a>> {
+fn slowest<'f, 'a>(facts: &'f DiagnosisFacts<'a>) -> Option<&'f Pair<'a>> {
     let slow = facts.context.slow;
     let over = |pair: &&Pair<'_>| server_excess(slow, pair) || exceeds(slow, pair);
     facts.pairs.iter().filter(over).max_by_key(|pair| (pair.whole.waited, Reverse(pair.client)))
@@ -290,7 +290,7 @@ fn slowest<'f, 'a>(facts: &'f Facts<'a>) -> Option<&'f Pair<'a>> {
 /// Returns true if the server, or the server and a network of unknown round trip, took noticeably longer than a healthy
 /// server for what a client asked.
 fn server_excess(slow: &Slow, pair: &Pair<'_>) -> bool {
-    let commands = pair.facts.served_together(&Kind::ALL).count;
+    let commands = pair.facts.served_together(&CommandClass::ALL).count;
     let server = Nanos(pair.part(TimePart::Server).0.saturating_add(pair.part(TimePart::ServerOrNetwork).0));
     let expected =
         HEALTHY_SERVER.0.saturating_mul(commands as i64).saturating_add(pair.once(pair.held_up_by_handles()).0);
@@ -302,7 +302,7 @@ fn server_excess(slow: &Slow, pair: &Pair<'_>) -> bool {
 
 /// The longest command that a server took noticeably long for, though it is well otherwise: no open handle held it up, and no
 /// packet of it was lost.
-fn single_wait<'f, 'a>(facts: &'f Facts<'a>) -> Option<Verdict<'f, 'a>> {
+fn single_wait<'f, 'a>(facts: &'f DiagnosisFacts<'a>) -> Option<HeadlineVerdict<'f, 'a>> {
     let waits = facts.pairs.iter().flat_map(|pair| pair.facts.waits.iter().map(move |wait| (pair, wait)));
     let served = waits.filter_map(|(pair, wait)| {
         let network = pair.round_trip().unwrap_or_default();
@@ -319,7 +319,7 @@ fn single_wait<'f, 'a>(facts: &'f Facts<'a>) -> Option<Verdict<'f, 'a>> {
         causes::request(wait),
         pair.client,
     );
-    Some(Verdict { culprit: Culprit::Server, headline, pair: Some(pair), is_by_cause: false })
+    Some(HeadlineVerdict { culprit: Culprit::Server, headline, pair: Some(pair), is_by_cause: false })
 }
 
 /// Returns true if a client exceeds a limit that the user set.
@@ -334,7 +334,7 @@ fn over_limit(slow: &Slow, group: CommandGroup, figures: &DurationStatistics) ->
 }
 
 /// Whose time it was.
-fn by_split<'f, 'a>(pair: &'f Pair<'a>, first: Option<&Cause>) -> Verdict<'f, 'a> {
+fn by_split<'f, 'a>(pair: &'f Pair<'a>, first: Option<&Cause>) -> HeadlineVerdict<'f, 'a> {
     let server = pair.part(TimePart::Server);
     let transfers = pair.transfers();
     let network = Nanos(pair.part(TimePart::Network).0 + transfers.0);
@@ -361,11 +361,11 @@ fn by_split<'f, 'a>(pair: &'f Pair<'a>, first: Option<&Cause>) -> Verdict<'f, 'a
         ),
         false => format!("{}: {of}; {name} took {}.", culprit.title(), unbroken(share)),
     };
-    Verdict { culprit, headline, pair: Some(pair), is_by_cause: false }
+    HeadlineVerdict { culprit, headline, pair: Some(pair), is_by_cause: false }
 }
 
 /// `Nothing is slow: 450 commands took a median of 224 µs, p95 732 µs; …`
-fn nothing(facts: &Facts<'_>) -> String {
+fn nothing(facts: &DiagnosisFacts<'_>) -> String {
     let title = Culprit::Nothing.title();
     let aggregate = facts.context.aggregate;
     let encrypted = aggregate.groups.iter().find(|row| row.group == CommandGroup::Encrypted).map(|row| &row.row);
@@ -402,7 +402,7 @@ fn nothing(facts: &Facts<'_>) -> String {
 }
 
 /// What supports the headline.
-fn evidence(facts: &Facts<'_>, verdict: &Verdict<'_, '_>, causes: &[Cause]) -> Vec<String> {
+fn evidence(facts: &DiagnosisFacts<'_>, verdict: &HeadlineVerdict<'_, '_>, causes: &[Cause]) -> Vec<String> {
     let mut sentences = Vec::new();
     let first = causes.first().filter(|_| verdict.is_by_cause);
     if let Some(cause) = first {
@@ -462,7 +462,7 @@ fn split_sentence(pair: &Pair<'_>) -> Option<String> {
 }
 
 /// How the other clients did.
-fn others(facts: &Facts<'_>, pair: &Pair<'_>, causes: &[Cause]) -> Option<String> {
+fn others(facts: &DiagnosisFacts<'_>, pair: &Pair<'_>, causes: &[Cause]) -> Option<String> {
     let mut clients: Vec<IpAddr> = facts.pairs.iter().map(|pair| pair.client).collect();
     clients.sort_unstable();
     clients.dedup();
@@ -484,7 +484,7 @@ fn others(facts: &Facts<'_>, pair: &Pair<'_>, causes: &[Cause]) -> Option<String
 }
 
 /// What is not the cause: only what the capture would have shown.
-fn ruled_out(facts: &Facts<'_>, verdict: &Verdict<'_, '_>, causes: &[Cause]) -> Vec<String> {
+fn ruled_out(facts: &DiagnosisFacts<'_>, verdict: &HeadlineVerdict<'_, '_>, causes: &[Cause]) -> Vec<String> {
     let mut sentences = Vec::new();
     let Some(pair) = verdict.pair else { return sentences };
     let has = |id: &str| causes.iter().any(|cause| cause.id == id);
@@ -506,7 +506,7 @@ fn ruled_out(facts: &Facts<'_>, verdict: &Verdict<'_, '_>, causes: &[Cause]) -> 
         sentences.push(format!(
             "Server: it took {} of the waits, {} for a typical command.",
             percent(server),
-            unbroken(pair.facts.served_together(&Kind::ALL).median()),
+            unbroken(pair.facts.served_together(&CommandClass::ALL).median()),
         ));
     }
     if verdict.culprit == Culprit::Server && !accuses(Culprit::Network) && network > 0.0 && network < 0.15 && lost == 0
@@ -526,7 +526,7 @@ fn ruled_out(facts: &Facts<'_>, verdict: &Verdict<'_, '_>, causes: &[Cause]) -> 
 }
 
 /// What limits the answer.
-fn caveats(facts: &Facts<'_>, verdict: &Verdict<'_, '_>, causes: &[Cause]) -> Vec<String> {
+fn caveats(facts: &DiagnosisFacts<'_>, verdict: &HeadlineVerdict<'_, '_>, causes: &[Cause]) -> Vec<String> {
     let mut sentences = Vec::new();
     let context = facts.context;
     if let Some(cause) = causes.first().filter(|cause| verdict.is_by_cause && cause.confidence != Confidence::High) {
@@ -563,14 +563,14 @@ fn caveats(facts: &Facts<'_>, verdict: &Verdict<'_, '_>, causes: &[Cause]) -> Ve
 }
 
 /// Commands that look closer, at most two: they follow from the cause.
-fn next(facts: &Facts<'_>, verdict: &Verdict<'_, '_>, causes: &[Cause]) -> Vec<Next> {
+fn next(facts: &DiagnosisFacts<'_>, verdict: &HeadlineVerdict<'_, '_>, causes: &[Cause]) -> Vec<SuggestedCommand> {
     let context = facts.context;
     if context.aggregate.count == 0 {
         return Vec::new();
     }
     let slow = (*context.slow != Slow::default()).then(|| context.slow.to_string());
     let step = |label: &str, filter: Option<&str>, options: &str| {
-        Next::analyze(label, (context.filter, slow.as_deref()), filter, options, context.captures)
+        SuggestedCommand::analyze(label, (context.filter, slow.as_deref()), filter, options, context.captures)
     };
     let when = format!("--interval {}", interval(context.aggregate.elapsed().unwrap_or_default()));
     let has_files = !context.aggregate.files.entries.is_empty();

@@ -1,7 +1,7 @@
 //! Ranking, overlap and grouping of causes, on causes made by hand.
 
 use super::{absorbed, grouped, rank};
-use crate::answer::{Cause, Confidence, Culprit, Lost, Subject};
+use crate::answer::{Cause, Confidence, Culprit, LostTime, Subject};
 use smbscope_model::Nanos;
 
 const S: i64 = 1_000_000_000;
@@ -20,7 +20,7 @@ fn cause(id: &str, client: &str, lost: i64) -> Cause {
             server: Some("10.0.0.9:445".to_owned()),
             ..Subject::default()
         },
-        lost_ns: Some(Lost::exactly(Nanos(lost * S))),
+        lost_ns: Some(LostTime::exactly(Nanos(lost * S))),
         active_ns: Nanos(10 * S),
         share: None,
         confidence: Confidence::High,
@@ -89,7 +89,7 @@ fn the_largest_share_of_active_time_comes_first_and_specific_before_general() {
 #[test]
 fn a_wide_interval_is_told_and_a_narrow_one_is_not() {
     let mut wide = cause("rtt-bound", "10.0.0.1", 4);
-    wide.lost_ns = Some(Lost::between(Nanos(2 * S), Nanos(4 * S), Nanos(6 * S)));
+    wide.lost_ns = Some(LostTime::between(Nanos(2 * S), Nanos(4 * S), Nanos(6 * S)));
     let told = |cause: Cause| cause.settle().cost.replace('\u{a0}', " ");
     assert_eq!(told(wide), "10.0.0.1 lost 4.00 s (2.00 s to 6.00 s) of 10.0 s (40%).");
     assert_eq!(told(cause("rtt-bound", "10.0.0.1", 4)), "10.0.0.1 lost 4.00 s of 10.0 s (40%).");

@@ -11,7 +11,7 @@ mod pauses;
 use crate::facts::{Fact, FactSet};
 use distinct::Distinct;
 pub(crate) use distinct::hash;
-pub use name::Kind;
+pub use name::EpisodeKind;
 use name::Touched;
 use pauses::Pauses;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -40,7 +40,7 @@ pub struct Episode {
     /// Last packet of its last response.
     pub end: Timestamp,
     /// What it looks like, from what it touches.
-    pub kind: Kind,
+    pub kind: EpisodeKind,
     /// What it touches most: a program, a document, a directory.
     pub about: Option<Arc<str>>,
     /// Commands, which are round trips where they come one after the other.
@@ -73,7 +73,7 @@ impl Episode {
 
 /// How the waits of a client are spread over its episodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Pace {
+pub(crate) struct EpisodeWaits {
     pub(crate) episodes: u64,
     /// Time with a command outstanding, summed over connections.
     pub(crate) waited: Nanos,
@@ -81,7 +81,7 @@ pub(crate) struct Pace {
     pub(crate) longest: Nanos,
 }
 
-impl Pace {
+impl EpisodeWaits {
     /// The share of all waits that the worst episode holds.
     pub(crate) fn worst_share(&self) -> f64 {
         if self.waited.0 > 0 { self.longest.0 as f64 / self.waited.0 as f64 } else { 1.0 }
@@ -133,11 +133,11 @@ impl Episodes {
     }
 
     /// How the waits of each client are spread over its episodes.
-    pub(crate) fn paces(&self) -> Vec<(IpAddr, Pace)> {
+    pub(crate) fn paces(&self) -> Vec<(IpAddr, EpisodeWaits)> {
         let pace = |episodes: &ClientEpisodes| {
             let waits = episodes.spans.values().map(|span| span.work.waited);
             let (waited, longest) = waits.fold((0i64, 0), |(sum, most), one| (sum.saturating_add(one), most.max(one)));
-            Pace { episodes: episodes.spans.len() as u64, waited: Nanos(waited), longest: Nanos(longest) }
+            EpisodeWaits { episodes: episodes.spans.len() as u64, waited: Nanos(waited), longest: Nanos(longest) }
         };
         self.0.iter().map(|(client, episodes)| (*client, pace(episodes))).collect()
     }
@@ -160,7 +160,7 @@ struct ClientEpisodes {
     gap: Nanos,
     /// Decide how long the gap is.
     pauses: Pauses,
-    spans: BTreeMap<Timestamp, Span>,
+    spans: BTreeMap<Timestamp, UnfinishedEpisode>,
 }
 
 impl Default for ClientEpisodes {
@@ -171,21 +171,21 @@ impl Default for ClientEpisodes {
 
 impl ClientEpisodes {
     /// What is done in an interval: joined with all that is no further away than the gap.
-    fn add(&mut self, start: Timestamp, end: Timestamp) -> &mut Work {
+    fn add(&mut self, start: Timestamp, end: Timestamp) -> &mut EpisodeTotals {
         let last = self.spans.last_key_value().map(|(start, span)| (*start, span.end));
         let inside = last.filter(|(known, until)| *known <= start && start - *until < self.gap);
         let start = match inside {
             Some((known, _)) => known,
-            None => self.join(start, end, Work::default()),
+            None => self.join(start, end, EpisodeTotals::default()),
         };
-        let span = self.spans.entry(start).or_insert_with(|| Span { end, work: Work::default() });
+        let span = self.spans.entry(start).or_insert_with(|| UnfinishedEpisode { end, work: EpisodeTotals::default() });
         span.end = span.end.max(end);
         &mut span.work
     }
 
     /// Puts an interval in, joined with its neighbours; tells where the whole begins.
-    fn join(&mut self, start: Timestamp, end: Timestamp, work: Work) -> Timestamp {
-        let (mut start, mut whole) = (start, Span { end, work });
+    fn join(&mut self, start: Timestamp, end: Timestamp, work: EpisodeTotals) -> Timestamp {
+        let (mut start, mut whole) = (start, UnfinishedEpisode { end, work });
         // Those that begin before its end, and a gap behind it, and end behind its start, and a gap before it.
         loop {
             let until = Timestamp(whole.end.0.saturating_add(self.gap.0));
@@ -231,14 +231,14 @@ impl ClientEpisodes {
 
 /// An episode by its end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Span {
+struct UnfinishedEpisode {
     end: Timestamp,
-    work: Work,
+    work: EpisodeTotals,
 }
 
-impl Span {
+impl UnfinishedEpisode {
     fn finish(&self, client: IpAddr, start: Timestamp) -> Episode {
-        let Work { commands, opens, files, bytes_read, bytes_written, waited, response_time, touched } = &self.work;
+        let EpisodeTotals { commands, opens, files, bytes_read, bytes_written, waited, response_time, touched } = &self.work;
         let files = files.count().min(*opens);
         let (kind, about) = touched.name(*commands, *opens, files, *bytes_read, *bytes_written);
         Episode {
@@ -260,7 +260,7 @@ impl Span {
 
 /// What is done in an episode.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-struct Work {
+struct EpisodeTotals {
     commands: u64,
     opens: u64,
     files: Distinct,
@@ -271,7 +271,7 @@ struct Work {
     touched: Touched,
 }
 
-impl Work {
+impl EpisodeTotals {
     fn record(&mut self, exchange: &Exchange, facts: FactSet, waited: i64) {
         self.commands += 1;
         self.waited = self.waited.saturating_add(waited);
@@ -292,7 +292,7 @@ impl Work {
         }
     }
 
-    fn merge(&mut self, other: &Work) {
+    fn merge(&mut self, other: &EpisodeTotals) {
         self.commands += other.commands;
         self.opens += other.opens;
         self.files.merge(&other.files);

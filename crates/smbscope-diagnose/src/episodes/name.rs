@@ -29,7 +29,7 @@ const SEARCH_LISTS: u64 = 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum EpisodeKind {
     /// A profile is read: its registry hive (NTUSER.DAT) with other files of it.
     Logon,
     /// A profile is written back.
@@ -60,20 +60,20 @@ pub(super) struct Touched {
     profile: u64,
     libraries: u64,
     /// Opens of programs, documents and settings.
-    programs: Names,
-    documents: Names,
-    settings: Names,
+    programs: OpensByPath,
+    documents: OpensByPath,
+    settings: OpensByPath,
     /// Documents that were written, or that a file was renamed to.
-    saved: Names,
+    saved: OpensByPath,
     /// Open files that were renamed and not closed yet: with the close, their new name is known.
     renamed: Vec<(FlowId, FileId)>,
 }
 
 /// Names with how often each was opened; of too many, those that come first by name.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-struct Names(BTreeMap<Arc<str>, u64>);
+struct OpensByPath(BTreeMap<Arc<str>, u64>);
 
-impl Names {
+impl OpensByPath {
     fn add(&mut self, path: &Arc<str>, times: u64) {
         *self.0.entry(Arc::clone(path)).or_default() += times;
         if self.0.len() > NAMES_MAX {
@@ -81,7 +81,7 @@ impl Names {
         }
     }
 
-    fn merge(&mut self, other: &Names) {
+    fn merge(&mut self, other: &OpensByPath) {
         other.0.iter().for_each(|(path, times)| self.add(path, *times));
     }
 
@@ -153,28 +153,28 @@ impl Touched {
         files: u64,
         read: u64,
         written: u64,
-    ) -> (Kind, Option<Arc<str>>) {
-        let named = |names: &Names| names.most().map(|(path, _)| Arc::clone(path));
+    ) -> (EpisodeKind, Option<Arc<str>>) {
+        let named = |names: &OpensByPath| names.most().map(|(path, _)| Arc::clone(path));
         let again = self.settings.most().filter(|(_, times)| *times >= 20 && *times * 2 >= opens);
         let in_one_direction = read.min(written) <= read.max(written) / 10;
         if self.profile > 0 && files >= PROFILE_FILES {
-            (if written > read { Kind::Logoff } else { Kind::Logon }, None)
+            (if written > read { EpisodeKind::Logoff } else { EpisodeKind::Logon }, None)
         } else if let Some((path, _)) = again {
-            (Kind::Settings, Some(Arc::clone(path)))
+            (EpisodeKind::Settings, Some(Arc::clone(path)))
         } else if self.libraries >= LIBRARIES && (!self.programs.0.is_empty() || self.libraries * 4 >= files) {
-            (Kind::Launch, named(&self.programs))
+            (EpisodeKind::Launch, named(&self.programs))
         } else if self.saved.0.len() >= UPLOAD_DOCUMENTS && written > read && in_one_direction {
-            (Kind::Upload, None)
+            (EpisodeKind::Upload, None)
         } else if let Some(saved) = named(&self.saved) {
-            (Kind::Save, Some(saved))
+            (EpisodeKind::Save, Some(saved))
         } else if in_one_direction && is_copy(opens, files, read.max(written)) {
-            (if written > read { Kind::Upload } else { Kind::Download }, None)
+            (if written > read { EpisodeKind::Upload } else { EpisodeKind::Download }, None)
         } else if let Some(document) = named(&self.documents) {
-            (Kind::Document, Some(document))
+            (EpisodeKind::Document, Some(document))
         } else if self.lists >= SEARCH_LISTS && self.lists * 4 >= commands {
-            (Kind::Search, None)
+            (EpisodeKind::Search, None)
         } else {
-            (Kind::Other, None)
+            (EpisodeKind::Other, None)
         }
     }
 }

@@ -62,7 +62,7 @@ fn an_episode_counts_its_files_and_its_waits() {
     exchanges.push(program);
     let found = episodes(&exchanges).finish();
     let episode = &found[0];
-    assert_eq!((episode.kind, episode.about.as_deref()), (Kind::Launch, Some("app\\office.exe")));
+    assert_eq!((episode.kind, episode.about.as_deref()), (EpisodeKind::Launch, Some("app\\office.exe")));
     // 40 opens of 4 ms and one of 1 ms; 396 ms from first to last.
     assert_eq!((episode.commands, episode.opens, episode.files), (41, 41, 21));
     assert_eq!(
@@ -95,7 +95,7 @@ fn moved(at: i64, path: &str, group: CommandGroup) -> Vec<Exchange> {
     ]
 }
 
-fn named(exchanges: &[Exchange]) -> (Kind, Option<String>) {
+fn named(exchanges: &[Exchange]) -> (EpisodeKind, Option<String>) {
     let found = episodes(exchanges).finish();
     (found[0].kind, found[0].about.as_deref().map(str::to_owned))
 }
@@ -110,10 +110,10 @@ fn a_save_has_the_name_that_the_temporary_file_is_renamed_to() {
     save.push(on(29, r"docs\A1B2.tmp", 30, Smb2Command::CREATE, CommandGroup::OpenClose));
     save.extend([rename, on(31, r"docs\report.docx", 30, Smb2Command::CLOSE, CommandGroup::OpenClose)]);
     save.extend(moved(40, r"docs\~$report.docx", CommandGroup::Write));
-    assert_eq!(named(&save), (Kind::Save, Some(r"docs\report.docx".to_owned())));
+    assert_eq!(named(&save), (EpisodeKind::Save, Some(r"docs\report.docx".to_owned())));
     // Without the rename nothing names the document: neither the temporary file nor the owner file counts.
     save.remove(7);
-    assert_eq!(named(&save).0, Kind::Other);
+    assert_eq!(named(&save).0, EpisodeKind::Other);
 }
 
 #[test]
@@ -126,16 +126,16 @@ fn the_direction_tells_a_logon_from_a_logoff_and_an_upload_from_a_download() {
         all.extend(moved(500, r"user\NTUSER.DAT", group));
         all
     };
-    assert_eq!(named(&with_profile(CommandGroup::Read)).0, Kind::Logon);
-    assert_eq!(named(&with_profile(CommandGroup::Write)).0, Kind::Logoff);
-    assert_eq!(named(&files(CommandGroup::Read, "f")).0, Kind::Download);
-    assert_eq!(named(&files(CommandGroup::Write, "f")).0, Kind::Upload);
+    assert_eq!(named(&with_profile(CommandGroup::Read)).0, EpisodeKind::Logon);
+    assert_eq!(named(&with_profile(CommandGroup::Write)).0, EpisodeKind::Logoff);
+    assert_eq!(named(&files(CommandGroup::Read, "f")).0, EpisodeKind::Download);
+    assert_eq!(named(&files(CommandGroup::Write, "f")).0, EpisodeKind::Upload);
     // Several documents are uploaded, one is saved.
     let documents = |count: i64| -> Vec<Exchange> {
         (0..count * 3).flat_map(|n| moved(n * 10, &format!(r"docs\d{}.docx", n % count), CommandGroup::Write)).collect()
     };
-    assert_eq!(named(&documents(5)).0, Kind::Upload);
-    assert_eq!(named(&[documents(1), documents(1)].concat()), (Kind::Save, Some(r"docs\d0.docx".to_owned())));
+    assert_eq!(named(&documents(5)).0, EpisodeKind::Upload);
+    assert_eq!(named(&[documents(1), documents(1)].concat()), (EpisodeKind::Save, Some(r"docs\d0.docx".to_owned())));
 }
 
 #[test]

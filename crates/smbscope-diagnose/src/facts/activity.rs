@@ -37,20 +37,20 @@ impl BinValue for Traffic {
 
 /// Time with a command outstanding, summed over the connections of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) struct Busy(pub(crate) i64);
+pub(crate) struct OutstandingTime(pub(crate) i64);
 
-impl BinValue for Busy {
-    fn add(&mut self, other: &Busy) {
+impl BinValue for OutstandingTime {
+    fn add(&mut self, other: &OutstandingTime) {
         self.0 = self.0.saturating_add(other.0);
     }
 }
 
 /// Responses of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) struct Responses(pub(crate) u64);
+pub(crate) struct ResponseCount(pub(crate) u64);
 
-impl BinValue for Responses {
-    fn add(&mut self, other: &Responses) {
+impl BinValue for ResponseCount {
+    fn add(&mut self, other: &ResponseCount) {
         self.0 += other.0;
     }
 }
@@ -84,8 +84,8 @@ macro_rules! over_time {
 }
 
 over_time!(TrafficOverTime, Traffic, PAIR_WIDTH, PAIR_BINS, "Traffic of a client on a server over time.");
-over_time!(BusyOverTime, Busy, BUSY_WIDTH, BUSY_BINS, "Time with a command of a client outstanding, over time.");
-over_time!(ResponsesOverTime, Responses, SERVER_WIDTH, SERVER_BINS, "Responses of a server over time.");
+over_time!(BusyOverTime, OutstandingTime, BUSY_WIDTH, BUSY_BINS, "Time with a command of a client outstanding, over time.");
+over_time!(ResponsesOverTime, ResponseCount, SERVER_WIDTH, SERVER_BINS, "Responses of a server over time.");
 
 impl TrafficOverTime {
     /// Takes an exchange with both halves.

@@ -1,14 +1,14 @@
 //! Exchanges in, facts out: what a client did on a server, on which paths, and when.
 
 use super::activity::{BusyOverTime, ResponsesOverTime, TrafficOverTime};
-use super::counts::{PairFacts, Seen, Window};
+use super::counts::{PairFacts, ExchangeSample, PeakWindowCount};
 use super::fact::{Fact, SIXTY_FOUR_K, facts_of, is_close};
 use super::path::{COPY_WINDOW, PathFacts, RecentPaths};
 use super::refusals::Attempted;
-use super::served::{Kind, server_time};
+use super::served::{CommandClass, server_time};
 use super::waits::Wait;
 use super::writes::WriteStream;
-use crate::episodes::{Episode, Episodes, Pace};
+use crate::episodes::{Episode, Episodes, EpisodeWaits};
 use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{Command, ConnectionSummary, Exchange, FlowId, CommandGroup, Nanos, ExchangeOutcome, TimeKind, Timestamp};
 use smbscope_stats::{BottomKTable, Covered};
@@ -53,7 +53,7 @@ pub(crate) struct PathKey {
 pub struct Collector {
     /// Connections that are still followed. They are not serialized.
     #[serde(skip)]
-    flows: HashMap<FlowId, Box<Flow>, ahash::RandomState>,
+    flows: HashMap<FlowId, Box<FlowFacts>, ahash::RandomState>,
     #[serde(deserialize_with = "pairs")]
     pairs: BottomKTable<PairKey, PairFacts>,
     #[serde(deserialize_with = "paths")]
@@ -117,19 +117,19 @@ pub(crate) struct Collected {
     pub(crate) traffic: Vec<(PairKey, TrafficOverTime)>,
     pub(crate) busy: Vec<(IpAddr, BusyOverTime)>,
     pub(crate) responses: Vec<(SocketAddr, ResponsesOverTime)>,
-    pub(crate) paces: Vec<(IpAddr, Pace)>,
+    pub(crate) paces: Vec<(IpAddr, EpisodeWaits)>,
 }
 
 /// A connection that is followed.
 #[derive(Debug, Clone)]
-struct Flow {
+struct FlowFacts {
     pair: PairKey,
     /// Time covered by the commands of each fact.
     covered: [Covered; Fact::ALL.len()],
     paths: RecentPaths,
     attempted: Attempted,
-    small_files: Window,
-    notified: Window,
+    small_files: PeakWindowCount,
+    notified: PeakWindowCount,
     writes: Option<Box<WriteStream>>,
     /// The end of the last command that belongs to an episode.
     worked: Option<Timestamp>,
@@ -151,9 +151,9 @@ impl Collector {
     /// Takes an exchange of a connection, in the order in which they end.
     pub fn exchange(&mut self, exchange: &Exchange) {
         let facts = facts_of(exchange);
-        let seen = Seen::new(exchange);
+        let seen = ExchangeSample::new(exchange);
         let pair = PairKey { client: exchange.endpoints.client.ip(), server: exchange.endpoints.server };
-        let flow = self.flows.entry(exchange.flow).or_insert_with(|| Box::new(Flow::new(pair)));
+        let flow = self.flows.entry(exchange.flow).or_insert_with(|| Box::new(FlowFacts::new(pair)));
         let known = self.pairs.recent_entry(|known| *known == pair, || pair, |_, _| {});
         let mut ignored = None;
         let counts = known.unwrap_or_else(|| ignored.insert(PairFacts::default()));
@@ -169,7 +169,7 @@ impl Collector {
                 Fact::HeldResponse => Some(&exchange.response),
                 _ => None,
             };
-            let held = half.map(|half| Seen { took: half.transfer().map(|time| time.0), ..seen });
+            let held = half.map(|half| ExchangeSample { took: half.transfer().map(|time| time.0), ..seen });
             let more = counts.counted_mut(fact).record(held.as_ref().unwrap_or(&seen), covers);
             if matches!(fact, Fact::Command | Fact::Encrypted) {
                 waited = more;
@@ -213,7 +213,7 @@ impl Collector {
             flow.paths.record(exchange, &seen, facts, &mut |share, path, facts| keep(paths, pair, share, path, facts));
         let Some(closed) = closed.filter(|closed| (1..=SIXTY_FOUR_K).contains(&closed.moved)) else { return };
         let fact = if closed.again { Fact::SmallFileAgain } else { Fact::SmallFile };
-        counts.counted_mut(fact).record(&Seen { bytes: closed.moved, ..seen }, |_, _| Nanos(closed.waited));
+        counts.counted_mut(fact).record(&ExchangeSample { bytes: closed.moved, ..seen }, |_, _| Nanos(closed.waited));
         if !closed.again {
             flow.small_files.record(start, COPY_WINDOW);
             counts.small_files.merge(&flow.small_files);
@@ -227,7 +227,7 @@ impl Collector {
         }
     }
 
-    fn settle(&mut self, flow: Flow) {
+    fn settle(&mut self, flow: FlowFacts) {
         let pair = flow.pair;
         let slowdown = flow.writes.as_ref().and_then(|stream| stream.slowdown());
         if let Some(known) = self.pairs.entry(&pair, |_, _| {}) {
@@ -260,7 +260,7 @@ impl Collector {
     /// Everything so far, including connections that are still followed.
     pub(crate) fn finish(&self) -> Collected {
         let mut all = self.clone();
-        let mut open: Vec<(FlowId, Box<Flow>)> = all.flows.drain().collect();
+        let mut open: Vec<(FlowId, Box<FlowFacts>)> = all.flows.drain().collect();
         open.sort_by_key(|(flow, _)| *flow);
         open.into_iter().for_each(|(_, flow)| all.settle(*flow));
         Collected {
@@ -303,9 +303,9 @@ impl Timelines {
 /// Counts the server time of a complete exchange; returns its service time if it is of a light kind.
 #[inline]
 fn note_served(counts: &mut PairFacts, exchange: &Exchange) -> Option<Nanos> {
-    let kind = Kind::from_exchange(exchange).filter(|_| exchange.is_complete())?;
+    let kind = CommandClass::from_exchange(exchange).filter(|_| exchange.is_complete())?;
     counts.served_mut(kind).record(server_time(exchange)?);
-    let is_light = Kind::LIGHT.contains(&kind) || kind == Kind::Open;
+    let is_light = CommandClass::LIGHT.contains(&kind) || kind == CommandClass::Open;
     exchange.time(TimeKind::ServiceTime).filter(|_| is_light)
 }
 
@@ -331,15 +331,15 @@ fn note_events(counts: &mut PairFacts, exchange: &Exchange) {
     }
 }
 
-impl Flow {
-    fn new(pair: PairKey) -> Flow {
-        Flow {
+impl FlowFacts {
+    fn new(pair: PairKey) -> FlowFacts {
+        FlowFacts {
             pair,
             covered: std::array::from_fn(|_| Covered::default()),
             paths: RecentPaths::default(),
             attempted: Attempted::default(),
-            small_files: Window::default(),
-            notified: Window::default(),
+            small_files: PeakWindowCount::default(),
+            notified: PeakWindowCount::default(),
             writes: None,
             worked: None,
         }

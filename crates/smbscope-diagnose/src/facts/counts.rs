@@ -1,8 +1,8 @@
 //! What a client did on a server, counted.
 
 use super::fact::Fact;
-use super::refusals::{Refusal, Refused};
-use super::served::{Kind, Served};
+use super::refusals::{RefusalReason, Refused};
+use super::served::{CommandClass, ServerTimeHistogram};
 use super::waits::Waits;
 use super::writes::Slowdown;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub(crate) struct Count {
 
 /// What is counted of an exchange, whatever facts it is an instance of.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Seen<'e> {
+pub(crate) struct ExchangeSample<'e> {
     pub(crate) start: Option<Stamp>,
     /// Where its response was captured, that of it.
     pub(crate) end: Timestamp,
@@ -39,11 +39,11 @@ pub(crate) struct Seen<'e> {
     pub(crate) path: &'e Option<Arc<str>>,
 }
 
-impl Seen<'_> {
-    pub(crate) fn new(exchange: &Exchange) -> Seen<'_> {
+impl ExchangeSample<'_> {
+    pub(crate) fn new(exchange: &Exchange) -> ExchangeSample<'_> {
         let start = exchange.request.first.or(exchange.response.first);
         let end = exchange.response.last.or(start).map_or(Timestamp(i64::MIN), |stamp| stamp.time);
-        Seen {
+        ExchangeSample {
             start,
             end,
             took: exchange.time(TimeKind::ResponseTime).map(|time| time.0),
@@ -56,7 +56,7 @@ impl Seen<'_> {
 impl Count {
     /// Counts an exchange; `covers` says how much of the time of its connection it covers anew, which is returned.
     #[inline]
-    pub(crate) fn record(&mut self, seen: &Seen<'_>, covers: impl FnOnce(Timestamp, Timestamp) -> Nanos) -> Nanos {
+    pub(crate) fn record(&mut self, seen: &ExchangeSample<'_>, covers: impl FnOnce(Timestamp, Timestamp) -> Nanos) -> Nanos {
         self.count += 1;
         self.bytes = self.bytes.saturating_add(seen.bytes);
         let Some(start) = seen.start else { return Nanos(0) };
@@ -111,14 +111,14 @@ fn earlier(a: &Stamp, b: &Stamp) -> bool {
 
 /// How often something happened in one stretch of time of a fixed length, at most.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Window {
+pub(crate) struct PeakWindowCount {
     start: Timestamp,
     count: u32,
     /// The most of any window.
     pub(crate) most: u32,
 }
 
-impl Window {
+impl PeakWindowCount {
     /// Counts an event; a window begins with the first event behind the last one.
     pub(crate) fn record(&mut self, time: Timestamp, length: Nanos) {
         if self.count == 0 || time - self.start >= length {
@@ -129,7 +129,7 @@ impl Window {
         self.most = self.most.max(self.count);
     }
 
-    pub(crate) fn merge(&mut self, other: &Window) {
+    pub(crate) fn merge(&mut self, other: &PeakWindowCount) {
         self.most = self.most.max(other.most);
     }
 }
@@ -165,17 +165,17 @@ impl Events {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PairFacts {
     counts: Box<[Count]>,
-    served: Box<[Served]>,
+    served: Box<[ServerTimeHistogram]>,
     pub(crate) waits: Waits,
-    pub(crate) refused: [Refused; Refusal::COUNT],
+    pub(crate) refused: [Refused; RefusalReason::COUNT],
     /// Oplock and lease breaks that the server sent to the client.
     pub(crate) breaks: Events,
     /// LOCK and CLOSE requests that may have released a range that another client waited for.
     pub(crate) releases: Events,
     /// Small files in a minute.
-    pub(crate) small_files: Window,
+    pub(crate) small_files: PeakWindowCount,
     /// Notifications in a second.
-    pub(crate) notified: Window,
+    pub(crate) notified: PeakWindowCount,
     /// Sum of the pauses before a request that are shorter than a person needs to act.
     pub(crate) quick_think: i64,
     /// Longer pauses.
@@ -188,13 +188,13 @@ impl Default for PairFacts {
     fn default() -> PairFacts {
         PairFacts {
             counts: vec![Count::default(); Fact::ALL.len()].into_boxed_slice(),
-            served: vec![Served::default(); Kind::COUNT].into_boxed_slice(),
+            served: vec![ServerTimeHistogram::default(); CommandClass::COUNT].into_boxed_slice(),
             waits: Waits::default(),
             refused: Default::default(),
             breaks: Events::default(),
             releases: Events::default(),
-            small_files: Window::default(),
-            notified: Window::default(),
+            small_files: PeakWindowCount::default(),
+            notified: PeakWindowCount::default(),
             quick_think: 0,
             user_pauses: 0,
             slowdown: None,
@@ -215,17 +215,17 @@ impl PairFacts {
         &mut self.counts[fact as usize]
     }
 
-    pub(crate) fn served(&self, kind: Kind) -> &Served {
+    pub(crate) fn served(&self, kind: CommandClass) -> &ServerTimeHistogram {
         &self.served[kind as usize]
     }
 
-    pub(crate) fn served_mut(&mut self, kind: Kind) -> &mut Served {
+    pub(crate) fn served_mut(&mut self, kind: CommandClass) -> &mut ServerTimeHistogram {
         &mut self.served[kind as usize]
     }
 
     /// Several kinds as one.
-    pub(crate) fn served_together(&self, kinds: &[Kind]) -> Served {
-        let mut all = Served::default();
+    pub(crate) fn served_together(&self, kinds: &[CommandClass]) -> ServerTimeHistogram {
+        let mut all = ServerTimeHistogram::default();
         kinds.iter().for_each(|kind| all.merge(self.served(*kind)));
         all
     }
@@ -238,7 +238,7 @@ impl PairFacts {
         }
     }
 
-    pub(crate) fn refused(&self, refusal: Refusal) -> &Refused {
+    pub(crate) fn refused(&self, refusal: RefusalReason) -> &Refused {
         &self.refused[refusal as usize]
     }
 
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn a_window_begins_with_an_event() {
         // Four events within 10 of the first, then three from 25 on.
-        let mut window = Window::default();
+        let mut window = PeakWindowCount::default();
         [0, 1, 5, 9, 25, 26, 27].iter().for_each(|time| window.record(Timestamp(*time), Nanos(10)));
         assert_eq!(window.most, 4);
     }

@@ -93,9 +93,9 @@ impl Fact {
 
 /// Several facts at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Facts(u64);
+pub(crate) struct FactSet(u64);
 
-impl Facts {
+impl FactSet {
     fn add_if(&mut self, holds: bool, fact: Fact) {
         self.0 |= u64::from(holds) << fact as u32;
     }
@@ -121,8 +121,8 @@ pub(crate) const SMALL_TRANSFER: u64 = 8 << 10;
 pub(crate) const SIXTY_FOUR_K: u64 = 64 << 10;
 
 /// What an exchange is.
-pub(crate) fn facts_of(exchange: &Exchange) -> Facts {
-    let mut facts = Facts::default();
+pub(crate) fn facts_of(exchange: &Exchange) -> FactSet {
+    let mut facts = FactSet::default();
     if exchange.outcome == ExchangeOutcome::ServerInitiated {
         facts.add_if(is_break(exchange), Fact::Break);
         return facts;
@@ -162,7 +162,7 @@ fn is_held_back(half: &Half) -> bool {
 }
 
 /// What it asks for.
-fn add_kind(facts: &mut Facts, exchange: &Exchange, is_smb1: bool) {
+fn add_kind(facts: &mut FactSet, exchange: &Exchange, is_smb1: bool) {
     let negotiates = matches!(
         exchange.command,
         Command::Smb1(smb1::Smb1Command::NEGOTIATE) | Command::Smb2(smb2::Smb2Command::NEGOTIATE)
@@ -202,7 +202,7 @@ fn add_kind(facts: &mut Facts, exchange: &Exchange, is_smb1: bool) {
     facts.add_if(refers, Fact::Referral);
 }
 
-fn add_transfer(facts: &mut Facts, exchange: &Exchange) {
+fn add_transfer(facts: &mut FactSet, exchange: &Exchange) {
     let flushes =
         matches!(exchange.command, Command::Smb1(smb1::Smb1Command::FLUSH) | Command::Smb2(smb2::Smb2Command::FLUSH));
     facts.add_if(flushes, Fact::Flush);
@@ -222,7 +222,7 @@ fn add_transfer(facts: &mut Facts, exchange: &Exchange) {
 }
 
 /// What came of it.
-fn add_status(facts: &mut Facts, exchange: &Exchange) {
+fn add_status(facts: &mut FactSet, exchange: &Exchange) {
     let Some(ResponseStatus::Nt(status)) = exchange.status else { return };
     match status {
         NtStatus::OBJECT_NAME_NOT_FOUND | NtStatus::OBJECT_PATH_NOT_FOUND | NtStatus::NO_SUCH_FILE => {

@@ -4,10 +4,10 @@ use super::activity::TrafficOverTime;
 use super::collector::{Collected, Collector, PairKey, PathKey};
 use super::counts::PairFacts;
 use super::path::PathFacts;
-use super::served::{Kind, Served};
+use super::served::{CommandClass, ServerTimeHistogram};
 use super::waits::Wait;
 use crate::catalogue::Catalogue;
-use crate::episodes::Pace;
+use crate::episodes::EpisodeWaits;
 use crate::slow::Slow;
 use smbscope_model::connection::ConnectionEnd;
 use smbscope_model::prose::{clean, prose_percent, unbroken};
@@ -25,7 +25,7 @@ const USERS_MAX: usize = 8;
 
 /// What a diagnosis needs beside the exchanges.
 #[derive(Debug, Clone, Copy)]
-pub struct Context<'a> {
+pub struct DiagnosisContext<'a> {
     /// Thresholds of the causes.
     pub catalogue: &'a Catalogue,
     /// What counts as slow.
@@ -50,20 +50,20 @@ pub struct Context<'a> {
 
 /// A client machine, whatever servers it uses.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Client {
+pub(crate) struct ClientWaits {
     /// Time with a request outstanding on any of its connections.
     pub(crate) waited: Nanos,
     /// That, and think time in between.
     pub(crate) active: Nanos,
     /// Part of the waits, summed over connections, that is left when overlaps count once.
     pub(crate) scale: f64,
-    pub(crate) pace: Pace,
+    pub(crate) pace: EpisodeWaits,
 }
 
 /// A client on a server.
 #[derive(Debug)]
 pub(crate) struct Pair<'a> {
-    pub(crate) context: &'a Context<'a>,
+    pub(crate) context: &'a DiagnosisContext<'a>,
     pub(crate) client: IpAddr,
     pub(crate) server: SocketAddr,
     pub(crate) facts: &'a PairFacts,
@@ -72,35 +72,35 @@ pub(crate) struct Pair<'a> {
     pub(crate) connections: Vec<&'a ConnectionSummary>,
     /// Sum over its connections.
     pub(crate) split: TimeSplit,
-    pub(crate) whole: Client,
+    pub(crate) whole: ClientWaits,
 }
 
 /// Everything that detectors look at.
 #[derive(Debug)]
-pub(crate) struct Facts<'a> {
-    pub(crate) context: &'a Context<'a>,
+pub(crate) struct DiagnosisFacts<'a> {
+    pub(crate) context: &'a DiagnosisContext<'a>,
     pub(crate) pairs: Vec<Pair<'a>>,
     /// Times and numbers of the responses of servers, by bins of a width.
     pub(crate) responses: BTreeMap<SocketAddr, (Nanos, Vec<(Timestamp, u64)>)>,
 }
 
 /// Collects what is needed for [`Facts::new`] and owns it.
-pub(crate) struct Gathered(Collected);
+pub(crate) struct CollectedFacts(Collected);
 
-impl Gathered {
-    pub(crate) fn new(collector: &Collector) -> Gathered {
-        Gathered(collector.finish())
+impl CollectedFacts {
+    pub(crate) fn new(collector: &Collector) -> CollectedFacts {
+        CollectedFacts(collector.finish())
     }
 }
 
-impl<'a> Facts<'a> {
+impl<'a> DiagnosisFacts<'a> {
     /// The smallest time that the clocks of the captures can tell; none where no clock is coarse.
     pub(crate) fn least_time(&self) -> Option<Nanos> {
         CaptureInfo::least_time(self.context.captures)
     }
 
-    pub(crate) fn new(gathered: &'a Gathered, context: &'a Context<'a>) -> Facts<'a> {
-        let Gathered(collected) = gathered;
+    pub(crate) fn new(gathered: &'a CollectedFacts, context: &'a DiagnosisContext<'a>) -> DiagnosisFacts<'a> {
+        let CollectedFacts(collected) = gathered;
         let mut connections: HashMap<PairKey, Vec<&ConnectionSummary>> = HashMap::new();
         for connection in context.connections {
             let (client, server) = (connection.endpoints.client.ip(), connection.endpoints.server);
@@ -123,11 +123,11 @@ impl<'a> Facts<'a> {
                 traffic: traffic.map(|at| &collected.traffic[at].1),
                 split,
                 connections,
-                whole: clients.get(&key.client).copied().unwrap_or(Client {
+                whole: clients.get(&key.client).copied().unwrap_or(ClientWaits {
                     waited: split.waited(),
                     active: split.active(),
                     scale: 1.0,
-                    pace: Pace::default(),
+                    pace: EpisodeWaits::default(),
                 }),
             }
         });
@@ -135,7 +135,7 @@ impl<'a> Facts<'a> {
             let counts = bins.0.finish().into_iter().map(|(start, responses)| (start, responses.0)).collect();
             (*server, (bins.0.width(), counts))
         });
-        Facts { context, pairs: pairs.collect(), responses: responses.collect() }
+        DiagnosisFacts { context, pairs: pairs.collect(), responses: responses.collect() }
     }
 
     /// The pairs of a server.
@@ -181,7 +181,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-fn sum(context: &Context<'_>, connections: &[&ConnectionSummary]) -> TimeSplit {
+fn sum(context: &DiagnosisContext<'_>, connections: &[&ConnectionSummary]) -> TimeSplit {
     let mut sum = TimeSplit::default();
     for connection in connections {
         context.aggregate.splits.connection(connection.flow).into_iter().for_each(|split| sum.add(split));
@@ -190,12 +190,12 @@ fn sum(context: &Context<'_>, connections: &[&ConnectionSummary]) -> TimeSplit {
 }
 
 /// What every client waited and was active, overlaps of its connections counted once.
-fn clients(collected: &Collected, context: &Context<'_>) -> BTreeMap<IpAddr, Client> {
+fn clients(collected: &Collected, context: &DiagnosisContext<'_>) -> BTreeMap<IpAddr, ClientWaits> {
     let mut connections: BTreeMap<IpAddr, u64> = BTreeMap::new();
     for connection in context.connections {
         *connections.entry(connection.endpoints.client.ip()).or_default() += 1;
     }
-    let paces: BTreeMap<IpAddr, Pace> = collected.paces.iter().copied().collect();
+    let paces: BTreeMap<IpAddr, EpisodeWaits> = collected.paces.iter().copied().collect();
     let mut clients = BTreeMap::new();
     for (client, count) in connections {
         let split = context.aggregate.splits.client(&client).copied().unwrap_or_default();
@@ -206,7 +206,7 @@ fn clients(collected: &Collected, context: &Context<'_>) -> BTreeMap<IpAddr, Cli
         };
         let scale = if split.waited().0 > 0 { waited.0 as f64 / split.waited().0 as f64 } else { 1.0 };
         let pace = paces.get(&client).copied().unwrap_or_default();
-        clients.insert(client, Client { waited, active, scale: scale.clamp(0.0, 1.0), pace });
+        clients.insert(client, ClientWaits { waited, active, scale: scale.clamp(0.0, 1.0), pace });
     }
     clients
 }
@@ -242,7 +242,7 @@ impl<'a> Pair<'a> {
         self.context.catalogue.time(id, name)
     }
 
-    pub(crate) fn served(&self, kind: Kind) -> &Served {
+    pub(crate) fn served(&self, kind: CommandClass) -> &ServerTimeHistogram {
         self.facts.served(kind)
     }
 
@@ -281,10 +281,10 @@ impl<'a> Pair<'a> {
 
     /// Server time of a typical command that touches no storage.
     pub(crate) fn yardstick(&self) -> Nanos {
-        let light = self.facts.served_together(&Kind::LIGHT);
+        let light = self.facts.served_together(&CommandClass::LIGHT);
         match light.count {
             5.. => light.median(),
-            _ => self.served(Kind::Open).median().min(Nanos(1_000_000)),
+            _ => self.served(CommandClass::Open).median().min(Nanos(1_000_000)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Files and directories that a client comes back to soon: those that were touched last on a connection.
 
-use super::counts::{Seen, Window};
-use super::fact::{Fact, Facts, is_close};
+use super::counts::{ExchangeSample, PeakWindowCount};
+use super::fact::{Fact, FactSet, is_close};
 use crate::episodes::hash;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{CUT_NAME_MARK, Exchange, CommandGroup, Nanos, Protocol, Stamp, ResponseStatus, Subcommand, Timestamp};
@@ -22,7 +22,7 @@ pub(crate) const COPY_WINDOW: Nanos = Nanos(60_000_000_000);
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct PathFacts {
     pub(crate) opens: u64,
-    pub(crate) opens_window: Window,
+    pub(crate) opens_window: PeakWindowCount,
     /// Commands on it, opens included.
     pub(crate) commands: u64,
     /// Sum of their response times.
@@ -37,7 +37,7 @@ pub(crate) struct PathFacts {
     pub(crate) last: Option<Timestamp>,
     /// Complete listings of the directory.
     pub(crate) listings: u64,
-    pub(crate) listings_window: Window,
+    pub(crate) listings_window: PeakWindowCount,
     /// Commands of them, and bytes of their responses.
     pub(crate) list_commands: u64,
     pub(crate) list_bytes: u64,
@@ -88,7 +88,7 @@ impl PathFacts {
         }
     }
 
-    fn record(&mut self, exchange: &Exchange, seen: &Seen<'_>, facts: Facts, covered: &mut Covered) {
+    fn record(&mut self, exchange: &Exchange, seen: &ExchangeSample<'_>, facts: FactSet, covered: &mut Covered) {
         self.commands += 1;
         let Some(start) = seen.start else { return };
         if self.first.is_none_or(|first| (start.time, start.packet) < (first.time, first.packet)) {
@@ -137,7 +137,7 @@ fn ends_listing(exchange: &Exchange) -> bool {
 
 /// A path of a connection.
 #[derive(Debug, Clone, Default)]
-struct Recent {
+struct RecentPathState {
     share: Option<Arc<str>>,
     facts: PathFacts,
     /// The time of its commands.
@@ -161,18 +161,18 @@ pub(crate) struct Closed {
 
 /// What one path of many is found by, without going where the rest of it is.
 #[derive(Debug, Clone)]
-struct Slot {
+struct RecentPathEntry {
     path: Arc<str>,
     /// Of the path: most others have another one.
     hash: u64,
     /// It is a directory that was listed.
     is_listed: bool,
-    recent: Box<Recent>,
+    recent: Box<RecentPathState>,
 }
 
 /// The paths of a connection that were touched last, the last one at the end.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct RecentPaths(VecDeque<Slot>);
+pub(crate) struct RecentPaths(VecDeque<RecentPathEntry>);
 
 /// Takes what was done with a path that is no longer remembered.
 pub(crate) type Leaves<'a> = &'a mut dyn FnMut(&Option<Arc<str>>, &Arc<str>, &PathFacts);
@@ -182,17 +182,17 @@ impl RecentPaths {
     pub(crate) fn record(
         &mut self,
         exchange: &Exchange,
-        seen: &Seen<'_>,
-        facts: Facts,
+        seen: &ExchangeSample<'_>,
+        facts: FactSet,
         leaves: Leaves<'_>,
     ) -> Option<Closed> {
         // Names that were cut off look alike without being the same.
         let path = exchange.path.as_ref().filter(|path| !path.ends_with(CUT_NAME_MARK))?;
         // What follows an open has its name.
-        let is_same = |slot: &Slot| Arc::ptr_eq(&slot.path, path) && slot.recent.share == exchange.share;
+        let is_same = |slot: &RecentPathEntry| Arc::ptr_eq(&slot.path, path) && slot.recent.share == exchange.share;
         let known = self.0.iter().rposition(is_same);
         let hash = if known.is_none() { hash(path) } else { 0 };
-        let is_alike = |slot: &Slot| slot.hash == hash && slot.path == *path && slot.recent.share == exchange.share;
+        let is_alike = |slot: &RecentPathEntry| slot.hash == hash && slot.path == *path && slot.recent.share == exchange.share;
         let known = known.or_else(|| {
             let at = self.0.iter().rposition(is_alike)?;
             self.0[at].path = Arc::clone(path);
@@ -206,8 +206,8 @@ impl RecentPaths {
                 {
                     oldest.leave(leaves);
                 }
-                let recent = Box::new(Recent { share: exchange.share.clone(), ..Recent::default() });
-                self.0.push_back(Slot { path: Arc::clone(path), hash, is_listed: false, recent });
+                let recent = Box::new(RecentPathState { share: exchange.share.clone(), ..RecentPathState::default() });
+                self.0.push_back(RecentPathEntry { path: Arc::clone(path), hash, is_listed: false, recent });
                 self.0.len() - 1
             }
             None => return None,
@@ -219,7 +219,7 @@ impl RecentPaths {
             self.0.push_back(again);
         }
         let at = if facts.has(Fact::Open) { self.0.len() - 1 } else { at };
-        let Slot { is_listed, recent, .. } = &mut self.0[at];
+        let RecentPathEntry { is_listed, recent, .. } = &mut self.0[at];
         *is_listed |= facts.has(Fact::List);
         if facts.has(Fact::Open) {
             (recent.moved, recent.waited) = (0, 0);
@@ -243,7 +243,7 @@ impl RecentPaths {
     fn look_at(&mut self, share: &Option<Arc<str>>, path: &str, waited: i64) {
         let parent = derived::directory(path);
         let is_parent =
-            |slot: &Slot| slot.is_listed && derived::below_share(&slot.path) == parent && slot.recent.share == *share;
+            |slot: &RecentPathEntry| slot.is_listed && derived::below_share(&slot.path) == parent && slot.recent.share == *share;
         let Some(at) = self.0.iter().rposition(is_parent) else { return };
         // What is looked at in it keeps it among those touched last.
         if let Some(mut directory) = self.0.remove(at) {
@@ -260,7 +260,7 @@ impl RecentPaths {
     }
 }
 
-impl Slot {
+impl RecentPathEntry {
     fn leave(self, leaves: Leaves<'_>) {
         if self.recent.facts.is_of_interest() {
             leaves(&self.recent.share, &self.path, &self.recent.facts);

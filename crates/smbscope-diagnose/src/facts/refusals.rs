@@ -14,7 +14,7 @@ const GIVE_UP: Nanos = Nanos(10_000_000_000);
 
 /// Why a request was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Refusal {
+pub(crate) enum RefusalReason {
     /// Somebody else has the file or the range.
     Conflict,
     /// No space left, or the quota is used up.
@@ -23,17 +23,17 @@ pub(crate) enum Refusal {
     Session,
 }
 
-impl Refusal {
+impl RefusalReason {
     pub(crate) const COUNT: usize = 3;
 
-    pub(crate) fn from_status(status: Option<ResponseStatus>) -> Option<Refusal> {
+    pub(crate) fn from_status(status: Option<ResponseStatus>) -> Option<RefusalReason> {
         let Some(ResponseStatus::Nt(status)) = status else { return None };
         Some(match status {
             NtStatus::SHARING_VIOLATION | NtStatus::LOCK_NOT_GRANTED | NtStatus::FILE_LOCK_CONFLICT => {
-                Refusal::Conflict
+                RefusalReason::Conflict
             }
-            NtStatus::DISK_FULL | NtStatus::QUOTA_EXCEEDED | NtStatus::DISK_QUOTA_EXCEEDED => Refusal::Full,
-            NtStatus::NETWORK_SESSION_EXPIRED => Refusal::Session,
+            NtStatus::DISK_FULL | NtStatus::QUOTA_EXCEEDED | NtStatus::DISK_QUOTA_EXCEEDED => RefusalReason::Full,
+            NtStatus::NETWORK_SESSION_EXPIRED => RefusalReason::Session,
             _ => return None,
         })
     }
@@ -47,12 +47,12 @@ pub(crate) struct Refused {
     pub(crate) files: u64,
     /// From first refusal to success or the last attempt, all files together.
     pub(crate) waited: Nanos,
-    pub(crate) longest: Option<Attempts>,
+    pub(crate) longest: Option<FileRetries>,
 }
 
 /// Attempts at one file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Attempts {
+pub(crate) struct FileRetries {
     pub(crate) share: Option<Arc<str>>,
     pub(crate) path: Option<Arc<str>>,
     pub(crate) status: NtStatus,
@@ -62,21 +62,21 @@ pub(crate) struct Attempts {
     pub(crate) succeeded: bool,
 }
 
-impl Attempts {
+impl FileRetries {
     pub(crate) fn length(&self) -> Nanos {
         (self.last - self.first.time).max(Nanos(0))
     }
 }
 
 impl Refused {
-    fn add(&mut self, attempts: Attempts) {
+    fn add(&mut self, attempts: FileRetries) {
         self.files += 1;
         self.waited = Nanos(self.waited.0.saturating_add(attempts.length().0));
         self.keep(attempts);
     }
 
-    fn keep(&mut self, attempts: Attempts) {
-        let rank = |known: &Attempts| (known.length(), std::cmp::Reverse((known.first.time, known.first.packet)));
+    fn keep(&mut self, attempts: FileRetries) {
+        let rank = |known: &FileRetries| (known.length(), std::cmp::Reverse((known.first.time, known.first.packet)));
         if self.longest.as_ref().is_none_or(|longest| rank(longest) < rank(&attempts)) {
             self.longest = Some(attempts);
         }
@@ -92,17 +92,17 @@ impl Refused {
 
 /// Files of a connection that are refused at the moment.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Attempted(VecDeque<(Refusal, CommandGroup, Attempts)>);
+pub(crate) struct Attempted(VecDeque<(RefusalReason, CommandGroup, FileRetries)>);
 
 impl Attempted {
     /// Takes a finished exchange; `refused` collects what is over.
-    pub(crate) fn record(&mut self, exchange: &Exchange, refused: &mut [Refused; Refusal::COUNT]) {
-        let refusal = Refusal::from_status(exchange.status);
+    pub(crate) fn record(&mut self, exchange: &Exchange, refused: &mut [Refused; RefusalReason::COUNT]) {
+        let refusal = RefusalReason::from_status(exchange.status);
         if refusal.is_none() && self.0.is_empty() {
             return;
         }
         let (Some(first), Some(last)) = (exchange.request.first, exchange.response.last) else { return };
-        let is_same = |(_, group, known): &(Refusal, CommandGroup, Attempts)| {
+        let is_same = |(_, group, known): &(RefusalReason, CommandGroup, FileRetries)| {
             *group == exchange.group && known.path == exchange.path && known.share == exchange.share
         };
         let at = self.0.iter().position(is_same);
@@ -135,7 +135,7 @@ impl Attempted {
             refused[reason as usize].add(over);
         }
         let Some(ResponseStatus::Nt(status)) = exchange.status else { return };
-        let attempts = Attempts {
+        let attempts = FileRetries {
             share: exchange.share.clone(),
             path: exchange.path.clone(),
             status,
@@ -148,7 +148,7 @@ impl Attempted {
     }
 
     /// The connection is over.
-    pub(crate) fn finish(self, refused: &mut [Refused; Refusal::COUNT]) {
+    pub(crate) fn finish(self, refused: &mut [Refused; RefusalReason::COUNT]) {
         self.0.into_iter().for_each(|(reason, _, attempts)| refused[reason as usize].add(attempts));
     }
 }

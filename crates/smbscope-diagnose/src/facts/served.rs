@@ -14,7 +14,7 @@ const ENCRYPTED_DATA: u64 = 4 << 10;
 
 /// Kinds of commands that are compared with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum CommandClass {
     Open,
     Close,
     Read,
@@ -34,69 +34,69 @@ pub(crate) enum Kind {
     EncryptedOther,
 }
 
-impl Kind {
-    pub(crate) const COUNT: usize = Kind::EncryptedOther as usize + 1;
+impl CommandClass {
+    pub(crate) const COUNT: usize = CommandClass::EncryptedOther as usize + 1;
 
-    pub(crate) const ALL: [Kind; Kind::COUNT] = [
-        Kind::Open,
-        Kind::Close,
-        Kind::Read,
-        Kind::Write,
-        Kind::Flush,
-        Kind::Query,
-        Kind::List,
-        Kind::Lock,
-        Kind::Session,
-        Kind::TreeConnect,
-        Kind::Other,
-        Kind::EncryptedRead,
-        Kind::EncryptedWrite,
-        Kind::EncryptedOther,
+    pub(crate) const ALL: [CommandClass; CommandClass::COUNT] = [
+        CommandClass::Open,
+        CommandClass::Close,
+        CommandClass::Read,
+        CommandClass::Write,
+        CommandClass::Flush,
+        CommandClass::Query,
+        CommandClass::List,
+        CommandClass::Lock,
+        CommandClass::Session,
+        CommandClass::TreeConnect,
+        CommandClass::Other,
+        CommandClass::EncryptedRead,
+        CommandClass::EncryptedWrite,
+        CommandClass::EncryptedOther,
     ];
 
     /// Kinds that do not touch storage on a healthy server: the yardstick for those that do.
-    pub(crate) const LIGHT: [Kind; 3] = [Kind::Close, Kind::Query, Kind::Lock];
+    pub(crate) const LIGHT: [CommandClass; 3] = [CommandClass::Close, CommandClass::Query, CommandClass::Lock];
 
-    pub(crate) fn from_exchange(exchange: &Exchange) -> Option<Kind> {
+    pub(crate) fn from_exchange(exchange: &Exchange) -> Option<CommandClass> {
         let is = |one: smb1::Smb1Command, two: smb2::Smb2Command| {
             exchange.command == Command::Smb1(one) || exchange.command == Command::Smb2(two)
         };
         Some(match exchange.group {
             CommandGroup::Waiting => return None,
-            CommandGroup::Encrypted if exchange.response.bytes > ENCRYPTED_DATA => Kind::EncryptedRead,
-            CommandGroup::Encrypted if exchange.request.bytes > ENCRYPTED_DATA => Kind::EncryptedWrite,
-            CommandGroup::Encrypted => Kind::EncryptedOther,
-            CommandGroup::Read => Kind::Read,
-            CommandGroup::Write if is(smb1::Smb1Command::FLUSH, smb2::Smb2Command::FLUSH) => Kind::Flush,
-            CommandGroup::Write => Kind::Write,
-            CommandGroup::OpenClose if is(smb1::Smb1Command::CLOSE, smb2::Smb2Command::CLOSE) => Kind::Close,
+            CommandGroup::Encrypted if exchange.response.bytes > ENCRYPTED_DATA => CommandClass::EncryptedRead,
+            CommandGroup::Encrypted if exchange.request.bytes > ENCRYPTED_DATA => CommandClass::EncryptedWrite,
+            CommandGroup::Encrypted => CommandClass::EncryptedOther,
+            CommandGroup::Read => CommandClass::Read,
+            CommandGroup::Write if is(smb1::Smb1Command::FLUSH, smb2::Smb2Command::FLUSH) => CommandClass::Flush,
+            CommandGroup::Write => CommandClass::Write,
+            CommandGroup::OpenClose if is(smb1::Smb1Command::CLOSE, smb2::Smb2Command::CLOSE) => CommandClass::Close,
             // A scanner looks at files that exist.
-            CommandGroup::OpenClose if exchange.status.is_some_and(|status| status.is_error()) => Kind::Other,
-            CommandGroup::OpenClose => Kind::Open,
-            CommandGroup::Attributes => Kind::Query,
+            CommandGroup::OpenClose if exchange.status.is_some_and(|status| status.is_error()) => CommandClass::Other,
+            CommandGroup::OpenClose => CommandClass::Open,
+            CommandGroup::Attributes => CommandClass::Query,
             CommandGroup::Directory => match (exchange.command, exchange.subcommand) {
                 (Command::Smb2(smb2::Smb2Command::QUERY_DIRECTORY), _)
-                | (_, Some(Subcommand::Trans2(Trans2::FIND_FIRST2 | Trans2::FIND_NEXT2))) => Kind::List,
-                _ => Kind::Other,
+                | (_, Some(Subcommand::Trans2(Trans2::FIND_FIRST2 | Trans2::FIND_NEXT2))) => CommandClass::List,
+                _ => CommandClass::Other,
             },
-            CommandGroup::Locking => Kind::Lock,
+            CommandGroup::Locking => CommandClass::Lock,
             CommandGroup::Session if is(smb1::Smb1Command::TREE_CONNECT_ANDX, smb2::Smb2Command::TREE_CONNECT) => {
-                Kind::TreeConnect
+                CommandClass::TreeConnect
             }
             CommandGroup::Session
                 if is(smb1::Smb1Command::SESSION_SETUP_ANDX, smb2::Smb2Command::SESSION_SETUP)
                     || is(smb1::Smb1Command::NEGOTIATE, smb2::Smb2Command::NEGOTIATE) =>
             {
-                Kind::Session
+                CommandClass::Session
             }
-            CommandGroup::Session | CommandGroup::Control => Kind::Other,
+            CommandGroup::Session | CommandGroup::Control => CommandClass::Other,
         })
     }
 }
 
 /// Server times of one kind of command.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub(crate) struct Served {
+pub(crate) struct ServerTimeHistogram {
     pub(crate) count: u64,
     /// Sum of the server times; of the service times where the round trip is unknown.
     server: i64,
@@ -104,7 +104,7 @@ pub(crate) struct Served {
     buckets: Vec<u32>,
 }
 
-impl Served {
+impl ServerTimeHistogram {
     #[inline]
     pub(crate) fn record(&mut self, time: Nanos) {
         let time = time.0.max(0);
@@ -118,7 +118,7 @@ impl Served {
         *count = count.saturating_add(1);
     }
 
-    pub(crate) fn merge(&mut self, other: &Served) {
+    pub(crate) fn merge(&mut self, other: &ServerTimeHistogram) {
         self.count += other.count;
         self.server = self.server.saturating_add(other.server);
         self.longest = self.longest.max(other.longest);
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn the_median_ignores_an_outlier_and_the_mean_does_not() {
-        let mut served = Served::default();
+        let mut served = ServerTimeHistogram::default();
         (0..9).for_each(|_| served.record(Nanos(1_000_000)));
         served.record(Nanos(91_000_000));
         assert!((700_000..1_300_000).contains(&served.median().0), "{:?}", served.median());

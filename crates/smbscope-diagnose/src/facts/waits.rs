@@ -1,6 +1,6 @@
 //! Single long waits of a client: requests that took long, or were never answered.
 
-use super::refusals::Refusal;
+use super::refusals::RefusalReason;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Command, Exchange, FlowId, CommandGroup, Nanos, ExchangeOutcome, Stamp, ResponseStatus, Timestamp};
 use std::sync::Arc;
@@ -73,7 +73,7 @@ impl Wait {
 
     /// Returns true if the server refused it because somebody has the file or the range.
     pub(crate) fn is_conflict(&self) -> bool {
-        Refusal::from_status(self.status) == Some(Refusal::Conflict)
+        RefusalReason::from_status(self.status) == Some(RefusalReason::Conflict)
     }
 
     /// How long it took; a wait without an end lasts for ever here.

@@ -18,7 +18,7 @@ const PHASE_SLOTS: usize = 4;
 
 /// Writes one after the other.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Slot {
+struct WriteSlot {
     bytes: u64,
     writes: u64,
     /// Sum of their response times.
@@ -27,8 +27,8 @@ struct Slot {
     end: Timestamp,
 }
 
-impl Slot {
-    fn add(&mut self, later: &Slot) {
+impl WriteSlot {
+    fn add(&mut self, later: &WriteSlot) {
         self.bytes = self.bytes.saturating_add(later.bytes);
         self.writes += later.writes;
         self.response_time = self.response_time.saturating_add(later.response_time);
@@ -38,20 +38,20 @@ impl Slot {
 
 /// One of the two phases of a stream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Phase {
+pub(crate) struct WritePhase {
     pub(crate) bytes: u64,
     pub(crate) elapsed: Nanos,
     /// Mean response time of a write.
     pub(crate) write_time: Nanos,
 }
 
-impl Phase {
-    fn from_slots(slots: &[Slot], start: Timestamp) -> Phase {
-        let mut sum = Slot::default();
+impl WritePhase {
+    fn from_slots(slots: &[WriteSlot], start: Timestamp) -> WritePhase {
+        let mut sum = WriteSlot::default();
         slots.iter().for_each(|slot| sum.add(slot));
         let elapsed = Nanos((sum.end - start).0.max(1));
         let write_time = Nanos(sum.response_time / i64::try_from(sum.writes.max(1)).unwrap_or(i64::MAX));
-        Phase { bytes: sum.bytes, elapsed, write_time }
+        WritePhase { bytes: sum.bytes, elapsed, write_time }
     }
 
     /// Bytes a second.
@@ -67,8 +67,8 @@ pub(crate) struct Slowdown {
     pub(crate) first: Stamp,
     pub(crate) path: Option<Arc<str>>,
     pub(crate) share: Option<Arc<str>>,
-    pub(crate) fast: Phase,
-    pub(crate) slow: Phase,
+    pub(crate) fast: WritePhase,
+    pub(crate) slow: WritePhase,
 }
 
 impl Slowdown {
@@ -108,8 +108,8 @@ pub(crate) struct WriteStream {
     path: Option<Arc<str>>,
     share: Option<Arc<str>>,
     slot_bytes: u64,
-    slots: Vec<Slot>,
-    filling: Slot,
+    slots: Vec<WriteSlot>,
+    filling: WriteSlot,
 }
 
 impl WriteStream {
@@ -121,7 +121,7 @@ impl WriteStream {
             share: write.share.clone(),
             slot_bytes: SLOT_BYTES,
             slots: Vec::with_capacity(SLOTS_MAX),
-            filling: Slot::default(),
+            filling: WriteSlot::default(),
         };
         stream.add(write);
         Some(stream)
@@ -144,7 +144,7 @@ impl WriteStream {
         else {
             return;
         };
-        self.filling.add(&Slot { bytes, writes: 1, response_time: time.0, end: end.time });
+        self.filling.add(&WriteSlot { bytes, writes: 1, response_time: time.0, end: end.time });
         if self.filling.bytes < self.slot_bytes {
             return;
         }
@@ -170,8 +170,8 @@ impl WriteStream {
                 first: self.first,
                 path: self.path.clone(),
                 share: self.share.clone(),
-                fast: Phase::from_slots(fast, self.first.time),
-                slow: Phase::from_slots(slow, turn),
+                fast: WritePhase::from_slots(fast, self.first.time),
+                slow: WritePhase::from_slots(slow, turn),
             }
         });
         divided.max_by(|one, other| one.throughput_ratio().total_cmp(&other.throughput_ratio()))
@@ -205,7 +205,7 @@ mod tests {
     fn the_moment_at_which_writes_become_slow_divides_the_stream() {
         // 12 of 10 ms, then 12 of 50 ms: 12 MiB in 0.12 s and 12 MiB in 0.6 s, of which 0.12 s were needed.
         let found = stream([10; 12].into_iter().chain([50; 12])).slowdown().expect("24 slots have two phases");
-        let phase = |elapsed, write_time| Phase {
+        let phase = |elapsed, write_time| WritePhase {
             bytes: 12 << 20,
             elapsed: Nanos(elapsed * MS),
             write_time: Nanos(write_time * MS),

@@ -1,13 +1,13 @@
 //! Commands that a cache or a client that reads ahead would answer.
 
-use super::{Key, key};
+use super::{EpisodeExchangeKey, key};
 use crate::facts::{Fact, facts_of, is_close, is_open};
 use smbscope_model::{Exchange, FileId, FlowId, CommandGroup, Timestamp};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Reads of a file from one end to the other, a read at a time, from the third on: by then a client knows the pattern.
-pub(super) fn read_in_sequence(exchanges: &[Exchange]) -> HashSet<Key> {
+pub(super) fn read_in_sequence(exchanges: &[Exchange]) -> HashSet<EpisodeExchangeKey> {
     /// Reads after which a client reads ahead.
     const KNOWN_AFTER: u32 = 2;
     let mut in_order: Vec<&Exchange> = exchanges.iter().filter(|exchange| exchange.group == CommandGroup::Read).collect();
@@ -32,7 +32,7 @@ pub(super) fn read_in_sequence(exchanges: &[Exchange]) -> HashSet<Key> {
 }
 
 /// Commands on files that had been opened before and not been written since.
-pub(super) fn cached(exchanges: &[Exchange]) -> HashSet<Key> {
+pub(super) fn cached(exchanges: &[Exchange]) -> HashSet<EpisodeExchangeKey> {
     type Name = (Option<Arc<str>>, Arc<str>);
     let mut in_order: Vec<&Exchange> = exchanges.iter().collect();
     in_order.sort_by_key(|exchange| exchange.request.first.map(|stamp| stamp.time));

@@ -4,7 +4,7 @@
 //! sequence of them between two points at which the lane holds no file open. Lanes that take their files from one list form a
 //! *pool* (`pools`): with another round trip, the worker that is free first takes the next file. `waits` finds the dependencies.
 
-use super::{Key, Paths, key};
+use super::{EpisodeExchangeKey, FlowPaths, key};
 use crate::facts::{is_close, is_open};
 use smbscope_model::{Command, Exchange, FileId, FlowId, CommandGroup, Nanos, Timestamp};
 use std::collections::{BTreeMap, HashMap};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// What happened of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum DependencyEvent {
     Started,
     Sent,
     Ended,
@@ -22,15 +22,15 @@ pub(super) enum Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Dependency {
     pub(super) on: usize,
-    pub(super) event: Event,
+    pub(super) event: DependencyEvent,
     pub(super) lag: i64,
 }
 
 /// A command, or the handshake of a connection. Times are relative to the first request.
 #[derive(Debug, Clone)]
-pub(super) struct Node {
+pub(super) struct CommandNode {
     /// Absent for a handshake.
-    pub(super) key: Option<Key>,
+    pub(super) key: Option<EpisodeExchangeKey>,
     pub(super) flow: FlowId,
     pub(super) start: i64,
     /// Last packet of the request.
@@ -76,7 +76,7 @@ pub(super) struct Task {
 
 /// A thread of the client.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Lane {
+pub(super) struct ClientLane {
     /// Its connections in the order of their first use.
     pub(super) flows: Vec<FlowId>,
     /// Tasks that only this lane can do, in their order.
@@ -92,24 +92,24 @@ pub(super) struct Lane {
 /// Commands of an episode, and what they wait for.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Graph {
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<CommandNode>,
     pub(super) tasks: Vec<Task>,
-    pub(super) lanes: Vec<Lane>,
+    pub(super) lanes: Vec<ClientLane>,
     /// Tasks of each pool in their order.
     pub(super) pools: Vec<Vec<usize>>,
 }
 
 impl Graph {
     /// Builds the graph, without dependencies.
-    pub(super) fn new(exchanges: &[Exchange], paths: &Paths) -> Option<Graph> {
+    pub(super) fn new(exchanges: &[Exchange], paths: &FlowPaths) -> Option<Graph> {
         let begin = exchanges.iter().filter(|exchange| counts(exchange)).filter_map(started).min()?;
-        let mut of_nodes: Vec<(Node, Option<usize>)> = Vec::new();
+        let mut of_nodes: Vec<(CommandNode, Option<usize>)> = Vec::new();
         for (at, exchange) in exchanges.iter().enumerate() {
-            of_nodes.extend(Node::from_exchange(exchange, paths, begin).map(|node| (node, Some(at))));
+            of_nodes.extend(CommandNode::from_exchange(exchange, paths, begin).map(|node| (node, Some(at))));
         }
         of_nodes.extend(handshakes(&of_nodes, paths, begin).into_iter().map(|node| (node, None)));
         of_nodes.sort_by_key(|(node, _)| (node.start, node.end, node.key));
-        let (nodes, origins): (Vec<Node>, Vec<Option<usize>>) = of_nodes.into_iter().unzip();
+        let (nodes, origins): (Vec<CommandNode>, Vec<Option<usize>>) = of_nodes.into_iter().unzip();
         let mut graph = Graph { nodes, ..Graph::default() };
         graph.shortest_service_bounds_trip();
         graph.find_queues();
@@ -202,7 +202,7 @@ fn started(exchange: &Exchange) -> Option<Timestamp> {
 }
 
 /// Handshakes within the episode.
-fn handshakes(nodes: &[(Node, Option<usize>)], paths: &Paths, begin: Timestamp) -> Vec<Node> {
+fn handshakes(nodes: &[(CommandNode, Option<usize>)], paths: &FlowPaths, begin: Timestamp) -> Vec<CommandNode> {
     let mut first: BTreeMap<FlowId, i64> = BTreeMap::new();
     for (node, _) in nodes {
         let known = first.entry(node.flow).or_insert(node.start);
@@ -213,14 +213,14 @@ fn handshakes(nodes: &[(Node, Option<usize>)], paths: &Paths, begin: Timestamp) 
         let start = (path.opened? - begin).0;
         let trip = path.round_trip?.0;
         let end = start.checked_add(trip).filter(|end| start >= 0 && *end <= command)?;
-        Some(Node { trip: Some(trip), ..Node::new(flow, start, start, end, end) })
+        Some(CommandNode { trip: Some(trip), ..CommandNode::new(flow, start, start, end, end) })
     };
     first.into_iter().filter_map(handshake).collect()
 }
 
-impl Node {
-    fn new(flow: FlowId, start: i64, sent: i64, first: i64, end: i64) -> Node {
-        Node {
+impl CommandNode {
+    fn new(flow: FlowId, start: i64, sent: i64, first: i64, end: i64) -> CommandNode {
+        CommandNode {
             key: None,
             flow,
             start,
@@ -245,7 +245,7 @@ impl Node {
         }
     }
 
-    fn from_exchange(exchange: &Exchange, paths: &Paths, begin: Timestamp) -> Option<Node> {
+    fn from_exchange(exchange: &Exchange, paths: &FlowPaths, begin: Timestamp) -> Option<CommandNode> {
         if !counts(exchange) {
             return None;
         }
@@ -254,7 +254,7 @@ impl Node {
         let end = since(exchange.response.last?.time).max(start);
         let sent = exchange.request.last.map_or(start, |stamp| since(stamp.time)).clamp(start, end);
         let first = exchange.response.first.map_or(end, |stamp| since(stamp.time)).clamp(sent, end);
-        Some(Node {
+        Some(CommandNode {
             key: key(exchange),
             trip: paths.get(&exchange.flow).and_then(|path| path.round_trip).map(|Nanos(trip)| trip.max(0)),
             request_bytes: exchange.request.bytes,
@@ -264,20 +264,20 @@ impl Node {
             opens: is_open(exchange) && exchange.file_id.is_some(),
             closes: is_close(exchange),
             compounded: exchange.compounded,
-            ..Node::new(exchange.flow, start, sent, first, end)
+            ..CommandNode::new(exchange.flow, start, sent, first, end)
         })
     }
 
     /// Time of an event in the capture.
-    pub(super) fn at(&self, event: Event) -> i64 {
+    pub(super) fn at(&self, event: DependencyEvent) -> i64 {
         match event {
-            Event::Started => self.start,
-            Event::Sent => self.sent,
-            Event::Ended => self.end,
+            DependencyEvent::Started => self.start,
+            DependencyEvent::Sent => self.sent,
+            DependencyEvent::Ended => self.end,
         }
     }
 
-    pub(super) fn is_compounded_with(&self, other: &Node) -> bool {
+    pub(super) fn is_compounded_with(&self, other: &CommandNode) -> bool {
         self.compounded && other.compounded && self.flow == other.flow && self.start == other.start
     }
 }

@@ -1,6 +1,6 @@
 //! Threads of the client, and the pieces of work that they do one after the other.
 
-use super::graph::{Graph, Item, Lane, Task};
+use super::graph::{Graph, Item, ClientLane, Task};
 use smbscope_model::{Exchange, FileId, FlowId, CommandGroup};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -140,7 +140,7 @@ impl Graph {
                 set_up.insert(node.flow, usize::MAX);
             }
             if self.lanes.len() < state.len() {
-                self.lanes.push(Lane::default());
+                self.lanes.push(ClientLane::default());
             }
             self.lanes[lane].nodes.push(at);
             self.nodes[at].lane = lane;

@@ -113,10 +113,10 @@ pub struct Path {
 }
 
 /// Connections of an episode.
-pub type Paths = BTreeMap<FlowId, Path>;
+pub type FlowPaths = BTreeMap<FlowId, Path>;
 
 /// Summarizes connections for predictions.
-pub fn paths(connections: &[ConnectionSummary]) -> Paths {
+pub fn paths(connections: &[ConnectionSummary]) -> FlowPaths {
     let path = |connection: &ConnectionSummary| Path {
         round_trip: connection.round_trip(),
         opened: (!connection.midstream).then_some(connection.first),
@@ -141,7 +141,7 @@ const LONGER_TRIP: f64 = 1.05;
 const LONGEST_TRIP: f64 = 1.2;
 
 /// Predicts the duration of an episode. Returns none if it has no command, or if a round trip is needed and not known.
-pub fn predict(exchanges: &[Exchange], paths: &Paths, scenario: &Scenario) -> Option<Prediction> {
+pub fn predict(exchanges: &[Exchange], paths: &FlowPaths, scenario: &Scenario) -> Option<Prediction> {
     let mut graph = Graph::new(exchanges, paths)?;
     let needs_trips = scenario.round_trip.is_some() || scenario.server.is_some() || scenario.read_ahead;
     if needs_trips && graph.nodes.iter().any(|node| node.trip.is_none()) {
@@ -167,7 +167,7 @@ pub fn predict(exchanges: &[Exchange], paths: &Paths, scenario: &Scenario) -> Op
     };
     let short = Assumptions { own: less, trip: 1.0, warm: Some(0.1), late: LATE[1], ..best };
     let is_much_shorter =
-        |node: &graph::Node| matches!((scenario.round_trip, node.trip), (Some(new), Some(old)) if new.0 < old / 2);
+        |node: &graph::CommandNode| matches!((scenario.round_trip, node.trip), (Some(new), Some(old)) if new.0 < old / 2);
     let more = if graph.nodes.iter().any(is_much_shorter) { BUSIER } else { more };
     let long = Assumptions { own: more, trip: LONGEST_TRIP, waited: 1.0, warm: None, ..best };
     let then = duration(&graph, best);
@@ -192,8 +192,8 @@ pub fn predict(exchanges: &[Exchange], paths: &Paths, scenario: &Scenario) -> Op
 }
 
 /// What tells one exchange of an episode from another.
-type Key = (FlowId, Option<u64>, Timestamp);
+type EpisodeExchangeKey = (FlowId, Option<u64>, Timestamp);
 
-fn key(exchange: &Exchange) -> Option<Key> {
+fn key(exchange: &Exchange) -> Option<EpisodeExchangeKey> {
     Some((exchange.flow, exchange.message_id, exchange.request.first?.time))
 }

@@ -12,9 +12,9 @@ impl Graph {
         for lane in 0..self.lanes.len() {
             self.lanes[lane].bound = self.lanes[lane].tasks.clone();
         }
-        let workers: Vec<Worker> =
+        let workers: Vec<PoolWorker> =
             (0..self.lanes.len()).filter_map(|lane| self.worker(lane, exchanges, origins)).collect();
-        let mut of_kind: BTreeMap<&Work, Vec<&Worker>> = BTreeMap::new();
+        let mut of_kind: BTreeMap<&FolderWork, Vec<&PoolWorker>> = BTreeMap::new();
         for worker in &workers {
             for work in &worker.works {
                 of_kind.entry(work).or_default().push(worker);
@@ -55,7 +55,7 @@ impl Graph {
     }
 
     /// Returns none if the lane works on no file, or pauses between files for longer than it works.
-    fn worker(&self, lane: usize, exchanges: &[Exchange], origins: &[Option<usize>]) -> Option<Worker> {
+    fn worker(&self, lane: usize, exchanges: &[Exchange], origins: &[Option<usize>]) -> Option<PoolWorker> {
         let of_lane = &self.lanes[lane];
         if of_lane.is_joined {
             return None;
@@ -82,11 +82,11 @@ impl Graph {
         let goes_on = lower_median(&mut lags) <= lower_median(&mut durations);
         let last = of_lane.tasks.last()?;
         let start = self.tasks[*of_lane.tasks.get(bound.checked_sub(1)?)?].start;
-        goes_on.then_some(Worker { lane, bound, start, end: self.tasks[*last].end, works })
+        goes_on.then_some(PoolWorker { lane, bound, start, end: self.tasks[*last].end, works })
     }
 
     /// What a task does with a file; absent if it does not read or write one.
-    fn work(&self, task: &Task, exchanges: &[Exchange], origins: &[Option<usize>]) -> Option<Work> {
+    fn work(&self, task: &Task, exchanges: &[Exchange], origins: &[Option<usize>]) -> Option<FolderWork> {
         let of_node = |at: &usize| origins[*at].map(|origin| &exchanges[origin]);
         let opened = task.nodes.iter().find(|at| self.nodes[**at].opens).and_then(of_node)?;
         let mut groups: Vec<CommandGroup> = task.nodes.iter().filter_map(of_node).map(|exchange| exchange.group).collect();
@@ -95,7 +95,7 @@ impl Graph {
         groups.retain(|group| matches!(group, CommandGroup::Read | CommandGroup::Write));
         let path = opened.path.as_ref().filter(|_| !groups.is_empty())?;
         let folder = path.rfind(['\\', '/']).map_or("", |end| &path[..end]);
-        Some(Work {
+        Some(FolderWork {
             server: opened.endpoints.server,
             share: opened.share.clone(),
             user: opened.user.clone(),
@@ -107,7 +107,7 @@ impl Graph {
 
 /// What is done with the files of a folder.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Work {
+struct FolderWork {
     server: SocketAddr,
     share: Option<Arc<str>>,
     user: Option<Arc<str>>,
@@ -117,11 +117,11 @@ struct Work {
 
 /// A lane that goes from one file straight to the next.
 #[derive(Debug)]
-struct Worker {
+struct PoolWorker {
     lane: usize,
     /// Number of its first tasks that no other can do: those up to the first file.
     bound: usize,
     start: i64,
     end: i64,
-    works: BTreeSet<Work>,
+    works: BTreeSet<FolderWork>,
 }

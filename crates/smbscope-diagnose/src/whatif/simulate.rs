@@ -1,9 +1,9 @@
 //! Plays the commands of an episode again under other conditions.
 
 use super::Scenario;
-use super::graph::{Dependency, Event, Graph, Node};
-use super::tcp::{Behavior, Limits, SEGMENT, Sender};
-use super::{Key, Paths};
+use super::graph::{Dependency, DependencyEvent, Graph, CommandNode};
+use super::tcp::{Behavior, TransferLimits, SEGMENT, Sender};
+use super::{EpisodeExchangeKey, FlowPaths};
 use smbscope_model::FlowId;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
@@ -32,13 +32,13 @@ const SAMPLES_LEAST: usize = 8;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Conditions<'a> {
     pub(super) scenario: &'a Scenario,
-    pub(super) cached: &'a HashSet<Key>,
-    pub(super) ahead: &'a HashSet<Key>,
+    pub(super) cached: &'a HashSet<EpisodeExchangeKey>,
+    pub(super) ahead: &'a HashSet<EpisodeExchangeKey>,
     pub(super) assumptions: Assumptions,
 }
 
 /// Time from the first request to the last response.
-pub(super) fn duration(graph: &Graph, paths: &Paths, conditions: Conditions<'_>) -> i64 {
+pub(super) fn duration(graph: &Graph, paths: &FlowPaths, conditions: Conditions<'_>) -> i64 {
     let transfers = match conditions.scenario.round_trip {
         Some(_) => {
             let mut found = explained(graph, paths, conditions.assumptions.tcp);
@@ -66,7 +66,7 @@ struct Explained {
 }
 
 /// Explains the transfers of each command: what slow start and the window don't explain is bandwidth.
-fn explained(graph: &Graph, paths: &Paths, tcp: Behavior) -> Vec<[Explained; 2]> {
+fn explained(graph: &Graph, paths: &FlowPaths, tcp: Behavior) -> Vec<[Explained; 2]> {
     let mut found = vec![[Explained::default(); 2]; graph.nodes.len()];
     for direction in [TO_SERVER, TO_CLIENT] {
         let mut order: Vec<usize> = (0..graph.nodes.len()).collect();
@@ -76,15 +76,15 @@ fn explained(graph: &Graph, paths: &Paths, tcp: Behavior) -> Vec<[Explained; 2]>
             let node = &graph.nodes[at];
             let Some(trip) = node.trip else { continue };
             let sender = senders.entry(node.flow).or_insert_with(|| sender(node.flow, paths, direction, tcp));
-            let Measured { first, last, bytes } = measured(node, direction);
+            let MeasuredTransfer { first, last, bytes } = measured(node, direction);
             let took = last - first;
-            let (from, to) = sender.clone().transfer(first, bytes, Limits { byte: 0.0, trip });
+            let (from, to) = sender.clone().transfer(first, bytes, TransferLimits { byte: 0.0, trip });
             let modelled = to - from;
             let trips = if modelled > took { took as f64 / modelled as f64 } else { 1.0 };
             let rest = (took - modelled).max(0) as f64;
             let byte = if bytes as f64 > SEGMENT { rest / (bytes as f64 - SEGMENT) } else { 0.0 };
             found[at][direction] = Explained { byte, trips };
-            sender.transfer(first, bytes, Limits { byte, trip: (trip as f64 * trips) as i64 });
+            sender.transfer(first, bytes, TransferLimits { byte, trip: (trip as f64 * trips) as i64 });
             sender.ends_at(last);
         }
     }
@@ -93,7 +93,7 @@ fn explained(graph: &Graph, paths: &Paths, tcp: Behavior) -> Vec<[Explained; 2]>
 
 /// With a shorter round trip, transfers are as fast as the faster ones in the capture.
 fn quicken(graph: &Graph, Conditions { scenario, .. }: Conditions<'_>, found: &mut [[Explained; 2]], quantile: f64) {
-    let is_shorter = |node: &Node| matches!((scenario.round_trip, node.trip), (Some(new), Some(old)) if new.0 < old);
+    let is_shorter = |node: &CommandNode| matches!((scenario.round_trip, node.trip), (Some(new), Some(old)) if new.0 < old);
     for direction in [TO_SERVER, TO_CLIENT] {
         let large: Vec<usize> = (0..graph.nodes.len())
             .filter(|at| measured(&graph.nodes[*at], direction).bytes as f64 >= LARGE && is_shorter(&graph.nodes[*at]))
@@ -110,25 +110,25 @@ fn quicken(graph: &Graph, Conditions { scenario, .. }: Conditions<'_>, found: &m
 /// Bytes of a transfer that tells the bandwidth.
 const LARGE: f64 = 10.0 * SEGMENT;
 
-struct Measured {
+struct MeasuredTransfer {
     first: i64,
     last: i64,
     bytes: u64,
 }
 
-fn measured(node: &Node, direction: usize) -> Measured {
+fn measured(node: &CommandNode, direction: usize) -> MeasuredTransfer {
     match direction {
-        TO_SERVER => Measured { first: node.start, last: node.sent, bytes: node.request_bytes },
-        _ => Measured { first: node.first, last: node.end, bytes: node.response_bytes },
+        TO_SERVER => MeasuredTransfer { first: node.start, last: node.sent, bytes: node.request_bytes },
+        _ => MeasuredTransfer { first: node.first, last: node.end, bytes: node.response_bytes },
     }
 }
 
-fn sender(flow: FlowId, paths: &Paths, direction: usize, tcp: Behavior) -> Sender {
+fn sender(flow: FlowId, paths: &FlowPaths, direction: usize, tcp: Behavior) -> Sender {
     Sender::new(tcp, paths.get(&flow).and_then(|path| path.filled_windows[direction]))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Step {
+enum SimulationEvent {
     /// A response arrives.
     Ends,
     /// A server answers.
@@ -145,7 +145,7 @@ struct Played {
     /// Earliest start by those that have.
     ready: i64,
     /// What waits for it.
-    waiting: Vec<(usize, Event, i64)>,
+    waiting: Vec<(usize, DependencyEvent, i64)>,
     /// Connection that it is sent on.
     flow: Option<FlowId>,
 }
@@ -184,7 +184,7 @@ fn usual(graph: &Graph, conditions: Conditions<'_>) -> Vec<Usual> {
 }
 
 /// Round trip that a command waited for in the capture: one that took longer may have had a longer one.
-fn waited_trip(node: &Node, Conditions { scenario, assumptions, .. }: Conditions<'_>) -> i64 {
+fn waited_trip(node: &CommandNode, Conditions { scenario, assumptions, .. }: Conditions<'_>) -> i64 {
     let service = node.first - node.sent;
     let trip = node.trip.unwrap_or(0);
     let longest = if scenario.round_trip.is_some() { assumptions.waited } else { 1.0 };
@@ -192,13 +192,13 @@ fn waited_trip(node: &Node, Conditions { scenario, assumptions, .. }: Conditions
 }
 
 /// The server's own time in the capture.
-fn server_time(node: &Node, conditions: Conditions<'_>) -> i64 {
+fn server_time(node: &CommandNode, conditions: Conditions<'_>) -> i64 {
     (node.first - node.sent - waited_trip(node, conditions) - node.queued).max(0)
 }
 
 struct Simulation<'a> {
     graph: &'a Graph,
-    paths: &'a Paths,
+    paths: &'a FlowPaths,
     conditions: Conditions<'a>,
     explained: &'a [[Explained; 2]],
     played: Vec<Played>,
@@ -211,14 +211,14 @@ struct Simulation<'a> {
     /// Of each command: what client and server usually take.
     usual: Vec<Usual>,
     senders: [HashMap<FlowId, Sender>; 2],
-    steps: BinaryHeap<Reverse<(i64, Step, usize)>>,
+    steps: BinaryHeap<Reverse<(i64, SimulationEvent, usize)>>,
     last: i64,
 }
 
 impl<'a> Simulation<'a> {
     fn new(
         graph: &'a Graph,
-        paths: &'a Paths,
+        paths: &'a FlowPaths,
         conditions: Conditions<'a>,
         explained: &'a [[Explained; 2]],
     ) -> Simulation<'a> {
@@ -258,9 +258,9 @@ impl<'a> Simulation<'a> {
         }
         while let Some(Reverse((time, step, at))) = self.steps.pop() {
             match step {
-                Step::Starts => self.start(at, time),
-                Step::Answers => self.answer(at, time),
-                Step::Ends => self.end(at, time),
+                SimulationEvent::Starts => self.start(at, time),
+                SimulationEvent::Answers => self.answer(at, time),
+                SimulationEvent::Ends => self.end(at, time),
             }
         }
         self.last
@@ -310,11 +310,11 @@ impl<'a> Simulation<'a> {
         if played.missing == 0 {
             // What waits for nothing begins when it did.
             let time = if played.ready == i64::MIN { self.graph.nodes[at].start } else { played.ready };
-            self.steps.push(Reverse((time, Step::Starts, at)));
+            self.steps.push(Reverse((time, SimulationEvent::Starts, at)));
         }
     }
 
-    fn happens(&mut self, at: usize, event: Event, time: i64) {
+    fn happens(&mut self, at: usize, event: DependencyEvent, time: i64) {
         let waiting = std::mem::take(&mut self.played[at].waiting);
         for (other, on, lag) in waiting.iter().copied() {
             if on == event {
@@ -326,16 +326,16 @@ impl<'a> Simulation<'a> {
 
     fn start(&mut self, at: usize, time: i64) {
         let node = &self.graph.nodes[at];
-        self.happens(at, Event::Started, time);
+        self.happens(at, DependencyEvent::Started, time);
         if node.key.is_some_and(|key| self.conditions.cached.contains(&key)) {
-            self.happens(at, Event::Sent, time);
-            self.steps.push(Reverse((time, Step::Ends, at)));
+            self.happens(at, DependencyEvent::Sent, time);
+            self.steps.push(Reverse((time, SimulationEvent::Ends, at)));
             return;
         }
         let sent = self.transfer(at, TO_SERVER, time);
-        self.happens(at, Event::Sent, sent);
+        self.happens(at, DependencyEvent::Sent, sent);
         let answers = sent.saturating_add(self.trip(node)).saturating_add(self.server(at));
-        self.steps.push(Reverse((answers, Step::Answers, at)));
+        self.steps.push(Reverse((answers, SimulationEvent::Answers, at)));
     }
 
     fn answer(&mut self, at: usize, time: i64) {
@@ -345,12 +345,12 @@ impl<'a> Simulation<'a> {
             Some(free.saturating_add(self.scaled(gap)))
         });
         let end = self.transfer(at, TO_CLIENT, time.max(behind.unwrap_or(time)));
-        self.steps.push(Reverse((end, Step::Ends, at)));
+        self.steps.push(Reverse((end, SimulationEvent::Ends, at)));
     }
 
     fn end(&mut self, at: usize, time: i64) {
         self.last = self.last.max(time);
-        self.happens(at, Event::Ended, time);
+        self.happens(at, DependencyEvent::Ended, time);
         let task = self.graph.nodes[at].task;
         self.left[task] -= 1;
         if self.left[task] == 0 {
@@ -359,7 +359,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// Round trip that a command waits for.
-    fn trip(&self, node: &Node) -> i64 {
+    fn trip(&self, node: &CommandNode) -> i64 {
         let Conditions { scenario, ahead, assumptions, .. } = self.conditions;
         let waited = waited_trip(node, self.conditions);
         match (scenario.round_trip, node.trip) {
@@ -386,7 +386,7 @@ impl<'a> Simulation<'a> {
     /// End of a transfer that is ready at a time.
     fn transfer(&mut self, at: usize, direction: usize, ready: i64) -> i64 {
         let node = &self.graph.nodes[at];
-        let Measured { first, last, bytes } = measured(node, direction);
+        let MeasuredTransfer { first, last, bytes } = measured(node, direction);
         let flow = self.played[at].flow.unwrap_or(node.flow);
         let (paths, tcp) = (self.paths, self.conditions.assumptions.tcp);
         let sender = self.senders[direction].entry(flow).or_insert_with(|| sender(flow, paths, direction, tcp));
@@ -395,7 +395,7 @@ impl<'a> Simulation<'a> {
             (Some(new), Some(explained)) if node.key.is_some() && !small => {
                 let Explained { byte, trips } = explained[direction];
                 let trip = (new.0 as f64 * self.conditions.assumptions.trip * trips) as i64;
-                sender.transfer(ready, bytes, Limits { byte, trip }).1
+                sender.transfer(ready, bytes, TransferLimits { byte, trip }).1
             }
             _ => {
                 let end = ready.max(sender.free()).saturating_add(last - first);

@@ -28,7 +28,7 @@ pub(super) struct Behavior {
 
 /// What limits the transfer of one message.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Limits {
+pub(super) struct TransferLimits {
     /// Nanoseconds a byte: the bandwidth of the path and of both hosts.
     pub(super) byte: f64,
     /// Round trip in which a window is acknowledged.
@@ -79,7 +79,7 @@ impl Sender {
     }
 
     /// Transfers a message that is ready at a time. Returns the time of its first and of its last byte.
-    pub(super) fn transfer(&mut self, ready: i64, bytes: u64, limits: Limits) -> (i64, i64) {
+    pub(super) fn transfer(&mut self, ready: i64, bytes: u64, limits: TransferLimits) -> (i64, i64) {
         let first = ready.max(self.free);
         let mut now = first;
         self.acknowledge(now);
@@ -147,7 +147,7 @@ mod tests {
     const PLAIN: Behavior = Behavior { slow_start: true, pacing: 0.0, growth: 1.0 };
 
     fn after(bytes: u64, sender: &mut Sender, ready: i64) -> i64 {
-        let (first, last) = sender.transfer(ready * MS, bytes, Limits { byte: 0.0, trip: 10 * MS });
+        let (first, last) = sender.transfer(ready * MS, bytes, TransferLimits { byte: 0.0, trip: 10 * MS });
         (last - first) / MS
     }
 
@@ -173,7 +173,7 @@ mod tests {
     fn bandwidth_and_window_do_not_add_up() {
         // 289.6 kB at 100 ns a byte are 29 ms; acknowledgments come in meanwhile.
         let mut sender = Sender::new(Behavior { slow_start: false, pacing: 0.0, growth: 1.0 }, None);
-        let (first, last) = sender.transfer(0, 289_600, Limits { byte: 100.0, trip: 10 * MS });
+        let (first, last) = sender.transfer(0, 289_600, TransferLimits { byte: 100.0, trip: 10 * MS });
         assert_eq!(((last - first) / MS, sender.free() / MS), (28, 28));
     }
 }

@@ -25,7 +25,7 @@ fn predicted(exchanges: &[Exchange], trip: i64, scenario: &str) -> (i64, i64) {
 /// On connections with these round trips.
 fn prediction(exchanges: &[Exchange], trips: &[i64], scenario: &str) -> Prediction {
     let path = |trip: &i64| Path { round_trip: Some(Nanos(trip * MS)), ..Path::default() };
-    let paths: Paths = (0..).map(FlowId).zip(trips.iter().map(path)).collect();
+    let paths: FlowPaths = (0..).map(FlowId).zip(trips.iter().map(path)).collect();
     let scenario: Scenario = scenario.parse().expect("it is one");
     predict(exchanges, &paths, &scenario).expect("the round trip is known")
 }
@@ -108,7 +108,7 @@ fn a_later_step_on_the_same_files_waits_for_the_step_before() {
     let mut exchanges: Vec<Exchange> = (0..3).flat_map(|number| file(0, number as i64 * 3, number)).collect();
     exchanges.extend((3..6).flat_map(|number| file(1, number as i64 * 3 - 9, number)));
     exchanges.extend((0..6).flat_map(|number| file(2, 11 + number as i64 * 3, number)));
-    let paths = Paths::from([(FlowId(0), opened(-5)), (FlowId(1), opened(-5)), (FlowId(2), opened(10))]);
+    let paths = FlowPaths::from([(FlowId(0), opened(-5)), (FlowId(1), opened(-5)), (FlowId(2), opened(10))]);
     let scenario: Scenario = "rtt=31ms".parse().expect("it is one");
     let found = predict(&exchanges, &paths, &scenario).expect("the round trip is known");
     // Each command takes 30 ms and 5% of that more. Three files take 3 x 97.5 ms, the handshake 1 ms later 32.5 ms, and six files
@@ -121,7 +121,7 @@ fn workers_share_what_is_left_of_a_folder() {
     // One worker reads six files of 3 ms each; a second one connects at 12 ms and reads one from 14 ms on.
     let mut exchanges: Vec<Exchange> = (0..6).flat_map(|number| file(0, number as i64 * 3, number)).collect();
     exchanges.extend(file(1, 14, 6));
-    let paths = Paths::from([(FlowId(0), opened(-5)), (FlowId(1), opened(12))]);
+    let paths = FlowPaths::from([(FlowId(0), opened(-5)), (FlowId(1), opened(12))]);
     let scenario: Scenario = "rtt=31ms".parse().expect("it is one");
     let found = predict(&exchanges, &paths, &scenario).expect("the round trip is known");
     // Each command takes 30 ms and 5% of that more: 32.5 ms, and a file 97.5 ms. The second worker is connected at 45.5 ms, and has
@@ -153,8 +153,8 @@ fn reading_ahead_hides_the_round_trips_of_a_sequence() {
 #[test]
 fn without_the_round_trip_there_is_no_prediction() {
     let scenario: Scenario = "rtt=10ms".parse().expect("it is one");
-    assert_eq!(predict(&episode(&[(0, 2)]), &Paths::new(), &scenario), None);
-    assert_eq!(predict(&[], &Paths::new(), &scenario), None);
+    assert_eq!(predict(&episode(&[(0, 2)]), &FlowPaths::new(), &scenario), None);
+    assert_eq!(predict(&[], &FlowPaths::new(), &scenario), None);
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn files_opened_again_cost_nothing_from_a_cache_until_they_are_written() {
         }
     }
     let scenario: Scenario = "cache-opens".parse().expect("it is one");
-    let found = predict(&exchanges, &Paths::new(), &scenario).expect("no round trip is needed");
+    let found = predict(&exchanges, &FlowPaths::new(), &scenario).expect("no round trip is needed");
     // The second open with its read and close; the third is opened from the cache and then writes; what follows a write
     // is opened anew.
     assert_eq!((found.commands, found.saved), (12, 4));

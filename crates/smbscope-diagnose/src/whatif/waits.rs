@@ -1,6 +1,6 @@
 //! What each command waits for.
 
-use super::graph::{Dependency, Event, Graph};
+use super::graph::{Dependency, DependencyEvent, Graph};
 use smbscope_model::FlowId;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
@@ -57,7 +57,7 @@ impl Graph {
     /// Dependency on the end of another command.
     fn after(&self, at: usize, other: Option<usize>) -> Vec<Dependency> {
         let lag = |on: usize| self.nodes[at].start - self.nodes[on].end;
-        other.map(|on| Dependency { on, event: Event::Ended, lag: lag(on) }).into_iter().collect()
+        other.map(|on| Dependency { on, event: DependencyEvent::Ended, lag: lag(on) }).into_iter().collect()
     }
 
     /// Dependencies of a handshake while other connections are busy: the interval since the handshake before, and something to do.
@@ -66,7 +66,7 @@ impl Graph {
         let gap = start - self.nodes[before].start;
         // Clients open connections at intervals; where it took longer, there was nothing to do before.
         let interval = usual.filter(|usual| *usual < gap / 5 * 4).unwrap_or(gap);
-        let mut found = vec![Dependency { on: before, event: Event::Started, lag: interval }];
+        let mut found = vec![Dependency { on: before, event: DependencyEvent::Started, lag: interval }];
         let pool = self.pool_of(at);
         // The first file of the pool.
         let of_pool = self.lanes.iter().filter(|lane| pool.is_some() && lane.pool == pool);
@@ -75,7 +75,7 @@ impl Graph {
         match first.filter(|on| self.nodes[*on].start <= start) {
             Some(on) => {
                 let lag = if interval < gap { start - self.nodes[on].start } else { 0 };
-                found.push(Dependency { on, event: Event::Started, lag });
+                found.push(Dependency { on, event: DependencyEvent::Started, lag });
             }
             None => found[0].lag = gap,
         }
@@ -120,7 +120,7 @@ impl Graph {
             return;
         }
         let lag = start - self.nodes[on].end;
-        self.nodes[at].dependencies.push(Dependency { on, event: Event::Ended, lag });
+        self.nodes[at].dependencies.push(Dependency { on, event: DependencyEvent::Ended, lag });
         self.tasks[task].lag = self.tasks[task].lag.map(|own| own.min(lag));
     }
 
@@ -145,7 +145,7 @@ impl Graph {
     fn chain(&mut self, lane: usize, tight: bool) {
         let order = std::mem::take(&mut self.lanes[lane].nodes);
         let runs = self.runs(&order);
-        let mut done = Done::default();
+        let mut done = LaneCompletions::default();
         for (number, run) in runs.iter().enumerate() {
             let mut ends: Vec<(i64, usize)> = run.nodes.iter().map(|at| (self.nodes[*at].end, *at)).collect();
             ends.sort_unstable();
@@ -156,17 +156,17 @@ impl Graph {
                     _ => Some(run.nodes[position - 1]),
                 };
                 let window = (run.window > 1 && position > 0 && !tight).then(|| {
-                    let room = position.checked_sub(run.window).map(|freed| (ends[freed].1, Event::Ended));
-                    before.map(|before| (before, Event::Sent)).into_iter().chain(room).collect::<Vec<_>>()
+                    let room = position.checked_sub(run.window).map(|freed| (ends[freed].1, DependencyEvent::Ended));
+                    before.map(|before| (before, DependencyEvent::Sent)).into_iter().chain(room).collect::<Vec<_>>()
                 });
                 let on = match (before, window) {
                     (Some(before), _) if self.nodes[at].is_compounded_with(&self.nodes[before]) => {
-                        vec![(before, Event::Started)]
+                        vec![(before, DependencyEvent::Started)]
                     }
                     (_, Some(on)) => on,
                     (before, None) => match done.latest {
-                        Some((_, latest)) => vec![(latest, Event::Ended)],
-                        None => before.map(|before| (before, Event::Started)).into_iter().collect(),
+                        Some((_, latest)) => vec![(latest, DependencyEvent::Ended)],
+                        None => before.map(|before| (before, DependencyEvent::Started)).into_iter().collect(),
                     },
                 };
                 self.nodes[at].dependencies = self.within_task(at, on);
@@ -177,16 +177,16 @@ impl Graph {
     }
 
     /// The same within the command's task, of which the first command stands for what was before it.
-    fn within_task(&self, at: usize, on: Vec<(usize, Event)>) -> Vec<Dependency> {
+    fn within_task(&self, at: usize, on: Vec<(usize, DependencyEvent)>) -> Vec<Dependency> {
         let node = &self.nodes[at];
         let Some(first) = self.tasks[node.task].nodes.first().copied().filter(|first| *first != at) else {
             return Vec::new();
         };
-        let mut found: Vec<(usize, Event)> = Vec::new();
+        let mut found: Vec<(usize, DependencyEvent)> = Vec::new();
         for (on, event) in on {
             let inside = self.nodes[on].task == node.task;
-            let (on, event) = if inside { (on, event) } else { (first, Event::Started) };
-            let event = if self.nodes[on].at(event) > node.start { Event::Started } else { event };
+            let (on, event) = if inside { (on, event) } else { (first, DependencyEvent::Started) };
+            let event = if self.nodes[on].at(event) > node.start { DependencyEvent::Started } else { event };
             if !found.contains(&(on, event)) {
                 found.push((on, event));
             }
@@ -197,8 +197,8 @@ impl Graph {
     }
 
     /// Divides a lane into runs of the same command on the same file.
-    fn runs(&self, order: &[usize]) -> Vec<Run> {
-        let mut runs: Vec<Run> = Vec::new();
+    fn runs(&self, order: &[usize]) -> Vec<CommandRun> {
+        let mut runs: Vec<CommandRun> = Vec::new();
         let mut outstanding: BinaryHeap<Reverse<i64>> = BinaryHeap::new();
         let mut before: Option<usize> = None;
         for at in order.iter().copied() {
@@ -211,7 +211,7 @@ impl Graph {
                 other.kind == node.kind && other.file == node.file && other.flow == node.flow && other.task == node.task
             });
             if !is_same {
-                runs.push(Run::default());
+                runs.push(CommandRun::default());
             }
             if let Some(run) = runs.last_mut() {
                 run.nodes.push(at);
@@ -226,7 +226,7 @@ impl Graph {
 
 /// Commands of one kind on one file.
 #[derive(Debug, Default)]
-struct Run {
+struct CommandRun {
     nodes: Vec<usize>,
     /// Most outstanding at once.
     window: usize,
@@ -234,12 +234,12 @@ struct Run {
 
 /// Commands of a lane that ended by some time.
 #[derive(Debug, Default)]
-struct Done {
+struct LaneCompletions {
     outstanding: BinaryHeap<Reverse<(i64, usize)>>,
     latest: Option<(i64, usize)>,
 }
 
-impl Done {
+impl LaneCompletions {
     fn advance(&mut self, time: i64) {
         while let Some(Reverse(done)) = self.outstanding.peek().copied().filter(|Reverse((end, _))| *end <= time) {
             self.outstanding.pop();

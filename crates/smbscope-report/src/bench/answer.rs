@@ -3,7 +3,7 @@
 use super::{Document, Run, headline, next};
 use crate::json::entries::Group as Counted;
 use crate::{Answer, Culprit};
-use smbscope_diagnose::LoadPoint;
+use smbscope_diagnose::LoadPointFacts;
 use smbscope_model::{CommandGroup, Nanos};
 use smbscope_stats::DurationStatistics;
 
@@ -18,7 +18,7 @@ pub(super) fn of_load_point(run: &Run) -> Option<Answer> {
             sums.map(|times| i128::from(times.mean.map_or(0, |mean| mean.0)) * i128::from(times.count)).sum(),
         )
     };
-    let point = LoadPoint {
+    let point = LoadPointFacts {
         median: times.p50,
         p95: times.p95,
         longest: times.max?,

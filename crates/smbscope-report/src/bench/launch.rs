@@ -4,7 +4,7 @@ use super::{Capture, Document, Ended, Job, Jobs, Run};
 use crate::format::{counted, prose_percent, span, unbroken};
 use crate::{Answer, Culprit};
 use serde::{Deserialize, Serialize};
-use smbscope_diagnose::next::{self, Next};
+use smbscope_diagnose::next::{self, SuggestedCommand};
 use smbscope_model::{Nanos, Timestamp};
 
 /// Launches below which their spread says little.
@@ -118,7 +118,7 @@ pub(super) fn warnings(document: &Document) -> Vec<String> {
 }
 
 /// The capture, at the slowest launch.
-fn steps(document: &Document) -> Vec<Next> {
+fn steps(document: &Document) -> Vec<SuggestedCommand> {
     let step = || {
         let run = document.runs.first()?;
         let directory = document.invocation.as_ref()?.directory.as_deref()?;
@@ -132,7 +132,7 @@ fn steps(document: &Document) -> Vec<Next> {
         // To the next millisecond.
         let to = Timestamp(from.0.saturating_add(length).saturating_add(999_999));
         let filter = format!("time >= {} and time < {}", at(from)?, at(to)?);
-        Some(Next::new("slowest", format!("smbscope analyze --filter '{filter}' {file}")))
+        Some(SuggestedCommand::new("slowest", format!("smbscope analyze --filter '{filter}' {file}")))
     };
     step().into_iter().collect()
 }

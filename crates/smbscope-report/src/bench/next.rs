@@ -2,14 +2,14 @@
 //! kept.
 
 use super::{Capture, Document, Run, Schedule};
-use smbscope_diagnose::next::{self, Next};
+use smbscope_diagnose::next::{self, SuggestedCommand};
 use smbscope_model::Nanos;
 
 /// Load points that look closer at a range, about.
 const POINTS: u32 = 6;
 
 /// At most two: other load points, and whose the time is.
-pub(super) fn steps(document: &Document) -> Vec<Next> {
+pub(super) fn steps(document: &Document) -> Vec<SuggestedCommand> {
     if document.runs.iter().all(|run| run.operations == 0) {
         return Vec::new();
     }
@@ -23,7 +23,7 @@ pub(crate) fn again(document: &Document, run: &Run) -> Option<String> {
 
 /// Other load points: around the knee, beyond the last one, or a ramp where there was none; where the server stalled, at a
 /// rate that does not wait for it.
-fn load(document: &Document) -> Option<Next> {
+fn load(document: &Document) -> Option<SuggestedCommand> {
     // More load from a client that is the limit says nothing about the server; a search has found what it looked for.
     if document.capacity.is_some() || document.runs.iter().any(|run| run.client_cpu.is_some_and(|cpu| cpu.limited)) {
         return None;
@@ -66,13 +66,13 @@ fn doubling(last: u32) -> String {
 }
 
 /// What the client cannot tell of the load point that is shown: the capture of it, or how to take one.
-fn whose(document: &Document) -> Option<Next> {
+fn whose(document: &Document) -> Option<SuggestedCommand> {
     let run = document.shown()?;
     match &run.capture {
         Some(Capture::Made(_)) => {
             let kept = document.invocation.as_ref()?.directory.as_deref()?;
             let file = next::file(&capture(kept, run)?)?;
-            Some(Next::new("packets", format!("smbscope analyze --by file {file}")))
+            Some(SuggestedCommand::new("packets", format!("smbscope analyze --by file {file}")))
         }
         None if document.target.is_local() || !run.hosts.is_empty() => None,
         None => {
@@ -95,9 +95,9 @@ pub(crate) fn capture(directory: &str, run: &Run) -> Option<String> {
     }
 }
 
-fn step(document: &Document, label: &str, options: &str) -> Option<Next> {
+fn step(document: &Document, label: &str, options: &str) -> Option<SuggestedCommand> {
     let command = &document.invocation.as_ref()?.command;
-    Some(Next::new(label, format!("{command} {options}")))
+    Some(SuggestedCommand::new(label, format!("{command} {options}")))
 }
 
 fn command(document: &Document, load: u32) -> Option<String> {

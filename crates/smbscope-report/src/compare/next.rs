@@ -1,10 +1,10 @@
 //! What to look at next where something got slower: the capture of the column, or its load point again.
 
 use super::{Column, Command, Comparison, answer};
-use smbscope_diagnose::next::{Next, file, quoted};
+use smbscope_diagnose::next::{SuggestedCommand, file, quoted};
 
 /// At most two; none where nothing got slower.
-pub(super) fn steps(comparison: &Comparison, column: usize) -> Vec<Next> {
+pub(super) fn steps(comparison: &Comparison, column: usize) -> Vec<SuggestedCommand> {
     let Some(command) = answer::costliest(comparison, column) else { return Vec::new() };
     let filter = condition(command).map_or_else(String::new, |filter| format!("--filter {} ", quoted(&filter)));
     let ramp = comparison.ramps.as_ref().and_then(|ramps| ramps.columns.get(column)?.as_ref());
@@ -12,10 +12,10 @@ pub(super) fn steps(comparison: &Comparison, column: usize) -> Vec<Next> {
         return Vec::new();
     };
     let capture = captured(other).or_else(|| file(ramp?.capture.as_deref()?));
-    let files = capture.map(|capture| Next::new("files", format!("smbscope analyze {filter}--by file {capture}")));
-    let again = || Some(Next::new("again", format!("{} --full", ramp?.again.as_ref()?)));
+    let files = capture.map(|capture| SuggestedCommand::new("files", format!("smbscope analyze {filter}--by file {capture}")));
+    let again = || Some(SuggestedCommand::new("again", format!("{} --full", ramp?.again.as_ref()?)));
     let both = captured(base).zip(captured(other)).filter(|_| comparison.slices.is_none());
-    let both = both.map(|(base, other)| Next::new("both", format!("smbscope compare --by file {base} {other}")));
+    let both = both.map(|(base, other)| SuggestedCommand::new("both", format!("smbscope compare --by file {base} {other}")));
     files.or_else(again).into_iter().chain(both).collect()
 }
 

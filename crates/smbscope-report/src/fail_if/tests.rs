@@ -1,6 +1,6 @@
 use super::*;
 use crate::{Cause, Explanation};
-use smbscope_diagnose::{Answer, Confidence, Lost, Subject};
+use smbscope_diagnose::{Answer, Confidence, LostTime, Subject};
 use smbscope_model::{CaptureInfo, Exchange, CommandGroup, ExchangeOutcome};
 use smbscope_stats::Aggregator;
 use smbscope_testkit::exchange::read;
@@ -58,7 +58,7 @@ fn with_causes(causes: &[(&str, Option<i64>)]) -> Report {
                 "subject": {}, "lost_ns": {}, "active_ns": 0, "share": null, "confidence": "high", "evidence": [],
                 "wireshark": "", "advice": "", "source": "", "also": []}}"#,
             serde_json::to_string(&Subject::default()).unwrap(),
-            serde_json::to_string(&lost.map(|lost| Lost::exactly(Nanos(lost * MS)))).unwrap(),
+            serde_json::to_string(&lost.map(|lost| LostTime::exactly(Nanos(lost * MS)))).unwrap(),
         );
         let cause: Cause = serde_json::from_str(&text).unwrap();
         assert_eq!(cause.confidence, Confidence::High);

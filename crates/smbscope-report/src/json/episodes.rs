@@ -3,7 +3,7 @@
 use crate::episodes::label;
 use serde::{Deserialize, Serialize};
 use smbscope_diagnose::whatif::Prediction;
-use smbscope_diagnose::{Episode, Kind};
+use smbscope_diagnose::{Episode, EpisodeKind};
 use smbscope_model::{Nanos, Timestamp};
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ pub(crate) struct EpisodeEntry {
     number: usize,
     client: String,
     /// What it looks like, from what it touches.
-    kind: Kind,
+    kind: EpisodeKind,
     /// The program, document or settings that it opens most.
     about: Option<Arc<str>>,
     /// That in words.

@@ -4,7 +4,7 @@ use super::{Document, Results, Row, Verdict};
 use crate::bench::load_name;
 use crate::format::{counted, ratio, thousands};
 use crate::{Answer, Cause, Culprit};
-use smbscope_diagnose::Next;
+use smbscope_diagnose::SuggestedCommand;
 use smbscope_stats::Measure;
 use smbscope_stats::replication::{DifferenceVerdict as Decision, BaselineRatio, REPETITIONS_MIN};
 
@@ -188,10 +188,10 @@ fn undecided(document: &Document, rows: &[&Row], needed: Option<u32>) -> Option<
 }
 
 /// The command that makes as many repetitions as would decide.
-fn again(document: &Document, needed: u32) -> Option<Next> {
+fn again(document: &Document, needed: u32) -> Option<SuggestedCommand> {
     let directory = format!("{}-{needed}", document.name);
     let command = document.definition.command(needed, &directory);
-    document.studies.is_empty().then(|| Next::new("decide", command))
+    document.studies.is_empty().then(|| SuggestedCommand::new("decide", command))
 }
 
 /// What a row says.

@@ -2,7 +2,7 @@
 
 use super::style::Paint;
 use crate::format::{clean, shorten, thousands, wrap};
-use smbscope_diagnose::next::Next;
+use smbscope_diagnose::next::SuggestedCommand;
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
@@ -91,7 +91,7 @@ impl Page {
     }
 
     /// Commands that look closer; each is pasted, so it stays on one line.
-    pub(crate) fn what_next(&mut self, steps: &[Next]) {
+    pub(crate) fn what_next(&mut self, steps: &[SuggestedCommand]) {
         if !steps.is_empty() {
             self.line(Paint::Heading, "What next");
         }
