@@ -8,7 +8,7 @@ use crate::output::Output;
 use crate::{BadArguments, bench, cluster, launch, terminal};
 use anyhow::bail;
 use smbscope_client::Secret;
-use smbscope_lab::Settings;
+use smbscope_lab::LabServerSettings;
 use smbscope_load::engine::OnLostHost;
 use smbscope_model::Nanos;
 use smbscope_report::bench::Document;
@@ -204,7 +204,7 @@ fn fit(variant: &Variant, server: &mut Server) -> anyhow::Result<()> {
         (Server::Private(private), _) => {
             let (of_lab, of_run) = (settings(variant)?, private.settings.storage);
             let storage = if of_run.is_slow() { of_run } else { of_lab.storage };
-            private.settings = Settings { storage, ..of_lab };
+            private.settings = LabServerSettings { storage, ..of_lab };
         }
         (Server::Named(target @ Target::Share(_)), Some(option)) => {
             bail!("{option} is an option of a private server, and the work is done on {target}")
@@ -216,7 +216,7 @@ fn fit(variant: &Variant, server: &mut Server) -> anyhow::Result<()> {
 }
 
 /// How the private server of a variant is to be.
-fn settings(variant: &Variant) -> anyhow::Result<Settings> {
+fn settings(variant: &Variant) -> anyhow::Result<LabServerSettings> {
     let line = ["smbscope", "lab", "up"].into_iter().map(str::to_owned).chain(variant.options.lab_arguments());
     match parsed(line)? {
         Verb::Lab(arguments) => match arguments.verb {

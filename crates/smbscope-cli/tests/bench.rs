@@ -4,7 +4,7 @@
 use crate::common::{self, Said, said};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use smbscope_lab::{Server, Settings, Signing, StateFolder, available};
+use smbscope_lab::{LabServer, LabServerSettings, ServerSigningPolicy, StateFolder, available};
 use smbscope_testkit::server::{Fault, Flood, Script, ScriptedServer};
 use smbscope_testkit::skip;
 use smbscope_wire::smb2::Smb2Command as Smb2;
@@ -40,35 +40,35 @@ fn parsed(said: &Said) -> Value {
 }
 
 /// A private server, or `None` with a line where there can be none.
-fn server(settings: Settings) -> Option<Server> {
+fn server(settings: LabServerSettings) -> Option<LabServer> {
     if let Err(why) = available() {
         skip::missing(why);
         return None;
     }
-    match Server::start(&settings) {
+    match LabServer::start(&settings) {
         Ok(server) => Some(server),
         Err(error) => panic!("{error}"),
     }
 }
 
-fn url(server: &Server) -> String {
+fn url(server: &LabServer) -> String {
     format!("smb://{}@{}/{}", server.user(), server.address(), server.share())
 }
 
 /// `bench` on a private server with its password.
-fn on(server: &Server, arguments: &[&str]) -> Command {
+fn on(server: &LabServer, arguments: &[&str]) -> Command {
     let mut command = command(arguments);
     command.arg(url(server)).env("SMBSCOPE_PASSWORD", server.password());
     command
 }
 
-fn clean(server: &Server) -> Said {
+fn clean(server: &LabServer) -> Said {
     let mut command = command(&["clean"]);
     command.arg(url(server)).env("SMBSCOPE_PASSWORD", server.password());
     common::finish(command)
 }
 
-fn on_share(server: &Server) -> Vec<String> {
+fn on_share(server: &LabServer) -> Vec<String> {
     let entries = std::fs::read_dir(server.share_folder()).expect("the share can be looked into");
     entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
 }
@@ -179,7 +179,7 @@ fn a_ramp_on_a_private_server_is_whole_and_leaves_nothing_behind() {
 
 #[test]
 fn every_connection_of_a_session_is_in_the_capture() {
-    let Some(server) = server(Settings::default()) else { return };
+    let Some(server) = server(LabServerSettings::default()) else { return };
     let load = ["--workload", "open-read-close", "--users", "2", "--duration", "1s", "--warmup", "200ms", "--quiet"];
     let more = ["--connections-per-session", "3", "--capture", "--format", "json"];
     let document = document(&common::finish(on(&server, &[&load[..], &more].concat())));
@@ -194,7 +194,7 @@ fn every_connection_of_a_session_is_in_the_capture() {
 #[test]
 fn blocks_of_raw_mode_are_in_the_capture_too() {
     // Samba has no raw mode where it can sign.
-    let Some(server) = server(Settings { signing: Signing::Off, ..Settings::default() }) else { return };
+    let Some(server) = server(LabServerSettings { signing: ServerSigningPolicy::Off, ..LabServerSettings::default() }) else { return };
     let load = ["--users", "2", "--duration", "1s", "--warmup", "200ms", "--quiet", "--capture", "--format", "json"];
     let document = document(&common::finish(on(&server, &[&load[..], &["--dialect", "nt1", "--raw"]].concat())));
     conforms(&document);
@@ -482,7 +482,7 @@ fn a_server_that_stops_answering_ends_the_run_with_the_reason() {
 
 #[test]
 fn a_server_that_is_killed_ends_the_run_and_what_was_measured_is_kept() {
-    let Some(server) = server(Settings::default()) else { return };
+    let Some(server) = server(LabServerSettings::default()) else { return };
     let load = ["--workload", "echo", "--users", "2", "--duration", "60s", "--warmup", "0s", "-q", "--format", "json"];
     let child = on(&server, &[&load[..], &["--on-failure", "end"]].concat()).spawn().expect("the binary runs");
     sleep(Duration::from_secs(3));
@@ -510,7 +510,7 @@ fn the_end_of_the_terminal_does_the_same() {
 }
 
 fn a_signal_ends_the_load_point_and_keeps_its_results(signals: &[Signal]) {
-    let Some(server) = server(Settings::default()) else { return };
+    let Some(server) = server(LabServerSettings::default()) else { return };
     let temporary = tempfile::tempdir().expect("a directory");
     let load = ["--users", "2,4", "--duration", "60s", "--warmup", "0s", "-q", "--format", "json"];
     // Started by nohup(1), the tests ignore the end of the terminal, and so would the program.
@@ -664,7 +664,7 @@ fn a_terminal_that_is_closed_ends_the_run_in_order() {
 fn an_interrupt_while_files_are_made_ends_it_with_the_reason() {
     // 64 MiB at a megabyte a second take a minute.
     let bandwidth = Some(smbscope_lab::parse_bandwidth("8mbit").expect("a bandwidth"));
-    let Some(server) = server(Settings { bandwidth, ..Settings::default() }) else { return };
+    let Some(server) = server(LabServerSettings { bandwidth, ..LabServerSettings::default() }) else { return };
     let child = on(&server, &["-q", "--workload", "read", "--users", "4"]).spawn().expect("the binary runs");
     becomes("files are made", || server.share_folder().join("smbscope-bench/user00001/files").exists());
     send(Signal::INT, child.id());
@@ -769,7 +769,7 @@ fn an_earlier_run_stays_until_a_later_one_has_ended_with_results() {
 
 #[test]
 fn what_keeps_a_run_from_beginning_is_one_line_that_says_what_to_do() {
-    let Some(server) = server(Settings { read_only: true, ..Settings::default() }) else { return };
+    let Some(server) = server(LabServerSettings { read_only: true, ..LabServerSettings::default() }) else { return };
     let refused = |command: &mut Command| {
         let said = said(command.output().expect("the binary runs"));
         said.error(1).to_owned()
@@ -795,7 +795,7 @@ fn a_disk_that_is_full_is_counted_by_its_status() {
         skip::unable("a small disk needs root");
         return;
     }
-    let Some(server) = server(Settings { disk: Some(16 << 20), ..Settings::default() }) else { return };
+    let Some(server) = server(LabServerSettings { disk: Some(16 << 20), ..LabServerSettings::default() }) else { return };
     // Each user sets up more than 4 MB.
     let load = ["--users", "16", "--duration", "2s", "--warmup", "0s", "-q", "--format", "json"];
     let said = said(on(&server, &load).output().expect("the binary runs"));

@@ -2,7 +2,7 @@
 
 use crate::common::{self, Said};
 use serde_json::Value;
-use smbscope_lab::{Server, Settings, available};
+use smbscope_lab::{LabServer, LabServerSettings, available};
 use smbscope_testkit::skip;
 use std::process::{Command, Stdio};
 
@@ -14,12 +14,12 @@ fn command(arguments: &[&str]) -> Command {
 }
 
 /// `bench` on a private server; `None` with a line where there can be none.
-fn on_samba() -> Option<(Server, impl Fn(&[&str]) -> Said)> {
+fn on_samba() -> Option<(LabServer, impl Fn(&[&str]) -> Said)> {
     if let Err(why) = available() {
         skip::missing(why);
         return None;
     }
-    let server = Server::start(&Settings::default()).unwrap_or_else(|error| panic!("{error}"));
+    let server = LabServer::start(&LabServerSettings::default()).unwrap_or_else(|error| panic!("{error}"));
     let url = format!("smb://{}@{}/{}", server.user(), server.address(), server.share());
     let password = server.password().to_owned();
     let bench = move |arguments: &[&str]| {

@@ -1,7 +1,7 @@
 //! `smbscope record`: what it makes of a capture, and that `bench` does the same again.
 
 use crate::common::{Said, bundled, directory, finish, table};
-use smbscope_lab::{Server, Settings, available};
+use smbscope_lab::{LabServer, LabServerSettings, available};
 use smbscope_testkit::skip;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -103,7 +103,7 @@ fn captured(run: &Path) -> Option<PathBuf> {
 }
 
 /// A pass of one user, captured.
-fn pass(server: &Server, run: &Path, arguments: &[&str]) -> Option<PathBuf> {
+fn pass(server: &LabServer, run: &Path, arguments: &[&str]) -> Option<PathBuf> {
     let run_name = run.display().to_string();
     let url = format!("smb://{}@{}/{}", server.user(), server.address(), server.share());
     let load = ["bench", "--users", "1", "--passes", "1", "--warmup", "0s", "--duration", "60s", "--quiet"];
@@ -125,7 +125,7 @@ fn a_recording_does_the_same_commands_in_the_same_order_with_the_same_bytes() {
         return;
     }
     let folder = directory("record-replay");
-    let server = Server::start(&Settings::default()).unwrap_or_else(|error| panic!("{error}"));
+    let server = LabServer::start(&LabServerSettings::default()).unwrap_or_else(|error| panic!("{error}"));
     let workloads: [&[&str]; 2] = [
         &["--workload", "copy-small", "--set", "files=5"],
         &["--workload", "logon", "--set", "files=6", "--set", "folders=2", "--set", "bytes=60KB"],
@@ -155,7 +155,7 @@ fn a_recording_is_replayed_in_the_same_and_in_another_dialect() {
         return;
     }
     let folder = directory("record-dialects");
-    let server = Server::start(&Settings::default()).unwrap_or_else(|error| panic!("{error}"));
+    let server = LabServer::start(&LabServerSettings::default()).unwrap_or_else(|error| panic!("{error}"));
     let workload = ["--workload", "logon", "--set", "files=6", "--set", "folders=2", "--set", "bytes=60KB"];
     for (recorded, replayed, is_same) in [("nt1", "nt1", true), ("nt1", "3.1.1", false), ("2.1", "3.1.1", true)] {
         let place = |name: &str| folder.join(format!("{name}-{recorded}-{replayed}"));
@@ -220,8 +220,8 @@ fn a_queue_is_replayed_as_a_queue() {
     }
     let folder = directory("record-queue");
     // At full speed, a capture on a busy machine misses packets.
-    let settings = Settings { delay: Some(Duration::from_millis(2)), ..Settings::default() };
-    let server = Server::start(&settings).unwrap_or_else(|error| panic!("{error}"));
+    let settings = LabServerSettings { delay: Some(Duration::from_millis(2)), ..LabServerSettings::default() };
+    let server = LabServer::start(&settings).unwrap_or_else(|error| panic!("{error}"));
     let workload = folder.join("queue.toml");
     std::fs::write(&workload, QUEUE).expect("it can be written");
     let workload = ["--workload", workload.to_str().expect("UTF-8")];

@@ -4,7 +4,7 @@
 mod common;
 
 use smbscope_client::{Cipher, Credentials, Encryption, Error, Options, Session, Signing};
-use smbscope_lab::{Server, Settings};
+use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_model::Dialect;
 use std::io::Write;
 use std::net::TcpListener;
@@ -118,7 +118,7 @@ fn inside(folder: &Path) {
         "kerberos method = dedicated keytab".to_owned(),
         format!("dedicated keytab file = FILE:{}", folder.join("keytab").display()),
     ];
-    let server = Server::start(&Settings { extra: extra.to_vec(), ..Settings::default() }).unwrap();
+    let server = LabServer::start(&LabServerSettings { extra: extra.to_vec(), ..LabServerSettings::default() }).unwrap();
     let options = |dialect| Options {
         dialect,
         credentials: Credentials::Kerberos,

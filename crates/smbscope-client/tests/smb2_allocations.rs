@@ -6,7 +6,7 @@ mod common;
 
 use common::{create, options, reading, run, samba, user_options};
 use smbscope_client::{Cipher, Encryption, Error, Info, LockRange, Options, Session, SetInfo, Signing};
-use smbscope_lab::Settings;
+use smbscope_lab::LabServerSettings;
 use smbscope_testkit::server::{Script, ScriptedServer};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -50,7 +50,7 @@ fn no_command_allocates_in_steady_state() {
 
 #[test]
 fn neither_signing_nor_encryption_allocates() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     let plain = options(&server, 0x0311);
     assert_eq!(run(steady(&plain)), 0, "as guest");
     for dialect in common::DIALECTS {

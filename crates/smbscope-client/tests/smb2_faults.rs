@@ -2,7 +2,7 @@
 
 use crate::common::{self, options, reading, run, samba, user_options};
 use smbscope_client::{Encryption, Error, Options, Session, Signing};
-use smbscope_lab::Settings;
+use smbscope_lab::LabServerSettings;
 use smbscope_model::{Command, Dialect, CommandGroup, ExchangeOutcome, Subcommand};
 use smbscope_testkit::server::{Fault, Malformed, Script, ScriptedServer};
 use smbscope_wire::smb2;
@@ -188,7 +188,7 @@ fn a_server_that_nobody_listens_for_is_a_refused_connection() {
 
 #[test]
 fn a_killed_samba_ends_the_session() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     run(async {
         let mut session = Session::connect(&options(&server, 0x0311)).await.unwrap();
         server.kill();
@@ -201,7 +201,7 @@ fn a_killed_samba_ends_the_session() {
 
 #[test]
 fn answers_that_were_changed_on_the_way_are_noticed() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in common::DIALECTS {
         for encryption in common::encryptions(dialect) {
             let (address, change) = changing_proxy(server.address());
@@ -221,7 +221,7 @@ fn answers_that_were_changed_on_the_way_are_noticed() {
 
 #[test]
 fn a_changed_negotiation_is_noticed_by_its_validation() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in [0x0300, 0x0302, 0x0311] {
         let (address, change) = changing_proxy(server.address());
         // Nothing protects the answer itself: 3.0 asks again once there are keys, 3.1.1 makes the keys from all of it.

@@ -6,7 +6,7 @@ use smbscope_client::{
     Cipher, Credentials, Disposition, Encryption, Entry, Error, Info, LockRange, Open, Options, Sample, Secret,
     Session, Signing, Transport, create_options, smb2,
 };
-use smbscope_lab::{Dialect as LabDialect, Server, Settings, Signing as LabSigning};
+use smbscope_lab::{LabDialect, LabServer, LabServerSettings, ServerSigningPolicy as LabSigning};
 use smbscope_model::{Command, CommandGroup, ExchangeOutcome, Subcommand};
 use smbscope_wire::smb2::Smb2Command;
 use smbscope_wire::smb2::messages::copy_chunk::SrvCopyChunk;
@@ -21,7 +21,7 @@ fn of(samples: &[Sample], command: Smb2Command) -> Vec<Sample> {
 
 #[test]
 fn what_is_larger_than_a_command_goes_in_several_at_once() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     let data: Vec<u8> = (0..3_000_005u32).map(|n| (n % 251) as u8).collect();
     for (dialect, credits) in [(0x0202, 8), (0x0311, 8), (0x0311, 64)] {
         let options = Options { credits, ..options(&server, dialect) };
@@ -51,7 +51,7 @@ fn what_is_larger_than_a_command_goes_in_several_at_once() {
 
 #[test]
 fn a_compound_is_one_round_trip_in_every_protection() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in DIALECTS {
         for encryption in common::encryptions(dialect) {
             for signing in [Signing::Off, Signing::Required] {
@@ -86,7 +86,7 @@ fn a_compound_is_one_round_trip_in_every_protection() {
 
 #[test]
 fn a_long_listing_comes_in_pages_and_can_be_cut() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     let folder = server.share_folder().join("many");
     std::fs::create_dir(&folder).unwrap();
     for number in 0..2000 {
@@ -114,7 +114,7 @@ fn a_long_listing_comes_in_pages_and_can_be_cut() {
 
 #[test]
 fn an_oplock_or_lease_is_given_back_while_its_holder_rests() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in DIALECTS {
         run(async {
             let holder_options = Options { leases: true, ..options(&server, dialect) };
@@ -144,7 +144,7 @@ fn an_oplock_or_lease_is_given_back_while_its_holder_rests() {
 
 #[test]
 fn a_lock_that_waits_is_granted_when_it_is_free() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in DIALECTS {
         run(async {
             let mut first = Session::connect(&options(&server, dialect)).await.unwrap();
@@ -171,7 +171,7 @@ fn a_lock_that_waits_is_granted_when_it_is_free() {
 
 #[test]
 fn a_watch_tells_of_changes_while_other_commands_go_on() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in DIALECTS {
         run(async {
             let connected = Session::connect(&options(&server, dialect)).await.unwrap();
@@ -201,7 +201,7 @@ fn a_watch_tells_of_changes_while_other_commands_go_on() {
 
 #[test]
 fn the_server_copies_and_tells_its_interfaces() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in DIALECTS {
         run(async {
             let connected = Session::connect(&options(&server, dialect)).await.unwrap();
@@ -225,7 +225,7 @@ fn the_server_copies_and_tells_its_interfaces() {
 
 #[test]
 fn a_further_channel_works_with_the_files_of_the_first() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in [0x0300, 0x0302, 0x0311] {
         for encryption in common::encryptions(dialect) {
             for signing in [Signing::On, Signing::Required] {
@@ -258,7 +258,7 @@ fn a_further_channel_works_with_the_files_of_the_first() {
 
 #[test]
 fn an_encrypted_share_is_encrypted_without_being_asked_for() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in DIALECTS {
         let options = Options { share: server.encrypted_share().to_owned(), ..user_options(&server, dialect) };
         run(async {
@@ -280,7 +280,7 @@ fn an_encrypted_share_is_encrypted_without_being_asked_for() {
 
 #[test]
 fn a_server_that_requires_signing_gets_it_or_is_refused() {
-    let Some(server) = samba(&Settings { signing: LabSigning::Required, ..Settings::default() }) else { return };
+    let Some(server) = samba(&LabServerSettings { signing: LabSigning::Required, ..LabServerSettings::default() }) else { return };
     for dialect in DIALECTS {
         let signed = Options { signing: Signing::On, ..user_options(&server, dialect) };
         let unsigned = Options { signing: Signing::Off, ..signed.clone() };
@@ -296,7 +296,7 @@ fn a_server_that_requires_signing_gets_it_or_is_refused() {
 
 #[test]
 fn what_a_server_refuses_is_named_with_a_hint() {
-    let Some(server) = samba(&Settings { max_dialect: LabDialect::Smb210, ..Settings::default() }) else { return };
+    let Some(server) = samba(&LabServerSettings { max_dialect: LabDialect::Smb210, ..LabServerSettings::default() }) else { return };
     let refusal = |options: &Options| run(Session::connect(options)).unwrap_err();
     let dialect = refusal(&options(&server, 0x0311));
     assert!(dialect.to_string().contains("3.1.1") && dialect.to_string().contains("--dialect"), "{dialect}");
@@ -319,7 +319,7 @@ fn what_a_server_refuses_is_named_with_a_hint() {
 
 #[test]
 fn an_anonymous_session_is_one_without_keys() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in DIALECTS {
         let options = Options { credentials: Credentials::Anonymous, ..options(&server, dialect) };
         run(async {
@@ -333,7 +333,7 @@ fn an_anonymous_session_is_one_without_keys() {
 
 #[test]
 fn netbios_and_ipv6_lead_to_the_same_share() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in DIALECTS {
         let netbios = Options { transport: Transport::NetBios, ..options(&server, dialect) };
         let ipv6 =
@@ -358,7 +358,7 @@ fn netbios_and_ipv6_lead_to_the_same_share() {
 
 #[test]
 fn tshark_finds_nothing_malformed_in_what_we_send() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("traffic.pcap");
     let Some(mut tcpdump) = capture(&server, &file) else { return };
@@ -392,7 +392,7 @@ fn tshark_finds_nothing_malformed_in_what_we_send() {
 }
 
 /// A capture of the loopback interface, where that is permitted.
-fn capture(server: &Server, file: &std::path::Path) -> Option<std::process::Child> {
+fn capture(server: &LabServer, file: &std::path::Path) -> Option<std::process::Child> {
     let port = server.port().to_string();
     let mut program = Program::new("tcpdump");
     program.args(["-i", "lo", "-U", "-B", "16384", "-w"]).arg(file).args(["tcp", "port", &port]);

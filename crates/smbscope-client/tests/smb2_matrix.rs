@@ -5,14 +5,14 @@ use crate::common::{self, DIALECTS, SIGNINGS, create, encryptions, options, run,
 use smbscope_client::{
     Credentials, Encryption, Entry, Error, Info, LockRange, Options, Session, SetInfo, Signing, SigningAlgorithm,
 };
-use smbscope_lab::{Server, Settings};
+use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_model::{Command, Dialect, ExchangeOutcome};
 use smbscope_wire::smb2;
 use smbscope_wire::status::NtStatus;
 
 #[test]
 fn every_dialect_works_with_every_signing_and_cipher_as_guest_and_as_user() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in DIALECTS {
         for signing in SIGNINGS {
             for encryption in encryptions(dialect) {
@@ -34,7 +34,7 @@ fn every_dialect_works_with_every_signing_and_cipher_as_guest_and_as_user() {
 
 #[test]
 fn every_signing_algorithm_of_3_1_1_works() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     for algorithm in [SigningAlgorithm::HmacSha256, SigningAlgorithm::AesCmac, SigningAlgorithm::AesGmac] {
         let mut options = common::user_options(&server, 0x0311);
         options.signing = Signing::Required;
@@ -49,7 +49,7 @@ fn every_signing_algorithm_of_3_1_1_works() {
 }
 
 /// What users do, once.
-async fn work(server: &Server, options: &Options) -> Result<(), Error> {
+async fn work(server: &LabServer, options: &Options) -> Result<(), Error> {
     let mut session = Session::connect(options).await?;
     check_facts(&session, options);
     session.make_directory("matrix").await?;

@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// The accounts of this machine, as far as the server needs them.
 #[derive(Debug)]
-pub(crate) struct Accounts {
+pub(crate) struct SystemAccounts {
     /// Who runs the server.
     pub(crate) own: String,
     /// Who guests are.
@@ -19,29 +19,29 @@ pub(crate) struct Accounts {
     /// Accounts that users can be, in the order in which they are taken.
     pub(crate) for_users: Vec<String>,
     /// Every account.
-    all: Vec<Account>,
+    all: Vec<PasswdEntry>,
 }
 
 /// An account of passwd(5).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Account {
+pub(crate) struct PasswdEntry {
     pub(crate) name: String,
     pub(crate) uid: u32,
     pub(crate) gid: u32,
 }
 
-impl Accounts {
+impl SystemAccounts {
     /// Those of `/etc/passwd`.
-    pub(crate) fn read() -> Result<Accounts, Error> {
+    pub(crate) fn read() -> Result<SystemAccounts, Error> {
         let file = Path::new("/etc/passwd");
         let text = std::fs::read_to_string(file).map_err(Error::file("read", file))?;
-        Accounts::choose(&text, rustix::process::geteuid().as_raw())
+        SystemAccounts::choose(&text, rustix::process::geteuid().as_raw())
     }
 
     /// For the user id that runs the server.
-    fn choose(passwd: &str, uid: u32) -> Result<Accounts, Error> {
-        let all: Vec<Account> = passwd.lines().filter_map(account).collect();
-        let name = |account: &Account| account.name.clone();
+    fn choose(passwd: &str, uid: u32) -> Result<SystemAccounts, Error> {
+        let all: Vec<PasswdEntry> = passwd.lines().filter_map(account).collect();
+        let name = |account: &PasswdEntry| account.name.clone();
         let Some(own) = all.iter().find(|account| account.uid == uid).map(name) else {
             let text = format!("the user id {uid} has no name in /etc/passwd, and Samba needs one: add a line for it");
             return Err(Error::Unavailable(text));
@@ -56,7 +56,7 @@ impl Accounts {
             let text = "/etc/passwd has no account other than root, and Samba needs one for its user: add one";
             return Err(Error::Unavailable(text.to_owned()));
         }
-        Ok(Accounts { own, guest, for_users, all })
+        Ok(SystemAccounts { own, guest, for_users, all })
     }
 
     /// As whom the files of a folder that was there before are accessed, its owner being `owner`: `None` for each user's
@@ -71,16 +71,16 @@ impl Accounts {
     }
 
     /// The account of this name.
-    pub(crate) fn find(&self, name: &str) -> Option<&Account> {
+    pub(crate) fn find(&self, name: &str) -> Option<&PasswdEntry> {
         self.all.iter().find(|account| account.name == name)
     }
 }
 
 /// A line of passwd(5).
-fn account(line: &str) -> Option<Account> {
+fn account(line: &str) -> Option<PasswdEntry> {
     let mut fields = line.split(':');
     let name = fields.next().filter(|name| !name.is_empty() && !name.contains(char::is_whitespace))?;
-    Some(Account { name: name.to_owned(), uid: fields.nth(1)?.parse().ok()?, gid: fields.next()?.parse().ok()? })
+    Some(PasswdEntry { name: name.to_owned(), uid: fields.nth(1)?.parse().ok()?, gid: fields.next()?.parse().ok()? })
 }
 
 #[cfg(test)]
@@ -92,14 +92,14 @@ mod tests {
 
     #[test]
     fn root_runs_the_server_with_unprivileged_accounts_for_users() {
-        let accounts = Accounts::choose(PASSWD, 0).expect("there are accounts");
+        let accounts = SystemAccounts::choose(PASSWD, 0).expect("there are accounts");
         assert_eq!((accounts.own.as_str(), accounts.guest.as_str()), ("root", "nobody"));
         assert_eq!(accounts.for_users, ["daemon", "bin", "ann"]);
     }
 
     #[test]
     fn an_ordinary_user_is_its_own_first_user_and_guest() {
-        let accounts = Accounts::choose(PASSWD, 1000).expect("there are accounts");
+        let accounts = SystemAccounts::choose(PASSWD, 1000).expect("there are accounts");
         assert_eq!((accounts.own.as_str(), accounts.guest.as_str()), ("ann", "ann"));
         assert_eq!(accounts.for_users, ["ann", "daemon", "bin", "nobody"]);
     }
@@ -107,15 +107,15 @@ mod tests {
     /// Expected values: no account may get rights on a folder that its owner has not, and nobody those of root.
     #[test]
     fn a_folder_that_was_there_before_is_never_accessed_as_root() {
-        let root = Accounts::choose(PASSWD, 0).expect("there are accounts");
+        let root = SystemAccounts::choose(PASSWD, 0).expect("there are accounts");
         assert_eq!([0, 1000, 4711].map(|owner| root.for_folder(owner)), [None, Some("ann"), None]);
-        let ann = Accounts::choose(PASSWD, 1000).expect("there are accounts");
+        let ann = SystemAccounts::choose(PASSWD, 1000).expect("there are accounts");
         assert_eq!([0, 1, 1000].map(|owner| ann.for_folder(owner)), [Some("ann"); 3]);
     }
 
     #[test]
     fn a_user_without_a_name_is_told_so() {
-        let error = Accounts::choose(PASSWD, 4711).expect_err("4711 is not there");
+        let error = SystemAccounts::choose(PASSWD, 4711).expect_err("4711 is not there");
         assert!(error.to_string().starts_with("the user id 4711 has no name in /etc/passwd"), "{error}");
     }
 }

@@ -6,8 +6,8 @@
 
 use crate::Error;
 use crate::child::command_for;
-use crate::family::{self, Part};
-use crate::settings::{Antivirus, Settings};
+use crate::family::{self, LabProcessRole};
+use crate::settings::{Antivirus, LabServerSettings};
 use crate::tools;
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -43,7 +43,7 @@ fn socket(folder: &Path) -> PathBuf {
 }
 
 /// Lines of smb.conf.
-pub(crate) fn samba_lines(settings: &Settings, folder: &Path) -> Vec<String> {
+pub(crate) fn samba_lines(settings: &LabServerSettings, folder: &Path) -> Vec<String> {
     match settings.antivirus {
         None => Vec::new(),
         Some(Antivirus::ClamAv(_)) => vec![
@@ -89,7 +89,7 @@ pub(crate) fn start(clamd: &Path, signatures: Option<&Path>, folder: &Path) -> R
     let mut command = command_for(clamd);
     command.arg(format!("--config-file={}", conf.display()));
     command.current_dir("/").stdin(Stdio::null()).stdout(output).stderr(errors);
-    family::mark(&mut command, folder, Part::Antivirus);
+    family::mark(&mut command, folder, LabProcessRole::Antivirus);
     let failed = |said: String| Error::Program { program: "clamd".to_owned(), said };
     let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
     let patience = Instant::now() + PATIENCE;

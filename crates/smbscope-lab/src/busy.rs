@@ -18,15 +18,15 @@ const STARVING: usize = 4;
 
 /// Work that goes on while the value lives.
 #[derive(Debug)]
-pub(crate) struct Busy(Arc<AtomicBool>);
+pub(crate) struct CpuStressor(Arc<AtomicBool>);
 
-impl Busy {
+impl CpuStressor {
     /// Takes `percent` of every core that this process may use: one thread for each, bound to it, and at 100 percent several,
     /// so that a server has to wait for its turn behind them.
-    pub(crate) fn start(percent: u8) -> Result<Busy, Error> {
+    pub(crate) fn start(percent: u8) -> Result<CpuStressor, Error> {
         let failed = |error: io::Error| Error::Unavailable(format!("cannot keep the cores busy: {error}"));
         let done = Arc::new(AtomicBool::new(false));
-        let busy = Busy(Arc::clone(&done));
+        let busy = CpuStressor(Arc::clone(&done));
         let cores = cores().map_err(failed)?;
         let threads = if percent >= 100 { STARVING } else { 1 };
         for core in cores.into_iter().flat_map(|core| std::iter::repeat_n(core, threads)) {
@@ -41,7 +41,7 @@ impl Busy {
     }
 }
 
-impl Drop for Busy {
+impl Drop for CpuStressor {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -108,7 +108,7 @@ mod tests {
             let core = cores().expect("this process runs on one")[0];
             thread::spawn(move || {
                 bind(core);
-                let _busy = Busy::start(100).expect("threads can be made");
+                let _busy = CpuStressor::start(100).expect("threads can be made");
                 let (begun, started) = (own_time(), Instant::now());
                 while started.elapsed() < Duration::from_millis(600) {
                     black_box(started);

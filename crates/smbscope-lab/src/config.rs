@@ -1,7 +1,7 @@
 //! The server's smb.conf(5).
 
-use crate::link::Network;
-use crate::settings::{ENCRYPTED_SHARE, ExtraLine, SHARE, Settings};
+use crate::link::EmulatedNetwork;
+use crate::settings::{ENCRYPTED_SHARE, ExtraLine, SHARE, LabServerSettings};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -10,7 +10,7 @@ pub(crate) const FOLDERS: [&str; 7] = ["private", "lock", "state", "cache", "pid
 
 /// Where the files are, who may do what with them, and from where.
 #[derive(Debug)]
-pub(crate) struct Files<'a> {
+pub(crate) struct SambaShareConfig<'a> {
     /// The shared folder.
     pub(crate) folder: &'a Path,
     /// The account as which all users access it; each its own otherwise.
@@ -20,14 +20,14 @@ pub(crate) struct Files<'a> {
     /// Whether this Samba has Unix extensions for SMB3.
     pub(crate) has_smb3_unix_extensions: bool,
     /// The network that leads to the server; the loopback interface otherwise.
-    pub(crate) network: Option<&'a Network>,
+    pub(crate) network: Option<&'a EmulatedNetwork>,
 }
 
 /// A parameter of newer versions of Samba: older ones warn, on every start of a program, that they don't know it.
 pub(crate) const SMB3_UNIX_EXTENSIONS: &str = "smb3 unix extensions";
 
 /// The whole file.
-pub(crate) fn text(settings: &Settings, folder: &Path, files: &Files<'_>) -> String {
+pub(crate) fn text(settings: &LabServerSettings, folder: &Path, files: &SambaShareConfig<'_>) -> String {
     let share_folder = files.folder.display();
     let at = folder.display();
     let mut text = String::new();
@@ -136,11 +136,11 @@ mod tests {
 
     #[test]
     fn a_setting_goes_to_the_section_that_it_names() {
-        let settings = Settings {
+        let settings = LabServerSettings {
             extra: vec!["strict sync = no".to_owned(), "[enc] read only = yes".to_owned()],
-            ..Settings::default()
+            ..LabServerSettings::default()
         };
-        let files = Files {
+        let files = SambaShareConfig {
             folder: Path::new("/s"),
             accessed_as: Some("ann"),
             guest: "ann",

@@ -22,7 +22,7 @@ const PART: &str = "SMBSCOPE_LAB_PART";
 
 /// What a process of a server is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum LabProcessRole {
     /// Samba itself.
     Samba,
     /// The virus scanner.
@@ -33,19 +33,19 @@ pub(crate) enum Part {
     Work,
 }
 
-impl Part {
+impl LabProcessRole {
     fn name(self) -> &'static str {
         match self {
-            Part::Samba => "samba",
-            Part::Antivirus => "antivirus",
-            Part::Network => "network",
-            Part::Work => "work",
+            LabProcessRole::Samba => "samba",
+            LabProcessRole::Antivirus => "antivirus",
+            LabProcessRole::Network => "network",
+            LabProcessRole::Work => "work",
         }
     }
 }
 
 /// Marks a process before it is started.
-pub(crate) fn mark(command: &mut Command, folder: &Path, part: Part) {
+pub(crate) fn mark(command: &mut Command, folder: &Path, part: LabProcessRole) {
     command.env(MARK, folder).env(PART, part.name()).env_remove(KEEPER);
 }
 
@@ -68,7 +68,7 @@ fn environment_has(file: &str, variable: &[u8]) -> bool {
 }
 
 /// Those that live, by process id.
-pub(crate) fn members(folder: &Path, part: Option<Part>) -> Vec<Pid> {
+pub(crate) fn members(folder: &Path, part: Option<LabProcessRole>) -> Vec<Pid> {
     let mark = entry(MARK, folder.as_os_str().as_bytes());
     let part = part.map(|part| entry(PART, part.name().as_bytes()));
     let mut members: Vec<Pid> = processes()
@@ -95,7 +95,7 @@ fn processes() -> impl Iterator<Item = i32> {
 }
 
 /// Sends a signal to all of them, those that appear meanwhile included.
-pub(crate) fn signal(folder: &Path, part: Option<Part>, signal: Signal) {
+pub(crate) fn signal(folder: &Path, part: Option<LabProcessRole>, signal: Signal) {
     let mut reached: Vec<Pid> = Vec::new();
     loop {
         let new: Vec<Pid> = members(folder, part).into_iter().filter(|pid| !reached.contains(pid)).collect();
@@ -169,7 +169,7 @@ mod tests {
         for _ in 0..20 {
             let mut command = Command::new("sleep");
             command.arg("1000");
-            mark(&mut command, folder.path(), Part::Samba);
+            mark(&mut command, folder.path(), LabProcessRole::Samba);
             let mut child = command.spawn().expect("there is a sleep(1)");
             let process = Process::find(child.id()).expect("it has just been started");
             let gone = end(folder.path()) && !process.lives();

@@ -6,7 +6,7 @@
 
 use crate::running::Running;
 use crate::state_folder::end_process;
-use crate::{Error, Process, ServerRecord, Settings, StateFolder, family};
+use crate::{Error, Process, ServerRecord, LabServerSettings, StateFolder, family};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -16,9 +16,9 @@ use tokio::sync::mpsc;
 
 /// To the keeper.
 #[derive(Debug, Serialize, Deserialize)]
-enum Request {
+enum KeeperRequest {
     /// The first one: what to start.
-    Start { state: PathBuf, name: String, settings: Box<Settings>, detached: bool },
+    Start { state: PathBuf, name: String, settings: Box<LabServerSettings>, detached: bool },
     /// The server is to outlive the pipe.
     Stay,
     /// A process that is to end when the pipe does.
@@ -29,7 +29,7 @@ enum Request {
 
 /// From the keeper.
 #[derive(Debug, Serialize, Deserialize)]
-enum Answer {
+enum KeeperResponse {
     /// To [`Request::Start`]; the server answers.
     Started(Box<ServerRecord>),
     /// Everything is gone.
@@ -42,22 +42,22 @@ enum Answer {
 
 /// The other process, as the one that started it sees it.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct KeeperProcess {
     child: Child,
     /// Absent once the keeper has been told, or is to stay.
     requests: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
 }
 
-impl Keeper {
+impl KeeperProcess {
     /// Starts it with this command, and waits for the server.
     pub(crate) fn start(
         mut command: Command,
         state: &StateFolder,
         name: &str,
-        settings: &Settings,
+        settings: &LabServerSettings,
         detached: bool,
-    ) -> Result<(Keeper, ServerRecord), Error> {
+    ) -> Result<(KeeperProcess, ServerRecord), Error> {
         // The keeper has another working directory.
         let mut settings = Box::new(settings.clone());
         if let Some(folder) = &mut settings.share_folder {
@@ -70,14 +70,14 @@ impl Keeper {
         let (Some(requests), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
             unreachable!("both have been asked for");
         };
-        let mut keeper = Keeper { child, requests: Some(requests), answers: BufReader::new(answers) };
-        let start = Request::Start { state: state.path().to_owned(), name: name.to_owned(), settings, detached };
+        let mut keeper = KeeperProcess { child, requests: Some(requests), answers: BufReader::new(answers) };
+        let start = KeeperRequest::Start { state: state.path().to_owned(), name: name.to_owned(), settings, detached };
         let answer = keeper.tell(&start).and_then(|()| keeper.answer());
         let error = match answer {
-            Ok(Answer::Started(record)) => return Ok((keeper, *record)),
-            Ok(Answer::Failed(said)) => Error::Keeper(said),
-            Ok(Answer::Refused(said)) => Error::Settings(said),
-            Ok(Answer::Stopped) => Error::Keeper("the server was stopped while it started".to_owned()),
+            Ok(KeeperResponse::Started(record)) => return Ok((keeper, *record)),
+            Ok(KeeperResponse::Failed(said)) => Error::Keeper(said),
+            Ok(KeeperResponse::Refused(said)) => Error::Settings(said),
+            Ok(KeeperResponse::Stopped) => Error::Keeper("the server was stopped while it started".to_owned()),
             Err(error) => error,
         };
         // It has cleaned up, and ends by itself.
@@ -88,12 +88,12 @@ impl Keeper {
 
     /// A process that is to end when this one dies.
     pub(crate) fn takes_along(&mut self, process: Process) -> Result<(), Error> {
-        self.tell(&Request::TakeAlong(process))
+        self.tell(&KeeperRequest::TakeAlong(process))
     }
 
     /// Lets it stay.
     pub(crate) fn leave(mut self) -> Result<(), Error> {
-        self.tell(&Request::Stay)?;
+        self.tell(&KeeperRequest::Stay)?;
         self.requests = None;
         Ok(())
     }
@@ -107,30 +107,30 @@ impl Keeper {
         if self.requests.is_none() {
             return Ok(());
         }
-        let told = self.tell(&Request::Stop);
+        let told = self.tell(&KeeperRequest::Stop);
         self.requests = None;
         let answer = self.answer();
         let _ = self.child.wait();
         told?;
         match answer? {
-            Answer::Failed(said) | Answer::Refused(said) => Err(Error::Keeper(said)),
-            Answer::Started(_) | Answer::Stopped => Ok(()),
+            KeeperResponse::Failed(said) | KeeperResponse::Refused(said) => Err(Error::Keeper(said)),
+            KeeperResponse::Started(_) | KeeperResponse::Stopped => Ok(()),
         }
     }
 
-    fn tell(&mut self, request: &Request) -> Result<(), Error> {
+    fn tell(&mut self, request: &KeeperRequest) -> Result<(), Error> {
         let Some(requests) = &mut self.requests else { return Ok(()) };
         write_line(requests, request).map_err(failed)
     }
 
-    fn answer(&mut self) -> Result<Answer, Error> {
+    fn answer(&mut self) -> Result<KeeperResponse, Error> {
         let mut line = String::new();
         self.answers.read_line(&mut line).map_err(failed)?;
         serde_json::from_str(&line).map_err(|_| failed(io::Error::other("it ended without an answer")))
     }
 }
 
-impl Drop for Keeper {
+impl Drop for KeeperProcess {
     fn drop(&mut self) {
         if let Err(error) = self.end() {
             tracing::warn!("lab: {error}");
@@ -167,33 +167,33 @@ pub fn keep() -> Result<(), Error> {
 
     let mut line = String::new();
     io::stdin().read_line(&mut line).map_err(failed)?;
-    let Ok(Request::Start { state, name, settings, detached }) = serde_json::from_str(&line) else {
+    let Ok(KeeperRequest::Start { state, name, settings, detached }) = serde_json::from_str(&line) else {
         return Err(failed(io::Error::other("it is started by other commands, and not by hand")));
     };
     let running = match StateFolder::new(&state).and_then(|state| Running::start(&state, &name, &settings, detached)) {
         Ok(running) => running,
         Err(error) => {
             answer(&match &error {
-                Error::Settings(said) => Answer::Refused(said.clone()),
-                _ => Answer::Failed(error.to_string()),
+                Error::Settings(said) => KeeperResponse::Refused(said.clone()),
+                _ => KeeperResponse::Failed(error.to_string()),
             });
             return Ok(());
         }
     };
-    let requests = requests().map_err(failed).inspect_err(|error| answer(&Answer::Failed(error.to_string())))?;
-    answer(&Answer::Started(Box::new(running.record.clone())));
+    let requests = requests().map_err(failed).inspect_err(|error| answer(&KeeperResponse::Failed(error.to_string())))?;
+    answer(&KeeperResponse::Started(Box::new(running.record.clone())));
 
     let along = runtime.block_on(until_the_end(requests, [terminate, interrupt, hangup]));
     // The thread that reads standard input may be waiting: it is left alone.
     runtime.shutdown_background();
     along.into_iter().for_each(end_process);
     let stopped = running.stop();
-    answer(&stopped.as_ref().map_or_else(|error| Answer::Failed(error.to_string()), |()| Answer::Stopped));
+    answer(&stopped.as_ref().map_or_else(|error| KeeperResponse::Failed(error.to_string()), |()| KeeperResponse::Stopped));
     stopped
 }
 
 /// Returns when the server is to end, with the processes that are to end with it.
-async fn until_the_end(mut requests: mpsc::UnboundedReceiver<Request>, signals: [Signal; 3]) -> Vec<Process> {
+async fn until_the_end(mut requests: mpsc::UnboundedReceiver<KeeperRequest>, signals: [Signal; 3]) -> Vec<Process> {
     let [mut terminate, mut interrupt, mut hangup] = signals;
     let mut along = Vec::new();
     let mut stays = false;
@@ -203,10 +203,10 @@ async fn until_the_end(mut requests: mpsc::UnboundedReceiver<Request>, signals: 
             _ = interrupt.recv() => return along,
             _ = hangup.recv() => return along,
             request = requests.recv(), if !stays => match request {
-                Some(Request::Stay) => stays = true,
-                Some(Request::TakeAlong(process)) => along.push(process),
-                Some(Request::Stop) => return Vec::new(),
-                Some(Request::Start { .. }) => {}
+                Some(KeeperRequest::Stay) => stays = true,
+                Some(KeeperRequest::TakeAlong(process)) => along.push(process),
+                Some(KeeperRequest::Stop) => return Vec::new(),
+                Some(KeeperRequest::Start { .. }) => {}
                 // The end of the pipe.
                 None => return along,
             },
@@ -215,7 +215,7 @@ async fn until_the_end(mut requests: mpsc::UnboundedReceiver<Request>, signals: 
 }
 
 /// The lines of standard input, until its end.
-fn requests() -> io::Result<mpsc::UnboundedReceiver<Request>> {
+fn requests() -> io::Result<mpsc::UnboundedReceiver<KeeperRequest>> {
     let (sender, receiver) = mpsc::unbounded_channel();
     let listen = move || {
         for line in io::stdin().lines().map_while(Result::ok) {
@@ -230,6 +230,6 @@ fn requests() -> io::Result<mpsc::UnboundedReceiver<Request>> {
 }
 
 /// Nobody may be there to read it.
-fn answer(answer: &Answer) {
+fn answer(answer: &KeeperResponse) {
     let _ = write_line(&mut io::stdout().lock(), answer);
 }

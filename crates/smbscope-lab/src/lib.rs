@@ -45,19 +45,19 @@ mod workplace;
 pub use child::{PASSWORD_VARIABLE, command_for};
 pub use error::Error;
 pub use keeper::keep;
-pub use link::Link;
+pub use link::LinkEmulation;
 pub use mounts::unmount;
 pub use own_name::{is_abandoned, own_name};
 pub use process::Process;
 pub use record::ServerRecord;
-pub use server::{Launcher, Server};
-pub use settings::{Antivirus, Dialect, Settings, Signing, Storage};
+pub use server::{Launcher, LabServer};
+pub use settings::{Antivirus, LabDialect, LabServerSettings, ServerSigningPolicy, Storage};
 pub use state_folder::StateFolder;
-pub use status::{SambaClients, SambaCount, SambaOperation, SambaStatus, Told};
+pub use status::{SambaClients, SambaCount, SambaOperation, SambaStatus, SmbstatusReading};
 pub use storage::StorageFigures;
 pub use tools::{available, version};
 pub use units::{
     parse_bandwidth, parse_delay, parse_iops, parse_loss, parse_size, parse_storage_bandwidth, parse_storage_latency,
 };
-pub use users::User;
+pub use users::LabUser;
 pub use workplace::Workplace;

@@ -1,10 +1,10 @@
 //! What is known about a server outside the process that started it: `state.json` in its folder. No password is in it.
 
-use crate::family::{self, Part};
+use crate::family::{self, LabProcessRole};
 use crate::process::Process;
 use crate::settings::{ENCRYPTED_SHARE, SHARE};
-use crate::users::{PASSWORD_FILE, User};
-use crate::{Error, Link, Settings, StorageFigures, storage, trust};
+use crate::users::{PASSWORD_FILE, LabUser};
+use crate::{Error, LinkEmulation, LabServerSettings, StorageFigures, storage, trust};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use std::fs::OpenOptions;
@@ -33,7 +33,7 @@ pub struct ServerRecord {
     pub detached: bool,
     /// What makes the link to it slow, where something does.
     #[serde(default)]
-    pub link: Option<Link>,
+    pub link: Option<LinkEmulation>,
     /// Where the slow disk below the share is mounted, where there is one.
     #[serde(default)]
     pub storage_mount: Option<PathBuf>,
@@ -44,17 +44,17 @@ pub struct ServerRecord {
     /// When it was started, in seconds since 1970.
     pub started: u64,
     /// Its users, the first one being [`Server::user`](crate::Server::user).
-    pub users: Vec<User>,
+    pub users: Vec<LabUser>,
     /// How it was asked to be.
-    pub settings: Settings,
+    pub settings: LabServerSettings,
 }
 
 impl ServerRecord {
     /// Where clients connect to.
     pub fn address(&self) -> SocketAddr {
         let address = match self.link {
-            Some(Link::Network { server, .. }) => server,
-            Some(Link::Proxy { .. }) | None => Ipv4Addr::LOCALHOST,
+            Some(LinkEmulation::Network { server, .. }) => server,
+            Some(LinkEmulation::Proxy { .. }) | None => Ipv4Addr::LOCALHOST,
         };
         SocketAddr::from((address, self.port))
     }
@@ -62,8 +62,8 @@ impl ServerRecord {
     /// Where a client's packets can be captured.
     pub fn interface(&self) -> &str {
         match &self.link {
-            Some(Link::Network { interface, .. }) => interface,
-            Some(Link::Proxy { .. }) | None => "lo",
+            Some(LinkEmulation::Network { interface, .. }) => interface,
+            Some(LinkEmulation::Proxy { .. }) | None => "lo",
         }
     }
 
@@ -99,20 +99,20 @@ impl ServerRecord {
 
     /// Samba's processes: the first one, one for each connection, and helpers.
     pub fn pids(&self) -> Vec<u32> {
-        let members = family::members(&self.folder, Some(Part::Samba));
+        let members = family::members(&self.folder, Some(LabProcessRole::Samba));
         members.into_iter().map(|pid| pid.as_raw_nonzero().get().unsigned_abs()).collect()
     }
 
     /// Connections to Samba, each of which has a process.
     pub fn sessions(&self) -> usize {
         let Some(smbd) = self.smbd else { return 0 };
-        family::sessions(&family::members(&self.folder, Some(Part::Samba)), smbd)
+        family::sessions(&family::members(&self.folder, Some(LabProcessRole::Samba)), smbd)
     }
 
     /// User and system time of Samba's processes so far, ended connections included. It is a sum over processes that
     /// come and go: what is read twice in quick succession may differ by a connection that ends just then.
     pub fn cpu_time(&self) -> Duration {
-        let members = family::members(&self.folder, Some(Part::Samba));
+        let members = family::members(&self.folder, Some(LabProcessRole::Samba));
         // The id is another process's when Samba has ended.
         family::cpu_time(&members, self.smbd.filter(Process::lives))
     }
@@ -120,7 +120,7 @@ impl ServerRecord {
     /// The same of the virus scanner.
     pub fn scanner_cpu_time(&self) -> Option<Duration> {
         let is_there = self.settings.antivirus.is_some();
-        is_there.then(|| family::cpu_time(&family::members(&self.folder, Some(Part::Antivirus)), None))
+        is_there.then(|| family::cpu_time(&family::members(&self.folder, Some(LabProcessRole::Antivirus)), None))
     }
 
     /// What the slow disk below the share did so far, where there is one.
@@ -130,7 +130,7 @@ impl ServerRecord {
 
     /// To Samba's processes.
     pub(crate) fn signal(&self, signal: Signal) {
-        family::signal(&self.folder, Some(Part::Samba), signal);
+        family::signal(&self.folder, Some(LabProcessRole::Samba), signal);
     }
 
     /// The file's name in the server's folder.

@@ -1,19 +1,19 @@
 //! Starting a server in this process: what it consists of, from its folder to its first answer.
 
-use crate::accounts::Accounts;
+use crate::accounts::SystemAccounts;
 use crate::antivirus;
-use crate::busy::Busy;
+use crate::busy::CpuStressor;
 use crate::child::command_for;
-use crate::config::Files;
-use crate::family::{self, Part};
-use crate::link::{Network, Proxy, Shape};
+use crate::config::SambaShareConfig;
+use crate::family::{self, LabProcessRole};
+use crate::link::{EmulatedNetwork, Proxy, LinkImpairments};
 use crate::process::Process;
 use crate::record::ServerRecord;
 use crate::state_folder::{SHARE_FOLDER, clean};
 use crate::storage::{self, SlowDisk};
 use crate::tools::{self, Tools};
 use crate::users::{self, Password};
-use crate::{Antivirus, Error, Link, Settings, StateFolder, config, disk, port, probe};
+use crate::{Antivirus, Error, LinkEmulation, LabServerSettings, StateFolder, config, disk, port, probe};
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -38,8 +38,8 @@ pub(crate) struct Running {
     /// Processes to be waited for, in the order in which they were started.
     children: Vec<Child>,
     proxy: Option<Proxy>,
-    network: Option<Network>,
-    busy: Option<Busy>,
+    network: Option<EmulatedNetwork>,
+    busy: Option<CpuStressor>,
     slow_disk: Option<SlowDisk>,
     /// There is something to clean up.
     claimed: bool,
@@ -50,12 +50,12 @@ impl Running {
     pub(crate) fn start(
         state: &StateFolder,
         name: &str,
-        settings: &Settings,
+        settings: &LabServerSettings,
         detached: bool,
     ) -> Result<Running, Error> {
         settings.check()?;
         let tools = Tools::find()?;
-        let accounts = Accounts::read()?;
+        let accounts = SystemAccounts::read()?;
         let scanner = settings.antivirus.as_ref().map(|_| antivirus::find(&tools.smbd)).transpose()?;
         let record = ServerRecord {
             name: name.to_owned(),
@@ -92,7 +92,7 @@ impl Running {
             running.children.push(antivirus::start(clamd, signatures.as_deref(), &running.record.folder)?);
         }
         running.connect(&tools)?;
-        running.busy = settings.cpu_load.filter(|percent| *percent > 0).map(Busy::start).transpose()?;
+        running.busy = settings.cpu_load.filter(|percent| *percent > 0).map(CpuStressor::start).transpose()?;
         running.record.write()?;
         tracing::info!(name, folder = %running.record.folder.display(), port = running.record.port, "a private server runs");
         Ok(running)
@@ -100,25 +100,25 @@ impl Running {
 
     /// Makes the network of a slow link, or notes why it has to be a proxy.
     fn lay_network(&mut self) -> Result<(), Error> {
-        let Some(shape) = Shape::from_settings(&self.record.settings) else { return Ok(()) };
-        self.record.link = Some(match Network::make(&self.record.folder, shape) {
+        let Some(shape) = LinkImpairments::from_settings(&self.record.settings) else { return Ok(()) };
+        self.record.link = Some(match EmulatedNetwork::make(&self.record.folder, shape) {
             Ok(network) => {
-                let Network { interface, client, server, .. } = &network;
-                let link = Link::Network { interface: interface.clone(), client: *client, server: *server };
+                let EmulatedNetwork { interface, client, server, .. } = &network;
+                let link = LinkEmulation::Network { interface: interface.clone(), client: *client, server: *server };
                 self.network = Some(network);
                 link
             }
             Err(why) if shape.loss > 0.0 => {
                 return Err(Error::Unavailable(format!("packets can't be lost on the way to this server: {why}")));
             }
-            Err(why) => Link::Proxy { why },
+            Err(why) => LinkEmulation::Proxy { why },
         });
         // What sweeps up after us has to know of the interface.
         self.record.write()
     }
 
     /// Folders, configuration and users.
-    fn furnish(&mut self, tools: &Tools, accounts: &Accounts) -> Result<(), Error> {
+    fn furnish(&mut self, tools: &Tools, accounts: &SystemAccounts) -> Result<(), Error> {
         let ServerRecord { folder, settings, .. } = &self.record;
         for name in config::FOLDERS {
             make(&folder.join(name))?;
@@ -145,7 +145,7 @@ impl Running {
         };
         let ServerRecord { folder, settings, .. } = &self.record;
         let conf = folder.join("smb.conf");
-        let files = Files {
+        let files = SambaShareConfig {
             folder: &shared,
             accessed_as: accessed_as.as_deref(),
             guest: accounts.guest.as_str(),
@@ -188,7 +188,7 @@ impl Running {
     /// Starts Samba, and the link before it, on the port that was asked for or any free one.
     fn connect(&mut self, tools: &Tools) -> Result<(), Error> {
         let port = self.record.settings.port;
-        let shape = Shape::from_settings(&self.record.settings);
+        let shape = LinkImpairments::from_settings(&self.record.settings);
         match (&self.network, shape) {
             (Some(network), _) => {
                 let address = SocketAddr::from((network.server, port.unwrap_or(SMB_PORT)));
@@ -227,7 +227,7 @@ impl Running {
         smbd.args(["--foreground", "--no-process-group", "--configfile"]).arg(folder.join("smb.conf"));
         smbd.arg("--log-basename").arg(folder.join("log")).arg(format!("--port={port}"));
         smbd.current_dir("/").stdin(Stdio::null()).stdout(output).stderr(errors);
-        family::mark(&mut smbd, folder, Part::Samba);
+        family::mark(&mut smbd, folder, LabProcessRole::Samba);
         let failed = |said: String| Error::Program { program: "smbd".to_owned(), said };
         let spawned = match &self.network {
             Some(network) => network.at_server(|| smbd.spawn()).and_then(|spawned| spawned),
@@ -286,7 +286,7 @@ impl Drop for Running {
 
 /// Checks that files below this folder can be reached by this account, where root runs the server: tried in a process,
 /// since only the system knows all that counts.
-fn can_enter(account: Option<&str>, folder: &Path, accounts: &Accounts) -> Result<(), Error> {
+fn can_enter(account: Option<&str>, folder: &Path, accounts: &SystemAccounts) -> Result<(), Error> {
     let Some(account) = account.and_then(|name| accounts.find(name)) else { return Ok(()) };
     if account.uid == rustix::process::geteuid().as_raw() {
         return Ok(());

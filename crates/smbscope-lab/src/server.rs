@@ -1,11 +1,11 @@
 //! A running server, for as long as the value lives.
 
 use crate::child::command_for;
-use crate::keeper::Keeper;
+use crate::keeper::KeeperProcess;
 use crate::record::ServerRecord;
 use crate::running::Running;
 use crate::users::{self, Password};
-use crate::{Error, Process, Settings, StateFolder, settings};
+use crate::{Error, Process, LabServerSettings, StateFolder, settings};
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -52,23 +52,23 @@ impl Launcher {
     }
 
     /// Starts a server that ends with the value, and returns when it answers.
-    pub fn start(&self, settings: &Settings) -> Result<Server, Error> {
+    pub fn start(&self, settings: &LabServerSettings) -> Result<LabServer, Error> {
         let name = self.name_or_unique();
         let Some(command) = self.command() else {
             return Running::start(&self.state, &name, settings, false)
-                .map(|running| Server::new(Hold::Own(Box::new(running))));
+                .map(|running| LabServer::new(Hold::Own(Box::new(running))));
         };
-        let (keeper, record) = Keeper::start(command, &self.state, &name, settings, false)?;
+        let (keeper, record) = KeeperProcess::start(command, &self.state, &name, settings, false)?;
         let passwords = users::read(&record.folder)?;
-        Ok(Server::new(Hold::Keeper { keeper, record: Box::new(record), passwords }))
+        Ok(LabServer::new(Hold::Keeper { keeper, record: Box::new(record), passwords }))
     }
 
     /// Starts a server that stays until [`StateFolder::stop`]. It needs a keeper.
-    pub fn detach(&self, settings: &Settings) -> Result<ServerRecord, Error> {
+    pub fn detach(&self, settings: &LabServerSettings) -> Result<ServerRecord, Error> {
         let command = self.command().ok_or_else(|| {
             Error::Settings("a server that stays needs a process of its own to take care of it".to_owned())
         })?;
-        let (keeper, record) = Keeper::start(command, &self.state, &self.name_or_unique(), settings, true)?;
+        let (keeper, record) = KeeperProcess::start(command, &self.state, &self.name_or_unique(), settings, true)?;
         keeper.leave()?;
         Ok(record)
     }
@@ -89,7 +89,7 @@ impl Launcher {
 
 /// A private Samba server. It ends with the value, and everything of it is gone then.
 #[derive(Debug)]
-pub struct Server {
+pub struct LabServer {
     hold: Hold,
 }
 
@@ -99,17 +99,17 @@ enum Hold {
     /// This process.
     Own(Box<Running>),
     /// A process of its own.
-    Keeper { keeper: Keeper, record: Box<ServerRecord>, passwords: Vec<Password> },
+    Keeper { keeper: KeeperProcess, record: Box<ServerRecord>, passwords: Vec<Password> },
 }
 
-impl Server {
+impl LabServer {
     /// Starts a server, and returns when it answers. This process takes care of it; see [`Launcher`] for more.
-    pub fn start(settings: &Settings) -> Result<Server, Error> {
+    pub fn start(settings: &LabServerSettings) -> Result<LabServer, Error> {
         Launcher::new().start(settings)
     }
 
-    fn new(hold: Hold) -> Server {
-        Server { hold }
+    fn new(hold: Hold) -> LabServer {
+        LabServer { hold }
     }
 
     /// What is known about it.

@@ -16,13 +16,13 @@ pub(crate) const ENCRYPTED_SHARE: &str = "enc";
 /// How a server is to be. The default is Samba's own: every dialect, signing where the client wants it, leases.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Settings {
+pub struct LabServerSettings {
     /// The oldest dialect that the server speaks.
-    pub min_dialect: Dialect,
+    pub min_dialect: LabDialect,
     /// The newest dialect that the server speaks.
-    pub max_dialect: Dialect,
+    pub max_dialect: LabDialect,
     /// Server signing policy.
-    pub signing: Signing,
+    pub signing: ServerSigningPolicy,
     /// Encryption is required on every share, and not only on the encrypted one.
     pub encrypt: bool,
     /// Leases and oplocks are granted.
@@ -56,12 +56,12 @@ pub struct Settings {
     pub extra: Vec<String>,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            min_dialect: Dialect::Nt1,
-            max_dialect: Dialect::Smb311,
-            signing: Signing::default(),
+impl Default for LabServerSettings {
+    fn default() -> LabServerSettings {
+        LabServerSettings {
+            min_dialect: LabDialect::Nt1,
+            max_dialect: LabDialect::Smb311,
+            signing: ServerSigningPolicy::default(),
             encrypt: false,
             leases: true,
             read_only: false,
@@ -81,14 +81,14 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl LabServerSettings {
     /// What is wrong before anything is started.
     pub(crate) fn check(&self) -> Result<(), Error> {
         if self.min_dialect > self.max_dialect {
             let (min, max) = (self.min_dialect, self.max_dialect);
             return Err(Error::Settings(format!("the oldest dialect, {min}, is newer than the newest one, {max}")));
         }
-        if self.encrypt && self.max_dialect < Dialect::Smb300 {
+        if self.encrypt && self.max_dialect < LabDialect::Smb300 {
             let max = self.max_dialect;
             return Err(Error::Settings(format!("encryption needs 3.0 or newer, and the newest dialect is {max}")));
         }
@@ -114,10 +114,10 @@ impl Settings {
 }
 
 /// What differs from the default, in a few words; the dialects are apart.
-impl fmt::Display for Settings {
+impl fmt::Display for LabServerSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut words = Vec::new();
-        if self.signing != Signing::On {
+        if self.signing != ServerSigningPolicy::On {
             words.push(format!("signing {}", self.signing.name()));
         }
         for (is_set, word) in [(self.encrypt, "encrypted"), (!self.leases, "no leases"), (self.read_only, "read-only")]
@@ -169,7 +169,7 @@ impl fmt::Display for Storage {
 named! {
     /// A dialect, oldest first.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-    pub enum Dialect {
+    pub enum LabDialect {
         /// SMB1, `NT LM 0.12`.
         #[serde(rename = "nt1")]
         Nt1 = "nt1",
@@ -191,25 +191,25 @@ named! {
     }
 }
 
-impl Dialect {
+impl LabDialect {
     /// What Samba calls it, in smb.conf and in the `-m` of its clients.
     pub fn samba_name(self) -> &'static str {
         match self {
-            Dialect::Nt1 => "NT1",
-            Dialect::Smb202 => "SMB2_02",
-            Dialect::Smb210 => "SMB2_10",
-            Dialect::Smb300 => "SMB3_00",
-            Dialect::Smb302 => "SMB3_02",
-            Dialect::Smb311 => "SMB3_11",
+            LabDialect::Nt1 => "NT1",
+            LabDialect::Smb202 => "SMB2_02",
+            LabDialect::Smb210 => "SMB2_10",
+            LabDialect::Smb300 => "SMB3_00",
+            LabDialect::Smb302 => "SMB3_02",
+            LabDialect::Smb311 => "SMB3_11",
         }
     }
 }
 
-impl FromStr for Dialect {
+impl FromStr for LabDialect {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Dialect, String> {
-        let found = Dialect::ALL.into_iter().find(|dialect| dialect.name() == text);
+    fn from_str(text: &str) -> Result<LabDialect, String> {
+        let found = LabDialect::ALL.into_iter().find(|dialect| dialect.name() == text);
         found.ok_or_else(|| "expected nt1, 2.0.2, 2.1, 3.0, 3.0.2 or 3.1.1".to_owned())
     }
 }
@@ -218,7 +218,7 @@ named! {
     /// Server signing policy.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
-    pub enum Signing {
+    pub enum ServerSigningPolicy {
         /// SMB1 can't be signed; SMB2 and later are where the client requires it, as the protocol demands.
         Off = "off",
         /// Where the client wants it.
@@ -229,13 +229,13 @@ named! {
     }
 }
 
-impl Signing {
+impl ServerSigningPolicy {
     /// The value of `server signing`.
     pub(crate) fn samba_name(self) -> &'static str {
         match self {
-            Signing::Off => "disabled",
-            Signing::On => "auto",
-            Signing::Required => "mandatory",
+            ServerSigningPolicy::Off => "disabled",
+            ServerSigningPolicy::On => "auto",
+            ServerSigningPolicy::Required => "mandatory",
         }
     }
 }

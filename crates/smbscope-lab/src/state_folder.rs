@@ -2,7 +2,7 @@
 
 use crate::process::Process;
 use crate::record::ServerRecord;
-use crate::{Error, Link, family, link, mounts, storage, trust};
+use crate::{Error, LinkEmulation, family, link, mounts, storage, trust};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, DirBuilder};
@@ -185,7 +185,7 @@ pub(crate) fn clean(record: &ServerRecord) -> Result<(), Error> {
         let said = format!("some of its processes can't be ended, and {} stays", folder.display());
         return Err(Error::Program { program: "smbd".to_owned(), said });
     }
-    if let Some(Link::Network { interface, .. }) = &record.link {
+    if let Some(LinkEmulation::Network { interface, .. }) = &record.link {
         link::remove(interface);
     }
     // The slow disk goes before what is below it.
@@ -211,7 +211,7 @@ pub(crate) fn clean(record: &ServerRecord) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Settings;
+    use crate::LabServerSettings;
 
     fn record(name: &str, owner: Process) -> ServerRecord {
         ServerRecord {
@@ -227,7 +227,7 @@ mod tests {
             port: 0,
             started: 0,
             users: Vec::new(),
-            settings: Settings::default(),
+            settings: LabServerSettings::default(),
         }
     }
 

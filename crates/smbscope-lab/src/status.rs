@@ -94,16 +94,16 @@ pub struct SambaClients {
 
 /// An answer of smbstatus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Told<T> {
+pub struct SmbstatusReading<T> {
     /// What it told.
     pub value: T,
     /// The CPU time that it took to find out.
     pub cpu: Duration,
 }
 
-impl<T> Told<T> {
-    fn try_map<U>(self, change: impl FnOnce(T) -> Result<U, String>) -> Result<Told<U>, String> {
-        Ok(Told { value: change(self.value)?, cpu: self.cpu })
+impl<T> SmbstatusReading<T> {
+    fn try_map<U>(self, change: impl FnOnce(T) -> Result<U, String>) -> Result<SmbstatusReading<U>, String> {
+        Ok(SmbstatusReading { value: change(self.value)?, cpu: self.cpu })
     }
 }
 
@@ -122,17 +122,17 @@ impl SambaStatus {
     }
 
     /// Reads the profile: each operation that clients have asked for. Fails if this Samba keeps none.
-    pub fn profile(&self) -> Result<Told<BTreeMap<SambaOperation, SambaCount>>, String> {
+    pub fn profile(&self) -> Result<SmbstatusReading<BTreeMap<SambaOperation, SambaCount>>, String> {
         let keep = |said: String| profile(&said).ok_or_else(|| "this Samba keeps no profile".to_owned());
         self.ask(&["--profile"])?.try_map(keep)
     }
 
     /// Counts its clients. Fails with versions before 4.17, which can't tell them to a program.
-    pub fn clients(&self) -> Result<Told<SambaClients>, String> {
+    pub fn clients(&self) -> Result<SmbstatusReading<SambaClients>, String> {
         self.ask(&["--json", "--fast", "--byterange"])?.try_map(|said| clients(&said))
     }
 
-    fn ask(&self, arguments: &[&str]) -> Result<Told<String>, String> {
+    fn ask(&self, arguments: &[&str]) -> Result<SmbstatusReading<String>, String> {
         let failed = |error: io::Error| format!("smbstatus: {error}");
         let mut command = command_for(&self.program);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -158,7 +158,7 @@ impl SambaStatus {
         let status = child.wait().map_err(failed)?;
         let text = String::from_utf8_lossy(&text?).into_owned();
         if status.success() {
-            Ok(Told { value: text, cpu })
+            Ok(SmbstatusReading { value: text, cpu })
         } else {
             Err(format!("smbstatus {} failed ({status})", arguments.join(" ")))
         }
@@ -197,14 +197,14 @@ fn profile(said: &str) -> Option<BTreeMap<SambaOperation, SambaCount>> {
 /// As far as they are counted here.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Status {
+struct SmbstatusOutput {
     sessions: BTreeMap<String, IgnoredAny>,
-    open_files: BTreeMap<String, OpenFile>,
+    open_files: BTreeMap<String, SmbstatusOpenFile>,
     byte_range_locks: BTreeMap<String, LockedFile>,
 }
 
 #[derive(Deserialize)]
-struct OpenFile {
+struct SmbstatusOpenFile {
     #[serde(default)]
     opens: BTreeMap<String, IgnoredAny>,
 }
@@ -216,7 +216,7 @@ struct LockedFile {
 }
 
 fn clients(said: &str) -> Result<SambaClients, String> {
-    let status: Status = serde_json::from_str(said).map_err(|error| format!("smbstatus: {error}"))?;
+    let status: SmbstatusOutput = serde_json::from_str(said).map_err(|error| format!("smbstatus: {error}"))?;
     let sum = |counts: &mut dyn Iterator<Item = usize>| counts.sum::<usize>() as u64;
     Ok(SambaClients {
         sessions: status.sessions.len() as u64,

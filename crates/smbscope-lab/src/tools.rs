@@ -10,7 +10,7 @@ const FURTHER: [&str; 5] = ["/usr/sbin", "/usr/local/sbin", "/sbin", "/usr/local
 
 /// Whether Samba can be started here: the reason if not, in one line that says what to do.
 pub fn available() -> Result<(), String> {
-    Tools::find().and_then(|_| crate::accounts::Accounts::read()).map(drop).map_err(|error| error.to_string())
+    Tools::find().and_then(|_| crate::accounts::SystemAccounts::read()).map(drop).map_err(|error| error.to_string())
 }
 
 /// The version of the Samba that private servers are: `4.17.12-Debian`.

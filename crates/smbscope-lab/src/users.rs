@@ -1,7 +1,7 @@
 //! Users with passwords, and the files that hold these.
 
 use crate::Error;
-use crate::accounts::Accounts;
+use crate::accounts::SystemAccounts;
 use crate::child::command_for;
 use crate::tools::{self, Tools};
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ const PASSWORDS_FILE: &str = "passwords";
 
 /// A user of the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct User {
+pub struct LabUser {
     /// As the client names it.
     pub name: String,
     /// The account of the system behind it.
@@ -50,7 +50,7 @@ impl fmt::Debug for Password {
 }
 
 /// `bench`, `bench2` and so on, each with an account of its own.
-pub(crate) fn choose(count: u16, accounts: &Accounts) -> Result<Vec<User>, Error> {
+pub(crate) fn choose(count: u16, accounts: &SystemAccounts) -> Result<Vec<LabUser>, Error> {
     let available = accounts.for_users.len();
     if usize::from(count) > available {
         let text = format!(
@@ -60,11 +60,11 @@ pub(crate) fn choose(count: u16, accounts: &Accounts) -> Result<Vec<User>, Error
     }
     let name = |index: usize| if index == 0 { "bench".to_owned() } else { format!("bench{}", index + 1) };
     let chosen = accounts.for_users.iter().take(count.into()).enumerate();
-    Ok(chosen.map(|(index, account)| User { name: name(index), account: account.clone() }).collect())
+    Ok(chosen.map(|(index, account)| LabUser { name: name(index), account: account.clone() }).collect())
 }
 
 /// Gives the users passwords, tells Samba, and writes them down for the owner of the server.
-pub(crate) fn enroll(folder: &Path, users: &[User], tools: &Tools) -> Result<Vec<Password>, Error> {
+pub(crate) fn enroll(folder: &Path, users: &[LabUser], tools: &Tools) -> Result<Vec<Password>, Error> {
     let map: String = users.iter().map(|user| format!("{} = {}\n", user.account, user.name)).collect();
     let file = folder.join("username.map");
     fs::write(&file, map).map_err(Error::file("write", &file))?;

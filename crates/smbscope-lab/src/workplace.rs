@@ -4,7 +4,7 @@
 //! The owner holds a lock (flock(2)) that the kernel releases when it dies, by whatever signal and in whatever namespace. So
 //! no identifier that is used again can make a folder in use look abandoned, or the other way around.
 
-use crate::family::{self, Part};
+use crate::family::{self, LabProcessRole};
 use crate::{Error, mounts, trust};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use std::fs;
@@ -67,7 +67,7 @@ impl Workplace {
 
     /// Marks a process before it is started: it ends with the folder, and so does whatever it starts.
     pub fn mark(&self, command: &mut Command) {
-        family::mark(command, &self.folder, Part::Work);
+        family::mark(command, &self.folder, LabProcessRole::Work);
     }
 
     /// Ends every process that was marked and is still there, and those that they started.
@@ -161,7 +161,7 @@ mod tests {
         let live = Workplace::open_in(above.path()).expect("there is room");
         let dead = abandoned(above.path(), "dead");
         let mut child = Command::new("sleep");
-        family::mark(child.arg("1000"), &dead.canonicalize().expect("it is there"), Part::Work);
+        family::mark(child.arg("1000"), &dead.canonicalize().expect("it is there"), LabProcessRole::Work);
         let mut child = child.spawn().expect("there is a sleep(1)");
         let process = Process::find(child.id()).expect("it has just been started");
         let mut bystander = Command::new("sleep");

@@ -5,7 +5,7 @@
 mod common;
 
 use common::{As, said, server, smbclient};
-use smbscope_lab::{Dialect, Server, Settings};
+use smbscope_lab::{LabDialect, LabServer, LabServerSettings};
 use smbscope_testkit::skip;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
@@ -33,7 +33,7 @@ fn as_other(program: &str) -> Command {
 }
 
 /// What another user of the machine gets from the share of a server, `login` being what follows `--user`.
-fn attack(server: &Server, dialect: Dialect, login: Option<&str>, commands: &str) -> Option<Output> {
+fn attack(server: &LabServer, dialect: LabDialect, login: Option<&str>, commands: &str) -> Option<Output> {
     let mut client = as_other("smbclient");
     client.arg(format!("//127.0.0.1/{}", server.share())).args(["-p", &server.port().to_string(), "-c", commands]);
     client.args(["-s", "/dev/null", "--option=client min protocol=NT1", "-m", dialect.samba_name()]);
@@ -59,8 +59,8 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).expect("it is ours");
 }
 
-fn sharing(folder: &Path) -> Settings {
-    Settings { share_folder: Some(folder.to_owned()), ..Settings::default() }
+fn sharing(folder: &Path) -> LabServerSettings {
+    LabServerSettings { share_folder: Some(folder.to_owned()), ..LabServerSettings::default() }
 }
 
 #[test]
@@ -69,9 +69,9 @@ fn without_the_password_nobody_gets_in() {
         return;
     }
     let given = folder_with_secret();
-    for settings in [Settings::default(), sharing(given.path())] {
+    for settings in [LabServerSettings::default(), sharing(given.path())] {
         let Some(server) = server(&settings) else { return };
-        for dialect in [Dialect::Nt1, Dialect::Smb311] {
+        for dialect in [LabDialect::Nt1, LabDialect::Smb311] {
             for login in [None, Some("Guest%"), Some("bench%"), Some("bench%bench"), Some("nobody%")] {
                 let Some(output) = attack(&server, dialect, login, "get secret -; put /etc/hostname upload") else {
                     return;
@@ -100,11 +100,11 @@ fn a_folder_that_root_shares_is_not_accessed_as_root() {
     let share = given.path();
     symlink("/etc", share.join("out")).expect("a link can be made");
     let Some(server) = server(&sharing(share)) else { return };
-    let say = |dialect: Dialect, commands: &str| {
+    let say = |dialect: LabDialect, commands: &str| {
         smbclient(&server, server.share(), As::User(server.user(), server.password()), dialect, commands)
             .map(|output| said(&output))
     };
-    for dialect in [Dialect::Nt1, Dialect::Smb311] {
+    for dialect in [LabDialect::Nt1, LabDialect::Smb311] {
         set_mode(share, 0o755);
         let Some(refused) = say(dialect, "get secret -; put /bin/sh upload; get out/hostname -") else { return };
         let denied = refused.matches("NT_STATUS_ACCESS_DENIED").count();
@@ -135,7 +135,7 @@ fn a_folder_of_an_ordinary_user_is_accessed_as_that_user() {
     chown(given.path(), Some(games), None).expect("root may");
     let Some(server) = server(&sharing(given.path())) else { return };
     let user = As::User(server.user(), server.password());
-    let Some(output) = smbclient(&server, server.share(), user, Dialect::Smb311, "put /etc/passwd mine; get secret -")
+    let Some(output) = smbclient(&server, server.share(), user, LabDialect::Smb311, "put /etc/passwd mine; get secret -")
     else {
         return;
     };
@@ -155,13 +155,13 @@ fn a_folder_that_the_account_cannot_enter_is_an_error() {
     if smbscope_lab::available().is_err() {
         return skip::missing("no Samba");
     }
-    let error = Server::start(&sharing(given.path())).expect_err("only root can enter it");
+    let error = LabServer::start(&sharing(given.path())).expect_err("only root can enter it");
     assert!(error.to_string().contains("root's rights are not given to its users"), "{error}");
 }
 
 #[test]
 fn guests_and_a_given_folder_exclude_each_other() {
     let given = folder_with_secret();
-    let error = Server::start(&Settings { guests: true, ..sharing(given.path()) }).expect_err("both were asked for");
+    let error = LabServer::start(&LabServerSettings { guests: true, ..sharing(given.path()) }).expect_err("both were asked for");
     assert!(error.to_string().starts_with("guests and a folder to share exclude each other"), "{error}");
 }

@@ -3,17 +3,17 @@
 mod common;
 
 use common::{As, any_lives, said, server, smbclient};
-use smbscope_lab::{Dialect, Settings, Signing};
+use smbscope_lab::{LabDialect, LabServerSettings, ServerSigningPolicy};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 #[test]
 fn a_server_leaves_no_process_and_no_folder() {
-    let Some(server) = server(&Settings::default()) else { return };
+    let Some(server) = server(&LabServerSettings::default()) else { return };
     // Samba starts helpers for its named pipes, which take themselves out of the process group.
     let user = As::User(server.user(), server.password());
-    let _listing = smbclient(&server, "IPC$", user, Dialect::Smb311, "help");
+    let _listing = smbclient(&server, "IPC$", user, LabDialect::Smb311, "help");
     let (folder, pids) = (server.folder().to_owned(), server.pids());
     assert!(!pids.is_empty() && folder.join("smb.conf").exists());
     drop(server);
@@ -23,8 +23,8 @@ fn a_server_leaves_no_process_and_no_folder() {
 
 #[test]
 fn guests_and_users_see_the_same_files_in_every_dialect() {
-    let Some(server) = server(&Settings { guests: true, ..Settings::default() }) else { return };
-    for dialect in Dialect::ALL {
+    let Some(server) = server(&LabServerSettings { guests: true, ..LabServerSettings::default() }) else { return };
+    for dialect in LabDialect::ALL {
         let name = format!("from-{dialect}");
         fs::write(server.folder().join("upload"), dialect.name()).expect("the server's folder can be written to");
         let put = format!("put {} {name}", server.folder().join("upload").display());
@@ -42,23 +42,23 @@ fn guests_and_users_see_the_same_files_in_every_dialect() {
 
 #[test]
 fn a_wrong_password_is_refused() {
-    let Some(server) = server(&Settings::default()) else { return };
+    let Some(server) = server(&LabServerSettings::default()) else { return };
     let wrong = As::User(server.user(), "wrong");
-    let Some(output) = smbclient(&server, server.share(), wrong, Dialect::Smb311, "ls") else { return };
+    let Some(output) = smbclient(&server, server.share(), wrong, LabDialect::Smb311, "ls") else { return };
     assert!(said(&output).contains("NT_STATUS_LOGON_FAILURE"), "{}", said(&output));
 }
 
 #[test]
 fn dialects_outside_the_range_are_refused() {
-    let settings = Settings { min_dialect: Dialect::Smb210, max_dialect: Dialect::Smb300, ..Settings::default() };
+    let settings = LabServerSettings { min_dialect: LabDialect::Smb210, max_dialect: LabDialect::Smb300, ..LabServerSettings::default() };
     let Some(server) = server(&settings) else { return };
     for (dialect, works) in [
-        (Dialect::Nt1, false),
-        (Dialect::Smb202, false),
-        (Dialect::Smb210, true),
-        (Dialect::Smb300, true),
+        (LabDialect::Nt1, false),
+        (LabDialect::Smb202, false),
+        (LabDialect::Smb210, true),
+        (LabDialect::Smb300, true),
         // What a client offers up to is no demand: the server chooses 3.0.
-        (Dialect::Smb311, true),
+        (LabDialect::Smb311, true),
     ] {
         let user = As::User(server.user(), server.password());
         let Some(output) = smbclient(&server, server.share(), user, dialect, "ls") else { return };
@@ -68,41 +68,41 @@ fn dialects_outside_the_range_are_refused() {
 
 #[test]
 fn settings_reach_samba() {
-    let settings = Settings {
-        signing: Signing::Required,
+    let settings = LabServerSettings {
+        signing: ServerSigningPolicy::Required,
         encrypt: true,
         read_only: true,
         users: 3,
         extra: vec!["[share] comment = of the test".to_owned()],
-        ..Settings::default()
+        ..LabServerSettings::default()
     };
     let Some(server) = server(&settings) else { return };
     assert_eq!(server.users().map(|(name, _)| name).collect::<Vec<_>>(), ["bench", "bench2", "bench3"]);
     for (user, password) in server.users() {
         let who = As::User(user, password);
-        let Some(output) = smbclient(&server, server.share(), who, Dialect::Smb311, "mkdir x") else { return };
+        let Some(output) = smbclient(&server, server.share(), who, LabDialect::Smb311, "mkdir x") else { return };
         // The session is up: it is the share that can't be written to.
         assert!(said(&output).contains("making remote directory"), "{user}: {}", said(&output));
         assert!(!server.share_folder().join("x").exists(), "{user}");
     }
     let user = As::User(server.user(), server.password());
-    let output = smbclient(&server, server.share(), user, Dialect::Smb210, "ls").expect("smbclient was there");
+    let output = smbclient(&server, server.share(), user, LabDialect::Smb210, "ls").expect("smbclient was there");
     assert!(said(&output).contains("NT_STATUS_ACCESS_DENIED"), "2.1 can't encrypt: {}", said(&output));
 }
 
 #[test]
 fn a_setting_that_samba_does_not_know_is_an_error() {
-    let settings = Settings { extra: vec!["strickt sync = yes".to_owned()], ..Settings::default() };
+    let settings = LabServerSettings { extra: vec!["strickt sync = yes".to_owned()], ..LabServerSettings::default() };
     if smbscope_lab::available().is_err() {
         return smbscope_testkit::skip::missing("no Samba");
     }
-    let error = smbscope_lab::Server::start(&settings).expect_err("there is no such parameter");
+    let error = smbscope_lab::LabServer::start(&settings).expect_err("there is no such parameter");
     assert!(error.to_string().contains("strickt sync"), "{error}");
 }
 
 #[test]
 fn passwords_are_in_files_for_the_owner_only() {
-    let Some(server) = server(&Settings::default()) else { return };
+    let Some(server) = server(&LabServerSettings::default()) else { return };
     for name in ["password", "passwords"] {
         let file = server.folder().join(name);
         assert_eq!(fs::metadata(&file).expect("it is there").permissions().mode() & 0o777, 0o600);
@@ -114,7 +114,7 @@ fn passwords_are_in_files_for_the_owner_only() {
 
 #[test]
 fn two_servers_are_two_servers() {
-    let (Some(first), Some(second)) = (server(&Settings::default()), server(&Settings::default())) else { return };
+    let (Some(first), Some(second)) = (server(&LabServerSettings::default()), server(&LabServerSettings::default())) else { return };
     assert_ne!(first.port(), second.port());
     assert_ne!(first.folder(), second.folder());
     assert!(first.pids().iter().all(|pid| !second.pids().contains(pid)));
@@ -125,7 +125,7 @@ fn two_servers_are_two_servers() {
 
 #[test]
 fn a_stalled_server_answers_late() {
-    let Some(server) = server(&Settings::default()) else { return };
+    let Some(server) = server(&LabServerSettings::default()) else { return };
     let user = As::User(server.user(), server.password());
     let started = Instant::now();
     let output = std::thread::scope(|scope| {
@@ -134,7 +134,7 @@ fn a_stalled_server_answers_late() {
             std::thread::sleep(Duration::from_millis(700));
             server.resume();
         });
-        smbclient(&server, server.share(), user, Dialect::Smb311, "ls")
+        smbclient(&server, server.share(), user, LabDialect::Smb311, "ls")
     });
     let Some(output) = output else { return };
     assert!(output.status.success(), "{}", said(&output));
@@ -143,7 +143,7 @@ fn a_stalled_server_answers_late() {
 
 #[test]
 fn a_killed_server_is_gone_and_its_folder_goes_with_the_value() {
-    let Some(server) = server(&Settings::default()) else { return };
+    let Some(server) = server(&LabServerSettings::default()) else { return };
     let (folder, port) = (server.folder().to_owned(), server.port());
     server.kill();
     assert!(common::eventually(|| server.pids().is_empty()));
@@ -156,11 +156,11 @@ fn a_killed_server_is_gone_and_its_folder_goes_with_the_value() {
 
 #[test]
 fn cpu_time_of_ended_connections_stays_counted() {
-    let Some(server) = server(&Settings::default()) else { return };
+    let Some(server) = server(&LabServerSettings::default()) else { return };
     let before = server.cpu_time();
     for _ in 0..5 {
         let user = As::User(server.user(), server.password());
-        let Some(_listing) = smbclient(&server, server.share(), user, Dialect::Smb311, "ls") else { return };
+        let Some(_listing) = smbclient(&server, server.share(), user, LabDialect::Smb311, "ls") else { return };
     }
     assert!(server.cpu_time() > before, "{before:?}");
 }
@@ -171,7 +171,7 @@ fn the_same_port_is_open_for_both_versions_of_ip() {
         return smbscope_testkit::skip::unable("this machine has no IPv6");
     }
     for delay in [None, Some(Duration::from_millis(1))] {
-        let Some(server) = server(&Settings { delay, ..Settings::default() }) else { return };
+        let Some(server) = server(&LabServerSettings { delay, ..LabServerSettings::default() }) else { return };
         // A network of its own has one address.
         if !server.address().ip().is_loopback() {
             continue;

@@ -3,16 +3,16 @@
 mod common;
 
 use common::{As, said, server, smbclient};
-use smbscope_lab::{Antivirus, Dialect, Error, Link, Server, Settings};
+use smbscope_lab::{Antivirus, LabDialect, Error, LinkEmulation, LabServer, LabServerSettings};
 use smbscope_testkit::skip;
 use std::fs;
 use std::time::{Duration, Instant};
 
 /// Runs these commands of smbclient's as the server's user.
-fn run(server: &Server, commands: &str) -> Option<(String, Duration)> {
+fn run(server: &LabServer, commands: &str) -> Option<(String, Duration)> {
     let user = As::User(server.user(), server.password());
     let started = Instant::now();
-    let output = smbclient(server, server.share(), user, Dialect::Smb311, commands)?;
+    let output = smbclient(server, server.share(), user, LabDialect::Smb311, commands)?;
     Some((said(&output), started.elapsed()))
 }
 
@@ -20,7 +20,7 @@ fn run(server: &Server, commands: &str) -> Option<(String, Duration)> {
 /// trips of 2 × 20 ms or so, and at the very least 5 of them, which is 200 ms.
 #[test]
 fn a_delayed_server_answers_after_the_delay() {
-    let settings = Settings { delay: Some(Duration::from_millis(20)), ..Settings::default() };
+    let settings = LabServerSettings { delay: Some(Duration::from_millis(20)), ..LabServerSettings::default() };
     let Some(server) = server(&settings) else { return };
     let Some((said, took)) = run(&server, "ls") else { return };
     assert!(said.contains("blocks available"), "{said}");
@@ -29,8 +29,8 @@ fn a_delayed_server_answers_after_the_delay() {
 
 #[test]
 fn a_network_that_is_not_slow_is_a_network_all_the_same() {
-    let Some(server) = server(&Settings { delay: Some(Duration::ZERO), ..Settings::default() }) else { return };
-    if let Some(Link::Proxy { why }) = &server.record().link {
+    let Some(server) = server(&LabServerSettings { delay: Some(Duration::ZERO), ..LabServerSettings::default() }) else { return };
+    if let Some(LinkEmulation::Proxy { why }) = &server.record().link {
         return skip::unable(why);
     }
     assert_ne!(server.record().interface(), "lo");
@@ -41,7 +41,7 @@ fn a_network_that_is_not_slow_is_a_network_all_the_same() {
 /// 2,000,000 bytes at 40 Mbit/s (5,000,000 bytes/s) take 400 ms.
 #[test]
 fn a_throttled_server_sends_no_faster_than_its_link() {
-    let settings = Settings { bandwidth: Some(40_000_000), ..Settings::default() };
+    let settings = LabServerSettings { bandwidth: Some(40_000_000), ..LabServerSettings::default() };
     let Some(server) = server(&settings) else { return };
     fs::write(server.share_folder().join("file"), vec![7; 2_000_000]).expect("the share can be written to");
     let target = server.folder().join("copy");
@@ -52,7 +52,7 @@ fn a_throttled_server_sends_no_faster_than_its_link() {
 
 #[test]
 fn a_slow_link_ends_with_its_server() {
-    let settings = Settings { delay: Some(Duration::from_millis(1)), ..Settings::default() };
+    let settings = LabServerSettings { delay: Some(Duration::from_millis(1)), ..LabServerSettings::default() };
     let Some(server) = server(&settings) else { return };
     let (address, interface) = (server.address(), server.record().interface().to_owned());
     let connects = || std::net::TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok();
@@ -68,11 +68,11 @@ fn a_slow_link_ends_with_its_server() {
 
 #[test]
 fn a_full_disk_is_full_and_gone_afterwards() {
-    let settings = Settings { disk: Some(1 << 20), ..Settings::default() };
+    let settings = LabServerSettings { disk: Some(1 << 20), ..LabServerSettings::default() };
     if let Err(why) = smbscope_lab::available() {
         return skip::missing(why);
     }
-    let server = match Server::start(&settings) {
+    let server = match LabServer::start(&settings) {
         Ok(server) => server,
         Err(Error::Unavailable(why)) => return skip::unable(why),
         Err(error) => panic!("{error}"),
@@ -90,11 +90,11 @@ fn a_full_disk_is_full_and_gone_afterwards() {
 
 #[test]
 fn an_infected_file_is_refused_and_a_clean_one_is_not() {
-    let settings = Settings { antivirus: Some(Antivirus::ClamAv(None)), ..Settings::default() };
+    let settings = LabServerSettings { antivirus: Some(Antivirus::ClamAv(None)), ..LabServerSettings::default() };
     if let Err(why) = smbscope_lab::available() {
         return skip::missing(why);
     }
-    let server = match Server::start(&settings) {
+    let server = match LabServer::start(&settings) {
         Ok(server) => server,
         Err(Error::Unavailable(why)) => return skip::missing(why),
         Err(error) => panic!("{error}"),
@@ -118,7 +118,7 @@ fn an_infected_file_is_refused_and_a_clean_one_is_not() {
 /// A thread for each core, of which a container may be allowed to use the time of fewer. Without a keeper, the work is done by threads of this process; how much they do is tested where they are.
 #[test]
 fn a_busy_server_is_busy_as_long_as_it_lives() {
-    let Some(server) = server(&Settings { cpu_load: Some(50), ..Settings::default() }) else { return };
+    let Some(server) = server(&LabServerSettings { cpu_load: Some(50), ..LabServerSettings::default() }) else { return };
     let busy = || {
         let tasks = fs::read_dir("/proc/self/task").expect("/proc is mounted").filter_map(Result::ok);
         let names = tasks.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());

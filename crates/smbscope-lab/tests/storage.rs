@@ -3,7 +3,7 @@
 mod common;
 
 use common::{As, said, smbclient};
-use smbscope_lab::{Dialect, Error, Launcher, Server, Settings, StateFolder, Storage, available};
+use smbscope_lab::{LabDialect, Error, Launcher, LabServer, LabServerSettings, StateFolder, Storage, available};
 use smbscope_testkit::skip;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::Write;
@@ -15,12 +15,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// A server on such storage, or a line that says why the test is skipped.
-fn server(settings: Settings) -> Option<Server> {
+fn server(settings: LabServerSettings) -> Option<LabServer> {
     if let Err(why) = available() {
         skip::missing(why);
         return None;
     }
-    match Server::start(&settings) {
+    match LabServer::start(&settings) {
         Ok(server) => Some(server),
         Err(Error::Unavailable(why)) => {
             skip::unable(why);
@@ -30,8 +30,8 @@ fn server(settings: Settings) -> Option<Server> {
     }
 }
 
-fn slow(storage: Storage) -> Option<Server> {
-    server(Settings { storage, ..Settings::default() })
+fn slow(storage: Storage) -> Option<LabServer> {
+    server(LabServerSettings { storage, ..LabServerSettings::default() })
 }
 
 fn latency(milliseconds: u64) -> Storage {
@@ -39,9 +39,9 @@ fn latency(milliseconds: u64) -> Storage {
 }
 
 /// Runs these commands of smbclient's as the server's user.
-fn client(server: &Server, commands: &str) -> Option<String> {
+fn client(server: &LabServer, commands: &str) -> Option<String> {
     let user = As::User(server.user(), server.password());
-    smbclient(server, server.share(), user, Dialect::Smb311, commands).map(|output| said(&output))
+    smbclient(server, server.share(), user, LabDialect::Smb311, commands).map(|output| said(&output))
 }
 
 /// What is mounted on this folder or below it, as the kernel lists it.
@@ -243,7 +243,7 @@ fn a_server_that_is_killed_and_one_that_fails_to_start_leave_no_mount() {
     server.kill();
     drop(server);
     assert!(mounts(&folder).is_empty() && !folder.exists());
-    let bad = Settings { storage: latency(1), extra: vec!["nonsense = yes".to_owned()], ..Settings::default() };
+    let bad = LabServerSettings { storage: latency(1), extra: vec!["nonsense = yes".to_owned()], ..LabServerSettings::default() };
     let state = tempfile::tempdir().expect("a temporary directory can be made");
     let launcher = Launcher::new().state(StateFolder::new(state.path()).expect("the path is absolute"));
     let error = launcher.start(&bad).expect_err("Samba has no such setting").to_string();
@@ -267,7 +267,7 @@ fn a_given_folder_is_slow_only_through_the_share_and_stays() {
             chown(path, Some(1), Some(1)).expect("root may");
         }
     }
-    let settings = Settings { storage: latency(150), share_folder: Some(given.clone()), ..Settings::default() };
+    let settings = LabServerSettings { storage: latency(150), share_folder: Some(given.clone()), ..LabServerSettings::default() };
     let Some(server) = server(settings) else { return };
     let at: PathBuf = server.record().storage_mount.clone().expect("it is mounted");
     let copy = server.folder().join("copy");
@@ -294,7 +294,7 @@ fn a_given_folder_is_slow_only_through_the_share_and_stays() {
 /// A small disk that is slow, too: both are gone afterwards.
 #[test]
 fn slow_storage_can_be_full() {
-    let settings = Settings { storage: latency(1), disk: Some(1 << 20), ..Settings::default() };
+    let settings = LabServerSettings { storage: latency(1), disk: Some(1 << 20), ..LabServerSettings::default() };
     let Some(server) = server(settings) else { return };
     let file = server.folder().join("file");
     fs::write(&file, vec![7; 2 << 20]).expect("the server's folder is on the machine's disk");

@@ -2,7 +2,7 @@
 
 use crate::common::{self, options, samba, user_options};
 use smbscope_client::{Credentials, Disposition, Options, Secret, Session, access, create_options};
-use smbscope_lab::{Server, Settings};
+use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_load::engine::result::{Ended, Pace, Run};
 use smbscope_load::engine::{self, Arrivals, Exchanges, Hooks, LiveFigures, OnFailure, Plan, Schedule, Stop, Users};
 use smbscope_load::prepare::{self, Request};
@@ -48,9 +48,9 @@ fn commands(run: &Run, name: &str) -> u64 {
 }
 
 /// Does something to the server when the measured part begins.
-struct Meanwhile<'a, F: FnMut(&Server)>(&'a Server, F);
+struct Meanwhile<'a, F: FnMut(&LabServer)>(&'a LabServer, F);
 
-impl<F: FnMut(&Server)> Hooks for Meanwhile<'_, F> {
+impl<F: FnMut(&LabServer)> Hooks for Meanwhile<'_, F> {
     fn measuring_begins(&mut self) {
         (self.1)(self.0);
     }
@@ -58,7 +58,7 @@ impl<F: FnMut(&Server)> Hooks for Meanwhile<'_, F> {
 
 #[test]
 fn an_operation_of_three_commands_is_counted_as_such_at_every_load() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     let options = user_options(&server, 0x0311);
     let workload = Workload::builtin("open-read-close").unwrap();
     prepare_files(&workload, &options, 3);
@@ -84,7 +84,7 @@ fn an_operation_of_three_commands_is_counted_as_such_at_every_load() {
 
 #[test]
 fn the_generated_mix_has_no_unexpected_status() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     let options = user_options(&server, 0x0302);
     let workload = Workload::builtin("netbench-like").unwrap();
     prepare_files(&workload, &options, 2);
@@ -98,10 +98,10 @@ fn the_generated_mix_has_no_unexpected_status() {
 
 #[test]
 fn a_stall_of_the_server_shows_in_an_open_loop_and_hides_in_a_closed_one() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     let options = user_options(&server, 0x0311);
     let workload = Workload::builtin("echo").unwrap();
-    let stall = |server: &Server| {
+    let stall = |server: &LabServer| {
         std::thread::sleep(Duration::from_millis(500));
         server.stall(Duration::from_secs(2));
     };
@@ -133,7 +133,7 @@ impl Hooks for Keep {
 
 #[test]
 fn connections_of_a_session_take_turns() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     let workload = Workload::builtin("open-read-close").unwrap();
     for compound in [false, true] {
         let options = Options { compound, ..user_options(&server, 0x0311) };
@@ -194,13 +194,13 @@ impl Script for Thinker {
 
 #[test]
 fn a_user_who_thinks_keeps_nobody_from_a_file() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in [0x0202, 0x0311] {
         let plan = Plan { warmup: Duration::ZERO, ..plan("1", 6) };
         let holder = Options { leases: true, ..user_options(&server, dialect) };
         let scripts = |_| Box::new(Thinker { names: vec!["hold".to_owned()], step: 0 }) as Box<dyn Script>;
         let mut waited = None;
-        let hook = |server: &Server| {
+        let hook = |server: &LabServer| {
             // The holder has the file open by now, and thinks.
             std::thread::sleep(Duration::from_millis(500));
             let other = user_options(server, dialect);
@@ -224,9 +224,9 @@ fn a_user_who_thinks_keeps_nobody_from_a_file() {
 
 #[test]
 fn a_server_that_is_killed_fails_the_run_and_its_figures_stay() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     let workload = Workload::builtin("echo").unwrap();
-    let kill = |server: &Server| {
+    let kill = |server: &LabServer| {
         std::thread::sleep(Duration::from_millis(700));
         server.kill();
     };
@@ -238,7 +238,7 @@ fn a_server_that_is_killed_fails_the_run_and_its_figures_stay() {
 
 #[test]
 fn a_wrong_password_is_tried_once_and_said() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     let password = Secret::new("wrong".to_owned());
     let credentials = Credentials::Ntlm { domain: String::new(), user: server.user().to_owned(), password };
     let options = Options { credentials, ..options(&server, 0x0311) };
@@ -252,7 +252,7 @@ fn a_wrong_password_is_tried_once_and_said() {
 
 #[test]
 fn a_read_only_share_fails_the_run_where_files_are_made() {
-    let Some(server) = samba(&Settings { read_only: true, ..Settings::default() }) else { return };
+    let Some(server) = samba(&LabServerSettings { read_only: true, ..LabServerSettings::default() }) else { return };
     std::fs::create_dir_all(server.share_folder().join(DIRECTORY)).unwrap();
     let workload = Workload::builtin("netbench-like").unwrap();
     let runs = run(&workload, &plan("2", 10), &user_options(&server, 0x0311), &mut ());

@@ -3,7 +3,7 @@
 //! The server shows a link to a directory as a directory, and hides one that leads nowhere; nobody can tell by asking.
 
 use smbscope_client::{Options, Session};
-use smbscope_lab::{Server, Settings};
+use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_load::prepare::{self, Request};
 use smbscope_load::workload::Workload;
 use smbscope_model::Dialect;
@@ -18,14 +18,14 @@ const DIRECTORY: &str = "smbscope-bench";
 const LONG: Duration = Duration::from_secs(600);
 
 /// A server that follows links, also those that lead out of the share where its module `widelinks` is installed.
-fn server() -> Option<Server> {
+fn server() -> Option<LabServer> {
     if let Err(reason) = smbscope_lab::available() {
         smbscope_testkit::skip::missing(reason);
         return None;
     }
     let start = |extra: &[&str]| {
         let extra = extra.iter().map(|line| (*line).to_owned()).collect();
-        Server::start(&Settings { guests: true, extra, ..Settings::default() }).expect("a lab server")
+        LabServer::start(&LabServerSettings { guests: true, extra, ..LabServerSettings::default() }).expect("a lab server")
     };
     let wide = start(&["follow symlinks = yes", "wide links = yes", "allow insecure wide links = yes"]);
     match run(Session::connect(&options(&wide, Dialect::Smb2(0x0311)))) {
@@ -38,7 +38,7 @@ fn server() -> Option<Server> {
     }
 }
 
-fn options(server: &Server, dialect: Dialect) -> Options {
+fn options(server: &LabServer, dialect: Dialect) -> Options {
     Options { dialect, ..Options::new("127.0.0.1", server.address(), server.share()) }
 }
 

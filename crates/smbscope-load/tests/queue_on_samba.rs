@@ -3,7 +3,7 @@
 
 use crate::common::{DIALECTS, create, options, run, samba, user};
 use smbscope_client::{Direction, Moved, Options, Range, Sample, Session, Signing, WholeFile};
-use smbscope_lab::Settings;
+use smbscope_lab::LabServerSettings;
 use smbscope_model::{Command, Dialect};
 use smbscope_testkit::server::{Script, ScriptedServer};
 use smbscope_wire::smb2::Smb2Command;
@@ -28,7 +28,7 @@ fn ranges() -> Vec<Range> {
 
 #[test]
 fn blocks_are_outstanding_together_and_all_of_them_arrive() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     let data: Vec<u8> = (0..BLOCK).map(|at| (at * 7 % 251) as u8).collect();
     let nt1 = Options { dialect: Dialect::NtLm012, ..options(&server, 0x0311) };
     for options in DIALECTS.map(|dialect| options(&server, dialect)).into_iter().chain([nt1]) {
@@ -61,7 +61,7 @@ fn blocks_are_outstanding_together_and_all_of_them_arrive() {
 /// The server's own bound, signed: each answer has the sequence number after that of its request.
 #[test]
 fn smb1_has_no_more_outstanding_than_the_server_allows() {
-    let settings = Settings { extra: vec!["max mux = 5".to_owned()], ..Settings::default() };
+    let settings = LabServerSettings { extra: vec!["max mux = 5".to_owned()], ..LabServerSettings::default() };
     let Some(server) = samba(&settings) else { return };
     let options = Options { credentials: user(&server), ..options(&server, 0x0311) };
     run(async {
@@ -83,7 +83,7 @@ fn smb1_has_no_more_outstanding_than_the_server_allows() {
 
 #[test]
 fn a_block_that_fails_fails_the_transfer_and_the_session_goes_on() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in [Dialect::Smb2(0x0311), Dialect::NtLm012] {
         let options = Options { dialect, ..options(&server, 0x0311) };
         run(short_file(options));
@@ -134,7 +134,7 @@ fn as_many_files_are_outstanding_as_are_to_be_read_at_once() {
 
 #[test]
 fn files_read_at_once_are_read_whole_in_every_dialect() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     let folder = server.share_folder().join("tree");
     std::fs::create_dir(&folder).unwrap();
     // An empty one, one that ends with a block, and some between.
@@ -159,7 +159,7 @@ fn files_read_at_once_are_read_whole_in_every_dialect() {
 
 #[test]
 fn a_file_that_is_missing_fails_all_and_leaves_none_open() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     std::fs::write(server.share_folder().join("there"), [7; 1000]).unwrap();
     let files: Vec<WholeFile> =
         (0..20).map(|number| whole(if number == 9 { "missing" } else { "there" }, 1000)).collect();

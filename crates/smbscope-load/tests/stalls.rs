@@ -7,7 +7,7 @@
 //! only the few that were outstanding (one a user) show the stall in the time that the server took.
 
 use smbscope_client::Options;
-use smbscope_lab::{Server, Settings};
+use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_load::engine::result::{Pace, Run};
 use smbscope_load::engine::{self, Arrivals, Criterion, Hooks, LiveFigures, Plan, Schedule, Stop, Users};
 use smbscope_load::workload::{Script as UserScript, UserSeat, Workload};
@@ -168,7 +168,7 @@ fn the_capacity_over_rates_is_a_rate() {
 }
 
 /// Stops and continues all processes of a private Samba.
-struct Stopper<'a>(&'a Server, Option<std::thread::JoinHandle<()>>);
+struct Stopper<'a>(&'a LabServer, Option<std::thread::JoinHandle<()>>);
 
 impl Hooks for Stopper<'_> {
     fn measuring_begins(&mut self) {
@@ -199,7 +199,7 @@ fn a_samba_that_is_stopped_for_a_second_is_named_and_counts_from_when_operations
         smbscope_testkit::skip::missing(reason);
         return;
     }
-    let server = Server::start(&Settings { guests: true, ..Settings::default() }).expect("a lab server");
+    let server = LabServer::start(&LabServerSettings { guests: true, ..LabServerSettings::default() }).expect("a lab server");
     for dialect in DIALECTS {
         let options = Options { dialect, ..Options::new("127.0.0.1", server.address(), server.share()) };
         for schedule in [open(200.0), Schedule::Closed { think: Duration::from_millis(5) }] {

@@ -3,7 +3,7 @@
 
 use crate::common::{DIALECTS, create, encryptions, options, run, samba, user_options};
 use smbscope_client::{Control, Encryption, Options, Session, Signing, Tree};
-use smbscope_lab::Settings;
+use smbscope_lab::LabServerSettings;
 use smbscope_model::{Command, Dialect};
 use smbscope_wire::smb1::Smb1Command;
 use smbscope_wire::smb2::Smb2Command;
@@ -54,7 +54,7 @@ async fn steps(options: &Options) {
 
 #[test]
 fn open_files_outlive_every_step_in_every_protection() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in DIALECTS {
         for encryption in encryptions(dialect) {
             for signing in [Signing::Off, Signing::On, Signing::Required] {
@@ -69,7 +69,7 @@ fn open_files_outlive_every_step_in_every_protection() {
 
 #[test]
 fn a_guest_does_the_same() {
-    let Some(server) = samba(&Settings::default()) else { return };
+    let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in [Dialect::NtLm012, Dialect::Smb2(0x0202), Dialect::Smb2(0x0210), Dialect::Smb2(0x0311)] {
         run(steps(&Options { dialect, encryption: Encryption::Off, ..options(&server, 0x0311) }));
     }

@@ -4,7 +4,7 @@
 //! environment so many users do all of it, which takes minutes for each dialect.
 
 use smbscope_client::Options;
-use smbscope_lab::{Server, Settings};
+use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_load::engine::result::{Ended, Run};
 use smbscope_load::engine::{self, LiveFigures, Plan, Stop, Users};
 use smbscope_load::prepare::{self, Request};
@@ -56,9 +56,9 @@ impl Script for Once {
 }
 
 /// A server, or a line that says why there is none.
-fn server() -> Option<Server> {
+fn server() -> Option<LabServer> {
     match smbscope_lab::available() {
-        Ok(()) => Some(Server::start(&Settings { guests: true, ..Settings::default() }).expect("a lab server")),
+        Ok(()) => Some(LabServer::start(&LabServerSettings { guests: true, ..LabServerSettings::default() }).expect("a lab server")),
         Err(reason) => {
             smbscope_testkit::skip::missing(reason);
             None
@@ -66,7 +66,7 @@ fn server() -> Option<Server> {
     }
 }
 
-fn options(server: &Server, dialect: Dialect) -> Options {
+fn options(server: &LabServer, dialect: Dialect) -> Options {
     Options { dialect, ..Options::new("localhost", server.address(), server.share()) }
 }
 
@@ -75,13 +75,13 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 /// What is on the share.
-fn on_disk(server: &Server) -> Vec<String> {
+fn on_disk(server: &LabServer) -> Vec<String> {
     let entries = std::fs::read_dir(server.share_folder()).expect("the folder of the share");
     entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
 }
 
 /// Prepares, lets users do up to so many steps, and cleans.
-fn run(server: &Server, dialect: Dialect, workload: &Workload, users: u32, steps: usize) -> Run {
+fn run(server: &LabServer, dialect: Dialect, workload: &Workload, users: u32, steps: usize) -> Run {
     let options = options(server, dialect);
     let request = Request {
         directory: DIRECTORY,

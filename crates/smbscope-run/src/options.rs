@@ -4,7 +4,7 @@ use crate::files::Sources;
 use crate::metrics::Exporter;
 use crate::target::Target;
 use smbscope_client::{Options, Secret};
-use smbscope_lab::{Launcher, Settings};
+use smbscope_lab::{Launcher, LabServerSettings};
 use smbscope_load::engine::{Criterion, Host, OnLostHost, Plan, Search};
 use smbscope_load::workload::Workload;
 use std::fmt;
@@ -106,7 +106,7 @@ pub struct Private {
     /// Where, and who takes care of it.
     pub launcher: Launcher,
     /// How it is to be; it signs and lets guests in as the users need it.
-    pub settings: Settings,
+    pub settings: LabServerSettings,
 }
 
 /// How users connect, and as whom.

@@ -4,7 +4,7 @@ use crate::Error;
 use crate::options::{Connect, Login, Private, Server as Wanted};
 use crate::target::{Share, Target};
 use smbscope_client::{Credentials, Encryption, Facts, Options, Secret, Signing, Transport};
-use smbscope_lab::{Server, ServerRecord, Settings, StateFolder};
+use smbscope_lab::{LabServer, ServerRecord, LabServerSettings, StateFolder};
 use smbscope_load::prepare;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) struct Site {
     /// As the user wrote it, where a target was named.
     pub(crate) target: Option<Target>,
     /// The private server, which ends with this value.
-    pub(crate) lab: Option<Server>,
+    pub(crate) lab: Option<LabServer>,
 }
 
 impl Site {
@@ -116,13 +116,13 @@ impl Site {
             )));
         }
         let signing = match connect.options.signing {
-            _ if wanted.settings.signing != smbscope_lab::Signing::default() => wanted.settings.signing,
-            Signing::Off => smbscope_lab::Signing::Off,
-            Signing::On => smbscope_lab::Signing::On,
-            Signing::Required => smbscope_lab::Signing::Required,
+            _ if wanted.settings.signing != smbscope_lab::ServerSigningPolicy::default() => wanted.settings.signing,
+            Signing::Off => smbscope_lab::ServerSigningPolicy::Off,
+            Signing::On => smbscope_lab::ServerSigningPolicy::On,
+            Signing::Required => smbscope_lab::ServerSigningPolicy::Required,
         };
         let guests = wanted.settings.guests || matches!(connect.login, Login::Guest | Login::Anonymous);
-        let settings = Settings { signing, guests, ..wanted.settings.clone() };
+        let settings = LabServerSettings { signing, guests, ..wanted.settings.clone() };
         let server = wanted.launcher.start(&settings).map_err(Error::Lab)?;
         let address = server.address();
         let credentials = match connect.login {

@@ -3,7 +3,7 @@
 use super::one_of::{Table, one_of};
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 use smbscope_lab::{
-    Antivirus, Dialect, Settings, Signing, Storage, parse_bandwidth, parse_delay, parse_iops, parse_loss, parse_size,
+    Antivirus, LabDialect, LabServerSettings, ServerSigningPolicy, Storage, parse_bandwidth, parse_delay, parse_iops, parse_loss, parse_size,
     parse_storage_bandwidth, parse_storage_latency,
 };
 use std::ffi::OsString;
@@ -139,16 +139,16 @@ pub struct StateArguments {
 #[derive(Debug, Args)]
 pub struct ServerArguments {
     /// Lowest dialect that the server accepts: nt1, 2.0.2, 2.1, 3.0, 3.0.2 or 3.1.1.
-    #[arg(long, value_name = "DIALECT", default_value_t = Dialect::Nt1, help_heading = "Server")]
-    pub min_dialect: Dialect,
+    #[arg(long, value_name = "DIALECT", default_value_t = LabDialect::Nt1, help_heading = "Server")]
+    pub min_dialect: LabDialect,
 
     /// Highest dialect that the server accepts.
-    #[arg(long, value_name = "DIALECT", default_value_t = Dialect::Smb311, help_heading = "Server")]
-    pub max_dialect: Dialect,
+    #[arg(long, value_name = "DIALECT", default_value_t = LabDialect::Smb311, help_heading = "Server")]
+    pub max_dialect: LabDialect,
 
     /// Server signing policy.
     #[arg(long, value_parser = one_of(SIGNING), default_value = "on", help_heading = "Server")]
-    pub signing: Signing,
+    pub signing: ServerSigningPolicy,
 
     /// Require encryption on every share, not only on the share `enc`.
     #[arg(long, help_heading = "Server")]
@@ -251,8 +251,8 @@ impl StorageArguments {
 
 impl ServerArguments {
     /// As the library takes them.
-    pub fn settings(&self) -> Settings {
-        Settings {
+    pub fn settings(&self) -> LabServerSettings {
+        LabServerSettings {
             min_dialect: self.min_dialect,
             max_dialect: self.max_dialect,
             signing: self.signing,
@@ -275,10 +275,10 @@ impl ServerArguments {
     }
 }
 
-const SIGNING: &Table<Signing> = &[
-    ("off", "None, unless the client requires them of SMB2 or later", Signing::Off),
-    ("on", "Where the client wants them", Signing::On),
-    ("required", "Always", Signing::Required),
+const SIGNING: &Table<ServerSigningPolicy> = &[
+    ("off", "None, unless the client requires them of SMB2 or later", ServerSigningPolicy::Off),
+    ("on", "Where the client wants them", ServerSigningPolicy::On),
+    ("required", "Always", ServerSigningPolicy::Required),
 ];
 
 const ON_OFF: &Table<bool> = &[("on", "Yes", true), ("off", "No", false)];

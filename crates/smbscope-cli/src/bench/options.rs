@@ -4,7 +4,7 @@ use super::{command, password};
 use crate::arguments::{BenchArguments, ConnectArguments, Think};
 use crate::{BadArguments, cluster, lab};
 use smbscope_client::Options;
-use smbscope_lab::Settings;
+use smbscope_lab::LabServerSettings;
 use smbscope_load::engine::{Connects, EngineError, ErrorLimit, Limits, OverloadLimits, Plan, Schedule, Search, Users};
 use smbscope_load::workload::{Scenarios, Workload};
 use smbscope_run::files::Sources;
@@ -20,7 +20,7 @@ pub(crate) fn run_options(arguments: &BenchArguments) -> anyhow::Result<RunOptio
     let server = match &arguments.target {
         Some(target) => Server::Named(target.clone()),
         None => {
-            let settings = Settings { storage: arguments.storage.settings(), ..Settings::default() };
+            let settings = LabServerSettings { storage: arguments.storage.settings(), ..LabServerSettings::default() };
             Server::Private(Private { launcher: lab::kept()?, settings })
         }
     };

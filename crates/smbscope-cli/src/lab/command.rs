@@ -4,7 +4,7 @@ use super::launcher;
 use crate::arguments::RunArguments;
 use crate::interrupt;
 use anyhow::{Context, bail};
-use smbscope_lab::Server;
+use smbscope_lab::LabServer;
 use smbscope_run::PASSWORD_VARIABLE;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
@@ -33,7 +33,7 @@ impl std::error::Error for CommandEnded {}
 pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
     let Some((program, rest)) = arguments.command.split_first() else { bail!("there is no command to run") };
     let mut server = launcher(&arguments.state)?.start(&arguments.server.settings())?;
-    if let Some(caveat) = server.record().link.as_ref().and_then(smbscope_lab::Link::caveat) {
+    if let Some(caveat) = server.record().link.as_ref().and_then(smbscope_lab::LinkEmulation::caveat) {
         crate::terminal::say(&format!("note: {caveat}"));
     }
     // What Ctrl-C means is for the command to say, which gets it from the terminal as well.
@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
 }
 
 /// How the command finds the server.
-fn tell(command: &mut Command, server: &Server) {
+fn tell(command: &mut Command, server: &LabServer) {
     let record = server.record();
     command.env("SMBSCOPE_LAB_URL", record.url());
     command.env("SMBSCOPE_LAB_ENCRYPTED_URL", record.encrypted_url());

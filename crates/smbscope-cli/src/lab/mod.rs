@@ -8,7 +8,7 @@ use crate::entry;
 use crate::output::Output;
 use anyhow::{Context, bail};
 pub use command::CommandEnded;
-use smbscope_lab::{Launcher, Link, ServerRecord, StateFolder};
+use smbscope_lab::{Launcher, LinkEmulation, ServerRecord, StateFolder};
 use smbscope_report::{clean, json};
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -76,8 +76,8 @@ fn introduction(record: &ServerRecord, password: Option<&str>) -> String {
         None => format!("in {}", file.display()),
     };
     let network = match &record.link {
-        Some(Link::Network { interface, .. }) => format!("interface {interface}, where a capture shows it as network"),
-        Some(link @ Link::Proxy { .. }) => link.caveat().map(|caveat| format!("note: {caveat}")).unwrap_or_default(),
+        Some(LinkEmulation::Network { interface, .. }) => format!("interface {interface}, where a capture shows it as network"),
+        Some(link @ LinkEmulation::Proxy { .. }) => link.caveat().map(|caveat| format!("note: {caveat}")).unwrap_or_default(),
         None => String::new(),
     };
     let account = record.accessed_as.as_deref().unwrap_or("unprivileged accounts");

@@ -4,7 +4,7 @@
 use smbscope_client::{
     Cipher, Credentials, Disposition, Encryption, Open, Options, Secret, Signing, access, create_options,
 };
-use smbscope_lab::{Server, Settings};
+use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_model::Dialect;
 use std::future::Future;
 
@@ -14,29 +14,29 @@ pub(crate) const DIALECTS: [u16; 5] = [0x0202, 0x0210, 0x0300, 0x0302, 0x0311];
 pub(crate) const SIGNINGS: [Signing; 3] = [Signing::Off, Signing::On, Signing::Required];
 
 /// A Samba of the test's own that takes guests, too, or a line that says why there is none.
-pub(crate) fn samba(settings: &Settings) -> Option<Server> {
+pub(crate) fn samba(settings: &LabServerSettings) -> Option<LabServer> {
     if let Err(error) = smbscope_lab::available() {
         smbscope_testkit::skip::missing(error);
         return None;
     }
-    Some(Server::start(&Settings { guests: true, ..settings.clone() }).expect("Samba is installed, and starts"))
+    Some(LabServer::start(&LabServerSettings { guests: true, ..settings.clone() }).expect("Samba is installed, and starts"))
 }
 
 /// Options for the share of a server, as a guest.
-pub(crate) fn options(server: &Server, dialect: u16) -> Options {
+pub(crate) fn options(server: &LabServer, dialect: u16) -> Options {
     let mut options = Options::new("127.0.0.1", server.address(), server.share());
     options.dialect = Dialect::Smb2(dialect);
     options
 }
 
 /// The server's first user.
-pub(crate) fn user(server: &Server) -> Credentials {
+pub(crate) fn user(server: &LabServer) -> Credentials {
     let password = Secret::new(server.password().to_owned());
     Credentials::Ntlm { domain: String::new(), user: server.user().to_owned(), password }
 }
 
 /// The same as [`options`], as the server's first user.
-pub(crate) fn user_options(server: &Server, dialect: u16) -> Options {
+pub(crate) fn user_options(server: &LabServer, dialect: u16) -> Options {
     Options { credentials: user(server), ..options(server, dialect) }
 }
 

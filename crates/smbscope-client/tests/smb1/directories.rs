@@ -2,7 +2,7 @@
 
 use crate::smb1::support::{commands, connect, file, plain_samba, samba, status, user};
 use smbscope_client::Error;
-use smbscope_lab::Settings;
+use smbscope_lab::LabServerSettings;
 use smbscope_model::CommandGroup;
 use smbscope_wire::names::InfoLevel;
 use smbscope_wire::smb1::Smb1Command;
@@ -59,7 +59,7 @@ async fn three_hundred_files_come_in_pages_at_every_level() {
 #[tokio::test]
 async fn answers_of_several_messages_are_put_together() {
     // Samba splits transactions into messages of this size (smb.conf, max xmit).
-    let Some(server) = samba(&Settings { extra: vec!["max xmit = 2000".to_owned()], ..Settings::default() }) else {
+    let Some(server) = samba(&LabServerSettings { extra: vec!["max xmit = 2000".to_owned()], ..LabServerSettings::default() }) else {
         return;
     };
     let names = fill(server.share_folder());

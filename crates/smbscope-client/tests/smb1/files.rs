@@ -2,7 +2,7 @@
 
 use crate::smb1::support::{commands, connect, connect_any, file, guest, pattern, plain_samba, samba, status, user};
 use smbscope_client::{Disposition, Error, LockRange, Open, Options, SetInfo, Signing, smb1};
-use smbscope_lab::Settings;
+use smbscope_lab::LabServerSettings;
 use smbscope_model::{CommandGroup, Subcommand};
 use smbscope_wire::names::{InfoLevel, Trans2};
 use smbscope_wire::smb1::Smb1Command;
@@ -86,7 +86,7 @@ async fn large_reads_and_writes_are_as_few_commands_as_allowed() {
 #[tokio::test]
 async fn raw_mode_moves_data_without_headers() {
     // Samba offers it where it can't sign.
-    let settings = Settings { signing: smbscope_lab::Signing::Off, ..Settings::default() };
+    let settings = LabServerSettings { signing: smbscope_lab::ServerSigningPolicy::Off, ..LabServerSettings::default() };
     let Some(server) = samba(&settings) else { return };
     let raw = Options { raw: true, signing: Signing::Off, ..user(&server) };
     let mut session = connect(&raw).await;
@@ -257,7 +257,7 @@ async fn shared_locks_share() {
 
 #[tokio::test]
 async fn a_share_that_cannot_be_written_says_so() {
-    let Some(server) = samba(&Settings { read_only: true, ..Settings::default() }) else { return };
+    let Some(server) = samba(&LabServerSettings { read_only: true, ..LabServerSettings::default() }) else { return };
     let mut session = connect(&guest(&server)).await;
     let refused = status(session.open(&file("a.dat")).await).unwrap();
     assert_eq!(refused, NtStatus::ACCESS_DENIED);

@@ -2,7 +2,7 @@
 
 use crate::smb1::support::{commands, connect, file, guest, pattern, plain_samba, samba, status, user};
 use smbscope_client::{Credentials, Encryption, Error, Options, Secret, Signing, SigningAlgorithm, Transport, smb1};
-use smbscope_lab::{Dialect as LabDialect, Settings, Signing as LabSigning};
+use smbscope_lab::{LabDialect, LabServerSettings, ServerSigningPolicy as LabSigning};
 use smbscope_model::{Command, ExchangeOutcome};
 use smbscope_wire::smb1::Smb1Command;
 use smbscope_wire::status::NtStatus;
@@ -29,7 +29,7 @@ async fn work(options: &Options) -> Result<Option<SigningAlgorithm>, Error> {
 #[tokio::test]
 async fn signing_is_what_both_sides_want() {
     for server_signing in [LabSigning::Off, LabSigning::On, LabSigning::Required] {
-        let Some(server) = samba(&Settings { signing: server_signing, ..Settings::default() }) else { return };
+        let Some(server) = samba(&LabServerSettings { signing: server_signing, ..LabServerSettings::default() }) else { return };
         for signing in [Signing::Off, Signing::On, Signing::Required] {
             let result = work(&Options { signing, ..user(&server) }).await;
             let md5 = Some(SigningAlgorithm::Md5);
@@ -67,7 +67,7 @@ async fn guests_and_nobody_work_without_signatures() {
 
 #[tokio::test]
 async fn a_server_that_requires_signatures_has_no_place_for_guests() {
-    let Some(server) = samba(&Settings { signing: LabSigning::Required, ..Settings::default() }) else { return };
+    let Some(server) = samba(&LabServerSettings { signing: LabSigning::Required, ..LabServerSettings::default() }) else { return };
     let error = work(&guest(&server)).await.unwrap_err();
     assert!(matches!(error, Error::Unsupported(_)), "{error}");
 }
@@ -125,7 +125,7 @@ async fn encryption_is_not_to_be_had() {
 
 #[tokio::test]
 async fn a_server_without_smb1_is_named_as_such() {
-    let Some(server) = samba(&Settings { min_dialect: LabDialect::Smb202, ..Settings::default() }) else { return };
+    let Some(server) = samba(&LabServerSettings { min_dialect: LabDialect::Smb202, ..LabServerSettings::default() }) else { return };
     let error = smb1::Session::connect(&guest(&server)).await.unwrap_err();
     assert!(matches!(error, Error::Unsupported(_)) && error.to_string().contains("NT LM 0.12"), "{error}");
 }

@@ -1,28 +1,28 @@
 //! A Samba server and sessions on it.
 
 use smbscope_client::{Credentials, Disposition, Error, Open, Options, Secret, Session, smb1};
-use smbscope_lab::{Server, Settings};
+use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_model::{Command, Dialect};
 use smbscope_wire::smb1::Smb1Command;
 use smbscope_wire::status::NtStatus;
 use std::time::Duration;
 
 /// A server that takes guests, too, or a line that says why the test is skipped.
-pub(crate) fn samba(settings: &Settings) -> Option<Server> {
+pub(crate) fn samba(settings: &LabServerSettings) -> Option<LabServer> {
     if let Err(reason) = smbscope_lab::available() {
         smbscope_testkit::skip::missing(reason);
         return None;
     }
-    Some(Server::start(&Settings { guests: true, ..settings.clone() }).expect("Samba is there and starts"))
+    Some(LabServer::start(&LabServerSettings { guests: true, ..settings.clone() }).expect("Samba is there and starts"))
 }
 
 /// A server as it comes.
-pub(crate) fn plain_samba() -> Option<Server> {
-    samba(&Settings::default())
+pub(crate) fn plain_samba() -> Option<LabServer> {
+    samba(&LabServerSettings::default())
 }
 
 /// NT LM 0.12 to its share as a guest.
-pub(crate) fn guest(server: &Server) -> Options {
+pub(crate) fn guest(server: &LabServer) -> Options {
     let mut options = Options::new("127.0.0.1", server.address(), server.share());
     options.dialect = Dialect::NtLm012;
     options.timeout = Duration::from_secs(10);
@@ -30,7 +30,7 @@ pub(crate) fn guest(server: &Server) -> Options {
 }
 
 /// The same as its user.
-pub(crate) fn user(server: &Server) -> Options {
+pub(crate) fn user(server: &LabServer) -> Options {
     let password = Secret::new(server.password().to_owned());
     let credentials = Credentials::Ntlm { domain: String::new(), user: server.user().to_owned(), password };
     Options { credentials, ..guest(server) }

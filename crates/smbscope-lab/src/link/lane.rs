@@ -71,9 +71,9 @@ impl Carrier {
 
 /// Bytes on their way.
 #[derive(Debug)]
-pub(crate) struct Lane {
+pub(crate) struct DelayLine {
     delay: Duration,
-    pieces: VecDeque<Piece>,
+    pieces: VecDeque<DelayedChunk>,
     /// Bytes in `pieces`.
     bytes: usize,
     /// When the end of the stream arrives, once the sender has sent it.
@@ -81,16 +81,16 @@ pub(crate) struct Lane {
 }
 
 #[derive(Debug)]
-struct Piece {
+struct DelayedChunk {
     due: Instant,
     data: Vec<u8>,
     /// Already delivered.
     done: usize,
 }
 
-impl Lane {
-    pub(crate) fn new(delay: Duration) -> Lane {
-        Lane { delay, pieces: VecDeque::new(), bytes: 0, end: None }
+impl DelayLine {
+    pub(crate) fn new(delay: Duration) -> DelayLine {
+        DelayLine { delay, pieces: VecDeque::new(), bytes: 0, end: None }
     }
 
     /// Bytes to take from the sender at once.
@@ -106,7 +106,7 @@ impl Lane {
     /// Bytes that left the sender's end at this time.
     pub(crate) fn push(&mut self, left: Instant, data: &[u8]) {
         self.bytes += data.len();
-        self.pieces.push_back(Piece { due: left + self.delay, data: data.to_vec(), done: 0 });
+        self.pieces.push_back(DelayedChunk { due: left + self.delay, data: data.to_vec(), done: 0 });
     }
 
     /// The sender sends no more.
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn bytes_arrive_a_delay_after_they_left_in_their_order() {
         let start = Instant::now();
-        let mut lane = Lane::new(5 * MS);
+        let mut lane = DelayLine::new(5 * MS);
         lane.push(start, b"ab");
         lane.push(start + MS, b"c");
         assert_eq!(lane.next_due(), Some(start + 5 * MS));
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn the_end_arrives_after_everything_else() {
         let start = Instant::now();
-        let mut lane = Lane::new(5 * MS);
+        let mut lane = DelayLine::new(5 * MS);
         lane.push(start + 3 * MS, b"a");
         lane.finish(start);
         assert!(!lane.is_open());
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_sender_without_a_receiver_is_stopped() {
-        let mut lane = Lane::new(MS);
+        let mut lane = DelayLine::new(MS);
         for _ in 0..ROOM / PIECE_MAX {
             assert!(lane.is_open());
             lane.push(Instant::now(), &[0; PIECE_MAX]);

@@ -15,11 +15,11 @@ mod wire;
 
 use crate::Error;
 #[cfg(target_os = "linux")]
-pub(crate) use network::{Network, remove};
+pub(crate) use network::{EmulatedNetwork, remove};
 use relay::Relay;
-pub(crate) use relay::Stop;
+pub(crate) use relay::StopPipe;
 use serde::{Deserialize, Serialize};
-pub(crate) use shape::Shape;
+pub(crate) use shape::LinkImpairments;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -31,7 +31,7 @@ const STACK: usize = 128 << 10;
 /// What makes the link to a server slow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Link {
+pub enum LinkEmulation {
     /// A network whose packets are late or lost: a capture shows it as network.
     Network {
         /// This machine's end, where a client's capture is taken.
@@ -48,12 +48,12 @@ pub enum Link {
     },
 }
 
-impl Link {
+impl LinkEmulation {
     /// What to say about figures that come by a proxy.
     pub fn caveat(&self) -> Option<String> {
         match self {
-            Link::Network { .. } => None,
-            Link::Proxy { why } => Some(format!(
+            LinkEmulation::Network { .. } => None,
+            LinkEmulation::Proxy { why } => Some(format!(
                 "the lab's delay and bandwidth come from a proxy that ends TCP ({why}): a capture at the client shows them as the server's time, not as the network's"
             )),
         }
@@ -70,8 +70,8 @@ pub(crate) struct Network {
 }
 
 #[cfg(not(target_os = "linux"))]
-impl Network {
-    pub(crate) fn make(_folder: &std::path::Path, _shape: Shape) -> Result<Network, String> {
+impl EmulatedNetwork {
+    pub(crate) fn make(_folder: &std::path::Path, _shape: LinkImpairments) -> Result<EmulatedNetwork, String> {
         Err("a network that delays packets needs Linux".to_owned())
     }
 
@@ -92,10 +92,10 @@ pub(crate) struct Proxy {
 
 impl Proxy {
     /// Takes connections from the listeners over the link to the server.
-    pub(crate) fn start(listeners: Vec<TcpListener>, server: SocketAddr, link: Shape) -> Result<Proxy, Error> {
+    pub(crate) fn start(listeners: Vec<TcpListener>, server: SocketAddr, link: LinkImpairments) -> Result<Proxy, Error> {
         let failed = |error: io::Error| Error::Unavailable(format!("cannot start the proxy of a slow link: {error}"));
         let (stop, running) = io::pipe().map_err(failed)?;
-        let stop = Stop::new(stop);
+        let stop = StopPipe::new(stop);
         let carriers = [(); 2].map(|()| link.rate.map(|rate| Arc::new(Mutex::new(lane::Carrier::new(rate)))));
         for listener in listeners {
             listener.set_nonblocking(true).map_err(failed)?;

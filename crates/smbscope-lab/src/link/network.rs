@@ -11,11 +11,11 @@
 //! that is set aside for measurements (RFC 2544, RFC 6890), a pair for each server, which does not answer anybody but the other
 //! end of its pair.
 
-use super::relay::Stop;
-use super::shape::Shape;
+use super::relay::StopPipe;
+use super::shape::LinkImpairments;
 use super::wire;
 use crate::child::command_for;
-use crate::family::{self, Part};
+use crate::family::{self, LabProcessRole};
 use crate::tools;
 use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, SockaddrLike, bind, socket};
@@ -38,7 +38,7 @@ const SOCKET_BUFFER: usize = 8 << 20;
 
 /// A network that runs; it ends with the value.
 #[derive(Debug)]
-pub(crate) struct Network {
+pub(crate) struct EmulatedNetwork {
     /// This machine's end.
     pub(crate) interface: String,
     /// Its address.
@@ -52,9 +52,9 @@ pub(crate) struct Network {
     between: Namespace,
 }
 
-impl Network {
+impl EmulatedNetwork {
     /// Makes it; else why that can't be done here.
-    pub(crate) fn make(folder: &Path, shape: Shape) -> Result<Network, String> {
+    pub(crate) fn make(folder: &Path, shape: LinkImpairments) -> Result<EmulatedNetwork, String> {
         if !rustix::process::geteuid().is_root() {
             return Err("only root can make a network that delays packets".to_owned());
         }
@@ -69,7 +69,7 @@ impl Network {
         let between = Namespace::make(&unshare, folder)?;
         let interface = format!("smbl{:08x}", random()?);
         // From here on, dropping the value removes what there is.
-        let mut network = Network { interface, client, server, ip, running: None, servers, between };
+        let mut network = EmulatedNetwork { interface, client, server, ip, running: None, servers, between };
         network.connect(&ethtool)?;
         network.start(shape)?;
         Ok(network)
@@ -106,13 +106,13 @@ impl Network {
         })
     }
 
-    fn start(&mut self, shape: Shape) -> Result<(), String> {
+    fn start(&mut self, shape: LinkImpairments) -> Result<(), String> {
         if shape.is_plain() {
             return self.bridge();
         }
         let sockets = self.between.run(|| Ok([packets_of("pc")?, packets_of("ps")?]))?;
         let (stop, running) = io::pipe().map_err(|error| error.to_string())?;
-        let stop = Stop::new(stop);
+        let stop = StopPipe::new(stop);
         let carry = move || wire::carry(&sockets, &shape, &stop);
         thread::Builder::new().name("lab-wire".to_owned()).spawn(carry).map_err(|error| error.to_string())?;
         self.running = Some(running);
@@ -130,7 +130,7 @@ impl Network {
     }
 }
 
-impl Drop for Network {
+impl Drop for EmulatedNetwork {
     fn drop(&mut self) {
         // The kernel removes it a while after the namespaces have ended; nothing is to be left when we return.
         remove(&self.interface);
@@ -156,7 +156,7 @@ impl Namespace {
         let mut command = command_for(unshare);
         command.args(["--net", "cat"]).current_dir("/");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        family::mark(&mut command, folder, Part::Network);
+        family::mark(&mut command, folder, LabProcessRole::Network);
         let mut holder = command.spawn().map_err(|error| format!("cannot run unshare: {error}"))?;
         // It answers from within the namespace.
         let asked = holder.stdin.as_mut().map(|input| input.write_all(b"\n"));

@@ -1,6 +1,6 @@
 //! One connection over the link: two sockets, and a thread that waits for bytes and for their time.
 
-use super::lane::{Carrier, Lane};
+use super::lane::{Carrier, DelayLine};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, ErrorKind, PipeReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 /// Says to a thread that serves others when it is to end.
 #[derive(Debug, Clone)]
-pub(crate) struct Stop(Arc<PipeReader>);
+pub(crate) struct StopPipe(Arc<PipeReader>);
 
-impl Stop {
-    pub(crate) fn new(pipe: PipeReader) -> Stop {
-        Stop(Arc::new(pipe))
+impl StopPipe {
+    pub(crate) fn new(pipe: PipeReader) -> StopPipe {
+        StopPipe(Arc::new(pipe))
     }
 
     /// Waits until the socket can be read; `false` at the end.
@@ -40,7 +40,7 @@ impl Stop {
 pub(super) struct Relay {
     sockets: [TcpStream; 2],
     /// By the side that sends.
-    lanes: [Lane; 2],
+    lanes: [DelayLine; 2],
     /// The link in that direction, where it is throttled.
     carriers: [Option<Arc<Mutex<Carrier>>>; 2],
     /// The receiver of this lane has been told that no more comes.
@@ -58,12 +58,12 @@ impl Relay {
             socket.set_nodelay(true)?;
             socket.set_nonblocking(true)?;
         }
-        let lanes = [Lane::new(delay), Lane::new(delay)];
+        let lanes = [DelayLine::new(delay), DelayLine::new(delay)];
         Ok(Relay { sockets, lanes, carriers, closed: [false; 2], buffer: Vec::new() })
     }
 
     /// Until both ends are done, one of them fails, or the proxy ends.
-    pub(super) fn run(mut self, stop: &Stop) -> io::Result<()> {
+    pub(super) fn run(mut self, stop: &StopPipe) -> io::Result<()> {
         let result = self.relay(stop);
         if result.is_err() {
             // The other end sees a reset, as it would without us.
@@ -74,7 +74,7 @@ impl Relay {
         result
     }
 
-    fn relay(&mut self, stop: &Stop) -> io::Result<()> {
+    fn relay(&mut self, stop: &StopPipe) -> io::Result<()> {
         while self.closed != [true, true] {
             let mut moved = false;
             for side in [0, 1] {
@@ -95,7 +95,7 @@ impl Relay {
             return Ok(false);
         }
         let mut carrier = self.carriers[side].as_deref().map(|it| it.lock().unwrap_or_else(PoisonError::into_inner));
-        self.buffer.resize(Lane::piece(carrier.as_deref()), 0);
+        self.buffer.resize(DelayLine::piece(carrier.as_deref()), 0);
         match (&self.sockets[side]).read(&mut self.buffer) {
             Ok(0) => self.lanes[side].finish(now),
             Ok(length) => {
@@ -136,7 +136,7 @@ impl Relay {
     }
 
     /// Waits for a socket or for the next point in time; `false` when the proxy ends.
-    fn wait(&self, stop: &Stop) -> io::Result<bool> {
+    fn wait(&self, stop: &StopPipe) -> io::Result<bool> {
         let now = Instant::now();
         let mut wanted = [PollFlags::empty(); 2];
         let mut next: Option<Instant> = None;

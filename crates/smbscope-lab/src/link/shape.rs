@@ -1,12 +1,12 @@
 //! What a link is like.
 
 use super::lane::Rate;
-use crate::Settings;
+use crate::LabServerSettings;
 use std::time::Duration;
 
 /// What the link is like.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Shape {
+pub(crate) struct LinkImpairments {
     /// From one end to the other, each way.
     pub(crate) delay: Duration,
     /// What it carries in each direction.
@@ -15,18 +15,18 @@ pub(crate) struct Shape {
     pub(crate) loss: f64,
 }
 
-impl Shape {
+impl LinkImpairments {
     /// Neither delays nor throttles nor loses.
     #[cfg(target_os = "linux")]
     pub(super) fn is_plain(&self) -> bool {
-        *self == Shape { delay: Duration::ZERO, rate: None, loss: 0.0 }
+        *self == LinkImpairments { delay: Duration::ZERO, rate: None, loss: 0.0 }
     }
 
     /// Where the settings ask for a slow link.
-    pub(crate) fn from_settings(settings: &Settings) -> Option<Shape> {
-        let Settings { delay, bandwidth, loss, .. } = settings;
+    pub(crate) fn from_settings(settings: &LabServerSettings) -> Option<LinkImpairments> {
+        let LabServerSettings { delay, bandwidth, loss, .. } = settings;
         let is_slow = delay.is_some() || bandwidth.is_some() || loss.is_some();
-        is_slow.then(|| Shape {
+        is_slow.then(|| LinkImpairments {
             delay: delay.unwrap_or_default(),
             rate: bandwidth.map(Rate::from_bits),
             loss: loss.unwrap_or_default(),

@@ -3,8 +3,8 @@
 //! Time is an argument of each [`Direction`]; only [`carry`] reads a clock.
 
 use super::lane::Carrier;
-use super::relay::Stop;
-use super::shape::Shape;
+use super::relay::StopPipe;
+use super::shape::LinkImpairments;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -28,7 +28,7 @@ const IP: [[u8; 2]; 2] = [[0x08, 0x00], [0x86, 0xdd]];
 
 /// One direction.
 #[derive(Debug)]
-pub(super) struct Direction {
+pub(super) struct WireDirection {
     delay: Duration,
     carrier: Option<Carrier>,
     loss: f64,
@@ -38,12 +38,12 @@ pub(super) struct Direction {
     bytes: usize,
 }
 
-impl Direction {
+impl WireDirection {
     /// Which frames are lost depends on the seed alone.
-    pub(super) fn new(shape: &Shape, seed: u64) -> Direction {
+    pub(super) fn new(shape: &LinkImpairments, seed: u64) -> WireDirection {
         let carrier = shape.rate.map(Carrier::new);
         let (frames, bytes) = (VecDeque::new(), 0);
-        Direction { delay: shape.delay, carrier, loss: shape.loss, chance: Chance(seed), frames, bytes }
+        WireDirection { delay: shape.delay, carrier, loss: shape.loss, chance: Chance(seed), frames, bytes }
     }
 
     /// A frame enters.
@@ -95,8 +95,8 @@ impl Chance {
 }
 
 /// Carries frames between two packet sockets until the other end of the pipe is gone.
-pub(super) fn carry(sockets: &[OwnedFd; 2], shape: &Shape, stop: &Stop) {
-    let mut directions = [Direction::new(shape, 1), Direction::new(shape, 2)];
+pub(super) fn carry(sockets: &[OwnedFd; 2], shape: &LinkImpairments, stop: &StopPipe) {
+    let mut directions = [WireDirection::new(shape, 1), WireDirection::new(shape, 2)];
     let mut buffer = vec![0; FRAME_MAX];
     loop {
         let mut failed = false;
@@ -125,8 +125,8 @@ pub(super) fn carry(sockets: &[OwnedFd; 2], shape: &Shape, stop: &Stop) {
 
 /// Waits for a frame, or for the time of one; `false` when the wire ends. A side whose interface has gone is not asked again
 /// at once.
-fn wait(sockets: &[OwnedFd; 2], directions: &[Direction; 2], stop: &Stop, failed: bool) -> bool {
-    let due = directions.iter().filter_map(Direction::next_due).min();
+fn wait(sockets: &[OwnedFd; 2], directions: &[WireDirection; 2], stop: &StopPipe, failed: bool) -> bool {
+    let due = directions.iter().filter_map(WireDirection::next_due).min();
     let mut patience = due.map(|due| due.saturating_duration_since(Instant::now()));
     let mut descriptors = vec![stop.poll()];
     if failed {
@@ -153,14 +153,14 @@ mod tests {
         frame
     }
 
-    fn shape(delay: Duration, rate: Option<u64>, loss: f64) -> Shape {
-        Shape { delay, rate: rate.map(Rate::from_bits), loss }
+    fn shape(delay: Duration, rate: Option<u64>, loss: f64) -> LinkImpairments {
+        LinkImpairments { delay, rate: rate.map(Rate::from_bits), loss }
     }
 
     #[test]
     fn a_frame_arrives_a_delay_after_it_entered_and_in_order() {
         let start = Instant::now();
-        let mut direction = Direction::new(&shape(20 * MS, None, 0.0), 1);
+        let mut direction = WireDirection::new(&shape(20 * MS, None, 0.0), 1);
         direction.take(start, &frame(60));
         direction.take(start + MS, &frame(61));
         assert_eq!((direction.next_due(), direction.arrived(start + 19 * MS)), (Some(start + 20 * MS), None));
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn frames_leave_at_the_rate_and_a_full_queue_loses_them() {
         let start = Instant::now();
-        let mut direction = Direction::new(&shape(Duration::ZERO, Some(10_000_000), 0.0), 1);
+        let mut direction = WireDirection::new(&shape(Duration::ZERO, Some(10_000_000), 0.0), 1);
         (0..500).for_each(|_| direction.take(start, &frame(1_250)));
         let arrivals: Vec<Instant> =
             std::iter::from_fn(|| direction.next_due().inspect(|due| drop(direction.arrived(*due)))).collect();
@@ -186,7 +186,7 @@ mod tests {
     fn a_share_of_the_packets_is_lost_and_the_same_ones_every_time() {
         let start = Instant::now();
         let run = |seed| {
-            let mut direction = Direction::new(&shape(Duration::ZERO, None, 0.03), seed);
+            let mut direction = WireDirection::new(&shape(Duration::ZERO, None, 0.03), seed);
             let arrives = |_| {
                 direction.take(start, &frame(60));
                 direction.arrived(start).is_some()
@@ -197,7 +197,7 @@ mod tests {
         assert!((2_730..=3_270).contains(&lost), "{lost}");
         assert_eq!((run(1) == run(1), run(1) == run(2)), (true, false));
         // ARP (0x0806) always arrives.
-        let mut all_lost = Direction::new(&shape(Duration::ZERO, None, 1.0), 1);
+        let mut all_lost = WireDirection::new(&shape(Duration::ZERO, None, 1.0), 1);
         let mut arp = frame(42);
         arp[12..14].copy_from_slice(&[0x08, 0x06]);
         all_lost.take(start, &frame(60));

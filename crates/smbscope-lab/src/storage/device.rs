@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// What is asked of a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Request {
+pub(crate) enum DiskRequest {
     /// So many bytes.
     Read(u64),
     /// So many bytes.
@@ -19,11 +19,11 @@ pub(crate) enum Request {
     Flush,
 }
 
-impl Request {
+impl DiskRequest {
     fn bytes(self) -> u64 {
         match self {
-            Request::Read(bytes) | Request::Write(bytes) => bytes,
-            Request::Flush => 0,
+            DiskRequest::Read(bytes) | DiskRequest::Write(bytes) => bytes,
+            DiskRequest::Flush => 0,
         }
     }
 }
@@ -67,7 +67,7 @@ impl Device {
     }
 
     /// Takes a request; when it is done.
-    pub(crate) fn begin(&mut self, now: Duration, request: Request) -> Duration {
+    pub(crate) fn begin(&mut self, now: Duration, request: DiskRequest) -> Duration {
         self.count(now);
         self.figures.outstanding += 1;
         let transfer = self
@@ -81,19 +81,19 @@ impl Device {
     }
 
     /// A request is done.
-    pub(crate) fn end(&mut self, now: Duration, request: Request) {
+    pub(crate) fn end(&mut self, now: Duration, request: DiskRequest) {
         self.count(now);
         self.figures.outstanding = self.figures.outstanding.saturating_sub(1);
         match request {
-            Request::Read(bytes) => {
+            DiskRequest::Read(bytes) => {
                 self.figures.reads += 1;
                 self.figures.bytes_read += bytes;
             }
-            Request::Write(bytes) => {
+            DiskRequest::Write(bytes) => {
                 self.figures.writes += 1;
                 self.figures.bytes_written += bytes;
             }
-            Request::Flush => self.figures.flushes += 1,
+            DiskRequest::Flush => self.figures.flushes += 1,
         }
     }
 
@@ -127,7 +127,7 @@ mod tests {
     fn requests_overlap_in_the_latency() {
         let mut device = Device::new(Storage { latency: Some(ms(5)), ..Storage::default() });
         for _ in 0..10 {
-            assert_eq!(device.begin(ms(100), Request::Read(4096)), ms(105));
+            assert_eq!(device.begin(ms(100), DiskRequest::Read(4096)), ms(105));
         }
     }
 
@@ -135,30 +135,30 @@ mod tests {
     #[test]
     fn a_limit_of_operations_lines_requests_up_and_does_not_save_turns_up() {
         let mut device = Device::new(Storage { latency: Some(ms(2)), iops: Some(100), bandwidth: None });
-        let done: Vec<Duration> = (0..10).map(|_| device.begin(ms(0), Request::Flush)).collect();
+        let done: Vec<Duration> = (0..10).map(|_| device.begin(ms(0), DiskRequest::Flush)).collect();
         assert_eq!((done[0], done[9]), (ms(2), ms(92)));
         // Idle for ten seconds: no more than one request at once all the same.
-        assert_eq!(device.begin(ms(10_000), Request::Read(1)), ms(10_002));
-        assert_eq!(device.begin(ms(10_000), Request::Read(1)), ms(10_012));
+        assert_eq!(device.begin(ms(10_000), DiskRequest::Read(1)), ms(10_002));
+        assert_eq!(device.begin(ms(10_000), DiskRequest::Read(1)), ms(10_012));
     }
 
     /// 1 MB at 10 MB/s are 100 ms, which a limit of 100 operations a second does not add to.
     #[test]
     fn bytes_take_their_time_and_what_is_behind_them_waits() {
         let mut device = Device::new(Storage { latency: Some(ms(1)), iops: Some(100), bandwidth: Some(10_000_000) });
-        assert_eq!(device.begin(ms(0), Request::Write(1_000_000)), ms(101));
-        assert_eq!(device.begin(ms(0), Request::Flush), ms(101));
-        assert_eq!(device.begin(ms(0), Request::Flush), ms(111));
+        assert_eq!(device.begin(ms(0), DiskRequest::Write(1_000_000)), ms(101));
+        assert_eq!(device.begin(ms(0), DiskRequest::Flush), ms(101));
+        assert_eq!(device.begin(ms(0), DiskRequest::Flush), ms(111));
     }
 
     /// Two requests: one outstanding from 0 to 30 ms, the other from 10 to 20 ms. Busy for 30 ms; 40 ms altogether.
     #[test]
     fn figures_are_those_of_iostat() {
         let mut device = Device::new(Storage::default());
-        device.begin(ms(0), Request::Read(100));
-        device.begin(ms(10), Request::Write(7));
-        device.end(ms(20), Request::Write(7));
-        device.end(ms(30), Request::Read(100));
+        device.begin(ms(0), DiskRequest::Read(100));
+        device.begin(ms(10), DiskRequest::Write(7));
+        device.end(ms(20), DiskRequest::Write(7));
+        device.end(ms(30), DiskRequest::Read(100));
         let figures = device.figures(ms(1_000));
         let expected = StorageFigures {
             reads: 1,

@@ -22,7 +22,7 @@ const SET_GROUP_ID: u32 = 0o2000;
 const XATTR_BYTES_MAX: u32 = 65_536;
 
 /// What a call yields.
-pub(super) type Done<T> = Result<T, Errno>;
+pub(super) type ErrnoResult<T> = Result<T, Errno>;
 
 /// Who asks.
 #[derive(Debug, Clone, Copy)]
@@ -33,14 +33,14 @@ pub(super) struct Caller {
 }
 
 /// A file as the kernel is told of it.
-pub(super) struct Entry {
+pub(super) struct FuseEntry {
     pub(super) number: u64,
     pub(super) metadata: Metadata,
 }
 
 /// An entry of a listing.
 #[derive(Debug)]
-pub(super) struct Listed {
+pub(super) struct FuseDirEntry {
     pub(super) number: u64,
     pub(super) kind: std::fs::FileType,
     pub(super) name: OsString,
@@ -62,7 +62,7 @@ impl Folder {
         Ok(Folder { inodes: Inodes::new(File::from(root))?, serves_others })
     }
 
-    pub(super) fn lookup(&self, parent: u64, name: &OsStr) -> Done<Entry> {
+    pub(super) fn lookup(&self, parent: u64, name: &OsStr) -> ErrnoResult<FuseEntry> {
         let above = self.inodes.get(parent)?;
         let file = at(&above, name)?;
         self.entry(file)
@@ -72,37 +72,37 @@ impl Folder {
         self.inodes.forget(number, lookups);
     }
 
-    pub(super) fn metadata(&self, number: u64) -> Done<Metadata> {
+    pub(super) fn metadata(&self, number: u64) -> ErrnoResult<Metadata> {
         self.inodes.get(number)?.metadata().map_err(errno)
     }
 
-    pub(super) fn set_mode(&self, number: u64, mode: u32) -> Done<()> {
+    pub(super) fn set_mode(&self, number: u64, mode: u32) -> ErrnoResult<()> {
         let file = self.inodes.get(number)?;
         std::fs::set_permissions(reopened(&file), Permissions::from_mode(mode & 0o7777)).map_err(errno)
     }
 
-    pub(super) fn set_owner(&self, number: u64, uid: Option<u32>, gid: Option<u32>) -> Done<()> {
+    pub(super) fn set_owner(&self, number: u64, uid: Option<u32>, gid: Option<u32>) -> ErrnoResult<()> {
         let file = self.inodes.get(number)?;
         let (uid, gid) = (uid.map(Uid::from_raw), gid.map(Gid::from_raw));
         rustix::fs::chownat(&*file, "", uid, gid, AtFlags::EMPTY_PATH)
     }
 
-    pub(super) fn set_size(&self, number: u64, size: u64) -> Done<()> {
+    pub(super) fn set_size(&self, number: u64, size: u64) -> ErrnoResult<()> {
         let file = self.open_file(number, false, true)?;
         file.set_len(size).map_err(errno)
     }
 
-    pub(super) fn set_times(&self, number: u64, times: &Timestamps) -> Done<()> {
+    pub(super) fn set_times(&self, number: u64, times: &Timestamps) -> ErrnoResult<()> {
         let file = self.inodes.get(number)?;
         rustix::fs::utimensat(CWD, reopened(&file), times, AtFlags::empty())
     }
 
-    pub(super) fn link_target(&self, number: u64) -> Done<Vec<u8>> {
+    pub(super) fn link_target(&self, number: u64) -> ErrnoResult<Vec<u8>> {
         let file = self.inodes.get(number)?;
         rustix::fs::readlinkat(&*file, "", Vec::new()).map(|target| target.into_bytes())
     }
 
-    pub(super) fn make_folder(&self, parent: u64, name: &OsStr, mode: u32, caller: Caller) -> Done<Entry> {
+    pub(super) fn make_folder(&self, parent: u64, name: &OsStr, mode: u32, caller: Caller) -> ErrnoResult<FuseEntry> {
         let above = self.inodes.get(parent)?;
         rustix::fs::mkdirat(&*above, name, Mode::from_raw_mode(mode & 0o1777))?;
         let made = self.adopt(&above, name, caller)?;
@@ -110,30 +110,30 @@ impl Folder {
         self.entry(made)
     }
 
-    pub(super) fn make_link(&self, parent: u64, name: &OsStr, target: &Path, caller: Caller) -> Done<Entry> {
+    pub(super) fn make_link(&self, parent: u64, name: &OsStr, target: &Path, caller: Caller) -> ErrnoResult<FuseEntry> {
         let above = self.inodes.get(parent)?;
         rustix::fs::symlinkat(target, &*above, name)?;
         let made = self.adopt(&above, name, caller)?;
         self.entry(made)
     }
 
-    pub(super) fn make_name(&self, number: u64, parent: u64, name: &OsStr) -> Done<Entry> {
+    pub(super) fn make_name(&self, number: u64, parent: u64, name: &OsStr) -> ErrnoResult<FuseEntry> {
         let (file, above) = (self.inodes.get(number)?, self.inodes.get(parent)?);
         rustix::fs::linkat(CWD, reopened(&file), &*above, name, AtFlags::SYMLINK_FOLLOW)?;
         self.entry(at(&above, name)?)
     }
 
-    pub(super) fn remove(&self, parent: u64, name: &OsStr, flags: AtFlags) -> Done<()> {
+    pub(super) fn remove(&self, parent: u64, name: &OsStr, flags: AtFlags) -> ErrnoResult<()> {
         rustix::fs::unlinkat(&*self.inodes.get(parent)?, name, flags)
     }
 
-    pub(super) fn rename(&self, from: (u64, &OsStr), to: (u64, &OsStr), flags: u32) -> Done<()> {
+    pub(super) fn rename(&self, from: (u64, &OsStr), to: (u64, &OsStr), flags: u32) -> ErrnoResult<()> {
         let (old, new) = (self.inodes.get(from.0)?, self.inodes.get(to.0)?);
         rustix::fs::renameat_with(&*old, from.1, &*new, to.1, RenameFlags::from_bits_retain(flags))
     }
 
     /// Opens a file for its content.
-    pub(super) fn open_file(&self, number: u64, read: bool, write: bool) -> Done<File> {
+    pub(super) fn open_file(&self, number: u64, read: bool, write: bool) -> ErrnoResult<File> {
         let file = self.inodes.get(number)?;
         // Of anything else, opening may wait or have effects.
         if !file.metadata().map_err(errno)?.is_file() {
@@ -157,7 +157,7 @@ impl Folder {
         name: &OsStr,
         (read, mode, exclusive): (bool, u32, bool),
         caller: Caller,
-    ) -> Done<(Entry, File)> {
+    ) -> ErrnoResult<(FuseEntry, File)> {
         let above = self.inodes.get(parent)?;
         let access = if read { OFlags::RDWR } else { OFlags::WRONLY };
         let flags = access | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -172,26 +172,26 @@ impl Folder {
     }
 
     /// What is in a folder.
-    pub(super) fn list(&self, number: u64) -> Done<Vec<Listed>> {
+    pub(super) fn list(&self, number: u64) -> ErrnoResult<Vec<FuseDirEntry>> {
         let folder = self.inodes.get(number)?;
         let own = folder.metadata().map_err(errno)?;
         let kind = own.file_type();
         // Nobody asks for the number of the folder above by its name.
-        let mut listed: Vec<Listed> = [".", ".."].map(|name| Listed { number, kind, name: name.into() }).into();
+        let mut listed: Vec<FuseDirEntry> = [".", ".."].map(|name| FuseDirEntry { number, kind, name: name.into() }).into();
         for entry in std::fs::read_dir(reopened(&folder)).map_err(errno)? {
             let entry = entry.map_err(errno)?;
             let kind = entry.file_type().map_err(errno)?;
-            listed.push(Listed { number: entry.ino().max(ROOT + 1), kind, name: entry.file_name() });
+            listed.push(FuseDirEntry { number: entry.ino().max(ROOT + 1), kind, name: entry.file_name() });
         }
         Ok(listed)
     }
 
-    pub(super) fn space(&self) -> Done<rustix::fs::StatVfs> {
+    pub(super) fn space(&self) -> ErrnoResult<rustix::fs::StatVfs> {
         rustix::fs::fstatvfs(&*self.inodes.get(ROOT)?)
     }
 
     /// The value of an extended attribute, or its length where `size` is 0.
-    pub(super) fn attribute(&self, number: u64, name: &OsStr, size: u32) -> Done<Sized> {
+    pub(super) fn attribute(&self, number: u64, name: &OsStr, size: u32) -> ErrnoResult<Sized> {
         let file = self.inodes.get(number)?;
         sized(size, |buffer| match buffer {
             None => rustix::fs::getxattr_query(reopened(&file), name),
@@ -200,7 +200,7 @@ impl Folder {
     }
 
     /// The names of the extended attributes.
-    pub(super) fn attributes(&self, number: u64, size: u32) -> Done<Sized> {
+    pub(super) fn attributes(&self, number: u64, size: u32) -> ErrnoResult<Sized> {
         let file = self.inodes.get(number)?;
         sized(size, |buffer| match buffer {
             None => rustix::fs::listxattr_query(reopened(&file)),
@@ -208,23 +208,23 @@ impl Folder {
         })
     }
 
-    pub(super) fn set_attribute(&self, number: u64, name: &OsStr, value: &[u8], flags: i32) -> Done<()> {
+    pub(super) fn set_attribute(&self, number: u64, name: &OsStr, value: &[u8], flags: i32) -> ErrnoResult<()> {
         let file = self.inodes.get(number)?;
         rustix::fs::setxattr(reopened(&file), name, value, XattrFlags::from_bits_retain(flags.cast_unsigned()))
     }
 
-    pub(super) fn remove_attribute(&self, number: u64, name: &OsStr) -> Done<()> {
+    pub(super) fn remove_attribute(&self, number: u64, name: &OsStr) -> ErrnoResult<()> {
         rustix::fs::removexattr(reopened(&*self.inodes.get(number)?), name)
     }
 
-    fn entry(&self, file: File) -> Done<Entry> {
+    fn entry(&self, file: File) -> ErrnoResult<FuseEntry> {
         let metadata = file.metadata().map_err(errno)?;
-        Ok(Entry { number: self.inodes.enter(file, &metadata), metadata })
+        Ok(FuseEntry { number: self.inodes.enter(file, &metadata), metadata })
     }
 
     /// What has just been made, as it is found by its name: somebody may have put something else there meanwhile, which is
     /// given to nobody.
-    fn adopt(&self, above: &File, name: &OsStr, caller: Caller) -> Done<File> {
+    fn adopt(&self, above: &File, name: &OsStr, caller: Caller) -> ErrnoResult<File> {
         let made = at(above, name)?;
         if self.serves_others {
             let metadata = made.metadata().map_err(errno)?;
@@ -240,7 +240,7 @@ impl Folder {
     }
 
     /// To who asked for it; the group is that of the folder above, where that is to be inherited.
-    fn give(&self, made: &File, above: &File, caller: Caller) -> Done<()> {
+    fn give(&self, made: &File, above: &File, caller: Caller) -> ErrnoResult<()> {
         if !self.serves_others {
             return Ok(());
         }
@@ -251,7 +251,7 @@ impl Folder {
 
     /// The mode that was asked for, without the bits of the caller's mask. Where the folder above has an access control list
     /// for what is made in it, that list counts, and not the mask (acl(5)).
-    fn apply_mode(&self, above: &File, made: &File, mode: u32, caller: Caller) -> Done<()> {
+    fn apply_mode(&self, above: &File, made: &File, mode: u32, caller: Caller) -> ErrnoResult<()> {
         if rustix::fs::getxattr_query(reopened(above), "system.posix_acl_default").is_ok() {
             return Ok(());
         }
@@ -267,7 +267,7 @@ pub(super) enum Sized {
     Value(Vec<u8>),
 }
 
-fn sized(size: u32, mut call: impl FnMut(Option<&mut [u8]>) -> Done<usize>) -> Done<Sized> {
+fn sized(size: u32, mut call: impl FnMut(Option<&mut [u8]>) -> ErrnoResult<usize>) -> ErrnoResult<Sized> {
     if size == 0 {
         return Ok(Sized::Length(u32::try_from(call(None)?).map_err(|_| Errno::RANGE)?));
     }
@@ -278,7 +278,7 @@ fn sized(size: u32, mut call: impl FnMut(Option<&mut [u8]>) -> Done<usize>) -> D
 }
 
 /// Reads as much as there is.
-pub(super) fn read(file: &File, offset: u64, size: u32) -> Done<Vec<u8>> {
+pub(super) fn read(file: &File, offset: u64, size: u32) -> ErrnoResult<Vec<u8>> {
     let mut data = vec![0; size as usize];
     let mut filled = 0;
     while filled < data.len() {
@@ -294,20 +294,20 @@ pub(super) fn read(file: &File, offset: u64, size: u32) -> Done<Vec<u8>> {
 }
 
 /// Writes all of it.
-pub(super) fn write(file: &File, offset: u64, data: &[u8]) -> Done<()> {
+pub(super) fn write(file: &File, offset: u64, data: &[u8]) -> ErrnoResult<()> {
     file.write_all_at(data, offset).map_err(errno)
 }
 
-pub(super) fn flush(file: &File, data_only: bool) -> Done<()> {
+pub(super) fn flush(file: &File, data_only: bool) -> ErrnoResult<()> {
     if data_only { file.sync_data() } else { file.sync_all() }.map_err(errno)
 }
 
-pub(super) fn allocate(file: &File, mode: i32, offset: u64, length: u64) -> Done<()> {
+pub(super) fn allocate(file: &File, mode: i32, offset: u64, length: u64) -> ErrnoResult<()> {
     rustix::fs::fallocate(file, FallocateFlags::from_bits_retain(mode.cast_unsigned()), offset, length)
 }
 
 /// What has this name in a folder, itself and not where it leads.
-fn at(folder: &File, name: &OsStr) -> Done<File> {
+fn at(folder: &File, name: &OsStr) -> ErrnoResult<File> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file: OwnedFd = rustix::fs::openat(folder, name, flags, Mode::empty())?;
     Ok(File::from(file))

@@ -16,12 +16,12 @@ const FOREIGN: u64 = 1 << 63;
 /// The files that the kernel knows of. There are no more of them than files that a process may have open
 /// (`RLIMIT_NOFILE`); then further ones can't be found until the kernel has forgotten some.
 #[derive(Debug)]
-pub(super) struct Inodes(Mutex<Table>);
+pub(super) struct Inodes(Mutex<InodeTable>);
 
 #[derive(Debug)]
-struct Table {
-    nodes: HashMap<u64, Node>,
-    numbers: HashMap<Identity, u64>,
+struct InodeTable {
+    nodes: HashMap<u64, FuseInode>,
+    numbers: HashMap<DeviceInode, u64>,
     /// The file system of the folder.
     device: u64,
     /// The next number of a foreign file.
@@ -29,12 +29,12 @@ struct Table {
 }
 
 /// A file system and a file of it.
-type Identity = (u64, u64);
+type DeviceInode = (u64, u64);
 
 #[derive(Debug)]
-struct Node {
+struct FuseInode {
     file: Arc<File>,
-    identity: Identity,
+    identity: DeviceInode,
     /// How often the kernel was told of it, less what it has forgotten.
     lookups: u64,
 }
@@ -44,8 +44,8 @@ impl Inodes {
     pub(super) fn new(root: File) -> std::io::Result<Inodes> {
         let metadata = root.metadata()?;
         let identity = (metadata.dev(), metadata.ino());
-        let node = Node { file: Arc::new(root), identity, lookups: 1 };
-        Ok(Inodes(Mutex::new(Table {
+        let node = FuseInode { file: Arc::new(root), identity, lookups: 1 };
+        Ok(Inodes(Mutex::new(InodeTable {
             nodes: [(ROOT, node)].into(),
             numbers: [(identity, ROOT)].into(),
             device: identity.0,
@@ -71,7 +71,7 @@ impl Inodes {
             table.foreign
         });
         let node = table.nodes.entry(number);
-        node.or_insert_with(|| Node { file: Arc::new(file), identity, lookups: 0 }).lookups += 1;
+        node.or_insert_with(|| FuseInode { file: Arc::new(file), identity, lookups: 0 }).lookups += 1;
         number
     }
 
@@ -87,7 +87,7 @@ impl Inodes {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
+    fn lock(&self) -> MutexGuard<'_, InodeTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,10 +1,10 @@
 //! The file system from its mount to its end.
 
 use super::folder::Folder;
-use super::queue::Queue;
-use super::serve::Served;
+use super::queue::DiskQueue;
+use super::serve::FuseFileSystem;
 use super::{PATIENCE, SOCKET};
-use crate::link::Stop;
+use crate::link::StopPipe;
 use crate::{Error, Storage, mounts, tools};
 use fuser::{BackgroundSession, Config, MountOption, Session, SessionACL};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -24,7 +24,7 @@ const THREADS: usize = 4;
 /// A slow disk that is mounted; it is gone with the value.
 #[derive(Debug)]
 pub(crate) struct SlowDisk {
-    queue: Arc<Queue>,
+    queue: Arc<DiskQueue>,
     at: PathBuf,
     session: Option<BackgroundSession>,
     /// The thread that tells the figures waits for the other end of this pipe, and ends when it is gone.
@@ -38,14 +38,14 @@ impl SlowDisk {
         let failed = |error: io::Error| Error::Unavailable(format!("slow storage can't be mounted: {error}"));
         open_many_files();
         let below = Folder::open(below).map_err(Error::file("open", below))?;
-        let queue = Queue::start(storage).map_err(failed)?;
+        let queue = DiskQueue::start(storage).map_err(failed)?;
         let mut config = Config::default();
         config.mount_options = vec![MountOption::FSName("smbscope-lab".to_owned()), MountOption::DefaultPermissions];
         // Root serves the accounts behind Samba's users; anybody else only himself.
         let is_root = rustix::process::geteuid().is_root();
         config.acl = if is_root { SessionACL::All } else { SessionACL::Owner };
         config.n_threads = Some(THREADS);
-        let session = Session::new(Served::new(below, Arc::clone(&queue)), at, &config).and_then(Session::spawn);
+        let session = Session::new(FuseFileSystem::new(below, Arc::clone(&queue)), at, &config).and_then(Session::spawn);
         let session = session.map_err(|error| {
             queue.close();
             failed(error)
@@ -53,7 +53,7 @@ impl SlowDisk {
         let (stop, running) = io::pipe().map_err(failed)?;
         // From here on, dropping the value unmounts.
         let disk = SlowDisk { queue, at: at.to_owned(), session: Some(session), _running: running };
-        tell_figures(&disk.queue, &folder.join(SOCKET), Stop::new(stop)).map_err(failed)?;
+        tell_figures(&disk.queue, &folder.join(SOCKET), StopPipe::new(stop)).map_err(failed)?;
         Ok(disk)
     }
 
@@ -103,7 +103,7 @@ fn open_many_files() {
 }
 
 /// Tells whoever connects what the disk did so far.
-fn tell_figures(queue: &Arc<Queue>, socket: &Path, stop: Stop) -> io::Result<()> {
+fn tell_figures(queue: &Arc<DiskQueue>, socket: &Path, stop: StopPipe) -> io::Result<()> {
     let listener = UnixListener::bind(socket)?;
     listener.set_nonblocking(true)?;
     let queue = Arc::clone(queue);

@@ -1,6 +1,6 @@
 //! Requests on their way through the disk: a thread answers each when it is done.
 
-use super::device::{Device, Request, StorageFigures};
+use super::device::{Device, DiskRequest, StorageFigures};
 use crate::settings::Storage;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -14,13 +14,13 @@ use std::time::{Duration, Instant};
 const MAX_READ_BYTES: usize = 256 << 20;
 
 /// Answers a request. It is called on the thread of the queue.
-pub(super) type Answer = Box<dyn FnOnce() + Send>;
+pub(super) type DiskCompletion = Box<dyn FnOnce() + Send>;
 
 /// The queue of a disk; it ends with [`Queue::close`].
 #[derive(Debug)]
-pub(crate) struct Queue {
+pub(crate) struct DiskQueue {
     started: Instant,
-    state: Mutex<State>,
+    state: Mutex<DiskQueueState>,
     /// Something is to be done earlier than the thread knows.
     changed: Condvar,
     /// Bytes have been given back.
@@ -28,9 +28,9 @@ pub(crate) struct Queue {
 }
 
 #[derive(Debug)]
-struct State {
+struct DiskQueueState {
     device: Device,
-    waiting: BinaryHeap<Waiting>,
+    waiting: BinaryHeap<PendingDiskRequest>,
     /// How many requests there were so far: those that are done at the same time are answered in their order.
     count: u64,
     /// Held by those that wait.
@@ -40,20 +40,20 @@ struct State {
 }
 
 /// A request that is not answered yet.
-struct Waiting {
+struct PendingDiskRequest {
     due: Duration,
     number: u64,
-    request: Request,
+    request: DiskRequest,
     bytes: usize,
-    answer: Answer,
+    answer: DiskCompletion,
 }
 
-impl Queue {
+impl DiskQueue {
     /// Starts the thread.
-    pub(super) fn start(storage: Storage) -> io::Result<Arc<Queue>> {
+    pub(super) fn start(storage: Storage) -> io::Result<Arc<DiskQueue>> {
         let state =
-            State { device: Device::new(storage), waiting: BinaryHeap::new(), count: 0, bytes: 0, closed: false };
-        let queue = Arc::new(Queue {
+            DiskQueueState { device: Device::new(storage), waiting: BinaryHeap::new(), count: 0, bytes: 0, closed: false };
+        let queue = Arc::new(DiskQueue {
             started: Instant::now(),
             state: Mutex::new(state),
             changed: Condvar::new(),
@@ -66,7 +66,7 @@ impl Queue {
 
     /// Has a request answered when the disk is done with it. `arrived` is when it came; `bytes` are those that the answer
     /// holds. Waits while others hold too many.
-    pub(super) fn pass(&self, arrived: Instant, request: Request, bytes: usize, answer: Answer) {
+    pub(super) fn pass(&self, arrived: Instant, request: DiskRequest, bytes: usize, answer: DiskCompletion) {
         let mut state = self.lock();
         while state.bytes > 0 && state.bytes + bytes > MAX_READ_BYTES && !state.closed {
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -79,7 +79,7 @@ impl Queue {
         let number = state.count;
         state.count += 1;
         state.bytes += bytes;
-        state.waiting.push(Waiting { due, number, request, bytes, answer });
+        state.waiting.push(PendingDiskRequest { due, number, request, bytes, answer });
         if state.waiting.peek().is_some_and(|first| first.number == number) {
             self.changed.notify_one();
         }
@@ -124,33 +124,33 @@ impl Queue {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, DiskQueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The greatest is the one that is answered first.
-impl Ord for Waiting {
-    fn cmp(&self, other: &Waiting) -> Ordering {
+impl Ord for PendingDiskRequest {
+    fn cmp(&self, other: &PendingDiskRequest) -> Ordering {
         (other.due, other.number).cmp(&(self.due, self.number))
     }
 }
 
-impl PartialOrd for Waiting {
-    fn partial_cmp(&self, other: &Waiting) -> Option<Ordering> {
+impl PartialOrd for PendingDiskRequest {
+    fn partial_cmp(&self, other: &PendingDiskRequest) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Waiting {
-    fn eq(&self, other: &Waiting) -> bool {
+impl PartialEq for PendingDiskRequest {
+    fn eq(&self, other: &PendingDiskRequest) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Waiting {}
+impl Eq for PendingDiskRequest {}
 
-impl fmt::Debug for Waiting {
+impl fmt::Debug for PendingDiskRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Waiting").field("due", &self.due).field("request", &self.request).finish_non_exhaustive()
     }
@@ -165,14 +165,14 @@ mod tests {
     type Answers = mpsc::Receiver<(u32, Instant)>;
 
     /// A queue, a way to pass requests to it, and their answers.
-    fn queue(storage: Storage) -> (Arc<Queue>, impl Fn(u32), Answers) {
-        let queue = Queue::start(storage).expect("there is a thread");
+    fn queue(storage: Storage) -> (Arc<DiskQueue>, impl Fn(u32), Answers) {
+        let queue = DiskQueue::start(storage).expect("there is a thread");
         let (sender, answers) = mpsc::channel();
         let own = Arc::clone(&queue);
         let pass = move |number| {
             let sender = sender.clone();
             let answer = move || sender.send((number, Instant::now())).expect("the test listens");
-            own.pass(Instant::now(), Request::Flush, 0, Box::new(answer));
+            own.pass(Instant::now(), DiskRequest::Flush, 0, Box::new(answer));
         };
         (queue, pass, answers)
     }

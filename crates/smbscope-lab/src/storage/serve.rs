@@ -1,9 +1,9 @@
 //! The file system in user space (FUSE, Documentation/filesystems/fuse): what the kernel asks, handed to the folder below;
 //! reads, writes and flushes by way of the disk's queue.
 
-use super::device::Request;
-use super::folder::{self, Caller, Done, Entry, Folder, Listed, Sized};
-use super::queue::Queue;
+use super::device::DiskRequest;
+use super::folder::{self, Caller, ErrnoResult, FuseEntry, Folder, FuseDirEntry, Sized};
+use super::queue::DiskQueue;
 use fuser::{
     BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
     KernelConfig, LockOwner, OpenAccMode, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory,
@@ -34,36 +34,36 @@ const EXCLUSIVE: i32 = rustix::fs::OFlags::EXCL.bits().cast_signed();
 
 /// The file system.
 #[derive(Debug)]
-pub(super) struct Served {
+pub(super) struct FuseFileSystem {
     folder: Folder,
-    queue: Arc<Queue>,
-    open: Mutex<Open>,
+    queue: Arc<DiskQueue>,
+    open: Mutex<FuseHandleTable>,
 }
 
 /// What clients have open.
 #[derive(Debug, Default)]
-struct Open {
-    handles: HashMap<u64, Handle>,
+struct FuseHandleTable {
+    handles: HashMap<u64, FuseHandle>,
     last: u64,
 }
 
 #[derive(Debug, Clone)]
-enum Handle {
+enum FuseHandle {
     File(Arc<File>),
     /// The folder's listing, as it was when it was read from the beginning.
-    Listing(Arc<Vec<Listed>>),
+    Listing(Arc<Vec<FuseDirEntry>>),
 }
 
-impl Served {
-    pub(super) fn new(folder: Folder, queue: Arc<Queue>) -> Served {
-        Served { folder, queue, open: Mutex::default() }
+impl FuseFileSystem {
+    pub(super) fn new(folder: Folder, queue: Arc<DiskQueue>) -> FuseFileSystem {
+        FuseFileSystem { folder, queue, open: Mutex::default() }
     }
 
-    fn open(&self) -> MutexGuard<'_, Open> {
+    fn open(&self) -> MutexGuard<'_, FuseHandleTable> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, handle: Handle) -> FileHandle {
+    fn add(&self, handle: FuseHandle) -> FileHandle {
         let mut open = self.open();
         open.last += 1;
         let number = open.last;
@@ -71,22 +71,22 @@ impl Served {
         FileHandle(number)
     }
 
-    fn file(&self, handle: FileHandle) -> Done<Arc<File>> {
+    fn file(&self, handle: FileHandle) -> ErrnoResult<Arc<File>> {
         match self.open().handles.get(&handle.0) {
-            Some(Handle::File(file)) => Ok(Arc::clone(file)),
+            Some(FuseHandle::File(file)) => Ok(Arc::clone(file)),
             _ => Err(rustix::io::Errno::BADF),
         }
     }
 
     /// The listing of a handle, read anew at its beginning.
-    fn listing(&self, number: u64, handle: FileHandle, offset: u64) -> Done<Arc<Vec<Listed>>> {
+    fn listing(&self, number: u64, handle: FileHandle, offset: u64) -> ErrnoResult<Arc<Vec<FuseDirEntry>>> {
         if offset > 0
-            && let Some(Handle::Listing(listing)) = self.open().handles.get(&handle.0)
+            && let Some(FuseHandle::Listing(listing)) = self.open().handles.get(&handle.0)
         {
             return Ok(Arc::clone(listing));
         }
         let listing = Arc::new(self.folder.list(number)?);
-        self.open().handles.insert(handle.0, Handle::Listing(Arc::clone(&listing)));
+        self.open().handles.insert(handle.0, FuseHandle::Listing(Arc::clone(&listing)));
         Ok(listing)
     }
 
@@ -99,7 +99,7 @@ impl Served {
         size: Option<u64>,
         times: (Option<TimeOrNow>, Option<TimeOrNow>),
         handle: Option<FileHandle>,
-    ) -> Done<Metadata> {
+    ) -> ErrnoResult<Metadata> {
         if owner != (None, None) {
             self.folder.set_owner(number, owner.0, owner.1)?;
         }
@@ -122,7 +122,7 @@ impl Served {
     }
 }
 
-impl Filesystem for Served {
+impl Filesystem for FuseFileSystem {
     fn init(&mut self, _asked: &Asked, config: &mut KernelConfig) -> io::Result<()> {
         // Whatever of these this kernel has: several users work in a folder at once, access control lists count, and large
         // requests are divided.
@@ -209,7 +209,7 @@ impl Filesystem for Served {
         let access = flags.acc_mode();
         let (read, write) = (access != OpenAccMode::O_WRONLY, access != OpenAccMode::O_RDONLY);
         match self.folder.open_file(number.0, read, write) {
-            Ok(file) => reply.opened(self.add(Handle::File(Arc::new(file))), past_the_page_cache()),
+            Ok(file) => reply.opened(self.add(FuseHandle::File(Arc::new(file))), past_the_page_cache()),
             Err(error) => reply.error(errno(error)),
         }
     }
@@ -227,8 +227,8 @@ impl Filesystem for Served {
         let read = OpenFlags(flags).acc_mode() != OpenAccMode::O_WRONLY;
         let how = (read, mode, flags & EXCLUSIVE != 0);
         match self.folder.create(parent.0, name, how, caller(asked, umask)) {
-            Ok((Entry { number, metadata }, file)) => {
-                let handle = self.add(Handle::File(Arc::new(file)));
+            Ok((FuseEntry { number, metadata }, file)) => {
+                let handle = self.add(FuseHandle::File(Arc::new(file)));
                 let attributes = file_attributes(INodeNo(number), &metadata);
                 reply.created(&REMEMBERED, &attributes, Generation(0), handle, past_the_page_cache());
             }
@@ -250,7 +250,7 @@ impl Filesystem for Served {
         let arrived = Instant::now();
         let read = self.file(handle).and_then(|file| folder::read(&file, offset, size));
         let bytes = read.as_ref().map_or(0, Vec::len);
-        self.queue.pass(arrived, Request::Read(bytes as u64), bytes, Box::new(move || data(read, reply)));
+        self.queue.pass(arrived, DiskRequest::Read(bytes as u64), bytes, Box::new(move || data(read, reply)));
     }
 
     fn write(
@@ -273,13 +273,13 @@ impl Filesystem for Served {
             Ok(()) => reply.written(length),
             Err(error) => reply.error(errno(error)),
         };
-        self.queue.pass(arrived, Request::Write(length.into()), 0, Box::new(answer));
+        self.queue.pass(arrived, DiskRequest::Write(length.into()), 0, Box::new(answer));
     }
 
     fn fsync(&self, _asked: &Asked, _number: INodeNo, handle: FileHandle, data_only: bool, reply: ReplyEmpty) {
         let arrived = Instant::now();
         let flushed = self.file(handle).and_then(|file| folder::flush(&file, data_only));
-        self.queue.pass(arrived, Request::Flush, 0, Box::new(move || empty(flushed, reply)));
+        self.queue.pass(arrived, DiskRequest::Flush, 0, Box::new(move || empty(flushed, reply)));
     }
 
     fn release(
@@ -297,7 +297,7 @@ impl Filesystem for Served {
     }
 
     fn opendir(&self, _asked: &Asked, _number: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
-        reply.opened(self.add(Handle::Listing(Arc::default())), FopenFlags::empty());
+        reply.opened(self.add(FuseHandle::Listing(Arc::default())), FopenFlags::empty());
     }
 
     fn readdir(&self, _asked: &Asked, number: INodeNo, handle: FileHandle, offset: u64, mut reply: ReplyDirectory) {
@@ -321,7 +321,7 @@ impl Filesystem for Served {
     }
 
     fn fsyncdir(&self, _asked: &Asked, _number: INodeNo, _handle: FileHandle, _data_only: bool, reply: ReplyEmpty) {
-        self.queue.pass(Instant::now(), Request::Flush, 0, Box::new(move || reply.ok()));
+        self.queue.pass(Instant::now(), DiskRequest::Flush, 0, Box::new(move || reply.ok()));
     }
 
     fn statfs(&self, _asked: &Asked, _number: INodeNo, reply: ReplyStatfs) {
@@ -388,37 +388,37 @@ fn errno(error: rustix::io::Errno) -> Errno {
     Errno::from_i32(error.raw_os_error())
 }
 
-fn entry(done: Done<Entry>, reply: ReplyEntry) {
+fn entry(done: ErrnoResult<FuseEntry>, reply: ReplyEntry) {
     match done {
-        Ok(Entry { number, metadata }) => {
+        Ok(FuseEntry { number, metadata }) => {
             reply.entry(&REMEMBERED, &file_attributes(INodeNo(number), &metadata), Generation(0));
         }
         Err(error) => reply.error(errno(error)),
     }
 }
 
-fn attributes(number: INodeNo, done: Done<Metadata>, reply: ReplyAttr) {
+fn attributes(number: INodeNo, done: ErrnoResult<Metadata>, reply: ReplyAttr) {
     match done {
         Ok(metadata) => reply.attr(&REMEMBERED, &file_attributes(number, &metadata)),
         Err(error) => reply.error(errno(error)),
     }
 }
 
-fn data(done: Done<Vec<u8>>, reply: ReplyData) {
+fn data(done: ErrnoResult<Vec<u8>>, reply: ReplyData) {
     match done {
         Ok(data) => reply.data(&data),
         Err(error) => reply.error(errno(error)),
     }
 }
 
-fn empty(done: Done<()>, reply: ReplyEmpty) {
+fn empty(done: ErrnoResult<()>, reply: ReplyEmpty) {
     match done {
         Ok(()) => reply.ok(),
         Err(error) => reply.error(errno(error)),
     }
 }
 
-fn extended(done: Done<Sized>, reply: ReplyXattr) {
+fn extended(done: ErrnoResult<Sized>, reply: ReplyXattr) {
     match done {
         Ok(Sized::Length(length)) => reply.size(length),
         Ok(Sized::Value(value)) => reply.data(&value),

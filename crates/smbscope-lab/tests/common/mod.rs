@@ -1,18 +1,18 @@
 //! Servers of the tests' own, and a client that nobody here wrote.
 #![allow(dead_code)] // Each test file uses its own part.
 
-use smbscope_lab::{Dialect, Process, Server, Settings, StateFolder, available};
+use smbscope_lab::{LabDialect, Process, LabServer, LabServerSettings, StateFolder, available};
 use smbscope_testkit::skip;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 /// A server, or a line that says why the test is skipped.
-pub(crate) fn server(settings: &Settings) -> Option<Server> {
+pub(crate) fn server(settings: &LabServerSettings) -> Option<LabServer> {
     if let Err(why) = available() {
         skip::missing(why);
         return None;
     }
-    Some(Server::start(settings).expect("Samba is there, and starts"))
+    Some(LabServer::start(settings).expect("Samba is there, and starts"))
 }
 
 /// A state folder of the test's own.
@@ -33,7 +33,7 @@ pub(crate) enum As<'a> {
 }
 
 /// What `smbclient` says to these commands; `None`, with a line, where there is no smbclient.
-pub(crate) fn smbclient(server: &Server, share: &str, who: As<'_>, dialect: Dialect, commands: &str) -> Option<Output> {
+pub(crate) fn smbclient(server: &LabServer, share: &str, who: As<'_>, dialect: LabDialect, commands: &str) -> Option<Output> {
     let mut client = Command::new("smbclient");
     client.arg(format!("//{}/{share}", server.address().ip())).args(["-p", &server.port().to_string(), "-c", commands]);
     client.arg("-s").arg(server.folder().join("smb.conf")).args(["-m", dialect.samba_name()]);

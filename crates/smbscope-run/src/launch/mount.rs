@@ -158,10 +158,10 @@ pub(super) fn beyond(mounter: Mounter, options: &Options, is_private: bool) -> O
 }
 
 /// A dialect as the lab knows it.
-pub(super) fn of_lab(dialect: Dialect) -> Option<smbscope_lab::Dialect> {
+pub(super) fn of_lab(dialect: Dialect) -> Option<smbscope_lab::LabDialect> {
     match dialect {
         Dialect::Smb2(_) => dialect.to_string().parse().ok(),
-        _ => Some(smbscope_lab::Dialect::Nt1),
+        _ => Some(smbscope_lab::LabDialect::Nt1),
     }
 }
 
@@ -191,7 +191,7 @@ fn smbnetfs(home: &Path, point: &Path, options: &Options) -> Result<(Command, Pa
     installed("smbnetfs", "smbnetfs")?;
     let folder = home.join(".smb");
     new_private_directory(&folder).map_err(Error::file("make", &folder))?;
-    let Some(dialect) = of_lab(options.dialect).map(smbscope_lab::Dialect::samba_name) else {
+    let Some(dialect) = of_lab(options.dialect).map(smbscope_lab::LabDialect::samba_name) else {
         return Err(Error::Unavailable(format!("smbnetfs cannot speak {}", options.dialect)));
     };
     let mut settings = format!(

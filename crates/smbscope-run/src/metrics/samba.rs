@@ -1,6 +1,6 @@
 //! What Samba counts of itself: its clients, and how long operations took inside smbd.
 
-use smbscope_lab::{SambaCount, SambaOperation, SambaStatus, Told};
+use smbscope_lab::{SambaCount, SambaOperation, SambaStatus, SmbstatusReading};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -40,7 +40,7 @@ impl Turn {
     }
 
     /// Asks, if it is time to and it works.
-    fn take<T>(&mut self, ask: impl FnOnce() -> Result<Told<T>, String>) -> Option<T> {
+    fn take<T>(&mut self, ask: impl FnOnce() -> Result<SmbstatusReading<T>, String>) -> Option<T> {
         let begun = Instant::now();
         if self.due > begun || self.failures >= FAILURES_MAX {
             return None;
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn what_works_long_is_asked_less_often_and_what_is_in_vain_not_again() {
-        let told = |milliseconds| Ok(Told { value: (), cpu: Duration::from_millis(milliseconds) });
+        let told = |milliseconds| Ok(SmbstatusReading { value: (), cpu: Duration::from_millis(milliseconds) });
         let mut turn = Turn::now();
         assert!(turn.take(|| told(40)).is_some() && turn.take(|| told(60)).is_some());
         assert!(turn.take(|| told(40)).is_none(), "it worked for 60 ms, and rests for 1.2 s");
@@ -153,7 +153,7 @@ mod tests {
         for _ in 0..5 {
             let failed = turn.take(|| {
                 asked += 1;
-                Err::<Told<()>, _>(format!("failure {asked}"))
+                Err::<SmbstatusReading<()>, _>(format!("failure {asked}"))
             });
             assert!(failed.is_none());
         }
@@ -166,7 +166,7 @@ mod tests {
         let mut turn = Turn::now();
         let waits = || {
             std::thread::sleep(Duration::from_millis(60));
-            Ok(Told { value: (), cpu: Duration::ZERO })
+            Ok(SmbstatusReading { value: (), cpu: Duration::ZERO })
         };
         assert!(turn.take(waits).is_some() && turn.take(waits).is_some());
     }
