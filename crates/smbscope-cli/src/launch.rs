@@ -6,7 +6,7 @@ use crate::interrupt;
 use crate::output::Output;
 use crate::{lab, terminal};
 use anyhow::Context as _;
-use smbscope_client::Options;
+use smbscope_client::SessionOptions;
 use smbscope_model::Nanos;
 use smbscope_report::{bench, span};
 use smbscope_run::files::Sources;
@@ -85,7 +85,7 @@ fn files(arguments: &LaunchArguments) -> anyhow::Result<Files> {
     let file = arguments.password_file.clone();
     let password = move |user: &str| Ok(password::read(user, file.as_deref())?);
     let mut connect = Connect::new(Login::Password, Box::new(password));
-    connect.options = Options {
+    connect.options = SessionOptions {
         dialect: arguments.dialect,
         signing: arguments.signing,
         encryption: arguments.encryption,

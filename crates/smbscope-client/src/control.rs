@@ -7,7 +7,7 @@ use smbscope_wire::status::NtStatus;
 
 /// A control code, what it is sent with, and what servers say to it.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Control {
+pub struct FsctlProfile {
     /// The code.
     pub code: Fsctl,
     /// It is about an open file; otherwise about the server.
@@ -26,32 +26,32 @@ const REFERRAL_LEVEL: u16 = 4;
 /// Behind the end of any file.
 const WHOLE_FILE: u64 = 1 << 40;
 
-impl Control {
+impl FsctlProfile {
     /// All that there are.
-    pub const ALL: [Control; 7] = [
-        Control { code: Fsctl::CREATE_OR_GET_OBJECT_ID, of_file: true, refusals: &UNKNOWN, max_output: 64 },
-        Control {
+    pub const ALL: [FsctlProfile; 7] = [
+        FsctlProfile { code: Fsctl::CREATE_OR_GET_OBJECT_ID, of_file: true, refusals: &UNKNOWN, max_output: 64 },
+        FsctlProfile {
             code: Fsctl::GET_REPARSE_POINT,
             of_file: true,
             refusals: &[NtStatus::NOT_A_REPARSE_POINT, UNKNOWN[0], UNKNOWN[1]],
             max_output: 16 << 10,
         },
-        Control { code: Fsctl::QUERY_ALLOCATED_RANGES, of_file: true, refusals: &UNKNOWN, max_output: 16 << 10 },
-        Control { code: Fsctl::SRV_REQUEST_RESUME_KEY, of_file: true, refusals: &UNKNOWN, max_output: 32 },
-        Control {
+        FsctlProfile { code: Fsctl::QUERY_ALLOCATED_RANGES, of_file: true, refusals: &UNKNOWN, max_output: 16 << 10 },
+        FsctlProfile { code: Fsctl::SRV_REQUEST_RESUME_KEY, of_file: true, refusals: &UNKNOWN, max_output: 32 },
+        FsctlProfile {
             code: Fsctl::DFS_GET_REFERRALS,
             of_file: false,
             // MS-SMB2 3.3.5.15.2 and MS-DFSC 3.2.5.1: no DFS, or nothing of it at this path.
             refusals: &[NtStatus::FS_DRIVER_REQUIRED, NtStatus::NOT_FOUND, UNKNOWN[0], UNKNOWN[1]],
             max_output: 8 << 10,
         },
-        Control { code: Fsctl::QUERY_NETWORK_INTERFACE_INFO, of_file: false, refusals: &UNKNOWN, max_output: 64 << 10 },
-        Control { code: Fsctl::VALIDATE_NEGOTIATE_INFO, of_file: false, refusals: &[], max_output: 24 },
+        FsctlProfile { code: Fsctl::QUERY_NETWORK_INTERFACE_INFO, of_file: false, refusals: &UNKNOWN, max_output: 64 << 10 },
+        FsctlProfile { code: Fsctl::VALIDATE_NEGOTIATE_INFO, of_file: false, refusals: &[], max_output: 24 },
     ];
 
     /// The one with this code.
-    pub fn by_code(code: Fsctl) -> Option<&'static Control> {
-        const ALL: &[Control] = &Control::ALL;
+    pub fn by_code(code: Fsctl) -> Option<&'static FsctlProfile> {
+        const ALL: &[FsctlProfile] = &FsctlProfile::ALL;
         ALL.iter().find(|control| control.code == code)
     }
 
@@ -93,19 +93,19 @@ impl Control {
 
 /// Which share a user connects to once more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tree {
+pub enum TreeConnectTarget {
     /// That of the session.
     Own,
     /// IPC$, for pipes and referrals.
     Ipc,
 }
 
-impl Tree {
+impl TreeConnectTarget {
     /// Its UNC path.
     pub(super) fn path(self, host: &str, share: &str) -> String {
         let share = match self {
-            Tree::Own => share,
-            Tree::Ipc => "IPC$",
+            TreeConnectTarget::Own => share,
+            TreeConnectTarget::Ipc => "IPC$",
         };
         format!(r"\\{host}\{share}")
     }
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_code_is_refused_in_dialects_that_do_not_have_it() {
-        let refused = |code, dialect| Control::by_code(code).unwrap().unsupported_in(dialect).is_some();
+        let refused = |code, dialect| FsctlProfile::by_code(code).unwrap().unsupported_in(dialect).is_some();
         let smb2 = Dialect::Smb2;
         assert!(!refused(Fsctl::GET_REPARSE_POINT, Dialect::NtLm012));
         assert!(refused(Fsctl::DFS_GET_REFERRALS, Dialect::NtLm012));
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_referral_is_asked_for_by_a_path_that_begins_with_one_backslash() {
-        let input = Control::by_code(Fsctl::DFS_GET_REFERRALS).unwrap().input("h", "s");
+        let input = FsctlProfile::by_code(Fsctl::DFS_GET_REFERRALS).unwrap().input("h", "s");
         // MS-DFSC 2.2.2: MaxReferralLevel, then the name in UTF-16 with its end.
         assert_eq!(input, b"\x04\0\\\0h\0\\\0s\0\0\0");
     }

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 /// What was negotiated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Facts {
+pub struct SessionParameters {
     /// Our end of the connection.
     pub local: SocketAddr,
     /// The server's end.

@@ -83,13 +83,13 @@ pub struct Open<'a> {
 
 /// An open file of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Handle(pub FileId);
+pub struct FileHandle(pub FileId);
 
 /// What an open says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Opened {
+pub struct OpenResult {
     /// For what follows.
-    pub handle: Handle,
+    pub handle: FileHandle,
     /// EndOfFile.
     pub size: u64,
     /// MS-FSCC 2.6.
@@ -149,7 +149,7 @@ impl<'a> From<SetInfo<'a>> for Data<'a> {
 
 /// A range of bytes to lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LockRange {
+pub struct ByteRangeLock {
     /// First byte.
     pub offset: u64,
     /// Bytes.
@@ -180,18 +180,18 @@ impl Entry {
 
 /// Bytes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Range {
+pub struct FileRange {
     /// The first.
     pub offset: u64,
     /// How many.
     pub length: u32,
 }
 
-impl Range {
+impl FileRange {
     /// In pieces of so many bytes at most.
-    pub(super) fn cut(self, most: u32) -> impl Iterator<Item = Range> {
+    pub(super) fn cut(self, most: u32) -> impl Iterator<Item = FileRange> {
         let most = most.max(1);
-        (0..self.length.div_ceil(most)).map(move |piece| Range {
+        (0..self.length.div_ceil(most)).map(move |piece| FileRange {
             offset: self.offset.saturating_add(u64::from(piece) * u64::from(most)),
             length: most.min(self.length - piece * most),
         })
@@ -200,7 +200,7 @@ impl Range {
 
 /// What a read that takes several commands keeps of the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kept {
+pub(super) enum ReadRetention {
     /// All of it, put together.
     All,
     /// Only its length: a load generator reads files larger than its memory.
@@ -209,7 +209,7 @@ pub(super) enum Kept {
 
 /// Which way data goes.
 #[derive(Debug, Clone, Copy)]
-pub enum Direction<'a> {
+pub enum TransferDirection<'a> {
     /// From the server.
     Read,
     /// To it: each range gets the beginning of these bytes, in commands that are no longer than they are.

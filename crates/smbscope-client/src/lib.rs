@@ -22,14 +22,14 @@ pub mod smb1;
 pub mod smb2;
 mod transport;
 
-pub use control::{Control, Tree};
+pub use control::{FsctlProfile, TreeConnectTarget};
 pub use error::Error;
-pub use facts::Facts;
+pub use facts::SessionParameters;
 pub use file::{
-    Direction, Disposition, Entry, Handle, Info, LockRange, Moved, Open, Opened, Range, SetInfo, WholeFile, access,
+    TransferDirection, Disposition, Entry, FileHandle, Info, ByteRangeLock, Moved, Open, OpenResult, FileRange, SetInfo, WholeFile, access,
     options as create_options,
 };
 pub use foreign::Foreign;
-pub use options::{Cipher, Credentials, Encryption, Options, Secret, Signing, SigningAlgorithm, Transport};
+pub use options::{Cipher, Credentials, Encryption, SessionOptions, Secret, ClientSigningPolicy, SigningAlgorithm, Transport};
 pub use sample::{Sample, Samples};
-pub use session::Session;
+pub use session::ClientSession;

@@ -51,18 +51,18 @@ impl Allowance {
 
 /// Counts what a listing brings: without end, or in a circle, it is abandoned.
 #[derive(Debug)]
-pub(super) struct Listed {
+pub(super) struct ListingGuard {
     entries: usize,
     name_bytes: usize,
     first: Option<u64>,
     allowance: Allowance,
 }
 
-impl Listed {
+impl ListingGuard {
     /// A listing that begins now.
-    pub(super) fn new(timeout: Duration) -> Listed {
+    pub(super) fn new(timeout: Duration) -> ListingGuard {
         let allowance = Allowance::of_operation("a listing", timeout);
-        Listed { entries: 0, name_bytes: 0, first: None, allowance }
+        ListingGuard { entries: 0, name_bytes: 0, first: None, allowance }
     }
 
     /// An answer came whose first entry has this name: the entry that the whole listing began with cannot begin another

@@ -2,8 +2,8 @@
 //! called and calling.
 
 use super::Error;
-use super::options::Options;
-use super::transport::{Link, deadline, invalid};
+use super::options::SessionOptions;
+use super::transport::{FramedConnection, deadline, invalid};
 use smbscope_wire::nbss::FrameType;
 use std::io;
 use std::net::IpAddr;
@@ -20,12 +20,12 @@ const WORKSTATION: u8 = 0x00;
 const SESSION_REQUEST: u8 = 0x81;
 
 /// Connects and asks for a session: by the name of the host, and where there is none of that name by `*SMBSERVER`.
-pub(super) async fn connect(options: &Options) -> Result<Link, Error> {
+pub(super) async fn connect(options: &SessionOptions) -> Result<FramedConnection, Error> {
     let mut refusal = String::new();
     let names = [netbios_name(&options.host), Some(ANY_SERVER.to_owned())];
     for called in names.into_iter().flatten() {
         // A refusal ends the connection, so each name has one of its own.
-        let mut link = Link::tcp(options).await?;
+        let mut link = FramedConnection::tcp(options).await?;
         match request(&mut link, &called, options).await {
             Ok(None) => return Ok(link),
             Ok(Some(reason)) => refusal = format!("no NetBIOS session with {called} at {}: {reason}", options.address),
@@ -36,11 +36,11 @@ pub(super) async fn connect(options: &Options) -> Result<Link, Error> {
 }
 
 /// Asks once; a reason where the server refused.
-async fn request(link: &mut Link, called: &str, options: &Options) -> io::Result<Option<String>> {
+async fn request(link: &mut FramedConnection, called: &str, options: &SessionOptions) -> io::Result<Option<String>> {
     let out = link.begin();
     put_name(called, FILE_SERVER, out);
     put_name(CALLING, WORKSTATION, out);
-    let length = out.len() - Link::START;
+    let length = out.len() - FramedConnection::START;
     out[0] = SESSION_REQUEST;
     // Two names of 34 bytes.
     out[3] = u8::try_from(length).unwrap_or(u8::MAX);

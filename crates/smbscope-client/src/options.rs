@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// Everything that a session is made from.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Options {
+pub struct SessionOptions {
     /// Where the server listens.
     pub address: SocketAddr,
     /// The server's name as the user wrote it: in UNC paths, and the NetBIOS called name.
@@ -23,7 +23,7 @@ pub struct Options {
     /// The dialect to speak, exactly: a server that chooses another is refused.
     pub dialect: Dialect,
     /// Whether messages are signed.
-    pub signing: Signing,
+    pub signing: ClientSigningPolicy,
     /// Whether messages are encrypted.
     pub encryption: Encryption,
     /// SMB 3.1.1: the only signing algorithm to offer; all of them otherwise.
@@ -42,17 +42,17 @@ pub struct Options {
     pub leases: bool,
 }
 
-impl Options {
+impl SessionOptions {
     /// Direct TCP without protection of its own choice, as a guest; for a server and share.
-    pub fn new(host: &str, address: SocketAddr, share: &str) -> Options {
-        Options {
+    pub fn new(host: &str, address: SocketAddr, share: &str) -> SessionOptions {
+        SessionOptions {
             address,
             host: host.to_owned(),
             share: share.to_owned(),
             folder: None,
             transport: Transport::DirectTcp,
             dialect: Dialect::Smb2(0x0311),
-            signing: Signing::On,
+            signing: ClientSigningPolicy::On,
             encryption: Encryption::Off,
             signing_algorithm: None,
             credentials: Credentials::Guest,
@@ -76,7 +76,7 @@ pub enum Transport {
 
 /// Whether messages are signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Signing {
+pub enum ClientSigningPolicy {
     /// Not, and a server that requires it is refused. What SMB 3.1.1 signs in any case (the last leg of the session
     /// setup, the tree connect) stays signed.
     Off,

@@ -3,47 +3,47 @@
 //! Each operation is the commands that a client of the dialect would send for it, one after the other; a sample of each
 //! is kept in [`Session::samples`]. A refusal by the server is [`Error::Status`], and the session goes on.
 
-use super::control::{Control, Tree};
-use super::file::{Direction, Entry, Handle, Info, LockRange, Moved, Open, Opened, Range, SetInfo, WholeFile};
+use super::control::{FsctlProfile, TreeConnectTarget};
+use super::file::{TransferDirection, Entry, FileHandle, Info, ByteRangeLock, Moved, Open, OpenResult, FileRange, SetInfo, WholeFile};
 use super::limits::CONNECT_TIMEOUTS;
-use super::options::Options;
+use super::options::SessionOptions;
 use super::sample::Samples;
-use super::{Error, Facts, local, smb1, smb2};
+use super::{Error, SessionParameters, local, smb1, smb2};
 use smbscope_model::Dialect;
 use std::time::Instant;
 
 /// A connection, a session on it and a tree connect.
 #[derive(Debug)]
-pub enum Session {
+pub enum ClientSession {
     /// NT LM 0.12
-    Smb1(Box<smb1::Session>),
+    Smb1(Box<smb1::Smb1ClientSession>),
     /// 2.0.2 to 3.1.1
-    Smb2(Box<smb2::Session>),
+    Smb2(Box<smb2::Smb2ClientSession>),
     /// A folder of this machine
-    Local(Box<local::Session>),
+    Local(Box<local::LocalSession>),
 }
 
 /// The same call on each of them.
 macro_rules! either {
     ($self:expr, $session:ident => $call:expr) => {
         match $self {
-            Session::Smb1($session) => $call,
-            Session::Smb2($session) => $call,
-            Session::Local($session) => $call,
+            ClientSession::Smb1($session) => $call,
+            ClientSession::Smb2($session) => $call,
+            ClientSession::Local($session) => $call,
         }
     };
 }
 
-impl Session {
+impl ClientSession {
     /// Connects, negotiates, authenticates, and connects to the share.
-    pub async fn connect(options: &Options) -> Result<Session, Error> {
+    pub async fn connect(options: &SessionOptions) -> Result<ClientSession, Error> {
         if let Some(folder) = &options.folder {
-            return Ok(Session::Local(Box::new(local::Session::open_folder(folder, options)?)));
+            return Ok(ClientSession::Local(Box::new(local::LocalSession::open_folder(folder, options)?)));
         }
         let connecting = async {
             match options.dialect {
-                Dialect::Smb2(_) => Ok(Session::Smb2(Box::new(smb2::Session::connect(options).await?))),
-                _ => Ok(Session::Smb1(Box::new(smb1::Session::connect(options).await?))),
+                Dialect::Smb2(_) => Ok(ClientSession::Smb2(Box::new(smb2::Smb2ClientSession::connect(options).await?))),
+                _ => Ok(ClientSession::Smb1(Box::new(smb1::Smb1ClientSession::connect(options).await?))),
             }
         };
         let limit = options.timeout.saturating_mul(CONNECT_TIMEOUTS);
@@ -52,7 +52,7 @@ impl Session {
     }
 
     /// What was negotiated.
-    pub fn facts(&self) -> &Facts {
+    pub fn facts(&self) -> &SessionParameters {
         either!(self, session => session.facts())
     }
 
@@ -62,29 +62,29 @@ impl Session {
     }
 
     /// Opens or creates a file or directory.
-    pub async fn open(&mut self, open: &Open<'_>) -> Result<Opened, Error> {
+    pub async fn open(&mut self, open: &Open<'_>) -> Result<OpenResult, Error> {
         either!(self, session => session.open(open).await)
     }
 
     /// Closes it.
-    pub async fn close(&mut self, handle: Handle) -> Result<(), Error> {
+    pub async fn close(&mut self, handle: FileHandle) -> Result<(), Error> {
         either!(self, session => session.close(handle).await)
     }
 
     /// Reads; fewer bytes than asked for at the end of the file, [`Error::Status`] STATUS_END_OF_FILE behind it. A read
     /// larger than the server allows is several commands.
-    pub async fn read(&mut self, handle: Handle, offset: u64, length: u32) -> Result<&[u8], Error> {
+    pub async fn read(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<&[u8], Error> {
         either!(self, session => session.read(handle, offset, length).await)
     }
 
     /// Reads as [`Session::read`] does and returns the number of bytes. Keeps none of them, so memory does not grow with
     /// `length`.
-    pub async fn skim(&mut self, handle: Handle, offset: u64, length: u32) -> Result<u64, Error> {
+    pub async fn skim(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<u64, Error> {
         either!(self, session => session.skim(handle, offset, length).await)
     }
 
     /// Writes all of it, in several commands where the server allows less at once.
-    pub async fn write(&mut self, handle: Handle, offset: u64, data: &[u8]) -> Result<(), Error> {
+    pub async fn write(&mut self, handle: FileHandle, offset: u64, data: &[u8]) -> Result<(), Error> {
         either!(self, session => session.write(handle, offset, data).await)
     }
 
@@ -92,10 +92,10 @@ impl Session {
     /// them; with SMB1 one after the other.
     pub async fn transfer_many(
         &mut self,
-        handle: Handle,
-        ranges: &[Range],
+        handle: FileHandle,
+        ranges: &[FileRange],
         depth: u32,
-        direction: Direction<'_>,
+        direction: TransferDirection<'_>,
     ) -> Result<Moved, Error> {
         either!(self, session => session.transfer_many(handle, ranges, depth, direction).await)
     }
@@ -103,7 +103,7 @@ impl Session {
     /// Opens, reads in blocks and closes each of these files, so many at once as long as the server grants credits for them;
     /// with SMB1 and in a local folder one after the other.
     pub async fn read_whole_files(&mut self, files: &[WholeFile], block: u32, at_once: u32) -> Result<Moved, Error> {
-        if let Session::Smb2(session) = self {
+        if let ClientSession::Smb2(session) = self {
             return session.read_whole_files(files, block, at_once).await;
         }
         let mut moved = Moved { bytes: 0, outstanding: 1 };
@@ -119,7 +119,7 @@ impl Session {
         Ok(moved)
     }
 
-    async fn read_whole(&mut self, handle: Handle, size: u64, block: u32, moved: &mut Moved) -> Result<(), Error> {
+    async fn read_whole(&mut self, handle: FileHandle, size: u64, block: u32, moved: &mut Moved) -> Result<(), Error> {
         let mut done = 0;
         while done < size {
             let length = u32::try_from(size - done).unwrap_or(u32::MAX).min(block.max(1));
@@ -134,22 +134,22 @@ impl Session {
     }
 
     /// Asks for what was written to be on disk.
-    pub async fn flush(&mut self, handle: Handle) -> Result<(), Error> {
+    pub async fn flush(&mut self, handle: FileHandle) -> Result<(), Error> {
         either!(self, session => session.flush(handle).await)
     }
 
     /// Locks a range.
-    pub async fn lock(&mut self, handle: Handle, range: LockRange) -> Result<(), Error> {
+    pub async fn lock(&mut self, handle: FileHandle, range: ByteRangeLock) -> Result<(), Error> {
         either!(self, session => session.lock(handle, range).await)
     }
 
     /// Unlocks a range.
-    pub async fn unlock(&mut self, handle: Handle, offset: u64, length: u64) -> Result<(), Error> {
+    pub async fn unlock(&mut self, handle: FileHandle, offset: u64, length: u64) -> Result<(), Error> {
         either!(self, session => session.unlock(handle, offset, length).await)
     }
 
     /// Information about an open file; the bytes of the class.
-    pub async fn query_file(&mut self, handle: Handle, info: Info) -> Result<&[u8], Error> {
+    pub async fn query_file(&mut self, handle: FileHandle, info: Info) -> Result<&[u8], Error> {
         either!(self, session => session.query_file(handle, info).await)
     }
 
@@ -164,7 +164,7 @@ impl Session {
     }
 
     /// Changes an open file.
-    pub async fn set_file(&mut self, handle: Handle, set: SetInfo<'_>) -> Result<(), Error> {
+    pub async fn set_file(&mut self, handle: FileHandle, set: SetInfo<'_>) -> Result<(), Error> {
         either!(self, session => session.set_file(handle, set).await)
     }
 
@@ -181,10 +181,10 @@ impl Session {
     }
 
     /// Lists what is next of an open directory, with a single command (MS-SMB2 2.2.33); its entries are not kept.
-    pub async fn list_open(&mut self, handle: Handle, pattern: &str, class: u8, flags: u8) -> Result<(), Error> {
+    pub async fn list_open(&mut self, handle: FileHandle, pattern: &str, class: u8, flags: u8) -> Result<(), Error> {
         match self {
-            Session::Smb2(session) => session.list_open(handle, pattern, class, flags).await,
-            Session::Smb1(_) | Session::Local(_) => {
+            ClientSession::Smb2(session) => session.list_open(handle, pattern, class, flags).await,
+            ClientSession::Smb1(_) | ClientSession::Local(_) => {
                 Err(Error::Unsupported("only SMB2 and SMB 3 list by an open directory".to_owned()))
             }
         }
@@ -230,17 +230,17 @@ impl Session {
 
     /// Opens another connection to the same session (SMB 3 multichannel, MS-SMB2 3.2.4.20.6): it works on the same share
     /// with the same handles, and has samples of its own.
-    pub async fn bind(&mut self, options: &Options) -> Result<Session, Error> {
+    pub async fn bind(&mut self, options: &SessionOptions) -> Result<ClientSession, Error> {
         match self {
-            Session::Smb1(_) | Session::Local(_) => {
+            ClientSession::Smb1(_) | ClientSession::Local(_) => {
                 Err(Error::Unsupported("several connections a session need SMB 3".to_owned()))
             }
-            Session::Smb2(session) => Ok(Session::Smb2(Box::new(session.bind(options).await?))),
+            ClientSession::Smb2(session) => Ok(ClientSession::Smb2(Box::new(session.bind(options).await?))),
         }
     }
 
     /// Sends a control code, about an open file or, without one, about the server; its output is not kept.
-    pub async fn control(&mut self, control: &Control, handle: Option<Handle>) -> Result<(), Error> {
+    pub async fn control(&mut self, control: &FsctlProfile, handle: Option<FileHandle>) -> Result<(), Error> {
         either!(self, session => session.control(control, handle).await)
     }
 
@@ -250,7 +250,7 @@ impl Session {
     }
 
     /// Connects to a share once more and disconnects from it; open files stay with the first tree connect.
-    pub async fn connect_again(&mut self, tree: Tree) -> Result<(), Error> {
+    pub async fn connect_again(&mut self, tree: TreeConnectTarget) -> Result<(), Error> {
         either!(self, session => session.connect_again(tree).await)
     }
 

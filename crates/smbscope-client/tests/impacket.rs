@@ -1,7 +1,7 @@
 //! A second implementation as the server: impacket's, which shares no code with Samba, over SMB1 and SMB 2.0.2.
 
 use smbscope_client::{
-    Credentials, Disposition, Entry, Error, Info, Open, Options, Secret, Session, access, create_options,
+    Credentials, Disposition, Entry, Error, Info, Open, SessionOptions, Secret, ClientSession, access, create_options,
 };
 use smbscope_model::Dialect;
 use smbscope_wire::status::NtStatus;
@@ -42,13 +42,13 @@ impl Server {
         Some(Server { child, address: (Ipv4Addr::LOCALHOST, port).into(), folder })
     }
 
-    fn options(&self, dialect: Dialect, password: &str) -> Options {
+    fn options(&self, dialect: Dialect, password: &str) -> SessionOptions {
         let credentials = Credentials::Ntlm {
             domain: String::new(),
             user: "bench".to_owned(),
             password: Secret::new(password.to_owned()),
         };
-        Options { dialect, credentials, ..Options::new("127.0.0.1", self.address, "SHARE") }
+        SessionOptions { dialect, credentials, ..SessionOptions::new("127.0.0.1", self.address, "SHARE") }
     }
 }
 
@@ -81,7 +81,7 @@ fn open(path: &str, disposition: Disposition, options: u32) -> Open<'_> {
 
 /// What a user does, checked against the files of the server.
 async fn work(server: &Server, dialect: Dialect) -> Result<(), Error> {
-    let mut session = Session::connect(&server.options(dialect, "benchpw")).await?;
+    let mut session = ClientSession::connect(&server.options(dialect, "benchpw")).await?;
     assert_eq!(session.facts().dialect, dialect);
     assert!(!session.facts().guest);
 
@@ -124,7 +124,7 @@ fn impackets_server_does_our_work_over_smb1() {
 fn impackets_server_refuses_a_wrong_password() {
     let Some(server) = Server::start() else { return };
     for dialect in [Dialect::Smb2(0x0202), Dialect::NtLm012] {
-        let error = run(Session::connect(&server.options(dialect, "wrong"))).unwrap_err();
+        let error = run(ClientSession::connect(&server.options(dialect, "wrong"))).unwrap_err();
         assert_eq!(error.status(), Some(NtStatus::LOGON_FAILURE), "{dialect}: {error}");
     }
 }

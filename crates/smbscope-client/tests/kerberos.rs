@@ -3,7 +3,7 @@
 
 mod common;
 
-use smbscope_client::{Cipher, Credentials, Encryption, Error, Options, Session, Signing};
+use smbscope_client::{Cipher, Credentials, Encryption, Error, SessionOptions, ClientSession, ClientSigningPolicy};
 use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_model::Dialect;
 use std::io::Write;
@@ -119,14 +119,14 @@ fn inside(folder: &Path) {
         format!("dedicated keytab file = FILE:{}", folder.join("keytab").display()),
     ];
     let server = LabServer::start(&LabServerSettings { extra: extra.to_vec(), ..LabServerSettings::default() }).unwrap();
-    let options = |dialect| Options {
+    let options = |dialect| SessionOptions {
         dialect,
         credentials: Credentials::Kerberos,
-        signing: Signing::Required,
-        ..Options::new(HOST, server.address(), server.share())
+        signing: ClientSigningPolicy::Required,
+        ..SessionOptions::new(HOST, server.address(), server.share())
     };
 
-    let without = common::run(Session::connect(&options(Dialect::Smb2(0x0311)))).unwrap_err();
+    let without = common::run(ClientSession::connect(&options(Dialect::Smb2(0x0311)))).unwrap_err();
     assert!(matches!(&without, Error::Unsupported(reason) if reason.contains("kinit")), "{without}");
 
     let account = &server.record().users[0].account;
@@ -138,18 +138,18 @@ fn inside(folder: &Path) {
     work(&options(Dialect::NtLm012));
     // The session key has 32 bytes: ciphers of 256 bits come from all of it, all others from its first half.
     for cipher in [Cipher::Aes128Gcm, Cipher::Aes256Ccm, Cipher::Aes256Gcm] {
-        work(&Options { encryption: Encryption::Required(Some(cipher)), ..options(Dialect::Smb2(0x0311)) });
+        work(&SessionOptions { encryption: Encryption::Required(Some(cipher)), ..options(Dialect::Smb2(0x0311)) });
     }
 
-    let other = Options { host: "other".to_owned(), ..options(Dialect::Smb2(0x0311)) };
-    let error = common::run(Session::connect(&other)).unwrap_err();
+    let other = SessionOptions { host: "other".to_owned(), ..options(Dialect::Smb2(0x0311)) };
+    let error = common::run(ClientSession::connect(&other)).unwrap_err();
     assert!(matches!(&error, Error::Unsupported(reason) if reason.contains("no ticket for cifs/other")), "{error}");
 }
 
-fn work(options: &Options) {
+fn work(options: &SessionOptions) {
     let what = format!("{} {:?}", options.dialect, options.encryption);
     common::run(async {
-        let mut session = Session::connect(options).await?;
+        let mut session = ClientSession::connect(options).await?;
         assert!(!session.facts().guest, "{what}");
         let file = session.open(&common::create("a.txt")).await?;
         session.write(file.handle, 0, what.as_bytes()).await?;

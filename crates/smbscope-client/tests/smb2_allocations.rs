@@ -5,7 +5,7 @@
 mod common;
 
 use common::{create, options, reading, run, samba, user_options};
-use smbscope_client::{Cipher, Encryption, Error, Info, LockRange, Options, Session, SetInfo, Signing};
+use smbscope_client::{Cipher, Encryption, Error, Info, ByteRangeLock, SessionOptions, ClientSession, SetInfo, ClientSigningPolicy};
 use smbscope_lab::LabServerSettings;
 use smbscope_testkit::server::{Script, ScriptedServer};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -40,7 +40,7 @@ static COUNTING: Counting = Counting;
 fn no_command_allocates_in_steady_state() {
     let server = ScriptedServer::start(Script::new()).unwrap();
     for dialect in common::DIALECTS {
-        let mut options = Options::new("127.0.0.1", server.address(), "share");
+        let mut options = SessionOptions::new("127.0.0.1", server.address(), "share");
         options.dialect = smbscope_model::Dialect::Smb2(dialect);
         assert_eq!(run(steady(&options)), 0, "dialect {dialect:04x}");
         options.compound = true;
@@ -54,18 +54,18 @@ fn neither_signing_nor_encryption_allocates() {
     let plain = options(&server, 0x0311);
     assert_eq!(run(steady(&plain)), 0, "as guest");
     for dialect in common::DIALECTS {
-        let signed = Options { signing: Signing::Required, ..user_options(&server, dialect) };
+        let signed = SessionOptions { signing: ClientSigningPolicy::Required, ..user_options(&server, dialect) };
         assert_eq!(run(steady(&signed)), 0, "signed, dialect {dialect:04x}");
     }
     for cipher in [Cipher::Aes128Ccm, Cipher::Aes128Gcm, Cipher::Aes256Ccm, Cipher::Aes256Gcm] {
-        let sealed = Options { encryption: Encryption::Required(Some(cipher)), ..user_options(&server, 0x0311) };
+        let sealed = SessionOptions { encryption: Encryption::Required(Some(cipher)), ..user_options(&server, 0x0311) };
         assert_eq!(run(steady(&sealed)), 0, "{cipher:?}");
     }
 }
 
 /// Allocations in twenty rounds, after some to warm up.
-async fn steady(options: &Options) -> u64 {
-    let mut session = Session::connect(options).await.unwrap();
+async fn steady(options: &SessionOptions) -> u64 {
+    let mut session = ClientSession::connect(options).await.unwrap();
     let data = vec![7; 100_000];
     for _ in 0..5 {
         round(&mut session, &data).await.unwrap();
@@ -79,7 +79,7 @@ async fn steady(options: &Options) -> u64 {
     allocations
 }
 
-async fn round(session: &mut Session, data: &[u8]) -> Result<(), Error> {
+async fn round(session: &mut ClientSession, data: &[u8]) -> Result<(), Error> {
     let path = "steady.bin";
     let file = session.open(&create(path)).await?.handle;
     // 64 KiB is one command in every dialect.
@@ -89,7 +89,7 @@ async fn round(session: &mut Session, data: &[u8]) -> Result<(), Error> {
     session.write(file, 0, data).await?;
     session.read(file, 0, 100_000).await?;
     session.flush(file).await?;
-    session.lock(file, LockRange { offset: 0, length: 1, exclusive: true, wait: false }).await?;
+    session.lock(file, ByteRangeLock { offset: 0, length: 1, exclusive: true, wait: false }).await?;
     session.unlock(file, 0, 1).await?;
     session.query_file(file, Info::FILE_STANDARD_INFORMATION).await?;
     session.set_file(file, SetInfo::EndOfFile(10)).await?;

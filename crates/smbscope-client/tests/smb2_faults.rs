@@ -1,7 +1,7 @@
 //! What the client does when a server goes wrong: it says so, keeps what it measured, and neither panics nor hangs.
 
 use crate::common::{self, options, reading, run, samba, user_options};
-use smbscope_client::{Encryption, Error, Options, Session, Signing};
+use smbscope_client::{Encryption, Error, SessionOptions, ClientSession, ClientSigningPolicy};
 use smbscope_lab::LabServerSettings;
 use smbscope_model::{Command, Dialect, CommandGroup, ExchangeOutcome, Subcommand};
 use smbscope_testkit::server::{Fault, Malformed, Script, ScriptedServer};
@@ -16,16 +16,16 @@ use std::time::{Duration, Instant};
 const READ: Command = Command::Smb2(smb2::Smb2Command::READ);
 
 /// A server whose answers to READ go wrong, and options for it.
-fn faulty(fault: Fault) -> (ScriptedServer, Options) {
+fn faulty(fault: Fault) -> (ScriptedServer, SessionOptions) {
     let server = ScriptedServer::start(Script::new().rule(fault.on(smb2::Smb2Command::READ))).unwrap();
-    let mut options = Options::new("127.0.0.1", server.address(), "share");
+    let mut options = SessionOptions::new("127.0.0.1", server.address(), "share");
     options.timeout = Duration::from_millis(300);
     (server, options)
 }
 
 /// Opens and reads; the session, and what became of the read.
-async fn read(options: &Options) -> (Session, Result<(), Error>) {
-    let mut session = Session::connect(options).await.unwrap();
+async fn read(options: &SessionOptions) -> (ClientSession, Result<(), Error>) {
+    let mut session = ClientSession::connect(options).await.unwrap();
     let file = session.open(&reading("a")).await.unwrap().handle;
     let result = session.read(file, 0, 10).await.map(|_| ());
     (session, result)
@@ -92,7 +92,7 @@ fn a_break_between_two_commands_is_acknowledged_where_it_must_be() {
     for (fault, dialect, expected) in [(Fault::OplockBreak, 0x0202, acknowledged), (Fault::LeaseBreak, 0x0311, None)] {
         let script = Script { oplocks: true, ..Script::new() };
         let server = ScriptedServer::start(script.rule(fault.on(smb2::Smb2Command::READ).once())).unwrap();
-        let mut options = Options::new("127.0.0.1", server.address(), "share");
+        let mut options = SessionOptions::new("127.0.0.1", server.address(), "share");
         options.dialect = Dialect::Smb2(dialect);
         options.leases = true;
         run(async {
@@ -165,8 +165,8 @@ fn no_broken_answer_makes_the_client_panic_or_hang() {
 fn a_server_that_grants_no_credits_is_named_and_not_waited_for() {
     let script = Script::new().rule(Fault::Malformed(Malformed::NoCredits).always());
     let server = ScriptedServer::start(script).unwrap();
-    let options = Options::new("127.0.0.1", server.address(), "share");
-    let error = run(Session::connect(&options)).unwrap_err();
+    let options = SessionOptions::new("127.0.0.1", server.address(), "share");
+    let error = run(ClientSession::connect(&options)).unwrap_err();
     assert!(matches!(error, Error::Protocol(ref text) if text.contains("credits")), "{error}");
 }
 
@@ -174,15 +174,15 @@ fn a_server_that_grants_no_credits_is_named_and_not_waited_for() {
 fn another_dialect_than_the_one_asked_for_is_refused() {
     let script = Script { dialects: vec![0x0210], ..Script::new() };
     let server = ScriptedServer::start(script).unwrap();
-    let options = Options::new("127.0.0.1", server.address(), "share");
-    let error = run(Session::connect(&options)).unwrap_err().to_string();
+    let options = SessionOptions::new("127.0.0.1", server.address(), "share");
+    let error = run(ClientSession::connect(&options)).unwrap_err().to_string();
     assert!(error.contains("3.1.1"), "{error}");
 }
 
 #[test]
 fn a_server_that_nobody_listens_for_is_a_refused_connection() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let error = run(Session::connect(&Options::new("127.0.0.1", address, "share"))).unwrap_err();
+    let error = run(ClientSession::connect(&SessionOptions::new("127.0.0.1", address, "share"))).unwrap_err();
     assert!(matches!(error, Error::Unreachable { ref error, .. } if error.kind() == ErrorKind::ConnectionRefused));
 }
 
@@ -190,7 +190,7 @@ fn a_server_that_nobody_listens_for_is_a_refused_connection() {
 fn a_killed_samba_ends_the_session() {
     let Some(server) = samba(&LabServerSettings::default()) else { return };
     run(async {
-        let mut session = Session::connect(&options(&server, 0x0311)).await.unwrap();
+        let mut session = ClientSession::connect(&options(&server, 0x0311)).await.unwrap();
         server.kill();
         let error = session.echo().await.unwrap_err();
         assert!(matches!(error, Error::Connection { .. }), "{error}");
@@ -205,10 +205,10 @@ fn answers_that_were_changed_on_the_way_are_noticed() {
     for dialect in common::DIALECTS {
         for encryption in common::encryptions(dialect) {
             let (address, change) = changing_proxy(server.address());
-            let signing = Signing::Required;
-            let options = Options { address, signing, encryption, ..user_options(&server, dialect) };
+            let signing = ClientSigningPolicy::Required;
+            let options = SessionOptions { address, signing, encryption, ..user_options(&server, dialect) };
             run(async {
-                let mut session = Session::connect(&options).await.unwrap();
+                let mut session = ClientSession::connect(&options).await.unwrap();
                 session.echo().await.unwrap();
                 change.store(true, Ordering::SeqCst);
                 let error = session.echo().await.unwrap_err();
@@ -226,8 +226,8 @@ fn a_changed_negotiation_is_noticed_by_its_validation() {
         let (address, change) = changing_proxy(server.address());
         // Nothing protects the answer itself: 3.0 asks again once there are keys, 3.1.1 makes the keys from all of it.
         change.store(true, Ordering::SeqCst);
-        let options = Options { address, ..user_options(&server, dialect) };
-        let error = run(Session::connect(&options)).unwrap_err();
+        let options = SessionOptions { address, ..user_options(&server, dialect) };
+        let error = run(ClientSession::connect(&options)).unwrap_err();
         assert!(matches!(error, Error::Tampered { .. }), "{dialect:04x}: {error}");
     }
 }

@@ -3,8 +3,8 @@
 
 use crate::common::{self, DIALECTS, create, options, reading, run, samba, user_options};
 use smbscope_client::{
-    Cipher, Credentials, Disposition, Encryption, Entry, Error, Info, LockRange, Open, Options, Sample, Secret,
-    Session, Signing, Transport, create_options, smb2,
+    Cipher, Credentials, Disposition, Encryption, Entry, Error, Info, ByteRangeLock, Open, SessionOptions, Sample, Secret,
+    ClientSession, ClientSigningPolicy, Transport, create_options, smb2,
 };
 use smbscope_lab::{LabDialect, LabServer, LabServerSettings, ServerSigningPolicy as LabSigning};
 use smbscope_model::{Command, CommandGroup, ExchangeOutcome, Subcommand};
@@ -24,9 +24,9 @@ fn what_is_larger_than_a_command_goes_in_several_at_once() {
     let Some(server) = samba(&LabServerSettings::default()) else { return };
     let data: Vec<u8> = (0..3_000_005u32).map(|n| (n % 251) as u8).collect();
     for (dialect, credits) in [(0x0202, 8), (0x0311, 8), (0x0311, 64)] {
-        let options = Options { credits, ..options(&server, dialect) };
+        let options = SessionOptions { credits, ..options(&server, dialect) };
         run(async {
-            let mut session = Session::connect(&options).await.unwrap();
+            let mut session = ClientSession::connect(&options).await.unwrap();
             let file = session.open(&create("large")).await.unwrap().handle;
             session.samples().clear();
             session.write(file, 0, &data).await.unwrap();
@@ -54,10 +54,10 @@ fn a_compound_is_one_round_trip_in_every_protection() {
     let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in DIALECTS {
         for encryption in common::encryptions(dialect) {
-            for signing in [Signing::Off, Signing::Required] {
-                let options = Options { signing, encryption, compound: true, ..user_options(&server, dialect) };
+            for signing in [ClientSigningPolicy::Off, ClientSigningPolicy::Required] {
+                let options = SessionOptions { signing, encryption, compound: true, ..user_options(&server, dialect) };
                 run(async {
-                    let mut session = Session::connect(&options).await.unwrap();
+                    let mut session = ClientSession::connect(&options).await.unwrap();
                     let file = session.open(&create("compound")).await.unwrap().handle;
                     session.write(file, 0, b"0123456789").await.unwrap();
                     session.close(file).await.unwrap();
@@ -94,7 +94,7 @@ fn a_long_listing_comes_in_pages_and_can_be_cut() {
     }
     for dialect in DIALECTS {
         run(async {
-            let mut session = Session::connect(&options(&server, dialect)).await.unwrap();
+            let mut session = ClientSession::connect(&options(&server, dialect)).await.unwrap();
             let class = Info::FILE_BOTH_DIRECTORY_INFORMATION;
             let mut entries: Vec<Entry> = Vec::new();
             assert_eq!(session.list(r"many\*", class, 0, Some(&mut entries)).await.unwrap(), 2002);
@@ -117,9 +117,9 @@ fn an_oplock_or_lease_is_given_back_while_its_holder_rests() {
     let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in DIALECTS {
         run(async {
-            let holder_options = Options { leases: true, ..options(&server, dialect) };
-            let mut holder = Session::connect(&holder_options).await.unwrap();
-            let mut other = Session::connect(&options(&server, dialect)).await.unwrap();
+            let holder_options = SessionOptions { leases: true, ..options(&server, dialect) };
+            let mut holder = ClientSession::connect(&holder_options).await.unwrap();
+            let mut other = ClientSession::connect(&options(&server, dialect)).await.unwrap();
             let held = holder.open(&create("held")).await.unwrap().handle;
             let until = Instant::now() + Duration::from_secs(1);
             let began = Instant::now();
@@ -147,13 +147,13 @@ fn a_lock_that_waits_is_granted_when_it_is_free() {
     let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in DIALECTS {
         run(async {
-            let mut first = Session::connect(&options(&server, dialect)).await.unwrap();
+            let mut first = ClientSession::connect(&options(&server, dialect)).await.unwrap();
             // Longer than the time that other commands have.
-            let second_options = Options { timeout: Duration::from_millis(150), ..options(&server, dialect) };
-            let mut second = Session::connect(&second_options).await.unwrap();
+            let second_options = SessionOptions { timeout: Duration::from_millis(150), ..options(&server, dialect) };
+            let mut second = ClientSession::connect(&second_options).await.unwrap();
             let mine = first.open(&create("locked")).await.unwrap().handle;
             let theirs = second.open(&create("locked")).await.unwrap().handle;
-            let range = LockRange { offset: 0, length: 10, exclusive: true, wait: true };
+            let range = ByteRangeLock { offset: 0, length: 10, exclusive: true, wait: true };
             first.lock(mine, range).await.unwrap();
             let unlocking = async {
                 tokio::time::sleep(Duration::from_millis(300)).await;
@@ -174,8 +174,8 @@ fn a_watch_tells_of_changes_while_other_commands_go_on() {
     let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in DIALECTS {
         run(async {
-            let connected = Session::connect(&options(&server, dialect)).await.unwrap();
-            let Session::Smb2(mut session) = connected else { unreachable!() };
+            let connected = ClientSession::connect(&options(&server, dialect)).await.unwrap();
+            let ClientSession::Smb2(mut session) = connected else { unreachable!() };
             let directory = Open { path: "", options: create_options::DIRECTORY, ..reading("") };
             let root = session.open(&directory).await.unwrap().handle;
             // FILE_NOTIFY_CHANGE_FILE_NAME
@@ -204,8 +204,8 @@ fn the_server_copies_and_tells_its_interfaces() {
     let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in DIALECTS {
         run(async {
-            let connected = Session::connect(&options(&server, dialect)).await.unwrap();
-            let Session::Smb2(mut session) = connected else { unreachable!() };
+            let connected = ClientSession::connect(&options(&server, dialect)).await.unwrap();
+            let ClientSession::Smb2(mut session) = connected else { unreachable!() };
             let source = session.open(&create("from")).await.unwrap().handle;
             session.write(source, 0, b"0123456789").await.unwrap();
             let target = session.open(&create("to")).await.unwrap().handle;
@@ -228,11 +228,11 @@ fn a_further_channel_works_with_the_files_of_the_first() {
     let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in [0x0300, 0x0302, 0x0311] {
         for encryption in common::encryptions(dialect) {
-            for signing in [Signing::On, Signing::Required] {
-                let options = Options { signing, encryption, ..user_options(&server, dialect) };
+            for signing in [ClientSigningPolicy::On, ClientSigningPolicy::Required] {
+                let options = SessionOptions { signing, encryption, ..user_options(&server, dialect) };
                 run(async {
-                    let connected = Session::connect(&options).await.unwrap();
-                    let Session::Smb2(mut first) = connected else { unreachable!() };
+                    let connected = ClientSession::connect(&options).await.unwrap();
+                    let ClientSession::Smb2(mut first) = connected else { unreachable!() };
                     let mut second = first.bind(&options).await.unwrap();
                     assert_eq!(second.facts().cipher, first.facts().cipher);
                     let file = first.open(&create("shared")).await.unwrap().handle;
@@ -240,7 +240,7 @@ fn a_further_channel_works_with_the_files_of_the_first() {
                     assert_eq!(first.read(file, 0, 100).await.unwrap(), b"by the second");
                     let (one, two) = tokio::join!(first.echo(), second.echo());
                     one.and(two).unwrap();
-                    let id = |session: &mut smb2::Session| session.samples().last().unwrap().session_id;
+                    let id = |session: &mut smb2::Smb2ClientSession| session.samples().last().unwrap().session_id;
                     assert_eq!(id(&mut first), id(&mut second));
                     second.disconnect().await.unwrap();
                     first.close(file).await.unwrap();
@@ -251,7 +251,7 @@ fn a_further_channel_works_with_the_files_of_the_first() {
     }
     let guest = options(&server, 0x0311);
     run(async {
-        let Session::Smb2(mut first) = Session::connect(&guest).await.unwrap() else { unreachable!() };
+        let ClientSession::Smb2(mut first) = ClientSession::connect(&guest).await.unwrap() else { unreachable!() };
         assert!(matches!(first.bind(&guest).await, Err(Error::Unsupported(_))));
     });
 }
@@ -260,9 +260,9 @@ fn a_further_channel_works_with_the_files_of_the_first() {
 fn an_encrypted_share_is_encrypted_without_being_asked_for() {
     let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in DIALECTS {
-        let options = Options { share: server.encrypted_share().to_owned(), ..user_options(&server, dialect) };
+        let options = SessionOptions { share: server.encrypted_share().to_owned(), ..user_options(&server, dialect) };
         run(async {
-            let connected = Session::connect(&options).await;
+            let connected = ClientSession::connect(&options).await;
             if dialect < 0x0300 {
                 let error = connected.unwrap_err();
                 assert_eq!(error.status(), Some(NtStatus::ACCESS_DENIED), "{error}");
@@ -282,13 +282,13 @@ fn an_encrypted_share_is_encrypted_without_being_asked_for() {
 fn a_server_that_requires_signing_gets_it_or_is_refused() {
     let Some(server) = samba(&LabServerSettings { signing: LabSigning::Required, ..LabServerSettings::default() }) else { return };
     for dialect in DIALECTS {
-        let signed = Options { signing: Signing::On, ..user_options(&server, dialect) };
-        let unsigned = Options { signing: Signing::Off, ..signed.clone() };
+        let signed = SessionOptions { signing: ClientSigningPolicy::On, ..user_options(&server, dialect) };
+        let unsigned = SessionOptions { signing: ClientSigningPolicy::Off, ..signed.clone() };
         run(async {
-            let mut session = Session::connect(&signed).await.unwrap();
+            let mut session = ClientSession::connect(&signed).await.unwrap();
             assert!(session.facts().signing.is_some());
             session.echo().await.unwrap();
-            let refused = Session::connect(&unsigned).await.unwrap_err();
+            let refused = ClientSession::connect(&unsigned).await.unwrap_err();
             assert!(matches!(refused, Error::Unsupported(ref text) if text.contains("requires signing")), "{refused}");
         });
     }
@@ -297,23 +297,23 @@ fn a_server_that_requires_signing_gets_it_or_is_refused() {
 #[test]
 fn what_a_server_refuses_is_named_with_a_hint() {
     let Some(server) = samba(&LabServerSettings { max_dialect: LabDialect::Smb210, ..LabServerSettings::default() }) else { return };
-    let refusal = |options: &Options| run(Session::connect(options)).unwrap_err();
+    let refusal = |options: &SessionOptions| run(ClientSession::connect(options)).unwrap_err();
     let dialect = refusal(&options(&server, 0x0311));
     assert!(dialect.to_string().contains("3.1.1") && dialect.to_string().contains("--dialect"), "{dialect}");
 
     let password = Secret::new("wrong".to_owned());
     let user = server.user().to_owned();
     let credentials = Credentials::Ntlm { domain: String::new(), user, password };
-    let logon = refusal(&Options { credentials, ..options(&server, 0x0210) });
+    let logon = refusal(&SessionOptions { credentials, ..options(&server, 0x0210) });
     assert_eq!(logon.status(), Some(NtStatus::LOGON_FAILURE));
     assert!(logon.to_string().contains("password"), "{logon}");
 
-    let share = refusal(&Options { share: "missing".to_owned(), ..options(&server, 0x0210) });
+    let share = refusal(&SessionOptions { share: "missing".to_owned(), ..options(&server, 0x0210) });
     assert_eq!(share.status(), Some(NtStatus::BAD_NETWORK_NAME));
     assert!(share.to_string().contains("missing"), "{share}");
 
     let encryption = Encryption::Required(Some(Cipher::Aes256Gcm));
-    let cipher = refusal(&Options { encryption, ..user_options(&server, 0x0210) });
+    let cipher = refusal(&SessionOptions { encryption, ..user_options(&server, 0x0210) });
     assert!(matches!(cipher, Error::Unsupported(ref text) if text.contains("2.1")), "{cipher}");
 }
 
@@ -321,9 +321,9 @@ fn what_a_server_refuses_is_named_with_a_hint() {
 fn an_anonymous_session_is_one_without_keys() {
     let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in DIALECTS {
-        let options = Options { credentials: Credentials::Anonymous, ..options(&server, dialect) };
+        let options = SessionOptions { credentials: Credentials::Anonymous, ..options(&server, dialect) };
         run(async {
-            let mut session = Session::connect(&options).await.unwrap();
+            let mut session = ClientSession::connect(&options).await.unwrap();
             assert!(session.facts().guest);
             session.echo().await.unwrap();
             session.disconnect().await.unwrap();
@@ -335,9 +335,9 @@ fn an_anonymous_session_is_one_without_keys() {
 fn netbios_and_ipv6_lead_to_the_same_share() {
     let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in DIALECTS {
-        let netbios = Options { transport: Transport::NetBios, ..options(&server, dialect) };
+        let netbios = SessionOptions { transport: Transport::NetBios, ..options(&server, dialect) };
         let ipv6 =
-            Options { address: (std::net::Ipv6Addr::LOCALHOST, server.port()).into(), ..options(&server, dialect) };
+            SessionOptions { address: (std::net::Ipv6Addr::LOCALHOST, server.port()).into(), ..options(&server, dialect) };
         for options in [netbios, ipv6] {
             if options.address.is_ipv6() && std::net::TcpStream::connect(options.address).is_err() {
                 println!("skipped IPv6: nothing listens on {}", options.address);
@@ -345,7 +345,7 @@ fn netbios_and_ipv6_lead_to_the_same_share() {
             }
             run(async {
                 let mut session =
-                    Session::connect(&options).await.unwrap_or_else(|error| panic!("{options:?}: {error}"));
+                    ClientSession::connect(&options).await.unwrap_or_else(|error| panic!("{options:?}: {error}"));
                 let data = vec![5; 300_000];
                 let file = session.open(&create("way")).await.unwrap().handle;
                 session.write(file, 0, &data).await.unwrap();
@@ -364,7 +364,7 @@ fn tshark_finds_nothing_malformed_in_what_we_send() {
     let Some(mut tcpdump) = capture(&server, &file) else { return };
     for dialect in DIALECTS {
         for compound in [false, true] {
-            let options = Options { compound, leases: true, ..user_options(&server, dialect) };
+            let options = SessionOptions { compound, leases: true, ..user_options(&server, dialect) };
             run(everything(&options));
         }
     }
@@ -418,14 +418,14 @@ fn capture(server: &LabServer, file: &std::path::Path) -> Option<std::process::C
 }
 
 /// Every request that the client has.
-async fn everything(options: &Options) {
-    let Session::Smb2(mut session) = Session::connect(options).await.unwrap() else { unreachable!() };
+async fn everything(options: &SessionOptions) {
+    let ClientSession::Smb2(mut session) = ClientSession::connect(options).await.unwrap() else { unreachable!() };
     let _ = session.make_directory("all").await;
     let file = session.open(&create(r"all\a")).await.unwrap().handle;
     session.write(file, 0, &[1; 100]).await.unwrap();
     session.flush(file).await.unwrap();
     session.read(file, 0, 100).await.unwrap();
-    session.lock(file, LockRange { offset: 0, length: 1, exclusive: false, wait: false }).await.unwrap();
+    session.lock(file, ByteRangeLock { offset: 0, length: 1, exclusive: false, wait: false }).await.unwrap();
     session.unlock(file, 0, 1).await.unwrap();
     session.query_file(file, Info::FILE_ALL_INFORMATION).await.unwrap();
     let basic =

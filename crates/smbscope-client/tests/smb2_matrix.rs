@@ -3,7 +3,7 @@
 
 use crate::common::{self, DIALECTS, SIGNINGS, create, encryptions, options, run, samba, user};
 use smbscope_client::{
-    Credentials, Encryption, Entry, Error, Info, LockRange, Options, Session, SetInfo, Signing, SigningAlgorithm,
+    Credentials, Encryption, Entry, Error, Info, ByteRangeLock, SessionOptions, ClientSession, SetInfo, ClientSigningPolicy, SigningAlgorithm,
 };
 use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_model::{Command, Dialect, ExchangeOutcome};
@@ -18,10 +18,10 @@ fn every_dialect_works_with_every_signing_and_cipher_as_guest_and_as_user() {
             for encryption in encryptions(dialect) {
                 for credentials in [Credentials::Guest, user(&server)] {
                     let guest = matches!(credentials, Credentials::Guest);
-                    let options = Options { signing, encryption, credentials, ..options(&server, dialect) };
+                    let options = SessionOptions { signing, encryption, credentials, ..options(&server, dialect) };
                     let what = format!("{dialect:04x} {signing:?} {encryption:?}, guest {guest}");
                     let result = run(work(&server, &options));
-                    if guest && (signing == Signing::Required || encryption != Encryption::Off) {
+                    if guest && (signing == ClientSigningPolicy::Required || encryption != Encryption::Off) {
                         assert!(matches!(result, Err(Error::Unsupported(_))), "{what}: a guest has no key: {result:?}");
                     } else {
                         result.unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -37,10 +37,10 @@ fn every_signing_algorithm_of_3_1_1_works() {
     let Some(server) = samba(&LabServerSettings::default()) else { return };
     for algorithm in [SigningAlgorithm::HmacSha256, SigningAlgorithm::AesCmac, SigningAlgorithm::AesGmac] {
         let mut options = common::user_options(&server, 0x0311);
-        options.signing = Signing::Required;
+        options.signing = ClientSigningPolicy::Required;
         options.signing_algorithm = Some(algorithm);
         run(async {
-            let mut session = Session::connect(&options).await.unwrap();
+            let mut session = ClientSession::connect(&options).await.unwrap();
             assert_eq!(session.facts().signing, Some(algorithm));
             session.echo().await.unwrap();
             session.disconnect().await.unwrap();
@@ -49,8 +49,8 @@ fn every_signing_algorithm_of_3_1_1_works() {
 }
 
 /// What users do, once.
-async fn work(server: &LabServer, options: &Options) -> Result<(), Error> {
-    let mut session = Session::connect(options).await?;
+async fn work(server: &LabServer, options: &SessionOptions) -> Result<(), Error> {
+    let mut session = ClientSession::connect(options).await?;
     check_facts(&session, options);
     session.make_directory("matrix").await?;
     let file = session.open(&create(r"matrix\a.txt")).await?;
@@ -72,7 +72,7 @@ async fn work(server: &LabServer, options: &Options) -> Result<(), Error> {
     let size = session.query_file_system(Info::FILE_FS_FULL_SIZE_INFORMATION).await?;
     assert_eq!(size.len(), 32, "MS-FSCC 2.5.4");
 
-    let range = LockRange { offset: 0, length: 4, exclusive: true, wait: false };
+    let range = ByteRangeLock { offset: 0, length: 4, exclusive: true, wait: false };
     session.lock(file.handle, range).await?;
     let other = session.open(&create(r"matrix\a.txt")).await?;
     let refused = session.lock(other.handle, range).await.unwrap_err();
@@ -96,11 +96,11 @@ async fn work(server: &LabServer, options: &Options) -> Result<(), Error> {
     session.disconnect().await
 }
 
-fn check_facts(session: &Session, options: &Options) {
+fn check_facts(session: &ClientSession, options: &SessionOptions) {
     let facts = session.facts();
     let guest = matches!(options.credentials, Credentials::Guest);
     assert_eq!((facts.dialect, facts.guest), (options.dialect, guest));
-    let signed = options.signing == Signing::Required && options.encryption == Encryption::Off;
+    let signed = options.signing == ClientSigningPolicy::Required && options.encryption == Encryption::Off;
     assert_eq!(facts.signing.is_some(), signed, "{facts:?}");
     match options.encryption {
         Encryption::Off => assert_eq!(facts.cipher, None),
@@ -109,7 +109,7 @@ fn check_facts(session: &Session, options: &Options) {
 }
 
 /// Every command has a sample, with times in order and the protection that was asked for.
-fn check_samples(session: &mut Session, options: &Options) {
+fn check_samples(session: &mut ClientSession, options: &SessionOptions) {
     let encrypted = options.encryption != Encryption::Off;
     let samples = session.samples();
     assert!(samples.len() > 40, "{} samples", samples.len());
@@ -128,7 +128,7 @@ fn check_samples(session: &mut Session, options: &Options) {
             Dialect::Smb2(0x0300 | 0x0302) => command == smb2::Smb2Command::IOCTL,
             _ => false,
         };
-        let signed = !begins && !encrypted && !guest && (always || options.signing == Signing::Required);
+        let signed = !begins && !encrypted && !guest && (always || options.signing == ClientSigningPolicy::Required);
         assert_eq!(sample.signed, signed, "{command}");
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! Arguments: address, users, seconds, dialect revision, and operations a second for an open loop.
 
-use smbscope_client::Options;
+use smbscope_client::SessionOptions;
 use smbscope_load::engine::{self, Arrivals, LiveFigures, Plan, Schedule, Stop};
 use smbscope_load::workload::{Action, Expected, Script, Step};
 use smbscope_model::Dialect;
@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ..Plan::default()
     };
     let dialect = u16::from_str_radix(dialect.trim_start_matches("0x"), 16)?;
-    let options = Options { dialect: Dialect::Smb2(dialect), ..Options::new("127.0.0.1", address.parse()?, "share") };
+    let options = SessionOptions { dialect: Dialect::Smb2(dialect), ..SessionOptions::new("127.0.0.1", address.parse()?, "share") };
     let scripts = |_| Box::new(Again(["open-read-close".to_owned()])) as Box<dyn Script>;
     for run in engine::run(&plan, &options, &scripts, &mut (), &LiveFigures::default(), &Stop::new())? {
         let operation = &run.operations[0];

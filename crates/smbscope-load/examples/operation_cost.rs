@@ -11,7 +11,7 @@
 //! `share=NAME` (`share`), `user=NAME` (a guest), and `compound` to send the three commands as one. All sessions live in
 //! one thread, a task each. The file is made first, and removed in the end.
 
-use smbscope_client::{Credentials, Disposition, Open, Options, Secret, Session, access, create_options};
+use smbscope_client::{Credentials, Disposition, Open, SessionOptions, Secret, ClientSession, access, create_options};
 use smbscope_model::{Dialect, ExchangeOutcome};
 use std::error::Error;
 use std::fs;
@@ -35,7 +35,7 @@ const OPEN: Open<'static> = Open {
 
 #[derive(Debug, Clone)]
 struct Plan {
-    options: Options,
+    options: SessionOptions,
     time: Duration,
 }
 
@@ -54,7 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("arguments: ADDRESS SESSIONS SECONDS DIALECT [share=NAME] [user=NAME] [compound]".into());
     };
     let address: SocketAddr = address.parse()?;
-    let mut options = Options::new(&address.ip().to_string(), address, "share");
+    let mut options = SessionOptions::new(&address.ip().to_string(), address, "share");
     options.dialect = parse_dialect(dialect)?;
     for word in rest {
         match word.split_once('=') {
@@ -73,7 +73,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 async fn measure(plan: Plan, count: usize) -> Result<(), Box<dyn Error>> {
-    let mut host = Session::connect(&plan.options).await?;
+    let mut host = ClientSession::connect(&plan.options).await?;
     println!("{:?}", host.facts());
     make_file(&mut host).await?;
     let before = resident_bytes()?;
@@ -84,7 +84,7 @@ async fn measure(plan: Plan, count: usize) -> Result<(), Box<dyn Error>> {
         let (logons, options) = (logons.clone(), plan.options.clone());
         tasks.push(tokio::task::spawn_local(async move {
             let _turn = logons.acquire().await;
-            Session::connect(&options).await.map_err(|error| error.to_string())
+            ClientSession::connect(&options).await.map_err(|error| error.to_string())
         }));
     }
     let mut sessions = Vec::new();
@@ -117,7 +117,7 @@ async fn measure(plan: Plan, count: usize) -> Result<(), Box<dyn Error>> {
 }
 
 /// A file with one byte.
-async fn make_file(session: &mut Session) -> Result<(), Box<dyn Error>> {
+async fn make_file(session: &mut ClientSession) -> Result<(), Box<dyn Error>> {
     let create = Open {
         access: access::READ_DATA | access::WRITE_DATA | access::DELETE,
         disposition: Disposition::OverwriteIf,
@@ -131,10 +131,10 @@ async fn make_file(session: &mut Session) -> Result<(), Box<dyn Error>> {
 
 /// Every session in a task of its own.
 async fn all_work(
-    sessions: Vec<Session>,
+    sessions: Vec<ClientSession>,
     compound: bool,
     time: Duration,
-) -> Result<(Vec<Session>, Done), Box<dyn Error>> {
+) -> Result<(Vec<ClientSession>, Done), Box<dyn Error>> {
     let work = |session| async move { work(session, compound, time).await.map_err(|error| error.to_string()) };
     let tasks: Vec<_> = sessions.into_iter().map(|session| tokio::task::spawn_local(work(session))).collect();
     let (mut sessions, mut all) = (Vec::new(), Done::default());
@@ -148,7 +148,7 @@ async fn all_work(
     Ok((sessions, all))
 }
 
-async fn work(mut session: Session, compound: bool, time: Duration) -> Result<(Session, Done), smbscope_client::Error> {
+async fn work(mut session: ClientSession, compound: bool, time: Duration) -> Result<(ClientSession, Done), smbscope_client::Error> {
     /// Times kept of one session, so that keeping them costs little.
     const KEPT: usize = 4096;
     let mut done = Done::default();

@@ -1,7 +1,7 @@
 //! The engine on a real server: what it counts must be what the server was asked, and what goes wrong must be said.
 
 use crate::common::{self, options, samba, user_options};
-use smbscope_client::{Credentials, Disposition, Options, Secret, Session, access, create_options};
+use smbscope_client::{Credentials, Disposition, SessionOptions, Secret, ClientSession, access, create_options};
 use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_load::engine::result::{Ended, Pace, Run};
 use smbscope_load::engine::{self, Arrivals, Exchanges, Hooks, LiveFigures, OnFailure, Plan, Schedule, Stop, Users};
@@ -18,7 +18,7 @@ fn plan(users: &str, seconds: u64) -> Plan {
     Plan { users, warmup: Duration::from_millis(300), duration: Duration::from_secs(seconds), ..Plan::default() }
 }
 
-fn prepare_files(workload: &Workload, options: &Options, users: u32) {
+fn prepare_files(workload: &Workload, options: &SessionOptions, users: u32) {
     let files = workload.file_set();
     let (made, within) = (workload.made(), Duration::from_secs(600));
     let request =
@@ -26,7 +26,7 @@ fn prepare_files(workload: &Workload, options: &Options, users: u32) {
     common::run(prepare::prepare(options, &request, &mut |_| {})).unwrap();
 }
 
-fn run(workload: &Workload, plan: &Plan, options: &Options, hooks: &mut dyn Hooks) -> Vec<Run> {
+fn run(workload: &Workload, plan: &Plan, options: &SessionOptions, hooks: &mut dyn Hooks) -> Vec<Run> {
     let of = plan.users.most();
     let scripts = |number| {
         let seat = UserSeat { number, of, seed: plan.seed, directory: DIRECTORY.to_owned() };
@@ -136,7 +136,7 @@ fn connections_of_a_session_take_turns() {
     let Some(server) = samba(&LabServerSettings::default()) else { return };
     let workload = Workload::builtin("open-read-close").unwrap();
     for compound in [false, true] {
-        let options = Options { compound, ..user_options(&server, 0x0311) };
+        let options = SessionOptions { compound, ..user_options(&server, 0x0311) };
         prepare_files(&workload, &options, 2);
         let plan = Plan { connections_per_session: 3, exchanges: true, ..plan("2", 1) };
         let mut keep = Keep::default();
@@ -197,7 +197,7 @@ fn a_user_who_thinks_keeps_nobody_from_a_file() {
     let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in [0x0202, 0x0311] {
         let plan = Plan { warmup: Duration::ZERO, ..plan("1", 6) };
-        let holder = Options { leases: true, ..user_options(&server, dialect) };
+        let holder = SessionOptions { leases: true, ..user_options(&server, dialect) };
         let scripts = |_| Box::new(Thinker { names: vec!["hold".to_owned()], step: 0 }) as Box<dyn Script>;
         let mut waited = None;
         let hook = |server: &LabServer| {
@@ -206,7 +206,7 @@ fn a_user_who_thinks_keeps_nobody_from_a_file() {
             let other = user_options(server, dialect);
             let began = Instant::now();
             common::run(async {
-                let mut other = Session::connect(&other).await.unwrap();
+                let mut other = ClientSession::connect(&other).await.unwrap();
                 other.open(&common::create("held")).await.unwrap();
             });
             waited = Some(began.elapsed());
@@ -241,7 +241,7 @@ fn a_wrong_password_is_tried_once_and_said() {
     let Some(server) = samba(&LabServerSettings::default()) else { return };
     let password = Secret::new("wrong".to_owned());
     let credentials = Credentials::Ntlm { domain: String::new(), user: server.user().to_owned(), password };
-    let options = Options { credentials, ..options(&server, 0x0311) };
+    let options = SessionOptions { credentials, ..options(&server, 0x0311) };
     let on_failure = OnFailure::Reconnect { delay: Duration::from_millis(10) };
     let plan = Plan { on_failure, ..plan("20", 10) };
     let runs = run(&Workload::builtin("echo").unwrap(), &plan, &options, &mut ());

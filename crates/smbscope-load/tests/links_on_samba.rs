@@ -2,7 +2,7 @@
 //!
 //! The server shows a link to a directory as a directory, and hides one that leads nowhere; nobody can tell by asking.
 
-use smbscope_client::{Options, Session};
+use smbscope_client::{SessionOptions, ClientSession};
 use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_load::prepare::{self, Request};
 use smbscope_load::workload::Workload;
@@ -28,7 +28,7 @@ fn server() -> Option<LabServer> {
         LabServer::start(&LabServerSettings { guests: true, extra, ..LabServerSettings::default() }).expect("a lab server")
     };
     let wide = start(&["follow symlinks = yes", "wide links = yes", "allow insecure wide links = yes"]);
-    match run(Session::connect(&options(&wide, Dialect::Smb2(0x0311)))) {
+    match run(ClientSession::connect(&options(&wide, Dialect::Smb2(0x0311)))) {
         Ok(_) => Some(wide),
         Err(error) => {
             println!("links out of the share were skipped, those within it are followed: {error}");
@@ -38,15 +38,15 @@ fn server() -> Option<LabServer> {
     }
 }
 
-fn options(server: &LabServer, dialect: Dialect) -> Options {
-    Options { dialect, ..Options::new("127.0.0.1", server.address(), server.share()) }
+fn options(server: &LabServer, dialect: Dialect) -> SessionOptions {
+    SessionOptions { dialect, ..SessionOptions::new("127.0.0.1", server.address(), server.share()) }
 }
 
 fn run<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(future)
 }
 
-fn prepared(options: &Options, workload: &str) -> prepare::Prepared {
+fn prepared(options: &SessionOptions, workload: &str) -> prepare::Prepared {
     let workload = Workload::builtin(workload).expect("it is built in");
     let (files, made) = (workload.file_set(), workload.made());
     let request =
@@ -54,7 +54,7 @@ fn prepared(options: &Options, workload: &str) -> prepare::Prepared {
     run(prepare::prepare(options, &request, &mut |_| {})).expect("it is prepared")
 }
 
-fn cleaned(options: &Options) -> prepare::Cleaned {
+fn cleaned(options: &SessionOptions) -> prepare::Cleaned {
     run(prepare::clean(options, DIRECTORY, 2, LONG, &mut |_| {})).expect("it is cleaned")
 }
 

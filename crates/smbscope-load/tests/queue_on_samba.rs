@@ -2,7 +2,7 @@
 //! where it belongs, and each command has a response time of its own.
 
 use crate::common::{DIALECTS, create, options, run, samba, user};
-use smbscope_client::{Direction, Moved, Options, Range, Sample, Session, Signing, WholeFile};
+use smbscope_client::{TransferDirection, Moved, SessionOptions, FileRange, Sample, ClientSession, ClientSigningPolicy, WholeFile};
 use smbscope_lab::LabServerSettings;
 use smbscope_model::{Command, Dialect};
 use smbscope_testkit::server::{Script, ScriptedServer};
@@ -22,23 +22,23 @@ fn most_outstanding(samples: &[Sample]) -> usize {
 }
 
 /// From the last block to the first.
-fn ranges() -> Vec<Range> {
-    (0..BLOCKS).rev().map(|block| Range { offset: block * u64::from(BLOCK), length: BLOCK }).collect()
+fn ranges() -> Vec<FileRange> {
+    (0..BLOCKS).rev().map(|block| FileRange { offset: block * u64::from(BLOCK), length: BLOCK }).collect()
 }
 
 #[test]
 fn blocks_are_outstanding_together_and_all_of_them_arrive() {
     let Some(server) = samba(&LabServerSettings::default()) else { return };
     let data: Vec<u8> = (0..BLOCK).map(|at| (at * 7 % 251) as u8).collect();
-    let nt1 = Options { dialect: Dialect::NtLm012, ..options(&server, 0x0311) };
+    let nt1 = SessionOptions { dialect: Dialect::NtLm012, ..options(&server, 0x0311) };
     for options in DIALECTS.map(|dialect| options(&server, dialect)).into_iter().chain([nt1]) {
         let dialect = options.dialect;
         // Samba's MaxMpxCount is 50 (`max mux`).
         let depth = 8;
         run(async {
-            let mut session = Session::connect(&options).await.unwrap();
+            let mut session = ClientSession::connect(&options).await.unwrap();
             let file = session.open(&create("queue")).await.unwrap().handle;
-            for direction in [Direction::Write(&data), Direction::Read] {
+            for direction in [TransferDirection::Write(&data), TransferDirection::Read] {
                 session.samples().clear();
                 let moved = session.transfer_many(file, &ranges(), depth, direction).await.unwrap();
                 assert_eq!(moved, Moved { bytes: BLOCKS * u64::from(BLOCK), outstanding: depth }, "{dialect}");
@@ -63,15 +63,15 @@ fn blocks_are_outstanding_together_and_all_of_them_arrive() {
 fn smb1_has_no_more_outstanding_than_the_server_allows() {
     let settings = LabServerSettings { extra: vec!["max mux = 5".to_owned()], ..LabServerSettings::default() };
     let Some(server) = samba(&settings) else { return };
-    let options = Options { credentials: user(&server), ..options(&server, 0x0311) };
+    let options = SessionOptions { credentials: user(&server), ..options(&server, 0x0311) };
     run(async {
         let mut session =
-            Session::connect(&Options { dialect: Dialect::NtLm012, signing: Signing::Required, ..options })
+            ClientSession::connect(&SessionOptions { dialect: Dialect::NtLm012, signing: ClientSigningPolicy::Required, ..options })
                 .await
                 .unwrap();
         let file = session.open(&create("bounded")).await.unwrap().handle;
         let data = vec![7; BLOCK as usize];
-        for direction in [Direction::Write(&data), Direction::Read] {
+        for direction in [TransferDirection::Write(&data), TransferDirection::Read] {
             session.samples().clear();
             let moved = session.transfer_many(file, &ranges(), 200, direction).await.unwrap();
             assert_eq!(moved, Moved { bytes: BLOCKS * u64::from(BLOCK), outstanding: 5 });
@@ -85,17 +85,17 @@ fn smb1_has_no_more_outstanding_than_the_server_allows() {
 fn a_block_that_fails_fails_the_transfer_and_the_session_goes_on() {
     let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in [Dialect::Smb2(0x0311), Dialect::NtLm012] {
-        let options = Options { dialect, ..options(&server, 0x0311) };
+        let options = SessionOptions { dialect, ..options(&server, 0x0311) };
         run(short_file(options));
     }
 }
 
-async fn short_file(options: Options) {
-    let mut session = Session::connect(&options).await.unwrap();
+async fn short_file(options: SessionOptions) {
+    let mut session = ClientSession::connect(&options).await.unwrap();
     let file = session.open(&create("short")).await.unwrap().handle;
     session.write(file, 0, &[1; 1000]).await.unwrap();
     // Behind the end there is nothing to read.
-    let error = session.transfer_many(file, &ranges(), 8, Direction::Read).await.unwrap_err();
+    let error = session.transfer_many(file, &ranges(), 8, TransferDirection::Read).await.unwrap_err();
     assert_eq!(error.status(), Some(NtStatus::END_OF_FILE), "{error}");
     assert_eq!(session.read(file, 0, 1000).await.unwrap(), [1; 1000]);
     session.disconnect().await.unwrap();
@@ -117,7 +117,7 @@ fn as_many_files_are_outstanding_as_are_to_be_read_at_once() {
     let files: Vec<WholeFile> = (0..40).map(|number| whole(format!("file{number}"), 4096)).collect();
     for at_once in [1, 5, 16] {
         run(async {
-            let mut session = Session::connect(&Options::new("localhost", server.address(), "share")).await.unwrap();
+            let mut session = ClientSession::connect(&SessionOptions::new("localhost", server.address(), "share")).await.unwrap();
             session.samples().clear();
             let moved = session.read_whole_files(&files, 1024, at_once).await.unwrap();
             assert_eq!(moved, Moved { bytes: 40 * 4096, outstanding: at_once });
@@ -144,12 +144,12 @@ fn files_read_at_once_are_read_whole_in_every_dialect() {
         whole(format!("tree\\{number}"), *size)
     };
     let files: Vec<WholeFile> = sizes.iter().enumerate().map(file).collect();
-    let nt1 = Options { dialect: Dialect::NtLm012, ..options(&server, 0x0311) };
+    let nt1 = SessionOptions { dialect: Dialect::NtLm012, ..options(&server, 0x0311) };
     for options in DIALECTS.map(|dialect| options(&server, dialect)).into_iter().chain([nt1]) {
         let dialect = options.dialect;
         let together = if dialect == Dialect::NtLm012 { 1 } else { 8 };
         run(async {
-            let mut session = Session::connect(&Options { leases: true, ..options }).await.unwrap();
+            let mut session = ClientSession::connect(&SessionOptions { leases: true, ..options }).await.unwrap();
             let moved = session.read_whole_files(&files, 16 << 10, 8).await.unwrap();
             assert_eq!(moved, Moved { bytes: sizes.iter().sum(), outstanding: together }, "{dialect}");
             session.disconnect().await.unwrap();
@@ -164,7 +164,7 @@ fn a_file_that_is_missing_fails_all_and_leaves_none_open() {
     let files: Vec<WholeFile> =
         (0..20).map(|number| whole(if number == 9 { "missing" } else { "there" }, 1000)).collect();
     run(async {
-        let mut session = Session::connect(&options(&server, 0x0311)).await.unwrap();
+        let mut session = ClientSession::connect(&options(&server, 0x0311)).await.unwrap();
         session.samples().clear();
         let error = session.read_whole_files(&files, 1 << 20, 4).await.unwrap_err();
         assert_eq!(error.status(), Some(NtStatus::OBJECT_NAME_NOT_FOUND), "{error}");

@@ -6,7 +6,7 @@
 //! 80th percentile of all is above 100 ms, p95 (ranks 760 of 800: the 160th shortest of these 200) about 0.8 s, while
 //! only the few that were outstanding (one a user) show the stall in the time that the server took.
 
-use smbscope_client::Options;
+use smbscope_client::SessionOptions;
 use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_load::engine::result::{Pace, Run};
 use smbscope_load::engine::{self, Arrivals, Criterion, Hooks, LiveFigures, Plan, Schedule, Stop, Users};
@@ -32,7 +32,7 @@ fn open(rate: f64) -> Schedule {
     Schedule::Open { rate, per_user: false, arrivals: Arrivals::Constant }
 }
 
-fn run(plan: &Plan, options: &Options, hooks: &mut dyn Hooks) -> Vec<Run> {
+fn run(plan: &Plan, options: &SessionOptions, hooks: &mut dyn Hooks) -> Vec<Run> {
     let workload = Workload::builtin("echo").expect("it is built in");
     let scripts = |number| -> Box<dyn UserScript> {
         Box::new(workload.script(&UserSeat { number, of: 8, seed: 1, directory: "bench".to_owned() }))
@@ -41,9 +41,9 @@ fn run(plan: &Plan, options: &Options, hooks: &mut dyn Hooks) -> Vec<Run> {
 }
 
 /// Stops the scripted server for a second, a second after the measured part began.
-fn stalling(dialect: Dialect) -> (ScriptedServer, Options) {
+fn stalling(dialect: Dialect) -> (ScriptedServer, SessionOptions) {
     let server = ScriptedServer::start(Script::new()).expect("a free port");
-    let options = Options { dialect, ..Options::new("localhost", server.address(), "share") };
+    let options = SessionOptions { dialect, ..SessionOptions::new("localhost", server.address(), "share") };
     (server, options)
 }
 
@@ -135,7 +135,7 @@ fn the_capacity_over_rates_is_a_rate() {
     // Every answer takes 10 ms, and two users wait for theirs: 200 operations a second are all that there can be.
     let script = Script::new().rule(Fault::Delay(Duration::from_millis(10)).on(smbscope_wire::smb2::Smb2Command::ECHO));
     let server = ScriptedServer::start(script).expect("a free port");
-    let options = Options::new("localhost", server.address(), "share");
+    let options = SessionOptions::new("localhost", server.address(), "share");
     let plan = Plan {
         users: Users::one(2),
         rates: vec![50, 1_000],
@@ -201,7 +201,7 @@ fn a_samba_that_is_stopped_for_a_second_is_named_and_counts_from_when_operations
     }
     let server = LabServer::start(&LabServerSettings { guests: true, ..LabServerSettings::default() }).expect("a lab server");
     for dialect in DIALECTS {
-        let options = Options { dialect, ..Options::new("127.0.0.1", server.address(), server.share()) };
+        let options = SessionOptions { dialect, ..SessionOptions::new("127.0.0.1", server.address(), server.share()) };
         for schedule in [open(200.0), Schedule::Closed { think: Duration::from_millis(5) }] {
             let runs = run(&plan(schedule), &options, &mut Stopper(&server, None));
             let what = format!("{dialect} {schedule:?}");

@@ -2,14 +2,14 @@
 //! files stay open, and nothing is refused that the step does not expect to be.
 
 use crate::common::{DIALECTS, create, encryptions, options, run, samba, user_options};
-use smbscope_client::{Control, Encryption, Options, Session, Signing, Tree};
+use smbscope_client::{FsctlProfile, Encryption, SessionOptions, ClientSession, ClientSigningPolicy, TreeConnectTarget};
 use smbscope_lab::LabServerSettings;
 use smbscope_model::{Command, Dialect};
 use smbscope_wire::smb1::Smb1Command;
 use smbscope_wire::smb2::Smb2Command;
 
 /// Names of the commands since this was last asked.
-fn commands(session: &mut Session) -> Vec<String> {
+fn commands(session: &mut ClientSession) -> Vec<String> {
     std::mem::take(session.samples()).iter().map(|sample| sample.command.to_string()).collect()
 }
 
@@ -23,9 +23,9 @@ fn names(dialect: Dialect) -> [String; 3] {
     }
 }
 
-async fn steps(options: &Options) {
+async fn steps(options: &SessionOptions) {
     let what = format!("{} {:?} {:?} {:?}", options.dialect, options.signing, options.encryption, options.credentials);
-    let mut session = Session::connect(options).await.unwrap_or_else(|error| panic!("{what}: {error}"));
+    let mut session = ClientSession::connect(options).await.unwrap_or_else(|error| panic!("{what}: {error}"));
     let file = session.open(&create("steps")).await.unwrap().handle;
     session.write(file, 0, b"before").await.unwrap();
     let [setup, connect, disconnect] = names(options.dialect);
@@ -34,14 +34,14 @@ async fn steps(options: &Options) {
         session.reauthenticate().await.unwrap_or_else(|error| panic!("{what}: {error}"));
         let sent = commands(&mut session);
         assert!(!sent.is_empty() && sent.iter().all(|command| *command == setup), "{what}: {sent:?}");
-        for tree in [Tree::Own, Tree::Ipc] {
+        for tree in [TreeConnectTarget::Own, TreeConnectTarget::Ipc] {
             session.connect_again(tree).await.unwrap_or_else(|error| panic!("{what}: {tree:?}: {error}"));
             assert_eq!(commands(&mut session), [connect.as_str(), disconnect.as_str()], "{what}");
         }
         assert_eq!(session.read(file, 0, 6).await.unwrap(), b"before", "{what}");
     }
     session.samples().clear();
-    for control in Control::ALL.iter().filter(|control| control.unsupported_in(options.dialect).is_none()) {
+    for control in FsctlProfile::ALL.iter().filter(|control| control.unsupported_in(options.dialect).is_none()) {
         if let Err(error) = session.control(control, Some(file).filter(|_| control.of_file)).await {
             let refused = error.status().is_some_and(|status| control.refusals.contains(&status));
             assert!(refused && !error.is_fatal(), "{what}: {}: {error}", control.code);
@@ -57,13 +57,13 @@ fn open_files_outlive_every_step_in_every_protection() {
     let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in DIALECTS {
         for encryption in encryptions(dialect) {
-            for signing in [Signing::Off, Signing::On, Signing::Required] {
-                run(steps(&Options { signing, encryption, ..user_options(&server, dialect) }));
+            for signing in [ClientSigningPolicy::Off, ClientSigningPolicy::On, ClientSigningPolicy::Required] {
+                run(steps(&SessionOptions { signing, encryption, ..user_options(&server, dialect) }));
             }
         }
     }
-    for signing in [Signing::Off, Signing::Required] {
-        run(steps(&Options { dialect: Dialect::NtLm012, signing, ..user_options(&server, 0x0311) }));
+    for signing in [ClientSigningPolicy::Off, ClientSigningPolicy::Required] {
+        run(steps(&SessionOptions { dialect: Dialect::NtLm012, signing, ..user_options(&server, 0x0311) }));
     }
 }
 
@@ -71,6 +71,6 @@ fn open_files_outlive_every_step_in_every_protection() {
 fn a_guest_does_the_same() {
     let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in [Dialect::NtLm012, Dialect::Smb2(0x0202), Dialect::Smb2(0x0210), Dialect::Smb2(0x0311)] {
-        run(steps(&Options { dialect, encryption: Encryption::Off, ..options(&server, 0x0311) }));
+        run(steps(&SessionOptions { dialect, encryption: Encryption::Off, ..options(&server, 0x0311) }));
     }
 }

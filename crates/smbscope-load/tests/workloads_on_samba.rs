@@ -3,7 +3,7 @@
 //! The Debian package's `client.txt` is cut after some thousand lines; with SMBSCOPE_WHOLE_LOADFILE=USERS in the
 //! environment so many users do all of it, which takes minutes for each dialect.
 
-use smbscope_client::Options;
+use smbscope_client::SessionOptions;
 use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_load::engine::result::{Ended, Run};
 use smbscope_load::engine::{self, LiveFigures, Plan, Stop, Users};
@@ -66,8 +66,8 @@ fn server() -> Option<LabServer> {
     }
 }
 
-fn options(server: &LabServer, dialect: Dialect) -> Options {
-    Options { dialect, ..Options::new("localhost", server.address(), server.share()) }
+fn options(server: &LabServer, dialect: Dialect) -> SessionOptions {
+    SessionOptions { dialect, ..SessionOptions::new("localhost", server.address(), server.share()) }
 }
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {

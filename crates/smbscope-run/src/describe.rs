@@ -4,7 +4,7 @@ use crate::options::RunOptions;
 use crate::setup::Setup;
 use crate::site::Site;
 use crate::{environment, names};
-use smbscope_client::{Credentials, Facts};
+use smbscope_client::{Credentials, SessionParameters};
 use smbscope_load::engine::{Arrivals, Plan, Schedule};
 use smbscope_load::workload::Source;
 use smbscope_report::Answer;
@@ -22,7 +22,7 @@ pub(crate) struct Measured {
 
 impl Site {
     /// The server, the share, and how they are spoken to.
-    pub(crate) fn described(&self, facts: &Facts) -> bench::Target {
+    pub(crate) fn described(&self, facts: &SessionParameters) -> bench::Target {
         let options = &self.options;
         bench::Target {
             host: options.host.clone(),

@@ -1,15 +1,15 @@
 //! What was asked for and negotiated, in the words of the document.
 
-use smbscope_client::{Cipher, Encryption, Signing, SigningAlgorithm};
+use smbscope_client::{Cipher, Encryption, ClientSigningPolicy, SigningAlgorithm};
 use smbscope_load::engine::result::{Pace, Run};
 use smbscope_load::engine::{self, Knee};
 use smbscope_report::{bench, counted};
 
-pub(crate) fn signing(signing: Signing) -> &'static str {
+pub(crate) fn signing(signing: ClientSigningPolicy) -> &'static str {
     match signing {
-        Signing::Off => "off",
-        Signing::On => "on",
-        Signing::Required => "required",
+        ClientSigningPolicy::Off => "off",
+        ClientSigningPolicy::On => "on",
+        ClientSigningPolicy::Required => "required",
     }
 }
 

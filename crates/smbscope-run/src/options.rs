@@ -3,7 +3,7 @@
 use crate::files::Sources;
 use crate::metrics::Exporter;
 use crate::target::Target;
-use smbscope_client::{Options, Secret};
+use smbscope_client::{SessionOptions, Secret};
 use smbscope_lab::{Launcher, LabServerSettings};
 use smbscope_load::engine::{Criterion, Host, OnLostHost, Plan, Search};
 use smbscope_load::workload::Workload;
@@ -112,7 +112,7 @@ pub struct Private {
 /// How users connect, and as whom.
 pub struct Connect {
     /// Dialect, protection and so on; host, address, share and credentials are filled in.
-    pub options: Options,
+    pub options: SessionOptions,
     /// Who connects.
     pub login: Login,
     /// Tells the password of a user that the target names, and is asked for no other.
@@ -126,7 +126,7 @@ impl Connect {
     /// With what a client does by itself.
     pub fn new(login: Login, password: Box<Passwords>) -> Connect {
         let nowhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-        Connect { options: Options::new("", nowhere, ""), login, password }
+        Connect { options: SessionOptions::new("", nowhere, ""), login, password }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::setup::{Setup, now};
 use crate::site::Site;
 use crate::sniffer::Bytes;
 use crate::{prepare, ramp};
-use smbscope_client::{Facts, Options, Session};
+use smbscope_client::{SessionParameters, SessionOptions, ClientSession};
 use smbscope_load::engine::{Fleet, Plan};
 use smbscope_report::bench::Document;
 use std::num::NonZeroUsize;
@@ -101,11 +101,11 @@ fn suit_a_folder(options: &mut RunOptions) -> Result<(), Error> {
 }
 
 /// Connects once, so that a wrong password or a missing share is said before anything is begun.
-pub(crate) fn look(options: &Options) -> Result<Facts, Error> {
+pub(crate) fn look(options: &SessionOptions) -> Result<SessionParameters, Error> {
     let runtime =
         Builder::new_current_thread().enable_all().build().map_err(Error::system("runtime for the client"))?;
     runtime.block_on(async {
-        let mut session = Session::connect(options).await.map_err(|error| match error {
+        let mut session = ClientSession::connect(options).await.map_err(|error| match error {
             smbscope_client::Error::Foreign(foreign) => Error::Foreign(foreign),
             error => Error::Connect { host: options.host.clone(), error },
         })?;

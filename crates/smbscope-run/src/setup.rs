@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::options::{Cluster, RunOptions};
 use crate::site::Site;
-use smbscope_client::Facts;
+use smbscope_client::SessionParameters;
 use smbscope_load::engine::{Fleet, LoadWork, Plan};
 use smbscope_load::workload::{Script, UserSeat};
 use smbscope_model::{Nanos, Timestamp};
@@ -18,7 +18,7 @@ pub(crate) struct Setup {
     /// Names of the hosts that users work on; none where they work on this one.
     pub(crate) hosts: Vec<String>,
     /// What was negotiated with the server.
-    pub(crate) facts: Facts,
+    pub(crate) facts: SessionParameters,
 }
 
 impl Setup {

@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::options::{Connect, Login, Private, Server as Wanted};
 use crate::target::{Share, Target};
-use smbscope_client::{Credentials, Encryption, Facts, Options, Secret, Signing, Transport};
+use smbscope_client::{Credentials, Encryption, SessionParameters, SessionOptions, Secret, ClientSigningPolicy, Transport};
 use smbscope_lab::{LabServer, ServerRecord, LabServerSettings, StateFolder};
 use smbscope_load::prepare;
 use std::net::Ipv4Addr;
@@ -16,7 +16,7 @@ const PORTS: [u16; 2] = [445, 139];
 #[derive(Debug)]
 pub(crate) struct Site {
     /// How to connect.
-    pub(crate) options: Options,
+    pub(crate) options: SessionOptions,
     /// Below the share, with backslashes.
     pub(crate) directory: String,
     /// As the user wrote it, where a target was named.
@@ -44,9 +44,9 @@ impl Site {
 
     /// A local folder. What says how a server is to be spoken to is refused, and not left out.
     fn folder(target: &Target, folder: &Path, connect: &Connect) -> Result<Site, Error> {
-        let Options { signing, encryption, compound, raw, leases, .. } = connect.options;
+        let SessionOptions { signing, encryption, compound, raw, leases, .. } = connect.options;
         let of_smb = [
-            ("--signing required", signing == Signing::Required),
+            ("--signing required", signing == ClientSigningPolicy::Required),
             ("--encryption", encryption != Encryption::Off),
             ("--compound", compound),
             ("--raw", raw),
@@ -56,7 +56,7 @@ impl Site {
             let text = format!("{option} is of SMB, and {target} is a local folder: leave it out");
             return Err(Error::Unavailable(text));
         }
-        let options = Options {
+        let options = SessionOptions {
             host: "this machine".to_owned(),
             share: folder.display().to_string(),
             folder: Some(folder.to_owned()),
@@ -72,7 +72,7 @@ impl Site {
     fn share(named: &Target, target: &Share, connect: &Connect) -> Result<Site, Error> {
         let port = PORTS[usize::from(connect.options.transport == Transport::NetBios)];
         let address = target.resolve(port)?;
-        let options = Options {
+        let options = SessionOptions {
             address,
             host: target.host.clone(),
             share: target.share.clone(),
@@ -84,7 +84,7 @@ impl Site {
     }
 
     /// What is shown while it runs.
-    pub(crate) fn heading(&self, facts: &Facts) -> String {
+    pub(crate) fn heading(&self, facts: &SessionParameters) -> String {
         match (&self.target, &self.lab) {
             (Some(target @ Target::Folder(_)), _) => target.to_string(),
             (Some(target), _) => format!("{target}, SMB {}", facts.dialect),
@@ -117,9 +117,9 @@ impl Site {
         }
         let signing = match connect.options.signing {
             _ if wanted.settings.signing != smbscope_lab::ServerSigningPolicy::default() => wanted.settings.signing,
-            Signing::Off => smbscope_lab::ServerSigningPolicy::Off,
-            Signing::On => smbscope_lab::ServerSigningPolicy::On,
-            Signing::Required => smbscope_lab::ServerSigningPolicy::Required,
+            ClientSigningPolicy::Off => smbscope_lab::ServerSigningPolicy::Off,
+            ClientSigningPolicy::On => smbscope_lab::ServerSigningPolicy::On,
+            ClientSigningPolicy::Required => smbscope_lab::ServerSigningPolicy::Required,
         };
         let guests = wanted.settings.guests || matches!(connect.login, Login::Guest | Login::Anonymous);
         let settings = LabServerSettings { signing, guests, ..wanted.settings.clone() };
@@ -138,7 +138,7 @@ impl Site {
                 return Err(Error::Unavailable(text.to_owned()));
             }
         };
-        let options = Options {
+        let options = SessionOptions {
             address,
             host: address.ip().to_string(),
             share: server.share().to_owned(),

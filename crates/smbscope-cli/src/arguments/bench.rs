@@ -4,7 +4,7 @@ use super::one_of::{Table, one_of};
 use super::{Arguments, ClusterArguments, ColorChoice, StorageArguments, dimension};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Subcommand, ValueEnum};
-use smbscope_client::{Cipher, Encryption, Signing, SigningAlgorithm, Transport};
+use smbscope_client::{Cipher, Encryption, ClientSigningPolicy, SigningAlgorithm, Transport};
 use smbscope_load::engine::{Arrivals, Criterion, LOAD_POINTS_MAX, OnFailure, OnLostHost, Rates, Users};
 use smbscope_model::Dialect;
 use smbscope_model::units;
@@ -388,7 +388,7 @@ pub struct ConnectArguments {
 
     /// Sign messages never, where the server requires it, or always.
     #[arg(long, value_parser = one_of(SIGNING), default_value = "on")]
-    pub signing: Signing,
+    pub signing: ClientSigningPolicy,
 
     /// Offer only this signing algorithm with SMB 3.1.1.
     #[arg(hide_short_help = true, long, value_parser = one_of(SIGNING_ALGORITHMS))]
@@ -443,11 +443,11 @@ impl ConnectArguments {
             Some("this cipher needs --dialect 3.1.1; SMB 3.0 and 3.0.2 have aes-128-ccm alone")
         } else if algorithm && self.dialect < SMB311 {
             Some("--signing-algorithm needs --dialect 3.1.1; every older dialect has one way of signing")
-        } else if algorithm && self.signing == Signing::Off {
+        } else if algorithm && self.signing == ClientSigningPolicy::Off {
             Some("--signing off leaves nothing for --signing-algorithm to do; leave one of them out")
         } else if self.raw && self.dialect != Dialect::NtLm012 {
             Some("--raw is of SMB1; choose --dialect nt1")
-        } else if self.raw && self.signing == Signing::Required {
+        } else if self.raw && self.signing == ClientSigningPolicy::Required {
             Some("what has no header has no signature: leave --raw or --signing required out")
         } else if self.timeout.is_zero() {
             Some("--timeout has to be longer than nothing")
@@ -468,10 +468,10 @@ pub(super) const DIALECTS: &Table<Dialect> = &[
     ("3.1.1", "SMB 3.1.1", Dialect::Smb2(0x0311)),
 ];
 
-pub(super) const SIGNING: &Table<Signing> = &[
-    ("off", "Never", Signing::Off),
-    ("on", "Where the server requires it", Signing::On),
-    ("required", "Always", Signing::Required),
+pub(super) const SIGNING: &Table<ClientSigningPolicy> = &[
+    ("off", "Never", ClientSigningPolicy::Off),
+    ("on", "Where the server requires it", ClientSigningPolicy::On),
+    ("required", "Always", ClientSigningPolicy::Required),
 ];
 
 /// The ways of signing of SMB 3.1.1.

@@ -4,7 +4,7 @@ use super::bench::{DIALECTS, ENCRYPTION, SIGNING};
 use super::one_of::{Table, one_of};
 use super::{BenchFormat, ColorChoice};
 use clap::Args;
-use smbscope_client::{Encryption, Signing};
+use smbscope_client::{Encryption, ClientSigningPolicy};
 use smbscope_model::{Dialect, units};
 use smbscope_run::Target;
 use smbscope_run::launch::{LAUNCHES_MAX, Mounter};
@@ -68,7 +68,7 @@ pub struct LaunchArguments {
 
     /// Sign messages never, where the server requires it, or always.
     #[arg(hide_short_help = true, long, value_parser = one_of(SIGNING), default_value = "on", help_heading = "Files")]
-    pub signing: Signing,
+    pub signing: ClientSigningPolicy,
 
     /// Encrypt messages; the cipher is that of the server.
     #[arg(hide_short_help = true, long, value_parser = one_of(ENCRYPTION), default_value = "off", help_heading = "Files")]

@@ -3,7 +3,7 @@
 use super::{command, password};
 use crate::arguments::{BenchArguments, ConnectArguments, Think};
 use crate::{BadArguments, cluster, lab};
-use smbscope_client::Options;
+use smbscope_client::SessionOptions;
 use smbscope_lab::LabServerSettings;
 use smbscope_load::engine::{Connects, EngineError, ErrorLimit, Limits, OverloadLimits, Plan, Schedule, Search, Users};
 use smbscope_load::workload::{Scenarios, Workload};
@@ -51,7 +51,7 @@ pub(super) fn connect(arguments: &ConnectArguments) -> Connect {
     let file = arguments.password_file.clone();
     let password = move |user: &str| Ok(password::read(user, file.as_deref())?);
     let mut connect = Connect::new(arguments.login, Box::new(password));
-    connect.options = Options {
+    connect.options = SessionOptions {
         dialect: arguments.dialect,
         signing: arguments.signing,
         signing_algorithm: arguments.signing_algorithm,

@@ -11,9 +11,9 @@ use std::fmt;
 use std::sync::Arc;
 
 /// A security context in the making, for `cifs/host` in the default realm (or where its KDC refers to).
-pub(super) struct Client(State);
+pub(super) struct KerberosClient(KerberosState);
 
-enum State {
+enum KerberosState {
     /// The server's answer is missing.
     Pending(PendingClientContext<Outbound>),
     /// All is done; what was not sent yet, and the key.
@@ -22,42 +22,42 @@ enum State {
     Failed,
 }
 
-impl Client {
+impl KerberosClient {
     /// Gets the ticket, from the cache or from the KDC.
-    pub(super) fn new(host: &str) -> Result<Client, AuthError> {
+    pub(super) fn new(host: &str) -> Result<KerberosClient, AuthError> {
         let credentials = Credentials::outbound(None, None, Mechanism::KerberosV5)
             .map_err(|error| unavailable("no ticket; run kinit", &error))?;
         let service = format!("cifs/{host}");
         ClientBuilder::new(Arc::new(credentials), Some(&service))
             .and_then(|builder| builder.request_mutual_auth().request_signing().initialize())
-            .and_then(State::after)
-            .map(Client)
+            .and_then(KerberosState::after)
+            .map(KerberosClient)
             .map_err(|error| unavailable(&format!("no ticket for {service}"), &error))
     }
 
     pub(super) fn first(&self) -> Vec<u8> {
         match &self.0 {
-            State::Pending(context) => context.next_token().to_vec(),
-            State::Established { token, .. } => token.clone(),
-            State::Failed => Vec::new(),
+            KerberosState::Pending(context) => context.next_token().to_vec(),
+            KerberosState::Established { token, .. } => token.clone(),
+            KerberosState::Failed => Vec::new(),
         }
     }
 
     /// The answer to the server's token; empty where there is nothing more to say.
     pub(super) fn step(&mut self, token: &[u8]) -> Result<Vec<u8>, AuthError> {
-        let State::Pending(context) = std::mem::replace(&mut self.0, State::Failed) else {
+        let KerberosState::Pending(context) = std::mem::replace(&mut self.0, KerberosState::Failed) else {
             return Err(AuthError::Malformed("place after the end of the authentication"));
         };
         self.0 = context
             .step(token)
-            .and_then(State::after)
+            .and_then(KerberosState::after)
             .map_err(|error| unavailable("the server's answer is not accepted", &error))?;
         Ok(self.first())
     }
 
     pub(super) fn finish(&mut self, token: Option<&[u8]>) -> Result<(), AuthError> {
         match (&self.0, token) {
-            (State::Established { .. }, _) => Ok(()),
+            (KerberosState::Established { .. }, _) => Ok(()),
             (_, Some(token)) => self.step(token).map(drop),
             (_, None) => Err(AuthError::Malformed("Kerberos answer")),
         }
@@ -65,17 +65,17 @@ impl Client {
 
     pub(super) fn session_key(&self) -> Option<&[u8]> {
         match &self.0 {
-            State::Established { session_key, .. } => Some(session_key),
+            KerberosState::Established { session_key, .. } => Some(session_key),
             _ => None,
         }
     }
 }
 
-impl State {
-    fn after(step: StepOut<Outbound>) -> Result<State, kenobi_unix::Error> {
+impl KerberosState {
+    fn after(step: StepOut<Outbound>) -> Result<KerberosState, kenobi_unix::Error> {
         Ok(match step {
-            StepOut::Pending(context) => State::Pending(context),
-            StepOut::Finished(context) => State::Established {
+            StepOut::Pending(context) => KerberosState::Pending(context),
+            StepOut::Finished(context) => KerberosState::Established {
                 token: context.last_token().unwrap_or_default().to_vec(),
                 session_key: context.session_key()?.to_vec(),
             },
@@ -83,12 +83,12 @@ impl State {
     }
 }
 
-impl fmt::Debug for Client {
+impl fmt::Debug for KerberosClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
-            State::Pending(_) => "kerberos::Client(pending)",
-            State::Established { .. } => "kerberos::Client(established)",
-            State::Failed => "kerberos::Client(failed)",
+            KerberosState::Pending(_) => "kerberos::Client(pending)",
+            KerberosState::Established { .. } => "kerberos::Client(established)",
+            KerberosState::Failed => "kerberos::Client(failed)",
         })
     }
 }

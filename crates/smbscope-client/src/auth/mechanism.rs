@@ -8,15 +8,15 @@ use super::kerberos;
 /// One of them, with its state.
 #[derive(Debug)]
 pub(super) enum Mechanism {
-    Ntlm(Box<ntlm::Client>),
+    Ntlm(Box<ntlm::NtlmClient>),
     #[cfg(all(feature = "kerberos", unix))]
-    Kerberos(kerberos::Client),
+    Kerberos(kerberos::KerberosClient),
 }
 
 impl Mechanism {
     #[cfg(all(feature = "kerberos", unix))]
     pub(super) fn kerberos(host: &str) -> Result<Mechanism, AuthError> {
-        kerberos::Client::new(host).map(Mechanism::Kerberos)
+        kerberos::KerberosClient::new(host).map(Mechanism::Kerberos)
     }
 
     #[cfg(not(all(feature = "kerberos", unix)))]

@@ -14,7 +14,7 @@ mod tests;
 use super::crypto::session_key_from;
 use super::{Credentials, Error};
 use mechanism::Mechanism;
-use ntlm::Account;
+use ntlm::NtlmAccount;
 pub use ntlm::Unpredictable;
 use spnego::NegState;
 
@@ -67,12 +67,12 @@ impl Authenticator {
     /// The same with random numbers and a time given.
     pub fn with(credentials: &Credentials, host: &str, random: Unpredictable) -> Result<Authenticator, AuthError> {
         let account = match credentials {
-            Credentials::Anonymous => Account::Nobody,
-            Credentials::Guest => Account::guest(),
-            Credentials::Ntlm { domain, user, password } => Account::new(domain, user, password.reveal()),
+            Credentials::Anonymous => NtlmAccount::Nobody,
+            Credentials::Guest => NtlmAccount::guest(),
+            Credentials::Ntlm { domain, user, password } => NtlmAccount::new(domain, user, password.reveal()),
             Credentials::Kerberos => return Ok(Authenticator::with_mechanism(Mechanism::kerberos(host)?)),
         };
-        let client = ntlm::Client::new(account, host, &workstation(), random);
+        let client = ntlm::NtlmClient::new(account, host, &workstation(), random);
         Ok(Authenticator::with_mechanism(Mechanism::Ntlm(Box::new(client))))
     }
 
@@ -91,7 +91,7 @@ impl Authenticator {
 
     /// Checks the token of the response with STATUS_SUCCESS. With NTLM servers may leave it out, and some do.
     pub fn finish(&mut self, server_token: &[u8]) -> Result<(), AuthError> {
-        let reply = if server_token.is_empty() { spnego::Response::default() } else { self.parse(server_token)? };
+        let reply = if server_token.is_empty() { spnego::NegTokenResp::default() } else { self.parse(server_token)? };
         self.mechanism.finish(reply.response_token)?;
         match reply.mech_list_mic {
             Some(mic) if !self.mechanism.verify(&self.mech_types, mic) => Err(AuthError::WrongMic),
@@ -115,8 +115,8 @@ impl Authenticator {
         Authenticator { mechanism, mech_types }
     }
 
-    fn parse<'a>(&self, server_token: &'a [u8]) -> Result<spnego::Response<'a>, AuthError> {
-        let reply = spnego::Response::parse(server_token).ok_or(AuthError::Malformed("NegTokenResp"))?;
+    fn parse<'a>(&self, server_token: &'a [u8]) -> Result<spnego::NegTokenResp<'a>, AuthError> {
+        let reply = spnego::NegTokenResp::parse(server_token).ok_or(AuthError::Malformed("NegTokenResp"))?;
         let is_ours = reply.supported_mech.is_none_or(|mechanism| self.mechanism.oids().contains(&mechanism));
         if reply.neg_state == Some(NegState::Reject) || !is_ours {
             return Err(AuthError::Rejected(self.mechanism.name()));

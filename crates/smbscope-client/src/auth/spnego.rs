@@ -41,16 +41,16 @@ pub(super) enum NegState {
 
 /// NegTokenResp of the server.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Response<'a> {
+pub(super) struct NegTokenResp<'a> {
     pub(super) neg_state: Option<NegState>,
     pub(super) supported_mech: Option<&'a [u8]>,
     pub(super) response_token: Option<&'a [u8]>,
     pub(super) mech_list_mic: Option<&'a [u8]>,
 }
 
-impl<'a> Response<'a> {
+impl<'a> NegTokenResp<'a> {
     /// `None` for what is cut off or is no NegTokenResp.
-    pub(super) fn parse(token: &'a [u8]) -> Option<Response<'a>> {
+    pub(super) fn parse(token: &'a [u8]) -> Option<NegTokenResp<'a>> {
         let (response, _) = der::read(token)?;
         if response.tag != tag::FIELD_1 || !response.whole {
             return None;
@@ -65,7 +65,7 @@ impl<'a> Response<'a> {
             Some(_) => return None,
             None => None,
         };
-        Some(Response {
+        Some(NegTokenResp {
             neg_state,
             supported_mech: field(tag::FIELD_1, tag::OBJECT_IDENTIFIER),
             response_token: field(tag::FIELD_2, tag::OCTET_STRING),

@@ -32,13 +32,13 @@ type Aes256Ccm = Ccm<Aes256, U16, U11>;
 
 /// Encrypts what a session sends and decrypts what it gets.
 pub struct Sealer {
-    encryption: Box<Keyed>,
-    decryption: Box<Keyed>,
+    encryption: Box<KeyedCipher>,
+    decryption: Box<KeyedCipher>,
     /// Messages encrypted, which makes nonces that never come again under a key.
     sealed: u64,
 }
 
-enum Keyed {
+enum KeyedCipher {
     Aes128Ccm(Aes128Ccm),
     Aes128Gcm(Aes128Gcm),
     Aes256Ccm(Aes256Ccm),
@@ -49,8 +49,8 @@ impl Sealer {
     /// Prepares the keys; `None` when they are not as long as the cipher needs them.
     pub fn new(cipher: Cipher, encryption_key: &CipherKey, decryption_key: &CipherKey) -> Option<Sealer> {
         Some(Sealer {
-            encryption: Box::new(Keyed::new(cipher, encryption_key)?),
-            decryption: Box::new(Keyed::new(cipher, decryption_key)?),
+            encryption: Box::new(KeyedCipher::new(cipher, encryption_key)?),
+            decryption: Box::new(KeyedCipher::new(cipher, decryption_key)?),
             sealed: 0,
         })
     }
@@ -103,10 +103,10 @@ impl Sealer {
 impl fmt::Debug for Sealer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match *self.encryption {
-            Keyed::Aes128Ccm(_) => "Sealer(AES-128-CCM)",
-            Keyed::Aes128Gcm(_) => "Sealer(AES-128-GCM)",
-            Keyed::Aes256Ccm(_) => "Sealer(AES-256-CCM)",
-            Keyed::Aes256Gcm(_) => "Sealer(AES-256-GCM)",
+            KeyedCipher::Aes128Ccm(_) => "Sealer(AES-128-CCM)",
+            KeyedCipher::Aes128Gcm(_) => "Sealer(AES-128-GCM)",
+            KeyedCipher::Aes256Ccm(_) => "Sealer(AES-256-CCM)",
+            KeyedCipher::Aes256Gcm(_) => "Sealer(AES-256-GCM)",
         })
     }
 }
@@ -115,10 +115,10 @@ impl fmt::Debug for Sealer {
 macro_rules! each {
     ($keyed:expr, $nonce:expr, ($cipher:ident, $used:ident) => $call:expr) => {
         match $keyed {
-            Keyed::Aes128Ccm($cipher) => each!(@nonce 11, $nonce, $used => $call),
-            Keyed::Aes128Gcm($cipher) => each!(@nonce 12, $nonce, $used => $call),
-            Keyed::Aes256Ccm($cipher) => each!(@nonce 11, $nonce, $used => $call),
-            Keyed::Aes256Gcm($cipher) => each!(@nonce 12, $nonce, $used => $call),
+            KeyedCipher::Aes128Ccm($cipher) => each!(@nonce 11, $nonce, $used => $call),
+            KeyedCipher::Aes128Gcm($cipher) => each!(@nonce 12, $nonce, $used => $call),
+            KeyedCipher::Aes256Ccm($cipher) => each!(@nonce 11, $nonce, $used => $call),
+            KeyedCipher::Aes256Gcm($cipher) => each!(@nonce 12, $nonce, $used => $call),
         }
     };
     (@nonce $length:literal, $nonce:expr, $used:ident => $call:expr) => {{
@@ -127,13 +127,13 @@ macro_rules! each {
     }};
 }
 
-impl Keyed {
-    fn new(cipher: Cipher, key: &CipherKey) -> Option<Keyed> {
+impl KeyedCipher {
+    fn new(cipher: Cipher, key: &CipherKey) -> Option<KeyedCipher> {
         match (cipher, key) {
-            (Cipher::Aes128Ccm, CipherKey::Bits128(key)) => Some(Keyed::Aes128Ccm(Ccm::new(key.into()))),
-            (Cipher::Aes128Gcm, CipherKey::Bits128(key)) => Some(Keyed::Aes128Gcm(Aes128Gcm::new(key.into()))),
-            (Cipher::Aes256Ccm, CipherKey::Bits256(key)) => Some(Keyed::Aes256Ccm(Ccm::new(key.into()))),
-            (Cipher::Aes256Gcm, CipherKey::Bits256(key)) => Some(Keyed::Aes256Gcm(Aes256Gcm::new(key.into()))),
+            (Cipher::Aes128Ccm, CipherKey::Bits128(key)) => Some(KeyedCipher::Aes128Ccm(Ccm::new(key.into()))),
+            (Cipher::Aes128Gcm, CipherKey::Bits128(key)) => Some(KeyedCipher::Aes128Gcm(Aes128Gcm::new(key.into()))),
+            (Cipher::Aes256Ccm, CipherKey::Bits256(key)) => Some(KeyedCipher::Aes256Ccm(Ccm::new(key.into()))),
+            (Cipher::Aes256Gcm, CipherKey::Bits256(key)) => Some(KeyedCipher::Aes256Gcm(Aes256Gcm::new(key.into()))),
             _ => None,
         }
     }

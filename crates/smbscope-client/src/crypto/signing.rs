@@ -30,10 +30,10 @@ const HEADER: usize = 64;
 
 /// Signs what a session sends and verifies what it gets.
 #[derive(Clone)]
-pub struct Signer(Box<Keyed>);
+pub struct Signer(Box<KeyedMac>);
 
 #[derive(Clone)]
-enum Keyed {
+enum KeyedMac {
     HmacSha256(Hmac<Sha256>),
     AesCmac(Cmac<Aes128>),
     AesGmac { cipher: Aes128, hash: GHash },
@@ -48,14 +48,14 @@ impl Signer {
         Signer(Box::new(match algorithm {
             SigningAlgorithm::Md5 => unreachable!("SMB2 never negotiates the signatures of SMB1"),
             SigningAlgorithm::HmacSha256 => {
-                Keyed::HmacSha256(Hmac::new_from_slice(key).expect("HMAC takes keys of any length"))
+                KeyedMac::HmacSha256(Hmac::new_from_slice(key).expect("HMAC takes keys of any length"))
             }
-            SigningAlgorithm::AesCmac => Keyed::AesCmac(Cmac::new(key.into())),
+            SigningAlgorithm::AesCmac => KeyedMac::AesCmac(Cmac::new(key.into())),
             SigningAlgorithm::AesGmac => {
                 let cipher = Aes128::new(key.into());
                 let mut subkey = Default::default();
                 cipher.encrypt_block(&mut subkey);
-                Keyed::AesGmac { cipher, hash: GHash::new(&subkey) }
+                KeyedMac::AesGmac { cipher, hash: GHash::new(&subkey) }
             }
         }))
     }
@@ -82,12 +82,12 @@ impl Signer {
         let mut header = *header;
         header[field::SIGNATURE].fill(0);
         Some(match &*self.0 {
-            Keyed::HmacSha256(mac) => {
+            KeyedMac::HmacSha256(mac) => {
                 let code: [u8; 32] = mac.clone().chain_update(header).chain_update(body).finalize().into_bytes().into();
                 *code.first_chunk().expect("32 bytes are more than 16")
             }
-            Keyed::AesCmac(mac) => mac.clone().chain_update(header).chain_update(body).finalize().into_bytes().into(),
-            Keyed::AesGmac { cipher, hash } => gmac(cipher, hash.clone(), &gmac_nonce(&header), &header, body),
+            KeyedMac::AesCmac(mac) => mac.clone().chain_update(header).chain_update(body).finalize().into_bytes().into(),
+            KeyedMac::AesGmac { cipher, hash } => gmac(cipher, hash.clone(), &gmac_nonce(&header), &header, body),
         })
     }
 }
@@ -95,9 +95,9 @@ impl Signer {
 impl fmt::Debug for Signer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match &*self.0 {
-            Keyed::HmacSha256(_) => "Signer(HMAC-SHA256)",
-            Keyed::AesCmac(_) => "Signer(AES-128-CMAC)",
-            Keyed::AesGmac { .. } => "Signer(AES-128-GMAC)",
+            KeyedMac::HmacSha256(_) => "Signer(HMAC-SHA256)",
+            KeyedMac::AesCmac(_) => "Signer(AES-128-CMAC)",
+            KeyedMac::AesGmac { .. } => "Signer(AES-128-GMAC)",
         })
     }
 }

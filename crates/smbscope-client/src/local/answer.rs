@@ -5,11 +5,11 @@ use std::io::{self, ErrorKind};
 
 /// Why a call came to nothing, in a server's words.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Refusal(pub(super) NtStatus);
+pub(super) struct LocalRefusal(pub(super) NtStatus);
 
-impl From<io::Error> for Refusal {
-    fn from(error: io::Error) -> Refusal {
-        Refusal(status_of(&error))
+impl From<io::Error> for LocalRefusal {
+    fn from(error: io::Error) -> LocalRefusal {
+        LocalRefusal(status_of(&error))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Takes the time of a call, and keeps a sample of it.
 
-use super::Session;
-use super::answer::Refusal;
-use crate::{Error, Handle, Sample};
+use super::LocalSession;
+use super::answer::LocalRefusal;
+use crate::{Error, FileHandle, Sample};
 use smbscope_model::{Command, ExchangeOutcome, Subcommand, groups};
 use smbscope_wire::smb2;
 use smbscope_wire::status::NtStatus;
@@ -10,10 +10,10 @@ use std::time::Instant;
 
 /// What a sample says about a call beside the command that it stands for.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct About<'a> {
+pub(super) struct LocalCallDetails<'a> {
     /// What is opened.
     pub(super) path: Option<&'a str>,
-    pub(super) file: Option<Handle>,
+    pub(super) file: Option<FileHandle>,
     pub(super) subcommand: Option<Subcommand>,
     pub(super) offset: Option<u64>,
     pub(super) length: Option<u32>,
@@ -21,20 +21,20 @@ pub(super) struct About<'a> {
     pub(super) written: u32,
 }
 
-impl About<'_> {
+impl LocalCallDetails<'_> {
     /// A call on an open file.
-    pub(super) fn file(handle: Handle) -> Self {
-        About { file: Some(handle), ..About::default() }
+    pub(super) fn file(handle: FileHandle) -> Self {
+        LocalCallDetails { file: Some(handle), ..LocalCallDetails::default() }
     }
 }
 
-impl Session {
+impl LocalSession {
     /// Makes a call that stands for a command.
-    pub(super) async fn call<T, E: Into<Refusal>>(
+    pub(super) async fn call<T, E: Into<LocalRefusal>>(
         &mut self,
         command: smb2::Smb2Command,
-        about: About<'_>,
-        work: impl FnOnce(&mut Session) -> Result<T, E>,
+        about: LocalCallDetails<'_>,
+        work: impl FnOnce(&mut LocalSession) -> Result<T, E>,
     ) -> Result<T, Error> {
         // Nothing here ever waits for an answer, and the thread has others to serve.
         tokio::task::yield_now().await;
@@ -46,15 +46,15 @@ impl Session {
         let status = result.as_ref().map_or_else(|refusal| refusal.0, |_| NtStatus::SUCCESS);
         let came = if command == smb2::Smb2Command::READ && result.is_ok() { self.data.len() - before } else { 0 };
         self.note(command, about, status, [begun, ended], came);
-        result.map_err(|Refusal(status)| Error::Status { command: Command::Smb2(command), status })
+        result.map_err(|LocalRefusal(status)| Error::Status { command: Command::Smb2(command), status })
     }
 
     /// Servers say whether it is the file or its directory that is not there (MS-FSA 2.1.5.1).
-    fn told_apart(&self, refusal: Refusal, path: Option<&str>) -> Refusal {
+    fn told_apart(&self, refusal: LocalRefusal, path: Option<&str>) -> LocalRefusal {
         let directory = path.and_then(|path| path.rsplit_once('/')).map(|(directory, _)| directory);
         match (refusal.0, directory) {
             (NtStatus::OBJECT_NAME_NOT_FOUND, Some(directory)) if !self.root.is_dir(directory) => {
-                Refusal(NtStatus::OBJECT_PATH_NOT_FOUND)
+                LocalRefusal(NtStatus::OBJECT_PATH_NOT_FOUND)
             }
             _ => refusal,
         }
@@ -64,7 +64,7 @@ impl Session {
     fn note(
         &mut self,
         command: smb2::Smb2Command,
-        about: About<'_>,
+        about: LocalCallDetails<'_>,
         status: NtStatus,
         times: [Instant; 2],
         came: usize,

@@ -1,9 +1,9 @@
 //! Calls on open files: open, close, read, write, flush, lock, query and set.
 
-use super::calls::About;
-use super::{Session, TRANSFER_MAX};
+use super::calls::LocalCallDetails;
+use super::{LocalSession, TRANSFER_MAX};
 use crate::file::{
-    Direction, Disposition, Handle, Info, Kept, LockRange, Moved, Open, Opened, Range, SetInfo, access, options,
+    TransferDirection, Disposition, FileHandle, Info, ReadRetention, ByteRangeLock, Moved, Open, OpenResult, FileRange, SetInfo, access, options,
 };
 use crate::{Error, limits};
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
@@ -30,7 +30,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(1);
 
 /// A file or directory that is open.
 #[derive(Debug)]
-pub(super) struct OpenFile {
+pub(super) struct LocalOpenFile {
     pub(super) file: File,
     pub(super) path: String,
     is_directory: bool,
@@ -38,11 +38,11 @@ pub(super) struct OpenFile {
     doomed: bool,
 }
 
-impl Session {
+impl LocalSession {
     /// Opens or creates a file or directory.
-    pub async fn open(&mut self, open: &Open<'_>) -> Result<Opened, Error> {
+    pub async fn open(&mut self, open: &Open<'_>) -> Result<OpenResult, Error> {
         let path = local(open.path);
-        let about = About { path: Some(&path), ..About::default() };
+        let about = LocalCallDetails { path: Some(&path), ..LocalCallDetails::default() };
         let call = self.call(Smb2Command::CREATE, about, |session| {
             let (file, action) = open_in(&session.root, &path, open)?;
             let metadata = file.metadata()?;
@@ -54,19 +54,19 @@ impl Session {
                 (false, false) => Err(ErrorKind::PermissionDenied),
                 _ => Ok(()),
             }?;
-            let handle = Handle(FileId::Smb2 { persistent: 0, volatile: session.next });
+            let handle = FileHandle(FileId::Smb2 { persistent: 0, volatile: session.next });
             let doomed = open.options & options::DELETE_ON_CLOSE != 0;
-            session.open.insert(session.next, OpenFile { file, path: path.clone(), is_directory, doomed });
+            session.open.insert(session.next, LocalOpenFile { file, path: path.clone(), is_directory, doomed });
             session.next += 1;
             let attributes = if is_directory { DIRECTORY } else { NORMAL };
-            io::Result::Ok(Opened { handle, size: metadata.len(), attributes, action })
+            io::Result::Ok(OpenResult { handle, size: metadata.len(), attributes, action })
         });
         call.await
     }
 
     /// Closes it, and removes it where that was asked for.
-    pub async fn close(&mut self, handle: Handle) -> Result<(), Error> {
-        self.call(Smb2Command::CLOSE, About::file(handle), |session| {
+    pub async fn close(&mut self, handle: FileHandle) -> Result<(), Error> {
+        self.call(Smb2Command::CLOSE, LocalCallDetails::file(handle), |session| {
             let open = session.open.remove(&number(handle)).ok_or(ErrorKind::InvalidInput)?;
             match (open.doomed, open.is_directory) {
                 (false, _) => Ok(()),
@@ -78,21 +78,21 @@ impl Session {
     }
 
     /// Reads, in calls of 8 MiB at most.
-    pub async fn read(&mut self, handle: Handle, offset: u64, length: u32) -> Result<&[u8], Error> {
-        self.read_in_parts(handle, offset, length, Kept::All).await?;
+    pub async fn read(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<&[u8], Error> {
+        self.read_in_parts(handle, offset, length, ReadRetention::All).await?;
         Ok(&self.data)
     }
 
     /// Reads in calls of 8 MiB at most, all into the same buffer, and returns the number of bytes.
-    pub async fn skim(&mut self, handle: Handle, offset: u64, length: u32) -> Result<u64, Error> {
-        self.read_in_parts(handle, offset, length, Kept::Nothing).await
+    pub async fn skim(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<u64, Error> {
+        self.read_in_parts(handle, offset, length, ReadRetention::Nothing).await
     }
 
-    async fn read_in_parts(&mut self, handle: Handle, offset: u64, length: u32, kept: Kept) -> Result<u64, Error> {
+    async fn read_in_parts(&mut self, handle: FileHandle, offset: u64, length: u32, kept: ReadRetention) -> Result<u64, Error> {
         self.data.clear();
         let mut total = 0;
-        for Range { offset: at, length: part } in (Range { offset, length }).cut(TRANSFER_MAX) {
-            if kept == Kept::Nothing {
+        for FileRange { offset: at, length: part } in (FileRange { offset, length }).cut(TRANSFER_MAX) {
+            if kept == ReadRetention::Nothing {
                 self.data.clear();
             }
             match self.read_once(handle, at, part).await {
@@ -111,12 +111,12 @@ impl Session {
     }
 
     /// Writes all of it, in calls of 8 MiB at most.
-    pub async fn write(&mut self, handle: Handle, offset: u64, data: &[u8]) -> Result<(), Error> {
+    pub async fn write(&mut self, handle: FileHandle, offset: u64, data: &[u8]) -> Result<(), Error> {
         let mut at = offset;
         // An empty write is a call, too.
         for part in data.chunks(TRANSFER_MAX as usize).chain(data.is_empty().then_some(data)) {
             let length = part.len() as u32;
-            let about = About { offset: Some(at), length: Some(length), written: length, ..About::file(handle) };
+            let about = LocalCallDetails { offset: Some(at), length: Some(length), written: length, ..LocalCallDetails::file(handle) };
             self.call(Smb2Command::WRITE, about, |session| session.file(handle)?.write_all_at(part, at)).await?;
             at = at.saturating_add(length.into());
         }
@@ -126,16 +126,16 @@ impl Session {
     /// Reads or writes these ranges one after the other: a thread has one call at a time.
     pub async fn transfer_many(
         &mut self,
-        handle: Handle,
-        ranges: &[Range],
+        handle: FileHandle,
+        ranges: &[FileRange],
         _depth: u32,
-        direction: Direction<'_>,
+        direction: TransferDirection<'_>,
     ) -> Result<Moved, Error> {
         let mut moved = Moved { bytes: 0, outstanding: 1 };
         for range in ranges {
             match direction {
-                Direction::Read => moved.bytes += self.skim(handle, range.offset, range.length).await?,
-                Direction::Write(data) => {
+                TransferDirection::Read => moved.bytes += self.skim(handle, range.offset, range.length).await?,
+                TransferDirection::Write(data) => {
                     for part in range.cut(u32::try_from(data.len()).unwrap_or(u32::MAX)) {
                         let data = data.get(..part.length as usize).unwrap_or_default();
                         self.write(handle, part.offset, data).await?;
@@ -148,12 +148,12 @@ impl Session {
     }
 
     /// Waits until what was written is on disk.
-    pub async fn flush(&mut self, handle: Handle) -> Result<(), Error> {
-        self.call(Smb2Command::FLUSH, About::file(handle), |session| session.file(handle)?.sync_all()).await
+    pub async fn flush(&mut self, handle: FileHandle) -> Result<(), Error> {
+        self.call(Smb2Command::FLUSH, LocalCallDetails::file(handle), |session| session.file(handle)?.sync_all()).await
     }
 
     /// Locks a range, for all opens but this one.
-    pub async fn lock(&mut self, handle: Handle, range: LockRange) -> Result<(), Error> {
+    pub async fn lock(&mut self, handle: FileHandle, range: ByteRangeLock) -> Result<(), Error> {
         let allowance = limits::Allowance::of_operation("a lock", self.timeout);
         let kind = if range.exclusive { Lock::Exclusive } else { Lock::Shared };
         loop {
@@ -167,13 +167,13 @@ impl Session {
     }
 
     /// Unlocks a range.
-    pub async fn unlock(&mut self, handle: Handle, offset: u64, length: u64) -> Result<(), Error> {
+    pub async fn unlock(&mut self, handle: FileHandle, offset: u64, length: u64) -> Result<(), Error> {
         self.set_lock(handle, offset, length, Lock::None).await
     }
 
     /// Asks for the metadata of an open file, whatever the class; they are not put into bytes.
-    pub async fn query_file(&mut self, handle: Handle, info: Info) -> Result<&[u8], Error> {
-        let about = About { subcommand: Some(Subcommand::Info(info)), ..About::file(handle) };
+    pub async fn query_file(&mut self, handle: FileHandle, info: Info) -> Result<&[u8], Error> {
+        let about = LocalCallDetails { subcommand: Some(Subcommand::Info(info)), ..LocalCallDetails::file(handle) };
         self.call(Smb2Command::QUERY_INFO, about, |session| match info {
             Info::FileSystem(_) => Ok(rustix::fs::fstatvfs(session.file(handle)?).map(drop)?),
             _ => session.file(handle)?.metadata().map(drop),
@@ -183,9 +183,9 @@ impl Session {
     }
 
     /// Changes an open file.
-    pub async fn set_file(&mut self, handle: Handle, set: SetInfo<'_>) -> Result<(), Error> {
+    pub async fn set_file(&mut self, handle: FileHandle, set: SetInfo<'_>) -> Result<(), Error> {
         let level = Data::from(set).level();
-        let about = About { subcommand: Some(Subcommand::Info(level)), ..About::file(handle) };
+        let about = LocalCallDetails { subcommand: Some(Subcommand::Info(level)), ..LocalCallDetails::file(handle) };
         self.call(Smb2Command::SET_INFO, about, |session| match set {
             SetInfo::Basic { last_access, last_write, .. } => {
                 let times =
@@ -206,12 +206,12 @@ impl Session {
     }
 
     /// A file that is open.
-    fn file(&self, handle: Handle) -> io::Result<&File> {
+    fn file(&self, handle: FileHandle) -> io::Result<&File> {
         Ok(&self.open.get(&number(handle)).ok_or(ErrorKind::InvalidInput)?.file)
     }
 
-    async fn read_once(&mut self, handle: Handle, offset: u64, length: u32) -> Result<usize, Error> {
-        let about = About { offset: Some(offset), length: Some(length), ..About::file(handle) };
+    async fn read_once(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<usize, Error> {
+        let about = LocalCallDetails { offset: Some(offset), length: Some(length), ..LocalCallDetails::file(handle) };
         self.call(Smb2Command::READ, about, |session| {
             let mut data = std::mem::take(&mut session.data);
             let start = data.len();
@@ -228,7 +228,7 @@ impl Session {
     }
 
     /// A directory that holds something can't be doomed (MS-FSA 2.1.5.15.3).
-    fn doom(&mut self, handle: Handle, doomed: bool) -> io::Result<()> {
+    fn doom(&mut self, handle: FileHandle, doomed: bool) -> io::Result<()> {
         let open = self.open.get_mut(&number(handle)).ok_or(ErrorKind::InvalidInput)?;
         if doomed && open.is_directory && self.root.read_dir(&open.path)?.next().is_some() {
             return Err(ErrorKind::DirectoryNotEmpty.into());
@@ -237,7 +237,7 @@ impl Session {
         Ok(())
     }
 
-    fn rename_open(&mut self, handle: Handle, to: &str, replace: bool) -> io::Result<()> {
+    fn rename_open(&mut self, handle: FileHandle, to: &str, replace: bool) -> io::Result<()> {
         let open = self.open.get_mut(&number(handle)).ok_or(ErrorKind::InvalidInput)?;
         if !replace && self.root.symlink_metadata(to).is_ok() {
             return Err(ErrorKind::AlreadyExists.into());
@@ -247,8 +247,8 @@ impl Session {
         Ok(())
     }
 
-    async fn set_lock(&mut self, handle: Handle, offset: u64, length: u64, kind: Lock) -> Result<(), Error> {
-        let about = About { offset: Some(offset), length: u32::try_from(length).ok(), ..About::file(handle) };
+    async fn set_lock(&mut self, handle: FileHandle, offset: u64, length: u64, kind: Lock) -> Result<(), Error> {
+        let about = LocalCallDetails { offset: Some(offset), length: u32::try_from(length).ok(), ..LocalCallDetails::file(handle) };
         self.call(Smb2Command::LOCK, about, |session| kind.set(session.file(handle)?, offset, length)).await
     }
 }
@@ -294,7 +294,7 @@ pub(super) fn local(path: &str) -> String {
     if path.is_empty() { ".".to_owned() } else { path.replace('\\', "/") }
 }
 
-fn number(handle: Handle) -> u64 {
+fn number(handle: FileHandle) -> u64 {
     match handle.0 {
         FileId::Smb2 { volatile, .. } => volatile,
         FileId::Smb1(_) => 0,

@@ -15,10 +15,10 @@ mod paths;
 mod tests;
 
 use super::sample::Samples;
-use super::{Control, Error, Facts, Handle, Options, Tree};
+use super::{FsctlProfile, Error, SessionParameters, FileHandle, SessionOptions, TreeConnectTarget};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use files::OpenFile;
+use files::LocalOpenFile;
 use smbscope_model::Dialect;
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -30,33 +30,33 @@ const TRANSFER_MAX: u32 = 8 << 20;
 
 /// A folder that is used as a share.
 #[derive(Debug)]
-pub struct Session {
+pub struct LocalSession {
     root: Dir,
-    open: HashMap<u64, OpenFile>,
+    open: HashMap<u64, LocalOpenFile>,
     /// Of the next open.
     next: u64,
     calls: u64,
     /// What was read last.
     data: Vec<u8>,
     samples: Samples,
-    facts: Facts,
+    facts: SessionParameters,
     timeout: Duration,
 }
 
-impl Session {
+impl LocalSession {
     /// Opens the folder.
-    pub(super) fn open_folder(folder: &Path, options: &Options) -> Result<Session, Error> {
+    pub(super) fn open_folder(folder: &Path, options: &SessionOptions) -> Result<LocalSession, Error> {
         let root = Dir::open_ambient_dir(folder, ambient_authority())
             .map_err(|error| Error::Folder { folder: folder.to_owned(), error })?;
         let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        Ok(Session {
+        Ok(LocalSession {
             root,
             open: HashMap::new(),
             next: 1,
             calls: 0,
             data: Vec::new(),
             samples: Vec::with_capacity(16),
-            facts: Facts {
+            facts: SessionParameters {
                 local: here,
                 peer: here,
                 dialect: Dialect::Local,
@@ -72,7 +72,7 @@ impl Session {
     }
 
     /// A folder is what it is.
-    pub fn facts(&self) -> &Facts {
+    pub fn facts(&self) -> &SessionParameters {
         &self.facts
     }
 
@@ -98,7 +98,7 @@ impl Session {
     }
 
     /// Control codes are for servers: nothing is to be done.
-    pub async fn control(&mut self, _control: &Control, _handle: Option<Handle>) -> Result<(), Error> {
+    pub async fn control(&mut self, _control: &FsctlProfile, _handle: Option<FileHandle>) -> Result<(), Error> {
         Ok(())
     }
 
@@ -108,7 +108,7 @@ impl Session {
     }
 
     /// There is one folder.
-    pub async fn connect_again(&mut self, _tree: Tree) -> Result<(), Error> {
+    pub async fn connect_again(&mut self, _tree: TreeConnectTarget) -> Result<(), Error> {
         Ok(())
     }
 

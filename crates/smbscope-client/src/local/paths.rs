@@ -1,11 +1,11 @@
 //! Operations on paths: an open, what is to be done, and a close, as an SMB2 client has them.
 
-use super::Session;
-use super::answer::Refusal;
-use super::calls::About;
+use super::LocalSession;
+use super::answer::LocalRefusal;
+use super::calls::LocalCallDetails;
 use super::files::local;
-use crate::file::{Disposition, Entry, Handle, Info, Open, SetInfo, access, options};
-use crate::limits::Listed;
+use crate::file::{Disposition, Entry, FileHandle, Info, Open, SetInfo, access, options};
+use crate::limits::ListingGuard;
 use crate::{Error, create_options};
 use cap_std::fs::DirEntry;
 use smbscope_model::Subcommand;
@@ -22,7 +22,7 @@ fn existing(path: &str, access: u32, options: u32) -> Open<'_> {
     Open { path, access, share: 7, disposition: Disposition::Open, options, attributes: 0 }
 }
 
-impl Session {
+impl LocalSession {
     /// Metadata of a path.
     pub async fn query_path(&mut self, path: &str, info: Info) -> Result<&[u8], Error> {
         let handle = self.open(&existing(path, access::READ_ATTRIBUTES, 0)).await?.handle;
@@ -87,7 +87,7 @@ impl Session {
         let (path, pattern) = pattern.rsplit_once('\\').unwrap_or(("", pattern));
         let open = existing(path, access::READ_DATA | access::READ_ATTRIBUTES, options::DIRECTORY);
         let handle = self.open(&open).await?.handle;
-        let about = About { subcommand: Some(Subcommand::Info(info)), ..About::file(handle) };
+        let about = LocalCallDetails { subcommand: Some(Subcommand::Info(info)), ..LocalCallDetails::file(handle) };
         let path = local(path);
         let mut found = Vec::new();
         let listed = self.call(Smb2Command::QUERY_DIRECTORY, about, |session| {
@@ -103,13 +103,13 @@ impl Session {
             }
             // So servers answer to a pattern that nothing fits; "." fits every other one (MS-SMB2 3.3.5.18).
             if found.is_empty() && !matches(pattern, ".") {
-                Err(Refusal(NtStatus::NO_SUCH_FILE))
+                Err(LocalRefusal(NtStatus::NO_SUCH_FILE))
             } else {
                 Ok(found.len())
             }
         });
         let listed = listed.await;
-        let mut limit = Listed::new(self.timeout);
+        let mut limit = ListingGuard::new(self.timeout);
         let listed = listed.and_then(|count| {
             found.iter().try_for_each(|entry| limit.entry(entry.name.len()))?;
             if let Some(entries) = entries {
@@ -121,7 +121,7 @@ impl Session {
     }
 
     /// Closes after an operation, whose failure counts before that of the close.
-    async fn close_after<T>(&mut self, handle: Handle, result: Result<T, Error>) -> Result<T, Error> {
+    async fn close_after<T>(&mut self, handle: FileHandle, result: Result<T, Error>) -> Result<T, Error> {
         let closed = self.close(handle).await;
         let value = result?;
         closed.map(|()| value)

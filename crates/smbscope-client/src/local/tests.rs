@@ -1,7 +1,7 @@
 //! A session on a folder, beside what the standard library finds in that folder.
 
-use crate::file::{Disposition, Entry, Info, LockRange, Open, SetInfo, access, options};
-use crate::{Error, Handle, Options, Session};
+use crate::file::{Disposition, Entry, Info, ByteRangeLock, Open, SetInfo, access, options};
+use crate::{Error, FileHandle, SessionOptions, ClientSession};
 use smbscope_model::{Dialect, CommandGroup};
 use smbscope_wire::status::NtStatus;
 use std::fs;
@@ -12,16 +12,16 @@ use tempfile::TempDir;
 const READ: u32 = access::READ_DATA;
 const WRITE: u32 = access::WRITE_DATA;
 
-async fn session(folder: &Path) -> Session {
-    let options = Options { folder: Some(folder.to_owned()), ..Options::new("", ([127, 0, 0, 1], 0).into(), "") };
-    Session::connect(&options).await.expect("the folder is there")
+async fn session(folder: &Path) -> ClientSession {
+    let options = SessionOptions { folder: Some(folder.to_owned()), ..SessionOptions::new("", ([127, 0, 0, 1], 0).into(), "") };
+    ClientSession::connect(&options).await.expect("the folder is there")
 }
 
 fn open(path: &str, access: u32, disposition: Disposition) -> Open<'_> {
     Open { path, access, share: 7, disposition, options: options::NON_DIRECTORY, attributes: 0 }
 }
 
-async fn opened(session: &mut Session, path: &str, access: u32, disposition: Disposition) -> Handle {
+async fn opened(session: &mut ClientSession, path: &str, access: u32, disposition: Disposition) -> FileHandle {
     session.open(&open(path, access, disposition)).await.expect(path).handle
 }
 
@@ -41,7 +41,7 @@ async fn a_large_read_whose_bytes_nobody_wants_stays_in_one_buffer() {
     assert_eq!(status(session.skim(file, SIZE.into(), 1).await), NtStatus::END_OF_FILE);
     let came: Vec<u32> = session.samples().drain(..).map(|sample| sample.response_bytes >> 20).collect();
     assert_eq!(came, [0, 8, 8, 4, 8, 2, 0]);
-    let Session::Local(local) = &session else { panic!("a folder") };
+    let ClientSession::Local(local) = &session else { panic!("a folder") };
     assert!(local.data.capacity() <= 8 << 20, "{}", local.data.capacity());
     assert_eq!(session.read(file, 0, u32::MAX).await.unwrap().len(), SIZE as usize);
 }
@@ -142,10 +142,10 @@ async fn users_are_in_the_way_of_each_others_locks() {
     let (mut one, mut other) = (session(folder.path()).await, session(folder.path()).await);
     let first = opened(&mut one, "f", READ | WRITE, Disposition::Open).await;
     let second = opened(&mut other, "f", READ | WRITE, Disposition::Open).await;
-    let range = LockRange { offset: 1, length: 2, exclusive: true, wait: false };
+    let range = ByteRangeLock { offset: 1, length: 2, exclusive: true, wait: false };
     one.lock(first, range).await.unwrap();
     assert_eq!(status(other.lock(second, range).await), NtStatus::LOCK_NOT_GRANTED);
-    other.lock(second, LockRange { offset: 3, ..range }).await.unwrap();
+    other.lock(second, ByteRangeLock { offset: 3, ..range }).await.unwrap();
     one.unlock(first, 1, 2).await.unwrap();
     other.lock(second, range).await.unwrap();
 }
@@ -168,7 +168,7 @@ async fn what_is_to_go_goes_when_it_is_closed() {
 #[tokio::test(flavor = "current_thread")]
 async fn a_folder_that_is_not_there_is_named() {
     let options =
-        Options { folder: Some("/nowhere/at all".into()), ..Options::new("", ([127, 0, 0, 1], 0).into(), "") };
-    let error = Session::connect(&options).await.expect_err("no folder").to_string();
+        SessionOptions { folder: Some("/nowhere/at all".into()), ..SessionOptions::new("", ([127, 0, 0, 1], 0).into(), "") };
+    let error = ClientSession::connect(&options).await.expect_err("no folder").to_string();
     assert!(error.starts_with("cannot use the folder /nowhere/at all: "), "{error}");
 }

@@ -3,10 +3,10 @@
 
 use super::super::crypto::Smb1Signer;
 use super::super::limits::BREAKS_MAX;
-use super::super::transport::{Arrived, Link, Sent};
-use super::super::{Error, Options, Sample, Samples};
+use super::super::transport::{ReceiveTimes, FramedConnection, SendTimes};
+use super::super::{Error, SessionOptions, Sample, Samples};
 use super::multiplex::Mids;
-use super::watch::Watch;
+use super::watch::Smb1ChangeNotify;
 use smbscope_model::{Command, FileId, ExchangeOutcome, Subcommand, groups};
 use smbscope_wire::smb1::messages::trans2::Trans2Request;
 use smbscope_wire::smb1::messages::{
@@ -27,7 +27,7 @@ const MOST_OF_A_TRANSACTION: usize = u16::MAX as usize;
 
 /// What a request is about, for its sample.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct About {
+pub(super) struct Smb1RequestDetails {
     pub(super) subcommand: Option<Subcommand>,
     pub(super) fid: Option<u16>,
     pub(super) offset: Option<u64>,
@@ -36,42 +36,42 @@ pub(super) struct About {
     pub(super) waits: bool,
 }
 
-impl About {
+impl Smb1RequestDetails {
     /// An open file.
-    pub(super) fn file(fid: u16) -> About {
-        About { fid: Some(fid), ..About::default() }
+    pub(super) fn file(fid: u16) -> Smb1RequestDetails {
+        Smb1RequestDetails { fid: Some(fid), ..Smb1RequestDetails::default() }
     }
 
     /// A range of an open file.
-    pub(super) fn range(fid: u16, offset: u64, length: u32) -> About {
-        About { fid: Some(fid), offset: Some(offset), length: Some(length), ..About::default() }
+    pub(super) fn range(fid: u16, offset: u64, length: u32) -> Smb1RequestDetails {
+        Smb1RequestDetails { fid: Some(fid), offset: Some(offset), length: Some(length), ..Smb1RequestDetails::default() }
     }
 }
 
 /// A request that was sent and is not answered yet.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pending {
+pub(super) struct Smb1OutstandingRequest {
     pub(super) command: smb1::Smb1Command,
-    pub(super) about: About,
+    pub(super) about: Smb1RequestDetails,
     pub(super) mid: u16,
     tid: u16,
     uid: u16,
     /// The number that its answer is signed with.
     sequence: Option<u32>,
-    sent: Sent,
+    sent: SendTimes,
     bytes: u32,
 }
 
-impl Pending {
+impl Smb1OutstandingRequest {
     /// What became of it.
     pub(super) fn sample(
         &self,
         outcome: ExchangeOutcome,
         status: Option<NtStatus>,
-        arrived: Arrived,
+        arrived: ReceiveTimes,
         response_bytes: usize,
     ) -> Sample {
-        let About { subcommand, fid, offset, length, waits } = self.about;
+        let Smb1RequestDetails { subcommand, fid, offset, length, waits } = self.about;
         Sample {
             command: Command::Smb1(self.command),
             subcommand,
@@ -101,7 +101,7 @@ impl Pending {
 /// The connection.
 #[derive(Debug)]
 pub(super) struct Smb1Connection {
-    pub(super) link: Link,
+    pub(super) link: FramedConnection,
     /// What all requests have in common.
     pub(super) header: Smb1Header,
     pub(super) signer: Option<Smb1Signer>,
@@ -109,20 +109,20 @@ pub(super) struct Smb1Connection {
     /// The answer to the last transaction.
     pub(super) assembly: TransactionReassembly,
     /// The one request that waits beside the others.
-    pub(super) watch: Option<Watch>,
+    pub(super) watch: Option<Smb1ChangeNotify>,
     /// Messages since the last answer that nobody waited for.
     unasked: u32,
     mids: Mids,
     /// What was sent last; still here when the caller stopped waiting for its answer.
-    under_way: Option<Pending>,
+    under_way: Option<Smb1OutstandingRequest>,
     /// What a queue has outstanding, the oldest first; likewise.
-    queued: Vec<Pending>,
+    queued: Vec<Smb1OutstandingRequest>,
     pub(super) timeout: Duration,
 }
 
 impl Smb1Connection {
     /// Over this link, before anything was said.
-    pub(super) fn new(link: Link, options: &Options) -> Smb1Connection {
+    pub(super) fn new(link: FramedConnection, options: &SessionOptions) -> Smb1Connection {
         let flags2 = flags2::LONG_NAMES | flags2::IS_LONG_NAME | flags2::NT_STATUS | flags2::UNICODE;
         Smb1Connection {
             link,
@@ -154,7 +154,7 @@ impl Smb1Connection {
     }
 
     /// A request and its answer, which is one message: [`Smb1Connection::message`]. A refusal is an error.
-    pub(super) async fn call<R: Smb1Message>(&mut self, request: &R, about: About) -> Result<Smb1Header, Error> {
+    pub(super) async fn call<R: Smb1Message>(&mut self, request: &R, about: Smb1RequestDetails) -> Result<Smb1Header, Error> {
         let pending = self.send(request, about).await?;
         let header = self.answer(&pending, &[pending.command]).await?;
         // Of answers that say nothing else, nobody would see that they are cut off.
@@ -165,7 +165,7 @@ impl Smb1Connection {
     /// Likewise, in another tree connect than that of the session.
     pub(super) async fn call_in_tree<R: Smb1Message>(&mut self, tid: u16, request: &R) -> Result<Smb1Header, Error> {
         let own = std::mem::replace(&mut self.header.tid, tid);
-        let sent = self.send(request, About::default()).await;
+        let sent = self.send(request, Smb1RequestDetails::default()).await;
         self.header.tid = own;
         let pending = sent?;
         let header = self.answer(&pending, &[pending.command]).await?;
@@ -176,7 +176,7 @@ impl Smb1Connection {
     /// The answer to a request, which is one message and may have one of these commands. A refusal is an error.
     pub(super) async fn answer(
         &mut self,
-        pending: &Pending,
+        pending: &Smb1OutstandingRequest,
         commands: &[smb1::Smb1Command],
     ) -> Result<Smb1Header, Error> {
         let (header, arrived) = self.receive_any(pending, commands).await?;
@@ -187,19 +187,19 @@ impl Smb1Connection {
     }
 
     /// A TRANSACTION2 and its answer, which may be several messages: [`Smb1Connection::assembly`]. A refusal is an error.
-    pub(super) async fn transact<R: Trans2Request>(&mut self, request: &R, about: About) -> Result<(), Error> {
-        let about = About { subcommand: Some(Subcommand::Trans2(const { R::SUBCOMMAND })), ..about };
+    pub(super) async fn transact<R: Trans2Request>(&mut self, request: &R, about: Smb1RequestDetails) -> Result<(), Error> {
+        let about = Smb1RequestDetails { subcommand: Some(Subcommand::Trans2(const { R::SUBCOMMAND })), ..about };
         let pending = self.send(request, about).await?;
         self.assembly.begin(MOST_OF_A_TRANSACTION);
         self.receive_parts(&pending).await
     }
 
     /// The messages that answer a transaction, put together.
-    async fn receive_parts(&mut self, pending: &Pending) -> Result<(), Error> {
+    async fn receive_parts(&mut self, pending: &Smb1OutstandingRequest) -> Result<(), Error> {
         let (mut first, mut bytes) = (None, 0);
         loop {
             let (header, arrived) = self.receive(pending).await?;
-            let arrived = Arrived { first: *first.get_or_insert(arrived.first), last: arrived.last };
+            let arrived = ReceiveTimes { first: *first.get_or_insert(arrived.first), last: arrived.last };
             bytes += self.link.frame().len();
             let part = match refusal(&header, self.link.frame()) {
                 Some(_) => Ok(true),
@@ -221,13 +221,13 @@ impl Smb1Connection {
     }
 
     /// Sends a request.
-    pub(super) async fn send<R: Smb1Message>(&mut self, request: &R, about: About) -> Result<Pending, Error> {
+    pub(super) async fn send<R: Smb1Message>(&mut self, request: &R, about: Smb1RequestDetails) -> Result<Smb1OutstandingRequest, Error> {
         self.forget_abandoned();
         self.send_beside(request, about).await
     }
 
     /// Sends a request of a queue; its MID. The answer is one of [`Smb1Connection::any_answer`].
-    pub(super) async fn post<R: Smb1Message>(&mut self, request: &R, about: About) -> Result<u16, Error> {
+    pub(super) async fn post<R: Smb1Message>(&mut self, request: &R, about: Smb1RequestDetails) -> Result<u16, Error> {
         let pending = self.send_beside(request, about).await?;
         self.under_way = None;
         self.queued.push(pending);
@@ -235,20 +235,20 @@ impl Smb1Connection {
     }
 
     /// Sends a request beside those of a queue.
-    async fn send_beside<R: Smb1Message>(&mut self, request: &R, about: About) -> Result<Pending, Error> {
+    async fn send_beside<R: Smb1Message>(&mut self, request: &R, about: Smb1RequestDetails) -> Result<Smb1OutstandingRequest, Error> {
         let mid = self.next_mid();
         let header = Smb1Header { mid, ..self.header };
         request.emit(&header, self.link.begin());
         let command = R::COMMAND;
         let sequence = match &mut self.signer {
-            Some(signer) => Some(signer.sign(&mut self.link.outgoing()[Link::START..])),
+            Some(signer) => Some(signer.sign(&mut self.link.outgoing()[FramedConnection::START..])),
             None => None,
         };
-        let bytes = u32_of(self.link.outgoing().len() - Link::START);
+        let bytes = u32_of(self.link.outgoing().len() - FramedConnection::START);
         let now = Instant::now();
         let (tid, uid) = (header.tid, header.uid);
         let mut pending =
-            Pending { command, about, mid, tid, uid, sequence, sent: Sent { first: now, last: now }, bytes };
+            Smb1OutstandingRequest { command, about, mid, tid, uid, sequence, sent: SendTimes { first: now, last: now }, bytes };
         self.under_way = Some(pending);
         match self.link.send(self.timeout).await {
             Ok(sent) => pending.sent = sent,
@@ -282,34 +282,34 @@ impl Smb1Connection {
         let header = Smb1Header { mid, ..self.header };
         request.emit(&header, self.link.begin());
         if let Some(signer) = &mut self.signer {
-            let message = &mut self.link.outgoing()[Link::START..];
+            let message = &mut self.link.outgoing()[FramedConnection::START..];
             if takes_one_number {
                 signer.sign_without_response(message);
             } else {
                 signer.sign(message);
             }
         }
-        let bytes = u32_of(self.link.outgoing().len() - Link::START);
+        let bytes = u32_of(self.link.outgoing().len() - FramedConnection::START);
         let sent = match self.link.send(self.timeout).await {
             Ok(sent) => sent,
             Err(error) => return Err(self.broken(error, "sending a request")),
         };
-        let about = About { waits: R::COMMAND == smb1::Smb1Command::LOCKING_ANDX, ..About::default() };
+        let about = Smb1RequestDetails { waits: R::COMMAND == smb1::Smb1Command::LOCKING_ANDX, ..Smb1RequestDetails::default() };
         let (tid, uid) = (header.tid, header.uid);
-        let pending = Pending { command: R::COMMAND, about, mid, tid, uid, sequence: None, sent, bytes };
+        let pending = Smb1OutstandingRequest { command: R::COMMAND, about, mid, tid, uid, sequence: None, sent, bytes };
         self.samples.push(Sample {
             signed: self.signer.is_some(),
-            ..pending.sample(ExchangeOutcome::NoResponseByDesign, None, Arrived { first: sent.last, last: sent.last }, 0)
+            ..pending.sample(ExchangeOutcome::NoResponseByDesign, None, ReceiveTimes { first: sent.last, last: sent.last }, 0)
         });
         Ok(())
     }
 
     /// Sends data of the outstanding command, in a frame of its own without a header.
-    pub(super) async fn send_raw(&mut self, pending: &Pending, about: About, data: &[u8]) -> Result<Pending, Error> {
+    pub(super) async fn send_raw(&mut self, pending: &Smb1OutstandingRequest, about: Smb1RequestDetails, data: &[u8]) -> Result<Smb1OutstandingRequest, Error> {
         self.link.begin().extend_from_slice(data);
         let now = Instant::now();
         let mut pending =
-            Pending { about, sent: Sent { first: now, last: now }, bytes: u32_of(data.len()), ..*pending };
+            Smb1OutstandingRequest { about, sent: SendTimes { first: now, last: now }, bytes: u32_of(data.len()), ..*pending };
         self.under_way = Some(pending);
         match self.link.send(self.timeout).await {
             Ok(sent) => pending.sent = sent,
@@ -320,7 +320,7 @@ impl Smb1Connection {
     }
 
     /// Waits for a frame without a header: the next one, as nothing else is outstanding.
-    pub(super) async fn receive_raw(&mut self, pending: &Pending) -> Result<Arrived, Error> {
+    pub(super) async fn receive_raw(&mut self, pending: &Smb1OutstandingRequest) -> Result<ReceiveTimes, Error> {
         match self.link.receive(pending.sent.last.checked_add(self.timeout)).await {
             Ok(arrived) => {
                 self.under_way = None;
@@ -331,16 +331,16 @@ impl Smb1Connection {
     }
 
     /// Waits for a message that answers `pending`. What else comes meanwhile is dealt with.
-    pub(super) async fn receive(&mut self, pending: &Pending) -> Result<(Smb1Header, Arrived), Error> {
+    pub(super) async fn receive(&mut self, pending: &Smb1OutstandingRequest) -> Result<(Smb1Header, ReceiveTimes), Error> {
         self.receive_any(pending, &[pending.command]).await
     }
 
     /// Likewise, where the answer may have one of these commands.
     async fn receive_any(
         &mut self,
-        pending: &Pending,
+        pending: &Smb1OutstandingRequest,
         commands: &[smb1::Smb1Command],
-    ) -> Result<(Smb1Header, Arrived), Error> {
+    ) -> Result<(Smb1Header, ReceiveTimes), Error> {
         let deadline = if pending.about.waits { None } else { pending.sent.last.checked_add(self.timeout) };
         loop {
             let arrived = match self.link.receive(deadline).await {
@@ -364,7 +364,7 @@ impl Smb1Connection {
     }
 
     /// Waits for the answer to any request of the queue. What else comes meanwhile is dealt with.
-    pub(super) async fn any_answer(&mut self) -> Result<(Pending, Smb1Header, Arrived), Error> {
+    pub(super) async fn any_answer(&mut self) -> Result<(Smb1OutstandingRequest, Smb1Header, ReceiveTimes), Error> {
         let deadline = self.queued.first().and_then(|oldest| oldest.sent.last.checked_add(self.timeout));
         loop {
             let arrived = match self.link.receive(deadline).await {
@@ -373,7 +373,7 @@ impl Smb1Connection {
             };
             let header = self.header_of_frame()?;
             let answers =
-                |pending: &Pending| header.is_reply() && (pending.mid, pending.command) == (header.mid, header.command);
+                |pending: &Smb1OutstandingRequest| header.is_reply() && (pending.mid, pending.command) == (header.mid, header.command);
             if let Some(at) = self.queued.iter().position(answers) {
                 let pending = self.queued[at];
                 self.verify(&pending)?;
@@ -412,7 +412,7 @@ impl Smb1Connection {
     }
 
     /// Deals with a message that is not the answer waited for.
-    async fn attend(&mut self, header: &Smb1Header, arrived: Arrived) -> Result<(), Error> {
+    async fn attend(&mut self, header: &Smb1Header, arrived: ReceiveTimes) -> Result<(), Error> {
         self.unasked += 1;
         if self.unasked > BREAKS_MAX {
             return Err(self.protocol(&format!("more than {BREAKS_MAX} messages that nobody asked for")));
@@ -439,17 +439,17 @@ impl Smb1Connection {
         &mut self,
         broken: LockingAndxRequest,
         header: &Smb1Header,
-        arrived: Arrived,
+        arrived: ReceiveTimes,
     ) -> Result<(), Error> {
-        let sent = Sent { first: arrived.first, last: arrived.last };
-        let about = About {
+        let sent = SendTimes { first: arrived.first, last: arrived.last };
+        let about = Smb1RequestDetails {
             subcommand: Some(Subcommand::ServerInitiated),
             fid: Some(broken.fid),
             waits: true,
-            ..About::default()
+            ..Smb1RequestDetails::default()
         };
         let (command, mid, tid, uid) = (header.command, header.mid, header.tid, header.uid);
-        let pending = Pending { command, about, mid, tid, uid, sequence: None, sent, bytes: 0 };
+        let pending = Smb1OutstandingRequest { command, about, mid, tid, uid, sequence: None, sent, bytes: 0 };
         let bytes = self.link.frame().len();
         self.samples.push(pending.sample(ExchangeOutcome::ServerInitiated, None, arrived, bytes));
         let release = LockingAndx {
@@ -467,7 +467,7 @@ impl Smb1Connection {
     }
 
     /// Holds the signature against the key.
-    fn verify(&mut self, pending: &Pending) -> Result<(), Error> {
+    fn verify(&mut self, pending: &Smb1OutstandingRequest) -> Result<(), Error> {
         match (&self.signer, pending.sequence) {
             (Some(signer), Some(sequence)) if !signer.verify(self.link.frame(), sequence) => {
                 self.give_up();
@@ -478,18 +478,18 @@ impl Smb1Connection {
     }
 
     /// Notes a command that was answered.
-    pub(super) fn complete(&mut self, pending: &Pending, header: &Smb1Header, arrived: Arrived, bytes: usize) {
+    pub(super) fn complete(&mut self, pending: &Smb1OutstandingRequest, header: &Smb1Header, arrived: ReceiveTimes, bytes: usize) {
         self.samples.push(pending.sample(ExchangeOutcome::Complete, Some(NtStatus(header.status)), arrived, bytes));
     }
 
     /// Notes a command that will not be answered any more.
-    fn unanswered(&mut self, pending: &Pending) {
+    fn unanswered(&mut self, pending: &Smb1OutstandingRequest) {
         let now = Instant::now();
-        self.samples.push(pending.sample(ExchangeOutcome::Unanswered, None, Arrived { first: now, last: now }, 0));
+        self.samples.push(pending.sample(ExchangeOutcome::Unanswered, None, ReceiveTimes { first: now, last: now }, 0));
     }
 
     /// An answer that refuses is an error.
-    pub(super) fn accept(&self, pending: &Pending, header: &Smb1Header) -> Result<(), Error> {
+    pub(super) fn accept(&self, pending: &Smb1OutstandingRequest, header: &Smb1Header) -> Result<(), Error> {
         match refusal(header, self.link.frame()) {
             None => Ok(()),
             Some(status) if header.nt_status().is_some() => {

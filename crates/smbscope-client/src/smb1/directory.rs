@@ -2,9 +2,9 @@
 
 use super::super::Error;
 use super::super::file::{Entry, Info};
-use super::super::limits::Listed;
-use super::connection::{About, malformed};
-use super::{MAX_TRANSACT, Session, rooted};
+use super::super::limits::ListingGuard;
+use super::connection::{Smb1RequestDetails, malformed};
+use super::{MAX_TRANSACT, Smb1ClientSession, rooted};
 use smbscope_wire::fscc::DirectoryEntries;
 use smbscope_wire::names::InfoLevel;
 use smbscope_wire::smb1::flags2;
@@ -21,7 +21,7 @@ const AT_ONCE: u16 = 1366;
 const FILES: u16 = attributes::HIDDEN | attributes::SYSTEM;
 const ALL: u16 = FILES | attributes::DIRECTORY;
 
-impl Session {
+impl Smb1ClientSession {
     /// Lists what matches, up to `most` entries (0: all); how many there were.
     pub async fn list(
         &mut self,
@@ -49,10 +49,10 @@ impl Session {
             max_data_count: MAX_TRANSACT,
             file_name: rooted(&mut self.path, pattern),
         };
-        self.connection.transact(&find, About::default()).await?;
+        self.connection.transact(&find, Smb1RequestDetails::default()).await?;
         let FindFirst2Response { sid, end_of_search, .. } =
             FindFirst2Response::parse(&self.connection.assembly.parameters).map_err(malformed)?;
-        let mut listed = Listed::new(self.connection.timeout);
+        let mut listed = ListingGuard::new(self.connection.timeout);
         let mut found = self.take(information_level, most, entries.as_deref_mut(), &mut listed)?;
         let mut is_through = end_of_search;
         while !is_through && found < most && !self.resume.is_empty() {
@@ -64,7 +64,7 @@ impl Session {
                 max_data_count: MAX_TRANSACT,
                 raw_name: &self.resume,
             };
-            match self.connection.transact(&next, About::default()).await {
+            match self.connection.transact(&next, Smb1RequestDetails::default()).await {
                 // There was nothing behind the last entry.
                 Err(error) if error.status() == Some(NtStatus::NO_MORE_FILES) => return Ok(found),
                 result => result?,
@@ -74,7 +74,7 @@ impl Session {
             found += self.take(information_level, most - found, entries.as_deref_mut(), &mut listed)?;
         }
         if !is_through {
-            self.connection.call(&FindClose2 { sid }, About::default()).await?;
+            self.connection.call(&FindClose2 { sid }, Smb1RequestDetails::default()).await?;
         }
         Ok(found)
     }
@@ -85,7 +85,7 @@ impl Session {
         level: InformationLevel,
         most: usize,
         mut into: Option<&mut Vec<Entry>>,
-        listed: &mut Listed,
+        listed: &mut ListingGuard,
     ) -> Result<usize, Error> {
         let unicode = self.connection.header.flags2 & flags2::UNICODE != 0;
         self.resume.clear();
@@ -116,7 +116,7 @@ impl Session {
     /// Removes a file.
     pub async fn remove_file(&mut self, path: &str) -> Result<(), Error> {
         let delete = Delete { search_attributes: FILES, file_name: rooted(&mut self.path, path).into() };
-        self.connection.call(&delete, About::default()).await?;
+        self.connection.call(&delete, Smb1RequestDetails::default()).await?;
         Ok(())
     }
 
@@ -127,28 +127,28 @@ impl Session {
             old_file_name: rooted(&mut self.path, from).into(),
             new_file_name: rooted(&mut self.second_path, to).into(),
         };
-        self.connection.call(&rename, About::default()).await?;
+        self.connection.call(&rename, Smb1RequestDetails::default()).await?;
         Ok(())
     }
 
     /// Makes a directory.
     pub async fn make_directory(&mut self, path: &str) -> Result<(), Error> {
         let make = CreateDirectory { directory_name: rooted(&mut self.path, path).into() };
-        self.connection.call(&make, About::default()).await?;
+        self.connection.call(&make, Smb1RequestDetails::default()).await?;
         Ok(())
     }
 
     /// Removes an empty directory.
     pub async fn remove_directory(&mut self, path: &str) -> Result<(), Error> {
         let remove = DeleteDirectory { directory_name: rooted(&mut self.path, path).into() };
-        self.connection.call(&remove, About::default()).await?;
+        self.connection.call(&remove, Smb1RequestDetails::default()).await?;
         Ok(())
     }
 
     /// Asks whether a directory is there.
     pub async fn check_directory(&mut self, path: &str) -> Result<(), Error> {
         let check = CheckDirectory { directory_name: rooted(&mut self.path, path).into() };
-        self.connection.call(&check, About::default()).await?;
+        self.connection.call(&check, Smb1RequestDetails::default()).await?;
         Ok(())
     }
 }

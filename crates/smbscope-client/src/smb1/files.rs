@@ -1,10 +1,10 @@
 //! Open, close, read, write, flush, lock (MS-CIFS 3.2.4.5 to 3.2.4.24).
 
-use super::super::file::{Direction, Handle, Kept, LockRange, Moved, Open, Opened, Range, access, options};
+use super::super::file::{TransferDirection, FileHandle, ReadRetention, ByteRangeLock, Moved, Open, OpenResult, FileRange, access, options};
 use super::super::limits::Allowance;
 use super::super::{Disposition, Error};
-use super::connection::{About, PID, malformed};
-use super::{Session, fid_of, rooted};
+use super::connection::{Smb1RequestDetails, PID, malformed};
+use super::{Smb1ClientSession, fid_of, rooted};
 use smbscope_model::{Command, FileId};
 use smbscope_wire::smb1;
 use smbscope_wire::smb1::messages::{
@@ -17,9 +17,9 @@ use smbscope_wire::status::NtStatus;
 /// at once, whatever was asked for.
 const SERVERS_OWN_LIMIT: u32 = 0xf000;
 
-impl Session {
+impl Smb1ClientSession {
     /// Opens or creates a file or directory.
-    pub async fn open(&mut self, open: &Open<'_>) -> Result<Opened, Error> {
+    pub async fn open(&mut self, open: &Open<'_>) -> Result<OpenResult, Error> {
         let oplock = self.oplocks && open.options & options::DIRECTORY == 0;
         let create = NtCreateAndx {
             flags: if oplock { create_flags::REQUEST_OPLOCK | create_flags::REQUEST_OPBATCH } else { 0 },
@@ -32,9 +32,9 @@ impl Session {
             impersonation_level: messages::IMPERSONATE,
             name: rooted(&mut self.path, open.path).into(),
         };
-        self.connection.call(&create, About::default()).await?;
+        self.connection.call(&create, Smb1RequestDetails::default()).await?;
         let opened = NtCreateAndxResponse::parse(self.connection.message()).map_err(malformed)?;
-        Ok(Opened {
+        Ok(OpenResult {
             handle: self.opened(opened.fid),
             size: opened.end_of_file,
             attributes: opened.ext_file_attributes,
@@ -43,7 +43,7 @@ impl Session {
     }
 
     /// Opens a file as clients did before NT_CREATE_ANDX: AccessMode and OpenMode are those of MS-CIFS 2.2.4.41.1.
-    pub async fn open_andx(&mut self, path: &str, access_mode: u16, open_mode: u16) -> Result<Opened, Error> {
+    pub async fn open_andx(&mut self, path: &str, access_mode: u16, open_mode: u16) -> Result<OpenResult, Error> {
         let open = OpenAndx {
             flags: 0,
             access_mode,
@@ -53,9 +53,9 @@ impl Session {
             allocation_size: 0,
             name: rooted(&mut self.path, path).into(),
         };
-        self.connection.call(&open, About::default()).await?;
+        self.connection.call(&open, Smb1RequestDetails::default()).await?;
         let opened = OpenAndxResponse::parse(self.connection.message()).map_err(malformed)?;
-        Ok(Opened {
+        Ok(OpenResult {
             handle: self.opened(opened.fid),
             size: opened.file_data_size.into(),
             attributes: opened.file_attributes.into(),
@@ -64,36 +64,36 @@ impl Session {
     }
 
     /// The handle of what the last command opened; its sample names it.
-    fn opened(&mut self, fid: u16) -> Handle {
+    fn opened(&mut self, fid: u16) -> FileHandle {
         let file_id = FileId::Smb1(fid);
         if let Some(sample) = self.connection.samples.last_mut() {
             sample.file_id = Some(file_id);
         }
-        Handle(file_id)
+        FileHandle(file_id)
     }
 
     /// Closes it.
-    pub async fn close(&mut self, handle: Handle) -> Result<(), Error> {
+    pub async fn close(&mut self, handle: FileHandle) -> Result<(), Error> {
         let fid = fid_of(handle);
-        self.connection.call(&Close::new(fid), About::file(fid)).await?;
+        self.connection.call(&Close::new(fid), Smb1RequestDetails::file(fid)).await?;
         Ok(())
     }
 
     /// Reads. The answer of SMB1 at and behind the end of the file is a success without bytes; it is given as
     /// STATUS_END_OF_FILE, as SMB2 has it, while the sample keeps what the server said.
-    pub async fn read(&mut self, handle: Handle, offset: u64, length: u32) -> Result<&[u8], Error> {
-        self.read_in_parts(handle, offset, length, Kept::All).await?;
+    pub async fn read(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<&[u8], Error> {
+        self.read_in_parts(handle, offset, length, ReadRetention::All).await?;
         if self.gathered.is_empty() { self.data() } else { Ok(&self.gathered) }
     }
 
     /// Reads as [`Session::read`] does and returns the number of bytes, of which none is kept.
-    pub async fn skim(&mut self, handle: Handle, offset: u64, length: u32) -> Result<u64, Error> {
-        Ok(self.read_in_parts(handle, offset, length, Kept::Nothing).await?.into())
+    pub async fn skim(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<u64, Error> {
+        Ok(self.read_in_parts(handle, offset, length, ReadRetention::Nothing).await?.into())
     }
 
     /// Returns the number of bytes read. What several commands brought is in `gathered`, if it is kept; what a single one
     /// brought is still in its answer, and `gathered` is empty.
-    async fn read_in_parts(&mut self, handle: Handle, offset: u64, length: u32, kept: Kept) -> Result<u32, Error> {
+    async fn read_in_parts(&mut self, handle: FileHandle, offset: u64, length: u32, kept: ReadRetention) -> Result<u32, Error> {
         let fid = fid_of(handle);
         self.gathered.clear();
         let mut total = 0;
@@ -107,7 +107,7 @@ impl Session {
                 let command = Command::Smb1(smb1::Smb1Command::READ_ANDX);
                 return Err(Error::Status { command, status: NtStatus::END_OF_FILE });
             }
-            if kept == Kept::All && !(total == 0 && is_last) {
+            if kept == ReadRetention::All && !(total == 0 && is_last) {
                 let mut gathered = std::mem::take(&mut self.gathered);
                 gathered.extend_from_slice(self.data()?);
                 self.gathered = gathered;
@@ -132,7 +132,7 @@ impl Session {
             self.raw_answer = false;
         }
         let read = ReadAndx::new(fid, offset, max_count);
-        self.connection.call(&read, About::range(fid, offset, max_count)).await?;
+        self.connection.call(&read, Smb1RequestDetails::range(fid, offset, max_count)).await?;
         let length = u32::try_from(self.data()?.len()).unwrap_or(u32::MAX);
         if length > max_count {
             return Err(Error::Protocol("READ_ANDX brought more than was asked for".to_owned()));
@@ -155,7 +155,7 @@ impl Session {
     }
 
     /// Writes all of it.
-    pub async fn write(&mut self, handle: Handle, offset: u64, data: &[u8]) -> Result<(), Error> {
+    pub async fn write(&mut self, handle: FileHandle, offset: u64, data: &[u8]) -> Result<(), Error> {
         let fid = fid_of(handle);
         let (mut offset, mut rest) = (offset, data);
         let mut allowance = None;
@@ -181,15 +181,15 @@ impl Session {
     /// Reads or writes all of these ranges, one after the other.
     pub(super) async fn transfer_in_turn(
         &mut self,
-        handle: Handle,
-        ranges: &[Range],
-        direction: Direction<'_>,
+        handle: FileHandle,
+        ranges: &[FileRange],
+        direction: TransferDirection<'_>,
     ) -> Result<Moved, Error> {
         let mut moved = Moved { bytes: 0, outstanding: 1 };
         for range in ranges {
             moved.bytes += match direction {
-                Direction::Read => self.skim(handle, range.offset, range.length).await?,
-                Direction::Write(data) => {
+                TransferDirection::Read => self.skim(handle, range.offset, range.length).await?,
+                TransferDirection::Write(data) => {
                     for part in range.cut(u32::try_from(data.len()).unwrap_or(u32::MAX)) {
                         let data = data.get(..part.length as usize).unwrap_or_default();
                         self.write(handle, part.offset, data).await?;
@@ -206,20 +206,20 @@ impl Session {
         if self.raw_is_possible() && !data.is_empty() {
             return self.connection.write_raw(fid, offset, data).await;
         }
-        let about = About::range(fid, offset, data.len() as u32);
+        let about = Smb1RequestDetails::range(fid, offset, data.len() as u32);
         self.connection.call(&WriteAndx { fid, offset, write_mode: 0, padding: 1, data }, about).await?;
         Ok(WriteAndxResponse::parse(self.connection.message()).map_err(malformed)?.total())
     }
 
     /// Asks for what was written to be on disk.
-    pub async fn flush(&mut self, handle: Handle) -> Result<(), Error> {
+    pub async fn flush(&mut self, handle: FileHandle) -> Result<(), Error> {
         let fid = fid_of(handle);
-        self.connection.call(&Flush { fid }, About::file(fid)).await?;
+        self.connection.call(&Flush { fid }, Smb1RequestDetails::file(fid)).await?;
         Ok(())
     }
 
     /// Locks a range.
-    pub async fn lock(&mut self, handle: Handle, range: LockRange) -> Result<(), Error> {
+    pub async fn lock(&mut self, handle: FileHandle, range: ByteRangeLock) -> Result<(), Error> {
         let fid = fid_of(handle);
         let shared = if range.exclusive { 0 } else { lock_type::SHARED_LOCK };
         let lock = LockingAndx {
@@ -230,13 +230,13 @@ impl Session {
             unlocks: &[],
             locks: &[messages::LockingAndxRange { pid: PID, offset: range.offset, length: range.length }],
         };
-        let about = About { waits: range.wait, ..about_lock(fid, range.offset, range.length) };
+        let about = Smb1RequestDetails { waits: range.wait, ..about_lock(fid, range.offset, range.length) };
         self.connection.call(&lock, about).await?;
         Ok(())
     }
 
     /// Unlocks a range.
-    pub async fn unlock(&mut self, handle: Handle, offset: u64, length: u64) -> Result<(), Error> {
+    pub async fn unlock(&mut self, handle: FileHandle, offset: u64, length: u64) -> Result<(), Error> {
         let fid = fid_of(handle);
         let unlock = LockingAndx {
             fid,
@@ -269,6 +269,6 @@ impl Session {
     }
 }
 
-fn about_lock(fid: u16, offset: u64, length: u64) -> About {
-    About::range(fid, offset, u32::try_from(length).unwrap_or(u32::MAX))
+fn about_lock(fid: u16, offset: u64, length: u64) -> Smb1RequestDetails {
+    Smb1RequestDetails::range(fid, offset, u32::try_from(length).unwrap_or(u32::MAX))
 }

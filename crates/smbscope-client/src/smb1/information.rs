@@ -1,9 +1,9 @@
 //! Information about files, paths and the file system, and changing it (MS-CIFS 3.2.4.9 to 3.2.4.14).
 
-use super::super::file::{Handle, Info, SetInfo};
-use super::super::{Control, Error};
-use super::connection::{About, malformed};
-use super::{MAX_TRANSACT, Session, fid_of, rooted};
+use super::super::file::{FileHandle, Info, SetInfo};
+use super::super::{FsctlProfile, Error};
+use super::connection::{Smb1RequestDetails, malformed};
+use super::{MAX_TRANSACT, Smb1ClientSession, fid_of, rooted};
 use smbscope_model::Subcommand;
 use smbscope_wire::fscc::Data;
 use smbscope_wire::names::InfoLevel;
@@ -13,13 +13,13 @@ use smbscope_wire::smb1::messages::trans2::{
 };
 use smbscope_wire::smb1::messages::{NtTransactIoctl, NtTransactResponse, capabilities};
 
-impl Session {
+impl Smb1ClientSession {
     /// Information about an open file; the bytes of the level.
-    pub async fn query_file(&mut self, handle: Handle, info: Info) -> Result<&[u8], Error> {
+    pub async fn query_file(&mut self, handle: FileHandle, info: Info) -> Result<&[u8], Error> {
         let information_level = self.file_level(info)?;
         let fid = fid_of(handle);
         let query = QueryFileInformation { fid, information_level, max_data_count: MAX_TRANSACT };
-        self.connection.transact(&query, About::file(fid)).await?;
+        self.connection.transact(&query, Smb1RequestDetails::file(fid)).await?;
         Ok(&self.connection.assembly.data)
     }
 
@@ -28,7 +28,7 @@ impl Session {
         let information_level = self.file_level(info)?;
         let file_name = rooted(&mut self.path, path);
         let query = QueryPathInformation { information_level, max_data_count: MAX_TRANSACT, file_name };
-        self.connection.transact(&query, About::default()).await?;
+        self.connection.transact(&query, Smb1RequestDetails::default()).await?;
         Ok(&self.connection.assembly.data)
     }
 
@@ -39,26 +39,26 @@ impl Session {
         };
         let information_level = self.allowed(query_fs_level(class), info)?;
         let query = QueryFsInformation { information_level, max_data_count: MAX_TRANSACT };
-        self.connection.transact(&query, About::default()).await?;
+        self.connection.transact(&query, Smb1RequestDetails::default()).await?;
         Ok(&self.connection.assembly.data)
     }
 
     /// Changes an open file.
-    pub async fn set_file(&mut self, handle: Handle, set: SetInfo<'_>) -> Result<(), Error> {
+    pub async fn set_file(&mut self, handle: FileHandle, set: SetInfo<'_>) -> Result<(), Error> {
         let information = self.change(set)?;
         let fid = fid_of(handle);
-        self.connection.transact(&SetFileInformation { fid, information }, About::file(fid)).await
+        self.connection.transact(&SetFileInformation { fid, information }, Smb1RequestDetails::file(fid)).await
     }
 
     /// Changes what a path names, without opening it.
     pub async fn set_path(&mut self, path: &str, set: SetInfo<'_>) -> Result<(), Error> {
         let information = self.change(set)?;
         let file_name = rooted(&mut self.path, path);
-        self.connection.transact(&SetPathInformation { information, file_name }, About::default()).await
+        self.connection.transact(&SetPathInformation { information, file_name }, Smb1RequestDetails::default()).await
     }
 
     /// Sends a control code about an open file; its output is not kept.
-    pub async fn control(&mut self, control: &Control, handle: Option<Handle>) -> Result<(), Error> {
+    pub async fn control(&mut self, control: &FsctlProfile, handle: Option<FileHandle>) -> Result<(), Error> {
         let Some(handle) = handle else {
             return Err(Error::Unsupported(format!("SMB1: {} without an open file", control.code)));
         };
@@ -66,7 +66,7 @@ impl Session {
         let input = control.input(&self.options.host, &self.options.share);
         let max_data_count = control.max_output.min(MAX_TRANSACT.into());
         let ioctl = NtTransactIoctl { fid, code: control.code, input: &input, max_data_count };
-        let about = About { subcommand: Some(Subcommand::Fsctl(control.code)), ..About::file(fid) };
+        let about = Smb1RequestDetails { subcommand: Some(Subcommand::Fsctl(control.code)), ..Smb1RequestDetails::file(fid) };
         self.connection.call(&ioctl, about).await?;
         NtTransactResponse::parse(self.connection.message()).map_err(malformed)?;
         Ok(())

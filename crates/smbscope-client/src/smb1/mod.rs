@@ -14,12 +14,12 @@ mod raw;
 mod setup;
 mod watch;
 
-use super::facts::Facts;
-use super::options::Options;
+use super::facts::SessionParameters;
+use super::options::SessionOptions;
 use super::sample::Samples;
-use super::{Error, Handle};
-use connection::{About, Smb1Connection, malformed};
-use setup::Server;
+use super::{Error, FileHandle};
+use connection::{Smb1RequestDetails, Smb1Connection, malformed};
+use setup::Smb1ServerParameters;
 use smbscope_model::FileId;
 use smbscope_wire::smb1::messages::{Echo, EchoResponse, LogoffAndx, TreeDisconnect};
 use std::io;
@@ -30,11 +30,11 @@ const MAX_TRANSACT: u16 = 0x4000;
 
 /// A connection, a session on it and a tree connect.
 #[derive(Debug)]
-pub struct Session {
+pub struct Smb1ClientSession {
     connection: Smb1Connection,
-    facts: Facts,
-    server: Server,
-    options: Box<Options>,
+    facts: SessionParameters,
+    server: Smb1ServerParameters,
+    options: Box<SessionOptions>,
     /// Ask for an oplock with every open of a file.
     oplocks: bool,
     /// Read and write in raw mode.
@@ -51,9 +51,9 @@ pub struct Session {
     resume: Vec<u8>,
 }
 
-impl Session {
-    fn new(connection: Smb1Connection, facts: Facts, server: Server, options: &Options) -> Session {
-        Session {
+impl Smb1ClientSession {
+    fn new(connection: Smb1Connection, facts: SessionParameters, server: Smb1ServerParameters, options: &SessionOptions) -> Smb1ClientSession {
+        Smb1ClientSession {
             connection,
             facts,
             server,
@@ -69,7 +69,7 @@ impl Session {
     }
 
     /// What was negotiated.
-    pub fn facts(&self) -> &Facts {
+    pub fn facts(&self) -> &SessionParameters {
         &self.facts
     }
 
@@ -91,15 +91,15 @@ impl Session {
     /// Nothing but a round trip.
     pub async fn echo(&mut self) -> Result<(), Error> {
         const DATA: &[u8] = b"smbscope";
-        self.connection.call(&Echo { echo_count: 1, data: DATA }, About::default()).await?;
+        self.connection.call(&Echo { echo_count: 1, data: DATA }, Smb1RequestDetails::default()).await?;
         let answer = EchoResponse::parse(self.connection.message()).map_err(malformed)?;
         if answer.data == DATA { Ok(()) } else { Err(Error::Protocol("an echo of something else".to_owned())) }
     }
 
     /// Disconnects from the share and logs off; the connection is closed with the session.
     pub async fn disconnect(&mut self) -> Result<(), Error> {
-        self.connection.call(&TreeDisconnect {}, About::default()).await?;
-        self.connection.call(&LogoffAndx {}, About::default()).await?;
+        self.connection.call(&TreeDisconnect {}, Smb1RequestDetails::default()).await?;
+        self.connection.call(&LogoffAndx {}, Smb1RequestDetails::default()).await?;
         Ok(())
     }
 }
@@ -113,7 +113,7 @@ fn rooted<'a>(scratch: &'a mut String, path: &str) -> &'a str {
 }
 
 /// The FID of a handle; one of SMB2 names no open of this session.
-fn fid_of(handle: Handle) -> u16 {
+fn fid_of(handle: FileHandle) -> u16 {
     match handle.0 {
         FileId::Smb1(fid) => fid,
         FileId::Smb2 { .. } => u16::MAX,

@@ -1,24 +1,24 @@
 //! Reads and writes with several of them outstanding, fewer than the server's MaxMpxCount allows (MS-CIFS 3.2.4.1.5).
 
-use super::connection::{About, malformed};
+use super::connection::{Smb1RequestDetails, malformed};
 use super::multiplex::OUTSTANDING_MAX;
-use super::{Session, fid_of};
+use super::{Smb1ClientSession, fid_of};
 use crate::limits::Allowance;
-use crate::{Direction, Error, Handle, Moved, Range};
+use crate::{TransferDirection, Error, FileHandle, Moved, FileRange};
 use smbscope_model::Command;
 use smbscope_wire::smb1;
 use smbscope_wire::smb1::messages::{ReadAndx, ReadAndxResponse, WriteAndx, WriteAndxResponse};
 use smbscope_wire::status::NtStatus;
 
-impl Session {
+impl Smb1ClientSession {
     /// Reads or writes all of these ranges, in their order, with so many commands outstanding as the server allows; blocks in
     /// raw mode, which have no MID, one after the other.
     pub async fn transfer_many(
         &mut self,
-        handle: Handle,
-        ranges: &[Range],
+        handle: FileHandle,
+        ranges: &[FileRange],
         depth: u32,
-        direction: Direction<'_>,
+        direction: TransferDirection<'_>,
     ) -> Result<Moved, Error> {
         let watches = u16::from(self.connection.watch.is_some());
         let allowed = u32::from(self.server.max_mpx_count.saturating_sub(watches)).min(OUTSTANDING_MAX as u32);
@@ -28,8 +28,8 @@ impl Session {
         }
         let fid = fid_of(handle);
         let max = match direction {
-            Direction::Read => self.facts.max_read,
-            Direction::Write(data) => self.facts.max_write.min(u32::try_from(data.len()).unwrap_or(u32::MAX)),
+            TransferDirection::Read => self.facts.max_read,
+            TransferDirection::Write(data) => self.facts.max_write.min(u32::try_from(data.len()).unwrap_or(u32::MAX)),
         };
         let mut rest = ranges.iter().flat_map(|range| range.cut(max));
         // By MID.
@@ -54,8 +54,8 @@ impl Session {
             let bytes = self.connection.message().len();
             self.connection.complete(&pending, &header, arrived, bytes);
             let result = self.connection.accept(&pending, &header).and_then(|()| match direction {
-                Direction::Read => self.was_read(length),
-                Direction::Write(_) => self.was_written(length),
+                TransferDirection::Read => self.was_read(length),
+                TransferDirection::Write(_) => self.was_written(length),
             });
             match result {
                 Ok(bytes) => moved.bytes += bytes,
@@ -65,12 +65,12 @@ impl Session {
         }
     }
 
-    async fn post_part(&mut self, fid: u16, range: Range, direction: Direction<'_>) -> Result<u16, Error> {
-        let Range { offset, length } = range;
-        let about = About::range(fid, offset, length);
+    async fn post_part(&mut self, fid: u16, range: FileRange, direction: TransferDirection<'_>) -> Result<u16, Error> {
+        let FileRange { offset, length } = range;
+        let about = Smb1RequestDetails::range(fid, offset, length);
         match direction {
-            Direction::Read => self.connection.post(&ReadAndx::new(fid, offset, length), about).await,
-            Direction::Write(data) => {
+            TransferDirection::Read => self.connection.post(&ReadAndx::new(fid, offset, length), about).await,
+            TransferDirection::Write(data) => {
                 let data = data.get(..length as usize).unwrap_or_default();
                 self.connection.post(&WriteAndx { fid, offset, write_mode: 0, padding: 1, data }, about).await
             }

@@ -2,8 +2,8 @@
 //! time of NetBench moved it. Nothing but their place says what such a frame belongs to, so nothing else may be
 //! outstanding, not even an oplock break.
 
-use super::super::{Error, Options};
-use super::connection::{About, Smb1Connection, malformed};
+use super::super::{Error, SessionOptions};
+use super::connection::{Smb1RequestDetails, Smb1Connection, malformed};
 use smbscope_model::{ExchangeOutcome, Subcommand};
 use smbscope_wire::smb1::messages::{ReadRaw, WriteComplete, WriteRaw, capabilities};
 use smbscope_wire::smb1::{self, Smb1Header};
@@ -12,7 +12,7 @@ use smbscope_wire::smb1::{self, Smb1Header};
 const BLOCK_MAX: u32 = 0xfe00;
 
 /// The largest block of a server with these capabilities and MaxRawSize; absent where raw mode is not asked for.
-pub(super) fn block(options: &Options, server: u32, max_raw_size: u32, signed: bool) -> Result<Option<u32>, Error> {
+pub(super) fn block(options: &SessionOptions, server: u32, max_raw_size: u32, signed: bool) -> Result<Option<u32>, Error> {
     let why = if !options.raw {
         return Ok(None);
     } else if server & capabilities::RAW_MODE == 0 || max_raw_size == 0 {
@@ -32,7 +32,7 @@ impl Smb1Connection {
     /// something is wrong.
     pub(super) async fn read_raw(&mut self, fid: u16, offset: u64, max_count: u16) -> Result<u32, Error> {
         let request = ReadRaw::new(fid, offset, max_count);
-        let pending = self.send(&request, About::range(fid, offset, max_count.into())).await?;
+        let pending = self.send(&request, Smb1RequestDetails::range(fid, offset, max_count.into())).await?;
         let arrived = self.receive_raw(&pending).await?;
         let refused = Smb1Header::parse(self.message()).filter(|header| {
             header.is_reply() && header.command == smb1::Smb1Command::READ_RAW && header.mid == pending.mid
@@ -53,7 +53,7 @@ impl Smb1Connection {
     /// Writes a block; how much of it was. There are two samples, as a capture shows two parts: up to the server's "go
     /// ahead", and from the data to its answer.
     pub(super) async fn write_raw(&mut self, fid: u16, offset: u64, data: &[u8]) -> Result<u32, Error> {
-        let about = About::range(fid, offset, data.len() as u32);
+        let about = Smb1RequestDetails::range(fid, offset, data.len() as u32);
         let request = WriteRaw::new(fid, offset, data.len() as u16);
         let pending = self.send(&request, about).await?;
         let ready = [smb1::Smb1Command::WRITE_RAW, smb1::Smb1Command::WRITE_COMPLETE];
@@ -61,7 +61,7 @@ impl Smb1Connection {
         if header.command != smb1::Smb1Command::WRITE_RAW {
             return Ok(WriteComplete::parse_as(self.message(), header.command).map_err(malformed)?.count.into());
         }
-        let block = About { subcommand: Some(Subcommand::AsyncPortion), ..about };
+        let block = Smb1RequestDetails { subcommand: Some(Subcommand::AsyncPortion), ..about };
         let pending = self.send_raw(&pending, block, data).await?;
         let header = self.answer(&pending, &ready).await?;
         Ok(WriteComplete::parse_as(self.message(), header.command).map_err(malformed)?.count.into())
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn raw_mode_is_refused_where_its_data_could_be_taken_for_something_else() {
-        let mut options = Options::new("server", "127.0.0.1:445".parse().unwrap(), "share");
+        let mut options = SessionOptions::new("server", "127.0.0.1:445".parse().unwrap(), "share");
         let can = capabilities::RAW_MODE;
         assert_eq!(block(&options, can, 0x1_0000, false).unwrap(), None);
         options.raw = true;

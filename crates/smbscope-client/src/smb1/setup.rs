@@ -2,13 +2,13 @@
 //! MS-SMB 3.2.4.2).
 
 use super::super::auth::Authenticator;
-use super::super::control::Tree;
+use super::super::control::TreeConnectTarget;
 use super::super::crypto::Smb1Signer;
 use super::super::limits::SMB1_BUFFER_MIN;
-use super::super::transport::Link;
-use super::super::{Credentials, Encryption, Error, Facts, Options, Signing, SigningAlgorithm};
-use super::connection::{About, NO_TREE, Smb1Connection, malformed};
-use super::{MAX_TRANSACT, Session, raw};
+use super::super::transport::FramedConnection;
+use super::super::{Credentials, Encryption, Error, SessionParameters, SessionOptions, ClientSigningPolicy, SigningAlgorithm};
+use super::connection::{Smb1RequestDetails, NO_TREE, Smb1Connection, malformed};
+use super::{MAX_TRANSACT, Smb1ClientSession, raw};
 use smbscope_model::Dialect;
 use smbscope_wire::smb1::flags2;
 use smbscope_wire::smb1::messages::{
@@ -38,7 +38,7 @@ const NATIVE_LAN_MAN: &str = "smbscope";
 
 /// What the server said of itself, without what it lent.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Server {
+pub(super) struct Smb1ServerParameters {
     pub(super) max_mpx_count: u16,
     max_buffer_size: u32,
     max_raw_size: u32,
@@ -50,9 +50,9 @@ pub(super) struct Server {
     signing_required: bool,
 }
 
-impl Session {
+impl Smb1ClientSession {
     /// Connects, negotiates, authenticates, and connects to the share.
-    pub async fn connect(options: &Options) -> Result<Session, Error> {
+    pub async fn connect(options: &SessionOptions) -> Result<Smb1ClientSession, Error> {
         if options.dialect != Dialect::NtLm012 {
             return Err(Error::Unsupported(format!("{}: of SMB1, NT LM 0.12 is spoken and no other", options.dialect)));
         }
@@ -60,7 +60,7 @@ impl Session {
             let what = "SMB1 has no encryption: choose SMB 3.0 or later, or switch encryption off";
             return Err(Error::Unsupported(what.to_owned()));
         }
-        let link = Link::connect(options).await?;
+        let link = FramedConnection::connect(options).await?;
         let mut connection = Smb1Connection::new(link, options);
         let server = negotiate(&mut connection, options).await?;
         let guest = if server.extended_security {
@@ -74,7 +74,7 @@ impl Session {
             Some(block) => (block, block),
             None => largest(&server, signed),
         };
-        let facts = Facts {
+        let facts = SessionParameters {
             local: connection.link.local(),
             peer: connection.link.peer(),
             dialect: Dialect::NtLm012,
@@ -85,7 +85,7 @@ impl Session {
             max_transact: MAX_TRANSACT.into(),
             guest,
         };
-        Ok(Session::new(connection, facts, server, options))
+        Ok(Smb1ClientSession::new(connection, facts, server, options))
     }
 
     /// Authenticates again on the session, by its UID (MS-SMB 3.3.5.3): its share, its open files and its key stay.
@@ -99,7 +99,7 @@ impl Session {
     }
 
     /// Connects to a share once more and disconnects from it; open files stay with the first tree connect.
-    pub async fn connect_again(&mut self, tree: Tree) -> Result<(), Error> {
+    pub async fn connect_again(&mut self, tree: TreeConnectTarget) -> Result<(), Error> {
         let path = tree.path(&self.options.host, &self.options.share);
         let connect = TreeConnectAndx { flags: 0, password: &[0], path: path.as_str().into(), service: "?????".into() };
         let connected = self.connection.call_in_tree(NO_TREE, &connect).await?;
@@ -108,11 +108,11 @@ impl Session {
 }
 
 /// Agrees on NT LM 0.12, and on whether to sign.
-async fn negotiate(connection: &mut Smb1Connection, options: &Options) -> Result<Server, Error> {
-    if options.signing == Signing::Required {
+async fn negotiate(connection: &mut Smb1Connection, options: &SessionOptions) -> Result<Smb1ServerParameters, Error> {
+    if options.signing == ClientSigningPolicy::Required {
         connection.header.flags2 |= flags2::SECURITY_SIGNATURE | flags2::SECURITY_SIGNATURE_REQUIRED;
     }
-    let said = connection.call(&Negotiate { dialects: &[NT_LM_0_12] }, About::default()).await;
+    let said = connection.call(&Negotiate { dialects: &[NT_LM_0_12] }, Smb1RequestDetails::default()).await;
     said.map_err(|error| match error {
         Error::Connection { error, .. } => Error::Connection {
             what: "negotiating NT LM 0.12 (a server with SMB1 switched off may hang up here)",
@@ -133,15 +133,15 @@ async fn negotiate(connection: &mut Smb1Connection, options: &Options) -> Result
     let signing_required = answer.security_mode & security_mode::SIGNATURES_REQUIRED != 0;
     let can_sign = signing_required || answer.security_mode & security_mode::SIGNATURES_ENABLED != 0;
     let sign = match options.signing {
-        Signing::Off if signing_required => {
+        ClientSigningPolicy::Off if signing_required => {
             return unsupported("the server requires signing, and it is to be off");
         }
-        Signing::Required if !can_sign => return unsupported("the server cannot sign, and signing is required"),
-        Signing::Off => false,
-        Signing::On => signing_required,
-        Signing::Required => true,
+        ClientSigningPolicy::Required if !can_sign => return unsupported("the server cannot sign, and signing is required"),
+        ClientSigningPolicy::Off => false,
+        ClientSigningPolicy::On => signing_required,
+        ClientSigningPolicy::Required => true,
     };
-    let server = Server {
+    let server = Smb1ServerParameters {
         max_mpx_count: answer.max_mpx_count,
         max_buffer_size: answer.max_buffer_size,
         max_raw_size: answer.max_raw_size,
@@ -173,7 +173,7 @@ async fn negotiate(connection: &mut Smb1Connection, options: &Options) -> Result
 }
 
 /// Logs on with SPNEGO tokens; whether as a guest.
-async fn log_on(connection: &mut Smb1Connection, server: &Server, options: &Options) -> Result<bool, Error> {
+async fn log_on(connection: &mut Smb1Connection, server: &Smb1ServerParameters, options: &SessionOptions) -> Result<bool, Error> {
     let (authenticator, guest) = authenticate(connection, server, options).await?;
     // All of it signs, also where Kerberos makes it longer than 16 bytes.
     let key = if guest { None } else { authenticator.full_session_key() };
@@ -184,8 +184,8 @@ async fn log_on(connection: &mut Smb1Connection, server: &Server, options: &Opti
 /// The legs of a session setup, one after the other; what came of it, and whether the user is a guest.
 async fn authenticate(
     connection: &mut Smb1Connection,
-    server: &Server,
-    options: &Options,
+    server: &Smb1ServerParameters,
+    options: &SessionOptions,
 ) -> Result<(Authenticator, bool), Error> {
     let mut authenticator = Authenticator::new(&options.credentials, &options.host)?;
     let mut token = authenticator.first();
@@ -201,7 +201,7 @@ async fn authenticate(
             native_os: NATIVE_OS.into(),
             native_lan_man: NATIVE_LAN_MAN.into(),
         };
-        let said = connection.call(&setup, About::default()).await;
+        let said = connection.call(&setup, Smb1RequestDetails::default()).await;
         let header = said.map_err(|error| refused_logon(error, options))?;
         connection.header.uid = header.uid;
         let answer = SessionSetupAndxResponse::parse(connection.message()).map_err(malformed)?;
@@ -221,9 +221,9 @@ async fn authenticate(
 /// Signs from here on, where that was agreed on.
 fn start_signing(
     connection: &mut Smb1Connection,
-    server: &Server,
+    server: &Smb1ServerParameters,
     key: Option<&[u8]>,
-    options: &Options,
+    options: &SessionOptions,
 ) -> Result<(), Error> {
     match key {
         Some(key) if server.sign => {
@@ -234,7 +234,7 @@ fn start_signing(
             }
             connection.signer = Some(signer);
         }
-        None if options.signing == Signing::Required || server.signing_required => {
+        None if options.signing == ClientSigningPolicy::Required || server.signing_required => {
             let what = "signing is required, and guests and anonymous users have no key to sign with: give a user";
             return Err(Error::Unsupported(format!("{}: {what}", options.host)));
         }
@@ -244,7 +244,7 @@ fn start_signing(
 }
 
 /// Logs on to a server without extended security; whether as a guest.
-async fn log_on_plainly(connection: &mut Smb1Connection, server: &Server, options: &Options) -> Result<bool, Error> {
+async fn log_on_plainly(connection: &mut Smb1Connection, server: &Smb1ServerParameters, options: &SessionOptions) -> Result<bool, Error> {
     let account_name = match options.credentials {
         Credentials::Anonymous => "",
         Credentials::Guest => "Guest",
@@ -266,14 +266,14 @@ async fn log_on_plainly(connection: &mut Smb1Connection, server: &Server, option
         native_os: NATIVE_OS.into(),
         native_lan_man: NATIVE_LAN_MAN.into(),
     };
-    let said = connection.call(&setup, About::default()).await;
+    let said = connection.call(&setup, Smb1RequestDetails::default()).await;
     connection.header.uid = said.map_err(|error| refused_logon(error, options))?.uid;
     let action = SessionSetupAndxPlainResponse::parse(connection.message()).map_err(malformed)?.action;
     start_signing(connection, server, None, options)?;
     Ok(action & 1 != 0)
 }
 
-fn refused_logon(error: Error, options: &Options) -> Error {
+fn refused_logon(error: Error, options: &SessionOptions) -> Error {
     let Some(status) = error.status() else { return error };
     let who = match &options.credentials {
         Credentials::Ntlm { user, .. } => format!("log on to {} as {user}", options.host),
@@ -295,17 +295,17 @@ fn refused_logon(error: Error, options: &Options) -> Error {
 }
 
 /// Connects to the share.
-async fn connect_tree(connection: &mut Smb1Connection, options: &Options) -> Result<(), Error> {
-    let path = Tree::Own.path(&options.host, &options.share);
+async fn connect_tree(connection: &mut Smb1Connection, options: &SessionOptions) -> Result<(), Error> {
+    let path = TreeConnectTarget::Own.path(&options.host, &options.share);
     let connect = TreeConnectAndx { flags: 0, password: &[0], path: path.as_str().into(), service: "?????".into() };
-    let said = connection.call(&connect, About::default()).await;
+    let said = connection.call(&connect, Smb1RequestDetails::default()).await;
     let header = said.map_err(|error| refused_tree(error, options))?;
     TreeConnectAndxResponse::parse(connection.message()).map_err(malformed)?;
     connection.header.tid = header.tid;
     Ok(())
 }
 
-fn refused_tree(error: Error, options: &Options) -> Error {
+fn refused_tree(error: Error, options: &SessionOptions) -> Error {
     let Some(status) = error.status() else { return error };
     let hint = match status {
         NtStatus::BAD_NETWORK_NAME => "the server has no share of this name",
@@ -317,7 +317,7 @@ fn refused_tree(error: Error, options: &Options) -> Error {
 
 /// Largest read and largest write. What is signed keeps to the server's buffer, large reads and writes notwithstanding
 /// (MS-SMB 2.2.4.5.2.1).
-fn largest(server: &Server, signed: bool) -> (u32, u32) {
+fn largest(server: &Smb1ServerParameters, signed: bool) -> (u32, u32) {
     let buffer = server.max_buffer_size.min(MAX_BUFFER_SIZE.into());
     let data = buffer.saturating_sub(WriteAndx::DATA_OFFSET.into()).max(1);
     // Whole pages, where there is room for one.
@@ -333,7 +333,7 @@ mod tests {
     #[test]
     fn what_is_signed_keeps_to_the_buffer_in_whole_pages() {
         // Samba's buffer of 16,644 bytes holds four pages and a header.
-        let server = Server {
+        let server = Smb1ServerParameters {
             max_mpx_count: 50,
             max_buffer_size: 16_644,
             max_raw_size: 65_536,
@@ -345,6 +345,6 @@ mod tests {
         };
         assert_eq!(largest(&server, false), (0x1_0000, 16_384));
         assert_eq!(largest(&server, true), (16_384, 16_384));
-        assert_eq!(largest(&Server { max_buffer_size: 1024, ..server }, true), (960, 960));
+        assert_eq!(largest(&Smb1ServerParameters { max_buffer_size: 1024, ..server }, true), (960, 960));
     }
 }

@@ -1,10 +1,10 @@
 //! Waiting for changes in a directory (MS-CIFS 2.2.7.4) beside the other commands of the session, and taking that back
 //! (2.2.4.65).
 
-use super::super::transport::Arrived;
-use super::super::{Error, Handle};
-use super::connection::{About, Pending, malformed};
-use super::{Session, fid_of};
+use super::super::transport::ReceiveTimes;
+use super::super::{Error, FileHandle};
+use super::connection::{Smb1RequestDetails, Smb1OutstandingRequest, malformed};
+use super::{Smb1ClientSession, fid_of};
 use smbscope_model::Subcommand;
 use smbscope_wire::fscc::{self, FileNotifyInformation};
 use smbscope_wire::names::NtTransact;
@@ -17,14 +17,14 @@ const MOST: u32 = 0x8000;
 
 /// A request for changes, and its answer, should it have come while another was waited for.
 #[derive(Debug)]
-pub(super) struct Watch {
-    pub(super) pending: Pending,
-    answer: Option<(Smb1Header, Arrived, Vec<u8>)>,
+pub(super) struct Smb1ChangeNotify {
+    pub(super) pending: Smb1OutstandingRequest,
+    answer: Option<(Smb1Header, ReceiveTimes, Vec<u8>)>,
 }
 
-impl Watch {
+impl Smb1ChangeNotify {
     /// Keeps the answer.
-    pub(super) fn keep(&mut self, header: Smb1Header, arrived: Arrived, message: &[u8]) {
+    pub(super) fn keep(&mut self, header: Smb1Header, arrived: ReceiveTimes, message: &[u8]) {
         self.answer = Some((header, arrived, message.to_vec()));
     }
 
@@ -33,10 +33,10 @@ impl Watch {
     }
 }
 
-impl Session {
+impl Smb1ClientSession {
     /// Begins to wait for changes in a directory that is open: FILE_NOTIFY_CHANGE_* says which, `tree` whether those
     /// below count. One watch at a time.
-    pub async fn watch(&mut self, handle: Handle, completion_filter: u32, tree: bool) -> Result<(), Error> {
+    pub async fn watch(&mut self, handle: FileHandle, completion_filter: u32, tree: bool) -> Result<(), Error> {
         if self.connection.watch.is_some() {
             return Err(Error::Unsupported("SMB1: one watch at a time".to_owned()));
         }
@@ -45,20 +45,20 @@ impl Session {
         }
         let fid = fid_of(handle);
         let request = NtTransactNotifyChange { fid, completion_filter, watch_tree: tree, max_parameter_count: MOST };
-        let about = About {
+        let about = Smb1RequestDetails {
             subcommand: Some(Subcommand::NtTransact(NtTransact::NOTIFY_CHANGE)),
             waits: true,
-            ..About::file(fid)
+            ..Smb1RequestDetails::file(fid)
         };
         let pending = self.connection.send(&request, about).await?;
         self.connection.leave_waiting();
-        self.connection.watch = Some(Watch { pending, answer: None });
+        self.connection.watch = Some(Smb1ChangeNotify { pending, answer: None });
         Ok(())
     }
 
     /// Whether the watch was answered while another answer was waited for: [`Session::changes`] does not wait then.
     pub fn has_changes(&self) -> bool {
-        self.connection.watch.as_ref().is_some_and(Watch::is_answered)
+        self.connection.watch.as_ref().is_some_and(Smb1ChangeNotify::is_answered)
     }
 
     /// Waits until something changes, without a time limit.

@@ -14,7 +14,7 @@ const READ_HANDLE_WRITE: u32 = 7;
 
 /// What an open of a file asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Caching {
+pub(super) enum RequestedCaching {
     /// Nothing.
     #[default]
     None,
@@ -26,13 +26,13 @@ pub(super) enum Caching {
     LeaseV2,
 }
 
-impl Caching {
+impl RequestedCaching {
     /// RequestedOplockLevel.
     pub(super) fn oplock_level(self) -> u8 {
         match self {
-            Caching::None => oplock::NONE,
-            Caching::Oplock => oplock::BATCH,
-            Caching::LeaseV1 | Caching::LeaseV2 => oplock::LEASE,
+            RequestedCaching::None => oplock::NONE,
+            RequestedCaching::Oplock => oplock::BATCH,
+            RequestedCaching::LeaseV1 | RequestedCaching::LeaseV2 => oplock::LEASE,
         }
     }
 
@@ -41,9 +41,9 @@ impl Caching {
         let (key, state) = (lease_key(path), READ_HANDLE_WRITE);
         let lease = || create_context::Lease { key, state, ..Default::default() };
         match self {
-            Caching::None | Caching::Oplock => None,
-            Caching::LeaseV1 => Some(CreateContext::LeaseV1(lease())),
-            Caching::LeaseV2 => Some(CreateContext::LeaseV2(lease())),
+            RequestedCaching::None | RequestedCaching::Oplock => None,
+            RequestedCaching::LeaseV1 => Some(CreateContext::LeaseV1(lease())),
+            RequestedCaching::LeaseV2 => Some(CreateContext::LeaseV2(lease())),
         }
     }
 }

@@ -2,14 +2,14 @@
 //! shares and open files.
 
 use super::connection::Smb2Connection;
-use super::negotiate::{self, Negotiated};
-use super::{Origin, Session, setup};
+use super::negotiate::{self, Smb2NegotiateResult};
+use super::{SessionOrigin, Smb2ClientSession, setup};
 use crate::crypto::SessionKeys;
-use crate::{Cipher, Error, Options};
+use crate::{Cipher, Error, SessionOptions};
 
 /// What the first channel keeps for the others.
 #[derive(Debug)]
-pub(super) struct Channels {
+pub(super) struct SessionBinding {
     client_guid: [u8; 16],
     dialect: u16,
     cipher: Option<Cipher>,
@@ -20,15 +20,15 @@ pub(super) struct Channels {
     further: bool,
 }
 
-impl Channels {
-    pub(super) fn of_first(negotiated: &Negotiated, keys: Option<SessionKeys>) -> Channels {
-        let Negotiated { client_guid, dialect, cipher, .. } = *negotiated;
-        Channels { client_guid, dialect, cipher, keys: keys.map(Box::new), count: 1, further: false }
+impl SessionBinding {
+    pub(super) fn of_first(negotiated: &Smb2NegotiateResult, keys: Option<SessionKeys>) -> SessionBinding {
+        let Smb2NegotiateResult { client_guid, dialect, cipher, .. } = *negotiated;
+        SessionBinding { client_guid, dialect, cipher, keys: keys.map(Box::new), count: 1, further: false }
     }
 
-    fn further(first: &Channels) -> Channels {
-        let Channels { client_guid, dialect, cipher, .. } = *first;
-        Channels { client_guid, dialect, cipher, keys: None, count: 1, further: true }
+    fn further(first: &SessionBinding) -> SessionBinding {
+        let SessionBinding { client_guid, dialect, cipher, .. } = *first;
+        SessionBinding { client_guid, dialect, cipher, keys: None, count: 1, further: true }
     }
 
     pub(super) fn is_further(&self) -> bool {
@@ -36,11 +36,11 @@ impl Channels {
     }
 }
 
-impl Session {
+impl Smb2ClientSession {
     /// Opens another connection to the same session, by the same options or to another address of the server's: what it
     /// gives works on the same share with the same handles, and has samples of its own. It ends with its own
     /// disconnect or with that of the first.
-    pub async fn bind(&mut self, options: &Options) -> Result<Session, Error> {
+    pub async fn bind(&mut self, options: &SessionOptions) -> Result<Smb2ClientSession, Error> {
         let unsupported = |reason: &str| Error::Unsupported(reason.to_owned());
         if self.channels.dialect < 0x0300 {
             return Err(unsupported("several connections a session need SMB 3"));
@@ -60,7 +60,7 @@ impl Session {
         connection.protection.mode = self.connection.protection.mode;
         connection.tree_id = self.connection.tree_id;
         let facts = super::facts(&connection, &negotiated, false);
-        Ok(Session {
+        Ok(Smb2ClientSession {
             connection,
             facts,
             caching: self.caching,
@@ -69,8 +69,8 @@ impl Session {
             data: Vec::new(),
             parts: Vec::new(),
             watch: None,
-            channels: Channels::further(&self.channels),
-            origin: Box::new(Origin { options: options.clone(), negotiated }),
+            channels: SessionBinding::further(&self.channels),
+            origin: Box::new(SessionOrigin { options: options.clone(), negotiated }),
         })
     }
 }

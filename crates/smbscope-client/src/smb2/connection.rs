@@ -6,11 +6,11 @@
 //! itself: interim responses, breaks of oplocks and leases, answers to requests that nobody waits for.
 
 use super::breaks::Breaks;
-use super::credits::Credits;
-use super::protection::{Mode, Protection};
-use super::replies::Reply;
-use crate::transport::{Arrived, Link};
-use crate::{Error, Options, Sample};
+use super::credits::ClientCredits;
+use super::protection::{ProtectionLevel, Protection};
+use super::replies::ReceivedResponse;
+use crate::transport::{ReceiveTimes, FramedConnection};
+use crate::{Error, SessionOptions, Sample};
 use smbscope_model::{Command, FileId, ExchangeOutcome, Subcommand, groups};
 use smbscope_wire::codec::FixedSizeField;
 use smbscope_wire::smb2::messages::{Smb2RequestMessage, plain};
@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 /// What a sample says about a request beside its command.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct About {
+pub(super) struct Smb2RequestDetails {
     pub(super) subcommand: Option<Subcommand>,
     pub(super) file: Option<FileReference>,
     pub(super) offset: Option<u64>,
@@ -31,10 +31,10 @@ pub(super) struct About {
     pub(super) whose: Whose,
 }
 
-impl About {
+impl Smb2RequestDetails {
     /// A request that works on an open.
-    pub(super) fn file(file: FileReference) -> About {
-        About { file: Some(file), ..About::default() }
+    pub(super) fn file(file: FileReference) -> Smb2RequestDetails {
+        Smb2RequestDetails { file: Some(file), ..Smb2RequestDetails::default() }
     }
 }
 
@@ -61,7 +61,7 @@ pub(super) enum Chain {
 
 /// An outstanding request.
 #[derive(Debug)]
-pub(super) struct Pending {
+pub(super) struct Smb2OutstandingRequest {
     pub(super) sample: Sample,
     pub(super) whose: Whose,
     pub(super) credits_asked: u16,
@@ -72,17 +72,17 @@ pub(super) struct Pending {
 
 #[derive(Debug)]
 pub(super) struct Smb2Connection {
-    pub(super) link: Link,
+    pub(super) link: FramedConnection,
     pub(super) samples: Vec<Sample>,
     pub(super) session_id: u64,
     pub(super) tree_id: u32,
     pub(super) protection: Protection,
-    pub(super) credits: Credits,
+    pub(super) credits: ClientCredits,
     pub(super) breaks: Breaks,
     /// CreditCharge is a field of the dialect.
     pub(super) has_credit_charge: bool,
     pub(super) timeout: Duration,
-    pub(super) pending: Vec<Pending>,
+    pub(super) pending: Vec<Smb2OutstandingRequest>,
     /// Breaks since the last answer that somebody waited for.
     pub(super) unasked: u32,
     /// Answers that a later call asks for.
@@ -95,20 +95,20 @@ pub(super) struct Smb2Connection {
     before: usize,
     /// The part of the frame received last that nobody has looked at.
     pub(super) rest: Range<usize>,
-    pub(super) arrived: Option<Arrived>,
+    pub(super) arrived: Option<ReceiveTimes>,
     /// The frame received last was encrypted.
     pub(super) sealed: bool,
 }
 
 impl Smb2Connection {
-    pub(super) async fn connect(options: &Options) -> Result<Smb2Connection, Error> {
+    pub(super) async fn connect(options: &SessionOptions) -> Result<Smb2Connection, Error> {
         Ok(Smb2Connection {
-            link: Link::connect(options).await?,
+            link: FramedConnection::connect(options).await?,
             samples: Vec::with_capacity(16),
             session_id: 0,
             tree_id: 0,
             protection: Protection::none(),
-            credits: Credits::new(options.credits),
+            credits: ClientCredits::new(options.credits),
             breaks: Breaks::default(),
             has_credit_charge: false,
             timeout: options.timeout,
@@ -125,7 +125,7 @@ impl Smb2Connection {
     }
 
     /// Sends a request and waits for its answer, whatever it says.
-    pub(super) async fn call<B: Smb2RequestMessage>(&mut self, body: &B, about: About) -> Result<Reply, Error> {
+    pub(super) async fn call<B: Smb2RequestMessage>(&mut self, body: &B, about: Smb2RequestDetails) -> Result<ReceivedResponse, Error> {
         let charge = self.credits.charge(body.payload().max(body.expected()));
         self.afford(charge.into()).await?;
         self.begin();
@@ -135,18 +135,18 @@ impl Smb2Connection {
     }
 
     /// Likewise, in another tree connect than that of the session. Breaks that come in between are acknowledged in its own.
-    pub(super) async fn call_in_tree<B: Smb2RequestMessage>(&mut self, tree_id: u32, body: &B) -> Result<Reply, Error> {
+    pub(super) async fn call_in_tree<B: Smb2RequestMessage>(&mut self, tree_id: u32, body: &B) -> Result<ReceivedResponse, Error> {
         self.afford(self.credits.charge(body.payload().max(body.expected())).into()).await?;
         self.begin();
         let own = std::mem::replace(&mut self.tree_id, tree_id);
-        let id = self.add(body, About::default(), Chain::Own);
+        let id = self.add(body, Smb2RequestDetails::default(), Chain::Own);
         self.tree_id = own;
         self.flush().await?;
         self.reply(id).await
     }
 
     /// Sends a request whose answer is asked for later, or never.
-    pub(super) async fn post<B: Smb2RequestMessage>(&mut self, body: &B, about: About) -> Result<u64, Error> {
+    pub(super) async fn post<B: Smb2RequestMessage>(&mut self, body: &B, about: Smb2RequestDetails) -> Result<u64, Error> {
         let charge = self.credits.charge(body.payload().max(body.expected()));
         self.afford(charge.into()).await?;
         self.begin();
@@ -176,7 +176,7 @@ impl Smb2Connection {
         self.last = None;
         self.before = self.pending.len();
         match self.protection.mode {
-            Mode::Sealed => self.plain.clear(),
+            ProtectionLevel::Sealed => self.plain.clear(),
             _ => {
                 self.link.begin();
             }
@@ -184,7 +184,7 @@ impl Smb2Connection {
     }
 
     /// Adds a request to the frame; its message id.
-    pub(super) fn add<B: Smb2RequestMessage>(&mut self, body: &B, about: About, chain: Chain) -> u64 {
+    pub(super) fn add<B: Smb2RequestMessage>(&mut self, body: &B, about: Smb2RequestDetails, chain: Chain) -> u64 {
         let charge = self.credits.charge(body.payload().max(body.expected()));
         let (message_id, credits_asked) = self.credits.spend(charge);
         let header = Smb2Header {
@@ -201,11 +201,11 @@ impl Smb2Connection {
     /// Sends the frame.
     pub(super) async fn flush(&mut self) -> Result<(), Error> {
         let out = match self.protection.mode {
-            Mode::Sealed => &mut self.plain,
+            ProtectionLevel::Sealed => &mut self.plain,
             _ => self.link.outgoing(),
         };
         finish_message(out, self.last, &self.protection);
-        if let (Mode::Sealed, Some(sealer)) = (self.protection.mode, &mut self.protection.sealer) {
+        if let (ProtectionLevel::Sealed, Some(sealer)) = (self.protection.mode, &mut self.protection.sealer) {
             sealer.seal(self.session_id, &self.plain, self.link.begin());
         }
         let result = self.link.send(self.timeout).await;
@@ -226,7 +226,7 @@ impl Smb2Connection {
 
     /// The message sent last, from its header on, where it was not encrypted.
     pub(super) fn sent(&mut self) -> &[u8] {
-        self.link.outgoing().get(Link::START..).unwrap_or_default()
+        self.link.outgoing().get(FramedConnection::START..).unwrap_or_default()
     }
 
     /// Gives up a request (MS-SMB2 3.2.4.24); the server answers it all the same, if it answers at all.
@@ -242,7 +242,7 @@ impl Smb2Connection {
             header.async_id = Some(async_id);
             header.flags = flags::ASYNC_COMMAND;
         }
-        self.append(header, &plain::Cancel {}, About::default(), 0);
+        self.append(header, &plain::Cancel {}, Smb2RequestDetails::default(), 0);
         let sent = self.flush().await;
         // It is never answered itself.
         if let Some(mut cancel) = self.pending.pop() {
@@ -258,13 +258,13 @@ impl Smb2Connection {
     }
 
     /// Puts a request into the frame, and among the outstanding ones.
-    fn append<B: Smb2RequestMessage>(&mut self, mut header: Smb2Header, body: &B, about: About, credits_asked: u16) {
+    fn append<B: Smb2RequestMessage>(&mut self, mut header: Smb2Header, body: &B, about: Smb2RequestDetails, credits_asked: u16) {
         // Of the times nothing is known yet.
         let unknown = self.link.sent_from();
         let mode = self.protection.mode;
         let (out, first) = match mode {
-            Mode::Sealed => (&mut self.plain, 0),
-            _ => (self.link.outgoing(), Link::START),
+            ProtectionLevel::Sealed => (&mut self.plain, 0),
+            _ => (self.link.outgoing(), FramedConnection::START),
         };
         let compounded = self.last.is_some();
         if let Some(last) = self.last {
@@ -279,7 +279,7 @@ impl Smb2Connection {
                 before.sample.request_bytes = next_command;
             }
         }
-        if mode == Mode::Signed {
+        if mode == ProtectionLevel::Signed {
             header.flags |= flags::SIGNED;
         }
         let start = out.len();
@@ -305,11 +305,11 @@ impl Smb2Connection {
             offset: about.offset,
             length: about.length,
             compounded,
-            signed: mode == Mode::Signed,
-            encrypted: mode == Mode::Sealed,
+            signed: mode == ProtectionLevel::Signed,
+            encrypted: mode == ProtectionLevel::Sealed,
             outcome: ExchangeOutcome::Unanswered,
         };
-        self.pending.push(Pending { sample, whose: about.whose, credits_asked, async_id: None, interims: 0 });
+        self.pending.push(Smb2OutstandingRequest { sample, whose: about.whose, credits_asked, async_id: None, interims: 0 });
     }
 }
 

@@ -8,7 +8,7 @@ const CREDITS_MAX: u32 = 8_192;
 
 /// The client's account.
 #[derive(Debug)]
-pub(super) struct Credits {
+pub(super) struct ClientCredits {
     /// The id of the next request: ids are spent with the credits.
     next_id: u64,
     available: u32,
@@ -20,10 +20,10 @@ pub(super) struct Credits {
     pub(super) multi: bool,
 }
 
-impl Credits {
+impl ClientCredits {
     /// A connection begins with one.
-    pub(super) fn new(target: u16) -> Credits {
-        Credits { next_id: 0, available: 1, asked: 0, target: u32::from(target.max(1)), multi: false }
+    pub(super) fn new(target: u16) -> ClientCredits {
+        ClientCredits { next_id: 0, available: 1, asked: 0, target: u32::from(target.max(1)), multi: false }
     }
 
     /// What a request costs that carries or asks for so many bytes.
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn the_first_request_asks_for_all_and_later_ones_for_what_they_cost() {
-        let mut credits = Credits::new(64);
+        let mut credits = ClientCredits::new(64);
         assert_eq!(credits.spend(1), (0, 64));
         credits.granted(64, 64);
         assert_eq!(credits.spend(1), (1, 1));
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_server_that_gives_little_is_asked_again() {
-        let mut credits = Credits::new(8);
+        let mut credits = ClientCredits::new(8);
         let (_, ask) = credits.spend(1);
         credits.granted(2, ask);
         assert_eq!(credits.spend(1), (1, 7));
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn without_multi_credit_requests_64_kib_is_the_most() {
-        let credits = Credits::new(64);
+        let credits = ClientCredits::new(64);
         assert_eq!((credits.charge(1 << 20), credits.largest()), (1, 65_536));
     }
 }

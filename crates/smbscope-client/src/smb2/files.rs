@@ -1,10 +1,10 @@
 //! Operations on open files: open, close, read, write, flush, lock, query and set.
 
-use super::Session;
-use super::connection::{About, Smb2Connection};
+use super::Smb2ClientSession;
+use super::connection::{Smb2RequestDetails, Smb2Connection};
 use super::credits::BYTES_PER_CREDIT;
-use super::replies::Reply;
-use crate::file::{Handle, Info, Kept, LockRange, Open, Opened, SetInfo, options};
+use super::replies::ReceivedResponse;
+use crate::file::{FileHandle, Info, ReadRetention, ByteRangeLock, Open, OpenResult, SetInfo, options};
 use crate::limits::Allowance;
 use crate::{Error, access};
 use smbscope_model::{Command, FileId, Subcommand};
@@ -19,38 +19,38 @@ use smbscope_wire::status::NtStatus;
 /// Most bytes of an answer to QUERY_INFO: more than any class needs, and no more than a credit pays for.
 const QUERY_BUFFER: u32 = 64 * 1024;
 
-impl Session {
+impl Smb2ClientSession {
     /// Opens or creates a file or directory.
-    pub async fn open(&mut self, open: &Open<'_>) -> Result<Opened, Error> {
+    pub async fn open(&mut self, open: &Open<'_>) -> Result<OpenResult, Error> {
         let lease = self.caching(open).context(open.path);
         let request = self.create_request(open, lease.as_slice());
-        let reply = self.connection.call(&request, About::default()).await?.ok()?;
+        let reply = self.connection.call(&request, Smb2RequestDetails::default()).await?.ok()?;
         self.opened(&reply)
     }
 
     /// Closes it.
-    pub async fn close(&mut self, handle: Handle) -> Result<(), Error> {
+    pub async fn close(&mut self, handle: FileHandle) -> Result<(), Error> {
         let file = reference(handle)?;
         self.connection.breaks.closed(file);
-        self.connection.call(&close::Request { flags: 0, file }, About::file(file)).await?.ok()?;
+        self.connection.call(&close::Request { flags: 0, file }, Smb2RequestDetails::file(file)).await?.ok()?;
         Ok(())
     }
 
     /// Reads; what is larger than the server allows goes in several commands, as many at once as there are credits.
-    pub async fn read(&mut self, handle: Handle, offset: u64, length: u32) -> Result<&[u8], Error> {
+    pub async fn read(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<&[u8], Error> {
         let file = reference(handle)?;
         if length > self.largest(self.facts.max_read) {
-            let end = self.read_in_parts(file, offset, length, Kept::All).await?;
+            let end = self.read_in_parts(file, offset, length, ReadRetention::All).await?;
             return Ok(self.data.get(..end as usize).unwrap_or_default());
         }
         self.read_in_one(file, offset, length).await
     }
 
     /// Reads as [`Session::read`] does and returns the number of bytes, of which none is kept.
-    pub async fn skim(&mut self, handle: Handle, offset: u64, length: u32) -> Result<u64, Error> {
+    pub async fn skim(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<u64, Error> {
         let file = reference(handle)?;
         if length > self.largest(self.facts.max_read) {
-            return Ok(self.read_in_parts(file, offset, length, Kept::Nothing).await?.into());
+            return Ok(self.read_in_parts(file, offset, length, ReadRetention::Nothing).await?.into());
         }
         Ok(self.read_in_one(file, offset, length).await?.len() as u64)
     }
@@ -62,7 +62,7 @@ impl Session {
     }
 
     /// Writes all of it, in several commands where the server allows less at once.
-    pub async fn write(&mut self, handle: Handle, offset: u64, data: &[u8]) -> Result<(), Error> {
+    pub async fn write(&mut self, handle: FileHandle, offset: u64, data: &[u8]) -> Result<(), Error> {
         let file = reference(handle)?;
         if data.len() <= self.largest(self.facts.max_write) as usize {
             let request = write::Request { file, offset, data };
@@ -101,35 +101,35 @@ impl Session {
     }
 
     /// Asks for what was written to be on disk.
-    pub async fn flush(&mut self, handle: Handle) -> Result<(), Error> {
+    pub async fn flush(&mut self, handle: FileHandle) -> Result<(), Error> {
         let file = reference(handle)?;
-        self.connection.call(&flush::Request { file }, About::file(file)).await?.ok()?;
+        self.connection.call(&flush::Request { file }, Smb2RequestDetails::file(file)).await?.ok()?;
         Ok(())
     }
 
     /// Locks a range.
-    pub async fn lock(&mut self, handle: Handle, range: LockRange) -> Result<(), Error> {
+    pub async fn lock(&mut self, handle: FileHandle, range: ByteRangeLock) -> Result<(), Error> {
         let kind = if range.exclusive { lock_flags::EXCLUSIVE } else { lock_flags::SHARED };
         let flags = if range.wait { kind } else { kind | lock_flags::FAIL_IMMEDIATELY };
         self.lock_element(handle, LockElement { offset: range.offset, length: range.length, flags }).await
     }
 
     /// Unlocks a range.
-    pub async fn unlock(&mut self, handle: Handle, offset: u64, length: u64) -> Result<(), Error> {
+    pub async fn unlock(&mut self, handle: FileHandle, offset: u64, length: u64) -> Result<(), Error> {
         self.lock_element(handle, LockElement { offset, length, flags: lock_flags::UNLOCK }).await
     }
 
     /// Information about an open file; the bytes of the class.
-    pub async fn query_file(&mut self, handle: Handle, info: Info) -> Result<&[u8], Error> {
+    pub async fn query_file(&mut self, handle: FileHandle, info: Info) -> Result<&[u8], Error> {
         let file = reference(handle)?;
         self.query(file, info).await
     }
 
     /// Changes an open file.
-    pub async fn set_file(&mut self, handle: Handle, set: SetInfo<'_>) -> Result<(), Error> {
+    pub async fn set_file(&mut self, handle: FileHandle, set: SetInfo<'_>) -> Result<(), Error> {
         let file = reference(handle)?;
         let data = Data::from(set);
-        let about = About { subcommand: Some(Subcommand::Info(data.level())), ..About::file(file) };
+        let about = Smb2RequestDetails { subcommand: Some(Subcommand::Info(data.level())), ..Smb2RequestDetails::file(file) };
         self.connection.call(&set_info::Request::new(file, data), about).await?.ok()?;
         Ok(())
     }
@@ -137,7 +137,7 @@ impl Session {
     /// Information about an open or its file system.
     pub(super) async fn query(&mut self, file: FileReference, info: Info) -> Result<&[u8], Error> {
         let request = self.query_request(file, info);
-        let about = About { subcommand: Some(Subcommand::Info(info)), ..About::file(file) };
+        let about = Smb2RequestDetails { subcommand: Some(Subcommand::Info(info)), ..Smb2RequestDetails::file(file) };
         let reply = self.connection.call(&request, about).await?.ok()?;
         let response = query_info::Response::parse(self.connection.message(&reply)).ok_or_else(|| reply.malformed())?;
         Ok(response.output)
@@ -164,7 +164,7 @@ impl Session {
     }
 
     /// What to ask for with an open: leases are for data of files, so not for directories or for their attributes alone.
-    pub(super) fn caching(&self, open: &Open<'_>) -> super::Caching {
+    pub(super) fn caching(&self, open: &Open<'_>) -> super::RequestedCaching {
         const DATA: u32 = access::READ_DATA
             | access::WRITE_DATA
             | access::APPEND_DATA
@@ -172,16 +172,16 @@ impl Session {
             | access::GENERIC_WRITE
             | access::MAXIMUM_ALLOWED;
         let is_for_data = open.access & DATA != 0 && open.options & options::DIRECTORY == 0;
-        if is_for_data { self.caching } else { super::Caching::None }
+        if is_for_data { self.caching } else { super::RequestedCaching::None }
     }
 
     /// The open that a CREATE made.
-    pub(super) fn opened(&mut self, reply: &Reply) -> Result<Opened, Error> {
+    pub(super) fn opened(&mut self, reply: &ReceivedResponse) -> Result<OpenResult, Error> {
         let message = self.connection.message(reply);
         let response = create::Response::parse(message).ok_or_else(|| reply.malformed())?;
         let FileReference { persistent, volatile } = response.file;
-        let opened = Opened {
-            handle: Handle(FileId::Smb2 { persistent, volatile }),
+        let opened = OpenResult {
+            handle: FileHandle(FileId::Smb2 { persistent, volatile }),
             size: response.end_of_file,
             attributes: response.file_attributes,
             action: response.create_action,
@@ -191,20 +191,20 @@ impl Session {
         Ok(opened)
     }
 
-    async fn lock_element(&mut self, handle: Handle, element: LockElement) -> Result<(), Error> {
+    async fn lock_element(&mut self, handle: FileHandle, element: LockElement) -> Result<(), Error> {
         let file = reference(handle)?;
-        let about = About {
+        let about = Smb2RequestDetails {
             offset: Some(element.offset),
             length: u32::try_from(element.length).ok(),
             waits: element.waits(),
-            ..About::file(file)
+            ..Smb2RequestDetails::file(file)
         };
         self.connection.call(&lock::Request { file, locks: List::Values(&[element]) }, about).await?.ok()?;
         Ok(())
     }
 
     /// Several READs, put together in `data` if they are kept; returns the number of bytes up to the end of the file.
-    async fn read_in_parts(&mut self, file: FileReference, offset: u64, length: u32, kept: Kept) -> Result<u32, Error> {
+    async fn read_in_parts(&mut self, file: FileReference, offset: u64, length: u32, kept: ReadRetention) -> Result<u32, Error> {
         let part = self.part(self.facts.max_read);
         let parts = length.div_ceil(part) as usize;
         let request = |index: usize| {
@@ -212,7 +212,7 @@ impl Session {
             read::Request::new(file, offset.wrapping_add(start.into()), part.min(length - start))
         };
         self.data.clear();
-        if kept == Kept::All {
+        if kept == ReadRetention::All {
             self.data.resize(length as usize, 0);
         }
         let mut ids = std::mem::take(&mut self.parts);
@@ -246,7 +246,7 @@ impl Session {
                     if data.len() < wanted as usize {
                         end = end.min(start + data.len() as u32);
                     }
-                    if kept == Kept::All {
+                    if kept == ReadRetention::All {
                         let start = start as usize;
                         let room = self.data.get_mut(start..start + data.len()).unwrap_or_default();
                         room.copy_from_slice(data.get(..room.len()).unwrap_or_default());
@@ -281,7 +281,7 @@ impl Session {
     }
 
     /// Checks that all was written.
-    pub(super) fn written(&self, reply: &Reply, length: usize) -> Result<(), Error> {
+    pub(super) fn written(&self, reply: &ReceivedResponse, length: usize) -> Result<(), Error> {
         let response = write::Response::parse(self.connection.message(reply)).ok_or_else(|| reply.malformed())?;
         if response.count as usize == length {
             return Ok(());
@@ -295,7 +295,7 @@ impl Session {
 }
 
 /// The data of an answer to READ, which is no more than was asked for: it would count as throughput.
-pub(super) fn data_of<'a>(connection: &'a Smb2Connection, reply: &Reply, asked: u32) -> Result<&'a [u8], Error> {
+pub(super) fn data_of<'a>(connection: &'a Smb2Connection, reply: &ReceivedResponse, asked: u32) -> Result<&'a [u8], Error> {
     let message = connection.message(reply);
     let data = read::Response::parse(message).ok_or_else(|| reply.malformed())?.data;
     if data.len() > asked as usize {
@@ -305,13 +305,13 @@ pub(super) fn data_of<'a>(connection: &'a Smb2Connection, reply: &Reply, asked: 
 }
 
 /// An open of this protocol.
-pub(super) fn reference(handle: Handle) -> Result<FileReference, Error> {
+pub(super) fn reference(handle: FileHandle) -> Result<FileReference, Error> {
     match handle.0 {
         FileId::Smb2 { persistent, volatile } => Ok(FileReference { persistent, volatile }),
         FileId::Smb1(_) => Err(Error::Protocol("a file handle of an SMB1 session, used with SMB2".to_owned())),
     }
 }
 
-pub(super) fn io(file: FileReference, offset: u64, length: u32) -> About {
-    About { offset: Some(offset), length: Some(length), ..About::file(file) }
+pub(super) fn io(file: FileReference, offset: u64, length: u32) -> Smb2RequestDetails {
+    Smb2RequestDetails { offset: Some(offset), length: Some(length), ..Smb2RequestDetails::file(file) }
 }

@@ -1,11 +1,11 @@
 //! Lists directories: an open, QUERY_DIRECTORY until there is no more, and a close (MS-SMB2 3.2.4.17).
 
-use super::Session;
-use super::connection::{About, Smb2Connection};
+use super::Smb2ClientSession;
+use super::connection::{Smb2RequestDetails, Smb2Connection};
 use super::files::reference;
 use crate::Error;
-use crate::file::{Disposition, Entry, Handle, Info, Open, access, options};
-use crate::limits::Listed;
+use crate::file::{Disposition, Entry, FileHandle, Info, Open, access, options};
+use crate::limits::ListingGuard;
 use smbscope_model::Subcommand;
 use smbscope_wire::smb2::messages::query_directory::{self, flags};
 use smbscope_wire::status::NtStatus;
@@ -13,7 +13,7 @@ use smbscope_wire::status::NtStatus;
 /// Most bytes of an answer: what a credit pays for.
 const LIST_BUFFER: u32 = 64 * 1024;
 
-impl Session {
+impl Smb2ClientSession {
     /// Lists what matches the last part of the path (`dir\*.txt`), up to `most` entries (0: all), into `entries`, which
     /// is emptied first; how many there were.
     pub async fn list(
@@ -48,13 +48,13 @@ impl Session {
     }
 }
 
-impl Session {
+impl Smb2ClientSession {
     /// Lists what is next of an open directory, with a single command; its entries are not kept.
-    pub async fn list_open(&mut self, handle: Handle, pattern: &str, class: u8, flags: u8) -> Result<(), Error> {
+    pub async fn list_open(&mut self, handle: FileHandle, pattern: &str, class: u8, flags: u8) -> Result<(), Error> {
         let output_buffer_length = LIST_BUFFER.min(self.facts.max_transact);
         let (file, pattern) = (reference(handle)?, pattern.into());
         let request = query_directory::Request { file, class, flags, pattern, output_buffer_length };
-        let about = About { subcommand: Some(Subcommand::Info(request.level())), ..About::file(file) };
+        let about = Smb2RequestDetails { subcommand: Some(Subcommand::Info(request.level())), ..Smb2RequestDetails::file(file) };
         self.connection.call(&request, about).await?.ok()?;
         Ok(())
     }
@@ -67,9 +67,9 @@ async fn list(
     mut entries: Option<&mut Vec<Entry>>,
 ) -> Result<usize, Error> {
     let most = if most == 0 { usize::MAX } else { most };
-    let about = About { subcommand: Some(Subcommand::Info(request.level())), ..About::file(request.file) };
+    let about = Smb2RequestDetails { subcommand: Some(Subcommand::Info(request.level())), ..Smb2RequestDetails::file(request.file) };
     let mut count = 0;
-    let mut listed = Listed::new(connection.timeout);
+    let mut listed = ListingGuard::new(connection.timeout);
     while count < most {
         let reply = connection.call(&request, about).await?.ok()?;
         if reply.status() == NtStatus::NO_MORE_FILES {

@@ -21,15 +21,15 @@ mod watch;
 mod whole_files;
 
 use super::Error;
-use super::control::Tree;
-use super::facts::Facts;
-use super::options::{Options, SigningAlgorithm};
+use super::control::TreeConnectTarget;
+use super::facts::SessionParameters;
+use super::options::{SessionOptions, SigningAlgorithm};
 use super::sample::Samples;
-use breaks::Caching;
-use channels::Channels;
-use connection::{About, Smb2Connection};
-use negotiate::Negotiated;
-use protection::Mode;
+use breaks::RequestedCaching;
+use channels::SessionBinding;
+use connection::{Smb2RequestDetails, Smb2Connection};
+use negotiate::Smb2NegotiateResult;
+use protection::ProtectionLevel;
 use smbscope_model::{Dialect, FileId};
 use smbscope_wire::smb2::FileReference;
 use smbscope_wire::smb2::messages::{negotiate::capabilities, plain};
@@ -38,11 +38,11 @@ use std::time::Instant;
 
 /// A connection, a session on it and a tree connect.
 #[derive(Debug)]
-pub struct Session {
+pub struct Smb2ClientSession {
     connection: Smb2Connection,
-    facts: Facts,
+    facts: SessionParameters,
     /// What to ask for with every open of a file.
-    caching: Caching,
+    caching: RequestedCaching,
     /// Put what belongs together into one frame.
     compound: bool,
     /// The root of the share, once somebody asked about the file system.
@@ -54,20 +54,20 @@ pub struct Session {
     /// The message id of the CHANGE_NOTIFY that waits.
     watch: Option<u64>,
     /// What further channels need.
-    channels: Channels,
-    origin: Box<Origin>,
+    channels: SessionBinding,
+    origin: Box<SessionOrigin>,
 }
 
 /// What a session was made from.
 #[derive(Debug)]
-struct Origin {
-    options: Options,
-    negotiated: Negotiated,
+struct SessionOrigin {
+    options: SessionOptions,
+    negotiated: Smb2NegotiateResult,
 }
 
-impl Session {
+impl Smb2ClientSession {
     /// Connects, negotiates, authenticates, and connects to the share.
-    pub async fn connect(options: &Options) -> Result<Session, Error> {
+    pub async fn connect(options: &SessionOptions) -> Result<Smb2ClientSession, Error> {
         let mut connection = Smb2Connection::connect(options).await?;
         let negotiated = negotiate::negotiate(&mut connection, options, None).await?;
         let established = setup::session(&mut connection, &negotiated, options).await?;
@@ -75,8 +75,8 @@ impl Session {
         negotiate::validate(&mut connection, &negotiated).await?;
         let facts = facts(&connection, &negotiated, established.keys.is_none());
         let caching = caching(&negotiated, options);
-        let channels = Channels::of_first(&negotiated, established.keys);
-        Ok(Session {
+        let channels = SessionBinding::of_first(&negotiated, established.keys);
+        Ok(Smb2ClientSession {
             connection,
             facts,
             caching,
@@ -86,12 +86,12 @@ impl Session {
             parts: Vec::new(),
             watch: None,
             channels,
-            origin: Box::new(Origin { options: options.clone(), negotiated }),
+            origin: Box::new(SessionOrigin { options: options.clone(), negotiated }),
         })
     }
 
     /// What was negotiated.
-    pub fn facts(&self) -> &Facts {
+    pub fn facts(&self) -> &SessionParameters {
         &self.facts
     }
 
@@ -113,7 +113,7 @@ impl Session {
 
     /// Nothing but a round trip.
     pub async fn echo(&mut self) -> Result<(), Error> {
-        self.connection.call(&plain::Echo {}, About::default()).await?.ok()?;
+        self.connection.call(&plain::Echo {}, Smb2RequestDetails::default()).await?.ok()?;
         Ok(())
     }
 
@@ -123,8 +123,8 @@ impl Session {
     }
 
     /// Connects to a share once more and disconnects from it; open files stay with the first tree connect.
-    pub async fn connect_again(&mut self, tree: Tree) -> Result<(), Error> {
-        let Origin { options, negotiated } = &*self.origin;
+    pub async fn connect_again(&mut self, tree: TreeConnectTarget) -> Result<(), Error> {
+        let SessionOrigin { options, negotiated } = &*self.origin;
         let path = tree.path(&options.host, &options.share);
         let connected = setup::call_tree(&mut self.connection, negotiated, &path).await?.ok()?;
         let tree_id = connected.header.tree_id.unwrap_or(0);
@@ -140,26 +140,26 @@ impl Session {
             return Ok(());
         }
         if let Some(FileReference { persistent, volatile }) = self.root.take() {
-            self.close(super::Handle(FileId::Smb2 { persistent, volatile })).await?;
+            self.close(super::FileHandle(FileId::Smb2 { persistent, volatile })).await?;
         }
-        self.connection.call(&plain::TreeDisconnect {}, About::default()).await?.ok()?;
+        self.connection.call(&plain::TreeDisconnect {}, Smb2RequestDetails::default()).await?.ok()?;
         self.connection.tree_id = 0;
-        self.connection.call(&plain::Logoff {}, About::default()).await?.ok()?;
+        self.connection.call(&plain::Logoff {}, Smb2RequestDetails::default()).await?.ok()?;
         self.connection.session_id = 0;
         self.connection.link.close().await;
         Ok(())
     }
 }
 
-fn facts(connection: &Smb2Connection, negotiated: &Negotiated, guest: bool) -> Facts {
+fn facts(connection: &Smb2Connection, negotiated: &Smb2NegotiateResult, guest: bool) -> SessionParameters {
     let mode = connection.protection.mode;
-    let signing: Option<SigningAlgorithm> = (mode == Mode::Signed).then_some(negotiated.signing_algorithm);
-    Facts {
+    let signing: Option<SigningAlgorithm> = (mode == ProtectionLevel::Signed).then_some(negotiated.signing_algorithm);
+    SessionParameters {
         local: connection.link.local(),
         peer: connection.link.peer(),
         dialect: Dialect::Smb2(negotiated.dialect),
         signing,
-        cipher: negotiated.cipher.filter(|_| mode == Mode::Sealed),
+        cipher: negotiated.cipher.filter(|_| mode == ProtectionLevel::Sealed),
         max_read: negotiated.max_read,
         max_write: negotiated.max_write,
         max_transact: negotiated.max_transact,
@@ -168,12 +168,12 @@ fn facts(connection: &Smb2Connection, negotiated: &Negotiated, guest: bool) -> F
 }
 
 /// Leases where dialect and server have them, and oplocks otherwise.
-fn caching(negotiated: &Negotiated, options: &Options) -> Caching {
+fn caching(negotiated: &Smb2NegotiateResult, options: &SessionOptions) -> RequestedCaching {
     let has_leases = negotiated.capabilities & capabilities::LEASING != 0;
     match (options.leases, negotiated.dialect) {
-        (false, _) => Caching::None,
-        (true, 0x0210) if has_leases => Caching::LeaseV1,
-        (true, 0x0300..) if has_leases => Caching::LeaseV2,
-        (true, _) => Caching::Oplock,
+        (false, _) => RequestedCaching::None,
+        (true, 0x0210) if has_leases => RequestedCaching::LeaseV1,
+        (true, 0x0300..) if has_leases => RequestedCaching::LeaseV2,
+        (true, _) => RequestedCaching::Oplock,
     }
 }

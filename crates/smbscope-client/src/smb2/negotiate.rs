@@ -1,10 +1,10 @@
 //! NEGOTIATE with exactly one dialect (MS-SMB2 3.2.4.2.2, 3.2.5.2), and its validation once keys are there (3.2.5.5).
 
-use super::connection::{About, Smb2Connection};
-use super::protection::Mode;
+use super::connection::{Smb2RequestDetails, Smb2Connection};
+use super::protection::ProtectionLevel;
 use crate::crypto::PreauthHash;
 use crate::limits::TRANSFER_MIN;
-use crate::{Cipher, Encryption, Error, Options, Signing, SigningAlgorithm, Transport};
+use crate::{Cipher, Encryption, Error, SessionOptions, ClientSigningPolicy, SigningAlgorithm, Transport};
 use smbscope_model::{Command, Dialect, Subcommand};
 use smbscope_wire::codec::List;
 use smbscope_wire::names::Fsctl;
@@ -30,7 +30,7 @@ const NETBIOS_PAYLOAD: u32 = 64 * 1024;
 
 /// What was offered and chosen.
 #[derive(Debug, Clone)]
-pub(super) struct Negotiated {
+pub(super) struct Smb2NegotiateResult {
     pub(super) dialect: u16,
     /// Of the request.
     client_capabilities: u32,
@@ -49,7 +49,7 @@ pub(super) struct Negotiated {
     pub(super) preauth: PreauthHash,
 }
 
-impl Negotiated {
+impl Smb2NegotiateResult {
     pub(super) fn is_3_1_1(&self) -> bool {
         self.dialect == 0x0311
     }
@@ -62,9 +62,9 @@ impl Negotiated {
 /// Negotiates; as the client with this GUID, where the connection is to be another channel of its session.
 pub(super) async fn negotiate(
     connection: &mut Smb2Connection,
-    options: &Options,
+    options: &SessionOptions,
     client_guid: Option<[u8; 16]>,
-) -> Result<Negotiated, Error> {
+) -> Result<Smb2NegotiateResult, Error> {
     let dialect = dialect(options)?;
     let is_smb3 = dialect >= 0x0300;
     let client_capabilities = if is_smb3 {
@@ -79,8 +79,8 @@ pub(super) async fn negotiate(
         None => random()?,
     };
     let client_security_mode = match options.signing {
-        Signing::Required => security_mode::SIGNING_REQUIRED,
-        Signing::Off | Signing::On => security_mode::SIGNING_ENABLED,
+        ClientSigningPolicy::Required => security_mode::SIGNING_REQUIRED,
+        ClientSigningPolicy::Off | ClientSigningPolicy::On => security_mode::SIGNING_ENABLED,
     };
     let ciphers = ids(&CIPHERS, wanted_cipher(options));
     let signing_algorithms = ids(&SIGNING_ALGORITHMS, options.signing_algorithm);
@@ -98,7 +98,7 @@ pub(super) async fn negotiate(
         dialects: List::Values(&[dialect]),
         contexts: if dialect == 0x0311 { NegotiateContextList::Offer(offer) } else { NegotiateContextList::default() },
     };
-    let reply = connection.call(&request, About::default()).await?;
+    let reply = connection.call(&request, Smb2RequestDetails::default()).await?;
     let mut preauth = PreauthHash::new();
     preauth.update(connection.sent());
     let message = connection.message(&reply);
@@ -154,7 +154,7 @@ pub(super) async fn negotiate(
         let single = if multi_credit { size } else { size.min(64 * 1024) };
         if options.transport == Transport::NetBios { single.min(NETBIOS_PAYLOAD) } else { single }.max(1)
     };
-    let negotiated = Negotiated {
+    let negotiated = Smb2NegotiateResult {
         dialect,
         client_capabilities,
         client_guid,
@@ -176,7 +176,7 @@ pub(super) async fn negotiate(
 
 /// Asks once more what was negotiated, in a message that nobody can have changed. 3.1.1 needs it no longer; before 3.0
 /// there was none; and a guest has no key.
-pub(super) async fn validate(connection: &mut Smb2Connection, negotiated: &Negotiated) -> Result<(), Error> {
+pub(super) async fn validate(connection: &mut Smb2Connection, negotiated: &Smb2NegotiateResult) -> Result<(), Error> {
     if !matches!(negotiated.dialect, 0x0300 | 0x0302) || connection.protection.signer.is_none() {
         return Ok(());
     }
@@ -191,11 +191,11 @@ pub(super) async fn validate(connection: &mut Smb2Connection, negotiated: &Negot
     let code = Fsctl::VALIDATE_NEGOTIATE_INFO;
     let max_output = validate_negotiate::ValidateNegotiateResponse::LENGTH;
     let ioctl = ioctl::Request::new(code, FileReference::NONE, &input, max_output);
-    let about = About { subcommand: Some(Subcommand::Fsctl(code)), ..About::default() };
+    let about = Smb2RequestDetails { subcommand: Some(Subcommand::Fsctl(code)), ..Smb2RequestDetails::default() };
     // 3.2.5.5: signed even where nothing else is.
     let mode = connection.protection.mode;
-    if mode == Mode::Plain {
-        connection.protection.mode = Mode::Signed;
+    if mode == ProtectionLevel::Plain {
+        connection.protection.mode = ProtectionLevel::Signed;
     }
     let reply = connection.call(&ioctl, about).await;
     connection.protection.mode = mode;
@@ -221,7 +221,7 @@ pub(super) async fn validate(connection: &mut Smb2Connection, negotiated: &Negot
 }
 
 /// The dialect revision, where it is one that can be offered.
-fn dialect(options: &Options) -> Result<u16, Error> {
+fn dialect(options: &SessionOptions) -> Result<u16, Error> {
     match options.dialect {
         Dialect::Smb2(dialect @ (0x0202 | 0x0210 | 0x0300 | 0x0302 | 0x0311)) => {
             let can_encrypt = match wanted_cipher(options) {
@@ -240,7 +240,7 @@ fn dialect(options: &Options) -> Result<u16, Error> {
     }
 }
 
-fn wanted_cipher(options: &Options) -> Option<Cipher> {
+fn wanted_cipher(options: &SessionOptions) -> Option<Cipher> {
     match options.encryption {
         Encryption::Required(cipher) => cipher,
         Encryption::Off => None,

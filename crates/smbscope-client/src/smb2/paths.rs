@@ -1,11 +1,11 @@
 //! Operations on paths: SMB2 has none, so each is an open, what is to be done, and a close. They go one after the other,
 //! or as one compound of related requests where the options say so (MS-SMB2 3.2.4.1.4).
 
-use super::Session;
-use super::connection::{About, Chain};
+use super::Smb2ClientSession;
+use super::connection::{Smb2RequestDetails, Chain};
 use super::files::{data_of, reference};
-use super::replies::Reply;
-use crate::file::{Disposition, Handle, Info, Open, SetInfo, access, options};
+use super::replies::ReceivedResponse;
+use crate::file::{Disposition, FileHandle, Info, Open, SetInfo, access, options};
 use crate::{Error, create_options};
 use smbscope_model::Subcommand;
 use smbscope_wire::smb2::FileReference;
@@ -19,11 +19,11 @@ fn existing(path: &str, access: u32, options: u32) -> Open<'_> {
     Open { path, access, share: SHARE_ALL, disposition: Disposition::Open, options, attributes: 0 }
 }
 
-impl Session {
+impl Smb2ClientSession {
     /// Information about a path: open, query and close.
     pub async fn query_path(&mut self, path: &str, info: Info) -> Result<&[u8], Error> {
         let open = existing(path, access::READ_ATTRIBUTES, 0);
-        let about = About { subcommand: Some(Subcommand::Info(info)), ..About::default() };
+        let about = Smb2RequestDetails { subcommand: Some(Subcommand::Info(info)), ..Smb2RequestDetails::default() };
         let query = self.query_request(FileReference::RELATED, info);
         if self.compounds(&query) {
             self.in_compound(&open, &query, about, |session, reply| {
@@ -102,7 +102,7 @@ impl Session {
         let open = existing(path, access::READ_DATA | access::READ_ATTRIBUTES, options::NON_DIRECTORY);
         let request = read::Request::new(FileReference::RELATED, offset, length);
         if length <= self.facts.max_read && self.compounds(&request) {
-            let about = About { offset: Some(offset), length: Some(length), ..About::default() };
+            let about = Smb2RequestDetails { offset: Some(offset), length: Some(length), ..Smb2RequestDetails::default() };
             return self
                 .in_compound(&open, &request, about, |session, reply| {
                     data_of(&session.connection, reply, length).map(|data| data.len() as u64)
@@ -115,7 +115,7 @@ impl Session {
     }
 
     /// Closes after an operation; its failure counts before that of the close, and a broken session ends it.
-    pub(super) async fn close_after<T>(&mut self, handle: Handle, result: Result<T, Error>) -> Result<T, Error> {
+    pub(super) async fn close_after<T>(&mut self, handle: FileHandle, result: Result<T, Error>) -> Result<T, Error> {
         if result.as_ref().is_err_and(Error::is_fatal) {
             return result;
         }
@@ -136,16 +136,16 @@ impl Session {
         &mut self,
         open: &Open<'_>,
         request: &B,
-        about: About,
-        take: impl FnOnce(&mut Session, &Reply) -> Result<T, Error>,
+        about: Smb2RequestDetails,
+        take: impl FnOnce(&mut Smb2ClientSession, &ReceivedResponse) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let lease = self.caching(open).context(open.path);
         let create = self.create_request(open, lease.as_slice());
         self.connection.begin();
-        let first = self.connection.add(&create, About::default(), Chain::Own);
+        let first = self.connection.add(&create, Smb2RequestDetails::default(), Chain::Own);
         let second = self.connection.add(request, about, Chain::Related);
         let close = close::Request { flags: 0, file: FileReference::RELATED };
-        let third = self.connection.add(&close, About::default(), Chain::Related);
+        let third = self.connection.add(&close, Smb2RequestDetails::default(), Chain::Related);
         self.connection.flush().await?;
         let opened = self.connection.reply(first).await?;
         let answer = self.connection.reply(second).await?;
@@ -161,9 +161,9 @@ impl Session {
     async fn open_close(&mut self, open: &Open<'_>) -> Result<(), Error> {
         let request = self.create_request(open, &[]);
         self.connection.begin();
-        let first = self.connection.add(&request, About::default(), Chain::Own);
+        let first = self.connection.add(&request, Smb2RequestDetails::default(), Chain::Own);
         let close = close::Request { flags: 0, file: FileReference::RELATED };
-        let second = self.connection.add(&close, About::default(), Chain::Related);
+        let second = self.connection.add(&close, Smb2RequestDetails::default(), Chain::Related);
         self.connection.flush().await?;
         let opened = self.connection.reply(first).await?;
         let closed = self.connection.reply(second).await?;

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 /// What requests carry, and answers must.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum ProtectionLevel {
     /// Neither.
     Plain,
     /// A signature.
@@ -24,7 +24,7 @@ pub(super) enum Mode {
 pub(super) struct Protection {
     pub(super) signer: Option<Signer>,
     pub(super) sealer: Option<Sealer>,
-    pub(super) mode: Mode,
+    pub(super) mode: ProtectionLevel,
     /// Answers are signed with a key that only their content tells: whoever sets up the session checks them.
     pub(super) checked_later: bool,
 }
@@ -32,12 +32,12 @@ pub(super) struct Protection {
 impl Protection {
     /// Before there is a session.
     pub(super) fn none() -> Protection {
-        Protection { signer: None, sealer: None, mode: Mode::Plain, checked_later: false }
+        Protection { signer: None, sealer: None, mode: ProtectionLevel::Plain, checked_later: false }
     }
 
     /// Who signs requests now.
     pub(super) fn signing(&self) -> Option<&Signer> {
-        self.signer.as_ref().filter(|_| self.mode == Mode::Signed)
+        self.signer.as_ref().filter(|_| self.mode == ProtectionLevel::Signed)
     }
 
     /// Decrypts a frame in place; where its messages are then.
@@ -53,7 +53,7 @@ impl Protection {
             return Ok(());
         }
         let command = Command::Smb2(header.command);
-        if self.mode == Mode::Sealed {
+        if self.mode == ProtectionLevel::Sealed {
             return Err(Error::Protocol(format!("{command} was sent encrypted and answered in plain text")));
         }
         // 3.2.5.1.3: neither interim responses nor what the server sends of its own accord need a signature.
@@ -62,7 +62,7 @@ impl Protection {
         }
         match (&self.signer, header.is_signed()) {
             (Some(signer), true) if !signer.verify(message) => Err(Error::Tampered { command, what: "signature" }),
-            (_, false) if self.mode == Mode::Signed => Err(Error::Tampered { command, what: "signature, namely none" }),
+            (_, false) if self.mode == ProtectionLevel::Signed => Err(Error::Tampered { command, what: "signature, namely none" }),
             _ => Ok(()),
         }
     }

@@ -1,26 +1,26 @@
 //! Reads and writes with several of them outstanding (MS-SMB2 3.2.4.1.2: as many as there are credits).
 
-use super::Session;
+use super::Smb2ClientSession;
 use super::files::{data_of, io, reference};
 use crate::limits::Allowance;
-use crate::{Direction, Error, Handle, Moved, Range};
+use crate::{TransferDirection, Error, FileHandle, Moved, FileRange};
 use smbscope_wire::smb2::FileReference;
 use smbscope_wire::smb2::messages::{read, write};
 
-impl Session {
+impl Smb2ClientSession {
     /// Reads or writes all of these ranges, in their order, with so many commands outstanding as long as there are credits.
     pub async fn transfer_many(
         &mut self,
-        handle: Handle,
-        ranges: &[Range],
+        handle: FileHandle,
+        ranges: &[FileRange],
         depth: u32,
-        direction: Direction<'_>,
+        direction: TransferDirection<'_>,
     ) -> Result<Moved, Error> {
         let file = reference(handle)?;
         let longest = ranges.iter().map(|range| range.length).max().unwrap_or(0);
         let max = match direction {
-            Direction::Read => self.largest(self.facts.max_read),
-            Direction::Write(data) => {
+            TransferDirection::Read => self.largest(self.facts.max_read),
+            TransferDirection::Write(data) => {
                 self.largest(self.facts.max_write).min(u32::try_from(data.len()).unwrap_or(u32::MAX))
             }
         };
@@ -48,8 +48,8 @@ impl Session {
             let result = match reply.ok() {
                 Err(error) => Err(error),
                 Ok(reply) => match direction {
-                    Direction::Read => data_of(&self.connection, &reply, length).map(|data| data.len() as u64),
-                    Direction::Write(_) => self.written(&reply, length as usize).map(|()| length.into()),
+                    TransferDirection::Read => data_of(&self.connection, &reply, length).map(|data| data.len() as u64),
+                    TransferDirection::Write(_) => self.written(&reply, length as usize).map(|()| length.into()),
                 },
             };
             match result {
@@ -60,12 +60,12 @@ impl Session {
         }
     }
 
-    async fn post_part(&mut self, file: FileReference, range: Range, direction: Direction<'_>) -> Result<u64, Error> {
-        let Range { offset, length } = range;
+    async fn post_part(&mut self, file: FileReference, range: FileRange, direction: TransferDirection<'_>) -> Result<u64, Error> {
+        let FileRange { offset, length } = range;
         let about = io(file, offset, length);
         match direction {
-            Direction::Read => self.connection.post(&read::Request::new(file, offset, length), about).await,
-            Direction::Write(data) => {
+            TransferDirection::Read => self.connection.post(&read::Request::new(file, offset, length), about).await,
+            TransferDirection::Write(data) => {
                 let data = data.get(..length as usize).unwrap_or_default();
                 self.connection.post(&write::Request { file, offset, data }, about).await
             }

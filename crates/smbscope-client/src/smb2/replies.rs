@@ -1,9 +1,9 @@
 //! What comes back on a connection (MS-SMB2 3.2.5.1): frames are decrypted and taken apart, answers checked and matched
 //! with their requests, breaks noted; and what becomes of requests that get no answer.
 
-use super::connection::{About, Chain, Smb2Connection, Whose, file_id};
+use super::connection::{Smb2RequestDetails, Chain, Smb2Connection, Whose, file_id};
 use crate::limits::{BREAKS_MAX, INTERIMS_MAX, UNANSWERED_MAX};
-use crate::transport::Arrived;
+use crate::transport::ReceiveTimes;
 use crate::{Error, Sample};
 use smbscope_model::{Command, FileId, CommandGroup, ExchangeOutcome, Subcommand, groups};
 use smbscope_wire::bytes::{u16_at, u64_at};
@@ -19,18 +19,18 @@ const CANCEL_TIME: Duration = Duration::from_secs(1);
 
 /// An answer: its bytes are there until the next frame is waited for.
 #[derive(Debug, Clone)]
-pub(super) struct Reply {
+pub(super) struct ReceivedResponse {
     pub(super) header: Smb2Header,
     range: Range<usize>,
 }
 
-impl Reply {
+impl ReceivedResponse {
     pub(super) fn status(&self) -> NtStatus {
         self.header.status
     }
 
     /// The answer where it is no error.
-    pub(super) fn ok(self) -> Result<Reply, Error> {
+    pub(super) fn ok(self) -> Result<ReceivedResponse, Error> {
         match self.status().is_error() {
             true => Err(Error::Status { command: Command::Smb2(self.header.command), status: self.status() }),
             false => Ok(self),
@@ -45,7 +45,7 @@ impl Reply {
 
 impl Smb2Connection {
     /// Waits for the answer to a request.
-    pub(super) async fn reply(&mut self, id: u64) -> Result<Reply, Error> {
+    pub(super) async fn reply(&mut self, id: u64) -> Result<ReceivedResponse, Error> {
         let pending = self.pending.iter().find(|pending| pending.sample.message_id == id);
         let deadline = pending.and_then(|pending| self.deadline(&pending.sample));
         loop {
@@ -57,7 +57,7 @@ impl Smb2Connection {
     }
 
     /// Waits for the answer to any of the caller's requests.
-    pub(super) async fn any_reply(&mut self) -> Result<Reply, Error> {
+    pub(super) async fn any_reply(&mut self) -> Result<ReceivedResponse, Error> {
         loop {
             let oldest = self.pending.iter().find(|pending| pending.whose == Whose::Caller);
             let id = oldest.map_or(0, |pending| pending.sample.message_id);
@@ -106,7 +106,7 @@ impl Smb2Connection {
     }
 
     /// The bytes of an answer, from its header on.
-    pub(super) fn message(&self, reply: &Reply) -> &[u8] {
+    pub(super) fn message(&self, reply: &ReceivedResponse) -> &[u8] {
         self.link.frame().get(reply.range.clone()).unwrap_or_default()
     }
 
@@ -117,7 +117,7 @@ impl Smb2Connection {
     }
 
     /// Takes in one message; the answer, where it is one that the caller may wait for.
-    pub(super) async fn event(&mut self, id: u64, deadline: Option<Instant>) -> Result<Option<Reply>, Error> {
+    pub(super) async fn event(&mut self, id: u64, deadline: Option<Instant>) -> Result<Option<ReceivedResponse>, Error> {
         if self.rest.is_empty() {
             match self.link.receive(deadline).await {
                 Ok(arrived) => self.open_frame(arrived)?,
@@ -134,7 +134,7 @@ impl Smb2Connection {
     }
 
     /// Looks at the beginning of a frame, and decrypts it.
-    fn open_frame(&mut self, arrived: Arrived) -> Result<(), Error> {
+    fn open_frame(&mut self, arrived: ReceiveTimes) -> Result<(), Error> {
         self.arrived = Some(arrived);
         let frame = self.link.frame_mut();
         self.sealed = frame.starts_with(&TRANSFORM_ID);
@@ -161,7 +161,7 @@ impl Smb2Connection {
     }
 
     /// Takes the next message out of the frame.
-    fn take_message(&mut self) -> Result<Option<Reply>, Error> {
+    fn take_message(&mut self) -> Result<Option<ReceivedResponse>, Error> {
         let result = self.try_take_message();
         if result.is_err() {
             self.abandon();
@@ -169,7 +169,7 @@ impl Smb2Connection {
         result
     }
 
-    fn try_take_message(&mut self) -> Result<Option<Reply>, Error> {
+    fn try_take_message(&mut self) -> Result<Option<ReceivedResponse>, Error> {
         let rest = std::mem::replace(&mut self.rest, 0..0);
         let bytes = self.link.frame().get(rest.clone()).unwrap_or_default();
         let header =
@@ -241,7 +241,7 @@ impl Smb2Connection {
             self.unasked = 0;
         }
         match pending.whose {
-            Whose::Caller => Ok(Some(Reply { header, range })),
+            Whose::Caller => Ok(Some(ReceivedResponse { header, range })),
             Whose::Nobody => Ok(None),
             Whose::Later => {
                 self.kept.push((header, message.to_vec()));
@@ -260,7 +260,7 @@ impl Smb2Connection {
                 return Err(Error::Protocol(format!("{UNANSWERED_MAX} acknowledgements of breaks without an answer")));
             }
             self.begin();
-            let about = About { whose: Whose::Nobody, ..About::default() };
+            let about = Smb2RequestDetails { whose: Whose::Nobody, ..Smb2RequestDetails::default() };
             self.add(&acknowledgement, about, Chain::Own);
             self.flush().await?;
         }
@@ -339,7 +339,7 @@ fn has_its_body(command: smb2::Smb2Command, message: &[u8]) -> bool {
 fn break_sample(
     header: &Smb2Header,
     notification: &Notification,
-    arrived: Arrived,
+    arrived: ReceiveTimes,
     bytes: usize,
     sealed: bool,
 ) -> Sample {

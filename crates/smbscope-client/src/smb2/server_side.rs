@@ -1,12 +1,12 @@
 //! What the server does by control codes: copies between files (MS-SMB2 3.2.4.20.2), and tells its interfaces
 //! (3.2.4.20.10).
 
-use super::Session;
-use super::connection::About;
+use super::Smb2ClientSession;
+use super::connection::Smb2RequestDetails;
 use super::files::reference;
-use super::replies::Reply;
-use super::{Origin, negotiate};
-use crate::{Control, Error, Handle};
+use super::replies::ReceivedResponse;
+use super::{SessionOrigin, negotiate};
+use crate::{FsctlProfile, Error, FileHandle};
 use smbscope_model::Subcommand;
 use smbscope_wire::names::Fsctl;
 use smbscope_wire::smb2::FileReference;
@@ -17,9 +17,9 @@ use smbscope_wire::smb2::messages::network_interface::{NetworkInterfaceInfo, int
 /// Room for the interfaces of a server: 152 bytes each.
 const INTERFACES: u32 = 64 * 1024;
 
-impl Session {
+impl Smb2ClientSession {
     /// The name by which an open file can be copied from.
-    pub async fn resume_key(&mut self, source: Handle) -> Result<ResumeKey, Error> {
+    pub async fn resume_key(&mut self, source: FileHandle) -> Result<ResumeKey, Error> {
         let code = Fsctl::SRV_REQUEST_RESUME_KEY;
         let reply = self.ioctl(code, reference(source)?, &[], ResumeKey::OUTPUT).await?;
         let output = self.output(&reply)?;
@@ -31,7 +31,7 @@ impl Session {
     pub async fn copy_chunks(
         &mut self,
         source: ResumeKey,
-        target: Handle,
+        target: FileHandle,
         chunks: &[SrvCopyChunk],
     ) -> Result<u32, Error> {
         let mut input = std::mem::take(&mut self.data);
@@ -52,8 +52,8 @@ impl Session {
     }
 
     /// Sends a control code, about an open file or, without one, about the server; its output is not kept.
-    pub async fn control(&mut self, control: &Control, handle: Option<Handle>) -> Result<(), Error> {
-        let Origin { options, negotiated } = &*self.origin;
+    pub async fn control(&mut self, control: &FsctlProfile, handle: Option<FileHandle>) -> Result<(), Error> {
+        let SessionOrigin { options, negotiated } = &*self.origin;
         if control.code == Fsctl::VALIDATE_NEGOTIATE_INFO {
             if self.connection.protection.signer.is_none() {
                 return Err(Error::Unsupported(format!("{} is signed, and a guest has no key for it", control.code)));
@@ -66,16 +66,16 @@ impl Session {
         self.ioctl(control.code, file, &input, max_output).await.map(drop)
     }
 
-    async fn ioctl(&mut self, code: Fsctl, file: FileReference, input: &[u8], max_output: u32) -> Result<Reply, Error> {
-        let about = About {
+    async fn ioctl(&mut self, code: Fsctl, file: FileReference, input: &[u8], max_output: u32) -> Result<ReceivedResponse, Error> {
+        let about = Smb2RequestDetails {
             subcommand: Some(Subcommand::Fsctl(code)),
             file: Some(file).filter(|file| *file != FileReference::NONE),
-            ..About::default()
+            ..Smb2RequestDetails::default()
         };
         self.connection.call(&ioctl::Request::new(code, file, input, max_output), about).await?.ok()
     }
 
-    fn output(&self, reply: &Reply) -> Result<&[u8], Error> {
+    fn output(&self, reply: &ReceivedResponse) -> Result<&[u8], Error> {
         let response = ioctl::Response::parse(self.connection.message(reply));
         response.map(|response| response.output).ok_or_else(|| reply.malformed())
     }

@@ -1,14 +1,14 @@
 //! SESSION_SETUP and TREE_CONNECT (MS-SMB2 3.2.4.2.3, 3.2.4.2.4, 3.2.5.3, 3.2.5.5), and what is to be signed and
 //! encrypted from then on.
 
-use super::connection::{About, Smb2Connection};
-use super::negotiate::Negotiated;
-use super::protection::{Mode, Protection};
-use super::replies::Reply;
+use super::connection::{Smb2RequestDetails, Smb2Connection};
+use super::negotiate::Smb2NegotiateResult;
+use super::protection::{ProtectionLevel, Protection};
+use super::replies::ReceivedResponse;
 use crate::auth::Authenticator;
-use crate::control::Tree;
+use crate::control::TreeConnectTarget;
 use crate::crypto::{PreauthHash, Sealer, SessionKeys, Signer};
-use crate::{Credentials, Encryption, Error, Options, Signing};
+use crate::{Credentials, Encryption, Error, SessionOptions, ClientSigningPolicy};
 use smbscope_model::Command;
 use smbscope_wire::smb2::messages::{session_setup, tree_connect};
 use smbscope_wire::smb2::{self, Smb2Header};
@@ -27,8 +27,8 @@ pub(super) struct Established {
 /// Authenticates, and puts the keys into the connection's protection.
 pub(super) async fn session(
     connection: &mut Smb2Connection,
-    negotiated: &Negotiated,
-    options: &Options,
+    negotiated: &Smb2NegotiateResult,
+    options: &SessionOptions,
 ) -> Result<Established, Error> {
     let leg = authenticate(connection, negotiated, options, Whom::New).await?;
     let guest = leg.session_flags & (session_setup::Response::GUEST | session_setup::Response::NULL) != 0;
@@ -54,8 +54,8 @@ pub(super) async fn session(
 /// until the channel has its own; the keys of the encryption stay those of the session.
 pub(super) async fn bind(
     connection: &mut Smb2Connection,
-    negotiated: &Negotiated,
-    options: &Options,
+    negotiated: &Smb2NegotiateResult,
+    options: &SessionOptions,
     session_id: u64,
     session_keys: &SessionKeys,
     channel: u8,
@@ -63,7 +63,7 @@ pub(super) async fn bind(
     let session_signer = Signer::new(negotiated.signing_algorithm, &session_keys.signing);
     connection.session_id = session_id;
     connection.protection.signer = Some(session_signer);
-    connection.protection.mode = Mode::Signed;
+    connection.protection.mode = ProtectionLevel::Signed;
     connection.protection.checked_later = true;
     let leg = authenticate(connection, negotiated, options, Whom::OfAnotherConnection(session_id)).await?;
     let keys = leg
@@ -79,7 +79,7 @@ pub(super) async fn bind(
         .cipher
         .and_then(|cipher| Sealer::new(cipher, &session_keys.encryption, &session_keys.decryption))
         .map(|sealer| sealer.of_channel(channel));
-    connection.protection = Protection { signer: Some(signer), sealer, mode: Mode::Signed, checked_later: false };
+    connection.protection = Protection { signer: Some(signer), sealer, mode: ProtectionLevel::Signed, checked_later: false };
     Ok(())
 }
 
@@ -87,8 +87,8 @@ pub(super) async fn bind(
 /// server looks at the user again, and its keys, tree connects and opens stay.
 pub(super) async fn reauthenticate(
     connection: &mut Smb2Connection,
-    negotiated: &Negotiated,
-    options: &Options,
+    negotiated: &Smb2NegotiateResult,
+    options: &SessionOptions,
 ) -> Result<(), Error> {
     let session_id = connection.session_id;
     authenticate(connection, negotiated, options, Whom::OfThisConnection(session_id)).await.map(drop)
@@ -105,7 +105,7 @@ enum Whom {
 
 /// What the last leg of an authentication gave.
 struct LastLeg {
-    reply: Reply,
+    reply: ReceivedResponse,
     session_flags: u16,
     keys: Option<SessionKeys>,
 }
@@ -113,8 +113,8 @@ struct LastLeg {
 /// The legs of a session setup, one after the other.
 async fn authenticate(
     connection: &mut Smb2Connection,
-    negotiated: &Negotiated,
-    options: &Options,
+    negotiated: &Smb2NegotiateResult,
+    options: &SessionOptions,
     whom: Whom,
 ) -> Result<LastLeg, Error> {
     let (known, flags) = match whom {
@@ -138,7 +138,7 @@ async fn authenticate(
             previous_session_id: 0,
             token: &token,
         };
-        let reply = connection.call(&request, About::default()).await?;
+        let reply = connection.call(&request, Smb2RequestDetails::default()).await?;
         preauth.update(connection.sent());
         connection.session_id = known.or(reply.header.session_id).unwrap_or(0);
         match reply.status() {
@@ -162,14 +162,14 @@ async fn authenticate(
 /// Asks for a tree connect.
 pub(super) async fn call_tree(
     connection: &mut Smb2Connection,
-    negotiated: &Negotiated,
+    negotiated: &Smb2NegotiateResult,
     path: &str,
-) -> Result<Reply, Error> {
+) -> Result<ReceivedResponse, Error> {
     let request = tree_connect::Request { path: path.into() };
     // 3.2.4.1.1: 3.1.1 signs it in any case, so that nobody can have changed what came before.
     let mode = connection.protection.mode;
-    if negotiated.is_3_1_1() && mode == Mode::Plain && connection.protection.signer.is_some() {
-        connection.protection.mode = Mode::Signed;
+    if negotiated.is_3_1_1() && mode == ProtectionLevel::Plain && connection.protection.signer.is_some() {
+        connection.protection.mode = ProtectionLevel::Signed;
     }
     let reply = connection.call_in_tree(0, &request).await;
     connection.protection.mode = mode;
@@ -179,10 +179,10 @@ pub(super) async fn call_tree(
 /// Connects to the share.
 pub(super) async fn tree(
     connection: &mut Smb2Connection,
-    negotiated: &Negotiated,
-    options: &Options,
+    negotiated: &Smb2NegotiateResult,
+    options: &SessionOptions,
 ) -> Result<(), Error> {
-    let reply = call_tree(connection, negotiated, &Tree::Own.path(&options.host, &options.share)).await?;
+    let reply = call_tree(connection, negotiated, &TreeConnectTarget::Own.path(&options.host, &options.share)).await?;
     if reply.status().is_error() {
         return Err(Error::Refused {
             what: format!(r"share \\{}\{}", options.host, options.share),
@@ -203,13 +203,13 @@ pub(super) async fn tree(
             let reason = "the share wants encryption, which needs SMB 3 and a user with a password";
             return Err(Error::Unsupported(reason.to_owned()));
         }
-        connection.protection.mode = Mode::Sealed;
+        connection.protection.mode = ProtectionLevel::Sealed;
     }
     Ok(())
 }
 
 /// The keys of a session by its dialect (3.2.5.3).
-fn session_keys(session_key: &[u8], negotiated: &Negotiated, preauth: &PreauthHash) -> SessionKeys {
+fn session_keys(session_key: &[u8], negotiated: &Smb2NegotiateResult, preauth: &PreauthHash) -> SessionKeys {
     match negotiated.dialect {
         0x0311 => SessionKeys::smb3_1_1(session_key, preauth, negotiated.cipher),
         0x0300 | 0x0302 => SessionKeys::smb3_0(session_key),
@@ -218,7 +218,7 @@ fn session_keys(session_key: &[u8], negotiated: &Negotiated, preauth: &PreauthHa
 }
 
 /// 3.2.5.3.1: the last answer is signed with the new key. 3.1.1 must have it, as it proves the hash of all before.
-fn check_last_leg(reply: &Reply, message: &[u8], signer: &Signer, negotiated: &Negotiated) -> Result<(), Error> {
+fn check_last_leg(reply: &ReceivedResponse, message: &[u8], signer: &Signer, negotiated: &Smb2NegotiateResult) -> Result<(), Error> {
     let command = Command::Smb2(smb2::Smb2Command::SESSION_SETUP);
     let is_signed = Smb2Header::is_signed(&reply.header);
     if is_signed && !signer.verify(message) {
@@ -231,10 +231,10 @@ fn check_last_leg(reply: &Reply, message: &[u8], signer: &Signer, negotiated: &N
 }
 
 /// Without a key nothing can be signed or encrypted.
-fn refuse_guest(options: &Options) -> Result<(), Error> {
+fn refuse_guest(options: &SessionOptions) -> Result<(), Error> {
     let what = match (options.signing, options.encryption) {
         (_, Encryption::Required(_)) => "encryption",
-        (Signing::Required, _) => "signing",
+        (ClientSigningPolicy::Required, _) => "signing",
         _ => return Ok(()),
     };
     let who = match options.credentials {
@@ -248,28 +248,28 @@ fn refuse_guest(options: &Options) -> Result<(), Error> {
 fn mode(
     protection: &Protection,
     server_encrypts: bool,
-    negotiated: &Negotiated,
-    options: &Options,
-) -> Result<Mode, Error> {
+    negotiated: &Smb2NegotiateResult,
+    options: &SessionOptions,
+) -> Result<ProtectionLevel, Error> {
     if protection.signer.is_none() {
-        return Ok(Mode::Plain);
+        return Ok(ProtectionLevel::Plain);
     }
     if server_encrypts || options.encryption != Encryption::Off {
         return match protection.sealer {
-            Some(_) => Ok(Mode::Sealed),
+            Some(_) => Ok(ProtectionLevel::Sealed),
             None => Err(Error::Unsupported("the server wants encryption, and no cipher was agreed on".to_owned())),
         };
     }
     match (options.signing, negotiated.server_requires_signing()) {
-        (Signing::Required, _) | (Signing::On, true) => Ok(Mode::Signed),
-        (Signing::On, false) | (Signing::Off, false) => Ok(Mode::Plain),
-        (Signing::Off, true) => {
+        (ClientSigningPolicy::Required, _) | (ClientSigningPolicy::On, true) => Ok(ProtectionLevel::Signed),
+        (ClientSigningPolicy::On, false) | (ClientSigningPolicy::Off, false) => Ok(ProtectionLevel::Plain),
+        (ClientSigningPolicy::Off, true) => {
             Err(Error::Unsupported("the server requires signing; use --signing on or required".to_owned()))
         }
     }
 }
 
-fn refused(status: NtStatus, options: &Options) -> Error {
+fn refused(status: NtStatus, options: &SessionOptions) -> Error {
     let who = match &options.credentials {
         Credentials::Anonymous => "an anonymous session".to_owned(),
         Credentials::Guest => "a session as guest".to_owned(),

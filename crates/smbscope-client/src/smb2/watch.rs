@@ -1,9 +1,9 @@
 //! CHANGE_NOTIFY (MS-SMB2 3.2.4.18): waits for changes in a directory while other commands go on.
 
-use super::Session;
-use super::connection::{About, Whose};
+use super::Smb2ClientSession;
+use super::connection::{Smb2RequestDetails, Whose};
 use super::files::reference;
-use crate::{Error, Handle};
+use crate::{Error, FileHandle};
 use smbscope_model::Command;
 use smbscope_wire::fscc::FileNotifyInformation;
 use smbscope_wire::smb2::messages::change_notify;
@@ -12,9 +12,9 @@ use smbscope_wire::status::NtStatus;
 /// Room for changes: what a credit pays for.
 const CHANGES: u32 = 64 * 1024;
 
-impl Session {
+impl Smb2ClientSession {
     /// Asks to be told of the next changes in a directory; `tree` means all that is below it, too.
-    pub async fn watch(&mut self, handle: Handle, completion_filter: u32, tree: bool) -> Result<(), Error> {
+    pub async fn watch(&mut self, handle: FileHandle, completion_filter: u32, tree: bool) -> Result<(), Error> {
         if self.watch.is_some() {
             return Err(Error::Unsupported("one watch at a time".to_owned()));
         }
@@ -22,7 +22,7 @@ impl Session {
         let output_buffer_length = CHANGES.min(self.facts.max_transact);
         let flags = if tree { change_notify::Request::WATCH_TREE } else { 0 };
         let request = change_notify::Request { flags, output_buffer_length, file, completion_filter };
-        let about = About { whose: Whose::Later, ..About::file(file) };
+        let about = Smb2RequestDetails { whose: Whose::Later, ..Smb2RequestDetails::file(file) };
         self.watch = Some(self.connection.post(&request, about).await?);
         Ok(())
     }

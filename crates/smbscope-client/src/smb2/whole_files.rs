@@ -1,10 +1,10 @@
 //! Several files at once, each opened, read and closed, one command of each outstanding (MS-SMB2 3.2.4.1.2: as many as there are
 //! credits).
 
-use super::Session;
-use super::connection::About;
+use super::Smb2ClientSession;
+use super::connection::Smb2RequestDetails;
 use super::files::{data_of, io, reference};
-use super::replies::Reply;
+use super::replies::ReceivedResponse;
 use crate::limits::Allowance;
 use crate::{Error, Moved, WholeFile};
 use smbscope_wire::smb2::FileReference;
@@ -12,32 +12,32 @@ use smbscope_wire::smb2::messages::{close, read};
 
 /// A file that is not closed yet.
 #[derive(Debug)]
-struct Current<'f> {
+struct WholeFileRead<'f> {
     file: &'f WholeFile,
-    next: Next,
+    next: WholeFileStep,
     /// The message id of its command, while that is outstanding.
     outstanding: Option<u64>,
 }
 
 /// The command that is outstanding, or the next one.
 #[derive(Debug, Clone, Copy)]
-enum Next {
+enum WholeFileStep {
     Open,
     Read { file: FileReference, offset: u64, length: u32 },
     Close(FileReference),
 }
 
-impl Next {
+impl WholeFileStep {
     /// The read at an offset, or the close behind the end.
-    fn at(file: FileReference, offset: u64, size: u64, block: u32) -> Next {
+    fn at(file: FileReference, offset: u64, size: u64, block: u32) -> WholeFileStep {
         match u32::try_from(size.saturating_sub(offset)).unwrap_or(u32::MAX).min(block) {
-            0 => Next::Close(file),
-            length => Next::Read { file, offset, length },
+            0 => WholeFileStep::Close(file),
+            length => WholeFileStep::Read { file, offset, length },
         }
     }
 }
 
-impl Session {
+impl Smb2ClientSession {
     /// Opens, reads in blocks and closes each of these files, so many at once. Where a file can't be opened or read, no
     /// further one is begun, and those that are open are closed.
     pub async fn read_whole_files(&mut self, files: &[WholeFile], block: u32, at_once: u32) -> Result<Moved, Error> {
@@ -45,7 +45,7 @@ impl Session {
         let credits = &mut self.connection.credits;
         credits.want(u32::from(credits.charge(block as usize)).saturating_mul(at_once));
         let mut rest = files.iter();
-        let mut current: Vec<Current<'_>> = Vec::with_capacity(at_once as usize);
+        let mut current: Vec<WholeFileRead<'_>> = Vec::with_capacity(at_once as usize);
         let (mut moved, mut failed) = (Moved::default(), None);
         let allowance = Allowance::of_operation("reading files", self.connection.timeout);
         loop {
@@ -54,13 +54,13 @@ impl Session {
                 && current.len() < at_once as usize
                 && let Some(file) = rest.next()
             {
-                current.push(Current { file, next: Next::Open, outstanding: None });
+                current.push(WholeFileRead { file, next: WholeFileStep::Open, outstanding: None });
             }
             let mut under_way = current.iter().filter(|file| file.outstanding.is_some()).count();
             for file in current.iter_mut().filter(|file| file.outstanding.is_none()) {
                 let bytes = match file.next {
-                    Next::Read { length, .. } => length as usize,
-                    Next::Open | Next::Close(_) => 0,
+                    WholeFileStep::Read { length, .. } => length as usize,
+                    WholeFileStep::Open | WholeFileStep::Close(_) => 0,
                 };
                 if !self.has_room(bytes, under_way) {
                     break;
@@ -76,40 +76,40 @@ impl Session {
             let Some(at) = current.iter().position(|file| file.outstanding == Some(reply.header.message_id)) else {
                 continue;
             };
-            let Current { file, next, .. } = current[at];
+            let WholeFileRead { file, next, .. } = current[at];
             let after = match self.after_step(file, next, block, reply, &mut moved) {
                 Err(error) if error.is_fatal() => return Err(error),
                 Err(error) => {
                     failed = failed.or(Some(error));
                     match next {
-                        Next::Read { file, .. } => Some(Next::Close(file)),
-                        Next::Open | Next::Close(_) => None,
+                        WholeFileStep::Read { file, .. } => Some(WholeFileStep::Close(file)),
+                        WholeFileStep::Open | WholeFileStep::Close(_) => None,
                     }
                 }
                 Ok(after) => after,
             };
             match after {
-                Some(next) => current[at] = Current { file, next, outstanding: None },
+                Some(next) => current[at] = WholeFileRead { file, next, outstanding: None },
                 None => drop(current.swap_remove(at)),
             }
         }
     }
 
     /// Sends the command of a step; its message id.
-    async fn post_step(&mut self, file: &WholeFile, next: Next) -> Result<u64, Error> {
+    async fn post_step(&mut self, file: &WholeFile, next: WholeFileStep) -> Result<u64, Error> {
         match next {
-            Next::Open => {
+            WholeFileStep::Open => {
                 let open = file.open();
                 let lease = self.caching(&open).context(open.path);
                 let request = self.create_request(&open, lease.as_slice());
-                self.connection.post(&request, About::default()).await
+                self.connection.post(&request, Smb2RequestDetails::default()).await
             }
-            Next::Read { file, offset, length } => {
+            WholeFileStep::Read { file, offset, length } => {
                 self.connection.post(&read::Request::new(file, offset, length), io(file, offset, length)).await
             }
-            Next::Close(file) => {
+            WholeFileStep::Close(file) => {
                 self.connection.breaks.closed(file);
-                self.connection.post(&close::Request { flags: 0, file }, About::file(file)).await
+                self.connection.post(&close::Request { flags: 0, file }, Smb2RequestDetails::file(file)).await
             }
         }
     }
@@ -118,25 +118,25 @@ impl Session {
     fn after_step(
         &mut self,
         file: &WholeFile,
-        step: Next,
+        step: WholeFileStep,
         block: u32,
-        reply: Reply,
+        reply: ReceivedResponse,
         moved: &mut Moved,
-    ) -> Result<Option<Next>, Error> {
+    ) -> Result<Option<WholeFileStep>, Error> {
         let reply = reply.ok()?;
         Ok(match step {
-            Next::Open => {
+            WholeFileStep::Open => {
                 let opened = reference(self.opened(&reply)?.handle)?;
-                Some(Next::at(opened, 0, file.size, block))
+                Some(WholeFileStep::at(opened, 0, file.size, block))
             }
-            Next::Read { file: open, offset, length } => {
+            WholeFileStep::Read { file: open, offset, length } => {
                 let bytes = data_of(&self.connection, &reply, length)?.len() as u64;
                 moved.bytes += bytes;
                 // The file may have less than its caller knows.
                 let size = if bytes < u64::from(length) { 0 } else { file.size };
-                Some(Next::at(open, offset + bytes, size, block))
+                Some(WholeFileStep::at(open, offset + bytes, size, block))
             }
-            Next::Close(_) => None,
+            WholeFileStep::Close(_) => None,
         })
     }
 }

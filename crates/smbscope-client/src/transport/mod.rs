@@ -6,7 +6,7 @@
 //! writes here itself: nobody else wakes up for an answer, so nobody else's delay is in its times.
 
 use super::limits::KEEP_ALIVES_MAX;
-use super::options::{Options, Transport};
+use super::options::{SessionOptions, Transport};
 use super::{Error, Foreign, netbios};
 use smbscope_wire::nbss::{self, FrameHeader, FrameType};
 use std::fmt;
@@ -26,7 +26,7 @@ const INITIAL_BUFFER: usize = 8 * 1024;
 
 /// When the system took a frame.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sent {
+pub(crate) struct SendTimes {
     /// Just before its first byte was handed over.
     pub(crate) first: Instant,
     /// Just after its last one was.
@@ -35,7 +35,7 @@ pub(crate) struct Sent {
 
 /// When the system gave a frame.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Arrived {
+pub(crate) struct ReceiveTimes {
     /// The read returned that brought its first bytes.
     pub(crate) first: Instant,
     /// The read returned that brought its last one.
@@ -43,7 +43,7 @@ pub(crate) struct Arrived {
 }
 
 /// A connection to a server that carries frames.
-pub(crate) struct Link {
+pub(crate) struct FramedConnection {
     stream: TcpStream,
     local: SocketAddr,
     peer: SocketAddr,
@@ -67,26 +67,26 @@ pub(crate) struct Link {
     timer: Pin<Box<Sleep>>,
 }
 
-impl fmt::Debug for Link {
+impl fmt::Debug for FramedConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Link").field("local", &self.local).field("peer", &self.peer).finish_non_exhaustive()
     }
 }
 
-impl Link {
+impl FramedConnection {
     /// Where a message begins in the buffer that [`Link::begin`] gives.
     pub(crate) const START: usize = nbss::HEADER_LENGTH;
 
     /// Connects, and asks for a NetBIOS session where that is the transport.
-    pub(crate) async fn connect(options: &Options) -> Result<Link, Error> {
+    pub(crate) async fn connect(options: &SessionOptions) -> Result<FramedConnection, Error> {
         match options.transport {
-            Transport::DirectTcp => Link::tcp(options).await,
+            Transport::DirectTcp => FramedConnection::tcp(options).await,
             Transport::NetBios => netbios::connect(options).await,
         }
     }
 
     /// A TCP connection.
-    pub(super) async fn tcp(options: &Options) -> Result<Link, Error> {
+    pub(super) async fn tcp(options: &SessionOptions) -> Result<FramedConnection, Error> {
         let failed = |error| Error::Unreachable { address: options.address, error };
         let stream = match timeout(options.timeout, TcpStream::connect(options.address)).await {
             Ok(result) => result.map_err(failed)?,
@@ -97,7 +97,7 @@ impl Link {
         };
         stream.set_nodelay(true).map_err(failed)?;
         let now = Instant::now();
-        Ok(Link {
+        Ok(FramedConnection {
             local: stream.local_addr().map_err(failed)?,
             peer: stream.peer_addr().map_err(failed)?,
             unknown: Some(named(&options.host, options.address.port()).into()),
@@ -132,7 +132,7 @@ impl Link {
     /// Begins a frame: the message is to be appended, it starts at [`Link::START`].
     pub(crate) fn begin(&mut self) -> &mut Vec<u8> {
         self.outgoing.clear();
-        self.outgoing.extend_from_slice(&[0; Link::START]);
+        self.outgoing.extend_from_slice(&[0; FramedConnection::START]);
         &mut self.outgoing
     }
 
@@ -142,18 +142,18 @@ impl Link {
     }
 
     /// Sends the frame begun, as a session message.
-    pub(crate) async fn send(&mut self, timeout: Duration) -> io::Result<Sent> {
-        let length = self.outgoing.len() - Link::START;
+    pub(crate) async fn send(&mut self, timeout: Duration) -> io::Result<SendTimes> {
+        let length = self.outgoing.len() - FramedConnection::START;
         let [high, rest @ ..] = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
         if high != 0 {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a message of more than 16 MiB"));
         }
-        self.outgoing[1..Link::START].copy_from_slice(&rest);
+        self.outgoing[1..FramedConnection::START].copy_from_slice(&rest);
         self.send_raw(timeout).await
     }
 
     /// Sends the frame begun with the header that it has.
-    pub(super) async fn send_raw(&mut self, timeout: Duration) -> io::Result<Sent> {
+    pub(super) async fn send_raw(&mut self, timeout: Duration) -> io::Result<SendTimes> {
         let first = Instant::now();
         self.sent_from = first;
         if std::mem::replace(&mut self.unsent, true) {
@@ -170,7 +170,7 @@ impl Link {
             };
         }
         self.unsent = false;
-        Ok(Sent { first, last: Instant::now() })
+        Ok(SendTimes { first, last: Instant::now() })
     }
 
     /// Says that there is nothing more to come; the server closes its side then.
@@ -180,7 +180,7 @@ impl Link {
     }
 
     /// Waits for the next frame; the one before is gone. Keep-alives are skipped.
-    pub(crate) async fn receive(&mut self, deadline: Option<Instant>) -> io::Result<Arrived> {
+    pub(crate) async fn receive(&mut self, deadline: Option<Instant>) -> io::Result<ReceiveTimes> {
         loop {
             let (header, arrived) = self.receive_any(deadline).await?;
             match header.frame_type {
@@ -235,7 +235,7 @@ impl Link {
     }
 
     /// Waits for the next frame of any type.
-    pub(super) async fn receive_any(&mut self, deadline: Option<Instant>) -> io::Result<(FrameHeader, Arrived)> {
+    pub(super) async fn receive_any(&mut self, deadline: Option<Instant>) -> io::Result<(FrameHeader, ReceiveTimes)> {
         let mut start = self.frame.end;
         if start == self.filled {
             (start, self.filled) = (0, 0);
@@ -254,7 +254,7 @@ impl Link {
                 if present >= wanted {
                     self.unknown = None;
                     self.frame = start + nbss::HEADER_LENGTH..start + wanted;
-                    return Ok((header, Arrived { first: first.unwrap_or(self.read_at), last: self.read_at }));
+                    return Ok((header, ReceiveTimes { first: first.unwrap_or(self.read_at), last: self.read_at }));
                 }
             }
             if start + wanted > self.incoming.len() {
@@ -274,7 +274,7 @@ impl Link {
 
     /// Reads what is there, at least a byte.
     async fn read(&mut self, deadline: Option<Instant>) -> io::Result<usize> {
-        let Link { stream, incoming, filled, timer, read_at, .. } = self;
+        let FramedConnection { stream, incoming, filled, timer, read_at, .. } = self;
         let read = poll_fn(|context| {
             // `poll_read` knows from a short read that the socket is empty, and saves asking once more.
             let mut buffer = ReadBuf::new(&mut incoming[*filled..]);
@@ -292,7 +292,7 @@ impl Link {
     }
 
     async fn wait_to_write(&mut self, sent: usize, deadline: Option<Instant>) -> io::Result<usize> {
-        let Link { stream, outgoing, timer, .. } = self;
+        let FramedConnection { stream, outgoing, timer, .. } = self;
         poll_fn(|context| match Pin::new(&mut *stream).poll_write(context, &outgoing[sent..]) {
             Poll::Ready(result) => Poll::Ready(result),
             Poll::Pending => poll_deadline(timer, deadline, context),

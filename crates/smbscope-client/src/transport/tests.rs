@@ -1,7 +1,7 @@
 //! Frames against a socket of the test's own.
 
 use super::*;
-use crate::Options;
+use crate::SessionOptions;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread;
@@ -11,11 +11,11 @@ fn run<F: Future>(future: F) -> F::Output {
 }
 
 /// A link, and the server's end of it in a thread.
-fn with_server<T>(server: impl FnOnce(std::net::TcpStream) + Send + 'static, client: impl AsyncFnOnce(Link) -> T) -> T {
+fn with_server<T>(server: impl FnOnce(std::net::TcpStream) + Send + 'static, client: impl AsyncFnOnce(FramedConnection) -> T) -> T {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let options = Options::new("localhost", listener.local_addr().unwrap(), "share");
+    let options = SessionOptions::new("localhost", listener.local_addr().unwrap(), "share");
     let server = thread::spawn(move || server(listener.accept().unwrap().0));
-    let result = run(async { client(Link::connect(&options).await.unwrap()).await });
+    let result = run(async { client(FramedConnection::connect(&options).await.unwrap()).await });
     server.join().unwrap();
     result
 }
@@ -128,7 +128,7 @@ fn bytes_that_are_no_frame_are_refused() {
 #[test]
 fn a_netbios_session_is_asked_for_by_the_hosts_name_then_by_any() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut options = Options::new("filer", listener.local_addr().unwrap(), "share");
+    let mut options = SessionOptions::new("filer", listener.local_addr().unwrap(), "share");
     options.transport = Transport::NetBios;
     let server = thread::spawn(move || {
         for (name, answer) in [("EGEJEMEFFCCA", &b"\x83\0\0\x01\x82"[..]), ("CKFDENECFDEF", &b"\x82\0\0\0"[..])] {
@@ -140,6 +140,6 @@ fn a_netbios_session_is_asked_for_by_the_hosts_name_then_by_any() {
             stream.write_all(answer).unwrap();
         }
     });
-    run(async { Link::connect(&options).await.unwrap() });
+    run(async { FramedConnection::connect(&options).await.unwrap() });
     server.join().unwrap();
 }

@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use smbscope_client::{
-    Cipher, Credentials, Disposition, Encryption, Open, Options, Secret, Signing, access, create_options,
+    Cipher, Credentials, Disposition, Encryption, Open, SessionOptions, Secret, ClientSigningPolicy, access, create_options,
 };
 use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_model::Dialect;
@@ -11,7 +11,7 @@ use std::future::Future;
 /// Every dialect of SMB2 and SMB3.
 pub(crate) const DIALECTS: [u16; 5] = [0x0202, 0x0210, 0x0300, 0x0302, 0x0311];
 /// Every signing.
-pub(crate) const SIGNINGS: [Signing; 3] = [Signing::Off, Signing::On, Signing::Required];
+pub(crate) const SIGNINGS: [ClientSigningPolicy; 3] = [ClientSigningPolicy::Off, ClientSigningPolicy::On, ClientSigningPolicy::Required];
 
 /// A Samba of the test's own that takes guests, too, or a line that says why there is none.
 pub(crate) fn samba(settings: &LabServerSettings) -> Option<LabServer> {
@@ -23,8 +23,8 @@ pub(crate) fn samba(settings: &LabServerSettings) -> Option<LabServer> {
 }
 
 /// Options for the share of a server, as a guest.
-pub(crate) fn options(server: &LabServer, dialect: u16) -> Options {
-    let mut options = Options::new("127.0.0.1", server.address(), server.share());
+pub(crate) fn options(server: &LabServer, dialect: u16) -> SessionOptions {
+    let mut options = SessionOptions::new("127.0.0.1", server.address(), server.share());
     options.dialect = Dialect::Smb2(dialect);
     options
 }
@@ -36,8 +36,8 @@ pub(crate) fn user(server: &LabServer) -> Credentials {
 }
 
 /// The same as [`options`], as the server's first user.
-pub(crate) fn user_options(server: &LabServer, dialect: u16) -> Options {
-    Options { credentials: user(server), ..options(server, dialect) }
+pub(crate) fn user_options(server: &LabServer, dialect: u16) -> SessionOptions {
+    SessionOptions { credentials: user(server), ..options(server, dialect) }
 }
 
 /// No encryption, and every cipher of a dialect.

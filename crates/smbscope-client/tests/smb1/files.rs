@@ -1,7 +1,7 @@
 //! Open, read, write, information, locks.
 
 use crate::smb1::support::{commands, connect, connect_any, file, guest, pattern, plain_samba, samba, status, user};
-use smbscope_client::{Disposition, Error, LockRange, Open, Options, SetInfo, Signing, smb1};
+use smbscope_client::{Disposition, Error, ByteRangeLock, Open, SessionOptions, SetInfo, ClientSigningPolicy, smb1};
 use smbscope_lab::LabServerSettings;
 use smbscope_model::{CommandGroup, Subcommand};
 use smbscope_wire::names::{InfoLevel, Trans2};
@@ -65,7 +65,7 @@ async fn large_reads_and_writes_are_as_few_commands_as_allowed() {
     let Some(server) = plain_samba() else { return };
     for (options, commands_each) in
         // 200,000 bytes in parts of 64 KiB; signed, in parts of 16 KiB.
-        [(user(&server), 4), (Options { signing: Signing::Required, ..user(&server) }, 13)]
+        [(user(&server), 4), (SessionOptions { signing: ClientSigningPolicy::Required, ..user(&server) }, 13)]
     {
         let mut session = connect(&options).await;
         let data = pattern(200_000);
@@ -88,7 +88,7 @@ async fn raw_mode_moves_data_without_headers() {
     // Samba offers it where it can't sign.
     let settings = LabServerSettings { signing: smbscope_lab::ServerSigningPolicy::Off, ..LabServerSettings::default() };
     let Some(server) = samba(&settings) else { return };
-    let raw = Options { raw: true, signing: Signing::Off, ..user(&server) };
+    let raw = SessionOptions { raw: true, signing: ClientSigningPolicy::Off, ..user(&server) };
     let mut session = connect(&raw).await;
     let opened = session.open(&file("raw.dat")).await.unwrap();
     let data = pattern(200_000);
@@ -119,7 +119,7 @@ async fn raw_mode_moves_data_without_headers() {
     session.disconnect().await.unwrap();
 
     let Some(can_sign) = plain_samba() else { return };
-    let refused = smb1::Session::connect(&Options { raw: true, ..user(&can_sign) }).await.unwrap_err();
+    let refused = smb1::Smb1ClientSession::connect(&SessionOptions { raw: true, ..user(&can_sign) }).await.unwrap_err();
     assert!(refused.to_string().contains("the server has no raw mode"), "{refused}");
 }
 
@@ -223,7 +223,7 @@ async fn locks_keep_others_out_until_they_are_given_back() {
     let (mut one, mut other) = (connect(&user(&server)).await, connect(&user(&server)).await);
     let here = one.open(&file("a.dat")).await.unwrap().handle;
     let there = other.open(&file("a.dat")).await.unwrap().handle;
-    let range = |offset| LockRange { offset, length: 10, exclusive: true, wait: false };
+    let range = |offset| ByteRangeLock { offset, length: 10, exclusive: true, wait: false };
     one.lock(here, range(1000)).await.unwrap();
     other.lock(there, range(0)).await.unwrap();
     assert_eq!(status(other.lock(there, range(1009)).await), Some(NtStatus::LOCK_NOT_GRANTED));
@@ -248,10 +248,10 @@ async fn shared_locks_share() {
     let (mut one, mut other) = (connect(&user(&server)).await, connect(&user(&server)).await);
     let here = one.open(&file("a.dat")).await.unwrap().handle;
     let there = other.open(&file("a.dat")).await.unwrap().handle;
-    let shared = LockRange { offset: 0, length: 1, exclusive: false, wait: false };
+    let shared = ByteRangeLock { offset: 0, length: 1, exclusive: false, wait: false };
     one.lock(here, shared).await.unwrap();
     other.lock(there, shared).await.unwrap();
-    let exclusive = other.lock(there, LockRange { exclusive: true, ..shared }).await;
+    let exclusive = other.lock(there, ByteRangeLock { exclusive: true, ..shared }).await;
     assert_eq!(status(exclusive), Some(NtStatus::LOCK_NOT_GRANTED));
 }
 
@@ -274,7 +274,7 @@ async fn operations_of_dbench_have_their_way_through_the_seam() {
     session.write(opened.handle, 0, &[1; 5000]).await.unwrap();
     assert_eq!(session.read(opened.handle, 0, 5000).await.unwrap().len(), 5000);
     session.flush(opened.handle).await.unwrap();
-    session.lock(opened.handle, LockRange { offset: 0, length: 1, exclusive: true, wait: false }).await.unwrap();
+    session.lock(opened.handle, ByteRangeLock { offset: 0, length: 1, exclusive: true, wait: false }).await.unwrap();
     session.unlock(opened.handle, 0, 1).await.unwrap();
     session.query_path("c1\\a.dat", InfoLevel::FILE_BASIC_INFORMATION).await.unwrap();
     session.query_file(opened.handle, InfoLevel::FILE_ALL_INFORMATION).await.unwrap();
@@ -292,7 +292,7 @@ async fn operations_of_dbench_have_their_way_through_the_seam() {
 #[tokio::test]
 async fn answers_are_read_into_the_same_buffer_each_time() {
     let Some(server) = plain_samba() else { return };
-    let mut session = smb1::Session::connect(&user(&server)).await.unwrap();
+    let mut session = smb1::Smb1ClientSession::connect(&user(&server)).await.unwrap();
     let opened = session.open(&file("a.dat")).await.unwrap();
     session.write(opened.handle, 0, &[1; 5000]).await.unwrap();
     let first = session.read(opened.handle, 0, 5000).await.unwrap().as_ptr();

@@ -1,17 +1,17 @@
 //! Against a server that answers by a script: what Samba does not do on demand.
 
-use smbscope_client::{Error, Options, smb1};
+use smbscope_client::{Error, SessionOptions, smb1};
 use smbscope_model::{Dialect, ExchangeOutcome};
 use smbscope_testkit::server::{Fault, Malformed, Script, ScriptedServer};
 use smbscope_wire::smb1::Smb1Command;
 use smbscope_wire::status::NtStatus;
 use std::time::Duration;
 
-async fn connect(server: &ScriptedServer) -> Result<smb1::Session, Error> {
-    let mut options = Options::new("127.0.0.1", server.address(), "share");
+async fn connect(server: &ScriptedServer) -> Result<smb1::Smb1ClientSession, Error> {
+    let mut options = SessionOptions::new("127.0.0.1", server.address(), "share");
     options.dialect = Dialect::NtLm012;
     options.timeout = Duration::from_millis(500);
-    smb1::Session::connect(&options).await
+    smb1::Smb1ClientSession::connect(&options).await
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Connecting: transports, users, signatures, refusals.
 
 use crate::smb1::support::{commands, connect, file, guest, pattern, plain_samba, samba, status, user};
-use smbscope_client::{Credentials, Encryption, Error, Options, Secret, Signing, SigningAlgorithm, Transport, smb1};
+use smbscope_client::{Credentials, Encryption, Error, SessionOptions, Secret, ClientSigningPolicy, SigningAlgorithm, Transport, smb1};
 use smbscope_lab::{LabDialect, LabServerSettings, ServerSigningPolicy as LabSigning};
 use smbscope_model::{Command, ExchangeOutcome};
 use smbscope_wire::smb1::Smb1Command;
@@ -9,8 +9,8 @@ use smbscope_wire::status::NtStatus;
 use std::net::{Ipv6Addr, SocketAddr};
 
 /// Writes a file, reads it back and goes.
-async fn work(options: &Options) -> Result<Option<SigningAlgorithm>, Error> {
-    let mut session = smb1::Session::connect(options).await?;
+async fn work(options: &SessionOptions) -> Result<Option<SigningAlgorithm>, Error> {
+    let mut session = smb1::Smb1ClientSession::connect(options).await?;
     let opened = session.open(&file("work.dat")).await?;
     let data = pattern(100_000);
     session.write(opened.handle, 0, &data).await?;
@@ -30,17 +30,17 @@ async fn work(options: &Options) -> Result<Option<SigningAlgorithm>, Error> {
 async fn signing_is_what_both_sides_want() {
     for server_signing in [LabSigning::Off, LabSigning::On, LabSigning::Required] {
         let Some(server) = samba(&LabServerSettings { signing: server_signing, ..LabServerSettings::default() }) else { return };
-        for signing in [Signing::Off, Signing::On, Signing::Required] {
-            let result = work(&Options { signing, ..user(&server) }).await;
+        for signing in [ClientSigningPolicy::Off, ClientSigningPolicy::On, ClientSigningPolicy::Required] {
+            let result = work(&SessionOptions { signing, ..user(&server) }).await;
             let md5 = Some(SigningAlgorithm::Md5);
             match (signing, server_signing) {
-                (Signing::Off, LabSigning::Required) | (Signing::Required, LabSigning::Off) => {
+                (ClientSigningPolicy::Off, LabSigning::Required) | (ClientSigningPolicy::Required, LabSigning::Off) => {
                     assert!(
                         matches!(result, Err(Error::Unsupported(_))),
                         "{signing:?}, {server_signing:?}: {result:?}"
                     );
                 }
-                (Signing::Required, _) | (Signing::On, LabSigning::Required) => {
+                (ClientSigningPolicy::Required, _) | (ClientSigningPolicy::On, LabSigning::Required) => {
                     assert_eq!(result.unwrap(), md5, "{signing:?}, {server_signing:?}");
                 }
                 _ => assert_eq!(result.unwrap(), None, "{signing:?}, {server_signing:?}"),
@@ -53,11 +53,11 @@ async fn signing_is_what_both_sides_want() {
 async fn guests_and_nobody_work_without_signatures() {
     let Some(server) = plain_samba() else { return };
     for credentials in [Credentials::Guest, Credentials::Anonymous] {
-        for signing in [Signing::Off, Signing::On] {
-            let options = Options { credentials: credentials.clone(), signing, ..guest(&server) };
+        for signing in [ClientSigningPolicy::Off, ClientSigningPolicy::On] {
+            let options = SessionOptions { credentials: credentials.clone(), signing, ..guest(&server) };
             assert_eq!(work(&options).await.unwrap(), None);
         }
-        let options = Options { credentials, signing: Signing::Required, ..guest(&server) };
+        let options = SessionOptions { credentials, signing: ClientSigningPolicy::Required, ..guest(&server) };
         let error = work(&options).await.unwrap_err();
         assert!(matches!(error, Error::Unsupported(_)), "{error}");
     }
@@ -80,7 +80,7 @@ async fn a_wrong_password_is_refused_with_a_hint() {
         user: server.user().to_owned(),
         password: Secret::new("wrong".to_owned()),
     };
-    let error = smb1::Session::connect(&Options { credentials, ..user(&server) }).await.unwrap_err();
+    let error = smb1::Smb1ClientSession::connect(&SessionOptions { credentials, ..user(&server) }).await.unwrap_err();
     assert_eq!(error.status(), Some(NtStatus::LOGON_FAILURE));
     assert!(
         error
@@ -95,13 +95,13 @@ async fn a_user_who_is_let_in_as_a_guest_can_see_it() {
     let Some(server) = plain_samba() else { return };
     let credentials =
         Credentials::Ntlm { domain: String::new(), user: "stranger".to_owned(), password: Secret::new("x".to_owned()) };
-    assert!(connect(&Options { credentials, ..user(&server) }).await.facts().guest);
+    assert!(connect(&SessionOptions { credentials, ..user(&server) }).await.facts().guest);
 }
 
 #[tokio::test]
 async fn a_missing_share_is_refused_with_a_hint() {
     let Some(server) = plain_samba() else { return };
-    let missing = smb1::Session::connect(&Options { share: "nowhere".to_owned(), ..user(&server) }).await.unwrap_err();
+    let missing = smb1::Smb1ClientSession::connect(&SessionOptions { share: "nowhere".to_owned(), ..user(&server) }).await.unwrap_err();
     assert_eq!(missing.status(), Some(NtStatus::BAD_NETWORK_NAME));
     assert!(matches!(missing, Error::Refused { .. }), "{missing}");
 }
@@ -110,7 +110,7 @@ async fn a_missing_share_is_refused_with_a_hint() {
 async fn a_share_that_requires_encryption_lets_nobody_do_anything() {
     let Some(server) = plain_samba() else { return };
     // Samba answers the tree connect all the same.
-    let options = Options { share: server.encrypted_share().to_owned(), ..user(&server) };
+    let options = SessionOptions { share: server.encrypted_share().to_owned(), ..user(&server) };
     let mut session = connect(&options).await;
     assert_eq!(status(session.open(&file("a.dat")).await), Some(NtStatus::ACCESS_DENIED));
 }
@@ -118,22 +118,22 @@ async fn a_share_that_requires_encryption_lets_nobody_do_anything() {
 #[tokio::test]
 async fn encryption_is_not_to_be_had() {
     let Some(server) = plain_samba() else { return };
-    let options = Options { encryption: Encryption::Required(None), ..user(&server) };
-    let error = smb1::Session::connect(&options).await.unwrap_err();
+    let options = SessionOptions { encryption: Encryption::Required(None), ..user(&server) };
+    let error = smb1::Smb1ClientSession::connect(&options).await.unwrap_err();
     assert!(matches!(error, Error::Unsupported(_)) && error.to_string().contains("no encryption"), "{error}");
 }
 
 #[tokio::test]
 async fn a_server_without_smb1_is_named_as_such() {
     let Some(server) = samba(&LabServerSettings { min_dialect: LabDialect::Smb202, ..LabServerSettings::default() }) else { return };
-    let error = smb1::Session::connect(&guest(&server)).await.unwrap_err();
+    let error = smb1::Smb1ClientSession::connect(&guest(&server)).await.unwrap_err();
     assert!(matches!(error, Error::Unsupported(_)) && error.to_string().contains("NT LM 0.12"), "{error}");
 }
 
 #[tokio::test]
 async fn a_netbios_session_carries_the_same() {
     let Some(server) = plain_samba() else { return };
-    assert_eq!(work(&Options { transport: Transport::NetBios, ..user(&server) }).await.unwrap(), None);
+    assert_eq!(work(&SessionOptions { transport: Transport::NetBios, ..user(&server) }).await.unwrap(), None);
 }
 
 #[tokio::test]
@@ -146,7 +146,7 @@ async fn so_does_ipv6() {
         ));
         return;
     }
-    assert_eq!(work(&Options { address, host: "::1".to_owned(), ..user(&server) }).await.unwrap(), None);
+    assert_eq!(work(&SessionOptions { address, host: "::1".to_owned(), ..user(&server) }).await.unwrap(), None);
 }
 
 #[tokio::test]
@@ -186,7 +186,7 @@ async fn a_server_that_dies_leaves_the_command_unanswered() {
 #[tokio::test]
 async fn a_server_that_stands_still_runs_into_the_time_limit() {
     let Some(server) = plain_samba() else { return };
-    let options = Options { timeout: std::time::Duration::from_millis(500), ..user(&server) };
+    let options = SessionOptions { timeout: std::time::Duration::from_millis(500), ..user(&server) };
     let mut session = connect(&options).await;
     server.pause();
     let error = session.echo().await.unwrap_err();

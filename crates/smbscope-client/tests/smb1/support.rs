@@ -1,6 +1,6 @@
 //! A Samba server and sessions on it.
 
-use smbscope_client::{Credentials, Disposition, Error, Open, Options, Secret, Session, smb1};
+use smbscope_client::{Credentials, Disposition, Error, Open, SessionOptions, Secret, ClientSession, smb1};
 use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_model::{Command, Dialect};
 use smbscope_wire::smb1::Smb1Command;
@@ -22,27 +22,27 @@ pub(crate) fn plain_samba() -> Option<LabServer> {
 }
 
 /// NT LM 0.12 to its share as a guest.
-pub(crate) fn guest(server: &LabServer) -> Options {
-    let mut options = Options::new("127.0.0.1", server.address(), server.share());
+pub(crate) fn guest(server: &LabServer) -> SessionOptions {
+    let mut options = SessionOptions::new("127.0.0.1", server.address(), server.share());
     options.dialect = Dialect::NtLm012;
     options.timeout = Duration::from_secs(10);
     options
 }
 
 /// The same as its user.
-pub(crate) fn user(server: &LabServer) -> Options {
+pub(crate) fn user(server: &LabServer) -> SessionOptions {
     let password = Secret::new(server.password().to_owned());
     let credentials = Credentials::Ntlm { domain: String::new(), user: server.user().to_owned(), password };
-    Options { credentials, ..guest(server) }
+    SessionOptions { credentials, ..guest(server) }
 }
 
-pub(crate) async fn connect(options: &Options) -> smb1::Session {
-    smb1::Session::connect(options).await.expect("the server lets us in")
+pub(crate) async fn connect(options: &SessionOptions) -> smb1::Smb1ClientSession {
+    smb1::Smb1ClientSession::connect(options).await.expect("the server lets us in")
 }
 
 /// The same through the seam that workloads use.
-pub(crate) async fn connect_any(options: &Options) -> Session {
-    Session::connect(options).await.expect("the server lets us in")
+pub(crate) async fn connect_any(options: &SessionOptions) -> ClientSession {
+    ClientSession::connect(options).await.expect("the server lets us in")
 }
 
 /// A file to read, write and delete, made where it is not there.
@@ -69,7 +69,7 @@ pub(crate) fn status<T>(result: Result<T, Error>) -> Option<NtStatus> {
 }
 
 /// The commands of the samples since these were last taken.
-pub(crate) fn commands(session: &mut smb1::Session) -> Vec<Smb1Command> {
+pub(crate) fn commands(session: &mut smb1::Smb1ClientSession) -> Vec<Smb1Command> {
     let command = |command| match command {
         Command::Smb1(command) => command,
         other => panic!("{other} in an SMB1 session"),

@@ -1,7 +1,7 @@
 //! Expected waits: locks, watches, oplock breaks.
 
 use crate::smb1::support::{commands, connect, file, plain_samba, status, user};
-use smbscope_client::{Disposition, LockRange, Open, Options, Signing};
+use smbscope_client::{Disposition, ByteRangeLock, Open, SessionOptions, ClientSigningPolicy};
 use smbscope_model::{CommandGroup, ExchangeOutcome, Subcommand};
 use smbscope_wire::smb1::Smb1Command;
 use smbscope_wire::status::NtStatus;
@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 async fn a_lock_that_waits_gets_the_range_when_it_is_free() {
     let Some(server) = plain_samba() else { return };
     // Waits have no time limit of the client's.
-    let options = Options { timeout: Duration::from_millis(300), ..user(&server) };
+    let options = SessionOptions { timeout: Duration::from_millis(300), ..user(&server) };
     let (mut one, mut other) = (connect(&options).await, connect(&options).await);
     let here = one.open(&file("a.dat")).await.unwrap().handle;
     let there = other.open(&file("a.dat")).await.unwrap().handle;
-    let range = LockRange { offset: 0, length: 10, exclusive: true, wait: true };
+    let range = ByteRangeLock { offset: 0, length: 10, exclusive: true, wait: true };
     one.lock(here, range).await.unwrap();
     let unlocking = async {
         tokio::time::sleep(Duration::from_millis(700)).await;
@@ -32,8 +32,8 @@ async fn a_lock_that_waits_gets_the_range_when_it_is_free() {
 #[tokio::test]
 async fn an_oplock_is_given_back_when_the_server_asks_for_it() {
     let Some(server) = plain_samba() else { return };
-    for signing in [Signing::Off, Signing::Required] {
-        let options = Options { leases: true, signing, ..user(&server) };
+    for signing in [ClientSigningPolicy::Off, ClientSigningPolicy::Required] {
+        let options = SessionOptions { leases: true, signing, ..user(&server) };
         let (mut owner, mut other) = (connect(&options).await, connect(&options).await);
         let name = format!("{signing:?}.dat");
         let held = owner.open(&file(&name)).await.unwrap().handle;
@@ -65,7 +65,7 @@ async fn an_oplock_is_given_back_when_the_server_asks_for_it() {
 #[tokio::test]
 async fn a_session_at_rest_gives_its_oplock_back_at_once() {
     let Some(server) = plain_samba() else { return };
-    let options = Options { leases: true, ..user(&server) };
+    let options = SessionOptions { leases: true, ..user(&server) };
     let (mut owner, mut other) = (connect(&options).await, connect(&options).await);
     owner.open(&file("a.dat")).await.unwrap();
     owner.samples().clear();
@@ -86,8 +86,8 @@ const NAMES: u32 = 3;
 #[tokio::test]
 async fn a_watch_waits_beside_other_commands() {
     let Some(server) = plain_samba() else { return };
-    for signing in [Signing::Off, Signing::Required] {
-        let mut session = connect(&Options { signing, ..user(&server) }).await;
+    for signing in [ClientSigningPolicy::Off, ClientSigningPolicy::Required] {
+        let mut session = connect(&SessionOptions { signing, ..user(&server) }).await;
         let root = Open { path: "", access: 0x81, options: 1, disposition: Disposition::Open, ..file("") };
         let root = session.open(&root).await.unwrap();
         session.watch(root.handle, NAMES, false).await.unwrap();
@@ -112,8 +112,8 @@ async fn a_watch_waits_beside_other_commands() {
 #[tokio::test]
 async fn a_watch_is_taken_back_and_signatures_go_on() {
     let Some(server) = plain_samba() else { return };
-    for signing in [Signing::Off, Signing::Required] {
-        let mut session = connect(&Options { signing, ..user(&server) }).await;
+    for signing in [ClientSigningPolicy::Off, ClientSigningPolicy::Required] {
+        let mut session = connect(&SessionOptions { signing, ..user(&server) }).await;
         session.make_directory("quiet").await.unwrap();
         let quiet = Open { path: "quiet", access: 0x81, options: 1, ..file("") };
         let quiet = session.open(&quiet).await.unwrap();

@@ -1,7 +1,7 @@
 //! What others see of our traffic: tshark's dissection of a capture.
 
 use crate::smb1::support::{connect, file, pattern, plain_samba, user};
-use smbscope_client::{Disposition, LockRange, Open, Options, SetInfo, Signing};
+use smbscope_client::{Disposition, ByteRangeLock, Open, SessionOptions, SetInfo, ClientSigningPolicy};
 use smbscope_wire::names::InfoLevel;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -36,7 +36,7 @@ fn capture(port: u16, into: &Path) -> Option<Child> {
 }
 
 /// Every kind of request that the client can make.
-async fn everything(options: &Options) {
+async fn everything(options: &SessionOptions) {
     let mut session = connect(options).await;
     session.echo().await.unwrap();
     session.make_directory("d").await.unwrap();
@@ -46,7 +46,7 @@ async fn everything(options: &Options) {
     session.write(opened, 0, &pattern(150_000)).await.unwrap();
     session.read(opened, 0, 150_000).await.unwrap();
     session.flush(opened).await.unwrap();
-    session.lock(opened, LockRange { offset: 1, length: 2, exclusive: true, wait: false }).await.unwrap();
+    session.lock(opened, ByteRangeLock { offset: 1, length: 2, exclusive: true, wait: false }).await.unwrap();
     session.unlock(opened, 1, 2).await.unwrap();
     for info in [InfoLevel::FILE_BASIC_INFORMATION, InfoLevel::FILE_ALL_INFORMATION, InfoLevel::FILE_EA_INFORMATION] {
         session.query_file(opened, info).await.unwrap();
@@ -91,8 +91,8 @@ async fn tshark_finds_nothing_malformed_in_our_traffic() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("smb1.pcap");
     let Some(mut tcpdump) = capture(server.port(), &path) else { return };
-    for signing in [Signing::Off, Signing::Required] {
-        everything(&Options { signing, ..user(&server) }).await;
+    for signing in [ClientSigningPolicy::Off, ClientSigningPolicy::Required] {
+        everything(&SessionOptions { signing, ..user(&server) }).await;
     }
     // What the kernel holds is handed over within a second.
     std::thread::sleep(Duration::from_millis(1500));

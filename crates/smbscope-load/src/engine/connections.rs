@@ -1,20 +1,20 @@
 //! The connections of a session: one, or several that take turns (SMB 3 multichannel).
 
-use smbscope_client::{Error, Options, Session};
+use smbscope_client::{Error, SessionOptions, ClientSession};
 use std::future::{Future, poll_fn};
 use std::task::Poll;
 use std::time::Instant;
 
 /// The first one was made with the session, the others were bound to it.
 pub(crate) struct Connections {
-    all: Vec<Session>,
+    all: Vec<ClientSession>,
     turn: usize,
 }
 
 impl Connections {
     /// Makes a session, and binds further connections to it.
-    pub(crate) async fn make(options: &Options, count: u32) -> Result<Connections, Error> {
-        let mut all = vec![Session::connect(options).await?];
+    pub(crate) async fn make(options: &SessionOptions, count: u32) -> Result<Connections, Error> {
+        let mut all = vec![ClientSession::connect(options).await?];
         for _ in 1..count {
             let further = all[0].bind(options).await?;
             all.push(further);
@@ -32,7 +32,7 @@ impl Connections {
     }
 
     /// The one that has its turn.
-    pub(crate) fn current(&mut self) -> &mut Session {
+    pub(crate) fn current(&mut self) -> &mut ClientSession {
         &mut self.all[self.turn]
     }
 
@@ -41,11 +41,11 @@ impl Connections {
         self.turn = (self.turn + 1) % self.all.len();
     }
 
-    pub(crate) fn get(&self, connection: usize) -> &Session {
+    pub(crate) fn get(&self, connection: usize) -> &ClientSession {
         &self.all[connection]
     }
 
-    pub(crate) fn get_mut(&mut self, connection: usize) -> &mut Session {
+    pub(crate) fn get_mut(&mut self, connection: usize) -> &mut ClientSession {
         &mut self.all[connection]
     }
 
@@ -76,7 +76,7 @@ impl Connections {
     /// Says goodbye; the session ends with the first one, so that is the last.
     pub(crate) async fn disconnect(&mut self) -> Result<(), Error> {
         self.turn = 0;
-        while let Some(further) = self.all.get_mut(1..).and_then(<[Session]>::last_mut) {
+        while let Some(further) = self.all.get_mut(1..).and_then(<[ClientSession]>::last_mut) {
             further.disconnect().await?;
             self.all.pop();
         }

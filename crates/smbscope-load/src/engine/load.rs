@@ -17,7 +17,7 @@ use super::share::Share;
 use super::silences::Silences;
 use super::timers::Time;
 use super::worker::{Connecting, HostFacts, HostLost, Order, Reply, Scripts, Worked, Worker};
-use smbscope_client::Options;
+use smbscope_client::SessionOptions;
 use smbscope_stats::{SummaryPrecision, Summary};
 use std::io;
 use std::sync::Arc;
@@ -134,7 +134,7 @@ pub(crate) fn with_workers<C: Connector + Send + 'static, R>(
 pub(crate) fn with_hosts<R>(
     plan: &Plan,
     fleet: Fleet,
-    options: &Options,
+    options: &SessionOptions,
     scripts: Scripts<'_>,
     surroundings: Surroundings<'_>,
     ramp: impl FnOnce(&mut Engine<'_>) -> R,

@@ -58,7 +58,7 @@ use hooks::Surroundings;
 use load::{Engine, with_engine, with_hosts};
 use perform::Server;
 use result::{Ended, Run};
-use smbscope_client::Options;
+use smbscope_client::SessionOptions;
 use timers::Time;
 use worker::Scripts;
 
@@ -69,7 +69,7 @@ use worker::Scripts;
 /// random comes from the plan's seed and that number.
 pub fn run(
     plan: &Plan,
-    options: &Options,
+    options: &SessionOptions,
     scripts: &(dyn Fn(u32) -> Box<dyn Script> + Sync),
     hooks: &mut dyn Hooks,
     live: &LiveFigures,
@@ -82,7 +82,7 @@ pub fn run(
 pub fn run_on(
     fleet: Option<Fleet>,
     plan: &Plan,
-    options: &Options,
+    options: &SessionOptions,
     scripts: &(dyn Fn(u32) -> Box<dyn Script> + Sync),
     hooks: &mut dyn Hooks,
     live: &LiveFigures,
@@ -101,7 +101,7 @@ pub fn find_capacity(
     criterion: &Criterion,
     search: Search,
     fleet: Option<Fleet>,
-    options: &Options,
+    options: &SessionOptions,
     scripts: &(dyn Fn(u32) -> Box<dyn Script> + Sync),
     hooks: &mut dyn Hooks,
     live: &LiveFigures,
@@ -118,7 +118,7 @@ fn with_users<R>(
     fleet: Option<Fleet>,
     plan: &Plan,
     most: u32,
-    options: &Options,
+    options: &SessionOptions,
     scripts: Scripts<'_>,
     surroundings: Surroundings<'_>,
     ramp: impl FnOnce(&mut Engine<'_>) -> R,

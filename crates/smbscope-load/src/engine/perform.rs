@@ -3,7 +3,7 @@
 use super::connections::Connections;
 use super::session::{Connector, Identity, Performed, Queue, ServerSession};
 use crate::workload::{Action, Own, Slot};
-use smbscope_client::{Direction, Entry, Error, Handle, Info, Open, Options, Samples, SetInfo};
+use smbscope_client::{TransferDirection, Entry, Error, FileHandle, Info, Open, SessionOptions, Samples, SetInfo};
 use smbscope_model::Endpoints;
 use smbscope_stats::Random;
 use smbscope_wire::status::NtStatus;
@@ -24,7 +24,7 @@ const REPARSE_POINT: u32 = 0x400;
 
 /// Makes sessions on a server.
 pub(crate) struct Server {
-    options: Options,
+    options: SessionOptions,
     /// Of each session.
     connections: u32,
     payload: Arc<[u8]>,
@@ -33,7 +33,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn new(options: &Options, connections: u32, seed: u64) -> Server {
+    pub(crate) fn new(options: &SessionOptions, connections: u32, seed: u64) -> Server {
         let mut random = Random::of_stream(seed, u64::from_le_bytes(*b"payload\0"));
         let payload = (0..PAYLOAD / 8).flat_map(|_| random.bits().to_le_bytes()).collect();
         let user = match &options.credentials {
@@ -64,7 +64,7 @@ pub(crate) struct User {
     /// Each performs an action in its turn.
     connections: Connections,
     /// A handful at a time, so that looking through them is faster than hashing.
-    open: Vec<(Slot, Handle)>,
+    open: Vec<(Slot, FileHandle)>,
     payload: Arc<[u8]>,
     user: Option<Arc<str>>,
     share: Arc<str>,
@@ -88,14 +88,14 @@ impl User {
         Ok(Performed { files_opened: is_file.into(), ..Performed::DONE })
     }
 
-    async fn close(&mut self, slot: Slot, handle: Handle) -> Result<Performed, Error> {
+    async fn close(&mut self, slot: Slot, handle: FileHandle) -> Result<Performed, Error> {
         // Whatever the answer is, the handle is of no use afterwards.
         self.forget(slot);
         self.connections.current().close(handle).await?;
         Ok(Performed::DONE)
     }
 
-    async fn write(&mut self, handle: Handle, offset: u64, length: u32) -> Result<Performed, Error> {
+    async fn write(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<Performed, Error> {
         let (mut at, end) = (offset, offset.saturating_add(length.into()));
         if length == 0 {
             self.connections.current().write(handle, offset, &[]).await?;
@@ -179,7 +179,7 @@ impl User {
             Action::Write { slot, offset, length } => return self.write(handle!(slot), offset, length).await,
             Action::Queue { slot, ranges, depth, writes } => {
                 let (handle, data) = (handle!(slot), &self.payload[..WRITE_MAX]);
-                let direction = if writes { Direction::Write(data) } else { Direction::Read };
+                let direction = if writes { TransferDirection::Write(data) } else { TransferDirection::Read };
                 let moved = self.connections.current().transfer_many(handle, ranges, depth, direction).await?;
                 let (read, written) = if writes { (0, moved.bytes) } else { (moved.bytes, 0) };
                 // A file may have fewer blocks.
@@ -303,7 +303,7 @@ impl ServerSession for User {
 }
 
 /// The open file in a slot.
-fn handle_of(open: &[(Slot, Handle)], slot: Slot) -> Option<Handle> {
+fn handle_of(open: &[(Slot, FileHandle)], slot: Slot) -> Option<FileHandle> {
     open.iter().find(|(open, _)| *open == slot).map(|(_, handle)| *handle)
 }
 

@@ -18,7 +18,7 @@ mod tests;
 use crate::workload::NAMES_MAX;
 use crate::workload::{FileSet, Made};
 use share::SessionConnector;
-use smbscope_client::Options;
+use smbscope_client::SessionOptions;
 use smbscope_wire::status::NtStatus;
 use std::time::Duration;
 
@@ -176,7 +176,7 @@ pub fn directory_below(base: &str) -> Result<String, Error> {
 
 /// Puts there what is missing, in several sessions at the same time; `progress` hears of every file.
 pub async fn prepare(
-    options: &Options,
+    options: &SessionOptions,
     request: &Request<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Prepared, Error> {
@@ -186,7 +186,7 @@ pub async fn prepare(
 
 /// Removes what smbscope made in the directory, and with it the directory, if nothing else is in it.
 pub async fn clean(
-    options: &Options,
+    options: &SessionOptions,
     directory: &str,
     sessions: u32,
     limit: Duration,

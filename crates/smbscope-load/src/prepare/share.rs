@@ -1,6 +1,6 @@
 //! The few things that are done to a share, so that tests need no server.
 
-use smbscope_client::{Disposition, Entry, Info, Open, Options, Session, access, create_options};
+use smbscope_client::{Disposition, Entry, Info, Open, SessionOptions, ClientSession, access, create_options};
 use smbscope_stats::Random;
 use smbscope_wire::status::NtStatus;
 use std::time::{Duration, Instant};
@@ -50,20 +50,20 @@ pub(super) trait Connector {
     async fn connect(&self) -> Result<Self::Share, smbscope_client::Error>;
 }
 
-pub(super) struct SessionConnector<'a>(pub(super) &'a Options);
+pub(super) struct SessionConnector<'a>(pub(super) &'a SessionOptions);
 
 impl Connector for SessionConnector<'_> {
     type Share = SessionShare;
 
     async fn connect(&self) -> Result<SessionShare, smbscope_client::Error> {
-        let session = Session::connect(self.0).await?;
+        let session = ClientSession::connect(self.0).await?;
         Ok(SessionShare { session, block: Vec::new(), patience: CLOSED_WITHIN })
     }
 }
 
 /// A real one.
 pub(super) struct SessionShare {
-    session: Session,
+    session: ClientSession,
     block: Vec<u8>,
     /// What is left of the time to wait for others to close what was removed.
     patience: Duration,

@@ -1,7 +1,7 @@
 //! The steps of a user, as data: the engine performs them on a session.
 
 use super::Own;
-use smbscope_client::{Control, Disposition, Info, LockRange, Range, Tree, WholeFile};
+use smbscope_client::{FsctlProfile, Disposition, Info, ByteRangeLock, FileRange, TreeConnectTarget, WholeFile};
 use smbscope_wire::names::Fsctl;
 use smbscope_wire::status::NtStatus;
 use std::time::Duration;
@@ -56,7 +56,7 @@ pub enum Action<'a> {
         /// The open file.
         slot: Slot,
         /// Which bytes, in this order.
-        ranges: &'a [Range],
+        ranges: &'a [FileRange],
         /// How many commands.
         depth: u32,
         /// They are written.
@@ -74,7 +74,7 @@ pub enum Action<'a> {
     /// Flushes.
     Flush(Slot),
     /// Locks.
-    Lock(Slot, LockRange),
+    Lock(Slot, ByteRangeLock),
     /// Unlocks.
     Unlock {
         /// The open file.
@@ -152,14 +152,14 @@ pub enum Action<'a> {
     /// Sends a control code, about an open file or about the server.
     Control {
         /// Which.
-        control: &'static Control,
+        control: &'static FsctlProfile,
         /// The open file, where it is about one.
         slot: Option<Slot>,
     },
     /// Authenticates again on the session; open files stay open.
     SessionSetup,
     /// Connects to a share once more, and disconnects from it.
-    TreeConnect(Tree),
+    TreeConnect(TreeConnectTarget),
     /// A round trip.
     Echo,
     /// Nothing, for a time: the user thinks.
@@ -204,7 +204,7 @@ impl Expected {
             Expected::Success | Expected::Status(NtStatus::SUCCESS) => !status.is_error(),
             Expected::Status(expected) => status == expected,
             Expected::SuccessOrRefusalOf(code) => {
-                !status.is_error() || Control::by_code(code).is_some_and(|control| control.refusals.contains(&status))
+                !status.is_error() || FsctlProfile::by_code(code).is_some_and(|control| control.refusals.contains(&status))
             }
             Expected::Failure => status.is_error(),
             Expected::Anything => true,

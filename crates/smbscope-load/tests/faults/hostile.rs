@@ -6,7 +6,7 @@
 //! the bounds of that page.
 
 use crate::faults::support::{DIALECTS, Step, TIMEOUT, assert_clear, is_smb1, life, open, options, run};
-use smbscope_client::{Info, Options, Session};
+use smbscope_client::{Info, SessionOptions, ClientSession};
 use smbscope_load::prepare::{self, Request};
 use smbscope_load::workload::{FileSet, Made, Sizes};
 use smbscope_model::{Command, Dialect};
@@ -50,7 +50,7 @@ fn a_flood_instead_of_an_answer_ends_the_session_in_time_and_with_few_samples() 
         for of in FLOODS {
             let step = if of == Flood::Unfinished { Step::List } else { Step::Read };
             let server = with([Fault::Flood { of, answered: false }.on(step.command(dialect))]);
-            let options = Options { leases: true, ..options(&server, dialect) };
+            let options = SessionOptions { leases: true, ..options(&server, dialect) };
             let ((result, session), took) = timed(life(&options, step));
             let what = format!("{dialect:?} {of:?}");
             let error = result.expect_err(&what);
@@ -70,7 +70,7 @@ fn a_flood_while_the_user_thinks_ends_the_session_or_the_rest_when_it_should() {
             let server = with([Fault::Flood { of, answered: true }.on(Step::Echo.command(dialect))]);
             let what = format!("{dialect:?} {of:?}");
             let (samples, took) = timed(async {
-                let mut session = Session::connect(&options(&server, dialect)).await.expect("it connects");
+                let mut session = ClientSession::connect(&options(&server, dialect)).await.expect("it connects");
                 session.echo().await.expect("it was answered");
                 if let Err(error) = session.rest(Instant::now() + TIMEOUT).await {
                     assert_clear(&error);
@@ -90,7 +90,7 @@ fn a_flood_while_connecting_ends_in_time() {
         for of in FLOODS.into_iter().filter(|of| !is_smb1(dialect) || *of != Flood::Unfinished) {
             for step in [Step::Negotiate, Step::SessionSetup, Step::TreeConnect] {
                 let server = with([Fault::Flood { of, answered: false }.on(step.command(dialect))]);
-                let (result, took) = timed(Session::connect(&options(&server, dialect)));
+                let (result, took) = timed(ClientSession::connect(&options(&server, dialect)));
                 let what = format!("{dialect:?} {of:?} {step:?}");
                 assert_clear(&result.expect_err(&what));
                 assert_in_time(took, CONNECT, &what);
@@ -104,9 +104,9 @@ fn an_interim_response_again_and_again_does_not_make_a_wait_by_design_endless() 
     for dialect in DIALECTS.into_iter().filter(|dialect| !is_smb1(*dialect)) {
         let server = with([Fault::Flood { of: Flood::Unfinished, answered: false }.on(smb2::Smb2Command::LOCK)]);
         let (error, took) = timed(async {
-            let mut session = Session::connect(&options(&server, dialect)).await.expect("it connects");
+            let mut session = ClientSession::connect(&options(&server, dialect)).await.expect("it connects");
             let handle = open(&mut session).await.expect("it opens").handle;
-            let range = smbscope_client::LockRange { offset: 0, length: 1, exclusive: true, wait: true };
+            let range = smbscope_client::ByteRangeLock { offset: 0, length: 1, exclusive: true, wait: true };
             session.lock(handle, range).await.expect_err("there is no answer")
         });
         assert_clear(&error);
@@ -119,7 +119,7 @@ fn an_interim_response_again_and_again_does_not_make_a_wait_by_design_endless() 
 fn an_endless_login_ends_after_as_many_steps_as_any_mechanism_has() {
     for dialect in DIALECTS {
         let server = start(Script { endless_login: true, ..Script::new() });
-        let (result, took) = timed(Session::connect(&options(&server, dialect)));
+        let (result, took) = timed(ClientSession::connect(&options(&server, dialect)));
         assert_clear(&result.expect_err("it never ends"));
         assert_in_time(took, CONNECT, "login");
         assert!(server.counters().commands < 20, "{:?}", server.counters());
@@ -132,7 +132,7 @@ fn steps_of_a_connect_that_each_take_nearly_the_timeout_are_bounded_together() {
     for dialect in DIALECTS {
         let rule = Fault::Delay(late).always();
         let server = ScriptedServer::start(Script { endless_login: true, ..Script::new() }.rule(rule)).unwrap();
-        let (result, took) = timed(Session::connect(&options(&server, dialect)));
+        let (result, took) = timed(ClientSession::connect(&options(&server, dialect)));
         assert_clear(&result.expect_err("it never ends"));
         // A negotiate and eight legs of 450 ms would be 4 s.
         assert!(took < TIMEOUT * CONNECT + Duration::from_millis(1_000), "{dialect:?}: {took:?}");
@@ -149,7 +149,7 @@ fn a_listing_without_end_or_in_a_circle_ends_with_a_clear_line() {
             let what = format!("{dialect:?} {name}");
             for keep in [false, true] {
                 let (error, took) = timed(async {
-                    let mut session = Session::connect(&options(&server, dialect)).await.expect("it connects");
+                    let mut session = ClientSession::connect(&options(&server, dialect)).await.expect("it connects");
                     let mut entries = Vec::new();
                     let info = Info::FILE_BOTH_DIRECTORY_INFORMATION;
                     session.list("dir\\*", info, 0, keep.then_some(&mut entries)).await.expect_err(&what)
@@ -167,7 +167,7 @@ fn sizes_that_no_work_can_be_done_with_are_refused_at_once() {
     for dialect in DIALECTS.into_iter().filter(|dialect| !is_smb1(*dialect)) {
         for max_transfer in [0, 1, 100] {
             let server = start(Script { max_transfer, ..Script::new() });
-            let (result, took) = timed(Session::connect(&options(&server, dialect)));
+            let (result, took) = timed(ClientSession::connect(&options(&server, dialect)));
             let error = result.expect_err("it is too small");
             assert_clear(&error);
             assert!(error.to_string().contains(&format!("{max_transfer} bytes")), "{error}");
@@ -175,7 +175,7 @@ fn sizes_that_no_work_can_be_done_with_are_refused_at_once() {
         }
     }
     let server = start(Script { smb1_buffer: 1, ..Script::new() });
-    let (result, took) = timed(Session::connect(&options(&server, Dialect::NtLm012)));
+    let (result, took) = timed(ClientSession::connect(&options(&server, Dialect::NtLm012)));
     let error = result.expect_err("it is too small");
     assert_clear(&error);
     assert!(error.to_string().contains("1 byte"), "{error}");
@@ -187,7 +187,7 @@ fn more_data_than_a_read_asked_for_is_an_error_and_no_throughput() {
     for dialect in DIALECTS {
         let server = with([Fault::Malformed(Malformed::Longer(50)).on(Step::Read.command(dialect))]);
         let error = run(async {
-            let mut session = Session::connect(&options(&server, dialect)).await.expect("it connects");
+            let mut session = ClientSession::connect(&options(&server, dialect)).await.expect("it connects");
             session.open_read_close("dir\\file.txt", 0, 100).await.expect_err("it was too much")
         });
         assert_clear(&error);
@@ -206,7 +206,7 @@ fn a_part_of_a_large_read_that_brings_too_much_is_an_error() {
         let script = Script { file_size: 1 << 20, max_transfer: 65_536, ..Script::new() }.rule(rule);
         let server = ScriptedServer::start(script).unwrap();
         let error = run(async {
-            let mut session = Session::connect(&options(&server, dialect)).await.expect("it connects");
+            let mut session = ClientSession::connect(&options(&server, dialect)).await.expect("it connects");
             let handle = open(&mut session).await.expect("it opens").handle;
             session.read(handle, 0, 200_000).await.map(<[u8]>::len).expect_err("it was too much")
         });
@@ -242,7 +242,7 @@ fn a_huge_frame_that_trickles_ends_with_the_timeout_and_takes_no_memory_for_what
 fn a_server_that_never_grants_a_credit_is_an_error_and_no_wait() {
     for dialect in DIALECTS.into_iter().filter(|dialect| !is_smb1(*dialect)) {
         let server = with([Fault::Malformed(Malformed::NoCredits).always()]);
-        let (result, took) = timed(Session::connect(&options(&server, dialect)));
+        let (result, took) = timed(ClientSession::connect(&options(&server, dialect)));
         let error = result.expect_err("there is nothing to pay with");
         assert_clear(&error);
         assert!(error.to_string().contains("credit"), "{error}");
@@ -251,7 +251,7 @@ fn a_server_that_never_grants_a_credit_is_an_error_and_no_wait() {
 }
 
 /// What a workload without files of its own needs, and with some of them.
-fn prepared(options: &Options, files: u32, within: Duration) -> Result<prepare::Prepared, prepare::Error> {
+fn prepared(options: &SessionOptions, files: u32, within: Duration) -> Result<prepare::Prepared, prepare::Error> {
     let set = FileSet {
         own_directories: true,
         shared: false,
@@ -290,7 +290,7 @@ fn preparing_and_cleaning_have_a_deadline_of_their_own() {
         let text = error.to_string();
         assert!(text.contains("--prepare-timeout") && !text.contains('\n'), "{text}");
         let server = ScriptedServer::start(Script::new().rule(Fault::Delay(Duration::from_secs(9)).always())).unwrap();
-        let options = Options { timeout: Duration::from_secs(60), ..options(&server, dialect) };
+        let options = SessionOptions { timeout: Duration::from_secs(60), ..options(&server, dialect) };
         let limit = Duration::from_millis(300);
         let text = run(prepare::clean(&options, "bench", 2, limit, &mut |_| {})).expect_err("too slow").to_string();
         assert!(text.contains("--prepare-timeout"), "{text}");

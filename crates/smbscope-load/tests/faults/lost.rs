@@ -1,13 +1,13 @@
 //! Connections that end, and answers that never come: the command is counted as unanswered.
 
 use crate::faults::support::{DIALECTS, Step, TIMEOUT, assert_clear, life, open, options, run, server};
-use smbscope_client::{Error, Session};
+use smbscope_client::{Error, ClientSession};
 use smbscope_model::ExchangeOutcome;
 use smbscope_testkit::server::Fault;
 use std::time::Instant;
 
 /// The last sample of the session is of the step's command, and without an answer.
-fn assert_unanswered(session: Option<Session>, step: Step, dialect: smbscope_model::Dialect) {
+fn assert_unanswered(session: Option<ClientSession>, step: Step, dialect: smbscope_model::Dialect) {
     let mut session = session.expect("the session was made");
     let last = session.samples().last().copied().expect("the command was measured");
     assert_eq!(last.command, step.command(dialect), "{step:?}");
@@ -40,7 +40,7 @@ fn a_connection_that_ends_while_it_is_made_is_an_error_that_says_so() {
         for fault in [Fault::Reset, Fault::Close] {
             for step in [Step::Negotiate, Step::SessionSetup, Step::TreeConnect] {
                 let server = server([fault.on(step.command(dialect))]);
-                let error = run(Session::connect(&options(&server, dialect))).expect_err("the connection ended");
+                let error = run(ClientSession::connect(&options(&server, dialect))).expect_err("the connection ended");
                 assert_clear(&error);
                 assert!(matches!(error, Error::Connection { .. }), "{dialect:?} {fault:?} {step:?}: {error}");
             }
@@ -71,7 +71,7 @@ fn a_session_is_of_no_use_after_its_connection_ended() {
     for dialect in DIALECTS {
         let server = server([Fault::Close.on(Step::Echo.command(dialect))]);
         run(async {
-            let mut session = Session::connect(&options(&server, dialect)).await.unwrap();
+            let mut session = ClientSession::connect(&options(&server, dialect)).await.unwrap();
             session.echo().await.unwrap_err();
             let error = open(&mut session).await.unwrap_err();
             assert!(error.is_fatal(), "{dialect:?}: {error}");
@@ -85,11 +85,11 @@ fn a_server_that_is_gone_is_an_error_that_says_so() {
         let server = server([]);
         let options = options(&server, dialect);
         run(async {
-            let mut session = Session::connect(&options).await.unwrap();
+            let mut session = ClientSession::connect(&options).await.unwrap();
             drop(server);
             let error = session.echo().await.unwrap_err();
             assert!(matches!(error, Error::Connection { .. }), "{dialect:?}: {error}");
-            let error = Session::connect(&options).await.unwrap_err();
+            let error = ClientSession::connect(&options).await.unwrap_err();
             assert!(matches!(error, Error::Unreachable { .. }), "{dialect:?}: {error}");
             assert!(error.to_string().contains(&format!("{}", options.address)), "{error}");
             assert_clear(&error);

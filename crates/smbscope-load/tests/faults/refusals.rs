@@ -1,7 +1,7 @@
 //! Refusals by the server are data: the status is there by its name, and the session goes on.
 
 use crate::faults::support::{DIALECTS, Step, assert_clear, life, open, options, run, server};
-use smbscope_client::{Error, Session};
+use smbscope_client::{Error, ClientSession};
 use smbscope_model::ExchangeOutcome;
 use smbscope_testkit::server::Fault;
 use smbscope_wire::status::NtStatus;
@@ -38,7 +38,7 @@ fn a_storm_is_counted_command_by_command() {
         let read = Step::Read.command(dialect);
         let server = server([Fault::Status(STORM).on(read).share(0.25)]);
         run(async {
-            let mut session = Session::connect(&options(&server, dialect)).await.unwrap();
+            let mut session = ClientSession::connect(&options(&server, dialect)).await.unwrap();
             let handle = open(&mut session).await.unwrap().handle;
             session.samples().clear();
             for _ in 0..100 {
@@ -60,7 +60,7 @@ fn a_refused_logon_or_share_says_what_to_do() {
             (Step::TreeConnect, NtStatus::INSUFFICIENT_RESOURCES),
         ] {
             let server = server([Fault::Status(status).on(step.command(dialect))]);
-            let error = run(Session::connect(&options(&server, dialect))).expect_err("it was refused");
+            let error = run(ClientSession::connect(&options(&server, dialect))).expect_err("it was refused");
             assert_clear(&error);
             assert_eq!(error.status(), Some(status), "{dialect:?} {step:?}: {error}");
             assert!(matches!(error, Error::Refused { .. }), "{dialect:?} {step:?}: {error}");
@@ -72,10 +72,10 @@ fn a_refused_logon_or_share_says_what_to_do() {
 fn a_refused_member_of_a_compound_refuses_the_operation() {
     let server = server([Fault::Status(STORM).on(smbscope_wire::smb2::Smb2Command::READ).once()]);
     for dialect in &DIALECTS[1..] {
-        let options = smbscope_client::Options { compound: true, ..options(&server, *dialect) };
+        let options = smbscope_client::SessionOptions { compound: true, ..options(&server, *dialect) };
         server.add(Fault::Status(STORM).on(smbscope_wire::smb2::Smb2Command::CREATE).once());
         run(async {
-            let mut session = Session::connect(&options).await.unwrap();
+            let mut session = ClientSession::connect(&options).await.unwrap();
             let error = session.open_read_close("file.txt", 0, 10).await.unwrap_err();
             assert_eq!(error.status(), Some(STORM), "{error}");
             let mut results = Vec::new();

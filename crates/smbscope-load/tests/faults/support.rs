@@ -1,6 +1,6 @@
 //! A session with a scripted server, and the operations that a test does on it.
 
-use smbscope_client::{Disposition, Error, Handle, Info, LockRange, Open, Opened, Options, Session, SetInfo};
+use smbscope_client::{Disposition, Error, FileHandle, Info, ByteRangeLock, Open, OpenResult, SessionOptions, ClientSession, SetInfo};
 use smbscope_client::{access, create_options};
 use smbscope_model::{Command, Dialect};
 use smbscope_testkit::server::{Rule, Script, ScriptedServer};
@@ -25,8 +25,8 @@ pub(crate) fn server(rules: impl IntoIterator<Item = Rule>) -> ScriptedServer {
     ScriptedServer::start(script).expect("a free port")
 }
 
-pub(crate) fn options(server: &ScriptedServer, dialect: Dialect) -> Options {
-    Options { dialect, timeout: TIMEOUT, ..Options::new("localhost", server.address(), "share") }
+pub(crate) fn options(server: &ScriptedServer, dialect: Dialect) -> SessionOptions {
+    SessionOptions { dialect, timeout: TIMEOUT, ..SessionOptions::new("localhost", server.address(), "share") }
 }
 
 /// Runs a client to its end, which must come.
@@ -103,7 +103,7 @@ impl Step {
     }
 
     /// Does it, with the file that was opened for it.
-    pub(crate) async fn on(self, session: &mut Session, handle: Handle) -> Result<(), Error> {
+    pub(crate) async fn on(self, session: &mut ClientSession, handle: FileHandle) -> Result<(), Error> {
         match self {
             Step::Negotiate | Step::SessionSetup | Step::TreeConnect => Ok(()),
             Step::Open => open(session).await.map(drop),
@@ -111,7 +111,7 @@ impl Step {
             Step::Write => session.write(handle, 0, &[7; 100]).await,
             Step::Flush => session.flush(handle).await,
             Step::Lock => {
-                let range = LockRange { offset: 0, length: 1, exclusive: true, wait: false };
+                let range = ByteRangeLock { offset: 0, length: 1, exclusive: true, wait: false };
                 session.lock(handle, range).await
             }
             Step::Query => session.query_file(handle, Info::FILE_BASIC_INFORMATION).await.map(drop),
@@ -129,7 +129,7 @@ impl Step {
     }
 }
 
-pub(crate) async fn open(session: &mut Session) -> Result<Opened, Error> {
+pub(crate) async fn open(session: &mut ClientSession) -> Result<OpenResult, Error> {
     let open = Open {
         path: "dir\\file.txt",
         access: access::READ_DATA | access::WRITE_DATA,
@@ -142,8 +142,8 @@ pub(crate) async fn open(session: &mut Session) -> Result<Opened, Error> {
 }
 
 /// Connects, opens a file, and does the step; the first error, and what the session measured since it was connected.
-pub(crate) async fn life(options: &Options, step: Step) -> (Result<(), Error>, Option<Session>) {
-    let mut session = match Session::connect(options).await {
+pub(crate) async fn life(options: &SessionOptions, step: Step) -> (Result<(), Error>, Option<ClientSession>) {
+    let mut session = match ClientSession::connect(options).await {
         Ok(session) => session,
         Err(error) => return (Err(error), None),
     };

@@ -1,7 +1,7 @@
 //! What is unusual but right: late, interim, interrupted and piecemeal answers. They are measured, and nothing fails.
 
 use crate::faults::support::{DIALECTS, Step, TIMEOUT, is_smb1, open, options, run, server};
-use smbscope_client::{Options, Session};
+use smbscope_client::{SessionOptions, ClientSession};
 use smbscope_model::ExchangeOutcome;
 use smbscope_testkit::server::Fault;
 use smbscope_wire::smb2;
@@ -13,7 +13,7 @@ fn a_stall_is_in_the_response_time() {
     for dialect in DIALECTS {
         let server = server([Fault::Stall(stall).on(Step::Read.command(dialect)).after(1).once()]);
         run(async {
-            let mut session = Session::connect(&options(&server, dialect)).await.unwrap();
+            let mut session = ClientSession::connect(&options(&server, dialect)).await.unwrap();
             let handle = open(&mut session).await.unwrap().handle;
             session.samples().clear();
             for _ in 0..3 {
@@ -35,7 +35,7 @@ fn an_interim_response_does_not_end_the_wait() {
         run(async {
             let mut options = options(&server, dialect);
             options.timeout = 4 * TIMEOUT;
-            let mut session = Session::connect(&options).await.unwrap();
+            let mut session = ClientSession::connect(&options).await.unwrap();
             let handle = open(&mut session).await.unwrap().handle;
             session.samples().clear();
             assert_eq!(session.read(handle, 0, 10).await.unwrap().len(), 10);
@@ -54,8 +54,8 @@ fn a_break_in_the_midst_changes_nothing() {
         for fault in [Fault::OplockBreak, Fault::LeaseBreak] {
             let server = server([fault.on(Step::Read.command(dialect)).once()]);
             run(async {
-                let options = Options { leases: true, ..options(&server, dialect) };
-                let mut session = Session::connect(&options).await.unwrap();
+                let options = SessionOptions { leases: true, ..options(&server, dialect) };
+                let mut session = ClientSession::connect(&options).await.unwrap();
                 let handle = open(&mut session).await.unwrap().handle;
                 let read = session.read(handle, 0, 10).await.map(<[u8]>::len);
                 assert_eq!(read.unwrap(), 10, "{dialect:?} {fault:?}");
@@ -70,7 +70,7 @@ fn keep_alives_are_passed_over() {
     for dialect in DIALECTS {
         let server = server([Fault::KeepAlive.always()]);
         run(async {
-            let mut session = Session::connect(&options(&server, dialect)).await.unwrap();
+            let mut session = ClientSession::connect(&options(&server, dialect)).await.unwrap();
             session.echo().await.unwrap();
         });
     }
@@ -83,7 +83,7 @@ fn an_answer_in_pieces_has_a_first_and_a_last_byte() {
     for dialect in DIALECTS {
         let server = server([Fault::Dribble { piece: 150, pause }.on(Step::Read.command(dialect))]);
         run(async {
-            let mut session = Session::connect(&options(&server, dialect)).await.unwrap();
+            let mut session = ClientSession::connect(&options(&server, dialect)).await.unwrap();
             let handle = open(&mut session).await.unwrap().handle;
             session.samples().clear();
             assert_eq!(session.read(handle, 0, 200).await.unwrap().len(), 200);

@@ -205,7 +205,7 @@ impl Series {
             directory: None,
             user: None,
             dialect: seen_dialect.or_else(|| self.server.is_none().then(|| "local".to_owned())),
-            signing: names::signing(smbscope_client::Signing::On).to_owned(),
+            signing: names::signing(smbscope_client::ClientSigningPolicy::On).to_owned(),
             signing_algorithm: None,
             encryption: names::encryption(smbscope_client::Encryption::Off).to_owned(),
             cipher: None,

@@ -27,7 +27,7 @@ use crate::{Error, Outcome, Target};
 use document::Launched;
 use place::Place;
 use program::Program;
-use smbscope_client::Facts;
+use smbscope_client::SessionParameters;
 use smbscope_lab::Workplace;
 use smbscope_load::engine::result::Ended;
 use smbscope_model::{Dialect, Timestamp};
@@ -131,7 +131,7 @@ pub struct Series {
     directory: Option<RunDirectory>,
     place: Place,
     /// The server of the share, and what was negotiated with it.
-    site: Option<(Site, Facts)>,
+    site: Option<(Site, SessionParameters)>,
     server: Option<SocketAddr>,
     /// Ends last: the mount is in it.
     workplace: Arc<Workplace>,

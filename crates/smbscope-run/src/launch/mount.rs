@@ -4,7 +4,7 @@ use crate::Error;
 use crate::files::new_private_directory;
 use crate::sniffer::UNTIL_END_OF_INPUT;
 use rustix::process::{Pid, Signal, kill_process_group};
-use smbscope_client::{Credentials, Encryption, Options, Signing};
+use smbscope_client::{Credentials, Encryption, SessionOptions, ClientSigningPolicy};
 use smbscope_lab::{Workplace, command_for};
 use smbscope_model::Dialect;
 use std::fs::{self, File};
@@ -61,7 +61,7 @@ pub(super) struct Mount {
 
 impl Mount {
     /// Mounts the share, and returns when it can be looked into.
-    pub(super) fn open(mounter: Mounter, options: &Options, workplace: &Workplace) -> Result<Mount, Error> {
+    pub(super) fn open(mounter: Mounter, options: &SessionOptions, workplace: &Workplace) -> Result<Mount, Error> {
         let home = workplace.path().join("mount");
         new_private_directory(&home).map_err(Error::file("make", &home))?;
         let point = home.join("share");
@@ -141,17 +141,17 @@ fn device(folder: &Path) -> Option<u64> {
 }
 
 /// What is asked for that a program has no setting for. A private server speaks no dialect above the one that is asked for.
-pub(super) fn beyond(mounter: Mounter, options: &Options, is_private: bool) -> Option<String> {
+pub(super) fn beyond(mounter: Mounter, options: &SessionOptions, is_private: bool) -> Option<String> {
     if mounter == Mounter::Smbnetfs {
         return None;
     }
     let what = match options {
-        Options { dialect, .. } if !matches!(dialect, Dialect::Smb2(_)) => "speak SMB1".to_owned(),
-        Options { dialect, .. } if *dialect != Dialect::Smb2(0x0311) && !is_private => {
+        SessionOptions { dialect, .. } if !matches!(dialect, Dialect::Smb2(_)) => "speak SMB1".to_owned(),
+        SessionOptions { dialect, .. } if *dialect != Dialect::Smb2(0x0311) && !is_private => {
             format!("be told to speak {dialect}: it takes the highest dialect of the server")
         }
-        Options { encryption: Encryption::Required(_), .. } => "be told to encrypt".to_owned(),
-        Options { signing: Signing::Off | Signing::Required, .. } => "be told whether to sign".to_owned(),
+        SessionOptions { encryption: Encryption::Required(_), .. } => "be told to encrypt".to_owned(),
+        SessionOptions { signing: ClientSigningPolicy::Off | ClientSigningPolicy::Required, .. } => "be told whether to sign".to_owned(),
         _ => return None,
     };
     Some(format!("rclone cannot {what}: use --mount smbnetfs"))
@@ -165,7 +165,7 @@ pub(super) fn of_lab(dialect: Dialect) -> Option<smbscope_lab::LabDialect> {
     }
 }
 
-fn host(options: &Options) -> String {
+fn host(options: &SessionOptions) -> String {
     match options.address.port() {
         445 => options.address.ip().to_string(),
         port => format!("{}:{port}", options.address.ip()),
@@ -187,7 +187,7 @@ fn installed(name: &str, package: &str) -> Result<(), Error> {
 }
 
 /// Below its mount point are servers, and below these their shares.
-fn smbnetfs(home: &Path, point: &Path, options: &Options) -> Result<(Command, PathBuf), Error> {
+fn smbnetfs(home: &Path, point: &Path, options: &SessionOptions) -> Result<(Command, PathBuf), Error> {
     installed("smbnetfs", "smbnetfs")?;
     let folder = home.join(".smb");
     new_private_directory(&folder).map_err(Error::file("make", &folder))?;
@@ -199,9 +199,9 @@ fn smbnetfs(home: &Path, point: &Path, options: &Options) -> Result<(Command, Pa
          name resolve order = host\n"
     );
     settings += match options.signing {
-        Signing::Off => " client signing = disabled\n",
-        Signing::On => " client signing = desired\n",
-        Signing::Required => " client signing = required\n",
+        ClientSigningPolicy::Off => " client signing = disabled\n",
+        ClientSigningPolicy::On => " client signing = desired\n",
+        ClientSigningPolicy::Required => " client signing = required\n",
     };
     if matches!(options.encryption, Encryption::Required(_)) {
         settings += " client smb encrypt = required\n";
@@ -232,7 +232,7 @@ fn smbnetfs(home: &Path, point: &Path, options: &Options) -> Result<(Command, Pa
 }
 
 /// Its mount point is the share.
-fn rclone(home: &Path, point: &Path, options: &Options) -> Result<(Command, PathBuf), Error> {
+fn rclone(home: &Path, point: &Path, options: &SessionOptions) -> Result<(Command, PathBuf), Error> {
     installed("rclone", "rclone")?;
     // It mounts with the help of this one, also as root.
     installed("fusermount", "fuse3")?;

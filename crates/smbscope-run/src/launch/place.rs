@@ -3,7 +3,7 @@
 use super::mount::{Mount, Mounter};
 use crate::Error;
 use crate::files::new_private_directory;
-use smbscope_client::Options;
+use smbscope_client::SessionOptions;
 use smbscope_lab::{Workplace, is_abandoned, own_name};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -16,7 +16,7 @@ const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 /// A folder for a program's files, removed with this value.
 pub(super) struct Place {
     /// The share, how to mount it, and where in it: with slashes.
-    share: Option<(Mounter, Options, PathBuf)>,
+    share: Option<(Mounter, SessionOptions, PathBuf)>,
     mount: Option<Mount>,
     /// The name of the folder, if it was made here and is removed with this value.
     made: Option<String>,
@@ -66,7 +66,7 @@ impl Place {
     /// A new folder in a directory of a share, which is mounted.
     pub(super) fn share(
         mounter: Mounter,
-        options: &Options,
+        options: &SessionOptions,
         directory: &str,
         content: Option<&Path>,
         workplace: &Arc<Workplace>,

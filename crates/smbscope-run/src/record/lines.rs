@@ -3,7 +3,7 @@
 use super::Taken;
 use super::files::{Files, Found};
 use smbscope_analyze::pseudonym::PseudonymKey;
-use smbscope_client::Range;
+use smbscope_client::FileRange;
 use smbscope_load::workload::{check_line, ranges_text};
 use smbscope_model::{Command, FileId, FlowId, CommandGroup, ResponseStatus, Subcommand};
 use smbscope_wire::RequestDetail;
@@ -172,7 +172,7 @@ impl<'k> Lines<'k> {
         for taken in order {
             let (offset, length) = range(taken)?;
             let length = u32::try_from(length).map_err(|_| format!("{} of 4 GiB and more", taken.command))?;
-            ranges.push(Range { offset, length });
+            ranges.push(FileRange { offset, length });
         }
         let end = ranges.iter().map(|range| range.offset.saturating_add(range.length.into())).max().unwrap_or(0);
         let open = self.open(&taken[0])?;

@@ -8,7 +8,7 @@ use rc4::{Rc4, StreamCipher};
 
 /// What proves to know the password.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Responses {
+pub(super) struct NtlmResponses {
     /// NtChallengeResponse
     pub(super) nt: Vec<u8>,
     /// LmChallengeResponse, for servers that want one.
@@ -30,14 +30,14 @@ pub(super) fn respond(
     client_challenge: &[u8; 8],
     time: u64,
     target_info: &[u8],
-) -> Responses {
+) -> NtlmResponses {
     let temp = temp(time, client_challenge, target_info);
     let nt_proof = hmac_md5(response_key, &[server_challenge, &temp]);
     let lm_proof = hmac_md5(response_key, &[server_challenge, client_challenge]);
     let mut lm = [0; 24];
     lm[..16].copy_from_slice(&lm_proof);
     lm[16..].copy_from_slice(client_challenge);
-    Responses { nt: [&nt_proof[..], &temp].concat(), lm, session_base_key: hmac_md5(response_key, &[&nt_proof]) }
+    NtlmResponses { nt: [&nt_proof[..], &temp].concat(), lm, session_base_key: hmac_md5(response_key, &[&nt_proof]) }
 }
 
 /// `temp`, which the specification calls the NTLMv2_CLIENT_CHALLENGE elsewhere (2.2.2.7).
@@ -67,7 +67,7 @@ pub(super) fn hmac_md5(key: &[u8; 16], parts: &[&[u8]]) -> [u8; 16] {
 
 /// Whose messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum NtlmSender {
     Client,
     Server,
 }
@@ -81,7 +81,7 @@ pub(super) struct MessageSigner {
 }
 
 impl MessageSigner {
-    pub(super) fn new(exported_session_key: &[u8; 16], negotiated: u32, mode: Mode) -> MessageSigner {
+    pub(super) fn new(exported_session_key: &[u8; 16], negotiated: u32, mode: NtlmSender) -> MessageSigner {
         let sealing = rc4(&sealing_key(exported_session_key, negotiated, mode));
         MessageSigner {
             signing_key: signing_key(exported_session_key, mode),
@@ -106,16 +106,16 @@ impl MessageSigner {
 }
 
 /// SIGNKEY (3.4.5.2).
-fn signing_key(exported_session_key: &[u8; 16], mode: Mode) -> [u8; 16] {
+fn signing_key(exported_session_key: &[u8; 16], mode: NtlmSender) -> [u8; 16] {
     let magic: &[u8] = match mode {
-        Mode::Client => b"session key to client-to-server signing key magic constant\0",
-        Mode::Server => b"session key to server-to-client signing key magic constant\0",
+        NtlmSender::Client => b"session key to client-to-server signing key magic constant\0",
+        NtlmSender::Server => b"session key to server-to-client signing key magic constant\0",
     };
     Md5::new().chain_update(exported_session_key).chain_update(magic).finalize().into()
 }
 
 /// SEALKEY (3.4.5.3): of as much of the key as both sides may use.
-fn sealing_key(exported_session_key: &[u8; 16], negotiated: u32, mode: Mode) -> [u8; 16] {
+fn sealing_key(exported_session_key: &[u8; 16], negotiated: u32, mode: NtlmSender) -> [u8; 16] {
     let used = if negotiated & flags::KEYS_OF_128 != 0 {
         16
     } else if negotiated & flags::KEYS_OF_56 != 0 {
@@ -124,8 +124,8 @@ fn sealing_key(exported_session_key: &[u8; 16], negotiated: u32, mode: Mode) -> 
         5
     };
     let magic: &[u8] = match mode {
-        Mode::Client => b"session key to client-to-server sealing key magic constant\0",
-        Mode::Server => b"session key to server-to-client sealing key magic constant\0",
+        NtlmSender::Client => b"session key to client-to-server sealing key magic constant\0",
+        NtlmSender::Server => b"session key to server-to-client sealing key magic constant\0",
     };
     Md5::new().chain_update(&exported_session_key[..used]).chain_update(magic).finalize().into()
 }

@@ -9,7 +9,7 @@ mod tests;
 
 use super::AuthError;
 use crate::crypto::same;
-use keys::{MessageSigner, Mode};
+use keys::{MessageSigner, NtlmSender};
 use message::{Authenticate, Challenge, flags};
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -48,48 +48,48 @@ impl fmt::Debug for Unpredictable {
 
 /// Who asks.
 #[derive(Clone)]
-pub(super) enum Account {
+pub(super) enum NtlmAccount {
     /// An anonymous user (MS-NLMP 3.2.5.1.2).
     Nobody,
     /// An account, of which the password itself is not kept.
     User { domain: String, user: String, response_key: [u8; 16] },
 }
 
-impl Account {
-    pub(super) fn new(domain: &str, user: &str, password: &str) -> Account {
+impl NtlmAccount {
+    pub(super) fn new(domain: &str, user: &str, password: &str) -> NtlmAccount {
         let response_key = keys::nt_owf_v2(password, user, domain);
-        Account::User { domain: domain.to_owned(), user: user.to_owned(), response_key }
+        NtlmAccount::User { domain: domain.to_owned(), user: user.to_owned(), response_key }
     }
 
     /// Windows has an account of that name, which needs no password where it is switched on; Samba has none, and takes
     /// it for any other unknown user.
-    pub(super) fn guest() -> Account {
-        Account::new("", "Guest", "")
+    pub(super) fn guest() -> NtlmAccount {
+        NtlmAccount::new("", "Guest", "")
     }
 }
 
 /// One authentication.
-pub(super) struct Client {
-    account: Account,
+pub(super) struct NtlmClient {
+    account: NtlmAccount,
     /// Service principal name of the server.
     target_name: String,
     workstation: String,
     random: Unpredictable,
     negotiate: Vec<u8>,
-    context: Option<Context>,
+    context: Option<NtlmContext>,
 }
 
 /// What there is once the keys are known.
-struct Context {
+struct NtlmContext {
     exported_session_key: [u8; 16],
     outgoing: MessageSigner,
     incoming: MessageSigner,
 }
 
-impl Client {
-    pub(super) fn new(account: Account, host: &str, workstation: &str, random: Unpredictable) -> Client {
+impl NtlmClient {
+    pub(super) fn new(account: NtlmAccount, host: &str, workstation: &str, random: Unpredictable) -> NtlmClient {
         let target_name = format!("cifs/{host}");
-        Client {
+        NtlmClient {
             account,
             target_name,
             workstation: workstation.to_owned(),
@@ -118,8 +118,8 @@ impl Client {
             }
         }
         match self.account.clone() {
-            Account::Nobody => Ok(self.authenticate_nobody(&challenge)),
-            Account::User { domain, user, response_key } => {
+            NtlmAccount::Nobody => Ok(self.authenticate_nobody(&challenge)),
+            NtlmAccount::User { domain, user, response_key } => {
                 self.authenticate_user(challenge_message, &challenge, &domain, &user, &response_key)
             }
         }
@@ -187,10 +187,10 @@ impl Client {
             workstation: &self.workstation,
             encrypted_session_key: encrypted_session_key.as_ref().map_or(&[], |key| &key[..]),
         };
-        self.context = Some(Context {
+        self.context = Some(NtlmContext {
             exported_session_key: session_key,
-            outgoing: MessageSigner::new(&session_key, negotiated, Mode::Client),
-            incoming: MessageSigner::new(&session_key, negotiated, Mode::Server),
+            outgoing: MessageSigner::new(&session_key, negotiated, NtlmSender::Client),
+            incoming: MessageSigner::new(&session_key, negotiated, NtlmSender::Server),
         });
         Ok(match server_time {
             None => message.encode(None),
@@ -203,11 +203,11 @@ impl Client {
     }
 }
 
-impl fmt::Debug for Client {
+impl fmt::Debug for NtlmClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let user = match &self.account {
-            Account::Nobody => "nobody",
-            Account::User { user, .. } => user,
+            NtlmAccount::Nobody => "nobody",
+            NtlmAccount::User { user, .. } => user,
         };
         f.debug_struct("ntlm::Client")
             .field("user", &user)

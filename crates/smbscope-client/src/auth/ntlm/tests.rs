@@ -47,7 +47,7 @@ mod specification {
     /// 4.2.4: domain name `Domain` and computer name `Server`.
     const TARGET_INFO: &str = "02000c0044006f006d00610069006e0001000c0053006500720076006500720000000000";
 
-    fn responses() -> keys::Responses {
+    fn responses() -> keys::NtlmResponses {
         let response_key = keys::nt_owf_v2("Password", "User", "Domain");
         let server_challenge = array("0123456789abcdef");
         keys::respond(&response_key, &server_challenge, &[0xaa; 8], 0, &bytes(TARGET_INFO))
@@ -102,7 +102,7 @@ mod specification {
     #[test]
     fn challenge_without_time_is_answered_without_mic() {
         let random = Unpredictable { client_challenge: [0xaa; 8], session_key: [0x55; 16], time: 0 };
-        let mut client = Client::new(Account::new("Domain", "User", "Password"), "Server", "COMPUTER", random);
+        let mut client = NtlmClient::new(NtlmAccount::new("Domain", "User", "Password"), "Server", "COMPUTER", random);
         client.negotiate();
         let challenge = bytes(
             "4e544c4d53535000020000000c000c003800000033828ae20123456789abcdef000000000000000024002400440000000600701700
@@ -124,7 +124,7 @@ mod published_logon {
     fn context() -> (MessageSigner, MessageSigner) {
         let flags = u32_at(&published_authenticate(), 60).unwrap();
         let signer = |mode| MessageSigner::new(&array(SESSION_KEY), flags, mode);
-        (signer(Mode::Client), signer(Mode::Server))
+        (signer(NtlmSender::Client), signer(NtlmSender::Server))
     }
 
     #[test]
@@ -165,8 +165,8 @@ mod published_logon {
     fn published_challenge_is_answered_with_mic_and_target_name() {
         let session_key = array(SESSION_KEY);
         let random = Unpredictable { client_challenge: array("bc4ad05f223cc90f"), session_key, time: 0 };
-        let account = Account::new("SUT311", "administrator", "Password01!");
-        let mut client = Client::new(account, "SUT311", "DRIVER311", random);
+        let account = NtlmAccount::new("SUT311", "administrator", "Password01!");
+        let mut client = NtlmClient::new(account, "SUT311", "DRIVER311", random);
         let negotiate = client.negotiate();
         let mut message = client.authenticate(&published_challenge()).unwrap();
         let Some(SecurityToken::NtlmAuthenticate { domain, user, workstation, anonymous }) = identify(&message) else {
@@ -184,7 +184,7 @@ mod published_logon {
 
 #[test]
 fn nobody_sends_neither_name_nor_proof_and_has_no_key() {
-    let mut client = Client::new(Account::Nobody, "host", "DESK", Unpredictable::now().unwrap());
+    let mut client = NtlmClient::new(NtlmAccount::Nobody, "host", "DESK", Unpredictable::now().unwrap());
     client.negotiate();
     let message = client.authenticate(&published_challenge()).unwrap();
     let [domain, user] = [String::new(), String::new()];
@@ -196,7 +196,7 @@ fn nobody_sends_neither_name_nor_proof_and_has_no_key() {
 
 #[test]
 fn servers_without_extended_session_security_are_refused() {
-    let mut client = Client::new(Account::guest(), "host", "DESK", Unpredictable::now().unwrap());
+    let mut client = NtlmClient::new(NtlmAccount::guest(), "host", "DESK", Unpredictable::now().unwrap());
     client.negotiate();
     let mut challenge = published_challenge();
     challenge[22] &= !0x08;
@@ -206,7 +206,7 @@ fn servers_without_extended_session_security_are_refused() {
 #[test]
 fn cut_challenges_are_malformed() {
     let challenge = published_challenge();
-    let mut client = Client::new(Account::guest(), "host", "DESK", Unpredictable::now().unwrap());
+    let mut client = NtlmClient::new(NtlmAccount::guest(), "host", "DESK", Unpredictable::now().unwrap());
     client.negotiate();
     for length in 0..challenge.len() {
         let answer = client.authenticate(&challenge[..length]);

@@ -12,7 +12,7 @@ use crate::engine::schedule::Schedule;
 use crate::engine::silences::Silences;
 use crate::engine::worker::{Connecting, HostFacts, HostLost, Order, Reply, Worked};
 use crate::workload::Travelling;
-use smbscope_client::Options;
+use smbscope_client::SessionOptions;
 use smbscope_model::travel::{from_bytes, to_bytes};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
@@ -124,7 +124,7 @@ pub(crate) fn begin(
     hosts: Vec<Host>,
     work: LoadWork,
     plan: &Plan,
-    options: &Options,
+    options: &SessionOptions,
 ) -> Result<Vec<Link>, EngineError> {
     let Connects { rate, at_once } = plan.connects;
     let connects = Connects { rate, at_once: (at_once / hosts.len().max(1)).max(1) };

@@ -11,7 +11,7 @@ use crate::engine::share::Share;
 use crate::engine::silences::Told;
 use crate::workload::Travelling;
 use serde::{Deserialize, Serialize};
-use smbscope_client::Options;
+use smbscope_client::SessionOptions;
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::Summary;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Assignment {
     pub(crate) plan: Plan,
-    pub(crate) options: Options,
+    pub(crate) options: SessionOptions,
     pub(crate) workload: Travelling,
     /// Sessions of the largest load point, and the directory of the share that users work in.
     pub(crate) of: u32,

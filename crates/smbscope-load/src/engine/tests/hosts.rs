@@ -6,7 +6,7 @@ use crate::engine::hosts::run_team;
 use crate::engine::load::with_hosts;
 use crate::engine::result::HostRun;
 use crate::workload::Workload;
-use smbscope_client::Options;
+use smbscope_client::SessionOptions;
 use smbscope_stats::{SummaryPrecision, Summary};
 use smbscope_wire::status::NtStatus;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ fn runs_on(plan: &Plan, fleet: Fleet) -> Vec<Run> {
 }
 
 fn runs_until(plan: &Plan, fleet: Fleet, live: &LiveFigures, stop: &Stop) -> Vec<Run> {
-    let options = Options::new("server", "127.0.0.1:445".parse().unwrap(), "share");
+    let options = SessionOptions::new("server", "127.0.0.1:445".parse().unwrap(), "share");
     let surroundings = Surroundings { hooks: &mut (), live, stop };
     let scripts = |number| Box::new(Reads::new(1, number)) as Box<dyn Script>;
     with_hosts(plan, fleet, &options, &scripts, surroundings, |engine| ramp(plan, engine)).unwrap()
@@ -198,7 +198,7 @@ fn what_a_host_is_sent_shows_no_password() {
     use smbscope_client::{Credentials, Secret};
     let password = Secret::new("correct horse".to_owned());
     let credentials = Credentials::Ntlm { domain: String::new(), user: "ann".to_owned(), password };
-    let options = Options { credentials, ..Options::new("server", "127.0.0.1:445".parse().unwrap(), "share") };
+    let options = SessionOptions { credentials, ..SessionOptions::new("server", "127.0.0.1:445".parse().unwrap(), "share") };
     assert!(!format!("{options:?}").contains("correct"));
     assert!(toml::to_string(&options).is_err_and(|error| error.to_string().contains("written to no text")));
 }

@@ -19,7 +19,7 @@ use super::action::Expected;
 use super::path::{Names, PathId};
 use super::{Error, error::Location};
 use parse::Clients;
-use smbscope_client::{Control, Info, Range};
+use smbscope_client::{FsctlProfile, Info, FileRange};
 use smbscope_model::Dialect;
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub(super) struct Loadfile {
     how: Vec<How>,
     patterns: Vec<Box<str>>,
     /// Those of each queue.
-    ranges: Vec<Box<[Range]>>,
+    ranges: Vec<Box<[FileRange]>>,
     made: Made,
     operations: Vec<String>,
     lines: Vec<Line>,
@@ -70,7 +70,7 @@ enum Op {
     Queue { slot: u32, depth: u32, ranges: u32, writes: bool },
     Lock { slot: u32, offset: u64, length: u64, exclusive: bool },
     Unlock { slot: u32, offset: u64, length: u64 },
-    Control { slot: u32, control: &'static Control },
+    Control { slot: u32, control: &'static FsctlProfile },
     QueryPath { path: PathId, info: Info },
     QueryFile { slot: u32, info: Info },
     QueryFileSystem { info: Info },

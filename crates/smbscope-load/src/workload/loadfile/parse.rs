@@ -12,7 +12,7 @@ use super::super::made::NAMES_MAX;
 use super::super::path::{Last, Names, PathId, below};
 use super::ranges::{self, QUEUED_MAX};
 use super::{How, Line, Loadfile, NOT_COUNTED, Op, OpenFor, PatternId, levels};
-use smbscope_client::{Control, Range, create_options};
+use smbscope_client::{FsctlProfile, FileRange, create_options};
 use smbscope_wire::names::{Fsctl, InfoLevel};
 use smbscope_wire::status::NtStatus;
 use std::collections::HashMap;
@@ -106,7 +106,7 @@ struct Parser<'a> {
     how_ids: HashMap<How, u32>,
     patterns: Vec<Box<str>>,
     pattern_ids: HashMap<Box<str>, PatternId>,
-    ranges: Vec<Box<[Range]>>,
+    ranges: Vec<Box<[FileRange]>>,
     /// How many in all.
     queued: usize,
     lines: Vec<Line>,
@@ -275,8 +275,8 @@ impl<'a> Parser<'a> {
             "ReadQueue" | "WriteQueue" => return self.queue(operation, arguments, expected),
             "Control" => {
                 let code = Fsctl(short(1, "control code")?);
-                let control = Control::by_code(code).filter(|control| control.of_file).ok_or_else(|| {
-                    let known = Control::ALL.iter().filter(|control| control.of_file);
+                let control = FsctlProfile::by_code(code).filter(|control| control.of_file).ok_or_else(|| {
+                    let known = FsctlProfile::ALL.iter().filter(|control| control.of_file);
                     let known: Vec<String> = known.map(|known| format!("{:#x}", known.code.0)).collect();
                     self.error(
                         format!("the control code {:#x} can't be sent", code.0),

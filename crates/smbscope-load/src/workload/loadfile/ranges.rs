@@ -1,20 +1,20 @@
 //! Ranges of a queue as text: `0+65536*16 4194304+512` are 16 of 64 KiB, each behind the one before, and one of 512 bytes.
 
-use smbscope_client::Range;
+use smbscope_client::FileRange;
 use std::fmt::Write;
 
 /// Ranges of all queues of a file at most.
 pub(super) const QUEUED_MAX: usize = 1_000_000;
 
 /// The ranges of a text; the part of it that is none, or one too many.
-pub(super) fn parse(text: &str, most: usize) -> Result<Vec<Range>, &str> {
+pub(super) fn parse(text: &str, most: usize) -> Result<Vec<FileRange>, &str> {
     let mut ranges = Vec::new();
     for part in text.split_whitespace() {
         let (offset, length, count) = run(part).ok_or(part)?;
         if count > most.saturating_sub(ranges.len()) as u64 {
             return Err(part);
         }
-        ranges.extend((0..count).map(|n| Range { offset: offset + n * u64::from(length), length }));
+        ranges.extend((0..count).map(|n| FileRange { offset: offset + n * u64::from(length), length }));
     }
     Ok(ranges)
 }
@@ -30,12 +30,12 @@ fn run(text: &str) -> Option<(u64, u32, u64)> {
 }
 
 /// The text of ranges.
-pub fn ranges_text(ranges: &[Range]) -> String {
+pub fn ranges_text(ranges: &[FileRange]) -> String {
     let mut text = String::new();
     let follows =
-        |a: &Range, b: &Range| a.length == b.length && a.offset.checked_add(a.length.into()) == Some(b.offset);
+        |a: &FileRange, b: &FileRange| a.length == b.length && a.offset.checked_add(a.length.into()) == Some(b.offset);
     for run in ranges.chunk_by(follows) {
-        let Range { offset, length } = run[0];
+        let FileRange { offset, length } = run[0];
         let blank = if text.is_empty() { "" } else { " " };
         let _ = write!(text, "{blank}{offset}+{length}");
         if run.len() > 1 {
@@ -53,7 +53,7 @@ mod tests {
     fn text_and_ranges_are_the_same() {
         let text = "0+65536*16 4194304+512 0+1";
         let ranges = parse(text, 18).unwrap();
-        assert_eq!((ranges.len(), ranges[15]), (18, Range { offset: 15 << 16, length: 1 << 16 }));
+        assert_eq!((ranges.len(), ranges[15]), (18, FileRange { offset: 15 << 16, length: 1 << 16 }));
         assert_eq!(ranges_text(&ranges), text);
         assert_eq!(parse(text, 17).unwrap_err(), "0+1");
     }

@@ -4,7 +4,7 @@ use super::super::action::{Action, Script, Slot, Step};
 use super::super::path::Paths;
 use super::super::{Own, UserSeat};
 use super::{How, Line, Loadfile, NOT_COUNTED, Op, OpenFor};
-use smbscope_client::{Disposition, LockRange, access, create_options};
+use smbscope_client::{Disposition, ByteRangeLock, access, create_options};
 use std::sync::Arc;
 
 /// FILE_SHARE_READ, FILE_SHARE_WRITE and FILE_SHARE_DELETE: a loadfile opens files twice, and does not say how.
@@ -117,7 +117,7 @@ fn action<'a>(op: Op, paths: &'a Paths, loadfile: &'a Loadfile) -> Action<'a> {
             Action::Queue { slot: Slot(slot), ranges: &loadfile.ranges[ranges as usize], depth, writes }
         }
         Op::Lock { slot, offset, length, exclusive } => {
-            Action::Lock(Slot(slot), LockRange { offset, length, exclusive, wait: false })
+            Action::Lock(Slot(slot), ByteRangeLock { offset, length, exclusive, wait: false })
         }
         Op::Unlock { slot, offset, length } => Action::Unlock { slot: Slot(slot), offset, length },
         Op::Control { slot, control } => Action::Control { control, slot: Some(Slot(slot)) },

@@ -10,7 +10,7 @@ use super::super::{Made, Scenarios};
 use super::raw::{Raw, RawFiles, RawOperation, RawScenarios, RawStep, Wrong, size, sizes, time, times};
 use super::source::Source;
 use super::{At, Choose, Directory, Length, Line, Order, Parsed, Synthetic, Total, What};
-use smbscope_client::{Control, Disposition, Info, Tree, access};
+use smbscope_client::{FsctlProfile, Disposition, Info, TreeConnectTarget, access};
 use smbscope_model::units;
 use smbscope_stats::Random;
 use smbscope_wire::status::NtStatus;
@@ -105,7 +105,7 @@ const FILES: [(&str, Choose); 5] = [
     ("missing", Choose::Missing),
 ];
 const ORDERS: [(&str, Order); 2] = [("random", Order::Random), ("sequence", Order::Sequence)];
-const TREES: [(&str, Tree); 2] = [("own", Tree::Own), ("IPC$", Tree::Ipc)];
+const TREES: [(&str, TreeConnectTarget); 2] = [("own", TreeConnectTarget::Own), ("IPC$", TreeConnectTarget::Ipc)];
 const DIRECTORIES: [(&str, Directory); 2] = [("random", Directory::Random), ("new", Directory::New)];
 
 /// Names and values of the parameters of a file.
@@ -532,16 +532,16 @@ impl Checker<'_> {
     }
 
     /// The control code that a step names, and that it can send.
-    fn control(&self, step: &Spanned<RawStep>) -> Result<&'static Control, Error> {
+    fn control(&self, step: &Spanned<RawStep>) -> Result<&'static FsctlProfile, Error> {
         let raw = step.get_ref();
         let Some(code) = &raw.code else {
             return Err(self.source.error(step.span(), "the step has no code", "add code = \"GET_REPARSE_POINT\""));
         };
         let names: Vec<String> =
-            Control::ALL.iter().map(|control| control.code.to_string().replacen("FSCTL_", "", 1)).collect();
+            FsctlProfile::ALL.iter().map(|control| control.code.to_string().replacen("FSCTL_", "", 1)).collect();
         let given = code.get_ref().strip_prefix("FSCTL_").unwrap_or(code.get_ref());
         let Some(control) =
-            names.iter().position(|name| name == given).and_then(|at| Control::by_code(Control::ALL[at].code))
+            names.iter().position(|name| name == given).and_then(|at| FsctlProfile::by_code(FsctlProfile::ALL[at].code))
         else {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let what = format!("there is no step with the control code \"{}\"", code.get_ref());

@@ -18,7 +18,7 @@ use super::action::Expected;
 use super::draw::{Sizes, Times};
 use super::file_set::FileSet;
 use super::{Made, Scenarios};
-use smbscope_client::{Control, Disposition, Info, Tree};
+use smbscope_client::{FsctlProfile, Disposition, Info, TreeConnectTarget};
 use smbscope_model::Dialect;
 
 /// What a file says.
@@ -144,12 +144,12 @@ enum What {
         parallel: u32,
     },
     Control {
-        control: &'static Control,
+        control: &'static FsctlProfile,
         /// Of a code that is about an open file.
         slot: Option<u32>,
     },
     SessionSetup,
-    TreeConnect(Tree),
+    TreeConnect(TreeConnectTarget),
     Echo,
     Think(Times),
 }

@@ -6,7 +6,7 @@ use super::super::draw::Sizes;
 use super::super::file_set::FileSet;
 use super::script::{File, Name, Opened, User};
 use super::{At, Length, SHARE_ALL, Total, What};
-use smbscope_client::{Disposition, Info, Range, WholeFile, access, create_options};
+use smbscope_client::{Disposition, Info, FileRange, WholeFile, access, create_options};
 
 /// Where a user is in such a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -229,7 +229,7 @@ impl User {
                 other => other,
             };
             let (offset, length) = self.transfer(slot, at, &Sizes::Fixed(block.min(bytes - done)), writes);
-            self.ranges.push(Range { offset, length });
+            self.ranges.push(FileRange { offset, length });
             done += block;
         }
         Action::Queue { slot: Slot(slot), ranges: &self.ranges, depth, writes }

@@ -6,7 +6,7 @@ use super::super::file_set::FileSet;
 use super::super::{Own, UserSeat};
 use super::parts::{Part, Place};
 use super::{At, Choose, Directory, Length, Line, Order, SHARE_ALL, Synthetic, What};
-use smbscope_client::{LockRange, Open, Range, WholeFile};
+use smbscope_client::{ByteRangeLock, Open, FileRange, WholeFile};
 use smbscope_stats::Random;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(super) struct User {
     /// In a step of several parts.
     pub(super) place: Option<Place>,
     /// Of a step with several commands outstanding.
-    pub(super) ranges: Vec<Range>,
+    pub(super) ranges: Vec<FileRange>,
     /// Of a walk with several files at once.
     pub(super) whole_files: Vec<WholeFile>,
     /// What each slot has open.
@@ -267,7 +267,7 @@ impl User {
             }
             What::Flush { slot } => Action::Flush(Slot(*slot)),
             What::Lock { slot, offset, length, exclusive } => {
-                let range = LockRange { offset: *offset, length: *length, exclusive: *exclusive, wait: false };
+                let range = ByteRangeLock { offset: *offset, length: *length, exclusive: *exclusive, wait: false };
                 Action::Lock(Slot(*slot), range)
             }
             What::Unlock { slot, offset, length } => {
