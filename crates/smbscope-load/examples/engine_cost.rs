@@ -9,7 +9,7 @@
 //! Arguments: address, users, seconds, dialect revision, and operations a second for an open loop.
 
 use smbscope_client::SessionOptions;
-use smbscope_load::engine::{self, Arrivals, LiveFigures, Plan, Schedule, Stop};
+use smbscope_load::engine::{self, Arrivals, LiveFigures, RampPlan, LoadSchedule, StopFlag};
 use smbscope_load::workload::{Action, Expected, Script, Step};
 use smbscope_model::Dialect;
 use std::error::Error;
@@ -37,20 +37,20 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("arguments: ADDRESS USERS SECONDS DIALECT [RATE]".into());
     };
     let schedule = match rate {
-        [] => Schedule::Closed { think: Duration::ZERO },
-        [rate, ..] => Schedule::Open { rate: rate.parse()?, per_user: false, arrivals: Arrivals::Poisson },
+        [] => LoadSchedule::Closed { think: Duration::ZERO },
+        [rate, ..] => LoadSchedule::Open { rate: rate.parse()?, per_user: false, arrivals: Arrivals::Poisson },
     };
-    let plan = Plan {
+    let plan = RampPlan {
         users: users.parse()?,
         schedule,
         warmup: Duration::from_secs(1),
         duration: Duration::from_secs_f64(seconds.parse()?),
-        ..Plan::default()
+        ..RampPlan::default()
     };
     let dialect = u16::from_str_radix(dialect.trim_start_matches("0x"), 16)?;
     let options = SessionOptions { dialect: Dialect::Smb2(dialect), ..SessionOptions::new("127.0.0.1", address.parse()?, "share") };
     let scripts = |_| Box::new(Again(["open-read-close".to_owned()])) as Box<dyn Script>;
-    for run in engine::run(&plan, &options, &scripts, &mut (), &LiveFigures::default(), &Stop::new())? {
+    for run in engine::run(&plan, &options, &scripts, &mut (), &LiveFigures::default(), &StopFlag::new())? {
         let operation = &run.operations[0];
         let (service, command) = (operation.service.figures(), run.total().figures());
         let cpu = run.client_cpu;

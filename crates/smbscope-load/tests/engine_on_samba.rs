@@ -3,8 +3,8 @@
 use crate::common::{self, options, samba, user_options};
 use smbscope_client::{Credentials, Disposition, SessionOptions, Secret, ClientSession, access, create_options};
 use smbscope_lab::{LabServer, LabServerSettings};
-use smbscope_load::engine::result::{Ended, Pace, Run};
-use smbscope_load::engine::{self, Arrivals, Exchanges, Hooks, LiveFigures, OnFailure, Plan, Schedule, Stop, Users};
+use smbscope_load::engine::result::{LoadPointEnd, PacingResult, LoadPointResult};
+use smbscope_load::engine::{self, Arrivals, ExchangeLog, Hooks, LiveFigures, OnFailure, RampPlan, LoadSchedule, StopFlag, Users};
 use smbscope_load::prepare::{self, Request};
 use smbscope_load::workload::{Action, Expected, Script, Slot, Step, UserSeat, Workload};
 use smbscope_model::{Exchange, CommandGroup};
@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 
 const DIRECTORY: &str = prepare::DEFAULT_DIRECTORY;
 
-fn plan(users: &str, seconds: u64) -> Plan {
+fn plan(users: &str, seconds: u64) -> RampPlan {
     let users: Users = users.parse().unwrap();
-    Plan { users, warmup: Duration::from_millis(300), duration: Duration::from_secs(seconds), ..Plan::default() }
+    RampPlan { users, warmup: Duration::from_millis(300), duration: Duration::from_secs(seconds), ..RampPlan::default() }
 }
 
 fn prepare_files(workload: &Workload, options: &SessionOptions, users: u32) {
@@ -26,16 +26,16 @@ fn prepare_files(workload: &Workload, options: &SessionOptions, users: u32) {
     common::run(prepare::prepare(options, &request, &mut |_| {})).unwrap();
 }
 
-fn run(workload: &Workload, plan: &Plan, options: &SessionOptions, hooks: &mut dyn Hooks) -> Vec<Run> {
+fn run(workload: &Workload, plan: &RampPlan, options: &SessionOptions, hooks: &mut dyn Hooks) -> Vec<LoadPointResult> {
     let of = plan.users.most();
     let scripts = |number| {
         let seat = UserSeat { number, of, seed: plan.seed, directory: DIRECTORY.to_owned() };
         Box::new(workload.script(&seat)) as Box<dyn Script>
     };
-    engine::run(plan, options, &scripts, hooks, &LiveFigures::default(), &Stop::new()).unwrap()
+    engine::run(plan, options, &scripts, hooks, &LiveFigures::default(), &StopFlag::new()).unwrap()
 }
 
-fn no_operation_was_unexpected(run: &Run) {
+fn no_operation_was_unexpected(run: &LoadPointResult) {
     for operation in &run.operations {
         assert!(operation.unexpected.is_empty(), "{}: {:?}", operation.name, operation.unexpected);
     }
@@ -43,7 +43,7 @@ fn no_operation_was_unexpected(run: &Run) {
 }
 
 /// Answered commands by name.
-fn commands(run: &Run, name: &str) -> u64 {
+fn commands(run: &LoadPointResult, name: &str) -> u64 {
     run.counted.response_times(|(command, ..)| command.to_string() == name).count()
 }
 
@@ -66,7 +66,7 @@ fn an_operation_of_three_commands_is_counted_as_such_at_every_load() {
     assert_eq!(runs.iter().map(|run| run.users).collect::<Vec<_>>(), [1, 3]);
     for run in &runs {
         no_operation_was_unexpected(run);
-        assert_eq!((&run.ended, run.pace, run.unanswered), (&Ended::Done, Pace::Closed, 0));
+        assert_eq!((&run.ended, run.pace, run.unanswered), (&LoadPointEnd::Done, PacingResult::Closed, 0));
         let operations = run.operations[0].service.count();
         assert!(operations > 50, "{operations}");
         // Operations across the edges of the measured part have some of their commands outside.
@@ -92,7 +92,7 @@ fn the_generated_mix_has_no_unexpected_status() {
     for run in &runs {
         no_operation_was_unexpected(run);
         assert!(run.total().count() > 100 && run.bytes_read > 0 && run.bytes_written > 0);
-        assert_eq!(run.ended, Ended::Done);
+        assert_eq!(run.ended, LoadPointEnd::Done);
     }
 }
 
@@ -106,8 +106,8 @@ fn a_stall_of_the_server_shows_in_an_open_loop_and_hides_in_a_closed_one() {
         server.stall(Duration::from_secs(2));
     };
     let closed = run(&workload, &plan("2", 6), &options, &mut Meanwhile(&server, stall)).remove(0);
-    let schedule = Schedule::Open { rate: 100.0, per_user: false, arrivals: Arrivals::Constant };
-    let open_plan = Plan { schedule, ..plan("2", 6) };
+    let schedule = LoadSchedule::Open { rate: 100.0, per_user: false, arrivals: Arrivals::Constant };
+    let open_plan = RampPlan { schedule, ..plan("2", 6) };
     let open = run(&workload, &open_plan, &options, &mut Meanwhile(&server, stall)).remove(0);
     let milliseconds = |time: Option<smbscope_model::Nanos>| time.unwrap().0 / 1_000_000;
     // Closed: each user has one long operation among many.
@@ -115,7 +115,7 @@ fn a_stall_of_the_server_shows_in_an_open_loop_and_hides_in_a_closed_one() {
     assert!(milliseconds(service.max) >= 1_500 && milliseconds(service.p99) < 1_000, "{service:?}");
     // Open: 600 operations were due, a third of them in the stall, and those waited up to 2 s.
     let response = open.operations[0].response.as_ref().unwrap().figures();
-    let Pace::Open { not_begun, .. } = open.pace else { panic!("{:?}", open.pace) };
+    let PacingResult::Open { not_begun, .. } = open.pace else { panic!("{:?}", open.pace) };
     assert_eq!(response.count + not_begun, 600);
     assert!(milliseconds(response.p90) >= 900 && milliseconds(response.max) >= 1_500, "{response:?}");
     assert!(milliseconds(response.p50) < 500, "{response:?}");
@@ -126,7 +126,7 @@ fn a_stall_of_the_server_shows_in_an_open_loop_and_hides_in_a_closed_one() {
 struct Keep(Vec<Exchange>);
 
 impl Hooks for Keep {
-    fn point_ends(&mut self, _run: &Run, exchanges: Option<Exchanges>) {
+    fn point_ends(&mut self, _run: &LoadPointResult, exchanges: Option<ExchangeLog>) {
         self.0 = exchanges.unwrap().list;
     }
 }
@@ -138,11 +138,11 @@ fn connections_of_a_session_take_turns() {
     for compound in [false, true] {
         let options = SessionOptions { compound, ..user_options(&server, 0x0311) };
         prepare_files(&workload, &options, 2);
-        let plan = Plan { connections_per_session: 3, exchanges: true, ..plan("2", 1) };
+        let plan = RampPlan { connections_per_session: 3, exchanges: true, ..plan("2", 1) };
         let mut keep = Keep::default();
         let run = run(&workload, &plan, &options, &mut keep).remove(0);
         no_operation_was_unexpected(&run);
-        assert_eq!((&run.ended, run.connects.count()), (&Ended::Done, 2));
+        assert_eq!((&run.ended, run.connects.count()), (&LoadPointEnd::Done, 2));
         let exchanges = keep.0;
         let mut flows: BTreeMap<(u64, u16), usize> = BTreeMap::new();
         for exchange in &exchanges {
@@ -155,9 +155,9 @@ fn connections_of_a_session_take_turns() {
         assert!(*least > 10 && most - least <= exchanges.len() / 4, "{flows:?}");
     }
     // Before SMB 3 a session has one connection.
-    let plan = Plan { connections_per_session: 2, ..plan("1", 1) };
+    let plan = RampPlan { connections_per_session: 2, ..plan("1", 1) };
     let run = run(&workload, &plan, &user_options(&server, 0x0210), &mut ()).remove(0);
-    let Ended::Failed(reason) = &run.ended else { panic!("{:?}", run.ended) };
+    let LoadPointEnd::Failed(reason) = &run.ended else { panic!("{:?}", run.ended) };
     assert!(reason.contains("SMB 3"), "{reason}");
 }
 
@@ -196,7 +196,7 @@ impl Script for Thinker {
 fn a_user_who_thinks_keeps_nobody_from_a_file() {
     let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in [0x0202, 0x0311] {
-        let plan = Plan { warmup: Duration::ZERO, ..plan("1", 6) };
+        let plan = RampPlan { warmup: Duration::ZERO, ..plan("1", 6) };
         let holder = SessionOptions { leases: true, ..user_options(&server, dialect) };
         let scripts = |_| Box::new(Thinker { names: vec!["hold".to_owned()], step: 0 }) as Box<dyn Script>;
         let mut waited = None;
@@ -213,7 +213,7 @@ fn a_user_who_thinks_keeps_nobody_from_a_file() {
         };
         let mut hooks = Meanwhile(&server, hook);
         let run =
-            engine::run(&plan, &holder, &scripts, &mut hooks, &LiveFigures::default(), &Stop::new()).unwrap().remove(0);
+            engine::run(&plan, &holder, &scripts, &mut hooks, &LiveFigures::default(), &StopFlag::new()).unwrap().remove(0);
         no_operation_was_unexpected(&run);
         // Samba waits for the holder's answer, up to 35 s; with the next command it would have come after 3.5 s.
         assert!(waited.unwrap() < Duration::from_secs(2), "{dialect:04x}: {waited:?}");
@@ -231,7 +231,7 @@ fn a_server_that_is_killed_fails_the_run_and_its_figures_stay() {
         server.kill();
     };
     let run = run(&workload, &plan("2,4", 20), &user_options(&server, 0x0311), &mut Meanwhile(&server, kill)).remove(0);
-    assert!(matches!(&run.ended, Ended::Failed(_)), "{:?}", run.ended);
+    assert!(matches!(&run.ended, LoadPointEnd::Failed(_)), "{:?}", run.ended);
     assert!(run.total().count() > 20 && run.duration < Duration::from_secs(10), "{:?}", run.duration);
     assert_eq!(run.failures.values().sum::<u64>(), 2, "{:?}", run.failures);
 }
@@ -243,9 +243,9 @@ fn a_wrong_password_is_tried_once_and_said() {
     let credentials = Credentials::Ntlm { domain: String::new(), user: server.user().to_owned(), password };
     let options = SessionOptions { credentials, ..options(&server, 0x0311) };
     let on_failure = OnFailure::Reconnect { delay: Duration::from_millis(10) };
-    let plan = Plan { on_failure, ..plan("20", 10) };
+    let plan = RampPlan { on_failure, ..plan("20", 10) };
     let runs = run(&Workload::builtin("echo").unwrap(), &plan, &options, &mut ());
-    let Ended::Failed(reason) = &runs[0].ended else { panic!("{:?}", runs[0].ended) };
+    let LoadPointEnd::Failed(reason) = &runs[0].ended else { panic!("{:?}", runs[0].ended) };
     assert!(reason.contains("STATUS_LOGON_FAILURE"), "{reason}");
     assert!(runs[0].failures.values().sum::<u64>() <= plan.connects.at_once as u64, "{:?}", runs[0].failures);
 }
@@ -256,7 +256,7 @@ fn a_read_only_share_fails_the_run_where_files_are_made() {
     std::fs::create_dir_all(server.share_folder().join(DIRECTORY)).unwrap();
     let workload = Workload::builtin("netbench-like").unwrap();
     let runs = run(&workload, &plan("2", 10), &user_options(&server, 0x0311), &mut ());
-    let Ended::Failed(reason) = &runs[0].ended else { panic!("{:?}", runs[0].ended) };
+    let LoadPointEnd::Failed(reason) = &runs[0].ended else { panic!("{:?}", runs[0].ended) };
     let refused = ["STATUS_ACCESS_DENIED", "STATUS_MEDIA_WRITE_PROTECTED"];
     assert!(reason.starts_with("setting up") && refused.iter().any(|status| reason.contains(status)), "{reason}");
 }

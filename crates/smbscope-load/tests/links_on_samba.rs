@@ -161,7 +161,7 @@ fn a_link_that_leads_nowhere_and_foreign_files_leave_the_marker_for_the_next_tim
 
 #[test]
 fn a_workload_that_empties_its_directory_leaves_what_it_did_not_make() {
-    use smbscope_load::engine::{self, LiveFigures, Plan, Stop, Users};
+    use smbscope_load::engine::{self, LiveFigures, RampPlan, StopFlag, Users};
     use smbscope_load::workload::{Script, UserSeat};
     let Some(server) = server() else { return };
     let share = server.share_folder().to_owned();
@@ -181,8 +181,8 @@ fn a_workload_that_empties_its_directory_leaves_what_it_did_not_make() {
             Box::new(read.script(&UserSeat { number, of: 1, seed: 1, directory: DIRECTORY.to_owned() }))
         };
         let plan =
-            Plan { users: Users::one(1), warmup: Duration::ZERO, duration: Duration::from_secs(1), ..Plan::default() };
-        engine::run(&plan, &options, &scripts, &mut (), &LiveFigures::default(), &Stop::new()).expect("it runs");
+            RampPlan { users: Users::one(1), warmup: Duration::ZERO, duration: Duration::from_secs(1), ..RampPlan::default() };
+        engine::run(&plan, &options, &scripts, &mut (), &LiveFigures::default(), &StopFlag::new()).expect("it runs");
         assert_precious(&victim, &format!("{dialect} {workload}"));
         fs::remove_file(deep.join("link")).expect("it is still there");
         assert_eq!(cleaned(&options).left.count, 0, "{dialect} {workload}");

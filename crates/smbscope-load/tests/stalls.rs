@@ -8,8 +8,8 @@
 
 use smbscope_client::SessionOptions;
 use smbscope_lab::{LabServer, LabServerSettings};
-use smbscope_load::engine::result::{Pace, Run};
-use smbscope_load::engine::{self, Arrivals, Criterion, Hooks, LiveFigures, Plan, Schedule, Stop, Users};
+use smbscope_load::engine::result::{PacingResult, LoadPointResult};
+use smbscope_load::engine::{self, Arrivals, Criterion, Hooks, LiveFigures, RampPlan, LoadSchedule, StopFlag, Users};
 use smbscope_load::workload::{Script as UserScript, UserSeat, Workload};
 use smbscope_model::{Dialect, Nanos};
 use smbscope_testkit::server::{Fault, Script, ScriptedServer};
@@ -18,26 +18,26 @@ use std::time::{Duration, Instant};
 const DIALECTS: [Dialect; 2] = [Dialect::NtLm012, Dialect::Smb2(0x0311)];
 const STALL: Duration = Duration::from_secs(1);
 
-fn plan(schedule: Schedule) -> Plan {
-    Plan {
+fn plan(schedule: LoadSchedule) -> RampPlan {
+    RampPlan {
         users: Users::one(8),
         schedule,
         warmup: Duration::from_millis(500),
         duration: Duration::from_secs(4),
-        ..Plan::default()
+        ..RampPlan::default()
     }
 }
 
-fn open(rate: f64) -> Schedule {
-    Schedule::Open { rate, per_user: false, arrivals: Arrivals::Constant }
+fn open(rate: f64) -> LoadSchedule {
+    LoadSchedule::Open { rate, per_user: false, arrivals: Arrivals::Constant }
 }
 
-fn run(plan: &Plan, options: &SessionOptions, hooks: &mut dyn Hooks) -> Vec<Run> {
+fn run(plan: &RampPlan, options: &SessionOptions, hooks: &mut dyn Hooks) -> Vec<LoadPointResult> {
     let workload = Workload::builtin("echo").expect("it is built in");
     let scripts = |number| -> Box<dyn UserScript> {
         Box::new(workload.script(&UserSeat { number, of: 8, seed: 1, directory: "bench".to_owned() }))
     };
-    engine::run(plan, options, &scripts, hooks, &LiveFigures::default(), &Stop::new()).expect("it runs")
+    engine::run(plan, options, &scripts, hooks, &LiveFigures::default(), &StopFlag::new()).expect("it runs")
 }
 
 /// Stops the scripted server for a second, a second after the measured part began.
@@ -57,7 +57,7 @@ impl Hooks for StallAtOne<'_> {
 }
 
 /// The stall is there, about where and as long as it was.
-fn assert_named(run: &Run, what: &str) {
+fn assert_named(run: &LoadPointResult, what: &str) {
     let [stall] = run.stalls[..] else { panic!("{what}: {:?}", run.stalls) };
     let after = stall.start.0 - run.started.0;
     assert!((500_000_000..2_500_000_000).contains(&after), "{what}: {after} ns after the start");
@@ -86,7 +86,7 @@ fn in_an_open_loop_a_stall_counts_from_when_operations_were_due() {
 fn in_a_closed_loop_a_stall_is_named_too() {
     for dialect in DIALECTS {
         let (server, options) = stalling(dialect);
-        let closed = Schedule::Closed { think: Duration::from_millis(5) };
+        let closed = LoadSchedule::Closed { think: Duration::from_millis(5) };
         let runs = run(&plan(closed), &options, &mut StallAtOne(&server));
         assert_named(&runs[0], &dialect.to_string());
         assert!(runs[0].due.is_none());
@@ -95,7 +95,7 @@ fn in_a_closed_loop_a_stall_is_named_too() {
 
 #[test]
 fn a_server_that_does_not_stall_is_not_said_to() {
-    for schedule in [open(200.0), Schedule::Closed { think: Duration::from_millis(5) }] {
+    for schedule in [open(200.0), LoadSchedule::Closed { think: Duration::from_millis(5) }] {
         let (_server, options) = stalling(Dialect::Smb2(0x0311));
         let begun = Instant::now();
         let runs = run(&plan(schedule), &options, &mut ());
@@ -109,10 +109,10 @@ fn a_server_that_does_not_stall_is_not_said_to() {
 #[test]
 fn load_points_over_rates_have_the_same_users_and_their_own_rate() {
     let (_server, options) = stalling(Dialect::Smb2(0x0311));
-    let plan = Plan { rates: vec![50, 200], duration: Duration::from_secs(1), ..plan(open(50.0)) };
+    let plan = RampPlan { rates: vec![50, 200], duration: Duration::from_secs(1), ..plan(open(50.0)) };
     let runs = run(&plan, &options, &mut ());
-    let rates: Vec<(u32, Pace)> = runs.iter().map(|run| (run.users, run.pace)).collect();
-    let [(8, Pace::Open { rate: 50.0, .. }), (8, Pace::Open { rate: 200.0, .. })] = rates[..] else {
+    let rates: Vec<(u32, PacingResult)> = runs.iter().map(|run| (run.users, run.pace)).collect();
+    let [(8, PacingResult::Open { rate: 50.0, .. }), (8, PacingResult::Open { rate: 200.0, .. })] = rates[..] else {
         panic!("{rates:?}");
     };
     let due: Vec<u64> = runs.iter().map(|run| run.due.as_ref().map_or(0, |due| due.count())).collect();
@@ -122,9 +122,9 @@ fn load_points_over_rates_have_the_same_users_and_their_own_rate() {
 #[test]
 fn a_rate_of_each_user_grows_with_the_users() {
     let (_server, options) = stalling(Dialect::Smb2(0x0311));
-    let schedule = Schedule::Open { rate: 20.0, per_user: true, arrivals: Arrivals::Constant };
+    let schedule = LoadSchedule::Open { rate: 20.0, per_user: true, arrivals: Arrivals::Constant };
     let users = "2,8".parse().expect("users");
-    let plan = Plan { users, duration: Duration::from_secs(1), ..plan(schedule) };
+    let plan = RampPlan { users, duration: Duration::from_secs(1), ..plan(schedule) };
     let runs = run(&plan, &options, &mut ());
     let due: Vec<u64> = runs.iter().map(|run| run.due.as_ref().map_or(0, |due| due.count())).collect();
     assert!((35..=40).contains(&due[0]) && (140..=160).contains(&due[1]), "{due:?}");
@@ -136,7 +136,7 @@ fn the_capacity_over_rates_is_a_rate() {
     let script = Script::new().rule(Fault::Delay(Duration::from_millis(10)).on(smbscope_wire::smb2::Smb2Command::ECHO));
     let server = ScriptedServer::start(script).expect("a free port");
     let options = SessionOptions::new("localhost", server.address(), "share");
-    let plan = Plan {
+    let plan = RampPlan {
         users: Users::one(2),
         rates: vec![50, 1_000],
         warmup: Duration::from_millis(200),
@@ -158,7 +158,7 @@ fn the_capacity_over_rates_is_a_rate() {
         &scripts,
         &mut (),
         &LiveFigures::default(),
-        &Stop::new(),
+        &StopFlag::new(),
     )
     .expect("it runs");
     let engine::Knee::At(rate) = found.users else { panic!("{:?}", found.users) };
@@ -202,7 +202,7 @@ fn a_samba_that_is_stopped_for_a_second_is_named_and_counts_from_when_operations
     let server = LabServer::start(&LabServerSettings { guests: true, ..LabServerSettings::default() }).expect("a lab server");
     for dialect in DIALECTS {
         let options = SessionOptions { dialect, ..SessionOptions::new("127.0.0.1", server.address(), server.share()) };
-        for schedule in [open(200.0), Schedule::Closed { think: Duration::from_millis(5) }] {
+        for schedule in [open(200.0), LoadSchedule::Closed { think: Duration::from_millis(5) }] {
             let runs = run(&plan(schedule), &options, &mut Stopper(&server, None));
             let what = format!("{dialect} {schedule:?}");
             let longest = runs[0].stalls.iter().max_by_key(|stall| stall.length);

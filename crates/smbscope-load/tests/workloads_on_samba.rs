@@ -5,8 +5,8 @@
 
 use smbscope_client::SessionOptions;
 use smbscope_lab::{LabServer, LabServerSettings};
-use smbscope_load::engine::result::{Ended, Run};
-use smbscope_load::engine::{self, LiveFigures, Plan, Stop, Users};
+use smbscope_load::engine::result::{LoadPointEnd, LoadPointResult};
+use smbscope_load::engine::{self, LiveFigures, RampPlan, StopFlag, Users};
 use smbscope_load::prepare::{self, Request};
 use smbscope_load::workload::{Made, NetbenchLike, Script, Step, UserSeat, Workload};
 use smbscope_model::{Command, Dialect};
@@ -81,7 +81,7 @@ fn on_disk(server: &LabServer) -> Vec<String> {
 }
 
 /// Prepares, lets users do up to so many steps, and cleans.
-fn run(server: &LabServer, dialect: Dialect, workload: &Workload, users: u32, steps: usize) -> Run {
+fn run(server: &LabServer, dialect: Dialect, workload: &Workload, users: u32, steps: usize) -> LoadPointResult {
     let options = options(server, dialect);
     let request = Request {
         directory: DIRECTORY,
@@ -93,11 +93,11 @@ fn run(server: &LabServer, dialect: Dialect, workload: &Workload, users: u32, st
         within: LONG,
     };
     block_on(prepare::prepare(&options, &request, &mut |_| {})).unwrap_or_else(|error| panic!("{dialect}: {error}"));
-    let plan = Plan {
+    let plan = RampPlan {
         users: Users::one(users),
         warmup: Duration::ZERO,
         duration: Duration::from_secs(7200),
-        ..Plan::default()
+        ..RampPlan::default()
     };
     let scripts = |number| -> Box<dyn Script> {
         let seat = UserSeat { number, of: users, seed: 1, directory: DIRECTORY.to_owned() };
@@ -105,7 +105,7 @@ fn run(server: &LabServer, dialect: Dialect, workload: &Workload, users: u32, st
     };
     let started = Instant::now();
     let mut runs =
-        engine::run(&plan, &options, &scripts, &mut (), &LiveFigures::default(), &Stop::new()).expect("a plan");
+        engine::run(&plan, &options, &scripts, &mut (), &LiveFigures::default(), &StopFlag::new()).expect("a plan");
     let run = runs.pop().expect("a load point");
     let commands = run.answered();
     println!("{} by {users} over {dialect}: {commands} commands in {:?}", workload.name(), started.elapsed());
@@ -115,8 +115,8 @@ fn run(server: &LabServer, dialect: Dialect, workload: &Workload, users: u32, st
     run
 }
 
-fn assert_as_expected(run: &Run, dialect: Dialect) {
-    assert_eq!(run.ended, Ended::Done, "{dialect}");
+fn assert_as_expected(run: &LoadPointResult, dialect: Dialect) {
+    assert_eq!(run.ended, LoadPointEnd::Done, "{dialect}");
     assert!(run.failures.is_empty(), "{dialect}: {:?}", run.failures);
     for operation in &run.operations {
         assert!(operation.unexpected.is_empty(), "{dialect}: {}: {:?}", operation.name, operation.unexpected);

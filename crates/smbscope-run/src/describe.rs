@@ -5,7 +5,7 @@ use crate::setup::Setup;
 use crate::site::Site;
 use crate::{environment, names};
 use smbscope_client::{Credentials, SessionParameters};
-use smbscope_load::engine::{Arrivals, Plan, Schedule};
+use smbscope_load::engine::{Arrivals, RampPlan, LoadSchedule};
 use smbscope_load::workload::Source;
 use smbscope_report::Answer;
 use smbscope_report::bench::{self, Document};
@@ -112,12 +112,12 @@ impl Setup {
     }
 
     fn settings(&self) -> bench::Settings {
-        let Plan { users, schedule, warmup, duration, connects, workers, .. } = &self.options.plan;
+        let RampPlan { users, schedule, warmup, duration, connects, workers, .. } = &self.options.plan;
         let half = || std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1));
         bench::Settings {
             schedule: match *schedule {
-                Schedule::Closed { think } => bench::Schedule::Closed { think_ns: think.into() },
-                Schedule::Open { rate, per_user, arrivals } => {
+                LoadSchedule::Closed { think } => bench::Schedule::Closed { think_ns: think.into() },
+                LoadSchedule::Open { rate, per_user, arrivals } => {
                     bench::Schedule::Open { rate, per_user, random: arrivals == Arrivals::Poisson }
                 }
             },

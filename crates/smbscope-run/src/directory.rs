@@ -8,7 +8,7 @@
 
 use crate::Error;
 use crate::files::{Replacement, Sources, create_private_directory, is_left_over};
-use smbscope_load::engine::result::Run;
+use smbscope_load::engine::result::LoadPointResult;
 use smbscope_model::{Exchange, CommandGroup, Quality, Timestamp};
 use smbscope_report::bench::histograms::{self, TaggedHistogram};
 use smbscope_report::bench::tables::{self, ServerMetric};
@@ -111,7 +111,7 @@ impl RunDirectory {
     }
 
     /// Takes the response times of a load point, by group.
-    pub(crate) fn add_histograms(&mut self, run: &Run) {
+    pub(crate) fn add_histograms(&mut self, run: &LoadPointResult) {
         let mut add = |group: &str, summary: &Summary| {
             let histogram = summary.histogram();
             if !histogram.is_empty() {

@@ -6,8 +6,8 @@ use crate::directory::RunDirectory;
 use crate::metrics::Metrics;
 use crate::setup::Setup;
 use smbscope_lab::Workplace;
-use smbscope_load::engine::Exchanges;
-use smbscope_load::engine::result::Run;
+use smbscope_load::engine::ExchangeLog;
+use smbscope_load::engine::result::LoadPointResult;
 use smbscope_report::bench::Document;
 use smbscope_report::bench::tables::ServerMetric;
 use std::path::PathBuf;
@@ -50,7 +50,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// A load point is over; `so_far` is the whole run until now.
-    pub(crate) fn point(&mut self, run: &Run, exchanges: Option<&Exchanges>, so_far: &Measured) -> Result<(), Error> {
+    pub(crate) fn point(&mut self, run: &LoadPointResult, exchanges: Option<&ExchangeLog>, so_far: &Measured) -> Result<(), Error> {
         let Store::Kept(directory) = &mut self.store else { return Ok(()) };
         directory.add_histograms(run);
         if let Some(exchanges) = exchanges {

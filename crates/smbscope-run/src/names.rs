@@ -1,7 +1,7 @@
 //! What was asked for and negotiated, in the words of the document.
 
 use smbscope_client::{Cipher, Encryption, ClientSigningPolicy, SigningAlgorithm};
-use smbscope_load::engine::result::{Pace, Run};
+use smbscope_load::engine::result::{PacingResult, LoadPointResult};
 use smbscope_load::engine::{self, Knee};
 use smbscope_report::{bench, counted};
 
@@ -41,15 +41,15 @@ pub(crate) fn cipher(cipher: Cipher) -> &'static str {
 /// What a search found.
 ///
 /// With `by_rate` the loads are rates, which all have the same users.
-pub(crate) fn capacity(capacity: &engine::Capacity, by_rate: bool) -> bench::Capacity {
+pub(crate) fn capacity(capacity: &engine::CapacityResult, by_rate: bool) -> bench::Capacity {
     let found = match capacity.users {
         Knee::At(load) | Knee::AtLeast(load) => Some(load),
         Knee::Below(_) => None,
         Knee::Unfinished(load) => load,
     };
     let users = found.and_then(|_| capacity.tried.first()).map(|tried| tried.run.users);
-    let rate = |run: &Run| match run.pace {
-        Pace::Open { rate, .. } if by_rate => Some(rate.round() as u32),
+    let rate = |run: &LoadPointResult| match run.pace {
+        PacingResult::Open { rate, .. } if by_rate => Some(rate.round() as u32),
         _ => None,
     };
     bench::Capacity {
@@ -72,7 +72,7 @@ pub(crate) fn capacity(capacity: &engine::Capacity, by_rate: bool) -> bench::Cap
 }
 
 /// What the search cannot say for certain.
-pub(crate) fn reservation(capacity: &engine::Capacity, by_rate: bool) -> Option<String> {
+pub(crate) fn reservation(capacity: &engine::CapacityResult, by_rate: bool) -> Option<String> {
     let criterion = &capacity.criterion;
     match capacity.users {
         Knee::At(_) => None,

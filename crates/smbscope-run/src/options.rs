@@ -5,7 +5,7 @@ use crate::metrics::Exporter;
 use crate::target::Target;
 use smbscope_client::{SessionOptions, Secret};
 use smbscope_lab::{Launcher, LabServerSettings};
-use smbscope_load::engine::{Criterion, Host, OnLostHost, Plan, Search};
+use smbscope_load::engine::{Criterion, Host, OnLostHost, RampPlan, Search};
 use smbscope_load::workload::Workload;
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -28,7 +28,7 @@ pub struct RunOptions {
     /// What users do.
     pub workload: Workload,
     /// How many, when and how long.
-    pub plan: Plan,
+    pub plan: RampPlan,
     /// What must hold at the capacity, and where to look for it; absent where the load points are those of the plan.
     pub capacity: Option<(Criterion, Search)>,
     /// How long it may take to make the workload's files; absent where none are made.
@@ -59,7 +59,7 @@ impl RunOptions {
             server,
             connect,
             workload,
-            plan: Plan::default(),
+            plan: RampPlan::default(),
             capacity: None,
             prepare: Some(PREPARE_TIMEOUT),
             cluster: None,

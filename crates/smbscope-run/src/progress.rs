@@ -74,7 +74,7 @@ pub struct Snapshot {
     /// Until the phase ends, and its whole length, where they are known.
     pub remaining: Option<(Duration, Duration)>,
     /// What the engine does, and what it counted.
-    pub live: engine::Snapshot,
+    pub live: engine::EngineSnapshot,
     /// What the client itself costs, where known.
     pub cpu: Option<Cpu>,
 }

@@ -7,8 +7,8 @@ use crate::{Error, one_line};
 use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{self, Sharding, Sink, Threading};
 use smbscope_capture::reader::{CaptureSet, CaptureInput};
-use smbscope_load::engine::Exchanges;
-use smbscope_load::engine::result::Run;
+use smbscope_load::engine::ExchangeLog;
+use smbscope_load::engine::result::LoadPointResult;
 use smbscope_model::{ConnectionSummary, Exchange, Settled};
 use smbscope_report::{Report, bench};
 use smbscope_stats::Aggregator;
@@ -49,7 +49,7 @@ impl Captures {
     }
 
     /// The load point beside its capture, whose file is called so.
-    pub(crate) fn held_against(&mut self, run: &Run, exchanges: Option<&Exchanges>, name: String) -> bench::Run {
+    pub(crate) fn held_against(&mut self, run: &LoadPointResult, exchanges: Option<&ExchangeLog>, name: String) -> bench::Run {
         if self.taken.is_none() {
             // It ended before anything was measured.
             self.end();

@@ -9,8 +9,8 @@ use crate::names;
 use crate::progress::{Point, Progress, Snapshot, Wish};
 use crate::proof::Captures;
 use crate::setup::Setup;
-use smbscope_load::engine::result::Run;
-use smbscope_load::engine::{self, Exchanges, Fleet, Hooks, LiveFigures, Phase, Stop};
+use smbscope_load::engine::result::LoadPointResult;
+use smbscope_load::engine::{self, ExchangeLog, Fleet, Hooks, LiveFigures, EnginePhase, StopFlag};
 use smbscope_report::bench;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -30,7 +30,7 @@ pub(crate) fn run(
     progress: &mut dyn Progress,
     stop: &AtomicBool,
 ) -> Result<Measured, Error> {
-    let (live, ends) = (LiveFigures::default(), Stop::new());
+    let (live, ends) = (LiveFigures::default(), StopFlag::new());
     let (sender, events) = channel();
     let mut follower = Follower { captures, keeper, metrics, measured: Measured::default(), events: sender };
     let capacity = thread::scope(|scope| {
@@ -67,8 +67,8 @@ fn load(
     fleet: Option<Fleet>,
     hooks: &mut dyn Hooks,
     live: &LiveFigures,
-    stop: &Stop,
-) -> Result<Option<engine::Capacity>, Error> {
+    stop: &StopFlag,
+) -> Result<Option<engine::CapacityResult>, Error> {
     let (plan, server) = (&setup.options.plan, &setup.site.options);
     let scripts = |number| setup.script(number);
     match &setup.options.capacity {
@@ -120,7 +120,7 @@ impl Hooks for Follower<'_, '_> {
         self.captures.end();
     }
 
-    fn point_ends(&mut self, run: &Run, exchanges: Option<Exchanges>) {
+    fn point_ends(&mut self, run: &LoadPointResult, exchanges: Option<ExchangeLog>) {
         let name = self.capture_name(run.users);
         let mut shown = self.captures.held_against(run, exchanges.as_ref(), name);
         shown.server = self.metrics.within(run.started, run.duration);
@@ -138,7 +138,7 @@ struct Watch<'a> {
     live: &'a LiveFigures,
     events: Receiver<Event>,
     point: Point,
-    since: Option<(Phase, Instant)>,
+    since: Option<(EnginePhase, Instant)>,
     /// What this process costs.
     meter: CpuMeter,
 }
@@ -170,8 +170,8 @@ impl<'a> Watch<'a> {
         self.since = Some((live.phase, since));
         let plan = &self.setup.options.plan;
         let length = match live.phase {
-            Phase::Warmup => Some(plan.warmup),
-            Phase::Measuring => Some(plan.duration),
+            EnginePhase::Warmup => Some(plan.warmup),
+            EnginePhase::Measuring => Some(plan.duration),
             _ => None,
         };
         let remaining = length.map(|length| (length.saturating_sub(since.elapsed()), length));

@@ -12,7 +12,7 @@ use crate::site::Site;
 use crate::sniffer::Bytes;
 use crate::{prepare, ramp};
 use smbscope_client::{SessionParameters, SessionOptions, ClientSession};
-use smbscope_load::engine::{Fleet, Plan};
+use smbscope_load::engine::{Fleet, RampPlan};
 use smbscope_report::bench::Document;
 use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
@@ -86,7 +86,7 @@ impl Bench {
 
 /// Each user of a folder has a thread, because a call on the file system holds up the thread that makes it.
 fn suit_a_folder(options: &mut RunOptions) -> Result<(), Error> {
-    let Plan { users, sessions_per_user, connections_per_session, workers, .. } = &mut options.plan;
+    let RampPlan { users, sessions_per_user, connections_per_session, workers, .. } = &mut options.plan;
     let of_smb = match (options.capture, *connections_per_session) {
         (true, _) => Some("--capture needs packets"),
         (_, 2..) => Some("several connections a session are of SMB 3"),

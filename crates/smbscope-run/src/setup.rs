@@ -4,7 +4,7 @@ use crate::Error;
 use crate::options::{Cluster, RunOptions};
 use crate::site::Site;
 use smbscope_client::SessionParameters;
-use smbscope_load::engine::{Fleet, LoadWork, Plan};
+use smbscope_load::engine::{Fleet, LoadWork, RampPlan};
 use smbscope_load::workload::{Script, UserSeat};
 use smbscope_model::{Nanos, Timestamp};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -24,7 +24,7 @@ pub(crate) struct Setup {
 impl Setup {
     /// Sessions of all users of the largest load point.
     pub(crate) fn sessions(&self) -> u32 {
-        let Plan { users, sessions_per_user, .. } = &self.options.plan;
+        let RampPlan { users, sessions_per_user, .. } = &self.options.plan;
         users.most().saturating_mul(*sessions_per_user)
     }
 

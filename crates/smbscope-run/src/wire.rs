@@ -1,6 +1,6 @@
 //! What a capture of a load point shows, put beside what the client measured of the same commands.
 
-use smbscope_load::engine::result::Run;
+use smbscope_load::engine::result::LoadPointResult;
 use smbscope_model::{Command, Exchange, Nanos, ExchangeOutcome, Subcommand, TimeKind, Timestamp};
 use smbscope_stats::{CommandRowKey, SummaryPrecision, Summary};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -32,7 +32,7 @@ pub(crate) struct Wire {
 impl Wire {
     /// For the measured part of a load point, of which the client may have kept its commands, in the order in which they
     /// began.
-    pub(crate) fn new(run: &Run, client: Option<&[Exchange]>) -> Wire {
+    pub(crate) fn new(run: &LoadPointResult, client: Option<&[Exchange]>) -> Wire {
         let length = Nanos::from(run.duration).0;
         let mut waiting: HashMap<Name, VecDeque<Exchange>> = HashMap::new();
         let complete = client.unwrap_or_default().iter().filter(|exchange| exchange.is_complete());

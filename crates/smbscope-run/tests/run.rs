@@ -1,6 +1,6 @@
 //! A measurement as a program makes it: by options, without a command line. On private Samba servers.
 
-use smbscope_load::engine::Plan;
+use smbscope_load::engine::RampPlan;
 use smbscope_load::workload::Workload;
 use smbscope_report::bench::{self, Document, Ended};
 use smbscope_run::progress::{Progress, Snapshot, Wish};
@@ -23,7 +23,7 @@ fn options(users: &str, duration: Duration) -> Option<RunOptions> {
     );
     let workload = Workload::builtin("echo").expect("it is built in");
     let users = users.parse().expect("load points");
-    let plan = Plan { users, duration, warmup: Duration::ZERO, ..Plan::default() };
+    let plan = RampPlan { users, duration, warmup: Duration::ZERO, ..RampPlan::default() };
     Some(RunOptions { plan, ..RunOptions::new(Server::Private(Private::default()), connect, workload) })
 }
 

@@ -5,7 +5,7 @@ use crate::arguments::{BenchArguments, ConnectArguments, Think};
 use crate::{BadArguments, cluster, lab};
 use smbscope_client::SessionOptions;
 use smbscope_lab::LabServerSettings;
-use smbscope_load::engine::{Connects, EngineError, ErrorLimit, Limits, OverloadLimits, Plan, Schedule, Search, Users};
+use smbscope_load::engine::{Connects, EngineError, ErrorLimit, LoadPointLimits, OverloadLimits, RampPlan, LoadSchedule, Search, Users};
 use smbscope_load::workload::{Scenarios, Workload};
 use smbscope_run::files::Sources;
 use smbscope_run::{Cluster, Connect, Private, RunOptions, Server};
@@ -119,7 +119,7 @@ fn sources(arguments: &BenchArguments) -> Sources {
     sources
 }
 
-fn plan(arguments: &BenchArguments, workload: &Workload) -> Plan {
+fn plan(arguments: &BenchArguments, workload: &Workload) -> RampPlan {
     let rates = arguments.rates.as_ref().map_or_else(Vec::new, |rates| rates.points().to_vec());
     let schedule = schedule(arguments, workload);
     let overload = workload.scenarios().filter(|_| schedule.is_open());
@@ -129,7 +129,7 @@ fn plan(arguments: &BenchArguments, workload: &Workload) -> Plan {
         (Some(_), true) => (Users::range(search(arguments).first, search(arguments).most), rates),
         (Some(_), false) => (arguments.users(), vec![search(arguments).first, search(arguments).most]),
     };
-    Plan {
+    RampPlan {
         users,
         rates,
         sessions_per_user: arguments.sessions_per_user.into(),
@@ -142,31 +142,31 @@ fn plan(arguments: &BenchArguments, workload: &Workload) -> Plan {
         workers: arguments.threads.and_then(|threads| NonZeroUsize::new(threads.into())),
         seed: arguments.seed,
         on_failure: arguments.on_failure,
-        limits: Limits {
+        limits: LoadPointLimits {
             passes: arguments.passes,
             operations: arguments.operations,
             errors: arguments.stop_on_errors.map(ErrorLimit::Count),
-            ..Limits::default()
+            ..LoadPointLimits::default()
         },
         busy_poll: arguments.busy_poll,
         exchanges: arguments.capture || arguments.output.is_some(),
         by: arguments.by.clone(),
-        ..Plan::default()
+        ..RampPlan::default()
     }
 }
 
 /// When operations begin: as the arguments say, otherwise as the workload does.
-fn schedule(arguments: &BenchArguments, workload: &Workload) -> Schedule {
+fn schedule(arguments: &BenchArguments, workload: &Workload) -> LoadSchedule {
     let arrivals = arguments.arrivals;
     let rates = arguments.rates.as_ref().and_then(|rates| rates.points().first());
     match (arguments.rate, arguments.rate_per_user, rates, workload.scenarios()) {
-        (Some(rate), ..) => Schedule::Open { rate, per_user: false, arrivals },
-        (_, Some(rate), ..) => Schedule::Open { rate, per_user: true, arrivals },
-        (_, _, Some(rate), _) => Schedule::Open { rate: f64::from(*rate), per_user: false, arrivals },
+        (Some(rate), ..) => LoadSchedule::Open { rate, per_user: false, arrivals },
+        (_, Some(rate), ..) => LoadSchedule::Open { rate, per_user: true, arrivals },
+        (_, _, Some(rate), _) => LoadSchedule::Open { rate: f64::from(*rate), per_user: false, arrivals },
         (.., Some(Scenarios { rate, .. })) if arguments.think.is_none() => {
-            Schedule::Open { rate, per_user: true, arrivals }
+            LoadSchedule::Open { rate, per_user: true, arrivals }
         }
-        _ => Schedule::Closed {
+        _ => LoadSchedule::Closed {
             think: match arguments.think {
                 Some(Think::Between(think)) => think,
                 _ => Duration::ZERO,

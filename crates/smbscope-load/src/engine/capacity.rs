@@ -9,7 +9,7 @@
 
 use super::criterion::{Criterion, CriterionResult};
 use super::load::Engine;
-use super::result::{Ended, Run};
+use super::result::{LoadPointEnd, LoadPointResult};
 use super::users::{RATE_MAX, USERS_MAX};
 use std::collections::BTreeMap;
 
@@ -46,20 +46,20 @@ impl Search {
 
 /// The answer.
 #[derive(Debug, Clone)]
-pub struct Capacity {
+pub struct CapacityResult {
     /// What had to be met.
     pub criterion: Criterion,
     /// The most users with which it was.
     pub users: Knee,
     /// Where a search on another day may end; absent where there is no knee.
-    pub range: Option<Range>,
+    pub range: Option<KneeRange>,
     /// Every load point, in the order in which they were run.
-    pub tried: Vec<Tried>,
+    pub tried: Vec<LoadTrial>,
 }
 
 /// The loads around a knee between which the answer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Range {
+pub struct KneeRange {
     /// The most users near the knee with whom the criterion was met in all tries; absent where there are none.
     pub always: Option<u32>,
     /// The fewest users near the knee with whom it was met in none; absent where that is further off.
@@ -81,9 +81,9 @@ pub enum Knee {
 
 /// A load point.
 #[derive(Debug, Clone)]
-pub struct Tried {
+pub struct LoadTrial {
     /// What came out.
-    pub run: Run,
+    pub run: LoadPointResult,
     /// What the criterion says.
     pub verdict: CriterionResult,
 }
@@ -98,32 +98,32 @@ const SURE: u32 = 3;
 const RANGE_STEPS_MAX: u32 = 4;
 
 /// Searches on an engine.
-pub(crate) fn search(engine: &mut Engine<'_>, criterion: &Criterion, search: Search) -> Capacity {
+pub(crate) fn search(engine: &mut Engine<'_>, criterion: &Criterion, search: Search) -> CapacityResult {
     let mut trials = Trials { engine, criterion, tried: Vec::new(), votes: BTreeMap::new() };
     let users = match trials.knee(search) {
         Ok(knee) => knee,
-        Err(Interrupted) => Knee::Unfinished(trials.best()),
+        Err(SearchInterrupted) => Knee::Unfinished(trials.best()),
     };
     let range = match users {
         Knee::At(knee) => trials.range(knee, search).ok(),
         _ => None,
     };
-    Capacity { criterion: criterion.clone(), users, range, tried: trials.tried }
+    CapacityResult { criterion: criterion.clone(), users, range, tried: trials.tried }
 }
 
 /// The caller wants to end.
-struct Interrupted;
+struct SearchInterrupted;
 
 struct Trials<'e, 'a> {
     engine: &'e mut Engine<'a>,
     criterion: &'e Criterion,
-    tried: Vec<Tried>,
+    tried: Vec<LoadTrial>,
     /// Tries of each load that met the criterion, and that did not.
     votes: BTreeMap<u32, (u32, u32)>,
 }
 
 impl Trials<'_, '_> {
-    fn knee(&mut self, search: Search) -> Result<Knee, Interrupted> {
+    fn knee(&mut self, search: Search) -> Result<Knee, SearchInterrupted> {
         let most = search.most.clamp(1, search.kind_max());
         let first = search.first.clamp(1, most);
         let mut low = 0;
@@ -157,9 +157,9 @@ impl Trials<'_, '_> {
     }
 
     /// What is certain around a knee.
-    fn range(&mut self, knee: u32, search: Search) -> Result<Range, Interrupted> {
+    fn range(&mut self, knee: u32, search: Search) -> Result<KneeRange, SearchInterrupted> {
         let (step, most) = (search.step(knee), search.most.clamp(1, search.kind_max()));
-        let mut range = Range { always: None, never: None };
+        let mut range = KneeRange { always: None, never: None };
         for steps in 0..=RANGE_STEPS_MAX {
             let Some(below) = knee.checked_sub(steps * step).filter(|load| *load > 0) else { break };
             if self.always(below)? {
@@ -178,7 +178,7 @@ impl Trials<'_, '_> {
     }
 
     /// Whether a load meets the criterion in all tries.
-    fn always(&mut self, users: u32) -> Result<bool, Interrupted> {
+    fn always(&mut self, users: u32) -> Result<bool, SearchInterrupted> {
         loop {
             match self.votes.get(&users).copied().unwrap_or_default() {
                 (_, 1..) => return Ok(false),
@@ -189,7 +189,7 @@ impl Trials<'_, '_> {
     }
 
     /// Whether a load meets it in no try.
-    fn never(&mut self, users: u32) -> Result<bool, Interrupted> {
+    fn never(&mut self, users: u32) -> Result<bool, SearchInterrupted> {
         loop {
             match self.votes.get(&users).copied().unwrap_or_default() {
                 (1.., _) => return Ok(false),
@@ -200,7 +200,7 @@ impl Trials<'_, '_> {
     }
 
     /// Whether a load meets the criterion: at once, or most of three times.
-    fn carries(&mut self, users: u32) -> Result<bool, Interrupted> {
+    fn carries(&mut self, users: u32) -> Result<bool, SearchInterrupted> {
         loop {
             match self.votes.get(&users) {
                 Some((met, missed)) if *met >= MAJORITY || (*met > 0 && *missed == 0) => return Ok(true),
@@ -211,7 +211,7 @@ impl Trials<'_, '_> {
     }
 
     /// Whether a load that met the criterion does so again, or most of three times.
-    fn is_sure_of(&mut self, users: u32) -> Result<bool, Interrupted> {
+    fn is_sure_of(&mut self, users: u32) -> Result<bool, SearchInterrupted> {
         loop {
             match self.votes.get(&users) {
                 Some((met, _)) if *met >= MAJORITY => return Ok(true),
@@ -221,17 +221,17 @@ impl Trials<'_, '_> {
         }
     }
 
-    fn try_with(&mut self, users: u32) -> Result<(), Interrupted> {
+    fn try_with(&mut self, users: u32) -> Result<(), SearchInterrupted> {
         let run = self.engine.point(self.engine.load(users));
         let mut verdict = self.criterion.judge(&run);
         match &run.ended {
-            Ended::Done => {}
-            Ended::Interrupted => {
+            LoadPointEnd::Done => {}
+            LoadPointEnd::Interrupted => {
                 verdict.met = false;
-                self.tried.push(Tried { run, verdict });
-                return Err(Interrupted);
+                self.tried.push(LoadTrial { run, verdict });
+                return Err(SearchInterrupted);
             }
-            Ended::Stopped(why) | Ended::Failed(why) => {
+            LoadPointEnd::Stopped(why) | LoadPointEnd::Failed(why) => {
                 verdict.met = false;
                 verdict.found.push(why.clone());
             }
@@ -240,12 +240,12 @@ impl Trials<'_, '_> {
             // Fewer users were there than this says: what is left of the hosts tries it again.
             verdict.met = false;
             verdict.found.push("a load host was lost, so this try does not count".to_owned());
-            self.tried.push(Tried { run, verdict });
-            return if self.engine.is_without_hosts() { Err(Interrupted) } else { Ok(()) };
+            self.tried.push(LoadTrial { run, verdict });
+            return if self.engine.is_without_hosts() { Err(SearchInterrupted) } else { Ok(()) };
         }
         let (met, missed) = self.votes.entry(users).or_default();
         *(if verdict.met { met } else { missed }) += 1;
-        self.tried.push(Tried { run, verdict });
+        self.tried.push(LoadTrial { run, verdict });
         Ok(())
     }
 

@@ -6,20 +6,20 @@ use std::task::Poll;
 use std::time::Instant;
 
 /// The first one was made with the session, the others were bound to it.
-pub(crate) struct Connections {
+pub(crate) struct RoundRobinChannels {
     all: Vec<ClientSession>,
     turn: usize,
 }
 
-impl Connections {
+impl RoundRobinChannels {
     /// Makes a session, and binds further connections to it.
-    pub(crate) async fn make(options: &SessionOptions, count: u32) -> Result<Connections, Error> {
+    pub(crate) async fn make(options: &SessionOptions, count: u32) -> Result<RoundRobinChannels, Error> {
         let mut all = vec![ClientSession::connect(options).await?];
         for _ in 1..count {
             let further = all[0].bind(options).await?;
             all.push(further);
         }
-        Ok(Connections { all, turn: 0 })
+        Ok(RoundRobinChannels { all, turn: 0 })
     }
 
     pub(crate) fn count(&self) -> usize {

@@ -1,7 +1,7 @@
 //! What workers and users of one load point share: whether it goes on, why not, and what the limits have counted.
 
-use super::plan::{ErrorLimit, Limits};
-use super::result::Ended;
+use super::plan::{ErrorLimit, LoadPointLimits};
+use super::result::LoadPointEnd;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -14,12 +14,12 @@ const SHARE_FROM: u64 = 100;
 
 /// Set by Ctrl-C, or whoever wants the engine to end early: the load point ends, its results are kept.
 #[derive(Debug, Clone, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct StopFlag(Arc<AtomicBool>);
 
-impl Stop {
+impl StopFlag {
     /// Nobody wants that yet.
-    pub fn new() -> Stop {
-        Stop::default()
+    pub fn new() -> StopFlag {
+        StopFlag::default()
     }
 
     /// Ends the load point within the plan's grace, and the ramp.
@@ -35,11 +35,11 @@ impl Stop {
 
 /// The state of a load point.
 #[derive(Debug)]
-pub(crate) struct Control {
-    stop: Stop,
-    limits: Limits,
+pub(crate) struct LoadPointControl {
+    stop: StopFlag,
+    limits: LoadPointLimits,
     over: AtomicBool,
-    why: Mutex<Option<(Ended, Instant)>>,
+    why: Mutex<Option<(LoadPointEnd, Instant)>>,
     wake: watch::Sender<bool>,
     operations: AtomicU64,
     errors: AtomicU64,
@@ -50,7 +50,7 @@ pub(crate) struct Control {
 
 /// What the users of a host did, for the limits that are those of all hosts together.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) struct Tally {
+pub(crate) struct HostOperationCounts {
     /// Operations of the measured part.
     pub(crate) operations: u64,
     /// Those that failed.
@@ -59,10 +59,10 @@ pub(crate) struct Tally {
     pub(crate) last_failure: String,
 }
 
-impl Tally {
+impl HostOperationCounts {
     /// What came since another one, with how the last failed.
-    pub(crate) fn since(&self, before: &Tally) -> Tally {
-        Tally {
+    pub(crate) fn since(&self, before: &HostOperationCounts) -> HostOperationCounts {
+        HostOperationCounts {
             operations: self.operations.saturating_sub(before.operations),
             errors: self.errors.saturating_sub(before.errors),
             last_failure: self.last_failure.clone(),
@@ -70,15 +70,15 @@ impl Tally {
     }
 }
 
-impl Control {
+impl LoadPointControl {
     /// That of one host of several: limits of errors are looked at where all hosts are known.
-    pub(crate) fn of_host(stop: Stop, limits: Limits) -> Control {
-        let limits = Limits { errors: None, ..limits };
-        Control { last_failure: Some(Mutex::default()), ..Control::new(stop, limits) }
+    pub(crate) fn of_host(stop: StopFlag, limits: LoadPointLimits) -> LoadPointControl {
+        let limits = LoadPointLimits { errors: None, ..limits };
+        LoadPointControl { last_failure: Some(Mutex::default()), ..LoadPointControl::new(stop, limits) }
     }
 
-    pub(crate) fn new(stop: Stop, limits: Limits) -> Control {
-        Control {
+    pub(crate) fn new(stop: StopFlag, limits: LoadPointLimits) -> LoadPointControl {
+        LoadPointControl {
             last_failure: None,
             stop,
             limits,
@@ -97,7 +97,7 @@ impl Control {
     }
 
     /// Ends the load point; the first reason is kept.
-    pub(crate) fn finish(&self, why: Ended, at: Instant) {
+    pub(crate) fn finish(&self, why: LoadPointEnd, at: Instant) {
         let mut kept = self.why.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if kept.is_none() {
             *kept = Some((why, at));
@@ -116,12 +116,12 @@ impl Control {
     /// Ends the load point if the caller's [`Stop`] says so.
     pub(crate) fn look_at_stop(&self, now: Instant) {
         if self.stop.is_stopped() && !self.over.load(Relaxed) {
-            self.finish(Ended::Interrupted, now);
+            self.finish(LoadPointEnd::Interrupted, now);
         }
     }
 
     /// Why it ended before its time, and when.
-    pub(crate) fn why(&self) -> Option<(Ended, Instant)> {
+    pub(crate) fn why(&self) -> Option<(LoadPointEnd, Instant)> {
         self.why.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 
@@ -136,7 +136,7 @@ impl Control {
         if self.operations.fetch_add(1, Relaxed) < most {
             return true;
         }
-        self.finish(Ended::Done, now);
+        self.finish(LoadPointEnd::Done, now);
         false
     }
 
@@ -149,9 +149,9 @@ impl Control {
     }
 
     /// What was counted until now.
-    pub(crate) fn tally(&self) -> Tally {
+    pub(crate) fn tally(&self) -> HostOperationCounts {
         let last = self.last_failure.as_ref().map(|last| last.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
-        Tally {
+        HostOperationCounts {
             operations: self.operations.load(Relaxed),
             errors: self.errors.load(Relaxed),
             last_failure: last.map_or_else(String::new, |last| last.clone()),
@@ -159,7 +159,7 @@ impl Control {
     }
 
     /// Users of a host did this since the last time.
-    pub(crate) fn add(&self, news: &Tally, now: Instant) {
+    pub(crate) fn add(&self, news: &HostOperationCounts, now: Instant) {
         self.operations.fetch_add(news.operations, Relaxed);
         let errors = self.errors.fetch_add(news.errors, Relaxed) + news.errors;
         if news.errors > 0 {
@@ -179,7 +179,7 @@ impl Control {
             let row = self.errors_in_a_row.fetch_add(1, Relaxed) + 1;
             if row >= most {
                 let what = format!("{row} operations failed one after the other, the last one with {how}");
-                self.finish(Ended::Stopped(what), now);
+                self.finish(LoadPointEnd::Stopped(what), now);
             }
         }
     }
@@ -196,7 +196,7 @@ impl Control {
             _ => None,
         };
         if let Some(what) = too_many {
-            self.finish(Ended::Stopped(format!("{what}, the last one with {how}")), now);
+            self.finish(LoadPointEnd::Stopped(format!("{what}, the last one with {how}")), now);
         }
     }
 
@@ -213,21 +213,21 @@ impl Control {
 mod tests {
     use super::*;
 
-    fn control(limits: Limits) -> Control {
-        Control::new(Stop::new(), limits)
+    fn control(limits: LoadPointLimits) -> LoadPointControl {
+        LoadPointControl::new(StopFlag::new(), limits)
     }
 
     #[test]
     fn exactly_as_many_operations_begin_as_the_limit_allows() {
-        let control = control(Limits { operations: Some(3), ..Limits::default() });
+        let control = control(LoadPointLimits { operations: Some(3), ..LoadPointLimits::default() });
         let begun = (0..5).filter(|_| control.may_begin(Instant::now())).count();
         assert_eq!((begun, control.is_over()), (3, true));
-        assert_eq!(control.why().map(|(why, _)| why), Some(Ended::Done));
+        assert_eq!(control.why().map(|(why, _)| why), Some(LoadPointEnd::Done));
     }
 
     #[test]
     fn a_success_ends_a_row_of_errors() {
-        let control = control(Limits { errors_in_a_row: Some(3), ..Limits::default() });
+        let control = control(LoadPointLimits { errors_in_a_row: Some(3), ..LoadPointLimits::default() });
         let now = Instant::now();
         control.failed("a", now);
         control.failed("b", now);
@@ -237,13 +237,13 @@ mod tests {
         assert!(!control.is_over());
         control.failed("e", now);
         let why = "3 operations failed one after the other, the last one with e";
-        assert_eq!(control.why().map(|(why, _)| why), Some(Ended::Stopped(why.to_owned())));
+        assert_eq!(control.why().map(|(why, _)| why), Some(LoadPointEnd::Stopped(why.to_owned())));
     }
 
     #[test]
     fn errors_of_several_hosts_count_together() {
-        let limits = Limits { errors: Some(ErrorLimit::Count(5)), ..Limits::default() };
-        let hosts = [(); 2].map(|()| Control::of_host(Stop::new(), limits));
+        let limits = LoadPointLimits { errors: Some(ErrorLimit::Count(5)), ..LoadPointLimits::default() };
+        let hosts = [(); 2].map(|()| LoadPointControl::of_host(StopFlag::new(), limits));
         let whole = control(limits);
         let now = Instant::now();
         for host in &hosts {
@@ -252,19 +252,19 @@ mod tests {
             assert!(!host.is_over());
         }
         let tallies = hosts.map(|host| host.tally());
-        assert_eq!(tallies[0], Tally { operations: 14, errors: 4, last_failure: "x".to_owned() });
+        assert_eq!(tallies[0], HostOperationCounts { operations: 14, errors: 4, last_failure: "x".to_owned() });
         whole.add(&tallies[0], now);
         assert!(!whole.is_over());
         whole.add(&tallies[1], now);
         assert_eq!(
             whole.why().map(|(why, _)| why),
-            Some(Ended::Stopped("8 operations failed, the last one with x".to_owned()))
+            Some(LoadPointEnd::Stopped("8 operations failed, the last one with x".to_owned()))
         );
     }
 
     #[test]
     fn a_share_of_errors_counts_from_the_hundredth_operation_on() {
-        let control = control(Limits { errors: Some(ErrorLimit::Share(0.05)), ..Limits::default() });
+        let control = control(LoadPointLimits { errors: Some(ErrorLimit::Share(0.05)), ..LoadPointLimits::default() });
         let now = Instant::now();
         (0..10).for_each(|_| control.failed("x", now));
         assert!(!control.is_over());
@@ -272,6 +272,6 @@ mod tests {
         assert!(!control.is_over());
         control.failed("x", now);
         let why = "11 of 100 operations failed (11.0%), the last one with x";
-        assert_eq!(control.why().map(|(why, _)| why), Some(Ended::Stopped(why.to_owned())));
+        assert_eq!(control.why().map(|(why, _)| why), Some(LoadPointEnd::Stopped(why.to_owned())));
     }
 }

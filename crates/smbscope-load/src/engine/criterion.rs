@@ -13,8 +13,8 @@
 //! - `ops > 500`: operations of the workload a second.
 //! - `throughput > 100MB/s`: bytes read and written a second, with `B`, `KB`, `MB`, `GB`, `KiB`, `MiB` or `GiB`.
 
-use super::overload::Overload;
-use super::result::Run;
+use super::overload::OverloadTally;
+use super::result::LoadPointResult;
 use smbscope_model::units;
 use smbscope_model::{Command, CommandGroup, Nanos};
 use smbscope_stats::filter::tokens::{Cursor, LocatedProblem, tokens};
@@ -28,11 +28,11 @@ use std::str::FromStr;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Criterion {
     text: String,
-    conditions: Vec<Condition>,
+    conditions: Vec<CriterionTerm>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Condition {
+enum CriterionTerm {
     /// `place` is that of the name in the text.
     Time {
         figure: TimeFigure,
@@ -81,7 +81,7 @@ impl FromStr for Criterion {
     }
 }
 
-fn conditions(text: &str) -> Result<Vec<Condition>, LocatedProblem> {
+fn conditions(text: &str) -> Result<Vec<CriterionTerm>, LocatedProblem> {
     let tokens = tokens(text)?;
     let mut cursor = Cursor::new(text, &tokens);
     let mut conditions = Vec::new();
@@ -100,32 +100,32 @@ fn with_example((problem, place): LocatedProblem) -> LocatedProblem {
     (problem.hint(EXAMPLE), place)
 }
 
-fn condition(text: &str, cursor: &mut Cursor<'_, '_>) -> Result<Condition, LocatedProblem> {
+fn condition(text: &str, cursor: &mut Cursor<'_, '_>) -> Result<CriterionTerm, LocatedProblem> {
     let (measure, place) = Measure::take(text, cursor, &["errors", "overload", "ops", "throughput"], EXAMPLE)?;
     Ok(match measure {
         Measure::Time(figure, of) => {
             compared(cursor, "<")?;
-            Condition::Time { figure, of, place, below: value(text, cursor, units::duration)? }
+            CriterionTerm::Time { figure, of, place, below: value(text, cursor, units::duration)? }
         }
         Measure::Errors => {
             compared(cursor, "<")?;
             value(text, cursor, |text| match text.ends_with('%') {
-                true => units::percentage(text).map(|below| Condition::ErrorShare { below }).map_err(Problem::from),
-                false => number(text).map(|below| Condition::Errors { below }),
+                true => units::percentage(text).map(|below| CriterionTerm::ErrorShare { below }).map_err(Problem::from),
+                false => number(text).map(|below| CriterionTerm::Errors { below }),
             })?
         }
         Measure::Overload => {
             compared(cursor, "<")?;
-            Condition::Overload { below: value(text, cursor, units::percentage)? }
+            CriterionTerm::Overload { below: value(text, cursor, units::percentage)? }
         }
         Measure::Operations => {
             compared(cursor, ">")?;
-            Condition::Operations { above: value(text, cursor, units::rate)? }
+            CriterionTerm::Operations { above: value(text, cursor, units::rate)? }
         }
         // The only other one that is taken.
         _ => {
             compared(cursor, ">")?;
-            Condition::Throughput { above: value(text, cursor, units::byte_rate)? as f64 }
+            CriterionTerm::Throughput { above: value(text, cursor, units::byte_rate)? as f64 }
         }
     })
 }
@@ -162,7 +162,7 @@ impl Criterion {
     /// Refuses names that neither a group, an operation of the workload nor a command has.
     pub fn check(&self, operations: &[String]) -> Result<(), CriterionError> {
         for condition in &self.conditions {
-            let Condition::Time { of, place, .. } = condition else { continue };
+            let CriterionTerm::Time { of, place, .. } = condition else { continue };
             let known = is_total(of)
                 || group(of).is_some()
                 || operations.iter().any(|name| name.eq_ignore_ascii_case(of))
@@ -179,25 +179,25 @@ impl Criterion {
 
     /// Whether it asks for the overload of scenarios.
     pub fn needs_scenarios(&self) -> bool {
-        self.conditions.iter().any(|condition| matches!(condition, Condition::Overload { .. }))
+        self.conditions.iter().any(|condition| matches!(condition, CriterionTerm::Overload { .. }))
     }
 
     /// What a run came to. A figure that too few commands support is no proof, so its condition does not hold.
-    pub fn judge(&self, run: &Run) -> CriterionResult {
+    pub fn judge(&self, run: &LoadPointResult) -> CriterionResult {
         let judged: Vec<(bool, String)> = self.conditions.iter().map(|condition| condition.judge(run)).collect();
         let met = judged.iter().all(|(met, _)| *met);
         CriterionResult { met, found: judged.into_iter().map(|(_, found)| found).collect() }
     }
 }
 
-impl Condition {
-    fn judge(&self, run: &Run) -> (bool, String) {
+impl CriterionTerm {
+    fn judge(&self, run: &LoadPointResult) -> (bool, String) {
         let seconds = run.duration.as_secs_f64().max(f64::MIN_POSITIVE);
         let operations: u64 = run.operations.iter().map(|operation| operation.service.count()).sum();
         let failed: u64 = run.operations.iter().flat_map(|operation| operation.unexpected.values()).sum::<u64>()
             + run.failures.values().sum::<u64>();
         match self {
-            Condition::Time { figure, of, below, .. } => {
+            CriterionTerm::Time { figure, of, below, .. } => {
                 let figures = figures_of(run, of);
                 let value = figure.value_in(&figures);
                 let found = match value {
@@ -207,22 +207,22 @@ impl Condition {
                 let what = format!("{}({of}) < {below}: {found}", figure.name());
                 (value.is_some_and(|value| value < *below), what)
             }
-            Condition::ErrorShare { below } => {
+            CriterionTerm::ErrorShare { below } => {
                 let all = operations + run.failures.values().sum::<u64>();
                 let share = failed as f64 / all.max(1) as f64;
                 (share < *below, format!("errors < {}%: {:.2}%", below * 100.0, share * 100.0))
             }
-            Condition::Errors { below } => ((failed as f64) < *below, format!("errors < {below}: {failed}")),
-            Condition::Overload { below } => {
-                let share = run.overload.as_ref().map(Overload::share);
+            CriterionTerm::Errors { below } => ((failed as f64) < *below, format!("errors < {below}: {failed}")),
+            CriterionTerm::Overload { below } => {
+                let share = run.overload.as_ref().map(OverloadTally::share);
                 let found = share.map_or_else(|| "no scenarios".to_owned(), |share| format!("{:.2}%", share * 100.0));
                 (share.is_some_and(|share| share < *below), format!("overload < {}%: {found}", below * 100.0))
             }
-            Condition::Operations { above } => {
+            CriterionTerm::Operations { above } => {
                 let rate = operations as f64 / seconds;
                 (rate > *above, format!("ops > {above}: {rate:.1}"))
             }
-            Condition::Throughput { above } => {
+            CriterionTerm::Throughput { above } => {
                 let rate = (run.bytes_read + run.bytes_written) as f64 / seconds;
                 let (unit, factor) = if *above >= 1e5 { ("MB", 1e6) } else { ("KB", 1e3) };
                 let [asked, found] =
@@ -246,7 +246,7 @@ fn is_command(command: Command, of: &str) -> bool {
 }
 
 /// Response times of what a name stands for.
-fn figures_of(run: &Run, of: &str) -> DurationStatistics {
+fn figures_of(run: &LoadPointResult, of: &str) -> DurationStatistics {
     if is_total(of) {
         // In an open loop what users wait begins when an operation is due.
         return run.due.as_ref().map_or_else(|| run.total().figures(), Summary::figures);
@@ -264,7 +264,7 @@ fn figures_of(run: &Run, of: &str) -> DurationStatistics {
 mod tests {
     use super::*;
 
-    fn parsed(text: &str) -> Vec<Condition> {
+    fn parsed(text: &str) -> Vec<CriterionTerm> {
         text.parse::<Criterion>().unwrap().conditions
     }
 
@@ -275,18 +275,18 @@ mod tests {
     #[test]
     fn conditions_are_joined_by_and() {
         let expected = [
-            Condition::Time { figure: TimeFigure::P95, of: "Read".to_owned(), place: 4..8, below: Nanos(20_000_000) },
-            Condition::ErrorShare { below: 0.01 },
-            Condition::Overload { below: 0.005 },
-            Condition::Operations { above: 500.0 },
-            Condition::Throughput { above: 1.5e6 },
+            CriterionTerm::Time { figure: TimeFigure::P95, of: "Read".to_owned(), place: 4..8, below: Nanos(20_000_000) },
+            CriterionTerm::ErrorShare { below: 0.01 },
+            CriterionTerm::Overload { below: 0.005 },
+            CriterionTerm::Operations { above: 500.0 },
+            CriterionTerm::Throughput { above: 1.5e6 },
         ];
         assert_eq!(
             parsed("p95(Read) < 20ms and errors < 1% and overload < 0.5% and ops > 500/s AND throughput > 1.5 MB/s"),
             expected
         );
         let of = |text: &str| match parsed(text).as_slice() {
-            [Condition::Time { figure, of, below, .. }] => (*figure, of.clone(), below.0),
+            [CriterionTerm::Time { figure, of, below, .. }] => (*figure, of.clone(), below.0),
             other => panic!("{other:?}"),
         };
         assert_eq!(of("mean(total)<250us"), (TimeFigure::Mean, "total".to_owned(), 250_000));

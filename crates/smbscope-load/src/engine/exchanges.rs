@@ -1,7 +1,7 @@
 //! Commands as the exchanges that a capture yields: what `smbscope_stats` counts, and what a table of them holds that a
 //! capture of the same run can be put beside.
 
-use super::session::Identity;
+use super::session::SessionIdentity;
 use serde::{Deserialize, Serialize};
 use smbscope_client::Sample;
 use smbscope_model::{
@@ -52,24 +52,24 @@ impl Clock {
 
 /// What all exchanges of a connection have in common.
 #[derive(Debug)]
-struct Ends {
+struct ConnectionIdentity {
     flow: FlowId,
-    identity: Identity,
+    identity: SessionIdentity,
 }
 
 /// A connection, of which commands come.
 #[derive(Debug)]
-pub(crate) struct Origin {
-    ends: Arc<Ends>,
+pub(crate) struct CommandSource {
+    ends: Arc<ConnectionIdentity>,
     /// What the next commands are about.
     path: Option<Arc<str>>,
     /// When the last response was there.
     answered: Option<Instant>,
 }
 
-impl Origin {
-    pub(crate) fn new(flow: FlowId, identity: Identity) -> Origin {
-        Origin { ends: Arc::new(Ends { flow, identity }), path: None, answered: None }
+impl CommandSource {
+    pub(crate) fn new(flow: FlowId, identity: SessionIdentity) -> CommandSource {
+        CommandSource { ends: Arc::new(ConnectionIdentity { flow, identity }), path: None, answered: None }
     }
 
     /// The next commands are about this file.
@@ -78,8 +78,8 @@ impl Origin {
     }
 
     /// The next commands of the connection: what they have in common.
-    pub(crate) fn commands(&mut self, samples: &[Sample]) -> Batch {
-        let batch = Batch {
+    pub(crate) fn commands(&mut self, samples: &[Sample]) -> ActionBatch {
+        let batch = ActionBatch {
             commands: samples.len(),
             ends: self.ends.clone(),
             path: self.path.clone(),
@@ -93,10 +93,10 @@ impl Origin {
 
 /// What the commands of an action have in common.
 #[derive(Debug)]
-pub(crate) struct Batch {
+pub(crate) struct ActionBatch {
     /// How many they are.
     pub(crate) commands: usize,
-    ends: Arc<Ends>,
+    ends: Arc<ConnectionIdentity>,
     path: Option<Arc<str>>,
     /// When the last response before them was there.
     answered: Option<Instant>,
@@ -107,7 +107,7 @@ pub(crate) struct Batch {
 pub(crate) struct Maker {
     clock: Clock,
     exchange: Exchange,
-    ends: Option<Arc<Ends>>,
+    ends: Option<Arc<ConnectionIdentity>>,
     /// When the last response was there.
     answered: Option<Timestamp>,
 }
@@ -118,8 +118,8 @@ impl Maker {
     }
 
     /// The next commands are these.
-    pub(crate) fn begin(&mut self, batch: Batch) {
-        let Batch { ends, path, answered, .. } = batch;
+    pub(crate) fn begin(&mut self, batch: ActionBatch) {
+        let ActionBatch { ends, path, answered, .. } = batch;
         let exchange = &mut self.exchange;
         if self.ends.as_ref().is_none_or(|known| !Arc::ptr_eq(known, &ends)) {
             let identity = &ends.identity;
@@ -192,7 +192,7 @@ fn blank() -> Exchange {
 
 /// Exchanges of a load point, and how many did not fit.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Exchanges {
+pub struct ExchangeLog {
     /// Those that were kept, in the order in which they began.
     pub list: Vec<Exchange>,
     /// Those that were not, because there were too many.
@@ -200,9 +200,9 @@ pub struct Exchanges {
     most: usize,
 }
 
-impl Exchanges {
-    pub(crate) fn new(most: usize) -> Exchanges {
-        Exchanges { list: Vec::new(), left_out: 0, most }
+impl ExchangeLog {
+    pub(crate) fn new(most: usize) -> ExchangeLog {
+        ExchangeLog { list: Vec::new(), left_out: 0, most }
     }
 
     pub(crate) fn add(&mut self, exchange: &Exchange) {
@@ -213,14 +213,14 @@ impl Exchanges {
         }
     }
 
-    pub(crate) fn merge(&mut self, other: Exchanges) {
+    pub(crate) fn merge(&mut self, other: ExchangeLog) {
         self.most += other.most;
         self.left_out += other.left_out;
         self.list.extend(other.list);
     }
 
     /// In the order in which they began.
-    pub(crate) fn finish(mut self) -> Exchanges {
+    pub(crate) fn finish(mut self) -> ExchangeLog {
         self.list.sort_by_key(|exchange| (exchange.start(), exchange.flow, exchange.message_id));
         self
     }

@@ -1,9 +1,9 @@
 //! What belongs to whoever runs the engine: hooks, what a display shows, and the wish to end.
 
-use super::control::Stop;
-use super::exchanges::Exchanges;
+use super::control::StopFlag;
+use super::exchanges::ExchangeLog;
 use super::live_figures::LiveFigures;
-use super::result::Run;
+use super::result::LoadPointResult;
 
 /// Is told where a ramp is: to take packet captures and metrics of the server, or to show it. All calls come from the
 /// thread that runs the engine, which waits for them.
@@ -25,7 +25,7 @@ pub trait Hooks {
     fn measuring_ends(&mut self) {}
 
     /// A load point is over, and this is what came out; with every command where the plan says so.
-    fn point_ends(&mut self, run: &Run, exchanges: Option<Exchanges>) {
+    fn point_ends(&mut self, run: &LoadPointResult, exchanges: Option<ExchangeLog>) {
         let _ = (run, exchanges);
     }
 }
@@ -37,5 +37,5 @@ impl Hooks for () {}
 pub(crate) struct Surroundings<'a> {
     pub(crate) hooks: &'a mut dyn Hooks,
     pub(crate) live: &'a LiveFigures,
-    pub(crate) stop: &'a Stop,
+    pub(crate) stop: &'a StopFlag,
 }

@@ -4,7 +4,7 @@
 //! is what the user waited for the server; the rest of it is the client's, think time included. It counts when it began in
 //! the measured part and was completed; one that the end of the load point or of its session cut off is counted as such.
 
-use super::recorder::Window;
+use super::recorder::MeasurementWindow;
 use super::session::Performed;
 use serde::{Deserialize, Serialize};
 use smbscope_client::Sample;
@@ -17,7 +17,7 @@ pub const JOBS_KEPT_MAX: usize = 1_000;
 
 /// A job that was completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Job {
+pub struct FinishedJob {
     /// The session that did it, from 0 over all sessions of all users.
     pub session: u32,
     /// Its first request.
@@ -36,18 +36,18 @@ pub struct Job {
 
 /// The pass that a user is in.
 #[derive(Debug)]
-pub(crate) struct Pass {
+pub(crate) struct ScriptPass {
     began: Instant,
-    job: Job,
+    job: FinishedJob,
     /// It began at its beginning, in this load point.
     whole: bool,
 }
 
-impl Pass {
-    pub(crate) fn new(session: u32, began: Instant, started: Timestamp) -> Pass {
+impl ScriptPass {
+    pub(crate) fn new(session: u32, began: Instant, started: Timestamp) -> ScriptPass {
         let none = Duration::ZERO;
-        let job = Job { session, started, elapsed: none, waited: none, files: 0, bytes_read: 0, bytes_written: 0 };
-        Pass { began, job, whole: true }
+        let job = FinishedJob { session, started, elapsed: none, waited: none, files: 0, bytes_read: 0, bytes_written: 0 };
+        ScriptPass { began, job, whole: true }
     }
 
     /// Another load point began.
@@ -70,7 +70,7 @@ impl Pass {
     }
 
     /// The job, where all of it lies in the measured part of this load point.
-    pub(crate) fn job(&self, window: &Window) -> Option<Job> {
+    pub(crate) fn job(&self, window: &MeasurementWindow) -> Option<FinishedJob> {
         (self.whole && window.contains(self.began)).then_some(self.job)
     }
 }
@@ -101,20 +101,20 @@ pub(crate) fn waited(samples: &[Sample], spans: &mut Vec<(Instant, Instant)>) ->
 
 /// The jobs of a load point.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Jobs {
+pub struct JobSummary {
     /// Of those that were completed.
     pub elapsed: Summary,
     /// What they come to together.
-    pub sum: Sum,
+    pub sum: JobTotals,
     /// Jobs that began in the measured part and were not completed: the load point or their session ended before.
     pub unfinished: u64,
     /// Those that were completed, in the order in which they began; at most [`JOBS_KEPT_MAX`].
-    pub list: Vec<Job>,
+    pub list: Vec<FinishedJob>,
 }
 
 /// What jobs come to together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Sum {
+pub struct JobTotals {
     /// Elapsed times.
     pub elapsed: Duration,
     /// Times in which at least one command was outstanding.
@@ -127,17 +127,17 @@ pub struct Sum {
     pub bytes_written: u64,
 }
 
-impl Default for Jobs {
-    fn default() -> Jobs {
-        Jobs { elapsed: Summary::new(SummaryPrecision::ROW), sum: Sum::default(), unfinished: 0, list: Vec::new() }
+impl Default for JobSummary {
+    fn default() -> JobSummary {
+        JobSummary { elapsed: Summary::new(SummaryPrecision::ROW), sum: JobTotals::default(), unfinished: 0, list: Vec::new() }
     }
 }
 
-impl Jobs {
+impl JobSummary {
     /// A job was completed.
-    pub fn completed(&mut self, job: Job) {
+    pub fn completed(&mut self, job: FinishedJob) {
         self.elapsed.record(Nanos::from(job.elapsed));
-        self.sum.add(&Sum {
+        self.sum.add(&JobTotals {
             elapsed: job.elapsed,
             waited: job.waited,
             files: job.files,
@@ -150,7 +150,7 @@ impl Jobs {
     }
 
     /// Adds those of another worker.
-    pub(crate) fn merge(&mut self, other: Jobs) {
+    pub(crate) fn merge(&mut self, other: JobSummary) {
         self.elapsed.merge(&other.elapsed);
         self.sum.add(&other.sum);
         self.unfinished += other.unfinished;
@@ -160,8 +160,8 @@ impl Jobs {
     }
 }
 
-impl Sum {
-    fn add(&mut self, other: &Sum) {
+impl JobTotals {
+    fn add(&mut self, other: &JobTotals) {
         self.elapsed += other.elapsed;
         self.waited += other.waited;
         self.files += other.files;

@@ -28,7 +28,7 @@ pub struct LiveFigures {
 
 /// What the engine is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Phase {
+pub enum EnginePhase {
     /// Before the first load point, between two, and after the last.
     #[default]
     Idle,
@@ -42,13 +42,13 @@ pub enum Phase {
     Ending,
 }
 
-const PHASES: [Phase; 5] = [Phase::Idle, Phase::Connecting, Phase::Warmup, Phase::Measuring, Phase::Ending];
+const PHASES: [EnginePhase; 5] = [EnginePhase::Idle, EnginePhase::Connecting, EnginePhase::Warmup, EnginePhase::Measuring, EnginePhase::Ending];
 
 /// What happened since the last look.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Snapshot {
+pub struct EngineSnapshot {
     /// What the engine is doing.
-    pub phase: Phase,
+    pub phase: EnginePhase,
     /// Users that the load point is to have.
     pub users_planned: u32,
     /// Sessions that can be used.
@@ -96,7 +96,7 @@ pub struct LiveGroup {
 
 impl LiveFigures {
     /// What happened since the last look; the first look is at what happened since the beginning.
-    pub fn look(&self) -> Snapshot {
+    pub fn look(&self) -> EngineSnapshot {
         let now = Instant::now();
         let before = self.looked.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).replace(now);
         let mut part = self.parts.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -113,7 +113,7 @@ impl LiveFigures {
             }
         }
         let all = all.figures();
-        Snapshot {
+        EngineSnapshot {
             phase: PHASES[usize::from(self.phase.load(Relaxed))],
             users_planned: self.users.load(Relaxed),
             sessions: sessions.clamp(0, u32::MAX.into()) as u32,
@@ -132,7 +132,7 @@ impl LiveFigures {
         }
     }
 
-    pub(crate) fn enter(&self, phase: Phase, users: u32) {
+    pub(crate) fn enter(&self, phase: EnginePhase, users: u32) {
         self.users.store(users, Relaxed);
         let number = PHASES.iter().position(|known| *known == phase).unwrap_or(0);
         self.phase.store(number as u8, Relaxed);
@@ -254,9 +254,9 @@ mod tests {
         worker.answered(CommandGroup::OpenClose, Duration::from_millis(1), Some(NtStatus::OBJECT_NAME_NOT_FOUND));
         worker.moved(&Performed { bytes_read: 4096, ..Performed::DONE });
         live.publish(&mut worker);
-        live.enter(Phase::Measuring, 4);
+        live.enter(EnginePhase::Measuring, 4);
         let first = live.look();
-        assert_eq!((first.phase, first.users_planned, first.sessions), (Phase::Measuring, 4, 3));
+        assert_eq!((first.phase, first.users_planned, first.sessions), (EnginePhase::Measuring, 4, 3));
         assert_eq!((first.commands, first.errors, first.bytes_read), (21, 1, 4096));
         assert_eq!(first.statuses, [(NtStatus::OBJECT_NAME_NOT_FOUND, 1)].into());
         // All but one are in the bin of 2 ms, which is 1.6 % wide.

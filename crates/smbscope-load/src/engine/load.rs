@@ -1,18 +1,18 @@
 //! Load points one after the other, with threads that live from the first to the last.
 
-use super::control::Control;
+use super::control::LoadPointControl;
 use super::cpu::{LIMITED_ABOVE, ProcessTime};
-use super::exchanges::{Clock, Exchanges};
+use super::exchanges::{Clock, ExchangeLog};
 use super::hooks::Surroundings;
-use super::hosts::{Fleet, Link, OnLostHost, begin};
-use super::live_figures::Phase;
+use super::hosts::{Fleet, HostLink, OnLostHost, begin};
+use super::live_figures::EnginePhase;
 use super::load_point::Common;
 use super::meter::{LOOK, Meter};
-use super::plan::{EngineError, Plan};
-use super::recorder::{Recorder, Window};
-use super::result::{ClientCpu, Ended, HostRun, Lost, Pace, Run, Stall};
-use super::schedule::Schedule;
-use super::session::Connector;
+use super::plan::{EngineError, RampPlan};
+use super::recorder::{LoadPointRecorder, MeasurementWindow};
+use super::result::{ClientCpuUsage, LoadPointEnd, HostResult, HostFailure, PacingResult, LoadPointResult, ResponseStall};
+use super::schedule::LoadSchedule;
+use super::session::SessionFactory;
 use super::share::Share;
 use super::silences::Silences;
 use super::timers::Time;
@@ -36,7 +36,7 @@ const FLOWS_OF_A_HOST: u32 = 32;
 
 /// What a load point puts on the server.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Load {
+pub(crate) struct OfferedLoad {
     pub(crate) users: u32,
     /// Operations a second, where they are not the plan's.
     pub(crate) rate: Option<f64>,
@@ -44,11 +44,11 @@ pub(crate) struct Load {
 
 /// Threads with their users, or hosts with theirs, between load points.
 pub(crate) struct Engine<'a> {
-    plan: Plan,
+    plan: RampPlan,
     names: Vec<String>,
     /// Scripts have an end.
     has_end: bool,
-    lanes: Vec<Lane>,
+    lanes: Vec<WorkerLink>,
     replies: Receiver<Reply>,
     on_lost: OnLostHost,
     /// Hosts that were lost during the load point.
@@ -57,7 +57,7 @@ pub(crate) struct Engine<'a> {
 }
 
 /// The way to a worker, or to a host.
-struct Lane {
+struct WorkerLink {
     orders: Sender<Order>,
     /// Absent for a worker of this process.
     host: Option<KnownHost>,
@@ -72,15 +72,15 @@ struct KnownHost {
     share: Share,
 }
 
-impl Lane {
+impl WorkerLink {
     fn is_lost(&self) -> bool {
         self.host.as_ref().is_some_and(|host| host.is_lost)
     }
 }
 
 /// Starts threads for up to `most` users, lets `ramp` run load points, and ends the threads.
-pub(crate) fn with_engine<C: Connector + Send + 'static, R>(
-    plan: &Plan,
+pub(crate) fn with_engine<C: SessionFactory + Send + 'static, R>(
+    plan: &RampPlan,
     most: u32,
     connector: C,
     scripts: Scripts<'_>,
@@ -94,8 +94,8 @@ pub(crate) fn with_engine<C: Connector + Send + 'static, R>(
 }
 
 /// The same with these workers out of those of several hosts.
-pub(crate) fn with_workers<C: Connector + Send + 'static, R>(
-    plan: &Plan,
+pub(crate) fn with_workers<C: SessionFactory + Send + 'static, R>(
+    plan: &RampPlan,
     share: &Share,
     connector: C,
     scripts: Scripts<'_>,
@@ -123,7 +123,7 @@ pub(crate) fn with_workers<C: Connector + Send + 'static, R>(
                 worker.run(time, &runtime, &received, &reply);
             };
             std::thread::Builder::new().name(format!("users-{index}")).spawn_scoped(scope, worker)?;
-            engine.lanes.push(Lane { orders, host: None });
+            engine.lanes.push(WorkerLink { orders, host: None });
         }
         drop(reply);
         Ok(engine.run(ramp))
@@ -132,7 +132,7 @@ pub(crate) fn with_workers<C: Connector + Send + 'static, R>(
 
 /// Lets `ramp` run load points on the hosts of a fleet.
 pub(crate) fn with_hosts<R>(
-    plan: &Plan,
+    plan: &RampPlan,
     fleet: Fleet,
     options: &SessionOptions,
     scripts: Scripts<'_>,
@@ -150,10 +150,10 @@ pub(crate) fn with_hosts<R>(
             let (orders, received) = channel();
             let reply = reply.clone();
             let (name, workers) = (link.name().to_owned(), link.workers);
-            let run = move || Link::run(link, lane, &received, &reply, live);
+            let run = move || HostLink::run(link, lane, &received, &reply, live);
             std::thread::Builder::new().name(format!("host-{lane}")).spawn_scoped(scope, run)?;
             let share = Share { workers: Vec::new(), of: 0 };
-            engine.lanes.push(Lane { orders, host: Some(KnownHost { name, workers, is_lost: false, share }) });
+            engine.lanes.push(WorkerLink { orders, host: Some(KnownHost { name, workers, is_lost: false, share }) });
         }
         drop(reply);
         Ok(engine.run(ramp))
@@ -161,7 +161,7 @@ pub(crate) fn with_hosts<R>(
 }
 
 impl<'a> Engine<'a> {
-    fn new(plan: &Plan, scripts: Scripts<'_>, replies: Receiver<Reply>, surroundings: Surroundings<'a>) -> Engine<'a> {
+    fn new(plan: &RampPlan, scripts: Scripts<'_>, replies: Receiver<Reply>, surroundings: Surroundings<'a>) -> Engine<'a> {
         let first = scripts(0);
         let (names, has_end) = (first.operations().to_vec(), first.passes().is_some());
         let (lanes, lost, on_lost) = (Vec::new(), Vec::new(), OnLostHost::default());
@@ -170,7 +170,7 @@ impl<'a> Engine<'a> {
 
     fn run<R>(mut self, ramp: impl FnOnce(&mut Engine<'_>) -> R) -> R {
         let result = ramp(&mut self);
-        self.surroundings.live.enter(Phase::Idle, 0);
+        self.surroundings.live.enter(EnginePhase::Idle, 0);
         result
     }
 
@@ -180,22 +180,22 @@ impl<'a> Engine<'a> {
     }
 
     /// What load the number of a load point is: of users, or of operations a second where the plan says so.
-    pub(crate) fn load(&self, number: u32) -> Load {
+    pub(crate) fn load(&self, number: u32) -> OfferedLoad {
         match self.plan.rates.is_empty() {
-            true => Load { users: number, rate: None },
-            false => Load { users: self.plan.users.most(), rate: Some(number.into()) },
+            true => OfferedLoad { users: number, rate: None },
+            false => OfferedLoad { users: self.plan.users.most(), rate: Some(number.into()) },
         }
     }
 
     /// Runs one load point.
-    pub(crate) fn point(&mut self, load: Load) -> Run {
+    pub(crate) fn point(&mut self, load: OfferedLoad) -> LoadPointResult {
         let users = load.users;
         let schedule = self.plan.schedule.at(users, load.rate);
         let sessions = users.saturating_mul(self.plan.sessions_per_user);
-        let control = Arc::new(Control::new(self.surroundings.stop.clone(), self.plan.limits));
+        let control = Arc::new(LoadPointControl::new(self.surroundings.stop.clone(), self.plan.limits));
         let clock = Clock::at(Instant::now());
         self.surroundings.hooks.point_begins(users);
-        self.surroundings.live.enter(Phase::Connecting, users);
+        self.surroundings.live.enter(EnginePhase::Connecting, users);
         self.lost.clear();
         self.deal();
         let share = Share::whole(self.lanes.len());
@@ -203,14 +203,14 @@ impl<'a> Engine<'a> {
         let ready = self.connect(&connecting);
 
         self.surroundings.hooks.work_begins(users);
-        self.surroundings.live.enter(Phase::Warmup, users);
+        self.surroundings.live.enter(EnginePhase::Warmup, users);
         let notice = if self.is_of_hosts() { NOTICE_TO_HOSTS } else { NOTICE };
         let begin = ready.max(Instant::now()) + notice;
         let start = begin + self.plan.warmup;
-        let window = Window { start, end: start + self.plan.duration, interval: self.plan.interval };
+        let window = MeasurementWindow { start, end: start + self.plan.duration, interval: self.plan.interval };
         let (parts, used) = self.work((begin, window, schedule), &control);
         let (run, exchanges) = self.finish((users, schedule), parts, &control, window, &clock, used);
-        self.surroundings.live.enter(Phase::Idle, users);
+        self.surroundings.live.enter(EnginePhase::Idle, users);
         self.surroundings.hooks.point_ends(&run, exchanges);
         run
     }
@@ -221,7 +221,7 @@ impl<'a> Engine<'a> {
 
     /// Whether all hosts were lost.
     pub(crate) fn is_without_hosts(&self) -> bool {
-        self.is_of_hosts() && self.lanes.iter().all(Lane::is_lost)
+        self.is_of_hosts() && self.lanes.iter().all(WorkerLink::is_lost)
     }
 
     /// Divides the workers of all hosts that are left anew.
@@ -255,8 +255,8 @@ impl<'a> Engine<'a> {
     /// Lets users work; what they did, and the processor time that this process took.
     pub(crate) fn work(
         &mut self,
-        (begin, window, schedule): (Instant, Window, Schedule),
-        control: &Control,
+        (begin, window, schedule): (Instant, MeasurementWindow, LoadSchedule),
+        control: &LoadPointControl,
     ) -> (Vec<Worked>, ProcessTime) {
         let asked = self.order(|_| Order::Work { begin, window, schedule });
         let users = self.surroundings.live.users();
@@ -271,7 +271,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Gives everyone an order who is there; how many that are.
-    fn order(&self, order: impl Fn(&Lane) -> Order) -> usize {
+    fn order(&self, order: impl Fn(&WorkerLink) -> Order) -> usize {
         let there = self.lanes.iter().filter(|lane| !lane.is_lost());
         there
             .map(|lane| {
@@ -281,7 +281,7 @@ impl<'a> Engine<'a> {
     }
 
     /// So many replies. Meanwhile looks at the clock and at what the caller wants.
-    fn collect(&mut self, asked: usize, control: &Control, mut meter: Option<&mut Meter>) -> Vec<Reply> {
+    fn collect(&mut self, asked: usize, control: &LoadPointControl, mut meter: Option<&mut Meter>) -> Vec<Reply> {
         let mut replies = Vec::new();
         let mut answered = 0;
         let of_hosts = self.is_of_hosts();
@@ -309,14 +309,14 @@ impl<'a> Engine<'a> {
     }
 
     /// A host is lost.
-    fn lose(&mut self, lost: HostLost, control: &Control) {
+    fn lose(&mut self, lost: HostLost, control: &LoadPointControl) {
         let Some(host) = &mut self.lanes[lost.lane].host else { return };
         host.is_lost = true;
         let what = format!("the load host {} was lost: {}", host.name, lost.why);
-        if self.lanes.iter().all(Lane::is_lost) {
-            control.finish(Ended::Failed(format!("{what}; there is no other")), lost.at);
+        if self.lanes.iter().all(WorkerLink::is_lost) {
+            control.finish(LoadPointEnd::Failed(format!("{what}; there is no other")), lost.at);
         } else if self.on_lost == OnLostHost::Stop {
-            control.finish(Ended::Stopped(what), lost.at);
+            control.finish(LoadPointEnd::Stopped(what), lost.at);
         }
         self.lost.push(lost);
     }
@@ -324,16 +324,16 @@ impl<'a> Engine<'a> {
     /// Puts together what workers have.
     fn finish(
         &self,
-        (users, schedule): (u32, Schedule),
+        (users, schedule): (u32, LoadSchedule),
         parts: Vec<Worked>,
-        control: &Control,
-        window: Window,
+        control: &LoadPointControl,
+        window: MeasurementWindow,
         clock: &Clock,
         mut used: ProcessTime,
-    ) -> (Run, Option<Exchanges>) {
+    ) -> (LoadPointResult, Option<ExchangeLog>) {
         let open = self.plan.schedule.is_open();
-        let exchanges = self.plan.exchanges.then(|| Exchanges::new(0));
-        let whole = Recorder::new(window, *clock, self.names.len(), open, exchanges).sliced(&self.plan.by);
+        let exchanges = self.plan.exchanges.then(|| ExchangeLog::new(0));
+        let whole = LoadPointRecorder::new(window, *clock, self.names.len(), open, exchanges).sliced(&self.plan.by);
         let mut whole = whole.limited(self.plan.overload);
         let mut late = Summary::new(SummaryPrecision::ROW);
         let busiest = parts.iter().map(|part| part.on_cpu).max().unwrap_or_default();
@@ -342,7 +342,7 @@ impl<'a> Engine<'a> {
         let duration = last.saturating_duration_since(window.start);
         let of_hosts = parts.iter().filter_map(|part| part.host.as_ref()).map(|host| host.used);
         used = of_hosts.reduce(ProcessTime::add).unwrap_or(used);
-        let mut hosts: Vec<(usize, HostRun)> = Vec::new();
+        let mut hosts: Vec<(usize, HostResult)> = Vec::new();
         let alive: usize = parts.iter().map(|part| part.alive).sum();
         let trouble = parts.iter().find_map(|part| part.trouble.clone());
         let mut silences: Option<Silences> = None;
@@ -364,16 +364,16 @@ impl<'a> Engine<'a> {
         hosts.sort_by_key(|(lane, _)| *lane);
         let ended = match (control.why(), trouble) {
             (Some((why, _)), _) => why,
-            (None, Some(trouble)) if alive == 0 => Ended::Failed(trouble),
-            (None, _) => Ended::Done,
+            (None, Some(trouble)) if alive == 0 => LoadPointEnd::Failed(trouble),
+            (None, _) => LoadPointEnd::Done,
         };
-        let exchanges = whole.take_exchanges().map(Exchanges::finish);
+        let exchanges = whole.take_exchanges().map(ExchangeLog::finish);
         let figures = whole.finish(&self.names, duration, self.plan.sessions_per_user);
         let total = figures.counted.response_times(|(_, _, group)| group.in_headline());
         let median = total.figures().p50.map(|p50| Duration::from_nanos(p50.0.max(0) as u64));
         let stalls = silences.map_or_else(Vec::new, |silences| silences.stalls(median));
-        let stalls = stalls.iter().map(|s| Stall { start: clock.timestamp(s.from), length: s.length }).collect();
-        let run = Run {
+        let stalls = stalls.iter().map(|s| ResponseStall { start: clock.timestamp(s.from), length: s.length }).collect();
+        let run = LoadPointResult {
             users,
             started: clock.timestamp(window.start),
             duration,
@@ -392,8 +392,8 @@ impl<'a> Engine<'a> {
             client_cpu: self.client_cpu(used, busiest, duration, &late),
             ended,
             pace: match schedule {
-                Schedule::Closed { .. } => Pace::Closed,
-                Schedule::Open { rate, .. } => Pace::Open { rate, not_begun: figures.not_begun },
+                LoadSchedule::Closed { .. } => PacingResult::Closed,
+                LoadSchedule::Open { rate, .. } => PacingResult::Open { rate, not_begun: figures.not_begun },
             },
             jobs: self.has_end.then_some(figures.jobs),
             overload: figures.overload,
@@ -403,9 +403,9 @@ impl<'a> Engine<'a> {
         (run, exchanges)
     }
 
-    fn client_cpu(&self, used: ProcessTime, busiest: Duration, duration: Duration, late: &Summary) -> ClientCpu {
+    fn client_cpu(&self, used: ProcessTime, busiest: Duration, duration: Duration, late: &Summary) -> ClientCpuUsage {
         let busiest = if duration.is_zero() { 0.0 } else { busiest.as_secs_f64() / duration.as_secs_f64() };
-        ClientCpu {
+        ClientCpuUsage {
             user: used.user,
             system: used.system,
             busy_poll: self.plan.busy_poll,
@@ -416,11 +416,11 @@ impl<'a> Engine<'a> {
     }
 
     /// What a host did, where the workers are those of one.
-    fn host_run(&self, part: &mut Worked, users: u32, duration: Duration) -> Option<(usize, HostRun)> {
+    fn host_run(&self, part: &mut Worked, users: u32, duration: Duration) -> Option<(usize, HostResult)> {
         let HostFacts { lane, used, clock, late_by } = *part.host.as_ref()?;
         let (name, sessions) = self.host(lane, users)?;
         let sum = part.recorder.sum();
-        let run = HostRun {
+        let run = HostResult {
             name,
             sessions,
             commands: sum.commands,
@@ -436,9 +436,9 @@ impl<'a> Engine<'a> {
         Some((lane, run))
     }
 
-    fn lost_run(&self, lost: &HostLost, users: u32, clock: &Clock) -> HostRun {
+    fn lost_run(&self, lost: &HostLost, users: u32, clock: &Clock) -> HostResult {
         let (name, sessions) = self.host(lost.lane, users).unwrap_or_default();
-        HostRun {
+        HostResult {
             name,
             sessions,
             commands: 0,
@@ -446,10 +446,10 @@ impl<'a> Engine<'a> {
             bytes_read: 0,
             bytes_written: 0,
             times: Summary::new(SummaryPrecision::ROW),
-            cpu: ClientCpu::default(),
+            cpu: ClientCpuUsage::default(),
             clock: lost.clock,
             late_by: Duration::ZERO,
-            lost: Some(Lost { at: clock.timestamp(lost.at), why: lost.why.clone(), commands: lost.commands }),
+            lost: Some(HostFailure { at: clock.timestamp(lost.at), why: lost.why.clone(), commands: lost.commands }),
         }
     }
 

@@ -1,10 +1,10 @@
 //! What the users of one worker share during a load point.
 
-use super::control::Control;
-use super::plan::Plan;
-use super::recorder::{Recorder, Window};
-use super::schedule::{Appointments, Schedule};
-use super::session::Connector;
+use super::control::LoadPointControl;
+use super::plan::RampPlan;
+use super::recorder::{LoadPointRecorder, MeasurementWindow};
+use super::schedule::{Appointments, LoadSchedule};
+use super::session::SessionFactory;
 use super::timers::{Timers, now};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 
 /// What all workers share for as long as they live.
 pub(crate) struct Common<C> {
-    pub(crate) plan: Plan,
+    pub(crate) plan: RampPlan,
     pub(crate) connector: C,
     /// Connects that may go on at the same time.
     pub(crate) turns: Semaphore,
@@ -24,7 +24,7 @@ pub(crate) struct Common<C> {
 
 /// How a user's work ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Left {
+pub(crate) enum UserExit {
     /// The load point is over.
     Over,
     /// The script has no more steps.
@@ -34,20 +34,20 @@ pub(crate) enum Left {
 }
 
 /// What the users of a worker share during a load point.
-pub(crate) struct LoadPoint<C> {
+pub(crate) struct WorkerLoadPoint<C> {
     common: Arc<Common<C>>,
-    pub(crate) control: Arc<Control>,
+    pub(crate) control: Arc<LoadPointControl>,
     timers: Rc<Timers>,
-    pub(crate) recorder: RefCell<Recorder>,
+    pub(crate) recorder: RefCell<LoadPointRecorder>,
     pub(crate) begin: Cell<Instant>,
-    pub(crate) window: Cell<Window>,
+    pub(crate) window: Cell<MeasurementWindow>,
     /// Of the load point.
-    schedule: Cell<Schedule>,
+    schedule: Cell<LoadSchedule>,
     /// Of all workers.
     sessions: u32,
 }
 
-impl<C> std::ops::Deref for LoadPoint<C> {
+impl<C> std::ops::Deref for WorkerLoadPoint<C> {
     type Target = Common<C>;
 
     fn deref(&self) -> &Common<C> {
@@ -55,17 +55,17 @@ impl<C> std::ops::Deref for LoadPoint<C> {
     }
 }
 
-impl<C: Connector> LoadPoint<C> {
+impl<C: SessionFactory> WorkerLoadPoint<C> {
     pub(crate) fn new(
         common: Arc<Common<C>>,
-        control: Arc<Control>,
+        control: Arc<LoadPointControl>,
         timers: Rc<Timers>,
-        recorder: Recorder,
+        recorder: LoadPointRecorder,
         sessions: u32,
-    ) -> LoadPoint<C> {
+    ) -> WorkerLoadPoint<C> {
         let window = recorder.window();
         let schedule = Cell::new(common.plan.schedule);
-        LoadPoint {
+        WorkerLoadPoint {
             common,
             schedule,
             control,
@@ -83,7 +83,7 @@ impl<C: Connector> LoadPoint<C> {
     }
 
     /// What was counted, when all users have left.
-    pub(crate) fn take_recorder(&self) -> Recorder {
+    pub(crate) fn take_recorder(&self) -> LoadPointRecorder {
         let empty = self.recorder.borrow().empty();
         self.recorder.replace(empty)
     }
@@ -94,7 +94,7 @@ impl<C: Connector> LoadPoint<C> {
     }
 
     /// The load begins, and the measured part is fixed.
-    pub(crate) fn start(&self, begin: Instant, window: Window, schedule: Schedule) {
+    pub(crate) fn start(&self, begin: Instant, window: MeasurementWindow, schedule: LoadSchedule) {
         self.schedule.set(schedule);
         self.begin.set(begin);
         self.window.set(window);
@@ -107,14 +107,14 @@ impl<C: Connector> LoadPoint<C> {
     }
 
     /// When users ended, of whom this is how.
-    pub(crate) fn last_of<T>(&self, users: &[(T, Option<Left>)]) -> Instant {
+    pub(crate) fn last_of<T>(&self, users: &[(T, Option<UserExit>)]) -> Instant {
         let window = self.window.get();
         self.control.look_at_stop(now());
         if let Some((_, at)) = self.control.why() {
             return at.min(window.end);
         }
         // Who has no more to do, or no session, ended just now at the latest.
-        let all_left = users.iter().all(|(_, left)| matches!(left, Some(Left::Done | Left::Failed(_))));
+        let all_left = users.iter().all(|(_, left)| matches!(left, Some(UserExit::Done | UserExit::Failed(_))));
         if all_left { now().min(window.end) } else { window.end }
     }
 

@@ -2,8 +2,8 @@
 
 use super::cpu::ProcessTime;
 use super::hooks::Surroundings;
-use super::live_figures::Phase;
-use super::recorder::Window;
+use super::live_figures::EnginePhase;
+use super::recorder::MeasurementWindow;
 use std::time::{Duration, Instant};
 
 /// How often [`Stop`](super::Stop) is looked at.
@@ -12,23 +12,23 @@ pub(super) const LOOK: Duration = Duration::from_millis(20);
 /// Follows the clock through a load point: tells when the measured part begins and ends, and what it cost.
 pub(super) struct Meter {
     users: u32,
-    window: Window,
-    phase: Phase,
+    window: MeasurementWindow,
+    phase: EnginePhase,
     began: Option<ProcessTime>,
     used: Option<ProcessTime>,
 }
 
 impl Meter {
     /// Of a load point that is about to begin.
-    pub(super) fn new(users: u32, window: Window) -> Meter {
-        Meter { users, window, phase: Phase::Warmup, began: None, used: None }
+    pub(super) fn new(users: u32, window: MeasurementWindow) -> Meter {
+        Meter { users, window, phase: EnginePhase::Warmup, began: None, used: None }
     }
 
     /// Until the next moment that matters, or the next look at [`Stop`](super::Stop).
     pub(super) fn wait(&self) -> Duration {
         let next = match self.phase {
-            Phase::Warmup => self.window.start,
-            Phase::Measuring => self.window.end,
+            EnginePhase::Warmup => self.window.start,
+            EnginePhase::Measuring => self.window.end,
             _ => return LOOK,
         };
         next.saturating_duration_since(Instant::now()).min(LOOK)
@@ -36,15 +36,15 @@ impl Meter {
 
     pub(super) fn look(&mut self, surroundings: &mut Surroundings<'_>, over: bool) {
         let now = Instant::now();
-        if self.phase == Phase::Warmup && now >= self.window.start {
-            self.phase = Phase::Measuring;
+        if self.phase == EnginePhase::Warmup && now >= self.window.start {
+            self.phase = EnginePhase::Measuring;
             self.began = Some(ProcessTime::now());
             surroundings.live.enter(self.phase, self.users);
             surroundings.hooks.measuring_begins();
         }
-        if matches!(self.phase, Phase::Warmup | Phase::Measuring) && (over || now >= self.window.end) {
+        if matches!(self.phase, EnginePhase::Warmup | EnginePhase::Measuring) && (over || now >= self.window.end) {
             self.used = self.began.map(|began| ProcessTime::now().since(began));
-            self.phase = Phase::Ending;
+            self.phase = EnginePhase::Ending;
             surroundings.live.enter(self.phase, self.users);
         }
     }

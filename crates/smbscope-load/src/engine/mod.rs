@@ -37,27 +37,27 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
-pub use capacity::{Capacity, Knee, Range, Search, Tried};
-pub use control::Stop;
+pub use capacity::{CapacityResult, Knee, KneeRange, Search, LoadTrial};
+pub use control::StopFlag;
 pub use cpu::{LATE_ABOVE, LIMITED_ABOVE};
 pub use criterion::{Criterion, CriterionError, CriterionResult};
-pub use exchanges::{EXCHANGES_MAX, Exchanges};
+pub use exchanges::{EXCHANGES_MAX, ExchangeLog};
 pub use hooks::Hooks;
 pub use hosts::{Fleet, Host, LoadHost, LoadWork, OnLostHost};
-pub use jobs::{JOBS_KEPT_MAX, Job, Jobs, Sum};
-pub use live_figures::{LiveFigures, LiveGroup, Phase, Snapshot};
-pub use overload::{Overload, OverloadLimits};
-pub use plan::{Connects, EngineError, ErrorLimit, Limits, OnFailure, Plan};
-pub use schedule::{Arrivals, Schedule};
-pub use session::Queue;
+pub use jobs::{JOBS_KEPT_MAX, FinishedJob, JobSummary, JobTotals};
+pub use live_figures::{LiveFigures, LiveGroup, EnginePhase, EngineSnapshot};
+pub use overload::{OverloadTally, OverloadLimits};
+pub use plan::{Connects, EngineError, ErrorLimit, LoadPointLimits, OnFailure, RampPlan};
+pub use schedule::{Arrivals, LoadSchedule};
+pub use session::CommandQueueDepth;
 pub use silences::{STALL_MIN, STALL_TIMES_MEDIAN, STALLS_MAX};
 pub use users::{LOAD_POINTS_MAX, RATE_MAX, Rates, USERS_MAX, Users, UsersError};
 
 use crate::workload::Script;
 use hooks::Surroundings;
 use load::{Engine, with_engine, with_hosts};
-use perform::Server;
-use result::{Ended, Run};
+use perform::ServerConnector;
+use result::{LoadPointEnd, LoadPointResult};
 use smbscope_client::SessionOptions;
 use timers::Time;
 use worker::Scripts;
@@ -68,26 +68,26 @@ use worker::Scripts;
 /// `scripts` makes the script of a session; the number counts the sessions of all users from 0. Whatever in a script is
 /// random comes from the plan's seed and that number.
 pub fn run(
-    plan: &Plan,
+    plan: &RampPlan,
     options: &SessionOptions,
     scripts: &(dyn Fn(u32) -> Box<dyn Script> + Sync),
     hooks: &mut dyn Hooks,
     live: &LiveFigures,
-    stop: &Stop,
-) -> Result<Vec<Run>, EngineError> {
+    stop: &StopFlag,
+) -> Result<Vec<LoadPointResult>, EngineError> {
     run_on(None, plan, options, scripts, hooks, live, stop)
 }
 
 /// The same with the users of a fleet of hosts, where there is one; `scripts` are those that its workload makes there.
 pub fn run_on(
     fleet: Option<Fleet>,
-    plan: &Plan,
+    plan: &RampPlan,
     options: &SessionOptions,
     scripts: &(dyn Fn(u32) -> Box<dyn Script> + Sync),
     hooks: &mut dyn Hooks,
     live: &LiveFigures,
-    stop: &Stop,
-) -> Result<Vec<Run>, EngineError> {
+    stop: &StopFlag,
+) -> Result<Vec<LoadPointResult>, EngineError> {
     let surroundings = Surroundings { hooks, live, stop };
     with_users(fleet, plan, plan.users.most(), options, scripts, surroundings, |engine| ramp(plan, engine))
 }
@@ -97,7 +97,7 @@ pub fn run_on(
 /// where there is one.
 #[expect(clippy::too_many_arguments, reason = "the settings of a run, and what is searched for")]
 pub fn find_capacity(
-    plan: &Plan,
+    plan: &RampPlan,
     criterion: &Criterion,
     search: Search,
     fleet: Option<Fleet>,
@@ -105,8 +105,8 @@ pub fn find_capacity(
     scripts: &(dyn Fn(u32) -> Box<dyn Script> + Sync),
     hooks: &mut dyn Hooks,
     live: &LiveFigures,
-    stop: &Stop,
-) -> Result<Capacity, EngineError> {
+    stop: &StopFlag,
+) -> Result<CapacityResult, EngineError> {
     criterion.check(scripts(0).operations())?;
     let surroundings = Surroundings { hooks, live, stop };
     let most = if plan.rates.is_empty() { search.most } else { plan.users.most() };
@@ -116,7 +116,7 @@ pub fn find_capacity(
 /// Lets `ramp` run load points with the users of a fleet, or with up to `most` of this process.
 fn with_users<R>(
     fleet: Option<Fleet>,
-    plan: &Plan,
+    plan: &RampPlan,
     most: u32,
     options: &SessionOptions,
     scripts: Scripts<'_>,
@@ -126,12 +126,12 @@ fn with_users<R>(
     if let Some(fleet) = fleet {
         return with_hosts(plan, fleet, options, scripts, surroundings, ramp);
     }
-    let server = Server::new(options, plan.connections_per_session, plan.seed);
+    let server = ServerConnector::new(options, plan.connections_per_session, plan.seed);
     with_engine(plan, most, server, scripts, Time::Real, surroundings, ramp)
 }
 
 /// The load points of the plan.
-fn ramp(plan: &Plan, engine: &mut Engine<'_>) -> Vec<Run> {
+fn ramp(plan: &RampPlan, engine: &mut Engine<'_>) -> Vec<LoadPointResult> {
     let mut runs = Vec::new();
     let points = if plan.rates.is_empty() { plan.users.points() } else { &plan.rates };
     for number in points {
@@ -139,7 +139,7 @@ fn ramp(plan: &Plan, engine: &mut Engine<'_>) -> Vec<Run> {
             break;
         }
         runs.push(engine.point(engine.load(*number)));
-        if runs.last().is_some_and(|run| run.ended != Ended::Done) {
+        if runs.last().is_some_and(|run| run.ended != LoadPointEnd::Done) {
             break;
         }
     }

@@ -4,7 +4,7 @@
 //! since its user still worked on the scenario before; when it took longer than its budget; or when it never began. What was
 //! due in the measured part counts.
 
-use super::recorder::Window;
+use super::recorder::MeasurementWindow;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ pub struct OverloadLimits {
 
 /// The scenarios of a load point, and those that were too slow; each is counted once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Overload {
+pub struct OverloadTally {
     /// What is too slow.
     pub limits: OverloadLimits,
     /// Scenarios that were due.
@@ -32,9 +32,9 @@ pub struct Overload {
     pub not_begun: u64,
 }
 
-impl Overload {
-    pub(crate) fn new(limits: OverloadLimits) -> Overload {
-        Overload { limits, scenarios: 0, late: 0, exceeded: 0, not_begun: 0 }
+impl OverloadTally {
+    pub(crate) fn new(limits: OverloadLimits) -> OverloadTally {
+        OverloadTally { limits, scenarios: 0, late: 0, exceeded: 0, not_begun: 0 }
     }
 
     /// The share of scenarios that were too slow; none where none were due.
@@ -54,7 +54,7 @@ impl Overload {
     }
 
     /// A scenario was abandoned that waited for an answer since then.
-    pub(crate) fn given_up(&mut self, since: Instant, window: &Window) {
+    pub(crate) fn given_up(&mut self, since: Instant, window: &MeasurementWindow) {
         let counts = u64::from(window.contains(since));
         self.scenarios += counts;
         self.exceeded += counts;
@@ -67,7 +67,7 @@ impl Overload {
     }
 
     /// Adds those of another worker.
-    pub(crate) fn merge(&mut self, other: &Overload) {
+    pub(crate) fn merge(&mut self, other: &OverloadTally) {
         self.scenarios += other.scenarios;
         self.late += other.late;
         self.exceeded += other.exceeded;

@@ -1,7 +1,7 @@
 //! Actions as calls on a session of the SMB client, with the user's table of open files.
 
-use super::connections::Connections;
-use super::session::{Connector, Identity, Performed, Queue, ServerSession};
+use super::connections::RoundRobinChannels;
+use super::session::{SessionFactory, SessionIdentity, Performed, CommandQueueDepth, ServerSession};
 use crate::workload::{Action, Own, Slot};
 use smbscope_client::{TransferDirection, Entry, Error, FileHandle, Info, Open, SessionOptions, Samples, SetInfo};
 use smbscope_model::Endpoints;
@@ -23,7 +23,7 @@ const LISTED: Info = Info::FILE_BOTH_DIRECTORY_INFORMATION;
 const REPARSE_POINT: u32 = 0x400;
 
 /// Makes sessions on a server.
-pub(crate) struct Server {
+pub(crate) struct ServerConnector {
     options: SessionOptions,
     /// Of each session.
     connections: u32,
@@ -32,8 +32,8 @@ pub(crate) struct Server {
     share: Arc<str>,
 }
 
-impl Server {
-    pub(crate) fn new(options: &SessionOptions, connections: u32, seed: u64) -> Server {
+impl ServerConnector {
+    pub(crate) fn new(options: &SessionOptions, connections: u32, seed: u64) -> ServerConnector {
         let mut random = Random::of_stream(seed, u64::from_le_bytes(*b"payload\0"));
         let payload = (0..PAYLOAD / 8).flat_map(|_| random.bits().to_le_bytes()).collect();
         let user = match &options.credentials {
@@ -41,16 +41,16 @@ impl Server {
             smbscope_client::Credentials::Ntlm { domain, user, .. } => Some(format!("{domain}\\{user}").into()),
             _ => None,
         };
-        Server { options: options.clone(), connections, payload, user, share: options.share.as_str().into() }
+        ServerConnector { options: options.clone(), connections, payload, user, share: options.share.as_str().into() }
     }
 }
 
-impl Connector for Server {
-    type Session = User;
+impl SessionFactory for ServerConnector {
+    type Session = UserSession;
 
-    async fn connect(&self) -> Result<User, Error> {
-        Ok(User {
-            connections: Connections::make(&self.options, self.connections).await?,
+    async fn connect(&self) -> Result<UserSession, Error> {
+        Ok(UserSession {
+            connections: RoundRobinChannels::make(&self.options, self.connections).await?,
             open: Vec::new(),
             payload: self.payload.clone(),
             user: self.user.clone(),
@@ -60,9 +60,9 @@ impl Connector for Server {
 }
 
 /// A session and what is open on it.
-pub(crate) struct User {
+pub(crate) struct UserSession {
     /// Each performs an action in its turn.
-    connections: Connections,
+    connections: RoundRobinChannels,
     /// A handful at a time, so that looking through them is faster than hashing.
     open: Vec<(Slot, FileHandle)>,
     payload: Arc<[u8]>,
@@ -70,7 +70,7 @@ pub(crate) struct User {
     share: Arc<str>,
 }
 
-impl User {
+impl UserSession {
     fn forget(&mut self, slot: Slot) {
         self.open.retain(|(open, _)| *open != slot);
     }
@@ -184,13 +184,13 @@ impl User {
                 let (read, written) = if writes { (0, moved.bytes) } else { (moved.bytes, 0) };
                 // A file may have fewer blocks.
                 let asked = depth.min(u32::try_from(ranges.len()).unwrap_or(u32::MAX));
-                let queue = Queue { asked, reached: moved.outstanding };
+                let queue = CommandQueueDepth { asked, reached: moved.outstanding };
                 return Ok(Performed { bytes_read: read, bytes_written: written, queue, ..Performed::DONE });
             }
             Action::ReadFiles { files, block, at_once } => {
                 let moved = self.connections.current().read_whole_files(files, block, at_once).await?;
                 let count = u32::try_from(files.len()).unwrap_or(u32::MAX);
-                let queue = Queue { asked: at_once.min(count), reached: moved.outstanding };
+                let queue = CommandQueueDepth { asked: at_once.min(count), reached: moved.outstanding };
                 return Ok(Performed { bytes_read: moved.bytes, files_opened: count, queue, ..Performed::DONE });
             }
             Action::RemoveTree(path, own) => return self.remove_tree(path, &own).await,
@@ -247,7 +247,7 @@ impl User {
     }
 }
 
-impl ServerSession for User {
+impl ServerSession for UserSession {
     async fn perform(&mut self, action: &Action<'_>) -> Result<Performed, Error> {
         let result = self.attempt(action).await;
         self.connections.next();
@@ -269,9 +269,9 @@ impl ServerSession for User {
         self.connections.count()
     }
 
-    fn identity(&self, connection: usize) -> Identity {
+    fn identity(&self, connection: usize) -> SessionIdentity {
         let facts = self.connections.get(connection).facts();
-        Identity {
+        SessionIdentity {
             endpoints: Endpoints { client: facts.local, server: facts.peer },
             dialect: facts.dialect,
             user: self.user.clone(),

@@ -1,7 +1,7 @@
 //! What the engine is told to do.
 
 use super::overload::OverloadLimits;
-use super::schedule::Schedule;
+use super::schedule::LoadSchedule;
 use super::users::Users;
 use serde::{Deserialize, Serialize};
 use smbscope_stats::Dimension;
@@ -16,7 +16,7 @@ const CONNECTIONS_MAX: u32 = 32;
 
 /// All settings of a ramp that do not depend on the workload or the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct RampPlan {
     /// Users of each load point; with `rates`, of all of them.
     pub users: Users,
     /// The load points differ in their rate, and not in their users: operations a second of all users together. Empty
@@ -28,7 +28,7 @@ pub struct Plan {
     /// 3.2.4.20.6).
     pub connections_per_session: u32,
     /// When operations begin.
-    pub schedule: Schedule,
+    pub schedule: LoadSchedule,
     /// In an open loop: when an operation was too slow for its user.
     pub overload: Option<OverloadLimits>,
     /// What is not counted at the beginning of each load point.
@@ -47,7 +47,7 @@ pub struct Plan {
     /// What a user does whose session breaks.
     pub on_failure: OnFailure,
     /// What ends a load point, and with it the ramp, before its time.
-    pub limits: Limits,
+    pub limits: LoadPointLimits,
     /// For unfinished operations when a load point ends, and then for closing files and disconnecting.
     pub grace: Duration,
     /// Ask for answers without a pause, instead of sleeping until they come: each worker takes a whole processor, and
@@ -60,15 +60,15 @@ pub struct Plan {
     pub by: Vec<Dimension>,
 }
 
-impl Default for Plan {
+impl Default for RampPlan {
     /// One user without think time for 30 s after 5 s.
-    fn default() -> Plan {
-        Plan {
+    fn default() -> RampPlan {
+        RampPlan {
             users: Users::one(1),
             rates: Vec::new(),
             sessions_per_user: 1,
             connections_per_session: 1,
-            schedule: Schedule::Closed { think: Duration::ZERO },
+            schedule: LoadSchedule::Closed { think: Duration::ZERO },
             overload: None,
             warmup: Duration::from_secs(5),
             duration: Duration::from_secs(30),
@@ -77,7 +77,7 @@ impl Default for Plan {
             workers: None,
             seed: 1,
             on_failure: OnFailure::End,
-            limits: Limits::default(),
+            limits: LoadPointLimits::default(),
             grace: Duration::from_secs(10),
             busy_poll: false,
             exchanges: false,
@@ -116,7 +116,7 @@ pub enum OnFailure {
 
 /// What ends a load point before its time.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Limits {
+pub struct LoadPointLimits {
     /// A user's work in a load point ends after so many whole passes of a script that has an end, all of them in the
     /// measured part.
     pub passes: Option<u32>,
@@ -159,7 +159,7 @@ pub enum EngineError {
     Threads(#[from] std::io::Error),
 }
 
-impl Plan {
+impl RampPlan {
     /// Refuses what cannot be carried out.
     pub(crate) fn check(&self) -> Result<(), EngineError> {
         let wrong = |what: &str| Err(EngineError::Plan(what.to_owned()));
@@ -175,7 +175,7 @@ impl Plan {
         if self.duration.as_nanos() / self.interval.as_nanos() > INTERVALS_MAX {
             return wrong("a load point has more than 100,000 intervals: make them longer");
         }
-        if let Schedule::Open { rate, .. } = self.schedule
+        if let LoadSchedule::Open { rate, .. } = self.schedule
             && !(rate.is_finite() && rate > 0.0)
         {
             return wrong("the rate of an open loop is a number above 0");

@@ -1,8 +1,8 @@
 //! Results of a load point, from the client's own samples. Whoever captured the same run adds the times on the wire.
 
-use super::jobs::Jobs;
-use super::overload::Overload;
-use super::session::Queue;
+use super::jobs::JobSummary;
+use super::overload::OverloadTally;
+use super::session::CommandQueueDepth;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Command, CommandGroup, Nanos, Timestamp};
 use smbscope_stats::{Aggregator, Summary};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// One measured load point.
 #[derive(Debug, Clone)]
-pub struct Run {
+pub struct LoadPointResult {
     /// Concurrent users.
     pub users: u32,
     /// Start of the measurement.
@@ -26,13 +26,13 @@ pub struct Run {
     /// Open loop: time from the intended start of each operation to its end.
     pub due: Option<Summary>,
     /// Operations in the order of the workload.
-    pub operations: Vec<Operation>,
+    pub operations: Vec<OperationResult>,
     /// Bytes read.
     pub bytes_read: u64,
     /// Bytes written.
     pub bytes_written: u64,
     /// The measurement by second.
-    pub intervals: Vec<Interval>,
+    pub intervals: Vec<IntervalResult>,
     /// Time from the start of a connect to an established session.
     pub connects: Summary,
     /// Commands of these connects; counted nowhere else.
@@ -42,26 +42,26 @@ pub struct Run {
     /// Commands outstanding when their connection ended.
     pub unanswered: u64,
     /// Stalls in time order.
-    pub stalls: Vec<Stall>,
+    pub stalls: Vec<ResponseStall>,
     /// Processor time of this process during the measurement.
-    pub client_cpu: ClientCpu,
+    pub client_cpu: ClientCpuUsage,
     /// How it ended.
-    pub ended: Ended,
+    pub ended: LoadPointEnd,
     /// Schedule, and how far the client kept it.
-    pub pace: Pace,
+    pub pace: PacingResult,
     /// Complete passes. Absent for a workload without an end.
-    pub jobs: Option<Jobs>,
+    pub jobs: Option<JobSummary>,
     /// Scenarios that were too slow. Absent if the plan sets no limit.
-    pub overload: Option<Overload>,
+    pub overload: Option<OverloadTally>,
     /// Queue depth. Absent if the workload issues one command at a time.
-    pub queue: Option<Queue>,
+    pub queue: Option<CommandQueueDepth>,
     /// Results per load host, if there are several; their sums are in the other fields.
-    pub hosts: Vec<HostRun>,
+    pub hosts: Vec<HostResult>,
 }
 
 /// Results of one host at a load point.
 #[derive(Debug, Clone)]
-pub struct HostRun {
+pub struct HostResult {
     /// Host name.
     pub name: String,
     /// Sessions assigned to it.
@@ -77,18 +77,18 @@ pub struct HostRun {
     /// Response times of the headline groups.
     pub times: Summary,
     /// Processor time.
-    pub cpu: ClientCpu,
+    pub cpu: ClientCpuUsage,
     /// Clock offset.
-    pub clock: ClockOffset,
+    pub clock: HostClockOffset,
     /// Delay of its first user, if the start command came too late.
     pub late_by: Duration,
     /// Why and when the host was lost.
-    pub lost: Option<Lost>,
+    pub lost: Option<HostFailure>,
 }
 
 /// Offset of a host's clock from the driver's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ClockOffset {
+pub struct HostClockOffset {
     /// How far the clock is ahead; negative if behind.
     pub ahead: Nanos,
     /// Upper limit of the error: half of the round trip of the measurement.
@@ -97,7 +97,7 @@ pub struct ClockOffset {
 
 /// A lost host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lost {
+pub struct HostFailure {
     /// Time of detection.
     pub at: Timestamp,
     /// Reason.
@@ -106,7 +106,7 @@ pub struct Lost {
     pub commands: u64,
 }
 
-impl Run {
+impl LoadPointResult {
     /// Returns the response times of all commands in the headline groups ([`Group::in_headline`]).
     pub fn total(&self) -> Summary {
         self.counted.response_times(|(_, _, group)| group.in_headline())
@@ -125,7 +125,7 @@ impl Run {
 
 /// An operation of the workload: one or more commands.
 #[derive(Debug, Clone)]
-pub struct Operation {
+pub struct OperationResult {
     /// Name in the workload.
     pub name: String,
     /// Time from the actual start to the end.
@@ -138,7 +138,7 @@ pub struct Operation {
 
 /// An interval of a run: one second, or as requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Interval {
+pub struct IntervalResult {
     /// Start.
     pub start: Timestamp,
     /// Users with a session at the end of the interval.
@@ -162,7 +162,7 @@ pub struct Interval {
 /// Time with outstanding commands and no response, of at least [`STALL_MIN`](super::STALL_MIN) and
 /// [`STALL_TIMES_MEDIAN`](super::STALL_TIMES_MEDIAN) times the median response time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stall {
+pub struct ResponseStall {
     /// Start.
     pub start: Timestamp,
     /// Duration.
@@ -171,7 +171,7 @@ pub struct Stall {
 
 /// Processor time of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct ClientCpu {
+pub struct ClientCpuUsage {
     /// User mode.
     pub user: Duration,
     /// Kernel mode.
@@ -192,7 +192,7 @@ pub struct ClientCpu {
 
 /// How a load point ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Ended {
+pub enum LoadPointEnd {
     /// The duration was over, or every user had finished.
     Done,
     /// Interrupted by the user (Ctrl-C).
@@ -205,7 +205,7 @@ pub enum Ended {
 
 /// Schedule of operations.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Pace {
+pub enum PacingResult {
     /// Closed loop: a user starts an operation after the previous one. A stall also stops new operations, so percentiles hide it.
     Closed,
     /// Open loop: operations start at intended times, at a rate of all users together.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// When operations begin.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub enum Schedule {
+pub enum LoadSchedule {
     /// Each user begins when the operation before is done.
     Closed {
         /// What passes between two operations of a user.
@@ -39,18 +39,18 @@ pub enum Arrivals {
     Poisson,
 }
 
-impl Schedule {
+impl LoadSchedule {
     /// Whether intended starts exist.
     pub fn is_open(&self) -> bool {
-        matches!(self, Schedule::Open { .. })
+        matches!(self, LoadSchedule::Open { .. })
     }
 
     /// The schedule of a load point with so many users; a rate takes the place of the schedule's own.
-    pub(crate) fn at(self, users: u32, rate: Option<f64>) -> Schedule {
+    pub(crate) fn at(self, users: u32, rate: Option<f64>) -> LoadSchedule {
         match self {
-            Schedule::Open { rate: own, per_user, arrivals } => {
+            LoadSchedule::Open { rate: own, per_user, arrivals } => {
                 let all = if per_user { own * f64::from(users) } else { own };
-                Schedule::Open { rate: rate.unwrap_or(all), per_user: false, arrivals }
+                LoadSchedule::Open { rate: rate.unwrap_or(all), per_user: false, arrivals }
             }
             closed => closed,
         }
@@ -67,20 +67,20 @@ pub(crate) enum Appointments {
 
 impl Appointments {
     /// Those of user `number` of `users`, from `begin` on.
-    pub(crate) fn new(schedule: Schedule, number: u32, users: u32, begin: Instant, seed: u64) -> Appointments {
+    pub(crate) fn new(schedule: LoadSchedule, number: u32, users: u32, begin: Instant, seed: u64) -> Appointments {
         let mut random = Random::of_stream(seed, u64::from(number));
         match schedule {
-            Schedule::Closed { think } => {
+            LoadSchedule::Closed { think } => {
                 // Users who all think for the same time would act at the same moments.
                 let next = begin + think.mul_f64(random.unit());
                 Appointments::Closed { think, next }
             }
-            Schedule::Open { rate, arrivals: Arrivals::Constant, .. } => {
+            LoadSchedule::Open { rate, arrivals: Arrivals::Constant, .. } => {
                 let first = f64::from(number) / rate;
                 let next = begin + Duration::from_secs_f64(first);
                 Appointments::Constant { begin, first, distance: f64::from(users) / rate, made: 0, next }
             }
-            Schedule::Open { rate, arrivals: Arrivals::Poisson, .. } => {
+            LoadSchedule::Open { rate, arrivals: Arrivals::Poisson, .. } => {
                 let distance = f64::from(users) / rate;
                 let next = begin + Duration::from_secs_f64(distance * random.exponential());
                 Appointments::Poisson { distance, next, random }
@@ -142,7 +142,7 @@ mod tests {
         let mut starts = Vec::new();
         for number in 0..users {
             let mut own =
-                Appointments::new(Schedule::Open { rate, per_user: false, arrivals }, number, users, begin, 7);
+                Appointments::new(LoadSchedule::Open { rate, per_user: false, arrivals }, number, users, begin, 7);
             while own.next() < begin + Duration::from_secs(seconds) {
                 starts.push((own.next() - begin).as_micros());
                 own.begun();
@@ -176,11 +176,11 @@ mod tests {
     #[test]
     fn a_rate_of_each_user_grows_with_the_users_and_one_of_a_load_point_counts_before_both() {
         let arrivals = Arrivals::Constant;
-        let each = Schedule::Open { rate: 2.0, per_user: true, arrivals };
-        let all = |rate| Schedule::Open { rate, per_user: false, arrivals };
+        let each = LoadSchedule::Open { rate: 2.0, per_user: true, arrivals };
+        let all = |rate| LoadSchedule::Open { rate, per_user: false, arrivals };
         assert_eq!((each.at(1, None), each.at(16, None)), (all(2.0), all(32.0)));
         assert_eq!((all(400.0).at(16, None), all(400.0).at(16, Some(50.0))), (all(400.0), all(50.0)));
-        let closed = Schedule::Closed { think: Duration::ZERO };
+        let closed = LoadSchedule::Closed { think: Duration::ZERO };
         assert_eq!(closed.at(16, Some(50.0)), closed);
     }
 
@@ -193,7 +193,7 @@ mod tests {
     fn missed_appointments_are_those_of_the_measured_part() {
         // 10/s by one user; measured from 1 s to 3 s; begun until 1.5 s: 15 appointments from 1.5 s on are left.
         let begin = Instant::now();
-        let schedule = Schedule::Open { rate: 10.0, per_user: false, arrivals: Arrivals::Constant };
+        let schedule = LoadSchedule::Open { rate: 10.0, per_user: false, arrivals: Arrivals::Constant };
         let mut own = Appointments::new(schedule, 0, 1, begin, 0);
         while own.next() < begin + Duration::from_millis(1_450) {
             own.begun();

@@ -19,22 +19,22 @@ pub(crate) struct Performed {
     /// Files, and no directories, that were opened.
     pub(crate) files_opened: u32,
     /// Commands that should have been outstanding together, and that were; 0 where one was enough.
-    pub(crate) queue: Queue,
+    pub(crate) queue: CommandQueueDepth,
 }
 
 /// Commands outstanding together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Queue {
+pub struct CommandQueueDepth {
     /// As many as the workload wants.
     pub asked: u32,
     /// The most there were.
     pub reached: u32,
 }
 
-impl Queue {
+impl CommandQueueDepth {
     /// The most of both.
-    pub(crate) fn add(&mut self, other: Queue) {
-        *self = Queue { asked: self.asked.max(other.asked), reached: self.reached.max(other.reached) };
+    pub(crate) fn add(&mut self, other: CommandQueueDepth) {
+        *self = CommandQueueDepth { asked: self.asked.max(other.asked), reached: self.reached.max(other.reached) };
     }
 }
 
@@ -50,13 +50,13 @@ impl Performed {
         bytes_read: 0,
         bytes_written: 0,
         files_opened: 0,
-        queue: Queue { asked: 0, reached: 0 },
+        queue: CommandQueueDepth { asked: 0, reached: 0 },
     };
 }
 
 /// Who and where: what the exchanges of a session have in common.
 #[derive(Debug, Clone)]
-pub(crate) struct Identity {
+pub(crate) struct SessionIdentity {
     pub(crate) endpoints: Endpoints,
     pub(crate) dialect: Dialect,
     pub(crate) user: Option<Arc<str>>,
@@ -64,7 +64,7 @@ pub(crate) struct Identity {
 }
 
 /// Makes sessions, for all workers.
-pub(crate) trait Connector: Sync {
+pub(crate) trait SessionFactory: Sync {
     type Session: ServerSession;
 
     /// Connects, until the session can be used.
@@ -87,7 +87,7 @@ pub(crate) trait ServerSession {
     fn connections(&self) -> usize;
 
     /// Who and where.
-    fn identity(&self, connection: usize) -> Identity;
+    fn identity(&self, connection: usize) -> SessionIdentity;
 
     /// Waits until the server wants something, or a connection ends; may be dropped at any time.
     async fn disturbed(&self) -> Result<(), Error>;

@@ -1,13 +1,13 @@
 //! One user at work: the steps of the script, begun by the schedule, performed on the session, and recorded.
 
-use super::exchanges::Origin;
-use super::jobs::{self, Pass};
-use super::load_point::{Left, LoadPoint};
+use super::exchanges::CommandSource;
+use super::jobs::{self, ScriptPass};
+use super::load_point::{UserExit, WorkerLoadPoint};
 use super::plan::OnFailure;
 use super::recorder::Completed;
-use super::result::Ended;
+use super::result::LoadPointEnd;
 use super::schedule::Appointments;
-use super::session::{Connector, Performed, ServerSession};
+use super::session::{SessionFactory, Performed, ServerSession};
 use super::timers::now;
 use crate::workload::{Action, Script, Slot, Step};
 use smbscope_client::Error;
@@ -36,7 +36,7 @@ pub(crate) struct User<T> {
     /// Why there is none.
     trouble: Option<String>,
     /// Of each connection.
-    origins: Vec<Origin>,
+    origins: Vec<CommandSource>,
     /// Paths of open files.
     paths: Vec<(Slot, Arc<str>)>,
     appointments: Option<Appointments>,
@@ -44,7 +44,7 @@ pub(crate) struct User<T> {
     waiting: Option<Instant>,
     /// Passes of the script before the current one, which is there from its first command on.
     passes: Option<u32>,
-    pass: Option<Pass>,
+    pass: Option<ScriptPass>,
     /// Passes until the user's work is done, where that has an end.
     passes_left: Option<u32>,
     /// Room to work in.
@@ -84,7 +84,7 @@ impl<T: ServerSession> User<T> {
     }
 
     /// Makes a session, once; what goes wrong is recorded.
-    pub(crate) async fn connect<C: Connector<Session = T>>(&mut self, point: &LoadPoint<C>) {
+    pub(crate) async fn connect<C: SessionFactory<Session = T>>(&mut self, point: &WorkerLoadPoint<C>) {
         let Ok(_turn) = point.turns.acquire().await else { return };
         if point.control.is_over() {
             self.trouble = Some("the load point ended before there was a session".to_owned());
@@ -106,7 +106,7 @@ impl<T: ServerSession> User<T> {
                 point.recorder.borrow_mut().connected(at, at - began, &commands);
                 self.paths.clear();
                 self.origins = connections
-                    .map(|connection| Origin::new(FlowId(point.next_flow()), session.identity(connection)))
+                    .map(|connection| CommandSource::new(FlowId(point.next_flow()), session.identity(connection)))
                     .collect();
                 self.session = Some(session);
                 self.trouble = None;
@@ -115,7 +115,7 @@ impl<T: ServerSession> User<T> {
                 let reason = error.to_string();
                 point.recorder.borrow_mut().failure(&reason);
                 if is_hopeless(&error) {
-                    point.control.finish(Ended::Failed(reason.clone()), now());
+                    point.control.finish(LoadPointEnd::Failed(reason.clone()), now());
                 }
                 self.trouble = Some(reason);
             }
@@ -123,7 +123,7 @@ impl<T: ServerSession> User<T> {
     }
 
     /// Does what the script does once before the work. Nothing of it is counted; what goes wrong ends the session.
-    pub(crate) async fn set_up<C: Connector<Session = T>>(&mut self, point: &LoadPoint<C>) {
+    pub(crate) async fn set_up<C: SessionFactory<Session = T>>(&mut self, point: &WorkerLoadPoint<C>) {
         while let Some(session) = &mut self.session
             && self.script.sets_up()
             && !point.control.is_over()
@@ -145,7 +145,7 @@ impl<T: ServerSession> User<T> {
             if let Some(reason) = reason {
                 // The next try, and every other user, would get the same answer. A session that broke can be made anew.
                 if is_refused {
-                    point.control.finish(Ended::Failed(reason.clone()), now());
+                    point.control.finish(LoadPointEnd::Failed(reason.clone()), now());
                 }
                 let mut recorder = point.recorder.borrow_mut();
                 recorder.failure(&reason);
@@ -157,7 +157,7 @@ impl<T: ServerSession> User<T> {
     }
 
     /// Works until the load point is over, the script ends, or there is no session any more.
-    pub(crate) async fn work<C: Connector<Session = T>>(&mut self, point: &LoadPoint<C>) -> Left {
+    pub(crate) async fn work<C: SessionFactory<Session = T>>(&mut self, point: &WorkerLoadPoint<C>) -> UserExit {
         let open = point.plan.schedule.is_open();
         self.appointments = Some(point.appointments(self.number));
         self.passes_left = point.plan.limits.passes;
@@ -171,7 +171,7 @@ impl<T: ServerSession> User<T> {
         let mut time = self.wait_until(point, point.begin.get()).await;
         loop {
             if self.script.passes() != self.passes && self.pass_ended(point) {
-                return Left::Done;
+                return UserExit::Done;
             }
             if self.session.is_none() {
                 if let Some(left) = reconnect(self, point).await {
@@ -184,7 +184,7 @@ impl<T: ServerSession> User<T> {
             if current.is_none() && due.is_none() {
                 due = self.appointment(point, &mut time).await;
                 match due {
-                    None => return Left::Over,
+                    None => return UserExit::Over,
                     Some(_) if self.session.is_none() => continue,
                     Some(_) => {}
                 }
@@ -204,9 +204,9 @@ impl<T: ServerSession> User<T> {
                 ..
             } = &mut *self
             else {
-                return Left::Over;
+                return UserExit::Over;
             };
-            let Some(step) = script.next() else { return Left::Done };
+            let Some(step) = script.next() else { return UserExit::Done };
             if let Action::Think(pause) = step.action {
                 // Between operations, a user of an open loop begins when it is time.
                 if !pause.is_zero() && (current.is_some() || !open) {
@@ -215,7 +215,7 @@ impl<T: ServerSession> User<T> {
                     steps_without_command += 1;
                 }
                 if current.is_none() && point.is_over(time) {
-                    return Left::Over;
+                    return UserExit::Over;
                 }
                 if steps_without_command >= STEPS_WITHOUT_COMMAND_MAX {
                     return does_nothing(point);
@@ -244,7 +244,7 @@ impl<T: ServerSession> User<T> {
                 && let Some((first, _)) = span
             {
                 let started = || point.recorder.borrow().timestamp(first);
-                pass.get_or_insert_with(|| Pass::new(*number, first, started())).add(span, waited, performed);
+                pass.get_or_insert_with(|| ScriptPass::new(*number, first, started())).add(span, waited, performed);
             }
             if let Some((_, last)) = span {
                 time = last;
@@ -286,7 +286,7 @@ impl<T: ServerSession> User<T> {
     }
 
     /// The session broke.
-    fn lost<C: Connector<Session = T>>(&mut self, point: &LoadPoint<C>, error: &Error, time: Instant) {
+    fn lost<C: SessionFactory<Session = T>>(&mut self, point: &WorkerLoadPoint<C>, error: &Error, time: Instant) {
         let reason = error.to_string();
         let mut recorder = point.recorder.borrow_mut();
         recorder.failure(&reason);
@@ -306,7 +306,7 @@ impl<T: ServerSession> User<T> {
     }
 
     /// The script has been through the whole of the workload; whether that was the last time in this load point.
-    fn pass_ended<C: Connector<Session = T>>(&mut self, point: &LoadPoint<C>) -> bool {
+    fn pass_ended<C: SessionFactory<Session = T>>(&mut self, point: &WorkerLoadPoint<C>) -> bool {
         self.passes = self.script.passes();
         let Some(job) = self.pass.take().and_then(|pass| pass.job(&point.window.get())) else { return false };
         point.recorder.borrow_mut().jobs().completed(job);
@@ -315,15 +315,15 @@ impl<T: ServerSession> User<T> {
     }
 
     /// Waits as [`LoadPoint::wait_until`] does, and rests meanwhile.
-    async fn wait_until<C: Connector<Session = T>>(&mut self, point: &LoadPoint<C>, time: Instant) -> Instant {
+    async fn wait_until<C: SessionFactory<Session = T>>(&mut self, point: &WorkerLoadPoint<C>, time: Instant) -> Instant {
         self.rest_until(point, point.wait_until(time)).await
     }
 
     /// Does what the server wants until something else has happened: oplocks and leases are not kept from others because
     /// a user has nothing to do.
-    pub(crate) async fn rest_until<C: Connector<Session = T>, O>(
+    pub(crate) async fn rest_until<C: SessionFactory<Session = T>, O>(
         &mut self,
-        point: &LoadPoint<C>,
+        point: &WorkerLoadPoint<C>,
         event: impl Future<Output = O>,
     ) -> O {
         let mut event = pin!(event);
@@ -346,9 +346,9 @@ impl<T: ServerSession> User<T> {
         }
     }
 
-    async fn attend<C: Connector<Session = T>>(
+    async fn attend<C: SessionFactory<Session = T>>(
         &mut self,
-        point: &LoadPoint<C>,
+        point: &WorkerLoadPoint<C>,
         disturbed: Result<(), Error>,
     ) -> Result<(), Error> {
         disturbed?;
@@ -363,9 +363,9 @@ impl<T: ServerSession> User<T> {
     }
 
     /// Waits until the next operation should begin, and says when that is; absent when the load point is over by then.
-    async fn appointment<C: Connector<Session = T>>(
+    async fn appointment<C: SessionFactory<Session = T>>(
         &mut self,
-        point: &LoadPoint<C>,
+        point: &WorkerLoadPoint<C>,
         time: &mut Instant,
     ) -> Option<Instant> {
         let window = point.window.get();
@@ -381,10 +381,10 @@ impl<T: ServerSession> User<T> {
     }
 
     /// The user's work ended, or was made to: notes what was not done.
-    pub(crate) fn leave<C: Connector<Session = T>>(&mut self, point: &LoadPoint<C>, left: Option<&Left>) {
+    pub(crate) fn leave<C: SessionFactory<Session = T>>(&mut self, point: &WorkerLoadPoint<C>, left: Option<&UserExit>) {
         let mut recorder = point.recorder.borrow_mut();
         if let Some(mut appointments) = self.appointments.take()
-            && left != Some(&Left::Done)
+            && left != Some(&UserExit::Done)
         {
             let window = point.window.get();
             let until = point.control.why().map_or(window.end, |(_, at)| at.min(window.end));
@@ -401,7 +401,7 @@ impl<T: ServerSession> User<T> {
     }
 
     /// An answer is still to come on this session, or it is not even made, so nothing else can be done with it.
-    pub(crate) fn give_up<C: Connector<Session = T>>(&mut self, point: &LoadPoint<C>) {
+    pub(crate) fn give_up<C: SessionFactory<Session = T>>(&mut self, point: &WorkerLoadPoint<C>) {
         let reason = "no answer until the load point ended, nor in the time of grace after it";
         let mut recorder = point.recorder.borrow_mut();
         recorder.failure(reason);
@@ -425,21 +425,21 @@ impl<T: ServerSession> User<T> {
 }
 
 /// A script without work would keep its worker from everything else.
-fn does_nothing<C: Connector>(point: &LoadPoint<C>) -> Left {
+fn does_nothing<C: SessionFactory>(point: &WorkerLoadPoint<C>) -> UserExit {
     let reason = format!("{STEPS_WITHOUT_COMMAND_MAX} steps of the script sent no command");
     point.recorder.borrow_mut().failure(&reason);
-    Left::Failed(reason)
+    UserExit::Failed(reason)
 }
 
 /// Tries until there is a session again, as the plan says; or says why the user's work ends.
-async fn reconnect<C: Connector>(user: &mut User<C::Session>, point: &LoadPoint<C>) -> Option<Left> {
+async fn reconnect<C: SessionFactory>(user: &mut User<C::Session>, point: &WorkerLoadPoint<C>) -> Option<UserExit> {
     loop {
         match point.plan.on_failure {
-            OnFailure::End => return Some(Left::Failed(user.trouble.clone().unwrap_or_default())),
+            OnFailure::End => return Some(UserExit::Failed(user.trouble.clone().unwrap_or_default())),
             OnFailure::Reconnect { delay } => {
                 let time = point.wait_until(now() + delay).await;
                 if point.is_over(time) {
-                    return Some(Left::Over);
+                    return Some(UserExit::Over);
                 }
             }
         }

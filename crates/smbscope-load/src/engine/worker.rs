@@ -1,14 +1,14 @@
 //! A thread with its share of the users: each of them is a task that does its own input and output.
 
-use super::control::Control;
+use super::control::LoadPointControl;
 use super::cpu::{ProcessTime, thread_time};
-use super::exchanges::{Clock, EXCHANGES_MAX, Exchanges};
+use super::exchanges::{Clock, EXCHANGES_MAX, ExchangeLog};
 use super::live_figures::{LiveFigures, PUBLISH};
-use super::load_point::{Common, Left, LoadPoint};
-use super::recorder::{Recorder, Window};
-use super::result::ClockOffset;
-use super::schedule::Schedule;
-use super::session::Connector;
+use super::load_point::{Common, UserExit, WorkerLoadPoint};
+use super::recorder::{LoadPointRecorder, MeasurementWindow};
+use super::result::HostClockOffset;
+use super::schedule::LoadSchedule;
+use super::session::SessionFactory;
 use super::share::Share;
 use super::timers::{Time, Timers, now};
 use super::user::User;
@@ -39,7 +39,7 @@ pub(crate) enum Order {
     /// Make sessions for a load point.
     Connect(Connecting),
     /// Let them work.
-    Work { begin: Instant, window: Window, schedule: Schedule },
+    Work { begin: Instant, window: MeasurementWindow, schedule: LoadSchedule },
 }
 
 /// Sessions of a load point.
@@ -50,7 +50,7 @@ pub(crate) struct Connecting {
     /// Of a host: which workers are its own, and how many operations end its part of the load point.
     pub(crate) share: Share,
     pub(crate) operations: Option<u64>,
-    pub(crate) control: Arc<Control>,
+    pub(crate) control: Arc<LoadPointControl>,
     pub(crate) clock: Clock,
 }
 
@@ -73,7 +73,7 @@ pub(crate) struct HostLost {
     pub(crate) why: String,
     /// Commands of the load point that it told of.
     pub(crate) commands: u64,
-    pub(crate) clock: ClockOffset,
+    pub(crate) clock: HostClockOffset,
 }
 
 /// What is known of a host beside what its workers have.
@@ -82,14 +82,14 @@ pub(crate) struct HostFacts {
     pub(crate) lane: usize,
     /// Processor time of its process in the measured part.
     pub(crate) used: ProcessTime,
-    pub(crate) clock: ClockOffset,
+    pub(crate) clock: HostClockOffset,
     /// How late its users began.
     pub(crate) late_by: Duration,
 }
 
 /// What a worker has of a load point.
 pub(crate) struct Worked {
-    pub(crate) recorder: Recorder,
+    pub(crate) recorder: LoadPointRecorder,
     /// When the last of its users ended; the end of the measured part where they worked until then.
     pub(crate) ended: Instant,
     /// Users who could go on.
@@ -105,7 +105,7 @@ pub(crate) struct Worked {
 }
 
 /// A worker's share of everything.
-pub(crate) struct Worker<'a, C: Connector> {
+pub(crate) struct Worker<'a, C: SessionFactory> {
     pub(crate) index: u32,
     pub(crate) workers: u32,
     pub(crate) common: Arc<Common<C>>,
@@ -116,7 +116,7 @@ pub(crate) struct Worker<'a, C: Connector> {
     pub(crate) users: Vec<User<C::Session>>,
 }
 
-impl<C: Connector + 'static> Worker<'_, C> {
+impl<C: SessionFactory + 'static> Worker<'_, C> {
     /// Carries out orders until there are no more, and then disconnects.
     pub(crate) fn run(mut self, time: Time, runtime: &Runtime, orders: &Receiver<Order>, replies: &Sender<Reply>) {
         let timers = {
@@ -147,19 +147,19 @@ impl<C: Connector + 'static> Worker<'_, C> {
     async fn connect(
         &mut self,
         sessions: u32,
-        control: Arc<Control>,
+        control: Arc<LoadPointControl>,
         timers: &Rc<Timers>,
         clock: Clock,
-    ) -> (Rc<LoadPoint<C>>, Instant) {
+    ) -> (Rc<WorkerLoadPoint<C>>, Instant) {
         let common = self.common.clone();
         let plan = &common.plan;
         let begin = now();
         // The measured part is still to be fixed.
-        let window = Window { start: begin + FAR, end: begin + FAR + FAR, interval: plan.interval };
-        let exchanges = plan.exchanges.then(|| Exchanges::new(EXCHANGES_MAX / self.workers as usize));
-        let recorder = Recorder::new(window, clock, self.operations, plan.schedule.is_open(), exchanges);
+        let window = MeasurementWindow { start: begin + FAR, end: begin + FAR + FAR, interval: plan.interval };
+        let exchanges = plan.exchanges.then(|| ExchangeLog::new(EXCHANGES_MAX / self.workers as usize));
+        let recorder = LoadPointRecorder::new(window, clock, self.operations, plan.schedule.is_open(), exchanges);
         let recorder = recorder.sliced(&plan.by).limited(plan.overload);
-        let point = Rc::new(LoadPoint::new(common.clone(), control, timers.clone(), recorder, sessions));
+        let point = Rc::new(WorkerLoadPoint::new(common.clone(), control, timers.clone(), recorder, sessions));
         let numbers = (self.index..sessions).step_by(self.workers as usize);
         let wanted = numbers.len();
         for number in numbers.skip(self.users.len()) {
@@ -224,9 +224,9 @@ impl<C: Connector + 'static> Worker<'_, C> {
     /// Lets all users work from `begin` on, and measures in the window.
     async fn work(
         &mut self,
-        point: Rc<LoadPoint<C>>,
+        point: Rc<WorkerLoadPoint<C>>,
         timers: &Timers,
-        (begin, window, schedule): (Instant, Window, Schedule),
+        (begin, window, schedule): (Instant, MeasurementWindow, LoadSchedule),
     ) -> Worked {
         point.start(begin, window, schedule);
         let live = self.live;
@@ -271,7 +271,7 @@ impl<C: Connector + 'static> Worker<'_, C> {
         };
         for (user, left) in ended {
             match left {
-                Some(Left::Failed(reason)) => worked.trouble = Some(reason),
+                Some(UserExit::Failed(reason)) => worked.trouble = Some(reason),
                 _ => worked.alive += 1,
             }
             self.users.push(user);
@@ -316,7 +316,7 @@ async fn beside<T>(work: impl Future<Output = T>, endless: impl Future<Output = 
 }
 
 /// Shows what was counted, a few times a second.
-async fn publish<C: Connector>(point: &LoadPoint<C>, live: &LiveFigures) -> Infallible {
+async fn publish<C: SessionFactory>(point: &WorkerLoadPoint<C>, live: &LiveFigures) -> Infallible {
     loop {
         tokio::time::sleep(PUBLISH).await;
         point.recorder.borrow_mut().publish(live);
@@ -325,7 +325,7 @@ async fn publish<C: Connector>(point: &LoadPoint<C>, live: &LiveFigures) -> Infa
 
 /// Keeps the thread from sleeping, where the plan wants that: the runtime asks the system for what has come between any
 /// two turns of this. Adds up the time of the measured part in which there was nothing else to do.
-async fn poll_busily<C: Connector>(point: &LoadPoint<C>, window: Window, idle: &Cell<Duration>) -> Infallible {
+async fn poll_busily<C: SessionFactory>(point: &WorkerLoadPoint<C>, window: MeasurementWindow, idle: &Cell<Duration>) -> Infallible {
     if !point.plan.busy_poll {
         return std::future::pending().await;
     }
@@ -359,7 +359,7 @@ impl Default for Sentinel {
 }
 
 impl Sentinel {
-    async fn watch(&mut self, window: Window, timers: &Timers) -> Infallible {
+    async fn watch(&mut self, window: MeasurementWindow, timers: &Timers) -> Infallible {
         timers.sleep_until(window.start).await;
         self.began = Some(thread_time());
         while now() < window.end {

@@ -1,8 +1,8 @@
 //! A load point as the engine yields it → the document that is shown and kept.
 
 use crate::wire::Wire;
-use smbscope_load::engine::result::{self, Ended, Pace, Run};
-use smbscope_load::engine::{Job, Jobs, Overload};
+use smbscope_load::engine::result::{self, LoadPointEnd, PacingResult, LoadPointResult};
+use smbscope_load::engine::{FinishedJob, JobSummary, OverloadTally};
 use smbscope_model::{CommandGroup, Nanos};
 use smbscope_report::bench::{self, Capture, Captured, Measured, OTHER};
 use smbscope_stats::{CommandTallyView, DurationStatistics, CommandRowKey, SummaryPrecision, Summary, is_apart};
@@ -35,7 +35,7 @@ pub(crate) struct CaptureFacts {
 }
 
 /// The load point, and what a capture shows of it.
-pub(crate) fn load_point(run: &Run, seen: Seen<'_>) -> bench::Run {
+pub(crate) fn load_point(run: &LoadPointResult, seen: Seen<'_>) -> bench::Run {
     let wire = match &seen {
         Seen::Made(wire, _) => Some(*wire),
         _ => None,
@@ -81,8 +81,8 @@ pub(crate) fn load_point(run: &Run, seen: Seen<'_>) -> bench::Run {
     }
 }
 
-fn overload(overload: &Overload) -> bench::Overload {
-    let Overload { limits, scenarios, late, exceeded, not_begun } = *overload;
+fn overload(overload: &OverloadTally) -> bench::Overload {
+    let OverloadTally { limits, scenarios, late, exceeded, not_begun } = *overload;
     bench::Overload {
         scenarios,
         late,
@@ -94,8 +94,8 @@ fn overload(overload: &Overload) -> bench::Overload {
     }
 }
 
-fn jobs(jobs: &Jobs) -> bench::Jobs {
-    let job = |job: &Job| bench::Job {
+fn jobs(jobs: &JobSummary) -> bench::Jobs {
+    let job = |job: &FinishedJob| bench::Job {
         session: job.session.saturating_add(1),
         started_ns: job.started,
         elapsed_ns: job.elapsed.into(),
@@ -128,19 +128,19 @@ fn by_name(counts: &BTreeMap<impl Display, u64>) -> BTreeMap<String, u64> {
     sums
 }
 
-fn ended(ended: &Ended) -> bench::Ended {
+fn ended(ended: &LoadPointEnd) -> bench::Ended {
     match ended {
-        Ended::Done => bench::Ended::Done,
-        Ended::Interrupted => bench::Ended::Interrupted,
-        Ended::Stopped(why) => bench::Ended::Stopped { why: why.clone() },
-        Ended::Failed(why) => bench::Ended::Failed { why: why.clone() },
+        LoadPointEnd::Done => bench::Ended::Done,
+        LoadPointEnd::Interrupted => bench::Ended::Interrupted,
+        LoadPointEnd::Stopped(why) => bench::Ended::Stopped { why: why.clone() },
+        LoadPointEnd::Failed(why) => bench::Ended::Failed { why: why.clone() },
     }
 }
 
-fn pace(run: &Run) -> bench::Pace {
+fn pace(run: &LoadPointResult) -> bench::Pace {
     match run.pace {
-        Pace::Closed => bench::Pace::Closed,
-        Pace::Open { rate, not_begun } => {
+        PacingResult::Closed => bench::Pace::Closed,
+        PacingResult::Open { rate, not_begun } => {
             let done: u64 = run.operations.iter().map(|operation| operation.service.count()).sum();
             let seconds = run.duration.as_secs_f64();
             let rate_kept = if seconds > 0.0 { done as f64 / seconds } else { 0.0 };
@@ -166,7 +166,7 @@ fn measured(client: DurationStatistics, wire: Option<&Wire>, chooses: impl Fn(&C
     Measured { client, wire: wire_times, difference }
 }
 
-fn total(run: &Run, wire: Option<&Wire>) -> Measured {
+fn total(run: &LoadPointResult, wire: Option<&Wire>) -> Measured {
     let client = run.total().figures();
     let in_headline = measured(client, wire, |kind| !is_apart(kind) && kind.2.in_headline());
     match &in_headline.wire {
@@ -177,7 +177,7 @@ fn total(run: &Run, wire: Option<&Wire>) -> Measured {
 }
 
 /// Groups that either side has, in the order of the report; *Other* before its parts.
-fn groups(run: &Run, wire: Option<&Wire>) -> Vec<bench::Group> {
+fn groups(run: &LoadPointResult, wire: Option<&Wire>) -> Vec<bench::Group> {
     let on_wire = |group: CommandGroup| wire.is_some_and(|wire| wire.commands.keys().any(|(_, _, of)| *of == group));
     let mut result = Vec::new();
     let mut add = |name: &str, part_of: Option<&str>, members: &[CommandGroup]| {
@@ -204,7 +204,7 @@ fn groups(run: &Run, wire: Option<&Wire>) -> Vec<bench::Group> {
 }
 
 /// Kinds of commands that either side has.
-fn commands(run: &Run, wire: Option<&Wire>) -> Vec<bench::Command> {
+fn commands(run: &LoadPointResult, wire: Option<&Wire>) -> Vec<bench::Command> {
     let own: BTreeMap<CommandRowKey, CommandTallyView<'_>> =
         run.counted.kinds().filter(|(_, counted)| counted.response_time.count() > 0).collect();
     let mut kinds: Vec<CommandRowKey> = own.keys().copied().collect();
@@ -228,7 +228,7 @@ fn commands(run: &Run, wire: Option<&Wire>) -> Vec<bench::Command> {
     kinds.into_iter().map(entry).collect()
 }
 
-fn operation(operation: &result::Operation) -> bench::Operation {
+fn operation(operation: &result::OperationResult) -> bench::Operation {
     bench::Operation {
         operation: operation.name.clone(),
         service_time: operation.service.figures(),
@@ -238,16 +238,16 @@ fn operation(operation: &result::Operation) -> bench::Operation {
 }
 
 /// A piece of a run.
-pub(crate) fn interval(interval: &result::Interval) -> bench::Interval {
-    let result::Interval { start, users, operations, errors, bytes_read, bytes_written, p50, p95, max } = *interval;
+pub(crate) fn interval(interval: &result::IntervalResult) -> bench::Interval {
+    let result::IntervalResult { start, users, operations, errors, bytes_read, bytes_written, p50, p95, max } = *interval;
     bench::Interval { start_ns: start, users, operations, errors, bytes_read, bytes_written, p50, p95, max }
 }
 
-fn stall(stall: &result::Stall) -> bench::Stall {
+fn stall(stall: &result::ResponseStall) -> bench::Stall {
     bench::Stall { start_ns: stall.start, duration_ns: stall.length.into() }
 }
 
-fn host_run(host: &result::HostRun, duration: Duration) -> bench::HostRun {
+fn host_run(host: &result::HostResult, duration: Duration) -> bench::HostRun {
     let lost = host.lost.as_ref();
     bench::HostRun {
         host: host.name.clone(),
@@ -265,7 +265,7 @@ fn host_run(host: &result::HostRun, duration: Duration) -> bench::HostRun {
     }
 }
 
-fn client_cpu(cpu: &result::ClientCpu, duration: Duration, answered: u64) -> bench::ClientCpu {
+fn client_cpu(cpu: &result::ClientCpuUsage, duration: Duration, answered: u64) -> bench::ClientCpu {
     let whole = cpu.user + cpu.system;
     let seconds = duration.as_secs_f64();
     bench::ClientCpu {

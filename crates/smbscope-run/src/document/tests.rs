@@ -1,6 +1,6 @@
 use super::*;
 use smbscope_load::engine;
-use smbscope_load::engine::result::{ClientCpu, Interval, Operation};
+use smbscope_load::engine::result::{ClientCpuUsage, IntervalResult, OperationResult};
 use smbscope_model::{Command, Endpoints, Exchange, FlowId, ResponseStatus, Timestamp};
 use smbscope_stats::Aggregator;
 use smbscope_wire::smb2;
@@ -28,7 +28,7 @@ fn summary(values: &[i64]) -> Summary {
 }
 
 /// Two reads, a create that fails, a query of attributes and a listing, in ten seconds.
-pub(crate) fn run(users: u32) -> Run {
+pub(crate) fn run(users: u32) -> LoadPointResult {
     let missing = NtStatus::OBJECT_NAME_NOT_FOUND;
     let started = Timestamp(871_291_800_000_000_000);
     let mut counted = Aggregator::new();
@@ -41,14 +41,14 @@ pub(crate) fn run(users: u32) -> Run {
     count(smb2::Smb2Command::CREATE, CommandGroup::OpenClose, 50, missing);
     count(smb2::Smb2Command::QUERY_INFO, CommandGroup::Attributes, 10, NtStatus::SUCCESS);
     count(smb2::Smb2Command::QUERY_DIRECTORY, CommandGroup::Directory, 30, NtStatus::SUCCESS);
-    Run {
+    LoadPointResult {
         users,
         started,
         duration: Duration::from_secs(10),
         warmup: Duration::from_secs(2),
         counted,
         due: Some(summary(&[150, 900])),
-        operations: vec![Operation {
+        operations: vec![OperationResult {
             name: "Read it".into(),
             service: summary(&[150, 250]),
             response: Some(summary(&[150, 900])),
@@ -56,7 +56,7 @@ pub(crate) fn run(users: u32) -> Run {
         }],
         bytes_read: 8_192,
         bytes_written: 0,
-        intervals: vec![Interval {
+        intervals: vec![IntervalResult {
             start: started,
             users,
             operations: 5,
@@ -72,7 +72,7 @@ pub(crate) fn run(users: u32) -> Run {
         failures: BTreeMap::from([("connection refused".to_owned(), 2)]),
         unanswered: 1,
         stalls: Vec::new(),
-        client_cpu: ClientCpu {
+        client_cpu: ClientCpuUsage {
             user: Duration::from_millis(400),
             system: Duration::from_millis(600),
             busy_poll: false,
@@ -80,8 +80,8 @@ pub(crate) fn run(users: u32) -> Run {
             limited: false,
             late_p99: Some(Nanos(90_000)),
         },
-        ended: Ended::Stopped("enough".into()),
-        pace: Pace::Open { rate: 0.5, not_begun: 3 },
+        ended: LoadPointEnd::Stopped("enough".into()),
+        pace: PacingResult::Open { rate: 0.5, not_begun: 3 },
         jobs: None,
         queue: None,
         hosts: Vec::new(),
@@ -165,7 +165,7 @@ fn figures_are_those_of_the_run() {
 #[test]
 fn jobs_are_those_of_the_run_one_by_one_and_together() {
     let seconds = |seconds| Duration::from_secs(seconds);
-    let job = |session, elapsed| Job {
+    let job = |session, elapsed| FinishedJob {
         session,
         started: Timestamp(871_291_800_000_000_000),
         elapsed: seconds(elapsed),
@@ -177,9 +177,9 @@ fn jobs_are_those_of_the_run_one_by_one_and_together() {
     let mut elapsed = Summary::new(SummaryPrecision::ROW);
     [2, 4].iter().for_each(|length| elapsed.record(Nanos::from(seconds(*length))));
     let sum =
-        engine::Sum { elapsed: seconds(6), waited: seconds(2), files: 20, bytes_read: 2_000_000, bytes_written: 0 };
-    let jobs = Jobs { elapsed, sum, unfinished: 1, list: vec![job(0, 2), job(3, 4)] };
-    let found = load_point(&Run { jobs: Some(jobs), ..run(4) }, Seen::NotAsked).jobs.unwrap();
+        engine::JobTotals { elapsed: seconds(6), waited: seconds(2), files: 20, bytes_read: 2_000_000, bytes_written: 0 };
+    let jobs = JobSummary { elapsed, sum, unfinished: 1, list: vec![job(0, 2), job(3, 4)] };
+    let found = load_point(&LoadPointResult { jobs: Some(jobs), ..run(4) }, Seen::NotAsked).jobs.unwrap();
     assert_eq!((found.elapsed.count, found.elapsed.mean, found.unfinished), (2, Some(Nanos(3_000_000_000)), 1));
     // 20 files and 2 MB in 6 s of jobs, of which 2 were waiting.
     assert_eq!((found.files_per_second(), found.waited_share()), (Some(20.0 / 6.0), Some(2.0 / 6.0)));
@@ -236,7 +236,7 @@ fn encrypted_frames_stand_for_the_commands_in_them() {
 
 #[test]
 fn a_run_without_length_has_no_rates() {
-    let found = load_point(&Run { duration: Duration::ZERO, ..run(1) }, Seen::Skipped("not permitted".into()));
+    let found = load_point(&LoadPointResult { duration: Duration::ZERO, ..run(1) }, Seen::Skipped("not permitted".into()));
     assert_eq!(found.operations_per_second, 0.0);
     assert_eq!(found.client_cpu.unwrap().percent, 0.0);
     assert_eq!(found.capture, Some(Capture::Skipped { why: "not permitted".into() }));

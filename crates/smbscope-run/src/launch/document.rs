@@ -4,8 +4,8 @@ use super::{Files, LaunchOptions, Series};
 use crate::document::{self, CaptureFacts, Seen};
 use crate::sniffer::Taken;
 use crate::{Error, environment, names, proof};
-use smbscope_load::engine::result::{ClientCpu, Ended, Pace, Run};
-use smbscope_load::engine::{Job, Jobs};
+use smbscope_load::engine::result::{ClientCpuUsage, LoadPointEnd, PacingResult, LoadPointResult};
+use smbscope_load::engine::{FinishedJob, JobSummary};
 use smbscope_model::{Exchange, CommandGroup, Nanos, Timestamp};
 use smbscope_report::Answer;
 use smbscope_report::bench::{self, Document, ServerLoad};
@@ -32,7 +32,7 @@ impl Launched {
 /// What the capture shows of launches.
 struct Shown<'l> {
     launches: &'l [Launched],
-    jobs: Vec<Job>,
+    jobs: Vec<FinishedJob>,
     covered: Vec<Covered>,
     counted: Aggregator,
     dialect: Option<String>,
@@ -40,7 +40,7 @@ struct Shown<'l> {
 
 impl<'l> Shown<'l> {
     fn from_launches(launches: &'l [Launched]) -> Shown<'l> {
-        let job = |launch: &Launched| Job {
+        let job = |launch: &Launched| FinishedJob {
             session: 0,
             started: launch.started,
             elapsed: launch.elapsed,
@@ -90,10 +90,10 @@ impl Series {
     pub(super) fn document(
         &self,
         launches: &[Launched],
-        ended: Ended,
+        ended: LoadPointEnd,
         taken: Option<&Result<Taken, String>>,
         load: Option<ServerLoad>,
-    ) -> Result<(Run, Document), Error> {
+    ) -> Result<(LoadPointResult, Document), Error> {
         let mut shown = Shown::from_launches(launches);
         let port = self.server.map_or(0, |server| server.port());
         let facts = taken.map(|taken| {
@@ -232,14 +232,14 @@ fn settings(options: &LaunchOptions) -> bench::Settings {
 }
 
 /// The launches as a load point of one user.
-fn run(launches: &[Launched], list: Vec<Job>, counted: Aggregator, ended: Ended) -> Run {
-    let sum = |of: fn(&Job) -> u64| list.iter().map(of).sum();
+fn run(launches: &[Launched], list: Vec<FinishedJob>, counted: Aggregator, ended: LoadPointEnd) -> LoadPointResult {
+    let sum = |of: fn(&FinishedJob) -> u64| list.iter().map(of).sum();
     let (bytes_read, bytes_written) = (sum(|job| job.bytes_read), sum(|job| job.bytes_written));
-    let mut jobs = Jobs::default();
+    let mut jobs = JobSummary::default();
     list.into_iter().for_each(|job| jobs.completed(job));
     let started = launches.first().map_or(Timestamp(0), |launch| launch.started);
     let length: Duration = launches.iter().map(|launch| launch.elapsed).sum();
-    Run {
+    LoadPointResult {
         users: 1,
         started,
         // Of the launches alone: rates are those while the program starts.
@@ -256,7 +256,7 @@ fn run(launches: &[Launched], list: Vec<Job>, counted: Aggregator, ended: Ended)
         failures: BTreeMap::new(),
         unanswered: 0,
         stalls: Vec::new(),
-        client_cpu: ClientCpu {
+        client_cpu: ClientCpuUsage {
             user: Duration::ZERO,
             system: Duration::ZERO,
             busy_poll: false,
@@ -265,7 +265,7 @@ fn run(launches: &[Launched], list: Vec<Job>, counted: Aggregator, ended: Ended)
             late_p99: None,
         },
         ended,
-        pace: Pace::Closed,
+        pace: PacingResult::Closed,
         jobs: Some(jobs),
         queue: None,
         hosts: Vec::new(),
@@ -291,7 +291,7 @@ mod tests {
         }
         let waited: Vec<u128> = shown.jobs.iter().map(|job| job.waited.as_millis()).collect();
         assert_eq!(waited, [30 + 10, 5]);
-        let run = run(&launches, shown.jobs, shown.counted, Ended::Done);
+        let run = run(&launches, shown.jobs, shown.counted, LoadPointEnd::Done);
         assert_eq!((run.answered(), run.duration.as_millis()), (4, 200));
     }
 }

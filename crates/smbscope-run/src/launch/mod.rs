@@ -29,7 +29,7 @@ use place::Place;
 use program::Program;
 use smbscope_client::SessionParameters;
 use smbscope_lab::Workplace;
-use smbscope_load::engine::result::Ended;
+use smbscope_load::engine::result::LoadPointEnd;
 use smbscope_model::{Dialect, Timestamp};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -186,7 +186,7 @@ impl Series {
         }
         let capture = self.begin_capture();
         let mut launched = Vec::new();
-        let ended = self.launches(observer, stop, &mut launched).err().unwrap_or(Ended::Done);
+        let ended = self.launches(observer, stop, &mut launched).err().unwrap_or(LoadPointEnd::Done);
         let taken = capture.map(|capture| capture.and_then(Capture::end));
         if let Some(Err(why)) = &taken {
             observer.note(&format!("no capture: {why}"));
@@ -210,7 +210,7 @@ impl Series {
         observer: &mut dyn Observer,
         stop: &AtomicBool,
         launched: &mut Vec<Launched>,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), LoadPointEnd> {
         for number in 0..=self.options.repetitions {
             let launch = self.launch(number, stop)?;
             observer.launched(number, launch.elapsed);
@@ -221,8 +221,8 @@ impl Series {
         Ok(())
     }
 
-    fn launch(&mut self, number: u32, stop: &AtomicBool) -> Result<Launched, Ended> {
-        let told = |error: Error| Ended::Failed(crate::one_line(&error));
+    fn launch(&mut self, number: u32, stop: &AtomicBool) -> Result<Launched, LoadPointEnd> {
+        let told = |error: Error| LoadPointEnd::Failed(crate::one_line(&error));
         if self.options.cold {
             self.place.cool().map_err(told)?;
         }
@@ -234,7 +234,7 @@ impl Series {
             ("SMBSCOPE_LOCAL", local.clone()),
             ("SMBSCOPE_LAUNCH", number.to_string()),
         ];
-        commands::run("before", &self.options.before, &environment).map_err(Ended::Failed)?;
+        commands::run("before", &self.options.before, &environment).map_err(LoadPointEnd::Failed)?;
         let options = &self.options;
         let filled = |text: &str| text.replace("{folder}", &folder).replace("{local}", &local);
         let command: Vec<String> = options.command.iter().map(|word| filled(word)).collect();
@@ -279,7 +279,7 @@ impl Series {
 /// Keeps the results.
 fn keep(
     mut directory: RunDirectory,
-    run: &smbscope_load::engine::result::Run,
+    run: &smbscope_load::engine::result::LoadPointResult,
     document: &smbscope_report::bench::Document,
     metrics: Option<&Metrics>,
 ) -> Result<(), Error> {

@@ -3,7 +3,7 @@
 use super::program::Program;
 use super::window::Display;
 use crate::Error;
-use smbscope_load::engine::result::Ended;
+use smbscope_load::engine::result::LoadPointEnd;
 use std::fmt;
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
@@ -78,7 +78,7 @@ impl<'u> Watch<'u> {
         program: &mut Program,
         within: Duration,
         is_interrupted: &dyn Fn() -> bool,
-    ) -> Result<Instant, Ended> {
+    ) -> Result<Instant, LoadPointEnd> {
         let begun = program.started();
         loop {
             if let Until::Output(text) = self.until
@@ -87,12 +87,12 @@ impl<'u> Watch<'u> {
                 return Ok(at);
             }
             // Asked for first: what is there when the program ends was reached.
-            let is_there = self.is_there().map_err(Ended::Failed)?;
+            let is_there = self.is_there().map_err(LoadPointEnd::Failed)?;
             let now = Instant::now();
             if is_there {
                 return Ok(now);
             }
-            if let Some(end) = program.end().map_err(Ended::Failed)? {
+            if let Some(end) = program.end().map_err(LoadPointEnd::Failed)? {
                 let reached = match (self.until, end.success()) {
                     (Until::Exit, true) => Ok(now),
                     (Until::Exit, false) => Err(format!("the program failed ({end}){}", program.last_words())),
@@ -102,14 +102,14 @@ impl<'u> Watch<'u> {
                     }),
                     _ => Err(format!("the program ended ({end}) before {}{}", self.until, program.last_words())),
                 };
-                return reached.map_err(Ended::Failed);
+                return reached.map_err(LoadPointEnd::Failed);
             }
             if is_interrupted() {
-                return Err(Ended::Interrupted);
+                return Err(LoadPointEnd::Interrupted);
             }
             if now.duration_since(begun) >= within {
                 let why = format!("no {} within {within:?}{}", bare(self.until), program.last_words());
-                return Err(Ended::Failed(why));
+                return Err(LoadPointEnd::Failed(why));
             }
             std::thread::sleep(self.every());
         }

@@ -1,7 +1,7 @@
 //! The same as lines: one an interval while users work, one when the phase changes, one when a load point is done.
 
 use super::state::{Finished, State, of_them, phase_name};
-use smbscope_load::engine::Phase;
+use smbscope_load::engine::EnginePhase;
 use smbscope_report::{counted, or_dash, rate};
 use smbscope_run::progress::Snapshot;
 
@@ -10,13 +10,13 @@ pub(super) fn interval(state: &State, snapshot: &Snapshot) -> Option<String> {
     let (point, live) = (snapshot.point, &snapshot.live);
     let users = counted(point.users.into(), "user", "users");
     match live.phase {
-        Phase::Warmup | Phase::Measuring => {}
+        EnginePhase::Warmup | EnginePhase::Measuring => {}
         _ if live.phase == state.now.live.phase && point == state.now.point => return None,
-        Phase::Connecting => {
+        EnginePhase::Connecting => {
             let of = point.of.map_or_else(String::new, |of| format!(" of {of}"));
             return Some(format!("load point {}{of}: {users}, connecting", point.number));
         }
-        Phase::Ending | Phase::Idle => return None,
+        EnginePhase::Ending | EnginePhase::Idle => return None,
     }
     let megabytes = |bytes: u64| format!("{:.2}", snapshot.per_second(bytes) / 1e6);
     let mut line = format!(

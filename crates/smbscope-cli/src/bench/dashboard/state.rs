@@ -1,6 +1,6 @@
 //! What there is to show while users work, without how.
 
-use smbscope_load::engine::Phase;
+use smbscope_load::engine::EnginePhase;
 use smbscope_load::prepare;
 use smbscope_model::Nanos;
 use smbscope_report::bench;
@@ -89,7 +89,7 @@ impl State {
                 *self.statuses.entry(status).or_default() += count;
             }
         }
-        if matches!(live.phase, Phase::Warmup | Phase::Measuring) {
+        if matches!(live.phase, EnginePhase::Warmup | EnginePhase::Measuring) {
             if self.history.len() == HISTORY_MAX {
                 self.history.pop_front();
             }
@@ -127,13 +127,13 @@ impl State {
 }
 
 /// The phase in words: `measuring`.
-pub(super) fn phase_name(phase: Phase) -> &'static str {
+pub(super) fn phase_name(phase: EnginePhase) -> &'static str {
     match phase {
-        Phase::Connecting => "connecting",
-        Phase::Warmup => "warm-up",
-        Phase::Measuring => "measuring",
-        Phase::Ending => "ending",
-        Phase::Idle => "between load points",
+        EnginePhase::Connecting => "connecting",
+        EnginePhase::Warmup => "warm-up",
+        EnginePhase::Measuring => "measuring",
+        EnginePhase::Ending => "ending",
+        EnginePhase::Idle => "between load points",
     }
 }
 

@@ -6,7 +6,7 @@ use super::{plain, view};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::Color;
-use smbscope_load::engine::{self, LiveGroup, Phase};
+use smbscope_load::engine::{self, LiveGroup, EnginePhase};
 use smbscope_load::prepare;
 use smbscope_model::{CommandGroup, Nanos};
 use smbscope_run::progress::{Cpu, Heading, Point, Snapshot};
@@ -28,8 +28,8 @@ fn second(at: u64) -> Snapshot {
         p95: Some(Nanos(p50 * 3)),
         p99: (commands > 100).then_some(Nanos(p50 * 7)),
     };
-    let live = engine::Snapshot {
-        phase: Phase::Measuring,
+    let live = engine::EngineSnapshot {
+        phase: EnginePhase::Measuring,
         sessions: 16,
         over: Duration::from_secs(1),
         commands: 7_000 + at % 5 * 200,
@@ -48,7 +48,7 @@ fn second(at: u64) -> Snapshot {
             group(CommandGroup::Read, 2_340, 1_400_000),
             group(CommandGroup::Write, 1_248, 3_220_000),
         ],
-        ..engine::Snapshot::default()
+        ..engine::EngineSnapshot::default()
     };
     Snapshot {
         point: Point { number: 2, of: Some(4), users: 16 },
@@ -108,7 +108,7 @@ fn dashboard_of_a_limited_client_with_sessions_lost() {
     let mut state = state();
     let cpu = Cpu { percent: 190.0, busiest_percent: 99.0, limited: true };
     let Snapshot { live, .. } = second(20);
-    let live = engine::Snapshot { sessions: 13, failures: 3, ..live };
+    let live = engine::EngineSnapshot { sessions: 13, failures: 3, ..live };
     state.update(Snapshot { cpu: Some(cpu), live, ..second(20) });
     insta::assert_snapshot!(drawn(&state, 80, 24));
 }
@@ -155,7 +155,7 @@ fn errors_that_are_not_listed_are_added_up() {
     // Statuses without a name.
     let statuses = (1..=7).map(|kind| (NtStatus(0xc000_0ab0 | kind), kind.into())).collect();
     // Of three the status is not known.
-    let live = engine::Snapshot { statuses, errors: 28 + 3, ..second(0).live };
+    let live = engine::EngineSnapshot { statuses, errors: 28 + 3, ..second(0).live };
     state.update(Snapshot { live, ..second(0) });
     let drawn = drawn(&state, 80, 40);
     assert!(drawn.contains(" 7  0xc0000ab7") && drawn.contains(" 3  0xc0000ab3"), "{drawn}");
@@ -185,7 +185,7 @@ fn a_plain_line_says_what_the_dashboard_shows() {
 #[test]
 fn plain_lines_come_once_a_phase_while_nothing_is_measured() {
     let mut state = State::new(heading());
-    let live = engine::Snapshot { phase: Phase::Connecting, ..second(0).live };
+    let live = engine::EngineSnapshot { phase: EnginePhase::Connecting, ..second(0).live };
     let connecting = Snapshot { live, ..second(0) };
     assert_eq!(plain::interval(&state, &connecting).as_deref(), Some("load point 2 of 4: 16 users, connecting"));
     state.update(connecting.clone());

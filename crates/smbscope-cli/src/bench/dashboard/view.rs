@@ -6,7 +6,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Paragraph, Row, Sparkline, Table};
-use smbscope_load::engine::Phase;
+use smbscope_load::engine::EnginePhase;
 use smbscope_model::CommandGroup;
 use smbscope_report::{clean, counted, or_dash, rate};
 
@@ -118,7 +118,7 @@ fn header(state: &State, look: Look, width: u16) -> Vec<Line<'static>> {
     )];
     phase.push(Span::styled(
         format!("{}  ", clean(state.phase_name())),
-        if live.phase == Phase::Measuring { look.tinted(Color::Green) } else { look.tinted(Color::Yellow) },
+        if live.phase == EnginePhase::Measuring { look.tinted(Color::Green) } else { look.tinted(Color::Yellow) },
     ));
     if let Some((left, whole)) = now.remaining {
         let text = format!("{:.0} s left", left.as_secs_f64().ceil());
@@ -137,7 +137,7 @@ fn header(state: &State, look: Look, width: u16) -> Vec<Line<'static>> {
     let megabytes = |bytes: u64| format!("{:.2}", now.per_second(bytes) / 1e6);
     let failed = if state.failures > 0 { format!(" ({} failed)", state.failures) } else { String::new() };
     let connected = format!("{}/{}{failed}", live.sessions, now.point.users);
-    let are_missing = live.sessions < now.point.users && live.phase == Phase::Measuring;
+    let are_missing = live.sessions < now.point.users && live.phase == EnginePhase::Measuring;
     let facts = [
         ("Users", connected, are_missing || state.failures > 0),
         ("Commands/s", rate(now.per_second(live.commands)), false),

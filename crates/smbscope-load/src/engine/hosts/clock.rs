@@ -1,7 +1,7 @@
 //! By how much a host's clock is ahead: asked several times, and the answer with the shortest round trip counts (RFC 5905, 10).
 
 use crate::engine::exchanges::Clock;
-use crate::engine::result::ClockOffset;
+use crate::engine::result::HostClockOffset;
 use smbscope_model::{Nanos, Timestamp};
 use std::time::Instant;
 
@@ -9,8 +9,8 @@ use std::time::Instant;
 const ROUND_TRIPS: usize = 8;
 
 /// Measures it; `ask` asks for the time.
-pub(super) fn offset<E>(clock: &Clock, mut ask: impl FnMut() -> Result<Timestamp, E>) -> Result<ClockOffset, E> {
-    let mut best: Option<ClockOffset> = None;
+pub(super) fn offset<E>(clock: &Clock, mut ask: impl FnMut() -> Result<Timestamp, E>) -> Result<HostClockOffset, E> {
+    let mut best: Option<HostClockOffset> = None;
     for _ in 0..ROUND_TRIPS {
         let asked = clock.timestamp(Instant::now());
         let theirs = ask()?;
@@ -24,9 +24,9 @@ pub(super) fn offset<E>(clock: &Clock, mut ask: impl FnMut() -> Result<Timestamp
 }
 
 /// The host's time lies somewhere between question and answer: in the middle, give or take half of it.
-fn from_round_trip(asked: Timestamp, theirs: Timestamp, answered: Timestamp) -> ClockOffset {
+fn from_round_trip(asked: Timestamp, theirs: Timestamp, answered: Timestamp) -> HostClockOffset {
     let round_trip = answered.0 - asked.0;
-    ClockOffset { ahead: Nanos(theirs.0 - asked.0 - round_trip / 2), bound: Nanos((round_trip + 1) / 2) }
+    HostClockOffset { ahead: Nanos(theirs.0 - asked.0 - round_trip / 2), bound: Nanos((round_trip + 1) / 2) }
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! The driver's end of a host: passes orders on, asks what is new, and hands out the replies as a worker does.
 
 use super::clock;
-use super::message::{Answer, Assignment, Done, News, Request};
-use crate::engine::control::{Control, Tally};
+use super::message::{HostReply, Assignment, HostCompletion, News, DriverRequest};
+use crate::engine::control::{LoadPointControl, HostOperationCounts};
 use crate::engine::exchanges::Clock;
 use crate::engine::live_figures::{LiveFigures, LivePart, PUBLISH};
-use crate::engine::plan::{Connects, EngineError, Plan};
-use crate::engine::recorder::{Recorder, Window};
-use crate::engine::result::{ClockOffset, Ended};
-use crate::engine::schedule::Schedule;
+use crate::engine::plan::{Connects, EngineError, RampPlan};
+use crate::engine::recorder::{LoadPointRecorder, MeasurementWindow};
+use crate::engine::result::{HostClockOffset, LoadPointEnd};
+use crate::engine::schedule::LoadSchedule;
 use crate::engine::silences::Silences;
 use crate::engine::worker::{Connecting, HostFacts, HostLost, Order, Reply, Worked};
 use crate::workload::Travelling;
@@ -39,7 +39,7 @@ impl Host {
         is_here: bool,
         call: impl FnMut(&[u8]) -> Result<Vec<u8>, String> + Send + 'static,
     ) -> Host {
-        Host { name, is_here, talk: Box::new(Bytes(call)) }
+        Host { name, is_here, talk: Box::new(ByteExchange(call)) }
     }
 
     /// What it is called.
@@ -85,55 +85,55 @@ pub struct LoadWork {
 }
 
 trait Talk: Send {
-    fn ask(&mut self, request: &Request) -> Result<Answer, String>;
+    fn ask(&mut self, request: &DriverRequest) -> Result<HostReply, String>;
 }
 
 /// Requests and answers as bytes. A program that names no host has none of this in it.
-struct Bytes<F>(F);
+struct ByteExchange<F>(F);
 
-impl<F: FnMut(&[u8]) -> Result<Vec<u8>, String> + Send> Talk for Bytes<F> {
-    fn ask(&mut self, request: &Request) -> Result<Answer, String> {
+impl<F: FnMut(&[u8]) -> Result<Vec<u8>, String> + Send> Talk for ByteExchange<F> {
+    fn ask(&mut self, request: &DriverRequest) -> Result<HostReply, String> {
         let answer = (self.0)(&to_bytes(request))?;
         match from_bytes(&answer).map_err(|error| error.to_string())? {
-            Answer::Refused(why) => Err(why),
+            HostReply::Refused(why) => Err(why),
             answer => Ok(answer),
         }
     }
 }
 
 /// A host during a run.
-pub(crate) struct Link {
+pub(crate) struct HostLink {
     host: Host,
     /// Workers that it has.
     pub(crate) workers: u32,
     /// Sessions and commands that it told of.
     sessions: i64,
     commands: u64,
-    tally: Tally,
-    point: Option<Point>,
+    tally: HostOperationCounts,
+    point: Option<HostLoadPoint>,
 }
 
 /// The load point.
-struct Point {
+struct HostLoadPoint {
     connecting: Connecting,
-    offset: ClockOffset,
+    offset: HostClockOffset,
 }
 
 /// Tells every host what is to be done.
 pub(crate) fn begin(
     hosts: Vec<Host>,
     work: LoadWork,
-    plan: &Plan,
+    plan: &RampPlan,
     options: &SessionOptions,
-) -> Result<Vec<Link>, EngineError> {
+) -> Result<Vec<HostLink>, EngineError> {
     let Connects { rate, at_once } = plan.connects;
     let connects = Connects { rate, at_once: (at_once / hosts.len().max(1)).max(1) };
     let LoadWork { workload, of, directory } = work;
-    let plan = Plan { connects, ..plan.clone() };
+    let plan = RampPlan { connects, ..plan.clone() };
     let assignment = Assignment { plan, options: options.clone(), workload, of, directory };
-    let link = |mut host: Host| match host.talk.ask(&Request::Begin(Box::new(assignment.clone()))) {
-        Ok(Answer::Ready { workers }) => {
-            Ok(Link { host, workers, sessions: 0, commands: 0, tally: Tally::default(), point: None })
+    let link = |mut host: Host| match host.talk.ask(&DriverRequest::Begin(Box::new(assignment.clone()))) {
+        Ok(HostReply::Ready { workers }) => {
+            Ok(HostLink { host, workers, sessions: 0, commands: 0, tally: HostOperationCounts::default(), point: None })
         }
         Ok(_) => Err(EngineError::Host { name: host.name, why: UNEXPECTED.to_owned() }),
         Err(why) => Err(EngineError::Host { name: host.name, why }),
@@ -143,7 +143,7 @@ pub(crate) fn begin(
 
 const UNEXPECTED: &str = "it answered what was not asked";
 
-impl Link {
+impl HostLink {
     /// As the host calls itself.
     pub(crate) fn name(&self) -> &str {
         &self.host.name
@@ -154,7 +154,7 @@ impl Link {
         for order in orders {
             let reply = self.carry_out(lane, order, live).unwrap_or_else(|why| {
                 self.forget_sessions(live);
-                let clock = self.point.as_ref().map_or_else(ClockOffset::default, |point| point.offset);
+                let clock = self.point.as_ref().map_or_else(HostClockOffset::default, |point| point.offset);
                 Reply::Lost(HostLost { lane, at: Instant::now(), why, commands: self.commands, clock })
             });
             let is_lost = matches!(reply, Reply::Lost(_));
@@ -163,7 +163,7 @@ impl Link {
             }
         }
         // All that matters is told already.
-        let _ = self.host.talk.ask(&Request::End);
+        let _ = self.host.talk.ask(&DriverRequest::End);
     }
 
     fn carry_out(&mut self, lane: usize, order: Order, live: &LiveFigures) -> Result<Reply, String> {
@@ -188,14 +188,14 @@ impl Link {
             self.forget_sessions(live);
         }
         self.commands = 0;
-        self.tally = Tally::default();
+        self.tally = HostOperationCounts::default();
         let talk = &mut self.host.talk;
-        let offset = clock::offset(&connecting.clock, || match talk.ask(&Request::Time)? {
-            Answer::Time(time) => Ok(time),
+        let offset = clock::offset(&connecting.clock, || match talk.ask(&DriverRequest::Time)? {
+            HostReply::Time(time) => Ok(time),
             _ => Err(UNEXPECTED.to_owned()),
         })?;
         let Connecting { sessions, share, operations, .. } = &connecting;
-        let request = Request::Connect {
+        let request = DriverRequest::Connect {
             sessions: *sessions,
             share: share.clone(),
             ahead: offset.ahead,
@@ -203,34 +203,34 @@ impl Link {
         };
         self.begun(&request)?;
         let (control, clock) = (connecting.control.clone(), connecting.clock);
-        self.point = Some(Point { connecting, offset });
+        self.point = Some(HostLoadPoint { connecting, offset });
         match self.until_done(&control, &clock, None, live)? {
-            Done::Connected => Ok(()),
-            Done::Worked(_) => Err(UNEXPECTED.to_owned()),
+            HostCompletion::Connected => Ok(()),
+            HostCompletion::Worked(_) => Err(UNEXPECTED.to_owned()),
         }
     }
 
     fn work(
         &mut self,
         lane: usize,
-        point: &Point,
-        (begin, window, schedule): (Instant, Window, Schedule),
+        point: &HostLoadPoint,
+        (begin, window, schedule): (Instant, MeasurementWindow, LoadSchedule),
         live: &LiveFigures,
     ) -> Result<Worked, String> {
         let Connecting { control, clock, .. } = &point.connecting;
-        let late_by = self.begun(&Request::Work {
+        let late_by = self.begun(&DriverRequest::Work {
             begin: clock.timestamp(begin),
             start: clock.timestamp(window.start),
             end: clock.timestamp(window.end),
             interval: window.interval,
             schedule,
         })?;
-        let Done::Worked(worked) = self.until_done(control, clock, Some(window), live)? else {
+        let HostCompletion::Worked(worked) = self.until_done(control, clock, Some(window), live)? else {
             return Err(UNEXPECTED.to_owned());
         };
         let silences = Silences::heard(worked.silences, clock);
         Ok(Worked {
-            recorder: Recorder::of_host(window, *clock, worked.counted, silences),
+            recorder: LoadPointRecorder::of_host(window, *clock, worked.counted, silences),
             ended: clock.instant(worked.ended),
             alive: worked.alive,
             trouble: worked.trouble,
@@ -241,9 +241,9 @@ impl Link {
     }
 
     /// Something is begun; how late.
-    fn begun(&mut self, request: &Request) -> Result<Duration, String> {
+    fn begun(&mut self, request: &DriverRequest) -> Result<Duration, String> {
         match self.host.talk.ask(request)? {
-            Answer::Begun { late_by } => Ok(late_by),
+            HostReply::Begun { late_by } => Ok(late_by),
             _ => Err(UNEXPECTED.to_owned()),
         }
     }
@@ -251,11 +251,11 @@ impl Link {
     /// Shows what is new until what was ordered is done.
     fn until_done(
         &mut self,
-        control: &Arc<Control>,
+        control: &Arc<LoadPointControl>,
         clock: &Clock,
-        window: Option<Window>,
+        window: Option<MeasurementWindow>,
         live: &LiveFigures,
-    ) -> Result<Done, String> {
+    ) -> Result<HostCompletion, String> {
         let mut over = false;
         loop {
             let left = window.map(|window| window.end.saturating_duration_since(Instant::now()));
@@ -264,7 +264,7 @@ impl Link {
                 std::thread::sleep(LOOK);
             }
             over = control.is_over();
-            let Answer::News(news) = self.host.talk.ask(&Request::Look { over })? else {
+            let HostReply::News(news) = self.host.talk.ask(&DriverRequest::Look { over })? else {
                 return Err(UNEXPECTED.to_owned());
             };
             let News { live: mut part, tally, ended, done } = *news;
@@ -273,7 +273,7 @@ impl Link {
             live.publish(&mut part);
             control.add(&tally.since(&self.tally), Instant::now());
             self.tally = tally;
-            if let Some((why @ (Ended::Stopped(_) | Ended::Failed(_)), at)) = ended {
+            if let Some((why @ (LoadPointEnd::Stopped(_) | LoadPointEnd::Failed(_)), at)) = ended {
                 control.finish(why, clock.instant(at));
             }
             if let Some(done) = done {

@@ -1,12 +1,12 @@
 //! What driver and hosts say to each other. Times are those of the driver's clock.
 
-use crate::engine::control::Tally;
+use crate::engine::control::HostOperationCounts;
 use crate::engine::cpu::ProcessTime;
 use crate::engine::live_figures::LivePart;
-use crate::engine::plan::Plan;
-use crate::engine::recorder::Counted;
-use crate::engine::result::Ended;
-use crate::engine::schedule::Schedule;
+use crate::engine::plan::RampPlan;
+use crate::engine::recorder::MergeableFigures;
+use crate::engine::result::LoadPointEnd;
+use crate::engine::schedule::LoadSchedule;
 use crate::engine::share::Share;
 use crate::engine::silences::Told;
 use crate::workload::Travelling;
@@ -19,7 +19,7 @@ use std::time::Duration;
 /// What users do, where, and as whom. It holds passwords.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Assignment {
-    pub(crate) plan: Plan,
+    pub(crate) plan: RampPlan,
     pub(crate) options: SessionOptions,
     pub(crate) workload: Travelling,
     /// Sessions of the largest load point, and the directory of the share that users work in.
@@ -29,7 +29,7 @@ pub(crate) struct Assignment {
 
 /// From the driver.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Request {
+pub(crate) enum DriverRequest {
     /// Be ready for these load points.
     Begin(Box<Assignment>),
     /// What time is it?
@@ -37,7 +37,7 @@ pub(crate) enum Request {
     /// Have your share of these sessions. Your clock is ahead by so much; end the load point after so many operations.
     Connect { sessions: u32, share: Share, ahead: Nanos, operations: Option<u64> },
     /// Let users work from `begin` on, and measure from `start` to `end`.
-    Work { begin: Timestamp, start: Timestamp, end: Timestamp, interval: Duration, schedule: Schedule },
+    Work { begin: Timestamp, start: Timestamp, end: Timestamp, interval: Duration, schedule: LoadSchedule },
     /// What is new? The load point is over for all.
     Look { over: bool },
     /// There are no more load points.
@@ -46,7 +46,7 @@ pub(crate) enum Request {
 
 /// From a host.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Answer {
+pub(crate) enum HostReply {
     /// To [`Request::Begin`]: the host has so many workers.
     Ready { workers: u32 },
     /// To [`Request::Time`], by the clock of the host.
@@ -65,16 +65,16 @@ pub(crate) enum Answer {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct News {
     pub(crate) live: LivePart,
-    pub(crate) tally: Tally,
+    pub(crate) tally: HostOperationCounts,
     /// The load point ended before its time, at that time, unless that is for this host alone.
-    pub(crate) ended: Option<(Ended, Timestamp)>,
+    pub(crate) ended: Option<(LoadPointEnd, Timestamp)>,
     /// What was ordered is done.
-    pub(crate) done: Option<Done>,
+    pub(crate) done: Option<HostCompletion>,
 }
 
 /// What was ordered is done.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Done {
+pub(crate) enum HostCompletion {
     /// All sessions were tried.
     Connected,
     /// The load point is over.
@@ -84,7 +84,7 @@ pub(crate) enum Done {
 /// What all workers of a host have of a load point.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct HostWorked {
-    pub(crate) counted: Counted,
+    pub(crate) counted: MergeableFigures,
     pub(crate) silences: Told,
     pub(crate) ended: Timestamp,
     pub(crate) alive: usize,

@@ -10,7 +10,7 @@ mod message;
 mod served;
 
 pub use link::{Fleet, Host, LoadWork, OnLostHost};
-pub(crate) use link::{Link, begin};
+pub(crate) use link::{HostLink, begin};
 pub use served::LoadHost;
 #[cfg(test)]
 pub(crate) use served::run_team;

@@ -1,16 +1,16 @@
 //! The load generator of a host: answers what the driver asks, while a thread of its own runs the workers.
 
-use super::message::{Answer, Assignment, Done, HostWorked, News, Request};
-use crate::engine::control::{Control, Stop};
+use super::message::{HostReply, Assignment, HostCompletion, HostWorked, News, DriverRequest};
+use crate::engine::control::{LoadPointControl, StopFlag};
 use crate::engine::cpu::ProcessTime;
 use crate::engine::exchanges::Clock;
 use crate::engine::hooks::Surroundings;
 use crate::engine::live_figures::LiveFigures;
 use crate::engine::load::with_workers;
-use crate::engine::perform::Server;
-use crate::engine::recorder::Window;
-use crate::engine::result::Ended;
-use crate::engine::session::Connector;
+use crate::engine::perform::ServerConnector;
+use crate::engine::recorder::MeasurementWindow;
+use crate::engine::result::LoadPointEnd;
+use crate::engine::session::SessionFactory;
 use crate::engine::share::Share;
 use crate::engine::silences::Silences;
 use crate::engine::timers::Time;
@@ -30,7 +30,7 @@ pub struct LoadHost {
     /// It goes on evenly from when this began, whatever becomes of the clock of the system.
     clock: Clock,
     start: Arc<Start>,
-    work: Option<Work>,
+    work: Option<AssignedWorkload>,
     team: Option<Team>,
 }
 
@@ -39,7 +39,7 @@ type Start = dyn Fn(&Assignment, &Workload, Inbox) + Send + Sync;
 
 /// What is to be done.
 #[derive(Clone)]
-struct Work {
+struct AssignedWorkload {
     assignment: Arc<Assignment>,
     workload: Workload,
 }
@@ -48,9 +48,9 @@ struct Work {
 struct Team {
     share: Share,
     orders: Sender<Order>,
-    done: Receiver<Done>,
+    done: Receiver<HostCompletion>,
     live: Arc<LiveFigures>,
-    control: Option<Arc<Control>>,
+    control: Option<Arc<LoadPointControl>>,
     /// That of the driver, as far as it is known.
     clock: Clock,
     thread: JoinHandle<()>,
@@ -60,7 +60,7 @@ struct Team {
 pub(crate) struct Inbox {
     share: Share,
     orders: Receiver<Order>,
-    done: Sender<Done>,
+    done: Sender<HostCompletion>,
     live: Arc<LiveFigures>,
 }
 
@@ -81,7 +81,7 @@ impl LoadHost {
     pub fn new() -> LoadHost {
         LoadHost::with(Box::new(|assignment, workload, inbox| {
             let Assignment { plan, options, of, directory, .. } = assignment;
-            let server = Server::new(options, plan.connections_per_session, plan.seed);
+            let server = ServerConnector::new(options, plan.connections_per_session, plan.seed);
             let scripts = |number| {
                 let seat = UserSeat { number, of: *of, seed: plan.seed, directory: directory.clone() };
                 Box::new(workload.script(&seat)) as Box<dyn crate::workload::Script>
@@ -98,39 +98,39 @@ impl LoadHost {
     /// The answer to a request of the driver; at once, whatever takes long goes on beside it.
     pub fn answer(&mut self, request: &[u8]) -> Vec<u8> {
         let answer = match from_bytes(request) {
-            Ok(request) => self.answered(request).unwrap_or_else(Answer::Refused),
-            Err(error) => Answer::Refused(error.to_string()),
+            Ok(request) => self.answered(request).unwrap_or_else(HostReply::Refused),
+            Err(error) => HostReply::Refused(error.to_string()),
         };
         to_bytes(&answer)
     }
 
-    fn answered(&mut self, request: Request) -> Result<Answer, String> {
+    fn answered(&mut self, request: DriverRequest) -> Result<HostReply, String> {
         match request {
-            Request::Begin(assignment) => self.begin(*assignment),
-            Request::Time => Ok(Answer::Time(self.clock.timestamp(Instant::now()))),
-            Request::Connect { sessions, share, ahead, operations } => self.connect(sessions, share, ahead, operations),
-            Request::Work { begin, start, end, interval, schedule } => {
+            DriverRequest::Begin(assignment) => self.begin(*assignment),
+            DriverRequest::Time => Ok(HostReply::Time(self.clock.timestamp(Instant::now()))),
+            DriverRequest::Connect { sessions, share, ahead, operations } => self.connect(sessions, share, ahead, operations),
+            DriverRequest::Work { begin, start, end, interval, schedule } => {
                 let team = self.team.as_ref().ok_or(NO_ORDER)?;
                 let (begin, at) = (team.clock.instant(begin), |time: Timestamp| team.clock.instant(time));
-                let window = Window { start: at(start), end: at(end), interval };
+                let window = MeasurementWindow { start: at(start), end: at(end), interval };
                 team.orders.send(Order::Work { begin, window, schedule }).map_err(|_| ENDED_EARLY)?;
-                Ok(Answer::Begun { late_by: Instant::now().saturating_duration_since(begin) })
+                Ok(HostReply::Begun { late_by: Instant::now().saturating_duration_since(begin) })
             }
-            Request::Look { over } => self.team.as_mut().ok_or(NO_ORDER)?.look(over),
-            Request::End => {
+            DriverRequest::Look { over } => self.team.as_mut().ok_or(NO_ORDER)?.look(over),
+            DriverRequest::End => {
                 self.end_team();
                 self.work = None;
-                Ok(Answer::Ended)
+                Ok(HostReply::Ended)
             }
         }
     }
 
-    fn begin(&mut self, assignment: Assignment) -> Result<Answer, String> {
+    fn begin(&mut self, assignment: Assignment) -> Result<HostReply, String> {
         self.end_team();
         let workload = assignment.workload.clone().arrived().map_err(|error| error.to_string())?;
         let workers = assignment.plan.workers_for(assignment.of) as u32;
-        self.work = Some(Work { assignment: Arc::new(assignment), workload });
-        Ok(Answer::Ready { workers })
+        self.work = Some(AssignedWorkload { assignment: Arc::new(assignment), workload });
+        Ok(HostReply::Ready { workers })
     }
 
     fn connect(
@@ -139,7 +139,7 @@ impl LoadHost {
         share: Share,
         ahead: Nanos,
         operations: Option<u64>,
-    ) -> Result<Answer, String> {
+    ) -> Result<HostReply, String> {
         let work = self.work.as_ref().ok_or(NO_ORDER)?.clone();
         if self.team.as_ref().is_some_and(|team| team.share != share) {
             self.end_team();
@@ -151,11 +151,11 @@ impl LoadHost {
             none => none.insert(Team::start(share.clone(), work, &self.start, self.clock)?),
         };
         team.clock = self.clock.behind(ahead);
-        let control = Arc::new(Control::of_host(Stop::new(), limits));
+        let control = Arc::new(LoadPointControl::of_host(StopFlag::new(), limits));
         team.control = Some(control.clone());
         let connecting = Connecting { sessions, share, control, clock: team.clock, operations };
         team.orders.send(Order::Connect(connecting)).map_err(|_| ENDED_EARLY)?;
-        Ok(Answer::Begun { late_by: Duration::ZERO })
+        Ok(HostReply::Begun { late_by: Duration::ZERO })
     }
 
     /// Ends all sessions.
@@ -172,7 +172,7 @@ const NO_ORDER: &str = "it has not been told what to do";
 const ENDED_EARLY: &str = "its load generator broke down, please report this";
 
 impl Team {
-    fn start(share: Share, work: Work, start: &Arc<Start>, clock: Clock) -> Result<Team, String> {
+    fn start(share: Share, work: AssignedWorkload, start: &Arc<Start>, clock: Clock) -> Result<Team, String> {
         let (orders, for_workers) = channel();
         let (finished, done) = channel();
         let live = Arc::new(LiveFigures::default());
@@ -185,10 +185,10 @@ impl Team {
         Ok(Team { share, orders, done, live, control: None, clock, thread })
     }
 
-    fn look(&mut self, over: bool) -> Result<Answer, String> {
+    fn look(&mut self, over: bool) -> Result<HostReply, String> {
         let control = self.control.as_ref().ok_or(NO_ORDER)?;
         if over {
-            control.finish(Ended::Interrupted, Instant::now());
+            control.finish(LoadPointEnd::Interrupted, Instant::now());
         }
         // What is done is asked first: what its workers published until then is in what is taken next.
         let done = match self.done.try_recv() {
@@ -196,8 +196,8 @@ impl Team {
             Err(TryRecvError::Empty) => None,
             Err(TryRecvError::Disconnected) => return Err(ENDED_EARLY.to_owned()),
         };
-        let ended = control.why().filter(|(why, _)| matches!(why, Ended::Stopped(_) | Ended::Failed(_)));
-        Ok(Answer::News(Box::new(News {
+        let ended = control.why().filter(|(why, _)| matches!(why, LoadPointEnd::Stopped(_) | LoadPointEnd::Failed(_)));
+        Ok(HostReply::News(Box::new(News {
             live: self.live.take(),
             tally: control.tally(),
             ended: ended.map(|(why, at)| (why, self.clock.timestamp(at))),
@@ -207,14 +207,14 @@ impl Team {
 }
 
 /// Runs the workers of a host until their orders end.
-pub(crate) fn run_team<C: Connector + Send + 'static>(
+pub(crate) fn run_team<C: SessionFactory + Send + 'static>(
     assignment: &Assignment,
     connector: C,
     scripts: Scripts<'_>,
     inbox: Inbox,
 ) {
     let Inbox { share, orders, done, live } = inbox;
-    let (stop, mut nobody) = (Stop::new(), ());
+    let (stop, mut nobody) = (StopFlag::new(), ());
     let surroundings = Surroundings { hooks: &mut nobody, live: &live, stop: &stop };
     // Where no thread can be had, the driver learns of it as nobody takes its orders.
     let _ = with_workers(&assignment.plan, &share, connector, scripts, Time::Real, surroundings, |engine| {
@@ -224,12 +224,12 @@ pub(crate) fn run_team<C: Connector + Send + 'static>(
                 Order::Connect(connecting) => {
                     engine.connect(&connecting);
                     point = Some(connecting);
-                    Done::Connected
+                    HostCompletion::Connected
                 }
                 Order::Work { begin, window, schedule } => {
                     let Some(Connecting { control, clock, .. }) = point.take() else { continue };
                     let (parts, used) = engine.work((begin, window, schedule), &control);
-                    Done::Worked(Box::new(merged(parts, used, &clock, window)))
+                    HostCompletion::Worked(Box::new(merged(parts, used, &clock, window)))
                 }
             };
             if done.send(finished).is_err() {
@@ -240,10 +240,10 @@ pub(crate) fn run_team<C: Connector + Send + 'static>(
 }
 
 /// What all workers have, as one.
-fn merged(parts: Vec<Worked>, used: ProcessTime, clock: &Clock, window: Window) -> HostWorked {
+fn merged(parts: Vec<Worked>, used: ProcessTime, clock: &Clock, window: MeasurementWindow) -> HostWorked {
     let last = parts.iter().map(|part| part.ended).max().unwrap_or(window.end);
     let mut late = Summary::new(SummaryPrecision::ROW);
-    let mut whole: Option<(crate::engine::recorder::Recorder, Silences)> = None;
+    let mut whole: Option<(crate::engine::recorder::LoadPointRecorder, Silences)> = None;
     let (mut alive, mut trouble, mut on_cpu) = (0, None, Duration::ZERO);
     for mut part in parts {
         late.merge(&part.late);

@@ -1,10 +1,10 @@
 //! What is counted of a load point and adds up: that of all workers merges to what one would have, and that of all hosts
 //! too, from whom it comes as bytes.
 
-use crate::engine::exchanges::Exchanges;
-use crate::engine::jobs::Jobs;
-use crate::engine::overload::Overload;
-use crate::engine::session::Queue;
+use crate::engine::exchanges::ExchangeLog;
+use crate::engine::jobs::JobSummary;
+use crate::engine::overload::OverloadTally;
+use crate::engine::session::CommandQueueDepth;
 use serde::{Deserialize, Serialize};
 use smbscope_model::Command;
 use smbscope_stats::{Aggregator, Summary};
@@ -13,24 +13,24 @@ use std::collections::BTreeMap;
 
 /// What adds up, and passes from host to host.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Counted {
+pub(crate) struct MergeableFigures {
     pub(super) aggregator: Aggregator,
-    pub(super) operations: Vec<Counts>,
-    pub(super) cells: Vec<Cell>,
+    pub(super) operations: Vec<OperationStats>,
+    pub(super) cells: Vec<IntervalTraffic>,
     pub(super) connects: Summary,
     pub(super) connect_commands: BTreeMap<Command, u64>,
     pub(super) failures: BTreeMap<String, u64>,
     pub(super) unanswered: u64,
     pub(super) not_begun: u64,
-    pub(super) jobs: Jobs,
-    pub(super) queue: Queue,
-    pub(super) overload: Option<Overload>,
-    pub(super) exchanges: Option<Exchanges>,
+    pub(super) jobs: JobSummary,
+    pub(super) queue: CommandQueueDepth,
+    pub(super) overload: Option<OverloadTally>,
+    pub(super) exchanges: Option<ExchangeLog>,
 }
 
 /// Operations of one name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Counts {
+pub(super) struct OperationStats {
     pub(super) service: Summary,
     pub(super) response: Option<Summary>,
     pub(super) unexpected: BTreeMap<NtStatus, u64>,
@@ -38,7 +38,7 @@ pub(super) struct Counts {
 
 /// What exchanges do not tell of an interval.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub(super) struct Cell {
+pub(super) struct IntervalTraffic {
     pub(super) bytes_read: u64,
     pub(super) bytes_written: u64,
     /// Sessions made less sessions ended.
@@ -47,7 +47,7 @@ pub(super) struct Cell {
 
 /// What was counted, in short.
 #[derive(Debug, Clone)]
-pub(crate) struct Sum {
+pub(crate) struct CommandTotals {
     /// Commands that were answered.
     pub(crate) commands: u64,
     /// Those of them that were answered with an error status.
@@ -58,10 +58,10 @@ pub(crate) struct Sum {
     pub(crate) times: Summary,
 }
 
-impl Counted {
-    pub(super) fn sum(&self) -> Sum {
+impl MergeableFigures {
+    pub(super) fn sum(&self) -> CommandTotals {
         let kinds = || self.aggregator.kinds();
-        Sum {
+        CommandTotals {
             commands: kinds().map(|(_, counted)| counted.response_time.count()).sum(),
             errors: kinds().map(|(_, counted)| counted.errors.values().sum::<u64>()).sum(),
             bytes_read: self.cells.iter().map(|cell| cell.bytes_read).sum(),
@@ -71,7 +71,7 @@ impl Counted {
     }
 
     /// Adds what others counted.
-    pub(super) fn merge(&mut self, other: Counted) {
+    pub(super) fn merge(&mut self, other: MergeableFigures) {
         self.aggregator.merge(other.aggregator);
         for (mine, theirs) in self.operations.iter_mut().zip(other.operations) {
             mine.service.merge(&theirs.service);
@@ -81,7 +81,7 @@ impl Counted {
             add(&mut mine.unexpected, theirs.unexpected);
         }
         if self.cells.len() < other.cells.len() {
-            self.cells.resize(other.cells.len(), Cell::default());
+            self.cells.resize(other.cells.len(), IntervalTraffic::default());
         }
         for (mine, theirs) in self.cells.iter_mut().zip(&other.cells) {
             mine.bytes_read += theirs.bytes_read;

@@ -10,16 +10,16 @@
 
 mod counted;
 
-pub(crate) use counted::{Counted, Sum};
+pub(crate) use counted::{MergeableFigures, CommandTotals};
 
-use super::exchanges::{Batch, Clock, Exchanges, Maker, Origin};
-use super::jobs::Jobs;
+use super::exchanges::{ActionBatch, Clock, ExchangeLog, Maker, CommandSource};
+use super::jobs::JobSummary;
 use super::live_figures::{LiveFigures, LivePart};
-use super::overload::{Overload, OverloadLimits};
-use super::result::{Interval, Operation};
-use super::session::{Performed, Queue};
+use super::overload::{OverloadTally, OverloadLimits};
+use super::result::{IntervalResult, OperationResult};
+use super::session::{Performed, CommandQueueDepth};
 use super::silences::Silences;
-use counted::{Cell, Counts};
+use counted::{IntervalTraffic, OperationStats};
 use smbscope_client::{Sample, Samples};
 use smbscope_model::{Command, Nanos, ExchangeOutcome, Timestamp};
 use smbscope_stats::{Aggregator, TimelineCounts, Dimension, TimelineBinning, SummaryPrecision, SliceSortKey, Summary};
@@ -37,14 +37,14 @@ const WAITING_MAX: usize = 32;
 
 /// The measured part of a load point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Window {
+pub(crate) struct MeasurementWindow {
     pub(crate) start: Instant,
     pub(crate) end: Instant,
     /// Length of intervals.
     pub(crate) interval: Duration,
 }
 
-impl Window {
+impl MeasurementWindow {
     pub(crate) fn contains(&self, at: Instant) -> bool {
         self.start <= at && at < self.end
     }
@@ -67,16 +67,16 @@ impl Window {
 
 /// What is counted of a load point.
 #[derive(Debug)]
-pub(crate) struct Recorder {
-    window: Window,
+pub(crate) struct LoadPointRecorder {
+    window: MeasurementWindow,
     clock: Clock,
     waiting: Vec<Sample>,
     /// To which actions they belong.
-    batches: Vec<Batch>,
+    batches: Vec<ActionBatch>,
     maker: Maker,
     /// What commands are divided by.
     by: Vec<Dimension>,
-    counted: Counted,
+    counted: MergeableFigures,
     silences: Silences,
     pub(crate) live: LivePart,
 }
@@ -94,28 +94,28 @@ pub(crate) struct Completed {
     pub(crate) unexpected: Option<NtStatus>,
 }
 
-impl Recorder {
+impl LoadPointRecorder {
     /// `open`: operations have intended starts.
     pub(crate) fn new(
-        window: Window,
+        window: MeasurementWindow,
         clock: Clock,
         operations: usize,
         open: bool,
-        exchanges: Option<Exchanges>,
-    ) -> Recorder {
-        let counts = Counts {
+        exchanges: Option<ExchangeLog>,
+    ) -> LoadPointRecorder {
+        let counts = OperationStats {
             service: Summary::new(SummaryPrecision::ROW),
             response: open.then(|| Summary::new(SummaryPrecision::ROW)),
             unexpected: BTreeMap::new(),
         };
-        Recorder {
+        LoadPointRecorder {
             window,
             clock,
             waiting: Vec::new(),
             batches: Vec::new(),
             maker: Maker::new(clock),
             by: Vec::new(),
-            counted: Counted {
+            counted: MergeableFigures {
                 aggregator: window.aggregator(&clock, &[]),
                 operations: vec![counts; operations],
                 cells: Vec::new(),
@@ -124,8 +124,8 @@ impl Recorder {
                 failures: BTreeMap::new(),
                 unanswered: 0,
                 not_begun: 0,
-                jobs: Jobs::default(),
-                queue: Queue::default(),
+                jobs: JobSummary::default(),
+                queue: CommandQueueDepth::default(),
                 overload: None,
                 exchanges,
             },
@@ -135,20 +135,20 @@ impl Recorder {
     }
 
     /// The same with the commands divided by these dimensions.
-    pub(crate) fn sliced(mut self, by: &[Dimension]) -> Recorder {
+    pub(crate) fn sliced(mut self, by: &[Dimension]) -> LoadPointRecorder {
         self.counted.aggregator = self.window.aggregator(&self.clock, by);
-        Recorder { by: by.to_vec(), ..self }
+        LoadPointRecorder { by: by.to_vec(), ..self }
     }
 
     /// The same with operations held against limits, where there are some.
-    pub(crate) fn limited(mut self, limits: Option<OverloadLimits>) -> Recorder {
-        self.counted.overload = limits.map(Overload::new);
+    pub(crate) fn limited(mut self, limits: Option<OverloadLimits>) -> LoadPointRecorder {
+        self.counted.overload = limits.map(OverloadTally::new);
         self
     }
 
     /// One that has counted nothing, and keeps no exchanges.
-    pub(crate) fn empty(&self) -> Recorder {
-        Recorder::new(self.window, self.clock, 0, false, None)
+    pub(crate) fn empty(&self) -> LoadPointRecorder {
+        LoadPointRecorder::new(self.window, self.clock, 0, false, None)
     }
 
     /// By the clock of the system.
@@ -156,12 +156,12 @@ impl Recorder {
         self.clock.timestamp(at)
     }
 
-    pub(crate) fn window(&self) -> Window {
+    pub(crate) fn window(&self) -> MeasurementWindow {
         self.window
     }
 
     /// When the measured part is, once that is known: before the first command.
-    pub(crate) fn set_window(&mut self, window: Window) {
+    pub(crate) fn set_window(&mut self, window: MeasurementWindow) {
         self.count_waiting();
         self.window = window;
         self.counted.aggregator = window.aggregator(&self.clock, &self.by);
@@ -174,7 +174,7 @@ impl Recorder {
         &mut self,
         samples: &mut Samples,
         performed: Option<&Performed>,
-        origin: &mut Origin,
+        origin: &mut CommandSource,
     ) -> Option<(Instant, Instant)> {
         let mut span: Option<(Instant, Instant)> = None;
         for sample in samples.iter() {
@@ -239,10 +239,10 @@ impl Recorder {
         }
     }
 
-    fn cell(&mut self, at: Instant) -> &mut Cell {
+    fn cell(&mut self, at: Instant) -> &mut IntervalTraffic {
         let i = self.window.interval_of(at);
         if i >= self.counted.cells.len() {
-            self.counted.cells.resize(i + 1, Cell::default());
+            self.counted.cells.resize(i + 1, IntervalTraffic::default());
         }
         &mut self.counted.cells[i]
     }
@@ -330,12 +330,12 @@ impl Recorder {
     }
 
     /// Adds what another worker counted.
-    pub(crate) fn merge(&mut self, other: Recorder) {
+    pub(crate) fn merge(&mut self, other: LoadPointRecorder) {
         self.add(other.into_counted());
     }
 
     /// Adds what workers of another host counted.
-    pub(crate) fn add(&mut self, other: Counted) {
+    pub(crate) fn add(&mut self, other: MergeableFigures) {
         self.counted.merge(other);
     }
 
@@ -345,47 +345,47 @@ impl Recorder {
     }
 
     /// What workers of a host have: what adds up, and the gaps between answers.
-    pub(crate) fn of_host(window: Window, clock: Clock, counted: Counted, silences: Silences) -> Recorder {
-        Recorder { counted, silences, ..Recorder::new(window, clock, 0, false, None) }
+    pub(crate) fn of_host(window: MeasurementWindow, clock: Clock, counted: MergeableFigures, silences: Silences) -> LoadPointRecorder {
+        LoadPointRecorder { counted, silences, ..LoadPointRecorder::new(window, clock, 0, false, None) }
     }
 
     /// What was counted so far, in short.
-    pub(crate) fn sum(&mut self) -> Sum {
+    pub(crate) fn sum(&mut self) -> CommandTotals {
         self.count_waiting();
         self.counted.sum()
     }
 
     /// What adds up.
-    pub(crate) fn into_counted(mut self) -> Counted {
+    pub(crate) fn into_counted(mut self) -> MergeableFigures {
         self.count_waiting();
         self.counted
     }
 
     /// Passes of scripts that have an end.
-    pub(crate) fn jobs(&mut self) -> &mut Jobs {
+    pub(crate) fn jobs(&mut self) -> &mut JobSummary {
         &mut self.counted.jobs
     }
 
     /// Every command of the measured part, where they are kept.
-    pub(crate) fn take_exchanges(&mut self) -> Option<Exchanges> {
+    pub(crate) fn take_exchanges(&mut self) -> Option<ExchangeLog> {
         self.counted.exchanges.take()
     }
 
     /// The figures, of a measured part that was as long as `duration`.
-    pub(crate) fn finish(mut self, names: &[String], duration: Duration, sessions_per_user: u32) -> Figures {
+    pub(crate) fn finish(mut self, names: &[String], duration: Duration, sessions_per_user: u32) -> LoadPointFigures {
         self.count_waiting();
         let intervals = self.intervals(duration, sessions_per_user);
         let mut due: Option<Summary> = None;
         for response in self.counted.operations.iter().filter_map(|counts| counts.response.as_ref()) {
             due.get_or_insert_with(|| Summary::new(SummaryPrecision::ROW)).merge(response);
         }
-        let operations = self.counted.operations.into_iter().zip(names).map(|(counts, name)| Operation {
+        let operations = self.counted.operations.into_iter().zip(names).map(|(counts, name)| OperationResult {
             name: name.clone(),
             service: counts.service,
             response: counts.response,
             unexpected: counts.unexpected,
         });
-        Figures {
+        LoadPointFigures {
             counted: self.counted.aggregator,
             due,
             operations: operations.collect(),
@@ -404,7 +404,7 @@ impl Recorder {
     }
 
     /// All intervals of the measured part, those too in which nothing began.
-    fn intervals(&self, duration: Duration, sessions_per_user: u32) -> Vec<Interval> {
+    fn intervals(&self, duration: Duration, sessions_per_user: u32) -> Vec<IntervalResult> {
         let timeline = self.counted.aggregator.timeline();
         let origin = self.clock.timestamp(self.window.start);
         let began: HashMap<usize, TimelineCounts> = timeline
@@ -420,7 +420,7 @@ impl Recorder {
             let cell = self.counted.cells.get(at).copied().unwrap_or_default();
             let bin = began.get(&at).copied().unwrap_or_default();
             sessions += cell.sessions;
-            Interval {
+            IntervalResult {
                 start: Timestamp(origin.0 + at as i64 * timeline.width.0),
                 users: (sessions.max(0) / i64::from(sessions_per_user)) as u32,
                 operations: bin.complete,
@@ -438,21 +438,21 @@ impl Recorder {
 
 /// The part of a [`Run`](super::result::Run) that is counted.
 #[derive(Debug)]
-pub(crate) struct Figures {
+pub(crate) struct LoadPointFigures {
     pub(crate) counted: Aggregator,
     pub(crate) due: Option<Summary>,
-    pub(crate) operations: Vec<Operation>,
+    pub(crate) operations: Vec<OperationResult>,
     pub(crate) bytes_read: u64,
     pub(crate) bytes_written: u64,
-    pub(crate) intervals: Vec<Interval>,
+    pub(crate) intervals: Vec<IntervalResult>,
     pub(crate) connects: Summary,
     pub(crate) connect_commands: BTreeMap<Command, u64>,
     pub(crate) failures: BTreeMap<String, u64>,
     pub(crate) unanswered: u64,
     pub(crate) not_begun: u64,
-    pub(crate) jobs: Jobs,
-    pub(crate) queue: Queue,
-    pub(crate) overload: Option<Overload>,
+    pub(crate) jobs: JobSummary,
+    pub(crate) queue: CommandQueueDepth,
+    pub(crate) overload: Option<OverloadTally>,
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::engine::session::Identity;
+use crate::engine::session::SessionIdentity;
 use proptest::prelude::*;
 use smbscope_model::{Command, Dialect, Endpoints, FlowId, CommandGroup, Nanos, TimeKind};
 use smbscope_wire::smb2;
@@ -32,32 +32,32 @@ fn sample(from: Instant, took: Duration, command: smb2::Smb2Command, status: u32
     }
 }
 
-fn window(start: Instant, seconds: u32) -> Window {
-    Window { start, end: start + SECOND * seconds, interval: SECOND }
+fn window(start: Instant, seconds: u32) -> MeasurementWindow {
+    MeasurementWindow { start, end: start + SECOND * seconds, interval: SECOND }
 }
 
-fn recorder(start: Instant, seconds: u32) -> Recorder {
-    Recorder::new(window(start, seconds), Clock::at(start), 2, true, None).sliced(&[Dimension::Command])
+fn recorder(start: Instant, seconds: u32) -> LoadPointRecorder {
+    LoadPointRecorder::new(window(start, seconds), Clock::at(start), 2, true, None).sliced(&[Dimension::Command])
 }
 
-fn origin() -> Origin {
+fn origin() -> CommandSource {
     let endpoints = Endpoints { client: "10.0.0.2:50000".parse().unwrap(), server: "10.0.0.1:445".parse().unwrap() };
     let dialect = Dialect::Smb2(0x0302);
-    Origin::new(FlowId(7), Identity { endpoints, dialect, user: None, share: Some("data".into()) })
+    CommandSource::new(FlowId(7), SessionIdentity { endpoints, dialect, user: None, share: Some("data".into()) })
 }
 
-fn total(figures: &Figures) -> Summary {
+fn total(figures: &LoadPointFigures) -> Summary {
     figures.counted.response_times(|(_, _, group)| group.in_headline())
 }
 
-fn count(figures: &Figures, of: CommandGroup) -> u64 {
+fn count(figures: &LoadPointFigures, of: CommandGroup) -> u64 {
     figures.counted.response_times(|(_, _, group)| *group == of).count()
 }
 
 /// What a user does: milliseconds from the beginning, duration, kind, status.
 type Event = (u64, u64, u8, u8);
 
-fn feed(recorder: &mut Recorder, begin: Instant, (at, took, kind, status): Event) {
+fn feed(recorder: &mut LoadPointRecorder, begin: Instant, (at, took, kind, status): Event) {
     let from = begin + Duration::from_millis(at);
     let command = [smb2::Smb2Command::READ, smb2::Smb2Command::WRITE, smb2::Smb2Command::CREATE][usize::from(kind) % 3];
     let status = [0, 0, 0xc000_0034, 0x8000_0005][usize::from(status) % 4];
@@ -73,7 +73,7 @@ fn feed(recorder: &mut Recorder, begin: Instant, (at, took, kind, status): Event
     }
 }
 
-fn figures(recorder: Recorder) -> Figures {
+fn figures(recorder: LoadPointRecorder) -> LoadPointFigures {
     recorder.finish(&["first".to_owned(), "second".to_owned()], SECOND * 3, 1)
 }
 
@@ -87,8 +87,8 @@ proptest! {
         let start = begin + SECOND;
         let mut whole = recorder(start, 3);
         let clock = whole.clock;
-        let another = || Recorder::new(window(start, 3), clock, 2, true, None).sliced(&[Dimension::Command]);
-        let mut split: Vec<Recorder> = (0..parts).map(|_| another()).collect();
+        let another = || LoadPointRecorder::new(window(start, 3), clock, 2, true, None).sliced(&[Dimension::Command]);
+        let mut split: Vec<LoadPointRecorder> = (0..parts).map(|_| another()).collect();
         for (i, event) in events.into_iter().enumerate() {
             feed(&mut whole, begin, event);
             feed(&mut split[i % parts], begin, event);
@@ -174,7 +174,7 @@ fn reasons_of_failures_are_bounded() {
 fn exchanges_have_the_times_of_the_samples_and_are_bounded() {
     let begin = Instant::now();
     let clock = Clock::at(begin);
-    let mut recorder = Recorder::new(window(begin, 1), clock, 0, false, Some(Exchanges::new(2)));
+    let mut recorder = LoadPointRecorder::new(window(begin, 1), clock, 0, false, Some(ExchangeLog::new(2)));
     let mut origin = origin();
     origin.is_about(Some("a\\b".into()));
     for at in [20, 10, 30] {

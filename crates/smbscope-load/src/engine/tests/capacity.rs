@@ -16,15 +16,15 @@ fn queue(mut service: impl FnMut() -> Duration + Send + 'static) -> MockServer {
     })
 }
 
-fn thinking(seconds: u64, think_ms: u64) -> Plan {
-    Plan {
-        schedule: Schedule::Closed { think: Duration::from_millis(think_ms) },
+fn thinking(seconds: u64, think_ms: u64) -> RampPlan {
+    RampPlan {
+        schedule: LoadSchedule::Closed { think: Duration::from_millis(think_ms) },
         warmup: Duration::from_secs(5),
         ..plan(1, seconds)
     }
 }
 
-fn find(plan: &Plan, criterion: &str, search: Search, server: &MockServer) -> Capacity {
+fn find(plan: &RampPlan, criterion: &str, search: Search, server: &MockServer) -> CapacityResult {
     let criterion = criterion.parse().unwrap();
     with(
         plan,
@@ -129,8 +129,8 @@ fn overload_says_how_many_users_a_server_carries() {
     // another; with more the queue grows, and nobody is done within 50 ms.
     let server = queue(|| Duration::from_millis(10));
     let limits = OverloadLimits { late: Duration::from_secs(1), budget: Some(Duration::from_millis(50)) };
-    let plan = Plan {
-        schedule: Schedule::Open { rate: 2.0, per_user: true, arrivals: Arrivals::Constant },
+    let plan = RampPlan {
+        schedule: LoadSchedule::Open { rate: 2.0, per_user: true, arrivals: Arrivals::Constant },
         overload: Some(limits),
         ..thinking(20, 0)
     };
@@ -174,6 +174,6 @@ fn every_kind_of_condition_is_judged_by_the_run() {
     assert_eq!(judge("p50(Write) < 1s").found, ["p50(Write) < 1.00 s: too few commands to tell (0)"]);
 }
 
-fn points(capacity: &Capacity) -> Vec<(u32, bool)> {
+fn points(capacity: &CapacityResult) -> Vec<(u32, bool)> {
     capacity.tried.iter().map(|tried| (tried.run.users, tried.verdict.met)).collect()
 }

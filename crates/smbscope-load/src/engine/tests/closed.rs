@@ -12,14 +12,14 @@ fn a_user_without_think_time_does_one_operation_after_the_other() {
     assert_eq!((run.total().count(), run.operations[0].service.count()), (600, 600));
     let figures = run.group(CommandGroup::Read).figures();
     assert_eq!((figures.p50, figures.max), (Some(Nanos(10_000_000)), Some(Nanos(10_000_000))));
-    assert_eq!((run.bytes_read, run.duration, run.ended), (600 * 4096, Duration::from_secs(2), Ended::Done));
-    assert_eq!((run.operations[0].response.is_none(), run.pace), (true, result::Pace::Closed));
+    assert_eq!((run.bytes_read, run.duration, run.ended), (600 * 4096, Duration::from_secs(2), LoadPointEnd::Done));
+    assert_eq!((run.operations[0].response.is_none(), run.pace), (true, result::PacingResult::Closed));
 }
 
 #[test]
 fn think_time_passes_between_operations() {
     // 10 ms + 90 ms: 10 a second and user; the first begins somewhere in the first think time.
-    let plan = Plan { schedule: Schedule::Closed { think: Duration::from_millis(90) }, ..plan(4, 10) };
+    let plan = RampPlan { schedule: LoadSchedule::Closed { think: Duration::from_millis(90) }, ..plan(4, 10) };
     let count = run_one(&plan, &MockServer::new(|_| after_ms(10))).total().count();
     assert!((392..=400).contains(&count), "{count}");
 }

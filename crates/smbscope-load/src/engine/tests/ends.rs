@@ -2,7 +2,7 @@
 
 use super::mock::{Answer, Asked, after_ms};
 use super::*;
-use crate::engine::exchanges::Exchanges;
+use crate::engine::exchanges::ExchangeLog;
 use smbscope_model::{CommandGroup, ExchangeOutcome};
 use smbscope_wire::status::NtStatus;
 
@@ -17,7 +17,7 @@ const RESET: &str = "reading the answer: connection reset";
 fn the_warmup_is_not_counted() {
     // Slow in the first 3 s, which are the warm-up.
     let server = MockServer::new(|asked| after_ms(if asked.at < Duration::from_millis(2_900) { 100 } else { 10 }));
-    let plan = Plan { warmup: Duration::from_secs(3), ..plan(2, 2) };
+    let plan = RampPlan { warmup: Duration::from_secs(3), ..plan(2, 2) };
     let run = run_one(&plan, &server);
     assert_eq!(run.total().figures().max, Some(smbscope_model::Nanos(10_000_000)));
     assert!((398..=400).contains(&run.total().count()), "{}", run.total().count());
@@ -40,7 +40,7 @@ fn intervals_add_up_to_the_totals_and_know_their_users() {
 #[test]
 fn an_interrupted_run_keeps_its_results() {
     // Someone stops it in the third second.
-    let stop = Stop::new();
+    let stop = StopFlag::new();
     let server = ten_ms_unless({
         let stop = stop.clone();
         move |asked| {
@@ -52,14 +52,14 @@ fn an_interrupted_run_keeps_its_results() {
             None
         }
     });
-    let plan = Plan { users: "2,4".parse().unwrap(), ..plan(2, 60) };
+    let plan = RampPlan { users: "2,4".parse().unwrap(), ..plan(2, 60) };
     let live = LiveFigures::default();
     let surroundings = Surroundings { hooks: &mut (), live: &live, stop: &stop };
     let scripts = |number| Box::new(Reads::new(1, number)) as Box<dyn Script>;
     let runs =
         with_engine(&plan, 4, server.clone(), &scripts, Time::Simulated, surroundings, |engine| ramp(&plan, engine))
             .unwrap();
-    assert_eq!((runs.len(), &runs[0].ended), (1, &Ended::Interrupted));
+    assert_eq!((runs.len(), &runs[0].ended), (1, &LoadPointEnd::Interrupted));
     // 2 users, 100/s each, for 2.5 s.
     assert!((498..=504).contains(&runs[0].total().count()), "{}", runs[0].total().count());
     // Rates are those of the time that it took, and not of the minute that was planned.
@@ -70,11 +70,11 @@ fn an_interrupted_run_keeps_its_results() {
 
 #[test]
 fn a_limit_of_operations_ends_the_load_point_and_the_ramp_goes_on() {
-    let limits = Limits { operations: Some(50), ..Limits::default() };
-    let plan = Plan { users: "1,4".parse().unwrap(), limits, ..plan(1, 60) };
+    let limits = LoadPointLimits { operations: Some(50), ..LoadPointLimits::default() };
+    let plan = RampPlan { users: "1,4".parse().unwrap(), limits, ..plan(1, 60) };
     let runs = runs(&plan, &MockServer::new(|_| after_ms(10)), |number| Reads::new(1, number));
     let shown: Vec<_> = runs.iter().map(|run| (run.users, run.total().count(), run.ended.clone())).collect();
-    assert_eq!(shown, [(1, 50, Ended::Done), (4, 50, Ended::Done)]);
+    assert_eq!(shown, [(1, 50, LoadPointEnd::Done), (4, 50, LoadPointEnd::Done)]);
     assert!(runs[0].duration < Duration::from_secs(1), "{:?}", runs[0].duration);
 }
 
@@ -86,18 +86,18 @@ fn users_who_have_done_all_end_the_load_point() {
     assert_eq!((runs[0].total().count(), runs[0].operations[0].service.count()), (120, 60));
     // An operation is two commands.
     assert_eq!(runs[0].operations[0].service.figures().p50, Some(smbscope_model::Nanos(20_000_000)));
-    assert_eq!(runs[0].ended, Ended::Done);
+    assert_eq!(runs[0].ended, LoadPointEnd::Done);
     assert!((399..=402).contains(&runs[0].duration.as_millis()), "{:?}", runs[0].duration);
 }
 
 #[test]
 fn too_many_errors_end_the_ramp() {
     let server = ten_ms_unless(|_| Some(Answer::After(Duration::from_millis(10), NtStatus::INSUFFICIENT_RESOURCES)));
-    let limits = Limits { errors: Some(ErrorLimit::Count(30)), ..Limits::default() };
-    let plan = Plan { users: "2,4".parse().unwrap(), limits, ..plan(2, 60) };
+    let limits = LoadPointLimits { errors: Some(ErrorLimit::Count(30)), ..LoadPointLimits::default() };
+    let plan = RampPlan { users: "2,4".parse().unwrap(), limits, ..plan(2, 60) };
     let runs = runs(&plan, &server, |number| Reads::new(1, number));
     let why = "30 operations failed, the last one with STATUS_INSUFFICIENT_RESOURCES";
-    assert_eq!((runs.len(), &runs[0].ended), (1, &Ended::Stopped(why.to_owned())));
+    assert_eq!((runs.len(), &runs[0].ended), (1, &LoadPointEnd::Stopped(why.to_owned())));
     let unexpected: Vec<_> = runs[0].operations[0].unexpected.clone().into_iter().collect();
     assert!(matches!(unexpected[..], [(NtStatus::INSUFFICIENT_RESOURCES, 30..=31)]), "{unexpected:?}");
     assert_eq!(runs[0].bytes_read, 0);
@@ -110,7 +110,7 @@ fn errors_without_a_limit_are_counted_and_the_run_goes_on() {
         storm.then_some(Answer::After(Duration::from_millis(10), NtStatus::INSUFFICIENT_RESOURCES))
     });
     let run = run_one(&plan(1, 3), &server);
-    assert_eq!((run.ended, run.intervals.iter().map(|i| i.errors).collect::<Vec<_>>()), (Ended::Done, vec![0, 80, 0]));
+    assert_eq!((run.ended, run.intervals.iter().map(|i| i.errors).collect::<Vec<_>>()), (LoadPointEnd::Done, vec![0, 80, 0]));
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_user_whose_session_breaks_ends_and_the_others_go_on() {
     let server =
         ten_ms_unless(|asked| (asked.at >= Duration::from_secs(1) && asked.connection == 0).then_some(Answer::Break));
     let run = run_one(&plan(2, 2), &server);
-    assert_eq!((&run.ended, run.unanswered), (&Ended::Done, 1));
+    assert_eq!((&run.ended, run.unanswered), (&LoadPointEnd::Done, 1));
     assert_eq!(run.failures, [(RESET.to_owned(), 1)].into());
     assert!((298..=301).contains(&run.total().count()), "{}", run.total().count());
 }
@@ -126,9 +126,9 @@ fn a_user_whose_session_breaks_ends_and_the_others_go_on() {
 #[test]
 fn a_server_that_dies_fails_the_run_and_nothing_measured_is_lost() {
     let server = ten_ms_unless(|asked| (asked.at >= Duration::from_secs(1)).then_some(Answer::Break));
-    let plan = Plan { users: "2,4".parse().unwrap(), ..plan(2, 60) };
+    let plan = RampPlan { users: "2,4".parse().unwrap(), ..plan(2, 60) };
     let runs = runs(&plan, &server, |number| Reads::new(1, number));
-    assert_eq!((runs.len(), &runs[0].ended), (1, &Ended::Failed(RESET.to_owned())));
+    assert_eq!((runs.len(), &runs[0].ended), (1, &LoadPointEnd::Failed(RESET.to_owned())));
     assert!((198..=202).contains(&runs[0].total().count()) && runs[0].duration < Duration::from_millis(1_100));
 }
 
@@ -140,9 +140,9 @@ fn a_user_who_reconnects_goes_on_and_the_time_counts() {
         _ => after_ms(10),
     });
     let on_failure = OnFailure::Reconnect { delay: Duration::from_millis(100) };
-    let plan = Plan { on_failure, ..plan(1, 5) };
+    let plan = RampPlan { on_failure, ..plan(1, 5) };
     let run = run_one(&plan, &server);
-    assert_eq!(run.ended, Ended::Done);
+    assert_eq!(run.ended, LoadPointEnd::Done);
     // About 1 s, then 1.8 s of nothing and up to 100 ms more, then the rest of 5 s.
     assert!((305..=322).contains(&run.total().count()), "{}", run.total().count());
     assert_eq!(run.intervals.iter().map(|i| i.users).collect::<Vec<_>>()[..3], [0, 0, 1]);
@@ -157,10 +157,10 @@ fn a_wrong_password_ends_the_ramp_after_one_try() {
     let server = MockServer::with_connects(|_| Answer::After(Duration::from_millis(10), NtStatus::LOGON_FAILURE));
     let on_failure = OnFailure::Reconnect { delay: Duration::from_millis(1) };
     let connects = Connects { rate: 50.0, at_once: 1 };
-    let plan = Plan { on_failure, connects, ..plan(100, 60) };
+    let plan = RampPlan { on_failure, connects, ..plan(100, 60) };
     let runs = runs(&plan, &server, |number| Reads::new(1, number));
     let why = "the session: STATUS_LOGON_FAILURE; ask someone";
-    assert_eq!((runs.len(), &runs[0].ended), (1, &Ended::Failed(why.to_owned())));
+    assert_eq!((runs.len(), &runs[0].ended), (1, &LoadPointEnd::Failed(why.to_owned())));
     assert_eq!(runs[0].failures[why], 1);
 }
 
@@ -168,9 +168,9 @@ fn a_wrong_password_ends_the_ramp_after_one_try() {
 fn an_answer_that_never_comes_is_given_up_after_the_grace() {
     let server =
         ten_ms_unless(|asked| (asked.connection == 1 && asked.at > Duration::from_secs(1)).then_some(Answer::Never));
-    let plan = Plan { users: "2,3".parse().unwrap(), grace: Duration::from_secs(3), ..plan(2, 2) };
+    let plan = RampPlan { users: "2,3".parse().unwrap(), grace: Duration::from_secs(3), ..plan(2, 2) };
     let runs = runs(&plan, &server, |number| Reads::new(1, number));
-    assert_eq!((runs[0].unanswered, &runs[0].ended), (1, &Ended::Done));
+    assert_eq!((runs[0].unanswered, &runs[0].ended), (1, &LoadPointEnd::Done));
     assert_eq!(runs[0].failures.len(), 1);
     // The next load point has a new session for it, and one for the third user.
     assert_eq!((runs[1].connects.count(), runs[1].intervals[0].users), (2, 3));
@@ -178,7 +178,7 @@ fn an_answer_that_never_comes_is_given_up_after_the_grace() {
 
 #[test]
 fn a_session_that_is_never_made_is_given_up_after_the_grace() {
-    let stop = Stop::new();
+    let stop = StopFlag::new();
     let server = MockServer::with_connects({
         let stop = stop.clone();
         move |asked| {
@@ -189,14 +189,14 @@ fn a_session_that_is_never_made_is_given_up_after_the_grace() {
             Answer::Never
         }
     });
-    let plan = Plan { grace: Duration::from_secs(3), ..plan(2, 60) };
+    let plan = RampPlan { grace: Duration::from_secs(3), ..plan(2, 60) };
     let live = LiveFigures::default();
     let surroundings = Surroundings { hooks: &mut (), live: &live, stop: &stop };
     let scripts = |number| Box::new(Reads::new(1, number)) as Box<dyn Script>;
     let runs =
         with_engine(&plan, 2, server.clone(), &scripts, Time::Simulated, surroundings, |engine| ramp(&plan, engine))
             .unwrap();
-    assert_eq!((&runs[0].ended, runs[0].total().count(), runs[0].failures.len()), (&Ended::Interrupted, 0, 1));
+    assert_eq!((&runs[0].ended, runs[0].total().count(), runs[0].failures.len()), (&LoadPointEnd::Interrupted, 0, 1));
     assert_eq!(server.log(), [(0, "disconnect".to_owned())]);
 }
 
@@ -223,7 +223,7 @@ fn connects_are_paced_and_not_measured() {
             after_ms(10)
         }
     });
-    let plan = Plan { connects: Connects { rate: 20.0, at_once: 8 }, ..plan(40, 1) };
+    let plan = RampPlan { connects: Connects { rate: 20.0, at_once: 8 }, ..plan(40, 1) };
     let run = run_one(&plan, &server);
     let begun = log.lock().unwrap().clone();
     assert!(begun.iter().enumerate().all(|(i, at)| at.abs_diff(i as u128 * 50) <= 5), "{begun:?}");
@@ -242,7 +242,7 @@ fn only_so_many_connects_go_on_at_the_same_time() {
             after_ms(100)
         }
     });
-    let plan = Plan { connects: Connects { rate: 1e6, at_once: 5 }, ..plan(15, 1) };
+    let plan = RampPlan { connects: Connects { rate: 1e6, at_once: 5 }, ..plan(15, 1) };
     run_one(&plan, &server);
     // Three rounds of five.
     let rounds: Vec<u128> = log.lock().unwrap().iter().map(|at| at / 100).collect();
@@ -251,7 +251,7 @@ fn only_so_many_connects_go_on_at_the_same_time() {
 
 #[test]
 fn a_ramp_keeps_its_sessions_and_drops_those_it_has_too_many() {
-    let plan = Plan { users: "1,3,2".parse().unwrap(), ..plan(1, 1) };
+    let plan = RampPlan { users: "1,3,2".parse().unwrap(), ..plan(1, 1) };
     let server = MockServer::new(|_| after_ms(10));
     let runs = runs(&plan, &server, |number| Reads::new(1, number));
     let shown: Vec<_> =
@@ -263,7 +263,7 @@ fn a_ramp_keeps_its_sessions_and_drops_those_it_has_too_many() {
 
 #[test]
 fn sessions_of_a_user_work_side_by_side() {
-    let plan = Plan { sessions_per_user: 3, ..plan(2, 1) };
+    let plan = RampPlan { sessions_per_user: 3, ..plan(2, 1) };
     let run = run_one(&plan, &MockServer::new(|_| after_ms(10)));
     assert_eq!((run.users, run.intervals[0].users, run.connects.count(), run.total().count()), (2, 2, 6, 600));
 }
@@ -271,8 +271,8 @@ fn sessions_of_a_user_work_side_by_side() {
 #[test]
 fn a_session_without_or_with_too_many_connections_is_refused() {
     for connections_per_session in [0, 33] {
-        let plan = Plan { connections_per_session, ..plan(1, 1) };
-        let (live, stop) = (LiveFigures::default(), Stop::new());
+        let plan = RampPlan { connections_per_session, ..plan(1, 1) };
+        let (live, stop) = (LiveFigures::default(), StopFlag::new());
         let surroundings = Surroundings { hooks: &mut (), live: &live, stop: &stop };
         let scripts = |number| Box::new(Reads::new(1, number)) as Box<dyn Script>;
         let server = MockServer::new(|_| after_ms(1));
@@ -285,7 +285,7 @@ fn a_session_without_or_with_too_many_connections_is_refused() {
 #[test]
 fn the_server_is_attended_to_while_users_think_or_wait_for_others() {
     // Four reads, each followed by a second of thinking: 0 s, 1 s, 2 s and 3 s, and a wish every 300 ms in between.
-    let plan = Plan { schedule: Schedule::Closed { think: Duration::from_secs(1) }, ..plan(1, 4) };
+    let plan = RampPlan { schedule: LoadSchedule::Closed { think: Duration::from_secs(1) }, ..plan(1, 4) };
     let server = MockServer::new(|_| after_ms(0)).wishing(Duration::from_millis(300));
     let run = run_one(&plan, &server);
     let attended = server.log().iter().filter(|(_, action)| action == "attended").count();
@@ -296,7 +296,7 @@ fn the_server_is_attended_to_while_users_think_or_wait_for_others() {
     let slow =
         |asked: Asked| if asked.command.is_none() && asked.connection == 1 { after_ms(2_000) } else { after_ms(10) };
     let server = MockServer::with_connects(slow).wishing(Duration::from_millis(500));
-    let plan = Plan { users: "1,2".parse().unwrap(), ..self::plan(1, 1) };
+    let plan = RampPlan { users: "1,2".parse().unwrap(), ..self::plan(1, 1) };
     runs(&plan, &server, |number| Reads::new(1, number));
     let attended = server.log().iter().filter(|(number, action)| *number == 0 && action == "attended").count();
     assert!((3..=5).contains(&attended), "{attended}");
@@ -306,8 +306,8 @@ fn the_server_is_attended_to_while_users_think_or_wait_for_others() {
 fn the_same_seed_makes_the_same_steps_and_another_one_others() {
     let actions = |seed: u64| {
         let server = MockServer::new(|asked| after_ms(5 + asked.connection as u64));
-        let arrivals = Schedule::Open { rate: 200.0, per_user: false, arrivals: Arrivals::Poisson };
-        let plan = Plan { seed, schedule: arrivals, ..plan(3, 2) };
+        let arrivals = LoadSchedule::Open { rate: 200.0, per_user: false, arrivals: Arrivals::Poisson };
+        let plan = RampPlan { seed, schedule: arrivals, ..plan(3, 2) };
         run_one(&plan, &server);
         // Timers have a resolution of 1 ms, so the last steps may be beyond the end. 133 of each user are expected.
         let mut log = server.log();
@@ -324,7 +324,7 @@ fn the_same_seed_makes_the_same_steps_and_another_one_others() {
 fn workers_together_do_what_one_does_alone() {
     let server = || MockServer::new(|_| after_ms(10));
     let alone = run_one(&plan(6, 2), &server());
-    let together = run_one(&Plan { workers: NonZeroUsize::new(3), ..plan(6, 2) }, &server());
+    let together = run_one(&RampPlan { workers: NonZeroUsize::new(3), ..plan(6, 2) }, &server());
     assert_eq!((alone.total().count(), alone.bytes_read), (together.total().count(), together.bytes_read));
     assert_eq!(alone.group(CommandGroup::Read), together.group(CommandGroup::Read));
 }
@@ -332,7 +332,7 @@ fn workers_together_do_what_one_does_alone() {
 #[test]
 fn hooks_are_told_in_order_and_get_every_command_if_wanted() {
     #[derive(Default)]
-    struct Told(Vec<String>, Vec<Exchanges>);
+    struct Told(Vec<String>, Vec<ExchangeLog>);
     impl Hooks for Told {
         fn point_begins(&mut self, users: u32) {
             self.0.push(format!("point of {users}"));
@@ -346,13 +346,13 @@ fn hooks_are_told_in_order_and_get_every_command_if_wanted() {
         fn measuring_ends(&mut self) {
             self.0.push("measured".to_owned());
         }
-        fn point_ends(&mut self, run: &Run, exchanges: Option<Exchanges>) {
+        fn point_ends(&mut self, run: &LoadPointResult, exchanges: Option<ExchangeLog>) {
             self.0.push(format!("{} commands", run.total().count()));
             self.1.extend(exchanges);
         }
     }
     let mut told = Told::default();
-    let plan = Plan { users: "1,2".parse().unwrap(), exchanges: true, warmup: Duration::from_millis(50), ..plan(1, 1) };
+    let plan = RampPlan { users: "1,2".parse().unwrap(), exchanges: true, warmup: Duration::from_millis(50), ..plan(1, 1) };
     let server = MockServer::new(|_| after_ms(10));
     // The clock of the hooks is the real one: the simulated load point is over before it begins for them.
     let runs = with(&plan, &server, |number| Reads::new(1, number), &mut told, |engine| ramp(&plan, engine));
@@ -377,7 +377,7 @@ fn what_a_script_sets_up_is_done_once_a_session_and_not_counted() {
         (_, None) => after_ms(0),
     });
     let on_failure = OnFailure::Reconnect { delay: Duration::from_millis(20) };
-    let plan = Plan { users: "1,2".parse().unwrap(), on_failure, ..plan(1, 1) };
+    let plan = RampPlan { users: "1,2".parse().unwrap(), on_failure, ..plan(1, 1) };
     let runs = runs(&plan, &server, |number| Reads::new(1, number).after_writes(3));
     let written: Vec<usize> =
         server.log().iter().filter(|(_, action)| action.starts_with("Write")).map(|(number, _)| *number).collect();
@@ -394,7 +394,7 @@ fn a_share_that_cannot_be_set_up_fails_the_run_with_the_reason() {
     });
     for users in [1, 2] {
         let runs = runs(&plan(users, 60), &server, |number| Reads::new(1, number).after_writes(3));
-        assert_eq!(runs[0].ended, Ended::Failed("setting up, line 2: STATUS_ACCESS_DENIED".to_owned()));
+        assert_eq!(runs[0].ended, LoadPointEnd::Failed("setting up, line 2: STATUS_ACCESS_DENIED".to_owned()));
         // The first to be refused ends the run, wherever the others are.
         let failures: u64 = runs[0].failures.values().sum();
         assert_eq!((runs[0].total().count(), (1..=u64::from(users)).contains(&failures)), (0, true), "{failures}");
@@ -408,8 +408,8 @@ fn what_another_workload_left_behind_ends_the_run_at_once() {
         (asked.command == Some(1)).then_some(Answer::After(Duration::from_millis(1), NtStatus::OBJECT_NAME_COLLISION))
     });
     let on_failure = OnFailure::Reconnect { delay: Duration::from_millis(20) };
-    let runs = runs(&Plan { on_failure, ..plan(2, 60) }, &server, |number| Reads::new(1, number).after_writes(3));
-    let Ended::Failed(why) = &runs[0].ended else { panic!("{:?}", runs[0].ended) };
+    let runs = runs(&RampPlan { on_failure, ..plan(2, 60) }, &server, |number| Reads::new(1, number).after_writes(3));
+    let LoadPointEnd::Failed(why) = &runs[0].ended else { panic!("{:?}", runs[0].ended) };
     assert!(why.starts_with("setting up, line 2: STATUS_OBJECT_NAME_COLLISION: another workload"), "{why}");
     assert!(runs[0].failures.values().sum::<u64>() <= 2 && runs[0].total().count() == 0);
 }
@@ -428,21 +428,21 @@ fn a_script_without_work_fails_its_user_instead_of_keeping_the_worker_busy() {
         }
         fn restart(&mut self) {}
     }
-    let (live, stop) = (LiveFigures::default(), Stop::new());
+    let (live, stop) = (LiveFigures::default(), StopFlag::new());
     let surroundings = Surroundings { hooks: &mut (), live: &live, stop: &stop };
     let scripts = |_| Box::new(Idle(["idle".to_owned()])) as Box<dyn Script>;
     let plan = plan(1, 60);
     let server = MockServer::new(|_| after_ms(10));
     let runs =
         with_engine(&plan, 1, server, &scripts, Time::Simulated, surroundings, |engine| ramp(&plan, engine)).unwrap();
-    assert_eq!(runs[0].ended, Ended::Failed("1000 steps of the script sent no command".to_owned()));
+    assert_eq!(runs[0].ended, LoadPointEnd::Failed("1000 steps of the script sent no command".to_owned()));
 }
 
 #[test]
 fn a_script_goes_on_where_the_load_point_before_ended() {
     let steps = |users: &str| {
         let server = MockServer::new(|_| after_ms(10));
-        let plan = Plan { users: users.parse().unwrap(), ..plan(1, 1) };
+        let plan = RampPlan { users: users.parse().unwrap(), ..plan(1, 1) };
         runs(&plan, &server, |number| Reads::new(1, number).with_commands(3));
         server
             .log()

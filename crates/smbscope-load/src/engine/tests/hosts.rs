@@ -4,7 +4,7 @@ use super::mock::{Answer, MockServer, Reads, after_ms};
 use super::*;
 use crate::engine::hosts::run_team;
 use crate::engine::load::with_hosts;
-use crate::engine::result::HostRun;
+use crate::engine::result::HostResult;
 use crate::workload::Workload;
 use smbscope_client::SessionOptions;
 use smbscope_stats::{SummaryPrecision, Summary};
@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 /// A plan for hosts with two workers each.
-fn plan_of(users: &str, milliseconds: u64) -> Plan {
-    Plan {
+fn plan_of(users: &str, milliseconds: u64) -> RampPlan {
+    RampPlan {
         users: users.parse().unwrap(),
         duration: Duration::from_millis(milliseconds),
         interval: Duration::from_millis(100),
@@ -42,12 +42,12 @@ fn fleet(hosts: Vec<Host>, on_lost: OnLostHost) -> Fleet {
     Fleet { hosts, on_lost, work: LoadWork { workload, of: 16, directory: "bench".to_owned() } }
 }
 
-fn runs_on(plan: &Plan, fleet: Fleet) -> Vec<Run> {
-    let (live, stop) = (LiveFigures::default(), Stop::new());
+fn runs_on(plan: &RampPlan, fleet: Fleet) -> Vec<LoadPointResult> {
+    let (live, stop) = (LiveFigures::default(), StopFlag::new());
     runs_until(plan, fleet, &live, &stop)
 }
 
-fn runs_until(plan: &Plan, fleet: Fleet, live: &LiveFigures, stop: &Stop) -> Vec<Run> {
+fn runs_until(plan: &RampPlan, fleet: Fleet, live: &LiveFigures, stop: &StopFlag) -> Vec<LoadPointResult> {
     let options = SessionOptions::new("server", "127.0.0.1:445".parse().unwrap(), "share");
     let surroundings = Surroundings { hooks: &mut (), live, stop };
     let scripts = |number| Box::new(Reads::new(1, number)) as Box<dyn Script>;
@@ -59,20 +59,20 @@ fn two(server: &MockServer) -> Vec<Host> {
 }
 
 /// The sum of what hosts say that they did.
-fn sum(hosts: &[HostRun]) -> (u64, u64, u64, Summary) {
+fn sum(hosts: &[HostResult]) -> (u64, u64, u64, Summary) {
     let mut times = Summary::new(SummaryPrecision::ROW);
     hosts.iter().for_each(|host| times.merge(&host.times));
-    let add = |of: fn(&HostRun) -> u64| hosts.iter().map(of).sum::<u64>();
+    let add = |of: fn(&HostResult) -> u64| hosts.iter().map(of).sum::<u64>();
     (add(|host| host.commands), add(|host| host.bytes_read), add(|host| host.sessions.into()), times)
 }
 
 #[test]
 fn what_is_merged_is_the_sum_of_the_hosts() {
     let server = MockServer::new(|_| after_ms(5));
-    let plan = Plan { exchanges: true, ..plan_of("6", 600) };
+    let plan = RampPlan { exchanges: true, ..plan_of("6", 600) };
     let [run] = &runs_on(&plan, fleet(two(&server), OnLostHost::Continue))[..] else { panic!("one load point") };
     let (commands, bytes_read, sessions, times) = sum(&run.hosts);
-    assert_eq!(run.ended, Ended::Done);
+    assert_eq!(run.ended, LoadPointEnd::Done);
     assert_eq!((commands, bytes_read, sessions), (run.answered(), run.bytes_read, 6));
     assert_eq!(times, run.total());
     assert_eq!(run.intervals.iter().map(|interval| interval.operations).sum::<u64>(), commands);
@@ -110,21 +110,21 @@ fn every_session_is_that_of_one_host_as_among_threads_of_one_process() {
 #[test]
 fn a_limit_of_operations_is_kept_exactly_and_the_ramp_goes_on() {
     let server = MockServer::new(|_| after_ms(2));
-    let limits = Limits { operations: Some(101), ..Limits::default() };
-    let plan = Plan { limits, ..plan_of("3,5", 20_000) };
+    let limits = LoadPointLimits { operations: Some(101), ..LoadPointLimits::default() };
+    let plan = RampPlan { limits, ..plan_of("3,5", 20_000) };
     let runs = runs_on(&plan, fleet(two(&server), OnLostHost::Continue));
     let shown: Vec<_> = runs.iter().map(|run| (run.users, run.total().count(), run.ended.clone())).collect();
-    assert_eq!(shown, [(3, 101, Ended::Done), (5, 101, Ended::Done)]);
+    assert_eq!(shown, [(3, 101, LoadPointEnd::Done), (5, 101, LoadPointEnd::Done)]);
     assert!(runs[0].duration < Duration::from_secs(2), "{:?}", runs[0].duration);
 }
 
 #[test]
 fn errors_of_all_hosts_count_for_a_limit() {
     let server = MockServer::new(|_| Answer::After(Duration::from_millis(5), NtStatus::ACCESS_DENIED));
-    let limits = Limits { errors: Some(ErrorLimit::Count(40)), ..Limits::default() };
-    let runs = runs_on(&Plan { limits, ..plan_of("4,8", 20_000) }, fleet(two(&server), OnLostHost::Continue));
+    let limits = LoadPointLimits { errors: Some(ErrorLimit::Count(40)), ..LoadPointLimits::default() };
+    let runs = runs_on(&RampPlan { limits, ..plan_of("4,8", 20_000) }, fleet(two(&server), OnLostHost::Continue));
     assert_eq!(runs.len(), 1);
-    let Ended::Stopped(why) = &runs[0].ended else { panic!("{:?}", runs[0].ended) };
+    let LoadPointEnd::Stopped(why) = &runs[0].ended else { panic!("{:?}", runs[0].ended) };
     assert!(why.contains("operations failed, the last one with STATUS_ACCESS_DENIED"), "{why}");
     assert!(runs[0].duration < Duration::from_secs(3), "{:?}", runs[0].duration);
 }
@@ -132,25 +132,25 @@ fn errors_of_all_hosts_count_for_a_limit() {
 #[test]
 fn an_interrupted_run_keeps_what_all_hosts_have() {
     let server = MockServer::new(|_| after_ms(5));
-    let (live, stop) = (LiveFigures::default(), Stop::new());
+    let (live, stop) = (LiveFigures::default(), StopFlag::new());
     let begun = Instant::now();
     let runs = std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(Duration::from_millis(1_200));
             let seen = live.look();
-            assert!(seen.sessions == 4 && seen.commands > 0 && seen.phase == Phase::Measuring, "{seen:?}");
+            assert!(seen.sessions == 4 && seen.commands > 0 && seen.phase == EnginePhase::Measuring, "{seen:?}");
             stop.stop();
         });
         runs_until(&plan_of("4,8", 60_000), fleet(two(&server), OnLostHost::Continue), &live, &stop)
     });
     assert!(begun.elapsed() < Duration::from_secs(10));
-    assert_eq!((runs.len(), &runs[0].ended), (1, &Ended::Interrupted));
+    assert_eq!((runs.len(), &runs[0].ended), (1, &LoadPointEnd::Interrupted));
     assert!(runs[0].total().count() > 0 && runs[0].duration < Duration::from_secs(5), "{:?}", runs[0].duration);
     assert_eq!(sum(&runs[0].hosts).0, runs[0].answered());
 }
 
 /// Two hosts, of which the second is lost in the middle of the first load point.
-fn with_a_loss(on_lost: OnLostHost) -> Vec<Run> {
+fn with_a_loss(on_lost: OnLostHost) -> Vec<LoadPointResult> {
     let server = MockServer::new(|_| after_ms(5));
     let looks = Arc::new(AtomicU64::new(0));
     let dies = move || looks.fetch_add(1, Relaxed) >= 16;
@@ -161,7 +161,7 @@ fn with_a_loss(on_lost: OnLostHost) -> Vec<Run> {
 #[test]
 fn a_host_that_is_lost_is_told_and_nothing_else_is() {
     let runs = with_a_loss(OnLostHost::Continue);
-    assert_eq!(runs.iter().map(|run| &run.ended).collect::<Vec<_>>(), [&Ended::Done, &Ended::Done]);
+    assert_eq!(runs.iter().map(|run| &run.ended).collect::<Vec<_>>(), [&LoadPointEnd::Done, &LoadPointEnd::Done]);
     let [a, b] = &runs[0].hosts[..] else { panic!("two hosts") };
     let lost = b.lost.as_ref().expect("b was lost");
     assert_eq!((b.sessions, b.commands, lost.why.as_str()), (2, 0, "its process ended"));
@@ -179,7 +179,7 @@ fn a_host_that_is_lost_is_told_and_nothing_else_is() {
 fn a_host_that_is_lost_ends_the_run_where_that_is_asked_for() {
     let runs = with_a_loss(OnLostHost::Stop);
     let why = "the load host b was lost: its process ended".to_owned();
-    assert_eq!(runs.iter().map(|run| run.ended.clone()).collect::<Vec<_>>(), [Ended::Stopped(why)]);
+    assert_eq!(runs.iter().map(|run| run.ended.clone()).collect::<Vec<_>>(), [LoadPointEnd::Stopped(why)]);
     assert!(runs[0].hosts[0].commands > 0 && runs[0].duration < Duration::from_millis(1_500));
 }
 
@@ -190,7 +190,7 @@ fn without_any_host_the_run_has_failed() {
     let dies = move || looks.fetch_add(1, Relaxed) >= 14;
     let runs = runs_on(&plan_of("2,4", 5_000), fleet(vec![host("a", &server, dies)], OnLostHost::Continue));
     let why = "the load host a was lost: its process ended; there is no other".to_owned();
-    assert_eq!(runs.iter().map(|run| run.ended.clone()).collect::<Vec<_>>(), [Ended::Failed(why)]);
+    assert_eq!(runs.iter().map(|run| run.ended.clone()).collect::<Vec<_>>(), [LoadPointEnd::Failed(why)]);
 }
 
 #[test]

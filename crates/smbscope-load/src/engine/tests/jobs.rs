@@ -2,7 +2,7 @@
 
 use super::mock::{Answer, after_ms};
 use super::*;
-use crate::engine::jobs::Jobs;
+use crate::engine::jobs::JobSummary;
 use smbscope_model::Nanos;
 
 const MS: i64 = 1_000_000;
@@ -11,20 +11,20 @@ fn server() -> MockServer {
     MockServer::new(|_| after_ms(10))
 }
 
-fn jobs(run: &Run) -> &Jobs {
+fn jobs(run: &LoadPointResult) -> &JobSummary {
     run.jobs.as_ref().expect("the script has an end")
 }
 
-fn elapsed_ms(run: &Run) -> Vec<u128> {
+fn elapsed_ms(run: &LoadPointResult) -> Vec<u128> {
     jobs(run).list.iter().map(|job| job.elapsed.as_millis()).collect()
 }
 
 #[test]
 fn a_job_lasts_from_its_first_request_to_its_last_response_and_think_time_is_no_waiting() {
     // Five operations of 10 ms with 90 ms between them: 410 ms, 50 of them waiting; the next job begins 90 ms later.
-    let schedule = Schedule::Closed { think: Duration::from_millis(90) };
-    let limits = Limits { passes: Some(3), ..Limits::default() };
-    let plan = Plan { schedule, limits, ..plan(2, 60) };
+    let schedule = LoadSchedule::Closed { think: Duration::from_millis(90) };
+    let limits = LoadPointLimits { passes: Some(3), ..LoadPointLimits::default() };
+    let plan = RampPlan { schedule, limits, ..plan(2, 60) };
     let runs = runs(&plan, &server(), |number| Reads::new(1, number).in_passes_of(5));
     let jobs = jobs(&runs[0]);
     assert_eq!((elapsed_ms(&runs[0]), jobs.unfinished), (vec![410; 6], 0));
@@ -41,8 +41,8 @@ fn a_job_lasts_from_its_first_request_to_its_last_response_and_think_time_is_no_
 
 #[test]
 fn every_load_point_measures_as_many_whole_passes_as_were_asked_for() {
-    let limits = Limits { passes: Some(2), ..Limits::default() };
-    let plan = Plan { users: "1,3".parse().unwrap(), limits, ..plan(1, 60) };
+    let limits = LoadPointLimits { passes: Some(2), ..LoadPointLimits::default() };
+    let plan = RampPlan { users: "1,3".parse().unwrap(), limits, ..plan(1, 60) };
     let runs = runs(&plan, &server(), |number| Reads::new(1, number).in_passes_of(4));
     assert_eq!(elapsed_ms(&runs[0]), [40; 2]);
     assert_eq!(elapsed_ms(&runs[1]), [40; 6]);
@@ -52,7 +52,7 @@ fn every_load_point_measures_as_many_whole_passes_as_were_asked_for() {
 #[test]
 fn what_the_end_cuts_off_is_no_job_and_counts_in_no_later_load_point() {
     // Jobs of 300 ms for 1 s: three and a part; the second load point goes on with the rest, which is no job.
-    let plan = Plan { users: "1,1".parse().unwrap(), ..plan(1, 1) };
+    let plan = RampPlan { users: "1,1".parse().unwrap(), ..plan(1, 1) };
     let runs = runs(&plan, &server(), |number| Reads::new(1, number).in_passes_of(30));
     assert_eq!((elapsed_ms(&runs[0]), jobs(&runs[0]).unfinished), (vec![300; 3], 1));
     assert_eq!((elapsed_ms(&runs[1]), jobs(&runs[1]).unfinished), (vec![300; 2], 1));
@@ -61,8 +61,8 @@ fn what_the_end_cuts_off_is_no_job_and_counts_in_no_later_load_point() {
 #[test]
 fn jobs_that_begin_in_the_warm_up_do_not_count() {
     // Of jobs of 300 ms after a warm-up of 500 ms the third is the first that begins in the measured part.
-    let limits = Limits { passes: Some(2), ..Limits::default() };
-    let plan = Plan { warmup: Duration::from_millis(500), limits, ..plan(1, 60) };
+    let limits = LoadPointLimits { passes: Some(2), ..LoadPointLimits::default() };
+    let plan = RampPlan { warmup: Duration::from_millis(500), limits, ..plan(1, 60) };
     let runs = runs(&plan, &server(), |number| Reads::new(1, number).in_passes_of(30));
     assert_eq!((elapsed_ms(&runs[0]), jobs(&runs[0]).unfinished), (vec![300; 2], 0));
     assert_eq!(runs[0].operations[0].service.count(), 10 + 60);
@@ -75,9 +75,9 @@ fn a_job_whose_session_breaks_is_unfinished_and_the_next_one_begins_anew() {
         (0, Some(14)) => Answer::Break,
         _ => after_ms(10),
     });
-    let limits = Limits { passes: Some(2), ..Limits::default() };
+    let limits = LoadPointLimits { passes: Some(2), ..LoadPointLimits::default() };
     let on_failure = OnFailure::Reconnect { delay: Duration::from_millis(100) };
-    let plan = Plan { limits, on_failure, ..plan(1, 60) };
+    let plan = RampPlan { limits, on_failure, ..plan(1, 60) };
     let runs = runs(&plan, &server, |number| Reads::new(1, number).in_passes_of(10));
     assert_eq!((elapsed_ms(&runs[0]), jobs(&runs[0]).unfinished), (vec![100; 2], 1));
 }

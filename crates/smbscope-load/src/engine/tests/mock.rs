@@ -1,7 +1,7 @@
 //! A server for tests: it answers after the time, and with the status, that a test says. Its clock is that of the
 //! runtime, so a simulated minute takes no time.
 
-use crate::engine::session::{Connector, Identity, Performed, ServerSession};
+use crate::engine::session::{SessionFactory, SessionIdentity, Performed, ServerSession};
 use crate::engine::timers::now;
 use crate::workload::{Action, Expected, Script, Slot, Step};
 use smbscope_client::{Error, Sample, Samples};
@@ -106,7 +106,7 @@ impl MockServer {
     }
 }
 
-impl Connector for MockServer {
+impl SessionFactory for MockServer {
     type Session = MockSession;
 
     async fn connect(&self) -> Result<MockSession, Error> {
@@ -216,11 +216,11 @@ impl ServerSession for MockSession {
         1
     }
 
-    fn identity(&self, _connection: usize) -> Identity {
+    fn identity(&self, _connection: usize) -> SessionIdentity {
         let client = format!("127.0.0.1:{}", 10_000 + self.number).parse().unwrap();
         let endpoints = Endpoints { client, server: "127.0.0.1:445".parse().unwrap() };
         let (user, share) = (Some("bench".into()), Some("share".into()));
-        Identity { endpoints, dialect: Dialect::Smb2(0x0311), user, share }
+        SessionIdentity { endpoints, dialect: Dialect::Smb2(0x0311), user, share }
     }
 
     async fn close_all(&mut self) -> Result<(), Error> {

@@ -4,8 +4,8 @@ use super::mock::{Answer, after_ms};
 use super::*;
 use smbscope_wire::status::NtStatus;
 
-fn open(plan: Plan, rate: f64, arrivals: Arrivals) -> Plan {
-    Plan { schedule: Schedule::Open { rate, per_user: false, arrivals }, ..plan }
+fn open(plan: RampPlan, rate: f64, arrivals: Arrivals) -> RampPlan {
+    RampPlan { schedule: LoadSchedule::Open { rate, per_user: false, arrivals }, ..plan }
 }
 
 #[test]
@@ -14,7 +14,7 @@ fn the_rate_is_kept_whatever_the_number_of_users() {
         let plan = open(plan(users, 10), 50.0, Arrivals::Constant);
         let run = run_one(&plan, &MockServer::new(|_| after_ms(5)));
         assert_eq!((run.operations[0].service.count(), run.total().count()), (500, 500), "{users} users");
-        assert_eq!(run.pace, result::Pace::Open { rate: 50.0, not_begun: 0 });
+        assert_eq!(run.pace, result::PacingResult::Open { rate: 50.0, not_begun: 0 });
         assert!(run.intervals.iter().all(|interval| (49..=51).contains(&interval.operations)), "{:?}", run.intervals);
     }
 }
@@ -57,7 +57,7 @@ fn a_stall_shows_in_the_percentiles_as_arithmetic_says() {
 fn what_was_due_and_did_not_begin_is_counted() {
     // 10/s, and each takes 0.5 s: in 10 s one user begins 20 of 100.
     let run = run_one(&open(plan(1, 10), 10.0, Arrivals::Constant), &MockServer::new(|_| after_ms(500)));
-    let result::Pace::Open { not_begun, .. } = run.pace else { panic!("{:?}", run.pace) };
+    let result::PacingResult::Open { not_begun, .. } = run.pace else { panic!("{:?}", run.pace) };
     let begun = run.operations[0].service.count();
     assert_eq!(begun + not_begun, 100);
     assert!((19..=21).contains(&begun), "{begun}");
@@ -67,7 +67,7 @@ fn what_was_due_and_did_not_begin_is_counted() {
 fn scenarios_that_begin_late_take_too_long_or_do_not_begin_are_overload() {
     let limits = |budget| Some(OverloadLimits { late: Duration::from_secs(1), budget });
     let overload = |rate, takes_ms, budget| {
-        let plan = Plan { overload: limits(budget), ..open(plan(1, 10), rate, Arrivals::Constant) };
+        let plan = RampPlan { overload: limits(budget), ..open(plan(1, 10), rate, Arrivals::Constant) };
         run_one(&plan, &MockServer::new(move |_| after_ms(takes_ms))).overload.unwrap()
     };
     // 10/s, and each takes 0.5 s: the k-th is due at 0.1·k and begins at 0.5·k, more than 1 s late from k = 3 on; in 10 s
@@ -81,7 +81,7 @@ fn scenarios_that_begin_late_take_too_long_or_do_not_begin_are_overload() {
     let found = overload(2.0, 300, Some(Duration::from_millis(400)));
     assert_eq!((found.scenarios, found.share()), (20, 0.0), "{found:?}");
     // A scenario that is never answered has no end; the others do not begin.
-    let plan = Plan { overload: limits(None), ..open(plan(1, 10), 1.0, Arrivals::Constant) };
+    let plan = RampPlan { overload: limits(None), ..open(plan(1, 10), 1.0, Arrivals::Constant) };
     let found = run_one(&plan, &MockServer::new(|_| Answer::Never)).overload.unwrap();
     assert_eq!((found.scenarios, found.exceeded, found.not_begun), (10, 1, 9), "{found:?}");
     // Nothing is overload where nobody says what that is.
