@@ -10,7 +10,7 @@
 
 use smbscope_client::SessionOptions;
 use smbscope_load::engine::{self, Arrivals, LiveFigures, RampPlan, LoadSchedule, StopFlag};
-use smbscope_load::workload::{Action, Expected, Script, Step};
+use smbscope_load::workload::{Action, Expected, Script, ScriptStep};
 use smbscope_model::Dialect;
 use std::error::Error;
 use std::time::Duration;
@@ -23,9 +23,9 @@ impl Script for Again {
         &self.0
     }
 
-    fn next(&mut self) -> Option<Step<'_>> {
+    fn next(&mut self) -> Option<ScriptStep<'_>> {
         let action = Action::OpenReadClose { path: "dir\\file.txt", offset: 0, length: 1 };
-        Some(Step { action, operation: Some(0), expected: Expected::Success, completes: true, line: None })
+        Some(ScriptStep { action, operation: Some(0), expected: Expected::Success, completes: true, line: None })
     }
 
     fn restart(&mut self) {}

@@ -5,8 +5,8 @@ use smbscope_client::{Credentials, Disposition, SessionOptions, Secret, ClientSe
 use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_load::engine::result::{LoadPointEnd, PacingResult, LoadPointResult};
 use smbscope_load::engine::{self, Arrivals, ExchangeLog, Hooks, LiveFigures, OnFailure, RampPlan, LoadSchedule, StopFlag, Users};
-use smbscope_load::prepare::{self, Request};
-use smbscope_load::workload::{Action, Expected, Script, Slot, Step, UserSeat, Workload};
+use smbscope_load::prepare::{self, PrepareRequest};
+use smbscope_load::workload::{Action, Expected, Script, HandleSlot, ScriptStep, UserSeat, Workload};
 use smbscope_model::{Exchange, CommandGroup};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ fn prepare_files(workload: &Workload, options: &SessionOptions, users: u32) {
     let files = workload.file_set();
     let (made, within) = (workload.made(), Duration::from_secs(600));
     let request =
-        Request { directory: DIRECTORY, workload: workload.name(), files, made: &made, users, sessions: 2, within };
+        PrepareRequest { directory: DIRECTORY, workload: workload.name(), files, made: &made, users, sessions: 2, within };
     common::run(prepare::prepare(options, &request, &mut |_| {})).unwrap();
 }
 
@@ -172,19 +172,19 @@ impl Script for Thinker {
         &self.names
     }
 
-    fn next(&mut self) -> Option<Step<'_>> {
+    fn next(&mut self) -> Option<ScriptStep<'_>> {
         self.step += 1;
         let (path, access, share) = ("held", access::READ_DATA | access::WRITE_DATA, 7);
         let disposition = Disposition::OpenIf;
         let (options, attributes) = (create_options::NON_DIRECTORY, 0x80);
         let action = match self.step {
-            1 => Action::Open { slot: Slot(0), path, access, share, disposition, options, attributes },
+            1 => Action::Open { slot: HandleSlot(0), path, access, share, disposition, options, attributes },
             2 => Action::Think(Duration::from_secs(4)),
-            3 => Action::Close(Slot(0)),
+            3 => Action::Close(HandleSlot(0)),
             _ => return None,
         };
         let operation = (self.step != 2).then_some(0);
-        Some(Step { action, operation, expected: Expected::Success, completes: self.step == 3, line: None })
+        Some(ScriptStep { action, operation, expected: Expected::Success, completes: self.step == 3, line: None })
     }
 
     fn restart(&mut self) {

@@ -4,7 +4,7 @@
 
 use smbscope_client::{SessionOptions, ClientSession};
 use smbscope_lab::{LabServer, LabServerSettings};
-use smbscope_load::prepare::{self, Request};
+use smbscope_load::prepare::{self, PrepareRequest};
 use smbscope_load::workload::Workload;
 use smbscope_model::Dialect;
 use std::fs;
@@ -50,11 +50,11 @@ fn prepared(options: &SessionOptions, workload: &str) -> prepare::Prepared {
     let workload = Workload::builtin(workload).expect("it is built in");
     let (files, made) = (workload.file_set(), workload.made());
     let request =
-        Request { directory: DIRECTORY, workload: "w", files, made: &made, users: 1, sessions: 2, within: LONG };
+        PrepareRequest { directory: DIRECTORY, workload: "w", files, made: &made, users: 1, sessions: 2, within: LONG };
     run(prepare::prepare(options, &request, &mut |_| {})).expect("it is prepared")
 }
 
-fn cleaned(options: &SessionOptions) -> prepare::Cleaned {
+fn cleaned(options: &SessionOptions) -> prepare::CleanupResult {
     run(prepare::clean(options, DIRECTORY, 2, LONG, &mut |_| {})).expect("it is cleaned")
 }
 

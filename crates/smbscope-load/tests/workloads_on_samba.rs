@@ -7,8 +7,8 @@ use smbscope_client::SessionOptions;
 use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_load::engine::result::{LoadPointEnd, LoadPointResult};
 use smbscope_load::engine::{self, LiveFigures, RampPlan, StopFlag, Users};
-use smbscope_load::prepare::{self, Request};
-use smbscope_load::workload::{Made, NetbenchLike, Script, Step, UserSeat, Workload};
+use smbscope_load::prepare::{self, PrepareRequest};
+use smbscope_load::workload::{CreatedPaths, NetbenchLike, Script, ScriptStep, UserSeat, Workload};
 use smbscope_model::{Command, Dialect};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ impl Script for Once {
         self.script.operations()
     }
 
-    fn next(&mut self) -> Option<Step<'_>> {
+    fn next(&mut self) -> Option<ScriptStep<'_>> {
         self.left = self.left.checked_sub(1)?;
         if self.script.passes() > Some(0) { None } else { self.script.next() }
     }
@@ -83,7 +83,7 @@ fn on_disk(server: &LabServer) -> Vec<String> {
 /// Prepares, lets users do up to so many steps, and cleans.
 fn run(server: &LabServer, dialect: Dialect, workload: &Workload, users: u32, steps: usize) -> LoadPointResult {
     let options = options(server, dialect);
-    let request = Request {
+    let request = PrepareRequest {
         directory: DIRECTORY,
         workload: workload.name(),
         files: workload.file_set(),
@@ -231,11 +231,11 @@ fn a_prepared_set_is_kept_and_topped_up_in_every_dialect() {
     for dialect in DIALECTS {
         let options = options(&server, dialect);
         let prepare = |users| {
-            let request = Request {
+            let request = PrepareRequest {
                 directory: DIRECTORY,
                 workload: "metadata",
                 files,
-                made: &Made::default(),
+                made: &CreatedPaths::default(),
                 users,
                 sessions: 3,
                 within: LONG,
@@ -257,11 +257,11 @@ fn what_the_server_wrote_is_what_the_set_says() {
     let Some(server) = server() else { return };
     let workload = Workload::builtin("open-read-close").unwrap();
     let options = options(&server, Dialect::Smb2(0x0311));
-    let request = Request {
+    let request = PrepareRequest {
         directory: DIRECTORY,
         workload: "w",
         files: workload.file_set(),
-        made: &Made::default(),
+        made: &CreatedPaths::default(),
         users: 1,
         sessions: 2,
         within: LONG,

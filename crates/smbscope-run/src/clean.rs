@@ -4,7 +4,7 @@ use crate::Error;
 use crate::options::Connect;
 use crate::site::Site;
 use crate::target::Target;
-use smbscope_load::prepare::{self, Cleaned};
+use smbscope_load::prepare::{self, CleanupResult};
 use std::time::Duration;
 use tokio::runtime::Builder;
 
@@ -12,7 +12,7 @@ use tokio::runtime::Builder;
 const SESSIONS: u32 = 4;
 
 /// Removes what is there of benchmarks, within this time.
-pub fn clean(target: &Target, connect: &Connect, within: Duration) -> Result<Cleaned, Error> {
+pub fn clean(target: &Target, connect: &Connect, within: Duration) -> Result<CleanupResult, Error> {
     let site = Site::named(target, connect)?;
     let runtime =
         Builder::new_current_thread().enable_all().build().map_err(Error::system("runtime for the client"))?;

@@ -6,7 +6,7 @@ use crate::site::Site;
 use crate::{environment, names};
 use smbscope_client::{Credentials, SessionParameters};
 use smbscope_load::engine::{Arrivals, RampPlan, LoadSchedule};
-use smbscope_load::workload::Source;
+use smbscope_load::workload::WorkloadSource;
 use smbscope_report::Answer;
 use smbscope_report::bench::{self, Document};
 use std::num::NonZeroUsize;
@@ -99,8 +99,8 @@ impl Setup {
         bench::Workload {
             name: workload.name().to_owned(),
             source: match workload.source() {
-                Source::BuiltIn => None,
-                Source::File(name) => Some(name.clone()),
+                WorkloadSource::BuiltIn => None,
+                WorkloadSource::File(name) => Some(name.clone()),
             },
             parameters: workload.parameters().iter().cloned().collect(),
             seed: Some(plan.seed),

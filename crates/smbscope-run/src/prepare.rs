@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::progress::{Progress, Wish};
 use crate::setup::Setup;
-use smbscope_load::prepare::{self, Request};
+use smbscope_load::prepare::{self, PrepareRequest};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(crate) fn run(setup: &Setup, within: Duration, watcher: &mut dyn Progress, stop: &AtomicBool) -> Result<(), Error> {
     let workload = &setup.options.workload;
     let made = workload.made();
-    let request = Request {
+    let request = PrepareRequest {
         directory: &setup.site.directory,
         workload: workload.name(),
         files: workload.file_set(),
@@ -31,7 +31,7 @@ pub(crate) fn run(setup: &Setup, within: Duration, watcher: &mut dyn Progress, s
     };
     let watcher = RefCell::new(watcher);
     let mut told = Instant::now();
-    let mut progress = |made: prepare::Progress| {
+    let mut progress = |made: prepare::PrepareProgress| {
         if told.elapsed() >= REFRESH {
             told = Instant::now();
             watcher.borrow_mut().preparing(&made);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// Watches a run, on the thread that called it. What goes wrong with showing is no reason to lose a measurement.
 pub trait Progress {
     /// Before the first load point: so far the workload's files are made.
-    fn preparing(&mut self, made: &prepare::Progress) {
+    fn preparing(&mut self, made: &prepare::PrepareProgress) {
         let _ = made;
     }
 

@@ -16,7 +16,7 @@ use super::session::SessionFactory;
 use super::share::Share;
 use super::silences::Silences;
 use super::timers::Time;
-use super::worker::{Connecting, HostFacts, HostLost, Order, Reply, Scripts, Worked, Worker};
+use super::worker::{Connecting, HostFacts, HostLost, WorkerOrder, WorkerReply, Scripts, Worked, LoadWorker};
 use smbscope_client::SessionOptions;
 use smbscope_stats::{SummaryPrecision, Summary};
 use std::io;
@@ -49,7 +49,7 @@ pub(crate) struct Engine<'a> {
     /// Scripts have an end.
     has_end: bool,
     lanes: Vec<WorkerLink>,
-    replies: Receiver<Reply>,
+    replies: Receiver<WorkerReply>,
     on_lost: OnLostHost,
     /// Hosts that were lost during the load point.
     lost: Vec<HostLost>,
@@ -58,7 +58,7 @@ pub(crate) struct Engine<'a> {
 
 /// The way to a worker, or to a host.
 struct WorkerLink {
-    orders: Sender<Order>,
+    orders: Sender<WorkerOrder>,
     /// Absent for a worker of this process.
     host: Option<KnownHost>,
 }
@@ -119,7 +119,7 @@ pub(crate) fn with_workers<C: SessionFactory + Send + 'static, R>(
             let (orders, received) = channel();
             let (reply, common, operations) = (reply.clone(), common.clone(), engine.names.len());
             let worker = move || {
-                let worker = Worker { index, workers: share.of, common, scripts, live, operations, users: Vec::new() };
+                let worker = LoadWorker { index, workers: share.of, common, scripts, live, operations, users: Vec::new() };
                 worker.run(time, &runtime, &received, &reply);
             };
             std::thread::Builder::new().name(format!("users-{index}")).spawn_scoped(scope, worker)?;
@@ -161,7 +161,7 @@ pub(crate) fn with_hosts<R>(
 }
 
 impl<'a> Engine<'a> {
-    fn new(plan: &RampPlan, scripts: Scripts<'_>, replies: Receiver<Reply>, surroundings: Surroundings<'a>) -> Engine<'a> {
+    fn new(plan: &RampPlan, scripts: Scripts<'_>, replies: Receiver<WorkerReply>, surroundings: Surroundings<'a>) -> Engine<'a> {
         let first = scripts(0);
         let (names, has_end) = (first.operations().to_vec(), first.passes().is_some());
         let (lanes, lost, on_lost) = (Vec::new(), Vec::new(), OnLostHost::default());
@@ -238,14 +238,14 @@ impl<'a> Engine<'a> {
         let shares: Vec<Share> = self.lanes.iter().filter_map(|lane| Some(lane.host.as_ref()?.share.clone())).collect();
         let operations = self.plan.limits.operations;
         let asked = self.order(|lane| {
-            let Some(host) = &lane.host else { return Order::Connect(connecting.clone()) };
+            let Some(host) = &lane.host else { return WorkerOrder::Connect(connecting.clone()) };
             let part = |whole| host.share.part_of(whole, &shares, connecting.sessions);
             let (share, operations) = (host.share.clone(), operations.map(part));
-            Order::Connect(Connecting { share, operations, ..connecting.clone() })
+            WorkerOrder::Connect(Connecting { share, operations, ..connecting.clone() })
         });
         let mut ready = Instant::now();
         for reply in self.collect(asked, &connecting.control, None) {
-            if let Reply::Connected(time) = reply {
+            if let WorkerReply::Connected(time) = reply {
                 ready = ready.max(time);
             }
         }
@@ -258,12 +258,12 @@ impl<'a> Engine<'a> {
         (begin, window, schedule): (Instant, MeasurementWindow, LoadSchedule),
         control: &LoadPointControl,
     ) -> (Vec<Worked>, ProcessTime) {
-        let asked = self.order(|_| Order::Work { begin, window, schedule });
+        let asked = self.order(|_| WorkerOrder::Work { begin, window, schedule });
         let users = self.surroundings.live.users();
         let mut meter = Meter::new(users, window);
         let mut parts: Vec<Worked> = Vec::new();
         for reply in self.collect(asked, control, Some(&mut meter)) {
-            if let Reply::Worked(worked) = reply {
+            if let WorkerReply::Worked(worked) = reply {
                 parts.push(*worked);
             }
         }
@@ -271,7 +271,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Gives everyone an order who is there; how many that are.
-    fn order(&self, order: impl Fn(&WorkerLink) -> Order) -> usize {
+    fn order(&self, order: impl Fn(&WorkerLink) -> WorkerOrder) -> usize {
         let there = self.lanes.iter().filter(|lane| !lane.is_lost());
         there
             .map(|lane| {
@@ -281,7 +281,7 @@ impl<'a> Engine<'a> {
     }
 
     /// So many replies. Meanwhile looks at the clock and at what the caller wants.
-    fn collect(&mut self, asked: usize, control: &LoadPointControl, mut meter: Option<&mut Meter>) -> Vec<Reply> {
+    fn collect(&mut self, asked: usize, control: &LoadPointControl, mut meter: Option<&mut Meter>) -> Vec<WorkerReply> {
         let mut replies = Vec::new();
         let mut answered = 0;
         let of_hosts = self.is_of_hosts();
@@ -290,7 +290,7 @@ impl<'a> Engine<'a> {
             let received = self.replies.recv_timeout(wait);
             answered += usize::from(received.is_ok());
             match received {
-                Ok(Reply::Lost(lost)) => self.lose(lost, control),
+                Ok(WorkerReply::Lost(lost)) => self.lose(lost, control),
                 Ok(reply) => replies.push(reply),
                 Err(RecvTimeoutError::Timeout) => {}
                 // All workers are gone: one of them panicked, and the scope of the threads passes that on.

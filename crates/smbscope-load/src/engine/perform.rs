@@ -2,7 +2,7 @@
 
 use super::connections::RoundRobinChannels;
 use super::session::{SessionFactory, SessionIdentity, Performed, CommandQueueDepth, ServerSession};
-use crate::workload::{Action, Own, Slot};
+use crate::workload::{Action, Own, HandleSlot};
 use smbscope_client::{TransferDirection, Entry, Error, FileHandle, Info, Open, SessionOptions, Samples, SetInfo};
 use smbscope_model::Endpoints;
 use smbscope_stats::Random;
@@ -64,18 +64,18 @@ pub(crate) struct UserSession {
     /// Each performs an action in its turn.
     connections: RoundRobinChannels,
     /// A handful at a time, so that looking through them is faster than hashing.
-    open: Vec<(Slot, FileHandle)>,
+    open: Vec<(HandleSlot, FileHandle)>,
     payload: Arc<[u8]>,
     user: Option<Arc<str>>,
     share: Arc<str>,
 }
 
 impl UserSession {
-    fn forget(&mut self, slot: Slot) {
+    fn forget(&mut self, slot: HandleSlot) {
         self.open.retain(|(open, _)| *open != slot);
     }
 
-    async fn open(&mut self, slot: Slot, open: &Open<'_>) -> Result<Performed, Error> {
+    async fn open(&mut self, slot: HandleSlot, open: &Open<'_>) -> Result<Performed, Error> {
         if let Some(handle) = handle_of(&self.open, slot) {
             match self.close(slot, handle).await {
                 Err(error) if error.is_fatal() => return Err(error),
@@ -88,7 +88,7 @@ impl UserSession {
         Ok(Performed { files_opened: is_file.into(), ..Performed::DONE })
     }
 
-    async fn close(&mut self, slot: Slot, handle: FileHandle) -> Result<Performed, Error> {
+    async fn close(&mut self, slot: HandleSlot, handle: FileHandle) -> Result<Performed, Error> {
         // Whatever the answer is, the handle is of no use afterwards.
         self.forget(slot);
         self.connections.current().close(handle).await?;
@@ -303,7 +303,7 @@ impl ServerSession for UserSession {
 }
 
 /// The open file in a slot.
-fn handle_of(open: &[(Slot, FileHandle)], slot: Slot) -> Option<FileHandle> {
+fn handle_of(open: &[(HandleSlot, FileHandle)], slot: HandleSlot) -> Option<FileHandle> {
     open.iter().find(|(open, _)| *open == slot).map(|(_, handle)| *handle)
 }
 

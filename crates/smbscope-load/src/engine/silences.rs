@@ -23,7 +23,7 @@ pub const STALLS_MAX: usize = 100;
 
 /// Nothing was answered from one time to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Gap {
+struct ResponseGap {
     from: Instant,
     to: Instant,
     /// Since when a command was outstanding; absent where none was.
@@ -32,7 +32,7 @@ struct Gap {
 
 /// A time in which commands were outstanding and none was answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Silence {
+pub(crate) struct UnansweredPeriod {
     pub(crate) from: Instant,
     pub(crate) length: Duration,
 }
@@ -42,12 +42,12 @@ pub(crate) struct Silence {
 pub(crate) struct Silences {
     /// When the last answer came; the beginning of the measured part before the first.
     last: Instant,
-    gaps: Vec<Gap>,
+    gaps: Vec<ResponseGap>,
 }
 
 /// The gaps of a host.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Told {
+pub(crate) struct HostResponseGaps {
     last: Timestamp,
     gaps: Vec<(Timestamp, Timestamp, Option<Timestamp>)>,
 }
@@ -64,7 +64,7 @@ impl Silences {
         if response > self.last {
             if response - self.last >= GAP_MIN {
                 let waited_from = in_headline.then(|| request.max(self.last));
-                self.note(Gap { from: self.last, to: response, waited_from });
+                self.note(ResponseGap { from: self.last, to: response, waited_from });
             }
             self.last = response;
             return;
@@ -77,8 +77,8 @@ impl Silences {
             let first_wait = in_headline.then(|| request.max(gap.from));
             let second_wait = gap.waited_from.map(|from| from.max(response));
             let halves = [
-                Gap { from: gap.from, to: response, waited_from: first_wait },
-                Gap { from: response, to: gap.to, waited_from: second_wait },
+                ResponseGap { from: gap.from, to: response, waited_from: first_wait },
+                ResponseGap { from: response, to: gap.to, waited_from: second_wait },
             ];
             let long = halves.into_iter().filter(|half| half.to - half.from >= GAP_MIN);
             self.gaps.splice(i..i, long);
@@ -90,7 +90,7 @@ impl Silences {
     /// A command was outstanding from then on, and there was no answer to it when the load point ended.
     pub(crate) fn unanswered(&mut self, request: Instant, until: Instant) {
         if until.saturating_duration_since(self.last) >= GAP_MIN {
-            self.note(Gap { from: self.last, to: until, waited_from: Some(request.max(self.last)) });
+            self.note(ResponseGap { from: self.last, to: until, waited_from: Some(request.max(self.last)) });
             self.last = until;
         } else if let Some(i) = self.gaps.len().checked_sub(1)
             && request < self.gaps[i].to
@@ -102,12 +102,12 @@ impl Silences {
     /// The load point is over: from the last answer on there was none.
     pub(crate) fn end(&mut self, end: Instant) {
         if end.saturating_duration_since(self.last) >= GAP_MIN {
-            self.note(Gap { from: self.last, to: end, waited_from: None });
+            self.note(ResponseGap { from: self.last, to: end, waited_from: None });
             self.last = end;
         }
     }
 
-    fn note(&mut self, gap: Gap) {
+    fn note(&mut self, gap: ResponseGap) {
         if self.gaps.len() < GAPS_MAX {
             self.gaps.push(gap);
         }
@@ -127,7 +127,7 @@ impl Silences {
             let (from, to) = (a.from.max(b.from), a.to.min(b.to));
             if to.saturating_duration_since(from) >= GAP_MIN {
                 let waits = [a.waited_from, b.waited_from].into_iter().flatten().filter(|wait| *wait < to);
-                common.push(Gap { from, to, waited_from: waits.min().map(|wait| wait.max(from)) });
+                common.push(ResponseGap { from, to, waited_from: waits.min().map(|wait| wait.max(from)) });
             }
             if a.to < b.to {
                 mine.next();
@@ -140,16 +140,16 @@ impl Silences {
     }
 
     /// The same as bytes can tell it, by that clock.
-    pub(crate) fn told(&self, clock: &Clock) -> Told {
-        let gap = |gap: &Gap| {
+    pub(crate) fn told(&self, clock: &Clock) -> HostResponseGaps {
+        let gap = |gap: &ResponseGap| {
             (clock.timestamp(gap.from), clock.timestamp(gap.to), gap.waited_from.map(|from| clock.timestamp(from)))
         };
-        Told { last: clock.timestamp(self.last), gaps: self.gaps.iter().map(gap).collect() }
+        HostResponseGaps { last: clock.timestamp(self.last), gaps: self.gaps.iter().map(gap).collect() }
     }
 
     /// Those that another host tells of, by that clock.
-    pub(crate) fn heard(told: Told, clock: &Clock) -> Silences {
-        let gap = |(from, to, waited_from): (Timestamp, Timestamp, Option<Timestamp>)| Gap {
+    pub(crate) fn heard(told: HostResponseGaps, clock: &Clock) -> Silences {
+        let gap = |(from, to, waited_from): (Timestamp, Timestamp, Option<Timestamp>)| ResponseGap {
             from: clock.instant(from),
             to: clock.instant(to),
             waited_from: waited_from.map(|from| clock.instant(from)),
@@ -158,10 +158,10 @@ impl Silences {
     }
 
     /// The stalls, in the order of time; the longest where there are many.
-    pub(crate) fn stalls(&self, median: Option<Duration>) -> Vec<Silence> {
+    pub(crate) fn stalls(&self, median: Option<Duration>) -> Vec<UnansweredPeriod> {
         let least = median.map_or(STALL_MIN, |median| STALL_MIN.max(median.saturating_mul(STALL_TIMES_MEDIAN)));
-        let stall = |gap: &Gap| Some(Silence { from: gap.waited_from?, length: gap.to - gap.waited_from? });
-        let mut stalls: Vec<Silence> = self.gaps.iter().filter_map(stall).filter(|s| s.length >= least).collect();
+        let stall = |gap: &ResponseGap| Some(UnansweredPeriod { from: gap.waited_from?, length: gap.to - gap.waited_from? });
+        let mut stalls: Vec<UnansweredPeriod> = self.gaps.iter().filter_map(stall).filter(|s| s.length >= least).collect();
         stalls.sort_by_key(|stall| std::cmp::Reverse(stall.length));
         stalls.truncate(STALLS_MAX);
         stalls.sort_by_key(|stall| stall.from);

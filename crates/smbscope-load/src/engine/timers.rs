@@ -41,7 +41,7 @@ impl Time {
     /// The timers of a worker; within its runtime.
     pub(crate) fn timers(self) -> Timers {
         let timer = match self {
-            Time::Real => timer::Timer::new().ok(),
+            Time::Real => timer::SystemTimer::new().ok(),
             #[cfg(test)]
             Time::Simulated => None,
         };
@@ -52,12 +52,12 @@ impl Time {
 /// The users of a worker who wait for a moment.
 pub(crate) struct Timers {
     /// Absent where there is none as fine: the runtime's are used instead.
-    timer: Option<timer::Timer>,
-    waiting: RefCell<BinaryHeap<Reverse<Waiting>>>,
+    timer: Option<timer::SystemTimer>,
+    waiting: RefCell<BinaryHeap<Reverse<TimerWaiter>>>,
 }
 
 /// Someone who waits.
-struct Waiting {
+struct TimerWaiter {
     until: Instant,
     wake: oneshot::Sender<()>,
 }
@@ -70,7 +70,7 @@ impl Timers {
         let first = {
             let mut waiting = self.waiting.borrow_mut();
             let first = waiting.peek().is_none_or(|Reverse(earliest)| until < earliest.until);
-            waiting.push(Reverse(Waiting { until, wake }));
+            waiting.push(Reverse(TimerWaiter { until, wake }));
             first
         };
         if first {
@@ -101,22 +101,22 @@ impl Timers {
     }
 }
 
-impl PartialEq for Waiting {
-    fn eq(&self, other: &Waiting) -> bool {
+impl PartialEq for TimerWaiter {
+    fn eq(&self, other: &TimerWaiter) -> bool {
         self.until == other.until
     }
 }
 
-impl Eq for Waiting {}
+impl Eq for TimerWaiter {}
 
-impl PartialOrd for Waiting {
-    fn partial_cmp(&self, other: &Waiting) -> Option<std::cmp::Ordering> {
+impl PartialOrd for TimerWaiter {
+    fn partial_cmp(&self, other: &TimerWaiter) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Waiting {
-    fn cmp(&self, other: &Waiting) -> std::cmp::Ordering {
+impl Ord for TimerWaiter {
+    fn cmp(&self, other: &TimerWaiter) -> std::cmp::Ordering {
         self.until.cmp(&other.until)
     }
 }
@@ -133,16 +133,16 @@ mod timer {
     use tokio::io::unix::AsyncFd;
 
     /// A timer of the system that the runtime listens to.
-    pub(super) struct Timer(AsyncFd<OwnedFd>);
+    pub(super) struct SystemTimer(AsyncFd<OwnedFd>);
 
-    impl Timer {
+    impl SystemTimer {
         #[expect(
             deprecated,
             reason = "what replaces it is unsafe, as a type could give out another descriptor; OwnedFd can't"
         )]
-        pub(super) fn new() -> io::Result<Timer> {
+        pub(super) fn new() -> io::Result<SystemTimer> {
             let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
-            Ok(Timer(AsyncFd::with_interest(timerfd_create(TimerfdClockId::Monotonic, flags)?, Interest::READABLE)?))
+            Ok(SystemTimer(AsyncFd::with_interest(timerfd_create(TimerfdClockId::Monotonic, flags)?, Interest::READABLE)?))
         }
 
         /// Rings at this moment instead of the one that was set before.
@@ -181,8 +181,8 @@ mod timer {
     /// There is no such timer here.
     pub(super) enum Timer {}
 
-    impl Timer {
-        pub(super) fn new() -> io::Result<Timer> {
+    impl SystemTimer {
+        pub(super) fn new() -> io::Result<SystemTimer> {
             Err(io::ErrorKind::Unsupported.into())
         }
 

@@ -9,7 +9,7 @@ use super::result::LoadPointEnd;
 use super::schedule::Appointments;
 use super::session::{SessionFactory, Performed, ServerSession};
 use super::timers::now;
-use crate::workload::{Action, Script, Slot, Step};
+use crate::workload::{Action, Script, HandleSlot, ScriptStep};
 use smbscope_client::Error;
 use smbscope_model::{Command, FlowId};
 use smbscope_wire::status::NtStatus;
@@ -25,7 +25,7 @@ const STEPS_WITHOUT_COMMAND_MAX: u32 = 1_000;
 const LEFT_BEHIND: &str = ": another workload left it in this directory; remove it with bench clean";
 
 /// A session of a user and the script that is performed on it.
-pub(crate) struct User<T> {
+pub(crate) struct ScriptedSession<T> {
     /// From 0, over all sessions of all users.
     pub(crate) number: u32,
     script: Box<dyn Script>,
@@ -38,7 +38,7 @@ pub(crate) struct User<T> {
     /// Of each connection.
     origins: Vec<CommandSource>,
     /// Paths of open files.
-    paths: Vec<(Slot, Arc<str>)>,
+    paths: Vec<(HandleSlot, Arc<str>)>,
     appointments: Option<Appointments>,
     /// Since when a command is outstanding, or about to be.
     waiting: Option<Instant>,
@@ -52,16 +52,16 @@ pub(crate) struct User<T> {
 }
 
 /// The current operation.
-struct Current {
+struct CurrentOperation {
     operation: usize,
     intended: Instant,
     span: Option<(Instant, Instant)>,
     unexpected: Option<NtStatus>,
 }
 
-impl<T: ServerSession> User<T> {
-    pub(crate) fn new(number: u32, script: Box<dyn Script>) -> User<T> {
-        User {
+impl<T: ServerSession> ScriptedSession<T> {
+    pub(crate) fn new(number: u32, script: Box<dyn Script>) -> ScriptedSession<T> {
+        ScriptedSession {
             number,
             passes: script.passes(),
             script,
@@ -166,7 +166,7 @@ impl<T: ServerSession> User<T> {
         }
         // When the next operation should begin, once it is time; and the current operation.
         let mut due: Option<Instant> = None;
-        let mut current: Option<Current> = None;
+        let mut current: Option<CurrentOperation> = None;
         let mut steps_without_command = 0;
         let mut time = self.wait_until(point, point.begin.get()).await;
         loop {
@@ -190,7 +190,7 @@ impl<T: ServerSession> User<T> {
                 }
             }
             // Nothing below is the user as a whole: the step borrows its script.
-            let User {
+            let ScriptedSession {
                 number,
                 script,
                 session: Some(session),
@@ -228,7 +228,7 @@ impl<T: ServerSession> User<T> {
             {
                 let intended = if open { due } else { time };
                 appointments.begun();
-                current = Some(Current { operation, intended, span: None, unexpected: None });
+                current = Some(CurrentOperation { operation, intended, span: None, unexpected: None });
             }
             let connection = session.connection();
             let origin = &mut origins[connection];
@@ -432,7 +432,7 @@ fn does_nothing<C: SessionFactory>(point: &WorkerLoadPoint<C>) -> UserExit {
 }
 
 /// Tries until there is a session again, as the plan says; or says why the user's work ends.
-async fn reconnect<C: SessionFactory>(user: &mut User<C::Session>, point: &WorkerLoadPoint<C>) -> Option<UserExit> {
+async fn reconnect<C: SessionFactory>(user: &mut ScriptedSession<C::Session>, point: &WorkerLoadPoint<C>) -> Option<UserExit> {
     loop {
         match point.plan.on_failure {
             OnFailure::End => return Some(UserExit::Failed(user.trouble.clone().unwrap_or_default())),
@@ -451,7 +451,7 @@ async fn reconnect<C: SessionFactory>(user: &mut User<C::Session>, point: &Worke
     }
 }
 
-impl Current {
+impl CurrentOperation {
     fn add(&mut self, span: Option<(Instant, Instant)>, unexpected: Option<NtStatus>) {
         self.span = match (self.span, span) {
             (Some((first, _)), Some((_, last))) => Some((first, last)),
@@ -461,19 +461,19 @@ impl Current {
     }
 
     fn completed(&self) -> Completed {
-        let Current { operation, intended, span, unexpected } = *self;
+        let CurrentOperation { operation, intended, span, unexpected } = *self;
         Completed { operation, intended, span, unexpected }
     }
 }
 
 /// The status, where the step did not expect it.
-fn unexpected(step: &Step<'_>, performed: &Performed) -> Option<NtStatus> {
+fn unexpected(step: &ScriptStep<'_>, performed: &Performed) -> Option<NtStatus> {
     let status = performed.status;
     (!step.expected.is_met_by(status)).then_some(status)
 }
 
 /// The path that an action is about; keeps those of open files.
-fn subject(action: &Action<'_>, paths: &mut Vec<(Slot, Arc<str>)>) -> Option<Arc<str>> {
+fn subject(action: &Action<'_>, paths: &mut Vec<(HandleSlot, Arc<str>)>) -> Option<Arc<str>> {
     match *action {
         Action::Open { slot, path, .. } => {
             let path: Arc<str> = path.into();

@@ -58,7 +58,7 @@ impl FromStr for Rates {
     type Err = UsersError;
 
     fn from_str(text: &str) -> Result<Rates, UsersError> {
-        points(&text.replace("/s", ""), Unit { what: "rates", most: RATE_MAX, example: "500,1000,2000" }).map(Rates)
+        points(&text.replace("/s", ""), LoadUnit { what: "rates", most: RATE_MAX, example: "500,1000,2000" }).map(Rates)
     }
 }
 
@@ -76,14 +76,14 @@ pub struct UsersError {
 
 /// What load points are counted in.
 #[derive(Clone, Copy)]
-struct Unit {
+struct LoadUnit {
     what: &'static str,
     most: u32,
     example: &'static str,
 }
 
-fn points(text: &str, unit: Unit) -> Result<Vec<u32>, UsersError> {
-    let Unit { what, example, .. } = unit;
+fn points(text: &str, unit: LoadUnit) -> Result<Vec<u32>, UsersError> {
+    let LoadUnit { what, example, .. } = unit;
     let mut points = Vec::new();
     for part in text.split(',') {
         let added = add(&mut points, part.trim(), unit);
@@ -96,12 +96,12 @@ impl FromStr for Users {
     type Err = UsersError;
 
     fn from_str(text: &str) -> Result<Users, UsersError> {
-        points(text, Unit { what: "users", most: USERS_MAX, example: "1,8,32" }).map(Users)
+        points(text, LoadUnit { what: "users", most: USERS_MAX, example: "1,8,32" }).map(Users)
     }
 }
 
 /// Adds a number or a range.
-fn add(points: &mut Vec<u32>, part: &str, unit: Unit) -> Result<(), String> {
+fn add(points: &mut Vec<u32>, part: &str, unit: LoadUnit) -> Result<(), String> {
     let Some((first, rest)) = part.split_once("..") else {
         return push(points, number(part, unit)?);
     };
@@ -128,7 +128,7 @@ fn push(points: &mut Vec<u32>, users: u32) -> Result<(), String> {
     Ok(())
 }
 
-fn number(text: &str, unit: Unit) -> Result<u32, String> {
+fn number(text: &str, unit: LoadUnit) -> Result<u32, String> {
     match text.trim().parse() {
         Ok(0) => Err("0 is too few".to_owned()),
         Ok(number) if number > unit.most => Err(format!("{number} is more than {}", unit.most)),

@@ -11,7 +11,7 @@ use super::schedule::LoadSchedule;
 use super::session::SessionFactory;
 use super::share::Share;
 use super::timers::{Time, Timers, now};
-use super::user::User;
+use super::user::ScriptedSession;
 use crate::workload::Script;
 use smbscope_stats::{SummaryPrecision, Summary};
 use std::cell::Cell;
@@ -35,7 +35,7 @@ pub(crate) type Scripts<'a> = &'a (dyn Fn(u32) -> Box<dyn Script> + Sync);
 
 /// What the engine tells its workers.
 #[derive(Clone)]
-pub(crate) enum Order {
+pub(crate) enum WorkerOrder {
     /// Make sessions for a load point.
     Connect(Connecting),
     /// Let them work.
@@ -55,7 +55,7 @@ pub(crate) struct Connecting {
 }
 
 /// What a worker says when it has carried out an order.
-pub(crate) enum Reply {
+pub(crate) enum WorkerReply {
     /// All sessions were tried; the time of the worker's clock.
     Connected(Instant),
     /// A load point is over.
@@ -105,7 +105,7 @@ pub(crate) struct Worked {
 }
 
 /// A worker's share of everything.
-pub(crate) struct Worker<'a, C: SessionFactory> {
+pub(crate) struct LoadWorker<'a, C: SessionFactory> {
     pub(crate) index: u32,
     pub(crate) workers: u32,
     pub(crate) common: Arc<Common<C>>,
@@ -113,12 +113,12 @@ pub(crate) struct Worker<'a, C: SessionFactory> {
     pub(crate) live: &'a LiveFigures,
     /// Numbers of operations that scripts count.
     pub(crate) operations: usize,
-    pub(crate) users: Vec<User<C::Session>>,
+    pub(crate) users: Vec<ScriptedSession<C::Session>>,
 }
 
-impl<C: SessionFactory + 'static> Worker<'_, C> {
+impl<C: SessionFactory + 'static> LoadWorker<'_, C> {
     /// Carries out orders until there are no more, and then disconnects.
-    pub(crate) fn run(mut self, time: Time, runtime: &Runtime, orders: &Receiver<Order>, replies: &Sender<Reply>) {
+    pub(crate) fn run(mut self, time: Time, runtime: &Runtime, orders: &Receiver<WorkerOrder>, replies: &Sender<WorkerReply>) {
         let timers = {
             let _entered = runtime.enter();
             Rc::new(time.timers())
@@ -126,14 +126,14 @@ impl<C: SessionFactory + 'static> Worker<'_, C> {
         let mut point = None;
         for order in orders {
             let reply = match order {
-                Order::Connect(Connecting { sessions, control, clock, .. }) => {
+                WorkerOrder::Connect(Connecting { sessions, control, clock, .. }) => {
                     let (next, time) = runtime.block_on(self.connect(sessions, control, &timers, clock));
                     point = Some(next);
-                    Reply::Connected(time)
+                    WorkerReply::Connected(time)
                 }
-                Order::Work { begin, window, schedule } => {
+                WorkerOrder::Work { begin, window, schedule } => {
                     let Some(point) = point.take() else { continue };
-                    Reply::Worked(Box::new(runtime.block_on(self.work(point, &timers, (begin, window, schedule)))))
+                    WorkerReply::Worked(Box::new(runtime.block_on(self.work(point, &timers, (begin, window, schedule)))))
                 }
             };
             if replies.send(reply).is_err() {
@@ -163,7 +163,7 @@ impl<C: SessionFactory + 'static> Worker<'_, C> {
         let numbers = (self.index..sessions).step_by(self.workers as usize);
         let wanted = numbers.len();
         for number in numbers.skip(self.users.len()) {
-            self.users.push(User::new(number, (self.scripts)(number)));
+            self.users.push(ScriptedSession::new(number, (self.scripts)(number)));
         }
         // All workers together keep to the rate.
         let (index, workers) = (self.index as usize, self.workers as usize);
@@ -176,7 +176,7 @@ impl<C: SessionFactory + 'static> Worker<'_, C> {
         let connecting = async {
             let ended = self.disconnect(wanted).await;
             point.recorder.borrow_mut().live.sessions -= ended;
-            let (kept, missing): (Vec<_>, Vec<_>) = self.users.drain(..).partition(User::is_connected);
+            let (kept, missing): (Vec<_>, Vec<_>) = self.users.drain(..).partition(ScriptedSession::is_connected);
             point.recorder.borrow_mut().kept(kept.len());
             let ready = watch::Sender::new(false);
             let kept = kept.into_iter().map(|mut user| {

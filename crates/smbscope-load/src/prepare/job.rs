@@ -1,9 +1,9 @@
 //! The work itself, on any [`Share`]: what to look at, what to make, what to remove, in which order.
 
 use super::marker::{self, Marker};
-use super::share::{Connector, Content, Share};
-use super::{Cleaned, Error, Prepared, Progress, Request};
-use crate::workload::{FileSet, Made, Owner, own_directory, relative_path};
+use super::share::{ShareConnector, FileContent, Share};
+use super::{CleanupResult, Error, Prepared, PrepareProgress, PrepareRequest};
+use crate::workload::{FileSet, CreatedPaths, FileSetOwner, own_directory, relative_path};
 use smbscope_client::Entry;
 use smbscope_wire::status::NtStatus;
 use std::cell::{Cell, RefCell};
@@ -17,10 +17,10 @@ const REPARSE_POINT: u32 = 0x400;
 /// Stands for what keeps a directory from being empty and is in no listing: a link that leads nowhere, say.
 const HIDDEN: &str = "(something that the server does not list)";
 
-pub(super) async fn prepare<C: Connector>(
+pub(super) async fn prepare<C: ShareConnector>(
     connector: &C,
-    request: &Request<'_>,
-    progress: &mut dyn FnMut(Progress),
+    request: &PrepareRequest<'_>,
+    progress: &mut dyn FnMut(PrepareProgress),
 ) -> Result<Prepared, Error> {
     let (directory, files) = (check_directory(request.directory)?, request.files);
     let mut share = connect(connector).await?;
@@ -52,7 +52,7 @@ pub(super) async fn prepare<C: Connector>(
     // again.
     write_marker(&mut share, &directory, &Marker::new(request.workload, kept, files, &made)).await?;
     if files.files > 0 || files.own_directories {
-        let state = State::new(request, progress);
+        let state = PrepareState::new(request, progress);
         let more = state.work.borrow().len().min(request.sessions.max(1) as usize).saturating_sub(1);
         let shares = connect_more(connector, share, more).await?;
         share = join(shares.into_iter().map(|share| state.run(share, &directory, files)).collect()).await?;
@@ -64,24 +64,24 @@ pub(super) async fn prepare<C: Connector>(
     Ok(done)
 }
 
-pub(super) async fn clean<C: Connector>(
+pub(super) async fn clean<C: ShareConnector>(
     connector: &C,
     directory: &str,
     sessions: u32,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Cleaned, Error> {
+    progress: &mut dyn FnMut(PrepareProgress),
+) -> Result<CleanupResult, Error> {
     let directory = check_directory(directory)?;
     let mut share = connect(connector).await?;
     let listed = share.list(&directory).await.map_err(doing("list", &directory))?;
     let Some(entries) = listed else {
         share.disconnect().await;
-        return Ok(Cleaned::default());
+        return Ok(CleanupResult::default());
     };
     let marker = read_marker(&mut share, &directory, &entries).await?;
     let mut cleaned = match &marker {
         Some(marker) => remove_inside(connector, &mut share, &directory, &marker.made(), sessions, progress).await?,
         // Cleaning was interrupted right before its end, or nothing was ever made here.
-        None if entries.is_empty() => Cleaned::default(),
+        None if entries.is_empty() => CleanupResult::default(),
         None => return Err(Error::NotOurs { directory, why: "has no marker" }),
     };
     if cleaned.left.count == 0 {
@@ -98,7 +98,7 @@ async fn remove_own_directory<S: Share>(
     directory: &str,
     entries: &[Entry],
     marker: Option<&Marker>,
-    cleaned: &mut Cleaned,
+    cleaned: &mut CleanupResult,
 ) -> Result<(), Error> {
     for entry in entries.iter().filter(|entry| Marker::is_name(&entry.name)) {
         let path = format!("{directory}\\{}", entry.name);
@@ -163,7 +163,7 @@ async fn read_marker<S: Share>(share: &mut S, directory: &str, entries: &[Entry]
 async fn write_marker<S: Share>(share: &mut S, directory: &str, marker: &Marker) -> Result<(), Error> {
     let (path, new) = (format!("{directory}\\{}", marker::NAME), format!("{directory}\\{}", marker::NEW_NAME));
     let text = marker.to_text();
-    share.write(&new, Content::Bytes(text.as_bytes())).await.map_err(doing("write", &new))?;
+    share.write(&new, FileContent::Bytes(text.as_bytes())).await.map_err(doing("write", &new))?;
     match share.remove_file(&path).await {
         Err(error) if !is_missing(&error) => return Err(doing("remove", &path)(error)),
         _ => {}
@@ -181,43 +181,43 @@ fn is_missing(error: &smbscope_client::Error) -> bool {
 
 /// A directory of a set, or the own directory of a user where the set has none for it: what one session does at once.
 #[derive(Clone, Copy)]
-struct Unit {
-    owner: Owner,
+struct DirectoryTask {
+    owner: FileSetOwner,
     /// Absent for a user's own directory alone.
     number: Option<u32>,
 }
 
-struct State<'p> {
-    work: RefCell<VecDeque<Unit>>,
+struct PrepareState<'p> {
+    work: RefCell<VecDeque<DirectoryTask>>,
     done: Cell<Prepared>,
-    progress: Cell<Progress>,
-    report: RefCell<&'p mut dyn FnMut(Progress)>,
+    progress: Cell<PrepareProgress>,
+    report: RefCell<&'p mut dyn FnMut(PrepareProgress)>,
 }
 
-impl<'p> State<'p> {
-    fn new(request: &Request<'_>, report: &'p mut dyn FnMut(Progress)) -> State<'p> {
+impl<'p> PrepareState<'p> {
+    fn new(request: &PrepareRequest<'_>, report: &'p mut dyn FnMut(PrepareProgress)) -> PrepareState<'p> {
         let files = request.files;
         let mut work = VecDeque::new();
-        let owners: Vec<Owner> = match files.shared {
-            true => vec![Owner::All],
-            false => (0..request.users).map(Owner::User).collect(),
+        let owners: Vec<FileSetOwner> = match files.shared {
+            true => vec![FileSetOwner::All],
+            false => (0..request.users).map(FileSetOwner::User).collect(),
         };
         if files.files > 0 {
             let units = owners
                 .iter()
-                .flat_map(|owner| (0..files.directories).map(|number| Unit { owner: *owner, number: Some(number) }));
+                .flat_map(|owner| (0..files.directories).map(|number| DirectoryTask { owner: *owner, number: Some(number) }));
             work.extend(units);
         }
         if files.own_directories && (files.shared || files.files == 0) {
-            work.extend((0..request.users).map(|user| Unit { owner: Owner::User(user), number: None }));
+            work.extend((0..request.users).map(|user| DirectoryTask { owner: FileSetOwner::User(user), number: None }));
         }
         let sets = owners.len() as u64;
-        let progress = Progress {
+        let progress = PrepareProgress {
             of_files: sets * u64::from(files.files),
             of_bytes: sets.saturating_mul(files.bytes()),
-            ..Progress::default()
+            ..PrepareProgress::default()
         };
-        State {
+        PrepareState {
             work: RefCell::new(work),
             done: Cell::default(),
             progress: Cell::new(progress),
@@ -233,7 +233,7 @@ impl<'p> State<'p> {
             match unit.number {
                 Some(number) => self.fill(&mut share, directory, files, unit.owner, number).await?,
                 None => {
-                    if let Owner::User(user) = unit.owner {
+                    if let FileSetOwner::User(user) = unit.owner {
                         let own = own_directory(directory, user);
                         share.make_directory(&own).await.map_err(doing("make", &own))?;
                     }
@@ -248,7 +248,7 @@ impl<'p> State<'p> {
         share: &mut S,
         directory: &str,
         files: &FileSet,
-        owner: Owner,
+        owner: FileSetOwner,
         number: u32,
     ) -> Result<(), Error> {
         let mut root = String::new();
@@ -258,7 +258,7 @@ impl<'p> State<'p> {
         let sizes = match share.list(&path).await.map_err(doing("list", &path))? {
             Some(entries) => sizes_of(&path, entries)?,
             None => {
-                if let Owner::User(user) = owner {
+                if let FileSetOwner::User(user) = owner {
                     let own = own_directory(directory, user);
                     share.make_directory(&own).await.map_err(doing("make", &own))?;
                 }
@@ -280,7 +280,7 @@ impl<'p> State<'p> {
             if sizes.get(name) == Some(&size) {
                 done.found += 1;
             } else {
-                let content = Content::Random(size, files.content(owner, file));
+                let content = FileContent::Random(size, files.content(owner, file));
                 share.write(&path, content).await.map_err(doing("write", &path))?;
                 // Others went on meanwhile.
                 done = self.done.get();
@@ -311,14 +311,14 @@ fn sizes_of(directory: &str, entries: Vec<Entry>) -> Result<HashMap<String, u64>
 }
 
 /// Removes all that smbscope made in the directory but the marker, in several sessions.
-async fn remove_inside<C: Connector>(
+async fn remove_inside<C: ShareConnector>(
     connector: &C,
     share: &mut C::Share,
     directory: &str,
-    made: &Made,
+    made: &CreatedPaths,
     sessions: u32,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Cleaned, Error> {
+    progress: &mut dyn FnMut(PrepareProgress),
+) -> Result<CleanupResult, Error> {
     let entries = share.list(directory).await.map_err(doing("list", directory))?.unwrap_or_default();
     let entries = entries.into_iter().filter(|entry| !Marker::is_name(&entry.name));
     let work: RefCell<VecDeque<Entry>> = RefCell::new(entries.collect());
@@ -347,13 +347,13 @@ async fn remove_inside<C: Connector>(
 /// What is to be done below an entry.
 #[derive(Default)]
 struct Todo {
-    steps: VecDeque<Step>,
+    steps: VecDeque<RemovalStep>,
     /// Directories that hold something that stays.
     kept: HashSet<String>,
 }
 
 /// A directory is looked at first, and removed when what was in it is gone.
-enum Step {
+enum RemovalStep {
     Look(String),
     Remove(String),
 }
@@ -368,16 +368,16 @@ impl Todo {
 /// Removes what is smbscope's, and notes what is not.
 struct Removal<'a> {
     directory: &'a str,
-    made: &'a Made,
-    done: RefCell<Cleaned>,
-    report: RefCell<&'a mut dyn FnMut(Progress)>,
+    made: &'a CreatedPaths,
+    done: RefCell<CleanupResult>,
+    report: RefCell<&'a mut dyn FnMut(PrepareProgress)>,
 }
 
 impl Removal<'_> {
     fn count(&self) {
         let mut done = self.done.borrow_mut();
         done.removed += 1;
-        (self.report.borrow_mut())(Progress { files: done.removed, ..Progress::default() });
+        (self.report.borrow_mut())(PrepareProgress { files: done.removed, ..PrepareProgress::default() });
     }
 
     fn leave(&self, path: String, todo: &mut Todo) {
@@ -391,15 +391,15 @@ impl Removal<'_> {
         self.remove_or_look(share, self.directory, entry, &mut todo).await?;
         while let Some(next) = todo.steps.pop_front() {
             match next {
-                Step::Look(path) => {
+                RemovalStep::Look(path) => {
                     let entries = share.list(&path).await.map_err(doing("list", &path))?.unwrap_or_default();
-                    todo.steps.push_front(Step::Remove(path.clone()));
+                    todo.steps.push_front(RemovalStep::Remove(path.clone()));
                     for entry in entries {
                         self.remove_or_look(share, &path, entry, &mut todo).await?;
                     }
                 }
-                Step::Remove(path) if todo.kept.contains(&path) => todo.keep(&path),
-                Step::Remove(path) => {
+                RemovalStep::Remove(path) if todo.kept.contains(&path) => todo.keep(&path),
+                RemovalStep::Remove(path) => {
                     if is_gone_once_removed(share, &path).await? {
                         self.count();
                     } else {
@@ -429,7 +429,7 @@ impl Removal<'_> {
         if entry.attributes & REPARSE_POINT != 0 || !self.made.has(below) {
             self.leave(path, todo);
         } else if entry.is_directory() {
-            todo.steps.push_front(Step::Look(path));
+            todo.steps.push_front(RemovalStep::Look(path));
         } else {
             share.remove_file(&path).await.map_err(doing("remove", &path))?;
             self.count();
@@ -438,12 +438,12 @@ impl Removal<'_> {
     }
 }
 
-async fn connect<C: Connector>(connector: &C) -> Result<C::Share, Error> {
+async fn connect<C: ShareConnector>(connector: &C) -> Result<C::Share, Error> {
     connector.connect().await.map_err(|error| Error::Client { what: "connect to the share".to_owned(), error })
 }
 
 /// The session that is there and some more, one after the other: a server may accept few connections at once.
-async fn connect_more<C: Connector>(connector: &C, first: C::Share, more: usize) -> Result<Vec<C::Share>, Error> {
+async fn connect_more<C: ShareConnector>(connector: &C, first: C::Share, more: usize) -> Result<Vec<C::Share>, Error> {
     let mut shares = vec![first];
     for _ in 0..more {
         shares.push(connect(connector).await?);

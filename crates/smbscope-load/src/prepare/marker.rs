@@ -1,6 +1,6 @@
 //! The file that proves that a directory is smbscope's, and says what is in it.
 
-use crate::workload::{FileSet, Made};
+use crate::workload::{FileSet, CreatedPaths};
 use serde::{Deserialize, Serialize};
 
 /// Its name.
@@ -28,14 +28,14 @@ pub(super) struct Marker {
 }
 
 impl Marker {
-    pub(super) fn new(workload: &str, users: u32, files: &FileSet, made: &Made) -> Marker {
+    pub(super) fn new(workload: &str, users: u32, files: &FileSet, made: &CreatedPaths) -> Marker {
         let names = made.names().map(str::to_owned).collect();
         Marker { made_by: KIND.to_owned(), workload: workload.to_owned(), users, names, files: files.clone() }
     }
 
     /// The names that were made in the directory.
-    pub(super) fn made(&self) -> Made {
-        Made::new(self.names.iter().map(String::as_str))
+    pub(super) fn made(&self) -> CreatedPaths {
+        CreatedPaths::new(self.names.iter().map(String::as_str))
     }
 
     /// Whether an entry of the directory is a marker, or was to become one.
@@ -60,16 +60,16 @@ impl Marker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::Sizes;
+    use crate::workload::SizeDistribution;
 
     #[test]
     fn a_marker_is_read_as_it_was_written() {
         let sizes =
-            [Sizes::Fixed(4096), Sizes::Uniform(1, 9), Sizes::Weighted(vec![(1, 2), (u64::from(u32::MAX) + 1, 4)])];
+            [SizeDistribution::Fixed(4096), SizeDistribution::Uniform(1, 9), SizeDistribution::Weighted(vec![(1, 2), (u64::from(u32::MAX) + 1, 4)])];
         for sizes in sizes {
             let files =
                 FileSet { own_directories: true, shared: false, directories: 2, nested: 0, files: 3, sizes, seed: 4 };
-            let made = Made::new(["a\"b\\c"].into_iter());
+            let made = CreatedPaths::new(["a\"b\\c"].into_iter());
             let marker = Marker::new("a \"name\"", 5, &files, &made);
             assert_eq!(marker.made(), made);
             assert_eq!(Marker::parse(marker.to_text().as_bytes()), Some(marker));
@@ -80,7 +80,7 @@ mod tests {
     fn another_file_of_the_same_name_is_no_marker() {
         assert_eq!(Marker::parse(b""), None);
         assert_eq!(Marker::parse(b"\xff\xfe"), None);
-        let other = Marker { made_by: "x".to_owned(), ..Marker::new("w", 0, &FileSet::none(), &Made::default()) };
+        let other = Marker { made_by: "x".to_owned(), ..Marker::new("w", 0, &FileSet::none(), &CreatedPaths::default()) };
         assert_eq!(Marker::parse(other.to_text().as_bytes()), None);
     }
 }

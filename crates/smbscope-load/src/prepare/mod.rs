@@ -16,7 +16,7 @@ mod share;
 mod tests;
 
 use crate::workload::NAMES_MAX;
-use crate::workload::{FileSet, Made};
+use crate::workload::{FileSet, CreatedPaths};
 use share::SessionConnector;
 use smbscope_client::SessionOptions;
 use smbscope_wire::status::NtStatus;
@@ -27,7 +27,7 @@ pub const DEFAULT_DIRECTORY: &str = "smbscope-bench";
 
 /// What is to be there.
 #[derive(Debug, Clone)]
-pub struct Request<'a> {
+pub struct PrepareRequest<'a> {
     /// The directory on the share, without a backslash at either end: see [`directory_below`].
     pub directory: &'a str,
     /// The name of the workload: for whoever reads the marker.
@@ -35,7 +35,7 @@ pub struct Request<'a> {
     /// The files.
     pub files: &'a FileSet,
     /// What the workload makes below the directories of users, beside them.
-    pub made: &'a Made,
+    pub made: &'a CreatedPaths,
     /// How many users are to have theirs.
     pub users: u32,
     /// Sessions to work with at the same time.
@@ -46,7 +46,7 @@ pub struct Request<'a> {
 
 /// How far it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Progress {
+pub struct PrepareProgress {
     /// Files that are there, those found included.
     pub files: u64,
     /// Files that must be there in the end; 0 where nobody knows.
@@ -72,23 +72,23 @@ pub struct Prepared {
 
 /// What was removed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Cleaned {
+pub struct CleanupResult {
     /// Files and directories; 0 where there was nothing.
     pub removed: u64,
     /// What smbscope did not make, and left with the directories that hold it. A server may hide some of it.
-    pub left: Left,
+    pub left: ForeignEntries,
 }
 
 /// What is in the directory and not smbscope's.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Left {
+pub struct ForeignEntries {
     /// Files, directories and links.
     pub count: u64,
     /// Paths of the first of them.
     pub paths: Vec<String>,
 }
 
-impl Left {
+impl ForeignEntries {
     fn add(&mut self, path: String) {
         self.count += 1;
         if self.paths.len() < LEFT_NAMED_MAX {
@@ -177,8 +177,8 @@ pub fn directory_below(base: &str) -> Result<String, Error> {
 /// Puts there what is missing, in several sessions at the same time; `progress` hears of every file.
 pub async fn prepare(
     options: &SessionOptions,
-    request: &Request<'_>,
-    progress: &mut dyn FnMut(Progress),
+    request: &PrepareRequest<'_>,
+    progress: &mut dyn FnMut(PrepareProgress),
 ) -> Result<Prepared, Error> {
     let what = "preparing the files";
     within(request.within, what, job::prepare(&SessionConnector(options), request, progress)).await
@@ -190,8 +190,8 @@ pub async fn clean(
     directory: &str,
     sessions: u32,
     limit: Duration,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Cleaned, Error> {
+    progress: &mut dyn FnMut(PrepareProgress),
+) -> Result<CleanupResult, Error> {
     within(limit, "cleaning", job::clean(&SessionConnector(options), directory, sessions, progress)).await
 }
 

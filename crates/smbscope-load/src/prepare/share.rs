@@ -24,7 +24,7 @@ pub(super) trait Share {
     async fn read(&mut self, path: &str, most: u32) -> Result<Option<Vec<u8>>, smbscope_client::Error>;
 
     /// Writes a new file; one that has the name gives way. So nothing is written through a link.
-    async fn write(&mut self, path: &str, content: Content<'_>) -> Result<(), smbscope_client::Error>;
+    async fn write(&mut self, path: &str, content: FileContent<'_>) -> Result<(), smbscope_client::Error>;
 
     /// Renames a file; there is none of the new name.
     async fn rename(&mut self, from: &str, to: &str) -> Result<(), smbscope_client::Error>;
@@ -37,14 +37,14 @@ pub(super) trait Share {
 }
 
 /// What a file is to hold.
-pub(super) enum Content<'a> {
+pub(super) enum FileContent<'a> {
     Bytes(&'a [u8]),
     /// So many bytes of this generator.
     Random(u64, Random),
 }
 
 /// Makes sessions.
-pub(super) trait Connector {
+pub(super) trait ShareConnector {
     type Share: Share;
 
     async fn connect(&self) -> Result<Self::Share, smbscope_client::Error>;
@@ -52,7 +52,7 @@ pub(super) trait Connector {
 
 pub(super) struct SessionConnector<'a>(pub(super) &'a SessionOptions);
 
-impl Connector for SessionConnector<'_> {
+impl ShareConnector for SessionConnector<'_> {
     type Share = SessionShare;
 
     async fn connect(&self) -> Result<SessionShare, smbscope_client::Error> {
@@ -118,7 +118,7 @@ impl Share for SessionShare {
         Ok(Some(bytes))
     }
 
-    async fn write(&mut self, path: &str, content: Content<'_>) -> Result<(), smbscope_client::Error> {
+    async fn write(&mut self, path: &str, content: FileContent<'_>) -> Result<(), smbscope_client::Error> {
         let open = Open {
             path,
             access: access::WRITE_DATA | access::READ_ATTRIBUTES,
@@ -135,8 +135,8 @@ impl Share for SessionShare {
             opened => opened?.handle,
         };
         match content {
-            Content::Bytes(bytes) => self.session.write(handle, 0, bytes).await?,
-            Content::Random(size, mut random) => {
+            FileContent::Bytes(bytes) => self.session.write(handle, 0, bytes).await?,
+            FileContent::Random(size, mut random) => {
                 for offset in (0..size).step_by(BLOCK as usize) {
                     // At most BLOCK.
                     self.block.resize((size - offset).min(BLOCK) as usize, 0);

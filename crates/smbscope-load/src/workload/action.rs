@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// A place for an open file in a user's table: what a loadfile calls a handle. Scripts use few of them, from 0 on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Slot(pub u32);
+pub struct HandleSlot(pub u32);
 
 /// Something to do. Paths are those that the server sees, the user's own directory included.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,7 +17,7 @@ pub enum Action<'a> {
     /// expected to fail, and did not.
     Open {
         /// Where the open file goes.
-        slot: Slot,
+        slot: HandleSlot,
         /// What to open.
         path: &'a str,
         /// `client::access`
@@ -32,11 +32,11 @@ pub enum Action<'a> {
         attributes: u32,
     },
     /// Closes what is in the slot.
-    Close(Slot),
+    Close(HandleSlot),
     /// Reads.
     Read {
         /// The open file.
-        slot: Slot,
+        slot: HandleSlot,
         /// First byte.
         offset: u64,
         /// Bytes.
@@ -45,7 +45,7 @@ pub enum Action<'a> {
     /// Writes bytes of the engine's making.
     Write {
         /// The open file.
-        slot: Slot,
+        slot: HandleSlot,
         /// First byte.
         offset: u64,
         /// Bytes.
@@ -54,7 +54,7 @@ pub enum Action<'a> {
     /// Reads or writes ranges with several commands outstanding.
     Queue {
         /// The open file.
-        slot: Slot,
+        slot: HandleSlot,
         /// Which bytes, in this order.
         ranges: &'a [FileRange],
         /// How many commands.
@@ -72,30 +72,30 @@ pub enum Action<'a> {
         at_once: u32,
     },
     /// Flushes.
-    Flush(Slot),
+    Flush(HandleSlot),
     /// Locks.
-    Lock(Slot, ByteRangeLock),
+    Lock(HandleSlot, ByteRangeLock),
     /// Unlocks.
     Unlock {
         /// The open file.
-        slot: Slot,
+        slot: HandleSlot,
         /// First byte.
         offset: u64,
         /// Bytes.
         length: u64,
     },
     /// Information about an open file.
-    QueryFile(Slot, Info),
+    QueryFile(HandleSlot, Info),
     /// Information about a path.
     QueryPath(&'a str, Info),
     /// Information about the file system.
     QueryFileSystem(Info),
     /// Sets times and attributes of an open file to what they are (all zero: no change).
-    SetBasic(Slot),
+    SetBasic(HandleSlot),
     /// Sets the end of an open file.
-    SetEnd(Slot, u64),
+    SetEnd(HandleSlot, u64),
     /// Marks an open file to be deleted with its close, or takes that back.
-    SetDelete(Slot, bool),
+    SetDelete(HandleSlot, bool),
     /// Lists what matches the last part of a path.
     List {
         /// `dir\*`
@@ -108,7 +108,7 @@ pub enum Action<'a> {
     /// Gives an open file another path.
     RenameOpen {
         /// The open file.
-        slot: Slot,
+        slot: HandleSlot,
         /// New path.
         to: &'a str,
         /// A file that is there gives way.
@@ -117,7 +117,7 @@ pub enum Action<'a> {
     /// Lists what is next of an open directory: a single command.
     ListOpen {
         /// The open directory.
-        slot: Slot,
+        slot: HandleSlot,
         /// What names must match; looked at with the first one.
         pattern: &'a str,
         /// Directory class.
@@ -154,7 +154,7 @@ pub enum Action<'a> {
         /// Which.
         control: &'static FsctlProfile,
         /// The open file, where it is about one.
-        slot: Option<Slot>,
+        slot: Option<HandleSlot>,
     },
     /// Authenticates again on the session; open files stay open.
     SessionSetup,
@@ -168,7 +168,7 @@ pub enum Action<'a> {
 
 /// An action, what it is called in the results, and what the server is expected to answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Step<'a> {
+pub struct ScriptStep<'a> {
     /// What to do.
     pub action: Action<'a>,
     /// The operation that it is counted as: an index into [`Script::operations`]. Absent for steps that are not
@@ -218,7 +218,7 @@ pub trait Script {
     fn operations(&self) -> &[String];
 
     /// The next step; `None` when the user has done all there was to do.
-    fn next(&mut self) -> Option<Step<'_>>;
+    fn next(&mut self) -> Option<ScriptStep<'_>>;
 
     /// Starts over from the very beginning: for a new session, whose table of open files is empty. A loadfile begins by
     /// removing what its user left behind, so it can be started over at any point.

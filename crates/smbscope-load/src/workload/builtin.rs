@@ -3,7 +3,7 @@
 use super::error::suggest;
 use super::loadfile::Loadfile;
 use super::netbench::{self, NetbenchLike};
-use super::{Error, Source, Workload};
+use super::{Error, WorkloadSource, Workload};
 
 const NETBENCH: &str = "netbench-like";
 const NETBENCH_FULL: &str = "netbench-like-full";
@@ -42,7 +42,7 @@ pub(super) fn get(name: &str) -> Result<Workload, Error> {
         NETBENCH => netbench(NetbenchLike::default()),
         NETBENCH_FULL => netbench(NetbenchLike { scale: 1, ..NetbenchLike::default() }),
         _ => match FILES.iter().find(|(file, _)| *file == name) {
-            Some((file, text)) => Workload::toml(&format!("workloads/{file}.toml"), text, Source::BuiltIn),
+            Some((file, text)) => Workload::toml(&format!("workloads/{file}.toml"), text, WorkloadSource::BuiltIn),
             None => {
                 let names: Vec<&str> =
                     [NETBENCH, NETBENCH_FULL].into_iter().chain(FILES.iter().map(|(name, _)| *name)).collect();
@@ -69,7 +69,7 @@ pub(super) fn netbench(settings: NetbenchLike) -> Result<Workload, Error> {
     let name = if settings.scale <= 1 { NETBENCH_FULL } else { NETBENCH };
     let megabytes = loadfile.set_up_bytes() as f64 / 1e6;
     let description = format!("The mix of operations of the NetBench Disk Mix, with {megabytes:.1} MB of files a user");
-    Ok(Workload::of_loadfile(name.to_owned(), description, Source::BuiltIn, &text, loadfile))
+    Ok(Workload::of_loadfile(name.to_owned(), description, WorkloadSource::BuiltIn, &text, loadfile))
 }
 
 #[cfg(test)]

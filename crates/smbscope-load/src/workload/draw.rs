@@ -7,7 +7,7 @@ use std::time::Duration;
 /// How many bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Sizes {
+pub enum SizeDistribution {
     /// Always the same.
     Fixed(u64),
     /// Every size from the first to the last equally often.
@@ -22,12 +22,12 @@ pub enum Sizes {
 /// The standard deviation of the logarithm of a lognormal size.
 const SIGMA: f64 = 2.0;
 
-impl Sizes {
+impl SizeDistribution {
     pub(crate) fn draw(&self, random: &mut Random) -> u64 {
         match self {
-            Sizes::Fixed(size) => *size,
-            Sizes::Uniform(least, most) => least + random.below(most.saturating_sub(*least).saturating_add(1)),
-            Sizes::Weighted(list) => {
+            SizeDistribution::Fixed(size) => *size,
+            SizeDistribution::Uniform(least, most) => least + random.below(most.saturating_sub(*least).saturating_add(1)),
+            SizeDistribution::Weighted(list) => {
                 let mut left = random.below(list.iter().map(|(_, weight)| u64::from(*weight)).sum());
                 for (size, weight) in list {
                     match left.checked_sub(u64::from(*weight)) {
@@ -37,14 +37,14 @@ impl Sizes {
                 }
                 list.last().map_or(0, |(size, _)| *size)
             }
-            Sizes::Lognormal(median) => ((*median as f64 / 1e3 * lognormal(random)).round() as u64).max(1),
+            SizeDistribution::Lognormal(median) => ((*median as f64 / 1e3 * lognormal(random)).round() as u64).max(1),
         }
     }
 
     /// Lognormal sizes of so many files of a seed that add up to so many bytes.
-    pub(crate) fn adding_up_to(bytes: u64, files: u32, seed: u64) -> Sizes {
-        let sum: f64 = (0..files).map(|file| lognormal(&mut Sizes::of_file(seed, file))).sum();
-        Sizes::Lognormal((bytes as f64 * 1e3 / sum).round() as u64)
+    pub(crate) fn adding_up_to(bytes: u64, files: u32, seed: u64) -> SizeDistribution {
+        let sum: f64 = (0..files).map(|file| lognormal(&mut SizeDistribution::of_file(seed, file))).sum();
+        SizeDistribution::Lognormal((bytes as f64 * 1e3 / sum).round() as u64)
     }
 
     /// What the size of a file is drawn from.
@@ -55,20 +55,20 @@ impl Sizes {
     /// The smallest that can be drawn.
     pub(crate) fn least(&self) -> u64 {
         match self {
-            Sizes::Fixed(size) => *size,
-            Sizes::Uniform(least, _) => *least,
-            Sizes::Weighted(list) => list.iter().map(|(size, _)| *size).min().unwrap_or(0),
-            Sizes::Lognormal(_) => 1,
+            SizeDistribution::Fixed(size) => *size,
+            SizeDistribution::Uniform(least, _) => *least,
+            SizeDistribution::Weighted(list) => list.iter().map(|(size, _)| *size).min().unwrap_or(0),
+            SizeDistribution::Lognormal(_) => 1,
         }
     }
 
     /// The largest that can be drawn.
     pub(crate) fn most(&self) -> u64 {
         match self {
-            Sizes::Fixed(size) => *size,
-            Sizes::Uniform(_, most) => *most,
-            Sizes::Weighted(list) => list.iter().map(|(size, _)| *size).max().unwrap_or(0),
-            Sizes::Lognormal(_) => u64::MAX,
+            SizeDistribution::Fixed(size) => *size,
+            SizeDistribution::Uniform(_, most) => *most,
+            SizeDistribution::Weighted(list) => list.iter().map(|(size, _)| *size).max().unwrap_or(0),
+            SizeDistribution::Lognormal(_) => u64::MAX,
         }
     }
 }
@@ -112,14 +112,14 @@ mod tests {
     #[test]
     fn distributions_have_their_means_and_bounds() {
         let mut random = Random::new(&[1, 2]);
-        let sizes = Sizes::Uniform(100, 200);
+        let sizes = SizeDistribution::Uniform(100, 200);
         let drawn: Vec<u64> = (0..10_000).map(|_| sizes.draw(&mut random)).collect();
         assert!(drawn.iter().all(|size| (100..=200).contains(size)));
         assert!(drawn.contains(&100) && drawn.contains(&200));
         // The mean is 150; the standard error of 10,000 draws is 0.3.
         assert!((drawn.iter().sum::<u64>() as f64 / 10_000.0 - 150.0).abs() < 1.5);
 
-        let weighted = Sizes::Weighted(vec![(1, 3), (4096, 1), (7, 0)]);
+        let weighted = SizeDistribution::Weighted(vec![(1, 3), (4096, 1), (7, 0)]);
         let ones = (0..10_000).filter(|_| weighted.draw(&mut random) == 1).count();
         // 7,500 with a standard deviation of 43.
         assert!((7_300..7_700).contains(&ones), "{ones}");
@@ -134,8 +134,8 @@ mod tests {
     #[test]
     fn lognormal_sizes_add_up_and_most_are_small() {
         let (bytes, files) = (151_000_000, 18_460);
-        let sizes = Sizes::adding_up_to(bytes, files, 1);
-        let drawn: Vec<u64> = (0..files).map(|file| sizes.draw(&mut Sizes::of_file(1, file))).collect();
+        let sizes = SizeDistribution::adding_up_to(bytes, files, 1);
+        let drawn: Vec<u64> = (0..files).map(|file| sizes.draw(&mut SizeDistribution::of_file(1, file))).collect();
         // Each is rounded, and none is empty.
         assert!(drawn.iter().sum::<u64>().abs_diff(bytes) < u64::from(files), "{}", drawn.iter().sum::<u64>());
         let median = {

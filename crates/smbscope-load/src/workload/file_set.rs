@@ -1,7 +1,7 @@
 //! The files that must be there before the work begins, as a rule: which there are, where, and of which size, follows
 //! from a file's number. Nothing is listed or stored, so a set may be large.
 
-use super::draw::Sizes;
+use super::draw::SizeDistribution;
 use super::seat::own_directory;
 use serde::{Deserialize, Serialize};
 use smbscope_stats::Random;
@@ -22,14 +22,14 @@ pub struct FileSet {
     /// Files of a set.
     pub files: u32,
     /// How large they are.
-    pub sizes: Sizes,
+    pub sizes: SizeDistribution,
     /// What their sizes and contents are drawn from.
     pub seed: u64,
 }
 
 /// Whose files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Owner {
+pub enum FileSetOwner {
     /// Those of all users.
     All,
     /// Those of the user with this number.
@@ -45,19 +45,19 @@ impl FileSet {
             directories: 0,
             nested: 0,
             files: 0,
-            sizes: Sizes::Fixed(0),
+            sizes: SizeDistribution::Fixed(0),
             seed: 0,
         }
     }
 
     /// Whose set a user works with.
-    pub fn owner(&self, user: u32) -> Owner {
-        if self.shared { Owner::All } else { Owner::User(user) }
+    pub fn owner(&self, user: u32) -> FileSetOwner {
+        if self.shared { FileSetOwner::All } else { FileSetOwner::User(user) }
     }
 
     /// The size of a file; the same in every user's set.
     pub fn size(&self, file: u32) -> u64 {
-        self.sizes.draw(&mut Sizes::of_file(self.seed, file))
+        self.sizes.draw(&mut SizeDistribution::of_file(self.seed, file))
     }
 
     /// Bytes of one set.
@@ -66,13 +66,13 @@ impl FileSet {
     }
 
     /// Appends the directory that holds a set, below the one of all users.
-    pub fn root(&self, path: &mut String, directory: &str, owner: Owner) {
+    pub fn root(&self, path: &mut String, directory: &str, owner: FileSetOwner) {
         match owner {
-            Owner::All => {
+            FileSetOwner::All => {
                 path.push_str(directory);
                 path.push_str("\\shared");
             }
-            Owner::User(number) => {
+            FileSetOwner::User(number) => {
                 path.push_str(&own_directory(directory, number));
                 path.push_str("\\files");
             }
@@ -100,10 +100,10 @@ impl FileSet {
     }
 
     /// The generator of a file's content.
-    pub(crate) fn content(&self, owner: Owner, file: u32) -> Random {
+    pub(crate) fn content(&self, owner: FileSetOwner, file: u32) -> Random {
         let owner = match owner {
-            Owner::All => 0,
-            Owner::User(number) => u64::from(number) + 1,
+            FileSetOwner::All => 0,
+            FileSetOwner::User(number) => u64::from(number) + 1,
         };
         Random::new(&[self.seed, owner, u64::from(file), 1])
     }
@@ -121,12 +121,12 @@ mod tests {
             directories: 3,
             nested: 0,
             files: 10,
-            sizes: Sizes::Uniform(1, 100),
+            sizes: SizeDistribution::Uniform(1, 100),
             seed: 5,
         };
         let name = |file| {
             let mut path = String::new();
-            set.root(&mut path, "bench", Owner::User(0));
+            set.root(&mut path, "bench", FileSetOwner::User(0));
             path.push('\\');
             set.file_name(&mut path, file);
             path

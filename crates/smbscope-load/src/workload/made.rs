@@ -9,17 +9,17 @@ pub(crate) const NAMES_MAX: usize = 8 << 20;
 
 /// The names that a workload makes below the directory of a user, beside those of file sets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Made {
+pub struct CreatedPaths {
     /// In lower case, as servers do not tell cases apart; with all directories that lead to them.
     names: BTreeSet<Box<str>>,
     /// Bytes of the names. Beyond [`NAMES_MAX`] no more are added: each directory of a deep path is a name of its own.
     bytes: usize,
 }
 
-impl Made {
+impl CreatedPaths {
     /// These paths below a user's directory, with the directories that lead to them.
-    pub(crate) fn new<'a>(paths: impl Iterator<Item = &'a str>) -> Made {
-        let mut made = Made::default();
+    pub(crate) fn new<'a>(paths: impl Iterator<Item = &'a str>) -> CreatedPaths {
+        let mut made = CreatedPaths::default();
         paths.for_each(|path| made.add(path));
         made
     }
@@ -40,9 +40,9 @@ impl Made {
     }
 
     /// Those of both.
-    pub(crate) fn merged(&self, other: &Made) -> Made {
+    pub(crate) fn merged(&self, other: &CreatedPaths) -> CreatedPaths {
         let names: BTreeSet<Box<str>> = self.names.union(&other.names).cloned().collect();
-        Made { bytes: names.iter().map(|name| name.len()).sum(), names }
+        CreatedPaths { bytes: names.iter().map(|name| name.len()).sum(), names }
     }
 
     /// Whether there are too many to be written down.
@@ -75,7 +75,7 @@ impl Made {
 #[derive(Clone, Copy, PartialEq)]
 pub struct Own<'a> {
     /// What is made there.
-    pub(crate) made: &'a Made,
+    pub(crate) made: &'a CreatedPaths,
     /// The user's directory, as the server sees it.
     pub(crate) directory: &'a str,
 }
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn names_of_sets_and_of_the_workload_are_made_and_no_others() {
-        let made = Made::new([r"~DMTMP\Word\a.doc"].into_iter());
+        let made = CreatedPaths::new([r"~DMTMP\Word\a.doc"].into_iter());
         for path in [
             "shared",
             r"shared\dir0001\file000001.dat",
@@ -163,16 +163,16 @@ mod tests {
     fn directories_of_a_deep_path_are_bounded_together() {
         // Half a million directories, whose names have 250 GB.
         let deep = vec!["a"; 500_000].join("\\");
-        let made = Made::new([deep.as_str()].into_iter());
+        let made = CreatedPaths::new([deep.as_str()].into_iter());
         assert!(made.is_too_large() && made.names.len() < 10, "{}", made.names.len());
         let many: Vec<String> = (0..2_000_000).map(|number| format!("dir{number}")).collect();
-        assert!(Made::new(many.iter().map(String::as_str)).is_too_large());
-        assert!(!Made::new(many[..100_000].iter().map(String::as_str)).is_too_large());
+        assert!(CreatedPaths::new(many.iter().map(String::as_str)).is_too_large());
+        assert!(!CreatedPaths::new(many[..100_000].iter().map(String::as_str)).is_too_large());
     }
 
     #[test]
     fn what_is_not_below_the_own_directory_is_not_made() {
-        let made = Made::new(["a"].into_iter());
+        let made = CreatedPaths::new(["a"].into_iter());
         let own = Own { made: &made, directory: r"bench\user00001" };
         assert!(own.has(r"bench\user00001\a") && own.has(r"bench\user00001\A"));
         assert!(!own.has(r"bench\user00001") && !own.has(r"bench\user00002\a") && !own.has("a"));

@@ -17,14 +17,14 @@ mod seat;
 mod synthetic;
 mod travel;
 
-pub use action::{Action, Expected, Script, Slot, Step};
-pub use draw::Sizes;
+pub use action::{Action, Expected, Script, HandleSlot, ScriptStep};
+pub use draw::SizeDistribution;
 pub use error::{Error, Location};
-pub use file_set::{FileSet, Owner};
+pub use file_set::{FileSet, FileSetOwner};
 pub use loadfile::{check_line, ranges_text};
-pub use made::{Made, Own};
+pub use made::{CreatedPaths, Own};
 pub use netbench::NetbenchLike;
-pub use recorded::{Recorded, Recording};
+pub use recorded::{RecordedWorkload, Recording};
 pub use seat::UserSeat;
 pub use travel::Travelling;
 
@@ -45,33 +45,33 @@ use synthetic::{Synthetic, SyntheticScript};
 /// What users do. Cheap to clone: all clones share what was read.
 #[derive(Debug, Clone)]
 pub struct Workload {
-    about: Arc<About>,
-    kind: Kind,
+    about: Arc<WorkloadMetadata>,
+    kind: WorkloadKind,
     /// By what pauses were scaled.
     thinking: Option<f64>,
 }
 
 #[derive(Debug)]
-struct About {
+struct WorkloadMetadata {
     name: String,
     description: String,
-    source: Source,
+    source: WorkloadSource,
     file_set: FileSet,
-    definition: Definition,
+    definition: WorkloadDefinition,
     parameters: Vec<(String, String)>,
     /// The text of a TOML file, by the name of the file in messages.
     toml: Option<(String, String)>,
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+enum WorkloadKind {
     Loadfile(Arc<Loadfile>),
     Synthetic(Arc<Synthetic>),
 }
 
 /// The text that a workload is made from, and by what two of them are known to be the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Definition {
+pub struct WorkloadDefinition {
     /// SHA-256 of the text, in hexadecimal.
     pub sha256: String,
     /// The text itself; absent where it is longer than [`DEFINITION_MAX`].
@@ -81,10 +81,10 @@ pub struct Definition {
 /// Bytes of a definition that are kept as they are; tables fit, loadfiles mostly do not.
 pub const DEFINITION_MAX: usize = 64 << 10;
 
-impl Definition {
-    fn new(text: &str) -> Definition {
+impl WorkloadDefinition {
+    fn new(text: &str) -> WorkloadDefinition {
         let sha256 = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
-        Definition { sha256, text: (text.len() <= DEFINITION_MAX).then(|| text.to_owned()) }
+        WorkloadDefinition { sha256, text: (text.len() <= DEFINITION_MAX).then(|| text.to_owned()) }
     }
 }
 
@@ -110,7 +110,7 @@ pub struct Scenarios {
 
 /// Where a workload comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Source {
+pub enum WorkloadSource {
     /// It is built in.
     BuiltIn,
     /// A file, by the name it was given by.
@@ -142,7 +142,7 @@ impl Workload {
             return Workload::toml_file(name, &bytes);
         }
         let loadfile = Loadfile::parse(&name, &text)?;
-        Ok(Workload::of_loadfile(stem(path), String::new(), Source::File(name), &text, loadfile))
+        Ok(Workload::of_loadfile(stem(path), String::new(), WorkloadSource::File(name), &text, loadfile))
     }
 
     /// A loadfile of dbench or smbtorture, whatever it is called.
@@ -150,7 +150,7 @@ impl Workload {
         let (name, bytes) = read(path)?;
         let text = String::from_utf8_lossy(&bytes);
         let loadfile = Loadfile::parse(&name, &text)?;
-        Ok(Workload::of_loadfile(stem(path), String::new(), Source::File(name), &text, loadfile))
+        Ok(Workload::of_loadfile(stem(path), String::new(), WorkloadSource::File(name), &text, loadfile))
     }
 
     /// The mix of operations of the NetBench Disk Mix, generated.
@@ -165,25 +165,25 @@ impl Workload {
             let most = WORKLOAD_TABLE_MAX >> 20;
             return Err(unreadable(io::Error::other(format!("a workload of more than {most} MiB is none"))));
         }
-        Workload::toml(&name, text, Source::File(name.clone()))
+        Workload::toml(&name, text, WorkloadSource::File(name.clone()))
     }
 
-    fn toml(file: &str, text: &str, source: Source) -> Result<Workload, Error> {
+    fn toml(file: &str, text: &str, source: WorkloadSource) -> Result<Workload, Error> {
         if recorded::is_one(text) {
             return recorded::parse(file, text, source);
         }
         let synthetic::Parsed { name, description, synthetic } = synthetic::parse(file, text)?;
         let file_set = synthetic.file_set().clone();
         let (parameters, toml) = (synthetic::parameters(file, text)?, Some((file.to_owned(), text.to_owned())));
-        let definition = Definition::new(text);
-        let about = About { name, description, source, file_set, definition, parameters, toml };
-        Ok(Workload { about: Arc::new(about), kind: Kind::Synthetic(Arc::new(synthetic)), thinking: None })
+        let definition = WorkloadDefinition::new(text);
+        let about = WorkloadMetadata { name, description, source, file_set, definition, parameters, toml };
+        Ok(Workload { about: Arc::new(about), kind: WorkloadKind::Synthetic(Arc::new(synthetic)), thinking: None })
     }
 
-    fn of_loadfile(name: String, description: String, source: Source, text: &str, loadfile: Loadfile) -> Workload {
-        let (definition, parameters) = (Definition::new(text), Vec::new());
-        let about = About { name, description, source, file_set: FileSet::none(), definition, parameters, toml: None };
-        Workload { about: Arc::new(about), kind: Kind::Loadfile(Arc::new(loadfile)), thinking: None }
+    fn of_loadfile(name: String, description: String, source: WorkloadSource, text: &str, loadfile: Loadfile) -> Workload {
+        let (definition, parameters) = (WorkloadDefinition::new(text), Vec::new());
+        let about = WorkloadMetadata { name, description, source, file_set: FileSet::none(), definition, parameters, toml: None };
+        Workload { about: Arc::new(about), kind: WorkloadKind::Loadfile(Arc::new(loadfile)), thinking: None }
     }
 
     /// The same with other values of its parameters, by name: its definition has them, too.
@@ -203,16 +203,16 @@ impl Workload {
     /// The same with pauses of a loadfile or recording so many times as long: 0 leaves them out.
     pub fn thinking(self, by: f64) -> Workload {
         match &self.kind {
-            Kind::Loadfile(loadfile) => {
-                Workload { kind: Kind::Loadfile(Arc::new(loadfile.thinking(by))), thinking: Some(by), ..self }
+            WorkloadKind::Loadfile(loadfile) => {
+                Workload { kind: WorkloadKind::Loadfile(Arc::new(loadfile.thinking(by))), thinking: Some(by), ..self }
             }
-            Kind::Synthetic(_) => self,
+            WorkloadKind::Synthetic(_) => self,
         }
     }
 
     /// Whether pauses are lines of it, which can be scaled.
     pub fn has_pauses(&self) -> bool {
-        matches!(&self.kind, Kind::Loadfile(_))
+        matches!(&self.kind, WorkloadKind::Loadfile(_))
     }
 
     /// Names and values of its parameters.
@@ -221,7 +221,7 @@ impl Workload {
     }
 
     /// What it is made from.
-    pub fn definition(&self) -> &Definition {
+    pub fn definition(&self) -> &WorkloadDefinition {
         &self.about.definition
     }
 
@@ -236,15 +236,15 @@ impl Workload {
     }
 
     /// Where it comes from.
-    pub fn source(&self) -> &Source {
+    pub fn source(&self) -> &WorkloadSource {
         &self.about.source
     }
 
     /// Names of the operations that results list.
     pub fn operations(&self) -> &[String] {
         match &self.kind {
-            Kind::Loadfile(loadfile) => loadfile.operations(),
-            Kind::Synthetic(synthetic) => synthetic.operations(),
+            WorkloadKind::Loadfile(loadfile) => loadfile.operations(),
+            WorkloadKind::Synthetic(synthetic) => synthetic.operations(),
         }
     }
 
@@ -254,42 +254,42 @@ impl Workload {
     }
 
     /// What users make below their own directories, beside the file set: it is removed when the share is cleaned.
-    pub fn made(&self) -> Made {
+    pub fn made(&self) -> CreatedPaths {
         match &self.kind {
-            Kind::Loadfile(loadfile) => loadfile.made().clone(),
-            Kind::Synthetic(_) => Made::default(),
+            WorkloadKind::Loadfile(loadfile) => loadfile.made().clone(),
+            WorkloadKind::Synthetic(_) => CreatedPaths::default(),
         }
     }
 
     /// Bytes that a user moves to set up, beyond the file set: what a loadfile writes before its work begins.
     pub fn set_up_bytes(&self) -> u64 {
         match &self.kind {
-            Kind::Loadfile(loadfile) => loadfile.set_up_bytes(),
-            Kind::Synthetic(_) => 0,
+            WorkloadKind::Loadfile(loadfile) => loadfile.set_up_bytes(),
+            WorkloadKind::Synthetic(_) => 0,
         }
     }
 
     /// Whether a user may have several commands outstanding on a connection.
     pub fn has_queues(&self) -> bool {
         match &self.kind {
-            Kind::Loadfile(loadfile) => loadfile.has_queues(),
-            Kind::Synthetic(synthetic) => synthetic.has_queues(),
+            WorkloadKind::Loadfile(loadfile) => loadfile.has_queues(),
+            WorkloadKind::Synthetic(synthetic) => synthetic.has_queues(),
         }
     }
 
     /// Whether there is an end, after which users begin again: a pass.
     pub fn has_end(&self) -> bool {
         match &self.kind {
-            Kind::Loadfile(_) => true,
-            Kind::Synthetic(synthetic) => synthetic.has_end(),
+            WorkloadKind::Loadfile(_) => true,
+            WorkloadKind::Synthetic(synthetic) => synthetic.has_end(),
         }
     }
 
     /// Refuses a dialect in which a step of it can't be done.
     pub fn check_dialect(&self, dialect: Dialect) -> Result<(), Error> {
         let unsupported = match &self.kind {
-            Kind::Loadfile(loadfile) => loadfile.unsupported_in(dialect),
-            Kind::Synthetic(synthetic) => synthetic.unsupported_in(dialect),
+            WorkloadKind::Loadfile(loadfile) => loadfile.unsupported_in(dialect),
+            WorkloadKind::Synthetic(synthetic) => synthetic.unsupported_in(dialect),
         };
         let Some((step, why)) = unsupported else { return Ok(()) };
         let what = format!("the workload {} sends {step}, which can't be done in {dialect}: {why}", self.name());
@@ -299,32 +299,32 @@ impl Workload {
     /// Whether its operations are scenarios, and how they begin.
     pub fn scenarios(&self) -> Option<Scenarios> {
         match &self.kind {
-            Kind::Loadfile(_) => None,
-            Kind::Synthetic(synthetic) => synthetic.scenarios(),
+            WorkloadKind::Loadfile(_) => None,
+            WorkloadKind::Synthetic(synthetic) => synthetic.scenarios(),
         }
     }
 
     /// Lines of a loadfile that cannot be performed, because the file itself never opens their handle.
     pub fn skipped_lines(&self) -> u32 {
         match &self.kind {
-            Kind::Loadfile(loadfile) => loadfile.skipped(),
-            Kind::Synthetic(_) => 0,
+            WorkloadKind::Loadfile(loadfile) => loadfile.skipped(),
+            WorkloadKind::Synthetic(_) => 0,
         }
     }
 
     /// Bytes of memory that all users share.
     pub fn shared_memory(&self) -> usize {
         match &self.kind {
-            Kind::Loadfile(loadfile) => loadfile.memory(),
-            Kind::Synthetic(_) => size_of::<Synthetic>(),
+            WorkloadKind::Loadfile(loadfile) => loadfile.memory(),
+            WorkloadKind::Synthetic(_) => size_of::<Synthetic>(),
         }
     }
 
     /// What one user does.
     pub fn script(&self, seat: &UserSeat) -> UserScript {
         match &self.kind {
-            Kind::Loadfile(loadfile) => UserScript(Inner::Loadfile(LoadfileScript::new(Arc::clone(loadfile), seat))),
-            Kind::Synthetic(synthetic) => {
+            WorkloadKind::Loadfile(loadfile) => UserScript(Inner::Loadfile(LoadfileScript::new(Arc::clone(loadfile), seat))),
+            WorkloadKind::Synthetic(synthetic) => {
                 UserScript(Inner::Synthetic(Box::new(SyntheticScript::new(Arc::clone(synthetic), seat))))
             }
         }
@@ -356,7 +356,7 @@ impl Script for UserScript {
         either!(self, script => script.operations())
     }
 
-    fn next(&mut self) -> Option<Step<'_>> {
+    fn next(&mut self) -> Option<ScriptStep<'_>> {
         either!(self, script => script.next())
     }
 

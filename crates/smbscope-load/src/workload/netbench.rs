@@ -6,7 +6,7 @@
 //! directory and makes the working set; a pass leaves it as it found it, so the next one can follow at once: what it
 //! creates it removes, and what it renames it renames back.
 
-use super::draw::Sizes;
+use super::draw::SizeDistribution;
 use smbscope_stats::Random;
 use std::fmt::Write;
 
@@ -68,7 +68,7 @@ impl Default for NetbenchLike {
 
 /// The text of a loadfile, and the line that its first pass begins at.
 pub(super) fn generate(settings: NetbenchLike) -> (String, u32) {
-    let mut share = Share {
+    let mut share = NetbenchGenerator {
         random: Random::new(&[settings.seed, 0x6e62]),
         text: String::new(),
         lines: 0,
@@ -88,21 +88,21 @@ pub(super) fn generate(settings: NetbenchLike) -> (String, u32) {
 }
 
 /// The text under construction, and the state of the user's directory at its end.
-struct Share {
+struct NetbenchGenerator {
     random: Random,
     text: String,
     lines: u32,
     handle: u32,
     named: u32,
-    files: Vec<File>,
-    temporary: Vec<File>,
+    files: Vec<NetbenchFile>,
+    temporary: Vec<NetbenchFile>,
     /// A file that has another name for now, and its own.
-    renamed: Option<(File, String)>,
+    renamed: Option<(NetbenchFile, String)>,
     unlinks_owed: u64,
 }
 
 #[derive(Clone)]
-struct File {
+struct NetbenchFile {
     name: String,
     size: u64,
 }
@@ -132,7 +132,7 @@ macro_rules! emit {
     }};
 }
 
-impl Share {
+impl NetbenchGenerator {
     fn set_up(&mut self, working_set: u64) {
         emit!(self, r#"Deltree "\clients\client1" NT_STATUS_OK"#);
         emit!(self, r#"Mkdir "\clients" NT_STATUS_OK"#);
@@ -152,7 +152,7 @@ impl Share {
                 self.write(offset, BLOCK.min(size - offset));
             }
             self.close();
-            self.files.push(File { name, size });
+            self.files.push(NetbenchFile { name, size });
         }
     }
 
@@ -246,7 +246,7 @@ impl Share {
         }
         self.on_handle(writes > 0);
         self.close();
-        self.temporary.push(File { name, size });
+        self.temporary.push(NetbenchFile { name, size });
         if self.unlinks_owed > 0 {
             self.unlinks_owed -= 1;
             self.unlink();
@@ -317,7 +317,7 @@ impl Share {
     }
 
     /// A file of at least this size, or the largest one.
-    fn pick(&mut self, least: u64) -> File {
+    fn pick(&mut self, least: u64) -> NetbenchFile {
         let large = self.files.iter().filter(|file| file.size >= least).count() as u64;
         if large == 0 {
             return self.files.iter().max_by_key(|file| file.size).expect("the working set is never empty").clone();
@@ -391,12 +391,12 @@ fn file_sizes(working_set: u64) -> Vec<u64> {
     weights.into_iter().map(|weight| (working_set * weight / total).max(SMALLEST_FILE)).collect()
 }
 
-fn read_sizes() -> Sizes {
-    Sizes::Weighted(vec![(4_096, 67), (61_440, 13), (16_384, 8), (1_024, 8), (512, 4)])
+fn read_sizes() -> SizeDistribution {
+    SizeDistribution::Weighted(vec![(4_096, 67), (61_440, 13), (16_384, 8), (1_024, 8), (512, 4)])
 }
 
-fn write_sizes() -> Sizes {
-    Sizes::Weighted(vec![(65_536, 32), (4_096, 25), (1, 19), (16_384, 14), (512, 10)])
+fn write_sizes() -> SizeDistribution {
+    SizeDistribution::Weighted(vec![(65_536, 32), (4_096, 25), (1, 19), (16_384, 14), (512, 10)])
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Paths of a workload: checked when it is read, and put below a user's own directory once for each user, so that no
 //! step makes a string.
 
-use super::{Made, UserSeat};
+use super::{CreatedPaths, UserSeat};
 use smbscope_model::prose::shorten;
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ pub(super) struct PathId(u32);
 
 /// Every path that a workload names, once each. They are relative to the user's own directory.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Names {
+pub(super) struct PathInterner {
     names: Vec<Box<str>>,
     ids: HashMap<Box<str>, PathId>,
 }
@@ -25,7 +25,7 @@ impl PathId {
     }
 }
 
-impl Names {
+impl PathInterner {
     /// The id of a path that [`below`] has made.
     pub(super) fn intern(&mut self, relative: &str) -> PathId {
         if let Some(id) = self.ids.get(relative) {
@@ -38,17 +38,17 @@ impl Names {
     }
 
     /// Those that are no patterns: what can be made.
-    pub(super) fn made(&self) -> Made {
+    pub(super) fn made(&self) -> CreatedPaths {
         let is_name = |name: &&str| !name.contains(is_forbidden);
-        Made::new(self.names.iter().map(|name| &**name).filter(is_name))
+        CreatedPaths::new(self.names.iter().map(|name| &**name).filter(is_name))
     }
 
     /// The paths as one user sees them.
-    pub(super) fn resolve(&self, seat: &UserSeat) -> Paths {
+    pub(super) fn resolve(&self, seat: &UserSeat) -> UserPaths {
         let own = seat.own_directory();
         let bytes = self.names.iter().map(|name| own.len() + 1 + name.len()).sum();
         let mut paths =
-            Paths { own: own.clone(), text: String::with_capacity(bytes), ends: Vec::with_capacity(self.names.len()) };
+            UserPaths { own: own.clone(), text: String::with_capacity(bytes), ends: Vec::with_capacity(self.names.len()) };
         for name in &self.names {
             paths.text.push_str(&own);
             if !name.is_empty() {
@@ -63,13 +63,13 @@ impl Names {
 
 /// The paths of one user, in one piece of memory.
 #[derive(Debug)]
-pub(super) struct Paths {
+pub(super) struct UserPaths {
     own: String,
     text: String,
     ends: Vec<usize>,
 }
 
-impl Paths {
+impl UserPaths {
     /// The user's own directory.
     pub(super) fn own(&self) -> &str {
         &self.own
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn each_user_sees_the_same_names_below_an_own_directory() {
-        let mut names = Names::default();
+        let mut names = PathInterner::default();
         let (root, file) = (names.intern(""), names.intern(r"d\f"));
         assert_eq!(names.intern(r"d\f"), file);
         let seat = UserSeat { number: 6, of: 8, seed: 1, directory: "bench".to_owned() };

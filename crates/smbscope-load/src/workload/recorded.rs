@@ -5,7 +5,7 @@
 
 use super::error::Location;
 use super::loadfile::Loadfile;
-use super::{Definition, Error, FileSet, Kind, Source, Workload};
+use super::{WorkloadDefinition, Error, FileSet, WorkloadKind, WorkloadSource, Workload};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ pub struct Recording {
     #[serde(default)]
     pub description: String,
     /// The rest.
-    pub recorded: Recorded,
+    pub recorded: RecordedWorkload,
 }
 
 /// What was recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Recorded {
+pub struct RecordedWorkload {
     /// Commands that are replayed.
     pub commands: u64,
     /// Names are not those of the capture.
@@ -57,7 +57,7 @@ pub(super) fn is_one(text: &str) -> bool {
 }
 
 /// The workload of a recording.
-pub(super) fn parse(file: &str, text: &str, source: Source) -> Result<Workload, Error> {
+pub(super) fn parse(file: &str, text: &str, source: WorkloadSource) -> Result<Workload, Error> {
     let recording: Recording = toml::from_str(text).map_err(|error| {
         let place = Location::at(file, text, error.span().map_or(0, |span| span.start));
         Error::invalid(place, error.message().replace('\n', ", "), "see docs/workloads.md, or record it again")
@@ -67,8 +67,8 @@ pub(super) fn parse(file: &str, text: &str, source: Source) -> Result<Workload, 
     let first = recorded.files.lines().count() as u32 + 1;
     let loadfile = Loadfile::parse_recorded(file, &lines)?.repeat_from_line(first);
     let loadfile = if recorded.repeats { loadfile } else { loadfile.once() };
-    let definition = Definition::new(text);
-    let about = super::About {
+    let definition = WorkloadDefinition::new(text);
+    let about = super::WorkloadMetadata {
         name,
         description,
         source,
@@ -77,7 +77,7 @@ pub(super) fn parse(file: &str, text: &str, source: Source) -> Result<Workload, 
         parameters: Vec::new(),
         toml: None,
     };
-    Ok(Workload { about: Arc::new(about), kind: Kind::Loadfile(Arc::new(loadfile)), thinking: None })
+    Ok(Workload { about: Arc::new(about), kind: WorkloadKind::Loadfile(Arc::new(loadfile)), thinking: None })
 }
 
 /// A text that ends with a line end, if it has anything.
@@ -99,7 +99,7 @@ mod tests {
         Recording {
             name: "app".to_owned(),
             description: "3 commands".to_owned(),
-            recorded: Recorded {
+            recorded: RecordedWorkload {
                 commands: 3,
                 anonymized: false,
                 repeats,
@@ -133,7 +133,7 @@ mod tests {
     }
 
     fn workload(recording: &Recording) -> Workload {
-        parse("app.toml", &recording.to_toml(), Source::BuiltIn).unwrap_or_else(|error| panic!("{error}"))
+        parse("app.toml", &recording.to_toml(), WorkloadSource::BuiltIn).unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// What a user does behind the set-up, until the end or so many steps.

@@ -1,25 +1,25 @@
 //! A workload on its way to a load generator on another host, which reads it as this one did.
 
 use super::loadfile::Loadfile;
-use super::{Definition, Error, Kind, Source, Workload, builtin, read, recorded};
+use super::{WorkloadDefinition, Error, WorkloadKind, WorkloadSource, Workload, builtin, read, recorded};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// What a workload is made from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Travelling {
-    text: Text,
+    text: WorkloadText,
     /// The name and the description that it has here.
     name: String,
     description: String,
-    source: Source,
+    source: WorkloadSource,
     /// By what pauses of a loadfile are scaled.
     thinking: Option<f64>,
     sha256: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-enum Text {
+enum WorkloadText {
     /// A table, by the name of its file in messages.
     Table(String, String),
     /// A loadfile or a recording.
@@ -33,16 +33,16 @@ impl Workload {
     pub fn travelling(&self) -> Result<Travelling, Error> {
         let about = &self.about;
         let text = match (&about.toml, &about.source) {
-            (Some((file, text)), _) => Text::Table(file.clone(), text.clone()),
-            (None, Source::BuiltIn) => Text::BuiltIn,
-            (None, Source::File(path)) => {
+            (Some((file, text)), _) => WorkloadText::Table(file.clone(), text.clone()),
+            (None, WorkloadSource::BuiltIn) => WorkloadText::BuiltIn,
+            (None, WorkloadSource::File(path)) => {
                 let (_, bytes) = read(Path::new(path))?;
-                Text::Lines(String::from_utf8_lossy(&bytes).into_owned())
+                WorkloadText::Lines(String::from_utf8_lossy(&bytes).into_owned())
             }
         };
         let sha256 = about.definition.sha256.clone();
-        if let Text::Lines(lines) = &text
-            && Definition::new(lines).sha256 != sha256
+        if let WorkloadText::Lines(lines) = &text
+            && WorkloadDefinition::new(lines).sha256 != sha256
         {
             return Err(changed(&about.name));
         }
@@ -56,10 +56,10 @@ impl Travelling {
     pub fn arrived(self) -> Result<Workload, Error> {
         let Travelling { text, name, description, source, thinking, sha256 } = self;
         let workload = match text {
-            Text::Table(file, text) => Workload::toml(&file, &text, source)?,
-            Text::BuiltIn => builtin::get(&name)?,
-            Text::Lines(text) if recorded::is_one(&text) => recorded::parse(&name, &text, source)?,
-            Text::Lines(text) => {
+            WorkloadText::Table(file, text) => Workload::toml(&file, &text, source)?,
+            WorkloadText::BuiltIn => builtin::get(&name)?,
+            WorkloadText::Lines(text) if recorded::is_one(&text) => recorded::parse(&name, &text, source)?,
+            WorkloadText::Lines(text) => {
                 let loadfile = Loadfile::parse(&name, &text)?;
                 Workload::of_loadfile(name.clone(), description, source, &text, loadfile)
             }
@@ -68,7 +68,7 @@ impl Travelling {
             return Err(changed(&name));
         }
         Ok(match (thinking, &workload.kind) {
-            (Some(by), Kind::Loadfile(_)) => workload.thinking(by),
+            (Some(by), WorkloadKind::Loadfile(_)) => workload.thinking(by),
             _ => workload,
         })
     }

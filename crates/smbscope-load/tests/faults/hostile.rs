@@ -7,8 +7,8 @@
 
 use crate::faults::support::{DIALECTS, Step, TIMEOUT, assert_clear, is_smb1, life, open, options, run};
 use smbscope_client::{Info, SessionOptions, ClientSession};
-use smbscope_load::prepare::{self, Request};
-use smbscope_load::workload::{FileSet, Made, Sizes};
+use smbscope_load::prepare::{self, PrepareRequest};
+use smbscope_load::workload::{FileSet, CreatedPaths, SizeDistribution};
 use smbscope_model::{Command, Dialect};
 use smbscope_testkit::server::{Fault, Flood, Malformed, Rule, Script, ScriptedServer};
 use smbscope_wire::{smb1, smb2};
@@ -258,14 +258,14 @@ fn prepared(options: &SessionOptions, files: u32, within: Duration) -> Result<pr
         directories: 1,
         nested: 0,
         files,
-        sizes: Sizes::Fixed(100),
+        sizes: SizeDistribution::Fixed(100),
         seed: 1,
     };
-    let request = Request {
+    let request = PrepareRequest {
         directory: "bench",
         workload: "w",
         files: &set,
-        made: &Made::default(),
+        made: &CreatedPaths::default(),
         users: 2,
         sessions: 2,
         within,

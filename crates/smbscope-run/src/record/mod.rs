@@ -13,7 +13,7 @@ mod tests;
 
 use lines::Lines;
 use smbscope_analyze::pseudonym::PseudonymKey;
-use smbscope_load::workload::{Recorded, Recording};
+use smbscope_load::workload::{RecordedWorkload, Recording};
 use smbscope_model::exchange::Details;
 use smbscope_model::{Command, Exchange, FileId, FlowId, CommandGroup, ExchangeOutcome, ResponseStatus, Subcommand, Timestamp};
 use std::collections::BTreeMap;
@@ -138,7 +138,7 @@ impl Recorder {
         Ok(Recording {
             name: request.name.clone(),
             description: format!("{commands} commands recorded from {}", request.from),
-            recorded: Recorded {
+            recorded: RecordedWorkload {
                 commands,
                 anonymized: request.key.is_some(),
                 repeats: done.repeats,

@@ -71,7 +71,7 @@ impl Display {
 }
 
 impl Progress for Display {
-    fn preparing(&mut self, made: &prepare::Progress) {
+    fn preparing(&mut self, made: &prepare::PrepareProgress) {
         self.state.prepare(made);
         self.show(self.state.preparing.clone());
     }

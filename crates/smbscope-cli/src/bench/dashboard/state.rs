@@ -100,7 +100,7 @@ impl State {
     }
 
     /// Takes how far the workload's files are made.
-    pub(crate) fn prepare(&mut self, made: &prepare::Progress) {
+    pub(crate) fn prepare(&mut self, made: &prepare::PrepareProgress) {
         self.preparing = Some(format!("file {} of {}", made.files, made.of_files));
     }
 

@@ -99,7 +99,7 @@ fn dashboard_in_a_narrow_window() {
 #[test]
 fn dashboard_while_files_are_made() {
     let mut state = State::new(heading());
-    state.prepare(&prepare::Progress { files: 17, of_files: 1_200, ..prepare::Progress::default() });
+    state.prepare(&prepare::PrepareProgress { files: 17, of_files: 1_200, ..prepare::PrepareProgress::default() });
     insta::assert_snapshot!(drawn(&state, 80, 10));
 }
 

@@ -10,7 +10,7 @@ use crate::engine::recorder::{LoadPointRecorder, MeasurementWindow};
 use crate::engine::result::{HostClockOffset, LoadPointEnd};
 use crate::engine::schedule::LoadSchedule;
 use crate::engine::silences::Silences;
-use crate::engine::worker::{Connecting, HostFacts, HostLost, Order, Reply, Worked};
+use crate::engine::worker::{Connecting, HostFacts, HostLost, WorkerOrder, WorkerReply, Worked};
 use crate::workload::Travelling;
 use smbscope_client::SessionOptions;
 use smbscope_model::travel::{from_bytes, to_bytes};
@@ -150,14 +150,14 @@ impl HostLink {
     }
 
     /// Carries out orders until there are no more, or the host is lost.
-    pub(crate) fn run(mut self, lane: usize, orders: &Receiver<Order>, replies: &Sender<Reply>, live: &LiveFigures) {
+    pub(crate) fn run(mut self, lane: usize, orders: &Receiver<WorkerOrder>, replies: &Sender<WorkerReply>, live: &LiveFigures) {
         for order in orders {
             let reply = self.carry_out(lane, order, live).unwrap_or_else(|why| {
                 self.forget_sessions(live);
                 let clock = self.point.as_ref().map_or_else(HostClockOffset::default, |point| point.offset);
-                Reply::Lost(HostLost { lane, at: Instant::now(), why, commands: self.commands, clock })
+                WorkerReply::Lost(HostLost { lane, at: Instant::now(), why, commands: self.commands, clock })
             });
-            let is_lost = matches!(reply, Reply::Lost(_));
+            let is_lost = matches!(reply, WorkerReply::Lost(_));
             if replies.send(reply).is_err() || is_lost {
                 return;
             }
@@ -166,17 +166,17 @@ impl HostLink {
         let _ = self.host.talk.ask(&DriverRequest::End);
     }
 
-    fn carry_out(&mut self, lane: usize, order: Order, live: &LiveFigures) -> Result<Reply, String> {
+    fn carry_out(&mut self, lane: usize, order: WorkerOrder, live: &LiveFigures) -> Result<WorkerReply, String> {
         match order {
-            Order::Connect(connecting) => {
+            WorkerOrder::Connect(connecting) => {
                 self.connect(connecting, live)?;
-                Ok(Reply::Connected(Instant::now()))
+                Ok(WorkerReply::Connected(Instant::now()))
             }
-            Order::Work { begin, window, schedule } => {
+            WorkerOrder::Work { begin, window, schedule } => {
                 let Some(point) = self.point.take() else { return Err(UNEXPECTED.to_owned()) };
                 let worked = self.work(lane, &point, (begin, window, schedule), live);
                 self.point = Some(point);
-                worked.map(|worked| Reply::Worked(Box::new(worked)))
+                worked.map(|worked| WorkerReply::Worked(Box::new(worked)))
             }
         }
     }

@@ -8,7 +8,7 @@ use crate::engine::recorder::MergeableFigures;
 use crate::engine::result::LoadPointEnd;
 use crate::engine::schedule::LoadSchedule;
 use crate::engine::share::Share;
-use crate::engine::silences::Told;
+use crate::engine::silences::HostResponseGaps;
 use crate::workload::Travelling;
 use serde::{Deserialize, Serialize};
 use smbscope_client::SessionOptions;
@@ -85,7 +85,7 @@ pub(crate) enum HostCompletion {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct HostWorked {
     pub(crate) counted: MergeableFigures,
-    pub(crate) silences: Told,
+    pub(crate) silences: HostResponseGaps,
     pub(crate) ended: Timestamp,
     pub(crate) alive: usize,
     pub(crate) trouble: Option<String>,

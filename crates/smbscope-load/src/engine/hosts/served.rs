@@ -14,7 +14,7 @@ use crate::engine::session::SessionFactory;
 use crate::engine::share::Share;
 use crate::engine::silences::Silences;
 use crate::engine::timers::Time;
-use crate::engine::worker::{Connecting, Order, Scripts, Worked};
+use crate::engine::worker::{Connecting, WorkerOrder, Scripts, Worked};
 use crate::workload::{UserSeat, Workload};
 use smbscope_model::travel::{from_bytes, to_bytes};
 use smbscope_model::{Nanos, Timestamp};
@@ -47,7 +47,7 @@ struct AssignedWorkload {
 /// The workers of the host, on a thread.
 struct Team {
     share: Share,
-    orders: Sender<Order>,
+    orders: Sender<WorkerOrder>,
     done: Receiver<HostCompletion>,
     live: Arc<LiveFigures>,
     control: Option<Arc<LoadPointControl>>,
@@ -59,7 +59,7 @@ struct Team {
 /// What passes between workers and whoever answers for them.
 pub(crate) struct Inbox {
     share: Share,
-    orders: Receiver<Order>,
+    orders: Receiver<WorkerOrder>,
     done: Sender<HostCompletion>,
     live: Arc<LiveFigures>,
 }
@@ -113,7 +113,7 @@ impl LoadHost {
                 let team = self.team.as_ref().ok_or(NO_ORDER)?;
                 let (begin, at) = (team.clock.instant(begin), |time: Timestamp| team.clock.instant(time));
                 let window = MeasurementWindow { start: at(start), end: at(end), interval };
-                team.orders.send(Order::Work { begin, window, schedule }).map_err(|_| ENDED_EARLY)?;
+                team.orders.send(WorkerOrder::Work { begin, window, schedule }).map_err(|_| ENDED_EARLY)?;
                 Ok(HostReply::Begun { late_by: Instant::now().saturating_duration_since(begin) })
             }
             DriverRequest::Look { over } => self.team.as_mut().ok_or(NO_ORDER)?.look(over),
@@ -154,7 +154,7 @@ impl LoadHost {
         let control = Arc::new(LoadPointControl::of_host(StopFlag::new(), limits));
         team.control = Some(control.clone());
         let connecting = Connecting { sessions, share, control, clock: team.clock, operations };
-        team.orders.send(Order::Connect(connecting)).map_err(|_| ENDED_EARLY)?;
+        team.orders.send(WorkerOrder::Connect(connecting)).map_err(|_| ENDED_EARLY)?;
         Ok(HostReply::Begun { late_by: Duration::ZERO })
     }
 
@@ -221,12 +221,12 @@ pub(crate) fn run_team<C: SessionFactory + Send + 'static>(
         let mut point = None;
         for order in orders {
             let finished = match order {
-                Order::Connect(connecting) => {
+                WorkerOrder::Connect(connecting) => {
                     engine.connect(&connecting);
                     point = Some(connecting);
                     HostCompletion::Connected
                 }
-                Order::Work { begin, window, schedule } => {
+                WorkerOrder::Work { begin, window, schedule } => {
                     let Some(Connecting { control, clock, .. }) = point.take() else { continue };
                     let (parts, used) = engine.work((begin, window, schedule), &control);
                     HostCompletion::Worked(Box::new(merged(parts, used, &clock, window)))

@@ -421,10 +421,10 @@ fn a_script_without_work_fails_its_user_instead_of_keeping_the_worker_busy() {
         fn operations(&self) -> &[String] {
             &self.0
         }
-        fn next(&mut self) -> Option<crate::workload::Step<'_>> {
+        fn next(&mut self) -> Option<crate::workload::ScriptStep<'_>> {
             let action = crate::workload::Action::Think(Duration::ZERO);
             let expected = crate::workload::Expected::Anything;
-            Some(crate::workload::Step { action, operation: None, expected, completes: false, line: None })
+            Some(crate::workload::ScriptStep { action, operation: None, expected, completes: false, line: None })
         }
         fn restart(&mut self) {}
     }

@@ -3,7 +3,7 @@
 
 use crate::engine::session::{SessionFactory, SessionIdentity, Performed, ServerSession};
 use crate::engine::timers::now;
-use crate::workload::{Action, Expected, Script, Slot, Step};
+use crate::workload::{Action, Expected, Script, HandleSlot, ScriptStep};
 use smbscope_client::{Error, Sample, Samples};
 use smbscope_model::{Command, Dialect, Endpoints, CommandGroup, ExchangeOutcome};
 use smbscope_stats::Random;
@@ -288,12 +288,12 @@ impl Script for Reads {
         &self.names
     }
 
-    fn next(&mut self) -> Option<Step<'_>> {
+    fn next(&mut self) -> Option<ScriptStep<'_>> {
         if self.sets_up() {
             self.writes -= 1;
-            let action = Action::Write { slot: Slot(0), offset: 0, length: 512 };
+            let action = Action::Write { slot: HandleSlot(0), offset: 0, length: 512 };
             let line = Some(self.set_up - self.writes);
-            return Some(Step { action, operation: Some(0), expected: Expected::Success, completes: true, line });
+            return Some(ScriptStep { action, operation: Some(0), expected: Expected::Success, completes: true, line });
         }
         if self.left == Some(0) {
             return None;
@@ -309,8 +309,8 @@ impl Script for Reads {
             }
         }
         let offset = self.random.bits() % 1_000_000;
-        let action = Action::Read { slot: Slot(0), offset, length: 4096 };
-        Some(Step { action, operation: Some(0), expected: Expected::Success, completes, line: None })
+        let action = Action::Read { slot: HandleSlot(0), offset, length: 4096 };
+        Some(ScriptStep { action, operation: Some(0), expected: Expected::Success, completes, line: None })
     }
 
     fn restart(&mut self) {

@@ -1,6 +1,6 @@
 //! A share in memory.
 
-use crate::prepare::share::{Connector, Content, Share};
+use crate::prepare::share::{ShareConnector, FileContent, Share};
 use smbscope_client::{Entry, Error};
 use smbscope_model::Command;
 use smbscope_wire::smb2;
@@ -70,7 +70,7 @@ fn refused(status: NtStatus) -> Error {
     Error::Status { command: Command::Smb2(smb2::Smb2Command::CREATE), status }
 }
 
-impl Connector for Memory {
+impl ShareConnector for Memory {
     type Share = Memory;
 
     async fn connect(&self) -> Result<Memory, Error> {
@@ -117,15 +117,15 @@ impl Share for Memory {
         })
     }
 
-    async fn write(&mut self, path: &str, content: Content<'_>) -> Result<(), Error> {
+    async fn write(&mut self, path: &str, content: FileContent<'_>) -> Result<(), Error> {
         tokio::task::yield_now().await;
         self.parent_is_there(path)?;
         if let Some(left) = &mut self.0.borrow_mut().writes_left {
             *left = left.checked_sub(1).ok_or_else(|| refused(NtStatus::DISK_FULL))?;
         }
         let bytes = match content {
-            Content::Bytes(bytes) => bytes.to_vec(),
-            Content::Random(size, mut random) => {
+            FileContent::Bytes(bytes) => bytes.to_vec(),
+            FileContent::Random(size, mut random) => {
                 let mut bytes = vec![0; size as usize];
                 random.fill(&mut bytes);
                 bytes

@@ -1,7 +1,7 @@
 mod mock;
 
 use super::*;
-use crate::workload::Sizes;
+use crate::workload::SizeDistribution;
 use mock::{Memory, Node};
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -14,14 +14,14 @@ fn files() -> FileSet {
         directories: 2,
         nested: 0,
         files: 5,
-        sizes: Sizes::Uniform(100, 200),
+        sizes: SizeDistribution::Uniform(100, 200),
         seed: 3,
     }
 }
 
 /// A workload that makes files of these names, too.
-fn made() -> Made {
-    Made::new([r"own\left over"].into_iter())
+fn made() -> CreatedPaths {
+    CreatedPaths::new([r"own\left over"].into_iter())
 }
 
 fn run<T>(future: impl Future<Output = T>) -> T {
@@ -29,11 +29,11 @@ fn run<T>(future: impl Future<Output = T>) -> T {
 }
 
 fn prepare(memory: &Memory, files: &FileSet, users: u32) -> Result<Prepared, Error> {
-    let request = Request { directory: "bench", workload: "w", files, users, sessions: 3, made: &made(), within: HOUR };
+    let request = PrepareRequest { directory: "bench", workload: "w", files, users, sessions: 3, made: &made(), within: HOUR };
     run(job::prepare(memory, &request, &mut |_| {}))
 }
 
-fn clean(memory: &Memory) -> Result<Cleaned, Error> {
+fn clean(memory: &Memory) -> Result<CleanupResult, Error> {
     run(job::clean(memory, "bench", 3, &mut |_| {}))
 }
 
@@ -53,7 +53,7 @@ fn every_user_gets_the_files_of_the_set_by_several_sessions() {
 #[test]
 fn no_two_files_have_the_same_content_and_none_can_be_compressed() {
     let memory = Memory::default();
-    let set = FileSet { sizes: Sizes::Fixed(4096), ..files() };
+    let set = FileSet { sizes: SizeDistribution::Fixed(4096), ..files() };
     prepare(&memory, &set, 2).unwrap();
     let contents: Vec<_> = memory
         .paths("bench\\user")
@@ -203,7 +203,7 @@ fn what_smbscope_did_not_make_stays_with_what_holds_it_and_cleaning_can_be_repea
             memory.remove(path);
         }
     }
-    assert_eq!(clean(&memory).unwrap().left, Left::default());
+    assert_eq!(clean(&memory).unwrap().left, ForeignEntries::default());
     assert!(memory.paths("").is_empty(), "{:?}", memory.paths(""));
 }
 
@@ -286,7 +286,7 @@ fn the_root_of_the_share_and_paths_that_lead_out_are_no_directory_to_work_in() {
 fn progress_is_told_of_every_file_and_ends_at_its_goal() {
     let memory = Memory::default();
     let mut told = Vec::new();
-    let request = Request {
+    let request = PrepareRequest {
         directory: "bench",
         workload: "w",
         files: &files(),

@@ -14,9 +14,9 @@ mod tests;
 pub use ranges::ranges_text;
 pub(super) use script::LoadfileScript;
 
-use super::Made;
+use super::CreatedPaths;
 use super::action::Expected;
-use super::path::{Names, PathId};
+use super::path::{PathInterner, PathId};
 use super::{Error, error::Location};
 use parse::Clients;
 use smbscope_client::{FsctlProfile, Info, FileRange};
@@ -26,15 +26,15 @@ use std::time::Duration;
 /// A loadfile that was read.
 #[derive(Debug, Clone)]
 pub(super) struct Loadfile {
-    names: Names,
+    names: PathInterner,
     /// Ways to open files.
     how: Vec<How>,
     patterns: Vec<Box<str>>,
     /// Those of each queue.
     ranges: Vec<Box<[FileRange]>>,
-    made: Made,
+    made: CreatedPaths,
     operations: Vec<String>,
-    lines: Vec<Line>,
+    lines: Vec<LoadfileLine>,
     /// How many lines at the beginning make the files that the rest works with.
     set_up: usize,
     /// Where a pass after the first one begins.
@@ -46,7 +46,7 @@ pub(super) struct Loadfile {
 
 /// A line, checked: its handle is open, its path stays inside, its levels and status are known.
 #[derive(Debug, Clone, Copy)]
-struct Line {
+struct LoadfileLine {
     op: Op,
     expected: Expected,
     /// 0 where we put it in ourselves.
@@ -193,7 +193,7 @@ impl Loadfile {
     }
 
     /// What users make below their own directories.
-    pub(super) fn made(&self) -> &Made {
+    pub(super) fn made(&self) -> &CreatedPaths {
         &self.made
     }
 
@@ -208,6 +208,6 @@ impl Loadfile {
 
     /// Bytes of memory that all users share.
     pub(super) fn memory(&self) -> usize {
-        self.lines.capacity() * size_of::<Line>()
+        self.lines.capacity() * size_of::<LoadfileLine>()
     }
 }

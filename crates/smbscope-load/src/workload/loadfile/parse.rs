@@ -9,9 +9,9 @@ use super::super::Error;
 use super::super::action::Expected;
 use super::super::error::{Location, suggest};
 use super::super::made::NAMES_MAX;
-use super::super::path::{Last, Names, PathId, below};
+use super::super::path::{Last, PathInterner, PathId, below};
 use super::ranges::{self, QUEUED_MAX};
-use super::{How, Line, Loadfile, NOT_COUNTED, Op, OpenFor, PatternId, levels};
+use super::{How, LoadfileLine, Loadfile, NOT_COUNTED, Op, OpenFor, PatternId, levels};
 use smbscope_client::{FsctlProfile, FileRange, create_options};
 use smbscope_wire::names::{Fsctl, InfoLevel};
 use smbscope_wire::status::NtStatus;
@@ -73,7 +73,7 @@ pub(super) enum Clients {
 }
 
 pub(super) fn parse(name: &str, text: &str, clients: Clients) -> Result<Loadfile, Error> {
-    let mut parser = Parser::new(name, clients);
+    let mut parser = LoadfileParser::new(name, clients);
     for (number, line) in (1..).zip(text.lines()) {
         parser.number = number;
         if number > LINES_MAX {
@@ -92,16 +92,16 @@ pub(super) fn parse(name: &str, text: &str, clients: Clients) -> Result<Loadfile
 
 /// What the handle of a line is: a number, or with dbench 4's SMB part the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Key {
+enum LoadfileHandle {
     Number(i64),
     Path(u32),
 }
 
-struct Parser<'a> {
+struct LoadfileParser<'a> {
     name: &'a str,
     clients: Clients,
     number: u32,
-    names: Names,
+    names: PathInterner,
     how: Vec<How>,
     how_ids: HashMap<How, u32>,
     patterns: Vec<Box<str>>,
@@ -109,10 +109,10 @@ struct Parser<'a> {
     ranges: Vec<Box<[FileRange]>>,
     /// How many in all.
     queued: usize,
-    lines: Vec<Line>,
+    lines: Vec<LoadfileLine>,
     statuses: HashMap<String, Expected>,
     /// Handles that are open at this line.
-    open: HashMap<Key, u32>,
+    open: HashMap<LoadfileHandle, u32>,
     free: Vec<u32>,
     slots: u32,
     /// The length of what was read when the set-up was last known to go on, and whether it has ended.
@@ -122,18 +122,18 @@ struct Parser<'a> {
 }
 
 /// The parts of a line.
-struct Parts<'t> {
+struct LoadfileFields<'t> {
     parts: [&'t str; MOST_PARTS],
     count: usize,
 }
 
-impl<'a> Parser<'a> {
-    fn new(name: &'a str, clients: Clients) -> Parser<'a> {
-        Parser {
+impl<'a> LoadfileParser<'a> {
+    fn new(name: &'a str, clients: Clients) -> LoadfileParser<'a> {
+        LoadfileParser {
             name,
             clients,
             number: 0,
-            names: Names::default(),
+            names: PathInterner::default(),
             how: Vec::new(),
             how_ids: HashMap::new(),
             patterns: Vec::new(),
@@ -182,8 +182,8 @@ impl<'a> Parser<'a> {
     }
 
     /// Splits at blanks; `None` for blank lines and comments.
-    fn split<'t>(&self, text: &'t str) -> Result<Option<Parts<'t>>, Error> {
-        let mut split = Parts { parts: [""; MOST_PARTS], count: 0 };
+    fn split<'t>(&self, text: &'t str) -> Result<Option<LoadfileFields<'t>>, Error> {
+        let mut split = LoadfileFields { parts: [""; MOST_PARTS], count: 0 };
         let mut rest = text.trim();
         if rest.starts_with('#') {
             return Ok(None);
@@ -358,7 +358,7 @@ impl<'a> Parser<'a> {
                 "0 to 5 exist: FILE_SUPERSEDE to FILE_OVERWRITE_IF",
             )
         })?;
-        let key = Key::Number(self.integer_at(name, arguments, 3, "handle")?);
+        let key = LoadfileHandle::Number(self.integer_at(name, arguments, 3, "handle")?);
         let path = self.path(name, arguments, 0, Last::Name)?;
         let slot = self.take_slot(key, expected);
         self.push(operation, Op::Create { path, options, disposition, slot }, expected);
@@ -380,7 +380,7 @@ impl<'a> Parser<'a> {
             options: number(4, "create options")?,
             attributes: number(5, "attributes")?,
         };
-        let key = Key::Number(self.integer_at(name, arguments, 6, "handle")?);
+        let key = LoadfileHandle::Number(self.integer_at(name, arguments, 6, "handle")?);
         let path = self.path(name, arguments, 0, Last::Name)?;
         let next = self.how.len() as u32;
         let id = *self.how_ids.entry(how).or_insert(next);
@@ -456,7 +456,7 @@ impl<'a> Parser<'a> {
 
     /// A slot for an open. One that is expected to fail holds nothing afterwards. One whose handle is open already
     /// closes that first, or it would stay open for ever.
-    fn take_slot(&mut self, key: Key, expected: Expected) -> u32 {
+    fn take_slot(&mut self, key: LoadfileHandle, expected: Expected) -> u32 {
         let succeeds = match expected {
             Expected::Success | Expected::Anything => true,
             Expected::Status(status) => !status.is_error(),
@@ -480,7 +480,7 @@ impl<'a> Parser<'a> {
     }
 
     fn close_unasked(&mut self, slot: u32) {
-        let line = Line { op: Op::Close { slot }, expected: Expected::Anything, number: 0, operation: NOT_COUNTED };
+        let line = LoadfileLine { op: Op::Close { slot }, expected: Expected::Anything, number: 0, operation: NOT_COUNTED };
         self.lines.push(line);
     }
 
@@ -498,13 +498,13 @@ impl<'a> Parser<'a> {
     }
 
     /// The handle of a line, or the path that stands for it.
-    fn key(&mut self, operation: usize, arguments: &[&str]) -> Result<Key, Error> {
+    fn key(&mut self, operation: usize, arguments: &[&str]) -> Result<LoadfileHandle, Error> {
         let name = OPERATIONS[operation];
         match arguments.first() {
             Some(path) if path.starts_with(['\\', '/']) => {
-                Ok(Key::Path(self.path(name, arguments, 0, Last::Name)?.number()))
+                Ok(LoadfileHandle::Path(self.path(name, arguments, 0, Last::Name)?.number()))
             }
-            _ => self.integer_at(name, arguments, 0, "handle").map(Key::Number),
+            _ => self.integer_at(name, arguments, 0, "handle").map(LoadfileHandle::Number),
         }
     }
 
@@ -532,7 +532,7 @@ impl<'a> Parser<'a> {
         );
         self.set_up_ended |= !makes;
         let operation = if matches!(op, Op::Sleep { .. }) { NOT_COUNTED } else { operation as u8 };
-        self.lines.push(Line { op, expected, number: self.number, operation });
+        self.lines.push(LoadfileLine { op, expected, number: self.number, operation });
         if !self.set_up_ended && self.open.is_empty() {
             self.set_up = self.lines.len();
         }
@@ -630,15 +630,15 @@ impl<'a> Parser<'a> {
     fn finish(mut self) -> Loadfile {
         let mut left: Vec<u32> = self.open.values().copied().collect();
         left.sort_unstable();
-        let ends_with_removal = matches!(self.lines.last(), Some(Line { op: Op::Deltree { .. }, .. }));
+        let ends_with_removal = matches!(self.lines.last(), Some(LoadfileLine { op: Op::Deltree { .. }, .. }));
         let removal = if ends_with_removal && !left.is_empty() { self.lines.pop() } else { None };
         left.into_iter().for_each(|slot| self.close_unasked(slot));
         self.lines.extend(removal);
 
         let root = self.names.intern("");
-        let unasked = |op| Line { op, expected: Expected::Anything, number: 0, operation: NOT_COUNTED };
+        let unasked = |op| LoadfileLine { op, expected: Expected::Anything, number: 0, operation: NOT_COUNTED };
         let mut begin = Vec::new();
-        if !matches!(self.lines.first(), Some(Line { op: Op::Deltree { path }, .. }) if *path == root) {
+        if !matches!(self.lines.first(), Some(LoadfileLine { op: Op::Deltree { path }, .. }) if *path == root) {
             begin.push(unasked(Op::Deltree { path: root }));
         }
         let is_made = self.lines.iter().any(|line| makes_directory(&line.op, root));

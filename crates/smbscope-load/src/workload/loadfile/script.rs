@@ -1,9 +1,9 @@
 //! One user's way through a loadfile: a position in the shared lines, and the paths as this user sees them.
 
-use super::super::action::{Action, Script, Slot, Step};
-use super::super::path::Paths;
+use super::super::action::{Action, Script, HandleSlot, ScriptStep};
+use super::super::path::UserPaths;
 use super::super::{Own, UserSeat};
-use super::{How, Line, Loadfile, NOT_COUNTED, Op, OpenFor};
+use super::{How, LoadfileLine, Loadfile, NOT_COUNTED, Op, OpenFor};
 use smbscope_client::{Disposition, ByteRangeLock, access, create_options};
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ const SHARE_ALL: u32 = 0x7;
 #[derive(Debug)]
 pub(in super::super) struct LoadfileScript {
     loadfile: Arc<Loadfile>,
-    paths: Paths,
+    paths: UserPaths,
     position: usize,
     passes: u32,
 }
@@ -31,7 +31,7 @@ impl Script for LoadfileScript {
         self.loadfile.operations()
     }
 
-    fn next(&mut self) -> Option<Step<'_>> {
+    fn next(&mut self) -> Option<ScriptStep<'_>> {
         if self.loadfile.once && self.passes > 0 {
             return None;
         }
@@ -58,8 +58,8 @@ impl Script for LoadfileScript {
     }
 }
 
-fn step<'a>(line: Line, paths: &'a Paths, loadfile: &'a Loadfile) -> Step<'a> {
-    Step {
+fn step<'a>(line: LoadfileLine, paths: &'a UserPaths, loadfile: &'a Loadfile) -> ScriptStep<'a> {
+    ScriptStep {
         action: action(line.op, paths, loadfile),
         operation: (line.operation != NOT_COUNTED).then_some(usize::from(line.operation)),
         expected: line.expected,
@@ -68,20 +68,20 @@ fn step<'a>(line: Line, paths: &'a Paths, loadfile: &'a Loadfile) -> Step<'a> {
     }
 }
 
-fn action<'a>(op: Op, paths: &'a Paths, loadfile: &'a Loadfile) -> Action<'a> {
+fn action<'a>(op: Op, paths: &'a UserPaths, loadfile: &'a Loadfile) -> Action<'a> {
     match op {
         Op::CreateAs { path, how, slot } => {
             let How { access, share, disposition, options, attributes } = loadfile.how[how as usize];
             let disposition = create_disposition(disposition);
-            Action::Open { slot: Slot(slot), path: paths.get(path), access, share, disposition, options, attributes }
+            Action::Open { slot: HandleSlot(slot), path: paths.get(path), access, share, disposition, options, attributes }
         }
-        Op::SetDelete { slot, delete } => Action::SetDelete(Slot(slot), delete),
-        Op::RenameOpen { slot, to, replace } => Action::RenameOpen { slot: Slot(slot), to: paths.get(to), replace },
+        Op::SetDelete { slot, delete } => Action::SetDelete(HandleSlot(slot), delete),
+        Op::RenameOpen { slot, to, replace } => Action::RenameOpen { slot: HandleSlot(slot), to: paths.get(to), replace },
         Op::ListOpen { slot, pattern, class, flags } => {
-            Action::ListOpen { slot: Slot(slot), pattern: &loadfile.patterns[pattern.0 as usize], class, flags }
+            Action::ListOpen { slot: HandleSlot(slot), pattern: &loadfile.patterns[pattern.0 as usize], class, flags }
         }
         Op::Create { path, options, disposition, slot } => Action::Open {
-            slot: Slot(slot),
+            slot: HandleSlot(slot),
             path: paths.get(path),
             // What smbtorture asks for: files are opened for all that a line with their handle may do.
             access: match options & create_options::DIRECTORY != 0 {
@@ -94,7 +94,7 @@ fn action<'a>(op: Op, paths: &'a Paths, loadfile: &'a Loadfile) -> Action<'a> {
             attributes: 0,
         },
         Op::Open { path, access, disposition, slot } => Action::Open {
-            slot: Slot(slot),
+            slot: HandleSlot(slot),
             path: paths.get(path),
             access: match access {
                 OpenFor::Reading => access::READ_DATA | access::READ_ATTRIBUTES,
@@ -108,23 +108,23 @@ fn action<'a>(op: Op, paths: &'a Paths, loadfile: &'a Loadfile) -> Action<'a> {
             options: create_options::NON_DIRECTORY,
             attributes: 0,
         },
-        Op::Close { slot } => Action::Close(Slot(slot)),
-        Op::Read { slot, offset, length } => Action::Read { slot: Slot(slot), offset, length },
-        Op::Write { slot, offset, length } => Action::Write { slot: Slot(slot), offset, length },
-        Op::SetEnd { slot, size } => Action::SetEnd(Slot(slot), size),
-        Op::Flush { slot } => Action::Flush(Slot(slot)),
+        Op::Close { slot } => Action::Close(HandleSlot(slot)),
+        Op::Read { slot, offset, length } => Action::Read { slot: HandleSlot(slot), offset, length },
+        Op::Write { slot, offset, length } => Action::Write { slot: HandleSlot(slot), offset, length },
+        Op::SetEnd { slot, size } => Action::SetEnd(HandleSlot(slot), size),
+        Op::Flush { slot } => Action::Flush(HandleSlot(slot)),
         Op::Queue { slot, depth, ranges, writes } => {
-            Action::Queue { slot: Slot(slot), ranges: &loadfile.ranges[ranges as usize], depth, writes }
+            Action::Queue { slot: HandleSlot(slot), ranges: &loadfile.ranges[ranges as usize], depth, writes }
         }
         Op::Lock { slot, offset, length, exclusive } => {
-            Action::Lock(Slot(slot), ByteRangeLock { offset, length, exclusive, wait: false })
+            Action::Lock(HandleSlot(slot), ByteRangeLock { offset, length, exclusive, wait: false })
         }
-        Op::Unlock { slot, offset, length } => Action::Unlock { slot: Slot(slot), offset, length },
-        Op::Control { slot, control } => Action::Control { control, slot: Some(Slot(slot)) },
+        Op::Unlock { slot, offset, length } => Action::Unlock { slot: HandleSlot(slot), offset, length },
+        Op::Control { slot, control } => Action::Control { control, slot: Some(HandleSlot(slot)) },
         Op::QueryPath { path, info } => Action::QueryPath(paths.get(path), info),
-        Op::QueryFile { slot, info } => Action::QueryFile(Slot(slot), info),
+        Op::QueryFile { slot, info } => Action::QueryFile(HandleSlot(slot), info),
         Op::QueryFileSystem { info } => Action::QueryFileSystem(info),
-        Op::SetBasic { slot } => Action::SetBasic(Slot(slot)),
+        Op::SetBasic { slot } => Action::SetBasic(HandleSlot(slot)),
         Op::List { pattern, info, most } => Action::List { pattern: paths.get(pattern), info, most: most as usize },
         Op::Unlink { path } => Action::RemoveFile(paths.get(path)),
         Op::Rename { from, to } => Action::Rename { from: paths.get(from), to: paths.get(to) },

@@ -2,14 +2,14 @@
 
 use super::super::Error;
 use super::super::action::Expected;
-use super::super::draw::{Sizes, Times};
+use super::super::draw::{SizeDistribution, Times};
 use super::super::error::suggest;
 use super::super::file_set::FileSet;
 use super::super::path::{Last, below};
-use super::super::{Made, Scenarios};
-use super::raw::{Raw, RawFiles, RawOperation, RawScenarios, RawStep, Wrong, size, sizes, time, times};
-use super::source::Source;
-use super::{At, Choose, Directory, Length, Line, Order, Parsed, Synthetic, Total, What};
+use super::super::{CreatedPaths, Scenarios};
+use super::raw::{RawWorkload, RawFiles, RawOperation, RawScenarios, RawStep, ProblemWithHint, size, sizes, time, times};
+use super::source::TomlSource;
+use super::{At, Choose, Directory, TransferLength, SyntheticStep, OperationOrder, Parsed, Synthetic, Total, What};
 use smbscope_client::{FsctlProfile, Disposition, Info, TreeConnectTarget, access};
 use smbscope_model::units;
 use smbscope_stats::Random;
@@ -104,26 +104,26 @@ const FILES: [(&str, Choose); 5] = [
     ("new", Choose::New),
     ("missing", Choose::Missing),
 ];
-const ORDERS: [(&str, Order); 2] = [("random", Order::Random), ("sequence", Order::Sequence)];
+const ORDERS: [(&str, OperationOrder); 2] = [("random", OperationOrder::Random), ("sequence", OperationOrder::Sequence)];
 const TREES: [(&str, TreeConnectTarget); 2] = [("own", TreeConnectTarget::Own), ("IPC$", TreeConnectTarget::Ipc)];
 const DIRECTORIES: [(&str, Directory); 2] = [("random", Directory::Random), ("new", Directory::New)];
 
 /// Names and values of the parameters of a file.
 pub(in super::super) fn parameters(file: &str, text: &str) -> Result<Vec<(String, String)>, Error> {
-    Source::new(file, text).parameters()
+    TomlSource::new(file, text).parameters()
 }
 
 /// The text of a file with other values of its parameters.
 pub(in super::super) fn with_parameters(file: &str, text: &str, set: &[(String, String)]) -> Result<String, Error> {
-    Source::new(file, text).with(set)
+    TomlSource::new(file, text).with(set)
 }
 
 /// Reads and checks a file.
 pub(in super::super) fn parse(file: &str, text: &str) -> Result<Parsed, Error> {
-    let written = Source::new(file, text);
+    let written = TomlSource::new(file, text);
     let expanded = written.expanded()?;
     let source = written.with_expanded(&expanded);
-    let raw: Raw = toml::from_str(&expanded.text).map_err(|error| source.toml_error(&error))?;
+    let raw: RawWorkload = toml::from_str(&expanded.text).map_err(|error| source.toml_error(&error))?;
     let mut checker = Checker {
         source,
         files: FileSet::none(),
@@ -148,7 +148,7 @@ pub(in super::super) fn parse(file: &str, text: &str) -> Result<Parsed, Error> {
         let lines = checker.operation(operation)?;
         let count = checker.count(operation.get_ref(), order)?;
         total += count;
-        choices.push((if order == Order::Random { total } else { count }, lines));
+        choices.push((if order == OperationOrder::Random { total } else { count }, lines));
     }
     if total == 0 {
         return Err(source.error(
@@ -175,7 +175,7 @@ pub(in super::super) fn parse(file: &str, text: &str) -> Result<Parsed, Error> {
         files,
         slots,
         makes,
-        made: Made::default(),
+        made: CreatedPaths::default(),
         salt,
     };
     Ok(Parsed { name: raw.name.into_inner(), description: raw.description, synthetic })
@@ -190,24 +190,24 @@ struct OpenHandle {
 }
 
 /// The size of files: also by what they come to together.
-fn file_sizes(value: &Value, files: u32, seed: u64) -> Result<Sizes, Wrong> {
+fn file_sizes(value: &Value, files: u32, seed: u64) -> Result<SizeDistribution, ProblemWithHint> {
     let total = value.as_table().filter(|table| table.len() == 1).and_then(|table| table.get("total"));
     let Some(total) = total else { return sizes(value) };
     let bytes = size(total)?;
     if bytes < u64::from(files) {
         return Err((format!("{files} files come to {bytes} bytes"), "give each of them a byte at least".to_owned()));
     }
-    Ok(Sizes::adding_up_to(bytes, files, seed))
+    Ok(SizeDistribution::adding_up_to(bytes, files, seed))
 }
 
 /// A slot that nothing is open in.
-fn free_slot(known: &Known) -> u32 {
+fn free_slot(known: &StepContext) -> u32 {
     let taken: Vec<u32> = known.open.values().map(|open| open.slot).collect();
     (0..).find(|slot| !taken.contains(slot)).unwrap_or(0)
 }
 
 struct Checker<'t> {
-    source: Source<'t>,
+    source: TomlSource<'t>,
     files: FileSet,
     operations: Vec<String>,
     slots: u32,
@@ -217,14 +217,14 @@ struct Checker<'t> {
 }
 
 /// What is known at a step from the steps before it.
-struct Known {
+struct StepContext {
     open: BTreeMap<String, OpenHandle>,
     file: Option<Choose>,
     directory: bool,
 }
 
 impl Checker<'_> {
-    fn wrong(&self, span: std::ops::Range<usize>, (what, hint): Wrong) -> Error {
+    fn wrong(&self, span: std::ops::Range<usize>, (what, hint): ProblemWithHint) -> Error {
         self.source.error(span, what, hint)
     }
 
@@ -252,8 +252,8 @@ impl Checker<'_> {
     }
 
     /// How operations begin, and when they are too slow.
-    fn scenarios(&self, raw: &RawScenarios, order: Order) -> Result<Scenarios, Error> {
-        if order == Order::Sequence {
+    fn scenarios(&self, raw: &RawScenarios, order: OperationOrder) -> Result<Scenarios, Error> {
+        if order == OperationOrder::Sequence {
             let hint = "remove order = \"sequence\", or [scenarios]";
             return Err(self.source.error(
                 raw.rate.span(),
@@ -278,8 +278,8 @@ impl Checker<'_> {
     }
 
     /// What is done once: nothing of it is counted, and what it opens stays open.
-    fn start(&mut self, steps: &[Spanned<RawStep>]) -> Result<Vec<Line>, Error> {
-        let mut known = Known { open: BTreeMap::new(), file: None, directory: false };
+    fn start(&mut self, steps: &[Spanned<RawStep>]) -> Result<Vec<SyntheticStep>, Error> {
+        let mut known = StepContext { open: BTreeMap::new(), file: None, directory: false };
         let mut lines = Vec::new();
         for step in steps {
             if let Some(counts_as) = &step.get_ref().counts_as {
@@ -296,14 +296,14 @@ impl Checker<'_> {
     }
 
     /// The weight of an operation, or how often it is performed in a row.
-    fn count(&self, raw: &RawOperation, order: Order) -> Result<u64, Error> {
+    fn count(&self, raw: &RawOperation, order: OperationOrder) -> Result<u64, Error> {
         let (weight, times) = (raw.weight.as_ref(), raw.times.as_ref());
         match (order, weight, times) {
-            (Order::Random, _, Some(times)) => {
+            (OperationOrder::Random, _, Some(times)) => {
                 let hint = "write order = \"sequence\" at the top of the file, or weight instead of times";
                 Err(self.source.error(times.span(), "operations are drawn at random, so none has times", hint))
             }
-            (Order::Sequence, Some(weight), _) => {
+            (OperationOrder::Sequence, Some(weight), _) => {
                 let hint = "write times = 3 to perform it three times in a row";
                 Err(self.source.error(
                     weight.span(),
@@ -311,11 +311,11 @@ impl Checker<'_> {
                     hint,
                 ))
             }
-            (Order::Random, weight, None) => {
+            (OperationOrder::Random, weight, None) => {
                 Ok(weight.map_or(Ok(1), |weight| self.number(weight, "weight", 0, 1_000_000))? as u64)
             }
-            (Order::Sequence, None, None) => Ok(1),
-            (Order::Sequence, None, Some(times)) => match times.get_ref() {
+            (OperationOrder::Sequence, None, None) => Ok(1),
+            (OperationOrder::Sequence, None, Some(times)) => match times.get_ref() {
                 Value::Integer(number) if (1..=TIMES_MAX).contains(number) => Ok(*number as u64),
                 Value::String(text) if text == "files" && self.files.files > 0 => Ok(self.files.files.into()),
                 Value::String(text) if text == "files" => {
@@ -330,7 +330,7 @@ impl Checker<'_> {
         }
     }
 
-    fn operation(&mut self, operation: &Spanned<RawOperation>) -> Result<Vec<Line>, Error> {
+    fn operation(&mut self, operation: &Spanned<RawOperation>) -> Result<Vec<SyntheticStep>, Error> {
         let raw = operation.get_ref();
         if raw.name.get_ref().trim().is_empty() {
             return Err(self.source.error(raw.name.span(), "an operation has no name", "results list it by its name"));
@@ -338,7 +338,7 @@ impl Checker<'_> {
         if raw.steps.is_empty() {
             return Err(self.source.error(operation.span(), "the operation has no steps", "add steps = [{ do = … }]"));
         }
-        let mut known = Known { open: self.always_open.clone(), file: None, directory: false };
+        let mut known = StepContext { open: self.always_open.clone(), file: None, directory: false };
         let mut lines = Vec::new();
         for step in &raw.steps {
             let name = step.get_ref().counts_as.as_ref().unwrap_or(&raw.name);
@@ -377,8 +377,8 @@ impl Checker<'_> {
         &mut self,
         step: &Spanned<RawStep>,
         operation: Option<usize>,
-        known: &mut Known,
-        lines: &mut Vec<Line>,
+        known: &mut StepContext,
+        lines: &mut Vec<SyntheticStep>,
     ) -> Result<(), Error> {
         let raw = step.get_ref();
         let what = raw.what.get_ref().as_str();
@@ -407,12 +407,12 @@ impl Checker<'_> {
             return Err(self.source.error(step.span(), format!("a step \"{what}\" cannot be repeated"), hint));
         }
         let operation = operation.filter(|_| !matches!(checked, What::Think(_)));
-        let line = Line { what: checked, expected, operation, completes: false };
+        let line = SyntheticStep { what: checked, expected, operation, completes: false };
         lines.extend(std::iter::repeat_n(line, repeat as usize));
         Ok(())
     }
 
-    fn what(&mut self, step: &Spanned<RawStep>, what: &str, known: &mut Known) -> Result<What, Error> {
+    fn what(&mut self, step: &Spanned<RawStep>, what: &str, known: &mut StepContext) -> Result<What, Error> {
         let raw = step.get_ref();
         Ok(match what {
             "open" => return self.open(step, known),
@@ -556,7 +556,7 @@ impl Checker<'_> {
         }
     }
 
-    fn open(&mut self, step: &Spanned<RawStep>, known: &mut Known) -> Result<What, Error> {
+    fn open(&mut self, step: &Spanned<RawStep>, known: &mut StepContext) -> Result<What, Error> {
         let raw = step.get_ref();
         const READ: u32 = access::READ_DATA | access::READ_ATTRIBUTES;
         const WRITE: u32 = access::WRITE_DATA | access::READ_ATTRIBUTES | access::WRITE_ATTRIBUTES;
@@ -596,7 +596,7 @@ impl Checker<'_> {
     }
 
     /// The handle that a step works on: the one it names, or the only one.
-    fn handle(&self, step: &Spanned<RawStep>, known: &Known, access: u32) -> Result<(String, OpenHandle), Error> {
+    fn handle(&self, step: &Spanned<RawStep>, known: &StepContext, access: u32) -> Result<(String, OpenHandle), Error> {
         let raw = step.get_ref();
         let name = match &raw.of {
             Some(name) => name.get_ref().clone(),
@@ -619,7 +619,7 @@ impl Checker<'_> {
     }
 
     /// The file that a step names; the same as before where it names none.
-    fn choose(&mut self, step: &Spanned<RawStep>, known: &mut Known) -> Result<Choose, Error> {
+    fn choose(&mut self, step: &Spanned<RawStep>, known: &mut StepContext) -> Result<Choose, Error> {
         let raw = step.get_ref();
         let file = match &raw.file {
             Some(_) => self.named(raw.file.as_ref(), "file", &FILES)?,
@@ -682,13 +682,13 @@ impl Checker<'_> {
     }
 
     /// How much a read or write moves: at once, or the whole file or more than fits in blocks.
-    fn length(&self, step: &Spanned<RawStep>) -> Result<Length, Error> {
+    fn length(&self, step: &Spanned<RawStep>) -> Result<TransferLength, Error> {
         let raw = step.get_ref();
         let block = self.block(raw)?;
         let depth = raw.depth.as_ref().map_or(Ok(1), |depth| self.number(depth, "depth", 1, QUEUE_MAX))? as u32;
         match raw.length.as_ref() {
             Some(length) if length.get_ref().as_str() == Some("file") => {
-                Ok(Length::Blocks { of: Total::File, block, depth })
+                Ok(TransferLength::Blocks { of: Total::File, block, depth })
             }
             Some(length) if raw.block.is_some() => {
                 let sizes = sizes(length.get_ref()).map_err(|wrong| self.wrong(length.span(), wrong))?;
@@ -696,13 +696,13 @@ impl Checker<'_> {
                     let hint = format!("write 1 to {MOST_IN_BLOCKS} bytes, or \"file\"");
                     return Err(self.source.error(length.span(), "the length is out of bounds", hint));
                 }
-                Ok(Length::Blocks { of: Total::Bytes(sizes), block, depth })
+                Ok(TransferLength::Blocks { of: Total::Bytes(sizes), block, depth })
             }
             _ if depth > 1 => {
                 let hint = "write length = \"file\", or add block = \"64KiB\" to a length of several blocks";
                 Err(self.source.error(step.span(), "a single transfer has no depth", hint))
             }
-            _ => self.transfer(step).map(Length::Once),
+            _ => self.transfer(step).map(TransferLength::Once),
         }
     }
 
@@ -719,7 +719,7 @@ impl Checker<'_> {
     }
 
     /// The length of a read or write at once.
-    fn transfer(&self, step: &Spanned<RawStep>) -> Result<Sizes, Error> {
+    fn transfer(&self, step: &Spanned<RawStep>) -> Result<SizeDistribution, Error> {
         let Some(value) = &step.get_ref().length else {
             return Err(self.source.error(step.span(), "the step has no length", "add length = \"4KiB\""));
         };

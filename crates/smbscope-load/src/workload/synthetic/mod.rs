@@ -15,9 +15,9 @@ pub(super) use check::{parameters, parse, with_parameters};
 pub(super) use script::SyntheticScript;
 
 use super::action::Expected;
-use super::draw::{Sizes, Times};
+use super::draw::{SizeDistribution, Times};
 use super::file_set::FileSet;
-use super::{Made, Scenarios};
+use super::{CreatedPaths, Scenarios};
 use smbscope_client::{FsctlProfile, Disposition, Info, TreeConnectTarget};
 use smbscope_model::Dialect;
 
@@ -33,9 +33,9 @@ pub(super) struct Parsed {
 pub(super) struct Synthetic {
     operations: Vec<String>,
     /// Each with the sum of the weights up to it, or with how often it is performed in a row.
-    choices: Vec<(u64, Vec<Line>)>,
-    order: Order,
-    start: Vec<Line>,
+    choices: Vec<(u64, Vec<SyntheticStep>)>,
+    order: OperationOrder,
+    start: Vec<SyntheticStep>,
     think: Times,
     scenarios: Option<Scenarios>,
     files: FileSet,
@@ -43,7 +43,7 @@ pub(super) struct Synthetic {
     /// Users make files or directories of their own.
     makes: bool,
     /// Nothing beside the numbered names of every workload.
-    made: Made,
+    made: CreatedPaths,
     /// Tells the random numbers of workloads apart.
     salt: u64,
 }
@@ -53,7 +53,7 @@ const SHARE_ALL: u32 = 0x7;
 
 /// In which order users perform operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Order {
+enum OperationOrder {
     /// Drawn by weight, without end.
     Random,
     /// In that of the file, each N times in a row; then a pass is over.
@@ -62,7 +62,7 @@ enum Order {
 
 /// A step.
 #[derive(Debug, Clone)]
-struct Line {
+struct SyntheticStep {
     what: What,
     expected: Expected,
     /// Index into the operations; absent for what is not counted.
@@ -84,12 +84,12 @@ enum What {
     Read {
         slot: u32,
         at: At,
-        length: Length,
+        length: TransferLength,
     },
     Write {
         slot: u32,
         at: At,
-        length: Length,
+        length: TransferLength,
     },
     Flush {
         slot: u32,
@@ -135,7 +135,7 @@ enum What {
     OpenReadClose {
         file: Choose,
         at: At,
-        length: Sizes,
+        length: SizeDistribution,
     },
     /// Every directory of the set and every file in it, which is read in blocks; so many files at once.
     Walk {
@@ -156,9 +156,9 @@ enum What {
 
 /// How much is read or written.
 #[derive(Debug, Clone)]
-enum Length {
+enum TransferLength {
     /// In one step.
-    Once(Sizes),
+    Once(SizeDistribution),
     /// In blocks, with so many of them outstanding.
     Blocks { of: Total, block: u64, depth: u32 },
 }
@@ -168,7 +168,7 @@ enum Length {
 enum Total {
     /// As much as the file has.
     File,
-    Bytes(Sizes),
+    Bytes(SizeDistribution),
 }
 
 /// Which file.
@@ -233,7 +233,7 @@ impl Synthetic {
     pub(super) fn has_queues(&self) -> bool {
         self.choices.iter().flat_map(|(_, lines)| lines).any(|line| match &line.what {
             What::Read { length, .. } | What::Write { length, .. } => {
-                matches!(length, Length::Blocks { depth: 2.., .. })
+                matches!(length, TransferLength::Blocks { depth: 2.., .. })
             }
             What::Walk { parallel, .. } => *parallel > 1,
             _ => false,
@@ -241,7 +241,7 @@ impl Synthetic {
     }
 
     pub(super) fn has_end(&self) -> bool {
-        self.order == Order::Sequence
+        self.order == OperationOrder::Sequence
     }
 }
 

@@ -1,16 +1,16 @@
 //! Steps that are several: a transfer in blocks, and a walk through the directories of the set. Each part is handed out by
 //! itself, so that it is a command with a response time of its own.
 
-use super::super::action::{Action, Slot};
-use super::super::draw::Sizes;
+use super::super::action::{Action, HandleSlot};
+use super::super::draw::SizeDistribution;
 use super::super::file_set::FileSet;
-use super::script::{File, Name, Opened, User};
-use super::{At, Length, SHARE_ALL, Total, What};
+use super::script::{ChosenFile, ChosenFileName, SyntheticOpen, SyntheticUser};
+use super::{At, TransferLength, SHARE_ALL, Total, What};
 use smbscope_client::{Disposition, Info, FileRange, WholeFile, access, create_options};
 
 /// Where a user is in such a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum StepProgress {
     /// So many bytes of the transfer were handed out, of so many.
     Transfer { done: u64, of: u64 },
     /// The directory of a walk, and where in it.
@@ -53,7 +53,7 @@ pub(super) enum Stage {
 
 /// A part of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum StepPart {
     /// The step is one.
     Whole,
     Transfer {
@@ -71,11 +71,11 @@ pub(super) enum Part {
     },
 }
 
-impl Part {
+impl StepPart {
     /// Where a part of a transfer goes, and how long it is.
     pub(super) fn transfer(self) -> (At, u64) {
         match self {
-            Part::Transfer { at, length } => (at, length),
+            StepPart::Transfer { at, length } => (at, length),
             _ => (At::Offset(0), 1),
         }
     }
@@ -104,23 +104,23 @@ fn at_once(block: u64, depth: u32) -> u64 {
     }
 }
 
-impl User {
+impl SyntheticUser {
     /// The next part of a step; whether it is the last one, and whether something ends with it that counts as an operation.
-    pub(super) fn part(&mut self, files: &FileSet, what: &What) -> (Part, bool, bool) {
+    pub(super) fn part(&mut self, files: &FileSet, what: &What) -> (StepPart, bool, bool) {
         match what {
-            What::Read { slot, at, length: Length::Blocks { of, block, depth } }
-            | What::Write { slot, at, length: Length::Blocks { of, block, depth } } => {
+            What::Read { slot, at, length: TransferLength::Blocks { of, block, depth } }
+            | What::Write { slot, at, length: TransferLength::Blocks { of, block, depth } } => {
                 self.block(*slot, *at, of, at_once(*block, *depth))
             }
             What::Walk { block, parallel: 0 | 1, .. } => self.walk(files, *block),
             What::Walk { parallel, .. } => self.walk_ahead(files, *parallel),
-            _ => (Part::Whole, true, true),
+            _ => (StepPart::Whole, true, true),
         }
     }
 
-    fn block(&mut self, slot: u32, at: At, of: &Total, block: u64) -> (Part, bool, bool) {
+    fn block(&mut self, slot: u32, at: At, of: &Total, block: u64) -> (StepPart, bool, bool) {
         let (done, of) = match self.place.take() {
-            Some(Place::Transfer { done, of }) => (done, of),
+            Some(StepProgress::Transfer { done, of }) => (done, of),
             _ => {
                 let of = match of {
                     Total::File => self.open[slot as usize].file.size,
@@ -137,14 +137,14 @@ impl User {
         };
         let is_last = done + length >= of;
         if !is_last {
-            self.place = Some(Place::Transfer { done: done + length, of });
+            self.place = Some(StepProgress::Transfer { done: done + length, of });
         }
-        (Part::Transfer { at, length }, is_last, is_last)
+        (StepPart::Transfer { at, length }, is_last, is_last)
     }
 
-    fn walk(&mut self, files: &FileSet, block: u64) -> (Part, bool, bool) {
+    fn walk(&mut self, files: &FileSet, block: u64) -> (StepPart, bool, bool) {
         let (directory, stage) = match self.place.take() {
-            Some(Place::Walk { directory, stage }) => (directory, stage),
+            Some(StepProgress::Walk { directory, stage }) => (directory, stage),
             _ => (0, Stage::List),
         };
         let next_file = |file: u32| match file.checked_add(files.directories) {
@@ -163,30 +163,30 @@ impl User {
             }
             Stage::Close(file) => next_file(file).or_else(next_directory),
         };
-        self.place = next.map(|(directory, stage)| Place::Walk { directory, stage });
+        self.place = next.map(|(directory, stage)| StepProgress::Walk { directory, stage });
         let completes = matches!(stage, Stage::List | Stage::Close(_));
-        (Part::Walk { directory, stage }, next.is_none(), completes)
+        (StepPart::Walk { directory, stage }, next.is_none(), completes)
     }
 
     /// Lists directories until as many files are known as are read together, and then reads those.
-    fn walk_ahead(&mut self, files: &FileSet, parallel: u32) -> (Part, bool, bool) {
+    fn walk_ahead(&mut self, files: &FileSet, parallel: u32) -> (StepPart, bool, bool) {
         let mut ahead = match self.place.take() {
-            Some(Place::Ahead(ahead)) => ahead,
+            Some(StepProgress::Ahead(ahead)) => ahead,
             _ => Ahead::default(),
         };
         if ahead.listed < files.directories && ahead.known < FILES_A_PLACE.saturating_mul(parallel) {
-            let part = Part::Walk { directory: ahead.listed, stage: Stage::List };
+            let part = StepPart::Walk { directory: ahead.listed, stage: Stage::List };
             ahead.known += files_in(files, ahead.listed);
             ahead.listed += 1;
             let is_last = ahead.listed == files.directories && ahead.known == 0;
-            self.place = (!is_last).then_some(Place::Ahead(ahead));
+            self.place = (!is_last).then_some(StepProgress::Ahead(ahead));
             return (part, is_last, true);
         }
         let count = ahead.known.min(FILES_A_PLACE.saturating_mul(parallel));
-        let part = Part::Files { from: ahead, count };
+        let part = StepPart::Files { from: ahead, count };
         (0..count).for_each(|_| ahead.pass(files));
         let is_last = ahead.listed == files.directories && ahead.known == 0;
-        self.place = (!is_last).then_some(Place::Ahead(ahead));
+        self.place = (!is_last).then_some(StepProgress::Ahead(ahead));
         (part, is_last, true)
     }
 
@@ -202,7 +202,7 @@ impl User {
         whole_files.resize_with(count as usize, WholeFile::default);
         for whole in &mut whole_files {
             let file = ahead.directory + ahead.place * files.directories;
-            self.write_path(files, Name::Set(file));
+            self.write_path(files, ChosenFileName::Set(file));
             whole.path.clone_from(&self.path);
             whole.size = files.size(file);
             ahead.pass(files);
@@ -228,11 +228,11 @@ impl User {
                 At::Offset(offset) => At::Offset(offset + done),
                 other => other,
             };
-            let (offset, length) = self.transfer(slot, at, &Sizes::Fixed(block.min(bytes - done)), writes);
+            let (offset, length) = self.transfer(slot, at, &SizeDistribution::Fixed(block.min(bytes - done)), writes);
             self.ranges.push(FileRange { offset, length });
             done += block;
         }
-        Action::Queue { slot: Slot(slot), ranges: &self.ranges, depth, writes }
+        Action::Queue { slot: HandleSlot(slot), ranges: &self.ranges, depth, writes }
     }
 
     /// A part of a walk as an action.
@@ -244,7 +244,7 @@ impl User {
         directory: u32,
         stage: Stage,
     ) -> Action<'_> {
-        let slot_of = Slot(slot);
+        let slot_of = HandleSlot(slot);
         match stage {
             Stage::List => {
                 self.path.clone_from(&self.set);
@@ -254,8 +254,8 @@ impl User {
                 Action::List { pattern: &self.path, info: Info::FILE_BOTH_DIRECTORY_INFORMATION, most: 0 }
             }
             Stage::Open(file) => {
-                let opened = File { name: Name::Set(file), size: files.size(file) };
-                self.open[slot as usize] = Opened { file: opened, position: 0 };
+                let opened = ChosenFile { name: ChosenFileName::Set(file), size: files.size(file) };
+                self.open[slot as usize] = SyntheticOpen { file: opened, position: 0 };
                 self.write_path(files, opened.name);
                 Action::Open {
                     slot: slot_of,
@@ -270,7 +270,7 @@ impl User {
             Stage::Read { done, .. } => {
                 let size = self.open[slot as usize].file.size;
                 let (offset, length) =
-                    self.transfer(slot, At::Offset(done), &Sizes::Fixed(block.min(size - done)), false);
+                    self.transfer(slot, At::Offset(done), &SizeDistribution::Fixed(block.min(size - done)), false);
                 Action::Read { slot: slot_of, offset, length }
             }
             Stage::Close(_) => Action::Close(slot_of),

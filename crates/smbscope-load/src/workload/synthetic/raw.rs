@@ -1,6 +1,6 @@
 //! The shape of a TOML workload, with the place of everything that can be wrong.
 
-use super::super::draw::{Sizes, Times};
+use super::super::draw::{SizeDistribution, Times};
 use serde::Deserialize;
 use smbscope_model::units;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use toml::{Spanned, Value};
 /// A whole file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Raw {
+pub(super) struct RawWorkload {
     pub(super) name: Spanned<String>,
     #[serde(default)]
     pub(super) description: String,
@@ -111,7 +111,7 @@ impl RawStep {
 }
 
 /// What is wrong, and what to do.
-pub(super) type Wrong = (String, String);
+pub(super) type ProblemWithHint = (String, String);
 
 const SIZE_HINT: &str =
     "write 4096, \"4KiB\", { uniform = [\"1KiB\", \"64KiB\"] } or { weighted = [[\"4KiB\", 3], [\"64KiB\", 1]] }";
@@ -119,25 +119,25 @@ const TIME_HINT: &str =
     "write \"10ms\", { uniform = [\"1ms\", \"5ms\"] } or { exponential = \"20ms\" }, in us, ms, s or min";
 
 /// A size or a distribution of sizes.
-pub(super) fn sizes(value: &Value) -> Result<Sizes, Wrong> {
+pub(super) fn sizes(value: &Value) -> Result<SizeDistribution, ProblemWithHint> {
     let wrong = |what: String| (what, SIZE_HINT.to_owned());
-    let Value::Table(table) = value else { return size(value).map(Sizes::Fixed) };
+    let Value::Table(table) = value else { return size(value).map(SizeDistribution::Fixed) };
     let (key, inner) = only(table).ok_or_else(|| wrong("a size has one of fixed, uniform and weighted".to_owned()))?;
     match key {
-        "fixed" => size(inner).map(Sizes::Fixed),
+        "fixed" => size(inner).map(SizeDistribution::Fixed),
         "uniform" => match inner.as_array().map(Vec::as_slice) {
             Some([least, most]) => {
                 let (least, most) = (size(least)?, size(most)?);
                 if least > most {
                     return Err(wrong(format!("the size begins at {least} and ends at {most}")));
                 }
-                Ok(Sizes::Uniform(least, most))
+                Ok(SizeDistribution::Uniform(least, most))
             }
             _ => Err(wrong("a uniform size is two sizes".to_owned())),
         },
         "weighted" => {
             let list = inner.as_array().ok_or_else(|| wrong("a weighted size is a list".to_owned()))?;
-            let pairs: Result<Vec<(u64, u32)>, Wrong> = list
+            let pairs: Result<Vec<(u64, u32)>, ProblemWithHint> = list
                 .iter()
                 .map(|pair| match pair.as_array().map(Vec::as_slice) {
                     Some([bytes, Value::Integer(weight)]) => {
@@ -153,14 +153,14 @@ pub(super) fn sizes(value: &Value) -> Result<Sizes, Wrong> {
             if pairs.iter().all(|(_, weight)| *weight == 0) {
                 return Err(wrong("no entry of the weighted size has a weight above 0".to_owned()));
             }
-            Ok(Sizes::Weighted(pairs))
+            Ok(SizeDistribution::Weighted(pairs))
         }
         _ => Err(wrong(format!("there is no distribution \"{key}\" of sizes"))),
     }
 }
 
 /// `4096` or `"4KiB"`.
-pub(super) fn size(value: &Value) -> Result<u64, Wrong> {
+pub(super) fn size(value: &Value) -> Result<u64, ProblemWithHint> {
     let wrong = || (format!("{value} is no size"), SIZE_HINT.to_owned());
     match value {
         Value::Integer(bytes) => u64::try_from(*bytes).map_err(|_| wrong()),
@@ -171,7 +171,7 @@ pub(super) fn size(value: &Value) -> Result<u64, Wrong> {
 }
 
 /// A time or a distribution of times.
-pub(super) fn times(value: &Value) -> Result<Times, Wrong> {
+pub(super) fn times(value: &Value) -> Result<Times, ProblemWithHint> {
     let wrong = |what: String| (what, TIME_HINT.to_owned());
     let Value::Table(table) = value else { return time(value).map(Times::Fixed) };
     let (key, inner) =
@@ -197,7 +197,7 @@ pub(super) fn times(value: &Value) -> Result<Times, Wrong> {
 const TIME_MAX: Duration = Duration::from_secs(86_400);
 
 /// `"10ms"`
-pub(super) fn time(value: &Value) -> Result<Duration, Wrong> {
+pub(super) fn time(value: &Value) -> Result<Duration, ProblemWithHint> {
     let wrong = || (format!("{value} is no time"), TIME_HINT.to_owned());
     let text = value.as_str().ok_or_else(wrong)?;
     if text.trim() == "0" {

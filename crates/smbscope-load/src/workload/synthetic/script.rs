@@ -1,11 +1,11 @@
 //! One user of a TOML workload: draws an operation by weight, performs its steps, thinks, and draws the next.
 
-use super::super::action::{Action, Expected, Script, Slot, Step};
-use super::super::draw::Sizes;
+use super::super::action::{Action, Expected, Script, HandleSlot, ScriptStep};
+use super::super::draw::SizeDistribution;
 use super::super::file_set::FileSet;
 use super::super::{Own, UserSeat};
-use super::parts::{Part, Place};
-use super::{At, Choose, Directory, Length, Line, Order, SHARE_ALL, Synthetic, What};
+use super::parts::{StepPart, StepProgress};
+use super::{At, Choose, Directory, TransferLength, SyntheticStep, OperationOrder, SHARE_ALL, Synthetic, What};
 use smbscope_client::{ByteRangeLock, Open, FileRange, WholeFile};
 use smbscope_stats::Random;
 use std::fmt::Write;
@@ -18,26 +18,26 @@ const LARGEST_NEW_FILE: u64 = 1 << 30;
 #[derive(Debug)]
 pub(in super::super) struct SyntheticScript {
     synthetic: Arc<Synthetic>,
-    user: User,
+    user: SyntheticUser,
 }
 
 #[derive(Debug)]
-pub(super) struct User {
+pub(super) struct SyntheticUser {
     pub(super) random: Random,
-    next: Next,
+    next: SyntheticPhase,
     /// In a sequence: the current operation, and how often it was performed in a row before.
     choice: usize,
     round: u64,
     passes: u32,
-    file: Option<File>,
+    file: Option<ChosenFile>,
     /// In a step of several parts.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<StepProgress>,
     /// Of a step with several commands outstanding.
     pub(super) ranges: Vec<FileRange>,
     /// Of a walk with several files at once.
     pub(super) whole_files: Vec<WholeFile>,
     /// What each slot has open.
-    pub(super) open: Vec<Opened>,
+    pub(super) open: Vec<SyntheticOpen>,
     /// Files and directories made so far; each has a name of its own.
     made: u64,
     directory: u64,
@@ -52,7 +52,7 @@ pub(super) struct User {
 
 /// What comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum SyntheticPhase {
     /// Remove what an earlier run has left.
     Empty,
     /// Make the directory for new files.
@@ -67,21 +67,21 @@ enum Next {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct File {
-    pub(super) name: Name,
+pub(super) struct ChosenFile {
+    pub(super) name: ChosenFileName,
     pub(super) size: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Name {
+pub(super) enum ChosenFileName {
     Set(u32),
     New(u64),
     Missing,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Opened {
-    pub(super) file: File,
+pub(super) struct SyntheticOpen {
+    pub(super) file: ChosenFile,
     pub(super) position: u64,
 }
 
@@ -89,10 +89,10 @@ impl SyntheticScript {
     pub(in super::super) fn new(synthetic: Arc<Synthetic>, seat: &UserSeat) -> SyntheticScript {
         let (mut set, own) = (String::new(), format!("{}\\new", seat.own_directory()));
         synthetic.files.root(&mut set, &seat.directory, synthetic.files.owner(seat.number));
-        let nothing = Opened { file: File { name: Name::Missing, size: 0 }, position: 0 };
-        let user = User {
+        let nothing = SyntheticOpen { file: ChosenFile { name: ChosenFileName::Missing, size: 0 }, position: 0 };
+        let user = SyntheticUser {
             random: Random::new(&[seat.seed, synthetic.salt, u64::from(seat.number)]),
-            next: Next::first(&synthetic),
+            next: SyntheticPhase::first(&synthetic),
             choice: 0,
             round: 0,
             passes: 0,
@@ -119,33 +119,33 @@ impl Script for SyntheticScript {
         self.synthetic.operations()
     }
 
-    fn next(&mut self) -> Option<Step<'_>> {
+    fn next(&mut self) -> Option<ScriptStep<'_>> {
         let SyntheticScript { synthetic, user } = self;
         let next = match user.next {
-            Next::Choose => user.choose(synthetic),
+            SyntheticPhase::Choose => user.choose(synthetic),
             next => next,
         };
         let line = match next {
-            Next::Start(step) => Some(&synthetic.start[step]),
-            Next::Operation { choice, step } => Some(&synthetic.choices[choice].1[step]),
+            SyntheticPhase::Start(step) => Some(&synthetic.start[step]),
+            SyntheticPhase::Operation { choice, step } => Some(&synthetic.choices[choice].1[step]),
             _ => None,
         };
         let (part, is_last, completes) =
-            line.map_or((Part::Whole, true, true), |line| user.part(&synthetic.files, &line.what));
+            line.map_or((StepPart::Whole, true, true), |line| user.part(&synthetic.files, &line.what));
         user.next = if is_last { user.after(next, synthetic) } else { next };
         if let Some(line) = line {
             // The last part ends what the step ends.
             let completes = if is_last { line.completes } else { completes };
-            return Some(Step { completes, ..user.step(synthetic, line, part) });
+            return Some(ScriptStep { completes, ..user.step(synthetic, line, part) });
         }
         Some(match next {
-            Next::Empty => {
+            SyntheticPhase::Empty => {
                 user.path.clone_from(&user.own);
                 let directory = user.own.strip_suffix("\\new").unwrap_or(&user.own);
                 let own = Own { made: &synthetic.made, directory };
                 uncounted(Action::RemoveTree(&user.path, own), Expected::Anything)
             }
-            Next::Make => {
+            SyntheticPhase::Make => {
                 user.path.clone_from(&user.own);
                 uncounted(Action::MakeDirectory(&user.path), Expected::Success)
             }
@@ -154,13 +154,13 @@ impl Script for SyntheticScript {
     }
 
     fn restart(&mut self) {
-        self.user.next = Next::first(&self.synthetic);
+        self.user.next = SyntheticPhase::first(&self.synthetic);
         (self.user.file, self.user.place) = (None, None);
         (self.user.round, self.user.choice) = (0, 0);
     }
 
     fn sets_up(&self) -> bool {
-        matches!(self.user.next, Next::Empty | Next::Make | Next::Start(_))
+        matches!(self.user.next, SyntheticPhase::Empty | SyntheticPhase::Make | SyntheticPhase::Start(_))
     }
 
     fn passes(&self) -> Option<u32> {
@@ -168,43 +168,43 @@ impl Script for SyntheticScript {
     }
 }
 
-impl Next {
-    fn first(synthetic: &Synthetic) -> Next {
+impl SyntheticPhase {
+    fn first(synthetic: &Synthetic) -> SyntheticPhase {
         match synthetic.makes {
-            true => Next::Empty,
-            false => Next::start(synthetic, 0),
+            true => SyntheticPhase::Empty,
+            false => SyntheticPhase::start(synthetic, 0),
         }
     }
 
-    fn start(synthetic: &Synthetic, step: usize) -> Next {
-        if step < synthetic.start.len() { Next::Start(step) } else { Next::Choose }
+    fn start(synthetic: &Synthetic, step: usize) -> SyntheticPhase {
+        if step < synthetic.start.len() { SyntheticPhase::Start(step) } else { SyntheticPhase::Choose }
     }
 }
 
-fn uncounted(action: Action<'_>, expected: Expected) -> Step<'_> {
-    Step { action, operation: None, expected, completes: false, line: None }
+fn uncounted(action: Action<'_>, expected: Expected) -> ScriptStep<'_> {
+    ScriptStep { action, operation: None, expected, completes: false, line: None }
 }
 
-impl User {
-    fn after(&mut self, next: Next, synthetic: &Synthetic) -> Next {
+impl SyntheticUser {
+    fn after(&mut self, next: SyntheticPhase, synthetic: &Synthetic) -> SyntheticPhase {
         match next {
-            Next::Empty => Next::Make,
-            Next::Make => Next::start(synthetic, 0),
-            Next::Start(step) => Next::start(synthetic, step + 1),
-            Next::Operation { choice, step } if step + 1 < synthetic.choices[choice].1.len() => {
-                Next::Operation { choice, step: step + 1 }
+            SyntheticPhase::Empty => SyntheticPhase::Make,
+            SyntheticPhase::Make => SyntheticPhase::start(synthetic, 0),
+            SyntheticPhase::Start(step) => SyntheticPhase::start(synthetic, step + 1),
+            SyntheticPhase::Operation { choice, step } if step + 1 < synthetic.choices[choice].1.len() => {
+                SyntheticPhase::Operation { choice, step: step + 1 }
             }
-            Next::Operation { choice, .. } => {
+            SyntheticPhase::Operation { choice, .. } => {
                 self.performed(choice, synthetic);
-                if synthetic.think.is_zero() { Next::Choose } else { Next::Think }
+                if synthetic.think.is_zero() { SyntheticPhase::Choose } else { SyntheticPhase::Think }
             }
-            Next::Think | Next::Choose => Next::Choose,
+            SyntheticPhase::Think | SyntheticPhase::Choose => SyntheticPhase::Choose,
         }
     }
 
     /// The last step of an operation is about to be performed: in a sequence this says which is next.
     fn performed(&mut self, choice: usize, synthetic: &Synthetic) {
-        if synthetic.order == Order::Random {
+        if synthetic.order == OperationOrder::Random {
             return;
         }
         self.round += 1;
@@ -218,27 +218,27 @@ impl User {
     }
 
     /// An operation by weight, or the next one.
-    fn choose(&mut self, synthetic: &Synthetic) -> Next {
+    fn choose(&mut self, synthetic: &Synthetic) -> SyntheticPhase {
         self.file = None;
-        if synthetic.order == Order::Sequence {
-            return Next::Operation { choice: self.choice, step: 0 };
+        if synthetic.order == OperationOrder::Sequence {
+            return SyntheticPhase::Operation { choice: self.choice, step: 0 };
         }
         let total = synthetic.choices.last().map_or(0, |(sum, _)| *sum);
         let drawn = self.random.below(total);
         let choice = synthetic.choices.partition_point(|(sum, _)| *sum <= drawn);
-        Next::Operation { choice, step: 0 }
+        SyntheticPhase::Operation { choice, step: 0 }
     }
 
-    fn step(&mut self, synthetic: &Synthetic, line: &Line, part: Part) -> Step<'_> {
+    fn step(&mut self, synthetic: &Synthetic, line: &SyntheticStep, part: StepPart) -> ScriptStep<'_> {
         let (operation, completes, expected) = (line.operation, line.completes, line.expected);
-        Step { action: self.action(&synthetic.files, &line.what, part), operation, expected, completes, line: None }
+        ScriptStep { action: self.action(&synthetic.files, &line.what, part), operation, expected, completes, line: None }
     }
 
-    fn action(&mut self, files: &FileSet, what: &What, part: Part) -> Action<'_> {
+    fn action(&mut self, files: &FileSet, what: &What, part: StepPart) -> Action<'_> {
         match what {
             What::Open { slot, file, access, disposition } => {
                 let file = self.pick(files, *file);
-                self.open[*slot as usize] = Opened { file, position: 0 };
+                self.open[*slot as usize] = SyntheticOpen { file, position: 0 };
                 self.write_path(files, file.name);
                 let Open { path, access, share, disposition, options, attributes } = Open {
                     path: &self.path,
@@ -248,44 +248,44 @@ impl User {
                     options: smbscope_client::create_options::NON_DIRECTORY,
                     attributes: 0,
                 };
-                Action::Open { slot: Slot(*slot), path, access, share, disposition, options, attributes }
+                Action::Open { slot: HandleSlot(*slot), path, access, share, disposition, options, attributes }
             }
-            What::Close { slot } => Action::Close(Slot(*slot)),
-            What::Read { slot, length: Length::Blocks { block, depth: depth @ 2.., .. }, .. } => {
+            What::Close { slot } => Action::Close(HandleSlot(*slot)),
+            What::Read { slot, length: TransferLength::Blocks { block, depth: depth @ 2.., .. }, .. } => {
                 self.queue(*slot, part.transfer(), (*block, *depth), false)
             }
-            What::Write { slot, length: Length::Blocks { block, depth: depth @ 2.., .. }, .. } => {
+            What::Write { slot, length: TransferLength::Blocks { block, depth: depth @ 2.., .. }, .. } => {
                 self.queue(*slot, part.transfer(), (*block, *depth), true)
             }
             What::Read { slot, at, length } => {
                 let (offset, length) = self.transfer_part(*slot, *at, length, part, false);
-                Action::Read { slot: Slot(*slot), offset, length }
+                Action::Read { slot: HandleSlot(*slot), offset, length }
             }
             What::Write { slot, at, length } => {
                 let (offset, length) = self.transfer_part(*slot, *at, length, part, true);
-                Action::Write { slot: Slot(*slot), offset, length }
+                Action::Write { slot: HandleSlot(*slot), offset, length }
             }
-            What::Flush { slot } => Action::Flush(Slot(*slot)),
+            What::Flush { slot } => Action::Flush(HandleSlot(*slot)),
             What::Lock { slot, offset, length, exclusive } => {
                 let range = ByteRangeLock { offset: *offset, length: *length, exclusive: *exclusive, wait: false };
-                Action::Lock(Slot(*slot), range)
+                Action::Lock(HandleSlot(*slot), range)
             }
             What::Unlock { slot, offset, length } => {
-                Action::Unlock { slot: Slot(*slot), offset: *offset, length: *length }
+                Action::Unlock { slot: HandleSlot(*slot), offset: *offset, length: *length }
             }
-            What::QueryFile { slot, info } => Action::QueryFile(Slot(*slot), *info),
+            What::QueryFile { slot, info } => Action::QueryFile(HandleSlot(*slot), *info),
             What::QueryPath { file, info } => {
                 let file = self.pick(files, *file);
                 self.write_path(files, file.name);
                 Action::QueryPath(&self.path, *info)
             }
             What::QueryFileSystem { info } => Action::QueryFileSystem(*info),
-            What::SetBasic { slot } => Action::SetBasic(Slot(*slot)),
+            What::SetBasic { slot } => Action::SetBasic(HandleSlot(*slot)),
             What::SetEnd { slot, size } => {
                 let open = &mut self.open[*slot as usize];
                 open.file.size = *size;
                 self.remember(*slot);
-                Action::SetEnd(Slot(*slot), *size)
+                Action::SetEnd(HandleSlot(*slot), *size)
             }
             What::List { directory, pattern, info } => {
                 self.path.clear();
@@ -303,17 +303,17 @@ impl User {
                 Action::List { pattern: &self.path, info: *info, most: 0 }
             }
             What::Remove => {
-                let name = self.file.take().map_or(Name::Missing, |file| file.name);
+                let name = self.file.take().map_or(ChosenFileName::Missing, |file| file.name);
                 self.write_path(files, name);
                 Action::RemoveFile(&self.path)
             }
             What::Rename => {
-                let file = self.file.unwrap_or(File { name: Name::Missing, size: 0 });
+                let file = self.file.unwrap_or(ChosenFile { name: ChosenFileName::Missing, size: 0 });
                 self.write_path(files, file.name);
                 std::mem::swap(&mut self.path, &mut self.other);
                 self.made += 1;
-                let name = Name::New(self.made);
-                self.file = Some(File { name, ..file });
+                let name = ChosenFileName::New(self.made);
+                self.file = Some(ChosenFile { name, ..file });
                 self.write_path(files, name);
                 Action::Rename { from: &self.other, to: &self.path }
             }
@@ -330,15 +330,15 @@ impl User {
             What::OpenReadClose { file, at, length } => {
                 let file = self.pick(files, *file);
                 self.write_path(files, file.name);
-                let (offset, length) = place(&mut self.random, Opened { file, position: 0 }, *at, length, false);
+                let (offset, length) = place(&mut self.random, SyntheticOpen { file, position: 0 }, *at, length, false);
                 Action::OpenReadClose { path: &self.path, offset, length }
             }
             What::Walk { slot, block, parallel } => match part {
-                Part::Walk { directory, stage } => self.walk_action(files, *slot, *block, directory, stage),
-                Part::Files { from, count } => self.files_action(files, (*block, *parallel), from, count),
+                StepPart::Walk { directory, stage } => self.walk_action(files, *slot, *block, directory, stage),
+                StepPart::Files { from, count } => self.files_action(files, (*block, *parallel), from, count),
                 _ => Action::Echo,
             },
-            What::Control { control, slot } => Action::Control { control, slot: slot.map(Slot) },
+            What::Control { control, slot } => Action::Control { control, slot: slot.map(HandleSlot) },
             What::SessionSetup => Action::SessionSetup,
             What::TreeConnect(tree) => Action::TreeConnect(*tree),
             What::Echo => Action::Echo,
@@ -347,8 +347,8 @@ impl User {
     }
 
     /// The file that a step works with, and the steps after it as "the same".
-    fn pick(&mut self, files: &FileSet, choose: Choose) -> File {
-        let of_set = |file: u32| File { name: Name::Set(file), size: files.size(file) };
+    fn pick(&mut self, files: &FileSet, choose: Choose) -> ChosenFile {
+        let of_set = |file: u32| ChosenFile { name: ChosenFileName::Set(file), size: files.size(file) };
         let file = match choose {
             Choose::Random => of_set(self.random.below(u64::from(files.files)) as u32),
             Choose::Next => {
@@ -358,27 +358,27 @@ impl User {
             }
             Choose::New => {
                 self.made += 1;
-                File { name: Name::New(self.made), size: 0 }
+                ChosenFile { name: ChosenFileName::New(self.made), size: 0 }
             }
-            Choose::Same => self.file.unwrap_or(File { name: Name::Missing, size: 0 }),
-            Choose::Missing => return File { name: Name::Missing, size: 0 },
+            Choose::Same => self.file.unwrap_or(ChosenFile { name: ChosenFileName::Missing, size: 0 }),
+            Choose::Missing => return ChosenFile { name: ChosenFileName::Missing, size: 0 },
         };
         self.file = Some(file);
         file
     }
 
-    pub(super) fn write_path(&mut self, files: &FileSet, name: Name) {
+    pub(super) fn write_path(&mut self, files: &FileSet, name: ChosenFileName) {
         self.path.clear();
-        self.path.push_str(if matches!(name, Name::Set(_)) { &self.set } else { &self.own });
+        self.path.push_str(if matches!(name, ChosenFileName::Set(_)) { &self.set } else { &self.own });
         self.path.push('\\');
         // Writing to a string cannot fail.
         let _ = match name {
-            Name::Set(file) => {
+            ChosenFileName::Set(file) => {
                 files.file_name(&mut self.path, file);
                 Ok(())
             }
-            Name::New(number) => write!(self.path, "file{number:08}.dat"),
-            Name::Missing => write!(self.path, "missing.dat"),
+            ChosenFileName::New(number) => write!(self.path, "file{number:08}.dat"),
+            ChosenFileName::Missing => write!(self.path, "missing.dat"),
         };
     }
 
@@ -387,24 +387,24 @@ impl User {
         let _ = write!(self.path, "{}\\dir{:08}", self.own, self.directory);
     }
 
-    fn transfer_part(&mut self, slot: u32, at: At, length: &Length, part: Part, writes: bool) -> (u64, u32) {
+    fn transfer_part(&mut self, slot: u32, at: At, length: &TransferLength, part: StepPart, writes: bool) -> (u64, u32) {
         match length {
-            Length::Once(length) => self.transfer(slot, at, length, writes),
-            Length::Blocks { .. } => {
+            TransferLength::Once(length) => self.transfer(slot, at, length, writes),
+            TransferLength::Blocks { .. } => {
                 let (at, length) = part.transfer();
-                self.transfer(slot, at, &Sizes::Fixed(length), writes)
+                self.transfer(slot, at, &SizeDistribution::Fixed(length), writes)
             }
         }
     }
 
     /// Where a read or write of an open file goes, and how long it is.
-    pub(super) fn transfer(&mut self, slot: u32, at: At, length: &Sizes, writes: bool) -> (u64, u32) {
+    pub(super) fn transfer(&mut self, slot: u32, at: At, length: &SizeDistribution, writes: bool) -> (u64, u32) {
         let open = self.open[slot as usize];
         let (offset, length) = place(&mut self.random, open, at, length, writes);
         let end = offset + u64::from(length);
         let open = &mut self.open[slot as usize];
         open.position = end;
-        if writes && matches!(open.file.name, Name::New(_)) {
+        if writes && matches!(open.file.name, ChosenFileName::New(_)) {
             open.file.size = open.file.size.max(end);
             self.remember(slot);
         }
@@ -422,9 +422,9 @@ impl User {
 
 /// Offset and length of a transfer. A file of the set is never made longer, and nothing is read behind the end unless
 /// the workload names that offset.
-fn place(random: &mut Random, open: Opened, at: At, length: &Sizes, writes: bool) -> (u64, u32) {
+fn place(random: &mut Random, open: SyntheticOpen, at: At, length: &SizeDistribution, writes: bool) -> (u64, u32) {
     let size = open.file.size;
-    let grows = writes && matches!(open.file.name, Name::New(_));
+    let grows = writes && matches!(open.file.name, ChosenFileName::New(_));
     let mut length = length.draw(random);
     if !grows && size > 0 {
         length = length.min(size);

@@ -13,7 +13,7 @@ use toml::de::{DeTable, DeValue};
 
 /// A text, and what was put into it.
 #[derive(Clone, Copy)]
-pub(super) struct Source<'t> {
+pub(super) struct TomlSource<'t> {
     pub(super) file: &'t str,
     /// As it was written.
     text: &'t str,
@@ -33,21 +33,21 @@ pub(super) struct Expanded {
 }
 
 /// Values by name, as TOML writes them.
-type Values = BTreeMap<String, (String, Range<usize>)>;
+type ParameterValues = BTreeMap<String, (String, Range<usize>)>;
 
 const KINDS: &str = "write a number, or a text such as \"64KiB\", \"10ms\" or \"random\"";
 
-impl<'t> Source<'t> {
-    pub(super) fn new(file: &'t str, text: &'t str) -> Source<'t> {
-        Source { file, text, edits: &[] }
+impl<'t> TomlSource<'t> {
+    pub(super) fn new(file: &'t str, text: &'t str) -> TomlSource<'t> {
+        TomlSource { file, text, edits: &[] }
     }
 
     /// The same for places in the expanded text.
-    pub(super) fn with_expanded<'e>(self, expanded: &'e Expanded) -> Source<'e>
+    pub(super) fn with_expanded<'e>(self, expanded: &'e Expanded) -> TomlSource<'e>
     where
         't: 'e,
     {
-        Source { edits: &expanded.edits, ..self }
+        TomlSource { edits: &expanded.edits, ..self }
     }
 
     pub(super) fn error(&self, span: Range<usize>, what: impl Into<String>, hint: impl Into<String>) -> Error {
@@ -84,9 +84,9 @@ impl<'t> Source<'t> {
     }
 
     /// What `[parameters]` says.
-    fn values(&self, table: &DeTable<'_>) -> Result<Values, Error> {
+    fn values(&self, table: &DeTable<'_>) -> Result<ParameterValues, Error> {
         let Some((_, found)) = table.iter().find(|(key, _)| key.get_ref() == "parameters") else {
-            return Ok(Values::new());
+            return Ok(ParameterValues::new());
         };
         let DeValue::Table(parameters) = found.get_ref() else {
             return Err(self.error(
@@ -95,7 +95,7 @@ impl<'t> Source<'t> {
                 "write [parameters] in a line of its own",
             ));
         };
-        let mut values = Values::new();
+        let mut values = ParameterValues::new();
         for (key, value) in parameters {
             let name = key.get_ref();
             if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
@@ -174,7 +174,7 @@ impl<'t> Source<'t> {
     fn uses(
         &self,
         value: &Spanned<DeValue<'_>>,
-        values: &Values,
+        values: &ParameterValues,
         uses: &mut BTreeMap<usize, (Range<usize>, String)>,
     ) -> Result<(), Error> {
         match value.get_ref() {

@@ -1,4 +1,4 @@
-use super::super::{Action, Scenarios, Script, Source, UserSeat, Workload};
+use super::super::{Action, Scenarios, Script, WorkloadSource, UserSeat, Workload};
 use super::*;
 use proptest::prelude::*;
 use smbscope_wire::status::NtStatus;
@@ -169,7 +169,7 @@ fn scenarios_have_a_rate_and_limits() {
             "name = \"w\"\n[parameters]\nrate = \"5/min\"\n[scenarios]\n{scenarios}\n[[operation]]\nname = \"o\"\n\
              steps = [{{ do = \"echo\" }}]\n"
         );
-        Workload::toml("my.toml", &text, Source::BuiltIn).map(|workload| workload.scenarios())
+        Workload::toml("my.toml", &text, WorkloadSource::BuiltIn).map(|workload| workload.scenarios())
     };
     let expected = Scenarios { rate: 5.0 / 60.0, late: Duration::from_secs(1), budget: None };
     assert_eq!(with("rate = \"$rate\"").unwrap(), Some(expected));
@@ -213,7 +213,7 @@ fn control_codes_are_known_by_name_and_belong_to_dialects() {
     assert!(refused.is_met_by(NtStatus::NOT_A_REPARSE_POINT) && refused.is_met_by(NtStatus::SUCCESS));
     assert!(!refused.is_met_by(NtStatus::ACCESS_DENIED));
 
-    let workload = Workload::toml("w.toml", &with_steps(controls), Source::BuiltIn).unwrap();
+    let workload = Workload::toml("w.toml", &with_steps(controls), WorkloadSource::BuiltIn).unwrap();
     assert!(workload.check_dialect(Dialect::Smb2(0x0202)).is_ok());
     let refused = workload.check_dialect(Dialect::NtLm012).unwrap_err().to_string();
     assert!(refused.contains("sends FSCTL_DFS_GET_REFERRALS, which can't be done in NT LM 0.12"), "{refused}");
