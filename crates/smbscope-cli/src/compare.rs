@@ -9,8 +9,8 @@ use crate::junit::JunitFile;
 use crate::output::Output;
 use anyhow::{Context, bail};
 use smbscope_capture::reader::CaptureInput;
-use smbscope_report::bench::{self, Document};
-use smbscope_report::compare::{self, Comparison, Content, Given, Summary};
+use smbscope_report::bench::{self, BenchDocument};
+use smbscope_report::compare::{self, Comparison, ComparableDocument, Given, ComparableReport};
 use smbscope_report::{html, study};
 use smbscope_run::RUN;
 use smbscope_run::files::Sources;
@@ -104,7 +104,7 @@ fn studies(
 }
 
 /// What is in these files or directories.
-fn contents(arguments: &CompareArguments, places: &[PathBuf]) -> anyhow::Result<Vec<(String, Content)>> {
+fn contents(arguments: &CompareArguments, places: &[PathBuf]) -> anyhow::Result<Vec<(String, ComparableDocument)>> {
     places.iter().map(|place| Ok((place.display().to_string(), content(arguments, place)?))).collect()
 }
 
@@ -127,7 +127,7 @@ fn repetitions(directory: &Path) -> anyhow::Result<Option<Vec<PathBuf>>> {
 }
 
 /// A file, or what is in a directory; it has to have the slices that are asked for.
-fn content(arguments: &CompareArguments, file: &Path) -> anyhow::Result<Content> {
+fn content(arguments: &CompareArguments, file: &Path) -> anyhow::Result<ComparableDocument> {
     let content = read(arguments, file)?;
     let by: Vec<&str> = arguments.by.iter().map(|by| by.name()).collect();
     if !by.is_empty() && by != content.by() {
@@ -138,22 +138,22 @@ fn content(arguments: &CompareArguments, file: &Path) -> anyhow::Result<Content>
 }
 
 /// The report on a file, which may be one, or the ramp in it or in the directory.
-fn read(arguments: &CompareArguments, file: &Path) -> anyhow::Result<Content> {
+fn read(arguments: &CompareArguments, file: &Path) -> anyhow::Result<ComparableDocument> {
     let name = file.display().to_string();
     if file.is_dir() {
         let run = file.join(RUN);
         let text = saved(&run).with_context(|| format!("cannot read {}", run.display()))?;
         let text = text.with_context(|| format!("{name}: a directory without a {RUN} that bench wrote"))?;
-        let ramp = Document::parse(&text).with_context(|| format!("{}: no ramp", run.display()))?;
-        return Ok(Content::Ramp(Box::new(ramp)));
+        let ramp = BenchDocument::parse(&text).with_context(|| format!("{}: no ramp", run.display()))?;
+        return Ok(ComparableDocument::Ramp(Box::new(ramp)));
     }
     if let Some(text) = saved(file).with_context(|| format!("cannot read {name}"))? {
         if matches!(bench::schema_of(&text), Ok(Some(schema)) if schema == bench::SCHEMA) {
-            let ramp = Document::parse(&text).with_context(|| format!("{name}: no ramp"))?;
-            return Ok(Content::Ramp(Box::new(ramp)));
+            let ramp = BenchDocument::parse(&text).with_context(|| format!("{name}: no ramp"))?;
+            return Ok(ComparableDocument::Ramp(Box::new(ramp)));
         }
-        let report = Summary::parse(&text).with_context(|| format!("{name}: no report"))?;
-        return Ok(Content::Report(Box::new(report)));
+        let report = ComparableReport::parse(&text).with_context(|| format!("{name}: no report"))?;
+        return Ok(ComparableDocument::Report(Box::new(report)));
     }
     let Done { report, notes, interrupted } = analyze::report_on(&arguments.analysis_of(file))?;
     if interrupted {
@@ -161,7 +161,7 @@ fn read(arguments: &CompareArguments, file: &Path) -> anyhow::Result<Content> {
     }
     let named = |note: &String| if note.starts_with(&name) { note.clone() } else { format!("{name}: {note}") };
     analyze::say(&notes.iter().map(named).collect::<Vec<_>>());
-    Ok(Content::Report(Box::new(Summary::from_report(&report))))
+    Ok(ComparableDocument::Report(Box::new(ComparableReport::from_report(&report))))
 }
 
 /// The contents of a file that begins as JSON does; nothing of any other, and nothing of a pipe, which cannot be read

@@ -32,10 +32,10 @@ pub(crate) fn run(arguments: &LaunchArguments) -> anyhow::Result<()> {
     let series = Series::open(options)?;
     let mut observer = Told { quiet: arguments.quiet, of: arguments.repetitions };
     let Outcome { document, kept } = series.run(&mut observer, &stop)?;
-    let text = bench::TextOptions {
+    let text = bench::RampTextOptions {
         width: output.width(arguments.width),
         color: output.takes_color(arguments.color),
-        detail: if arguments.full { bench::Detail::One } else { bench::Detail::Brief },
+        detail: if arguments.full { bench::RampDetailLevel::One } else { bench::RampDetailLevel::Brief },
     };
     let printed = print(&document, arguments.format, &text, &mut output);
     output.settle(printed)?;

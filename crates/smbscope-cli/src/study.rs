@@ -11,7 +11,7 @@ use smbscope_client::Secret;
 use smbscope_lab::LabServerSettings;
 use smbscope_load::engine::OnLostHost;
 use smbscope_model::Nanos;
-use smbscope_report::bench::Document;
+use smbscope_report::bench::BenchDocument;
 use smbscope_report::{listed, quoted, span};
 use smbscope_run::launch::{Files, LaunchOptions, Series};
 use smbscope_run::study::{self, Conductor, Place, Study, Variant};
@@ -228,7 +228,7 @@ fn settings(variant: &Variant) -> anyhow::Result<LabServerSettings> {
 }
 
 /// A run that lost a host is none of the study.
-fn lost_hosts(document: &Document) -> anyhow::Result<()> {
+fn lost_hosts(document: &BenchDocument) -> anyhow::Result<()> {
     match document.runs.iter().flat_map(|run| run.lost_hosts()).next() {
         Some((host, lost)) => bail!("the load host {} was lost: {}", host.host, lost.why),
         None => Ok(()),
@@ -285,8 +285,8 @@ impl Runs<'_> {
 }
 
 impl Conductor for Runs<'_> {
-    fn run(&mut self, variant: &Variant, directory: &Path) -> Result<Document, String> {
-        let run = || -> anyhow::Result<Document> {
+    fn run(&mut self, variant: &Variant, directory: &Path) -> Result<BenchDocument, String> {
+        let run = || -> anyhow::Result<BenchDocument> {
             let outcome = match self.options(variant, directory)? {
                 Work::Load(options) => Bench::open(*options)?.run(&mut (), &self.stop)?,
                 Work::Launch(options) => Series::open(*options)?.run(&mut (), &self.stop)?,
@@ -308,7 +308,7 @@ impl Conductor for Runs<'_> {
         self.say(&format!("run {number} of {of}: {}, repetition {repetition}{left}", variant.name));
     }
 
-    fn ended(&mut self, place: &Place<'_>, result: Result<&Document, (&str, bool)>) {
+    fn ended(&mut self, place: &Place<'_>, result: Result<&BenchDocument, (&str, bool)>) {
         if let Err((why, again)) = result {
             let then = if again { "it is tried again" } else { "the study goes on without it" };
             // Also of a quiet study: what is missing is to be known.

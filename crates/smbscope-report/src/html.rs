@@ -39,12 +39,12 @@ pub fn write_report(report: &Report, out: impl Write) -> io::Result<()> {
 /// Writes a comparison as a page. `version` is that of smbscope.
 pub fn write_comparison(comparison: &Comparison, version: &str, out: impl Write) -> io::Result<()> {
     let title = comparison.title.as_deref().unwrap_or("SMB response times compared");
-    write(&compare::Document::new(comparison, version), title, out)
+    write(&compare::ComparisonEnvelope::new(comparison, version), title, out)
 }
 
 /// Writes a ramp as a page.
-pub fn write_bench(document: &bench::Document, out: impl Write) -> io::Result<()> {
-    write(&bench::Whole::new(document), &document.heading(), out)
+pub fn write_bench(document: &bench::BenchDocument, out: impl Write) -> io::Result<()> {
+    write(&bench::BenchEnvelope::new(document), &document.heading(), out)
 }
 
 /// Writes a study as a page.

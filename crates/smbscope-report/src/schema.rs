@@ -26,8 +26,8 @@ pub struct Published {
 pub fn published() -> Vec<Published> {
     vec![
         document::<crate::json::Document<'_>>(crate::json::SCHEMA, "smbscope report"),
-        document::<crate::bench::Whole<'_>>(crate::bench::SCHEMA, "smbscope bench"),
-        document::<crate::compare::Document<'_>>(crate::compare::SCHEMA, "smbscope comparison"),
+        document::<crate::bench::BenchEnvelope<'_>>(crate::bench::SCHEMA, "smbscope bench"),
+        document::<crate::compare::ComparisonEnvelope<'_>>(crate::compare::SCHEMA, "smbscope comparison"),
         document::<crate::study::Whole<'_>>(crate::study::SCHEMA, "smbscope study"),
     ]
 }

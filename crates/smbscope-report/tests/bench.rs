@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_report::Culprit;
 use smbscope_report::bench::tables::ServerMetric;
-use smbscope_report::bench::{self, Detail, Document, Ended, HostRun, LostHost, TextOptions, overall_response_time};
+use smbscope_report::bench::{self, RampDetailLevel, BenchDocument, BenchRunOutcome, LoadHostEntry, LostHost, RampTextOptions, overall_response_time};
 use smbscope_stats::Dimension;
 
-fn written(document: &Document) -> Vec<u8> {
+fn written(document: &BenchDocument) -> Vec<u8> {
     let mut text = Vec::new();
     bench::write(document, &mut text).expect("writing to memory does not fail");
     text
 }
 
-fn value(document: &Document) -> Value {
+fn value(document: &BenchDocument) -> Value {
     serde_json::from_slice(&written(document)).expect("the document is JSON")
 }
 
@@ -31,15 +31,15 @@ fn problems(document: &Value) -> Vec<String> {
     validator.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect()
 }
 
-fn text(document: &Document, width: usize) -> String {
-    bench::render(document, &TextOptions { width, ..TextOptions::default() })
+fn text(document: &BenchDocument, width: usize) -> String {
+    bench::render(document, &RampTextOptions { width, ..RampTextOptions::default() })
 }
 
 #[test]
 fn every_ramp_follows_the_schema() {
     let mut failed = trouble();
-    failed.runs[0].ended = Ended::Failed { why: "the share is gone".into() };
-    failed.runs[1].ended = Ended::Interrupted;
+    failed.runs[0].ended = BenchRunOutcome::Failed { why: "the share is gone".into() };
+    failed.runs[1].ended = BenchRunOutcome::Interrupted;
     failed.runs[0].client_cpu = None;
     for document in [ramp(), trouble(), nothing(), failed] {
         assert_eq!(problems(&value(&document)), Vec::<String>::new());
@@ -73,7 +73,7 @@ fn what_is_written_is_read_again() {
     for document in [ramp(), trouble(), nothing()] {
         // The text: sums of times are not written, so the figures themselves differ in them.
         let text = written(&document);
-        assert_eq!(written(&Document::parse(&text).expect("it is a ramp")), text);
+        assert_eq!(written(&BenchDocument::parse(&text).expect("it is a ramp")), text);
     }
 }
 
@@ -129,7 +129,7 @@ fn a_closed_loop_says_that_it_hides_stalls() {
 fn a_capture_that_disagrees_is_warned_of() {
     let mut document = ramp();
     document.warnings.clear();
-    let Some(bench::Capture::Made(made)) = &mut document.runs[0].capture else { panic!("the ramp has captures") };
+    let Some(bench::RunCapture::Made(made)) = &mut document.runs[0].capture else { panic!("the ramp has captures") };
     (made.wire_commands, made.dropped_packets) = (11_000, 3);
     let warnings = document.completed().warnings;
     assert_eq!(warnings[0], "At 1 user the capture lost 3 packets: the wire's times are not all.");
@@ -212,7 +212,7 @@ fn nothing_at_80_columns() {
 fn no_line_is_wider_than_the_page() {
     for document in [ramp(), trouble(), nothing()] {
         for width in [80, 100, 132, 160] {
-            let text = bench::render(&document, &TextOptions { width, detail: Detail::All, ..TextOptions::default() });
+            let text = bench::render(&document, &RampTextOptions { width, detail: RampDetailLevel::All, ..RampTextOptions::default() });
             // But for commands, which are pasted.
             let lines = text.lines().filter(|line| !line.contains(" smbscope bench "));
             let wide: Vec<&str> = lines.filter(|line| line.chars().count() > width).collect();
@@ -223,7 +223,7 @@ fn no_line_is_wider_than_the_page() {
 
 #[test]
 fn all_load_points_are_detailed_where_that_is_asked_for() {
-    let text = bench::render(&ramp(), &TextOptions { detail: Detail::All, ..TextOptions::default() });
+    let text = bench::render(&ramp(), &RampTextOptions { detail: RampDetailLevel::All, ..RampTextOptions::default() });
     assert_eq!(text.lines().filter(|line| line.starts_with("At ")).count(), 4);
     // Otherwise the one of the capacity.
     assert!(self::text(&ramp(), 100).contains("\nAt 16 users\n"));
@@ -237,24 +237,24 @@ fn names_from_outside_cannot_steer_a_terminal() {
     document.runs[1].failures = [("\u{1b}]0;x\u{7}".to_owned(), 1)].into();
     document.runs[1].workload_operations[0].operation = "\u{202e}x".into();
     document.warnings = vec!["\u{1b}[2J".into()];
-    let text = bench::render(&document.completed(), &TextOptions { detail: Detail::All, ..TextOptions::default() });
+    let text = bench::render(&document.completed(), &RampTextOptions { detail: RampDetailLevel::All, ..RampTextOptions::default() });
     assert!(!text.contains(['\u{1b}', '\u{7}', '\u{202e}']));
 }
 
 #[test]
 fn a_rate_that_was_far_from_reached_is_at_the_top_of_the_report() {
     let mut document = common::bench::ramp();
-    let top = |document: &bench::Document| {
-        let options = bench::TextOptions { width: 100, color: false, detail: bench::Detail::One };
+    let top = |document: &bench::BenchDocument| {
+        let options = bench::RampTextOptions { width: 100, color: false, detail: bench::RampDetailLevel::One };
         bench::render(document, &options).lines().take(2).collect::<Vec<_>>().join("\n")
     };
     document.runs.truncate(1);
     document.runs[0].users = 1;
-    document.runs[0].pace = bench::Pace::Open { rate: 400.0, rate_kept: 20.0, not_begun: 0 };
+    document.runs[0].pace = bench::ScheduleAdherence::Open { rate: 400.0, rate_kept: 20.0, not_begun: 0 };
     // 20 of 400 are 5%.
     let expected = "At 1 user the rate was not reached: 20.0/s of 400/s (5%).";
     assert!(top(&document).contains(expected), "{}", top(&document));
-    document.runs[0].pace = bench::Pace::Open { rate: 400.0, rate_kept: 390.0, not_begun: 0 };
+    document.runs[0].pace = bench::ScheduleAdherence::Open { rate: 400.0, rate_kept: 390.0, not_begun: 0 };
     assert!(!top(&document).contains("not reached"));
 }
 
@@ -289,7 +289,7 @@ fn plain(text: &str) -> String {
 
 #[test]
 fn in_brief_a_ramp_fits_a_screen() {
-    let text = bench::render(&ramp(), &TextOptions { width: 80, detail: Detail::Brief, ..TextOptions::default() });
+    let text = bench::render(&ramp(), &RampTextOptions { width: 80, detail: RampDetailLevel::Brief, ..RampTextOptions::default() });
     assert!(text.lines().count() <= 40, "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     insta::assert_snapshot!(text);
@@ -299,7 +299,7 @@ fn in_brief_a_ramp_fits_a_screen() {
 fn jobs_stand_below_the_load_points_and_are_read_back() {
     let mut document = ramp();
     let second = 1_000_000_000;
-    let job = |elapsed: i64| bench::Job {
+    let job = |elapsed: i64| bench::JobEntry {
         session: 1,
         started_ns: Timestamp(871_291_800_000_000_000),
         elapsed_ns: Nanos(elapsed * second),
@@ -317,7 +317,7 @@ fn jobs_stand_below_the_load_points_and_are_read_back() {
         ..smbscope_stats::DurationStatistics::default()
     };
     let last = document.runs.last_mut().expect("a load point");
-    last.jobs = Some(bench::Jobs {
+    last.jobs = Some(bench::JobStatistics {
         elapsed: figures,
         unfinished: 1,
         elapsed_sum_ns: Nanos(6 * second),
@@ -328,11 +328,11 @@ fn jobs_stand_below_the_load_points_and_are_read_back() {
         list: vec![job(2), job(4)],
     });
     assert_eq!(problems(&value(&document)), Vec::<String>::new());
-    let read = Document::parse(&written(&document)).expect("it is a ramp");
+    let read = BenchDocument::parse(&written(&document)).expect("it is a ramp");
     assert_eq!(read.runs.last().map(|run| &run.jobs), document.runs.last().map(|run| &run.jobs));
     // 200 files and 10 MB in 6 s.
-    for detail in [Detail::Brief, Detail::One] {
-        let text = bench::render(&document, &TextOptions { width: 100, detail, ..TextOptions::default() });
+    for detail in [RampDetailLevel::Brief, RampDetailLevel::One] {
+        let text = bench::render(&document, &RampTextOptions { width: 100, detail, ..RampTextOptions::default() });
         let line = text.lines().skip_while(|line| !line.starts_with("Jobs")).nth(1).expect("a line of jobs");
         let cells: Vec<&str> = line.split_whitespace().skip(2).collect();
         let expected = ["2", "3.00", "s", "1.41", "s", "2.00", "s", "4.00", "s", "33.3", "1.67", "75.0%"];
@@ -347,7 +347,7 @@ fn a_queue_that_was_never_full_is_a_warning() {
     let warned = |reached| {
         let mut document = ramp();
         document.warnings.clear();
-        document.runs[0].queue = Some(bench::Queue { asked: 8, reached });
+        document.runs[0].queue = Some(bench::QueueDepthEntry { asked: 8, reached });
         let document = document.completed();
         assert_eq!(problems(&value(&document)), Vec::<String>::new());
         document.warnings.iter().any(|warning| warning.contains("wants 8 commands outstanding"))
@@ -367,8 +367,8 @@ fn slices_of_a_load_point_are_in_the_table_of_captures_and_are_read_back() {
         r"(unknown)\docs\report.docx 13 49.0 ms 63.6%",
         r"(unknown)\ini\settings.ini 7 28.0 ms 36.4%",
     ];
-    for detail in [Detail::Brief, Detail::One] {
-        let text = bench::render(&document, &TextOptions { detail, ..TextOptions::default() });
+    for detail in [RampDetailLevel::Brief, RampDetailLevel::One] {
+        let text = bench::render(&document, &RampTextOptions { detail, ..RampTextOptions::default() });
         let table = text.lines().skip_while(|line| !line.starts_with("By file"));
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         let table: Vec<String> = table.take(3).map(words).collect();
@@ -376,12 +376,12 @@ fn slices_of_a_load_point_are_in_the_table_of_captures_and_are_read_back() {
         table.iter().zip(expected).for_each(|(line, begin)| assert!(line.starts_with(begin), "{line}"));
     }
     assert_eq!(problems(&value(&document)), Vec::<String>::new());
-    let read = Document::parse(&written(&document)).expect("it was written so");
+    let read = BenchDocument::parse(&written(&document)).expect("it was written so");
     assert_eq!(value(&read), value(&document));
 }
 
 /// What the ramp proposes to look at next.
-fn next(document: Document) -> Vec<String> {
+fn next(document: BenchDocument) -> Vec<String> {
     document.completed().answer.next.iter().map(|next| format!("{}: {}", next.label, next.command)).collect()
 }
 
@@ -389,7 +389,7 @@ const BENCH: &str = "smbscope bench smb://bench@127.0.0.1:14450/share --duration
 
 #[test]
 fn what_next_looks_closer_at_the_knee_and_whose_the_time_is() {
-    let peaked = Document { capacity: None, ..ramp() };
+    let peaked = BenchDocument { capacity: None, ..ramp() };
     // Between the load points beside the peak at 16 users, in sixths of the range.
     assert_eq!(next(peaked.clone()), [format!("knee: {BENCH} --users 4..32:4")]);
     let mut rising = peaked.clone();
@@ -398,11 +398,11 @@ fn what_next_looks_closer_at_the_knee_and_whose_the_time_is() {
     let packets = format!("packets: {BENCH} --users 4 --capture");
     assert_eq!(next(rising.clone()), [format!("load: {BENCH} --users 4,8,16"), packets]);
     rising.runs.remove(0);
-    rising.settings.schedule = bench::Schedule::Closed { think_ns: Nanos(5_000_000) };
+    rising.settings.schedule = bench::LoopModel::Closed { think_ns: Nanos(5_000_000) };
     let options = "--users 4 --think 5.00ms --capture";
     let expected = [format!("ramp: {BENCH} --users 1,2,4,8 --think 5.00ms"), format!("packets: {BENCH} {options}")];
     assert_eq!(next(rising.clone()), expected);
-    rising.settings.schedule = bench::Schedule::Open { rate: 50.0, per_user: false, random: true };
+    rising.settings.schedule = bench::LoopModel::Open { rate: 50.0, per_user: false, random: true };
     let expected = [
         format!("ramp: {BENCH} --users 4 --rates 50,100,200 --arrivals poisson"),
         format!("packets: {BENCH} --users 4 --rate 50 --arrivals poisson --capture"),
@@ -416,8 +416,8 @@ fn what_next_has_the_capture_that_was_kept_and_a_rate_where_the_server_stalled()
     stalled.capacity = None;
     stalled.invocation.as_mut().expect("it is known").directory = Some("runs/it's".to_owned());
     let last = stalled.runs.last_mut().expect("a load point");
-    last.stalls = vec![bench::Stall { start_ns: Timestamp(0), duration_ns: Nanos(1_000_000_000) }];
-    let Some(bench::Capture::Made(made)) = &mut last.capture else { panic!("the ramp has captures") };
+    last.stalls = vec![bench::StallEntry { start_ns: Timestamp(0), duration_ns: Nanos(1_000_000_000) }];
+    let Some(bench::RunCapture::Made(made)) = &mut last.capture else { panic!("the ramp has captures") };
     made.file = Some("point-04-32-users.pcap".to_owned());
     // 79,000 commands are 15,800 operations in 10 s.
     let packets = r"packets: smbscope analyze --by file 'runs/it'\''s/point-04-32-users.pcap'";
@@ -437,7 +437,7 @@ fn the_answer_on_a_load_point_goes_by_percentiles_and_the_clients_processor() {
         run.client_cpu.as_mut().expect("it is known").limited = limited;
         let read = run.groups.iter_mut().find(|group| group.group == "Read").expect("there are reads");
         read.times.client.p95 = Some(Nanos(p95 * 1_000_000));
-        let document = Document { runs: vec![run], ..ramp() }.completed();
+        let document = BenchDocument { runs: vec![run], ..ramp() }.completed();
         let answer = document.runs[0].answer.clone().expect("commands were answered");
         assert_eq!(document.answer.culprit, answer.culprit);
         answer
@@ -474,14 +474,14 @@ fn a_measure_has_the_value_that_the_tables_show() {
 #[test]
 fn overload_stands_in_the_load_curve_and_is_explained_at_the_load_point() {
     let mut document = ramp();
-    let text = |document: &bench::Document| {
-        bench::render(document, &TextOptions { detail: Detail::All, ..TextOptions::default() })
+    let text = |document: &bench::BenchDocument| {
+        bench::render(document, &RampTextOptions { detail: RampDetailLevel::All, ..RampTextOptions::default() })
     };
     assert!(!text(&document).contains("Overload"));
     let (late_ns, budget_ns) = (Nanos(1_000_000_000), Some(Nanos(10_000_000_000)));
     // 5 of 40 are 12.5%.
     document.runs[0].overload =
-        Some(bench::Overload { scenarios: 40, late: 2, exceeded: 2, not_begun: 1, percent: 12.5, late_ns, budget_ns });
+        Some(bench::OverloadEntry { scenarios: 40, late: 2, exceeded: 2, not_begun: 1, percent: 12.5, late_ns, budget_ns });
     assert_eq!(problems(&value(&document)), Vec::<String>::new());
     let text = text(&document);
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -494,12 +494,12 @@ fn overload_stands_in_the_load_curve_and_is_explained_at_the_load_point() {
 }
 
 /// A ramp of one load point on two hosts, of which one was lost.
-fn on_hosts() -> Document {
+fn on_hosts() -> BenchDocument {
     let mut document = ramp();
     document.capacity = None;
     document.runs.truncate(1);
     let run = &mut document.runs[0];
-    let host = |name: &str, lost: Option<LostHost>| HostRun {
+    let host = |name: &str, lost: Option<LostHost>| LoadHostEntry {
         host: name.to_owned(),
         sessions: 4,
         operations: if lost.is_some() { 0 } else { run.operations },
@@ -526,7 +526,7 @@ fn nothing_timed() -> smbscope_stats::DurationStatistics {
 fn hosts_are_listed_and_what_became_of_them_is_said() {
     let document = on_hosts();
     assert_eq!(problems(&value(&document)), Vec::<String>::new());
-    let parsed = Document::parse(&written(&document)).expect("it was written");
+    let parsed = BenchDocument::parse(&written(&document)).expect("it was written");
     assert_eq!(value(&parsed)["runs"][0]["hosts"], value(&document)["runs"][0]["hosts"]);
     let text = text(&document, 120);
     let row = text.lines().find(|line| line.starts_with("b (lost)")).expect("b is listed");

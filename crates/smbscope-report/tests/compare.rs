@@ -4,17 +4,17 @@ use crate::common;
 use serde_json::{Value, json};
 use smbscope_model::{Dialect, Exchange, CommandGroup, Half, Nanos, ExchangeOutcome, Quality, Subcommand};
 use smbscope_report::bench::{self, ServerLoad, ServerSeries};
-use smbscope_report::compare::{self, Compared, Comparison, Content, Given, Input, NoteKind, PointCell, Summary};
+use smbscope_report::compare::{self, Compared, Comparison, ComparableDocument, Given, ComparisonInput, NoteKind, PointCell, ComparableReport};
 use smbscope_report::{Answer, Cause, Culprit, Judged, Report};
 use smbscope_wire::names::Trans2;
 use std::slice::from_ref;
 
-fn input(name: &str, report: &Report) -> Input {
-    Input { name: name.to_owned(), source: format!("{name}.pcap"), report: Summary::from_report(report) }
+fn input(name: &str, report: &Report) -> ComparisonInput {
+    ComparisonInput { name: name.to_owned(), source: format!("{name}.pcap"), report: ComparableReport::from_report(report) }
 }
 
 fn compared(reports: &[(&str, Report)]) -> Comparison {
-    let inputs: Vec<Input> = reports.iter().map(|(name, report)| input(name, report)).collect();
+    let inputs: Vec<ComparisonInput> = reports.iter().map(|(name, report)| input(name, report)).collect();
     Comparison::new(None, &inputs)
 }
 
@@ -44,7 +44,7 @@ fn report(exchanges: &[Exchange]) -> Report {
     common::report(exchanges, vec![common::connection(1, Some(Dialect::Smb2(0x0311)))], Quality::default())
 }
 
-fn group<'a>(comparison: &'a Comparison, name: &str) -> &'a compare::Group {
+fn group<'a>(comparison: &'a Comparison, name: &str) -> &'a compare::ComparedGroup {
     comparison.groups.iter().find(|group| group.group == name).expect("the group")
 }
 
@@ -84,16 +84,16 @@ fn columns_hold_what_a_page_draws_of_them() {
     assert_eq!([files(0), files(1)], [Some(1), Some(0)]);
 }
 
-fn given(name: &str, content: Content) -> Given {
+fn given(name: &str, content: ComparableDocument) -> Given {
     Given { name: name.to_owned(), runs: vec![(format!("runs/{name}"), content)] }
 }
 
-fn ramp(name: &str, document: bench::Document) -> Given {
-    given(name, Content::Ramp(Box::new(document)))
+fn ramp(name: &str, document: bench::BenchDocument) -> Given {
+    given(name, ComparableDocument::Ramp(Box::new(document)))
 }
 
 /// The same server, twice as slow, without its load point of 32 users.
-fn slower() -> bench::Document {
+fn slower() -> bench::BenchDocument {
     let mut slower = common::bench::ramp();
     slower.runs = [(1, 600, 840_000), (4, 2_050, 1_020_000), (16, 3_900, 2_900_000)]
         .map(|(users, per_second, typical)| common::bench::run(users, per_second, typical, false))
@@ -133,16 +133,16 @@ fn ramps_are_compared_load_point_by_load_point() {
 
 #[test]
 fn what_was_asked_of_the_servers_in_another_way_is_said() {
-    let notes = |second: bench::Document| -> Vec<String> {
+    let notes = |second: bench::BenchDocument| -> Vec<String> {
         let comparison = Comparison::of_all(None, &[ramp("a", common::bench::ramp()), ramp("b", second)]);
         assert_eq!(problems(&document(&comparison)), Vec::<String>::new());
-        let about = |note: &compare::Note| note.column == 1 && note.kind == NoteKind::Mix;
+        let about = |note: &compare::ComparisonNote| note.column == 1 && note.kind == NoteKind::Mix;
         comparison.notes.into_iter().filter(about).map(|note| note.text).collect()
     };
     assert_eq!(notes(common::bench::ramp()), Vec::<String>::new());
     assert!(notes(slower())[0].starts_with("other load points than a"), "{:?}", notes(slower()));
     let mut open = common::bench::ramp();
-    open.settings.schedule = bench::Schedule::Open { rate: 500.0, per_user: false, random: false };
+    open.settings.schedule = bench::LoopModel::Open { rate: 500.0, per_user: false, random: false };
     let found = notes(open);
     assert!(
         found[0].contains("open loop, 500 operations/s, and there") && found[0].contains("closed loop"),
@@ -181,7 +181,7 @@ fn commands_of_smb1_and_smb2_that_do_the_same_stand_in_one_row() {
     let found = |name: &str| comparison.commands.iter().find(|command| command.command == name);
     let read = found("READ").expect("a row for both");
     assert_eq!(read.members, Some(vec![vec!["SMB_COM_READ_ANDX".to_owned()], vec!["READ".to_owned()]]));
-    let ratio = |command: &compare::Command, of: fn(&compare::Ratios) -> Option<compare::Ratio>| {
+    let ratio = |command: &compare::ComparedCommand, of: fn(&compare::Ratios) -> Option<compare::Ratio>| {
         of(command.cells[1].as_ref()?.ratios.as_ref()?).map(|ratio| ratio.value)
     };
     // Medians 2 and 4 µs.
@@ -214,7 +214,7 @@ fn commands_of_smb1_and_smb2_that_do_the_same_stand_in_one_row() {
 
 #[test]
 fn a_workload_that_has_only_the_name_in_common_is_said_to_be_another() {
-    let notes = |change: fn(&mut bench::Document)| -> Vec<String> {
+    let notes = |change: fn(&mut bench::BenchDocument)| -> Vec<String> {
         let mut other = common::bench::ramp();
         change(&mut other);
         let comparison = Comparison::of_all(None, &[ramp("a", common::bench::ramp()), ramp("b", other)]);
@@ -228,7 +228,7 @@ fn a_workload_that_has_only_the_name_in_common_is_said_to_be_another() {
 
 #[test]
 fn times_of_the_client_and_of_the_wire_are_told_apart() {
-    let capture = || given("wire", Content::Report(Box::new(Summary::from_report(&common::office()))));
+    let capture = || given("wire", ComparableDocument::Report(Box::new(ComparableReport::from_report(&common::office()))));
     let bench = || ramp("client", common::bench::ramp());
     let places = |given: &[Given]| -> Vec<(usize, String)> {
         let notes = Comparison::of_all(None, given).notes.into_iter();
@@ -243,7 +243,7 @@ fn times_of_the_client_and_of_the_wire_are_told_apart() {
 
 #[test]
 fn a_ramp_stands_beside_a_capture() {
-    let report = Content::Report(Box::new(Summary::from_report(&common::office())));
+    let report = ComparableDocument::Report(Box::new(ComparableReport::from_report(&common::office())));
     let comparison = Comparison::of_all(None, &[given("office", report), ramp("bench", common::bench::ramp())]);
     assert_eq!(problems(&document(&comparison)), Vec::<String>::new());
     let ramps = comparison.ramps.as_ref().expect("there is one");
@@ -397,8 +397,8 @@ fn reports_on_other_choices_of_exchanges_are_told_apart() {
     let input = |name: &str, filter: Value| {
         let mut saved: Value = serde_json::from_slice(&text).expect("the report is JSON");
         saved["filter"] = filter;
-        let report = Summary::parse(saved.to_string().as_bytes()).expect("a report");
-        Input { name: name.to_owned(), source: String::new(), report }
+        let report = ComparableReport::parse(saved.to_string().as_bytes()).expect("a report");
+        ComparisonInput { name: name.to_owned(), source: String::new(), report }
     };
     let (all, chosen) = (input("all", Value::Null), input("chosen", json!("command == READ")));
     let same = Comparison::new(None, &[chosen.clone(), chosen.clone()]);
@@ -445,8 +445,8 @@ fn a_file_that_says_anything_does_no_harm() {
     for number in [json!(0), json!(i64::MAX)] {
         let mut odd = good.clone();
         set_all(&mut odd, &number);
-        let report = Summary::parse(odd.to_string().as_bytes()).expect("it is as the schema describes it");
-        let input = Input { name: "odd\u{1b}[2J".to_owned(), source: String::new(), report };
+        let report = ComparableReport::parse(odd.to_string().as_bytes()).expect("it is as the schema describes it");
+        let input = ComparisonInput { name: "odd\u{1b}[2J".to_owned(), source: String::new(), report };
         let comparison = Comparison::new(Some("odd\u{1b}[2J".to_owned()), &[input.clone(), input]);
         let text = compare::render(&comparison, 100, false);
         assert!(!text.contains('\u{1b}'), "{text}");
@@ -488,7 +488,7 @@ fn documents_of_a_version_to_come_are_refused_in_one_line() {
     let mut report = Vec::new();
     smbscope_report::json::write(&common::small(), &mut report).expect("writing to memory does not fail");
     let report = newer(&report, "smbscope.report/1", "smbscope.report/2");
-    let error = Summary::parse(report.as_bytes()).expect_err("another version").to_string();
+    let error = ComparableReport::parse(report.as_bytes()).expect_err("another version").to_string();
     assert_eq!(
         error,
         "its `schema` is \"smbscope.report/2\", and not \"smbscope.report/1\": give a report made with analyze --format json"
@@ -496,7 +496,7 @@ fn documents_of_a_version_to_come_are_refused_in_one_line() {
     let mut ramp = Vec::new();
     bench::write(&common::bench::ramp(), &mut ramp).expect("writing to memory does not fail");
     let ramp = newer(&ramp, "smbscope.bench/1", "smbscope.bench/2");
-    let error = bench::Document::parse(ramp.as_bytes()).expect_err("another version").to_string();
+    let error = bench::BenchDocument::parse(ramp.as_bytes()).expect_err("another version").to_string();
     assert_eq!(
         error,
         "its `schema` is \"smbscope.bench/2\", and not \"smbscope.bench/1\": give the run.json that bench wrote"
@@ -511,7 +511,7 @@ fn the_answer_says_what_got_slower_by_how_much_and_how_sure() {
             (0..200).map(|n| common::exchange(common::smb2_command(6), CommandGroup::OpenClose, n * 1_000_000_000, 1_000_000));
         let exchanges: Vec<_> = reads.chain(closes).collect();
         let report = common::report(&exchanges, Vec::new(), Quality::default());
-        Input { name: name.into(), source: name.into(), report: Summary::from_report(&report) }
+        ComparisonInput { name: name.into(), source: name.into(), report: ComparableReport::from_report(&report) }
     };
     let answer = |slower: i64| {
         let comparison = Comparison::new(None, &[report("before", 2_000_000), report("after", slower)]);
@@ -539,24 +539,24 @@ fn the_answer_says_what_got_slower_by_how_much_and_how_sure() {
 }
 
 /// A ramp of one load point whose response times are so many times those of the example's.
-fn run_of(times: f64, minute: i64) -> (String, Content) {
+fn run_of(times: f64, minute: i64) -> (String, ComparableDocument) {
     let mut ramp = common::bench::ramp();
     let typical = (1_000_000.0 * times) as i64;
     ramp.runs = vec![common::bench::run(4, 2_000, typical, false)];
     ramp.started_ns = smbscope_model::Timestamp(common::START + minute * 60_000_000_000);
     ramp.warnings.clear();
-    (format!("runs/{minute}"), Content::Ramp(Box::new(ramp.completed())))
+    (format!("runs/{minute}"), ComparableDocument::Ramp(Box::new(ramp.completed())))
 }
 
 /// With what it cost the server, a second of each.
-fn with_cpu((source, content): (String, Content), percent: f64) -> (String, Content) {
-    let Content::Ramp(mut ramp) = content else { panic!("it is a ramp") };
+fn with_cpu((source, content): (String, ComparableDocument), percent: f64) -> (String, ComparableDocument) {
+    let ComparableDocument::Ramp(mut ramp) = content else { panic!("it is a ramp") };
     ramp.runs[0].server = Some(ServerLoad {
         source: "this machine".to_owned(),
         times_ns: vec![smbscope_model::Timestamp(0), smbscope_model::Timestamp(1)],
         metrics: vec![ServerSeries::new("cpu", "percent", vec![Some(percent), Some(percent + 10.0)])],
     });
-    (source, Content::Ramp(ramp))
+    (source, ComparableDocument::Ramp(ramp))
 }
 
 #[test]
@@ -624,7 +624,7 @@ fn causes_that_came_or_went_are_told() {
         let reads = (0..200).map(|n| common::exchange(common::smb2_command(8), CommandGroup::Read, n * 1_000_000_000, length));
         let mut report = common::report(&reads.collect::<Vec<_>>(), Vec::new(), Quality::default());
         report.explanation.answer.causes = causes.to_vec();
-        Input { name: name.into(), source: name.into(), report: Summary::from_report(&report) }
+        ComparisonInput { name: name.into(), source: name.into(), report: ComparableReport::from_report(&report) }
     };
     let answer = |before: &[Cause], after: &[Cause], slower: i64| {
         let comparison = Comparison::new(None, &[input("before", 2_000_000, before), input("after", slower, after)]);
@@ -684,7 +684,7 @@ fn what_differs_besides_the_servers_stands_first() {
     other.environment.insert("cores".into(), "4".into());
     other.target.dialect = Some("2.1".into());
     other.workload.sha256 = Some("0123456789abcdef".repeat(4));
-    let text = |second: bench::Document| {
+    let text = |second: bench::BenchDocument| {
         let comparison = Comparison::of_all(None, &[ramp("a", common::bench::ramp()), ramp("b", second)]);
         assert_eq!(problems(&document(&comparison)), Vec::<String>::new());
         compare::render(&comparison, 500, false)
@@ -699,7 +699,7 @@ fn what_differs_besides_the_servers_stands_first() {
         assert!(second.contains(fact), "{second}");
     }
     let mut newer = run_of(1.0, 2);
-    let Content::Ramp(document) = &mut newer.1 else { panic!("a ramp") };
+    let ComparableDocument::Ramp(document) = &mut newer.1 else { panic!("a ramp") };
     document.environment.insert("server".into(), "Samba 4.22".into());
     let given = [
         Given { name: "a".into(), runs: vec![run_of(1.0, 0), newer] },
@@ -713,9 +713,9 @@ fn what_differs_besides_the_servers_stands_first() {
 fn the_elapsed_time_of_jobs_is_compared_and_can_be_limited() {
     let run = |seconds: f64, minute: i64| {
         let (source, mut content) = run_of(1.0, minute);
-        let Content::Ramp(document) = &mut content else { panic!("a ramp") };
+        let ComparableDocument::Ramp(document) = &mut content else { panic!("a ramp") };
         let elapsed = Nanos((seconds * 1e9) as i64);
-        document.runs[0].jobs = Some(bench::Jobs {
+        document.runs[0].jobs = Some(bench::JobStatistics {
             elapsed: smbscope_stats::DurationStatistics { count: 1, mean: Some(elapsed), ..Default::default() },
             unfinished: 0,
             elapsed_sum_ns: elapsed,

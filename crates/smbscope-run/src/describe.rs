@@ -8,23 +8,23 @@ use smbscope_client::{Credentials, SessionParameters};
 use smbscope_load::engine::{Arrivals, RampPlan, LoadSchedule};
 use smbscope_load::workload::WorkloadSource;
 use smbscope_report::Answer;
-use smbscope_report::bench::{self, Document};
+use smbscope_report::bench::{self, BenchDocument};
 use std::num::NonZeroUsize;
 
 /// What came out of all load points.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Measured {
-    pub(crate) runs: Vec<bench::Run>,
-    pub(crate) capacity: Option<bench::Capacity>,
+    pub(crate) runs: Vec<bench::BenchRun>,
+    pub(crate) capacity: Option<bench::CapacityEntry>,
     /// What could not be kept, and why.
     pub(crate) losses: Vec<String>,
 }
 
 impl Site {
     /// The server, the share, and how they are spoken to.
-    pub(crate) fn described(&self, facts: &SessionParameters) -> bench::Target {
+    pub(crate) fn described(&self, facts: &SessionParameters) -> bench::TargetEntry {
         let options = &self.options;
-        bench::Target {
+        bench::TargetEntry {
             host: options.host.clone(),
             port: options.address.port(),
             share: options.share.clone(),
@@ -44,7 +44,7 @@ impl Site {
 
 impl Setup {
     /// The document of the run.
-    pub(crate) fn document(&self, measured: Measured) -> Document {
+    pub(crate) fn document(&self, measured: Measured) -> BenchDocument {
         let mut environment = environment::of_client();
         if self.site.lab.is_some() {
             let version = smbscope_lab::version().map_or_else(String::new, |version| format!(" {version}"));
@@ -70,7 +70,7 @@ impl Setup {
             // The work is done by the threads of the client: that they are busy is no limit of its own.
             runs.iter_mut().filter_map(|run| run.client_cpu.as_mut()).for_each(|cpu| cpu.limited = false);
         }
-        let document = Document {
+        let document = BenchDocument {
             generator: bench::Generator::new(env!("CARGO_PKG_VERSION")),
             title: self.options.title.clone(),
             answer: Answer::default(),
@@ -92,11 +92,11 @@ impl Setup {
         document.completed()
     }
 
-    fn workload(&self) -> bench::Workload {
+    fn workload(&self) -> bench::WorkloadEntry {
         let RunOptions { workload, plan, .. } = &self.options;
         let files = workload.file_set();
         let sets = if files.shared { 1 } else { u64::from(plan.users.most()) * u64::from(plan.sessions_per_user) };
-        bench::Workload {
+        bench::WorkloadEntry {
             name: workload.name().to_owned(),
             source: match workload.source() {
                 WorkloadSource::BuiltIn => None,
@@ -105,20 +105,20 @@ impl Setup {
             parameters: workload.parameters().iter().cloned().collect(),
             seed: Some(plan.seed),
             file_set: (files.files > 0)
-                .then(|| bench::FileSet { files: sets * u64::from(files.files), bytes: sets * files.bytes() }),
+                .then(|| bench::FileSetTotals { files: sets * u64::from(files.files), bytes: sets * files.bytes() }),
             sha256: Some(workload.definition().sha256.clone()),
             definition: workload.definition().text.clone(),
         }
     }
 
-    fn settings(&self) -> bench::Settings {
+    fn settings(&self) -> bench::RampSettings {
         let RampPlan { users, schedule, warmup, duration, connects, workers, .. } = &self.options.plan;
         let half = || std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1));
-        bench::Settings {
+        bench::RampSettings {
             schedule: match *schedule {
-                LoadSchedule::Closed { think } => bench::Schedule::Closed { think_ns: think.into() },
+                LoadSchedule::Closed { think } => bench::LoopModel::Closed { think_ns: think.into() },
                 LoadSchedule::Open { rate, per_user, arrivals } => {
-                    bench::Schedule::Open { rate, per_user, random: arrivals == Arrivals::Poisson }
+                    bench::LoopModel::Open { rate, per_user, random: arrivals == Arrivals::Poisson }
                 }
             },
             users: users.points().to_vec(),

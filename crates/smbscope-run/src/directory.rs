@@ -12,7 +12,7 @@ use smbscope_load::engine::result::LoadPointResult;
 use smbscope_model::{Exchange, CommandGroup, Quality, Timestamp};
 use smbscope_report::bench::histograms::{self, TaggedHistogram};
 use smbscope_report::bench::tables::{self, ServerMetric};
-use smbscope_report::bench::{self, Document};
+use smbscope_report::bench::{self, BenchDocument};
 use smbscope_report::html;
 use smbscope_report::parquet::ExchangeWriter;
 use smbscope_report::table::{ExchangeTable, Provenance};
@@ -163,7 +163,7 @@ impl RunDirectory {
     }
 
     /// Writes what is known so far, after each load point.
-    pub(crate) fn keep(&mut self, document: &Document, server: &[ServerMetric]) -> Result<(), Error> {
+    pub(crate) fn keep(&mut self, document: &BenchDocument, server: &[ServerMetric]) -> Result<(), Error> {
         self.prepare(INTERVALS, |out| tables::write_intervals(&document.runs, out))?;
         if !self.histograms.is_empty() {
             let start = document.runs.iter().map(|run| run.started_ns).min().unwrap_or(Timestamp(0));
@@ -181,7 +181,7 @@ impl RunDirectory {
     }
 
     /// Writes the page beside its place.
-    pub(crate) fn keep_page(&mut self, document: &Document) -> Result<(), Error> {
+    pub(crate) fn keep_page(&mut self, document: &BenchDocument) -> Result<(), Error> {
         self.prepare(PAGE, |out| html::write_bench(document, out))
     }
 
@@ -305,12 +305,12 @@ mod tests {
         directory.put_in_place().unwrap();
     }
 
-    fn read(path: &Path) -> Document {
-        Document::parse(&fs::read(path.join(RUN)).unwrap()).unwrap()
+    fn read(path: &Path) -> BenchDocument {
+        BenchDocument::parse(&fs::read(path.join(RUN)).unwrap()).unwrap()
     }
 
     /// What is kept of a document: not all that is known of a time is written.
-    fn written(document: &Document) -> String {
+    fn written(document: &BenchDocument) -> String {
         let mut text = Vec::new();
         bench::write(document, &mut text).unwrap();
         String::from_utf8(text).unwrap()

@@ -8,7 +8,7 @@ use crate::setup::Setup;
 use smbscope_lab::Workplace;
 use smbscope_load::engine::ExchangeLog;
 use smbscope_load::engine::result::LoadPointResult;
-use smbscope_report::bench::Document;
+use smbscope_report::bench::BenchDocument;
 use smbscope_report::bench::tables::ServerMetric;
 use std::path::PathBuf;
 
@@ -60,7 +60,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// The run is over.
-    pub(crate) fn finish(self, document: &Document) -> Result<(), Error> {
+    pub(crate) fn finish(self, document: &BenchDocument) -> Result<(), Error> {
         match self.store {
             Store::Kept(directory) => finish(directory, document, &self.metrics.so_far()),
             Store::Passing(_) => Ok(()),
@@ -68,7 +68,7 @@ impl<'a> Keeper<'a> {
     }
 }
 
-fn finish(mut directory: RunDirectory, document: &Document, metrics: &[ServerMetric]) -> Result<(), Error> {
+fn finish(mut directory: RunDirectory, document: &BenchDocument, metrics: &[ServerMetric]) -> Result<(), Error> {
     if directory.has_earlier() && document.runs.iter().all(|run| run.operations == 0) {
         return Err(Error::NothingMeasured(directory.path().to_owned()));
     }

@@ -41,7 +41,7 @@ pub(crate) fn cipher(cipher: Cipher) -> &'static str {
 /// What a search found.
 ///
 /// With `by_rate` the loads are rates, which all have the same users.
-pub(crate) fn capacity(capacity: &engine::CapacityResult, by_rate: bool) -> bench::Capacity {
+pub(crate) fn capacity(capacity: &engine::CapacityResult, by_rate: bool) -> bench::CapacityEntry {
     let found = match capacity.users {
         Knee::At(load) | Knee::AtLeast(load) => Some(load),
         Knee::Below(_) => None,
@@ -52,7 +52,7 @@ pub(crate) fn capacity(capacity: &engine::CapacityResult, by_rate: bool) -> benc
         PacingResult::Open { rate, .. } if by_rate => Some(rate.round() as u32),
         _ => None,
     };
-    bench::Capacity {
+    bench::CapacityEntry {
         criterion: capacity.criterion.to_string(),
         users: if by_rate { users } else { found },
         rate: found.filter(|_| by_rate),
@@ -61,7 +61,7 @@ pub(crate) fn capacity(capacity: &engine::CapacityResult, by_rate: bool) -> benc
         tried: capacity
             .tried
             .iter()
-            .map(|tried| bench::Tried {
+            .map(|tried| bench::CapacityTrialEntry {
                 users: tried.run.users,
                 rate: rate(&tried.run),
                 found: (!tried.verdict.found.is_empty()).then(|| tried.verdict.found.join(", ")),

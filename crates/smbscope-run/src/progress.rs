@@ -18,7 +18,7 @@ pub trait Progress {
     }
 
     /// A load point is over.
-    fn point_done(&mut self, run: &bench::Run) {
+    fn point_done(&mut self, run: &bench::BenchRun) {
         let _ = run;
     }
 

@@ -49,7 +49,7 @@ impl Captures {
     }
 
     /// The load point beside its capture, whose file is called so.
-    pub(crate) fn held_against(&mut self, run: &LoadPointResult, exchanges: Option<&ExchangeLog>, name: String) -> bench::Run {
+    pub(crate) fn held_against(&mut self, run: &LoadPointResult, exchanges: Option<&ExchangeLog>, name: String) -> bench::BenchRun {
         if self.taken.is_none() {
             // It ended before anything was measured.
             self.end();

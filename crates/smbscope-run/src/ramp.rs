@@ -83,7 +83,7 @@ fn load(
 /// What whoever watches hears from the engine's thread.
 enum Event {
     Begins(u32),
-    Done(Box<bench::Run>),
+    Done(Box<bench::BenchRun>),
 }
 
 /// Follows the engine from its own thread: takes captures, turns what comes out into the document's runs, and keeps them.

@@ -13,7 +13,7 @@ use crate::sniffer::Bytes;
 use crate::{prepare, ramp};
 use smbscope_client::{SessionParameters, SessionOptions, ClientSession};
 use smbscope_load::engine::{Fleet, RampPlan};
-use smbscope_report::bench::Document;
+use smbscope_report::bench::BenchDocument;
 use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
 use tokio::runtime::Builder;
@@ -32,7 +32,7 @@ pub struct Bench {
 #[derive(Debug)]
 pub struct Outcome {
     /// All of it.
-    pub document: Document,
+    pub document: BenchDocument,
     /// Whether it was kept, where that was asked for.
     pub kept: Result<(), Error>,
 }

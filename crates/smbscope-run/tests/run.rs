@@ -2,7 +2,7 @@
 
 use smbscope_load::engine::RampPlan;
 use smbscope_load::workload::Workload;
-use smbscope_report::bench::{self, Document, Ended};
+use smbscope_report::bench::{self, BenchDocument, BenchRunOutcome};
 use smbscope_run::progress::{Progress, Snapshot, Wish};
 use smbscope_run::{Bench, Connect, Login, Outcome, Private, RUN, RunOptions, Server};
 use smbscope_testkit::skip;
@@ -41,7 +41,7 @@ impl Progress for Watcher {
         self.snapshots.push(snapshot);
     }
 
-    fn point_done(&mut self, run: &bench::Run) {
+    fn point_done(&mut self, run: &bench::BenchRun) {
         self.done.push(run.users);
     }
 
@@ -63,10 +63,10 @@ fn a_run_is_watched_kept_and_told() {
     let mut watcher = Watcher::default();
     let Outcome { document, kept } = bench.run(&mut watcher, &AtomicBool::new(false)).expect("a run");
     kept.expect("a directory that takes files");
-    let users = |document: &Document| document.runs.iter().map(|run| run.users).collect::<Vec<_>>();
+    let users = |document: &BenchDocument| document.runs.iter().map(|run| run.users).collect::<Vec<_>>();
     assert_eq!((users(&document), watcher.done), (vec![1, 2], vec![1, 2]));
-    assert!(document.runs.iter().all(|run| run.ended == Ended::Done && run.operations > 0), "{document:?}");
-    let kept = Document::parse(&fs::read(directory.join(RUN)).expect("a file")).expect("a document");
+    assert!(document.runs.iter().all(|run| run.ended == BenchRunOutcome::Done && run.operations > 0), "{document:?}");
+    let kept = BenchDocument::parse(&fs::read(directory.join(RUN)).expect("a file")).expect("a document");
     assert_eq!((users(&kept), &kept.workload), (vec![1, 2], &document.workload));
 }
 
@@ -76,8 +76,8 @@ fn whoever_watches_ends_a_run() {
     let mut watcher = Watcher { stops: true, ..Watcher::default() };
     let bench = Bench::open(options).expect("a server that answers");
     let outcome = bench.run(&mut watcher, &AtomicBool::new(false)).expect("what was measured until then");
-    let ends: Vec<&Ended> = outcome.document.runs.iter().map(|run| &run.ended).collect();
-    assert_eq!((ends, watcher.done), (vec![&Ended::Interrupted], vec![1]));
+    let ends: Vec<&BenchRunOutcome> = outcome.document.runs.iter().map(|run| &run.ended).collect();
+    assert_eq!((ends, watcher.done), (vec![&BenchRunOutcome::Interrupted], vec![1]));
 }
 
 #[test]

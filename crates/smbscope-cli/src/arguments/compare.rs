@@ -3,7 +3,7 @@
 use super::{AnalyzeArguments, Arguments, CommonArguments, Verb, by_ending, dimension};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, ValueEnum};
-use smbscope_report::compare::Limit;
+use smbscope_report::compare::RatioLimit;
 use smbscope_stats::Dimension;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ pub struct CompareArguments {
     /// throughput, elapsed. It fails only where the whole 95% interval is beyond the limit, for which each side needs 5 runs;
     /// mean, p50 and p95 of the (total) of two single runs are judged by the interval within these runs.
     #[arg(long = "fail-if", value_name = "LIMIT")]
-    pub fail_if: Vec<Limit>,
+    pub fail_if: Vec<RatioLimit>,
 
     /// Let --fail-if judge the ratio itself, without regard to its interval.
     #[arg(long, requires = "fail_if")]

@@ -13,7 +13,7 @@ use anyhow::bail;
 use dashboard::{Choice, Display};
 pub(crate) use options::run_options;
 use smbscope_load::workload::Workload;
-use smbscope_report::bench::{self, Document, Ended};
+use smbscope_report::bench::{self, BenchDocument, BenchRunOutcome};
 use smbscope_report::{html, listed};
 use smbscope_run::{Bench, Error, Outcome};
 use std::io;
@@ -43,10 +43,10 @@ fn measure(arguments: &BenchArguments) -> anyhow::Result<()> {
     let mut display = Display::open(choice(arguments), bench.heading());
     let Outcome { document, kept } = bench.run(&mut display, &interrupted).map_err(or_interrupted)?;
     drop(display);
-    let text = bench::TextOptions {
+    let text = bench::RampTextOptions {
         width: output.width(arguments.width),
         color: output.takes_color(arguments.color),
-        detail: if arguments.full { bench::Detail::One } else { bench::Detail::Brief },
+        detail: if arguments.full { bench::RampDetailLevel::One } else { bench::RampDetailLevel::Brief },
     };
     let printed = print(&document, arguments.format, &text, &mut output);
     output.settle(printed)?;
@@ -55,9 +55,9 @@ fn measure(arguments: &BenchArguments) -> anyhow::Result<()> {
 }
 
 /// A failed run, or one that a signal or a key on the dashboard ended, is a failure of the command.
-pub(crate) fn how_it_ended(document: &Document) -> anyhow::Result<()> {
-    let has_failed = document.runs.iter().any(|run| matches!(run.ended, Ended::Failed { .. }));
-    if !has_failed && document.runs.iter().any(|run| run.ended == Ended::Interrupted) {
+pub(crate) fn how_it_ended(document: &BenchDocument) -> anyhow::Result<()> {
+    let has_failed = document.runs.iter().any(|run| matches!(run.ended, BenchRunOutcome::Failed { .. }));
+    if !has_failed && document.runs.iter().any(|run| run.ended == BenchRunOutcome::Interrupted) {
         return Err(Interrupted::said().into());
     }
     match document.failure() {
@@ -76,9 +76,9 @@ fn or_interrupted(error: Error) -> anyhow::Error {
 
 /// Prints the report.
 pub(crate) fn print(
-    document: &Document,
+    document: &BenchDocument,
     format: BenchFormat,
-    text: &bench::TextOptions,
+    text: &bench::RampTextOptions,
     output: &mut Output,
 ) -> io::Result<()> {
     match format {

@@ -15,7 +15,7 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, Field, Schema};
 use column::column;
 use serde_json::Value;
-use shape::Shape;
+use shape::SchemaNode;
 use std::sync::{Arc, OnceLock};
 
 /// Why there is no such table.
@@ -48,28 +48,28 @@ pub enum TableError {
 }
 
 /// A kind of document, with its published schema.
-struct Kind {
+struct DocumentSchema {
     name: &'static str,
     text: &'static str,
-    shape: OnceLock<Shape>,
+    shape: OnceLock<SchemaNode>,
 }
 
 /// A kind whose published schema is the file of that name.
 macro_rules! kind {
     ($name:literal, $file:literal) => {
-        Kind { name: $name, text: include_str!(concat!("../../../../schema/", $file)), shape: OnceLock::new() }
+        DocumentSchema { name: $name, text: include_str!(concat!("../../../../schema/", $file)), shape: OnceLock::new() }
     };
 }
 
-static KINDS: [Kind; 4] = [
+static KINDS: [DocumentSchema; 4] = [
     kind!("smbscope.report/1", "smbscope.report-1.schema.json"),
     kind!("smbscope.bench/1", "smbscope.bench-1.schema.json"),
     kind!("smbscope.compare/1", "smbscope.compare-1.schema.json"),
     kind!("smbscope.study/1", "smbscope.study-1.schema.json"),
 ];
 
-impl Kind {
-    fn shape(&self) -> &Shape {
+impl DocumentSchema {
+    fn shape(&self) -> &SchemaNode {
         self.shape.get_or_init(|| serde_json::from_str(self.text).expect("published schemas are read by a test"))
     }
 }
@@ -98,12 +98,12 @@ pub fn tables(document: &Value) -> Result<Vec<&'static str>, TableError> {
     Ok(kind_of(document)?.shape().tables().collect())
 }
 
-fn kind_of(document: &Value) -> Result<&'static Kind, TableError> {
+fn kind_of(document: &Value) -> Result<&'static DocumentSchema, TableError> {
     let schema = document.get("schema").and_then(Value::as_str).unwrap_or_default();
     KINDS.iter().find(|kind| kind.name == schema).ok_or_else(|| TableError::NoDocument(schema.to_owned()))
 }
 
-fn batch(root: &Shape, shape: &Shape, rows: &[&Value]) -> Result<RecordBatch, ArrowError> {
+fn batch(root: &SchemaNode, shape: &SchemaNode, rows: &[&Value]) -> Result<RecordBatch, ArrowError> {
     let columns = root.columns(shape);
     let arrays: Result<Vec<ArrayRef>, ArrowError> = columns
         .iter()

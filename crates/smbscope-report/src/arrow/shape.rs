@@ -20,23 +20,23 @@ const DEPTH_MAX: usize = 12;
 /// A JSON schema, as far as tables need it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Shape {
+pub(super) struct SchemaNode {
     #[serde(rename = "type")]
     types: Option<Types>,
     #[serde(rename = "$ref")]
     reference: Option<String>,
-    properties: Properties,
+    properties: SchemaProperties,
     items: Option<Box<OrAnything>>,
     #[serde(rename = "prefixItems")]
-    tuple: Vec<Shape>,
+    tuple: Vec<SchemaNode>,
     #[serde(rename = "additionalProperties")]
     others: Option<Box<OrAnything>>,
     #[serde(rename = "anyOf")]
-    any_of: Vec<Shape>,
+    any_of: Vec<SchemaNode>,
     #[serde(rename = "oneOf")]
-    one_of: Vec<Shape>,
+    one_of: Vec<SchemaNode>,
     #[serde(rename = "$defs")]
-    definitions: BTreeMap<String, Shape>,
+    definitions: BTreeMap<String, SchemaNode>,
 }
 
 /// One type, or several of which one is mostly null.
@@ -52,11 +52,11 @@ enum Types {
 #[serde(untagged)]
 enum OrAnything {
     Anything(#[expect(dead_code, reason = "true and false are the same for a table")] bool),
-    Shape(Shape),
+    Shape(SchemaNode),
 }
 
 impl OrAnything {
-    fn shape(&self) -> Option<&Shape> {
+    fn shape(&self) -> Option<&SchemaNode> {
         match self {
             OrAnything::Anything(_) => None,
             OrAnything::Shape(shape) => Some(shape),
@@ -66,24 +66,24 @@ impl OrAnything {
 
 /// The keys of an object, in their order.
 #[derive(Debug, Default)]
-struct Properties(Vec<(String, Shape)>);
+struct SchemaProperties(Vec<(String, SchemaNode)>);
 
-impl<'de> Deserialize<'de> for Properties {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Properties, D::Error> {
+impl<'de> Deserialize<'de> for SchemaProperties {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<SchemaProperties, D::Error> {
         struct InOrder;
         impl<'de> Visitor<'de> for InOrder {
-            type Value = Properties;
+            type Value = SchemaProperties;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object of schemas")
             }
 
-            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Properties, M::Error> {
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<SchemaProperties, M::Error> {
                 let mut all = Vec::new();
                 while let Some(entry) = map.next_entry()? {
                     all.push(entry);
                 }
-                Ok(Properties(all))
+                Ok(SchemaProperties(all))
             }
         }
         from.deserialize_map(InOrder)
@@ -91,11 +91,11 @@ impl<'de> Deserialize<'de> for Properties {
 }
 
 /// A column: the keys that lead to it, and its type.
-pub(super) type Column<'s> = (Vec<&'s str>, DataType);
+pub(super) type FlattenedColumn<'s> = (Vec<&'s str>, DataType);
 
-impl Shape {
+impl SchemaNode {
     /// The schema of a key.
-    pub(super) fn property(&self, name: &str) -> Option<&Shape> {
+    pub(super) fn property(&self, name: &str) -> Option<&SchemaNode> {
         self.properties.0.iter().find(|(key, _)| key == name).map(|(_, shape)| shape)
     }
 
@@ -114,18 +114,18 @@ impl Shape {
     }
 
     /// Whether a value is an object with known keys, or a list of them.
-    pub(super) fn has_columns(&self, shape: &Shape) -> bool {
+    pub(super) fn has_columns(&self, shape: &SchemaNode) -> bool {
         self.properties_of(self.entry(shape)).next().is_some()
     }
 
     /// The columns of a table.
-    pub(super) fn columns<'s>(&'s self, shape: &'s Shape) -> Vec<Column<'s>> {
+    pub(super) fn columns<'s>(&'s self, shape: &'s SchemaNode) -> Vec<FlattenedColumn<'s>> {
         let mut columns = Vec::new();
         self.add_columns(self.entry(shape), &mut Vec::new(), &mut columns);
         columns
     }
 
-    fn add_columns<'s>(&'s self, shape: &'s Shape, path: &mut Vec<&'s str>, columns: &mut Vec<Column<'s>>) {
+    fn add_columns<'s>(&'s self, shape: &'s SchemaNode, path: &mut Vec<&'s str>, columns: &mut Vec<FlattenedColumn<'s>>) {
         for (key, shape) in self.properties_of(shape) {
             path.push(key);
             let nested = self.resolved(shape);
@@ -138,14 +138,14 @@ impl Shape {
     }
 
     /// What an entry of a list is; of what is no list the thing itself.
-    fn entry<'s>(&'s self, shape: &'s Shape) -> &'s Shape {
+    fn entry<'s>(&'s self, shape: &'s SchemaNode) -> &'s SchemaNode {
         let shape = self.resolved(shape);
         let items = shape.items.as_ref().and_then(|items| items.shape());
         items.map_or(shape, |items| self.resolved(items))
     }
 
     /// What a schema refers to, without the alternative of null.
-    pub(super) fn resolved<'s>(&'s self, shape: &'s Shape) -> &'s Shape {
+    pub(super) fn resolved<'s>(&'s self, shape: &'s SchemaNode) -> &'s SchemaNode {
         let mut shape = shape;
         for _ in 0..DEPTH_MAX {
             let named = shape.reference.as_deref().and_then(|name| name.strip_prefix("#/$defs/"));
@@ -160,7 +160,7 @@ impl Shape {
     }
 
     /// The keys of an object; where it is one of several, the keys of all of them.
-    fn properties_of<'s>(&'s self, shape: &'s Shape) -> impl Iterator<Item = (&'s str, &'s Shape)> {
+    fn properties_of<'s>(&'s self, shape: &'s SchemaNode) -> impl Iterator<Item = (&'s str, &'s SchemaNode)> {
         let own = shape.properties.0.iter();
         let others = shape.one_of.iter().flat_map(|other| self.resolved(other).properties.0.iter());
         own.chain(others).map(|(key, shape)| (key.as_str(), shape))
@@ -185,9 +185,9 @@ impl Shape {
         }
     }
 
-    fn data_type(&self, key: &str, shape: &Shape, depth: usize) -> DataType {
+    fn data_type(&self, key: &str, shape: &SchemaNode, depth: usize) -> DataType {
         let shape = self.resolved(shape);
-        let nested = |shape: Option<&Shape>| match shape.filter(|_| depth < DEPTH_MAX) {
+        let nested = |shape: Option<&SchemaNode>| match shape.filter(|_| depth < DEPTH_MAX) {
             Some(shape) => self.data_type(key, shape, depth + 1),
             None => DataType::Utf8,
         };

@@ -1,6 +1,6 @@
 //! The answers of a load point, which `smbscope-diagnose` gives on what the client measured, and of the whole ramp.
 
-use super::{Document, Run, headline, next};
+use super::{BenchDocument, BenchRun, headline, next};
 use crate::json::entries::Group as Counted;
 use crate::{Answer, Culprit};
 use smbscope_diagnose::LoadPointFacts;
@@ -8,7 +8,7 @@ use smbscope_model::{CommandGroup, Nanos};
 use smbscope_stats::DurationStatistics;
 
 /// The answer; none where nothing was answered.
-pub(super) fn of_load_point(run: &Run) -> Option<Answer> {
+pub(super) fn of_load_point(run: &BenchRun) -> Option<Answer> {
     let times = &run.total.client;
     let counted: Vec<&Counted> =
         run.counted.iter().flat_map(|counted| &counted.groups).filter(|group| group.headline).collect();
@@ -35,7 +35,7 @@ pub(super) fn of_load_point(run: &Run) -> Option<Answer> {
 }
 
 /// Returns the answer of a ramp, with the culprit of the load point shown in detail, or `capture` if the run failed.
-pub(super) fn of_ramp(document: &Document) -> Answer {
+pub(super) fn of_ramp(document: &BenchDocument) -> Answer {
     let point = document.shown().and_then(|run| run.answer.as_ref());
     let culprit = match document.failure() {
         Some(_) => Culprit::Capture,

@@ -14,7 +14,7 @@ const SLOWEST_LISTED: usize = 20;
 /// The commands of a load point, as the report of a capture has them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Counted {
+pub struct LoadPointBreakdown {
     /// By operation group; the entries add up, Other holds its parts.
     pub(crate) groups: Vec<Group>,
     pub(crate) heatmap: HeatMap,
@@ -29,11 +29,11 @@ pub struct Counted {
     pub(crate) slices: Option<Slices>,
 }
 
-impl Counted {
+impl LoadPointBreakdown {
     /// What was counted of a load point.
-    pub fn new(aggregate: &Aggregate) -> Counted {
+    pub fn new(aggregate: &Aggregate) -> LoadPointBreakdown {
         let slowest = aggregate.slowest.iter().take(SLOWEST_LISTED);
-        Counted {
+        LoadPointBreakdown {
             groups: Group::all(aggregate),
             heatmap: aggregate.heat_map.clone(),
             concurrency: aggregate.concurrency.clone(),

@@ -2,7 +2,7 @@
 //! `schema/smbscope.bench-1.schema.json`. Times are integers in nanoseconds; unknown values, and percentiles of too few values,
 //! are `null`. Keys and entries have a fixed order.
 
-use super::{Counted, HostRun, Jobs, Launch, ServerLoad};
+use super::{LoadPointBreakdown, LoadHostEntry, JobStatistics, Launch, ServerLoad};
 use crate::Answer;
 use crate::document::{self, Generator, Kind, ParseError};
 use crate::json::escaped::write_indented_above;
@@ -20,7 +20,7 @@ const KIND: Kind = Kind { schema: SCHEMA, advice: "give the run.json that bench 
 /// A ramp of runs against a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Document {
+pub struct BenchDocument {
     /// Program and version that wrote the document.
     pub generator: Generator,
     /// Title from the command line.
@@ -29,19 +29,19 @@ pub struct Document {
     /// Each load point has an answer of its own.
     pub answer: Answer,
     /// Server and share under load.
-    pub target: Target,
+    pub target: TargetEntry,
     /// Operations of the users.
-    pub workload: Workload,
+    pub workload: WorkloadEntry,
     /// Load points, schedule and client options.
-    pub settings: Settings,
+    pub settings: RampSettings,
     /// Start of the preparation of the first run.
     pub started_ns: Timestamp,
     /// Test environment by name: `system`, `kernel`, `processor`, `cores`, `memory`, `server` …
     pub environment: BTreeMap<String, String>,
     /// Load points in the order they ran.
-    pub runs: Vec<Run>,
+    pub runs: Vec<BenchRun>,
     /// Highest load that meets the criterion. Null if no criterion was given.
-    pub capacity: Option<Capacity>,
+    pub capacity: Option<CapacityEntry>,
     /// Area under the curve of mean response time over users (or rates), divided by their range; with one load point, its mean.
     /// In an open loop, response times count from the intended start.
     pub overall_response_time_ns: Option<Nanos>,
@@ -66,7 +66,7 @@ pub struct Invocation {
 /// Server, share and protocol settings. Holds no password.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Target {
+pub struct TargetEntry {
     /// Host as given on the command line; `this machine` for a local folder.
     pub host: String,
     /// TCP port; 0 for a local folder.
@@ -89,7 +89,7 @@ pub struct Target {
     pub cipher: Option<String>,
 }
 
-impl Target {
+impl TargetEntry {
     /// Returns true if the target is a local folder instead of a share.
     pub(crate) fn is_local(&self) -> bool {
         self.dialect.as_deref() == Some("local")
@@ -99,7 +99,7 @@ impl Target {
 /// Workload of the users.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Workload {
+pub struct WorkloadEntry {
     /// Name of the workload.
     pub name: String,
     /// File name. Null for a built-in workload.
@@ -109,7 +109,7 @@ pub struct Workload {
     /// Seed of the random choices.
     pub seed: Option<u64>,
     /// Files prepared before the first run. Null if the workload needs none.
-    pub file_set: Option<FileSet>,
+    pub file_set: Option<FileSetTotals>,
     /// SHA-256 of the definition, in hexadecimal.
     #[cfg_attr(feature = "schema", schemars(extend("pattern" = "^[0-9a-f]{64}$")))]
     pub sha256: Option<String>,
@@ -120,7 +120,7 @@ pub struct Workload {
 /// Prepared files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct FileSet {
+pub struct FileSetTotals {
     /// Number of files.
     pub files: u64,
     /// Total size.
@@ -130,9 +130,9 @@ pub struct FileSet {
 /// Load points, schedule and client options.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Settings {
+pub struct RampSettings {
     /// Closed or open loop.
-    pub schedule: Schedule,
+    pub schedule: LoopModel,
     /// Requested load points in users; with `rates`, the number of users at every one.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<std::num::NonZeroU32>"))]
     pub users: Vec<u32>,
@@ -169,7 +169,7 @@ pub struct Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "loop", rename_all = "lowercase")]
-pub enum Schedule {
+pub enum LoopModel {
     /// After the user's previous operation.
     Closed {
         /// Think time between two operations of a user.
@@ -190,7 +190,7 @@ pub enum Schedule {
 /// One measured load point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Run {
+pub struct BenchRun {
     /// Concurrent users.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub users: u32,
@@ -201,9 +201,9 @@ pub struct Run {
     /// Actual warm-up before it, not counted.
     pub warmup_ns: Nanos,
     /// How it ended.
-    pub ended: Ended,
+    pub ended: BenchRunOutcome,
     /// Schedule, and how far the client kept it.
-    pub pace: Pace,
+    pub pace: ScheduleAdherence,
     /// Commands of all groups answered during the measurement.
     pub operations: u64,
     /// The same, per second.
@@ -216,21 +216,21 @@ pub struct Run {
     /// Error responses by status.
     pub errors: BTreeMap<String, u64>,
     /// Response times of the headline groups.
-    pub total: Measured,
+    pub total: ClientWireTimes,
     /// Open loop: time from the intended start of an operation to its end, the users' wait. Headlines, curves and capacity use it.
     /// Null in a closed loop.
     pub due: Option<DurationStatistics>,
     /// Stalls of the server in time order; the longest 100.
     #[cfg_attr(feature = "schema", schemars(length(max = 100)))]
-    pub stalls: Vec<Stall>,
+    pub stalls: Vec<StallEntry>,
     /// Groups that occurred, in report order; `Other` is followed by its parts.
-    pub groups: Vec<Group>,
+    pub groups: Vec<MeasuredGroup>,
     /// Commands, by subcommand and group.
-    pub commands: Vec<Command>,
+    pub commands: Vec<MeasuredCommand>,
     /// Operations in the order of the workload.
-    pub workload_operations: Vec<Operation>,
+    pub workload_operations: Vec<OperationEntry>,
     /// Measurement by interval, in time order.
-    pub intervals: Vec<Interval>,
+    pub intervals: Vec<IntervalEntry>,
     /// Time from the start of a connect to an established session.
     pub connects: DurationStatistics,
     /// Commands of these connects; counted nowhere else.
@@ -240,29 +240,29 @@ pub struct Run {
     /// Commands outstanding when their connection ended.
     pub unanswered: u64,
     /// Client processor time. Null if unknown.
-    pub client_cpu: Option<ClientCpu>,
+    pub client_cpu: Option<ClientCpuEntry>,
     /// Packet capture of the run. Null if not requested.
-    pub capture: Option<Capture>,
+    pub capture: Option<RunCapture>,
     /// The statistics that a capture report has.
-    pub counted: Option<Counted>,
+    pub counted: Option<LoadPointBreakdown>,
     /// Answer from what the client measured. Null if no command was answered.
     pub answer: Option<Answer>,
     /// Complete passes. Null for a workload without an end.
-    pub jobs: Option<Jobs>,
+    pub jobs: Option<JobStatistics>,
     /// Server metrics. Null if unknown.
     pub server: Option<ServerLoad>,
     /// Queue depth per user. Null if the workload issues one command at a time.
-    pub queue: Option<Queue>,
+    pub queue: Option<QueueDepthEntry>,
     /// Scenarios that were too slow. Null without scenarios and in a closed loop.
-    pub overload: Option<Overload>,
+    pub overload: Option<OverloadEntry>,
     /// Results per load host. Empty if one process made the load.
-    pub hosts: Vec<HostRun>,
+    pub hosts: Vec<LoadHostEntry>,
 }
 
 /// Scenarios of an open loop that were too slow. Each counts once.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Overload {
+pub struct OverloadEntry {
     /// Scenarios due during the measurement.
     pub scenarios: u64,
     /// Started more than `late_ns` late.
@@ -280,7 +280,7 @@ pub struct Overload {
     pub budget_ns: Option<Nanos>,
 }
 
-impl Overload {
+impl OverloadEntry {
     /// Returns the number of scenarios that were too slow.
     pub fn count(&self) -> u64 {
         self.late + self.exceeded + self.not_begun
@@ -290,7 +290,7 @@ impl Overload {
 /// Queue depth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Queue {
+pub struct QueueDepthEntry {
     /// Depth requested by the workload.
     pub asked: u32,
     /// Highest depth reached; credits may limit it.
@@ -300,7 +300,7 @@ pub struct Queue {
 /// Time with outstanding commands and no response: at least 200 ms, and 100 times the median response time of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Stall {
+pub struct StallEntry {
     /// Start.
     pub start_ns: Timestamp,
     /// Duration.
@@ -311,7 +311,7 @@ pub struct Stall {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "how", rename_all = "lowercase")]
-pub enum Ended {
+pub enum BenchRunOutcome {
     /// The duration was over, or every user had finished.
     Done,
     /// Interrupted by the user.
@@ -332,7 +332,7 @@ pub enum Ended {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "loop", rename_all = "lowercase")]
-pub enum Pace {
+pub enum ScheduleAdherence {
     /// Closed loop: a stall also stops new operations, so percentiles hide it.
     Closed,
     /// Open loop.
@@ -351,7 +351,7 @@ pub enum Pace {
 /// Response times of the same commands, measured in the client and on the wire.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Measured {
+pub struct ClientWireTimes {
     /// In the client: from handing the request to the kernel to receiving the whole response.
     pub client: DurationStatistics,
     /// From a packet capture of the same exchanges. Null without one.
@@ -363,7 +363,7 @@ pub struct Measured {
 /// A group of commands.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "MeasuredGroup"))]
-pub struct Group {
+pub struct MeasuredGroup {
     /// Name of the group.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::group"))]
     pub group: String,
@@ -375,13 +375,13 @@ pub struct Group {
     pub operations: u64,
     /// Response times.
     #[serde(flatten)]
-    pub times: Measured,
+    pub times: ClientWireTimes,
 }
 
 /// Commands of one name, subcommand and group.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Command {
+pub struct MeasuredCommand {
     /// `SMB1` or `SMB2`.
     #[cfg_attr(feature = "schema", schemars(with = "smbscope_model::Protocol"))]
     pub protocol: String,
@@ -397,13 +397,13 @@ pub struct Command {
     pub errors: BTreeMap<String, u64>,
     /// Response times.
     #[serde(flatten)]
-    pub times: Measured,
+    pub times: ClientWireTimes,
 }
 
 /// An operation of the workload: one or more commands.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Operation {
+pub struct OperationEntry {
     /// Name in the workload.
     pub operation: String,
     /// Time from the actual start to the end.
@@ -417,7 +417,7 @@ pub struct Operation {
 /// An interval of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Interval {
+pub struct IntervalEntry {
     /// Start.
     pub start_ns: Timestamp,
     /// Users with a session at the end of the interval.
@@ -441,7 +441,7 @@ pub struct Interval {
 /// Processor time of the client during a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ClientCpu {
+pub struct ClientCpuEntry {
     /// User mode.
     pub user_ns: Nanos,
     /// Kernel mode.
@@ -464,7 +464,7 @@ pub struct ClientCpu {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "lowercase")]
-pub enum Capture {
+pub enum RunCapture {
     /// Not made.
     Skipped {
         /// Reason, as part of a sentence: "tcpdump is not installed".
@@ -497,7 +497,7 @@ pub struct Captured {
 /// Highest load that meets a criterion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Capacity {
+pub struct CapacityEntry {
     /// Criterion as given, such as `p95(Read) < 20ms`.
     pub criterion: String,
     /// Users at that load. Null if no load meets the criterion.
@@ -509,13 +509,13 @@ pub struct Capacity {
     /// Lowest nearby load that met it in none of three tries. Null if unknown.
     pub never: Option<u32>,
     /// Loads in the order they were tried.
-    pub tried: Vec<Tried>,
+    pub tried: Vec<CapacityTrialEntry>,
 }
 
 /// A load tested against the criterion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Tried {
+pub struct CapacityTrialEntry {
     /// Users.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub users: u32,
@@ -527,7 +527,7 @@ pub struct Tried {
     pub holds: bool,
 }
 
-impl Run {
+impl BenchRun {
     /// Returns the duration in seconds. None if it is zero.
     pub fn seconds(&self) -> Option<f64> {
         (self.duration_ns.0 > 0).then(|| self.duration_ns.as_secs_f64())
@@ -567,13 +567,13 @@ impl Run {
     /// Returns the requested operations per second of an open loop.
     pub fn rate(&self) -> Option<f64> {
         match self.pace {
-            Pace::Open { rate, .. } => Some(rate),
-            Pace::Closed => None,
+            ScheduleAdherence::Open { rate, .. } => Some(rate),
+            ScheduleAdherence::Closed => None,
         }
     }
 
     /// Returns the group with this name.
-    pub fn group(&self, name: &str) -> Option<&Group> {
+    pub fn group(&self, name: &str) -> Option<&MeasuredGroup> {
         self.groups.iter().find(|group| group.group == name)
     }
 
@@ -587,16 +587,16 @@ impl Run {
 /// nanoseconds, timestamps count from the Unix epoch. Null is unknown or, for a statistic, based on too few values.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct Whole<'a> {
+pub(crate) struct BenchEnvelope<'a> {
     #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     schema: &'static str,
     #[serde(flatten)]
-    document: &'a Document,
+    document: &'a BenchDocument,
 }
 
-impl<'a> Whole<'a> {
-    pub(crate) fn new(document: &'a Document) -> Whole<'a> {
-        Whole { schema: SCHEMA, document }
+impl<'a> BenchEnvelope<'a> {
+    pub(crate) fn new(document: &'a BenchDocument) -> BenchEnvelope<'a> {
+        BenchEnvelope { schema: SCHEMA, document }
     }
 }
 
@@ -604,23 +604,23 @@ impl<'a> Whole<'a> {
 const LEVELS: usize = 6;
 
 /// Writes the document as indented JSON and a newline.
-pub fn write(document: &Document, out: impl Write) -> io::Result<()> {
-    write_indented_above(LEVELS, &Whole::new(document), out)
+pub fn write(document: &BenchDocument, out: impl Write) -> io::Result<()> {
+    write_indented_above(LEVELS, &BenchEnvelope::new(document), out)
 }
 
-impl Document {
+impl BenchDocument {
     /// Returns true if load points differ in rate instead of users.
     pub fn is_ramp_of_rates(&self) -> bool {
         !self.settings.rates.is_empty()
     }
 
     /// Returns the load of a run in users, or in operations per second.
-    pub(crate) fn load(&self, run: &Run) -> u32 {
+    pub(crate) fn load(&self, run: &BenchRun) -> u32 {
         run.load(self.is_ramp_of_rates()).round() as u32
     }
 
     /// Returns the load point to show in detail: at the capacity, or the last.
-    pub(crate) fn shown(&self) -> Option<&Run> {
+    pub(crate) fn shown(&self) -> Option<&BenchRun> {
         let capacity = self.capacity.as_ref();
         let load = capacity.and_then(|capacity| if self.is_ramp_of_rates() { capacity.rate } else { capacity.users });
         let found = self.runs.iter().rev().find(|run| Some(self.load(run)) == load);
@@ -628,12 +628,12 @@ impl Document {
     }
 
     /// Formats the load of a run: `8 users`, `500/s`.
-    pub fn load_name(&self, run: &Run) -> String {
+    pub fn load_name(&self, run: &BenchRun) -> String {
         load_name(run.users, run.rate().filter(|_| self.is_ramp_of_rates()))
     }
 
     /// Parses the output of [`write()`].
-    pub fn parse(text: &[u8]) -> Result<Document, ParseError> {
+    pub fn parse(text: &[u8]) -> Result<BenchDocument, ParseError> {
         document::parse(KIND, text)
     }
 }
@@ -652,7 +652,7 @@ mod tests {
 
     #[test]
     fn what_is_no_ramp_says_what_it_is() {
-        let error = |text: &str| Document::parse(text.as_bytes()).expect_err("no ramp");
+        let error = |text: &str| BenchDocument::parse(text.as_bytes()).expect_err("no ramp");
         assert!(matches!(error("{\"schema\": "), ParseError::NotJson(_)));
         assert_eq!(error("{}"), ParseError::AnotherKind(KIND, None));
         let other = error(r#"{"schema": "smbscope.report/1"}"#).to_string();

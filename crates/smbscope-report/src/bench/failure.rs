@@ -1,9 +1,9 @@
 //! When the figures of a run are those of something else: it failed, or too many of its operations did.
 
-use super::{Document, Ended, Run};
+use super::{BenchDocument, BenchRunOutcome, BenchRun};
 use crate::format::thousands;
 
-impl Run {
+impl BenchRun {
     /// Operations that did not end as the workload expects and sessions that failed, and all of both.
     fn failed_of_all(&self) -> (u64, u64) {
         let sessions = self.failures.values().fold(0, |sum: u64, count| sum.saturating_add(*count));
@@ -19,12 +19,12 @@ impl Run {
     }
 }
 
-impl Document {
+impl BenchDocument {
     /// Why the run counts as failed, as a sentence without its end: a load point failed, more operations failed than
     /// `max_errors_percent` allows, or no command was answered at all.
     pub fn failure(&self) -> Option<String> {
         let failed = self.runs.iter().find_map(|run| match &run.ended {
-            Ended::Failed { why } => Some(why.trim_end_matches('.').to_owned()),
+            BenchRunOutcome::Failed { why } => Some(why.trim_end_matches('.').to_owned()),
             _ => None,
         });
         failed.or_else(|| self.too_many_errors()).or_else(|| self.no_answer())
@@ -47,7 +47,7 @@ impl Document {
 
     fn no_answer(&self) -> Option<String> {
         let is_measured = self.launch.is_none() && !self.runs.is_empty() && self.capacity.is_none();
-        let none = self.runs.iter().all(|run| run.operations == 0 && run.ended == Ended::Done);
+        let none = self.runs.iter().all(|run| run.operations == 0 && run.ended == BenchRunOutcome::Done);
         (is_measured && none).then(|| "no command was answered".to_owned())
     }
 }

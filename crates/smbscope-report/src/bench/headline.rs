@@ -1,15 +1,15 @@
 //! What a ramp answers, in one sentence: where throughput peaks, and what more users pay for it.
 
-use super::{Document, Run};
+use super::{BenchDocument, BenchRun};
 use crate::format::{median_and_p95, prose_percent, thousands, unbroken};
 use smbscope_model::Nanos;
 
 /// Throughputs that differ by less are as good as equal: a twentieth.
 const LEVEL: f64 = 0.95;
 
-impl Document {
+impl BenchDocument {
     /// The least load that gives all the throughput there is: more only waits.
-    pub(super) fn peak(&self) -> Option<&Run> {
+    pub(super) fn peak(&self) -> Option<&BenchRun> {
         let runs = || self.runs.iter().filter(|run| run.operations > 0);
         let best = runs().map(|run| run.operations_per_second).fold(0.0, f64::max);
         let by_rate = self.is_ramp_of_rates();
@@ -19,7 +19,7 @@ impl Document {
 }
 
 /// The sentence; behind another one where the run failed, as then it says little.
-pub(super) fn sentence(document: &Document) -> String {
+pub(super) fn sentence(document: &BenchDocument) -> String {
     let figures = figures(document);
     match document.failure() {
         Some(why) if document.runs.iter().all(|run| run.operations == 0) => format!("The run failed: {why}."),
@@ -28,14 +28,14 @@ pub(super) fn sentence(document: &Document) -> String {
     }
 }
 
-fn figures(document: &Document) -> String {
+fn figures(document: &BenchDocument) -> String {
     let by_rate = document.is_ramp_of_rates();
-    let mut runs: Vec<&Run> = document.runs.iter().filter(|run| run.operations > 0).collect();
+    let mut runs: Vec<&BenchRun> = document.runs.iter().filter(|run| run.operations > 0).collect();
     runs.sort_by(|a, b| a.load(by_rate).total_cmp(&b.load(by_rate)));
     let Some(last) = runs.last().copied() else { return "No command was answered.".to_owned() };
-    let name = |run: &Run| document.load_name(run);
+    let name = |run: &BenchRun| document.load_name(run);
     let with = if by_rate { "at" } else { "with" };
-    let rate = |run: &Run| unbroken(format!("{} commands/s", thousands(run.operations_per_second.round() as u64)));
+    let rate = |run: &BenchRun| unbroken(format!("{} commands/s", thousands(run.operations_per_second.round() as u64)));
     let peak = document.peak().unwrap_or(last);
     if runs.len() == 1 {
         return format!("{} {with} {}{}.", rate(last), name(last), times(last));
@@ -62,13 +62,13 @@ fn figures(document: &Document) -> String {
 }
 
 /// `, median 282 µs, p95 4.63 ms`.
-fn times(run: &Run) -> String {
+fn times(run: &BenchRun) -> String {
     median_and_p95(run.headline()).map_or_else(String::new, |times| format!(", {times}"))
 }
 
 /// `p95 is 5.7 times as long`.
-fn longer(from: &Run, to: &Run) -> Option<String> {
-    let pair = |of: fn(&Run) -> Option<Nanos>| Some((of(from).filter(|time| time.0 > 0)?, of(to)?));
+fn longer(from: &BenchRun, to: &BenchRun) -> Option<String> {
+    let pair = |of: fn(&BenchRun) -> Option<Nanos>| Some((of(from).filter(|time| time.0 > 0)?, of(to)?));
     let (name, (from, to)) = pair(|run| run.headline().p95)
         .map(|pair| ("p95", pair))
         .or_else(|| Some(("the median", pair(|run| run.headline().p50)?)))?;

@@ -1,6 +1,6 @@
 //! What each host did, where the load came from several.
 
-use super::{ClientCpu, Run};
+use super::{ClientCpuEntry, BenchRun};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::DurationStatistics;
@@ -8,7 +8,7 @@ use smbscope_stats::DurationStatistics;
 /// What one host did at a load point: the sums of all of them are those of the load point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct HostRun {
+pub struct LoadHostEntry {
     /// As the host calls itself.
     pub host: String,
     /// Sessions that it was to have: users, times the sessions of each.
@@ -24,7 +24,7 @@ pub struct HostRun {
     /// Response times of the commands of the groups that count in the headline.
     pub times: DurationStatistics,
     /// What the load cost the host; null where it was lost.
-    pub client_cpu: Option<ClientCpu>,
+    pub client_cpu: Option<ClientCpuEntry>,
     /// By how much its clock was ahead of that of the driver; behind, where it is negative.
     pub clock_ahead_ns: i64,
     /// The true offset differs from that by no more than this: half of the round trip by which it was measured.
@@ -47,9 +47,9 @@ pub struct LostHost {
     pub operations: u64,
 }
 
-impl Run {
+impl BenchRun {
     /// Hosts that were lost.
-    pub fn lost_hosts(&self) -> impl Iterator<Item = (&HostRun, &LostHost)> {
+    pub fn lost_hosts(&self) -> impl Iterator<Item = (&LoadHostEntry, &LostHost)> {
         self.hosts.iter().filter_map(|host| Some((host, host.lost.as_ref()?)))
     }
 }

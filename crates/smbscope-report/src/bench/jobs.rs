@@ -8,7 +8,7 @@ use smbscope_stats::DurationStatistics;
 /// began in the measured part and was completed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Jobs {
+pub struct JobStatistics {
     /// How long those took that were completed.
     pub elapsed: DurationStatistics,
     /// Jobs that began in the measured part and were not completed: the load point or their session ended before.
@@ -26,13 +26,13 @@ pub struct Jobs {
     pub bytes_written: u64,
     /// Those that were completed, in the order in which they began; the first 1,000.
     #[cfg_attr(feature = "schema", schemars(length(max = 1_000)))]
-    pub list: Vec<Job>,
+    pub list: Vec<JobEntry>,
 }
 
 /// A job that was completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Job {
+pub struct JobEntry {
     /// The session that did it, from 1 over all sessions of all users.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub session: u32,
@@ -50,7 +50,7 @@ pub struct Job {
     pub bytes_written: u64,
 }
 
-impl Jobs {
+impl JobStatistics {
     /// Files opened in a second of a job.
     pub fn files_per_second(&self) -> Option<f64> {
         self.per_second(self.files)

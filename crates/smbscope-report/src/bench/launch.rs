@@ -1,6 +1,6 @@
 //! Launches of a program: what is said of them where a load has its ramp.
 
-use super::{Capture, Document, Ended, Job, Jobs, Run};
+use super::{RunCapture, BenchDocument, BenchRunOutcome, JobEntry, JobStatistics, BenchRun};
 use crate::format::{counted, prose_percent, span, unbroken};
 use crate::{Answer, Culprit};
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ impl Caches {
 
 /// `chromium was ready after 4.88 s on average of 5 launches (4.71 to 5.10 s), caches warm; 3.6 s of it (74%) it waited for the
 /// server.`
-fn headline(document: &Document, launch: &Launch) -> String {
+fn headline(document: &BenchDocument, launch: &Launch) -> String {
     let Some((jobs, mean)) = done(document) else {
         return format!("No launch of {} was done.", launch.program);
     };
@@ -74,17 +74,17 @@ fn headline(document: &Document, launch: &Launch) -> String {
 }
 
 /// Returns the launches that were done, and their mean. None if no launch was.
-fn done(document: &Document) -> Option<(&Jobs, Nanos)> {
+fn done(document: &BenchDocument) -> Option<(&JobStatistics, Nanos)> {
     let jobs = document.runs.first()?.jobs.as_ref().filter(|jobs| jobs.elapsed.count > 0)?;
     Some((jobs, jobs.elapsed.mean?))
 }
 
-fn mean_wait(jobs: &Jobs, waited: Nanos) -> Nanos {
+fn mean_wait(jobs: &JobStatistics, waited: Nanos) -> Nanos {
     Nanos(waited.0 / jobs.elapsed.count.max(1) as i64)
 }
 
 /// Returns the answer: headline, culprit, and the capture of the slowest launch.
-pub(super) fn answer(document: &Document, launch: &Launch) -> Answer {
+pub(super) fn answer(document: &BenchDocument, launch: &Launch) -> Answer {
     let culprit = done(document).map_or(Culprit::Capture, |(jobs, mean)| {
         smbscope_diagnose::whose_launch(mean, jobs.waited_sum_ns.map(|waited| mean_wait(jobs, waited)))
     });
@@ -92,13 +92,13 @@ pub(super) fn answer(document: &Document, launch: &Launch) -> Answer {
 }
 
 /// What weakens the figures.
-pub(super) fn warnings(document: &Document) -> Vec<String> {
+pub(super) fn warnings(document: &BenchDocument) -> Vec<String> {
     let mut warnings = Vec::new();
     let Some(run) = document.runs.first() else { return warnings };
     match &run.ended {
-        Ended::Failed { why } => warnings.push(format!("The series ended early: {why}.")),
-        Ended::Interrupted => warnings.push("The series was interrupted.".to_owned()),
-        Ended::Done | Ended::Stopped { .. } => {}
+        BenchRunOutcome::Failed { why } => warnings.push(format!("The series ended early: {why}.")),
+        BenchRunOutcome::Interrupted => warnings.push("The series was interrupted.".to_owned()),
+        BenchRunOutcome::Done | BenchRunOutcome::Stopped { .. } => {}
     }
     let done = run.jobs.as_ref().map_or(0, |jobs| jobs.elapsed.count);
     if (1..ENOUGH).contains(&done) {
@@ -107,8 +107,8 @@ pub(super) fn warnings(document: &Document) -> Vec<String> {
         warnings.push(format!("{launches} {say} little about the spread: use --repetitions 5."));
     }
     match &run.capture {
-        Some(Capture::Skipped { why }) => warnings.push(format!("What it waited for the server is not known: {why}.")),
-        Some(Capture::Made(made)) if made.dropped_packets > 0 => warnings.push(format!(
+        Some(RunCapture::Skipped { why }) => warnings.push(format!("What it waited for the server is not known: {why}.")),
+        Some(RunCapture::Made(made)) if made.dropped_packets > 0 => warnings.push(format!(
             "The capture lacks {}: waits may be missing.",
             counted(made.dropped_packets, "packet", "packets")
         )),
@@ -118,7 +118,7 @@ pub(super) fn warnings(document: &Document) -> Vec<String> {
 }
 
 /// The capture, at the slowest launch.
-fn steps(document: &Document) -> Vec<SuggestedCommand> {
+fn steps(document: &BenchDocument) -> Vec<SuggestedCommand> {
     let step = || {
         let run = document.runs.first()?;
         let directory = document.invocation.as_ref()?.directory.as_deref()?;
@@ -137,6 +137,6 @@ fn steps(document: &Document) -> Vec<SuggestedCommand> {
     step().into_iter().collect()
 }
 
-fn slowest(run: &Run) -> Option<&Job> {
+fn slowest(run: &BenchRun) -> Option<&JobEntry> {
     run.jobs.as_ref()?.list.iter().max_by_key(|job| job.elapsed_ns)
 }

@@ -1,11 +1,11 @@
 //! The value of a measure at a load point.
 
-use super::Run;
+use super::BenchRun;
 use crate::names::OTHER;
 use smbscope_model::{CommandGroup, Nanos};
 use smbscope_stats::{DurationStatistics, Measure, ServerFigure};
 
-impl Run {
+impl BenchRun {
     /// The value of a measure: seconds, a rate a second, or a count. Absent where the run has no such thing, or too few
     /// commands support it.
     pub fn value(&self, measure: &Measure) -> Option<f64> {

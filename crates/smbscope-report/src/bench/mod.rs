@@ -27,23 +27,23 @@ mod text;
 pub use crate::names::OTHER;
 
 pub use crate::document::{Generator, ParseError, schema_of};
-pub use counted::Counted;
+pub use counted::LoadPointBreakdown;
 pub use document::{
-    Capacity, Capture, Captured, ClientCpu, Command, Document, Ended, FileSet, Group, Interval, Invocation, Measured,
-    Operation, Overload, Pace, Queue, Run, SCHEMA, Schedule, Settings, Stall, Target, Tried, Workload, write,
+    CapacityEntry, RunCapture, Captured, ClientCpuEntry, MeasuredCommand, BenchDocument, BenchRunOutcome, FileSetTotals, MeasuredGroup, IntervalEntry, Invocation, ClientWireTimes,
+    OperationEntry, OverloadEntry, ScheduleAdherence, QueueDepthEntry, BenchRun, SCHEMA, LoopModel, RampSettings, StallEntry, TargetEntry, CapacityTrialEntry, WorkloadEntry, write,
 };
-pub(crate) use document::{Whole, load_name};
-pub use hosts::{HostRun, LostHost};
-pub use jobs::{Job, Jobs};
+pub(crate) use document::{BenchEnvelope, load_name};
+pub use hosts::{LoadHostEntry, LostHost};
+pub use jobs::{JobEntry, JobStatistics};
 pub use launch::{Caches, Launch};
 pub(crate) use next::{again, capture as capture_of};
 pub use overall::overall_response_time;
 pub use samba::InsideSamba;
 pub use server::{ServerLoad, ServerSeries};
 pub(crate) use text::server as server_text;
-pub use text::{Detail, TextOptions, render};
+pub use text::{RampDetailLevel, RampTextOptions, render};
 
-impl Document {
+impl BenchDocument {
     /// What stands above the report.
     pub(crate) fn heading(&self) -> String {
         match &self.title {
@@ -57,7 +57,7 @@ impl Document {
 
     /// The document with what follows from its runs: the answers of load points and of the whole, the overall response
     /// time, and their warnings before those that it has.
-    pub fn completed(mut self) -> Document {
+    pub fn completed(mut self) -> BenchDocument {
         if let Some(launch) = &self.launch {
             self.answer = launch::answer(&self, launch);
             self.warnings = [launch::warnings(&self), self.warnings].concat();

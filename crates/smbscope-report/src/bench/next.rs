@@ -1,7 +1,7 @@
 //! What to look at next after a ramp: the command that it was started with, at other load points, and the captures that it
 //! kept.
 
-use super::{Capture, Document, Run, Schedule};
+use super::{RunCapture, BenchDocument, BenchRun, LoopModel};
 use smbscope_diagnose::next::{self, SuggestedCommand};
 use smbscope_model::Nanos;
 
@@ -9,7 +9,7 @@ use smbscope_model::Nanos;
 const POINTS: u32 = 6;
 
 /// At most two: other load points, and whose the time is.
-pub(super) fn steps(document: &Document) -> Vec<SuggestedCommand> {
+pub(super) fn steps(document: &BenchDocument) -> Vec<SuggestedCommand> {
     if document.runs.iter().all(|run| run.operations == 0) {
         return Vec::new();
     }
@@ -17,13 +17,13 @@ pub(super) fn steps(document: &Document) -> Vec<SuggestedCommand> {
 }
 
 /// The command that measures a load point again.
-pub(crate) fn again(document: &Document, run: &Run) -> Option<String> {
+pub(crate) fn again(document: &BenchDocument, run: &BenchRun) -> Option<String> {
     command(document, document.load(run))
 }
 
 /// Other load points: around the knee, beyond the last one, or a ramp where there was none; where the server stalled, at a
 /// rate that does not wait for it.
-fn load(document: &Document) -> Option<SuggestedCommand> {
+fn load(document: &BenchDocument) -> Option<SuggestedCommand> {
     // More load from a client that is the limit says nothing about the server; a search has found what it looked for.
     if document.capacity.is_some() || document.runs.iter().any(|run| run.client_cpu.is_some_and(|cpu| cpu.limited)) {
         return None;
@@ -39,7 +39,7 @@ fn load(document: &Document) -> Option<SuggestedCommand> {
     let (&first, &last) = (loads.first()?, loads.last()?);
     let doubled = last.checked_mul(2)?;
     if first == last {
-        if let Schedule::Open { rate, per_user: false, random } = document.settings.schedule {
+        if let LoopModel::Open { rate, per_user: false, random } = document.settings.schedule {
             let points = [1.0, 2.0, 4.0].map(|times| (rate.max(1.0) * times).round().to_string()).join(",");
             return step(document, "ramp", &at_rates(last_users(document)?, &points, random));
         }
@@ -66,10 +66,10 @@ fn doubling(last: u32) -> String {
 }
 
 /// What the client cannot tell of the load point that is shown: the capture of it, or how to take one.
-fn whose(document: &Document) -> Option<SuggestedCommand> {
+fn whose(document: &BenchDocument) -> Option<SuggestedCommand> {
     let run = document.shown()?;
     match &run.capture {
-        Some(Capture::Made(_)) => {
+        Some(RunCapture::Made(_)) => {
             let kept = document.invocation.as_ref()?.directory.as_deref()?;
             let file = next::file(&capture(kept, run)?)?;
             Some(SuggestedCommand::new("packets", format!("smbscope analyze --by file {file}")))
@@ -79,7 +79,7 @@ fn whose(document: &Document) -> Option<SuggestedCommand> {
             step(document, "packets", &format!("{} --capture", options(document, &document.load(run).to_string())?))
         }
         // It was tried, and this machine cannot.
-        Some(Capture::Skipped { .. }) => {
+        Some(RunCapture::Skipped { .. }) => {
             let is_sliced = run.counted.as_ref().is_some_and(|counted| counted.slices.is_some());
             let options = options(document, &document.load(run).to_string())?;
             if is_sliced { None } else { step(document, "files", &format!("{options} --by file")) }
@@ -88,30 +88,30 @@ fn whose(document: &Document) -> Option<SuggestedCommand> {
 }
 
 /// The capture of a load point in the directory of its run.
-pub(crate) fn capture(directory: &str, run: &Run) -> Option<String> {
+pub(crate) fn capture(directory: &str, run: &BenchRun) -> Option<String> {
     match &run.capture {
-        Some(Capture::Made(made)) => Some(format!("{}/{}", directory.trim_end_matches('/'), made.file.as_ref()?)),
+        Some(RunCapture::Made(made)) => Some(format!("{}/{}", directory.trim_end_matches('/'), made.file.as_ref()?)),
         _ => None,
     }
 }
 
-fn step(document: &Document, label: &str, options: &str) -> Option<SuggestedCommand> {
+fn step(document: &BenchDocument, label: &str, options: &str) -> Option<SuggestedCommand> {
     let command = &document.invocation.as_ref()?.command;
     Some(SuggestedCommand::new(label, format!("{command} {options}")))
 }
 
-fn command(document: &Document, load: u32) -> Option<String> {
+fn command(document: &BenchDocument, load: u32) -> Option<String> {
     let command = &document.invocation.as_ref()?.command;
     Some(format!("{command} {}", options(document, &load.to_string())?))
 }
 
 /// These load points by the schedule of the ramp.
-fn options(document: &Document, points: &str) -> Option<String> {
+fn options(document: &BenchDocument, points: &str) -> Option<String> {
     Some(match document.settings.schedule {
-        Schedule::Closed { think_ns: Nanos(0) } => format!("--users {points}"),
-        Schedule::Closed { think_ns } => format!("--users {points} --think {}", next::time(think_ns)),
-        Schedule::Open { random, .. } if document.is_ramp_of_rates() => at_rates(last_users(document)?, points, random),
-        Schedule::Open { rate, per_user, random } => {
+        LoopModel::Closed { think_ns: Nanos(0) } => format!("--users {points}"),
+        LoopModel::Closed { think_ns } => format!("--users {points} --think {}", next::time(think_ns)),
+        LoopModel::Open { random, .. } if document.is_ramp_of_rates() => at_rates(last_users(document)?, points, random),
+        LoopModel::Open { rate, per_user, random } => {
             let option = if per_user { "--rate-per-user" } else { "--rate" };
             format!("--users {points} {option} {rate}{}", arrivals(random))
         }
@@ -127,13 +127,13 @@ fn arrivals(random: bool) -> &'static str {
     if random { " --arrivals poisson" } else { "" }
 }
 
-fn last_users(document: &Document) -> Option<u32> {
+fn last_users(document: &BenchDocument) -> Option<u32> {
     document.runs.last().map(|run| run.users)
 }
 
 /// As many operations a second as a closed loop did at a load point, begun when they are due.
-fn at_a_rate(document: &Document, run: &Run) -> Option<String> {
-    let Schedule::Closed { .. } = document.settings.schedule else { return None };
+fn at_a_rate(document: &BenchDocument, run: &BenchRun) -> Option<String> {
+    let LoopModel::Closed { .. } = document.settings.schedule else { return None };
     let operations: u64 = run.workload_operations.iter().map(|operation| operation.service_time.count).sum();
     let rate = (operations as f64 / run.seconds()?).floor();
     (rate >= 1.0).then(|| format!("--users {} --rate {rate}", run.users))

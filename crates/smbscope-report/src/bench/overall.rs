@@ -1,6 +1,6 @@
 //! One number for a whole ramp.
 
-use super::Run;
+use super::BenchRun;
 use smbscope_model::Nanos;
 
 /// The overall response time: the area under the curve of mean response time against users, divided by the range of
@@ -13,7 +13,7 @@ use smbscope_model::Nanos;
 ///
 /// In an open loop response times begin when operations are due; where load points differ in their rate, the curve is over
 /// rates (`by_rate`).
-pub fn overall_response_time(runs: &[Run], by_rate: bool) -> Option<Nanos> {
+pub fn overall_response_time(runs: &[BenchRun], by_rate: bool) -> Option<Nanos> {
     let mut points: Vec<(f64, f64, u32)> = Vec::new();
     let mut sorted: Vec<(f64, Nanos)> =
         runs.iter().filter_map(|run| Some((run.load(by_rate), run.headline().mean?))).collect();

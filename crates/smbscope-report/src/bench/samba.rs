@@ -1,7 +1,7 @@
 //! The time that operations took inside Samba beside what their clients waited: what is between the two passed in the network,
 //! in queues of the sockets and in the client.
 
-use super::Run;
+use super::BenchRun;
 use smbscope_model::Nanos;
 
 /// An operation at a load point, as Samba and the client saw it.
@@ -31,7 +31,7 @@ const COMMANDS: [(&str, &[&str]); 10] = [
     ("ioctl", &["IOCTL", "NT_TRANSACT_IOCTL"]),
 ];
 
-impl Run {
+impl BenchRun {
     /// What Samba counted of each operation, in the order of its life.
     pub fn inside_samba(&self) -> Vec<InsideSamba> {
         let Some(server) = &self.server else { return Vec::new() };

@@ -1,7 +1,7 @@
 //! `intervals.parquet` and `server.parquet` of a run directory. Points in time are integers of nanoseconds since the Unix
 //! epoch, durations integers of nanoseconds, as in the exchange table; what is unknown is null.
 
-use super::Run;
+use super::BenchRun;
 use crate::parquet::io_error;
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
@@ -33,9 +33,9 @@ pub struct ServerMetric {
 }
 
 /// Writes the intervals of all load points, a row each.
-pub fn write_intervals(runs: &[Run], out: impl Write + Send) -> io::Result<()> {
+pub fn write_intervals(runs: &[BenchRun], out: impl Write + Send) -> io::Result<()> {
     let rows = || runs.iter().enumerate().flat_map(|(at, run)| run.intervals.iter().map(move |i| (at, run, i)));
-    let column = |value: &dyn Fn(usize, &Run, &super::Interval) -> Option<i64>| -> ArrayRef {
+    let column = |value: &dyn Fn(usize, &BenchRun, &super::IntervalEntry) -> Option<i64>| -> ArrayRef {
         Arc::new(rows().map(|(at, run, interval)| value(at, run, interval)).collect::<Int64Array>())
     };
     let count = |value: u64| Some(i64::try_from(value).unwrap_or(i64::MAX));

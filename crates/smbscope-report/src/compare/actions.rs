@@ -2,7 +2,7 @@
 //!
 //! A row is paired only where some columns have the command of one protocol, some that of the other, and none has both.
 
-use super::{Command, Input, row_of};
+use super::{ComparedCommand, ComparisonInput, row_of};
 use crate::json::entries::{self, Row};
 use smbscope_model::Protocol;
 use std::collections::BTreeMap;
@@ -81,14 +81,14 @@ const PAIRS: [(&str, &[&str]); 17] = [
 ];
 
 /// A command of a column, or a part of one: protocol, name, whether it holds expected waits.
-type Key<'a> = (Protocol, &'a str, bool);
+type ComparedCommandKey<'a> = (Protocol, &'a str, bool);
 
 /// The commands of every column as rows, those that do the same in one.
-pub(super) fn rows(inputs: &[Input]) -> Vec<Command> {
-    let columns: Vec<BTreeMap<Key<'_>, &entries::Command>> = inputs.iter().map(|input| by_key(input)).collect();
+pub(super) fn rows(inputs: &[ComparisonInput]) -> Vec<ComparedCommand> {
+    let columns: Vec<BTreeMap<ComparedCommandKey<'_>, &entries::Command>> = inputs.iter().map(|input| by_key(input)).collect();
     let mut paired = Vec::new();
     // By column: what stands in a paired row, in which it counts.
-    let mut taken: Vec<BTreeMap<Key<'_>, u64>> = vec![BTreeMap::new(); columns.len()];
+    let mut taken: Vec<BTreeMap<ComparedCommandKey<'_>, u64>> = vec![BTreeMap::new(); columns.len()];
     for waiting in [false, true] {
         for (name, smb1) in PAIRS {
             let members: Vec<Members<'_>> =
@@ -103,7 +103,7 @@ pub(super) fn rows(inputs: &[Input]) -> Vec<Command> {
                 members.counted().for_each(|(key, count)| *taken.entry(key).or_default() += count);
             }
             let merged: Vec<Option<Row>> = members.iter().map(Members::row).collect();
-            paired.push(Command {
+            paired.push(ComparedCommand {
                 protocol: Protocol::Smb2,
                 command: name.to_owned(),
                 waiting,
@@ -112,7 +112,7 @@ pub(super) fn rows(inputs: &[Input]) -> Vec<Command> {
             });
         }
     }
-    let mut keys: BTreeMap<Key<'_>, Vec<Option<&Row>>> = BTreeMap::new();
+    let mut keys: BTreeMap<ComparedCommandKey<'_>, Vec<Option<&Row>>> = BTreeMap::new();
     for (at, column) in columns.iter().enumerate() {
         for (key, command) in column {
             // All of a transaction may stand in paired rows, or a part of it; then it stands by itself as well.
@@ -121,7 +121,7 @@ pub(super) fn rows(inputs: &[Input]) -> Vec<Command> {
             }
         }
     }
-    let single = keys.into_iter().map(|((protocol, command, waiting), rows)| Command {
+    let single = keys.into_iter().map(|((protocol, command, waiting), rows)| ComparedCommand {
         protocol,
         command: command.to_owned(),
         waiting,
@@ -131,7 +131,7 @@ pub(super) fn rows(inputs: &[Input]) -> Vec<Command> {
     paired.into_iter().chain(single).collect()
 }
 
-fn by_key(input: &Input) -> BTreeMap<Key<'_>, &entries::Command> {
+fn by_key(input: &ComparisonInput) -> BTreeMap<ComparedCommandKey<'_>, &entries::Command> {
     // An entry without a count holds only what stands apart from commands.
     let commands = input.report.commands.iter().filter(|command| command.row.count > 0);
     commands.map(|command| ((command.protocol, command.command.as_str(), command.is_waiting()), command)).collect()
@@ -140,12 +140,12 @@ fn by_key(input: &Input) -> BTreeMap<Key<'_>, &entries::Command> {
 /// What a column has of an action.
 struct Members<'a> {
     /// Commands and subcommands of SMB1: whose they are, their name, their figures.
-    smb1: Vec<(Key<'a>, &'a str, &'a Row)>,
-    smb2: Option<(Key<'a>, &'a Row)>,
+    smb1: Vec<(ComparedCommandKey<'a>, &'a str, &'a Row)>,
+    smb2: Option<(ComparedCommandKey<'a>, &'a Row)>,
 }
 
 impl<'a> Members<'a> {
-    fn new(column: &BTreeMap<Key<'a>, &'a entries::Command>, name: &str, smb1: &[&str], waiting: bool) -> Members<'a> {
+    fn new(column: &BTreeMap<ComparedCommandKey<'a>, &'a entries::Command>, name: &str, smb1: &[&str], waiting: bool) -> Members<'a> {
         let mut members = Members { smb1: Vec::new(), smb2: None };
         for (key, command) in column.iter().filter(|((_, _, waits), _)| *waits == waiting) {
             match key.0 {
@@ -162,7 +162,7 @@ impl<'a> Members<'a> {
         members
     }
 
-    fn counted(&self) -> impl Iterator<Item = (Key<'a>, u64)> {
+    fn counted(&self) -> impl Iterator<Item = (ComparedCommandKey<'a>, u64)> {
         let smb1 = self.smb1.iter().map(|(key, _, row)| (*key, row.count));
         smb1.chain(self.smb2.iter().map(|(key, row)| (*key, row.count)))
     }

@@ -1,6 +1,6 @@
 //! Which differences of a table are left when all of its rows are judged together.
 
-use super::cells::{Cell, Conclusion, Ratio, Ratios};
+use super::cells::{ComparisonCell, Conclusion, Ratio, Ratios};
 use super::{Comparison, OverviewRatios};
 use smbscope_stats::replication::{benjamini_hochberg, holm};
 
@@ -43,11 +43,11 @@ pub(super) fn rows(comparison: &mut Comparison) {
     }
 }
 
-fn ratios_of(cell: Option<&mut Option<Cell>>) -> Option<&mut Ratios> {
+fn ratios_of(cell: Option<&mut Option<ComparisonCell>>) -> Option<&mut Ratios> {
     cell?.as_mut()?.ratios.as_mut()
 }
 
-fn mark_table<'a>(rows: impl Iterator<Item = &'a mut Vec<Option<Cell>>>, column: usize) {
+fn mark_table<'a>(rows: impl Iterator<Item = &'a mut Vec<Option<ComparisonCell>>>, column: usize) {
     let ratios = rows.filter_map(|cells| ratios_of(cells.get_mut(column))).flat_map(Ratios::judged);
     mark(ratios.collect(), benjamini_hochberg);
 }

@@ -1,6 +1,6 @@
 //! What got slower, by how much, and how sure that is: one answer for each column that is compared with the baseline.
 
-use super::{Cell, Column, Command, Comparison, Conclusion, FEW, NoteKind, Ratio, next};
+use super::{ComparisonCell, ComparisonColumn, ComparedCommand, Comparison, Conclusion, FEW, NoteKind, Ratio, next};
 use crate::format::{clean, counted, unbroken};
 use crate::{Answer, Cause, Culprit};
 use serde::Serialize;
@@ -39,7 +39,7 @@ pub(super) fn answers(comparison: &Comparison) -> Vec<Compared> {
         .collect()
 }
 
-fn answer(comparison: &Comparison, column: usize, base: &Column, other: &Column) -> Answer {
+fn answer(comparison: &Comparison, column: usize, base: &ComparisonColumn, other: &ComparisonColumn) -> Answer {
     let causes = risen(&base.answer, &other.answer);
     let is_slower = primary(comparison, column).is_some_and(|ratio| ratio.value > 1.0 && is_changed(&ratio));
     let culprit = match causes.first() {
@@ -84,7 +84,7 @@ fn difference(cause: &Cause, other: &Answer, name: &str) -> String {
 }
 
 /// The cells of the baseline and of a column, where both have times.
-fn pair(cells: &[Option<Cell>], column: usize) -> Option<(&Cell, &Cell)> {
+fn pair(cells: &[Option<ComparisonCell>], column: usize) -> Option<(&ComparisonCell, &ComparisonCell)> {
     let timed = |at: usize| cells.get(at)?.as_ref().filter(|cell| cell.timed > 0);
     Some((timed(0)?, timed(column)?))
 }
@@ -182,8 +182,8 @@ fn times(ratio: Ratio) -> String {
 }
 
 /// A command whose mean changed, and what that costs in all.
-struct Change<'a> {
-    command: &'a Command,
+struct LatencyChange<'a> {
+    command: &'a ComparedCommand,
     ratio: Ratio,
     old: Nanos,
     new: Nanos,
@@ -193,21 +193,21 @@ struct Change<'a> {
 }
 
 /// Those that changed, by what that costs or saves.
-fn changes(comparison: &Comparison, column: usize) -> Vec<Change<'_>> {
+fn changes(comparison: &Comparison, column: usize) -> Vec<LatencyChange<'_>> {
     let changed = comparison.commands.iter().filter(|command| !command.waiting).filter_map(|command| {
         let (old, new) = pair(&command.cells, column).filter(|(old, new)| old.timed.min(new.timed) >= TIMED_MIN)?;
         let ratio = new.ratios?.mean.filter(is_changed)?;
         let (old, mean) = (old.response_time.mean?, new.response_time.mean?);
         let cost = i128::from(mean.0 - old.0) * i128::from(new.timed);
-        Some(Change { command, ratio, old, new: mean, count: new.timed, cost })
+        Some(LatencyChange { command, ratio, old, new: mean, count: new.timed, cost })
     });
-    let mut changed: Vec<Change> = changed.collect();
+    let mut changed: Vec<LatencyChange> = changed.collect();
     changed.sort_by_key(|change| std::cmp::Reverse(change.cost.abs()));
     changed
 }
 
 /// The command that costs most time because it got slower.
-pub(super) fn costliest(comparison: &Comparison, column: usize) -> Option<&Command> {
+pub(super) fn costliest(comparison: &Comparison, column: usize) -> Option<&ComparedCommand> {
     changes(comparison, column).into_iter().find(|change| change.cost > 0).map(|change| change.command)
 }
 
@@ -243,7 +243,7 @@ fn sentences(comparison: &Comparison, column: usize) -> Vec<String> {
 }
 
 /// `WRITE 13.7 times (205 µs → 2.80 ms; 28 commands, 72.7 ms more)`.
-fn one(change: &Change<'_>) -> String {
+fn one(change: &LatencyChange<'_>) -> String {
     let name = change.command.command.trim_start_matches("SMB_COM_");
     let cost = Nanos::saturating(change.cost.abs());
     let more = if change.cost > 0 { "more" } else { "less" };

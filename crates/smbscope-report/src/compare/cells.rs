@@ -12,7 +12,7 @@ use std::fmt;
 /// What a column says of a group or command.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Cell {
+pub struct ComparisonCell {
     /// Commands, timed or not.
     pub count: u64,
     /// Commands that entered the times.
@@ -79,7 +79,7 @@ pub struct Ratio {
     pub value: f64,
     /// In which the ratio lies with a confidence of `level`; null with fewer than five runs of each column, and of single
     /// runs but for the headline.
-    pub interval: Option<Interval>,
+    pub interval: Option<ConfidenceInterval>,
     /// What can be concluded; null where each column is a single run, but for the headline.
     pub certainty: Option<Certainty>,
 }
@@ -137,7 +137,7 @@ impl Conclusion {
 /// A confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Interval {
+pub struct ConfidenceInterval {
     /// Its lower end.
     pub low: f64,
     /// Its upper end.
@@ -162,7 +162,7 @@ impl fmt::Display for Ratio {
 }
 
 impl Ratios {
-    fn new(cell: &Cell, base: &Cell) -> Ratios {
+    fn new(cell: &ComparisonCell, base: &ComparisonCell) -> Ratios {
         let (mine, bases) = (&cell.response_time, &base.response_time);
         let times = |figure: fn(&ResponseTime) -> Option<Nanos>| {
             let value = |times| figure(times).map(|time| time.0 as f64);
@@ -186,11 +186,11 @@ impl ResponseTime {
     }
 }
 
-impl Cell {
-    fn new(row: &Row) -> Cell {
+impl ComparisonCell {
+    fn new(row: &Row) -> ComparisonCell {
         let times = &row.response_time;
         let sum = |mean: Nanos| Nanos::saturating(i128::from(mean.0) * i128::from(row.timed)).0;
-        Cell {
+        ComparisonCell {
             count: row.count,
             timed: row.timed,
             errors: row.errors(),
@@ -201,9 +201,9 @@ impl Cell {
     }
 
     /// Slices have no distribution.
-    pub(super) fn of_slice(slice: &SliceFigures) -> Cell {
+    pub(super) fn of_slice(slice: &SliceFigures) -> ComparisonCell {
         let sum = (slice.timed > 0).then_some(Nanos(slice.response_time_sum_ns));
-        Cell {
+        ComparisonCell {
             count: slice.count,
             timed: slice.timed,
             errors: slice.errors,
@@ -215,13 +215,13 @@ impl Cell {
 }
 
 /// The cells of all columns, the base first; a column without a row has no cell.
-pub(super) fn row_of<'a>(rows: impl Iterator<Item = Option<&'a Row>>) -> Vec<Option<Cell>> {
-    with_ratios(rows.map(|row| row.map(Cell::new)))
+pub(super) fn row_of<'a>(rows: impl Iterator<Item = Option<&'a Row>>) -> Vec<Option<ComparisonCell>> {
+    with_ratios(rows.map(|row| row.map(ComparisonCell::new)))
 }
 
 /// The cells, those of other columns with their ratios to the base's.
-pub(super) fn with_ratios(cells: impl Iterator<Item = Option<Cell>>) -> Vec<Option<Cell>> {
-    let mut cells: Vec<Option<Cell>> = cells.collect();
+pub(super) fn with_ratios(cells: impl Iterator<Item = Option<ComparisonCell>>) -> Vec<Option<ComparisonCell>> {
+    let mut cells: Vec<Option<ComparisonCell>> = cells.collect();
     if let Some((Some(base), others)) = cells.split_first_mut() {
         others.iter_mut().flatten().for_each(|cell| cell.ratios = Some(Ratios::new(cell, base)));
     }

@@ -14,7 +14,7 @@ pub const SCHEMA: &str = "smbscope.compare/1";
 /// values. Cells stand in the order of `columns`; the first column is the base, and ratios are those of a column to it.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct Document<'a> {
+pub(crate) struct ComparisonEnvelope<'a> {
     #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     schema: &'static str,
     generator: Generator,
@@ -22,13 +22,13 @@ pub(crate) struct Document<'a> {
     comparison: &'a Comparison,
 }
 
-impl<'a> Document<'a> {
-    pub(crate) fn new(comparison: &'a Comparison, version: &str) -> Document<'a> {
-        Document { schema: SCHEMA, generator: Generator::new(version), comparison }
+impl<'a> ComparisonEnvelope<'a> {
+    pub(crate) fn new(comparison: &'a Comparison, version: &str) -> ComparisonEnvelope<'a> {
+        ComparisonEnvelope { schema: SCHEMA, generator: Generator::new(version), comparison }
     }
 }
 
 /// Writes the comparison, indented, with a line end after it. `version` is that of smbscope.
 pub fn write(comparison: &Comparison, version: &str, out: impl Write) -> io::Result<()> {
-    write_indented(&Document::new(comparison, version), out)
+    write_indented(&ComparisonEnvelope::new(comparison, version), out)
 }

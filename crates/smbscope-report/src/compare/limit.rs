@@ -4,10 +4,10 @@
 //! beyond it; without an interval only the ratio itself could be judged, which is what `strict` asks for.
 
 use super::ramps::{self, Single};
-use super::repetitions::Sides;
-use super::saved::Summary;
-use super::{Comparison, Content, Given, Ratio, within};
-use crate::bench::Run;
+use super::repetitions::ColumnRuns;
+use super::saved::ComparableReport;
+use super::{Comparison, ComparableDocument, Given, Ratio, within};
+use crate::bench::BenchRun;
 use crate::format::clean;
 use crate::json::entries::Row;
 use crate::judgement::{Judged, Judgement};
@@ -26,7 +26,7 @@ const KNOWN: [&str; 4] = ["ops", "commands", "throughput", "elapsed"];
 
 /// A ratio that must not be.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Limit {
+pub struct RatioLimit {
     measure: Measure,
     /// Exceeded by what is higher; otherwise by what is lower.
     above: bool,
@@ -45,15 +45,15 @@ impl fmt::Display for NoFigure {
 
 impl std::error::Error for NoFigure {}
 
-impl FromStr for Limit {
+impl FromStr for RatioLimit {
     type Err = FilterError;
 
-    fn from_str(text: &str) -> Result<Limit, FilterError> {
+    fn from_str(text: &str) -> Result<RatioLimit, FilterError> {
         tokens(text).and_then(|tokens| limit(text, &tokens)).map_err(|(problem, place)| problem.at(text, place))
     }
 }
 
-fn limit(text: &str, tokens: &[Token<'_>]) -> Result<Limit, LocatedProblem> {
+fn limit(text: &str, tokens: &[Token<'_>]) -> Result<RatioLimit, LocatedProblem> {
     let with_example = |(problem, place): LocatedProblem| (problem.hint(EXAMPLE), place);
     let mut cursor = Cursor::new(text, tokens);
     let (measure, _) = Measure::take(text, &mut cursor, &KNOWN, EXAMPLE)?;
@@ -71,18 +71,18 @@ fn limit(text: &str, tokens: &[Token<'_>]) -> Result<Limit, LocatedProblem> {
     };
     cursor.skip();
     match cursor.peek() {
-        None => Ok(Limit { measure, above, times }),
+        None => Ok(RatioLimit { measure, above, times }),
         Some(_) => Err(with_example(cursor.expected("the end"))),
     }
 }
 
-impl fmt::Display for Limit {
+impl fmt::Display for RatioLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {}x", self.measure, if self.above { '>' } else { '<' }, self.times)
     }
 }
 
-impl Limit {
+impl RatioLimit {
     fn is_beyond(&self, ratio: f64) -> bool {
         if self.above { ratio > self.times } else { ratio < self.times }
     }
@@ -126,20 +126,20 @@ fn settles(ratio: &Ratio, within: bool) -> String {
 /// Judges each limit for each column but the first. `comparison` is the one of what is given: single runs have the interval
 /// within the run that it shows.
 pub fn judge(
-    limits: &[Limit],
+    limits: &[RatioLimit],
     given: &[Given],
     comparison: &Comparison,
     strict: bool,
 ) -> Result<Vec<Judgement>, NoFigure> {
     let singles: Vec<Single<'_>> = given.iter().flat_map(Given::singles).collect();
-    let sides = Sides::new(given, &singles);
+    let sides = ColumnRuns::new(given, &singles);
     let runs = ramps::compared_runs(&singles);
     let names: Vec<String> = given.iter().map(|given| clean(&given.name)).collect();
     let mut judgements = Vec::new();
     for limit in limits {
         let value = |at: usize| match singles.get(at)?.content() {
-            Content::Ramp(_) => runs.get(at).copied().flatten().and_then(|run: &Run| run.value(&limit.measure)),
-            Content::Report(report) => report.value(&limit.measure),
+            ComparableDocument::Ramp(_) => runs.get(at).copied().flatten().and_then(|run: &BenchRun| run.value(&limit.measure)),
+            ComparableDocument::Report(report) => report.value(&limit.measure),
         };
         for (column, name) in names.iter().enumerate().skip(1) {
             let ratio = sides.ratio(column, &value).ok_or_else(|| {
@@ -156,7 +156,7 @@ pub fn judge(
     Ok(judgements)
 }
 
-impl Summary {
+impl ComparableReport {
     /// The value of a measure, as a run has it.
     pub(crate) fn value(&self, measure: &Measure) -> Option<f64> {
         match measure {
@@ -190,18 +190,18 @@ impl Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::Interval;
+    use crate::compare::ConfidenceInterval;
 
     fn problem(text: &str) -> String {
-        text.parse::<Limit>().unwrap_err().to_string()
+        text.parse::<RatioLimit>().unwrap_err().to_string()
     }
 
     #[test]
     fn limits_are_read_as_they_are_written() {
         for text in ["p95(Read) > 1.1x", "throughput < 0.9x", "mean(Open/Close) > 2x", "elapsed > 1.25x"] {
-            assert_eq!(text.parse::<Limit>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<RatioLimit>().unwrap().to_string(), text);
         }
-        assert_eq!("p50(total)>1.10X".parse::<Limit>().unwrap().times, 1.1);
+        assert_eq!("p50(total)>1.10X".parse::<RatioLimit>().unwrap().times, 1.1);
         for (text, expected) in [
             ("p95(Read) > 20ms", "character 13: `20ms` is no multiple of the baseline; write limits such as"),
             ("p95(Read) > 1.1", "character 13: `1.1` is no multiple"),
@@ -218,9 +218,9 @@ mod tests {
 
     #[test]
     fn only_the_whole_interval_beyond_the_limit_exceeds_it() {
-        let limit: Limit = "p95(Read) > 1.1x".parse().unwrap();
+        let limit: RatioLimit = "p95(Read) > 1.1x".parse().unwrap();
         let ratio = |value: f64, interval: Option<(f64, f64)>| {
-            let interval = interval.map(|(low, high)| Interval { low, high, level: 0.95 });
+            let interval = interval.map(|(low, high)| ConfidenceInterval { low, high, level: 0.95 });
             Ratio { value, interval, certainty: None }
         };
         let exceeded = |ratio: &Ratio, strict| limit.judged(ratio, "b", "a", strict).judged == Judged::Holds;
@@ -242,7 +242,7 @@ mod tests {
             "p95(Read) > 1.1x is not shown: b is 1.30 times a (no interval: it needs 5 runs of each side); \
              --strict judges the ratio alone"
         );
-        let less: Limit = "throughput < 0.9x".parse().unwrap();
+        let less: RatioLimit = "throughput < 0.9x".parse().unwrap();
         let judged = |high| less.judged(&ratio(0.8, Some((0.75, high))), "b", "a", false).judged;
         assert_eq!([judged(0.85), judged(0.95)], [Judged::Holds, Judged::Undecided]);
     }

@@ -22,15 +22,15 @@ mod text;
 mod within;
 
 pub use answer::Compared;
-pub use cells::{Cell, Certainty, Conclusion, Interval, Ratio, Ratios, ResponseTime};
-pub(crate) use json::Document;
+pub use cells::{ComparisonCell, Certainty, Conclusion, ConfidenceInterval, Ratio, Ratios, ResponseTime};
+pub(crate) use json::ComparisonEnvelope;
 pub use json::{SCHEMA, write};
-pub use limit::{Limit, NoFigure, judge};
-pub use notes::{FEW, MIX_PERCENT, Note, NoteKind, UNTIMED_PERCENT};
-pub use points::{LoadPoint, MetricCell, PointCell, PointGroup, PointMetric, Spread};
-pub use ramps::{Content, Given, Ramp, Ramps};
-pub use saved::Summary;
-pub use slices::{Slice, Slices};
+pub use limit::{RatioLimit, NoFigure, judge};
+pub use notes::{FEW, MIX_PERCENT, ComparisonNote, NoteKind, UNTIMED_PERCENT};
+pub use points::{ComparedLoadPoint, MetricCell, PointCell, PointGroup, PointMetric, RepetitionRange};
+pub use ramps::{ComparableDocument, Given, Ramp, Ramps};
+pub use saved::ComparableReport;
+pub use slices::{ComparedSlice, ComparedSlices};
 pub use text::render;
 
 use crate::Answer;
@@ -39,7 +39,7 @@ use crate::json::entries::Entity;
 use crate::json::waits::SlowExchange;
 use cells::row_of;
 use ramps::Single;
-use repetitions::Sides;
+use repetitions::ColumnRuns;
 use serde::Serialize;
 use smbscope_model::{CaptureInfo, Nanos, Protocol};
 use smbscope_stats::HeatMap;
@@ -47,13 +47,13 @@ use std::cmp::Reverse;
 
 /// A report, and what it is called in the comparison.
 #[derive(Debug, Clone)]
-pub struct Input {
+pub struct ComparisonInput {
     /// Unique among the inputs.
     pub name: String,
     /// Where it comes from: the argument as given.
     pub source: String,
     /// What it says.
-    pub report: Summary,
+    pub report: ComparableReport,
 }
 
 /// Reports side by side. Cells stand in the order of the columns.
@@ -66,27 +66,27 @@ pub struct Comparison {
     pub answers: Vec<Compared>,
     /// What is compared; the first is the base.
     #[cfg_attr(feature = "schema", schemars(length(min = 2)))]
-    pub columns: Vec<Column>,
+    pub columns: Vec<ComparisonColumn>,
     /// All groups without expected waits and encrypted frames.
     pub headline: Headline,
     /// Groups that occur in any column, in the order of the report; `Other` is followed by its parts.
-    pub groups: Vec<Group>,
+    pub groups: Vec<ComparedGroup>,
     /// Commands that occur in any column, those that were waited for longest in any of them first. Expected waits of a
     /// command are an entry of their own.
-    pub commands: Vec<Command>,
+    pub commands: Vec<ComparedCommand>,
     /// The commands divided by --by; null without it.
-    pub slices: Option<Slices>,
+    pub slices: Option<ComparedSlices>,
     /// The ramps among the columns, load point by load point; the rest of the comparison is about one load point of
     /// each. Null where there is none.
     pub ramps: Option<Ramps>,
     /// Caveats, a sentence each.
-    pub notes: Vec<Note>,
+    pub notes: Vec<ComparisonNote>,
 }
 
 /// What is compared.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Column {
+pub struct ComparisonColumn {
     /// Unique among the columns.
     pub name: String,
     /// The argument as given; of several runs, where the one comes from whose lists and pictures stand here.
@@ -145,7 +145,7 @@ pub struct Overview {
     /// What a job took, a whole pass of a workload that has an end: the mean; null where there is none.
     pub job_elapsed_ns: Option<Nanos>,
     /// Connections by dialect, the most first; what was not seen after what was.
-    pub dialects: Vec<Dialect>,
+    pub dialects: Vec<DialectCount>,
     /// To the base; null in the base itself.
     pub ratios: Option<OverviewRatios>,
 }
@@ -153,7 +153,7 @@ pub struct Overview {
 /// Connections of one dialect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Dialect {
+pub struct DialectCount {
     /// Its name; null where the negotiation was not captured.
     pub dialect: Option<String>,
     /// Connections.
@@ -177,13 +177,13 @@ pub struct OverviewRatios {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Headline {
     /// One for each column; null where it has no command of them.
-    pub cells: Vec<Option<Cell>>,
+    pub cells: Vec<Option<ComparisonCell>>,
 }
 
 /// A group.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Group {
+pub struct ComparedGroup {
     /// Its name.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::group"))]
     pub group: String,
@@ -193,7 +193,7 @@ pub struct Group {
     /// Whether it counts in the headline.
     pub headline: bool,
     /// One for each column; null where it has none.
-    pub cells: Vec<Option<Cell>>,
+    pub cells: Vec<Option<ComparisonCell>>,
     /// The cumulative distribution of response time in each column, as a report has it; empty where it is not known.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::cumulatives"))]
     pub cumulative: Vec<Vec<(Nanos, f64)>>,
@@ -202,7 +202,7 @@ pub struct Group {
 /// A command.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Command {
+pub struct ComparedCommand {
     /// Its protocol.
     pub protocol: Protocol,
     /// The specification's name, or the code in hexadecimal.
@@ -213,20 +213,20 @@ pub struct Command {
     /// among them. The entry has the name that SMB2 has for it. Null in any other entry.
     pub members: Option<Vec<Vec<String>>>,
     /// One for each column; null where it has none.
-    pub cells: Vec<Option<Cell>>,
+    pub cells: Vec<Option<ComparisonCell>>,
 }
 
 impl Comparison {
     /// Compares reports with the first of them.
-    pub fn new(title: Option<String>, inputs: &[Input]) -> Comparison {
+    pub fn new(title: Option<String>, inputs: &[ComparisonInput]) -> Comparison {
         Comparison::of_inputs(title, inputs).answered()
     }
 
     /// Without the answers, for which what else is compared counts too.
-    fn of_inputs(title: Option<String>, inputs: &[Input]) -> Comparison {
+    fn of_inputs(title: Option<String>, inputs: &[ComparisonInput]) -> Comparison {
         let groups = groups(inputs);
         let rows = inputs.iter().map(|input| Some(&input.report.headline));
-        let mut columns: Vec<Column> = inputs.iter().map(Column::new).collect();
+        let mut columns: Vec<ComparisonColumn> = inputs.iter().map(ComparisonColumn::new).collect();
         if let Some((base, others)) = columns.split_first_mut() {
             others.iter_mut().for_each(|column| column.overview.compare(&base.overview));
         }
@@ -247,9 +247,9 @@ impl Comparison {
     pub fn of_all(title: Option<String>, given: &[Given]) -> Comparison {
         let singles: Vec<Single<'_>> = given.iter().flat_map(Given::singles).collect();
         let (inputs, ramps) = ramps::resolved(&singles);
-        let sides = Sides::new(given, &singles);
+        let sides = ColumnRuns::new(given, &singles);
         let mut comparison = sides.folded(Comparison { ramps, ..Comparison::of_inputs(title, &inputs) });
-        let loads = ramps::differences(given).into_iter().map(|(column, kind, text)| Note { kind, column, text });
+        let loads = ramps::differences(given).into_iter().map(|(column, kind, text)| ComparisonNote { kind, column, text });
         // What was asked of the servers stands before what came of it.
         comparison.notes.extend(loads);
         comparison.notes.extend(setup::differences(given));
@@ -267,10 +267,10 @@ impl Comparison {
     }
 }
 
-impl Column {
-    fn new(input: &Input) -> Column {
+impl ComparisonColumn {
+    fn new(input: &ComparisonInput) -> ComparisonColumn {
         let report = &input.report;
-        Column {
+        ComparisonColumn {
             name: input.name.clone(),
             source: input.source.clone(),
             runs: 1,
@@ -303,10 +303,10 @@ impl Overview {
 }
 
 /// Groups of every column in the order of the report.
-fn groups(inputs: &[Input]) -> Vec<Group> {
+fn groups(inputs: &[ComparisonInput]) -> Vec<ComparedGroup> {
     let of_all = crate::names::groups().map(|(name, part_of, headline)| {
         let found = || inputs.iter().map(|input| input.report.group(name));
-        Group {
+        ComparedGroup {
             group: name.to_owned(),
             part_of: part_of.map(str::to_owned),
             headline,
@@ -318,9 +318,9 @@ fn groups(inputs: &[Input]) -> Vec<Group> {
 }
 
 /// Commands of every column, by the longest sum of their response times in any column.
-fn commands(inputs: &[Input]) -> Vec<Command> {
+fn commands(inputs: &[ComparisonInput]) -> Vec<ComparedCommand> {
     let mut commands = actions::rows(inputs);
-    let longest = |command: &Command| {
+    let longest = |command: &ComparedCommand| {
         let sums = command.cells.iter().flatten().filter_map(|cell| cell.response_time.sum);
         sums.max()
     };

@@ -1,6 +1,6 @@
 //! What to look at next where something got slower: the capture of the column, or its load point again.
 
-use super::{Column, Command, Comparison, answer};
+use super::{ComparisonColumn, ComparedCommand, Comparison, answer};
 use smbscope_diagnose::next::{SuggestedCommand, file, quoted};
 
 /// At most two; none where nothing got slower.
@@ -20,7 +20,7 @@ pub(super) fn steps(comparison: &Comparison, column: usize) -> Vec<SuggestedComm
 }
 
 /// The capture that a column is, where it was given itself: the captures of a saved report may be elsewhere.
-fn captured(column: &Column) -> Option<String> {
+fn captured(column: &ComparisonColumn) -> Option<String> {
     match column.captures.as_slice() {
         [only] if only.name == column.source => file(&column.source),
         _ => None,
@@ -28,6 +28,6 @@ fn captured(column: &Column) -> Option<String> {
 }
 
 /// The command as a filter. What stands for commands of several protocols has no name that chooses them all.
-fn condition(command: &Command) -> Option<String> {
+fn condition(command: &ComparedCommand) -> Option<String> {
     command.members.is_none().then(|| format!("command == {}", command.command))
 }

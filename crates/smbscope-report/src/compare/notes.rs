@@ -1,6 +1,6 @@
 //! Caveats of a comparison: too few commands, different work, damaged captures, encryption, filters.
 
-use super::{Group, Input};
+use super::{ComparedGroup, ComparisonInput};
 use crate::format::{counted, share, thousands, unbroken};
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ pub const UNTIMED_PERCENT: f64 = 1.0;
 /// A caveat of the comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Note {
+pub struct ComparisonNote {
     /// What it is about.
     pub kind: NoteKind,
     /// Index of the column that it is about.
@@ -47,10 +47,10 @@ pub enum NoteKind {
 }
 
 /// Every caveat, column by column.
-pub(super) fn notes(inputs: &[Input], groups: &[Group]) -> Vec<Note> {
+pub(super) fn notes(inputs: &[ComparisonInput], groups: &[ComparedGroup]) -> Vec<ComparisonNote> {
     let mut notes = Vec::new();
     for (column, input) in inputs.iter().enumerate() {
-        let mut add = |kind, text| notes.push(Note { kind, column, text });
+        let mut add = |kind, text| notes.push(ComparisonNote { kind, column, text });
         let report = &input.report;
         if let Some(text) = filter(input, &inputs[0]) {
             add(NoteKind::Filter, text);
@@ -81,7 +81,7 @@ pub(super) fn notes(inputs: &[Input], groups: &[Group]) -> Vec<Note> {
 }
 
 /// Says so where the exchanges were chosen by another expression than the base's.
-fn filter(input: &Input, base: &Input) -> Option<String> {
+fn filter(input: &ComparisonInput, base: &ComparisonInput) -> Option<String> {
     let (mine, bases) = (&input.report.filter, &base.report.filter);
     let named =
         |filter: &Option<String>| filter.as_ref().map_or("all exchanges".to_owned(), |text| format!("'{text}'"));
@@ -89,12 +89,12 @@ fn filter(input: &Input, base: &Input) -> Option<String> {
 }
 
 /// Groups that are no sum of others, of the headline.
-fn leaves(groups: &[Group]) -> impl Iterator<Item = &Group> {
+fn leaves(groups: &[ComparedGroup]) -> impl Iterator<Item = &ComparedGroup> {
     groups.iter().filter(|group| group.headline && group.group != crate::names::OTHER)
 }
 
 /// Names the groups in which few commands were timed, where there is something to compare.
-fn few(groups: &[Group], column: usize) -> Option<String> {
+fn few(groups: &[ComparedGroup], column: usize) -> Option<String> {
     let comparable =
         leaves(groups).filter(|group| group.cells.iter().flatten().filter(|cell| cell.timed > 0).count() > 1);
     let few: Vec<String> = comparable
@@ -109,7 +109,7 @@ fn few(groups: &[Group], column: usize) -> Option<String> {
 }
 
 /// Says so where the column's commands are divided among the groups in another way than the base's.
-fn mix(groups: &[Group], column: usize, base: &str) -> Option<String> {
+fn mix(groups: &[ComparedGroup], column: usize, base: &str) -> Option<String> {
     let counts = |column: usize| -> Vec<u64> {
         leaves(groups).map(|group| group.cells[column].as_ref().map_or(0, |cell| cell.count)).collect()
     };

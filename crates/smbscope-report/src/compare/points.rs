@@ -2,8 +2,8 @@
 
 use super::cells::row_of;
 use super::ramps::{row, row_of_group};
-use super::{Cell, Ratio};
-use crate::bench::{Document, Run};
+use super::{ComparisonCell, Ratio};
+use crate::bench::{BenchDocument, BenchRun};
 use crate::json::entries::Row;
 use serde::Serialize;
 use smbscope_model::{CommandGroup, Nanos};
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 /// Load points of as many users.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct LoadPoint {
+pub struct ComparedLoadPoint {
     /// Users at the same time.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub users: u32,
@@ -53,16 +53,16 @@ pub struct PointCell {
     /// That as a multiple of the first ramp's.
     pub bytes_per_second_ratio: Option<Ratio>,
     /// The least and the greatest of several runs of the column; null of a single one.
-    pub spread: Option<Spread>,
+    pub spread: Option<RepetitionRange>,
     /// Counts and times, with multiples of the first ramp's.
     #[serde(flatten)]
-    pub cell: Cell,
+    pub cell: ComparisonCell,
 }
 
 /// From where to where the values of several runs go.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Spread {
+pub struct RepetitionRange {
     /// Of `per_second`.
     pub per_second: Option<(f64, f64)>,
     /// Of `bytes_per_second`.
@@ -111,16 +111,16 @@ pub(super) fn range<T: Copy>(
     (values.len() > 1).then_some((least, most))
 }
 
-pub(super) fn points(ramps: &[Option<&Document>]) -> Vec<LoadPoint> {
+pub(super) fn points(ramps: &[Option<&BenchDocument>]) -> Vec<ComparedLoadPoint> {
     let loads: BTreeSet<u32> =
         ramps.iter().flatten().flat_map(|document| &document.runs).map(|run| run.users).collect();
     let point = |users: u32| {
         // Where a load was run several times, the last one counts.
-        let runs: Vec<Option<&Run>> = ramps
+        let runs: Vec<Option<&BenchRun>> = ramps
             .iter()
             .map(|document| document.and_then(|document| document.runs.iter().rev().find(|run| run.users == users)))
             .collect();
-        let cells = |of: &dyn Fn(&Run) -> Option<Row>, bytes: &dyn Fn(&Run) -> Option<u64>| -> Vec<Option<PointCell>> {
+        let cells = |of: &dyn Fn(&BenchRun) -> Option<Row>, bytes: &dyn Fn(&BenchRun) -> Option<u64>| -> Vec<Option<PointCell>> {
             let rows: Vec<Option<Row>> = runs.iter().map(|run| run.and_then(of)).collect();
             with_rates(row_of(rows.iter().map(Option::as_ref)), &runs, bytes)
         };
@@ -133,7 +133,7 @@ pub(super) fn points(ramps: &[Option<&Document>]) -> Vec<LoadPoint> {
                 _ => None,
             }),
         });
-        LoadPoint {
+        ComparedLoadPoint {
             users,
             total: cells(&|run| Some(row(run.headline().count, run.errors.clone(), run.headline())), &|run| {
                 Some(run.bytes_read.saturating_add(run.bytes_written))
@@ -147,12 +147,12 @@ pub(super) fn points(ramps: &[Option<&Document>]) -> Vec<LoadPoint> {
 
 /// The cells with rates; multiples are of the first column's, as all are.
 fn with_rates(
-    cells: Vec<Option<Cell>>,
-    runs: &[Option<&Run>],
-    bytes: &dyn Fn(&Run) -> Option<u64>,
+    cells: Vec<Option<ComparisonCell>>,
+    runs: &[Option<&BenchRun>],
+    bytes: &dyn Fn(&BenchRun) -> Option<u64>,
 ) -> Vec<Option<PointCell>> {
-    let rates = |of: &dyn Fn(usize, &Run) -> Option<u64>| -> Vec<Option<f64>> {
-        let rate = |(at, run): (usize, &Option<&Run>)| Some(of(at, (*run)?)? as f64 / (*run)?.seconds()?);
+    let rates = |of: &dyn Fn(usize, &BenchRun) -> Option<u64>| -> Vec<Option<f64>> {
+        let rate = |(at, run): (usize, &Option<&BenchRun>)| Some(of(at, (*run)?)? as f64 / (*run)?.seconds()?);
         runs.iter().enumerate().map(rate).collect()
     };
     let commands = rates(&|at, _| Some(cells[at].as_ref()?.count));
@@ -174,7 +174,7 @@ fn with_rates(
 }
 
 /// Metrics that any of the runs has, in their order.
-fn metrics(runs: &[Option<&Run>]) -> Vec<PointMetric> {
+fn metrics(runs: &[Option<&BenchRun>]) -> Vec<PointMetric> {
     let all = || runs.iter().flatten().flat_map(|run| &run.server).flat_map(|server| &server.metrics);
     let mut known: Vec<(&str, &str)> = Vec::new();
     for series in all() {
@@ -182,7 +182,7 @@ fn metrics(runs: &[Option<&Run>]) -> Vec<PointMetric> {
             known.push((&series.metric, &series.unit));
         }
     }
-    let cell = |run: &Option<&Run>, metric: &str| {
+    let cell = |run: &Option<&BenchRun>, metric: &str| {
         let series = (*run)?.server.as_ref()?.metric(metric)?;
         Some(MetricCell { mean: series.mean, max: series.max, mean_range: None, max_range: None })
     };

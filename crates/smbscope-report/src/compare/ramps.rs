@@ -3,10 +3,10 @@
 //! The rest of a comparison is about one load point of each ramp, the highest that all of them have: there a ramp is
 //! compared as a capture is, and with captures.
 
-use super::points::{LoadPoint, points};
-use super::saved::{LISTED_MAX, Summary};
-use super::{Column, Input, NoteKind, Overview};
-use crate::bench::{self, Document, Run, Schedule};
+use super::points::{ComparedLoadPoint, points};
+use super::saved::{LISTED_MAX, ComparableReport};
+use super::{ComparisonColumn, ComparisonInput, NoteKind, Overview};
+use crate::bench::{self, BenchDocument, BenchRun, LoopModel};
 use crate::format::counted;
 use crate::json::entries::{self, Row};
 use serde::Serialize;
@@ -21,7 +21,7 @@ pub struct Given {
     pub name: String,
     /// What it is, one run or several of the same, at least one; each with where it comes from: the argument as given, or
     /// a directory in it.
-    pub runs: Vec<(String, Content)>,
+    pub runs: Vec<(String, ComparableDocument)>,
 }
 
 /// One run of what is compared.
@@ -29,7 +29,7 @@ pub struct Given {
 pub(super) struct Single<'a> {
     name: &'a str,
     source: &'a str,
-    content: &'a Content,
+    content: &'a ComparableDocument,
 }
 
 impl Given {
@@ -39,54 +39,54 @@ impl Given {
 }
 
 /// The load point of each ramp that is compared: the highest that all of them have, otherwise the last.
-fn chosen(document: &Document, common: Option<u32>) -> Option<&Run> {
+fn chosen(document: &BenchDocument, common: Option<u32>) -> Option<&BenchRun> {
     document.runs.iter().rfind(|run| Some(run.users) == common).or(document.runs.last())
 }
 
 /// The same of what is compared; nothing of reports.
-pub(super) fn compared_runs<'a>(singles: &[Single<'a>]) -> Vec<Option<&'a Run>> {
-    let ramps: Vec<Option<&Document>> = singles.iter().map(Single::ramp).collect();
+pub(super) fn compared_runs<'a>(singles: &[Single<'a>]) -> Vec<Option<&'a BenchRun>> {
+    let ramps: Vec<Option<&BenchDocument>> = singles.iter().map(Single::ramp).collect();
     let common = highest_common(&ramps);
     ramps.into_iter().map(|document| chosen(document?, common)).collect()
 }
 
 impl<'a> Single<'a> {
     /// What it says.
-    pub(super) fn content(&self) -> &'a Content {
+    pub(super) fn content(&self) -> &'a ComparableDocument {
         self.content
     }
 
-    fn ramp(&self) -> Option<&'a Document> {
+    fn ramp(&self) -> Option<&'a BenchDocument> {
         match self.content {
-            Content::Ramp(document) => Some(document),
-            Content::Report(_) => None,
+            ComparableDocument::Ramp(document) => Some(document),
+            ComparableDocument::Report(_) => None,
         }
     }
 
     /// When it began.
     pub(super) fn started(&self) -> Option<Timestamp> {
         match self.content {
-            Content::Ramp(document) => Some(document.started_ns),
-            Content::Report(_) => None,
+            ComparableDocument::Ramp(document) => Some(document.started_ns),
+            ComparableDocument::Report(_) => None,
         }
     }
 }
 
 /// What can be compared.
 #[derive(Debug, Clone)]
-pub enum Content {
+pub enum ComparableDocument {
     /// A report on captures.
-    Report(Box<Summary>),
+    Report(Box<ComparableReport>),
     /// A ramp of load points.
-    Ramp(Box<Document>),
+    Ramp(Box<BenchDocument>),
 }
 
-impl Content {
+impl ComparableDocument {
     /// By what its commands are divided; none where they are not.
     pub fn by(&self) -> &[String] {
         let slices = match self {
-            Content::Report(report) => report.slices.as_ref(),
-            Content::Ramp(ramp) => {
+            ComparableDocument::Report(report) => report.slices.as_ref(),
+            ComparableDocument::Ramp(ramp) => {
                 ramp.runs.iter().find_map(|run| run.counted.as_ref()).and_then(|counted| counted.slices.as_ref())
             }
         };
@@ -101,7 +101,7 @@ pub struct Ramps {
     /// What is known of each ramp; null for what is no ramp.
     pub columns: Vec<Option<Ramp>>,
     /// Loads that any ramp has, ascending.
-    pub points: Vec<LoadPoint>,
+    pub points: Vec<ComparedLoadPoint>,
 }
 
 /// A ramp as a whole.
@@ -129,15 +129,15 @@ pub struct Ramp {
 }
 
 /// What is compared as reports, and the ramps among it.
-pub(super) fn resolved(given: &[Single<'_>]) -> (Vec<Input>, Option<Ramps>) {
-    let ramps: Vec<Option<&Document>> = given.iter().map(Single::ramp).collect();
+pub(super) fn resolved(given: &[Single<'_>]) -> (Vec<ComparisonInput>, Option<Ramps>) {
+    let ramps: Vec<Option<&BenchDocument>> = given.iter().map(Single::ramp).collect();
     let common = highest_common(&ramps);
     let inputs = given.iter().map(|given| {
         let report = match given.content {
-            Content::Report(report) => (**report).clone(),
-            Content::Ramp(document) => report_of(document, chosen(document, common)),
+            ComparableDocument::Report(report) => (**report).clone(),
+            ComparableDocument::Ramp(document) => report_of(document, chosen(document, common)),
         };
-        Input { name: given.name.to_owned(), source: given.source.to_owned(), report }
+        ComparisonInput { name: given.name.to_owned(), source: given.source.to_owned(), report }
     });
     let columns: Vec<Option<Ramp>> = ramps
         .iter()
@@ -163,21 +163,21 @@ pub(super) fn resolved(given: &[Single<'_>]) -> (Vec<Input>, Option<Ramps>) {
 }
 
 /// The highest load that every ramp has.
-fn highest_common(ramps: &[Option<&Document>]) -> Option<u32> {
+fn highest_common(ramps: &[Option<&BenchDocument>]) -> Option<u32> {
     let loads =
         ramps.iter().flatten().map(|document| document.runs.iter().map(|run| run.users).collect::<BTreeSet<u32>>());
     loads.reduce(|common, loads| &common & &loads)?.last().copied()
 }
 
-pub(super) fn schedule(document: &Document) -> String {
+pub(super) fn schedule(document: &BenchDocument) -> String {
     match document.settings.schedule {
-        Schedule::Closed { think_ns: Nanos(0) } => "closed loop".to_owned(),
-        Schedule::Closed { think_ns } => format!("closed loop, {think_ns} between operations"),
-        Schedule::Open { .. } if document.is_ramp_of_rates() => {
+        LoopModel::Closed { think_ns: Nanos(0) } => "closed loop".to_owned(),
+        LoopModel::Closed { think_ns } => format!("closed loop, {think_ns} between operations"),
+        LoopModel::Open { .. } if document.is_ramp_of_rates() => {
             format!("open loop, {:?} operations/s", document.settings.rates)
         }
-        Schedule::Open { rate, per_user: true, .. } => format!("open loop, {rate} operations/s of each user"),
-        Schedule::Open { rate, .. } => format!("open loop, {rate} operations/s"),
+        LoopModel::Open { rate, per_user: true, .. } => format!("open loop, {rate} operations/s of each user"),
+        LoopModel::Open { rate, .. } => format!("open loop, {rate} operations/s"),
     }
 }
 
@@ -190,15 +190,15 @@ pub(super) fn differences(given: &[Given]) -> Vec<(usize, NoteKind, String)> {
         let name = &base.name;
         let (Some((_, base)), Some((_, other))) = (base.runs.first(), other.runs.first()) else { continue };
         match (base, other) {
-            (Content::Ramp(base), Content::Ramp(ramp)) => {
+            (ComparableDocument::Ramp(base), ComparableDocument::Ramp(ramp)) => {
                 found.extend(load(ramp, base, name).map(|text| (column, NoteKind::Mix, text)));
             }
-            (Content::Report(_), Content::Report(_)) => {}
-            (Content::Report(_), Content::Ramp(_)) => {
+            (ComparableDocument::Report(_), ComparableDocument::Report(_)) => {}
+            (ComparableDocument::Report(_), ComparableDocument::Ramp(_)) => {
                 let text = format!("times taken inside the client, and those of {name} on the wire: {ELSEWHERE}");
                 found.push((column, NoteKind::Place, text));
             }
-            (Content::Ramp(_), Content::Report(_)) => {
+            (ComparableDocument::Ramp(_), ComparableDocument::Report(_)) => {
                 let text = format!("times taken on the wire, and those of {name} inside the client: {ELSEWHERE}");
                 found.push((column, NoteKind::Place, text));
             }
@@ -211,9 +211,9 @@ pub(super) fn differences(given: &[Given]) -> Vec<(usize, NoteKind, String)> {
 const ELSEWHERE: &str = "inside the client the time of its own system and of its network counts too";
 
 /// What was asked of a server in another way than of the base's.
-fn load(ramp: &Document, base: &Document, name: &str) -> Option<String> {
-    let load = |ramp: &Document| format!("{}, {}", ramp.workload.name, schedule(ramp));
-    let users = |ramp: &Document| ramp.runs.iter().map(|run| run.users).collect::<BTreeSet<u32>>();
+fn load(ramp: &BenchDocument, base: &BenchDocument, name: &str) -> Option<String> {
+    let load = |ramp: &BenchDocument| format!("{}, {}", ramp.workload.name, schedule(ramp));
+    let users = |ramp: &BenchDocument| ramp.runs.iter().map(|run| run.users).collect::<BTreeSet<u32>>();
     let definitions = (&ramp.workload.sha256, &base.workload.sha256);
     if load(ramp) != load(base) {
         Some(format!("another load than {name}: {}, and there {}", load(ramp), load(base)))
@@ -236,7 +236,7 @@ pub(super) fn row(count: u64, errors: BTreeMap<String, u64>, times: &DurationSta
 }
 
 /// A load point as a report on a capture would be.
-fn report_of(document: &Document, run: Option<&Run>) -> Summary {
+fn report_of(document: &BenchDocument, run: Option<&BenchRun>) -> ComparableReport {
     let runs = || run.into_iter();
     let users = run.map_or(0, |run| run.users);
     let answered = runs().map(|run| run.operations).sum();
@@ -257,7 +257,7 @@ fn report_of(document: &Document, run: Option<&Run>) -> Summary {
     let sessions = u64::from(users) * u64::from(document.settings.sessions_per_user);
     let dialects = (sessions > 0).then(|| (document.target.dialect.clone(), sessions));
     let found = run.and_then(|run| run.counted.as_ref());
-    Summary {
+    ComparableReport {
         title: document.title.clone(),
         filter: None,
         version: document.generator.version.clone(),
@@ -281,17 +281,17 @@ fn report_of(document: &Document, run: Option<&Run>) -> Summary {
 }
 
 /// A group, or the sum of its parts; errors are those of its commands.
-pub(super) fn row_of_group(run: &Run, group: &bench::Group) -> Row {
+pub(super) fn row_of_group(run: &BenchRun, group: &bench::MeasuredGroup) -> Row {
     let is_part = |name: &str| run.group(name).is_some_and(|part| part.part_of.as_ref() == Some(&group.group));
     let members = run.commands.iter().filter(|command| command.group == group.group || is_part(&command.group));
     row(group.operations, add_up(members.map(|command| &command.errors)), &group.times.client)
 }
 
 /// Groups with their parts.
-fn groups(run: &Run) -> Vec<entries::Group> {
-    let one = |group: &bench::Group, parts: Vec<entries::Group>| {
+fn groups(run: &BenchRun) -> Vec<entries::Group> {
+    let one = |group: &bench::MeasuredGroup, parts: Vec<entries::Group>| {
         let row = row_of_group(run, group);
-        let bench::Group { group, headline, .. } = group;
+        let bench::MeasuredGroup { group, headline, .. } = group;
         let counted = run.counted.as_ref().and_then(|counted| entries::Group::find(&counted.groups, group));
         let cumulative = counted.map(|counted| counted.cumulative.clone()).unwrap_or_default();
         entries::Group { group: group.clone(), headline: *headline, row, cumulative, parts }
@@ -306,8 +306,8 @@ fn groups(run: &Run) -> Vec<entries::Group> {
 
 /// Commands whatever they were used for, as a report has them. Where a command had several uses, their percentiles
 /// cannot be put together, and stay absent.
-fn commands(run: &Run) -> Vec<entries::Command> {
-    let mut kinds: BTreeMap<(&str, &str, bool), Vec<&bench::Command>> = BTreeMap::new();
+fn commands(run: &BenchRun) -> Vec<entries::Command> {
+    let mut kinds: BTreeMap<(&str, &str, bool), Vec<&bench::MeasuredCommand>> = BTreeMap::new();
     let waiting = CommandGroup::Waiting.name();
     for command in &run.commands {
         let key = (command.protocol.as_str(), command.command.as_str(), command.group == waiting);
@@ -345,7 +345,7 @@ fn add_up<'a>(counts: impl Iterator<Item = &'a BTreeMap<String, u64>>) -> BTreeM
 
 impl Ramps {
     /// Names of columns that are ramps, with their place.
-    pub(super) fn named<'a>(&'a self, columns: &'a [Column]) -> impl Iterator<Item = (usize, &'a Column, &'a Ramp)> {
+    pub(super) fn named<'a>(&'a self, columns: &'a [ComparisonColumn]) -> impl Iterator<Item = (usize, &'a ComparisonColumn, &'a Ramp)> {
         let found = self.columns.iter().zip(columns).enumerate();
         found.filter_map(|(at, (ramp, column))| Some((at, column, ramp.as_ref()?)))
     }

@@ -3,34 +3,34 @@
 //! Every run is compared as a column of its own first; what comes of that is then folded, row by row. Times and rates of
 //! a column are geometric means of its runs (`smbscope_stats::replication` says why), counts are means.
 
-use super::cells::{Cell, Certainty, Conclusion, Interval, Ratio, Ratios, ResponseTime};
+use super::cells::{ComparisonCell, Certainty, Conclusion, ConfidenceInterval, Ratio, Ratios, ResponseTime};
 use super::points::range;
 use super::ramps::Single;
-use super::{Column, Comparison, Given, LoadPoint, MetricCell, Note, NoteKind, Overview, OverviewRatios};
-use super::{PointCell, Ramps, Spread};
+use super::{ComparisonColumn, Comparison, Given, ComparedLoadPoint, MetricCell, ComparisonNote, NoteKind, Overview, OverviewRatios};
+use super::{PointCell, Ramps, RepetitionRange};
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::replication::{self, BaselineRatio, ReplicationSettings};
 use std::ops::Range;
 
 /// Which runs make which column.
 #[derive(Debug, Clone)]
-pub(super) struct Sides {
+pub(super) struct ColumnRuns {
     /// Among all runs, in their order.
     runs: Vec<Range<usize>>,
     /// When each run began, where that is known.
     started: Vec<Option<Timestamp>>,
 }
 
-impl Sides {
+impl ColumnRuns {
     /// What is given, and the runs of all of it one after the other.
-    pub(super) fn new(given: &[Given], singles: &[Single<'_>]) -> Sides {
+    pub(super) fn new(given: &[Given], singles: &[Single<'_>]) -> ColumnRuns {
         let mut end = 0;
         let runs = given.iter().map(|given| {
             let begin = end;
             end += given.runs.len();
             begin..end
         });
-        Sides { runs: runs.collect(), started: singles.iter().map(Single::started).collect() }
+        ColumnRuns { runs: runs.collect(), started: singles.iter().map(Single::started).collect() }
     }
 
     fn are_repeated(&self) -> bool {
@@ -73,7 +73,7 @@ impl Sides {
     }
 
     /// Cells of runs as cells of columns.
-    fn cells(&self, cells: &[Option<Cell>]) -> Vec<Option<Cell>> {
+    fn cells(&self, cells: &[Option<ComparisonCell>]) -> Vec<Option<ComparisonCell>> {
         let timed = |run: usize| cells.get(run)?.as_ref().filter(|cell| cell.timed > 0);
         let folded = self.runs.iter().enumerate().map(|(column, runs)| {
             let cell = typical_cell(&cells[runs.clone()])?;
@@ -91,13 +91,13 @@ impl Sides {
                 max: time(|times| times.max),
                 sum: time(|times| times.sum),
             });
-            Some(Cell { ratios, ..cell })
+            Some(ComparisonCell { ratios, ..cell })
         });
         folded.collect()
     }
 
     fn points(&self, points: &[Option<PointCell>]) -> Vec<Option<PointCell>> {
-        let cells: Vec<Option<Cell>> = points.iter().map(|point| Some(point.as_ref()?.cell.clone())).collect();
+        let cells: Vec<Option<ComparisonCell>> = points.iter().map(|point| Some(point.as_ref()?.cell.clone())).collect();
         let commands = |run: usize| points.get(run)?.as_ref()?.per_second;
         let bytes = |run: usize| points.get(run)?.as_ref()?.bytes_per_second;
         let folded = self.cells(&cells).into_iter().enumerate().map(|(column, cell)| {
@@ -169,7 +169,7 @@ impl Sides {
     }
 
     fn ramps(&self, ramps: Ramps, typical: &[usize]) -> Ramps {
-        let points = ramps.points.into_iter().map(|mut point: LoadPoint| {
+        let points = ramps.points.into_iter().map(|mut point: ComparedLoadPoint| {
             point.total = self.points(&point.total);
             point.groups.iter_mut().for_each(|group| group.cells = self.points(&group.cells));
             point.server.iter_mut().for_each(|metric| metric.cells = self.metrics(&metric.cells));
@@ -178,7 +178,7 @@ impl Sides {
         Ramps { columns: typical.iter().map(|run| ramps.columns[*run].clone()).collect(), points: points.collect() }
     }
 
-    fn columns(&self, columns: Vec<Column>, typical: &[usize]) -> Vec<Column> {
+    fn columns(&self, columns: Vec<ComparisonColumn>, typical: &[usize]) -> Vec<ComparisonColumn> {
         let overviews: Vec<&Overview> = columns.iter().map(|column| &column.overview).collect();
         let folded = typical.iter().zip(&self.runs).enumerate().map(|(at, (run, runs))| {
             let overview = |run: usize| overviews[run];
@@ -191,7 +191,7 @@ impl Sides {
                 commands_per_second: ratio(|overview| overview.commands_per_second),
                 job_elapsed: ratio(Overview::job_elapsed),
             });
-            Column {
+            ComparisonColumn {
                 runs: u32::try_from(runs.len()).unwrap_or(u32::MAX),
                 overview: Overview {
                     elapsed_ns: typical_of(runs, &elapsed).map(|nanos| Nanos(nanos.round() as i64)),
@@ -215,16 +215,16 @@ impl Sides {
     }
 
     /// What is said of several runs of a column alike is said once.
-    fn notes(&self, notes: Vec<Note>) -> Vec<Note> {
-        let mut kept: Vec<Note> = Vec::new();
+    fn notes(&self, notes: Vec<ComparisonNote>) -> Vec<ComparisonNote> {
+        let mut kept: Vec<ComparisonNote> = Vec::new();
         for note in notes {
             let Some(column) = self.runs.iter().position(|runs| runs.contains(&note.column)) else { continue };
-            let same = |other: &Note| {
+            let same = |other: &ComparisonNote| {
                 let again = other.text == note.text || note.kind != NoteKind::Warning;
                 other.column == column && other.kind == note.kind && again
             };
             if !kept.iter().any(same) {
-                kept.push(Note { column, ..note });
+                kept.push(ComparisonNote { column, ..note });
             }
         }
         kept
@@ -232,14 +232,14 @@ impl Sides {
 }
 
 /// From where to where the runs of a column go; nothing of a single one.
-fn spread(points: &[Option<PointCell>]) -> Option<Spread> {
+fn spread(points: &[Option<PointCell>]) -> Option<RepetitionRange> {
     let known: Vec<&PointCell> = points.iter().flatten().collect();
     let rates = |of: fn(&PointCell) -> Option<f64>| range(known.iter().filter_map(|point| of(point)), f64::total_cmp);
     let times = |of: fn(&ResponseTime) -> Option<Nanos>| {
         let timed = known.iter().filter(|point| point.cell.timed > 0);
         range(timed.filter_map(|point| of(&point.cell.response_time)), Nanos::cmp)
     };
-    (known.len() > 1).then(|| Spread {
+    (known.len() > 1).then(|| RepetitionRange {
         per_second: rates(|point| point.per_second),
         bytes_per_second: rates(|point| point.bytes_per_second),
         mean: times(|times| times.mean),
@@ -249,13 +249,13 @@ fn spread(points: &[Option<PointCell>]) -> Option<Spread> {
 }
 
 /// What a typical run of a column says of a row; runs without it count as nothing.
-fn typical_cell(cells: &[Option<Cell>]) -> Option<Cell> {
-    let known: Vec<&Cell> = cells.iter().flatten().collect();
+fn typical_cell(cells: &[Option<ComparisonCell>]) -> Option<ComparisonCell> {
+    let known: Vec<&ComparisonCell> = cells.iter().flatten().collect();
     let first = *known.first()?;
     if cells.len() == 1 {
-        return Some(Cell { ratios: None, ..first.clone() });
+        return Some(ComparisonCell { ratios: None, ..first.clone() });
     }
-    let counts = |of: fn(&Cell) -> u64| mean(cells.iter().map(|cell| cell.as_ref().map_or(0, of)));
+    let counts = |of: fn(&ComparisonCell) -> u64| mean(cells.iter().map(|cell| cell.as_ref().map_or(0, of)));
     let time = |of: fn(&ResponseTime) -> Option<Nanos>| {
         let times = known.iter().filter(|cell| cell.timed > 0).filter_map(|cell| of(&cell.response_time));
         typical(times.map(|time| time.0 as f64)).map(|time| Nanos(time.round() as i64))
@@ -264,7 +264,7 @@ fn typical_cell(cells: &[Option<Cell>]) -> Option<Cell> {
     for (at, band) in distribution.iter_mut().enumerate() {
         *band = mean(cells.iter().map(|cell| cell.as_ref().map_or(0, |cell| cell.distribution[at])));
     }
-    Some(Cell {
+    Some(ComparisonCell {
         count: counts(|cell| cell.count),
         timed: counts(|cell| cell.timed),
         errors: counts(|cell| cell.errors),
@@ -313,7 +313,7 @@ impl Ratio {
         let (answer, repetitions_needed) = Conclusion::from_answer(figure.answer);
         Some(Ratio {
             value: figure.ratio?,
-            interval: figure.interval.map(|(low, high)| Interval { low, high, level }),
+            interval: figure.interval.map(|(low, high)| ConfidenceInterval { low, high, level }),
             certainty: Some(Certainty {
                 answer,
                 repetitions_needed,

@@ -1,6 +1,6 @@
 //! What a comparison takes of a report, made or saved as JSON (`smbscope.report/1`), or of a load point of a ramp.
 
-use super::{Dialect, Overview};
+use super::{DialectCount, Overview};
 use crate::document::{self, ParseError};
 use crate::json::entries::{Command, Entity, Group, Row};
 use crate::json::slices::Slices;
@@ -16,7 +16,7 @@ pub(super) const LISTED_MAX: usize = 20;
 
 /// What is compared of a measurement.
 #[derive(Debug, Clone)]
-pub struct Summary {
+pub struct ComparableReport {
     pub(super) title: Option<String>,
     /// The expression that chose the exchanges, where they are not all.
     pub(super) filter: Option<String>,
@@ -39,18 +39,18 @@ pub struct Summary {
     pub(super) answer: Answer,
 }
 
-impl Summary {
+impl ComparableReport {
     /// Reads a report saved as JSON.
-    pub fn parse(text: &[u8]) -> Result<Summary, ParseError> {
-        document::parse(KIND, text).map(Summary::of_document)
+    pub fn parse(text: &[u8]) -> Result<ComparableReport, ParseError> {
+        document::parse(KIND, text).map(ComparableReport::of_document)
     }
 
     /// What would be read if the report were saved, so that it makes no difference whether it was.
-    pub fn from_report(report: &Report) -> Summary {
-        Summary::of_document(Document::within(report, usize::MAX))
+    pub fn from_report(report: &Report) -> ComparableReport {
+        ComparableReport::of_document(Document::within(report, usize::MAX))
     }
 
-    fn of_document(report: Document<'_>) -> Summary {
+    fn of_document(report: Document<'_>) -> ComparableReport {
         let totals = report.totals;
         let mut dialects: BTreeMap<Option<String>, u64> = BTreeMap::new();
         for connection in report.connections {
@@ -67,7 +67,7 @@ impl Summary {
             bytes_written: super::sum(report.clients.iter().map(|client| client.bytes_written)),
             ..Overview::default()
         };
-        Summary {
+        ComparableReport {
             title: report.title.map(Into::into),
             filter: report.filter.map(Into::into),
             version: report.generator.version,
@@ -98,8 +98,8 @@ impl Overview {
     pub(super) fn completed(self, dialects: BTreeMap<Option<String>, u64>) -> Overview {
         let seconds = self.elapsed_ns.filter(|elapsed| elapsed.0 > 0).map(Nanos::as_secs_f64);
         let bytes = self.bytes_read.saturating_add(self.bytes_written);
-        let mut dialects: Vec<Dialect> =
-            dialects.into_iter().map(|(dialect, connections)| Dialect { dialect, connections }).collect();
+        let mut dialects: Vec<DialectCount> =
+            dialects.into_iter().map(|(dialect, connections)| DialectCount { dialect, connections }).collect();
         dialects.sort_by_key(|found| (std::cmp::Reverse(found.connections), found.dialect.is_none()));
         Overview {
             connections: super::sum(dialects.iter().map(|found| found.connections)),
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     fn error(text: &str) -> ParseError {
-        Summary::parse(text.as_bytes()).expect_err("no report")
+        ComparableReport::parse(text.as_bytes()).expect_err("no report")
     }
 
     #[test]

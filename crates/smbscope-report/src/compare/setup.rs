@@ -1,7 +1,7 @@
 //! What differs between ramps besides the servers: workload, environment, protocol. It stands before every answer.
 
-use super::{Content, Given, Note, NoteKind, ramps};
-use crate::bench::{Document, Target};
+use super::{ComparableDocument, Given, ComparisonNote, NoteKind, ramps};
+use crate::bench::{BenchDocument, TargetEntry};
 use crate::format::{clean, shorten};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,8 +11,8 @@ const VALUE_SHOWN: usize = 40;
 const HASH_SHOWN: usize = 8;
 
 /// What a run was made with, name by name; `-` is not known.
-fn facts(document: &Document) -> BTreeMap<String, String> {
-    let Target { dialect, signing, signing_algorithm, encryption, cipher, .. } = &document.target;
+fn facts(document: &BenchDocument) -> BTreeMap<String, String> {
+    let TargetEntry { dialect, signing, signing_algorithm, encryption, cipher, .. } = &document.target;
     let negotiated = |asked: &str, found: &Option<String>| match found {
         Some(found) => format!("{asked}, {found}"),
         None => asked.to_owned(),
@@ -40,8 +40,8 @@ fn facts(document: &Document) -> BTreeMap<String, String> {
 /// The values of every fact that the runs of a side have.
 fn side(given: &Given) -> Option<BTreeMap<String, BTreeSet<String>>> {
     let runs = given.runs.iter().map(|(_, content)| match content {
-        Content::Ramp(document) => Some(facts(document)),
-        Content::Report(_) => None,
+        ComparableDocument::Ramp(document) => Some(facts(document)),
+        ComparableDocument::Report(_) => None,
     });
     let runs: Vec<BTreeMap<String, String>> = runs.collect::<Option<_>>()?;
     let names: BTreeSet<&String> = runs.iter().flat_map(BTreeMap::keys).collect();
@@ -52,12 +52,12 @@ fn side(given: &Given) -> Option<BTreeMap<String, BTreeSet<String>>> {
 }
 
 /// What each side has otherwise than the first one, and what differs among the runs of a side.
-pub(super) fn differences(given: &[Given]) -> Vec<Note> {
+pub(super) fn differences(given: &[Given]) -> Vec<ComparisonNote> {
     let sides: Vec<_> = given.iter().map(side).collect();
     let mut notes = Vec::new();
     for (column, (found, given_side)) in sides.iter().zip(given).enumerate() {
         let Some(found) = found else { continue };
-        let mut add = |text| notes.push(Note { kind: NoteKind::Setup, column, text });
+        let mut add = |text| notes.push(ComparisonNote { kind: NoteKind::Setup, column, text });
         let uneven: Vec<String> = found
             .iter()
             .filter(|(_, values)| values.len() > 1)

@@ -1,7 +1,7 @@
 //! Slices side by side: the same user, file or other key in each column.
 
-use super::Input;
-use super::cells::{Cell, with_ratios};
+use super::ComparisonInput;
+use super::cells::{ComparisonCell, with_ratios};
 use crate::json::slices::{Key, SliceFigures};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -13,12 +13,12 @@ const SLICES_COMPARED: usize = 1_000;
 /// The commands of each column divided by the same.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ComparedSlices"))]
-pub struct Slices {
+pub struct ComparedSlices {
     /// By what.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::dimensions"))]
     pub(crate) by: Vec<String>,
     /// Those with the longest total wait in any column first, at most 1,000.
-    pub(crate) entries: Vec<Slice>,
+    pub(crate) entries: Vec<ComparedSlice>,
     /// Slices that are not listed.
     pub(crate) left_out: u64,
 }
@@ -26,16 +26,16 @@ pub struct Slices {
 /// A slice.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ComparedSlice"))]
-pub struct Slice {
+pub struct ComparedSlice {
     /// What its commands have in common; null is unknown.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::slice_key"))]
     pub(crate) key: Key,
     /// One for each column; null where it has none, or does not list it.
-    pub(crate) cells: Vec<Option<Cell>>,
+    pub(crate) cells: Vec<Option<ComparisonCell>>,
 }
 
 /// Slices that all columns have, by the same.
-pub(super) fn compare(inputs: &[Input]) -> Option<Slices> {
+pub(super) fn compare(inputs: &[ComparisonInput]) -> Option<ComparedSlices> {
     let all: Vec<_> = inputs.iter().map(|input| input.report.slices.as_ref()).collect::<Option<_>>()?;
     let by = &all.first()?.by;
     if all.iter().any(|slices| slices.by != *by) {
@@ -52,9 +52,9 @@ pub(super) fn compare(inputs: &[Input]) -> Option<Slices> {
         |figures: &[Option<&SliceFigures>]| figures.iter().flatten().map(|figures| figures.response_time_sum_ns).max();
     found.sort_by_key(|(_, figures)| Reverse(longest(figures)));
     let left_out = found.len().saturating_sub(SLICES_COMPARED) as u64;
-    let entries = found.into_iter().take(SLICES_COMPARED).map(|(key, figures)| Slice {
+    let entries = found.into_iter().take(SLICES_COMPARED).map(|(key, figures)| ComparedSlice {
         key: key.clone(),
-        cells: with_ratios(figures.into_iter().map(|figures| figures.map(Cell::of_slice))),
+        cells: with_ratios(figures.into_iter().map(|figures| figures.map(ComparisonCell::of_slice))),
     });
-    Some(Slices { by: by.clone(), entries: entries.collect(), left_out })
+    Some(ComparedSlices { by: by.clone(), entries: entries.collect(), left_out })
 }

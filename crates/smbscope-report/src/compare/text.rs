@@ -1,7 +1,7 @@
 //! The comparison for a terminal: the captures side by side, then groups and commands with a line a column.
 
 use super::{
-    Cell, Column, Command, Compared, Comparison, Dialect, Group, Note, NoteKind, PointCell, Ratio, ResponseTime,
+    ComparisonCell, ComparisonColumn, ComparedCommand, Compared, Comparison, DialectCount, ComparedGroup, ComparisonNote, NoteKind, PointCell, Ratio, ResponseTime,
 };
 use crate::bench::server_text;
 use crate::format::{bytes, clean, counted, or_dash, rate, shorten, shorten_path, span, thousands, unbroken};
@@ -70,7 +70,7 @@ fn answers(page: &mut Page, comparison: &Comparison) {
 }
 
 /// What the columns are called on the page: numbered, where names that begin alike would look the same when shortened.
-fn labels(columns: &[Column]) -> Vec<String> {
+fn labels(columns: &[ComparisonColumn]) -> Vec<String> {
     let names: Vec<String> = columns.iter().map(|column| clean(&column.name)).collect();
     let distinct: BTreeSet<String> = names.iter().map(|name| shorten(name, NAME_SHOWN)).collect();
     if distinct.len() == names.len() {
@@ -110,7 +110,7 @@ const RUNS: &str = " Times and rates of several runs are geometric means, counts
                     its left, of 3 or 4 runs its range; in parentheses where no difference is shown.";
 
 /// What is told of every column, in the same order.
-fn facts(column: &Column, repeated: bool, job: bool) -> Vec<(&'static str, String)> {
+fn facts(column: &ComparisonColumn, repeated: bool, job: bool) -> Vec<(&'static str, String)> {
     let overview = &column.overview;
     let ratios = overview.ratios.as_ref();
     let with_ratio = |value: Option<f64>, ratio: Option<Ratio>, shown: fn(f64) -> String| {
@@ -155,7 +155,7 @@ fn facts(column: &Column, repeated: bool, job: bool) -> Vec<(&'static str, Strin
 }
 
 /// `3.1.1, 2.1 and 1 more`.
-fn dialects(dialects: &[Dialect]) -> String {
+fn dialects(dialects: &[DialectCount]) -> String {
     let names: Vec<&str> = dialects.iter().map(|found| found.dialect.as_deref().unwrap_or("not seen")).collect();
     let names: Vec<String> = names.into_iter().map(clean).collect();
     match names.as_slice() {
@@ -272,7 +272,7 @@ fn slices(page: &mut Page, comparison: &Comparison) {
 }
 
 /// `Other: Locking`.
-fn whole_name(group: &Group) -> String {
+fn whole_name(group: &ComparedGroup) -> String {
     group.part_of.as_ref().map_or_else(|| group.group.clone(), |whole| format!("{whole}: {}", group.group))
 }
 
@@ -342,7 +342,7 @@ fn tables(page: &mut Page, comparison: &Comparison) {
 
 /// Below which protocol's heading a command stands: where no capture has another SMB1 command than the NEGOTIATE that
 /// opens connections of SMB2 (MS-SMB2 3.3.5.3), this must not look like SMB1 in use.
-fn section_of(command: &Command, comparison: &Comparison) -> Protocol {
+fn section_of(command: &ComparedCommand, comparison: &Comparison) -> Protocol {
     let mut smb1 = comparison.commands.iter().filter(|command| command.protocol == Protocol::Smb1);
     let only_opens = smb1.all(|command| command.command == "SMB_COM_NEGOTIATE")
         && comparison.commands.iter().any(|command| command.protocol == Protocol::Smb2)
@@ -351,7 +351,7 @@ fn section_of(command: &Command, comparison: &Comparison) -> Protocol {
 }
 
 /// A command of SMB2, and those of SMB1 that do the same: `READ = READ_ANDX, READ_RAW`.
-fn paired_name(command: &Command) -> String {
+fn paired_name(command: &ComparedCommand) -> String {
     let mut smb1: Vec<&str> = Vec::new();
     for name in command.members.iter().flatten().flatten().filter(|name| **name != command.command) {
         let short = ["SMB_COM_", "TRANS2_", "NT_TRANSACT_"].iter().find_map(|prefix| name.strip_prefix(prefix));
@@ -370,7 +370,7 @@ fn paired_name(command: &Command) -> String {
 }
 
 /// A command below the heading of `section`.
-fn name_of(command: &Command, section: Protocol) -> String {
+fn name_of(command: &ComparedCommand, section: Protocol) -> String {
     let name = command.command.strip_prefix("SMB_COM_").unwrap_or(&command.command);
     match command.waiting {
         true => format!("{name} (waiting)"),
@@ -419,7 +419,7 @@ fn columns(repeated: bool) -> Vec<table::Column> {
     )
 }
 
-fn lines(name: &str, names: &[String], cells: &[Option<Cell>], repeated: bool) -> Vec<Line> {
+fn lines(name: &str, names: &[String], cells: &[Option<ComparisonCell>], repeated: bool) -> Vec<Line> {
     let mut lines = vec![Line::new(clean(name), Vec::new())];
     lines.extend(
         names
@@ -430,7 +430,7 @@ fn lines(name: &str, names: &[String], cells: &[Option<Cell>], repeated: bool) -
     lines
 }
 
-fn cells(cell: &Cell, repeated: bool) -> Vec<String> {
+fn cells(cell: &ComparisonCell, repeated: bool) -> Vec<String> {
     let ResponseTime { mean, p50, p95, p99, max, sum } = cell.response_time;
     let errors = if cell.errors > 0 { thousands(cell.errors) } else { String::new() };
     let mut cells = vec![thousands(cell.count), errors];
@@ -460,13 +460,13 @@ fn cells(cell: &Cell, repeated: bool) -> Vec<String> {
 }
 
 fn notes(page: &mut Page, comparison: &Comparison) {
-    let caveats: Vec<&Note> = comparison.notes.iter().filter(|note| note.kind != NoteKind::Setup).collect();
+    let caveats: Vec<&ComparisonNote> = comparison.notes.iter().filter(|note| note.kind != NoteKind::Setup).collect();
     if caveats.is_empty() {
         return;
     }
     page.heading("Caveats");
     let names = labels(&comparison.columns);
-    for Note { column, text, .. } in caveats {
+    for ComparisonNote { column, text, .. } in caveats {
         let name = names.get(*column).map_or("", String::as_str);
         hanging(page, &shorten(name, NAME_MAX), text, Paint::Warning);
     }
@@ -485,8 +485,8 @@ mod tests {
     #[test]
     fn more_than_two_dialects_are_counted() {
         let of = |names: &[Option<&str>]| {
-            let all: Vec<Dialect> =
-                names.iter().map(|name| Dialect { dialect: name.map(str::to_owned), connections: 1 }).collect();
+            let all: Vec<DialectCount> =
+                names.iter().map(|name| DialectCount { dialect: name.map(str::to_owned), connections: 1 }).collect();
             dialects(&all)
         };
         assert_eq!(of(&[Some("3.1.1"), None]), "3.1.1, not seen");

@@ -4,7 +4,7 @@
 //! differ by from interval to interval is in their heat maps; the interval that comes of it is about these runs only.
 
 use super::cells::{Ratio, Ratios};
-use super::{Column, Comparison};
+use super::{ComparisonColumn, Comparison};
 use smbscope_stats::replication::{Course, ReplicationSettings, within_run};
 use smbscope_stats::{HeatMap, Measure, TimeFigure};
 
@@ -41,7 +41,7 @@ pub(super) fn ratio(comparison: &Comparison, column: usize, measure: &Measure, p
     (is_same && found.interval.is_some()).then_some(found)
 }
 
-fn single(column: &Column) -> Option<&HeatMap> {
+fn single(column: &ComparisonColumn) -> Option<&HeatMap> {
     column.heatmap.as_ref().filter(|_| column.runs == 1)
 }
 

@@ -12,7 +12,7 @@
 //!
 //! A name is looked for as it is written first, then in any case: `READ` is the command and `Read` the group.
 
-use crate::compare::Summary;
+use crate::compare::ComparableReport;
 use crate::format::{clean, rate, thousands};
 use crate::judgement::{Judged, Judgement};
 use crate::{Culprit, Report, names};
@@ -295,7 +295,7 @@ impl Number {
             Number::Measure(Measure::Errors) => Ok(report.aggregate.errors as f64),
             // Those of a comparison: `commands` and `throughput`.
             Number::Measure(measure) => {
-                Summary::from_report(report).value(measure).ok_or_else(|| "the capture has no duration".to_owned())
+                ComparableReport::from_report(report).value(measure).ok_or_else(|| "the capture has no duration".to_owned())
             }
         }
     }

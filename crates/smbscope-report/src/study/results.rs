@@ -3,7 +3,7 @@
 use super::answer::in_headline;
 use super::{Row, ServerRow};
 use crate::Answer;
-use crate::bench::{self, Run, ServerSeries};
+use crate::bench::{self, BenchRun, ServerSeries};
 use crate::format::counted;
 use smbscope_stats::replication::{self, BaselineRatio, ReplicationSettings, benjamini_hochberg, holm};
 use smbscope_stats::{Measure, ServerFigure};
@@ -39,7 +39,7 @@ pub struct Results {
 
 /// Why the figures of a load point may be none of the server's.
 struct Weakness {
-    is_so: fn(&Run) -> bool,
+    is_so: fn(&BenchRun) -> bool,
     /// The end of a sentence.
     text: &'static str,
 }
@@ -95,7 +95,7 @@ impl Results {
     }
 
     /// Takes a run of this variant.
-    pub fn add(&mut self, variant: usize, repetition: u32, document: &bench::Document) {
+    pub fn add(&mut self, variant: usize, repetition: u32, document: &bench::BenchDocument) {
         let by_rate = document.is_ramp_of_rates();
         for run in &document.runs {
             let load = (run.users, run.rate().filter(|_| by_rate).map(f64::to_bits));

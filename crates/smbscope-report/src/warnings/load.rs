@@ -1,6 +1,6 @@
 //! What weakens the figures of a ramp, a sentence each, the gravest first.
 
-use crate::bench::{Capture, Document, Ended, Pace, Run};
+use crate::bench::{RunCapture, BenchDocument, BenchRunOutcome, ScheduleAdherence, BenchRun};
 use crate::format::{clean, counted, rate as per_second, share, span, thousands, visible_percent};
 use smbscope_model::Nanos;
 
@@ -25,15 +25,15 @@ const FAR_PERCENT: f64 = 90.0;
 const NAMED_MAX: usize = 4;
 
 /// Every warning of a ramp.
-pub(crate) fn of_ramp(document: &Document) -> Vec<String> {
+pub(crate) fn of_ramp(document: &BenchDocument) -> Vec<String> {
     let runs = document.runs.as_slice();
     let mut found = Found { document, warnings: Vec::new() };
     for run in runs {
         match &run.ended {
-            Ended::Done => {}
-            Ended::Interrupted => found.at(&[run], "the run was interrupted; what was measured is kept."),
-            Ended::Stopped { why } => found.at(&[run], &format!("the run was stopped: {}.", sentence(why))),
-            Ended::Failed { why } => found.at(&[run], &format!("the run failed: {}.", sentence(why))),
+            BenchRunOutcome::Done => {}
+            BenchRunOutcome::Interrupted => found.at(&[run], "the run was interrupted; what was measured is kept."),
+            BenchRunOutcome::Stopped { why } => found.at(&[run], &format!("the run was stopped: {}.", sentence(why))),
+            BenchRunOutcome::Failed { why } => found.at(&[run], &format!("the run failed: {}.", sentence(why))),
         }
     }
     found.where_so(
@@ -54,7 +54,7 @@ pub(crate) fn of_ramp(document: &Document) -> Vec<String> {
         },
     );
     // Where operations of the workload end as it expects, errors are a part of it: looking for files that are not there.
-    let as_expected = |run: &Run| run.unexpected_count() == 0 && !run.workload_operations.is_empty();
+    let as_expected = |run: &BenchRun| run.unexpected_count() == 0 && !run.workload_operations.is_empty();
     found.where_so(
         |run| !as_expected(run) && share(run.error_count(), run.operations) >= ERRORS_PERCENT,
         |runs| {
@@ -79,7 +79,7 @@ pub(crate) fn of_ramp(document: &Document) -> Vec<String> {
     found.unanswered();
     runs.iter().for_each(|run| found.shortfall(run));
     found.captures();
-    if runs.iter().any(|run| matches!(run.pace, Pace::Closed)) {
+    if runs.iter().any(|run| matches!(run.pace, ScheduleAdherence::Closed)) {
         found.warnings.push(
             "Closed loop: users wait for each answer, so a stall of the server holds back the load and hides in the \
              percentiles; a run with --rate shows it."
@@ -90,9 +90,9 @@ pub(crate) fn of_ramp(document: &Document) -> Vec<String> {
 }
 
 /// The load point of an open loop that fell furthest behind its rate, far below it, in a sentence for the top of a report.
-pub(crate) fn far_below_its_rate(document: &Document) -> Option<String> {
+pub(crate) fn far_below_its_rate(document: &BenchDocument) -> Option<String> {
     let shares = document.runs.iter().filter_map(|run| match run.pace {
-        Pace::Open { rate, rate_kept, .. } if rate > 0.0 => Some((run, rate, rate_kept, 100.0 * rate_kept / rate)),
+        ScheduleAdherence::Open { rate, rate_kept, .. } if rate > 0.0 => Some((run, rate, rate_kept, 100.0 * rate_kept / rate)),
         _ => None,
     });
     let (run, rate, kept, percent) =
@@ -107,26 +107,26 @@ pub(crate) fn far_below_its_rate(document: &Document) -> Option<String> {
 
 /// What was found so far.
 struct Found<'d> {
-    document: &'d Document,
+    document: &'d BenchDocument,
     warnings: Vec<String>,
 }
 
 impl Found<'_> {
     /// What is so at some load points.
-    fn at(&mut self, runs: &[&Run], text: &str) {
+    fn at(&mut self, runs: &[&BenchRun], text: &str) {
         self.warnings.push(format!("{} {text}", at(self.document, runs)));
     }
 
     /// The same of those load points, if any, of which it is so.
-    fn where_so(&mut self, is_so: impl Fn(&Run) -> bool, text: impl Fn(&[&Run]) -> String) {
-        let found: Vec<&Run> = self.document.runs.iter().filter(|run| is_so(run)).collect();
+    fn where_so(&mut self, is_so: impl Fn(&BenchRun) -> bool, text: impl Fn(&[&BenchRun]) -> String) {
+        let found: Vec<&BenchRun> = self.document.runs.iter().filter(|run| is_so(run)).collect();
         if !found.is_empty() {
             self.at(&found, &text(&found));
         }
     }
 
     /// Load hosts that were lost, began late, or whose clocks are not known well.
-    fn hosts(&mut self, run: &Run) {
+    fn hosts(&mut self, run: &BenchRun) {
         for (host, lost) in run.lost_hosts() {
             let sessions = counted(host.sessions.into(), "session", "sessions");
             let commands = counted(lost.operations, "command", "commands");
@@ -155,7 +155,7 @@ impl Found<'_> {
     }
 
     /// The longest time in which the server answered nothing.
-    fn stalls(&mut self, run: &Run) {
+    fn stalls(&mut self, run: &BenchRun) {
         let Some(longest) = run.stalls.iter().max_by_key(|stall| stall.duration_ns) else { return };
         let count = run.stalls.len();
         let others = if count > 1 { format!(" {count} such stalls; this is the longest.") } else { String::new() };
@@ -167,7 +167,7 @@ impl Found<'_> {
         ));
     }
 
-    fn sessions(&mut self, run: &Run) {
+    fn sessions(&mut self, run: &BenchRun) {
         let Some((reason, most)) = run.failures.iter().max_by_key(|(_, count)| **count) else { return };
         let mostly = if run.failures.len() > 1 { format!("most often ({most}×) ") } else { String::new() };
         let count = run.failures.values().sum();
@@ -184,8 +184,8 @@ impl Found<'_> {
         }
     }
 
-    fn shortfall(&mut self, run: &Run) {
-        let Pace::Open { rate, rate_kept, not_begun } = run.pace else { return };
+    fn shortfall(&mut self, run: &BenchRun) {
+        let ScheduleAdherence::Open { rate, rate_kept, not_begun } = run.pace else { return };
         let due = rate * run.duration_ns.as_secs_f64();
         if due > 0.0 && 100.0 * not_begun as f64 / due >= SHORTFALL_PERCENT {
             let text = format!(
@@ -203,13 +203,13 @@ impl Found<'_> {
         for run in &self.document.runs {
             match &run.capture {
                 None => {}
-                Some(Capture::Skipped { why }) => {
+                Some(RunCapture::Skipped { why }) => {
                     if said != Some(why) {
                         self.warnings.push(format!("No capture was made: {}.", sentence(why)));
                     }
                     said = Some(why);
                 }
-                Some(Capture::Made(made)) => {
+                Some(RunCapture::Made(made)) => {
                     if made.dropped_packets > 0 {
                         let packets = counted(made.dropped_packets, "packet", "packets");
                         self.at(&[run], &format!("the capture lost {packets}: the wire's times are not all."));
@@ -226,12 +226,12 @@ impl Found<'_> {
 }
 
 /// `At 8 and 16 users`, or `At all load points`.
-fn at(document: &Document, runs: &[&Run]) -> String {
+fn at(document: &BenchDocument, runs: &[&BenchRun]) -> String {
     if runs.len() == document.runs.len() && runs.len() > 1 {
         return "At all load points".to_owned();
     }
     let by_rate = document.is_ramp_of_rates();
-    let name = |run: &&Run| if by_rate { document.load_name(run) } else { thousands(run.users.into()) };
+    let name = |run: &&BenchRun| if by_rate { document.load_name(run) } else { thousands(run.users.into()) };
     let mut names: Vec<String> = runs.iter().map(name).collect();
     let more = names.len().saturating_sub(NAMED_MAX);
     names.truncate(NAMED_MAX);

@@ -27,9 +27,9 @@ fn counts<const N: usize>(entries: [(&str, u64); N]) -> BTreeMap<String, u64> {
 /// What the client's own system adds.
 const ADDED: i64 = 38_000;
 
-fn measured(count: u64, typical: i64, wire: bool) -> Measured {
+fn measured(count: u64, typical: i64, wire: bool) -> ClientWireTimes {
     let seen = |typical| wire.then(|| times(count, typical));
-    Measured { client: times(count, typical), wire: seen(typical - ADDED), difference: seen(ADDED) }
+    ClientWireTimes { client: times(count, typical), wire: seen(typical - ADDED), difference: seen(ADDED) }
 }
 
 /// Command, subcommand, group, commands of a thousand, and the typical time against that of all.
@@ -56,11 +56,11 @@ const GROUPS: [(&str, Option<&str>, &[&str]); 6] = [
 ];
 
 /// A load point of ten seconds.
-pub(crate) fn run(users: u32, per_second: u64, typical: i64, wire: bool) -> Run {
+pub(crate) fn run(users: u32, per_second: u64, typical: i64, wire: bool) -> BenchRun {
     let operations = per_second * 10;
     let of = |kind: &Kind| operations * kind.3 / 1_000;
     let missing = operations / 400;
-    let commands = KINDS.iter().map(|kind| Command {
+    let commands = KINDS.iter().map(|kind| MeasuredCommand {
         protocol: "SMB2".to_owned(),
         command: kind.0.to_owned(),
         subcommand: kind.1.map(str::to_owned),
@@ -74,7 +74,7 @@ pub(crate) fn run(users: u32, per_second: u64, typical: i64, wire: bool) -> Run 
         let count: u64 = parts.iter().map(|kind| of(kind)).sum();
         let weight = parts.iter().map(|kind| kind.4 * kind.3 as i64).sum::<i64>()
             / parts.iter().map(|kind| kind.3 as i64).sum::<i64>();
-        Group {
+        MeasuredGroup {
             group: group.to_owned(),
             part_of: part_of.map(str::to_owned),
             headline: true,
@@ -83,7 +83,7 @@ pub(crate) fn run(users: u32, per_second: u64, typical: i64, wire: bool) -> Run 
         }
     });
     let started = START + i64::from(users) * 20 * SECOND;
-    let intervals = (0..10).map(|second| Interval {
+    let intervals = (0..10).map(|second| IntervalEntry {
         start_ns: Timestamp(started + second * SECOND),
         users,
         operations: per_second,
@@ -94,13 +94,13 @@ pub(crate) fn run(users: u32, per_second: u64, typical: i64, wire: bool) -> Run 
         p95: Some(Nanos(typical * 3)),
         max: Some(Nanos(typical * 9)),
     });
-    Run {
+    BenchRun {
         users,
         started_ns: Timestamp(started),
         duration_ns: Nanos(10 * SECOND),
         warmup_ns: Nanos(2 * SECOND),
-        ended: Ended::Done,
-        pace: Pace::Closed,
+        ended: BenchRunOutcome::Done,
+        pace: ScheduleAdherence::Closed,
         operations,
         operations_per_second: per_second as f64,
         bytes_read: operations * 9_000,
@@ -111,7 +111,7 @@ pub(crate) fn run(users: u32, per_second: u64, typical: i64, wire: bool) -> Run 
         stalls: Vec::new(),
         groups: groups.into(),
         commands: commands.collect(),
-        workload_operations: vec![Operation {
+        workload_operations: vec![OperationEntry {
             operation: "NTCreateX".to_owned(),
             service_time: times(operations / 5, typical),
             response_time: None,
@@ -122,7 +122,7 @@ pub(crate) fn run(users: u32, per_second: u64, typical: i64, wire: bool) -> Run 
         connect_commands: [("NEGOTIATE".to_owned(), users.into())].into(),
         failures: counts([]),
         unanswered: 0,
-        client_cpu: Some(ClientCpu {
+        client_cpu: Some(ClientCpuEntry {
             user_ns: Nanos(operations as i64 * 6_000),
             system_ns: Nanos(operations as i64 * 9_000),
             percent: per_second as f64 * 0.0015,
@@ -139,7 +139,7 @@ pub(crate) fn run(users: u32, per_second: u64, typical: i64, wire: bool) -> Run 
         hosts: Vec::new(),
         overload: None,
         capture: wire.then(|| {
-            Capture::Made(Captured {
+            RunCapture::Made(Captured {
                 file: None,
                 quality: "All commands in the capture were timed.".to_owned(),
                 packets: operations * 2,
@@ -153,24 +153,24 @@ pub(crate) fn run(users: u32, per_second: u64, typical: i64, wire: bool) -> Run 
 }
 
 /// Reads of two files, some of them slow.
-pub(crate) fn counted(started: i64, typical: i64, by: &[Dimension]) -> Counted {
+pub(crate) fn counted(started: i64, typical: i64, by: &[Dimension]) -> LoadPointBreakdown {
     let mut aggregator = Aggregator::new().sliced(by, SliceSortKey::ResponseTime);
     for n in 0..20 {
         let path = if n % 3 == 0 { "ini\\settings.ini" } else { "docs\\report.docx" };
         let exchange = read(started + n * SECOND / 4, typical * (1 + n % 7));
         aggregator.record(&Exchange { path: Some(path.into()), ..exchange });
     }
-    Counted::new(&aggregator.finish())
+    LoadPointBreakdown::new(&aggregator.finish())
 }
 
 /// A closed loop over four load points, with a capture; nothing went wrong.
-pub(crate) fn ramp() -> Document {
+pub(crate) fn ramp() -> BenchDocument {
     let points = [(1, 1_200, 420_000), (4, 4_100, 510_000), (16, 7_800, 1_450_000), (32, 7_900, 3_600_000)];
-    Document {
+    BenchDocument {
         generator: Generator::new("0.1.0"),
         title: None,
         answer: smbscope_report::Answer::default(),
-        target: Target {
+        target: TargetEntry {
             host: "127.0.0.1".to_owned(),
             port: 14_450,
             share: "share".to_owned(),
@@ -182,17 +182,17 @@ pub(crate) fn ramp() -> Document {
             encryption: "off".to_owned(),
             cipher: None,
         },
-        workload: Workload {
+        workload: WorkloadEntry {
             name: "netbench-like".to_owned(),
             source: None,
             seed: Some(1),
-            file_set: Some(FileSet { files: 1_200, bytes: 24_600_000 }),
+            file_set: Some(FileSetTotals { files: 1_200, bytes: 24_600_000 }),
             parameters: std::collections::BTreeMap::new(),
             sha256: Some("0".repeat(64)),
             definition: None,
         },
-        settings: Settings {
-            schedule: Schedule::Closed { think_ns: Nanos(0) },
+        settings: RampSettings {
+            schedule: LoopModel::Closed { think_ns: Nanos(0) },
             users: points.map(|(users, ..)| users).to_vec(),
             rates: Vec::new(),
             duration_ns: Nanos(10 * SECOND),
@@ -211,14 +211,14 @@ pub(crate) fn ramp() -> Document {
             .map(|(name, text)| (name.to_owned(), text.to_owned()))
             .into(),
         runs: points.map(|(users, per_second, typical)| run(users, per_second, typical, true)).into(),
-        capacity: Some(Capacity {
+        capacity: Some(CapacityEntry {
             criterion: "p95(Read) < 5ms".to_owned(),
             users: Some(16),
             rate: None,
             always: Some(15),
             never: Some(18),
             tried: points
-                .map(|(users, _, typical)| Tried {
+                .map(|(users, _, typical)| CapacityTrialEntry {
                     users,
                     rate: None,
                     found: Some(Nanos(typical * 3).to_string()),
@@ -238,13 +238,13 @@ pub(crate) fn ramp() -> Document {
 }
 
 /// An open loop without a capture, in which everything went wrong that can.
-pub(crate) fn trouble() -> Document {
+pub(crate) fn trouble() -> BenchDocument {
     let mut document = ramp();
     document.title = Some("a tired filer".to_owned());
-    document.settings.schedule = Schedule::Open { rate: 1_500.0, per_user: false, random: true };
-    document.target = Target { dialect: Some("NT LM 0.12".to_owned()), user: None, ..document.target };
+    document.settings.schedule = LoopModel::Open { rate: 1_500.0, per_user: false, random: true };
+    document.target = TargetEntry { dialect: Some("NT LM 0.12".to_owned()), user: None, ..document.target };
     document.workload.source = Some("office.toml".to_owned());
-    document.capacity = Some(Capacity {
+    document.capacity = Some(CapacityEntry {
         criterion: "errors < 1%".to_owned(),
         users: None,
         rate: None,
@@ -256,35 +256,35 @@ pub(crate) fn trouble() -> Document {
     let mut first = run(2, 1_500, 500_000, false);
     let mut second = run(8, 900, 9_000_000, false);
     for run in [&mut first, &mut second] {
-        run.capture = Some(Capture::Skipped { why: "tcpdump is not installed".to_owned() });
-        run.pace = Pace::Open { rate: 1_500.0, rate_kept: run.operations_per_second, not_begun: 0 };
+        run.capture = Some(RunCapture::Skipped { why: "tcpdump is not installed".to_owned() });
+        run.pace = ScheduleAdherence::Open { rate: 1_500.0, rate_kept: run.operations_per_second, not_begun: 0 };
     }
-    second.pace = Pace::Open { rate: 1_500.0, rate_kept: 900.0, not_begun: 6_000 };
-    second.ended = Ended::Stopped { why: "more than 10 % errors".to_owned() };
+    second.pace = ScheduleAdherence::Open { rate: 1_500.0, rate_kept: 900.0, not_begun: 6_000 };
+    second.ended = BenchRunOutcome::Stopped { why: "more than 10 % errors".to_owned() };
     second.errors = counts([("STATUS_DISK_FULL", 950), ("STATUS_OBJECT_NAME_NOT_FOUND", 22)]);
     let write = second.commands.iter_mut().find(|command| command.command == "WRITE").expect("there are writes");
     write.errors = counts([("STATUS_DISK_FULL", 950)]);
     // The server stands still for two seconds.
     for interval in &mut second.intervals[4..6] {
-        *interval = Interval { operations: 0, errors: 0, p50: None, p95: None, max: None, ..*interval };
+        *interval = IntervalEntry { operations: 0, errors: 0, p50: None, p95: None, max: None, ..*interval };
     }
     second.intervals[6].max = Some(Nanos(2_100_000_000));
     // What users waited is a hundred times what the server took.
     first.due = Some(times(3_000, 600_000));
     second.due = Some(times(1_800, 700_000_000));
     let start = second.started_ns.0 + 4 * SECOND;
-    second.stalls = vec![Stall { start_ns: Timestamp(start), duration_ns: Nanos(2_100_000_000) }];
+    second.stalls = vec![StallEntry { start_ns: Timestamp(start), duration_ns: Nanos(2_100_000_000) }];
     second.workload_operations[0].response_time = Some(times(1_800, 700_000_000));
     second.workload_operations[0].unexpected = counts([("STATUS_DISK_FULL", 950)]);
     second.failures = counts([("cannot connect to 127.0.0.1:14450: connection refused", 3)]);
     second.unanswered = 7;
-    second.client_cpu = second.client_cpu.map(|cpu| ClientCpu { busiest_percent: 99.2, limited: true, ..cpu });
+    second.client_cpu = second.client_cpu.map(|cpu| ClientCpuEntry { busiest_percent: 99.2, limited: true, ..cpu });
     document.runs = vec![first, second];
     document.completed()
 }
 
 /// A run that never came to anything.
-pub(crate) fn nothing() -> Document {
+pub(crate) fn nothing() -> BenchDocument {
     let mut document = ramp();
     document.target.dialect = None;
     document.runs.clear();

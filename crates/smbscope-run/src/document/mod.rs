@@ -4,7 +4,7 @@ use crate::wire::Wire;
 use smbscope_load::engine::result::{self, LoadPointEnd, PacingResult, LoadPointResult};
 use smbscope_load::engine::{FinishedJob, JobSummary, OverloadTally};
 use smbscope_model::{CommandGroup, Nanos};
-use smbscope_report::bench::{self, Capture, Captured, Measured, OTHER};
+use smbscope_report::bench::{self, RunCapture, Captured, ClientWireTimes, OTHER};
 use smbscope_stats::{CommandTallyView, DurationStatistics, CommandRowKey, SummaryPrecision, Summary, is_apart};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -35,7 +35,7 @@ pub(crate) struct CaptureFacts {
 }
 
 /// The load point, and what a capture shows of it.
-pub(crate) fn load_point(run: &LoadPointResult, seen: Seen<'_>) -> bench::Run {
+pub(crate) fn load_point(run: &LoadPointResult, seen: Seen<'_>) -> bench::BenchRun {
     let wire = match &seen {
         Seen::Made(wire, _) => Some(*wire),
         _ => None,
@@ -44,7 +44,7 @@ pub(crate) fn load_point(run: &LoadPointResult, seen: Seen<'_>) -> bench::Run {
     let seconds = run.duration.as_secs_f64();
     let mut errors: BTreeMap<String, u64> = BTreeMap::new();
     run.counted.kinds().for_each(|(_, counted)| add(&mut errors, counted.errors));
-    bench::Run {
+    bench::BenchRun {
         users: run.users,
         started_ns: run.started,
         duration_ns: run.duration.into(),
@@ -69,21 +69,21 @@ pub(crate) fn load_point(run: &LoadPointResult, seen: Seen<'_>) -> bench::Run {
         unanswered: run.unanswered,
         client_cpu: Some(client_cpu(&run.client_cpu, run.duration, answered)),
         capture: capture(seen, answered),
-        counted: Some(bench::Counted::new(&run.counted.finish())),
+        counted: Some(bench::LoadPointBreakdown::new(&run.counted.finish())),
         // What follows from the rest.
         answer: None,
         jobs: run.jobs.as_ref().map(jobs),
         // Whoever looked at the server adds it.
         server: None,
         overload: run.overload.as_ref().map(overload),
-        queue: run.queue.map(|queue| bench::Queue { asked: queue.asked, reached: queue.reached }),
+        queue: run.queue.map(|queue| bench::QueueDepthEntry { asked: queue.asked, reached: queue.reached }),
         hosts: run.hosts.iter().map(|host| host_run(host, run.duration)).collect(),
     }
 }
 
-fn overload(overload: &OverloadTally) -> bench::Overload {
+fn overload(overload: &OverloadTally) -> bench::OverloadEntry {
     let OverloadTally { limits, scenarios, late, exceeded, not_begun } = *overload;
-    bench::Overload {
+    bench::OverloadEntry {
         scenarios,
         late,
         exceeded,
@@ -94,8 +94,8 @@ fn overload(overload: &OverloadTally) -> bench::Overload {
     }
 }
 
-fn jobs(jobs: &JobSummary) -> bench::Jobs {
-    let job = |job: &FinishedJob| bench::Job {
+fn jobs(jobs: &JobSummary) -> bench::JobStatistics {
+    let job = |job: &FinishedJob| bench::JobEntry {
         session: job.session.saturating_add(1),
         started_ns: job.started,
         elapsed_ns: job.elapsed.into(),
@@ -104,7 +104,7 @@ fn jobs(jobs: &JobSummary) -> bench::Jobs {
         bytes_read: job.bytes_read,
         bytes_written: job.bytes_written,
     };
-    bench::Jobs {
+    bench::JobStatistics {
         elapsed: jobs.elapsed.figures(),
         unfinished: jobs.unfinished,
         elapsed_sum_ns: jobs.sum.elapsed.into(),
@@ -128,23 +128,23 @@ fn by_name(counts: &BTreeMap<impl Display, u64>) -> BTreeMap<String, u64> {
     sums
 }
 
-fn ended(ended: &LoadPointEnd) -> bench::Ended {
+fn ended(ended: &LoadPointEnd) -> bench::BenchRunOutcome {
     match ended {
-        LoadPointEnd::Done => bench::Ended::Done,
-        LoadPointEnd::Interrupted => bench::Ended::Interrupted,
-        LoadPointEnd::Stopped(why) => bench::Ended::Stopped { why: why.clone() },
-        LoadPointEnd::Failed(why) => bench::Ended::Failed { why: why.clone() },
+        LoadPointEnd::Done => bench::BenchRunOutcome::Done,
+        LoadPointEnd::Interrupted => bench::BenchRunOutcome::Interrupted,
+        LoadPointEnd::Stopped(why) => bench::BenchRunOutcome::Stopped { why: why.clone() },
+        LoadPointEnd::Failed(why) => bench::BenchRunOutcome::Failed { why: why.clone() },
     }
 }
 
-fn pace(run: &LoadPointResult) -> bench::Pace {
+fn pace(run: &LoadPointResult) -> bench::ScheduleAdherence {
     match run.pace {
-        PacingResult::Closed => bench::Pace::Closed,
+        PacingResult::Closed => bench::ScheduleAdherence::Closed,
         PacingResult::Open { rate, not_begun } => {
             let done: u64 = run.operations.iter().map(|operation| operation.service.count()).sum();
             let seconds = run.duration.as_secs_f64();
             let rate_kept = if seconds > 0.0 { done as f64 / seconds } else { 0.0 };
-            bench::Pace::Open { rate, rate_kept, not_begun }
+            bench::ScheduleAdherence::Open { rate, rate_kept, not_begun }
         }
     }
 }
@@ -159,14 +159,14 @@ fn merged<'a>(summaries: Option<&'a BTreeMap<CommandRowKey, Summary>>, chooses: 
 }
 
 /// The client's times beside the wire's, of the kinds that are chosen.
-fn measured(client: DurationStatistics, wire: Option<&Wire>, chooses: impl Fn(&CommandRowKey) -> bool) -> Measured {
+fn measured(client: DurationStatistics, wire: Option<&Wire>, chooses: impl Fn(&CommandRowKey) -> bool) -> ClientWireTimes {
     let times = |summaries| merged(summaries, &chooses).map(|summary| summary.figures());
     let wire_times = times(wire.map(|wire| &wire.commands));
     let difference = times(wire.and_then(|wire| wire.differences.as_ref()));
-    Measured { client, wire: wire_times, difference }
+    ClientWireTimes { client, wire: wire_times, difference }
 }
 
-fn total(run: &LoadPointResult, wire: Option<&Wire>) -> Measured {
+fn total(run: &LoadPointResult, wire: Option<&Wire>) -> ClientWireTimes {
     let client = run.total().figures();
     let in_headline = measured(client, wire, |kind| !is_apart(kind) && kind.2.in_headline());
     match &in_headline.wire {
@@ -177,7 +177,7 @@ fn total(run: &LoadPointResult, wire: Option<&Wire>) -> Measured {
 }
 
 /// Groups that either side has, in the order of the report; *Other* before its parts.
-fn groups(run: &LoadPointResult, wire: Option<&Wire>) -> Vec<bench::Group> {
+fn groups(run: &LoadPointResult, wire: Option<&Wire>) -> Vec<bench::MeasuredGroup> {
     let on_wire = |group: CommandGroup| wire.is_some_and(|wire| wire.commands.keys().any(|(_, _, of)| *of == group));
     let mut result = Vec::new();
     let mut add = |name: &str, part_of: Option<&str>, members: &[CommandGroup]| {
@@ -186,7 +186,7 @@ fn groups(run: &LoadPointResult, wire: Option<&Wire>) -> Vec<bench::Group> {
         if operations == 0 && !members.iter().any(|group| on_wire(*group)) {
             return;
         }
-        result.push(bench::Group {
+        result.push(bench::MeasuredGroup {
             group: name.to_owned(),
             part_of: part_of.map(str::to_owned),
             headline: members.iter().all(|group| group.in_headline()),
@@ -204,7 +204,7 @@ fn groups(run: &LoadPointResult, wire: Option<&Wire>) -> Vec<bench::Group> {
 }
 
 /// Kinds of commands that either side has.
-fn commands(run: &LoadPointResult, wire: Option<&Wire>) -> Vec<bench::Command> {
+fn commands(run: &LoadPointResult, wire: Option<&Wire>) -> Vec<bench::MeasuredCommand> {
     let own: BTreeMap<CommandRowKey, CommandTallyView<'_>> =
         run.counted.kinds().filter(|(_, counted)| counted.response_time.count() > 0).collect();
     let mut kinds: Vec<CommandRowKey> = own.keys().copied().collect();
@@ -215,7 +215,7 @@ fn commands(run: &LoadPointResult, wire: Option<&Wire>) -> Vec<bench::Command> {
         let counted = own.get(&kind);
         let client: DurationStatistics = counted.map_or_else(DurationStatistics::default, |counted| counted.response_time.figures());
         let (command, subcommand, group) = kind;
-        bench::Command {
+        bench::MeasuredCommand {
             protocol: command.protocol().to_string(),
             command: command.to_string(),
             subcommand: subcommand.map(|subcommand| subcommand.to_string()),
@@ -228,8 +228,8 @@ fn commands(run: &LoadPointResult, wire: Option<&Wire>) -> Vec<bench::Command> {
     kinds.into_iter().map(entry).collect()
 }
 
-fn operation(operation: &result::OperationResult) -> bench::Operation {
-    bench::Operation {
+fn operation(operation: &result::OperationResult) -> bench::OperationEntry {
+    bench::OperationEntry {
         operation: operation.name.clone(),
         service_time: operation.service.figures(),
         response_time: operation.response.as_ref().map(|response| response.figures()),
@@ -238,18 +238,18 @@ fn operation(operation: &result::OperationResult) -> bench::Operation {
 }
 
 /// A piece of a run.
-pub(crate) fn interval(interval: &result::IntervalResult) -> bench::Interval {
+pub(crate) fn interval(interval: &result::IntervalResult) -> bench::IntervalEntry {
     let result::IntervalResult { start, users, operations, errors, bytes_read, bytes_written, p50, p95, max } = *interval;
-    bench::Interval { start_ns: start, users, operations, errors, bytes_read, bytes_written, p50, p95, max }
+    bench::IntervalEntry { start_ns: start, users, operations, errors, bytes_read, bytes_written, p50, p95, max }
 }
 
-fn stall(stall: &result::ResponseStall) -> bench::Stall {
-    bench::Stall { start_ns: stall.start, duration_ns: stall.length.into() }
+fn stall(stall: &result::ResponseStall) -> bench::StallEntry {
+    bench::StallEntry { start_ns: stall.start, duration_ns: stall.length.into() }
 }
 
-fn host_run(host: &result::HostResult, duration: Duration) -> bench::HostRun {
+fn host_run(host: &result::HostResult, duration: Duration) -> bench::LoadHostEntry {
     let lost = host.lost.as_ref();
-    bench::HostRun {
+    bench::LoadHostEntry {
         host: host.name.clone(),
         sessions: host.sessions,
         operations: host.commands,
@@ -265,10 +265,10 @@ fn host_run(host: &result::HostResult, duration: Duration) -> bench::HostRun {
     }
 }
 
-fn client_cpu(cpu: &result::ClientCpuUsage, duration: Duration, answered: u64) -> bench::ClientCpu {
+fn client_cpu(cpu: &result::ClientCpuUsage, duration: Duration, answered: u64) -> bench::ClientCpuEntry {
     let whole = cpu.user + cpu.system;
     let seconds = duration.as_secs_f64();
-    bench::ClientCpu {
+    bench::ClientCpuEntry {
         user_ns: cpu.user.into(),
         system_ns: cpu.system.into(),
         percent: if seconds > 0.0 { 100.0 * whole.as_secs_f64() / seconds } else { 0.0 },
@@ -279,11 +279,11 @@ fn client_cpu(cpu: &result::ClientCpuUsage, duration: Duration, answered: u64) -
     }
 }
 
-fn capture(seen: Seen<'_>, answered: u64) -> Option<Capture> {
+fn capture(seen: Seen<'_>, answered: u64) -> Option<RunCapture> {
     match seen {
         Seen::NotAsked => None,
-        Seen::Skipped(why) => Some(Capture::Skipped { why }),
-        Seen::Made(wire, facts) => Some(Capture::Made(Captured {
+        Seen::Skipped(why) => Some(RunCapture::Skipped { why }),
+        Seen::Made(wire, facts) => Some(RunCapture::Made(Captured {
             file: facts.file,
             quality: facts.quality,
             packets: facts.packets,

@@ -90,13 +90,13 @@ pub(crate) fn run(users: u32) -> LoadPointResult {
 }
 
 /// A ramp of such runs.
-pub(crate) fn document(users: &[u32]) -> bench::Document {
-    let runs: Vec<bench::Run> = users.iter().map(|users| load_point(&run(*users), Seen::NotAsked)).collect();
-    bench::Document {
+pub(crate) fn document(users: &[u32]) -> bench::BenchDocument {
+    let runs: Vec<bench::BenchRun> = users.iter().map(|users| load_point(&run(*users), Seen::NotAsked)).collect();
+    bench::BenchDocument {
         generator: bench::Generator::new("0.1.0"),
         title: None,
         answer: smbscope_report::Answer::default(),
-        target: bench::Target {
+        target: bench::TargetEntry {
             host: "127.0.0.1".into(),
             port: 445,
             share: "share".into(),
@@ -108,7 +108,7 @@ pub(crate) fn document(users: &[u32]) -> bench::Document {
             encryption: "off".into(),
             cipher: None,
         },
-        workload: bench::Workload {
+        workload: bench::WorkloadEntry {
             name: "echo".into(),
             source: None,
             seed: Some(1),
@@ -117,8 +117,8 @@ pub(crate) fn document(users: &[u32]) -> bench::Document {
             sha256: None,
             definition: None,
         },
-        settings: bench::Settings {
-            schedule: bench::Schedule::Open { rate: 0.5, per_user: false, random: false },
+        settings: bench::RampSettings {
+            schedule: bench::LoopModel::Open { rate: 0.5, per_user: false, random: false },
             users: users.to_vec(),
             rates: Vec::new(),
             duration_ns: Nanos(10_000_000_000),
@@ -153,11 +153,11 @@ fn figures_are_those_of_the_run() {
     assert_eq!(found.total.client.mean, Some(Nanos(98)));
     assert_eq!(found.total.wire, None);
     // Two operations in ten seconds.
-    assert_eq!(found.pace, bench::Pace::Open { rate: 0.5, rate_kept: 0.2, not_begun: 3 });
+    assert_eq!(found.pace, bench::ScheduleAdherence::Open { rate: 0.5, rate_kept: 0.2, not_begun: 3 });
     let cpu = found.client_cpu.unwrap();
     assert_eq!((cpu.percent, cpu.busiest_percent, cpu.per_operation_ns), (10.0, 25.0, Some(Nanos(200_000_000))));
     assert_eq!(cpu.late_p99_ns, Some(Nanos(90_000)));
-    assert_eq!(found.ended, bench::Ended::Stopped { why: "enough".into() });
+    assert_eq!(found.ended, bench::BenchRunOutcome::Stopped { why: "enough".into() });
     assert_eq!(found.workload_operations[0].response_time.unwrap().max, Some(Nanos(900)));
     assert_eq!((found.unanswered, found.failures["connection refused"]), (1, 2));
 }
@@ -220,7 +220,7 @@ fn the_wire_stands_beside_the_client() {
     assert_eq!(read.times.difference.unwrap().p50, Some(Nanos(60)));
     let echo = found.commands.iter().find(|command| command.command == "ECHO").unwrap();
     assert_eq!((echo.count, echo.times.wire.unwrap().count), (0, 1));
-    let Some(Capture::Made(made)) = &found.capture else { panic!("there is a capture") };
+    let Some(RunCapture::Made(made)) = &found.capture else { panic!("there is a capture") };
     assert_eq!((made.client_commands, made.wire_commands, made.matched), (5, 2, Some(1)));
 }
 
@@ -239,5 +239,5 @@ fn a_run_without_length_has_no_rates() {
     let found = load_point(&LoadPointResult { duration: Duration::ZERO, ..run(1) }, Seen::Skipped("not permitted".into()));
     assert_eq!(found.operations_per_second, 0.0);
     assert_eq!(found.client_cpu.unwrap().percent, 0.0);
-    assert_eq!(found.capture, Some(Capture::Skipped { why: "not permitted".into() }));
+    assert_eq!(found.capture, Some(RunCapture::Skipped { why: "not permitted".into() }));
 }

@@ -8,7 +8,7 @@ use smbscope_load::engine::result::{ClientCpuUsage, LoadPointEnd, PacingResult, 
 use smbscope_load::engine::{FinishedJob, JobSummary};
 use smbscope_model::{Exchange, CommandGroup, Nanos, Timestamp};
 use smbscope_report::Answer;
-use smbscope_report::bench::{self, Document, ServerLoad};
+use smbscope_report::bench::{self, BenchDocument, ServerLoad};
 use smbscope_stats::{Aggregator, Covered, SummaryPrecision, Summary, derived};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -93,7 +93,7 @@ impl Series {
         ended: LoadPointEnd,
         taken: Option<&Result<Taken, String>>,
         load: Option<ServerLoad>,
-    ) -> Result<(LoadPointResult, Document), Error> {
+    ) -> Result<(LoadPointResult, BenchDocument), Error> {
         let mut shown = Shown::from_launches(launches);
         let port = self.server.map_or(0, |server| server.port());
         let facts = taken.map(|taken| {
@@ -110,11 +110,11 @@ impl Series {
         let is_seen = match facts {
             None => false,
             Some(Err(why)) => {
-                point.capture = Some(bench::Capture::Skipped { why });
+                point.capture = Some(bench::RunCapture::Skipped { why });
                 false
             }
             Some(Ok(CaptureFacts { quality, packets, dropped_packets, .. })) => {
-                point.capture = Some(bench::Capture::Made(bench::Captured {
+                point.capture = Some(bench::RunCapture::Made(bench::Captured {
                     file: Some(CAPTURE.to_owned()),
                     quality,
                     packets,
@@ -141,7 +141,7 @@ impl Series {
         Ok((run, document.completed()))
     }
 
-    fn described(&self, run: bench::Run, seen_dialect: Option<String>, warnings: Vec<String>) -> Document {
+    fn described(&self, run: bench::BenchRun, seen_dialect: Option<String>, warnings: Vec<String>) -> BenchDocument {
         let options = &self.options;
         let mut environment = environment::of_client();
         if self.site.as_ref().is_some_and(|(site, _)| site.lab.is_some()) {
@@ -152,12 +152,12 @@ impl Series {
         environment.extend(storage.map(|storage| ("folder".to_owned(), storage)));
         let program = options.command.first().map_or("", String::as_str);
         let name = program.rsplit('/').next().unwrap_or(program).to_owned();
-        Document {
+        BenchDocument {
             generator: bench::Generator::new(env!("CARGO_PKG_VERSION")),
             title: options.title.clone(),
             answer: Answer::default(),
             target: self.target(seen_dialect),
-            workload: bench::Workload {
+            workload: bench::WorkloadEntry {
                 name: name.clone(),
                 source: None,
                 parameters: BTreeMap::new(),
@@ -190,7 +190,7 @@ impl Series {
         }
     }
 
-    fn target(&self, seen_dialect: Option<String>) -> bench::Target {
+    fn target(&self, seen_dialect: Option<String>) -> bench::TargetEntry {
         if let Some((site, facts)) = &self.site {
             return site.described(facts);
         }
@@ -198,7 +198,7 @@ impl Series {
             Some(server) => (server.ip().to_string(), server.port()),
             None => ("this machine".to_owned(), 0),
         };
-        bench::Target {
+        bench::TargetEntry {
             host,
             port,
             share: self.place.path().display().to_string(),
@@ -213,9 +213,9 @@ impl Series {
     }
 }
 
-fn settings(options: &LaunchOptions) -> bench::Settings {
-    bench::Settings {
-        schedule: bench::Schedule::Closed { think_ns: Nanos(0) },
+fn settings(options: &LaunchOptions) -> bench::RampSettings {
+    bench::RampSettings {
+        schedule: bench::LoopModel::Closed { think_ns: Nanos(0) },
         users: vec![1],
         rates: Vec::new(),
         duration_ns: Nanos(0),

@@ -280,7 +280,7 @@ impl Series {
 fn keep(
     mut directory: RunDirectory,
     run: &smbscope_load::engine::result::LoadPointResult,
-    document: &smbscope_report::bench::Document,
+    document: &smbscope_report::bench::BenchDocument,
     metrics: Option<&Metrics>,
 ) -> Result<(), Error> {
     directory.add_histograms(run);

@@ -66,7 +66,7 @@ pub fn beside(title: Option<String>, studies: &[Made]) -> Result<Document, Error
             let directory = study.directory.join(&run.directory);
             let file = directory.join(RUN);
             let text = bounded::read(&file, STUDY_MAX).map_err(Error::file("read", &file))?;
-            let result = bench::Document::parse(&text)
+            let result = bench::BenchDocument::parse(&text)
                 .map_err(|error| Error::Unavailable(format!("{}: {error}", file.display())))?;
             let Some(variant) = places.get(run.variant).copied() else { continue };
             results.add(variant, run.repetition, &result);

@@ -80,7 +80,7 @@ impl Memory {
             }
             let path = directory.join(&run.directory).join(RUN);
             let text = bounded::read(&path, STUDY_MAX).map_err(Error::file("read", &path))?;
-            let result = bench::Document::parse(&text)
+            let result = bench::BenchDocument::parse(&text)
                 .map_err(|error| Error::Unavailable(format!("{}: {error}", path.display())))?;
             memory.note(turn, run, Some(&result));
         }
@@ -93,7 +93,7 @@ impl Memory {
     }
 
     /// A run is over.
-    pub(super) fn note(&mut self, turn: Turn, run: study::Run, result: Option<&bench::Document>) {
+    pub(super) fn note(&mut self, turn: Turn, run: study::Run, result: Option<&bench::BenchDocument>) {
         self.done.insert(turn);
         if let Some(result) = result {
             self.results.add(turn.variant, turn.repetition, result);

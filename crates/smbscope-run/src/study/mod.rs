@@ -22,7 +22,7 @@ use crate::directory::clear_unfinished;
 use crate::files::Sources;
 use crate::setup::now;
 use memory::Memory;
-use smbscope_report::bench::{self, Ended};
+use smbscope_report::bench::{self, BenchRunOutcome};
 use smbscope_report::study::{self, Document};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ const ATTEMPTS: u32 = 2;
 /// Performs the runs of a study, and watches how it gets on.
 pub trait Conductor {
     /// Runs a variant once and keeps the run in this directory. An error is why there is no result, in one line.
-    fn run(&mut self, variant: &Variant, directory: &Path) -> Result<bench::Document, String>;
+    fn run(&mut self, variant: &Variant, directory: &Path) -> Result<bench::BenchDocument, String>;
 
     /// Whether the study is to end after the present run.
     fn is_interrupted(&self) -> bool;
@@ -42,7 +42,7 @@ pub trait Conductor {
     fn begins(&mut self, place: &Place<'_>);
 
     /// A run has ended: with its document, or why it has no result and whether it is tried again.
-    fn ended(&mut self, place: &Place<'_>, result: Result<&bench::Document, (&str, bool)>);
+    fn ended(&mut self, place: &Place<'_>, result: Result<&bench::BenchDocument, (&str, bool)>);
 }
 
 /// Where in the study.
@@ -98,7 +98,7 @@ fn attempts(
     place: &Place<'_>,
     directory: &Path,
     conductor: &mut dyn Conductor,
-) -> Result<Option<(study::Run, Option<bench::Document>)>, Error> {
+) -> Result<Option<(study::Run, Option<bench::BenchDocument>)>, Error> {
     let folder = format!("{}/{}", place.variant.folder, turn.repetition);
     let path = directory.join(&folder);
     let (started, begun) = (now(), Instant::now());
@@ -133,7 +133,7 @@ fn attempts(
 }
 
 /// A run with the commands around it.
-fn one(place: &Place<'_>, directory: &Path, conductor: &mut dyn Conductor) -> Result<bench::Document, String> {
+fn one(place: &Place<'_>, directory: &Path, conductor: &mut dyn Conductor) -> Result<bench::BenchDocument, String> {
     let variant = place.variant;
     let tell = [("SMBSCOPE_VARIANT", variant.name.clone()), ("SMBSCOPE_REPETITION", place.repetition.to_string())];
     let prepared = commands::run("before", &variant.before, &tell);
@@ -144,11 +144,11 @@ fn one(place: &Place<'_>, directory: &Path, conductor: &mut dyn Conductor) -> Re
 }
 
 /// Every load point was measured to its end.
-fn is_whole(document: &bench::Document) -> bool {
-    failure(document).is_none() && document.runs.iter().all(|run| run.ended != Ended::Interrupted)
+fn is_whole(document: &bench::BenchDocument) -> bool {
+    failure(document).is_none() && document.runs.iter().all(|run| run.ended != BenchRunOutcome::Interrupted)
 }
 
 /// Why the figures of a run are not to be used.
-fn failure(document: &bench::Document) -> Option<String> {
+fn failure(document: &bench::BenchDocument) -> Option<String> {
     document.failure().or_else(|| document.runs.is_empty().then(|| "nothing was measured".to_owned()))
 }

@@ -40,7 +40,7 @@ struct Made {
 }
 
 impl Conductor for Made {
-    fn run(&mut self, variant: &Variant, directory: &Path) -> Result<bench::Document, String> {
+    fn run(&mut self, variant: &Variant, directory: &Path) -> Result<bench::BenchDocument, String> {
         self.begun.push((variant.name.clone(), directory.file_name().unwrap().to_str().unwrap().parse().unwrap()));
         if let Some((name, times)) = &mut self.failing
             && variant.name.starts_with(*name)
@@ -66,7 +66,7 @@ impl Conductor for Made {
 
     fn begins(&mut self, _place: &Place<'_>) {}
 
-    fn ended(&mut self, place: &Place<'_>, result: Result<&bench::Document, (&str, bool)>) {
+    fn ended(&mut self, place: &Place<'_>, result: Result<&bench::BenchDocument, (&str, bool)>) {
         if let Err((why, again)) = result {
             self.said.push(format!("{}: {why}, {again}", place.variant.name));
         }

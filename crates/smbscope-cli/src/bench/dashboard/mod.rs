@@ -82,7 +82,7 @@ impl Progress for Display {
         self.show(line);
     }
 
-    fn point_done(&mut self, run: &bench::Run) {
+    fn point_done(&mut self, run: &bench::BenchRun) {
         let finished = Finished::from_run(run);
         let line = plain::point(&finished);
         self.state.finish(finished);

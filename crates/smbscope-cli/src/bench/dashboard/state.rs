@@ -34,7 +34,7 @@ pub(crate) struct Finished {
 
 impl Finished {
     /// In short.
-    pub(crate) fn from_run(run: &bench::Run) -> Finished {
+    pub(crate) fn from_run(run: &bench::BenchRun) -> Finished {
         Finished {
             users: run.users,
             per_second: run.operations_per_second,

@@ -1,12 +1,12 @@
 //! Every load of a search for the capacity, with what was found there.
 
-use crate::bench::{Document, load_name};
+use crate::bench::{BenchDocument, load_name};
 use crate::format::clean;
 use crate::text::page::Page;
 use crate::text::style::Paint;
 
 /// In the order in which they were tried: how the search came to its answer.
-pub(super) fn render(page: &mut Page, document: &Document) {
+pub(super) fn render(page: &mut Page, document: &BenchDocument) {
     let Some(capacity) = document.capacity.as_ref().filter(|capacity| !capacity.tried.is_empty()) else { return };
     page.heading("Loads that were tried");
     let names: Vec<String> =

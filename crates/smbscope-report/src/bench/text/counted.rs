@@ -1,6 +1,6 @@
 //! Where the time of commands went at a load point, and which files and commands took longest.
 
-use crate::bench::{Counted, Run};
+use crate::bench::{LoadPointBreakdown, BenchRun};
 use crate::format::{bytes, clean, or_dash, shorten_path, span, thousands};
 use crate::json::FileName;
 use crate::json::entries::{Entity, Group};
@@ -17,7 +17,7 @@ const SHOWN: usize = 5;
 /// The name column, which holds paths.
 const NAMES: RangeInclusive<usize> = 24..=48;
 
-pub(super) fn render(page: &mut Page, run: &Run) {
+pub(super) fn render(page: &mut Page, run: &BenchRun) {
     let Some(counted) = &run.counted else { return };
     parts(page, counted);
     files(page, counted);
@@ -25,7 +25,7 @@ pub(super) fn render(page: &mut Page, run: &Run) {
 }
 
 /// Means of the phases of commands: they add up.
-fn parts(page: &mut Page, counted: &Counted) {
+fn parts(page: &mut Page, counted: &LoadPointBreakdown) {
     let line = |group: &Group| {
         let row = &group.row;
         let mean = |times: &DurationStatistics| or_dash(times.mean);
@@ -59,7 +59,7 @@ fn parts(page: &mut Page, counted: &Counted) {
     page.note(text, &left_out);
 }
 
-fn files(page: &mut Page, counted: &Counted) {
+fn files(page: &mut Page, counted: &LoadPointBreakdown) {
     let line = |file: &Entity<FileName>| {
         let if_any = |n: u64, show: fn(u64) -> String| if n > 0 { show(n) } else { String::new() };
         let mut cells = vec![
@@ -86,7 +86,7 @@ fn files(page: &mut Page, counted: &Counted) {
     of_paths(page, "Files by total wait", &columns, lines);
 }
 
-fn slowest(page: &mut Page, counted: &Counted, started: Timestamp) {
+fn slowest(page: &mut Page, counted: &LoadPointBreakdown, started: Timestamp) {
     let line = |slow: &SlowExchange| {
         let after = slow.request_first_ns.map_or_else(String::new, |at| span(at - started));
         let failed = slow.status.as_deref().filter(|status| *status != "STATUS_SUCCESS");
@@ -121,7 +121,7 @@ mod tests {
         for (path, start, length) in [("a\\short.txt", 0, 2 * MS), ("b\\long.txt", 1_000 * MS, 30 * MS)] {
             aggregator.record(&Exchange { path: Some(path.into()), ..read(start, length) });
         }
-        let counted = Counted::new(&aggregator.finish());
+        let counted = LoadPointBreakdown::new(&aggregator.finish());
         let mut page = Page::new(100, false);
         parts(&mut page, &counted);
         files(&mut page, &counted);

@@ -1,12 +1,12 @@
 //! The hosts that the load of a load point came from, a line each.
 
-use crate::bench::{HostRun, Run};
+use crate::bench::{LoadHostEntry, BenchRun};
 use crate::format::{clean, or_dash, thousands};
 use crate::text::page::Page;
 use crate::text::table::{Column, Line, Table};
 use smbscope_model::Nanos;
 
-pub(super) fn render(page: &mut Page, run: &Run) {
+pub(super) fn render(page: &mut Page, run: &BenchRun) {
     if run.hosts.is_empty() {
         return;
     }
@@ -39,7 +39,7 @@ pub(super) fn render(page: &mut Page, run: &Run) {
     page.note(text, &left_out);
 }
 
-fn cells(host: &HostRun) -> Vec<String> {
+fn cells(host: &LoadHostEntry) -> Vec<String> {
     let megabytes = |bytes: u64| format!("{:.1}", bytes as f64 / 1e6);
     let percent = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.0}%"));
     let times = &host.times;

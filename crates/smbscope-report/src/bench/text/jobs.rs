@@ -1,13 +1,13 @@
 //! Jobs: how long whole passes of the workload took, a line a load point.
 
-use crate::bench::{Document, Jobs, Run};
+use crate::bench::{BenchDocument, JobStatistics, BenchRun};
 use crate::format::{counted, or_dash, percent, rate, thousands};
 use crate::text::page::Page;
 use crate::text::table::{Column, Line, Table};
 
-pub(super) fn render(page: &mut Page, document: &Document) {
-    let found = |run: &Run| run.jobs.clone().filter(|jobs| jobs.elapsed.count > 0);
-    let mut runs: Vec<(&Run, Jobs)> = document.runs.iter().filter_map(|run| Some((run, found(run)?))).collect();
+pub(super) fn render(page: &mut Page, document: &BenchDocument) {
+    let found = |run: &BenchRun| run.jobs.clone().filter(|jobs| jobs.elapsed.count > 0);
+    let mut runs: Vec<(&BenchRun, JobStatistics)> = document.runs.iter().filter_map(|run| Some((run, found(run)?))).collect();
     if runs.is_empty() {
         return;
     }
@@ -35,7 +35,7 @@ pub(super) fn render(page: &mut Page, document: &Document) {
     page.note(&text, &left_out);
 }
 
-fn cells(jobs: &Jobs) -> Vec<String> {
+fn cells(jobs: &JobStatistics) -> Vec<String> {
     let elapsed = &jobs.elapsed;
     let figure = |value: Option<f64>, shown: fn(f64) -> String| value.map_or_else(String::new, shown);
     let nanos = |time: smbscope_model::Nanos| u64::try_from(time.0).unwrap_or(0);

@@ -1,7 +1,7 @@
 //! The report of launches for a terminal: how long each took, and what it waited for the server.
 
-use super::{Detail, point};
-use crate::bench::{Document, Job, Launch};
+use super::{RampDetailLevel, point};
+use crate::bench::{BenchDocument, JobEntry, Launch};
 use crate::format::{bytes, clean, or_dash, percent, span, thousands};
 use crate::text::page::Page;
 use crate::text::style::Paint;
@@ -11,8 +11,8 @@ use smbscope_diagnose::next::quoted;
 /// Launches that are listed in brief.
 const LISTED: usize = 10;
 
-pub(super) fn render(page: &mut Page, document: &Document, launch: &Launch, detail: Detail) {
-    let is_brief = detail == Detail::Brief;
+pub(super) fn render(page: &mut Page, document: &BenchDocument, launch: &Launch, detail: RampDetailLevel) {
+    let is_brief = detail == RampDetailLevel::Brief;
     page.title(&clean(&document.heading()), is_brief);
     page.paragraph(Paint::Heading, &clean(&document.answer.headline));
     document.warnings.iter().for_each(|warning| page.beside(Paint::Warning, "- ", &clean(warning)));
@@ -27,7 +27,7 @@ pub(super) fn render(page: &mut Page, document: &Document, launch: &Launch, deta
     }
 }
 
-fn facts(page: &mut Page, document: &Document, launch: &Launch) {
+fn facts(page: &mut Page, document: &BenchDocument, launch: &Launch) {
     let mut fact = |label: &str, text: &str| page.fact(Paint::Plain, label, &clean(text));
     fact("Command", &launch.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
     fact("Until", &launch.until);
@@ -47,12 +47,12 @@ fn facts(page: &mut Page, document: &Document, launch: &Launch) {
     );
 }
 
-fn launches(page: &mut Page, document: &Document, listed: usize) {
+fn launches(page: &mut Page, document: &BenchDocument, listed: usize) {
     let Some(jobs) = document.runs.first().and_then(|run| run.jobs.as_ref()) else { return };
     if jobs.list.is_empty() {
         return;
     }
-    let line = |(at, job): (usize, &Job)| {
+    let line = |(at, job): (usize, &JobEntry)| {
         let share = |waited: smbscope_model::Nanos| {
             format!("{}%", percent(waited.0.unsigned_abs(), job.elapsed_ns.0.unsigned_abs()))
         };

@@ -13,12 +13,12 @@ mod samba;
 pub(crate) mod server;
 mod wire;
 
-use super::Document;
+use super::BenchDocument;
 use crate::text::page::Page;
 
 /// How much is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Detail {
+pub enum RampDetailLevel {
     /// What fits a screen: the load curve, and groups and ten commands at one load point.
     Brief,
     /// Everything; command by command the load point of the capacity where there is one, otherwise the last.
@@ -30,38 +30,38 @@ pub enum Detail {
 
 /// How to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TextOptions {
+pub struct RampTextOptions {
     /// Columns of the terminal; from 80 on nothing is wider.
     pub width: usize,
     /// Whether to use colour.
     pub color: bool,
     /// How much is shown.
-    pub detail: Detail,
+    pub detail: RampDetailLevel,
 }
 
-impl Default for TextOptions {
-    fn default() -> TextOptions {
-        TextOptions { width: 100, color: false, detail: Detail::One }
+impl Default for RampTextOptions {
+    fn default() -> RampTextOptions {
+        RampTextOptions { width: 100, color: false, detail: RampDetailLevel::One }
     }
 }
 
 /// The whole report.
-pub fn render(document: &Document, options: &TextOptions) -> String {
+pub fn render(document: &BenchDocument, options: &RampTextOptions) -> String {
     let mut page = Page::new(options.width, options.color);
     if let Some(launch) = &document.launch {
         launch::render(&mut page, document, launch, options.detail);
         return page.into_text();
     }
-    overview::render(&mut page, document, options.detail == Detail::Brief);
+    overview::render(&mut page, document, options.detail == RampDetailLevel::Brief);
     let points = match options.detail {
-        Detail::Brief => {
+        RampDetailLevel::Brief => {
             ramp::brief(&mut page, document);
             jobs::render(&mut page, document);
             document.shown().into_iter().for_each(|run| point::brief(&mut page, document, run));
             return page.into_text();
         }
-        Detail::One => document.shown().into_iter().collect(),
-        Detail::All => document.runs.iter().collect::<Vec<_>>(),
+        RampDetailLevel::One => document.shown().into_iter().collect(),
+        RampDetailLevel::All => document.runs.iter().collect::<Vec<_>>(),
     };
     ramp::render(&mut page, document);
     jobs::render(&mut page, document);

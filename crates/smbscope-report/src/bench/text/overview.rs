@@ -1,6 +1,6 @@
 //! The top of the report: what was measured, what came out, and what weakens it.
 
-use crate::bench::{Document, Run, Schedule, Target, load_name};
+use crate::bench::{BenchDocument, BenchRun, LoopModel, TargetEntry, load_name};
 use crate::format::{bytes, capital, clean, counted, date, median_and_p95, span, thousands, unbroken};
 use crate::text::page::Page;
 use crate::text::style::Paint;
@@ -10,7 +10,7 @@ use smbscope_model::Nanos;
 /// Warnings that are listed in brief.
 const WARNINGS_MAX: usize = 3;
 
-pub(super) fn render(page: &mut Page, document: &Document, is_brief: bool) {
+pub(super) fn render(page: &mut Page, document: &BenchDocument, is_brief: bool) {
     page.title(&clean(&document.heading()), is_brief);
     if let Some(behind) = far_below_its_rate(document) {
         page.paragraph(Paint::Alarm, &behind);
@@ -37,7 +37,7 @@ pub(super) fn render(page: &mut Page, document: &Document, is_brief: bool) {
 }
 
 /// How late operations of the fastest load point of an open loop ended, and in full the mean of the whole ramp.
-fn due(document: &Document, is_brief: bool) -> Option<String> {
+fn due(document: &BenchDocument, is_brief: bool) -> Option<String> {
     let fastest =
         document.runs.iter().reduce(|a, b| if b.operations_per_second > a.operations_per_second { b } else { a })?;
     let mut text = Vec::new();
@@ -54,14 +54,14 @@ fn due(document: &Document, is_brief: bool) -> Option<String> {
 }
 
 /// The answer to the criterion.
-fn capacity(document: &Document) -> Option<String> {
+fn capacity(document: &BenchDocument) -> Option<String> {
     let capacity = document.capacity.as_ref()?;
     let criterion = clean(&capacity.criterion);
     let by_rate = document.is_ramp_of_rates();
     let load = |users: u32, rate: Option<u32>| if by_rate { rate.unwrap_or_default() } else { users };
     let name = |load: u32| if by_rate { load_name(0, Some(load.into())) } else { load_name(load, None) };
     let tried = || capacity.tried.iter().map(|tried| load(tried.users, tried.rate));
-    let run = |run: &Run| load(run.users, run.rate().map(|rate| rate as u32));
+    let run = |run: &BenchRun| load(run.users, run.rate().map(|rate| rate as u32));
     let most = tried().chain(document.runs.iter().map(run)).max();
     let found = if by_rate { capacity.rate } else { capacity.users };
     Some(match found {
@@ -86,9 +86,9 @@ fn capacity(document: &Document) -> Option<String> {
     })
 }
 
-fn facts(page: &mut Page, document: &Document, is_brief: bool) {
+fn facts(page: &mut Page, document: &BenchDocument, is_brief: bool) {
     let mut fact = |label: &str, text: &str| page.fact(Paint::Plain, label, &clean(text));
-    let Document { target, workload, settings, runs, .. } = document;
+    let BenchDocument { target, workload, settings, runs, .. } = document;
     fact("Target", &where_to(target));
     fact("Protocol", &protocol(target));
     let source = workload.source.as_ref().map_or("built in", |source| source);
@@ -98,9 +98,9 @@ fn facts(page: &mut Page, document: &Document, is_brief: bool) {
     parts.extend(workload.seed.map(|seed| format!("seed {seed}")));
     fact("Workload", &parts.join("; "));
     let schedule = match settings.schedule {
-        Schedule::Closed { think_ns: Nanos(0) } => "closed loop".to_owned(),
-        Schedule::Closed { think_ns } => format!("closed loop, {} between operations", unbroken(think_ns)),
-        Schedule::Open { rate, per_user, random } => {
+        LoopModel::Closed { think_ns: Nanos(0) } => "closed loop".to_owned(),
+        LoopModel::Closed { think_ns } => format!("closed loop, {} between operations", unbroken(think_ns)),
+        LoopModel::Open { rate, per_user, random } => {
             let random = if random { ", at random" } else { "" };
             let rate = match (settings.rates.as_slice(), per_user) {
                 ([first, .., last], _) => format!("{first} to {last} operations/s of all users together"),
@@ -135,7 +135,7 @@ fn facts(page: &mut Page, document: &Document, is_brief: bool) {
     if is_brief {
         return;
     }
-    if runs.iter().any(Run::has_wire) {
+    if runs.iter().any(BenchRun::has_wire) {
         fact("Times", "inside the client, and on the wire beside them");
     }
     for (name, value) in &document.environment {
@@ -146,7 +146,7 @@ fn facts(page: &mut Page, document: &Document, is_brief: bool) {
     }
 }
 
-pub(super) fn where_to(target: &Target) -> String {
+pub(super) fn where_to(target: &TargetEntry) -> String {
     let host = if target.host.contains(':') { format!("[{}]", target.host) } else { target.host.clone() };
     let mut text = match target.is_local() {
         true => format!("local folder {}", target.share),
@@ -161,7 +161,7 @@ pub(super) fn where_to(target: &Target) -> String {
     text
 }
 
-pub(super) fn protocol(target: &Target) -> String {
+pub(super) fn protocol(target: &TargetEntry) -> String {
     if target.is_local() {
         return "none: calls on the file system, counted as the SMB2 commands that they stand for".to_owned();
     }

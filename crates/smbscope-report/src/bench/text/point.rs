@@ -1,7 +1,7 @@
 //! What happened at one load point: commands, errors, operations of the workload, and how it went from second to second.
 
 use super::wire;
-use crate::bench::{Command, Document, Ended, Operation, Overload, Pace, Run};
+use crate::bench::{MeasuredCommand, BenchDocument, BenchRunOutcome, OperationEntry, OverloadEntry, ScheduleAdherence, BenchRun};
 use crate::format::{clean, counted, or_dash, percent, rate, span, thousands, unbroken, visible_percent};
 use crate::text::page::Page;
 use crate::text::style::Paint;
@@ -23,7 +23,7 @@ const SLICES_SHOWN: usize = 20;
 /// Columns in front of the line over time.
 const OVER_TIME_INDENT: usize = 14;
 
-pub(super) fn render(page: &mut Page, document: &Document, run: &Run) {
+pub(super) fn render(page: &mut Page, document: &BenchDocument, run: &BenchRun) {
     page.blank();
     let load = document.load_name(run);
     let heading = if document.runs.len() > 1 { format!("At {load}") } else { format!("The run with {load}") };
@@ -44,7 +44,7 @@ pub(super) fn render(page: &mut Page, document: &Document, run: &Run) {
 }
 
 /// The answer, groups and the commands that were waited for longest, as many as fit.
-pub(super) fn brief(page: &mut Page, document: &Document, run: &Run) {
+pub(super) fn brief(page: &mut Page, document: &BenchDocument, run: &BenchRun) {
     match document.runs.len() {
         1 => page.blank(),
         _ => page.heading(&format!("At {}", document.load_name(run))),
@@ -70,7 +70,7 @@ pub(super) fn brief(page: &mut Page, document: &Document, run: &Run) {
 }
 
 /// Is anything slow; in brief the answer, with what is slow.
-fn answer(page: &mut Page, run: &Run, is_brief: bool) {
+fn answer(page: &mut Page, run: &BenchRun, is_brief: bool) {
     let Some(answer) = &run.answer else { return };
     page.paragraph(Paint::Heading, &clean(&answer.headline));
     let shown = if is_brief { answer.evidence.len().saturating_sub(1) } else { usize::MAX };
@@ -78,25 +78,25 @@ fn answer(page: &mut Page, run: &Run, is_brief: bool) {
 }
 
 /// The commands divided by what was asked for.
-fn slices(page: &mut Page, run: &Run) {
+fn slices(page: &mut Page, run: &BenchRun) {
     let slices = run.counted.as_ref().and_then(|counted| counted.slices.as_ref());
     slices.iter().for_each(|slices| crate::text::slices::render(page, slices, SLICES_SHOWN));
 }
 
 /// Operations of the workload ended as it expects, so that errors are a part of it.
-fn ended_as_expected(run: &Run) -> bool {
+fn ended_as_expected(run: &BenchRun) -> bool {
     run.unexpected_count() == 0 && run.failures.is_empty() && !run.workload_operations.is_empty()
 }
 
-fn how_it_went(run: &Run) -> String {
+fn how_it_went(run: &BenchRun) -> String {
     let mut text = format!("{} commands in {}", thousands(run.operations), unbroken(span(run.duration_ns)));
     match &run.ended {
-        Ended::Done => text += ".",
-        Ended::Interrupted => text += ", then interrupted.",
-        Ended::Stopped { why } => text += &format!(", then stopped: {}.", clean(why).trim_end_matches('.')),
-        Ended::Failed { why } => text += &format!(", then failed: {}.", clean(why).trim_end_matches('.')),
+        BenchRunOutcome::Done => text += ".",
+        BenchRunOutcome::Interrupted => text += ", then interrupted.",
+        BenchRunOutcome::Stopped { why } => text += &format!(", then stopped: {}.", clean(why).trim_end_matches('.')),
+        BenchRunOutcome::Failed { why } => text += &format!(", then failed: {}.", clean(why).trim_end_matches('.')),
     }
-    if let Pace::Open { rate: asked, rate_kept, not_begun } = run.pace {
+    if let ScheduleAdherence::Open { rate: asked, rate_kept, not_begun } = run.pace {
         text += &format!(" Open loop: {} operations/s asked for, {} kept", rate(asked), rate(rate_kept));
         text += &if not_begun > 0 {
             format!("; {} had not begun at the end.", thousands(not_begun))
@@ -105,7 +105,7 @@ fn how_it_went(run: &Run) -> String {
         };
     }
     if let Some(overload) = run.overload {
-        let Overload { scenarios, late, exceeded, not_begun, late_ns, budget_ns, .. } = overload;
+        let OverloadEntry { scenarios, late, exceeded, not_begun, late_ns, budget_ns, .. } = overload;
         text += &format!(
             " Overload {}%: of {} scenarios {} began more than {} late",
             percent(overload.count(), scenarios),
@@ -141,7 +141,7 @@ fn how_it_went(run: &Run) -> String {
 }
 
 /// A character an interval: where the server stood still, throughput shows it.
-fn over_time(page: &mut Page, run: &Run) {
+fn over_time(page: &mut Page, run: &BenchRun) {
     if run.intervals.len() < 2 {
         return;
     }
@@ -166,7 +166,7 @@ fn over_time(page: &mut Page, run: &Run) {
 }
 
 /// When the server answered nothing.
-fn stalls(page: &mut Page, run: &Run) {
+fn stalls(page: &mut Page, run: &BenchRun) {
     if run.stalls.is_empty() {
         return;
     }
@@ -183,7 +183,7 @@ fn stalls(page: &mut Page, run: &Run) {
 }
 
 /// The name of a row; what it was used for stands behind it.
-pub(super) fn name_of(command: &Command) -> String {
+pub(super) fn name_of(command: &MeasuredCommand) -> String {
     let name = command.command.strip_prefix("SMB_COM_").unwrap_or(&command.command);
     let waiting = if command.group == smbscope_model::CommandGroup::Waiting.name() { " (waiting)" } else { "" };
     match &command.subcommand {
@@ -203,7 +203,7 @@ fn short(part: &str) -> &str {
 }
 
 /// Groups, then commands; those first that were waited for longest, and at most so many.
-fn commands(page: &mut Page, run: &Run, most: usize) {
+fn commands(page: &mut Page, run: &BenchRun, most: usize) {
     let line = |name: String, indent, count: u64, errors: &BTreeMap<String, u64>, times: &DurationStatistics| {
         let errors: u64 = errors.values().sum();
         let mut cells = vec![
@@ -231,7 +231,7 @@ fn commands(page: &mut Page, run: &Run, most: usize) {
     let mut columns = Column::list(&[("Count", 0), ("Share", 1), ("Errors", 0), ("Total wait", 0)]);
     columns.extend(figures_columns());
     let mut table = Table::new(columns).section("Groups", groups);
-    let mut found: Vec<&Command> = run.commands.iter().collect();
+    let mut found: Vec<&MeasuredCommand> = run.commands.iter().collect();
     found.sort_by_key(|command| {
         let is_waiting = command.group == smbscope_model::CommandGroup::Waiting.name();
         (is_waiting, std::cmp::Reverse(sum(&command.times.client)))
@@ -275,13 +275,13 @@ fn figures(times: &DurationStatistics) -> Vec<String> {
 }
 
 /// Operations of the workload: their service time, and in an open loop what a user would have waited for them.
-fn operations(page: &mut Page, run: &Run) {
+fn operations(page: &mut Page, run: &BenchRun) {
     if run.workload_operations.is_empty() {
         return;
     }
     let open = run.workload_operations.iter().any(|operation| operation.response_time.is_some());
     // A workload may have operations that happened in its set-up only.
-    let happened = |operation: &&Operation| operation.service_time.count > 0 || !operation.unexpected.is_empty();
+    let happened = |operation: &&OperationEntry| operation.service_time.count > 0 || !operation.unexpected.is_empty();
     let lines = run.workload_operations.iter().filter(happened).map(|operation| {
         let service = &operation.service_time;
         let unexpected: u64 = operation.unexpected.values().sum();
@@ -320,7 +320,7 @@ fn operations(page: &mut Page, run: &Run) {
 }
 
 /// Error responses by command and status, unexpected ends, and sessions that failed.
-fn errors(page: &mut Page, run: &Run) {
+fn errors(page: &mut Page, run: &BenchRun) {
     let mut found: Vec<(u64, String)> = Vec::new();
     for command in &run.commands {
         for (status, count) in &command.errors {

@@ -1,6 +1,6 @@
 //! Throughput and response time against users, of all commands and of each group.
 
-use crate::bench::{Document, Run};
+use crate::bench::{BenchDocument, BenchRun};
 use crate::format::{or_dash, percent, rate, thousands};
 use crate::text::bars::bar;
 use crate::text::page::Page;
@@ -10,11 +10,11 @@ use smbscope_stats::DurationStatistics;
 /// Widest and narrowest bar.
 const BAR: (usize, usize) = (24, 10);
 
-pub(super) fn render(page: &mut Page, document: &Document) {
+pub(super) fn render(page: &mut Page, document: &BenchDocument) {
     if document.runs.is_empty() {
         return;
     }
-    let mut runs: Vec<&Run> = document.runs.iter().collect();
+    let mut runs: Vec<&BenchRun> = document.runs.iter().collect();
     // A search goes up and down; what it found is a curve over the users all the same.
     if document.capacity.is_some() {
         runs.sort_by(|a, b| a.load(document.is_ramp_of_rates()).total_cmp(&b.load(document.is_ramp_of_rates())));
@@ -39,8 +39,8 @@ pub(super) fn render(page: &mut Page, document: &Document) {
 }
 
 /// Throughput against response time, a line a load point.
-pub(super) fn brief(page: &mut Page, document: &Document) {
-    let mut runs: Vec<&Run> = document.runs.iter().collect();
+pub(super) fn brief(page: &mut Page, document: &BenchDocument) {
+    let mut runs: Vec<&BenchRun> = document.runs.iter().collect();
     runs.sort_by(|a, b| a.load(document.is_ramp_of_rates()).total_cmp(&b.load(document.is_ramp_of_rates())));
     let has_overload = has_overload(&runs);
     let most = most(runs.iter().map(|run| run.operations_per_second));
@@ -64,22 +64,22 @@ pub(super) fn brief(page: &mut Page, document: &Document) {
 }
 
 /// Operations had a time at which they were due.
-fn is_open(runs: &[&Run]) -> bool {
+fn is_open(runs: &[&BenchRun]) -> bool {
     runs.iter().any(|run| run.due.is_some())
 }
 
 /// The workload has scenarios.
-fn has_overload(runs: &[&Run]) -> bool {
+fn has_overload(runs: &[&BenchRun]) -> bool {
     runs.iter().any(|run| run.overload.is_some())
 }
 
 /// The share of scenarios that were too slow.
-fn overload(run: &Run) -> String {
+fn overload(run: &BenchRun) -> String {
     run.overload.map_or_else(String::new, |overload| format!("{}%", percent(overload.count(), overload.scenarios)))
 }
 
 /// Figure 2 of Swartz (1997): throughput against clients.
-fn throughput(document: &Document, runs: &[&Run]) -> Table {
+fn throughput(document: &BenchDocument, runs: &[&BenchRun]) -> Table {
     let has_overload = has_overload(runs);
     let most = most(runs.iter().map(|run| run.operations_per_second));
     let lines = runs.iter().map(|run| {
@@ -107,8 +107,8 @@ fn throughput(document: &Document, runs: &[&Run]) -> Table {
 }
 
 /// Figure 3 of Swartz (1997): response time against clients.
-fn response_time(document: &Document, runs: &[&Run]) -> Table {
-    let section = |table: Table, heading: &str, of: fn(&Run) -> &DurationStatistics| {
+fn response_time(document: &BenchDocument, runs: &[&BenchRun]) -> Table {
+    let section = |table: Table, heading: &str, of: fn(&BenchRun) -> &DurationStatistics| {
         let most = most(runs.iter().map(|run| seconds(of(run))));
         let lines = runs.iter().map(|run| {
             let mut cells = times(of(run));
@@ -121,13 +121,13 @@ fn response_time(document: &Document, runs: &[&Run]) -> Table {
     columns.push(bars(BAR.0));
     let table = Table::new(columns);
     match is_open(runs) {
-        true => section(section(table, "Operations, since due", Run::headline), "Commands", |run| &run.total.client),
+        true => section(section(table, "Operations, since due", BenchRun::headline), "Commands", |run| &run.total.client),
         false => section(table, "Response time", |run| &run.total.client),
     }
 }
 
 /// The same for each group, a section each.
-fn groups(document: &Document, runs: &[&Run]) -> Table {
+fn groups(document: &BenchDocument, runs: &[&BenchRun]) -> Table {
     let found = |name: &str| runs.iter().find_map(|run| run.group(name));
     let names: Vec<(&str, Option<&str>)> = crate::names::groups()
         .filter_map(|(name, ..)| found(name))

@@ -1,12 +1,12 @@
 //! How long operations took inside Samba at a load point, beside what their clients waited.
 
-use crate::bench::{InsideSamba, Run};
+use crate::bench::{InsideSamba, BenchRun};
 use crate::format::{or_dash, rate, unbroken};
 use crate::text::page::Page;
 use crate::text::table::{Column, Line, Table};
 use smbscope_model::Nanos;
 
-pub(super) fn render(page: &mut Page, run: &Run) {
+pub(super) fn render(page: &mut Page, run: &BenchRun) {
     let line = |of: InsideSamba| {
         let outside = of.response_time.map(|whole| Nanos((whole.0 - of.inside.0).max(0)));
         let cells = vec![rate(of.per_second), or_dash(of.response_time), unbroken(of.inside), or_dash(outside)];

@@ -1,12 +1,12 @@
 //! What the load cost the server: processors, memory, disks and network, a line a load point.
 
-use crate::bench::{Document, Run, ServerLoad};
+use crate::bench::{BenchDocument, BenchRun, ServerLoad};
 use crate::format::{bytes, clean, rate};
 use crate::text::page::Page;
 use crate::text::table::{Column, Line, Table};
 
-pub(super) fn render(page: &mut Page, document: &Document) {
-    let mut runs: Vec<(&Run, &ServerLoad)> =
+pub(super) fn render(page: &mut Page, document: &BenchDocument) {
+    let mut runs: Vec<(&BenchRun, &ServerLoad)> =
         document.runs.iter().filter_map(|run| Some((run, run.server.as_ref()?))).collect();
     let Some((_, first)) = runs.first() else { return };
     let source = first.source.clone();

@@ -1,6 +1,6 @@
 //! What the client measured beside what a capture of the same run shows: of each load point, and of each command.
 
-use crate::bench::{Capture, Document, Measured, Run};
+use crate::bench::{RunCapture, BenchDocument, ClientWireTimes, BenchRun};
 use crate::format::{clean, counted, or_dash, thousands};
 use crate::text::page::Page;
 use crate::text::style::Paint;
@@ -9,14 +9,14 @@ use smbscope_model::Nanos;
 use smbscope_stats::DurationStatistics;
 
 /// A line a load point.
-pub(super) fn ramp(page: &mut Page, document: &Document) {
-    let seen: Vec<&Run> = document.runs.iter().filter(|run| run.has_wire()).collect();
+pub(super) fn ramp(page: &mut Page, document: &BenchDocument) {
+    let seen: Vec<&BenchRun> = document.runs.iter().filter(|run| run.has_wire()).collect();
     if seen.is_empty() {
         return;
     }
     let lines = seen.iter().map(|run| {
         let counts = match &run.capture {
-            Some(Capture::Made(made)) => [made.client_commands, made.wire_commands],
+            Some(RunCapture::Made(made)) => [made.client_commands, made.wire_commands],
             _ => [run.total.client.count, run.total.wire.map_or(0, |wire| wire.count)],
         };
         let mut cells = counts.map(thousands).to_vec();
@@ -32,7 +32,7 @@ pub(super) fn ramp(page: &mut Page, document: &Document) {
 }
 
 /// A line a command of one load point.
-pub(super) fn commands(page: &mut Page, run: &Run) {
+pub(super) fn commands(page: &mut Page, run: &BenchRun) {
     if !run.has_wire() {
         return;
     }
@@ -58,7 +58,7 @@ fn columns() -> Vec<Column> {
     ])
 }
 
-fn figures(times: &Measured) -> Vec<String> {
+fn figures(times: &ClientWireTimes) -> Vec<String> {
     let Some(wire) = &times.wire else { return Vec::new() };
     let client = &times.client;
     let added = |client: Option<Nanos>, wire: Option<Nanos>, matched: Option<Nanos>| {
@@ -73,10 +73,10 @@ fn figures(times: &Measured) -> Vec<String> {
 }
 
 /// How far the captures can be trusted.
-fn quality(runs: &[&Run]) -> String {
+fn quality(runs: &[&BenchRun]) -> String {
     let mut said: Vec<String> = Vec::new();
     for run in runs {
-        if let Some(Capture::Made(made)) = &run.capture {
+        if let Some(RunCapture::Made(made)) = &run.capture {
             let text = clean(&made.quality);
             if !said.contains(&text) {
                 said.push(text);
