@@ -8,7 +8,7 @@ use crate::progress::Progress;
 use crate::{fail_if, readable_name, terminal};
 use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_report::csv::CellStyle;
-use smbscope_report::text::TextOptions;
+use smbscope_report::text::ReportTextOptions;
 use smbscope_report::{Report, classic, csv, html, json, parquet, slice_table, text};
 use smbscope_run::analysis::{self, Analysis, AnalysisOptions, Exchanges, Found, Observer, Reading, Written};
 use smbscope_run::files::Sources;
@@ -127,10 +127,10 @@ fn write_table(
     let mut output = Output::open(arguments.output.as_deref(), &sources(arguments, inputs))?;
     let written = if arguments.format() == Format::Parquet {
         output.refuse_terminal("Parquet")?;
-        exchanges.write(parquet::ExchangeWriter::new(output.writer()), watcher)
+        exchanges.write(parquet::ParquetExchangeWriter::new(output.writer()), watcher)
     } else {
         let style = cell_style(arguments, &output);
-        exchanges.write(csv::ExchangeWriter::with_style(output.writer(), style), watcher)
+        exchanges.write(csv::CsvExchangeWriter::with_style(output.writer(), style), watcher)
     };
     let Written { result, found } = written.map_err(error)?;
     if result.is_err() {
@@ -188,8 +188,8 @@ pub(crate) fn say(notes: &[String]) {
     }
 }
 
-fn text_options(arguments: &AnalyzeArguments, output: &Output) -> TextOptions {
-    TextOptions {
+fn text_options(arguments: &AnalyzeArguments, output: &Output) -> ReportTextOptions {
+    ReportTextOptions {
         width: output.width(arguments.common.width),
         color: output.takes_color(arguments.common.color),
         top: arguments.top as usize,

@@ -8,9 +8,9 @@ use smbscope_capture::tcp::FlowTable;
 use smbscope_diagnose::whatif::{self, FlowPaths, Scenario};
 use smbscope_diagnose::{Catalogue, Collector};
 use smbscope_model::{CaptureInfo, Exchange, MemoryBudget, Quality, TimeKind, Timestamp};
-use smbscope_report::csv::ExchangeWriter;
+use smbscope_report::csv::CsvExchangeWriter;
 use smbscope_report::table::ExchangeTable;
-use smbscope_report::text::TextOptions;
+use smbscope_report::text::ReportTextOptions;
 use smbscope_report::{Explanation, Report, classic, json, text};
 use smbscope_stats::Aggregator;
 use std::io::Cursor;
@@ -28,7 +28,7 @@ pub fn pipeline(data: &[u8]) {
     }
     let table = analysis.table();
     let report = analysis.report();
-    let shown = text::render(&report, &TextOptions { width: WIDTH, color: false, ..TextOptions::default() });
+    let shown = text::render(&report, &ReportTextOptions { width: WIDTH, color: false, ..ReportTextOptions::default() });
     check_text(&shown);
     for line in shown.lines() {
         assert!(line.chars().count() <= WIDTH, "a line of {} columns: {line}", line.chars().count());
@@ -122,7 +122,7 @@ impl Analysis {
 
     /// The exchange table, which has a row of the same width for every exchange.
     fn table(&self) -> Vec<u8> {
-        let mut writer = ExchangeWriter::new(Vec::new()).expect("a vector takes every byte");
+        let mut writer = CsvExchangeWriter::new(Vec::new()).expect("a vector takes every byte");
         let names = [self.capture.name.clone()];
         for (id, exchange) in self.exchanges.iter().enumerate() {
             writer.write(exchange, id as u64, &names).expect("a vector takes every byte");

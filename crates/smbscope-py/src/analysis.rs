@@ -7,7 +7,7 @@ use crate::page;
 use crate::table::Table;
 use crate::work::{Stopper, interruptible};
 use pyo3::prelude::*;
-use smbscope_report::text::TextOptions;
+use smbscope_report::text::ReportTextOptions;
 use smbscope_report::{Report, html, json, text};
 use smbscope_run::analysis::{self, AnalysisOptions, CaptureInput};
 use smbscope_run::files::Sources;
@@ -170,7 +170,7 @@ fn save(this: &Bound<'_, Analysis>, path: &Path) -> PyResult<()> {
     match ending(path) {
         "json" => write(py, path, this.as_super().get().text()),
         "html" | "htm" => write(py, path, &py.detach(|| analysis.page())),
-        "txt" => write(py, path, &py.detach(|| text::render(&analysis.report, &TextOptions::default()))),
+        "txt" => write(py, path, &py.detach(|| text::render(&analysis.report, &ReportTextOptions::default()))),
         "parquet" | "csv" => exchanges::save(py, &analysis.asked, path),
         other => Err(ArgumentError::new_err(format!(
             "{}: {other:?} is not .json, .html, .txt, .parquet or .csv",

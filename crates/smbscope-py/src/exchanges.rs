@@ -242,7 +242,7 @@ fn write(asked: &Asked, path: &Path, file: &Replacement, stopper: &mut Stopper) 
     let exchanges = analysis::Exchanges::open(&asked.inputs, &asked.options)?;
     let out = file.writer().map(io::BufWriter::new);
     match ending(path) == "parquet" {
-        true => exchanges.write(out.and_then(parquet::ExchangeWriter::new), stopper),
-        false => exchanges.write(out.and_then(csv::ExchangeWriter::new), stopper),
+        true => exchanges.write(out.and_then(parquet::ParquetExchangeWriter::new), stopper),
+        false => exchanges.write(out.and_then(csv::CsvExchangeWriter::new), stopper),
     }
 }

@@ -4,7 +4,7 @@ use crate::analysis::{Analysis, Done};
 use crate::errors::{ArgumentError, of_analysis};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use smbscope_report::parquet::ExchangeWriter;
+use smbscope_report::parquet::ParquetExchangeWriter;
 use smbscope_run::analysis::parts::{self, Arrived, FilePart, Part, Pieces, Plan};
 use smbscope_run::analysis::{AnalysisOptions, CaptureInput};
 use std::ffi::OsString;
@@ -70,7 +70,7 @@ fn followed(
     first_id: u64,
 ) -> Result<Vec<u8>, smbscope_run::analysis::Error> {
     let table = || match exchanges {
-        Some(path) => ExchangeWriter::new(BufWriter::new(File::create(path)?)).map(Some),
+        Some(path) => ParquetExchangeWriter::new(BufWriter::new(File::create(path)?)).map(Some),
         None => Ok(None),
     };
     Ok(parts::to_bytes(&parts::follow(plan, files, options, first_id, table)?))

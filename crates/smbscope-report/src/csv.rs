@@ -4,7 +4,7 @@
 //! says.
 
 use crate::format::clean;
-use crate::table::{COLUMNS, Cells, ExchangeTable, Provenance, Row, Written};
+use crate::table::{COLUMNS, Cells, ExchangeTable, Provenance, ExchangeRow, CellText};
 use csv::ByteRecord;
 use smbscope_model::Exchange;
 use std::io::{self, Write};
@@ -45,7 +45,7 @@ impl CellStyle {
 }
 
 /// Writes exchanges as rows.
-pub struct ExchangeWriter<W: Write> {
+pub struct CsvExchangeWriter<W: Write> {
     out: csv::Writer<W>,
     record: CsvRow,
 }
@@ -59,17 +59,17 @@ struct CsvRow {
     cell: String,
 }
 
-impl<W: Write> ExchangeWriter<W> {
+impl<W: Write> CsvExchangeWriter<W> {
     /// Writes the header; names as spreadsheets take them for names.
-    pub fn new(out: W) -> io::Result<ExchangeWriter<W>> {
-        ExchangeWriter::with_style(out, CellStyle::default())
+    pub fn new(out: W) -> io::Result<CsvExchangeWriter<W>> {
+        CsvExchangeWriter::with_style(out, CellStyle::default())
     }
 
     /// Writes the header; names as the style says.
-    pub fn with_style(out: W, style: CellStyle) -> io::Result<ExchangeWriter<W>> {
+    pub fn with_style(out: W, style: CellStyle) -> io::Result<CsvExchangeWriter<W>> {
         let mut out = csv::WriterBuilder::new().buffer_capacity(1 << 16).from_writer(out);
         out.write_record(COLUMNS.map(|column| column.name)).map_err(io_error)?;
-        Ok(ExchangeWriter { out, record: CsvRow { style, ..CsvRow::default() } })
+        Ok(CsvExchangeWriter { out, record: CsvRow { style, ..CsvRow::default() } })
     }
 
     /// Writes what is still buffered and gives the output back.
@@ -78,10 +78,10 @@ impl<W: Write> ExchangeWriter<W> {
     }
 }
 
-impl<W: Write> ExchangeTable for ExchangeWriter<W> {
+impl<W: Write> ExchangeTable for CsvExchangeWriter<W> {
     fn write(&mut self, exchange: &Exchange, exchange_id: u64, capture_names: &[String]) -> io::Result<()> {
         self.record.fields.clear();
-        Row::new(exchange, exchange_id, capture_names).fill(&mut self.record);
+        ExchangeRow::new(exchange, exchange_id, capture_names).fill(&mut self.record);
         self.out.write_byte_record(&self.record.fields).map_err(io_error)
     }
 
@@ -155,11 +155,11 @@ impl Cells for CsvRow {
         self.fields.push_field(if value { b"true" } else { b"false" });
     }
 
-    fn name(&mut self, value: Option<impl Written>) {
+    fn name(&mut self, value: Option<impl CellText>) {
         self.text(value);
     }
 
-    fn text(&mut self, value: Option<impl Written>) {
+    fn text(&mut self, value: Option<impl CellText>) {
         let Some(value) = value else { return self.unknown() };
         self.scratch.clear();
         self.cell.clear();

@@ -24,7 +24,7 @@ impl Generator {
 
 /// A kind of document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kind {
+pub struct DocumentKind {
     /// The value of its key `schema`.
     pub schema: &'static str,
     /// What to give where one is expected.
@@ -37,20 +37,20 @@ pub enum ParseError {
     /// It is no JSON.
     NotJson(String),
     /// It is JSON of another kind than this one, and says this of itself.
-    AnotherKind(Kind, Option<String>),
+    AnotherKind(DocumentKind, Option<String>),
     /// It says that it is one, and is not as one is.
-    NotAsDescribed(Kind, String),
+    NotAsDescribed(DocumentKind, String),
 }
 
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ParseError::NotJson(why) => write!(f, "not JSON, or not all of it: {why}"),
-            ParseError::AnotherKind(Kind { schema, advice }, Some(found)) => {
+            ParseError::AnotherKind(DocumentKind { schema, advice }, Some(found)) => {
                 write!(f, "its `schema` is {found:?}, and not {schema:?}: {advice}")
             }
-            ParseError::AnotherKind(Kind { advice, .. }, None) => write!(f, "JSON without `schema`: {advice}"),
-            ParseError::NotAsDescribed(Kind { schema, .. }, why) => write!(f, "not as {schema:?} describes it: {why}"),
+            ParseError::AnotherKind(DocumentKind { advice, .. }, None) => write!(f, "JSON without `schema`: {advice}"),
+            ParseError::NotAsDescribed(DocumentKind { schema, .. }, why) => write!(f, "not as {schema:?} describes it: {why}"),
         }
     }
 }
@@ -72,7 +72,7 @@ pub fn schema_of(text: &[u8]) -> Result<Option<String>, ParseError> {
 }
 
 /// Reads a document of this kind.
-pub(crate) fn parse<T: DeserializeOwned>(kind: Kind, text: &[u8]) -> Result<T, ParseError> {
+pub(crate) fn parse<T: DeserializeOwned>(kind: DocumentKind, text: &[u8]) -> Result<T, ParseError> {
     match schema_of(text)? {
         Some(schema) if schema == kind.schema => {}
         other => return Err(ParseError::AnotherKind(kind, other)),

@@ -8,7 +8,7 @@ use crate::Report;
 use crate::bench;
 use crate::compare::{self, Comparison};
 use crate::format::clean;
-use crate::json::Document;
+use crate::json::ReportDocument;
 use crate::json::escaped::write_for_html;
 use crate::study;
 use serde::Serialize;
@@ -33,7 +33,7 @@ pub fn write_report(report: &Report, out: impl Write) -> io::Result<()> {
         (None, [only]) => format!("SMB response times: {}", only.name),
         (None, captures) => format!("SMB response times: {} captures", captures.len()),
     };
-    write(&Document::within(report, LISTED_MAX), &title, out)
+    write(&ReportDocument::within(report, LISTED_MAX), &title, out)
 }
 
 /// Writes a comparison as a page. `version` is that of smbscope.
@@ -48,8 +48,8 @@ pub fn write_bench(document: &bench::BenchDocument, out: impl Write) -> io::Resu
 }
 
 /// Writes a study as a page.
-pub fn write_study(document: &study::Document, out: impl Write) -> io::Result<()> {
-    write(&study::Whole::new(document), &format!("SMB study: {}", document.name), out)
+pub fn write_study(document: &study::StudyDocument, out: impl Write) -> io::Result<()> {
+    write(&study::StudyEnvelope::new(document), &format!("SMB study: {}", document.name), out)
 }
 
 /// Writes a page that shows the document, which has to be one that serialises to a JSON object with a key `schema`.

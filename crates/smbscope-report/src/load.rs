@@ -8,7 +8,7 @@ use smbscope_model::Nanos;
 /// What was asked of the servers: the one source of rates, error counts and bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct Load {
+pub(crate) struct LoadTotals {
     /// First to last packet of the commands: what rates are rates of.
     pub(crate) elapsed_ns: Nanos,
     /// Commands of every group each second; null where no time went by.
@@ -26,15 +26,15 @@ pub(crate) struct Load {
     pub(crate) written_bytes_per_second: Option<f64>,
 }
 
-impl Load {
-    pub(crate) fn from_report(report: &Report) -> Load {
+impl LoadTotals {
+    pub(crate) fn from_report(report: &Report) -> LoadTotals {
         let aggregate = &report.aggregate;
         let elapsed = aggregate.elapsed().unwrap_or_default();
         let per_second = |n: u64| (elapsed.0 > 0).then(|| n as f64 / elapsed.as_secs_f64());
         let servers = aggregate.servers.entries.iter().map(|(_, server)| server).chain(&aggregate.servers.other);
         let (read, written) =
             servers.fold((0, 0), |(read, written), server| (read + server.bytes_read, written + server.bytes_written));
-        Load {
+        LoadTotals {
             elapsed_ns: elapsed,
             commands_per_second: per_second(aggregate.count),
             errors: aggregate.errors,

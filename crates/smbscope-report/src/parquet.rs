@@ -13,7 +13,7 @@
 
 pub use crate::table::{BATCH_ROWS, BATCH_TEXT_BYTES};
 
-use crate::table::{COLUMNS, ExchangeBatches, ExchangeTable, Kind, Provenance};
+use crate::table::{COLUMNS, ExchangeBatches, ExchangeTable, ExchangeColumnKind, Provenance};
 use crate::{Filtered, Report, json};
 use arrow_array::RecordBatch;
 use parquet::arrow::ArrowWriter;
@@ -45,19 +45,19 @@ pub const GROUP_ROWS: usize = 128 << 10;
 pub const GROUP_BYTES: usize = 32 << 20;
 
 /// Writes exchanges in row groups.
-pub struct ExchangeWriter<W: Write + Send> {
+pub struct ParquetExchangeWriter<W: Write + Send> {
     out: ArrowWriter<W>,
     batches: ExchangeBatches,
     /// For the sentence about the captures' quality.
     census: Census,
 }
 
-impl<W: Write + Send> ExchangeWriter<W> {
+impl<W: Write + Send> ParquetExchangeWriter<W> {
     /// Begins the file.
-    pub fn new(out: W) -> io::Result<ExchangeWriter<W>> {
+    pub fn new(out: W) -> io::Result<ParquetExchangeWriter<W>> {
         let batches = ExchangeBatches::default();
         let out = ArrowWriter::try_new(out, batches.schema(), Some(properties())).map_err(io_error)?;
-        Ok(ExchangeWriter { out, batches, census: Census::default() })
+        Ok(ParquetExchangeWriter { out, batches, census: Census::default() })
     }
 
     fn write_batch(&mut self, batch: Option<RecordBatch>) -> io::Result<()> {
@@ -74,7 +74,7 @@ impl<W: Write + Send> ExchangeWriter<W> {
     }
 }
 
-impl<W: Write + Send> ExchangeTable for ExchangeWriter<W> {
+impl<W: Write + Send> ExchangeTable for ParquetExchangeWriter<W> {
     fn write(&mut self, exchange: &Exchange, exchange_id: u64, capture_names: &[String]) -> io::Result<()> {
         self.census.record(exchange);
         let full = self.batches.add(exchange, exchange_id, capture_names);
@@ -117,7 +117,7 @@ fn properties() -> WriterProperties {
         .set_offset_index_disabled(true);
     for column in COLUMNS {
         // Numbers that differ from row to row, and of which each is near the one before.
-        if matches!(column.kind, Kind::Ordinal | Kind::Instant | Kind::Duration) {
+        if matches!(column.kind, ExchangeColumnKind::Ordinal | ExchangeColumnKind::Instant | ExchangeColumnKind::Duration) {
             let path = ColumnPath::from(column.name);
             properties = properties
                 .set_column_dictionary_enabled(path.clone(), false)

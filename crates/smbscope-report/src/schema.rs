@@ -25,10 +25,10 @@ pub struct Published {
 /// All of them.
 pub fn published() -> Vec<Published> {
     vec![
-        document::<crate::json::Document<'_>>(crate::json::SCHEMA, "smbscope report"),
+        document::<crate::json::ReportDocument<'_>>(crate::json::SCHEMA, "smbscope report"),
         document::<crate::bench::BenchEnvelope<'_>>(crate::bench::SCHEMA, "smbscope bench"),
         document::<crate::compare::ComparisonEnvelope<'_>>(crate::compare::SCHEMA, "smbscope comparison"),
-        document::<crate::study::Whole<'_>>(crate::study::SCHEMA, "smbscope study"),
+        document::<crate::study::StudyEnvelope<'_>>(crate::study::SCHEMA, "smbscope study"),
     ]
 }
 
@@ -116,7 +116,7 @@ impl Serialize for Ordered<'_> {
                 for name in names {
                     match (name.as_str(), &keys[name], keys.get("required")) {
                         ("properties", Value::Object(properties), Some(Value::Array(required))) => {
-                            map.serialize_entry(name, &Properties { properties, required })?;
+                            map.serialize_entry(name, &OrderedProperties { properties, required })?;
                         }
                         (_, value, _) => map.serialize_entry(name, &Ordered(value))?,
                     }
@@ -129,12 +129,12 @@ impl Serialize for Ordered<'_> {
 }
 
 /// Properties in the order of the type's fields, which is that of the required ones.
-struct Properties<'a> {
+struct OrderedProperties<'a> {
     properties: &'a Map<String, Value>,
     required: &'a [Value],
 }
 
-impl Serialize for Properties<'_> {
+impl Serialize for OrderedProperties<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let place = |key: &str| self.required.iter().position(|required| required == key);
         let mut names: Vec<&String> = self.properties.keys().collect();

@@ -3,7 +3,7 @@
 
 use crate::Report;
 use crate::format::{counted, thousands};
-use crate::whole::Whole;
+use crate::whole::CommandOutcomes;
 use smbscope_model::{Coverage, ExchangeOutcome, SkippedPackets};
 
 /// Protocols that one line names.
@@ -18,7 +18,7 @@ const UNKNOWN_PERCENT: u64 = 5;
 
 /// Why commands could not be timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cause {
+enum UntimedCause {
     OneDirection,
     OtherProtocol,
     LostPackets,
@@ -28,29 +28,29 @@ enum Cause {
     End,
 }
 
-impl Cause {
+impl UntimedCause {
     /// What is wrong with the capture.
     fn text(self) -> &'static str {
         match self {
-            Cause::OneDirection => "only one direction of the traffic was captured",
-            Cause::OtherProtocol => "the server answered in another protocol than SMB",
-            Cause::LostPackets => "packets missing from the capture",
-            Cause::SnapLength => "the snap length cut off their headers",
-            Cause::Beginning => "the capture began in the middle of connections",
-            Cause::Clock => "the clock of the capture stepped",
-            Cause::End => "the capture ended before their last packets",
+            UntimedCause::OneDirection => "only one direction of the traffic was captured",
+            UntimedCause::OtherProtocol => "the server answered in another protocol than SMB",
+            UntimedCause::LostPackets => "packets missing from the capture",
+            UntimedCause::SnapLength => "the snap length cut off their headers",
+            UntimedCause::Beginning => "the capture began in the middle of connections",
+            UntimedCause::Clock => "the clock of the capture stepped",
+            UntimedCause::End => "the capture ended before their last packets",
         }
     }
 }
 
 /// How far the figures of a report cover the capture.
 pub(crate) fn coverage(report: &Report) -> Coverage {
-    let whole = Whole::new(report);
+    let whole = CommandOutcomes::new(report);
     Coverage::new(|outcome| whole.ended(outcome), whole.untimed, &report.quality)
 }
 
 /// The reasons that the capture gives, the one with the most evidence first.
-fn main_causes(report: &Report) -> Vec<Cause> {
+fn main_causes(report: &Report) -> Vec<UntimedCause> {
     let quality = &report.quality;
     let gaps = quality.capture_gaps.max(u64::from(quality.dropped_packets + quality.missing_unacknowledged_bytes > 0));
     let when = |seen: bool, weight: u64| if seen { weight } else { 0 };
@@ -63,13 +63,13 @@ fn main_causes(report: &Report) -> Vec<Cause> {
         all => (gaps * (all - one_way) / all, gaps.max(1) * one_way / all),
     };
     let mut causes = [
-        (one_way, Cause::OneDirection),
-        (quality.foreign_replies, Cause::OtherProtocol),
-        (gaps, Cause::LostPackets),
-        (when(quality.snapped_packets > 0, quality.headers_truncated + quality.framing_cut), Cause::SnapLength),
-        (when(quality.responses_without_request > 0, quality.midstream_flows), Cause::Beginning),
-        (quality.clock_steps, Cause::Clock),
-        (when(ended, quality.response_end_missing), Cause::End),
+        (one_way, UntimedCause::OneDirection),
+        (quality.foreign_replies, UntimedCause::OtherProtocol),
+        (gaps, UntimedCause::LostPackets),
+        (when(quality.snapped_packets > 0, quality.headers_truncated + quality.framing_cut), UntimedCause::SnapLength),
+        (when(quality.responses_without_request > 0, quality.midstream_flows), UntimedCause::Beginning),
+        (quality.clock_steps, UntimedCause::Clock),
+        (when(ended, quality.response_end_missing), UntimedCause::End),
     ];
     // Sorting keeps the order of equals.
     causes.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
@@ -102,7 +102,7 @@ fn of_commands(report: &Report) -> String {
     };
     let causes = main_causes(report);
     let mainly = if causes.len() > 1 { ", mainly" } else { "" };
-    let why = causes.first().map_or(Cause::LostPackets, |cause| *cause).text();
+    let why = causes.first().map_or(UntimedCause::LostPackets, |cause| *cause).text();
     let share = coverage.not_timed();
     let how_many = match share.percent {
         _ if coverage.timed == 0 => return format!("No {command} was timed{mainly}: {why}."),
@@ -117,7 +117,7 @@ fn of_commands(report: &Report) -> String {
 
 /// The sentence where damage cost no command its time.
 fn undamaged(report: &Report, coverage: &Coverage) -> String {
-    let whole = Whole::new(report);
+    let whole = CommandOutcomes::new(report);
     let count = whole.count;
     let what = match whole.encrypted {
         _ if count == 0 => return "No SMB command was seen.".to_owned(),

@@ -1,20 +1,20 @@
 //! What a slice is called, for people: its key as one name.
 
 use crate::format::clean;
-use crate::json::slices::{Key, Value};
+use crate::json::slices::{SliceEntryKey, SliceEntryValue};
 use smbscope_stats::{Field, SliceFieldValue};
 
 /// What the capture does not tell.
 const UNKNOWN: &str = "(unknown)";
 
 /// The name of a slice: `10.0.0.5  office\accounts\ledger.mdb`.
-pub(crate) fn name(Key(parts): &Key) -> String {
+pub(crate) fn name(SliceEntryKey(parts): &SliceEntryKey) -> String {
     let mut name = String::new();
     let mut before = None;
     for (i, (field, value)) in parts.iter().enumerate() {
         // Of a file on an unknown share that is unknown too, one unknown says enough.
         let below = parts.get(i + 1).filter(|(below, _)| matches!(below, Field::File | Field::Directory));
-        if let (Field::Share, Value::Unknown, Some((_, Value::Unknown))) = (field, value, below) {
+        if let (Field::Share, SliceEntryValue::Unknown, Some((_, SliceEntryValue::Unknown))) = (field, value, below) {
             continue;
         }
         let separator = match (before, field) {
@@ -36,14 +36,14 @@ pub(crate) fn heading(by: &[String]) -> String {
     format!("By {}", by.join(", "))
 }
 
-fn shown(field: Field, value: &Value) -> String {
+fn shown(field: Field, value: &SliceEntryValue) -> String {
     match (field, value) {
-        (Field::Extension, Value::Text(text)) if text.is_empty() => "(none)".to_owned(),
-        (Field::File, Value::Text(text)) if text.is_empty() => "(root)".to_owned(),
-        (Field::Size, Value::Number(least)) => size(*least),
-        (_, Value::Number(number)) => format!("#{number}"),
-        (_, Value::Text(text)) => text.clone(),
-        (_, Value::Unknown) => UNKNOWN.to_owned(),
+        (Field::Extension, SliceEntryValue::Text(text)) if text.is_empty() => "(none)".to_owned(),
+        (Field::File, SliceEntryValue::Text(text)) if text.is_empty() => "(root)".to_owned(),
+        (Field::Size, SliceEntryValue::Number(least)) => size(*least),
+        (_, SliceEntryValue::Number(number)) => format!("#{number}"),
+        (_, SliceEntryValue::Text(text)) => text.clone(),
+        (_, SliceEntryValue::Unknown) => UNKNOWN.to_owned(),
     }
 }
 

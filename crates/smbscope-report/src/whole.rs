@@ -5,18 +5,18 @@ use smbscope_model::{CommandGroup, ExchangeOutcome};
 
 /// How the commands of the capture ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Whole {
+pub(crate) struct CommandOutcomes {
     pub(crate) count: u64,
     pub(crate) untimed: u64,
     pub(crate) encrypted: u64,
     outcomes: Vec<(ExchangeOutcome, u64)>,
 }
 
-impl Whole {
-    pub(crate) fn new(report: &Report) -> Whole {
+impl CommandOutcomes {
+    pub(crate) fn new(report: &Report) -> CommandOutcomes {
         if let Some(filtered) = &report.filter {
             let census = &filtered.whole;
-            return Whole {
+            return CommandOutcomes {
                 count: census.commands(),
                 untimed: census.untimed(),
                 encrypted: census.encrypted,
@@ -25,7 +25,7 @@ impl Whole {
         }
         let aggregate = &report.aggregate;
         let encrypted = aggregate.groups.iter().find(|row| row.group == CommandGroup::Encrypted);
-        Whole {
+        CommandOutcomes {
             count: aggregate.count,
             untimed: aggregate.untimed,
             encrypted: encrypted.map_or(0, |found| found.row.count),

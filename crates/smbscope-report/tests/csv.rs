@@ -4,13 +4,13 @@ use crate::common;
 use smbscope_model::{
     CaptureId, Dialect, Exchange, FileId, CommandGroup, Nanos, ExchangeOutcome, PacketRef, Stamp, ResponseStatus, Timestamp,
 };
-use smbscope_report::csv::ExchangeWriter;
+use smbscope_report::csv::CsvExchangeWriter;
 use smbscope_report::table::{COLUMNS, ExchangeTable};
 use smbscope_wire::status::NtStatus;
 
 fn table(exchanges: &[Exchange]) -> String {
     let names = ["a.pcap".to_owned(), "b.pcap".to_owned()];
-    let mut writer = ExchangeWriter::new(Vec::new()).expect("writing to memory does not fail");
+    let mut writer = CsvExchangeWriter::new(Vec::new()).expect("writing to memory does not fail");
     for (id, exchange) in exchanges.iter().enumerate() {
         writer.write(exchange, id as u64, &names).expect("writing to memory does not fail");
     }

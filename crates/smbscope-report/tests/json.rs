@@ -145,7 +145,7 @@ fn a_figure_that_appears_twice_is_the_same_in_text_and_json() {
     let report = common::office();
     let document = document(&report);
     let load = &document["totals"]["load"];
-    let options = smbscope_report::text::TextOptions { full: true, ..Default::default() };
+    let options = smbscope_report::text::ReportTextOptions { full: true, ..Default::default() };
     let text = smbscope_report::text::render(&report, &options);
     // The office has fewer than ten commands a second, which the sentence says with one decimal.
     let rate = load["commands_per_second"].as_f64().expect("time went by");

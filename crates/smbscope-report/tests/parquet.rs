@@ -7,7 +7,7 @@ use arrow_array::types::UInt64Type;
 use arrow_array::{Array, RecordBatch};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use smbscope_model::{Exchange, CommandGroup, Quality};
-use smbscope_report::parquet::{ExchangeWriter, GROUP_BYTES, GROUP_ROWS};
+use smbscope_report::parquet::{ParquetExchangeWriter, GROUP_BYTES, GROUP_ROWS};
 use smbscope_report::table::{COLUMNS, ExchangeTable, Provenance};
 use std::io::{self, Write};
 
@@ -17,7 +17,7 @@ fn exchange() -> Exchange {
 
 /// Writes a table; `exchange` makes each of its rows.
 fn write(out: impl Write + Send, rows: usize, exchange: impl Fn(usize) -> Exchange) -> io::Result<()> {
-    let mut table = ExchangeWriter::new(out)?;
+    let mut table = ParquetExchangeWriter::new(out)?;
     let names = ["a.pcap".to_owned()];
     for id in 0..rows {
         table.write(&exchange(id), id as u64, &names)?;

@@ -145,7 +145,7 @@ fn encryption_is_no_damage() {
 fn every_form_of_the_report_says_it_at_the_top() {
     let report = report(&[(ExchangeOutcome::Complete, 3), (ExchangeOutcome::ResponseEndMissing, 1)], lossy());
     let expected = "About 25.0% of commands were not timed: packets missing from the capture.";
-    let text = smbscope_report::text::render(&report, &smbscope_report::text::TextOptions::default());
+    let text = smbscope_report::text::render(&report, &smbscope_report::text::ReportTextOptions::default());
     assert_eq!(text.lines().nth(2), Some(expected), "{text}");
     let classic = smbscope_report::classic::render(&report);
     assert_eq!(classic.lines().nth(4), Some(expected), "{classic}");

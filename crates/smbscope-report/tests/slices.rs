@@ -4,7 +4,7 @@ use crate::common;
 use serde_json::{Value, json};
 use smbscope_model::{Exchange, CommandGroup, Nanos, Quality};
 use smbscope_report::csv::CellStyle;
-use smbscope_report::text::{TextOptions, render};
+use smbscope_report::text::{ReportTextOptions, render};
 use smbscope_report::{Filtered, Report, classic, json, slice_table};
 use smbscope_stats::{Aggregator, Census, Dimension, Slicer, SliceSortKey};
 
@@ -43,7 +43,7 @@ fn document(report: &Report) -> Value {
 }
 
 fn text(report: &Report, top: usize) -> String {
-    render(report, &TextOptions { top, ..TextOptions::default() })
+    render(report, &ReportTextOptions { top, ..ReportTextOptions::default() })
 }
 
 /// The lines from one that begins in this way to the next empty one.
@@ -131,7 +131,7 @@ fn the_time_line_has_a_line_a_bin_and_skips_what_is_empty() {
     assert_eq!(last, ["09:30:04", "2", "2.0", "0.00", "0.01", "6.00", "ms", "10.0", "ms"]);
     // 82 columns have no room for bars of six columns: there is none, and no heading. 100 have.
     let bars = |width| {
-        let rendered = render(&report, &TextOptions { width, ..TextOptions::default() });
+        let rendered = render(&report, &ReportTextOptions { width, ..ReportTextOptions::default() });
         let lines = block(&rendered, "Time line");
         (lines[1].contains("Total wait"), lines.iter().any(|line| line.ends_with(['█', '▏'])))
     };

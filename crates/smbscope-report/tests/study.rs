@@ -3,18 +3,18 @@
 use crate::common::bench::ramp;
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_report::bench::{Generator, ServerLoad, ServerSeries};
-use smbscope_report::study::{Definition, Document, Results, Run, Variant, Verdict, render, write};
+use smbscope_report::study::{StudyDefinitionEntry, StudyDocument, Results, StudyRun, VariantEntry, StudyVerdict, render, write};
 use smbscope_report::{Answer, Cause, Culprit};
 
 /// Two variants, five times each, at one and four users: the second takes half as long again at four users, and about as
 /// long as the first with one.
-fn document() -> Document {
+fn document() -> StudyDocument {
     of([1.01, 1.5], &[0.97, 1.02, 1.0, 1.04, 0.98], Culprit::Server)
 }
 
 /// The second variant takes `factors` times as long, and has as many repetitions as `noises`. Runs of the second variant
 /// blame `culprit`, but for the first.
-fn of(factors: [f64; 2], noises: &[f64], culprit: Culprit) -> Document {
+fn of(factors: [f64; 2], noises: &[f64], culprit: Culprit) -> StudyDocument {
     let repetitions = noises.len() as u32;
     let measures = ["mean(total)", "throughput"].map(|name| name.parse().expect("a measure"));
     let mut scanner = Cause::default();
@@ -42,7 +42,7 @@ fn of(factors: [f64; 2], noises: &[f64], culprit: Culprit) -> Document {
                 });
             }
             results.add(variant, repetition, &made);
-            runs.push(Run {
+            runs.push(StudyRun {
                 variant,
                 repetition,
                 directory: format!("0{}-x/{repetition}", variant + 1),
@@ -53,7 +53,7 @@ fn of(factors: [f64; 2], noises: &[f64], culprit: Culprit) -> Document {
             });
         }
     }
-    let variant = |name: &str| Variant {
+    let variant = |name: &str| VariantEntry {
         name: name.to_owned(),
         baseline: 0,
         settings: [("scanner".to_owned(), name.to_owned())].into(),
@@ -62,12 +62,12 @@ fn of(factors: [f64; 2], noises: &[f64], culprit: Culprit) -> Document {
         before: Vec::new(),
         after: Vec::new(),
     };
-    let mut document = Document {
+    let mut document = StudyDocument {
         generator: Generator::new("0.0.0"),
         name: "antivirus".to_owned(),
         question: "What does a virus scanner add?".to_owned(),
         answer: Answer::default(),
-        definition: Definition {
+        definition: StudyDefinitionEntry {
             source: "antivirus.toml".to_owned(),
             sha256: "0123456789abcdef".repeat(4),
             text: String::new(),
@@ -135,9 +135,9 @@ fn what_is_open_says_how_many_repetitions_would_decide_it_and_how_to_make_them()
 fn a_study_is_read_as_it_was_written() {
     let mut text = Vec::new();
     write(&document(), &mut text).expect("memory takes it");
-    let read = Document::parse(&text).expect("it is a study");
+    let read = StudyDocument::parse(&text).expect("it is a study");
     assert_eq!(render(&read, 100, false), render(&document(), 100, false));
-    let error = Document::parse(b"{\"schema\": \"smbscope.bench/1\"}").expect_err("a load").to_string();
+    let error = StudyDocument::parse(b"{\"schema\": \"smbscope.bench/1\"}").expect_err("a load").to_string();
     assert!(error.contains("give the study.json that study wrote"), "{error}");
 }
 
@@ -165,11 +165,11 @@ fn the_server_of_a_variant_has_a_value_for_each_repetition_that_looked() {
 #[test]
 fn the_verdict_of_a_row_is_what_its_factor_means_once_all_rows_are_judged() {
     let document = document();
-    let verdicts = |measure: &str| -> Vec<Option<Verdict>> {
+    let verdicts = |measure: &str| -> Vec<Option<StudyVerdict>> {
         document.results.iter().filter(|row| row.measure == measure).map(|row| row.verdict).collect()
     };
     // Baseline and variant with one user, and with four.
-    assert_eq!(verdicts("mean(total)"), [None, Some(Verdict::Equal), None, Some(Verdict::Slower)]);
+    assert_eq!(verdicts("mean(total)"), [None, Some(StudyVerdict::Equal), None, Some(StudyVerdict::Slower)]);
 }
 
 #[test]

@@ -3,10 +3,10 @@
 use crate::common;
 use smbscope_model::{Command, Dialect, CommandGroup, Quality};
 use smbscope_report::Report;
-use smbscope_report::text::{TextOptions, render};
+use smbscope_report::text::{ReportTextOptions, render};
 
 fn at(report: &Report, width: usize) -> String {
-    render(report, &TextOptions { width, full: true, ..TextOptions::default() })
+    render(report, &ReportTextOptions { width, full: true, ..ReportTextOptions::default() })
 }
 
 /// The first line that begins with `start` once its indentation is gone.
@@ -32,7 +32,7 @@ fn office_report_at_80_columns() {
 
 #[test]
 fn without_full_the_report_fits_a_screen_and_begins_with_the_answer() {
-    let brief = |report: &Report, width| render(report, &TextOptions { width, ..TextOptions::default() });
+    let brief = |report: &Report, width| render(report, &ReportTextOptions { width, ..ReportTextOptions::default() });
     insta::assert_snapshot!(brief(&common::office(), 80));
     for report in [common::small(), common::office()] {
         for width in [80, 100, 132] {
@@ -84,7 +84,7 @@ fn colour_only_when_asked_for() {
         plain.lines().position(|line| line == "SMB1 in use: 192.168.1.7 of 192.168.1.100:139, 1 of 8 connections");
     let figures = plain.lines().position(|line| line.starts_with("SMB response times"));
     assert!(smb1.is_some() && smb1 < figures, "{plain}");
-    let options = TextOptions { width: 100, color: true, full: true, ..TextOptions::default() };
+    let options = ReportTextOptions { width: 100, color: true, full: true, ..ReportTextOptions::default() };
     let coloured = render(&common::office(), &options);
     assert!(coloured.contains("\u{1b}[1m\u{1b}[35mSMB1 (NT LM 0.12) in use on 1 of 8 connections"), "{coloured}");
     // Without its colours it is the same text.

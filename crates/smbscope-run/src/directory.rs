@@ -14,7 +14,7 @@ use smbscope_report::bench::histograms::{self, TaggedHistogram};
 use smbscope_report::bench::tables::{self, ServerMetric};
 use smbscope_report::bench::{self, BenchDocument};
 use smbscope_report::html;
-use smbscope_report::parquet::ExchangeWriter;
+use smbscope_report::parquet::ParquetExchangeWriter;
 use smbscope_report::table::{ExchangeTable, Provenance};
 use smbscope_stats::Summary;
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ pub(crate) struct RunDirectory {
 enum Table {
     NotBegun,
     Open {
-        writer: Box<ExchangeWriter<BufWriter<File>>>,
+        writer: Box<ParquetExchangeWriter<BufWriter<File>>>,
         file: Replacement,
         next: u64,
     },
@@ -150,7 +150,7 @@ impl RunDirectory {
     fn append(&mut self, exchanges: &[Exchange]) -> io::Result<()> {
         if let Table::NotBegun = self.exchanges {
             let file = Replacement::private(&self.path.join(EXCHANGES))?;
-            let writer = ExchangeWriter::new(BufWriter::new(file.writer()?))?;
+            let writer = ParquetExchangeWriter::new(BufWriter::new(file.writer()?))?;
             self.exchanges = Table::Open { writer: Box::new(writer), file, next: 1 };
         }
         if let Table::Open { writer, next, .. } = &mut self.exchanges {

@@ -1,7 +1,7 @@
 //! An analysis in parts gives the report of one process, byte for byte: of rotated files, of files that overlap, of damaged
 //! ones, with a filter; and the same exchanges.
 
-use smbscope_report::csv::ExchangeWriter;
+use smbscope_report::csv::CsvExchangeWriter;
 use smbscope_report::json;
 use smbscope_run::analysis::parts::{
     Arrived, FilePart, Part, Pieces, Plan, divide, follow, from_bytes, merge, received_all, shared_sessions, to_bytes,
@@ -95,7 +95,7 @@ impl Captured {
         };
         let pieces: Vec<Pieces> = (0..self.files.len()).map(of_file).collect();
         let path = self.folder.path().join("exchanges.csv");
-        let table = || ExchangeWriter::new(fs::File::create(&path)?).map(Some);
+        let table = || CsvExchangeWriter::new(fs::File::create(&path)?).map(Some);
         let part = follow(plan, &pieces, options, 0, table).expect("pieces");
         (part, fs::read(&path).expect("it was written"))
     }
@@ -122,7 +122,7 @@ impl Captured {
     fn exchanges(&self, options: &AnalysisOptions) -> Vec<String> {
         let mut bytes = Vec::new();
         let exchanges = Exchanges::open(&self.inputs(), options).expect("captures");
-        exchanges.write(ExchangeWriter::new(&mut bytes), &mut ()).expect("captures").result.expect("memory");
+        exchanges.write(CsvExchangeWriter::new(&mut bytes), &mut ()).expect("captures").result.expect("memory");
         let mut exchanges = without_ids(&bytes);
         exchanges.sort();
         exchanges

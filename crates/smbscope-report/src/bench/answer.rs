@@ -1,7 +1,7 @@
 //! The answers of a load point, which `smbscope-diagnose` gives on what the client measured, and of the whole ramp.
 
 use super::{BenchDocument, BenchRun, headline, next};
-use crate::json::entries::Group as Counted;
+use crate::json::entries::GroupEntry as Counted;
 use crate::{Answer, Culprit};
 use smbscope_diagnose::LoadPointFacts;
 use smbscope_model::{CommandGroup, Nanos};

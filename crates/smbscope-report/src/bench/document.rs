@@ -4,7 +4,7 @@
 
 use super::{LoadPointBreakdown, LoadHostEntry, JobStatistics, Launch, ServerLoad};
 use crate::Answer;
-use crate::document::{self, Generator, Kind, ParseError};
+use crate::document::{self, Generator, DocumentKind, ParseError};
 use crate::json::escaped::write_indented_above;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Nanos, Timestamp};
@@ -15,7 +15,7 @@ use std::io::{self, Write};
 /// The value of the key `schema`.
 pub const SCHEMA: &str = "smbscope.bench/1";
 
-const KIND: Kind = Kind { schema: SCHEMA, advice: "give the run.json that bench wrote" };
+const KIND: DocumentKind = DocumentKind { schema: SCHEMA, advice: "give the run.json that bench wrote" };
 
 /// A ramp of runs against a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

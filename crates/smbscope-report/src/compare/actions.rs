@@ -3,7 +3,7 @@
 //! A row is paired only where some columns have the command of one protocol, some that of the other, and none has both.
 
 use super::{ComparedCommand, ComparisonInput, row_of};
-use crate::json::entries::{self, Row};
+use crate::json::entries::{self, StatisticsEntry};
 use smbscope_model::Protocol;
 use std::collections::BTreeMap;
 
@@ -85,7 +85,7 @@ type ComparedCommandKey<'a> = (Protocol, &'a str, bool);
 
 /// The commands of every column as rows, those that do the same in one.
 pub(super) fn rows(inputs: &[ComparisonInput]) -> Vec<ComparedCommand> {
-    let columns: Vec<BTreeMap<ComparedCommandKey<'_>, &entries::Command>> = inputs.iter().map(|input| by_key(input)).collect();
+    let columns: Vec<BTreeMap<ComparedCommandKey<'_>, &entries::CommandEntry>> = inputs.iter().map(|input| by_key(input)).collect();
     let mut paired = Vec::new();
     // By column: what stands in a paired row, in which it counts.
     let mut taken: Vec<BTreeMap<ComparedCommandKey<'_>, u64>> = vec![BTreeMap::new(); columns.len()];
@@ -102,7 +102,7 @@ pub(super) fn rows(inputs: &[ComparisonInput]) -> Vec<ComparedCommand> {
             for (taken, members) in taken.iter_mut().zip(&members) {
                 members.counted().for_each(|(key, count)| *taken.entry(key).or_default() += count);
             }
-            let merged: Vec<Option<Row>> = members.iter().map(Members::row).collect();
+            let merged: Vec<Option<StatisticsEntry>> = members.iter().map(Members::row).collect();
             paired.push(ComparedCommand {
                 protocol: Protocol::Smb2,
                 command: name.to_owned(),
@@ -112,7 +112,7 @@ pub(super) fn rows(inputs: &[ComparisonInput]) -> Vec<ComparedCommand> {
             });
         }
     }
-    let mut keys: BTreeMap<ComparedCommandKey<'_>, Vec<Option<&Row>>> = BTreeMap::new();
+    let mut keys: BTreeMap<ComparedCommandKey<'_>, Vec<Option<&StatisticsEntry>>> = BTreeMap::new();
     for (at, column) in columns.iter().enumerate() {
         for (key, command) in column {
             // All of a transaction may stand in paired rows, or a part of it; then it stands by itself as well.
@@ -131,7 +131,7 @@ pub(super) fn rows(inputs: &[ComparisonInput]) -> Vec<ComparedCommand> {
     paired.into_iter().chain(single).collect()
 }
 
-fn by_key(input: &ComparisonInput) -> BTreeMap<ComparedCommandKey<'_>, &entries::Command> {
+fn by_key(input: &ComparisonInput) -> BTreeMap<ComparedCommandKey<'_>, &entries::CommandEntry> {
     // An entry without a count holds only what stands apart from commands.
     let commands = input.report.commands.iter().filter(|command| command.row.count > 0);
     commands.map(|command| ((command.protocol, command.command.as_str(), command.is_waiting()), command)).collect()
@@ -140,12 +140,12 @@ fn by_key(input: &ComparisonInput) -> BTreeMap<ComparedCommandKey<'_>, &entries:
 /// What a column has of an action.
 struct Members<'a> {
     /// Commands and subcommands of SMB1: whose they are, their name, their figures.
-    smb1: Vec<(ComparedCommandKey<'a>, &'a str, &'a Row)>,
-    smb2: Option<(ComparedCommandKey<'a>, &'a Row)>,
+    smb1: Vec<(ComparedCommandKey<'a>, &'a str, &'a StatisticsEntry)>,
+    smb2: Option<(ComparedCommandKey<'a>, &'a StatisticsEntry)>,
 }
 
 impl<'a> Members<'a> {
-    fn new(column: &BTreeMap<ComparedCommandKey<'a>, &'a entries::Command>, name: &str, smb1: &[&str], waiting: bool) -> Members<'a> {
+    fn new(column: &BTreeMap<ComparedCommandKey<'a>, &'a entries::CommandEntry>, name: &str, smb1: &[&str], waiting: bool) -> Members<'a> {
         let mut members = Members { smb1: Vec::new(), smb2: None };
         for (key, command) in column.iter().filter(|((_, _, waits), _)| *waits == waiting) {
             match key.0 {
@@ -172,13 +172,13 @@ impl<'a> Members<'a> {
         self.smb1.iter().map(|(_, name, _)| (*name).to_owned()).chain(smb2).collect()
     }
 
-    fn row(&self) -> Option<Row> {
-        let rows: Vec<&Row> =
+    fn row(&self) -> Option<StatisticsEntry> {
+        let rows: Vec<&StatisticsEntry> =
             self.smb1.iter().map(|(_, _, row)| *row).chain(self.smb2.iter().map(|(_, row)| *row)).collect();
         match rows.as_slice() {
             [] => None,
             [only] => Some((*only).clone()),
-            several => Some(Row::together(several)),
+            several => Some(StatisticsEntry::together(several)),
         }
     }
 }

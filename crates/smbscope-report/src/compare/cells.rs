@@ -1,7 +1,7 @@
 //! What a column says of a group or command, and how that relates to the base.
 
 use crate::format::ratio;
-use crate::json::entries::Row;
+use crate::json::entries::StatisticsEntry;
 use crate::json::slices::SliceFigures;
 use serde::Serialize;
 use smbscope_model::Nanos;
@@ -187,7 +187,7 @@ impl ResponseTime {
 }
 
 impl ComparisonCell {
-    fn new(row: &Row) -> ComparisonCell {
+    fn new(row: &StatisticsEntry) -> ComparisonCell {
         let times = &row.response_time;
         let sum = |mean: Nanos| Nanos::saturating(i128::from(mean.0) * i128::from(row.timed)).0;
         ComparisonCell {
@@ -215,7 +215,7 @@ impl ComparisonCell {
 }
 
 /// The cells of all columns, the base first; a column without a row has no cell.
-pub(super) fn row_of<'a>(rows: impl Iterator<Item = Option<&'a Row>>) -> Vec<Option<ComparisonCell>> {
+pub(super) fn row_of<'a>(rows: impl Iterator<Item = Option<&'a StatisticsEntry>>) -> Vec<Option<ComparisonCell>> {
     with_ratios(rows.map(|row| row.map(ComparisonCell::new)))
 }
 
@@ -232,10 +232,10 @@ pub(super) fn with_ratios(cells: impl Iterator<Item = Option<ComparisonCell>>) -
 mod tests {
     use super::*;
 
-    fn row(timed: u64, mean: i64, p95: Option<i64>) -> Row {
+    fn row(timed: u64, mean: i64, p95: Option<i64>) -> StatisticsEntry {
         let (mean, p50, p95, max) = (Some(Nanos(mean)), Some(Nanos(0)), p95.map(Nanos), Some(Nanos(9)));
         let response_time = DurationStatistics { count: timed, mean, p50, p95, max, ..DurationStatistics::default() };
-        Row { count: timed + 1, timed, response_time, ..Row::default() }
+        StatisticsEntry { count: timed + 1, timed, response_time, ..StatisticsEntry::default() }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::saved::ComparableReport;
 use super::{Comparison, ComparableDocument, Given, Ratio, within};
 use crate::bench::BenchRun;
 use crate::format::clean;
-use crate::json::entries::Row;
+use crate::json::entries::StatisticsEntry;
 use crate::judgement::{Judged, Judgement};
 use smbscope_model::Nanos;
 use smbscope_stats::Measure;
@@ -175,7 +175,7 @@ impl ComparableReport {
     }
 
     /// Looked for as in runs: total, groups, commands.
-    fn row(&self, of: &str) -> Option<&Row> {
+    fn row(&self, of: &str) -> Option<&StatisticsEntry> {
         let is = |name: &str| name.eq_ignore_ascii_case(of);
         if is("total") {
             return Some(&self.headline);

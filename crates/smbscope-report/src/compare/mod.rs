@@ -35,7 +35,7 @@ pub use text::render;
 
 use crate::Answer;
 use crate::json::FileName;
-use crate::json::entries::Entity;
+use crate::json::entries::EntityEntry;
 use crate::json::waits::SlowExchange;
 use cells::row_of;
 use ramps::Single;
@@ -112,7 +112,7 @@ pub struct ComparisonColumn {
     /// The slowest commands, slowest first, at most 20.
     pub(crate) slowest: Vec<SlowExchange>,
     /// At most 20, those that were waited for longest; what is not listed is not added up.
-    pub(crate) files: Vec<Entity<FileName>>,
+    pub(crate) files: Vec<EntityEntry<FileName>>,
     /// Why its users waited. The causes of the other columns are told in `answers`, where they differ.
     #[serde(skip)]
     pub(crate) answer: Answer,

@@ -4,7 +4,7 @@ use super::cells::row_of;
 use super::ramps::{row, row_of_group};
 use super::{ComparisonCell, Ratio};
 use crate::bench::{BenchDocument, BenchRun};
-use crate::json::entries::Row;
+use crate::json::entries::StatisticsEntry;
 use serde::Serialize;
 use smbscope_model::{CommandGroup, Nanos};
 use std::collections::BTreeSet;
@@ -120,8 +120,8 @@ pub(super) fn points(ramps: &[Option<&BenchDocument>]) -> Vec<ComparedLoadPoint>
             .iter()
             .map(|document| document.and_then(|document| document.runs.iter().rev().find(|run| run.users == users)))
             .collect();
-        let cells = |of: &dyn Fn(&BenchRun) -> Option<Row>, bytes: &dyn Fn(&BenchRun) -> Option<u64>| -> Vec<Option<PointCell>> {
-            let rows: Vec<Option<Row>> = runs.iter().map(|run| run.and_then(of)).collect();
+        let cells = |of: &dyn Fn(&BenchRun) -> Option<StatisticsEntry>, bytes: &dyn Fn(&BenchRun) -> Option<u64>| -> Vec<Option<PointCell>> {
+            let rows: Vec<Option<StatisticsEntry>> = runs.iter().map(|run| run.and_then(of)).collect();
             with_rates(row_of(rows.iter().map(Option::as_ref)), &runs, bytes)
         };
         let groups = crate::names::groups().map(|(name, part_of, _)| PointGroup {

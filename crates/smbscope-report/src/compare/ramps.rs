@@ -8,7 +8,7 @@ use super::saved::{LISTED_MAX, ComparableReport};
 use super::{ComparisonColumn, ComparisonInput, NoteKind, Overview};
 use crate::bench::{self, BenchDocument, BenchRun, LoopModel};
 use crate::format::counted;
-use crate::json::entries::{self, Row};
+use crate::json::entries::{self, StatisticsEntry};
 use serde::Serialize;
 use smbscope_model::{CommandGroup, Nanos, Protocol, Timestamp};
 use smbscope_stats::DurationStatistics;
@@ -231,8 +231,8 @@ fn load(ramp: &BenchDocument, base: &BenchDocument, name: &str) -> Option<String
     }
 }
 
-pub(super) fn row(count: u64, errors: BTreeMap<String, u64>, times: &DurationStatistics) -> Row {
-    Row { count, timed: times.count, errors, response_time: *times, ..Row::default() }
+pub(super) fn row(count: u64, errors: BTreeMap<String, u64>, times: &DurationStatistics) -> StatisticsEntry {
+    StatisticsEntry { count, timed: times.count, errors, response_time: *times, ..StatisticsEntry::default() }
 }
 
 /// A load point as a report on a capture would be.
@@ -241,7 +241,7 @@ fn report_of(document: &BenchDocument, run: Option<&BenchRun>) -> ComparableRepo
     let users = run.map_or(0, |run| run.users);
     let answered = runs().map(|run| run.operations).sum();
     let unanswered: u64 = runs().map(|run| run.unanswered).sum();
-    let groups: Vec<entries::Group> = runs().flat_map(groups).collect();
+    let groups: Vec<entries::GroupEntry> = runs().flat_map(groups).collect();
     let overview = Overview {
         elapsed_ns: run.map(|run| run.duration_ns),
         commands: super::sum([answered, unanswered].into_iter()),
@@ -269,7 +269,7 @@ fn report_of(document: &BenchDocument, run: Option<&BenchRun>) -> ComparableRepo
         encrypted_frames: 0,
         overview: overview.completed(dialects.into_iter().collect()),
         answer: run.and_then(|run| run.answer.clone()).unwrap_or_default(),
-        headline: run.map_or_else(Row::default, |run| row(run.headline().count, run.errors.clone(), run.headline())),
+        headline: run.map_or_else(StatisticsEntry::default, |run| row(run.headline().count, run.errors.clone(), run.headline())),
         groups,
         commands: runs().flat_map(commands).collect(),
         heatmap: found.and_then(|counted| counted.heatmap.clone().if_any()),
@@ -281,20 +281,20 @@ fn report_of(document: &BenchDocument, run: Option<&BenchRun>) -> ComparableRepo
 }
 
 /// A group, or the sum of its parts; errors are those of its commands.
-pub(super) fn row_of_group(run: &BenchRun, group: &bench::MeasuredGroup) -> Row {
+pub(super) fn row_of_group(run: &BenchRun, group: &bench::MeasuredGroup) -> StatisticsEntry {
     let is_part = |name: &str| run.group(name).is_some_and(|part| part.part_of.as_ref() == Some(&group.group));
     let members = run.commands.iter().filter(|command| command.group == group.group || is_part(&command.group));
     row(group.operations, add_up(members.map(|command| &command.errors)), &group.times.client)
 }
 
 /// Groups with their parts.
-fn groups(run: &BenchRun) -> Vec<entries::Group> {
-    let one = |group: &bench::MeasuredGroup, parts: Vec<entries::Group>| {
+fn groups(run: &BenchRun) -> Vec<entries::GroupEntry> {
+    let one = |group: &bench::MeasuredGroup, parts: Vec<entries::GroupEntry>| {
         let row = row_of_group(run, group);
         let bench::MeasuredGroup { group, headline, .. } = group;
-        let counted = run.counted.as_ref().and_then(|counted| entries::Group::find(&counted.groups, group));
+        let counted = run.counted.as_ref().and_then(|counted| entries::GroupEntry::find(&counted.groups, group));
         let cumulative = counted.map(|counted| counted.cumulative.clone()).unwrap_or_default();
-        entries::Group { group: group.clone(), headline: *headline, row, cumulative, parts }
+        entries::GroupEntry { group: group.clone(), headline: *headline, row, cumulative, parts }
     };
     let whole = run.groups.iter().filter(|group| group.part_of.is_none());
     let parts_of = |name: &str| {
@@ -306,7 +306,7 @@ fn groups(run: &BenchRun) -> Vec<entries::Group> {
 
 /// Commands whatever they were used for, as a report has them. Where a command had several uses, their percentiles
 /// cannot be put together, and stay absent.
-fn commands(run: &BenchRun) -> Vec<entries::Command> {
+fn commands(run: &BenchRun) -> Vec<entries::CommandEntry> {
     let mut kinds: BTreeMap<(&str, &str, bool), Vec<&bench::MeasuredCommand>> = BTreeMap::new();
     let waiting = CommandGroup::Waiting.name();
     for command in &run.commands {
@@ -314,15 +314,15 @@ fn commands(run: &BenchRun) -> Vec<entries::Command> {
         kinds.entry(key).or_default().push(command);
     }
     let merged = kinds.into_iter().map(|((protocol, name, _), parts)| {
-        let rows: Vec<Row> =
+        let rows: Vec<StatisticsEntry> =
             parts.iter().map(|part| row(part.count, part.errors.clone(), &part.times.client)).collect();
-        let all = Row::together(&rows.iter().collect::<Vec<_>>());
+        let all = StatisticsEntry::together(&rows.iter().collect::<Vec<_>>());
         let subcommands = parts.iter().zip(rows).filter_map(|(part, row)| {
             let subcommand = part.subcommand.clone()?;
-            Some(entries::Subcommand { subcommand, row })
+            Some(entries::SubcommandEntry { subcommand, row })
         });
         let groups = CommandGroup::ALL.into_iter().filter(|group| parts.iter().any(|part| part.group == group.name()));
-        entries::Command {
+        entries::CommandEntry {
             protocol: if protocol == "SMB1" { Protocol::Smb1 } else { Protocol::Smb2 },
             command: name.to_owned(),
             groups: groups.collect(),

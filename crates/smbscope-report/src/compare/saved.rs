@@ -2,10 +2,10 @@
 
 use super::{DialectCount, Overview};
 use crate::document::{self, ParseError};
-use crate::json::entries::{Command, Entity, Group, Row};
-use crate::json::slices::Slices;
+use crate::json::entries::{CommandEntry, EntityEntry, GroupEntry, StatisticsEntry};
+use crate::json::slices::SliceListing;
 use crate::json::waits::SlowExchange;
-use crate::json::{Document, FileName, KIND};
+use crate::json::{ReportDocument, FileName, KIND};
 use crate::{Answer, Report};
 use smbscope_model::{CaptureInfo, Nanos};
 use smbscope_stats::HeatMap;
@@ -27,13 +27,13 @@ pub struct ComparableReport {
     pub(super) quality: String,
     pub(super) encrypted_frames: u64,
     pub(super) overview: Overview,
-    pub(super) headline: Row,
-    pub(super) groups: Vec<Group>,
-    pub(super) commands: Vec<Command>,
+    pub(super) headline: StatisticsEntry,
+    pub(super) groups: Vec<GroupEntry>,
+    pub(super) commands: Vec<CommandEntry>,
     pub(super) heatmap: Option<HeatMap>,
     pub(super) slowest: Vec<SlowExchange>,
-    pub(super) files: Vec<Entity<FileName>>,
-    pub(super) slices: Option<Slices>,
+    pub(super) files: Vec<EntityEntry<FileName>>,
+    pub(super) slices: Option<SliceListing>,
     pub(super) warnings: Vec<String>,
     /// Why its users waited.
     pub(super) answer: Answer,
@@ -47,10 +47,10 @@ impl ComparableReport {
 
     /// What would be read if the report were saved, so that it makes no difference whether it was.
     pub fn from_report(report: &Report) -> ComparableReport {
-        ComparableReport::of_document(Document::within(report, usize::MAX))
+        ComparableReport::of_document(ReportDocument::within(report, usize::MAX))
     }
 
-    fn of_document(report: Document<'_>) -> ComparableReport {
+    fn of_document(report: ReportDocument<'_>) -> ComparableReport {
         let totals = report.totals;
         let mut dialects: BTreeMap<Option<String>, u64> = BTreeMap::new();
         for connection in report.connections {
@@ -88,8 +88,8 @@ impl ComparableReport {
     }
 
     /// A group, or a part of one.
-    pub(super) fn group(&self, name: &str) -> Option<&Group> {
-        Group::find(&self.groups, name)
+    pub(super) fn group(&self, name: &str) -> Option<&GroupEntry> {
+        GroupEntry::find(&self.groups, name)
     }
 }
 
@@ -111,23 +111,23 @@ impl Overview {
     }
 }
 
-impl Row {
+impl StatisticsEntry {
     /// Error responses.
     pub(super) fn errors(&self) -> u64 {
         super::sum(self.errors.values().copied())
     }
 
     /// What can be said of several together: percentiles cannot be put together, and stay absent.
-    pub(super) fn together(rows: &[&Row]) -> Row {
+    pub(super) fn together(rows: &[&StatisticsEntry]) -> StatisticsEntry {
         if let [only] = rows.iter().filter(|row| row.timed > 0).collect::<Vec<_>>().as_slice() {
             // The others have no times.
-            return Row { response_time: only.response_time, ..Row::added_up(rows) };
+            return StatisticsEntry { response_time: only.response_time, ..StatisticsEntry::added_up(rows) };
         }
-        Row::added_up(rows)
+        StatisticsEntry::added_up(rows)
     }
 
-    fn added_up(rows: &[&Row]) -> Row {
-        let mut all = Row::default();
+    fn added_up(rows: &[&StatisticsEntry]) -> StatisticsEntry {
+        let mut all = StatisticsEntry::default();
         let mut sum = 0i128;
         for row in rows {
             all.count = all.count.saturating_add(row.count);
@@ -147,7 +147,7 @@ impl Row {
     }
 }
 
-impl Command {
+impl CommandEntry {
     /// The entry holds the expected waits of the command.
     pub(super) fn is_waiting(&self) -> bool {
         self.groups == [smbscope_model::CommandGroup::Waiting]

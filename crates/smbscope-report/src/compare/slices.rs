@@ -2,7 +2,7 @@
 
 use super::ComparisonInput;
 use super::cells::{ComparisonCell, with_ratios};
-use crate::json::slices::{Key, SliceFigures};
+use crate::json::slices::{SliceEntryKey, SliceFigures};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ pub struct ComparedSlices {
 pub struct ComparedSlice {
     /// What its commands have in common; null is unknown.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::slice_key"))]
-    pub(crate) key: Key,
+    pub(crate) key: SliceEntryKey,
     /// One for each column; null where it has none, or does not list it.
     pub(crate) cells: Vec<Option<ComparisonCell>>,
 }
@@ -41,7 +41,7 @@ pub(super) fn compare(inputs: &[ComparisonInput]) -> Option<ComparedSlices> {
     if all.iter().any(|slices| slices.by != *by) {
         return None;
     }
-    let mut found: BTreeMap<&Key, Vec<Option<&SliceFigures>>> = BTreeMap::new();
+    let mut found: BTreeMap<&SliceEntryKey, Vec<Option<&SliceFigures>>> = BTreeMap::new();
     for (column, slices) in all.iter().enumerate() {
         for entry in &slices.entries {
             found.entry(&entry.key).or_insert_with(|| vec![None; all.len()])[column] = Some(&entry.figures);

@@ -6,9 +6,9 @@ use super::{
 use crate::bench::server_text;
 use crate::format::{bytes, clean, counted, or_dash, rate, shorten, shorten_path, span, thousands, unbroken};
 use crate::names;
-use crate::text::page::Page;
+use crate::text::page::TextPage;
 use crate::text::style::Paint;
-use crate::text::table::{self, Line, Table};
+use crate::text::table::{self, TextTableLine, TextTable};
 use smbscope_model::units::short_bytes;
 use smbscope_model::{Nanos, Protocol};
 use std::collections::BTreeSet;
@@ -32,7 +32,7 @@ const INTERVAL: &str = "95%";
 
 /// The comparison in at most `width` columns.
 pub fn render(comparison: &Comparison, width: usize, color: bool) -> String {
-    let mut page = Page::new(width, color);
+    let mut page = TextPage::new(width, color);
     let title = match &comparison.title {
         Some(title) => format!("SMB response times compared: {}", clean(title)),
         None => "SMB response times compared".to_owned(),
@@ -51,7 +51,7 @@ pub fn render(comparison: &Comparison, width: usize, color: bool) -> String {
 }
 
 /// What differs besides the servers.
-fn setup(page: &mut Page, comparison: &Comparison) {
+fn setup(page: &mut TextPage, comparison: &Comparison) {
     for note in comparison.notes.iter().filter(|note| note.kind == NoteKind::Setup) {
         let mut text = note.text.clone();
         text.push('.');
@@ -60,7 +60,7 @@ fn setup(page: &mut Page, comparison: &Comparison) {
 }
 
 /// What got slower, by how much, and how sure that is.
-fn answers(page: &mut Page, comparison: &Comparison) {
+fn answers(page: &mut TextPage, comparison: &Comparison) {
     for Compared { answer, .. } in &comparison.answers {
         page.paragraph(Paint::Heading, &answer.headline);
         let sentences = answer.evidence.iter().chain(&answer.caveats);
@@ -80,7 +80,7 @@ fn labels(columns: &[ComparisonColumn]) -> Vec<String> {
 }
 
 /// Facts of the captures side by side, as many on a line as fit.
-fn overview(page: &mut Page, comparison: &Comparison) {
+fn overview(page: &mut TextPage, comparison: &Comparison) {
     let repeated = is_repeated(comparison);
     let job = comparison.columns.iter().any(|column| column.overview.job_elapsed_ns.is_some());
     let facts: Vec<Vec<(&str, String)>> =
@@ -91,12 +91,12 @@ fn overview(page: &mut Page, comparison: &Comparison) {
     let widest = cells.chain(names.iter().map(|name| name.chars().count())).max().unwrap_or(0).min(FACT_MAX);
     let fitting = ((page.width() - LABEL) / (widest + 2)).max(1);
     for (names, facts) in names.chunks(fitting).zip(facts.chunks(fitting)) {
-        let column = |name: &String| table::Column::new(shorten(name, widest)).at_least(widest).set_off();
+        let column = |name: &String| table::TextColumn::new(shorten(name, widest)).at_least(widest).set_off();
         let lines = facts[0].iter().enumerate().map(|(at, (label, _))| {
-            Line::new(*label, facts.iter().map(|facts| shorten(&facts[at].1, widest)).collect())
+            TextTableLine::new(*label, facts.iter().map(|facts| shorten(&facts[at].1, widest)).collect())
         });
         let columns = names.iter().map(column).collect();
-        Table::new(columns).section(" ".repeat(LABEL), lines).render(page);
+        TextTable::new(columns).section(" ".repeat(LABEL), lines).render(page);
     }
 }
 
@@ -166,7 +166,7 @@ fn dialects(dialects: &[DialectCount]) -> String {
 }
 
 /// How far each capture can be trusted.
-fn quality(page: &mut Page, comparison: &Comparison) {
+fn quality(page: &mut TextPage, comparison: &Comparison) {
     page.heading("Coverage of the captures");
     for (column, name) in comparison.columns.iter().zip(labels(&comparison.columns)) {
         let name = shorten(&name, NAME_MAX);
@@ -175,12 +175,12 @@ fn quality(page: &mut Page, comparison: &Comparison) {
 }
 
 /// A name, and a text beside it.
-fn hanging(page: &mut Page, name: &str, text: &str, paint: Paint) {
+fn hanging(page: &mut TextPage, name: &str, text: &str, paint: Paint) {
     page.beside(paint, &format!("  {name:<NAME_MAX$}  "), &clean(text));
 }
 
 /// Ramps: what they are, and then a line a load point and column, of all commands and of each group.
-fn ramps(page: &mut Page, comparison: &Comparison) {
+fn ramps(page: &mut TextPage, comparison: &Comparison) {
     let Some(ramps) = &comparison.ramps else { return };
     let names: Vec<String> = labels(&comparison.columns).iter().map(|name| shorten(name, NAME_MAX)).collect();
     page.heading("Ramps");
@@ -216,7 +216,7 @@ fn ramps(page: &mut Page, comparison: &Comparison) {
         ],
     );
     let all = ramps.points.iter().flat_map(|point| point_lines(point.users, &names, &point.total, repeated));
-    let mut table = Table::new(columns).section("All groups", all);
+    let mut table = TextTable::new(columns).section("All groups", all);
     for found in comparison.groups.iter().filter(|group| group.headline) {
         let lines = ramps.points.iter().flat_map(|point| {
             let group = point.groups.iter().find(|group| group.group == found.group);
@@ -234,7 +234,7 @@ fn ramps(page: &mut Page, comparison: &Comparison) {
 }
 
 /// What the load points cost the servers, where that is known.
-fn servers(page: &mut Page, comparison: &Comparison) {
+fn servers(page: &mut TextPage, comparison: &Comparison) {
     let Some(ramps) = &comparison.ramps else { return };
     let names: Vec<String> = labels(&comparison.columns).iter().map(|name| shorten(name, NAME_MAX)).collect();
     let lines = ramps.points.iter().filter(|point| !point.server.is_empty()).flat_map(|point| {
@@ -243,25 +243,25 @@ fn servers(page: &mut Page, comparison: &Comparison) {
             Some((found.mean, found.max))
         };
         let known = |column: &usize| point.server.iter().any(|metric| metric.cells[*column].is_some());
-        let part = |column: usize| Line::part(names[column].clone(), server_text::cells(&|name| metric(column, name)));
-        let heading = Line::new(counted(point.users.into(), "user", "users"), Vec::new());
+        let part = |column: usize| TextTableLine::part(names[column].clone(), server_text::cells(&|name| metric(column, name)));
+        let heading = TextTableLine::new(counted(point.users.into(), "user", "users"), Vec::new());
         std::iter::once(heading).chain((0..names.len()).filter(known).map(part)).collect::<Vec<_>>()
     });
-    let lines: Vec<Line> = lines.collect();
+    let lines: Vec<TextTableLine> = lines.collect();
     if !lines.is_empty() {
-        let left_out = Table::new(server_text::columns()).section("Servers", lines).render(page);
+        let left_out = TextTable::new(server_text::columns()).section("Servers", lines).render(page);
         page.note(&format!("Means of a sample a second. {}", server_text::MEANINGS), &left_out);
     }
 }
 
 /// The commands of each column divided by the same, those that were waited for longest in any of them first.
-fn slices(page: &mut Page, comparison: &Comparison) {
+fn slices(page: &mut TextPage, comparison: &Comparison) {
     let Some(slices) = &comparison.slices else { return };
     let names: Vec<String> = labels(&comparison.columns).iter().map(|name| shorten(name, NAME_MAX)).collect();
     let repeated = is_repeated(comparison);
     let listed = slices.entries.iter().take(SLICES_SHOWN);
     let lines = listed.flat_map(|slice| lines(&crate::slices::name(&slice.key), &names, &slice.cells, repeated));
-    let table = Table::new(columns(repeated)).names(SLICE_NAMES).section(crate::slices::heading(&slices.by), lines);
+    let table = TextTable::new(columns(repeated)).names(SLICE_NAMES).section(crate::slices::heading(&slices.by), lines);
     let left_out = table.with_shorter(page.width(), shorten_path).render(page);
     let more = slices.entries.len().saturating_sub(SLICES_SHOWN) as u64 + slices.left_out;
     let more = match more {
@@ -277,9 +277,9 @@ fn whole_name(group: &ComparedGroup) -> String {
 }
 
 /// A line that names the load, and below it a line a column.
-fn point_lines(users: u32, names: &[String], cells: &[Option<PointCell>], repeated: bool) -> Vec<Line> {
+fn point_lines(users: u32, names: &[String], cells: &[Option<PointCell>], repeated: bool) -> Vec<TextTableLine> {
     let heading = counted(users.into(), "user", "users");
-    let mut lines = vec![Line::new(heading, Vec::new())];
+    let mut lines = vec![TextTableLine::new(heading, Vec::new())];
     for (name, point) in names.iter().zip(cells) {
         let Some(PointCell { per_second, per_second_ratio, bytes_per_second, cell, .. }) = point else { continue };
         let ratio = |ratio: Option<Ratio>| ratio.map_or_else(String::new, |ratio| ratio.to_string());
@@ -298,16 +298,16 @@ fn point_lines(users: u32, names: &[String], cells: &[Option<PointCell>], repeat
             shown.extend(pair(times.mean, ratios.and_then(|ratios| ratios.mean)));
             shown.push(if cell.errors > 0 { thousands(cell.errors) } else { String::new() });
         }
-        lines.push(Line::part(name.clone(), shown));
+        lines.push(TextTableLine::part(name.clone(), shown));
     }
     if lines.len() > 1 { lines } else { Vec::new() }
 }
 
 /// Groups and commands: a line for each that names it, and below it a line a column.
-fn tables(page: &mut Page, comparison: &Comparison) {
+fn tables(page: &mut TextPage, comparison: &Comparison) {
     let names: Vec<String> = labels(&comparison.columns).iter().map(|name| shorten(name, NAME_MAX)).collect();
     let repeated = is_repeated(comparison);
-    let mut groups: Vec<Line> = Vec::new();
+    let mut groups: Vec<TextTableLine> = Vec::new();
     let mut all_above = Some(&comparison.headline.cells);
     for group in &comparison.groups {
         if !group.headline
@@ -322,7 +322,7 @@ fn tables(page: &mut Page, comparison: &Comparison) {
     }
     let both = comparison.commands.iter().filter(|command| command.members.is_some());
     let both = both.flat_map(|command| lines(&paired_name(command), &names, &command.cells, repeated));
-    let mut table = Table::new(columns(repeated)).section("Groups", groups).section("SMB2 and SMB1 commands", both);
+    let mut table = TextTable::new(columns(repeated)).section("Groups", groups).section("SMB2 and SMB1 commands", both);
     for protocol in [Protocol::Smb1, Protocol::Smb2] {
         let commands = comparison.commands.iter().filter(|command| command.members.is_none());
         let commands = commands.filter(|command| section_of(command, comparison) == protocol);
@@ -391,12 +391,12 @@ fn interval(ratio: Option<Ratio>) -> String {
 }
 
 /// The columns of a table; without intervals where every column of the comparison is a single run.
-fn of_runs(repeated: bool, columns: &[(&'static str, u8)]) -> Vec<table::Column> {
+fn of_runs(repeated: bool, columns: &[(&'static str, u8)]) -> Vec<table::TextColumn> {
     let kept: Vec<_> = columns.iter().copied().filter(|(head, _)| repeated || *head != INTERVAL).collect();
-    table::Column::list(&kept)
+    table::TextColumn::list(&kept)
 }
 
-fn columns(repeated: bool) -> Vec<table::Column> {
+fn columns(repeated: bool) -> Vec<table::TextColumn> {
     of_runs(
         repeated,
         &[
@@ -419,13 +419,13 @@ fn columns(repeated: bool) -> Vec<table::Column> {
     )
 }
 
-fn lines(name: &str, names: &[String], cells: &[Option<ComparisonCell>], repeated: bool) -> Vec<Line> {
-    let mut lines = vec![Line::new(clean(name), Vec::new())];
+fn lines(name: &str, names: &[String], cells: &[Option<ComparisonCell>], repeated: bool) -> Vec<TextTableLine> {
+    let mut lines = vec![TextTableLine::new(clean(name), Vec::new())];
     lines.extend(
         names
             .iter()
             .zip(cells)
-            .filter_map(|(name, cell)| Some(Line::part(name.clone(), self::cells(cell.as_ref()?, repeated)))),
+            .filter_map(|(name, cell)| Some(TextTableLine::part(name.clone(), self::cells(cell.as_ref()?, repeated)))),
     );
     lines
 }
@@ -459,7 +459,7 @@ fn cells(cell: &ComparisonCell, repeated: bool) -> Vec<String> {
     cells
 }
 
-fn notes(page: &mut Page, comparison: &Comparison) {
+fn notes(page: &mut TextPage, comparison: &Comparison) {
     let caveats: Vec<&ComparisonNote> = comparison.notes.iter().filter(|note| note.kind != NoteKind::Setup).collect();
     if caveats.is_empty() {
         return;

@@ -11,7 +11,7 @@ use smbscope_stats::{HeatMap, Measure, TimeFigure};
 /// Resamples of the intervals of a run; each goes through its whole heat map.
 const RESAMPLES: u32 = 1_000;
 /// A figure of response times.
-type Figure = fn(&Histogram) -> Option<f64>;
+type HistogramStatistic = fn(&Histogram) -> Option<f64>;
 
 /// Puts intervals to the ratios of the headline where both columns are single runs.
 pub(super) fn headline(comparison: &mut Comparison) {
@@ -20,7 +20,7 @@ pub(super) fn headline(comparison: &mut Comparison) {
         let ratios = comparison.headline.cells.get_mut(column).and_then(Option::as_mut);
         let Some(ratios) = ratios.and_then(|cell| cell.ratios.as_mut()) else { continue };
         if let (Some(before), Some(after)) = (single(base), single(other)) {
-            judge(ratios, &Intervals::from_map(before), &Intervals::from_map(after));
+            judge(ratios, &HeatMapSeries::from_map(before), &HeatMapSeries::from_map(after));
         }
     }
 }
@@ -45,8 +45,8 @@ fn single(column: &ComparisonColumn) -> Option<&HeatMap> {
     column.heatmap.as_ref().filter(|_| column.runs == 1)
 }
 
-fn judge(ratios: &mut Ratios, before: &Intervals<'_>, after: &Intervals<'_>) {
-    let figures: [(&mut Option<Ratio>, Figure); 3] = [
+fn judge(ratios: &mut Ratios, before: &HeatMapSeries<'_>, after: &HeatMapSeries<'_>) {
+    let figures: [(&mut Option<Ratio>, HistogramStatistic); 3] = [
         (&mut ratios.mean, |times| times.mean()),
         (&mut ratios.p50, |times| times.quantile(0.5)),
         (&mut ratios.p95, |times| times.quantile(0.95)),
@@ -68,7 +68,7 @@ fn judge(ratios: &mut Ratios, before: &Intervals<'_>, after: &Intervals<'_>) {
 }
 
 /// A heat map as a series.
-struct Intervals<'a> {
+struct HeatMapSeries<'a> {
     map: &'a HeatMap,
     /// Of each interval in which commands began.
     histograms: Vec<&'a [(usize, u64)]>,
@@ -76,15 +76,15 @@ struct Intervals<'a> {
     means: Vec<f64>,
 }
 
-impl Intervals<'_> {
-    fn from_map(map: &HeatMap) -> Intervals<'_> {
+impl HeatMapSeries<'_> {
+    fn from_map(map: &HeatMap) -> HeatMapSeries<'_> {
         let histograms: Vec<_> = map.bins.iter().map(|bin| &*bin.counts).filter(|counts| !counts.is_empty()).collect();
         let means = histograms.iter().map(|counts| {
             let mut histogram = Histogram::new(map);
             histogram.add(counts);
             histogram.mean().unwrap_or(f64::NAN)
         });
-        Intervals { map, means: means.collect(), histograms }
+        HeatMapSeries { map, means: means.collect(), histograms }
     }
 
     fn whole(&self, course: &impl Fn(&[usize]) -> Option<f64>) -> Option<f64> {
@@ -92,7 +92,7 @@ impl Intervals<'_> {
     }
 
     /// The figure of a run that is made of these intervals.
-    fn course(&self, figure: Figure) -> impl Fn(&[usize]) -> Option<f64> {
+    fn course(&self, figure: HistogramStatistic) -> impl Fn(&[usize]) -> Option<f64> {
         move |places: &[usize]| {
             let mut histogram = Histogram::new(self.map);
             places.iter().for_each(|at| histogram.add(self.histograms[*at]));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// read before and that, as far as the capture shows, did not change. docs/definitions.md says how that is told.
 #[derive(Serialize, Default)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(super) struct Caching {
+pub(super) struct CachingEntry {
     /// Successful opens by what they were granted; only what occurred.
     opens: Vec<Opens>,
     /// Successful opens of which the capture does not show it.
@@ -17,7 +17,7 @@ pub(super) struct Caching {
     reads: u64,
     bytes_read: u64,
     /// The repeated ones.
-    repeated: Repeated,
+    repeated: RepeatedReadsEntry,
     /// Those of each client, most bytes first, at most 1,000.
     clients: Vec<ClientRereads>,
     /// Those of each client and file, most bytes first, at most 1,000.
@@ -35,7 +35,7 @@ struct Opens {
 
 #[derive(Serialize, Default)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RepeatedReads"))]
-struct Repeated {
+struct RepeatedReadsEntry {
     reads: u64,
     bytes: u64,
     /// Of these, reads through an open with an oplock or lease that allowed the client to keep the bytes.
@@ -49,7 +49,7 @@ struct ClientRereads {
     /// IP address.
     client: String,
     #[serde(flatten)]
-    repeated: Repeated,
+    repeated: RepeatedReadsEntry,
 }
 
 #[derive(Serialize)]
@@ -61,15 +61,15 @@ struct FileRereads {
     /// Path below the share.
     path: Arc<str>,
     #[serde(flatten)]
-    repeated: Repeated,
+    repeated: RepeatedReadsEntry,
 }
 
-impl Caching {
+impl CachingEntry {
     /// Lists of clients and files hold `listed` entries at most.
-    pub(super) fn new(figures: &CachingFigures, listed: usize) -> Caching {
+    pub(super) fn new(figures: &CachingFigures, listed: usize) -> CachingEntry {
         let clients = figures.clients.iter().take(listed);
         let files = figures.files.iter().take(listed);
-        Caching {
+        CachingEntry {
             opens: figures
                 .opens
                 .iter()
@@ -78,25 +78,25 @@ impl Caching {
             unknown_opens: figures.unknown_opens,
             reads: figures.reads.reads,
             bytes_read: figures.reads.bytes,
-            repeated: Repeated::new(&figures.repeated),
+            repeated: RepeatedReadsEntry::new(&figures.repeated),
             clients: clients
-                .map(|(client, row)| ClientRereads { client: client.to_string(), repeated: Repeated::new(row) })
+                .map(|(client, row)| ClientRereads { client: client.to_string(), repeated: RepeatedReadsEntry::new(row) })
                 .collect(),
             files: files
                 .map(|((client, file), row)| FileRereads {
                     client: client.to_string(),
                     share: file.share.clone(),
                     path: file.path.clone(),
-                    repeated: Repeated::new(row),
+                    repeated: RepeatedReadsEntry::new(row),
                 })
                 .collect(),
         }
     }
 }
 
-impl Repeated {
-    fn new(row: &smbscope_stats::RereadCounts) -> Repeated {
-        Repeated {
+impl RepeatedReadsEntry {
+    fn new(row: &smbscope_stats::RereadCounts) -> RepeatedReadsEntry {
+        RepeatedReadsEntry {
             reads: row.all.reads,
             bytes: row.all.bytes,
             cacheable_reads: row.cacheable.reads,

@@ -1,9 +1,9 @@
 //! The entries of the JSON report: what the schema calls its definitions. A comparison reads back those that it needs.
 
-use super::offers::Negotiated;
-use super::waits::TimeSplit;
+use super::offers::NegotiationIndex;
+use super::waits::TimeSplitEntry;
 use crate::Report;
-use crate::load::Load;
+use crate::load::LoadTotals;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{DirectionCounts, Nanos, ExchangeOutcome, Protocol, TimeKind, Timestamp};
 use smbscope_stats::DurationStatistics;
@@ -26,9 +26,9 @@ pub(crate) struct Totals {
     /// First to last packet of the captures.
     pub(crate) elapsed_ns: Option<Nanos>,
     /// What was asked of the servers.
-    pub(crate) load: Load,
+    pub(crate) load: LoadTotals,
     /// The groups without expected waits and encrypted frames.
-    pub(crate) headline: Row,
+    pub(crate) headline: StatisticsEntry,
 }
 
 impl Totals {
@@ -41,8 +41,8 @@ impl Totals {
             first_ns: report.first,
             last_ns: report.last,
             elapsed_ns: report.first.zip(report.last).map(|(first, last)| last - first),
-            load: Load::from_report(report),
-            headline: Row::new(&aggregate.total),
+            load: LoadTotals::from_report(report),
+            headline: StatisticsEntry::new(&aggregate.total),
         }
     }
 }
@@ -50,7 +50,7 @@ impl Totals {
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct Connection<'a> {
+pub(crate) struct ConnectionEntry<'a> {
     /// The packet that opened the connection: its number among the packets of all captures, in time order, from 1.
     flow_id: u64,
     client: String,
@@ -91,19 +91,19 @@ pub(crate) struct Connection<'a> {
     to_server: DirectionCounts,
     to_client: DirectionCounts,
     /// Null for connections without an exchange that the filter chose, and beyond 100,000 of them.
-    time_split: Option<TimeSplit>,
+    time_split: Option<TimeSplitEntry>,
 }
 
-impl<'a> Connection<'a> {
+impl<'a> ConnectionEntry<'a> {
     pub(super) fn new(
         connection: &'a smbscope_model::ConnectionSummary,
         splits: &Splits,
-        negotiated: &Negotiated<'_>,
-    ) -> Connection<'a> {
+        negotiated: &NegotiationIndex<'_>,
+    ) -> ConnectionEntry<'a> {
         let address = |address: SocketAddr| (address.ip().to_string(), address.port());
         let (client, client_port) = address(connection.endpoints.client);
         let (server, server_port) = address(connection.endpoints.server);
-        Connection {
+        ConnectionEntry {
             flow_id: connection.flow.0,
             client,
             client_port,
@@ -132,36 +132,36 @@ impl<'a> Connection<'a> {
             shares: connection.shares.iter().map(|name| &**name).collect(),
             to_server: connection.to_server,
             to_client: connection.to_client,
-            time_split: splits.connection(connection.flow).map(TimeSplit::new),
+            time_split: splits.connection(connection.flow).map(TimeSplitEntry::new),
         }
     }
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct Command {
+pub(crate) struct CommandEntry {
     pub(crate) protocol: Protocol,
     /// The specification's name, or the code in hexadecimal.
     pub(crate) command: String,
     pub(crate) groups: Vec<smbscope_model::CommandGroup>,
     #[serde(flatten)]
-    pub(crate) row: Row,
+    pub(crate) row: StatisticsEntry,
     /// Exchanges with a subcommand, by it.
-    pub(crate) subcommands: Vec<Subcommand>,
+    pub(crate) subcommands: Vec<SubcommandEntry>,
     /// What is no command of its own and not in the counts of this entry: the asynchronous portion of Write_Raw, what
     /// the server sent of its own accord.
-    pub(crate) apart: Vec<Subcommand>,
+    pub(crate) apart: Vec<SubcommandEntry>,
 }
 
-impl Command {
-    pub(crate) fn new(command: &CommandRow) -> Command {
-        Command {
+impl CommandEntry {
+    pub(crate) fn new(command: &CommandRow) -> CommandEntry {
+        CommandEntry {
             protocol: command.command.protocol(),
             command: command.command.to_string(),
             groups: command.groups.clone(),
-            row: Row::new(&command.row),
-            subcommands: command.subcommands.iter().map(Subcommand::new).collect(),
-            apart: command.apart.iter().map(Subcommand::new).collect(),
+            row: StatisticsEntry::new(&command.row),
+            subcommands: command.subcommands.iter().map(SubcommandEntry::new).collect(),
+            apart: command.apart.iter().map(SubcommandEntry::new).collect(),
         }
     }
 }
@@ -169,48 +169,48 @@ impl Command {
 /// A part of a command.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct Subcommand {
+pub(crate) struct SubcommandEntry {
     pub(crate) subcommand: String,
     #[serde(flatten)]
-    pub(crate) row: Row,
+    pub(crate) row: StatisticsEntry,
 }
 
-impl Subcommand {
-    fn new(part: &SubcommandRow) -> Subcommand {
-        Subcommand { subcommand: part.subcommand.to_string(), row: Row::new(&part.row) }
+impl SubcommandEntry {
+    fn new(part: &SubcommandRow) -> SubcommandEntry {
+        SubcommandEntry { subcommand: part.subcommand.to_string(), row: StatisticsEntry::new(&part.row) }
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct Group {
+pub(crate) struct GroupEntry {
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::group"))]
     pub(crate) group: String,
     pub(crate) headline: bool,
     #[serde(flatten)]
-    pub(crate) row: Row,
+    pub(crate) row: StatisticsEntry,
     /// The cumulative distribution of response time: pairs of nanoseconds and the fraction of commands answered within
     /// them, ascending, at most 128.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::cumulative"))]
     pub(crate) cumulative: Vec<(Nanos, f64)>,
-    pub(crate) parts: Vec<Group>,
+    pub(crate) parts: Vec<GroupEntry>,
 }
 
-impl Group {
+impl GroupEntry {
     /// A group of that name, or a part of one.
-    pub(crate) fn find<'a>(groups: &'a [Group], name: &str) -> Option<&'a Group> {
+    pub(crate) fn find<'a>(groups: &'a [GroupEntry], name: &str) -> Option<&'a GroupEntry> {
         groups.iter().flat_map(|group| std::iter::once(group).chain(&group.parts)).find(|group| group.group == name)
     }
 
     /// The groups that occurred; *Other* holds its parts, so that the entries of the list add up.
-    pub(crate) fn all(aggregate: &Aggregate) -> Vec<Group> {
-        let mut result: Vec<Group> = Vec::new();
-        let mut parts: Vec<Group> = Vec::new();
+    pub(crate) fn all(aggregate: &Aggregate) -> Vec<GroupEntry> {
+        let mut result: Vec<GroupEntry> = Vec::new();
+        let mut parts: Vec<GroupEntry> = Vec::new();
         for found in &aggregate.groups {
-            let group = Group {
+            let group = GroupEntry {
                 group: found.group.name().to_owned(),
                 headline: found.group.in_headline(),
-                row: Row::new(&found.row),
+                row: StatisticsEntry::new(&found.row),
                 cumulative: found.cumulative.clone(),
                 parts: Vec::new(),
             };
@@ -218,8 +218,8 @@ impl Group {
         }
         if let Some(other) = &aggregate.other {
             let at = usize::from(result.first().is_some_and(|group| group.group == "Open/Close"));
-            let (row, cumulative) = (Row::new(&other.row), other.cumulative.clone());
-            result.insert(at, Group { group: crate::names::OTHER.to_owned(), headline: true, row, cumulative, parts });
+            let (row, cumulative) = (StatisticsEntry::new(&other.row), other.cumulative.clone());
+            result.insert(at, GroupEntry { group: crate::names::OTHER.to_owned(), headline: true, row, cumulative, parts });
         }
         result
     }
@@ -228,7 +228,7 @@ impl Group {
 /// Counts and times of a set of exchanges.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct Row {
+pub(crate) struct StatisticsEntry {
     /// Exchanges, timed or not.
     pub(crate) count: u64,
     /// Exchanges that entered the times.
@@ -266,8 +266,8 @@ pub(crate) struct Row {
     pub(crate) think_time: DurationStatistics,
 }
 
-impl Row {
-    pub(crate) fn new(row: &smbscope_stats::CommandStatistics) -> Row {
+impl StatisticsEntry {
+    pub(crate) fn new(row: &smbscope_stats::CommandStatistics) -> StatisticsEntry {
         let mut errors: BTreeMap<String, u64> = BTreeMap::new();
         for (status, count) in &row.statuses {
             *errors.entry(status.to_string()).or_default() += count;
@@ -276,7 +276,7 @@ impl Row {
             errors.insert(super::OTHER.to_owned(), row.other_statuses);
         }
         let time = |kind| *row.time(kind);
-        Row {
+        StatisticsEntry {
             count: row.count,
             timed: row.timed,
             errors,
@@ -305,7 +305,7 @@ fn outcomes(outcomes: &[(ExchangeOutcome, u64)]) -> BTreeMap<String, u64> {
 /// What a share, file, client, server or user did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "{N}Entity"))]
-pub(crate) struct Entity<N> {
+pub(crate) struct EntityEntry<N> {
     #[serde(flatten)]
     pub(crate) name: N,
     /// True for the entry that adds up everything that is not listed.
@@ -323,19 +323,19 @@ pub(crate) struct Entity<N> {
     pub(crate) response_time: DurationStatistics,
 }
 
-impl<N> Entity<N> {
+impl<N> EntityEntry<N> {
     pub(crate) fn table<'a, K>(
         entities: &'a Entities<K>,
         listed: usize,
         name: impl Fn(&'a K) -> N,
         other: impl Fn() -> N,
-    ) -> Vec<Entity<N>> {
-        let kept = entities.entries.iter().take(listed).map(|(key, entity)| Entity::new(name(key), false, entity));
-        kept.chain(entities.other.iter().map(|entity| Entity::new(other(), true, entity))).collect()
+    ) -> Vec<EntityEntry<N>> {
+        let kept = entities.entries.iter().take(listed).map(|(key, entity)| EntityEntry::new(name(key), false, entity));
+        kept.chain(entities.other.iter().map(|entity| EntityEntry::new(other(), true, entity))).collect()
     }
 
-    fn new(name: N, is_other: bool, entity: &smbscope_stats::EntityStatistics) -> Entity<N> {
-        Entity {
+    fn new(name: N, is_other: bool, entity: &smbscope_stats::EntityStatistics) -> EntityEntry<N> {
+        EntityEntry {
             name,
             is_other,
             count: entity.count,
@@ -350,7 +350,7 @@ impl<N> Entity<N> {
 
 #[derive(Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(super) struct Timeline {
+pub(super) struct ReportTimeline {
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     width_ns: Nanos,
     /// Bins in which a command began or was outstanding, in time order.
@@ -380,8 +380,8 @@ struct TimelineTimes {
     max: Option<Nanos>,
 }
 
-impl Timeline {
-    pub(super) fn new(timeline: &smbscope_stats::BinnedTimeline) -> Timeline {
+impl ReportTimeline {
+    pub(super) fn new(timeline: &smbscope_stats::BinnedTimeline) -> ReportTimeline {
         let bins = timeline.bins.iter().map(|(start, bin)| TimelineBin {
             start_ns: *start,
             commands: bin.commands,
@@ -396,6 +396,6 @@ impl Timeline {
             busy_ns: bin.busy,
             outstanding_ns: bin.outstanding,
         });
-        Timeline { width_ns: timeline.width, bins: bins.collect() }
+        ReportTimeline { width_ns: timeline.width, bins: bins.collect() }
     }
 }

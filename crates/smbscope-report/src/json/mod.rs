@@ -14,12 +14,12 @@ pub(crate) mod slices;
 pub(crate) mod waits;
 
 use crate::Report;
-use crate::document::{Generator, Kind};
-use caching::Caching;
-use entries::{Command, Connection, Entity, Group, Timeline, Totals};
+use crate::document::{Generator, DocumentKind};
+use caching::CachingEntry;
+use entries::{CommandEntry, ConnectionEntry, EntityEntry, GroupEntry, ReportTimeline, Totals};
 use episodes::{BARS_MAX, EpisodeEntry, WhatIf};
 pub use escaped::line;
-use offers::{Negotiated, NegotiationEntry, Smb1};
+use offers::{NegotiationIndex, NegotiationEntry, Smb1Usage};
 use serde::{Deserialize, Serialize};
 use smbscope_diagnose::Answer;
 use smbscope_model::{CaptureInfo, Quality, Share, SkippedPackets};
@@ -28,16 +28,16 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use waits::{SlowExchange, TimeSplit};
+use waits::{SlowExchange, TimeSplitEntry};
 
 /// The value of the key `schema`.
 pub const SCHEMA: &str = "smbscope.report/1";
 
-pub(crate) const KIND: Kind = Kind { schema: SCHEMA, advice: "give a report made with analyze --format json" };
+pub(crate) const KIND: DocumentKind = DocumentKind { schema: SCHEMA, advice: "give a report made with analyze --format json" };
 
 /// Writes the report, indented, with a line end after it.
 pub fn write(report: &Report, out: impl Write) -> io::Result<()> {
-    escaped::write_indented(&Document::within(report, usize::MAX), out)
+    escaped::write_indented(&ReportDocument::within(report, usize::MAX), out)
 }
 
 /// The array `captures` alone, in one line.
@@ -54,7 +54,7 @@ pub(crate) fn quality(report: &Report) -> serde_json::Result<String> {
 /// epoch; null is unknown or, for a statistic, not supported by enough values.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct Document<'a> {
+pub(crate) struct ReportDocument<'a> {
     #[serde(skip_deserializing)]
     #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     schema: &'static str,
@@ -75,7 +75,7 @@ pub(crate) struct Document<'a> {
     pub(crate) answer: Answer,
     /// SMB1 in use: by whom, on which shares; null where nobody uses it.
     #[serde(skip_deserializing)]
-    smb1: Option<Smb1>,
+    smb1: Option<Smb1Usage>,
     /// Bursts of work of single clients, in the order of time.
     episodes: Vec<EpisodeEntry>,
     /// With --episode its commands, in the order of time, the first 5,000.
@@ -86,31 +86,31 @@ pub(crate) struct Document<'a> {
     what_if: Vec<WhatIf>,
     /// Where the time went, summed over all connections.
     #[serde(skip_deserializing)]
-    time_split: TimeSplit,
+    time_split: TimeSplitEntry,
     /// What both sides of the connections offered when they negotiated, and what came of it; those of most connections
     /// first.
     #[serde(skip_deserializing)]
     negotiations: Vec<NegotiationEntry>,
     /// TCP connections that carried SMB.
-    pub(crate) connections: Vec<Connection<'a>>,
+    pub(crate) connections: Vec<ConnectionEntry<'a>>,
     /// By command; expected waits of a command are an entry of their own, with group Waiting.
-    pub(crate) commands: Vec<Command>,
+    pub(crate) commands: Vec<CommandEntry>,
     /// By operation group; the entries add up, Other holds its parts.
-    pub(crate) groups: Vec<Group>,
+    pub(crate) groups: Vec<GroupEntry>,
     #[serde(skip_deserializing)]
-    shares: Vec<Entity<ShareName<'a>>>,
-    pub(crate) files: Vec<Entity<FileName>>,
-    pub(crate) clients: Vec<Entity<ClientName>>,
+    shares: Vec<EntityEntry<ShareName<'a>>>,
+    pub(crate) files: Vec<EntityEntry<FileName>>,
+    pub(crate) clients: Vec<EntityEntry<ClientName>>,
     #[serde(skip_deserializing)]
-    servers: Vec<Entity<ServerName>>,
+    servers: Vec<EntityEntry<ServerName>>,
     #[serde(skip_deserializing)]
-    users: Vec<Entity<UserName>>,
+    users: Vec<EntityEntry<UserName>>,
     #[serde(skip_deserializing)]
-    caching: Caching,
+    caching: CachingEntry,
     /// The commands divided by --by; null without it.
-    pub(crate) slices: Option<slices::Slices>,
+    pub(crate) slices: Option<slices::SliceListing>,
     #[serde(skip_deserializing)]
-    timeline: Timeline,
+    timeline: ReportTimeline,
     pub(crate) heatmap: Cow<'a, HeatMap>,
     #[serde(skip_deserializing)]
     concurrency: Cow<'a, [Concurrency]>,
@@ -142,13 +142,13 @@ pub(crate) struct QualityEntry<'a> {
     pub(crate) counters: Cow<'a, Quality>,
     /// Packets that are no TCP, by protocol, most packets first, at most 33 entries; they add up to `not_tcp`.
     #[serde(skip_deserializing)]
-    skipped: Vec<Skipped>,
+    skipped: Vec<SkippedProtocolEntry>,
 }
 
 /// Packets of a protocol that is not read.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct Skipped {
+struct SkippedProtocolEntry {
     /// Whose number it is.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::layers"))]
     layer: &'static str,
@@ -201,7 +201,7 @@ fn busiest(report: &Report, listed: usize) -> impl Iterator<Item = &smbscope_mod
 
 impl QualityEntry<'_> {
     fn new(report: &Report) -> QualityEntry<'_> {
-        let skipped = |skipped: &SkippedPackets| Skipped {
+        let skipped = |skipped: &SkippedPackets| SkippedProtocolEntry {
             layer: skipped.protocol.layer(),
             number: skipped.protocol.number(),
             name: skipped.protocol.name(),
@@ -249,7 +249,7 @@ pub(crate) struct ClientName {
     /// IP address.
     client: String,
     /// Sum over its connections; null for what is not listed.
-    time_split: Option<TimeSplit>,
+    time_split: Option<TimeSplitEntry>,
 }
 
 #[derive(Serialize)]
@@ -259,7 +259,7 @@ struct ServerName {
     server: String,
     server_port: Option<u16>,
     /// Sum over its connections; null for what is not listed.
-    time_split: Option<TimeSplit>,
+    time_split: Option<TimeSplitEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -278,15 +278,15 @@ impl UserName {
     }
 }
 
-impl<'a> Document<'a> {
+impl<'a> ReportDocument<'a> {
     /// The document; lists of connections, files and others hold `listed` entries at most, those that took longest.
-    pub(crate) fn within(report: &'a Report, listed: usize) -> Document<'a> {
+    pub(crate) fn within(report: &'a Report, listed: usize) -> ReportDocument<'a> {
         let aggregate = &report.aggregate;
         let splits = &aggregate.splits;
-        let negotiated = Negotiated::new(report);
-        let connection = |connection| Connection::new(connection, splits, &negotiated);
+        let negotiated = NegotiationIndex::new(report);
+        let connection = |connection| ConnectionEntry::new(connection, splits, &negotiated);
         let capture_names: Vec<Arc<str>> = report.captures.iter().map(|capture| capture.name.as_str().into()).collect();
-        Document {
+        ReportDocument {
             schema: SCHEMA,
             generator: Generator::new(&report.version),
             title: report.title.as_deref().map(Cow::Borrowed),
@@ -299,7 +299,7 @@ impl<'a> Document<'a> {
             quality: QualityEntry::new(report),
             totals: Totals::new(report),
             answer: report.explanation.answer.clone().into_plain(),
-            smb1: Smb1::from_report(report),
+            smb1: Smb1Usage::from_report(report),
             episodes: EpisodeEntry::all(&report.explanation.episodes),
             waterfall: report
                 .explanation
@@ -309,41 +309,41 @@ impl<'a> Document<'a> {
                 .map(|exchange| SlowExchange::new(exchange, &capture_names))
                 .collect(),
             what_if: report.explanation.what_if.iter().map(WhatIf::new).collect(),
-            time_split: TimeSplit::new(&splits.whole),
+            time_split: TimeSplitEntry::new(&splits.whole),
             connections: busiest(report, listed).map(connection).collect(),
             negotiations: negotiated.entries,
-            commands: aggregate.commands.iter().map(Command::new).collect(),
-            groups: Group::all(aggregate),
-            shares: Entity::table(
+            commands: aggregate.commands.iter().map(CommandEntry::new).collect(),
+            groups: GroupEntry::all(aggregate),
+            shares: EntityEntry::table(
                 &aggregate.shares,
                 listed,
                 |share| ShareName { share },
                 || ShareName { share: OTHER },
             ),
-            files: Entity::table(&aggregate.files, listed, FileName::new, FileName::other),
-            clients: Entity::table(
+            files: EntityEntry::table(&aggregate.files, listed, FileName::new, FileName::other),
+            clients: EntityEntry::table(
                 &aggregate.clients,
                 listed,
                 |client: &IpAddr| ClientName {
                     client: client.to_string(),
-                    time_split: splits.client(client).map(TimeSplit::new),
+                    time_split: splits.client(client).map(TimeSplitEntry::new),
                 },
                 || ClientName { client: OTHER.to_owned(), time_split: None },
             ),
-            servers: Entity::table(
+            servers: EntityEntry::table(
                 &aggregate.servers,
                 listed,
                 |server: &SocketAddr| ServerName {
                     server: server.ip().to_string(),
                     server_port: Some(server.port()),
-                    time_split: splits.server(server).map(TimeSplit::new),
+                    time_split: splits.server(server).map(TimeSplitEntry::new),
                 },
                 || ServerName { server: OTHER.to_owned(), server_port: None, time_split: None },
             ),
-            users: Entity::table(&aggregate.users, listed, UserName::new, UserName::other),
-            caching: Caching::new(&aggregate.caching, listed),
-            slices: report.aggregate.slices.as_ref().map(slices::Slices::new),
-            timeline: Timeline::new(&aggregate.timeline),
+            users: EntityEntry::table(&aggregate.users, listed, UserName::new, UserName::other),
+            caching: CachingEntry::new(&aggregate.caching, listed),
+            slices: report.aggregate.slices.as_ref().map(slices::SliceListing::new),
+            timeline: ReportTimeline::new(&aggregate.timeline),
             heatmap: Cow::Borrowed(&aggregate.heat_map),
             concurrency: aggregate.concurrency.as_slice().into(),
             slowest: aggregate.slowest.iter().map(|exchange| SlowExchange::new(exchange, &capture_names)).collect(),

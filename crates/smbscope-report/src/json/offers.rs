@@ -14,7 +14,7 @@ const LISTED: usize = 100;
 /// SMB1 in use: by whom, on which shares. At most 100 of each.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(super) struct Smb1 {
+pub(super) struct Smb1Usage {
     /// Connections that speak it; 0 where only commands without their connection's beginning show it.
     connections: u64,
     clients: Vec<String>,
@@ -25,11 +25,11 @@ pub(super) struct Smb1 {
     sentence: String,
 }
 
-impl Smb1 {
-    pub(super) fn from_report(report: &Report) -> Option<Smb1> {
+impl Smb1Usage {
+    pub(super) fn from_report(report: &Report) -> Option<Smb1Usage> {
         let found = Smb1InUse::from_report(report)?;
         let texts = |names: &mut dyn Iterator<Item = String>| names.take(smb1::LISTED).collect::<Vec<_>>();
-        Some(Smb1 {
+        Some(Smb1Usage {
             connections: found.connections,
             clients: texts(&mut found.clients.iter().map(ToString::to_string)),
             servers: texts(&mut found.servers.iter().map(ToString::to_string)),
@@ -116,15 +116,15 @@ struct FeatureEntry {
 }
 
 /// All negotiations, and where that of a connection is among them.
-pub(super) struct Negotiated<'r> {
+pub(super) struct NegotiationIndex<'r> {
     pub(super) entries: Vec<NegotiationEntry>,
     places: HashMap<&'r Offers, usize>,
 }
 
-impl<'r> Negotiated<'r> {
-    pub(super) fn new(report: &'r Report) -> Negotiated<'r> {
+impl<'r> NegotiationIndex<'r> {
+    pub(super) fn new(report: &'r Report) -> NegotiationIndex<'r> {
         let found = negotiations(report);
-        Negotiated {
+        NegotiationIndex {
             places: found.iter().enumerate().map(|(at, negotiation)| (negotiation.offers, at)).collect(),
             entries: found.iter().map(NegotiationEntry::new).collect(),
         }

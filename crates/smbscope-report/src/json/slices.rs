@@ -14,7 +14,7 @@ const SLICES_LISTED: usize = 1_000;
 /// The commands divided by --by.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct Slices {
+pub(crate) struct SliceListing {
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::dimensions"))]
     pub(crate) by: Vec<String>,
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::sorts"))]
@@ -34,7 +34,7 @@ pub(crate) struct Slices {
 pub(crate) struct SliceEntry {
     /// What the commands have in common; null is unknown.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::slice_key"))]
-    pub(crate) key: Key,
+    pub(crate) key: SliceEntryKey,
     /// Response time of this key that other holds: at most this.
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub(crate) missed_at_most_ns: i64,
@@ -63,30 +63,30 @@ pub(crate) struct SliceFigures {
 
 /// An object with a value for each field.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Key(pub(crate) Vec<(Field, Value)>);
+pub(crate) struct SliceEntryKey(pub(crate) Vec<(Field, SliceEntryValue)>);
 
 /// What the commands of a slice have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Value {
+pub(crate) enum SliceEntryValue {
     Number(u64),
     Text(String),
     /// The capture does not tell.
     Unknown,
 }
 
-impl Value {
-    fn from_part(part: &SliceFieldValue) -> Value {
+impl SliceEntryValue {
+    fn from_part(part: &SliceFieldValue) -> SliceEntryValue {
         match part {
-            SliceFieldValue::Unknown => Value::Unknown,
-            SliceFieldValue::Flow(flow) => Value::Number(flow.0),
-            SliceFieldValue::Size(least) => Value::Number(*least),
-            part => Value::Text(text(part)),
+            SliceFieldValue::Unknown => SliceEntryValue::Unknown,
+            SliceFieldValue::Flow(flow) => SliceEntryValue::Number(flow.0),
+            SliceFieldValue::Size(least) => SliceEntryValue::Number(*least),
+            part => SliceEntryValue::Text(text(part)),
         }
     }
 }
 
-impl Serialize for Key {
+impl Serialize for SliceEntryKey {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut key = serializer.serialize_map(Some(self.0.len()))?;
         self.0.iter().try_for_each(|(field, value)| key.serialize_entry(field.name(), value))?;
@@ -94,37 +94,37 @@ impl Serialize for Key {
     }
 }
 
-impl<'de> Deserialize<'de> for Key {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Key, D::Error> {
+impl<'de> Deserialize<'de> for SliceEntryKey {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<SliceEntryKey, D::Error> {
         struct Fields;
         impl<'de> Visitor<'de> for Fields {
-            type Value = Key;
+            type Value = SliceEntryKey;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("the fields of a slice")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Key, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<SliceEntryKey, A::Error> {
                 let mut key = Vec::new();
-                while let Some((name, value)) = map.next_entry::<String, Value>()? {
+                while let Some((name, value)) = map.next_entry::<String, SliceEntryValue>()? {
                     let field = Field::named(&name);
                     key.push((field.ok_or_else(|| A::Error::custom(format!("{name} is no field")))?, value));
                 }
-                Ok(Key(key))
+                Ok(SliceEntryKey(key))
             }
         }
         from.deserialize_map(Fields)
     }
 }
 
-impl Slices {
-    pub(crate) fn new(slices: &smbscope_stats::DimensionBreakdown) -> Slices {
+impl SliceListing {
+    pub(crate) fn new(slices: &smbscope_stats::DimensionBreakdown) -> SliceListing {
         let entry = |slice: &SliceStatistics| SliceEntry {
-            key: Key(slices.fields.iter().copied().zip(slice.key.iter().map(Value::from_part)).collect()),
+            key: SliceEntryKey(slices.fields.iter().copied().zip(slice.key.iter().map(SliceEntryValue::from_part)).collect()),
             missed_at_most_ns: Nanos::saturating(slice.missed_at_most_ns).0,
             figures: SliceFigures::new(slice),
         };
-        Slices {
+        SliceListing {
             by: slices.by.iter().map(|dimension| dimension.name().to_owned()).collect(),
             sort: slices.sort.name().to_owned(),
             missed_at_most_ns: Nanos::saturating(slices.missed_at_most_ns).0,
@@ -134,7 +134,7 @@ impl Slices {
     }
 
     /// The first of them, and the others added up: every load point has slices of its own.
-    pub(crate) fn listed(mut self) -> Slices {
+    pub(crate) fn listed(mut self) -> SliceListing {
         let rest = self.entries.split_off(self.entries.len().min(SLICES_LISTED));
         if !rest.is_empty() {
             let rest = rest.iter().map(|entry| &entry.figures).chain(&self.other);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(super) struct TimeSplit {
+pub(super) struct TimeSplitEntry {
     /// Connections that were added up: 1 for a connection.
     connections: u64,
     /// First to last packet, of all connections; the sum of the parts below.
@@ -43,9 +43,9 @@ pub(super) struct TimeSplit {
     outstanding_ns: Nanos,
 }
 
-impl TimeSplit {
-    pub(super) fn new(split: &Split) -> TimeSplit {
-        TimeSplit {
+impl TimeSplitEntry {
+    pub(super) fn new(split: &Split) -> TimeSplitEntry {
+        TimeSplitEntry {
             connections: split.connections,
             elapsed_ns: split.elapsed(),
             think_ns: split.part(TimePart::Think),

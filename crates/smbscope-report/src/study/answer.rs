@@ -1,6 +1,6 @@
 //! What the rows of a study say, and the answer to its question.
 
-use super::{Document, Results, Row, Verdict};
+use super::{StudyDocument, Results, StudyRow, StudyVerdict};
 use crate::bench::load_name;
 use crate::format::{counted, ratio, thousands};
 use crate::{Answer, Cause, Culprit};
@@ -14,18 +14,18 @@ const CLAIMS: usize = 2;
 /// Differences that chance alone makes more often than this are none.
 const CHANCE: f64 = 0.05;
 
-impl Row {
+impl StudyRow {
     /// Once its probability is adjusted.
-    pub(super) fn judged(&self) -> Option<Verdict> {
+    pub(super) fn judged(&self) -> Option<StudyVerdict> {
         let factor = self.factor.as_ref()?;
         Some(match factor.answer {
-            Decision::Equal => Verdict::Equal,
-            _ if factor.interval.is_none() => Verdict::TooFew,
+            Decision::Equal => StudyVerdict::Equal,
+            _ if factor.interval.is_none() => StudyVerdict::TooFew,
             Decision::Higher | Decision::Lower if self.adjusted_p_value.is_some_and(|p| p <= CHANCE) => {
                 self.direction(factor)
             }
             // Also one of many rows that differ by chance.
-            _ => Verdict::Undecided,
+            _ => StudyVerdict::Undecided,
         })
     }
 
@@ -33,7 +33,7 @@ impl Row {
     pub(super) fn answer(&self) -> String {
         let (Some(verdict), Some(factor)) = (self.verdict, &self.factor) else { return String::new() };
         match (verdict, factor.answer) {
-            (Verdict::Undecided, Decision::Undecided { repetitions_needed: Some(needed) }) => {
+            (StudyVerdict::Undecided, Decision::Undecided { repetitions_needed: Some(needed) }) => {
                 format!("{}, {} repetitions", verdict.words(), thousands(needed.into()))
             }
             _ => verdict.words().to_owned(),
@@ -41,42 +41,42 @@ impl Row {
     }
 
     /// What a ratio other than 1 means for a user.
-    fn direction(&self, factor: &BaselineRatio) -> Verdict {
+    fn direction(&self, factor: &BaselineRatio) -> StudyVerdict {
         let higher = factor.ratio.is_some_and(|ratio| ratio > 1.0);
         match self.measure.parse() {
             Ok(Measure::Errors | Measure::Overload | Measure::Count(_) | Measure::ErrorsOf(_) | Measure::Server(_))
                 if higher =>
             {
-                Verdict::More
+                StudyVerdict::More
             }
             Ok(Measure::Errors | Measure::Overload | Measure::Count(_) | Measure::ErrorsOf(_) | Measure::Server(_)) => {
-                Verdict::Less
+                StudyVerdict::Less
             }
-            Ok(measure) if measure.more_is_better() == higher => Verdict::Faster,
-            _ => Verdict::Slower,
+            Ok(measure) if measure.more_is_better() == higher => StudyVerdict::Faster,
+            _ => StudyVerdict::Slower,
         }
     }
 }
 
-impl Verdict {
+impl StudyVerdict {
     fn words(self) -> &'static str {
         match self {
-            Verdict::Slower => "slower",
-            Verdict::Faster => "faster",
-            Verdict::More => "more",
-            Verdict::Less => "less",
-            Verdict::Equal => "equal within 5%",
-            Verdict::Undecided => "undecided",
-            Verdict::TooFew => "too few repetitions",
+            StudyVerdict::Slower => "slower",
+            StudyVerdict::Faster => "faster",
+            StudyVerdict::More => "more",
+            StudyVerdict::Less => "less",
+            StudyVerdict::Equal => "equal within 5%",
+            StudyVerdict::Undecided => "undecided",
+            StudyVerdict::TooFew => "too few repetitions",
         }
     }
 }
 
 /// The rows that the headline is about, by their places: the first measure that has one, at the highest load.
-pub(super) fn in_headline(rows: &[Row]) -> Vec<usize> {
+pub(super) fn in_headline(rows: &[StudyRow]) -> Vec<usize> {
     // A measure that is nothing for the baseline has no factor.
     let Some(first) = rows.iter().find(|row| row.factor.is_some()) else { return Vec::new() };
-    let load = |row: &Row| (row.users, row.rate.map_or(0, f64::to_bits));
+    let load = |row: &StudyRow| (row.users, row.rate.map_or(0, f64::to_bits));
     let of_measure = || rows.iter().enumerate().filter(|(_, row)| row.measure == first.measure && row.factor.is_some());
     let highest = of_measure().map(|(_, row)| load(row)).max();
     of_measure().filter(|(_, row)| Some(load(row)) == highest).map(|(at, _)| at).collect()
@@ -87,8 +87,8 @@ impl Results {
     ///
     /// The culprit is the one that most runs of the worst variant name; nobody where no variant differs; `capture` where
     /// the rows or the runs leave it open.
-    pub fn answer(&self, document: &Document) -> Answer {
-        let mut rows: Vec<&Row> = in_headline(&document.results).into_iter().map(|at| &document.results[at]).collect();
+    pub fn answer(&self, document: &StudyDocument) -> Answer {
+        let mut rows: Vec<&StudyRow> = in_headline(&document.results).into_iter().map(|at| &document.results[at]).collect();
         rows.retain(|row| row.factor.is_some_and(|factor| factor.ratio.is_some()));
         rows.sort_by(|a, b| size(b).total_cmp(&size(a)));
         let claims: Vec<String> = rows.iter().filter_map(|row| claim(document, row)).collect();
@@ -96,7 +96,7 @@ impl Results {
         let runs = worst.map_or(&[][..], |(row, variant)| self.answers_of(row, variant));
         let named = Culprit::ALL.into_iter().find(|culprit| most(runs, |answer| answer.culprit == *culprit));
         let needed = needed(&rows).filter(|needed| *needed > document.repetitions);
-        let is_equal = !rows.is_empty() && rows.iter().all(|row| row.verdict == Some(Verdict::Equal));
+        let is_equal = !rows.is_empty() && rows.iter().all(|row| row.verdict == Some(StudyVerdict::Equal));
         let culprit = match worst {
             None if is_equal => Culprit::Nothing,
             _ => named.unwrap_or(Culprit::Capture),
@@ -118,16 +118,16 @@ impl Results {
 }
 
 /// How far a row is from its baseline, whichever way.
-fn size(row: &Row) -> f64 {
+fn size(row: &StudyRow) -> f64 {
     row.factor.and_then(|factor| factor.ratio).map_or(0.0, |ratio| ratio.ln().abs())
 }
 
 /// The variant that is worse off, where a difference is shown.
-fn worse_side(document: &Document, row: &Row) -> Option<usize> {
+fn worse_side(document: &StudyDocument, row: &StudyRow) -> Option<usize> {
     match row.verdict? {
-        Verdict::Slower | Verdict::More => Some(row.variant),
-        Verdict::Faster | Verdict::Less => Some(document.baseline_of(row)),
-        Verdict::Equal | Verdict::Undecided | Verdict::TooFew => None,
+        StudyVerdict::Slower | StudyVerdict::More => Some(row.variant),
+        StudyVerdict::Faster | StudyVerdict::Less => Some(document.baseline_of(row)),
+        StudyVerdict::Equal | StudyVerdict::Undecided | StudyVerdict::TooFew => None,
     }
 }
 
@@ -149,7 +149,7 @@ fn in_most(answers: &[Answer]) -> Vec<Cause> {
 }
 
 /// `p95(Read), 16 users: A is slower than B, 2.10 times (1.98 to 2.24); 3 more below.`
-fn headline(rows: &[&Row], claims: &[String]) -> String {
+fn headline(rows: &[&StudyRow], claims: &[String]) -> String {
     let Some(first) = rows.first() else { return String::new() };
     let more = claims.len().saturating_sub(CLAIMS);
     let said = &claims[..claims.len().min(CLAIMS)];
@@ -158,18 +158,18 @@ fn headline(rows: &[&Row], claims: &[String]) -> String {
 }
 
 /// Repetitions in all that would decide what is open; the most that any row needs.
-fn needed(rows: &[&Row]) -> Option<u32> {
-    let needed = |row: &&Row| match (row.verdict?, row.factor.as_ref()?.answer) {
-        (Verdict::TooFew, _) => u32::try_from(REPETITIONS_MIN).ok(),
-        (Verdict::Undecided, Decision::Undecided { repetitions_needed }) => repetitions_needed,
+fn needed(rows: &[&StudyRow]) -> Option<u32> {
+    let needed = |row: &&StudyRow| match (row.verdict?, row.factor.as_ref()?.answer) {
+        (StudyVerdict::TooFew, _) => u32::try_from(REPETITIONS_MIN).ok(),
+        (StudyVerdict::Undecided, Decision::Undecided { repetitions_needed }) => repetitions_needed,
         _ => None,
     };
     rows.iter().filter_map(needed).max()
 }
 
 /// `Undecided: A against B; 9 more repetitions would probably decide.` It takes `needed` in all, if that is known.
-fn undecided(document: &Document, rows: &[&Row], needed: Option<u32>) -> Option<String> {
-    let is_open = |row: &&&Row| matches!(row.verdict, Some(Verdict::Undecided | Verdict::TooFew));
+fn undecided(document: &StudyDocument, rows: &[&StudyRow], needed: Option<u32>) -> Option<String> {
+    let is_open = |row: &&&StudyRow| matches!(row.verdict, Some(StudyVerdict::Undecided | StudyVerdict::TooFew));
     let open: Vec<String> = rows
         .iter()
         .filter(is_open)
@@ -188,20 +188,20 @@ fn undecided(document: &Document, rows: &[&Row], needed: Option<u32>) -> Option<
 }
 
 /// The command that makes as many repetitions as would decide.
-fn again(document: &Document, needed: u32) -> Option<SuggestedCommand> {
+fn again(document: &StudyDocument, needed: u32) -> Option<SuggestedCommand> {
     let directory = format!("{}-{needed}", document.name);
     let command = document.definition.command(needed, &directory);
     document.studies.is_empty().then(|| SuggestedCommand::new("decide", command))
 }
 
 /// What a row says.
-fn claim(document: &Document, row: &Row) -> Option<String> {
+fn claim(document: &StudyDocument, row: &StudyRow) -> Option<String> {
     let factor = row.factor.as_ref()?;
     let (name, baseline) = (document.name_of(row.variant), document.name_of(document.baseline_of(row)));
     let times = ratio(factor.ratio?);
     Some(match (row.verdict?, factor.interval, factor.detectable) {
-        (Verdict::Equal, ..) => format!("{name} is equal to {baseline} within 5%"),
-        (verdict @ (Verdict::Slower | Verdict::Faster | Verdict::More | Verdict::Less), Some((low, high)), _) => {
+        (StudyVerdict::Equal, ..) => format!("{name} is equal to {baseline} within 5%"),
+        (verdict @ (StudyVerdict::Slower | StudyVerdict::Faster | StudyVerdict::More | StudyVerdict::Less), Some((low, high)), _) => {
             let direction = verdict.words();
             format!("{name} is {direction} than {baseline}, {times} times ({} to {})", ratio(low), ratio(high))
         }

@@ -1,6 +1,6 @@
 //! `smbscope.study/1`, the document of a study: its definition, runs and results. An interrupted study continues from it.
 
-use crate::document::{self, Generator, Kind, ParseError};
+use crate::document::{self, Generator, DocumentKind, ParseError};
 use crate::json::escaped::write_indented_above;
 use crate::{Answer, quoted};
 use serde::{Deserialize, Serialize};
@@ -12,12 +12,12 @@ use std::io::{self, Write};
 /// The value of the key `schema`.
 pub const SCHEMA: &str = "smbscope.study/1";
 
-const KIND: Kind = Kind { schema: SCHEMA, advice: "give the study.json that study wrote" };
+const KIND: DocumentKind = DocumentKind { schema: SCHEMA, advice: "give the study.json that study wrote" };
 
 /// A study and its results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Document {
+pub struct StudyDocument {
     /// Program and version that wrote the document.
     pub generator: Generator,
     /// Name of the study.
@@ -28,7 +28,7 @@ pub struct Document {
     /// runs of the worst variant; `caveats` repeat the warnings and name what is undecided.
     pub answer: Answer,
     /// Study file.
-    pub definition: Definition,
+    pub definition: StudyDefinitionEntry,
     /// Command that makes the study, from its directory.
     #[serde(default)]
     pub command: String,
@@ -42,11 +42,11 @@ pub struct Document {
     /// Test environment by name, as far as it is the same for all runs.
     pub environment: BTreeMap<String, String>,
     /// Variants: every combination of settings.
-    pub variants: Vec<Variant>,
+    pub variants: Vec<VariantEntry>,
     /// Runs in the order they were made.
-    pub runs: Vec<Run>,
+    pub runs: Vec<StudyRun>,
     /// Results by measure, load and variant.
-    pub results: Vec<Row>,
+    pub results: Vec<StudyRow>,
     /// Server metrics by load and variant. Empty if unknown.
     #[serde(default)]
     pub server: Vec<ServerRow>,
@@ -60,7 +60,7 @@ pub struct Document {
 /// Definition of a study.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "StudyDefinition"))]
-pub struct Definition {
+pub struct StudyDefinitionEntry {
     /// File name as given.
     pub source: String,
     /// SHA-256 of the text and of the effects of `--quick` and `--target`, in hexadecimal.
@@ -73,7 +73,7 @@ pub struct Definition {
     pub targets: Vec<String>,
 }
 
-impl Definition {
+impl StudyDefinitionEntry {
     /// Returns the command that makes this study in a directory.
     pub fn command(&self, repetitions: u32, directory: &str) -> String {
         let repetitions = repetitions.to_string();
@@ -88,7 +88,7 @@ impl Definition {
 /// A combination of one setting per axis.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Variant {
+pub struct VariantEntry {
     /// Names of its settings.
     pub name: String,
     /// Index of its baseline; its own index for a baseline.
@@ -111,7 +111,7 @@ pub struct Variant {
 /// A run of a variant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "StudyRun"))]
-pub struct Run {
+pub struct StudyRun {
     /// Index of the variant.
     pub variant: usize,
     /// Repetition, from 1.
@@ -133,7 +133,7 @@ pub struct Run {
 /// A measure of a variant at a load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "StudyRow"))]
-pub struct Row {
+pub struct StudyRow {
     /// Measure, such as `p95(Read)`, `elapsed` or `throughput`.
     pub measure: String,
     /// Unit of the values: `s`, `1/s`, `B/s`, `percent` or empty.
@@ -159,14 +159,14 @@ pub struct Row {
     pub adjusted_p_value: Option<f64>,
     /// Meaning of the ratio for users. Null without one.
     #[serde(default)]
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<StudyVerdict>,
 }
 
 /// Meaning of a ratio for users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "StudyVerdict"))]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum StudyVerdict {
     /// Slower, or lower throughput.
     Slower,
     /// Faster, or higher throughput.
@@ -211,27 +211,27 @@ const LEVELS: usize = 3;
 /// epoch; values have the unit beside them.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct Whole<'a> {
+pub(crate) struct StudyEnvelope<'a> {
     #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     schema: &'static str,
     #[serde(flatten)]
-    document: &'a Document,
+    document: &'a StudyDocument,
 }
 
-impl<'a> Whole<'a> {
-    pub(crate) fn new(document: &'a Document) -> Whole<'a> {
-        Whole { schema: SCHEMA, document }
+impl<'a> StudyEnvelope<'a> {
+    pub(crate) fn new(document: &'a StudyDocument) -> StudyEnvelope<'a> {
+        StudyEnvelope { schema: SCHEMA, document }
     }
 }
 
 /// Writes the document.
-pub fn write(document: &Document, out: impl Write) -> io::Result<()> {
-    write_indented_above(LEVELS, &Whole::new(document), out)
+pub fn write(document: &StudyDocument, out: impl Write) -> io::Result<()> {
+    write_indented_above(LEVELS, &StudyEnvelope::new(document), out)
 }
 
-impl Document {
+impl StudyDocument {
     /// Parses the output of [`write()`].
-    pub fn parse(text: &[u8]) -> Result<Document, ParseError> {
+    pub fn parse(text: &[u8]) -> Result<StudyDocument, ParseError> {
         document::parse(KIND, text)
     }
 
@@ -241,7 +241,7 @@ impl Document {
     }
 
     /// Returns the baseline of a row's variant.
-    pub(super) fn baseline_of(&self, row: &Row) -> usize {
+    pub(super) fn baseline_of(&self, row: &StudyRow) -> usize {
         self.variants.get(row.variant).map_or(0, |variant| variant.baseline)
     }
 }

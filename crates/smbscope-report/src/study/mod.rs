@@ -5,7 +5,7 @@ mod document;
 mod results;
 mod text;
 
-pub(crate) use document::Whole;
-pub use document::{Definition, Document, Row, Run, SCHEMA, ServerRow, Variant, Verdict, write};
+pub(crate) use document::StudyEnvelope;
+pub use document::{StudyDefinitionEntry, StudyDocument, StudyRow, StudyRun, SCHEMA, ServerRow, VariantEntry, StudyVerdict, write};
 pub use results::Results;
 pub use text::render;

@@ -1,7 +1,7 @@
 //! From the runs of a study to its results.
 
 use super::answer::in_headline;
-use super::{Row, ServerRow};
+use super::{StudyRow, ServerRow};
 use crate::Answer;
 use crate::bench::{self, BenchRun, ServerSeries};
 use crate::format::counted;
@@ -10,10 +10,10 @@ use smbscope_stats::{Measure, ServerFigure};
 use std::collections::BTreeMap;
 
 /// Users, and the bits of the rate.
-type Load = (u32, Option<u64>);
+type StudyLoadKey = (u32, Option<u64>);
 
 /// Values of a measure at a load, by variant and repetition.
-type Values = BTreeMap<usize, BTreeMap<u32, f64>>;
+type VariantValues = BTreeMap<usize, BTreeMap<u32, f64>>;
 
 /// Collects the values of runs.
 #[derive(Debug, Clone)]
@@ -26,11 +26,11 @@ pub struct Results {
     /// Repetitions of the same number have nothing else in common.
     separate: bool,
     /// In the order of the measures.
-    by_measure: Vec<BTreeMap<Load, Values>>,
+    by_measure: Vec<BTreeMap<StudyLoadKey, VariantValues>>,
     environments: Vec<BTreeMap<String, String>>,
-    server: BTreeMap<Place, Metric>,
+    server: BTreeMap<ServerMetricKey, ServerMetricValues>,
     /// What each run answers, by load and variant.
-    answers: BTreeMap<(Load, usize), Vec<Answer>>,
+    answers: BTreeMap<(StudyLoadKey, usize), Vec<Answer>>,
     /// Load points of all runs.
     points: u64,
     /// How many of each variant have which weakness.
@@ -56,11 +56,11 @@ const WEAKNESSES: [Weakness; 2] = [
 const NAMED_MAX: usize = 4;
 
 /// Metric of the server, users, rate and variant.
-type Place = (String, u32, Option<u64>, usize);
+type ServerMetricKey = (String, u32, Option<u64>, usize);
 
 /// A metric of the server at one load of one variant.
 #[derive(Debug, Clone, Default)]
-struct Metric {
+struct ServerMetricValues {
     unit: String,
     /// Average and maximum by repetition.
     values: BTreeMap<u32, (f64, f64)>,
@@ -119,7 +119,7 @@ impl Results {
     }
 
     /// The answers of a variant's runs at the load of a row.
-    pub(super) fn answers_of(&self, row: &Row, variant: usize) -> &[Answer] {
+    pub(super) fn answers_of(&self, row: &StudyRow, variant: usize) -> &[Answer] {
         self.answers.get(&((row.users, row.rate.map(f64::to_bits)), variant)).map_or(&[], Vec::as_slice)
     }
 
@@ -143,7 +143,7 @@ impl Results {
     }
 
     /// All rows: by measure, load and variant. A measure that no run has a value of has none.
-    pub fn rows(&self) -> Vec<Row> {
+    pub fn rows(&self) -> Vec<StudyRow> {
         let mut rows = Vec::new();
         for (measure, loads) in self.measures.iter().zip(&self.by_measure) {
             for ((users, rate), variants) in loads {
@@ -153,7 +153,7 @@ impl Results {
                     // Nothing is so many times nothing.
                     let baseline = baseline.filter(|baseline| baseline.values().any(|value| *value > 0.0));
                     let (mean, stddev) = mean_and_deviation(values.values().copied());
-                    rows.push(Row {
+                    rows.push(StudyRow {
                         measure: measure.to_string(),
                         unit: unit(measure).to_owned(),
                         users: *users,
@@ -191,7 +191,7 @@ impl Results {
 
     /// What the load cost the server: by metric, load and variant.
     pub fn server(&self) -> Vec<ServerRow> {
-        let row = |((metric, users, rate, variant), found): (&Place, &Metric)| {
+        let row = |((metric, users, rate, variant), found): (&ServerMetricKey, &ServerMetricValues)| {
             let each =
                 |of: fn(&(f64, f64)) -> f64| (1..=self.repetitions).map(|at| found.values.get(&at).map(of)).collect();
             ServerRow {
@@ -227,7 +227,7 @@ fn unit(measure: &Measure) -> &'static str {
     }
 }
 /// Judges each row: the claims of the headline among themselves, so that it says what the table says, the others as many.
-fn adjust(rows: &mut [Row]) {
+fn adjust(rows: &mut [StudyRow]) {
     let claims = in_headline(rows);
     for (is_claim, adjusted) in [(true, holm as fn(&[Option<f64>]) -> Vec<Option<f64>>), (false, benjamini_hochberg)] {
         let of_kind: Vec<usize> = (0..rows.len()).filter(|at| claims.contains(at) == is_claim).collect();

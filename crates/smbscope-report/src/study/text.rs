@@ -1,17 +1,17 @@
 //! The results of a study for a terminal.
 
-use super::{Document, Row};
+use super::{StudyDocument, StudyRow};
 use crate::bench::load_name;
 use crate::format::{bytes, clean, counted, rate, ratio};
-use crate::text::page::Page;
+use crate::text::page::TextPage;
 use crate::text::style::Paint;
-use crate::text::table::{Column, Line, Table};
+use crate::text::table::{TextColumn, TextTableLine, TextTable};
 use smbscope_model::Nanos;
 use smbscope_stats::replication::BaselineRatio;
 
 /// The whole report.
-pub fn render(document: &Document, width: usize, color: bool) -> String {
-    let mut page = Page::new(width, color);
+pub fn render(document: &StudyDocument, width: usize, color: bool) -> String {
+    let mut page = TextPage::new(width, color);
     page.title(&format!("Study {}", document.name), false);
     if !document.question.is_empty() {
         page.paragraph(Paint::Plain, &document.question);
@@ -52,7 +52,7 @@ pub fn render(document: &Document, width: usize, color: bool) -> String {
 }
 
 /// What was run.
-fn facts(page: &mut Page, document: &Document) {
+fn facts(page: &mut TextPage, document: &StudyDocument) {
     let (variants, repetitions) = (document.variants.len() as u64, document.repetitions);
     let done = document.runs.iter().filter(|run| run.failed.is_none()).count() as u64;
     let planned = variants * u64::from(repetitions);
@@ -84,20 +84,20 @@ fn facts(page: &mut Page, document: &Document) {
 }
 
 /// As much of it as tells two files apart.
-fn sha(document: &Document) -> &str {
+fn sha(document: &StudyDocument) -> &str {
     document.definition.sha256.get(..12).unwrap_or(&document.definition.sha256)
 }
 
 /// A block of lines for each measure and load.
-fn results(document: &Document) -> Table {
+fn results(document: &StudyDocument) -> TextTable {
     let columns = vec![
-        Column::new("Mean"),
-        Column::new("Spread"),
-        Column::new("×"),
-        Column::new("95% interval").set_off(),
-        Column::new("Answer").left_aligned().set_off(),
+        TextColumn::new("Mean"),
+        TextColumn::new("Spread"),
+        TextColumn::new("×"),
+        TextColumn::new("95% interval").set_off(),
+        TextColumn::new("Answer").left_aligned().set_off(),
     ];
-    let line = |row: &Row| {
+    let line = |row: &StudyRow| {
         let factor = row.factor.as_ref();
         let spread = row.stddev.filter(|_| row.mean > 0.0);
         let cells = vec![
@@ -107,19 +107,19 @@ fn results(document: &Document) -> Table {
             factor.and_then(interval).unwrap_or_default(),
             row.answer(),
         ];
-        Line::part(document.name_of(row.variant), cells)
+        TextTableLine::part(document.name_of(row.variant), cells)
     };
     let mut lines = Vec::new();
     let mut block = None;
     for row in &document.results {
         let load = Some((&row.measure, row.users, row.rate));
         if block != load {
-            lines.push(Line::across(Paint::Heading, format!("{}, {}", row.measure, load_name(row.users, row.rate))));
+            lines.push(TextTableLine::across(Paint::Heading, format!("{}, {}", row.measure, load_name(row.users, row.rate))));
             block = load;
         }
         lines.push(line(row));
     }
-    Table::new(columns).section("", lines)
+    TextTable::new(columns).section("", lines)
 }
 
 /// The interval of a factor; of three or four runs the least and the greatest factor, in brackets.

@@ -2,7 +2,7 @@
 //!
 //! Names (commands, users, shares …) are dictionaries, each batch with its own.
 
-use super::columns::{COLUMNS, Cells, Kind, Row, Written};
+use super::columns::{COLUMNS, Cells, ExchangeColumnKind, ExchangeRow, CellText};
 use arrow_array::builder::{
     BooleanBuilder, Int64Builder, StringBuilder, StringDictionaryBuilder, UInt16Builder, UInt32Builder, UInt64Builder,
 };
@@ -20,13 +20,13 @@ pub const BATCH_TEXT_BYTES: usize = 4 << 20;
 /// Gathers exchanges in batches of [`BATCH_ROWS`] rows, or fewer where their texts take [`BATCH_TEXT_BYTES`].
 pub struct ExchangeBatches {
     schema: SchemaRef,
-    batch: Batch,
+    batch: RecordBatchBuilder,
 }
 
 impl Default for ExchangeBatches {
     fn default() -> ExchangeBatches {
         let fields = COLUMNS.map(|column| Field::new(column.name, data_type(column.kind), true));
-        ExchangeBatches { schema: Arc::new(Schema::new(Vec::from(fields))), batch: Batch::new() }
+        ExchangeBatches { schema: Arc::new(Schema::new(Vec::from(fields))), batch: RecordBatchBuilder::new() }
     }
 }
 
@@ -38,7 +38,7 @@ impl ExchangeBatches {
 
     /// Adds a row, and hands the batch out that is full with it.
     pub fn add(&mut self, exchange: &Exchange, exchange_id: u64, capture_names: &[String]) -> Option<RecordBatch> {
-        self.batch.add(&Row::new(exchange, exchange_id, capture_names));
+        self.batch.add(&ExchangeRow::new(exchange, exchange_id, capture_names));
         if self.batch.is_full() { self.rest() } else { None }
     }
 
@@ -52,21 +52,21 @@ impl ExchangeBatches {
     }
 }
 
-fn data_type(kind: Kind) -> DataType {
+fn data_type(kind: ExchangeColumnKind) -> DataType {
     match kind {
-        Kind::Ordinal | Kind::Bytes | Kind::Instant | Kind::Duration => DataType::Int64,
-        Kind::Wide => DataType::UInt64,
-        Kind::Packets => DataType::UInt32,
-        Kind::Port => DataType::UInt16,
-        Kind::Flag => DataType::Boolean,
-        Kind::Name => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
-        Kind::Text => DataType::Utf8,
+        ExchangeColumnKind::Ordinal | ExchangeColumnKind::Bytes | ExchangeColumnKind::Instant | ExchangeColumnKind::Duration => DataType::Int64,
+        ExchangeColumnKind::Wide => DataType::UInt64,
+        ExchangeColumnKind::Packets => DataType::UInt32,
+        ExchangeColumnKind::Port => DataType::UInt16,
+        ExchangeColumnKind::Flag => DataType::Boolean,
+        ExchangeColumnKind::Name => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
+        ExchangeColumnKind::Text => DataType::Utf8,
     }
 }
 
 /// Rows that are not encoded yet, column by column.
-struct Batch {
-    columns: Vec<Values>,
+struct RecordBatchBuilder {
+    columns: Vec<ColumnBuilder>,
     rows: usize,
     text_bytes: usize,
     /// The column whose turn it is.
@@ -74,7 +74,7 @@ struct Batch {
     scratch: String,
 }
 
-enum Values {
+enum ColumnBuilder {
     Signed(Int64Builder),
     Wide(UInt64Builder),
     Packets(UInt32Builder),
@@ -84,40 +84,40 @@ enum Values {
     Text(StringBuilder),
 }
 
-impl Values {
-    fn new(kind: Kind) -> Values {
+impl ColumnBuilder {
+    fn new(kind: ExchangeColumnKind) -> ColumnBuilder {
         match kind {
-            Kind::Ordinal | Kind::Bytes | Kind::Instant | Kind::Duration => Values::Signed(Int64Builder::new()),
-            Kind::Wide => Values::Wide(UInt64Builder::new()),
-            Kind::Packets => Values::Packets(UInt32Builder::new()),
-            Kind::Port => Values::Port(UInt16Builder::new()),
-            Kind::Flag => Values::Flag(BooleanBuilder::new()),
-            Kind::Name => Values::Name(StringDictionaryBuilder::new()),
-            Kind::Text => Values::Text(StringBuilder::new()),
+            ExchangeColumnKind::Ordinal | ExchangeColumnKind::Bytes | ExchangeColumnKind::Instant | ExchangeColumnKind::Duration => ColumnBuilder::Signed(Int64Builder::new()),
+            ExchangeColumnKind::Wide => ColumnBuilder::Wide(UInt64Builder::new()),
+            ExchangeColumnKind::Packets => ColumnBuilder::Packets(UInt32Builder::new()),
+            ExchangeColumnKind::Port => ColumnBuilder::Port(UInt16Builder::new()),
+            ExchangeColumnKind::Flag => ColumnBuilder::Flag(BooleanBuilder::new()),
+            ExchangeColumnKind::Name => ColumnBuilder::Name(StringDictionaryBuilder::new()),
+            ExchangeColumnKind::Text => ColumnBuilder::Text(StringBuilder::new()),
         }
     }
 
     /// The values as an array; what follows begins a new one.
     fn take(&mut self) -> ArrayRef {
         match self {
-            Values::Signed(values) => Arc::new(values.finish()),
-            Values::Wide(values) => Arc::new(values.finish()),
-            Values::Packets(values) => Arc::new(values.finish()),
-            Values::Port(values) => Arc::new(values.finish()),
-            Values::Flag(values) => Arc::new(values.finish()),
-            Values::Name(values) => Arc::new(values.finish()),
-            Values::Text(values) => Arc::new(values.finish()),
+            ColumnBuilder::Signed(values) => Arc::new(values.finish()),
+            ColumnBuilder::Wide(values) => Arc::new(values.finish()),
+            ColumnBuilder::Packets(values) => Arc::new(values.finish()),
+            ColumnBuilder::Port(values) => Arc::new(values.finish()),
+            ColumnBuilder::Flag(values) => Arc::new(values.finish()),
+            ColumnBuilder::Name(values) => Arc::new(values.finish()),
+            ColumnBuilder::Text(values) => Arc::new(values.finish()),
         }
     }
 }
 
-impl Batch {
-    fn new() -> Batch {
-        let columns = COLUMNS.iter().map(|column| Values::new(column.kind)).collect();
-        Batch { columns, rows: 0, text_bytes: 0, at: 0, scratch: String::new() }
+impl RecordBatchBuilder {
+    fn new() -> RecordBatchBuilder {
+        let columns = COLUMNS.iter().map(|column| ColumnBuilder::new(column.kind)).collect();
+        RecordBatchBuilder { columns, rows: 0, text_bytes: 0, at: 0, scratch: String::new() }
     }
 
-    fn add(&mut self, row: &Row) {
+    fn add(&mut self, row: &ExchangeRow) {
         self.at = 0;
         row.fill(self);
         self.rows += 1;
@@ -129,17 +129,17 @@ impl Batch {
 
     fn take(&mut self) -> Vec<ArrayRef> {
         (self.rows, self.text_bytes) = (0, 0);
-        self.columns.iter_mut().map(Values::take).collect()
+        self.columns.iter_mut().map(ColumnBuilder::take).collect()
     }
 
-    fn next(&mut self) -> &mut Values {
+    fn next(&mut self) -> &mut ColumnBuilder {
         self.at += 1;
         &mut self.columns[self.at - 1]
     }
 
     fn signed(&mut self, value: Option<i64>) {
         match self.next() {
-            Values::Signed(values) => values.append_option(value),
+            ColumnBuilder::Signed(values) => values.append_option(value),
             _ => unreachable!("{DIFFERENT}"),
         }
     }
@@ -148,7 +148,7 @@ impl Batch {
 /// Why a value always meets a column of its kind.
 const DIFFERENT: &str = "kinds and calls are made from one list, in `columns.rs`";
 
-impl Cells for Batch {
+impl Cells for RecordBatchBuilder {
     fn ordinal(&mut self, value: Option<u64>) {
         // Nothing that is counted one by one gets as far as 63 bits.
         self.signed(value.map(|value| i64::try_from(value).unwrap_or(i64::MAX)));
@@ -160,21 +160,21 @@ impl Cells for Batch {
 
     fn packets(&mut self, value: u32) {
         match self.next() {
-            Values::Packets(values) => values.append_value(value),
+            ColumnBuilder::Packets(values) => values.append_value(value),
             _ => unreachable!("{DIFFERENT}"),
         }
     }
 
     fn port(&mut self, value: u16) {
         match self.next() {
-            Values::Port(values) => values.append_value(value),
+            ColumnBuilder::Port(values) => values.append_value(value),
             _ => unreachable!("{DIFFERENT}"),
         }
     }
 
     fn wide(&mut self, value: Option<u64>) {
         match self.next() {
-            Values::Wide(values) => values.append_option(value),
+            ColumnBuilder::Wide(values) => values.append_option(value),
             _ => unreachable!("{DIFFERENT}"),
         }
     }
@@ -189,24 +189,24 @@ impl Cells for Batch {
 
     fn flag(&mut self, value: bool) {
         match self.next() {
-            Values::Flag(values) => values.append_value(value),
+            ColumnBuilder::Flag(values) => values.append_value(value),
             _ => unreachable!("{DIFFERENT}"),
         }
     }
 
-    fn name(&mut self, value: Option<impl Written>) {
+    fn name(&mut self, value: Option<impl CellText>) {
         self.text(value);
     }
 
-    fn text(&mut self, value: Option<impl Written>) {
+    fn text(&mut self, value: Option<impl CellText>) {
         self.scratch.clear();
         self.at += 1;
         let text = value.as_ref().map_or("", |value| value.written(&mut self.scratch));
         self.text_bytes += text.len();
         let text = Some(text).filter(|text| !text.is_empty());
         match &mut self.columns[self.at - 1] {
-            Values::Name(values) => values.append_option(text),
-            Values::Text(values) => values.append_option(text),
+            ColumnBuilder::Name(values) => values.append_option(text),
+            ColumnBuilder::Text(values) => values.append_option(text),
             _ => unreachable!("{DIFFERENT}"),
         }
     }

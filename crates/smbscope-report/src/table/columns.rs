@@ -5,16 +5,16 @@ use std::fmt::Display;
 
 /// A column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Column {
+pub struct ExchangeColumn {
     /// Its name.
     pub name: &'static str,
     /// What it holds.
-    pub kind: Kind,
+    pub kind: ExchangeColumnKind,
 }
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ExchangeColumnKind {
     /// A number that grows from row to row: of an exchange, a flow, a packet.
     Ordinal,
     /// A number of bytes.
@@ -48,26 +48,26 @@ pub(crate) trait Cells {
     fn instant(&mut self, value: Option<i64>);
     fn duration(&mut self, value: Option<i64>);
     fn flag(&mut self, value: bool);
-    fn name(&mut self, value: Option<impl Written>);
-    fn text(&mut self, value: Option<impl Written>);
+    fn name(&mut self, value: Option<impl CellText>);
+    fn text(&mut self, value: Option<impl CellText>);
 }
 
 /// A value that becomes text; that which is text already needs no formatter.
-pub(crate) trait Written {
+pub(crate) trait CellText {
     /// The text, written to `scratch` (which is empty) unless it exists elsewhere.
     fn written<'a>(&'a self, scratch: &'a mut String) -> &'a str;
 }
 
-impl Written for &str {
+impl CellText for &str {
     fn written<'a>(&'a self, _: &'a mut String) -> &'a str {
         self
     }
 }
 
 /// Anything that has to be formatted.
-struct Shown<T>(T);
+struct FormattedValue<T>(T);
 
-impl<T: Display> Written for Shown<T> {
+impl<T: Display> CellText for FormattedValue<T> {
     fn written<'a>(&'a self, scratch: &'a mut String) -> &'a str {
         use std::fmt::Write;
         write!(scratch, "{}", self.0).expect("writing to a String does not fail");
@@ -76,7 +76,7 @@ impl<T: Display> Written for Shown<T> {
 }
 
 /// An exchange with what is worked out once for several columns.
-pub(crate) struct Row<'a> {
+pub(crate) struct ExchangeRow<'a> {
     exchange: &'a Exchange,
     exchange_id: u64,
     protocol: Protocol,
@@ -84,8 +84,8 @@ pub(crate) struct Row<'a> {
     response_capture: Option<&'a str>,
 }
 
-impl<'a> Row<'a> {
-    pub(crate) fn new(exchange: &'a Exchange, exchange_id: u64, capture_names: &'a [String]) -> Row<'a> {
+impl<'a> ExchangeRow<'a> {
+    pub(crate) fn new(exchange: &'a Exchange, exchange_id: u64, capture_names: &'a [String]) -> ExchangeRow<'a> {
         let name = |stamp: Option<Stamp>| {
             let name = capture_names.get(usize::from(stamp?.packet.capture().0));
             name.map(String::as_str)
@@ -94,7 +94,7 @@ impl<'a> Row<'a> {
         let response_capture = name(response.first.or(response.last));
         let capture = name(request.first.or(request.last)).or(response_capture);
         let protocol = exchange.command.protocol();
-        Row {
+        ExchangeRow {
             exchange,
             exchange_id,
             protocol,
@@ -107,34 +107,34 @@ impl<'a> Row<'a> {
 /// The kind that goes with a method of [`Cells`].
 macro_rules! kind {
     (ordinal) => {
-        Kind::Ordinal
+        ExchangeColumnKind::Ordinal
     };
     (bytes) => {
-        Kind::Bytes
+        ExchangeColumnKind::Bytes
     };
     (packets) => {
-        Kind::Packets
+        ExchangeColumnKind::Packets
     };
     (port) => {
-        Kind::Port
+        ExchangeColumnKind::Port
     };
     (wide) => {
-        Kind::Wide
+        ExchangeColumnKind::Wide
     };
     (instant) => {
-        Kind::Instant
+        ExchangeColumnKind::Instant
     };
     (duration) => {
-        Kind::Duration
+        ExchangeColumnKind::Duration
     };
     (flag) => {
-        Kind::Flag
+        ExchangeColumnKind::Flag
     };
     (name) => {
-        Kind::Name
+        ExchangeColumnKind::Name
     };
     (text) => {
-        Kind::Text
+        ExchangeColumnKind::Text
     };
 }
 
@@ -142,9 +142,9 @@ macro_rules! kind {
 macro_rules! columns {
     ($row:ident, $exchange:ident: $($name:ident => $method:ident($value:expr);)*) => {
         /// The columns in order.
-        pub const COLUMNS: [Column; 46] = [$(Column { name: stringify!($name), kind: kind!($method) },)*];
+        pub const COLUMNS: [ExchangeColumn; 46] = [$(ExchangeColumn { name: stringify!($name), kind: kind!($method) },)*];
 
-        impl Row<'_> {
+        impl ExchangeRow<'_> {
             /// Hands the values out.
             pub(crate) fn fill(&self, cells: &mut impl Cells) {
                 let $row = self;
@@ -158,22 +158,22 @@ macro_rules! columns {
 columns! { row, exchange:
     exchange_id => ordinal(Some(row.exchange_id));
     flow_id => ordinal(Some(exchange.flow.0));
-    client => name(Some(Shown(exchange.endpoints.client.ip())));
+    client => name(Some(FormattedValue(exchange.endpoints.client.ip())));
     client_port => port(exchange.endpoints.client.port());
-    server => name(Some(Shown(exchange.endpoints.server.ip())));
+    server => name(Some(FormattedValue(exchange.endpoints.server.ip())));
     server_port => port(exchange.endpoints.server.port());
-    protocol => name(Some(Shown(row.protocol)));
-    dialect => name(exchange.dialect.map(Shown));
-    command => name(Some(Shown(exchange.command)));
-    subcommand => name(exchange.subcommand.map(Shown));
+    protocol => name(Some(FormattedValue(row.protocol)));
+    dialect => name(exchange.dialect.map(FormattedValue));
+    command => name(Some(FormattedValue(exchange.command)));
+    subcommand => name(exchange.subcommand.map(FormattedValue));
     message_id => wide(exchange.message_id);
-    session_id => text(exchange.session_id.map(|id| Shown(Hex { id, digits: row.id_digits(16) })));
+    session_id => text(exchange.session_id.map(|id| FormattedValue(Hex { id, digits: row.id_digits(16) })));
     user => name(exchange.user.as_deref());
-    tree_id => text(exchange.tree_id.map(|id| Shown(Hex { id: id.into(), digits: row.id_digits(8) })));
+    tree_id => text(exchange.tree_id.map(|id| FormattedValue(Hex { id: id.into(), digits: row.id_digits(8) })));
     share => name(exchange.share.as_deref());
-    file_id => text(exchange.file_id.map(Shown::<FileId>));
+    file_id => text(exchange.file_id.map(FormattedValue::<FileId>));
     path => text(exchange.path.as_deref());
-    status => name(exchange.status.map(Shown));
+    status => name(exchange.status.map(FormattedValue));
     capture => name(row.capture);
     request_first_packet => ordinal(number(exchange.request.first));
     request_last_packet => ordinal(number(exchange.request.last));
@@ -204,7 +204,7 @@ columns! { row, exchange:
     think_time_ns => duration(row.duration(TimeKind::ThinkTime));
 }
 
-impl Row<'_> {
+impl ExchangeRow<'_> {
     /// SMB1's ids have 16 bits, SMB2's more.
     fn id_digits(&self, smb2: usize) -> usize {
         match self.protocol {

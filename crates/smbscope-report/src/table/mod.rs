@@ -8,8 +8,8 @@ mod batches;
 mod columns;
 
 pub use batches::{BATCH_ROWS, BATCH_TEXT_BYTES, ExchangeBatches};
-pub use columns::{COLUMNS, Column, Kind};
-pub(crate) use columns::{Cells, Row, Written};
+pub use columns::{COLUMNS, ExchangeColumn, ExchangeColumnKind};
+pub(crate) use columns::{Cells, ExchangeRow, CellText};
 
 use crate::Filtered;
 use smbscope_model::{CaptureInfo, Exchange, Quality, SkippedPackets};

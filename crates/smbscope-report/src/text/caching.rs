@@ -1,9 +1,9 @@
 //! What clients were allowed to keep, and what they read again all the same.
 
-use super::page::Page;
+use super::page::TextPage;
 use super::percent_sign;
 use super::style::Paint;
-use super::table::{Column, Line, Table};
+use super::table::{TextColumn, TextTableLine, TextTable};
 use crate::Report;
 use crate::format::{bytes, counted, shorten_path, thousands};
 use smbscope_stats::{CachingFigures, RereadCounts};
@@ -11,14 +11,14 @@ use smbscope_stats::{CachingFigures, RereadCounts};
 /// Files and clients that are listed.
 const LISTED: usize = 10;
 
-pub(super) fn render(page: &mut Page, report: &Report) {
+pub(super) fn render(page: &mut TextPage, report: &Report) {
     let figures = &report.aggregate.caching;
     opens(page, figures);
     rereads(page, figures);
 }
 
 /// Opens by the oplock or lease that they were granted.
-fn opens(page: &mut Page, figures: &CachingFigures) {
+fn opens(page: &mut TextPage, figures: &CachingFigures) {
     let mut counts: Vec<(u64, String)> =
         figures.opens.iter().map(|(caching, count)| (*count, caching.name().to_owned())).collect();
     if counts.is_empty() {
@@ -31,7 +31,7 @@ fn opens(page: &mut Page, figures: &CachingFigures) {
 }
 
 /// Reads of bytes that had been read before, by client and file.
-fn rereads(page: &mut Page, figures: &CachingFigures) {
+fn rereads(page: &mut TextPage, figures: &CachingFigures) {
     let repeated = &figures.repeated;
     if repeated.all.reads == 0 {
         return;
@@ -50,13 +50,13 @@ fn rereads(page: &mut Page, figures: &CachingFigures) {
     let cells = |row: &RereadCounts| {
         vec![thousands(row.all.reads), bytes(row.all.bytes), thousands(row.cacheable.reads), bytes(row.cacheable.bytes)]
     };
-    let clients = figures.clients.iter().take(LISTED).map(|(client, row)| Line::new(client.to_string(), cells(row)));
+    let clients = figures.clients.iter().take(LISTED).map(|(client, row)| TextTableLine::new(client.to_string(), cells(row)));
     let files = figures.files.iter().take(LISTED).map(|((client, file), row)| {
         let share = file.share.as_ref().map_or_else(String::new, |share| format!("{share}\\"));
-        Line::new(format!("{share}{} ({client})", file.path.trim_start_matches('\\')), cells(row))
+        TextTableLine::new(format!("{share}{} ({client})", file.path.trim_start_matches('\\')), cells(row))
     });
-    let columns = Column::list(&[("Reads", 0), ("Bytes", 0), ("with oplock or lease", 1), ("Bytes", 2)]);
-    let table = Table::new(columns).names(24..=80).section("by client", clients).section("by file", files);
+    let columns = TextColumn::list(&[("Reads", 0), ("Bytes", 0), ("with oplock or lease", 1), ("Bytes", 2)]);
+    let table = TextTable::new(columns).names(24..=80).section("by client", clients).section("by file", files);
     let left_out = table.with_shorter(page.width(), shorten_path).render(page);
     let more = figures.files.len().saturating_sub(LISTED);
     if more > 0 || !left_out.is_empty() {

@@ -1,6 +1,6 @@
 //! The answer with its causes: in brief what a tired admin needs first, in full everything that supports it.
 
-use super::page::Page;
+use super::page::TextPage;
 use super::style::Paint;
 use crate::Report;
 use crate::format::{clean, prose_percent, span, unbroken};
@@ -10,7 +10,7 @@ use smbscope_diagnose::{Answer, Cause, Confidence, Culprit};
 const BRIEF_MAX: usize = 2;
 
 /// The headline, and what to do about it.
-pub(super) fn headline(page: &mut Page, answer: &Answer) {
+pub(super) fn headline(page: &mut TextPage, answer: &Answer) {
     let paint = match answer.culprit {
         Culprit::Nothing => Paint::Heading,
         _ => Paint::Alarm,
@@ -22,7 +22,7 @@ pub(super) fn headline(page: &mut Page, answer: &Answer) {
 }
 
 /// Further causes and notes in a line each.
-pub(super) fn in_brief(page: &mut Page, answer: &Answer) {
+pub(super) fn in_brief(page: &mut TextPage, answer: &Answer) {
     let causes = answer.causes.iter().skip(usize::from(answer.stated().is_some()));
     let notes = answer.notes.iter().filter(|note| !is_told_elsewhere(note));
     let mut others: Vec<String> = causes.map(|cause| format!("Also: {}", in_short(cause))).collect();
@@ -55,7 +55,7 @@ fn in_short(cause: &Cause) -> String {
 }
 
 /// All causes and notes with what supports them.
-pub(super) fn in_full(page: &mut Page, report: &Report) {
+pub(super) fn in_full(page: &mut TextPage, report: &Report) {
     let answer = &report.explanation.answer;
     for (heading, causes) in [("Causes", &answer.causes), ("Notes", &answer.notes)] {
         if !causes.is_empty() {
@@ -65,7 +65,7 @@ pub(super) fn in_full(page: &mut Page, report: &Report) {
     }
 }
 
-fn one_in_full(page: &mut Page, report: &Report, number: usize, cause: &Cause) {
+fn one_in_full(page: &mut TextPage, report: &Report, number: usize, cause: &Cause) {
     let begin = format!("{number:>2}  ");
     page.beside(Paint::Heading, &begin, &format!("{} [{}]", cause.title, cause.id));
     let mut more = |label: &str, text: &str| page.fact(Paint::Plain, label, text);

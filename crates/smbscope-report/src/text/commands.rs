@@ -1,8 +1,8 @@
 //! Tables of commands and groups: how often, how many packets, and how long.
 
-use super::page::Page;
+use super::page::TextPage;
 use super::percent_sign;
-use super::table::{Column, Line, Table};
+use super::table::{TextColumn, TextTableLine, TextTable};
 use crate::Report;
 use crate::format::{average_packets, or_dash, thousands, unbroken};
 use crate::names;
@@ -12,14 +12,14 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 
 /// Groups, then commands; in brief without their parts, and only so many commands.
-pub(super) fn render(page: &mut Page, report: &Report, most: Option<usize>) {
+pub(super) fn render(page: &mut TextPage, report: &Report, most: Option<usize>) {
     if report.aggregate.count == 0 {
         return;
     }
     let mut ordered = in_order(report);
     ordered.truncate(most.unwrap_or(usize::MAX));
     let is_brief = most.is_some();
-    let mut table = Table::new(columns()).section("Groups", group_lines(report, is_brief));
+    let mut table = TextTable::new(columns()).section("Groups", group_lines(report, is_brief));
     for protocol in [Protocol::Smb1, Protocol::Smb2] {
         let rows = ordered.iter().filter(|row| section_of(row, report) == protocol);
         let lines = rows.flat_map(|row| {
@@ -77,8 +77,8 @@ fn section_of(row: &CommandRow, report: &Report) -> Protocol {
     if is_opening(row.command) && only_opens() { Protocol::Smb2 } else { row.command.protocol() }
 }
 
-fn columns() -> Vec<Column> {
-    Column::list(&[
+fn columns() -> Vec<TextColumn> {
+    TextColumn::list(&[
         ("Count", 0),
         ("Share", 0),
         ("Errors", 0),
@@ -119,24 +119,24 @@ fn packets(row: &CommandStatistics) -> String {
     average_packets(row.packets, row.packet_exchanges)
 }
 
-fn command_lines(command: &CommandRow, report: &Report) -> Vec<Line> {
+fn command_lines(command: &CommandRow, report: &Report) -> Vec<TextTableLine> {
     let whole = report.aggregate.count;
     let own = if command.row.count == 0 { Vec::new() } else { cells(&command.row, whole) };
-    let mut lines = vec![Line::new(row_name(command, report), own)];
+    let mut lines = vec![TextTableLine::new(row_name(command, report), own)];
     if names::shows_subcommands(command) {
         let parts = parts_in_order(&command.subcommands).into_iter();
-        lines.extend(parts.map(|part| Line::part(names::subcommand(part.subcommand), cells(&part.row, whole))));
+        lines.extend(parts.map(|part| TextTableLine::part(names::subcommand(part.subcommand), cells(&part.row, whole))));
     }
     lines.extend(command.apart.iter().map(|part| {
         // Not commands of their own: a share of all commands would not add up.
         let mut cells = cells(&part.row, whole);
         cells[1] = String::new();
-        Line::part(names::subcommand(part.subcommand), cells)
+        TextTableLine::part(names::subcommand(part.subcommand), cells)
     }));
     lines
 }
 
-fn group_lines(report: &Report, is_brief: bool) -> Vec<Line> {
+fn group_lines(report: &Report, is_brief: bool) -> Vec<TextTableLine> {
     let aggregate = &report.aggregate;
     let is_headline = |name: &str| names::groups().any(|(known, _, headline)| known == name && headline);
     let mut total = Some(&aggregate.total).filter(|total| total.count > 0);
@@ -144,16 +144,16 @@ fn group_lines(report: &Report, is_brief: bool) -> Vec<Line> {
     let rows = names::group_rows(aggregate).filter(|(_, part_of, _)| !is_brief || part_of.is_none());
     for (name, part_of, row) in rows {
         if !is_headline(name) {
-            lines.extend(total.take().map(|total| Line::new("Total", cells(total, aggregate.count))));
+            lines.extend(total.take().map(|total| TextTableLine::new("Total", cells(total, aggregate.count))));
         }
-        let line = Line::new(name, cells(row, aggregate.count));
+        let line = TextTableLine::new(name, cells(row, aggregate.count));
         lines.push(line.indented(if part_of.is_some() { 2 } else { 0 }));
     }
-    lines.extend(total.map(|total| Line::new("Total", cells(total, aggregate.count))));
+    lines.extend(total.map(|total| TextTableLine::new("Total", cells(total, aggregate.count))));
     lines
 }
 
-fn note(page: &mut Page, report: &Report, left_out: &[Cow<'_, str>]) {
+fn note(page: &mut TextPage, report: &Report, left_out: &[Cow<'_, str>]) {
     let mut text = "Times are response times, from the first packet of the request to the last of the response, \
                     Total wait their sum, by which commands are sorted. Service is the median time from the last packet of \
                     the request to the first of the response. Share is that of all commands."
@@ -165,7 +165,7 @@ fn note(page: &mut Page, report: &Report, left_out: &[Cow<'_, str>]) {
 }
 
 /// Error responses by command and status, the most frequent first.
-pub(super) fn errors(page: &mut Page, report: &Report) {
+pub(super) fn errors(page: &mut TextPage, report: &Report) {
     let mut found: Vec<(u64, String)> = Vec::new();
     for command in &report.aggregate.commands {
         let mut add = |status: String, count: u64| {

@@ -2,9 +2,9 @@
 
 use super::bars::{bar, level};
 use super::commands::{in_order, row_name};
-use super::page::Page;
+use super::page::TextPage;
 use super::style::Paint;
-use super::table::{Column, Line, Table};
+use super::table::{TextColumn, TextTableLine, TextTable};
 use crate::format::{thousands, visible_percent};
 use crate::{Report, bands, names};
 use smbscope_stats::{Distribution, CommandStatistics};
@@ -25,18 +25,18 @@ const NAME_MIN: usize = 18;
 /// A column of shares, with the blanks before and its part of the shape.
 const SHARE: usize = 6;
 
-pub(super) fn render(page: &mut Page, report: &Report) {
+pub(super) fn render(page: &mut TextPage, report: &Report) {
     groups(page, report);
     commands(page, report);
 }
 
 /// A block a group: a line a band with count, share, share up to its end, and a bar.
-fn groups(page: &mut Page, report: &Report) {
+fn groups(page: &mut TextPage, report: &Report) {
     let width = page.width().saturating_sub(BAR_INDENT).min(BAR_MAX);
     let mut lines = Vec::new();
     for (name, part_of, row) in names::group_rows(&report.aggregate).filter(|(.., row)| row.timed > 0) {
         let name = part_of.map_or_else(|| name.to_owned(), |whole| format!("{whole}: {name}"));
-        lines.push(Line::across(Paint::Plain, name).indented(2));
+        lines.push(TextTableLine::across(Paint::Plain, name).indented(2));
         lines.extend(row.distribution.decades().into_iter().map(|decade| {
             let percent = |percent: f64| format!("{percent:.1}%");
             let cells = vec![
@@ -45,20 +45,20 @@ fn groups(page: &mut Page, report: &Report) {
                 percent(decade.cumulative_percent),
                 bar(decade.percent, 100.0, width),
             ];
-            Line::new(bands::name(decade.index), cells).indented(4)
+            TextTableLine::new(bands::name(decade.index), cells).indented(4)
         }));
     }
     let columns = vec![
-        Column::new("Commands").at_least(9),
-        Column::new("Share").at_least(7).set_off(),
-        Column::new("Cumulative").set_off(),
-        Column::new("").set_off().left_aligned(),
+        TextColumn::new("Commands").at_least(9),
+        TextColumn::new("Share").at_least(7).set_off(),
+        TextColumn::new("Cumulative").set_off(),
+        TextColumn::new("").set_off().left_aligned(),
     ];
-    Table::new(columns).titled("Latency distribution by group").section(BANDS, lines).render(page);
+    TextTable::new(columns).titled("Latency distribution by group").section(BANDS, lines).render(page);
 }
 
 /// A line a command: the percentage in each decade, and its shape in small.
-fn commands(page: &mut Page, report: &Report) {
+fn commands(page: &mut TextPage, report: &Report) {
     let rows: Vec<(String, &CommandStatistics)> = in_order(report)
         .into_iter()
         .filter(|row| row.row.timed > 0)
@@ -73,7 +73,7 @@ fn commands(page: &mut Page, report: &Report) {
     let Some(&lowest) = decades.first() else { return };
     let from = |index: usize| if index == lowest { "0".to_owned() } else { bands::from(index) };
     let bands = decades.iter().map(|index| format!("{}\n{}", from(*index), bands::to(*index)));
-    let columns = bands.map(|band| Column::new(band).at_least(SHARE)).chain([Column::new("").set_off().left_aligned()]);
+    let columns = bands.map(|band| TextColumn::new(band).at_least(SHARE)).chain([TextColumn::new("").set_off().left_aligned()]);
     let lines = rows.into_iter().map(|(name, row)| {
         let mut counts = row.distribution.counts();
         counts[lowest] = counts[..=lowest].iter().sum();
@@ -82,7 +82,7 @@ fn commands(page: &mut Page, report: &Report) {
             count => visible_percent(count, row.timed),
         };
         let shape = decades.iter().map(|index| level(counts[*index] as f64, row.timed as f64).unwrap_or(' '));
-        Line::new(name, decades.iter().map(share).chain([shape.collect()]).collect())
+        TextTableLine::new(name, decades.iter().map(share).chain([shape.collect()]).collect())
     });
-    Table::new(columns.collect()).names(NAME_MIN..=usize::MAX).section(HEADING, lines).render(page);
+    TextTable::new(columns.collect()).names(NAME_MIN..=usize::MAX).section(HEADING, lines).render(page);
 }

@@ -1,7 +1,7 @@
 //! Bursts of work of single clients, in full reports.
 
-use super::page::Page;
-use super::table::{Column, Line, Table};
+use super::page::TextPage;
+use super::table::{TextColumn, TextTableLine, TextTable};
 use crate::Report;
 use crate::episodes::label;
 use crate::format::{bytes, counted, span, thousands, time_of_day};
@@ -11,7 +11,7 @@ use smbscope_diagnose::Episode;
 const LISTED_MAX: usize = 30;
 
 /// The table: the longest waits, in the order of time.
-pub(super) fn render(page: &mut Page, report: &Report) {
+pub(super) fn render(page: &mut TextPage, report: &Report) {
     if report.explanation.episodes.is_empty() {
         return;
     }
@@ -20,7 +20,7 @@ pub(super) fn render(page: &mut Page, report: &Report) {
     let left = chosen.len().saturating_sub(LISTED_MAX);
     chosen.truncate(LISTED_MAX);
     chosen.sort_by_key(|(at, _)| *at);
-    let columns = Column::list(&[
+    let columns = TextColumn::list(&[
         ("Begin", 8),
         ("Duration", 8),
         ("Total wait", 8),
@@ -41,9 +41,9 @@ pub(super) fn render(page: &mut Page, report: &Report) {
             bytes(episode.bytes_read),
             bytes(episode.bytes_written),
         ];
-        Line::new(format!("{:>3}  {}, {}", at + 1, episode.client, label(episode)), cells)
+        TextTableLine::new(format!("{:>3}  {}, {}", at + 1, episode.client, label(episode)), cells)
     });
-    Table::new(columns).names(30..=60).section("Episodes", lines).render(page);
+    TextTable::new(columns).names(30..=60).section("Episodes", lines).render(page);
     let more = match left {
         0 => String::new(),
         n => format!(" {} with a shorter wait are in JSON.", counted(n as u64, "episode", "episodes")),

@@ -20,11 +20,11 @@ mod what_if;
 pub(crate) use overview::filter_note;
 
 use crate::format::{clean, thousands, visible_percent};
-use crate::json::slices::Slices;
+use crate::json::slices::SliceListing;
 use crate::sentence::is_alarming;
 use crate::warnings::{self, Warning};
 use crate::{Answer, Report};
-use page::Page;
+use page::TextPage;
 use style::Paint;
 
 /// Lines of a brief report.
@@ -40,7 +40,7 @@ const WARNINGS_MAX: usize = 2;
 
 /// How to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TextOptions {
+pub struct ReportTextOptions {
     /// Columns of the terminal; from 80 on nothing is wider.
     pub width: usize,
     /// Whether to use colour.
@@ -51,15 +51,15 @@ pub struct TextOptions {
     pub full: bool,
 }
 
-impl Default for TextOptions {
-    fn default() -> TextOptions {
-        TextOptions { width: 100, color: false, top: 20, full: false }
+impl Default for ReportTextOptions {
+    fn default() -> ReportTextOptions {
+        ReportTextOptions { width: 100, color: false, top: 20, full: false }
     }
 }
 
 /// The report: on one screen, to which a table that was asked for is added, or in full.
-pub fn render(report: &Report, options: &TextOptions) -> String {
-    let mut page = Page::new(options.width, options.color);
+pub fn render(report: &Report, options: &ReportTextOptions) -> String {
+    let mut page = TextPage::new(options.width, options.color);
     let answer = Some(&report.explanation.answer).filter(|answer| !answer.headline.is_empty());
     let above = above_commands(report, options, page.like());
     let below = below_commands(report, options, page.like());
@@ -85,7 +85,7 @@ pub fn render(report: &Report, options: &TextOptions) -> String {
         commands::render(&mut commands, report, Some(most));
         commands
     };
-    let fits = |commands: &Page| others + commands.lines() + EVIDENCE_MIN <= LINES;
+    let fits = |commands: &TextPage| others + commands.lines() + EVIDENCE_MIN <= LINES;
     let commands = (COMMANDS_MIN + 1..=COMMANDS_MAX).rev().map(with_commands).find(fits);
     let commands = commands.unwrap_or_else(|| with_commands(COMMANDS_MIN));
     let evidence = LINES.saturating_sub(others + commands.lines()).max(EVIDENCE_MIN);
@@ -97,12 +97,12 @@ pub fn render(report: &Report, options: &TextOptions) -> String {
 }
 
 /// What stands between the answer and the commands.
-fn above_commands(report: &Report, options: &TextOptions, mut page: Page) -> Page {
+fn above_commands(report: &Report, options: &ReportTextOptions, mut page: TextPage) -> TextPage {
     page.blank();
     overview::title(&mut page, report, !options.full);
     overview::facts(&mut page, report, !options.full);
     if report.aggregate.count > 0 {
-        let slices = report.aggregate.slices.as_ref().map(Slices::new);
+        let slices = report.aggregate.slices.as_ref().map(SliceListing::new);
         slices.iter().for_each(|slices| slices::render(&mut page, slices, options.top));
         timeline::render(&mut page, report);
     }
@@ -110,7 +110,7 @@ fn above_commands(report: &Report, options: &TextOptions, mut page: Page) -> Pag
 }
 
 /// What stands below the commands.
-fn below_commands(report: &Report, options: &TextOptions, mut page: Page) -> Page {
+fn below_commands(report: &Report, options: &ReportTextOptions, mut page: TextPage) -> TextPage {
     waits::render(&mut page, report, !options.full);
     if options.full {
         episodes::render(&mut page, report);
@@ -128,7 +128,7 @@ fn below_commands(report: &Report, options: &TextOptions, mut page: Page) -> Pag
 }
 
 /// What supports the answer, in so many lines, and what to look at next.
-fn write_answer(page: &mut Page, answer: Option<&Answer>, room: usize) {
+fn write_answer(page: &mut TextPage, answer: Option<&Answer>, room: usize) {
     let Some(answer) = answer else { return };
     let most = page.lines().saturating_add(room);
     let ruled_out = (!answer.ruled_out.is_empty()).then(|| format!("Not the cause. {}", answer.ruled_out.join(" ")));
@@ -148,7 +148,7 @@ fn write_answer(page: &mut Page, answer: Option<&Answer>, room: usize) {
 }
 
 /// What keeps the figures from being whole; in brief the gravest, in a line or two.
-fn warnings(page: &mut Page, report: &Report, is_brief: bool) {
+fn warnings(page: &mut TextPage, report: &Report, is_brief: bool) {
     let warnings = warnings::of_report(report);
     if warnings.is_empty() {
         return;

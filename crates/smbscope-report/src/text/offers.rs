@@ -1,6 +1,6 @@
 //! What both sides of the connections offered: a line a feature, with what came of it and why.
 
-use super::page::Page;
+use super::page::TextPage;
 use super::style::Paint;
 use crate::Report;
 use crate::format::{counted, thousands, unbroken};
@@ -11,7 +11,7 @@ const LISTED: usize = 4;
 /// Addresses of each side that are named.
 const NAMED: usize = 3;
 
-pub(super) fn render(page: &mut Page, report: &Report) {
+pub(super) fn render(page: &mut TextPage, report: &Report) {
     let (known, unknown): (Vec<Negotiation>, Vec<Negotiation>) =
         negotiations(report).into_iter().partition(Negotiation::is_known);
     if report.connections.is_empty() {
@@ -51,7 +51,7 @@ fn who(negotiation: &Negotiation<'_>) -> String {
     format!("  {}, {clients} to {servers}", unbroken(connections))
 }
 
-fn line(page: &mut Page, Feature { feature, client, server, outcome }: &Feature) {
+fn line(page: &mut TextPage, Feature { feature, client, server, outcome }: &Feature) {
     page.beside(
         Paint::Plain,
         &format!("    {feature:<20}"),

@@ -1,13 +1,13 @@
 //! The top of the report: what was measured, between whom, how it went, and how far the capture can be trusted.
 
-use super::page::Page;
+use super::page::TextPage;
 use super::percent_sign;
 use super::style::Paint;
-use super::table::{Column, Line, Table};
+use super::table::{TextColumn, TextTableLine, TextTable};
 use crate::format::{
     capital, clean, clock, counted, date, median_and_p95, seconds, shorten, shorten_path, span, thousands, unbroken,
 };
-use crate::load::Load;
+use crate::load::LoadTotals;
 use crate::packets::{PacketCounts, control};
 use crate::sentence::is_alarming;
 use crate::smb1::Smb1InUse;
@@ -26,7 +26,7 @@ const LISTED_MAX: usize = 4;
 const NAME_MAX: usize = 60;
 
 /// What was measured; in brief how to see more of it.
-pub(super) fn title(page: &mut Page, report: &Report, is_brief: bool) {
+pub(super) fn title(page: &mut TextPage, report: &Report, is_brief: bool) {
     if let Some(smb1) = Smb1InUse::from_report(report) {
         page.paragraph(Paint::Smb1, &smb1.sentence());
     }
@@ -36,7 +36,7 @@ pub(super) fn title(page: &mut Page, report: &Report, is_brief: bool) {
 }
 
 /// What a reader must see beside the answer: a filter, and a capture that is damaged.
-pub(super) fn first_of_all(page: &mut Page, report: &Report) {
+pub(super) fn first_of_all(page: &mut TextPage, report: &Report) {
     if let Some(note) = filter_note(report) {
         page.paragraph(Paint::Warning, &clean(&note));
     }
@@ -109,7 +109,7 @@ fn figures(row: &CommandStatistics) -> String {
 }
 
 /// Who, where and how: a line a fact; in brief only who spoke what.
-pub(super) fn facts(page: &mut Page, report: &Report, is_brief: bool) {
+pub(super) fn facts(page: &mut TextPage, report: &Report, is_brief: bool) {
     page.blank();
     let mut fact = |label: &str, paint: Paint, text: &str| page.fact(paint, label, text);
     for (i, line) in dialects::lines(report).iter().enumerate() {
@@ -125,7 +125,7 @@ pub(super) fn facts(page: &mut Page, report: &Report, is_brief: bool) {
         }
         return;
     }
-    fact("Load", Paint::Plain, &Load::from_report(report).sentence(report));
+    fact("Load", Paint::Plain, &LoadTotals::from_report(report).sentence(report));
     fact("Servers", Paint::Plain, &busiest(&ranked(servers), LISTED_MAX));
     fact("Clients", Paint::Plain, &busiest(&ranked(clients), LISTED_MAX));
     for (label, names) in [("Users", &report.aggregate.users), ("Shares", &report.aggregate.shares)] {
@@ -182,7 +182,7 @@ pub(super) fn facts(page: &mut Page, report: &Report, is_brief: bool) {
 }
 
 /// How far the figures can be trusted, unless that stands at the top because it is bad.
-pub(super) fn quality(page: &mut Page, report: &Report) {
+pub(super) fn quality(page: &mut TextPage, report: &Report) {
     if !is_alarming(report) {
         page.blank();
         page.fact(Paint::Plain, "Quality", &report.quality_sentence());
@@ -242,12 +242,12 @@ fn busiest_names(names: &Entities<Arc<str>>) -> Option<String> {
 }
 
 /// The paper's packet counts, with commands and replies side by side.
-pub(super) fn packets(page: &mut Page, report: &Report) {
+pub(super) fn packets(page: &mut TextPage, report: &Report) {
     let counts = PacketCounts::from_report(report);
     let mut lines = Vec::new();
     let mut add = |indent: usize, name: &str, count: u64, note: &str| {
         let share = percent_sign(count, counts.all);
-        lines.push(Line::new(name, vec![thousands(count), share, note.to_owned()]).indented(2 + indent));
+        lines.push(TextTableLine::new(name, vec![thousands(count), share, note.to_owned()]).indented(2 + indent));
     };
     add(0, "TCP packets of SMB connections", counts.smb_flows, "");
     add(2, "acknowledgements only", counts.acks, "");
@@ -263,21 +263,21 @@ pub(super) fn packets(page: &mut Page, report: &Report) {
     }
     let dropped = if counts.dropped > 0 { "or more" } else { "" };
     let plain = |name: &str, count: u64, note: &str| {
-        Line::new(name, vec![thousands(count), String::new(), note.to_owned()]).indented(2)
+        TextTableLine::new(name, vec![thousands(count), String::new(), note.to_owned()]).indented(2)
     };
     let first = plain("in the capture", counts.all, "");
     let last = plain("dropped by the capture", counts.dropped, dropped);
     let columns = vec![
-        Column::new("").at_least(12),
-        Column::new("").at_least(7).set_off(),
-        Column::new("").set_off().left_aligned(),
+        TextColumn::new("").at_least(12),
+        TextColumn::new("").at_least(7).set_off(),
+        TextColumn::new("").set_off().left_aligned(),
     ];
-    Table::new(columns).section("Packets", std::iter::once(first).chain(lines).chain([last])).render(page);
+    TextTable::new(columns).section("Packets", std::iter::once(first).chain(lines).chain([last])).render(page);
 
     let (to, from) = (&counts.commands, &counts.replies);
     let line = |name: &str, of: fn(&DirectionCounts) -> u64| {
         let cells = [to, from].map(|counts| [thousands(of(counts)), percent_sign(of(counts), counts.packets)]);
-        Line::new(name, cells.concat()).indented(2)
+        TextTableLine::new(name, cells.concat()).indented(2)
     };
     let lines = [
         line("packets", |counts| counts.packets),
@@ -287,10 +287,10 @@ pub(super) fn packets(page: &mut Page, report: &Report) {
         line("TCP retry", |counts| counts.retransmitted),
         line("TCP open, close", control),
     ];
-    let share = || Column::new("").at_least(7).set_off();
+    let share = || TextColumn::new("").at_least(7).set_off();
     let columns =
-        vec![Column::new("commands").at_least(15), share(), Column::new("replies").at_least(13).set_off(), share()];
-    Table::new(columns).section("", lines).render(page);
+        vec![TextColumn::new("commands").at_least(15), share(), TextColumn::new("replies").at_least(13).set_off(), share()];
+    TextTable::new(columns).section("", lines).render(page);
     if counts.asynchronous > 0 {
         let count = thousands(counts.asynchronous);
         let share = percent_sign(counts.asynchronous, to.continuation_packets);

@@ -14,16 +14,16 @@ const LISTED_MAX: usize = 20;
 
 /// The text so far, and how more of it is to look.
 #[derive(Debug)]
-pub(crate) struct Page {
+pub(crate) struct TextPage {
     text: String,
     width: usize,
     color: bool,
 }
 
-impl Page {
+impl TextPage {
     /// An empty page; one that is too narrow or too wide is made one that reads.
-    pub(crate) fn new(width: usize, color: bool) -> Page {
-        Page { text: String::new(), width: width.clamp(*WIDTHS.start(), *WIDTHS.end()), color }
+    pub(crate) fn new(width: usize, color: bool) -> TextPage {
+        TextPage { text: String::new(), width: width.clamp(*WIDTHS.start(), *WIDTHS.end()), color }
     }
 
     /// Its columns.
@@ -32,8 +32,8 @@ impl Page {
     }
 
     /// An empty page of the same kind.
-    pub(crate) fn like(&self) -> Page {
-        Page { text: String::new(), ..*self }
+    pub(crate) fn like(&self) -> TextPage {
+        TextPage { text: String::new(), ..*self }
     }
 
     /// Its lines.
@@ -42,7 +42,7 @@ impl Page {
     }
 
     /// Adds what another page holds.
-    pub(crate) fn append(&mut self, other: Page) {
+    pub(crate) fn append(&mut self, other: TextPage) {
         self.text.push_str(&other.text);
     }
 

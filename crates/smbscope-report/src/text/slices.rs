@@ -1,10 +1,10 @@
 //! The table of slices: who, where or what waited, the longest first or in the order asked for.
 
-use super::page::Page;
+use super::page::TextPage;
 use super::percent_sign;
-use super::table::{Column, Line, Table};
+use super::table::{TextColumn, TextTableLine, TextTable};
 use crate::format::{bytes, counted, or_dash, shorten_path, span, thousands, unbroken};
-use crate::json::slices::{SliceEntry, SliceFigures, Slices};
+use crate::json::slices::{SliceEntry, SliceFigures, SliceListing};
 use crate::slices::{heading, name};
 use smbscope_model::Nanos;
 use smbscope_stats::{DurationStatistics, SLICES_MAX};
@@ -14,32 +14,32 @@ use std::ops::RangeInclusive;
 /// The name column, which holds paths and pairs of addresses.
 const NAMES: RangeInclusive<usize> = 32..=80;
 
-pub(crate) fn render(page: &mut Page, slices: &Slices, top: usize) {
+pub(crate) fn render(page: &mut TextPage, slices: &SliceListing, top: usize) {
     if slices.entries.is_empty() {
         return;
     }
     let waited = SliceFigures::sum(slices.entries.iter().map(|entry| &entry.figures).chain(&slices.other));
     let waited = waited.response_time_sum_ns;
     let (listed, rest) = slices.entries.split_at(slices.entries.len().min(top));
-    let line = |entry: &SliceEntry| Line::new(name(&entry.key), cells(&entry.figures, waited));
-    let mut lines: Vec<Line> = listed.iter().map(line).collect();
+    let line = |entry: &SliceEntry| TextTableLine::new(name(&entry.key), cells(&entry.figures, waited));
+    let mut lines: Vec<TextTableLine> = listed.iter().map(line).collect();
     let others = SliceFigures::sum(rest.iter().map(|entry| &entry.figures).chain(&slices.other));
     if others.count > 0 {
         let name = match &slices.other {
             Some(_) => "(others)".to_owned(),
             None => format!("({})", counted(rest.len() as u64, "other", "others")),
         };
-        lines.push(Line::new(name, cells(&others, waited)));
+        lines.push(TextTableLine::new(name, cells(&others, waited)));
     }
-    let table = Table::new(columns(&slices.sort)).names(NAMES).section(heading(&slices.by), lines);
+    let table = TextTable::new(columns(&slices.sort)).names(NAMES).section(heading(&slices.by), lines);
     let left_out = table.with_shorter(page.width(), shorten_path).render(page);
     note(page, slices, &left_out);
 }
 
 /// The column that sorts stays on the narrowest page.
-fn columns(sort: &str) -> Vec<Column> {
+fn columns(sort: &str) -> Vec<TextColumn> {
     let unless = |by: &str, expendable: u8| if sort == by { 0 } else { expendable };
-    Column::list(&[
+    TextColumn::list(&[
         ("Count", 0),
         ("Total wait", 0),
         ("Share", 0),
@@ -82,7 +82,7 @@ fn part_of(part: i64, whole: i64) -> String {
     percent_sign(micros(part), micros(whole))
 }
 
-fn note(page: &mut Page, slices: &Slices, left_out: &[Cow<'_, str>]) {
+fn note(page: &mut TextPage, slices: &SliceListing, left_out: &[Cow<'_, str>]) {
     let mut text =
         "Total wait is the sum of response times, Share that of the total wait; expected waits count as commands only."
             .to_owned();

@@ -1,14 +1,14 @@
 //! Aligned tables that fit a width: less important columns go first, then the name column gets shorter.
 
 use crate::format::{clean, shorten};
-use crate::text::page::Page;
+use crate::text::page::TextPage;
 use crate::text::style::Paint;
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 /// A column right of the name column.
 #[derive(Debug, Clone)]
-pub(crate) struct Column {
+pub(crate) struct TextColumn {
     /// A line, or several.
     head: Cow<'static, str>,
     /// Columns with the largest number go first when the table is too wide; 0 never goes.
@@ -20,30 +20,30 @@ pub(crate) struct Column {
     left_aligned: bool,
 }
 
-impl Column {
+impl TextColumn {
     /// A column that always stays, aligned to the right.
-    pub(crate) fn new(head: impl Into<Cow<'static, str>>) -> Column {
-        Column { head: head.into(), expendable: 0, least: 0, gap: 1, left_aligned: false }
+    pub(crate) fn new(head: impl Into<Cow<'static, str>>) -> TextColumn {
+        TextColumn { head: head.into(), expendable: 0, least: 0, gap: 1, left_aligned: false }
     }
 
     /// Columns by their heads, each with how expendable it is.
-    pub(crate) fn list(columns: &[(&'static str, u8)]) -> Vec<Column> {
-        columns.iter().map(|(head, expendable)| Column { expendable: *expendable, ..Column::new(*head) }).collect()
+    pub(crate) fn list(columns: &[(&'static str, u8)]) -> Vec<TextColumn> {
+        columns.iter().map(|(head, expendable)| TextColumn { expendable: *expendable, ..TextColumn::new(*head) }).collect()
     }
 
     /// As wide as this, whatever is in it.
-    pub(crate) fn at_least(self, least: usize) -> Column {
-        Column { least, ..self }
+    pub(crate) fn at_least(self, least: usize) -> TextColumn {
+        TextColumn { least, ..self }
     }
 
     /// A column set off a little more.
-    pub(crate) fn set_off(self) -> Column {
-        Column { gap: 2, ..self }
+    pub(crate) fn set_off(self) -> TextColumn {
+        TextColumn { gap: 2, ..self }
     }
 
     /// Bars, and words.
-    pub(crate) fn left_aligned(self) -> Column {
-        Column { left_aligned: true, ..self }
+    pub(crate) fn left_aligned(self) -> TextColumn {
+        TextColumn { left_aligned: true, ..self }
     }
 
     /// What is in it and the blanks before.
@@ -59,7 +59,7 @@ impl Column {
 
 /// A line of a table.
 #[derive(Debug, Clone)]
-pub(crate) struct Line {
+pub(crate) struct TextTableLine {
     name: String,
     indent: usize,
     /// One for each column; an empty line has none.
@@ -68,46 +68,46 @@ pub(crate) struct Line {
     across: Option<Paint>,
 }
 
-impl Line {
+impl TextTableLine {
     /// A line that is no part of another.
-    pub(crate) fn new(name: impl Into<String>, cells: Vec<String>) -> Line {
-        Line { name: name.into(), indent: 0, cells, across: None }
+    pub(crate) fn new(name: impl Into<String>, cells: Vec<String>) -> TextTableLine {
+        TextTableLine { name: name.into(), indent: 0, cells, across: None }
     }
 
     /// A line below the one that it is a part of.
-    pub(crate) fn part(name: impl Into<String>, cells: Vec<String>) -> Line {
-        Line::new(name, cells).indented(2)
+    pub(crate) fn part(name: impl Into<String>, cells: Vec<String>) -> TextTableLine {
+        TextTableLine::new(name, cells).indented(2)
     }
 
     /// A text between lines that takes no part in the columns.
-    pub(crate) fn across(paint: Paint, text: impl Into<String>) -> Line {
-        Line { across: Some(paint), ..Line::new(text, Vec::new()) }
+    pub(crate) fn across(paint: Paint, text: impl Into<String>) -> TextTableLine {
+        TextTableLine { across: Some(paint), ..TextTableLine::new(text, Vec::new()) }
     }
 
     /// Further to the right.
-    pub(crate) fn indented(self, indent: usize) -> Line {
-        Line { indent, ..self }
+    pub(crate) fn indented(self, indent: usize) -> TextTableLine {
+        TextTableLine { indent, ..self }
     }
 }
 
 /// Lines below a heading of their own.
 #[derive(Debug, Clone)]
-struct Section {
+struct TextTableSection {
     heading: String,
-    lines: Vec<Line>,
+    lines: Vec<TextTableLine>,
 }
 
 /// Sections that share their columns, so that they stand aligned below each other.
 #[derive(Debug, Clone)]
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     title: Option<String>,
-    columns: Vec<Column>,
-    sections: Vec<Section>,
+    columns: Vec<TextColumn>,
+    sections: Vec<TextTableSection>,
     names: RangeInclusive<usize>,
 }
 
 /// How the table fits its page.
-struct Layout {
+struct TextTableLayout {
     /// Of all columns.
     widths: Vec<usize>,
     /// The columns that there is room for.
@@ -118,35 +118,35 @@ struct Layout {
 /// The name column: narrowest before a column is left out for it, and widest.
 const NAMES: RangeInclusive<usize> = 16..=34;
 
-impl Table {
+impl TextTable {
     /// A table without lines.
-    pub(crate) fn new(columns: Vec<Column>) -> Table {
-        Table { title: None, columns, sections: Vec::new(), names: NAMES }
+    pub(crate) fn new(columns: Vec<TextColumn>) -> TextTable {
+        TextTable { title: None, columns, sections: Vec::new(), names: NAMES }
     }
 
     /// The same below a heading that is no part of the columns.
-    pub(crate) fn titled(self, title: impl Into<String>) -> Table {
-        Table { title: Some(title.into()), ..self }
+    pub(crate) fn titled(self, title: impl Into<String>) -> TextTable {
+        TextTable { title: Some(title.into()), ..self }
     }
 
     /// The same with another room for names.
-    pub(crate) fn names(self, names: RangeInclusive<usize>) -> Table {
-        Table { names, ..self }
+    pub(crate) fn names(self, names: RangeInclusive<usize>) -> TextTable {
+        TextTable { names, ..self }
     }
 
     /// The same with further lines; none, and there is no section.
-    pub(crate) fn section(mut self, heading: impl Into<String>, lines: impl IntoIterator<Item = Line>) -> Table {
-        let lines: Vec<Line> = lines.into_iter().collect();
+    pub(crate) fn section(mut self, heading: impl Into<String>, lines: impl IntoIterator<Item = TextTableLine>) -> TextTable {
+        let lines: Vec<TextTableLine> = lines.into_iter().collect();
         if !lines.is_empty() {
-            self.sections.push(Section { heading: heading.into(), lines });
+            self.sections.push(TextTableSection { heading: heading.into(), lines });
         }
         self
     }
 
     /// Prints the sections, with an empty line before each. Returns the heads of the columns that had something to say
     /// and no room.
-    pub(crate) fn render(&self, page: &mut Page) -> Vec<Cow<'static, str>> {
-        let Layout { widths, kept, name_width } = self.layout(page.width());
+    pub(crate) fn render(&self, page: &mut TextPage) -> Vec<Cow<'static, str>> {
+        let TextTableLayout { widths, kept, name_width } = self.layout(page.width());
         let columns = |cells: &dyn Fn(usize) -> String| -> String {
             kept.iter().map(|column| self.columns[*column].aligned(&cells(*column), widths[*column])).collect()
         };
@@ -180,7 +180,7 @@ impl Table {
     }
 
     /// The same with names that are made shorter in a way of their own, for the room that there is.
-    pub(crate) fn with_shorter(mut self, width: usize, shorter: fn(&str, usize) -> String) -> Table {
+    pub(crate) fn with_shorter(mut self, width: usize, shorter: fn(&str, usize) -> String) -> TextTable {
         let room = self.layout(width).name_width;
         for line in self.sections.iter_mut().flat_map(|section| &mut section.lines) {
             line.name = shorter(&line.name, room);
@@ -188,14 +188,14 @@ impl Table {
         self
     }
 
-    fn layout(&self, width: usize) -> Layout {
+    fn layout(&self, width: usize) -> TextTableLayout {
         let widths: Vec<usize> = (0..self.columns.len()).map(|column| self.column_width(column)).collect();
         let named = self.lines().map(|line| line.indent + chars(&line.name));
         let headings = self.sections.iter().flat_map(|section| section.heading.lines()).map(chars);
         let wanted = named.chain(headings).max().unwrap_or(0).clamp(1, *self.names.end());
         let kept = self.fitting_columns(&widths, width.saturating_sub(wanted.min(*self.names.start())));
         let name_width = wanted.min(width.saturating_sub(self.taken(&kept, &widths)).max(*self.names.start()));
-        Layout { widths, kept, name_width }
+        TextTableLayout { widths, kept, name_width }
     }
 
     /// Columns that have a cell at all.
@@ -218,7 +218,7 @@ impl Table {
     }
 
     fn column_width(&self, column: usize) -> usize {
-        let Column { head, least, .. } = &self.columns[column];
+        let TextColumn { head, least, .. } = &self.columns[column];
         let cells = self.lines().filter_map(|line| line.cells.get(column)).map(|cell| chars(cell));
         cells.chain(head.lines().map(chars)).max().unwrap_or(0).max(*least)
     }
@@ -228,7 +228,7 @@ impl Table {
         columns.iter().map(|column| self.columns[*column].gap + widths[*column]).sum()
     }
 
-    fn lines(&self) -> impl Iterator<Item = &Line> {
+    fn lines(&self) -> impl Iterator<Item = &TextTableLine> {
         self.sections.iter().flat_map(|section| &section.lines).filter(|line| line.across.is_none())
     }
 }

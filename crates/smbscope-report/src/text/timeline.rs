@@ -1,9 +1,9 @@
 //! The time line: a line a bin, with what was asked and answered, and how long it took.
 
 use super::bars::bar;
-use super::page::Page;
+use super::page::TextPage;
 use super::style::Paint;
-use super::table::{Column, Line, Table};
+use super::table::{TextColumn, TextTableLine, TextTable};
 use crate::Report;
 use crate::format::{date, or_dash, rate, span, thousands, time_of_day};
 use smbscope_model::{Nanos, Timestamp};
@@ -22,19 +22,19 @@ const COLUMNS: [(&str, usize); 7] =
 /// What the bars show.
 const BAR_HEADING: &str = "Total wait";
 
-pub(super) fn render(page: &mut Page, report: &Report) {
+pub(super) fn render(page: &mut TextPage, report: &Report) {
     let timeline = &report.aggregate.timeline;
     if report.interval.is_none() || timeline.bins.is_empty() {
         return;
     }
     let decimals = decimals(timeline.width);
     let clock = 8 + if decimals > 0 { decimals + 1 } else { 0 };
-    let mut columns: Vec<Column> = COLUMNS.map(|(head, width)| Column::new(head).at_least(width)).into();
-    let taken = INDENT + clock + columns.iter().map(Column::room).sum::<usize>() + 2;
+    let mut columns: Vec<TextColumn> = COLUMNS.map(|(head, width)| TextColumn::new(head).at_least(width)).into();
+    let taken = INDENT + clock + columns.iter().map(TextColumn::room).sum::<usize>() + 2;
     // A narrow page has no room for bars, nor for their heading.
     let room = Some(page.width().saturating_sub(taken).min(BAR_MAX)).filter(|room| *room >= BAR_HEADING.len());
     if room.is_some() {
-        columns.push(Column::new(BAR_HEADING).set_off().left_aligned());
+        columns.push(TextColumn::new(BAR_HEADING).set_off().left_aligned());
     }
     let most = timeline.bins.iter().map(|(_, bin)| bin.response_time_sum_ns).max().unwrap_or(0);
     let mut lines = Vec::new();
@@ -42,21 +42,21 @@ pub(super) fn render(page: &mut Page, report: &Report) {
     let mut next: Option<Timestamp> = None;
     for (start, bin) in &timeline.bins {
         if let Some(gap) = next.map(|next| *start - next).filter(|gap| gap.0 > 0) {
-            lines.push(Line::across(Paint::Faint, format!("… {} without a command", span(gap))));
+            lines.push(TextTableLine::across(Paint::Faint, format!("… {} without a command", span(gap))));
         }
         let today = date(*start).map(|date| date.chars().take(10).collect::<String>());
         if today != day {
             let named = today.as_deref().unwrap_or("unknown date,");
-            lines.push(Line::across(Paint::Plain, format!("{named} UTC")));
+            lines.push(TextTableLine::across(Paint::Plain, format!("{named} UTC")));
             day = today;
         }
         let bar = room.map(|room| bar(bin.response_time_sum_ns as f64, most as f64, room));
         let cells = cells(bin, timeline.width).into_iter().chain(bar).collect();
-        lines.push(Line::new(time_of_day(*start, decimals), cells));
+        lines.push(TextTableLine::new(time_of_day(*start, decimals), cells));
         next = Some(Timestamp(start.0.saturating_add(timeline.width.0)));
     }
     let title = format!("Time line, in bins of {}", span(timeline.width));
-    Table::new(columns).titled(title).section("", lines.into_iter().map(|line| line.indented(INDENT))).render(page);
+    TextTable::new(columns).titled(title).section("", lines.into_iter().map(|line| line.indented(INDENT))).render(page);
     let mut note = "MB/s are those of requests (up) and responses (down).".to_owned();
     if room.is_some() {
         note += &format!(" {BAR_HEADING} is the sum of the response times.");

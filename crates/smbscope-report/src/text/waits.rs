@@ -1,9 +1,9 @@
 //! Where the time went: the whole, and the clients and connections that waited longest.
 
-use super::page::Page;
+use super::page::TextPage;
 use super::percent_sign;
 use super::style::Paint;
-use super::table::{Column, Line, Table};
+use super::table::{TextColumn, TextTableLine, TextTable};
 use crate::Report;
 use crate::format::{or_dash, thousands};
 use smbscope_model::Nanos;
@@ -13,7 +13,7 @@ use smbscope_stats::{TimePart, TimeSplit};
 const LISTED_MAX: usize = 5;
 
 /// The whole, and unless in brief the clients and connections.
-pub(super) fn render(page: &mut Page, report: &Report, is_brief: bool) {
+pub(super) fn render(page: &mut TextPage, report: &Report, is_brief: bool) {
     let splits = &report.aggregate.splits;
     if splits.whole.elapsed().0 == 0 {
         return;
@@ -22,8 +22,8 @@ pub(super) fn render(page: &mut Page, report: &Report, is_brief: bool) {
         1 => "The connection".to_owned(),
         n => format!("{} connections", thousands(n)),
     };
-    let whole = Line::new(name, cells(&splits.whole));
-    let mut table = Table::new(columns()).section("Where time went", [whole]);
+    let whole = TextTableLine::new(name, cells(&splits.whole));
+    let mut table = TextTable::new(columns()).section("Where time went", [whole]);
     if is_brief {
         table.render(page);
         return;
@@ -46,9 +46,9 @@ pub(super) fn render(page: &mut Page, report: &Report, is_brief: bool) {
         rows.sort_by_key(|(_, split)| std::cmp::Reverse(split.busy));
         let left = rows.len().saturating_sub(LISTED_MAX);
         rows.truncate(LISTED_MAX);
-        let mut lines: Vec<Line> = rows.into_iter().map(|(name, split)| Line::new(name, cells(&split))).collect();
+        let mut lines: Vec<TextTableLine> = rows.into_iter().map(|(name, split)| TextTableLine::new(name, cells(&split))).collect();
         if left > 0 {
-            lines.push(Line::new(format!("and {left} more"), Vec::new()));
+            lines.push(TextTableLine::new(format!("and {left} more"), Vec::new()));
         }
         table = table.section(heading, lines);
     }
@@ -61,8 +61,8 @@ pub(super) fn render(page: &mut Page, report: &Report, is_brief: bool) {
     page.paragraph(Paint::Faint, &note);
 }
 
-fn columns() -> Vec<Column> {
-    Column::list(&[
+fn columns() -> Vec<TextColumn> {
+    TextColumn::list(&[
         ("Elapsed", 0),
         ("Client", 0),
         ("Request", 0),

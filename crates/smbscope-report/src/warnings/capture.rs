@@ -4,7 +4,7 @@ use super::{Warning, inflected};
 use crate::Report;
 use crate::format::{counted, thousands};
 use crate::sentence::{one_way_connections, protocols};
-use crate::whole::Whole;
+use crate::whole::CommandOutcomes;
 use smbscope_model::ExchangeOutcome;
 #[cfg(doc)]
 use smbscope_model::Quality;
@@ -81,7 +81,7 @@ const COUNTERS: &[(&str, Of, &str)] = &[
 pub(crate) fn of_report(report: &Report) -> Vec<Warning> {
     let quality = &report.quality;
     let aggregate = &report.aggregate;
-    let whole = Whole::new(report);
+    let whole = CommandOutcomes::new(report);
     let counters: HashMap<&str, u64> = quality.entries().into_iter().collect();
     let counter = |name: &str| counters.get(name).copied().unwrap_or(0);
     let counted_as = |text: &str, count: u64, of: Of| {

@@ -27,7 +27,7 @@ const NAMED_MAX: usize = 4;
 /// Every warning of a ramp.
 pub(crate) fn of_ramp(document: &BenchDocument) -> Vec<String> {
     let runs = document.runs.as_slice();
-    let mut found = Found { document, warnings: Vec::new() };
+    let mut found = LoadWarnings { document, warnings: Vec::new() };
     for run in runs {
         match &run.ended {
             BenchRunOutcome::Done => {}
@@ -106,12 +106,12 @@ pub(crate) fn far_below_its_rate(document: &BenchDocument) -> Option<String> {
 }
 
 /// What was found so far.
-struct Found<'d> {
+struct LoadWarnings<'d> {
     document: &'d BenchDocument,
     warnings: Vec<String>,
 }
 
-impl Found<'_> {
+impl LoadWarnings<'_> {
     /// What is so at some load points.
     fn at(&mut self, runs: &[&BenchRun], text: &str) {
         self.warnings.push(format!("{} {text}", at(self.document, runs)));

@@ -5,7 +5,7 @@ use super::memory::STUDY_MAX;
 use crate::Error;
 use crate::directory::RUN;
 use smbscope_load::bounded;
-use smbscope_report::study::{self, Document, Results, Variant};
+use smbscope_report::study::{self, StudyDocument, Results, VariantEntry};
 use smbscope_report::{bench, quoted};
 use smbscope_stats::Measure;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ const AXIS: &str = "study";
 pub struct Made {
     name: String,
     directory: PathBuf,
-    document: Document,
+    document: StudyDocument,
 }
 
 impl Made {
@@ -33,7 +33,7 @@ impl Made {
         let file = directory.join(STUDY);
         let text = bounded::read(&file, STUDY_MAX).map_err(Error::file("read", &file))?;
         let document =
-            Document::parse(&text).map_err(|error| Error::Unavailable(format!("{}: {error}", file.display())))?;
+            StudyDocument::parse(&text).map_err(|error| Error::Unavailable(format!("{}: {error}", file.display())))?;
         Ok(Made { name: name.to_owned(), directory: directory.to_owned(), document })
     }
 
@@ -46,13 +46,13 @@ impl Made {
     }
 
     /// Those with a result.
-    fn runs(&self) -> impl Iterator<Item = &study::Run> {
+    fn runs(&self) -> impl Iterator<Item = &study::StudyRun> {
         self.document.runs.iter().filter(|run| run.failed.is_none())
     }
 }
 
 /// Sets them beside each other, the first one being the baseline.
-pub fn beside(title: Option<String>, studies: &[Made]) -> Result<Document, Error> {
+pub fn beside(title: Option<String>, studies: &[Made]) -> Result<StudyDocument, Error> {
     let Some(first) = studies.first() else {
         return Err(Error::Unavailable("there is no study to set beside others".to_owned()));
     };
@@ -70,7 +70,7 @@ pub fn beside(title: Option<String>, studies: &[Made]) -> Result<Document, Error
                 .map_err(|error| Error::Unavailable(format!("{}: {error}", file.display())))?;
             let Some(variant) = places.get(run.variant).copied() else { continue };
             results.add(variant, run.repetition, &result);
-            runs.push(study::Run { variant, directory: directory.display().to_string(), ..run.clone() });
+            runs.push(study::StudyRun { variant, directory: directory.display().to_string(), ..run.clone() });
         }
     }
     runs.sort_by_key(|run| (run.started_ns, run.variant));
@@ -79,7 +79,7 @@ pub fn beside(title: Option<String>, studies: &[Made]) -> Result<Document, Error
     let directories = studies.iter().map(|study| quoted(&study.directory.display().to_string()));
     let mut warnings = differences(studies);
     warnings.extend(results.warnings(&variants.iter().map(|variant| variant.name.as_str()).collect::<Vec<_>>()));
-    let mut document = Document {
+    let mut document = StudyDocument {
         generator: bench::Generator::new(env!("CARGO_PKG_VERSION")),
         name: title.unwrap_or_else(|| names.join(" beside ")),
         answer: Default::default(),
@@ -100,7 +100,7 @@ pub fn beside(title: Option<String>, studies: &[Made]) -> Result<Document, Error
 }
 
 /// The variants of all, those of the same name behind each other; and where those of each study are among them.
-fn paired(studies: &[Made]) -> (Vec<Variant>, Vec<Vec<usize>>) {
+fn paired(studies: &[Made]) -> (Vec<VariantEntry>, Vec<Vec<usize>>) {
     let mut names: Vec<&str> = Vec::new();
     for variant in studies.iter().flat_map(|study| &study.document.variants) {
         if !names.contains(&variant.name.as_str()) {
@@ -108,7 +108,7 @@ fn paired(studies: &[Made]) -> (Vec<Variant>, Vec<Vec<usize>>) {
         }
     }
     let mut places: Vec<Vec<usize>> = studies.iter().map(|study| vec![0; study.document.variants.len()]).collect();
-    let mut variants: Vec<Variant> = Vec::new();
+    let mut variants: Vec<VariantEntry> = Vec::new();
     for name in names {
         let baseline = variants.len();
         for (study, places) in studies.iter().zip(&mut places) {
@@ -117,7 +117,7 @@ fn paired(studies: &[Made]) -> (Vec<Variant>, Vec<Vec<usize>>) {
             let variant = study.document.variants[at].clone();
             let mut settings = variant.settings.clone();
             settings.insert(AXIS.to_owned(), study.name.clone());
-            variants.push(Variant { name: format!("{name}, {}", study.name), baseline, settings, ..variant });
+            variants.push(VariantEntry { name: format!("{name}, {}", study.name), baseline, settings, ..variant });
         }
     }
     (variants, places)

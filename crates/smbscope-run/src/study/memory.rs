@@ -5,7 +5,7 @@ use crate::Error;
 use crate::directory::RUN;
 use crate::files::{Replacement, Sources, create_private_directory, is_left_over};
 use smbscope_load::bounded;
-use smbscope_report::study::{self, Document, Results};
+use smbscope_report::study::{self, StudyDocument, Results};
 use smbscope_report::{bench, html};
 use std::collections::HashSet;
 use std::fs;
@@ -26,7 +26,7 @@ pub(super) struct Memory {
     directory: PathBuf,
     done: HashSet<Turn>,
     results: Results,
-    document: Document,
+    document: StudyDocument,
 }
 
 impl Memory {
@@ -93,7 +93,7 @@ impl Memory {
     }
 
     /// A run is over.
-    pub(super) fn note(&mut self, turn: Turn, run: study::Run, result: Option<&bench::BenchDocument>) {
+    pub(super) fn note(&mut self, turn: Turn, run: study::StudyRun, result: Option<&bench::BenchDocument>) {
         self.done.insert(turn);
         if let Some(result) = result {
             self.results.add(turn.variant, turn.repetition, result);
@@ -128,15 +128,15 @@ impl Memory {
     }
 
     /// All that is known.
-    pub(super) fn into_document(self) -> Document {
+    pub(super) fn into_document(self) -> StudyDocument {
         self.document
     }
 }
 
 /// What is remembered of the same study.
-fn earlier(file: &Path, text: &[u8], study: &Study) -> Result<Document, Error> {
+fn earlier(file: &Path, text: &[u8], study: &Study) -> Result<StudyDocument, Error> {
     let shown = file.display();
-    let earlier = Document::parse(text).map_err(|error| Error::Unavailable(format!("{shown}: {error}")))?;
+    let earlier = StudyDocument::parse(text).map_err(|error| Error::Unavailable(format!("{shown}: {error}")))?;
     if earlier.definition.sha256 != study.definition.sha256 || earlier.repetitions != study.repetitions {
         return Err(Error::Unavailable(format!(
             "{shown} is of another study, or of this one with other targets or repetitions or before its file was changed: \
@@ -160,8 +160,8 @@ fn look(directory: &Path) -> Result<bool, Error> {
 }
 
 /// Without a run.
-fn document(study: &Study, variants: &[Variant], directory: &Path) -> Document {
-    let variant = |variant: &Variant| study::Variant {
+fn document(study: &Study, variants: &[Variant], directory: &Path) -> StudyDocument {
+    let variant = |variant: &Variant| study::VariantEntry {
         name: variant.name.clone(),
         baseline: variant.baseline,
         settings: variant.settings.iter().cloned().collect(),
@@ -170,14 +170,14 @@ fn document(study: &Study, variants: &[Variant], directory: &Path) -> Document {
         before: variant.before.clone(),
         after: variant.after.clone(),
     };
-    let definition = study::Definition {
+    let definition = study::StudyDefinitionEntry {
         source: study.definition.source.clone(),
         sha256: study.definition.sha256.clone(),
         text: study.definition.text.clone(),
         quick: study.definition.quick,
         targets: study.definition.targets.clone(),
     };
-    Document {
+    StudyDocument {
         generator: bench::Generator::new(env!("CARGO_PKG_VERSION")),
         name: study.name.clone(),
         question: study.question.clone(),

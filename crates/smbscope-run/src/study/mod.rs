@@ -23,7 +23,7 @@ use crate::files::Sources;
 use crate::setup::now;
 use memory::Memory;
 use smbscope_report::bench::{self, BenchRunOutcome};
-use smbscope_report::study::{self, Document};
+use smbscope_report::study::{self, StudyDocument};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -62,7 +62,7 @@ pub struct Place<'a> {
 
 /// Runs what is still to be run of a study, whose directory remembers the rest; ends early, with what there is, when the
 /// conductor is interrupted.
-pub fn run(study: &Study, directory: &Path, conductor: &mut dyn Conductor) -> Result<Document, Error> {
+pub fn run(study: &Study, directory: &Path, conductor: &mut dyn Conductor) -> Result<StudyDocument, Error> {
     let variants = study.variants();
     let turns = study.turns(variants.len());
     let mut sources = Sources::default();
@@ -98,7 +98,7 @@ fn attempts(
     place: &Place<'_>,
     directory: &Path,
     conductor: &mut dyn Conductor,
-) -> Result<Option<(study::Run, Option<bench::BenchDocument>)>, Error> {
+) -> Result<Option<(study::StudyRun, Option<bench::BenchDocument>)>, Error> {
     let folder = format!("{}/{}", place.variant.folder, turn.repetition);
     let path = directory.join(&folder);
     let (started, begun) = (now(), Instant::now());
@@ -119,7 +119,7 @@ fn attempts(
             attempt += 1;
             continue;
         }
-        let run = study::Run {
+        let run = study::StudyRun {
             variant: turn.variant,
             repetition: turn.repetition,
             directory: folder,

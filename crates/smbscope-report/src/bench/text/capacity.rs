@@ -2,11 +2,11 @@
 
 use crate::bench::{BenchDocument, load_name};
 use crate::format::clean;
-use crate::text::page::Page;
+use crate::text::page::TextPage;
 use crate::text::style::Paint;
 
 /// In the order in which they were tried: how the search came to its answer.
-pub(super) fn render(page: &mut Page, document: &BenchDocument) {
+pub(super) fn render(page: &mut TextPage, document: &BenchDocument) {
     let Some(capacity) = document.capacity.as_ref().filter(|capacity| !capacity.tried.is_empty()) else { return };
     page.heading("Loads that were tried");
     let names: Vec<String> =

@@ -3,10 +3,10 @@
 use crate::bench::{LoadPointBreakdown, BenchRun};
 use crate::format::{bytes, clean, or_dash, shorten_path, span, thousands};
 use crate::json::FileName;
-use crate::json::entries::{Entity, Group};
+use crate::json::entries::{EntityEntry, GroupEntry};
 use crate::json::waits::SlowExchange;
-use crate::text::page::Page;
-use crate::text::table::{Column, Line, Table};
+use crate::text::page::TextPage;
+use crate::text::table::{TextColumn, TextTableLine, TextTable};
 use smbscope_model::Timestamp;
 use smbscope_stats::DurationStatistics;
 use std::ops::RangeInclusive;
@@ -17,7 +17,7 @@ const SHOWN: usize = 5;
 /// The name column, which holds paths.
 const NAMES: RangeInclusive<usize> = 24..=48;
 
-pub(super) fn render(page: &mut Page, run: &BenchRun) {
+pub(super) fn render(page: &mut TextPage, run: &BenchRun) {
     let Some(counted) = &run.counted else { return };
     parts(page, counted);
     files(page, counted);
@@ -25,8 +25,8 @@ pub(super) fn render(page: &mut Page, run: &BenchRun) {
 }
 
 /// Means of the phases of commands: they add up.
-fn parts(page: &mut Page, counted: &LoadPointBreakdown) {
-    let line = |group: &Group| {
+fn parts(page: &mut TextPage, counted: &LoadPointBreakdown) {
+    let line = |group: &GroupEntry| {
         let row = &group.row;
         let mean = |times: &DurationStatistics| or_dash(times.mean);
         let phases = [&row.response_time, &row.request_transfer, &row.service_time, &row.response_transfer];
@@ -34,16 +34,16 @@ fn parts(page: &mut Page, counted: &LoadPointBreakdown) {
         cells.extend([or_dash(row.service_time.p50), or_dash(row.service_time.p95), mean(&row.think_time)]);
         cells
     };
-    let mut lines: Vec<Line> = Vec::new();
+    let mut lines: Vec<TextTableLine> = Vec::new();
     for group in counted.groups.iter().filter(|group| group.headline && group.row.timed > 0) {
-        lines.push(Line::new(group.group.clone(), line(group)));
+        lines.push(TextTableLine::new(group.group.clone(), line(group)));
         let parts = group.parts.iter().filter(|part| part.row.timed > 0);
-        lines.extend(parts.map(|part| Line::part(part.group.clone(), line(part))));
+        lines.extend(parts.map(|part| TextTableLine::part(part.group.clone(), line(part))));
     }
     if lines.is_empty() {
         return;
     }
-    let columns = Column::list(&[
+    let columns = TextColumn::list(&[
         ("Average", 0),
         ("Sending", 0),
         ("Service", 0),
@@ -52,15 +52,15 @@ fn parts(page: &mut Page, counted: &LoadPointBreakdown) {
         ("p95", 2),
         ("Client", 1),
     ]);
-    let left_out = Table::new(columns).section("Where time went", lines).render(page);
+    let left_out = TextTable::new(columns).section("Where time went", lines).render(page);
     let text = "Average response time is Sending (handing the request to the system), Service (waiting for the first byte \
                 of the response: network and server) and Receiving (the rest of the response). Client is the client's own \
                 time before the request.";
     page.note(text, &left_out);
 }
 
-fn files(page: &mut Page, counted: &LoadPointBreakdown) {
-    let line = |file: &Entity<FileName>| {
+fn files(page: &mut TextPage, counted: &LoadPointBreakdown) {
+    let line = |file: &EntityEntry<FileName>| {
         let if_any = |n: u64, show: fn(u64) -> String| if n > 0 { show(n) } else { String::new() };
         let mut cells = vec![
             thousands(file.count),
@@ -70,7 +70,7 @@ fn files(page: &mut Page, counted: &LoadPointBreakdown) {
         ];
         let times = &file.response_time;
         cells.extend([times.p50, times.mean, times.p95, times.max].map(or_dash));
-        Line::new(clean(&file.name.path), cells)
+        TextTableLine::new(clean(&file.name.path), cells)
     };
     let lines = counted.files.iter().filter(|file| !file.is_other).take(SHOWN).map(line).collect();
     let columns = [
@@ -86,14 +86,14 @@ fn files(page: &mut Page, counted: &LoadPointBreakdown) {
     of_paths(page, "Files by total wait", &columns, lines);
 }
 
-fn slowest(page: &mut Page, counted: &LoadPointBreakdown, started: Timestamp) {
+fn slowest(page: &mut TextPage, counted: &LoadPointBreakdown, started: Timestamp) {
     let line = |slow: &SlowExchange| {
         let after = slow.request_first_ns.map_or_else(String::new, |at| span(at - started));
         let failed = slow.status.as_deref().filter(|status| *status != "STATUS_SUCCESS");
         let mut cells = vec![clean(&slow.command), after];
         cells.extend([slow.response_time_ns, slow.service_time_ns].map(or_dash));
         cells.push(failed.map(clean).unwrap_or_default());
-        Line::new(slow.path.as_deref().map(clean).unwrap_or_default(), cells)
+        TextTableLine::new(slow.path.as_deref().map(clean).unwrap_or_default(), cells)
     };
     let lines = counted.slowest.iter().take(SHOWN).map(line).collect();
     let columns = [("Command", 0), ("After", 0), ("Response", 0), ("Service", 1), ("Status", 2)];
@@ -101,8 +101,8 @@ fn slowest(page: &mut Page, counted: &LoadPointBreakdown, started: Timestamp) {
 }
 
 /// A table whose names are paths: they lose their beginning where there is no room.
-fn of_paths(page: &mut Page, heading: &str, columns: &[(&'static str, u8)], lines: Vec<Line>) {
-    let table = Table::new(Column::list(columns)).names(NAMES).section(heading, lines);
+fn of_paths(page: &mut TextPage, heading: &str, columns: &[(&'static str, u8)], lines: Vec<TextTableLine>) {
+    let table = TextTable::new(TextColumn::list(columns)).names(NAMES).section(heading, lines);
     table.with_shorter(page.width(), shorten_path).render(page);
 }
 
@@ -122,7 +122,7 @@ mod tests {
             aggregator.record(&Exchange { path: Some(path.into()), ..read(start, length) });
         }
         let counted = LoadPointBreakdown::new(&aggregator.finish());
-        let mut page = Page::new(100, false);
+        let mut page = TextPage::new(100, false);
         parts(&mut page, &counted);
         files(&mut page, &counted);
         slowest(&mut page, &counted, Timestamp(0));

@@ -2,15 +2,15 @@
 
 use crate::bench::{LoadHostEntry, BenchRun};
 use crate::format::{clean, or_dash, thousands};
-use crate::text::page::Page;
-use crate::text::table::{Column, Line, Table};
+use crate::text::page::TextPage;
+use crate::text::table::{TextColumn, TextTableLine, TextTable};
 use smbscope_model::Nanos;
 
-pub(super) fn render(page: &mut Page, run: &BenchRun) {
+pub(super) fn render(page: &mut TextPage, run: &BenchRun) {
     if run.hosts.is_empty() {
         return;
     }
-    let columns = Column::list(&[
+    let columns = TextColumn::list(&[
         ("Sessions", 0),
         ("Commands", 0),
         ("Errors", 0),
@@ -31,9 +31,9 @@ pub(super) fn render(page: &mut Page, run: &BenchRun) {
             (None, true) => format!("{} (limited)", clean(&host.host)),
             (None, false) => clean(&host.host),
         };
-        Line::new(name, cells(host))
+        TextTableLine::new(name, cells(host))
     });
-    let left_out = Table::new(columns).section("Load hosts", lines).render(page);
+    let left_out = TextTable::new(columns).section("Load hosts", lines).render(page);
     let text = "Clock: by how much the clock of the host is ahead of that of the driver (behind where negative), and the most \
                 that this can be wrong by. Client CPU and its busiest thread in percent of one processor.";
     page.note(text, &left_out);

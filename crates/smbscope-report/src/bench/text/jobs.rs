@@ -2,10 +2,10 @@
 
 use crate::bench::{BenchDocument, JobStatistics, BenchRun};
 use crate::format::{counted, or_dash, percent, rate, thousands};
-use crate::text::page::Page;
-use crate::text::table::{Column, Line, Table};
+use crate::text::page::TextPage;
+use crate::text::table::{TextColumn, TextTableLine, TextTable};
 
-pub(super) fn render(page: &mut Page, document: &BenchDocument) {
+pub(super) fn render(page: &mut TextPage, document: &BenchDocument) {
     let found = |run: &BenchRun| run.jobs.clone().filter(|jobs| jobs.elapsed.count > 0);
     let mut runs: Vec<(&BenchRun, JobStatistics)> = document.runs.iter().filter_map(|run| Some((run, found(run)?))).collect();
     if runs.is_empty() {
@@ -13,8 +13,8 @@ pub(super) fn render(page: &mut Page, document: &BenchDocument) {
     }
     runs.sort_by(|(a, _), (b, _)| a.load(document.is_ramp_of_rates()).total_cmp(&b.load(document.is_ramp_of_rates())));
     let unfinished: u64 = runs.iter().map(|(_, jobs)| jobs.unfinished).sum();
-    let lines = runs.iter().map(|(run, jobs)| Line::new(document.load_name(run), cells(jobs)));
-    let columns = Column::list(&[
+    let lines = runs.iter().map(|(run, jobs)| TextTableLine::new(document.load_name(run), cells(jobs)));
+    let columns = TextColumn::list(&[
         ("Count", 0),
         ("Average", 0),
         ("StdDev", 0),
@@ -24,7 +24,7 @@ pub(super) fn render(page: &mut Page, document: &BenchDocument) {
         ("MB/s", 2),
         ("Wait share", 0),
     ]);
-    let left_out = Table::new(columns).section("Jobs", lines).render(page);
+    let left_out = TextTable::new(columns).section("Jobs", lines).render(page);
     let mut text =
         "A job is a whole pass of the workload, from its first request to its last response; rates are of one \
                     job. Wait share: the part of its time in which a command was outstanding."

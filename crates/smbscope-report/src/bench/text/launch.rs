@@ -3,15 +3,15 @@
 use super::{RampDetailLevel, point};
 use crate::bench::{BenchDocument, JobEntry, Launch};
 use crate::format::{bytes, clean, or_dash, percent, span, thousands};
-use crate::text::page::Page;
+use crate::text::page::TextPage;
 use crate::text::style::Paint;
-use crate::text::table::{Column, Line, Table};
+use crate::text::table::{TextColumn, TextTableLine, TextTable};
 use smbscope_diagnose::next::quoted;
 
 /// Launches that are listed in brief.
 const LISTED: usize = 10;
 
-pub(super) fn render(page: &mut Page, document: &BenchDocument, launch: &Launch, detail: RampDetailLevel) {
+pub(super) fn render(page: &mut TextPage, document: &BenchDocument, launch: &Launch, detail: RampDetailLevel) {
     let is_brief = detail == RampDetailLevel::Brief;
     page.title(&clean(&document.heading()), is_brief);
     page.paragraph(Paint::Heading, &clean(&document.answer.headline));
@@ -27,7 +27,7 @@ pub(super) fn render(page: &mut Page, document: &BenchDocument, launch: &Launch,
     }
 }
 
-fn facts(page: &mut Page, document: &BenchDocument, launch: &Launch) {
+fn facts(page: &mut TextPage, document: &BenchDocument, launch: &Launch) {
     let mut fact = |label: &str, text: &str| page.fact(Paint::Plain, label, &clean(text));
     fact("Command", &launch.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
     fact("Until", &launch.until);
@@ -47,7 +47,7 @@ fn facts(page: &mut Page, document: &BenchDocument, launch: &Launch) {
     );
 }
 
-fn launches(page: &mut Page, document: &BenchDocument, listed: usize) {
+fn launches(page: &mut TextPage, document: &BenchDocument, listed: usize) {
     let Some(jobs) = document.runs.first().and_then(|run| run.jobs.as_ref()) else { return };
     if jobs.list.is_empty() {
         return;
@@ -66,12 +66,12 @@ fn launches(page: &mut Page, document: &BenchDocument, listed: usize) {
             known(bytes(job.bytes_read)),
             known(bytes(job.bytes_written)),
         ];
-        Line::new((at + 1).to_string(), cells)
+        TextTableLine::new((at + 1).to_string(), cells)
     };
     let lines = jobs.list.iter().take(listed).enumerate().map(line);
     let columns =
-        Column::list(&[("Took", 0), ("Wait", 0), ("Wait share", 0), ("Opens", 1), ("Read", 1), ("Written", 2)]);
-    let left_out = Table::new(columns).section("Launches", lines).render(page);
+        TextColumn::list(&[("Took", 0), ("Wait", 0), ("Wait share", 0), ("Opens", 1), ("Read", 1), ("Written", 2)]);
+    let left_out = TextTable::new(columns).section("Launches", lines).render(page);
     let mut text =
         "Took: from the start of the program until it was ready. Wait: the part of it with a command outstanding \
                     at the server."

@@ -14,7 +14,7 @@ pub(crate) mod server;
 mod wire;
 
 use super::BenchDocument;
-use crate::text::page::Page;
+use crate::text::page::TextPage;
 
 /// How much is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,7 +47,7 @@ impl Default for RampTextOptions {
 
 /// The whole report.
 pub fn render(document: &BenchDocument, options: &RampTextOptions) -> String {
-    let mut page = Page::new(options.width, options.color);
+    let mut page = TextPage::new(options.width, options.color);
     if let Some(launch) = &document.launch {
         launch::render(&mut page, document, launch, options.detail);
         return page.into_text();

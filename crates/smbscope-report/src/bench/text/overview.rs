@@ -2,7 +2,7 @@
 
 use crate::bench::{BenchDocument, BenchRun, LoopModel, TargetEntry, load_name};
 use crate::format::{bytes, capital, clean, counted, date, median_and_p95, span, thousands, unbroken};
-use crate::text::page::Page;
+use crate::text::page::TextPage;
 use crate::text::style::Paint;
 use crate::warnings::far_below_its_rate;
 use smbscope_model::Nanos;
@@ -10,7 +10,7 @@ use smbscope_model::Nanos;
 /// Warnings that are listed in brief.
 const WARNINGS_MAX: usize = 3;
 
-pub(super) fn render(page: &mut Page, document: &BenchDocument, is_brief: bool) {
+pub(super) fn render(page: &mut TextPage, document: &BenchDocument, is_brief: bool) {
     page.title(&clean(&document.heading()), is_brief);
     if let Some(behind) = far_below_its_rate(document) {
         page.paragraph(Paint::Alarm, &behind);
@@ -86,7 +86,7 @@ fn capacity(document: &BenchDocument) -> Option<String> {
     })
 }
 
-fn facts(page: &mut Page, document: &BenchDocument, is_brief: bool) {
+fn facts(page: &mut TextPage, document: &BenchDocument, is_brief: bool) {
     let mut fact = |label: &str, text: &str| page.fact(Paint::Plain, label, &clean(text));
     let BenchDocument { target, workload, settings, runs, .. } = document;
     fact("Target", &where_to(target));

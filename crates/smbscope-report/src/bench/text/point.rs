@@ -3,9 +3,9 @@
 use super::wire;
 use crate::bench::{MeasuredCommand, BenchDocument, BenchRunOutcome, OperationEntry, OverloadEntry, ScheduleAdherence, BenchRun};
 use crate::format::{clean, counted, or_dash, percent, rate, span, thousands, unbroken, visible_percent};
-use crate::text::page::Page;
+use crate::text::page::TextPage;
 use crate::text::style::Paint;
-use crate::text::table::{Column, Line, Table};
+use crate::text::table::{TextColumn, TextTableLine, TextTable};
 use crate::text::{COMMANDS_MIN, LINES, bars};
 use smbscope_model::Nanos;
 use smbscope_stats::DurationStatistics;
@@ -23,7 +23,7 @@ const SLICES_SHOWN: usize = 20;
 /// Columns in front of the line over time.
 const OVER_TIME_INDENT: usize = 14;
 
-pub(super) fn render(page: &mut Page, document: &BenchDocument, run: &BenchRun) {
+pub(super) fn render(page: &mut TextPage, document: &BenchDocument, run: &BenchRun) {
     page.blank();
     let load = document.load_name(run);
     let heading = if document.runs.len() > 1 { format!("At {load}") } else { format!("The run with {load}") };
@@ -44,7 +44,7 @@ pub(super) fn render(page: &mut Page, document: &BenchDocument, run: &BenchRun) 
 }
 
 /// The answer, groups and the commands that were waited for longest, as many as fit.
-pub(super) fn brief(page: &mut Page, document: &BenchDocument, run: &BenchRun) {
+pub(super) fn brief(page: &mut TextPage, document: &BenchDocument, run: &BenchRun) {
     match document.runs.len() {
         1 => page.blank(),
         _ => page.heading(&format!("At {}", document.load_name(run))),
@@ -70,7 +70,7 @@ pub(super) fn brief(page: &mut Page, document: &BenchDocument, run: &BenchRun) {
 }
 
 /// Is anything slow; in brief the answer, with what is slow.
-fn answer(page: &mut Page, run: &BenchRun, is_brief: bool) {
+fn answer(page: &mut TextPage, run: &BenchRun, is_brief: bool) {
     let Some(answer) = &run.answer else { return };
     page.paragraph(Paint::Heading, &clean(&answer.headline));
     let shown = if is_brief { answer.evidence.len().saturating_sub(1) } else { usize::MAX };
@@ -78,7 +78,7 @@ fn answer(page: &mut Page, run: &BenchRun, is_brief: bool) {
 }
 
 /// The commands divided by what was asked for.
-fn slices(page: &mut Page, run: &BenchRun) {
+fn slices(page: &mut TextPage, run: &BenchRun) {
     let slices = run.counted.as_ref().and_then(|counted| counted.slices.as_ref());
     slices.iter().for_each(|slices| crate::text::slices::render(page, slices, SLICES_SHOWN));
 }
@@ -141,7 +141,7 @@ fn how_it_went(run: &BenchRun) -> String {
 }
 
 /// A character an interval: where the server stood still, throughput shows it.
-fn over_time(page: &mut Page, run: &BenchRun) {
+fn over_time(page: &mut TextPage, run: &BenchRun) {
     if run.intervals.len() < 2 {
         return;
     }
@@ -166,7 +166,7 @@ fn over_time(page: &mut Page, run: &BenchRun) {
 }
 
 /// When the server answered nothing.
-fn stalls(page: &mut Page, run: &BenchRun) {
+fn stalls(page: &mut TextPage, run: &BenchRun) {
     if run.stalls.is_empty() {
         return;
     }
@@ -203,7 +203,7 @@ fn short(part: &str) -> &str {
 }
 
 /// Groups, then commands; those first that were waited for longest, and at most so many.
-fn commands(page: &mut Page, run: &BenchRun, most: usize) {
+fn commands(page: &mut TextPage, run: &BenchRun, most: usize) {
     let line = |name: String, indent, count: u64, errors: &BTreeMap<String, u64>, times: &DurationStatistics| {
         let errors: u64 = errors.values().sum();
         let mut cells = vec![
@@ -213,12 +213,12 @@ fn commands(page: &mut Page, run: &BenchRun, most: usize) {
             if times.count > 0 { or_dash(Some(sum(times))) } else { String::new() },
         ];
         cells.extend(figures(times));
-        Line::new(name, cells).indented(indent)
+        TextTableLine::new(name, cells).indented(indent)
     };
     let none = BTreeMap::new();
     let is_brief = most < usize::MAX;
     let groups = run.groups.iter().filter(|group| !is_brief || group.part_of.is_none());
-    let mut groups: Vec<Line> = groups
+    let mut groups: Vec<TextTableLine> = groups
         .map(|group| {
             let indent = if group.part_of.is_some() { 2 } else { 0 };
             line(group.group.clone(), indent, group.operations, &none, &group.times.client)
@@ -228,9 +228,9 @@ fn commands(page: &mut Page, run: &BenchRun, most: usize) {
         let of_headline = run.total.client.count;
         groups.push(line("Total".to_owned(), 0, of_headline, &run.errors, &run.total.client));
     }
-    let mut columns = Column::list(&[("Count", 0), ("Share", 1), ("Errors", 0), ("Total wait", 0)]);
+    let mut columns = TextColumn::list(&[("Count", 0), ("Share", 1), ("Errors", 0), ("Total wait", 0)]);
     columns.extend(figures_columns());
-    let mut table = Table::new(columns).section("Groups", groups);
+    let mut table = TextTable::new(columns).section("Groups", groups);
     let mut found: Vec<&MeasuredCommand> = run.commands.iter().collect();
     found.sort_by_key(|command| {
         let is_waiting = command.group == smbscope_model::CommandGroup::Waiting.name();
@@ -252,8 +252,8 @@ fn sum(times: &DurationStatistics) -> Nanos {
     Nanos::saturating(i128::from(times.mean.map_or(0, |mean| mean.0)) * i128::from(times.count)).max(Nanos(0))
 }
 
-fn figures_columns() -> Vec<Column> {
-    Column::list(&[
+fn figures_columns() -> Vec<TextColumn> {
+    TextColumn::list(&[
         ("Fastest", 4),
         ("Median", 0),
         ("Average", 2),
@@ -275,7 +275,7 @@ fn figures(times: &DurationStatistics) -> Vec<String> {
 }
 
 /// Operations of the workload: their service time, and in an open loop what a user would have waited for them.
-fn operations(page: &mut Page, run: &BenchRun) {
+fn operations(page: &mut TextPage, run: &BenchRun) {
     if run.workload_operations.is_empty() {
         return;
     }
@@ -293,9 +293,9 @@ fn operations(page: &mut Page, run: &BenchRun) {
                 cells.extend([response.p50, response.p95, response.p99, response.max].map(or_dash));
             }
         }
-        Line::new(clean(&operation.operation), cells)
+        TextTableLine::new(clean(&operation.operation), cells)
     });
-    let mut columns = Column::list(&[
+    let mut columns = TextColumn::list(&[
         ("Count", 0),
         ("Other", 0),
         ("Median", 0),
@@ -305,9 +305,9 @@ fn operations(page: &mut Page, run: &BenchRun) {
         ("Slowest", 0),
     ]);
     if open {
-        columns.extend(Column::list(&[("Due: p50", 0), ("p95", 0), ("p99", 1), ("Slowest", 0)]));
+        columns.extend(TextColumn::list(&[("Due: p50", 0), ("p95", 0), ("p99", 1), ("Slowest", 0)]));
     }
-    Table::new(columns).section("Operations", lines).render(page);
+    TextTable::new(columns).section("Operations", lines).render(page);
     let mut text = "An operation is one command or several.".to_owned();
     if run.unexpected_count() > 0 {
         text += " Other ended otherwise than expected.";
@@ -320,7 +320,7 @@ fn operations(page: &mut Page, run: &BenchRun) {
 }
 
 /// Error responses by command and status, unexpected ends, and sessions that failed.
-fn errors(page: &mut Page, run: &BenchRun) {
+fn errors(page: &mut TextPage, run: &BenchRun) {
     let mut found: Vec<(u64, String)> = Vec::new();
     for command in &run.commands {
         for (status, count) in &command.errors {

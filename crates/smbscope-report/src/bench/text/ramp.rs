@@ -3,14 +3,14 @@
 use crate::bench::{BenchDocument, BenchRun};
 use crate::format::{or_dash, percent, rate, thousands};
 use crate::text::bars::bar;
-use crate::text::page::Page;
-use crate::text::table::{Column, Line, Table};
+use crate::text::page::TextPage;
+use crate::text::table::{TextColumn, TextTableLine, TextTable};
 use smbscope_stats::DurationStatistics;
 
 /// Widest and narrowest bar.
 const BAR: (usize, usize) = (24, 10);
 
-pub(super) fn render(page: &mut Page, document: &BenchDocument) {
+pub(super) fn render(page: &mut TextPage, document: &BenchDocument) {
     if document.runs.is_empty() {
         return;
     }
@@ -39,7 +39,7 @@ pub(super) fn render(page: &mut Page, document: &BenchDocument) {
 }
 
 /// Throughput against response time, a line a load point.
-pub(super) fn brief(page: &mut Page, document: &BenchDocument) {
+pub(super) fn brief(page: &mut TextPage, document: &BenchDocument) {
     let mut runs: Vec<&BenchRun> = document.runs.iter().collect();
     runs.sort_by(|a, b| a.load(document.is_ramp_of_rates()).total_cmp(&b.load(document.is_ramp_of_rates())));
     let has_overload = has_overload(&runs);
@@ -54,13 +54,13 @@ pub(super) fn brief(page: &mut Page, document: &BenchDocument) {
             if unexpected > 0 { thousands(unexpected) } else { String::new() },
         ]);
         cells.extend(has_overload.then(|| overload(run)));
-        Line::new(document.load_name(run), cells)
+        TextTableLine::new(document.load_name(run), cells)
     });
-    let mut columns = vec![Column::new("/s"), bars(BAR.1)];
+    let mut columns = vec![TextColumn::new("/s"), bars(BAR.1)];
     columns.extend(times_columns());
-    columns.extend(Column::list(&[("MB/s read", 4), ("written", 4), ("Errors", 0)]));
-    columns.extend(has_overload.then(|| Column::new("Overload")));
-    Table::new(columns).section("Load curve", lines).render(page);
+    columns.extend(TextColumn::list(&[("MB/s read", 4), ("written", 4), ("Errors", 0)]));
+    columns.extend(has_overload.then(|| TextColumn::new("Overload")));
+    TextTable::new(columns).section("Load curve", lines).render(page);
 }
 
 /// Operations had a time at which they were due.
@@ -79,7 +79,7 @@ fn overload(run: &BenchRun) -> String {
 }
 
 /// Figure 2 of Swartz (1997): throughput against clients.
-fn throughput(document: &BenchDocument, runs: &[&BenchRun]) -> Table {
+fn throughput(document: &BenchDocument, runs: &[&BenchRun]) -> TextTable {
     let has_overload = has_overload(runs);
     let most = most(runs.iter().map(|run| run.operations_per_second));
     let lines = runs.iter().map(|run| {
@@ -97,29 +97,29 @@ fn throughput(document: &BenchDocument, runs: &[&BenchRun]) -> Table {
         ];
         cells.extend(has_overload.then(|| overload(run)));
         cells.push(bar(run.operations_per_second, most, BAR.0));
-        Line::new(document.load_name(run), cells)
+        TextTableLine::new(document.load_name(run), cells)
     });
     let mut columns =
-        Column::list(&[("Commands", 2), ("/s", 0), ("MB/s read", 0), ("written", 0), ("Errors", 0), ("Client CPU", 1)]);
-    columns.extend(has_overload.then(|| Column::new("Overload")));
+        TextColumn::list(&[("Commands", 2), ("/s", 0), ("MB/s read", 0), ("written", 0), ("Errors", 0), ("Client CPU", 1)]);
+    columns.extend(has_overload.then(|| TextColumn::new("Overload")));
     columns.push(bars(BAR.0));
-    Table::new(columns).section("Throughput", lines)
+    TextTable::new(columns).section("Throughput", lines)
 }
 
 /// Figure 3 of Swartz (1997): response time against clients.
-fn response_time(document: &BenchDocument, runs: &[&BenchRun]) -> Table {
-    let section = |table: Table, heading: &str, of: fn(&BenchRun) -> &DurationStatistics| {
+fn response_time(document: &BenchDocument, runs: &[&BenchRun]) -> TextTable {
+    let section = |table: TextTable, heading: &str, of: fn(&BenchRun) -> &DurationStatistics| {
         let most = most(runs.iter().map(|run| seconds(of(run))));
         let lines = runs.iter().map(|run| {
             let mut cells = times(of(run));
             cells.push(bar(seconds(of(run)), most, BAR.0));
-            Line::new(document.load_name(run), cells)
+            TextTableLine::new(document.load_name(run), cells)
         });
         table.section(heading, lines)
     };
     let mut columns = times_columns();
     columns.push(bars(BAR.0));
-    let table = Table::new(columns);
+    let table = TextTable::new(columns);
     match is_open(runs) {
         true => section(section(table, "Operations, since due", BenchRun::headline), "Commands", |run| &run.total.client),
         false => section(table, "Response time", |run| &run.total.client),
@@ -127,7 +127,7 @@ fn response_time(document: &BenchDocument, runs: &[&BenchRun]) -> Table {
 }
 
 /// The same for each group, a section each.
-fn groups(document: &BenchDocument, runs: &[&BenchRun]) -> Table {
+fn groups(document: &BenchDocument, runs: &[&BenchRun]) -> TextTable {
     let found = |name: &str| runs.iter().find_map(|run| run.group(name));
     let names: Vec<(&str, Option<&str>)> = crate::names::groups()
         .filter_map(|(name, ..)| found(name))
@@ -136,10 +136,10 @@ fn groups(document: &BenchDocument, runs: &[&BenchRun]) -> Table {
     // What only a part of others is has a section of its own where the others are not all of one kind.
     let alone = |whole: &str| names.iter().filter(|(_, part_of)| *part_of == Some(whole)).count() == 1;
     let shown = names.iter().filter(|(_, part_of)| part_of.is_none_or(|whole| !alone(whole)));
-    let mut columns = Column::list(&[("Commands", 4), ("/s", 0)]);
+    let mut columns = TextColumn::list(&[("Commands", 4), ("/s", 0)]);
     columns.extend(times_columns());
     columns.push(bars(BAR.1));
-    shown.fold(Table::new(columns), |table, (name, part_of)| {
+    shown.fold(TextTable::new(columns), |table, (name, part_of)| {
         let all: Vec<_> = runs.iter().map(|run| run.group(name).cloned()).collect();
         let most = most(all.iter().flatten().map(|group| seconds(&group.times.client)));
         let lines = runs.iter().zip(&all).filter_map(|(run, group)| {
@@ -148,7 +148,7 @@ fn groups(document: &BenchDocument, runs: &[&BenchRun]) -> Table {
             let mut cells = vec![thousands(group.operations), per_second.map_or_else(String::new, rate)];
             cells.extend(times(&group.times.client));
             cells.push(bar(seconds(&group.times.client), most, BAR.1));
-            Some(Line::new(document.load_name(run), cells))
+            Some(TextTableLine::new(document.load_name(run), cells))
         });
         let heading = part_of.map_or_else(|| (*name).to_owned(), |whole| format!("{whole}: {name}"));
         table.section(heading, lines)
@@ -156,12 +156,12 @@ fn groups(document: &BenchDocument, runs: &[&BenchRun]) -> Table {
 }
 
 /// A column of bars, which have room whatever their length.
-fn bars(width: usize) -> Column {
-    Column::new("").at_least(width).left_aligned()
+fn bars(width: usize) -> TextColumn {
+    TextColumn::new("").at_least(width).left_aligned()
 }
 
-fn times_columns() -> Vec<Column> {
-    Column::list(&[("Median", 0), ("Average", 0), ("p90", 3), ("p95", 0), ("p99", 0), ("p99.9", 2), ("Slowest", 1)])
+fn times_columns() -> Vec<TextColumn> {
+    TextColumn::list(&[("Median", 0), ("Average", 0), ("p90", 3), ("p95", 0), ("p99", 0), ("p99.9", 2), ("Slowest", 1)])
 }
 
 fn times(times: &DurationStatistics) -> Vec<String> {

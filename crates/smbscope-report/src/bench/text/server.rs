@@ -2,10 +2,10 @@
 
 use crate::bench::{BenchDocument, BenchRun, ServerLoad};
 use crate::format::{bytes, clean, rate};
-use crate::text::page::Page;
-use crate::text::table::{Column, Line, Table};
+use crate::text::page::TextPage;
+use crate::text::table::{TextColumn, TextTableLine, TextTable};
 
-pub(super) fn render(page: &mut Page, document: &BenchDocument) {
+pub(super) fn render(page: &mut TextPage, document: &BenchDocument) {
     let mut runs: Vec<(&BenchRun, &ServerLoad)> =
         document.runs.iter().filter_map(|run| Some((run, run.server.as_ref()?))).collect();
     let Some((_, first)) = runs.first() else { return };
@@ -13,8 +13,8 @@ pub(super) fn render(page: &mut Page, document: &BenchDocument) {
     runs.sort_by(|(a, _), (b, _)| a.load(document.is_ramp_of_rates()).total_cmp(&b.load(document.is_ramp_of_rates())));
     let metric = |server: &ServerLoad, name: &str| server.metric(name).map(|series| (series.mean, series.max));
     let cells = |server| cells(&|name| metric(server, name));
-    let lines = runs.iter().map(|(run, server)| Line::new(document.load_name(run), cells(server)));
-    let left_out = Table::new(columns()).section("Server", lines).render(page);
+    let lines = runs.iter().map(|(run, server)| TextTableLine::new(document.load_name(run), cells(server)));
+    let left_out = TextTable::new(columns()).section("Server", lines).render(page);
     page.note(&format!("Means of a sample a second, from {}. {MEANINGS}", clean(&source)), &left_out);
 }
 
@@ -24,8 +24,8 @@ pub(crate) const MEANINGS: &str = "Server CPU: all processors, and its maximum; 
                                    those of Samba.";
 
 /// The figures of a server at a load point.
-pub(crate) fn columns() -> Vec<Column> {
-    Column::list(&[
+pub(crate) fn columns() -> Vec<TextColumn> {
+    TextColumn::list(&[
         ("Server CPU", 0),
         ("Max", 0),
         ("Busiest", 1),

@@ -2,14 +2,14 @@
 
 use crate::bench::{RunCapture, BenchDocument, ClientWireTimes, BenchRun};
 use crate::format::{clean, counted, or_dash, thousands};
-use crate::text::page::Page;
+use crate::text::page::TextPage;
 use crate::text::style::Paint;
-use crate::text::table::{Column, Line, Table};
+use crate::text::table::{TextColumn, TextTableLine, TextTable};
 use smbscope_model::Nanos;
 use smbscope_stats::DurationStatistics;
 
 /// A line a load point.
-pub(super) fn ramp(page: &mut Page, document: &BenchDocument) {
+pub(super) fn ramp(page: &mut TextPage, document: &BenchDocument) {
     let seen: Vec<&BenchRun> = document.runs.iter().filter(|run| run.has_wire()).collect();
     if seen.is_empty() {
         return;
@@ -21,9 +21,9 @@ pub(super) fn ramp(page: &mut Page, document: &BenchDocument) {
         };
         let mut cells = counts.map(thousands).to_vec();
         cells.extend(figures(&run.total));
-        Line::new(counted(run.users.into(), "user", "users"), cells)
+        TextTableLine::new(counted(run.users.into(), "user", "users"), cells)
     });
-    Table::new(columns()).section("Client and wire", lines).render(page);
+    TextTable::new(columns()).section("Client and wire", lines).render(page);
     let matched = seen.iter().any(|run| run.total.difference.is_some());
     let mut text = "Added is what the client's own system adds, client less wire: ".to_owned();
     text += if matched { "percentiles over commands seen from both places." } else { "the difference of percentiles." };
@@ -32,7 +32,7 @@ pub(super) fn ramp(page: &mut Page, document: &BenchDocument) {
 }
 
 /// A line a command of one load point.
-pub(super) fn commands(page: &mut Page, run: &BenchRun) {
+pub(super) fn commands(page: &mut TextPage, run: &BenchRun) {
     if !run.has_wire() {
         return;
     }
@@ -40,13 +40,13 @@ pub(super) fn commands(page: &mut Page, run: &BenchRun) {
         let wire = command.times.wire.map_or(0, |wire| wire.count);
         let mut cells = [command.count, wire].map(thousands).to_vec();
         cells.extend(figures(&command.times));
-        Line::new(super::point::name_of(command), cells)
+        TextTableLine::new(super::point::name_of(command), cells)
     });
-    Table::new(columns()).section("Client and wire", lines).render(page);
+    TextTable::new(columns()).section("Client and wire", lines).render(page);
 }
 
-fn columns() -> Vec<Column> {
-    Column::list(&[
+fn columns() -> Vec<TextColumn> {
+    TextColumn::list(&[
         ("Counted", 0),
         ("On wire", 0),
         ("Median", 0),
