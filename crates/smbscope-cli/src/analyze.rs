@@ -10,7 +10,7 @@ use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_report::csv::CellStyle;
 use smbscope_report::text::ReportTextOptions;
 use smbscope_report::{Report, classic, csv, html, json, parquet, slice_table, text};
-use smbscope_run::analysis::{self, Analysis, AnalysisOptions, Exchanges, Found, Observer, Reading, Written};
+use smbscope_run::analysis::{self, CaptureSetAnalysis, AnalysisOptions, ExchangeExport, AnalyzedCaptures, AnalysisObserver, PendingAnalysis, ExchangeExportResult};
 use smbscope_run::files::Sources;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
     if arguments.writes_table() {
         return write_table(arguments, &inputs, &options, &mut watcher);
     }
-    let reading = Reading::open(&inputs, &options).map_err(error)?;
+    let reading = PendingAnalysis::open(&inputs, &options).map_err(error)?;
     let sources = sources(arguments, &inputs);
     let mut output = Output::open(arguments.output.as_deref(), &sources)?;
     let junit = JunitFile::open(arguments.junit.as_deref(), &sources, &output)?;
@@ -70,17 +70,17 @@ pub(crate) struct Done {
 /// The report on a capture, for who has another use for it than to print it.
 pub(crate) fn report_on(arguments: &AnalyzeArguments) -> anyhow::Result<Done> {
     let (inputs, options) = (inputs(arguments), options(arguments)?);
-    let analysis = Analysis::run(&inputs, &options, &mut Watcher::new(arguments.common.quiet)).map_err(error)?;
+    let analysis = CaptureSetAnalysis::run(&inputs, &options, &mut Watcher::new(arguments.common.quiet)).map_err(error)?;
     done(analysis, &options, arguments.format())
 }
 
-fn done(analysis: Analysis, options: &AnalysisOptions, format: Format) -> anyhow::Result<Done> {
+fn done(analysis: CaptureSetAnalysis, options: &AnalysisOptions, format: Format) -> anyhow::Result<Done> {
     let (notes, interrupted) = (notes(&analysis.found, format), analysis.found.interrupted);
     Ok(Done { report: analysis.into_report(options).map_err(error)?, notes, interrupted })
 }
 
 /// Lines for standard error: what the output does not say, or does not say loud enough.
-fn notes(found: &Found, format: Format) -> Vec<String> {
+fn notes(found: &AnalyzedCaptures, format: Format) -> Vec<String> {
     let truncations = found.truncations().filter(|_| format != Format::Text);
     truncations.chain(found.notes()).collect()
 }
@@ -123,7 +123,7 @@ fn write_table(
     options: &AnalysisOptions,
     watcher: &mut Watcher,
 ) -> anyhow::Result<()> {
-    let exchanges = Exchanges::open(inputs, options).map_err(error)?;
+    let exchanges = ExchangeExport::open(inputs, options).map_err(error)?;
     let mut output = Output::open(arguments.output.as_deref(), &sources(arguments, inputs))?;
     let written = if arguments.format() == Format::Parquet {
         output.refuse_terminal("Parquet")?;
@@ -132,7 +132,7 @@ fn write_table(
         let style = cell_style(arguments, &output);
         exchanges.write(csv::CsvExchangeWriter::with_style(output.writer(), style), watcher)
     };
-    let Written { result, found } = written.map_err(error)?;
+    let ExchangeExportResult { result, found } = written.map_err(error)?;
     if result.is_err() {
         return output.settle(result);
     }
@@ -154,7 +154,7 @@ impl Watcher {
     }
 }
 
-impl Observer for Watcher {
+impl AnalysisObserver for Watcher {
     fn begins(&mut self, stop: &Arc<AtomicBool>) {
         interrupt::sets(stop);
         self.progress = Some(Progress::new(self.quiet));
@@ -174,9 +174,9 @@ impl Observer for Watcher {
 }
 
 /// An error of the analysis as one of the command line, which ends with another status where it was interrupted.
-pub(crate) fn error(error: analysis::Error) -> anyhow::Error {
+pub(crate) fn error(error: analysis::AnalysisError) -> anyhow::Error {
     match error {
-        analysis::Error::Interrupted(_) => Interrupted::with(error.to_string()).into(),
+        analysis::AnalysisError::Interrupted(_) => Interrupted::with(error.to_string()).into(),
         error => error.into(),
     }
 }

@@ -14,7 +14,7 @@ use smbscope_report::compare::{self, Comparison, ComparableDocument, Given, Comp
 use smbscope_report::{html, study};
 use smbscope_run::RUN;
 use smbscope_run::files::Sources;
-use smbscope_run::study::{Made, beside};
+use smbscope_run::study::{SavedStudy, beside};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
         output.refuse_terminal("HTML")?;
     }
     let names = names(&sides.iter().map(|files| files[0]).collect::<Vec<_>>(), &arguments.names);
-    if sides.iter().all(|files| matches!(files.as_slice(), [file] if Made::is_in(file))) {
+    if sides.iter().all(|files| matches!(files.as_slice(), [file] if SavedStudy::is_in(file))) {
         return studies(arguments, &sides.concat(), &names, output);
     }
     let junit = JunitFile::open(arguments.junit.as_deref(), &sources, &output)?;
@@ -47,9 +47,9 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
     for (files, name) in sides.iter().zip(names) {
         // The variants of a study are sides of their own.
         if let [file] = files.as_slice()
-            && Made::is_in(file)
+            && SavedStudy::is_in(file)
         {
-            for (variant, places) in Made::open(file, &name)?.variants() {
+            for (variant, places) in SavedStudy::open(file, &name)?.variants() {
                 let runs = contents(arguments, &places)?;
                 inputs.extend((!runs.is_empty()).then(|| Given { name: format!("{name}: {variant}"), runs }));
             }
@@ -89,8 +89,8 @@ fn studies(
         let example = directories[0].display();
         return Err(BadArguments(format!("{option} {text} {example}/VARIANT")).into());
     }
-    let made: Result<Vec<Made>, _> =
-        directories.iter().zip(names).map(|(directory, name)| Made::open(directory, name)).collect();
+    let made: Result<Vec<SavedStudy>, _> =
+        directories.iter().zip(names).map(|(directory, name)| SavedStudy::open(directory, name)).collect();
     let document = beside(arguments.title.clone(), &made?)?;
     let result = match arguments.format() {
         CompareFormat::Json => study::write(&document, output.writer()),

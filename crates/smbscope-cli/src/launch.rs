@@ -10,8 +10,8 @@ use smbscope_client::SessionOptions;
 use smbscope_model::Nanos;
 use smbscope_report::{bench, span};
 use smbscope_run::files::Sources;
-use smbscope_run::launch::{Files, LaunchOptions, Observer, OnShare, Series, Until};
-use smbscope_run::{Connect, Login, Outcome, Private, Server, Target};
+use smbscope_run::launch::{ProgramFilesLocation, LaunchOptions, LaunchObserver, OnShare, Series, Until};
+use smbscope_run::{Connect, Login, BenchOutcome, Private, ServerUnderTest, TargetUrl};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &LaunchArguments) -> anyhow::Result<()> {
     interrupt::any_end_sets(&stop);
     let series = Series::open(options)?;
     let mut observer = Told { quiet: arguments.quiet, of: arguments.repetitions };
-    let Outcome { document, kept } = series.run(&mut observer, &stop)?;
+    let BenchOutcome { document, kept } = series.run(&mut observer, &stop)?;
     let text = bench::RampTextOptions {
         width: output.width(arguments.width),
         color: output.takes_color(arguments.color),
@@ -72,15 +72,15 @@ pub(crate) fn options(arguments: &LaunchArguments) -> anyhow::Result<LaunchOptio
     })
 }
 
-fn files(arguments: &LaunchArguments) -> anyhow::Result<Files> {
+fn files(arguments: &LaunchArguments) -> anyhow::Result<ProgramFilesLocation> {
     let server = match &arguments.target {
-        None => return Ok(Files::Temporary),
-        Some(Place::Target(Target::Folder(folder))) => {
+        None => return Ok(ProgramFilesLocation::Temporary),
+        Some(Place::Target(TargetUrl::Folder(folder))) => {
             let server = arguments.server.as_deref().map(address).transpose()?;
-            return Ok(Files::Folder(folder.clone(), server));
+            return Ok(ProgramFilesLocation::Folder(folder.clone(), server));
         }
-        Some(Place::Target(target)) => Server::Named(target.clone()),
-        Some(Place::Lab) => Server::Private(Private { launcher: lab::kept()?, ..Private::default() }),
+        Some(Place::Target(target)) => ServerUnderTest::Named(target.clone()),
+        Some(Place::Lab) => ServerUnderTest::Private(Private { launcher: lab::kept()?, ..Private::default() }),
     };
     let file = arguments.password_file.clone();
     let password = move |user: &str| Ok(password::read(user, file.as_deref())?);
@@ -91,7 +91,7 @@ fn files(arguments: &LaunchArguments) -> anyhow::Result<Files> {
         encryption: arguments.encryption,
         ..connect.options
     };
-    Ok(Files::Share(Box::new(OnShare { server, connect, mounter: arguments.mount })))
+    Ok(ProgramFilesLocation::Share(Box::new(OnShare { server, connect, mounter: arguments.mount })))
 }
 
 /// The address of `HOST` or `HOST:PORT`.
@@ -107,7 +107,7 @@ struct Told {
     of: u32,
 }
 
-impl Observer for Told {
+impl LaunchObserver for Told {
     fn launched(&mut self, number: u32, elapsed: Duration) {
         if self.quiet {
             return;

@@ -15,7 +15,7 @@ use smbscope_model::Exchange;
 use smbscope_report::counted;
 use smbscope_run::analysis::{self, AnalysisOptions, WITHOUT_THREADS};
 use smbscope_run::files::Sources;
-use smbscope_run::record::{Recorder, Request};
+use smbscope_run::record::{WorkloadRecorder, RecordingOptions};
 use smbscope_stats::filter::Filter;
 use std::sync::atomic::Ordering;
 
@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
     };
     let mut matcher = filter.as_ref().map(|filter| filter.matcher(&names));
     let start = set.first_packet();
-    let mut recorder = Recorder::default();
+    let mut recorder = WorkloadRecorder::default();
     let mut sink = |exchange: &Exchange| {
         let is_of_client = arguments.client.is_none_or(|client| exchange.endpoints.client.ip() == client);
         let start = start.get().copied().unwrap_or_default();
@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
     if found.connections.is_empty() {
         bail!("{}: no SMB in it", names.join(", "));
     }
-    let request = Request { name: name(arguments), from: from(arguments, &names), key: key(arguments)? };
+    let request = RecordingOptions { name: name(arguments), from: from(arguments, &names), key: key(arguments)? };
     let recording = recorder.finish(&request).with_context(|| names.join(", "))?;
     let result = output.writer().write_all(recording.to_toml().as_bytes());
     output.settle(result)?;

@@ -13,9 +13,9 @@ use smbscope_load::engine::OnLostHost;
 use smbscope_model::Nanos;
 use smbscope_report::bench::BenchDocument;
 use smbscope_report::{listed, quoted, span};
-use smbscope_run::launch::{Files, LaunchOptions, Series};
-use smbscope_run::study::{self, Conductor, Place, Study, Variant};
-use smbscope_run::{Bench, Connect, RunOptions, Server, Target};
+use smbscope_run::launch::{ProgramFilesLocation, LaunchOptions, Series};
+use smbscope_run::study::{self, Conductor, StudyProgress, Study, PlannedVariant};
+use smbscope_run::{Bench, Connect, RunOptions, ServerUnderTest, TargetUrl};
 use std::collections::HashMap;
 use std::io::{self, BufRead, IsTerminal, Read};
 use std::path::Path;
@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> anyhow::Result<()> {
 }
 
 /// The runs in their order.
-fn plan(study: &Study, variants: &[Variant]) -> String {
+fn plan(study: &Study, variants: &[PlannedVariant]) -> String {
     let turns = study.turns(variants.len());
     let rows = turns.iter().map(|turn| {
         let variant = &variants[turn.variant];
@@ -89,17 +89,17 @@ fn plan(study: &Study, variants: &[Variant]) -> String {
 }
 
 /// What the file of the study has run around a run of the variant and in it: when, and what.
-fn commands_of(variant: &Variant, work: &Work) -> Vec<[String; 2]> {
+fn commands_of(variant: &PlannedVariant, work: &Work) -> Vec<[String; 2]> {
     let (launch, server) = match work {
         Work::Load(options) => (None, Some(&options.server)),
         Work::Launch(options) => (Some(options), None),
     };
     let share = launch.and_then(|launch| match &launch.files {
-        Files::Share(share) => Some(&share.server),
+        ProgramFilesLocation::Share(share) => Some(&share.server),
         _ => None,
     });
     let settings = match server.or(share) {
-        Some(Server::Private(private)) => private.settings.extra.as_slice(),
+        Some(ServerUnderTest::Private(private)) => private.settings.extra.as_slice(),
         _ => &[],
     };
     let program = launch.map(|launch| launch.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
@@ -147,7 +147,7 @@ enum Work {
 }
 
 /// What a run of a variant is made from: the options of its file, read as those of the command line are.
-fn options(variant: &Variant, directory: &Path, cluster: &ClusterArguments) -> anyhow::Result<Work> {
+fn options(variant: &PlannedVariant, directory: &Path, cluster: &ClusterArguments) -> anyhow::Result<Work> {
     let line = ["smbscope".to_owned()].into_iter().chain(variant.options.arguments());
     match parsed(line)? {
         Verb::Bench(arguments) => {
@@ -163,19 +163,19 @@ fn options(variant: &Variant, directory: &Path, cluster: &ClusterArguments) -> a
     }
 }
 
-fn launching(variant: &Variant, arguments: LaunchArguments, directory: &Path) -> anyhow::Result<LaunchOptions> {
+fn launching(variant: &PlannedVariant, arguments: LaunchArguments, directory: &Path) -> anyhow::Result<LaunchOptions> {
     let arguments = LaunchArguments { output: Some(directory.to_owned()), quiet: true, ..arguments };
     let mut options = launch::options(&arguments)?;
     options.title = Some(variant.name.clone());
     options.invocation = Some(variant.command());
-    if let Files::Share(share) = &mut options.files {
+    if let ProgramFilesLocation::Share(share) = &mut options.files {
         fit(variant, &mut share.server)?;
     }
     Ok(options)
 }
 
 fn load(
-    variant: &Variant,
+    variant: &PlannedVariant,
     arguments: Box<BenchArguments>,
     directory: &Path,
     ClusterArguments { address, slots }: &ClusterArguments,
@@ -199,24 +199,24 @@ fn load(
 }
 
 /// Makes a private server as the variant wants it.
-fn fit(variant: &Variant, server: &mut Server) -> anyhow::Result<()> {
+fn fit(variant: &PlannedVariant, server: &mut ServerUnderTest) -> anyhow::Result<()> {
     match (server, variant.options.lab_option()) {
-        (Server::Private(private), _) => {
+        (ServerUnderTest::Private(private), _) => {
             let (of_lab, of_run) = (settings(variant)?, private.settings.storage);
             let storage = if of_run.is_slow() { of_run } else { of_lab.storage };
             private.settings = LabServerSettings { storage, ..of_lab };
         }
-        (Server::Named(target @ Target::Share(_)), Some(option)) => {
+        (ServerUnderTest::Named(target @ TargetUrl::Share(_)), Some(option)) => {
             bail!("{option} is an option of a private server, and the work is done on {target}")
         }
         // A folder stands beside private servers, as their baseline.
-        (Server::Named(_), _) => {}
+        (ServerUnderTest::Named(_), _) => {}
     }
     Ok(())
 }
 
 /// How the private server of a variant is to be.
-fn settings(variant: &Variant) -> anyhow::Result<LabServerSettings> {
+fn settings(variant: &PlannedVariant) -> anyhow::Result<LabServerSettings> {
     let line = ["smbscope", "lab", "up"].into_iter().map(str::to_owned).chain(variant.options.lab_arguments());
     match parsed(line)? {
         Verb::Lab(arguments) => match arguments.verb {
@@ -246,12 +246,12 @@ struct Runs<'a> {
 
 impl Runs<'_> {
     /// The options of a run, which asks for a password that no run before it asked for.
-    fn options(&self, variant: &Variant, directory: &Path) -> anyhow::Result<Work> {
+    fn options(&self, variant: &PlannedVariant, directory: &Path) -> anyhow::Result<Work> {
         let mut options = options(variant, directory, self.cluster)?;
         match &mut options {
             Work::Load(options) => self.remember(&options.server, &mut options.connect),
             Work::Launch(options) => {
-                if let Files::Share(share) = &mut options.files {
+                if let ProgramFilesLocation::Share(share) = &mut options.files {
                     self.remember(&share.server, &mut share.connect);
                 }
             }
@@ -259,12 +259,12 @@ impl Runs<'_> {
         Ok(options)
     }
 
-    fn remember(&self, server: &Server, connect: &mut Connect) {
+    fn remember(&self, server: &ServerUnderTest, connect: &mut Connect) {
         let nobody = Box::new(|_: &str| Err("asked twice".into()));
         let (known, ask) = (Arc::clone(&self.passwords), std::mem::replace(&mut connect.password, nobody));
         let target = match server {
-            Server::Named(target) => target.to_string(),
-            Server::Private(_) => String::new(),
+            ServerUnderTest::Named(target) => target.to_string(),
+            ServerUnderTest::Private(_) => String::new(),
         };
         connect.password = Box::new(move |user| {
             let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -285,7 +285,7 @@ impl Runs<'_> {
 }
 
 impl Conductor for Runs<'_> {
-    fn run(&mut self, variant: &Variant, directory: &Path) -> Result<BenchDocument, String> {
+    fn run(&mut self, variant: &PlannedVariant, directory: &Path) -> Result<BenchDocument, String> {
         let run = || -> anyhow::Result<BenchDocument> {
             let outcome = match self.options(variant, directory)? {
                 Work::Load(options) => Bench::open(*options)?.run(&mut (), &self.stop)?,
@@ -302,13 +302,13 @@ impl Conductor for Runs<'_> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn begins(&mut self, place: &Place<'_>) {
-        let Place { number, of, variant, repetition, left } = place;
+    fn begins(&mut self, place: &StudyProgress<'_>) {
+        let StudyProgress { number, of, variant, repetition, left } = place;
         let left = left.map_or_else(String::new, |left| format!(", about {} left", span(Nanos::from(left))));
         self.say(&format!("run {number} of {of}: {}, repetition {repetition}{left}", variant.name));
     }
 
-    fn ended(&mut self, place: &Place<'_>, result: Result<&BenchDocument, (&str, bool)>) {
+    fn ended(&mut self, place: &StudyProgress<'_>, result: Result<&BenchDocument, (&str, bool)>) {
         if let Err((why, again)) = result {
             let then = if again { "it is tried again" } else { "the study goes on without it" };
             // Also of a quiet study: what is missing is to be known.

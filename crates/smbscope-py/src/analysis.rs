@@ -49,17 +49,17 @@ pub(crate) struct Done {
     options: AnalysisOptions,
 }
 
-fn run(inputs: &[CaptureInput], options: AnalysisOptions, mut stopper: Stopper) -> Result<Done, analysis::Error> {
+fn run(inputs: &[CaptureInput], options: AnalysisOptions, mut stopper: Stopper) -> Result<Done, analysis::AnalysisError> {
     let options = analysis::narrowed(inputs, &options, &mut stopper)?;
-    Done::from_analysis(analysis::Reading::open(inputs, &options)?.run(&mut stopper)?, options)
+    Done::from_analysis(analysis::PendingAnalysis::open(inputs, &options)?.run(&mut stopper)?, options)
 }
 
 impl Done {
     /// The report of an analysis.
     pub(crate) fn from_analysis(
-        analysis: analysis::Analysis,
+        analysis: analysis::CaptureSetAnalysis,
         options: AnalysisOptions,
-    ) -> Result<Done, analysis::Error> {
+    ) -> Result<Done, analysis::AnalysisError> {
         let notes = analysis.found.truncations().chain(analysis.found.notes()).collect();
         let report = analysis.into_report(&options)?;
         let mut text = Vec::new();

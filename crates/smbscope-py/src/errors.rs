@@ -13,16 +13,16 @@ create_exception!(smbscope, RunError, SmbscopeError, "A run of the command faile
 create_exception!(smbscope, LimitError, RunError, "A limit of fail_if is exceeded.");
 
 /// An analysis that failed.
-pub(crate) fn of_analysis(error: &analysis::Error) -> PyErr {
-    use analysis::Error;
+pub(crate) fn of_analysis(error: &analysis::AnalysisError) -> PyErr {
+    use analysis::AnalysisError;
     let text = smbscope_run::one_line(error);
     match error {
-        Error::Capture(_) | Error::NoSmb(_) => CaptureError::new_err(text),
-        Error::ThresholdsFile { .. } | Error::Thresholds { .. } | Error::Episode(_) => ArgumentError::new_err(text),
-        Error::EpisodeFilter { .. } | Error::WhatIf(_) => ArgumentError::new_err(text),
-        Error::Interrupted(_) => PyKeyboardInterrupt::new_err(text),
-        Error::InParts(_) => ArgumentError::new_err(text),
-        Error::Piece { .. } | Error::Received { .. } | Error::Table(_) | Error::Failed(_) => {
+        AnalysisError::Capture(_) | AnalysisError::NoSmb(_) => CaptureError::new_err(text),
+        AnalysisError::ThresholdsFile { .. } | AnalysisError::Thresholds { .. } | AnalysisError::Episode(_) => ArgumentError::new_err(text),
+        AnalysisError::EpisodeFilter { .. } | AnalysisError::WhatIf(_) => ArgumentError::new_err(text),
+        AnalysisError::Interrupted(_) => PyKeyboardInterrupt::new_err(text),
+        AnalysisError::InParts(_) => ArgumentError::new_err(text),
+        AnalysisError::Piece { .. } | AnalysisError::Received { .. } | AnalysisError::Table(_) | AnalysisError::Failed(_) => {
             SmbscopeError::new_err(text)
         }
     }

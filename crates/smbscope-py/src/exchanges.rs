@@ -13,7 +13,7 @@ use signal_hook::consts::SIGINT;
 use smbscope_model::Exchange;
 use smbscope_report::table::{ExchangeBatches, ExchangeTable, Provenance};
 use smbscope_report::{csv, parquet};
-use smbscope_run::analysis::{self, Written};
+use smbscope_run::analysis::{self, ExchangeExportResult};
 use smbscope_run::files::{Destination, Replacement};
 use std::any::Any;
 use std::io;
@@ -99,7 +99,7 @@ enum Next {
 
 /// Why a table ends early.
 enum Failure {
-    Analysis(analysis::Error),
+    Analysis(analysis::AnalysisError),
     /// A bug.
     Panic(Box<dyn Any + Send>),
 }
@@ -121,8 +121,8 @@ impl Reader {
         let work = move || {
             let table = Sending { batches: ExchangeBatches::default(), sender: sender.clone() };
             let read = || {
-                let exchanges = analysis::Exchanges::open(&asked.inputs, &asked.options)?;
-                let Written { found, .. } = exchanges.write(Ok(table), &mut observer)?;
+                let exchanges = analysis::ExchangeExport::open(&asked.inputs, &asked.options)?;
+                let ExchangeExportResult { found, .. } = exchanges.write(Ok(table), &mut observer)?;
                 found.refuse_without_smb(&asked.options)
             };
             let failure = match catch_unwind(AssertUnwindSafe(read)) {
@@ -233,13 +233,13 @@ pub(crate) fn save(py: Python<'_>, asked: &Asked, path: &Path) -> PyResult<()> {
         Destination::Stream(_) => return Err(SmbscopeError::new_err(format!("{}: not a file", path.display()))),
     };
     let written = interruptible(py, |mut stopper| write(asked, path, &file, &mut stopper))?;
-    let Written { result, found } = written.map_err(|error| of_analysis(&error))?;
+    let ExchangeExportResult { result, found } = written.map_err(|error| of_analysis(&error))?;
     found.refuse_without_smb(&asked.options).map_err(|error| of_analysis(&error))?;
     result.and_then(|()| file.finish()).map_err(|error| of_writing(path, &error))
 }
 
-fn write(asked: &Asked, path: &Path, file: &Replacement, stopper: &mut Stopper) -> Result<Written, analysis::Error> {
-    let exchanges = analysis::Exchanges::open(&asked.inputs, &asked.options)?;
+fn write(asked: &Asked, path: &Path, file: &Replacement, stopper: &mut Stopper) -> Result<ExchangeExportResult, analysis::AnalysisError> {
+    let exchanges = analysis::ExchangeExport::open(&asked.inputs, &asked.options)?;
     let out = file.writer().map(io::BufWriter::new);
     match ending(path) == "parquet" {
         true => exchanges.write(out.and_then(parquet::ParquetExchangeWriter::new), stopper),

@@ -5,7 +5,7 @@ use crate::errors::{ArgumentError, of_analysis};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use smbscope_report::parquet::ParquetExchangeWriter;
-use smbscope_run::analysis::parts::{self, Arrived, FilePart, Part, Pieces, Plan};
+use smbscope_run::analysis::parts::{self, SerializedParts, FilePart, HostPairPart, Pieces, AnalysisPlan};
 use smbscope_run::analysis::{AnalysisOptions, CaptureInput};
 use std::ffi::OsString;
 use std::fs::File;
@@ -40,7 +40,7 @@ pub(crate) fn divide<'py>(
 /// The order of files that were divided.
 #[pyfunction]
 pub(crate) fn plan<'py>(py: Python<'py>, files: Vec<Vec<u8>>) -> PyResult<Bound<'py, PyBytes>> {
-    let plan = parts::received_all(&files, "file", |files: Vec<FilePart>| Plan::new(&files));
+    let plan = parts::received_all(&files, "file", |files: Vec<FilePart>| AnalysisPlan::new(&files));
     let plan = plan.and_then(|plan| plan).map_err(|error| of_analysis(&error))?;
     Ok(PyBytes::new(py, &parts::to_bytes(&plan)))
 }
@@ -55,7 +55,7 @@ pub(crate) fn follow<'py>(
     exchanges: Option<PathBuf>,
     first_id: u64,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let plan: Plan = parts::received(plan, || "the plan".to_owned()).map_err(|error| of_analysis(&error))?;
+    let plan: AnalysisPlan = parts::received(plan, || "the plan".to_owned()).map_err(|error| of_analysis(&error))?;
     let options = options(py, arguments)?;
     let files: Vec<Pieces> = files.into_iter().map(|(times, pieces)| Pieces { times, pieces }).collect();
     let bytes = py.detach(|| followed(&plan, &files, &options, exchanges.as_deref(), first_id));
@@ -63,12 +63,12 @@ pub(crate) fn follow<'py>(
 }
 
 fn followed(
-    plan: &Plan,
+    plan: &AnalysisPlan,
     files: &[Pieces],
     options: &AnalysisOptions,
     exchanges: Option<&Path>,
     first_id: u64,
-) -> Result<Vec<u8>, smbscope_run::analysis::Error> {
+) -> Result<Vec<u8>, smbscope_run::analysis::AnalysisError> {
     let table = || match exchanges {
         Some(path) => ParquetExchangeWriter::new(BufWriter::new(File::create(path)?)).map(Some),
         None => Ok(None),
@@ -79,7 +79,7 @@ fn followed(
 /// Which parts share sessions: groups of their indices, each part in one.
 #[pyfunction]
 pub(crate) fn shared_sessions(parts: Vec<Vec<u8>>) -> PyResult<Vec<Vec<usize>>> {
-    let groups = parts::received_all(&parts, "part", |parts: Vec<Part>| parts::shared_sessions(&parts));
+    let groups = parts::received_all(&parts, "part", |parts: Vec<HostPairPart>| parts::shared_sessions(&parts));
     groups.map_err(|error| of_analysis(&error))
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn merge(
     unread: Vec<String>,
 ) -> PyResult<Py<Analysis>> {
     let (inputs, options) = parsed(py, &arguments)?;
-    let arrived = Arrived { plan, files: &files, parts: &parts };
+    let arrived = SerializedParts { plan, files: &files, parts: &parts };
     let done =
         py.detach(|| arrived.merged(&unread, &options, |analysis| Done::from_analysis(analysis, options.clone())));
     Analysis::new(py, inputs, done.map_err(|error| of_analysis(&error))?)

@@ -2,7 +2,7 @@
 
 use crate::errors::SmbscopeError;
 use pyo3::prelude::*;
-use smbscope_run::analysis::Observer;
+use smbscope_run::analysis::AnalysisObserver;
 use std::any::Any;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,7 +34,7 @@ impl Stopper {
     }
 }
 
-impl Observer for Stopper {
+impl AnalysisObserver for Stopper {
     fn begins(&mut self, stop: &Arc<AtomicBool>) {
         *self.0.flag.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(stop));
         if self.0.ended.load(Ordering::SeqCst) {

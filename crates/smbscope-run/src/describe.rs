@@ -13,7 +13,7 @@ use std::num::NonZeroUsize;
 
 /// What came out of all load points.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Measured {
+pub(crate) struct RampResults {
     pub(crate) runs: Vec<bench::BenchRun>,
     pub(crate) capacity: Option<bench::CapacityEntry>,
     /// What could not be kept, and why.
@@ -44,7 +44,7 @@ impl Site {
 
 impl Setup {
     /// The document of the run.
-    pub(crate) fn document(&self, measured: Measured) -> BenchDocument {
+    pub(crate) fn document(&self, measured: RampResults) -> BenchDocument {
         let mut environment = environment::of_client();
         if self.site.lab.is_some() {
             let version = smbscope_lab::version().map_or_else(String::new, |version| format!(" {version}"));

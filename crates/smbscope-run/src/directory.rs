@@ -6,7 +6,7 @@
 //! stays as it is until the new one has ended. A directory that holds something and no `run.json` of ours is another's,
 //! and is refused.
 
-use crate::Error;
+use crate::BenchError;
 use crate::files::{Replacement, Sources, create_private_directory, is_left_over};
 use smbscope_load::engine::result::LoadPointResult;
 use smbscope_model::{Exchange, CommandGroup, Quality, Timestamp};
@@ -45,12 +45,12 @@ pub(crate) struct RunDirectory {
     earlier: Vec<PathBuf>,
     /// Files that are written and not yet in their places, by name.
     ready: BTreeMap<String, Replacement>,
-    exchanges: Table,
+    exchanges: ExchangeTableFile,
     histograms: Vec<TaggedHistogram>,
 }
 
 /// The exchange table.
-enum Table {
+enum ExchangeTableFile {
     NotBegun,
     Open {
         writer: Box<ParquetExchangeWriter<BufWriter<File>>>,
@@ -64,11 +64,11 @@ enum Table {
 impl RunDirectory {
     /// Makes the directory, or takes over one that is empty or holds an earlier run, none of whose files may be among the
     /// sources of this one.
-    pub(crate) fn open(path: &Path, sources: &Sources) -> Result<RunDirectory, Error> {
-        create_private_directory(path).map_err(Error::file("make the run directory", path))?;
+    pub(crate) fn open(path: &Path, sources: &Sources) -> Result<RunDirectory, BenchError> {
+        create_private_directory(path).map_err(BenchError::file("make the run directory", path))?;
         let entries: Vec<PathBuf> = fs::read_dir(path)
             .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect())
-            .map_err(Error::file("look into the run directory", path))?;
+            .map_err(BenchError::file("look into the run directory", path))?;
         let name =
             |entry: &Path| entry.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let is_left = |entry: &Path| {
@@ -79,7 +79,7 @@ impl RunDirectory {
         // A capture whose run never got as far as a load point.
         let is_passing = |entry: &Path| is_left(entry) || is_capture(&name(entry));
         if !is_run(&path.join(RUN)) && !entries.iter().all(|entry| is_passing(entry)) {
-            return Err(Error::Unavailable(format!(
+            return Err(BenchError::Unavailable(format!(
                 "{} holds something, and no run.json of a run: name a new or empty directory for the results",
                 path.display()
             )));
@@ -90,21 +90,21 @@ impl RunDirectory {
             if let Some(source) = source {
                 let text =
                     format!("cannot write {}: it is the input {source}; choose another directory", file.display());
-                return Err(Error::Unavailable(text));
+                return Err(BenchError::Unavailable(text));
             }
         }
         for left in entries.iter().filter(|entry| is_left(entry)) {
-            fs::remove_file(left).map_err(Error::file("remove", left))?;
+            fs::remove_file(left).map_err(BenchError::file("remove", left))?;
         }
         let path = path.to_owned();
-        Ok(RunDirectory { path, earlier, ready: BTreeMap::new(), exchanges: Table::NotBegun, histograms: Vec::new() })
+        Ok(RunDirectory { path, earlier, ready: BTreeMap::new(), exchanges: ExchangeTableFile::NotBegun, histograms: Vec::new() })
     }
 
     /// Where a capture of that name is to be written.
-    pub(crate) fn capture(&mut self, name: &str) -> Result<PathBuf, Error> {
+    pub(crate) fn capture(&mut self, name: &str) -> Result<PathBuf, BenchError> {
         debug_assert!(is_capture(name));
         let path = self.path.join(name);
-        let file = Replacement::private(&path).map_err(Error::file("write", &path))?;
+        let file = Replacement::private(&path).map_err(BenchError::file("write", &path))?;
         let unfinished = file.path().to_owned();
         self.ready.insert(name.to_owned(), file);
         Ok(unfinished)
@@ -134,26 +134,26 @@ impl RunDirectory {
 
     /// Adds the commands of a load point to the exchange table. Once some were left out there is no table: histograms
     /// hold them all.
-    pub(crate) fn add_exchanges(&mut self, exchanges: &[Exchange], left_out: u64) -> Result<(), Error> {
+    pub(crate) fn add_exchanges(&mut self, exchanges: &[Exchange], left_out: u64) -> Result<(), BenchError> {
         if left_out > 0 {
-            self.exchanges = Table::GivenUp;
+            self.exchanges = ExchangeTableFile::GivenUp;
             return Ok(());
         }
         if let Err(error) = self.append(exchanges) {
             // A table that is not whole is none, and what is full has other things to hold.
-            self.exchanges = Table::GivenUp;
-            return Err(Error::file("write", &self.path.join(EXCHANGES))(error));
+            self.exchanges = ExchangeTableFile::GivenUp;
+            return Err(BenchError::file("write", &self.path.join(EXCHANGES))(error));
         }
         Ok(())
     }
 
     fn append(&mut self, exchanges: &[Exchange]) -> io::Result<()> {
-        if let Table::NotBegun = self.exchanges {
+        if let ExchangeTableFile::NotBegun = self.exchanges {
             let file = Replacement::private(&self.path.join(EXCHANGES))?;
             let writer = ParquetExchangeWriter::new(BufWriter::new(file.writer()?))?;
-            self.exchanges = Table::Open { writer: Box::new(writer), file, next: 1 };
+            self.exchanges = ExchangeTableFile::Open { writer: Box::new(writer), file, next: 1 };
         }
-        if let Table::Open { writer, next, .. } = &mut self.exchanges {
+        if let ExchangeTableFile::Open { writer, next, .. } = &mut self.exchanges {
             for exchange in exchanges {
                 writer.write(exchange, *next, &[])?;
                 *next += 1;
@@ -163,7 +163,7 @@ impl RunDirectory {
     }
 
     /// Writes what is known so far, after each load point.
-    pub(crate) fn keep(&mut self, document: &BenchDocument, server: &[ServerMetric]) -> Result<(), Error> {
+    pub(crate) fn keep(&mut self, document: &BenchDocument, server: &[ServerMetric]) -> Result<(), BenchError> {
         self.prepare(INTERVALS, |out| tables::write_intervals(&document.runs, out))?;
         if !self.histograms.is_empty() {
             let start = document.runs.iter().map(|run| run.started_ns).min().unwrap_or(Timestamp(0));
@@ -181,7 +181,7 @@ impl RunDirectory {
     }
 
     /// Writes the page beside its place.
-    pub(crate) fn keep_page(&mut self, document: &BenchDocument) -> Result<(), Error> {
+    pub(crate) fn keep_page(&mut self, document: &BenchDocument) -> Result<(), BenchError> {
         self.prepare(PAGE, |out| html::write_bench(document, out))
     }
 
@@ -196,8 +196,8 @@ impl RunDirectory {
     }
 
     /// Ends the exchange table.
-    pub(crate) fn end_table(&mut self) -> Result<(), Error> {
-        if let Table::Open { writer, file, .. } = std::mem::replace(&mut self.exchanges, Table::NotBegun) {
+    pub(crate) fn end_table(&mut self) -> Result<(), BenchError> {
+        if let ExchangeTableFile::Open { writer, file, .. } = std::mem::replace(&mut self.exchanges, ExchangeTableFile::NotBegun) {
             let provenance = Provenance {
                 version: env!("CARGO_PKG_VERSION"),
                 captures: &[],
@@ -206,7 +206,7 @@ impl RunDirectory {
                 filter: None,
             };
             let place = self.path.join(EXCHANGES);
-            writer.finish(&provenance).map_err(Error::file("write", &place))?;
+            writer.finish(&provenance).map_err(BenchError::file("write", &place))?;
             self.ready.insert(EXCHANGES.to_owned(), file);
         }
         Ok(())
@@ -214,13 +214,13 @@ impl RunDirectory {
 
     /// Puts everything that was written in its place, which is where an earlier run ends: first what says that its files
     /// belong together goes, and what says so of the new ones comes last.
-    pub(crate) fn put_in_place(&mut self) -> Result<(), Error> {
+    pub(crate) fn put_in_place(&mut self) -> Result<(), BenchError> {
         let mut earlier = std::mem::take(&mut self.earlier);
         earlier.sort_by_key(|file| !file.ends_with(RUN));
         for file in earlier {
             match fs::remove_file(&file) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(Error::file("remove", &file)(error));
+                    return Err(BenchError::file("remove", &file)(error));
                 }
                 _ => {}
             }
@@ -232,7 +232,7 @@ impl RunDirectory {
             if file.is_empty().unwrap_or(false) {
                 continue;
             }
-            file.finish().map_err(Error::file("write", &self.path.join(name)))?;
+            file.finish().map_err(BenchError::file("write", &self.path.join(name)))?;
         }
         Ok(())
     }
@@ -242,27 +242,27 @@ impl RunDirectory {
         &mut self,
         name: &str,
         write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), BenchError> {
         let place = self.path.join(name);
         let written = Replacement::private(&place).and_then(|mut file| {
             file.write(write)?;
             Ok(file)
         });
-        self.ready.insert(name.to_owned(), written.map_err(Error::file("write", &place))?);
+        self.ready.insert(name.to_owned(), written.map_err(BenchError::file("write", &place))?);
         Ok(())
     }
 }
 
 /// Removes what a run left that was killed while its files were put in place: without `run.json`, the last of them, nobody
 /// could tell the directory from somebody else's. Only for a directory that holds runs of ours and nothing else.
-pub(crate) fn clear_unfinished(path: &Path) -> Result<(), Error> {
+pub(crate) fn clear_unfinished(path: &Path) -> Result<(), BenchError> {
     if !path.is_dir() || path.join(RUN).exists() {
         return Ok(());
     }
-    for name in fs::read_dir(path).map_err(Error::file("look into the run directory", path))? {
-        let entry = name.map_err(Error::file("look into the run directory", path))?;
+    for name in fs::read_dir(path).map_err(BenchError::file("look into the run directory", path))? {
+        let entry = name.map_err(BenchError::file("look into the run directory", path))?;
         if is_ours(&entry.file_name().to_string_lossy()) {
-            fs::remove_file(entry.path()).map_err(Error::file("remove", &entry.path()))?;
+            fs::remove_file(entry.path()).map_err(BenchError::file("remove", &entry.path()))?;
         }
     }
     Ok(())

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Why a measurement can't be made or kept.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum BenchError {
     /// It was asked for what can't be had.
     #[error("{0}")]
     Unavailable(String),
@@ -87,16 +87,16 @@ pub enum Error {
     },
 }
 
-impl Error {
+impl BenchError {
     /// For `map_err` after an operation on a path.
-    pub(crate) fn file(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    pub(crate) fn file(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BenchError {
         let path = path.to_owned();
-        move |error| Error::File { what, path, error }
+        move |error| BenchError::File { what, path, error }
     }
 
     /// For `map_err` where the system has not enough of something.
-    pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Error {
-        move |error| Error::System { what, error }
+    pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> BenchError {
+        move |error| BenchError::System { what, error }
     }
 }
 
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn errors_are_one_line_without_repetition() {
-        let error = Error::Lab(smbscope_lab::Error::File {
+        let error = BenchError::Lab(smbscope_lab::Error::File {
             what: "read",
             path: "x".into(),
             error: io::Error::other("no such\nfile"),

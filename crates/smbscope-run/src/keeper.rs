@@ -1,7 +1,7 @@
 //! Keeps what each load point yields, as soon as it is over.
 
-use crate::Error;
-use crate::describe::Measured;
+use crate::BenchError;
+use crate::describe::RampResults;
 use crate::directory::RunDirectory;
 use crate::metrics::Metrics;
 use crate::setup::Setup;
@@ -13,7 +13,7 @@ use smbscope_report::bench::tables::ServerMetric;
 use std::path::PathBuf;
 
 /// Keeps a run while it goes on.
-pub(crate) struct Keeper<'a> {
+pub(crate) struct RunResultWriter<'a> {
     setup: &'a Setup,
     metrics: &'a Metrics,
     store: Store,
@@ -27,22 +27,22 @@ enum Store {
     Passing(Workplace),
 }
 
-impl<'a> Keeper<'a> {
+impl<'a> RunResultWriter<'a> {
     /// In this directory, if any.
     pub(crate) fn new(
         setup: &'a Setup,
         directory: Option<RunDirectory>,
         metrics: &'a Metrics,
-    ) -> Result<Keeper<'a>, Error> {
+    ) -> Result<RunResultWriter<'a>, BenchError> {
         let store = match directory {
             Some(directory) => Store::Kept(directory),
-            None => Store::Passing(Workplace::open().map_err(Error::Lab)?),
+            None => Store::Passing(Workplace::open().map_err(BenchError::Lab)?),
         };
-        Ok(Keeper { setup, metrics, store })
+        Ok(RunResultWriter { setup, metrics, store })
     }
 
     /// Where a capture of that name is to be written.
-    pub(crate) fn capture(&mut self, name: &str) -> Result<PathBuf, Error> {
+    pub(crate) fn capture(&mut self, name: &str) -> Result<PathBuf, BenchError> {
         match &mut self.store {
             Store::Kept(directory) => directory.capture(name),
             Store::Passing(folder) => Ok(folder.path().join(name)),
@@ -50,7 +50,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// A load point is over; `so_far` is the whole run until now.
-    pub(crate) fn point(&mut self, run: &LoadPointResult, exchanges: Option<&ExchangeLog>, so_far: &Measured) -> Result<(), Error> {
+    pub(crate) fn point(&mut self, run: &LoadPointResult, exchanges: Option<&ExchangeLog>, so_far: &RampResults) -> Result<(), BenchError> {
         let Store::Kept(directory) = &mut self.store else { return Ok(()) };
         directory.add_histograms(run);
         if let Some(exchanges) = exchanges {
@@ -60,7 +60,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// The run is over.
-    pub(crate) fn finish(self, document: &BenchDocument) -> Result<(), Error> {
+    pub(crate) fn finish(self, document: &BenchDocument) -> Result<(), BenchError> {
         match self.store {
             Store::Kept(directory) => finish(directory, document, &self.metrics.so_far()),
             Store::Passing(_) => Ok(()),
@@ -68,9 +68,9 @@ impl<'a> Keeper<'a> {
     }
 }
 
-fn finish(mut directory: RunDirectory, document: &BenchDocument, metrics: &[ServerMetric]) -> Result<(), Error> {
+fn finish(mut directory: RunDirectory, document: &BenchDocument, metrics: &[ServerMetric]) -> Result<(), BenchError> {
     if directory.has_earlier() && document.runs.iter().all(|run| run.operations == 0) {
-        return Err(Error::NothingMeasured(directory.path().to_owned()));
+        return Err(BenchError::NothingMeasured(directory.path().to_owned()));
     }
     directory.keep(document, metrics)?;
     // Where there is no room for the table, there may be for the page.

@@ -2,7 +2,7 @@
 
 use crate::files::Sources;
 use crate::metrics::Exporter;
-use crate::target::Target;
+use crate::target::TargetUrl;
 use smbscope_client::{SessionOptions, Secret};
 use smbscope_lab::{Launcher, LabServerSettings};
 use smbscope_load::engine::{Criterion, Host, OnLostHost, RampPlan, Search};
@@ -22,7 +22,7 @@ pub const ERRORS_ALLOWED_PERCENT: f64 = 1.0;
 #[derive(Debug)]
 pub struct RunOptions {
     /// Whom the load is put on.
-    pub server: Server,
+    pub server: ServerUnderTest,
     /// How users connect.
     pub connect: Connect,
     /// What users do.
@@ -54,7 +54,7 @@ pub struct RunOptions {
 
 impl RunOptions {
     /// What users of a workload do at a server, by the plan that is the default; its files are made first.
-    pub fn new(server: Server, connect: Connect, workload: Workload) -> RunOptions {
+    pub fn new(server: ServerUnderTest, connect: Connect, workload: Workload) -> RunOptions {
         RunOptions {
             server,
             connect,
@@ -93,9 +93,9 @@ impl fmt::Debug for Cluster {
 
 /// Whom the load is put on.
 #[derive(Debug)]
-pub enum Server {
+pub enum ServerUnderTest {
     /// The server of a share, or a local folder.
-    Named(Target),
+    Named(TargetUrl),
     /// A private one, which is started for the time of the run.
     Private(Private),
 }

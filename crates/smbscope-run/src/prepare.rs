@@ -1,7 +1,7 @@
 //! Puts a workload's files on the share before the first load point.
 
-use crate::Error;
-use crate::progress::{Progress, Wish};
+use crate::BenchError;
+use crate::progress::{BenchObserver, Wish};
 use crate::setup::Setup;
 use smbscope_load::prepare::{self, PrepareRequest};
 use std::cell::RefCell;
@@ -17,7 +17,7 @@ const REFRESH: Duration = Duration::from_millis(500);
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Makes what is missing.
-pub(crate) fn run(setup: &Setup, within: Duration, watcher: &mut dyn Progress, stop: &AtomicBool) -> Result<(), Error> {
+pub(crate) fn run(setup: &Setup, within: Duration, watcher: &mut dyn BenchObserver, stop: &AtomicBool) -> Result<(), BenchError> {
     let workload = &setup.options.workload;
     let made = workload.made();
     let request = PrepareRequest {
@@ -38,7 +38,7 @@ pub(crate) fn run(setup: &Setup, within: Duration, watcher: &mut dyn Progress, s
         }
     };
     let runtime =
-        Builder::new_current_thread().enable_all().build().map_err(Error::system("runtime for the client"))?;
+        Builder::new_current_thread().enable_all().build().map_err(BenchError::system("runtime for the client"))?;
     let stopped = async {
         while !stop.load(Ordering::Relaxed) {
             tokio::time::sleep(LOOK).await;
@@ -50,7 +50,7 @@ pub(crate) fn run(setup: &Setup, within: Duration, watcher: &mut dyn Progress, s
     runtime.block_on(async {
         tokio::select! {
             prepared = prepare::prepare(&setup.site.options, &request, &mut progress) => Ok(prepared.map(drop)?),
-            () = stopped => Err(Error::Interrupted),
+            () = stopped => Err(BenchError::Interrupted),
         }
     })
 }

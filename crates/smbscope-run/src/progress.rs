@@ -6,14 +6,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Watches a run, on the thread that called it. What goes wrong with showing is no reason to lose a measurement.
-pub trait Progress {
+pub trait BenchObserver {
     /// Before the first load point: so far the workload's files are made.
     fn preparing(&mut self, made: &prepare::PrepareProgress) {
         let _ = made;
     }
 
     /// What happened since the last time.
-    fn update(&mut self, snapshot: Snapshot) {
+    fn update(&mut self, snapshot: RampSnapshot) {
         let _ = snapshot;
     }
 
@@ -35,7 +35,7 @@ pub trait Progress {
 }
 
 /// Nobody watches.
-impl Progress for () {}
+impl BenchObserver for () {}
 
 /// What the user wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub struct Heading {
 
 /// Where in the ramp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Point {
+pub struct RampPosition {
     /// Counted from 1.
     pub number: u32,
     /// How many there will be; absent where capacity is searched.
@@ -68,9 +68,9 @@ pub struct Point {
 
 /// What happened since the last snapshot.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Snapshot {
+pub struct RampSnapshot {
     /// Where in the ramp.
-    pub point: Point,
+    pub point: RampPosition,
     /// Until the phase ends, and its whole length, where they are known.
     pub remaining: Option<(Duration, Duration)>,
     /// What the engine does, and what it counted.
@@ -90,7 +90,7 @@ pub struct Cpu {
     pub limited: bool,
 }
 
-impl Snapshot {
+impl RampSnapshot {
     /// So many a second.
     pub fn per_second(&self, count: u64) -> f64 {
         let seconds = self.live.over.as_secs_f64();

@@ -1,9 +1,9 @@
 //! Captures of load points, each held against what the client measured.
 
-use crate::document::{self, CaptureFacts, Seen};
-use crate::sniffer::{Bytes, Capture, Sniffer, Taken};
+use crate::document::{self, CaptureFacts, LoadPointCapture};
+use crate::sniffer::{SnapLength, RunningCapture, Sniffer, FinishedCapture};
 use crate::wire::Wire;
-use crate::{Error, one_line};
+use crate::{BenchError, one_line};
 use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{self, Sharding, Sink, Threading};
 use smbscope_capture::reader::{CaptureSet, CaptureInput};
@@ -20,13 +20,13 @@ pub(crate) struct Captures {
     /// How captures are taken, or why not; absent where none is asked for.
     sniffer: Option<Result<Sniffer, String>>,
     server: SocketAddr,
-    under_way: Option<Result<Capture, String>>,
-    taken: Option<Result<Taken, String>>,
+    under_way: Option<Result<RunningCapture, String>>,
+    taken: Option<Result<FinishedCapture, String>>,
 }
 
 impl Captures {
     /// Of what goes to and from this server, where captures are asked for.
-    pub(crate) fn new(server: SocketAddr, asked_for: Option<Bytes>) -> Captures {
+    pub(crate) fn new(server: SocketAddr, asked_for: Option<SnapLength>) -> Captures {
         Captures { sniffer: asked_for.map(|bytes| Sniffer::find(server, bytes)), server, under_way: None, taken: None }
     }
 
@@ -36,7 +36,7 @@ impl Captures {
     }
 
     /// Users are about to work: begins a capture into a file.
-    pub(crate) fn begin(&mut self, file: impl FnOnce() -> Result<PathBuf, Error>) {
+    pub(crate) fn begin(&mut self, file: impl FnOnce() -> Result<PathBuf, BenchError>) {
         self.under_way = self.sniffer.as_ref().map(|sniffer| {
             let sniffer = sniffer.as_ref().map_err(String::clone)?;
             file().map_err(|error| one_line(&error)).and_then(|file| sniffer.begin(&file))
@@ -45,7 +45,7 @@ impl Captures {
 
     /// The measured part is over.
     pub(crate) fn end(&mut self) {
-        self.taken = self.under_way.take().map(|capture| capture.and_then(Capture::end));
+        self.taken = self.under_way.take().map(|capture| capture.and_then(RunningCapture::end));
     }
 
     /// The load point beside its capture, whose file is called so.
@@ -55,26 +55,26 @@ impl Captures {
             self.end();
         }
         let taken = match self.taken.take() {
-            None => return document::load_point(run, Seen::NotAsked),
-            Some(Err(why)) => return document::load_point(run, Seen::Skipped(why)),
+            None => return document::load_point(run, LoadPointCapture::NotAsked),
+            Some(Err(why)) => return document::load_point(run, LoadPointCapture::Skipped(why)),
             Some(Ok(taken)) => taken,
         };
         // Where some did not fit, those that did are still held against the wire one by one.
         let mut wire = Wire::new(run, exchanges.map(|exchanges| exchanges.list.as_slice()));
         match read(&taken, self.server.port(), &mut |exchange| wire.record(exchange)) {
-            Ok(facts) => document::load_point(run, Seen::Made(&wire, CaptureFacts { file: Some(name), ..facts })),
-            Err(why) => document::load_point(run, Seen::Skipped(why)),
+            Ok(facts) => document::load_point(run, LoadPointCapture::Made(&wire, CaptureFacts { file: Some(name), ..facts })),
+            Err(why) => document::load_point(run, LoadPointCapture::Skipped(why)),
         }
     }
 }
 
 /// What each exchange of the capture is looked at for: by whoever wants them, and for how far the capture can be trusted.
-struct Both<'e> {
+struct ForwardingAggregator<'e> {
     each: &'e mut (dyn FnMut(&Exchange) + Send),
     aggregator: Aggregator,
 }
 
-impl Sink for Both<'_> {
+impl Sink for ForwardingAggregator<'_> {
     fn exchange(&mut self, exchange: &Exchange) {
         (self.each)(exchange);
         self.aggregator.follow(exchange, true);
@@ -92,11 +92,11 @@ impl Sink for Both<'_> {
 
 /// Hands on the commands of a capture, in the order in which they end, and says how far it can be trusted. `port` is the
 /// server's.
-pub(crate) fn read(taken: &Taken, port: u16, each: &mut (dyn FnMut(&Exchange) + Send)) -> Result<CaptureFacts, String> {
+pub(crate) fn read(taken: &FinishedCapture, port: u16, each: &mut (dyn FnMut(&Exchange) + Send)) -> Result<CaptureFacts, String> {
     let name = taken.file.display().to_string();
     let mut set = CaptureSet::open(&[CaptureInput::File(taken.file.clone())]).map_err(|error| one_line(&error))?;
     let options = AnalyzerOptions { ports: vec![port], ..AnalyzerOptions::default() };
-    let mut sinks = [Both { each, aggregator: Aggregator::new() }];
+    let mut sinks = [ForwardingAggregator { each, aggregator: Aggregator::new() }];
     let analysis = pipeline::run(&mut set, &options, Sharding::None, Threading::Inline, &mut sinks, |_| {}).map_err(
         |failure| format!("cannot read {name}: an analysis that takes nothing for granted failed: {failure:?}"),
     )?;

@@ -1,12 +1,12 @@
 //! Load points one after the other: the engine on a thread of its own, whoever watches on this one.
 
-use crate::Error;
-use crate::describe::Measured;
-use crate::keeper::Keeper;
+use crate::BenchError;
+use crate::describe::RampResults;
+use crate::keeper::RunResultWriter;
 use crate::meter::CpuMeter;
 use crate::metrics::Metrics;
 use crate::names;
-use crate::progress::{Point, Progress, Snapshot, Wish};
+use crate::progress::{RampPosition, BenchObserver, RampSnapshot, Wish};
 use crate::proof::Captures;
 use crate::setup::Setup;
 use smbscope_load::engine::result::LoadPointResult;
@@ -25,21 +25,21 @@ pub(crate) fn run(
     setup: &Setup,
     fleet: Option<Fleet>,
     captures: Captures,
-    keeper: &mut Keeper<'_>,
+    keeper: &mut RunResultWriter<'_>,
     metrics: &Metrics,
-    progress: &mut dyn Progress,
+    progress: &mut dyn BenchObserver,
     stop: &AtomicBool,
-) -> Result<Measured, Error> {
+) -> Result<RampResults, BenchError> {
     let (live, ends) = (LiveFigures::default(), StopFlag::new());
     let (sender, events) = channel();
-    let mut follower = Follower { captures, keeper, metrics, measured: Measured::default(), events: sender };
+    let mut follower = RampFollower { captures, keeper, metrics, measured: RampResults::default(), events: sender };
     let capacity = thread::scope(|scope| {
         let (follower, shared, ends) = (&mut follower, &live, &ends);
         let engine = thread::Builder::new()
             .name("engine".to_owned())
             .spawn_scoped(scope, move || load(setup, fleet, follower, shared, ends))
-            .map_err(Error::system("thread for the load generator"))?;
-        let mut watch = Watch::new(setup, &live, events);
+            .map_err(BenchError::system("thread for the load generator"))?;
+        let mut watch = RampMonitor::new(setup, &live, events);
         while !engine.is_finished() {
             watch.tell(progress);
             let wish = progress.wait(Instant::now() + REFRESH);
@@ -48,7 +48,7 @@ pub(crate) fn run(
             }
         }
         watch.tell(progress);
-        engine.join().map_err(|_| Error::Broken)?
+        engine.join().map_err(|_| BenchError::Broken)?
     })?;
     let mut measured = follower.measured;
     measured.losses.extend(metrics.trouble().map(|why| format!("The server's metrics are incomplete: {why}.")));
@@ -68,7 +68,7 @@ fn load(
     hooks: &mut dyn Hooks,
     live: &LiveFigures,
     stop: &StopFlag,
-) -> Result<Option<engine::CapacityResult>, Error> {
+) -> Result<Option<engine::CapacityResult>, BenchError> {
     let (plan, server) = (&setup.options.plan, &setup.site.options);
     let scripts = |number| setup.script(number);
     match &setup.options.capacity {
@@ -81,22 +81,22 @@ fn load(
 }
 
 /// What whoever watches hears from the engine's thread.
-enum Event {
+enum LoadPointEvent {
     Begins(u32),
     Done(Box<bench::BenchRun>),
 }
 
 /// Follows the engine from its own thread: takes captures, turns what comes out into the document's runs, and keeps them.
-struct Follower<'a, 'k> {
+struct RampFollower<'a, 'k> {
     captures: Captures,
-    keeper: &'a mut Keeper<'k>,
+    keeper: &'a mut RunResultWriter<'k>,
     metrics: &'a Metrics,
-    measured: Measured,
-    events: Sender<Event>,
+    measured: RampResults,
+    events: Sender<LoadPointEvent>,
 }
 
-impl Follower<'_, '_> {
-    fn tell(&self, event: Event) {
+impl RampFollower<'_, '_> {
+    fn tell(&self, event: LoadPointEvent) {
         let _ = self.events.send(event);
     }
 
@@ -106,9 +106,9 @@ impl Follower<'_, '_> {
     }
 }
 
-impl Hooks for Follower<'_, '_> {
+impl Hooks for RampFollower<'_, '_> {
     fn point_begins(&mut self, users: u32) {
-        self.tell(Event::Begins(users));
+        self.tell(LoadPointEvent::Begins(users));
     }
 
     fn work_begins(&mut self, users: u32) {
@@ -124,7 +124,7 @@ impl Hooks for Follower<'_, '_> {
         let name = self.capture_name(run.users);
         let mut shown = self.captures.held_against(run, exchanges.as_ref(), name);
         shown.server = self.metrics.within(run.started, run.duration);
-        self.tell(Event::Done(Box::new(shown.clone())));
+        self.tell(LoadPointEvent::Done(Box::new(shown.clone())));
         self.measured.runs.push(shown);
         if let Err(error) = self.keeper.point(run, exchanges.as_ref(), &self.measured) {
             self.measured.losses.push(crate::one_line(&error));
@@ -133,33 +133,33 @@ impl Hooks for Follower<'_, '_> {
 }
 
 /// Where in the ramp it is, for whoever watches.
-struct Watch<'a> {
+struct RampMonitor<'a> {
     setup: &'a Setup,
     live: &'a LiveFigures,
-    events: Receiver<Event>,
-    point: Point,
+    events: Receiver<LoadPointEvent>,
+    point: RampPosition,
     since: Option<(EnginePhase, Instant)>,
     /// What this process costs.
     meter: CpuMeter,
 }
 
-impl<'a> Watch<'a> {
-    fn new(setup: &'a Setup, live: &'a LiveFigures, events: Receiver<Event>) -> Watch<'a> {
+impl<'a> RampMonitor<'a> {
+    fn new(setup: &'a Setup, live: &'a LiveFigures, events: Receiver<LoadPointEvent>) -> RampMonitor<'a> {
         let plan = &setup.options.plan;
         let points = plan.users.points().len().max(plan.rates.len()) as u32;
         let of = setup.options.capacity.is_none().then_some(points);
-        Watch { setup, live, events, point: Point { of, ..Point::default() }, since: None, meter: CpuMeter::default() }
+        RampMonitor { setup, live, events, point: RampPosition { of, ..RampPosition::default() }, since: None, meter: CpuMeter::default() }
     }
 
     /// Tells what happened since the last time.
-    fn tell(&mut self, progress: &mut dyn Progress) {
+    fn tell(&mut self, progress: &mut dyn BenchObserver) {
         for event in self.events.try_iter() {
             match event {
-                Event::Begins(users) => {
+                LoadPointEvent::Begins(users) => {
                     self.point.number += 1;
                     self.point.users = users;
                 }
-                Event::Done(run) => progress.point_done(&run),
+                LoadPointEvent::Done(run) => progress.point_done(&run),
             }
         }
         let live = self.live.look();
@@ -177,6 +177,6 @@ impl<'a> Watch<'a> {
         let remaining = length.map(|length| (length.saturating_sub(since.elapsed()), length));
         // A thread that asks for answers without a pause is always busy.
         let cpu = self.meter.look().filter(|_| !plan.busy_poll);
-        progress.update(Snapshot { point: self.point, remaining, live, cpu });
+        progress.update(RampSnapshot { point: self.point, remaining, live, cpu });
     }
 }

@@ -1,15 +1,15 @@
 //! A run from its options to its document.
 
-use crate::Error;
+use crate::BenchError;
 use crate::directory::RunDirectory;
-use crate::keeper::Keeper;
+use crate::keeper::RunResultWriter;
 use crate::metrics::Metrics;
 use crate::options::RunOptions;
-use crate::progress::{Heading, Progress};
+use crate::progress::{Heading, BenchObserver};
 use crate::proof::Captures;
 use crate::setup::{Setup, now};
 use crate::site::Site;
-use crate::sniffer::Bytes;
+use crate::sniffer::SnapLength;
 use crate::{prepare, ramp};
 use smbscope_client::{SessionParameters, SessionOptions, ClientSession};
 use smbscope_load::engine::{Fleet, RampPlan};
@@ -30,17 +30,17 @@ pub struct Bench {
 
 /// What came out of a run.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct BenchOutcome {
     /// All of it.
     pub document: BenchDocument,
     /// Whether it was kept, where that was asked for.
-    pub kept: Result<(), Error>,
+    pub kept: Result<(), BenchError>,
 }
 
 impl Bench {
     /// Finds a place for the results, finds or starts the server, and connects to it once. Whatever fails here leaves
     /// nothing behind.
-    pub fn open(mut options: RunOptions) -> Result<Bench, Error> {
+    pub fn open(mut options: RunOptions) -> Result<Bench, BenchError> {
         let started = now();
         let open = |path| RunDirectory::open(path, &options.sources);
         let directory = options.directory.as_deref().map(open).transpose()?;
@@ -63,12 +63,12 @@ impl Bench {
 
     /// Makes the workload's files, runs all load points, and keeps and tells what came out; ends early, with what was
     /// measured until then, when `stop` is set or whoever watches wants it.
-    pub fn run(self, progress: &mut dyn Progress, stop: &AtomicBool) -> Result<Outcome, Error> {
+    pub fn run(self, progress: &mut dyn BenchObserver, stop: &AtomicBool) -> Result<BenchOutcome, BenchError> {
         let Bench { setup, directory, fleet } = self;
         if let Some(within) = setup.options.prepare {
             prepare::run(&setup, within, progress, stop)?;
         }
-        let bytes = if setup.options.workload.has_queues() { Bytes::All } else { Bytes::First512 };
+        let bytes = if setup.options.workload.has_queues() { SnapLength::All } else { SnapLength::First512 };
         let captures = Captures::new(setup.site.options.address, setup.options.capture.then_some(bytes));
         if let Some(why) = captures.why_not() {
             progress.note(&format!("no capture: {why}"));
@@ -76,16 +76,16 @@ impl Bench {
         let (address, lab) = (setup.site.options.address, setup.site.lab_record());
         tracing::info!(server = %address, private = lab.is_some(), "the load begins");
         let metrics = Metrics::new(address, lab, setup.options.server_metrics.as_ref());
-        let mut keeper = Keeper::new(&setup, directory, &metrics)?;
+        let mut keeper = RunResultWriter::new(&setup, directory, &metrics)?;
         let measured = ramp::run(&setup, fleet, captures, &mut keeper, &metrics, progress, stop)?;
         let document = setup.document(measured);
         let kept = keeper.finish(&document);
-        Ok(Outcome { document, kept })
+        Ok(BenchOutcome { document, kept })
     }
 }
 
 /// Each user of a folder has a thread, because a call on the file system holds up the thread that makes it.
-fn suit_a_folder(options: &mut RunOptions) -> Result<(), Error> {
+fn suit_a_folder(options: &mut RunOptions) -> Result<(), BenchError> {
     let RampPlan { users, sessions_per_user, connections_per_session, workers, .. } = &mut options.plan;
     let of_smb = match (options.capture, *connections_per_session) {
         (true, _) => Some("--capture needs packets"),
@@ -93,7 +93,7 @@ fn suit_a_folder(options: &mut RunOptions) -> Result<(), Error> {
         _ => None,
     };
     if let Some(what) = of_smb {
-        return Err(Error::Unavailable(format!("{what}, and the target is a local folder: leave it out")));
+        return Err(BenchError::Unavailable(format!("{what}, and the target is a local folder: leave it out")));
     }
     let sessions = users.most().saturating_mul(*sessions_per_user) as usize;
     *workers = workers.or(NonZeroUsize::new(sessions.min(FOLDER_THREADS_MAX)));
@@ -101,13 +101,13 @@ fn suit_a_folder(options: &mut RunOptions) -> Result<(), Error> {
 }
 
 /// Connects once, so that a wrong password or a missing share is said before anything is begun.
-pub(crate) fn look(options: &SessionOptions) -> Result<SessionParameters, Error> {
+pub(crate) fn look(options: &SessionOptions) -> Result<SessionParameters, BenchError> {
     let runtime =
-        Builder::new_current_thread().enable_all().build().map_err(Error::system("runtime for the client"))?;
+        Builder::new_current_thread().enable_all().build().map_err(BenchError::system("runtime for the client"))?;
     runtime.block_on(async {
         let mut session = ClientSession::connect(options).await.map_err(|error| match error {
-            smbscope_client::Error::Foreign(foreign) => Error::Foreign(foreign),
-            error => Error::Connect { host: options.host.clone(), error },
+            smbscope_client::Error::Foreign(foreign) => BenchError::Foreign(foreign),
+            error => BenchError::Connect { host: options.host.clone(), error },
         })?;
         let facts = session.facts().clone();
         // What goes wrong with saying goodbye is no reason not to begin.

@@ -1,6 +1,6 @@
 //! What a run is made from, and what its sessions do.
 
-use crate::Error;
+use crate::BenchError;
 use crate::options::{Cluster, RunOptions};
 use crate::site::Site;
 use smbscope_client::SessionParameters;
@@ -29,21 +29,21 @@ impl Setup {
     }
 
     /// The hosts that users work on, with what users do there.
-    pub(crate) fn fleet(&mut self, cluster: Cluster) -> Result<Fleet, Error> {
+    pub(crate) fn fleet(&mut self, cluster: Cluster) -> Result<Fleet, BenchError> {
         if self.site.options.folder.is_some() {
             let text = "a local folder is that of one machine: name a share, or leave --cluster out";
-            return Err(Error::Unavailable(text.to_owned()));
+            return Err(BenchError::Unavailable(text.to_owned()));
         }
         let Cluster { hosts, on_lost } = cluster;
-        let hosts = hosts().map_err(|why| Error::Unavailable(format!("no load hosts: {why}")))?;
+        let hosts = hosts().map_err(|why| BenchError::Unavailable(format!("no load hosts: {why}")))?;
         if self.site.lab.is_some()
             && let Some(host) = hosts.iter().find(|host| !host.is_here())
         {
             let text = format!("a private server is reached from this machine alone, and {} is another", host.name());
-            return Err(Error::Unavailable(text + ": name a target"));
+            return Err(BenchError::Unavailable(text + ": name a target"));
         }
         self.hosts = hosts.iter().map(|host| host.name().to_owned()).collect();
-        let workload = self.options.workload.travelling().map_err(|error| Error::Unavailable(error.to_string()))?;
+        let workload = self.options.workload.travelling().map_err(|error| BenchError::Unavailable(error.to_string()))?;
         let work = LoadWork { workload, of: self.sessions(), directory: self.site.directory.clone() };
         Ok(Fleet { hosts, on_lost, work })
     }

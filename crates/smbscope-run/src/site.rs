@@ -1,8 +1,8 @@
 //! The server that is loaded: one that the target names, a private one for the time of the run, or none: a local folder.
 
-use crate::Error;
-use crate::options::{Connect, Login, Private, Server as Wanted};
-use crate::target::{Share, Target};
+use crate::BenchError;
+use crate::options::{Connect, Login, Private, ServerUnderTest as Wanted};
+use crate::target::{ShareUrl, TargetUrl};
 use smbscope_client::{Credentials, Encryption, SessionParameters, SessionOptions, Secret, ClientSigningPolicy, Transport};
 use smbscope_lab::{LabServer, ServerRecord, LabServerSettings, StateFolder};
 use smbscope_load::prepare;
@@ -20,14 +20,14 @@ pub(crate) struct Site {
     /// Below the share, with backslashes.
     pub(crate) directory: String,
     /// As the user wrote it, where a target was named.
-    pub(crate) target: Option<Target>,
+    pub(crate) target: Option<TargetUrl>,
     /// The private server, which ends with this value.
     pub(crate) lab: Option<LabServer>,
 }
 
 impl Site {
     /// The target, or a private server.
-    pub(crate) fn open(server: &Wanted, connect: &Connect) -> Result<Site, Error> {
+    pub(crate) fn open(server: &Wanted, connect: &Connect) -> Result<Site, BenchError> {
         match server {
             Wanted::Named(target) => Site::named(target, connect),
             Wanted::Private(private) => Site::private(private, connect),
@@ -35,15 +35,15 @@ impl Site {
     }
 
     /// What a target names.
-    pub(crate) fn named(target: &Target, connect: &Connect) -> Result<Site, Error> {
+    pub(crate) fn named(target: &TargetUrl, connect: &Connect) -> Result<Site, BenchError> {
         match target {
-            Target::Share(share) => Site::share(target, share, connect),
-            Target::Folder(folder) => Site::folder(target, folder, connect),
+            TargetUrl::Share(share) => Site::share(target, share, connect),
+            TargetUrl::Folder(folder) => Site::folder(target, folder, connect),
         }
     }
 
     /// A local folder. What says how a server is to be spoken to is refused, and not left out.
-    fn folder(target: &Target, folder: &Path, connect: &Connect) -> Result<Site, Error> {
+    fn folder(target: &TargetUrl, folder: &Path, connect: &Connect) -> Result<Site, BenchError> {
         let SessionOptions { signing, encryption, compound, raw, leases, .. } = connect.options;
         let of_smb = [
             ("--signing required", signing == ClientSigningPolicy::Required),
@@ -54,7 +54,7 @@ impl Site {
         ];
         if let Some((option, _)) = of_smb.into_iter().find(|(_, asked)| *asked) {
             let text = format!("{option} is of SMB, and {target} is a local folder: leave it out");
-            return Err(Error::Unavailable(text));
+            return Err(BenchError::Unavailable(text));
         }
         let options = SessionOptions {
             host: "this machine".to_owned(),
@@ -69,7 +69,7 @@ impl Site {
     }
 
     /// The server of a share.
-    fn share(named: &Target, target: &Share, connect: &Connect) -> Result<Site, Error> {
+    fn share(named: &TargetUrl, target: &ShareUrl, connect: &Connect) -> Result<Site, BenchError> {
         let port = PORTS[usize::from(connect.options.transport == Transport::NetBios)];
         let address = target.resolve(port)?;
         let options = SessionOptions {
@@ -86,7 +86,7 @@ impl Site {
     /// What is shown while it runs.
     pub(crate) fn heading(&self, facts: &SessionParameters) -> String {
         match (&self.target, &self.lab) {
-            (Some(target @ Target::Folder(_)), _) => target.to_string(),
+            (Some(target @ TargetUrl::Folder(_)), _) => target.to_string(),
             (Some(target), _) => format!("{target}, SMB {}", facts.dialect),
             (None, _) => format!("a private Samba at {}, SMB {}", self.options.address, facts.dialect),
         }
@@ -105,13 +105,13 @@ impl Site {
         servers.find(|server| server.address() == self.options.address)
     }
 
-    fn private(wanted: &Private, connect: &Connect) -> Result<Site, Error> {
+    fn private(wanted: &Private, connect: &Connect) -> Result<Site, BenchError> {
         if connect.options.transport == Transport::NetBios {
             let text = "the private server takes no NetBIOS sessions: leave --transport out, or name a target";
-            return Err(Error::Unavailable(text.to_owned()));
+            return Err(BenchError::Unavailable(text.to_owned()));
         }
         if let Err(why) = smbscope_lab::available() {
-            return Err(Error::Unavailable(format!(
+            return Err(BenchError::Unavailable(format!(
                 "no target, and no private server can be started: {why}; name a target: smb://[user@]host/share"
             )));
         }
@@ -123,7 +123,7 @@ impl Site {
         };
         let guests = wanted.settings.guests || matches!(connect.login, Login::Guest | Login::Anonymous);
         let settings = LabServerSettings { signing, guests, ..wanted.settings.clone() };
-        let server = wanted.launcher.start(&settings).map_err(Error::Lab)?;
+        let server = wanted.launcher.start(&settings).map_err(BenchError::Lab)?;
         let address = server.address();
         let credentials = match connect.login {
             Login::Password => Credentials::Ntlm {
@@ -135,7 +135,7 @@ impl Site {
             Login::Anonymous => Credentials::Anonymous,
             Login::Kerberos => {
                 let text = "the private server knows no Kerberos: leave --login out";
-                return Err(Error::Unavailable(text.to_owned()));
+                return Err(BenchError::Unavailable(text.to_owned()));
             }
         };
         let options = SessionOptions {
@@ -150,7 +150,7 @@ impl Site {
 }
 
 /// Who connects to a target.
-fn credentials(target: &Share, connect: &Connect) -> Result<Credentials, Error> {
+fn credentials(target: &ShareUrl, connect: &Connect) -> Result<Credentials, BenchError> {
     Ok(match (connect.login, &target.user) {
         (Login::Guest, _) | (Login::Password, None) => Credentials::Guest,
         (Login::Anonymous, _) => Credentials::Anonymous,
@@ -158,7 +158,7 @@ fn credentials(target: &Share, connect: &Connect) -> Result<Credentials, Error> 
         (Login::Password, Some(user)) => Credentials::Ntlm {
             domain: target.domain.clone().unwrap_or_default(),
             user: user.clone(),
-            password: (connect.password)(user).map_err(Error::Password)?,
+            password: (connect.password)(user).map_err(BenchError::Password)?,
         },
     })
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// How much of each packet is captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Bytes {
+pub(crate) enum SnapLength {
     /// All headers and the names in most messages. Enough where a message begins with a packet, as it does for a client that
     /// has one command outstanding.
     First512,
@@ -20,12 +20,12 @@ pub(crate) enum Bytes {
     All,
 }
 
-impl Bytes {
+impl SnapLength {
     /// As the programs take it; zero is the longest packet that they know.
     fn snap_length(self) -> &'static str {
         match self {
-            Bytes::First512 => "512",
-            Bytes::All => "0",
+            SnapLength::First512 => "512",
+            SnapLength::All => "0",
         }
     }
 }
@@ -50,42 +50,42 @@ exit "$status""#;
 
 /// The programs that can capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Program {
+enum CaptureProgram {
     Tcpdump,
     Dumpcap,
 }
 
-impl Program {
-    const ALL: [Program; 2] = [Program::Tcpdump, Program::Dumpcap];
+impl CaptureProgram {
+    const ALL: [CaptureProgram; 2] = [CaptureProgram::Tcpdump, CaptureProgram::Dumpcap];
 
     fn name(self) -> &'static str {
         match self {
-            Program::Tcpdump => "tcpdump",
-            Program::Dumpcap => "dumpcap",
+            CaptureProgram::Tcpdump => "tcpdump",
+            CaptureProgram::Dumpcap => "dumpcap",
         }
     }
 
     /// What it says when it has begun.
     fn ready(self) -> &'static str {
         match self {
-            Program::Tcpdump => "listening on",
-            Program::Dumpcap => "File: ",
+            CaptureProgram::Tcpdump => "listening on",
+            CaptureProgram::Dumpcap => "File: ",
         }
     }
 
-    fn command(self, path: &Path, interface: &str, bytes: Bytes, filter: &str, file: &Path) -> Command {
+    fn command(self, path: &Path, interface: &str, bytes: SnapLength, filter: &str, file: &Path) -> Command {
         let mut command = command_for("sh");
         command.args(["-c", UNTIL_END_OF_INPUT, "sh"]).arg(path);
         command.args(["-i", interface, "-s", bytes.snap_length()]);
         match self {
             // Without -Z, tcpdump changes to a user who may not write here.
-            Program::Tcpdump => command.args(["-B", &BUFFER_KIB.to_string(), "-n", "-Z", "root"]).arg("-w"),
-            Program::Dumpcap => command.args(["-B", &(BUFFER_KIB >> 10).to_string(), "-q", "-P", "-w"]),
+            CaptureProgram::Tcpdump => command.args(["-B", &BUFFER_KIB.to_string(), "-n", "-Z", "root"]).arg("-w"),
+            CaptureProgram::Dumpcap => command.args(["-B", &(BUFFER_KIB >> 10).to_string(), "-q", "-P", "-w"]),
         };
         command.arg(file);
         match self {
-            Program::Tcpdump => command.arg(filter),
-            Program::Dumpcap => command.args(["-f", filter]),
+            CaptureProgram::Tcpdump => command.arg(filter),
+            CaptureProgram::Dumpcap => command.args(["-f", filter]),
         };
         command
     }
@@ -94,20 +94,20 @@ impl Program {
 /// Captures what goes between this machine and a server.
 #[derive(Debug)]
 pub(crate) struct Sniffer {
-    program: Program,
+    program: CaptureProgram,
     path: PathBuf,
     interface: String,
-    bytes: Bytes,
+    bytes: SnapLength,
     filter: String,
 }
 
 impl Sniffer {
     /// A way to capture the traffic with this server; else why there is none, and what to do.
-    pub(crate) fn find(server: SocketAddr, bytes: Bytes) -> Result<Sniffer, String> {
+    pub(crate) fn find(server: SocketAddr, bytes: SnapLength) -> Result<Sniffer, String> {
         let interface = interface_to(server);
         let filter = format!("tcp port {} and host {}", server.port(), server.ip());
         let mut reasons = Vec::new();
-        for program in Program::ALL {
+        for program in CaptureProgram::ALL {
             let Some(path) = on_path(program.name()) else { continue };
             let sniffer = Sniffer { program, path, interface: interface.clone(), bytes, filter: filter.clone() };
             match sniffer.try_out() {
@@ -122,7 +122,7 @@ impl Sniffer {
     }
 
     /// Begins a capture into a file, and returns when it has begun.
-    pub(crate) fn begin(&self, file: &Path) -> Result<Capture, String> {
+    pub(crate) fn begin(&self, file: &Path) -> Result<RunningCapture, String> {
         let name = self.program.name();
         let mut log = file.to_owned().into_os_string();
         log.push(".log");
@@ -138,7 +138,7 @@ impl Sniffer {
             .process_group(0)
             .spawn()
             .map_err(|error| format!("cannot start {name}: {error}"))?;
-        let mut capture = Capture { child: Some(child), file: file.to_owned(), log };
+        let mut capture = RunningCapture { child: Some(child), file: file.to_owned(), log };
         let begun = Instant::now();
         loop {
             let said = capture.said();
@@ -161,7 +161,7 @@ impl Sniffer {
 
 /// A running capture; dropping it ends it.
 #[derive(Debug)]
-pub(crate) struct Capture {
+pub(crate) struct RunningCapture {
     child: Option<Child>,
     file: PathBuf,
     log: PathBuf,
@@ -169,16 +169,16 @@ pub(crate) struct Capture {
 
 /// A capture that is over.
 #[derive(Debug)]
-pub(crate) struct Taken {
+pub(crate) struct FinishedCapture {
     /// The file.
     pub(crate) file: PathBuf,
     /// Packets that the kernel had no room for, as far as the program said.
     pub(crate) dropped: Option<u64>,
 }
 
-impl Capture {
+impl RunningCapture {
     /// Ends it, when the last packets have come.
-    pub(crate) fn end(mut self) -> Result<Taken, String> {
+    pub(crate) fn end(mut self) -> Result<FinishedCapture, String> {
         sleep(SETTLE);
         self.stop();
         let said = self.said();
@@ -187,7 +187,7 @@ impl Capture {
         }
         let dropped = dropped(&said);
         let _ = std::fs::remove_file(&self.log);
-        Ok(Taken { file: self.file.clone(), dropped })
+        Ok(FinishedCapture { file: self.file.clone(), dropped })
     }
 
     fn said(&self) -> String {
@@ -212,7 +212,7 @@ impl Capture {
     }
 }
 
-impl Drop for Capture {
+impl Drop for RunningCapture {
     fn drop(&mut self) {
         self.stop();
     }

@@ -1,7 +1,7 @@
 //! Where a benchmark goes: `smb://[[DOMAIN;]user@]host[:port]/share[/dir]` (after the Internet-Draft of the smb scheme), or
 //! `file:DIR` for a local folder, the baseline.
 
-use crate::Error;
+use crate::BenchError;
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -13,18 +13,18 @@ const SHAPE: &str = "expected smb://[user@]host[:port]/share[/dir]";
 
 /// What the load is put on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
+pub enum TargetUrl {
     /// A share of a server.
-    Share(Share),
+    Share(ShareUrl),
     /// A folder of this machine: what the same work takes without a server.
     Folder(PathBuf),
 }
 
-impl FromStr for Target {
+impl FromStr for TargetUrl {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Target, String> {
-        let Some(folder) = text.strip_prefix("file:") else { return text.parse().map(Target::Share) };
+    fn from_str(text: &str) -> Result<TargetUrl, String> {
+        let Some(folder) = text.strip_prefix("file:") else { return text.parse().map(TargetUrl::Share) };
         // file:///srv/data is how a browser writes file:/srv/data.
         let folder = folder.strip_prefix("//").filter(|rest| rest.starts_with('/')).unwrap_or(folder);
         match folder {
@@ -32,23 +32,23 @@ impl FromStr for Target {
             _ if folder.starts_with("//") => {
                 Err(format!("{text} names another machine; expected file:DIR, such as file:/srv/data"))
             }
-            _ => Ok(Target::Folder(PathBuf::from(folder))),
+            _ => Ok(TargetUrl::Folder(PathBuf::from(folder))),
         }
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for TargetUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Target::Share(share) => share.fmt(f),
-            Target::Folder(folder) => write!(f, "file:{}", folder.display()),
+            TargetUrl::Share(share) => share.fmt(f),
+            TargetUrl::Folder(folder) => write!(f, "file:{}", folder.display()),
         }
     }
 }
 
 /// A share, and a directory in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Share {
+pub struct ShareUrl {
     /// The domain of the user, where one is given.
     pub domain: Option<String>,
     /// Who connects; a guest where nobody is named.
@@ -63,10 +63,10 @@ pub struct Share {
     pub directory: String,
 }
 
-impl FromStr for Share {
+impl FromStr for ShareUrl {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Share, String> {
+    fn from_str(text: &str) -> Result<ShareUrl, String> {
         let Some(rest) = text.strip_prefix("smb:").or_else(|| text.strip_prefix("SMB:")) else {
             return Err(unc(text).map_or_else(
                 || SHAPE.to_owned(),
@@ -105,7 +105,7 @@ impl FromStr for Share {
             Some((domain, user)) => (Some(domain.to_owned()), user.to_owned()),
             None => (None, login),
         };
-        Ok(Share {
+        Ok(ShareUrl {
             domain,
             user: Some(user).filter(|user| !user.is_empty()),
             host: host.trim_matches(['[', ']']).to_owned(),
@@ -117,17 +117,17 @@ impl FromStr for Share {
     }
 }
 
-impl Share {
+impl ShareUrl {
     /// The address of the server; `default_port` is that of the transport.
-    pub(crate) fn resolve(&self, default_port: u16) -> Result<SocketAddr, Error> {
+    pub(crate) fn resolve(&self, default_port: u16) -> Result<SocketAddr, BenchError> {
         let port = self.port.unwrap_or(default_port);
         let host = self.host.as_str();
-        let mut found = (host, port).to_socket_addrs().map_err(|error| Error::Host { host: host.to_owned(), error })?;
-        found.next().ok_or_else(|| Error::Unavailable(format!("the server {host} has no address; check its name")))
+        let mut found = (host, port).to_socket_addrs().map_err(|error| BenchError::Host { host: host.to_owned(), error })?;
+        found.next().ok_or_else(|| BenchError::Unavailable(format!("the server {host} has no address; check its name")))
     }
 }
 
-impl fmt::Display for Share {
+impl fmt::Display for ShareUrl {
     /// As a URL, for results.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("smb://")?;
@@ -201,8 +201,8 @@ mod tests {
 
     #[test]
     fn every_part_of_a_target_is_read() {
-        let target: Share = "smb://LAB;ann%20e@[::1]:14450/data%24/a/b%23c".parse().expect("a target");
-        let expected = Share {
+        let target: ShareUrl = "smb://LAB;ann%20e@[::1]:14450/data%24/a/b%23c".parse().expect("a target");
+        let expected = ShareUrl {
             domain: Some("LAB".to_owned()),
             user: Some("ann e".to_owned()),
             host: "::1".to_owned(),
@@ -216,17 +216,17 @@ mod tests {
 
     #[test]
     fn what_is_left_out_has_its_default() {
-        let target: Share = "smb://files/share/".parse().expect("a target");
+        let target: ShareUrl = "smb://files/share/".parse().expect("a target");
         assert_eq!((target.user.as_deref(), target.port, target.directory.as_str()), (None, None, ""));
-        assert_eq!("smb://127.0.0.1/s".parse::<Share>().unwrap().resolve(445).unwrap().port(), 445);
-        assert_eq!("smb://127.0.0.1:21/s".parse::<Share>().unwrap().resolve(445).unwrap().port(), 21);
+        assert_eq!("smb://127.0.0.1/s".parse::<ShareUrl>().unwrap().resolve(445).unwrap().port(), 445);
+        assert_eq!("smb://127.0.0.1:21/s".parse::<ShareUrl>().unwrap().resolve(445).unwrap().port(), 21);
     }
 
     #[test]
     fn a_folder_is_a_target() {
-        let folder = |text: &str| text.parse::<Target>().map(|target| matches!(target, Target::Folder(_)));
+        let folder = |text: &str| text.parse::<TargetUrl>().map(|target| matches!(target, TargetUrl::Folder(_)));
         assert_eq!(folder("file:/srv"), Ok(true));
-        assert_eq!("file:///srv/a".parse(), Ok(Target::Folder("/srv/a".into())));
+        assert_eq!("file:///srv/a".parse(), Ok(TargetUrl::Folder("/srv/a".into())));
         assert!(folder("file:").unwrap_err().contains("no folder"));
         assert!(folder("file://host/srv").unwrap_err().contains("another machine"));
     }
@@ -247,7 +247,7 @@ mod tests {
             ("smb://host/share/%2E%2e/other", "lead nowhere"),
             ("smb://DOM\\ann@host/share", "DOMAIN;user"),
         ] {
-            let error = text.parse::<Target>().expect_err(text);
+            let error = text.parse::<TargetUrl>().expect_err(text);
             assert!(error.contains(said), "{text}: {error}");
             assert!(!error.contains("secret"), "{error}");
         }
@@ -257,7 +257,7 @@ mod tests {
     fn a_target_prints_as_it_is_written() {
         let shares = ["smb://files/share", "smb://ann@[::1]:1445/share/a/b", "smb://LAB;ann@files/share"];
         for text in shares.into_iter().chain(["file:/srv/data", "file:.", "file:my data"]) {
-            assert_eq!(text.parse::<Target>().expect(text).to_string(), text);
+            assert_eq!(text.parse::<TargetUrl>().expect(text).to_string(), text);
         }
     }
 }

@@ -13,7 +13,7 @@ const SLACK: Nanos = Nanos(5_000_000);
 /// A command by what both sides know of it: the client's end of the connection, the command and its message id; for
 /// encrypted ones the connection alone. SMB1 uses its ids again, so times decide between commands of one name; those of
 /// both parts of a WRITE_RAW lie too close together for that, where the clocks differ by more than the first one took.
-type Name = (SocketAddr, Command, bool, u64);
+type CommandMatchKey = (SocketAddr, Command, bool, u64);
 
 /// The commands of a load point on the wire.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Wire {
     /// commands are not known one by one.
     pub(crate) differences: Option<BTreeMap<CommandRowKey, Summary>>,
     /// The client's commands that wait for their counterpart, of each name in the order of time.
-    waiting: HashMap<Name, VecDeque<Exchange>>,
+    waiting: HashMap<CommandMatchKey, VecDeque<Exchange>>,
 }
 
 impl Wire {
@@ -34,7 +34,7 @@ impl Wire {
     /// began.
     pub(crate) fn new(run: &LoadPointResult, client: Option<&[Exchange]>) -> Wire {
         let length = Nanos::from(run.duration).0;
-        let mut waiting: HashMap<Name, VecDeque<Exchange>> = HashMap::new();
+        let mut waiting: HashMap<CommandMatchKey, VecDeque<Exchange>> = HashMap::new();
         let complete = client.unwrap_or_default().iter().filter(|exchange| exchange.is_complete());
         for exchange in complete {
             if let Some(name) = name(exchange) {
@@ -112,7 +112,7 @@ impl Wire {
 }
 
 /// What both sides know a command by.
-fn name(exchange: &Exchange) -> Option<Name> {
+fn name(exchange: &Exchange) -> Option<CommandMatchKey> {
     let client = exchange.endpoints.client;
     if exchange.encrypted || exchange.command == Command::EncryptedFrame {
         return Some((client, Command::EncryptedFrame, false, 0));

@@ -1,7 +1,7 @@
 //! An analysis as a program makes it: by options, without a command line. On a bundled capture.
 
 use smbscope_report::json;
-use smbscope_run::analysis::{Analysis, AnalysisOptions, Error, CaptureInput, Observer};
+use smbscope_run::analysis::{CaptureSetAnalysis, AnalysisOptions, AnalysisError, CaptureInput, AnalysisObserver};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,8 +12,8 @@ fn office() -> [CaptureInput; 1] {
 }
 
 /// The report as JSON.
-fn analyzed(options: &AnalysisOptions) -> Result<String, Error> {
-    let report = Analysis::run(&office(), options, &mut ())?.into_report(options)?;
+fn analyzed(options: &AnalysisOptions) -> Result<String, AnalysisError> {
+    let report = CaptureSetAnalysis::run(&office(), options, &mut ())?.into_report(options)?;
     let mut text = Vec::new();
     json::write(&report, &mut text).expect("memory takes all");
     Ok(String::from_utf8(text).expect("JSON is UTF-8"))
@@ -31,7 +31,7 @@ fn the_report_does_not_depend_on_the_number_of_threads() {
 /// Ends every analysis before it begins.
 struct Impatient;
 
-impl Observer for Impatient {
+impl AnalysisObserver for Impatient {
     fn begins(&mut self, stop: &Arc<AtomicBool>) {
         stop.store(true, Ordering::Relaxed);
     }
@@ -39,8 +39,8 @@ impl Observer for Impatient {
 
 #[test]
 fn whoever_watches_can_end_it() {
-    let result = Analysis::run(&office(), &AnalysisOptions::default(), &mut Impatient);
-    assert!(matches!(result, Err(Error::Interrupted(_))), "{result:?}");
+    let result = CaptureSetAnalysis::run(&office(), &AnalysisOptions::default(), &mut Impatient);
+    assert!(matches!(result, Err(AnalysisError::Interrupted(_))), "{result:?}");
 }
 
 #[test]

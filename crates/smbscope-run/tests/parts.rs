@@ -4,9 +4,9 @@
 use smbscope_report::csv::CsvExchangeWriter;
 use smbscope_report::json;
 use smbscope_run::analysis::parts::{
-    Arrived, FilePart, Part, Pieces, Plan, divide, follow, from_bytes, merge, received_all, shared_sessions, to_bytes,
+    SerializedParts, FilePart, HostPairPart, Pieces, AnalysisPlan, divide, follow, from_bytes, merge, received_all, shared_sessions, to_bytes,
 };
-use smbscope_run::analysis::{Analysis, AnalysisOptions, Error, Exchanges, CaptureInput};
+use smbscope_run::analysis::{CaptureSetAnalysis, AnalysisOptions, AnalysisError, ExchangeExport, CaptureInput};
 use smbscope_testkit::traffic::{Damage, Limit, Mix, Settings, generate};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ fn site(damage: Damage) -> Settings {
     Settings { damage, ..Settings::new(Mix::Site, 60, Limit::Packets(20_000)) }
 }
 
-fn as_json(analysis: Analysis, options: &AnalysisOptions) -> String {
+fn as_json(analysis: CaptureSetAnalysis, options: &AnalysisOptions) -> String {
     let report = analysis.into_report(options).expect("a report");
     let mut text = Vec::new();
     json::write(&report, &mut text).expect("memory takes all");
@@ -67,7 +67,7 @@ impl Captured {
     }
 
     fn whole(&self, options: &AnalysisOptions) -> String {
-        as_json(Analysis::run(&self.inputs(), options, &mut ()).expect("captures"), options)
+        as_json(CaptureSetAnalysis::run(&self.inputs(), options, &mut ()).expect("captures"), options)
     }
 
     fn piece(&self, file: usize, part: usize) -> PathBuf {
@@ -88,7 +88,7 @@ impl Captured {
     }
 
     /// What is found about the pairs of hosts of these parts, and their exchanges as CSV.
-    fn followed(&self, plan: &Plan, parts: &[usize], options: &AnalysisOptions) -> (Part, Vec<u8>) {
+    fn followed(&self, plan: &AnalysisPlan, parts: &[usize], options: &AnalysisOptions) -> (HostPairPart, Vec<u8>) {
         let of_file = |file| Pieces {
             times: self.times(file),
             pieces: parts.iter().map(|part| self.piece(file, *part)).collect(),
@@ -104,14 +104,14 @@ impl Captured {
     fn in_parts(&self, parts: usize, options: &AnalysisOptions) -> (String, Vec<String>) {
         let files: Vec<FilePart> =
             self.divided(parts, options).iter().map(|file| from_bytes(&to_bytes(file)).expect("whole")).collect();
-        let plan: Plan = from_bytes(&to_bytes(&Plan::new(&files).expect("few files"))).expect("whole");
+        let plan: AnalysisPlan = from_bytes(&to_bytes(&AnalysisPlan::new(&files).expect("few files"))).expect("whole");
         let mut exchanges = Vec::new();
         let mut follow_group = |group: &[usize]| {
             let (part, csv) = self.followed(&plan, group, options);
             exchanges.extend(without_ids(&csv));
             from_bytes(&to_bytes(&part)).expect("whole")
         };
-        let mut followed: Vec<Part> = (0..parts).map(|part| follow_group(&[part])).collect();
+        let mut followed: Vec<HostPairPart> = (0..parts).map(|part| follow_group(&[part])).collect();
         assert!(shared_sessions(&followed).iter().all(|group| group.len() == 1));
         // Merged in another order than they were made in.
         followed.reverse();
@@ -121,7 +121,7 @@ impl Captured {
 
     fn exchanges(&self, options: &AnalysisOptions) -> Vec<String> {
         let mut bytes = Vec::new();
-        let exchanges = Exchanges::open(&self.inputs(), options).expect("captures");
+        let exchanges = ExchangeExport::open(&self.inputs(), options).expect("captures");
         exchanges.write(CsvExchangeWriter::new(&mut bytes), &mut ()).expect("captures").result.expect("memory");
         let mut exchanges = without_ids(&bytes);
         exchanges.sort();
@@ -200,7 +200,7 @@ fn bundled_captures() {
         }
         let options = AnalysisOptions::default();
         let captured = Captured { folder: TempDir::new().expect("a folder"), files: vec![path] };
-        if Analysis::run(&captured.inputs(), &options, &mut ()).is_err() {
+        if CaptureSetAnalysis::run(&captured.inputs(), &options, &mut ()).is_err() {
             continue;
         }
         seen += 1;
@@ -215,7 +215,7 @@ fn what_depends_on_the_order_of_exchanges_is_refused() {
     let options = AnalysisOptions { by: vec![smbscope_stats::Dimension::ALL[0]], ..AnalysisOptions::default() };
     let input = captured.inputs().remove(0);
     let error = divide(&input, "a", &options, &[captured.piece(0, 0)], &captured.times(0)).expect_err("no slices");
-    assert!(matches!(error, Error::InParts(_)) && error.to_string().ends_with("use one process for them"), "{error}");
+    assert!(matches!(error, AnalysisError::InParts(_)) && error.to_string().ends_with("use one process for them"), "{error}");
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn a_file_that_is_no_capture_is_an_error_that_names_it() {
     let captured = Captured { files: vec![path.clone()], folder };
     let options = AnalysisOptions::default();
     let error = divide(&CaptureInput::File(path), "notes.txt", &options, &[captured.piece(0, 0)], &captured.times(0));
-    assert!(matches!(&error, Err(Error::Capture(_))), "{error:?}");
+    assert!(matches!(&error, Err(AnalysisError::Capture(_))), "{error:?}");
 }
 
 /// Sets the checksum that bytes travel with to that of what follows it.
@@ -247,7 +247,7 @@ fn damaged_parts_with_a_valid_checksum_are_merged_or_named_and_never_panic() {
     let captured = generated(&Settings { ..Settings::new(Mix::Site, 6, Limit::Packets(600)) }, 1, |_, _| 0);
     let options = AnalysisOptions::default();
     let files = captured.divided(2, &options);
-    let plan = Plan::new(&files).expect("few files");
+    let plan = AnalysisPlan::new(&files).expect("few files");
     let parts: Vec<Vec<u8>> = (0..2).map(|part| to_bytes(&captured.followed(&plan, &[part], &options).0)).collect();
     let (files, plan): (Vec<Vec<u8>>, Vec<u8>) = (files.iter().map(to_bytes).collect(), to_bytes(&plan));
     assert_eq!(sealed(parts[0].clone()), parts[0]);
@@ -273,7 +273,7 @@ fn damaged_parts_with_a_valid_checksum_are_merged_or_named_and_never_panic() {
         let done = std::panic::catch_unwind(|| {
             let (files, rest) = sent.split_at(files.len());
             let (parts, plan) = rest.split_at(parts.len());
-            Arrived { plan: &plan[0], files, parts }.merged(&[], &options, |analysis| {
+            SerializedParts { plan: &plan[0], files, parts }.merged(&[], &options, |analysis| {
                 json::write(&analysis.into_report(&options)?, &mut Vec::new()).expect("memory takes all");
                 Ok(())
             })
@@ -284,7 +284,7 @@ fn damaged_parts_with_a_valid_checksum_are_merged_or_named_and_never_panic() {
                 let text = error.to_string();
                 let is_named = ["part ", "file ", "the plan"].iter().any(|name| text.starts_with(name));
                 // What is left may show no SMB, which is true of it.
-                assert!(is_named || matches!(error, Error::NoSmb(_)), "{text}");
+                assert!(is_named || matches!(error, AnalysisError::NoSmb(_)), "{text}");
                 named += u32::from(is_named);
             }
             Err(_) => panics.entry(which).or_insert_with(Vec::new).push(run),
@@ -300,17 +300,17 @@ fn a_part_that_contradicts_itself_is_named_by_its_place() {
     let captured = generated(&Settings { ..Settings::new(Mix::Site, 6, Limit::Packets(600)) }, 1, |_, _| 0);
     let options = AnalysisOptions::default();
     let files = captured.divided(3, &options);
-    let plan = Plan::new(&files).expect("few files");
+    let plan = AnalysisPlan::new(&files).expect("few files");
     let parts: Vec<Vec<u8>> = (0..3).map(|part| to_bytes(&captured.followed(&plan, &[part], &options).0)).collect();
     let (files, plan): (Vec<Vec<u8>>, Vec<u8>) = (files.iter().map(to_bytes).collect(), to_bytes(&plan));
-    let arrived = Arrived { plan: &plan, files: &files, parts: &parts };
+    let arrived = SerializedParts { plan: &plan, files: &files, parts: &parts };
     // Stands for whatever breaks where a certain value is there.
     let numbers: Vec<Vec<u8>> = [1u64, 2, 3].iter().map(to_bytes).collect();
     let received = received_all(&numbers, "part", |numbers: Vec<u64>| assert!(!numbers.contains(&2)));
     assert!(received.expect_err("it breaks").to_string().starts_with("part 2 of 3: damaged"));
     let mut cut = parts.clone();
     cut[2].pop();
-    let error = Arrived { parts: &cut, ..arrived }.merged(&[], &options, |_| Ok(())).expect_err("it is cut");
+    let error = SerializedParts { parts: &cut, ..arrived }.merged(&[], &options, |_| Ok(())).expect_err("it is cut");
     assert!(error.to_string().starts_with("part 3 of 3: damaged"), "{error}");
     arrived.merged(&[], &options, |analysis| analysis.into_report(&options).map(drop)).expect("all are whole");
 }

@@ -3,8 +3,8 @@
 use smbscope_load::engine::RampPlan;
 use smbscope_load::workload::Workload;
 use smbscope_report::bench::{self, BenchDocument, BenchRunOutcome};
-use smbscope_run::progress::{Progress, Snapshot, Wish};
-use smbscope_run::{Bench, Connect, Login, Outcome, Private, RUN, RunOptions, Server};
+use smbscope_run::progress::{BenchObserver, RampSnapshot, Wish};
+use smbscope_run::{Bench, Connect, Login, BenchOutcome, Private, RUN, RunOptions, ServerUnderTest};
 use smbscope_testkit::skip;
 use std::fs;
 use std::sync::atomic::AtomicBool;
@@ -24,20 +24,20 @@ fn options(users: &str, duration: Duration) -> Option<RunOptions> {
     let workload = Workload::builtin("echo").expect("it is built in");
     let users = users.parse().expect("load points");
     let plan = RampPlan { users, duration, warmup: Duration::ZERO, ..RampPlan::default() };
-    Some(RunOptions { plan, ..RunOptions::new(Server::Private(Private::default()), connect, workload) })
+    Some(RunOptions { plan, ..RunOptions::new(ServerUnderTest::Private(Private::default()), connect, workload) })
 }
 
 /// Writes down what it hears.
 #[derive(Default)]
 struct Watcher {
-    snapshots: Vec<Snapshot>,
+    snapshots: Vec<RampSnapshot>,
     done: Vec<u32>,
     /// Wants to stop as soon as users work.
     stops: bool,
 }
 
-impl Progress for Watcher {
-    fn update(&mut self, snapshot: Snapshot) {
+impl BenchObserver for Watcher {
+    fn update(&mut self, snapshot: RampSnapshot) {
         self.snapshots.push(snapshot);
     }
 
@@ -61,7 +61,7 @@ fn a_run_is_watched_kept_and_told() {
         Bench::open(RunOptions { directory: Some(directory.clone()), ..options }).expect("a server that answers");
     assert_eq!(bench.heading().workload, "echo");
     let mut watcher = Watcher::default();
-    let Outcome { document, kept } = bench.run(&mut watcher, &AtomicBool::new(false)).expect("a run");
+    let BenchOutcome { document, kept } = bench.run(&mut watcher, &AtomicBool::new(false)).expect("a run");
     kept.expect("a directory that takes files");
     let users = |document: &BenchDocument| document.runs.iter().map(|run| run.users).collect::<Vec<_>>();
     assert_eq!((users(&document), watcher.done), (vec![1, 2], vec![1, 2]));
@@ -84,7 +84,7 @@ fn whoever_watches_ends_a_run() {
 fn a_load_point_has_what_it_cost_this_machine_and_the_private_server() {
     let Some(options) = options("1", Duration::from_secs(4)) else { return };
     let bench = Bench::open(options).expect("a server that answers");
-    let Outcome { document, .. } = bench.run(&mut (), &AtomicBool::new(false)).expect("a run");
+    let BenchOutcome { document, .. } = bench.run(&mut (), &AtomicBool::new(false)).expect("a run");
     let server = document.runs[0].server.as_ref().expect("samples");
     assert_eq!(server.source, "this machine");
     for metric in ["cpu", "cpu_busiest", "samba_cpu", "memory", "network_received"] {

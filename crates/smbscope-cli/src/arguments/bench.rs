@@ -8,7 +8,7 @@ use smbscope_client::{Cipher, Encryption, ClientSigningPolicy, SigningAlgorithm,
 use smbscope_load::engine::{Arrivals, Criterion, LOAD_POINTS_MAX, OnFailure, OnLostHost, Rates, Users};
 use smbscope_model::Dialect;
 use smbscope_model::units;
-use smbscope_run::{ERRORS_ALLOWED_PERCENT, Exporter, Login, Target};
+use smbscope_run::{ERRORS_ALLOWED_PERCENT, Exporter, Login, TargetUrl};
 use smbscope_stats::Dimension;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -53,7 +53,7 @@ pub struct BenchArguments {
     /// The same work on a local folder shows what the server and the network add. Without a target, bench starts a private Samba server for the run. It works in one directory of the share,
     /// smbscope-bench.
     #[arg(value_name = "TARGET")]
-    pub target: Option<Target>,
+    pub target: Option<TargetUrl>,
 
     /// How to connect.
     #[command(flatten)]
@@ -340,7 +340,7 @@ Examples:
 pub struct CleanArguments {
     /// Target of the runs: `smb://[user@]host[:port]/share[/dir]` or `file:DIR`.
     #[arg(value_name = "TARGET")]
-    pub target: Target,
+    pub target: TargetUrl,
 
     /// How to connect.
     #[command(flatten)]

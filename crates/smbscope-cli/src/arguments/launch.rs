@@ -6,7 +6,7 @@ use super::{BenchFormat, ColorChoice};
 use clap::Args;
 use smbscope_client::{Encryption, ClientSigningPolicy};
 use smbscope_model::{Dialect, units};
-use smbscope_run::Target;
+use smbscope_run::TargetUrl;
 use smbscope_run::launch::{LAUNCHES_MAX, Mounter};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -139,7 +139,7 @@ pub enum Place {
     /// On a private server.
     Lab,
     /// Where a target says.
-    Target(Target),
+    Target(TargetUrl),
 }
 
 impl FromStr for Place {
@@ -153,8 +153,8 @@ impl FromStr for Place {
 impl LaunchArguments {
     /// What would be ignored.
     pub(super) fn conflict(&self) -> Option<&'static str> {
-        let on_share = matches!(&self.target, Some(Place::Lab | Place::Target(Target::Share(_))));
-        let in_folder = matches!(&self.target, Some(Place::Target(Target::Folder(_))));
+        let on_share = matches!(&self.target, Some(Place::Lab | Place::Target(TargetUrl::Share(_))));
+        let in_folder = matches!(&self.target, Some(Place::Target(TargetUrl::Folder(_))));
         if self.server.is_some() && !in_folder {
             Some("--server is of a local folder on which a share is mounted: --target file:DIR")
         } else if self.capture && !on_share && self.server.is_none() {

@@ -15,7 +15,7 @@ pub(crate) use options::run_options;
 use smbscope_load::workload::Workload;
 use smbscope_report::bench::{self, BenchDocument, BenchRunOutcome};
 use smbscope_report::{html, listed};
-use smbscope_run::{Bench, Error, Outcome};
+use smbscope_run::{Bench, BenchError, BenchOutcome};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -41,7 +41,7 @@ fn measure(arguments: &BenchArguments) -> anyhow::Result<()> {
     let interrupted = Arc::new(AtomicBool::new(false));
     interrupt::any_end_sets(&interrupted);
     let mut display = Display::open(choice(arguments), bench.heading());
-    let Outcome { document, kept } = bench.run(&mut display, &interrupted).map_err(or_interrupted)?;
+    let BenchOutcome { document, kept } = bench.run(&mut display, &interrupted).map_err(or_interrupted)?;
     drop(display);
     let text = bench::RampTextOptions {
         width: output.width(arguments.width),
@@ -67,9 +67,9 @@ pub(crate) fn how_it_ended(document: &BenchDocument) -> anyhow::Result<()> {
 }
 
 /// What the end before the first load point is for this program.
-fn or_interrupted(error: Error) -> anyhow::Error {
+fn or_interrupted(error: BenchError) -> anyhow::Error {
     match error {
-        Error::Interrupted => Interrupted::with(format!("{error}, and `smbscope bench clean` removes it")).into(),
+        BenchError::Interrupted => Interrupted::with(format!("{error}, and `smbscope bench clean` removes it")).into(),
         error => error.into(),
     }
 }

@@ -8,7 +8,7 @@ use smbscope_lab::LabServerSettings;
 use smbscope_load::engine::{Connects, EngineError, ErrorLimit, LoadPointLimits, OverloadLimits, RampPlan, LoadSchedule, Search, Users};
 use smbscope_load::workload::{Scenarios, Workload};
 use smbscope_run::files::Sources;
-use smbscope_run::{Cluster, Connect, Private, RunOptions, Server};
+use smbscope_run::{Cluster, Connect, Private, RunOptions, ServerUnderTest};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
@@ -18,10 +18,10 @@ pub(crate) fn run_options(arguments: &BenchArguments) -> anyhow::Result<RunOptio
     let workload = workload(arguments)?;
     fits(arguments, &workload)?;
     let server = match &arguments.target {
-        Some(target) => Server::Named(target.clone()),
+        Some(target) => ServerUnderTest::Named(target.clone()),
         None => {
             let settings = LabServerSettings { storage: arguments.storage.settings(), ..LabServerSettings::default() };
-            Server::Private(Private { launcher: lab::kept()?, settings })
+            ServerUnderTest::Private(Private { launcher: lab::kept()?, settings })
         }
     };
     Ok(RunOptions {

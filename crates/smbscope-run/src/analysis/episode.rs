@@ -1,6 +1,6 @@
 //! An episode as a filter: the captures are read once to find it, and again to look at it alone.
 
-use super::{AnalysisOptions, Error, Observer, Reading};
+use super::{AnalysisOptions, AnalysisError, AnalysisObserver, PendingAnalysis};
 use smbscope_capture::reader::CaptureInput;
 use smbscope_diagnose::whatif::COMMANDS_MAX;
 use smbscope_model::{prose, units};
@@ -11,13 +11,13 @@ use smbscope_stats::filter::Filter;
 pub fn narrowed(
     inputs: &[CaptureInput],
     options: &AnalysisOptions,
-    observer: &mut dyn Observer,
-) -> Result<AnalysisOptions, Error> {
+    observer: &mut dyn AnalysisObserver,
+) -> Result<AnalysisOptions, AnalysisError> {
     let Some(number) = options.episode else { return Ok(options.clone()) };
     let (filter, commands) = of_episode(inputs, options, number, observer)?;
     if !options.what_if.is_empty() && commands > COMMANDS_MAX as u64 {
         let (commands, most) = (counted(commands, "command", "commands"), prose::thousands(COMMANDS_MAX as u64));
-        return Err(Error::Episode(format!(
+        return Err(AnalysisError::Episode(format!(
             "--what-if: episode {number} has {commands}, more than {most}: choose a part of it with --filter"
         )));
     }
@@ -29,17 +29,17 @@ pub fn of_episode(
     inputs: &[CaptureInput],
     options: &AnalysisOptions,
     number: u32,
-    observer: &mut dyn Observer,
-) -> Result<(Filter, u64), Error> {
+    observer: &mut dyn AnalysisObserver,
+) -> Result<(Filter, u64), AnalysisError> {
     if !inputs.iter().all(CaptureInput::can_be_read_again) {
         let pipe = "--episode reads its captures twice, which a pipe does not allow: give files";
-        return Err(Error::Episode(pipe.to_owned()));
+        return Err(AnalysisError::Episode(pipe.to_owned()));
     }
     let first = AnalysisOptions { by: Vec::new(), episode: None, what_if: Vec::new(), ..options.clone() };
-    let report = Reading::open(inputs, &first)?.run(observer)?.into_report(&first)?;
+    let report = PendingAnalysis::open(inputs, &first)?.run(observer)?.into_report(&first)?;
     let episodes = &report.explanation.episodes;
     let Some(episode) = (number as usize).checked_sub(1).and_then(|index| episodes.get(index)) else {
-        return Err(Error::Episode(match episodes.len() {
+        return Err(AnalysisError::Episode(match episodes.len() {
             0 => format!("--episode {number}: there is no episode; an episode has at least 10 commands"),
             n => format!("--episode {number}: there are {n}; --full lists them"),
         }));
@@ -52,6 +52,6 @@ pub fn of_episode(
         Some(given) => format!("({given}) and {condition}"),
         None => condition,
     };
-    let filter: Filter = expression.parse().map_err(|error| Error::EpisodeFilter { number, error })?;
+    let filter: Filter = expression.parse().map_err(|error| AnalysisError::EpisodeFilter { number, error })?;
     Ok((filter, episode.commands))
 }

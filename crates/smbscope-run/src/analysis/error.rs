@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 /// Why captures can't be analysed.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum AnalysisError {
     /// An input can't be used.
     #[error(transparent)]
     Capture(#[from] CaptureError),

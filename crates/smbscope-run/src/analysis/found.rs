@@ -1,6 +1,6 @@
 //! What was found in captures apart from their exchanges, and the error where there is no SMB in them.
 
-use super::{AnalysisOptions, Error};
+use super::{AnalysisOptions, AnalysisError};
 use smbscope_analyze::pipeline;
 use smbscope_model::{CaptureInfo, Quality, SkippedPackets, SkippedProtocol};
 use smbscope_report::counted;
@@ -13,7 +13,7 @@ const NAMED: usize = 4;
 
 /// What an analysis found, apart from the exchanges, and whether it was ended early.
 #[derive(Debug)]
-pub struct Found {
+pub struct AnalyzedCaptures {
     /// The captures, in the order of the inputs.
     pub captures: Vec<CaptureInfo>,
     /// Inputs that could not be read, and why, a line each; they count nowhere.
@@ -24,7 +24,7 @@ pub struct Found {
     pub interrupted: bool,
 }
 
-impl Found {
+impl AnalyzedCaptures {
     /// Where captures end too early, a line each.
     pub fn truncations(&self) -> impl Iterator<Item = String> {
         self.captures.iter().filter_map(|info| info.truncated.clone())
@@ -46,21 +46,21 @@ impl Found {
     }
 
     /// Returns an error that says what was seen instead if there was no SMB and nobody tried to connect to its ports.
-    pub fn refuse_without_smb(&self, options: &AnalysisOptions) -> Result<(), Error> {
+    pub fn refuse_without_smb(&self, options: &AnalysisOptions) -> Result<(), AnalysisError> {
         if !self.analysis.connections.is_empty() || !self.analysis.connect_attempts.is_empty() {
             return Ok(());
         }
         let names: Vec<&str> = self.captures.iter().map(|info| info.name.as_str()).collect();
         let names = names.join(", ");
         if self.interrupted {
-            return Err(Error::Interrupted(names));
+            return Err(AnalysisError::Interrupted(names));
         }
         let seen = match self.analysis.quality {
             Quality { packets: 0, .. } => "no packets in the capture".to_owned(),
             Quality { tcp_packets: 0, .. } => self.without_tcp(),
             _ => self.without_smb(&options.ports),
         };
-        Err(Error::NoSmb(format!("{names}: {seen}")))
+        Err(AnalysisError::NoSmb(format!("{names}: {seen}")))
     }
 
     /// What there was instead of TCP.

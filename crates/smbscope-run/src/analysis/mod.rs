@@ -24,15 +24,15 @@ mod table;
 mod thresholds;
 
 pub use episode::{narrowed, of_episode};
-pub use error::Error;
-pub use found::{Found, WITHOUT_THREADS};
-pub use recorder::Recorded;
+pub use error::AnalysisError;
+pub use found::{AnalyzedCaptures, WITHOUT_THREADS};
+pub use recorder::AggregatedExchanges;
 pub use smbscope_capture::reader::CaptureInput;
-pub use table::{Exchanges, Written};
+pub use table::{ExchangeExport, ExchangeExportResult};
 pub use thresholds::catalogue;
 
-use pass::Pass;
-use recorder::Recorder;
+use pass::AnalysisPass;
+use recorder::AnalysisRecorder;
 use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{self, RerunReason, Sharding, Sink, Threading};
 use smbscope_capture::reader::CaptureSet;
@@ -104,7 +104,7 @@ impl Default for AnalysisOptions {
 }
 
 /// Learns of an analysis while it goes on.
-pub trait Observer {
+pub trait AnalysisObserver {
     /// The inputs are read, from their beginning: whoever sets the flag ends that early. It also ends a read that waits for a
     /// pipe. May come several times.
     fn begins(&mut self, _stop: &Arc<AtomicBool>) {}
@@ -117,43 +117,43 @@ pub trait Observer {
 }
 
 /// Nobody looks.
-impl Observer for () {}
+impl AnalysisObserver for () {}
 
 /// Captures that are open, and about to be analysed.
-pub struct Reading<'o> {
+pub struct PendingAnalysis<'o> {
     inputs: &'o [CaptureInput],
     options: &'o AnalysisOptions,
-    pass: Pass,
+    pass: AnalysisPass,
     set: CaptureSet,
 }
 
 /// What an analysis found.
 #[derive(Debug)]
-pub struct Analysis {
+pub struct CaptureSetAnalysis {
     /// What was found apart from the exchanges.
-    pub found: Found,
+    pub found: AnalyzedCaptures,
     /// What was counted of the exchanges.
-    pub recorded: Recorded,
+    pub recorded: AggregatedExchanges,
 }
 
-impl Analysis {
+impl CaptureSetAnalysis {
     /// Analyses captures; several inputs are one capture.
-    pub fn run(inputs: &[CaptureInput], options: &AnalysisOptions, observer: &mut dyn Observer) -> Result<Analysis, Error> {
+    pub fn run(inputs: &[CaptureInput], options: &AnalysisOptions, observer: &mut dyn AnalysisObserver) -> Result<CaptureSetAnalysis, AnalysisError> {
         let options = narrowed(inputs, options, observer)?;
-        Reading::open(inputs, &options)?.run(observer)
+        PendingAnalysis::open(inputs, &options)?.run(observer)
     }
 }
 
-impl<'o> Reading<'o> {
+impl<'o> PendingAnalysis<'o> {
     /// Opens the inputs. The options are to be [`narrowed`].
-    pub fn open(inputs: &'o [CaptureInput], options: &'o AnalysisOptions) -> Result<Reading<'o>, Error> {
-        let pass = Pass::first(inputs, options);
-        Ok(Reading { set: pass.open(inputs)?, inputs, options, pass })
+    pub fn open(inputs: &'o [CaptureInput], options: &'o AnalysisOptions) -> Result<PendingAnalysis<'o>, AnalysisError> {
+        let pass = AnalysisPass::first(inputs, options);
+        Ok(PendingAnalysis { set: pass.open(inputs)?, inputs, options, pass })
     }
 
     /// Reads them, once more where what was taken for granted about them was wrong.
-    pub fn run(self, observer: &mut dyn Observer) -> Result<Analysis, Error> {
-        let Reading { inputs, options, mut pass, mut set } = self;
+    pub fn run(self, observer: &mut dyn AnalysisObserver) -> Result<CaptureSetAnalysis, AnalysisError> {
+        let PendingAnalysis { inputs, options, mut pass, mut set } = self;
         let analysis = loop {
             match recorded(options, pass.sharding(), &mut set, observer) {
                 Ok(analysis) => break analysis,
@@ -176,20 +176,20 @@ fn recorded(
     options: &AnalysisOptions,
     sharding: Sharding,
     set: &mut CaptureSet,
-    observer: &mut dyn Observer,
-) -> Result<Analysis, RerunReason> {
+    observer: &mut dyn AnalysisObserver,
+) -> Result<CaptureSetAnalysis, RerunReason> {
     let workers = if sharding == Sharding::None { 1 } else { options.threads.max(1) };
     let (names, start) = (names(set), set.first_packet());
-    let mut recorders: Vec<Recorder> =
-        (0..workers).map(|_| Recorder::new(options, &names, Arc::clone(&start))).collect();
+    let mut recorders: Vec<AnalysisRecorder> =
+        (0..workers).map(|_| AnalysisRecorder::new(options, &names, Arc::clone(&start))).collect();
     let threading = if options.threads <= 1 { Threading::Inline } else { Threading::Workers };
     let found = follow(options, set, sharding, threading, &mut recorders, observer)?;
-    let recorded = merged(recorders.into_iter().map(Recorder::finish).collect());
-    Ok(Analysis { found, recorded })
+    let recorded = merged(recorders.into_iter().map(AnalysisRecorder::finish).collect());
+    Ok(CaptureSetAnalysis { found, recorded })
 }
 
 /// Adds up what the threads counted, two and two at the same time.
-fn merged(mut parts: Vec<Recorded>) -> Recorded {
+fn merged(mut parts: Vec<AggregatedExchanges>) -> AggregatedExchanges {
     while parts.len() > 1 {
         let others = parts.split_off(parts.len().div_ceil(2));
         each_beside(parts.iter_mut().zip(others), |(mine, theirs)| mine.merge(theirs));
@@ -204,14 +204,14 @@ fn follow<S: Sink>(
     sharding: Sharding,
     threading: Threading,
     sinks: &mut [S],
-    observer: &mut dyn Observer,
-) -> Result<Found, RerunReason> {
+    observer: &mut dyn AnalysisObserver,
+) -> Result<AnalyzedCaptures, RerunReason> {
     let stop = set.stop_flag();
     observer.begins(&stop);
     let found = pipeline::run(set, &how(options), sharding, threading, sinks, |set| observer.reads(set));
     observer.ended();
     let interrupted = stop.load(Ordering::Relaxed);
-    Ok(Found { captures: set.captures().to_vec(), unread: Vec::new(), analysis: found?, interrupted })
+    Ok(AnalyzedCaptures { captures: set.captures().to_vec(), unread: Vec::new(), analysis: found?, interrupted })
 }
 
 /// What the captures are called.

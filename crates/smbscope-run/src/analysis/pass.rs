@@ -1,24 +1,24 @@
 //! How inputs are read, and what is learnt for the next time where that failed.
 
-use super::{AnalysisOptions, Error};
+use super::{AnalysisOptions, AnalysisError};
 use smbscope_analyze::pipeline::{RerunReason, Sharding};
 use smbscope_capture::reader::{CaptureSet, CaptureInput};
 
 /// What is taken for granted about the inputs until it proves wrong; then they are read once more without it.
-pub(super) struct Pass {
+pub(super) struct AnalysisPass {
     in_order: bool,
     sharding: Sharding,
     /// Bytes that decompressors may take.
     memory: usize,
 }
 
-impl Pass {
+impl AnalysisPass {
     /// The fastest way, for inputs that can be read again.
-    pub(super) fn first(inputs: &[CaptureInput], options: &AnalysisOptions) -> Pass {
+    pub(super) fn first(inputs: &[CaptureInput], options: &AnalysisOptions) -> AnalysisPass {
         let memory = options.memory;
         match inputs.iter().all(CaptureInput::can_be_read_again) {
-            true => Pass { in_order: true, sharding: Sharding::Connections, memory },
-            false => Pass { in_order: false, sharding: Sharding::None, memory },
+            true => AnalysisPass { in_order: true, sharding: Sharding::Connections, memory },
+            false => AnalysisPass { in_order: false, sharding: Sharding::None, memory },
         }
     }
 
@@ -27,7 +27,7 @@ impl Pass {
         self.sharding
     }
 
-    pub(super) fn open(&self, inputs: &[CaptureInput]) -> Result<CaptureSet, Error> {
+    pub(super) fn open(&self, inputs: &[CaptureInput]) -> Result<CaptureSet, AnalysisError> {
         Ok(CaptureSet::open_with_memory(inputs, self.in_order, self.memory)?)
     }
 

@@ -65,7 +65,7 @@ impl Waterfall {
 
 /// What was counted of the exchanges.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Recorded {
+pub struct AggregatedExchanges {
     /// What the filter chose; absent where there is none.
     pub filtered: Option<Filtered>,
     /// The statistics.
@@ -77,9 +77,9 @@ pub struct Recorded {
     waterfall: Option<Waterfall>,
 }
 
-impl Recorded {
+impl AggregatedExchanges {
     /// Adds what was counted of other exchanges.
-    pub fn merge(&mut self, other: Recorded) {
+    pub fn merge(&mut self, other: AggregatedExchanges) {
         if let (Some(mine), Some(theirs)) = (&mut self.filtered, &other.filtered) {
             mine.matched += theirs.matched;
             mine.whole.merge(&theirs.whole);
@@ -102,18 +102,18 @@ impl Recorded {
 }
 
 /// Counts the exchanges of one thread.
-pub(super) struct Recorder<'f> {
+pub(super) struct AnalysisRecorder<'f> {
     chooser: Chooser<'f>,
-    recorded: Recorded,
+    recorded: AggregatedExchanges,
 }
 
-impl<'f> Recorder<'f> {
+impl<'f> AnalysisRecorder<'f> {
     /// For captures with these names.
-    pub(super) fn new(options: &'f AnalysisOptions, names: &[String], start: Arc<OnceLock<Timestamp>>) -> Recorder<'f> {
+    pub(super) fn new(options: &'f AnalysisOptions, names: &[String], start: Arc<OnceLock<Timestamp>>) -> AnalysisRecorder<'f> {
         let aggregator = options.interval.map_or_else(Aggregator::new, Aggregator::with_interval);
-        Recorder {
+        AnalysisRecorder {
             chooser: Chooser::new(options.filter.as_ref(), names, start),
-            recorded: Recorded {
+            recorded: AggregatedExchanges {
                 filtered: None,
                 aggregator: aggregator.sliced(&options.by, options.sort),
                 collector: options.findings.then(Collector::default),
@@ -123,12 +123,12 @@ impl<'f> Recorder<'f> {
     }
 
     /// What was counted.
-    pub(super) fn finish(self) -> Recorded {
-        Recorded { filtered: self.chooser.filtered(), ..self.recorded }
+    pub(super) fn finish(self) -> AggregatedExchanges {
+        AggregatedExchanges { filtered: self.chooser.filtered(), ..self.recorded }
     }
 }
 
-impl Sink for Recorder<'_> {
+impl Sink for AnalysisRecorder<'_> {
     fn turn_to(&mut self, shard: usize) {
         self.recorded.aggregator.turn_to(shard);
     }

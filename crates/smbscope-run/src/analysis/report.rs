@@ -1,25 +1,25 @@
 //! The report on what was found and counted.
 
-use super::{Analysis, AnalysisOptions, Error, Found, Recorded};
+use super::{CaptureSetAnalysis, AnalysisOptions, AnalysisError, AnalyzedCaptures, AggregatedExchanges};
 use smbscope_diagnose::whatif::{self, Prediction};
 use smbscope_model::{CaptureInfo, ClockStep, ConnectionSummary, Endpoints, Exchange, Nanos, Role, SeenTwice};
 use smbscope_report::{Explanation, Report};
 use smbscope_stats::filter::Filter;
 use smbscope_stats::{Aggregate, BINS_MAX, beside};
 
-impl Analysis {
+impl CaptureSetAnalysis {
     /// The report. The options are those of the analysis.
-    pub fn into_report(self, options: &AnalysisOptions) -> Result<Report, Error> {
-        let Analysis { found, recorded } = self;
+    pub fn into_report(self, options: &AnalysisOptions) -> Result<Report, AnalysisError> {
+        let CaptureSetAnalysis { found, recorded } = self;
         let mut aggregate = recorded.aggregator.finish();
         if let Some(least) = CaptureInfo::least_time(&found.captures) {
             aggregate.forget_below(least);
         }
         let warnings = warnings(options, &found, &recorded, &aggregate);
-        let Found { captures, analysis, .. } = found;
+        let AnalyzedCaptures { captures, analysis, .. } = found;
         let waterfall = recorded.waterfall();
         let what_if = predictions(options, &analysis.connections, &waterfall)?;
-        let Recorded { filtered, aggregator, collector, .. } = recorded;
+        let AggregatedExchanges { filtered, aggregator, collector, .. } = recorded;
         let mut report = Report {
             title: options.title.clone(),
             captures,
@@ -51,7 +51,7 @@ impl Analysis {
 }
 
 /// What the report warns of beside what its figures say.
-fn warnings(options: &AnalysisOptions, found: &Found, recorded: &Recorded, aggregate: &Aggregate) -> Vec<String> {
+fn warnings(options: &AnalysisOptions, found: &AnalyzedCaptures, recorded: &AggregatedExchanges, aggregate: &Aggregate) -> Vec<String> {
     let analysis = &found.analysis;
     let mut warnings = Vec::new();
     if found.interrupted {
@@ -84,10 +84,10 @@ fn predictions(
     options: &AnalysisOptions,
     connections: &[ConnectionSummary],
     waterfall: &[Exchange],
-) -> Result<Vec<Prediction>, Error> {
+) -> Result<Vec<Prediction>, AnalysisError> {
     let paths = whatif::paths(connections);
     let predicted =
-        |scenario| whatif::predict(waterfall, &paths, scenario).ok_or_else(|| Error::WhatIf(scenario.clone()));
+        |scenario| whatif::predict(waterfall, &paths, scenario).ok_or_else(|| AnalysisError::WhatIf(scenario.clone()));
     options.what_if.iter().map(predicted).collect()
 }
 

@@ -1,7 +1,7 @@
 //! Exchanges one by one, in the order of their ends, into a table.
 
 use super::recorder::Chooser;
-use super::{AnalysisOptions, Error, Found, Observer, follow, names};
+use super::{AnalysisOptions, AnalysisError, AnalyzedCaptures, AnalysisObserver, follow, names};
 use smbscope_analyze::pipeline::{Sharding, Threading};
 use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_model::Exchange;
@@ -17,7 +17,7 @@ const BATCH_EXCHANGES: usize = 256;
 const EXCHANGE_BATCHES_AHEAD: usize = 4;
 
 /// Captures that are open, and whose exchanges are about to be written.
-pub struct Exchanges<'o> {
+pub struct ExchangeExport<'o> {
     options: &'o AnalysisOptions,
     set: CaptureSet,
     threading: Threading,
@@ -25,21 +25,21 @@ pub struct Exchanges<'o> {
 
 /// An exchange table that was written.
 #[derive(Debug)]
-pub struct Written {
+pub struct ExchangeExportResult {
     /// How the writing went. Where it failed, nobody read the rest of the captures.
     pub result: io::Result<()>,
     /// What was found apart from the exchanges.
-    pub found: Found,
+    pub found: AnalyzedCaptures,
 }
 
-impl<'o> Exchanges<'o> {
+impl<'o> ExchangeExport<'o> {
     /// Opens the inputs. The options are to be [`narrowed`](super::narrowed).
-    pub fn open(inputs: &[CaptureInput], options: &'o AnalysisOptions) -> Result<Exchanges<'o>, Error> {
+    pub fn open(inputs: &[CaptureInput], options: &'o AnalysisOptions) -> Result<ExchangeExport<'o>, AnalysisError> {
         let set = CaptureSet::open_with_memory(inputs, false, options.memory)?;
         // Who follows a live capture waits for no batch to be full.
         let at_once = options.threads <= 1 || !inputs.iter().all(CaptureInput::can_be_read_again);
         let threading = if at_once { Threading::Inline } else { Threading::Workers };
-        Ok(Exchanges { options, set, threading })
+        Ok(ExchangeExport { options, set, threading })
     }
 
     /// Writes every exchange that passes the filter to a table as it comes. Whoever gets [`Written`] looks whether there was
@@ -47,9 +47,9 @@ impl<'o> Exchanges<'o> {
     pub fn write<T: ExchangeTable + Send>(
         self,
         table: io::Result<T>,
-        observer: &mut dyn Observer,
-    ) -> Result<Written, Error> {
-        let Exchanges { options, mut set, threading } = self;
+        observer: &mut dyn AnalysisObserver,
+    ) -> Result<ExchangeExportResult, AnalysisError> {
+        let ExchangeExport { options, mut set, threading } = self;
         let names = names(&set);
         let stop = set.stop_flag();
         let mut rows = Rows { table, names: &names, stop: &stop };
@@ -62,7 +62,7 @@ impl<'o> Exchanges<'o> {
         let beside_writer = match threading {
             Threading::Inline => None,
             Threading::Workers => thread::scope(|scope| {
-                let (mut line, batches, empties) = Line::new();
+                let (mut line, batches, empties) = ExchangeBatchSender::new();
                 let rows = &mut rows;
                 let write = move || rows.take(&batches, &empties);
                 // Nothing is read yet: without this thread, the calling one does all the work.
@@ -90,7 +90,7 @@ impl<'o> Exchanges<'o> {
             };
             follow(options, &mut set, Sharding::None, Threading::Inline, &mut [sink], observer)
         });
-        let mut found = found.map_err(Error::Failed)?;
+        let mut found = found.map_err(AnalysisError::Failed)?;
         found.analysis.without_threads |= without_writer;
         let result = rows.table.and_then(|table| {
             table.finish(&Provenance {
@@ -104,7 +104,7 @@ impl<'o> Exchanges<'o> {
         if result.is_ok() {
             set.refuse_cut_short()?;
         }
-        Ok(Written { result, found })
+        Ok(ExchangeExportResult { result, found })
     }
 }
 
@@ -129,7 +129,7 @@ impl<T: ExchangeTable> Rows<'_, T> {
     }
 
     /// Adds what comes on a line, until its other end is gone.
-    fn take(&mut self, batches: &Receiver<Batch>, empties: &SyncSender<Batch>) {
+    fn take(&mut self, batches: &Receiver<NumberedExchanges>, empties: &SyncSender<NumberedExchanges>) {
         for mut batch in batches {
             batch.drain(..).for_each(|(exchange, id)| self.add(&exchange, id));
             // There is room for all batches there are.
@@ -139,20 +139,20 @@ impl<T: ExchangeTable> Rows<'_, T> {
 }
 
 /// Exchanges with their ids.
-type Batch = Vec<(Exchange, u64)>;
+type NumberedExchanges = Vec<(Exchange, u64)>;
 
 /// The way from who finds exchanges to who writes them: making rows takes as long as finding what they say.
-struct Line {
-    gathered: Batch,
-    batches: SyncSender<Batch>,
-    empties: Receiver<Batch>,
+struct ExchangeBatchSender {
+    gathered: NumberedExchanges,
+    batches: SyncSender<NumberedExchanges>,
+    empties: Receiver<NumberedExchanges>,
 }
 
-impl Line {
-    fn new() -> (Line, Receiver<Batch>, SyncSender<Batch>) {
+impl ExchangeBatchSender {
+    fn new() -> (ExchangeBatchSender, Receiver<NumberedExchanges>, SyncSender<NumberedExchanges>) {
         let (batches, taken) = sync_channel(EXCHANGE_BATCHES_AHEAD);
         let (returned, empties) = sync_channel(EXCHANGE_BATCHES_AHEAD + 2);
-        (Line { gathered: Batch::new(), batches, empties }, taken, returned)
+        (ExchangeBatchSender { gathered: NumberedExchanges::new(), batches, empties }, taken, returned)
     }
 
     fn add(&mut self, exchange: &Exchange, id: u64) {

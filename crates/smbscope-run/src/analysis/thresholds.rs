@@ -1,6 +1,6 @@
 //! What findings are called and from when on they are some: as built in, with the thresholds of a file.
 
-use super::Error;
+use super::AnalysisError;
 use smbscope_diagnose::Catalogue;
 use smbscope_load::bounded;
 use std::io;
@@ -10,10 +10,10 @@ use std::path::Path;
 const THRESHOLDS_MAX: u64 = 1 << 20;
 
 /// The catalogue of findings with the thresholds of a file, if there is one.
-pub fn catalogue(thresholds: Option<&Path>) -> Result<Catalogue, Error> {
+pub fn catalogue(thresholds: Option<&Path>) -> Result<Catalogue, AnalysisError> {
     let Some(path) = thresholds else { return Ok(Catalogue::default()) };
-    let unreadable = |error| Error::ThresholdsFile { path: path.to_owned(), error };
+    let unreadable = |error| AnalysisError::ThresholdsFile { path: path.to_owned(), error };
     let text = bounded::read(path, THRESHOLDS_MAX).map_err(unreadable)?;
     let text = String::from_utf8(text).map_err(|error| unreadable(io::Error::other(error)))?;
-    Catalogue::with_thresholds(&text).map_err(|error| Error::Thresholds { path: path.to_owned(), error })
+    Catalogue::with_thresholds(&text).map_err(|error| AnalysisError::Thresholds { path: path.to_owned(), error })
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// What became of the capture of a load point.
 #[derive(Debug)]
-pub(crate) enum Seen<'a> {
+pub(crate) enum LoadPointCapture<'a> {
     /// None was asked for.
     NotAsked,
     /// There is none: why, as a part of a sentence.
@@ -35,9 +35,9 @@ pub(crate) struct CaptureFacts {
 }
 
 /// The load point, and what a capture shows of it.
-pub(crate) fn load_point(run: &LoadPointResult, seen: Seen<'_>) -> bench::BenchRun {
+pub(crate) fn load_point(run: &LoadPointResult, seen: LoadPointCapture<'_>) -> bench::BenchRun {
     let wire = match &seen {
-        Seen::Made(wire, _) => Some(*wire),
+        LoadPointCapture::Made(wire, _) => Some(*wire),
         _ => None,
     };
     let answered = run.answered();
@@ -279,11 +279,11 @@ fn client_cpu(cpu: &result::ClientCpuUsage, duration: Duration, answered: u64) -
     }
 }
 
-fn capture(seen: Seen<'_>, answered: u64) -> Option<RunCapture> {
+fn capture(seen: LoadPointCapture<'_>, answered: u64) -> Option<RunCapture> {
     match seen {
-        Seen::NotAsked => None,
-        Seen::Skipped(why) => Some(RunCapture::Skipped { why }),
-        Seen::Made(wire, facts) => Some(RunCapture::Made(Captured {
+        LoadPointCapture::NotAsked => None,
+        LoadPointCapture::Skipped(why) => Some(RunCapture::Skipped { why }),
+        LoadPointCapture::Made(wire, facts) => Some(RunCapture::Made(Captured {
             file: facts.file,
             quality: facts.quality,
             packets: facts.packets,

@@ -91,7 +91,7 @@ pub(crate) fn run(users: u32) -> LoadPointResult {
 
 /// A ramp of such runs.
 pub(crate) fn document(users: &[u32]) -> bench::BenchDocument {
-    let runs: Vec<bench::BenchRun> = users.iter().map(|users| load_point(&run(*users), Seen::NotAsked)).collect();
+    let runs: Vec<bench::BenchRun> = users.iter().map(|users| load_point(&run(*users), LoadPointCapture::NotAsked)).collect();
     bench::BenchDocument {
         generator: bench::Generator::new("0.1.0"),
         title: None,
@@ -146,7 +146,7 @@ pub(crate) fn document(users: &[u32]) -> bench::BenchDocument {
 
 #[test]
 fn figures_are_those_of_the_run() {
-    let found = load_point(&run(4), Seen::NotAsked);
+    let found = load_point(&run(4), LoadPointCapture::NotAsked);
     assert_eq!((found.users, found.operations, found.operations_per_second), (4, 5, 0.5));
     assert_eq!(found.errors, BTreeMap::from([("STATUS_OBJECT_NAME_NOT_FOUND".to_owned(), 1)]));
     // The mean of 100, 300, 50, 10 and 30.
@@ -179,7 +179,7 @@ fn jobs_are_those_of_the_run_one_by_one_and_together() {
     let sum =
         engine::JobTotals { elapsed: seconds(6), waited: seconds(2), files: 20, bytes_read: 2_000_000, bytes_written: 0 };
     let jobs = JobSummary { elapsed, sum, unfinished: 1, list: vec![job(0, 2), job(3, 4)] };
-    let found = load_point(&LoadPointResult { jobs: Some(jobs), ..run(4) }, Seen::NotAsked).jobs.unwrap();
+    let found = load_point(&LoadPointResult { jobs: Some(jobs), ..run(4) }, LoadPointCapture::NotAsked).jobs.unwrap();
     assert_eq!((found.elapsed.count, found.elapsed.mean, found.unfinished), (2, Some(Nanos(3_000_000_000)), 1));
     // 20 files and 2 MB in 6 s of jobs, of which 2 were waiting.
     assert_eq!((found.files_per_second(), found.waited_share()), (Some(20.0 / 6.0), Some(2.0 / 6.0)));
@@ -190,7 +190,7 @@ fn jobs_are_those_of_the_run_one_by_one_and_together() {
 
 #[test]
 fn other_is_the_sum_of_its_parts_and_stands_before_them() {
-    let found = load_point(&run(1), Seen::NotAsked);
+    let found = load_point(&run(1), LoadPointCapture::NotAsked);
     let groups: Vec<(&str, Option<&str>, u64)> =
         found.groups.iter().map(|group| (group.group.as_str(), group.part_of.as_deref(), group.operations)).collect();
     let expected = [
@@ -214,7 +214,7 @@ fn the_wire_stands_beside_the_client() {
     let echo = Command::Smb2(smb2::Smb2Command::ECHO);
     wire.record(&Exchange { group: CommandGroup::Session, ..exchange(1, echo, 8, begin + 1_000_000_000, 40) });
     let facts = CaptureFacts { quality: "Fine.".into(), packets: 4, ..CaptureFacts::default() };
-    let found = load_point(&run, Seen::Made(&wire, facts));
+    let found = load_point(&run, LoadPointCapture::Made(&wire, facts));
     let read = found.commands.iter().find(|command| command.command == "READ").unwrap();
     assert_eq!(read.times.wire.unwrap().p50, Some(Nanos(240)));
     assert_eq!(read.times.difference.unwrap().p50, Some(Nanos(60)));
@@ -230,13 +230,13 @@ fn encrypted_frames_stand_for_the_commands_in_them() {
     let mut wire = Wire::new(&run, None);
     let frame = exchange(1, Command::EncryptedFrame, 0, run.started.0, 700);
     wire.record(&Exchange { group: CommandGroup::Encrypted, message_id: None, ..frame });
-    let found = load_point(&run, Seen::Made(&wire, CaptureFacts::default()));
+    let found = load_point(&run, LoadPointCapture::Made(&wire, CaptureFacts::default()));
     assert_eq!(found.total.wire.unwrap().p50, Some(Nanos(700)));
 }
 
 #[test]
 fn a_run_without_length_has_no_rates() {
-    let found = load_point(&LoadPointResult { duration: Duration::ZERO, ..run(1) }, Seen::Skipped("not permitted".into()));
+    let found = load_point(&LoadPointResult { duration: Duration::ZERO, ..run(1) }, LoadPointCapture::Skipped("not permitted".into()));
     assert_eq!(found.operations_per_second, 0.0);
     assert_eq!(found.client_cpu.unwrap().percent, 0.0);
     assert_eq!(found.capture, Some(RunCapture::Skipped { why: "not permitted".into() }));

@@ -9,10 +9,10 @@ use std::path::Path;
 
 /// Regular files that are read.
 #[derive(Debug, Default)]
-pub struct Sources(Vec<Source>);
+pub struct Sources(Vec<SourceIdentity>);
 
 #[derive(Debug)]
-struct Source {
+struct SourceIdentity {
     name: String,
     device: u64,
     inode: u64,
@@ -56,13 +56,13 @@ impl Sources {
     fn note(&mut self, name: String, found: &Metadata) {
         // Devices and pipes are no less afterwards.
         if found.is_file() {
-            self.0.push(Source { name, device: found.dev(), inode: found.ino() });
+            self.0.push(SourceIdentity { name, device: found.dev(), inode: found.ino() });
         }
     }
 
     /// The name of the source that this file is.
     pub fn name_of(&self, found: &Metadata) -> Option<&str> {
-        let is_it = |source: &&Source| (source.device, source.inode) == (found.dev(), found.ino());
+        let is_it = |source: &&SourceIdentity| (source.device, source.inode) == (found.dev(), found.ino());
         self.0.iter().find(is_it).map(|source| source.name.as_str())
     }
 }

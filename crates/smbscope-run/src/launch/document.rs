@@ -1,9 +1,9 @@
 //! Launches and their capture → the document that is shown and kept.
 
-use super::{Files, LaunchOptions, Series};
-use crate::document::{self, CaptureFacts, Seen};
-use crate::sniffer::Taken;
-use crate::{Error, environment, names, proof};
+use super::{ProgramFilesLocation, LaunchOptions, Series};
+use crate::document::{self, CaptureFacts, LoadPointCapture};
+use crate::sniffer::FinishedCapture;
+use crate::{BenchError, environment, names, proof};
 use smbscope_load::engine::result::{ClientCpuUsage, LoadPointEnd, PacingResult, LoadPointResult};
 use smbscope_load::engine::{FinishedJob, JobSummary};
 use smbscope_model::{Exchange, CommandGroup, Nanos, Timestamp};
@@ -30,7 +30,7 @@ impl Launched {
 }
 
 /// What the capture shows of launches.
-struct Shown<'l> {
+struct LaunchTraffic<'l> {
     launches: &'l [Launched],
     jobs: Vec<FinishedJob>,
     covered: Vec<Covered>,
@@ -38,8 +38,8 @@ struct Shown<'l> {
     dialect: Option<String>,
 }
 
-impl<'l> Shown<'l> {
-    fn from_launches(launches: &'l [Launched]) -> Shown<'l> {
+impl<'l> LaunchTraffic<'l> {
+    fn from_launches(launches: &'l [Launched]) -> LaunchTraffic<'l> {
         let job = |launch: &Launched| FinishedJob {
             session: 0,
             started: launch.started,
@@ -49,7 +49,7 @@ impl<'l> Shown<'l> {
             bytes_read: 0,
             bytes_written: 0,
         };
-        Shown {
+        LaunchTraffic {
             launches,
             jobs: launches.iter().map(job).collect(),
             covered: vec![Covered::default(); launches.len()],
@@ -91,18 +91,18 @@ impl Series {
         &self,
         launches: &[Launched],
         ended: LoadPointEnd,
-        taken: Option<&Result<Taken, String>>,
+        taken: Option<&Result<FinishedCapture, String>>,
         load: Option<ServerLoad>,
-    ) -> Result<(LoadPointResult, BenchDocument), Error> {
-        let mut shown = Shown::from_launches(launches);
+    ) -> Result<(LoadPointResult, BenchDocument), BenchError> {
+        let mut shown = LaunchTraffic::from_launches(launches);
         let port = self.server.map_or(0, |server| server.port());
         let facts = taken.map(|taken| {
             let taken = taken.as_ref().map_err(String::clone)?;
             proof::read(taken, port, &mut |exchange| shown.record(exchange))
         });
-        let Shown { jobs: list, counted, dialect, .. } = shown;
+        let LaunchTraffic { jobs: list, counted, dialect, .. } = shown;
         let run = run(launches, list, counted, ended);
-        let mut point = document::load_point(&run, Seen::NotAsked);
+        let mut point = document::load_point(&run, LoadPointCapture::NotAsked);
         // What the program itself cost is not known.
         point.client_cpu = None;
         point.server = load;
@@ -183,7 +183,7 @@ impl Series {
                 until: options.until.to_string(),
                 caches: if options.cold { bench::Caches::Cold } else { bench::Caches::Warm },
                 mounted_by: match &options.files {
-                    Files::Share(share) => share.mounter.map(|mounter| mounter.name().to_owned()),
+                    ProgramFilesLocation::Share(share) => share.mounter.map(|mounter| mounter.name().to_owned()),
                     _ => None,
                 },
             }),
@@ -284,7 +284,7 @@ mod tests {
         const MS: i64 = 1_000_000;
         let launch = |at: i64| Launched { started: Timestamp(at * MS), elapsed: Duration::from_millis(100) };
         let launches = [launch(0), launch(200)];
-        let mut shown = Shown::from_launches(&launches);
+        let mut shown = LaunchTraffic::from_launches(&launches);
         // 10–30 and 20–40 ms overlap; 90–150 ms counts to the end of the launch; 150 ms is between the launches.
         for (start, took) in [(10, 20), (20, 20), (90, 60), (150, 10), (250, 5), (350, 5)] {
             shown.record(&read(start * MS, took * MS));

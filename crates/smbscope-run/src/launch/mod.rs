@@ -17,16 +17,16 @@ pub use until::Until;
 use crate::directory::RunDirectory;
 use crate::files::Sources;
 use crate::metrics::Metrics;
-use crate::options::{Connect, Server};
+use crate::options::{Connect, ServerUnderTest};
 use crate::run::look;
 use crate::setup::now;
 use crate::site::Site;
-use crate::sniffer::{Bytes, Capture, Sniffer};
+use crate::sniffer::{SnapLength, RunningCapture, Sniffer};
 use crate::study::commands;
-use crate::{Error, Outcome, Target};
+use crate::{BenchError, BenchOutcome, TargetUrl};
 use document::Launched;
-use place::Place;
-use program::Program;
+use place::ProgramFolder;
+use program::LaunchedProgram;
 use smbscope_client::SessionParameters;
 use smbscope_lab::Workplace;
 use smbscope_load::engine::result::LoadPointEnd;
@@ -36,8 +36,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use until::Watch;
-use window::Display;
+use until::CompletionProbe;
+use window::X11Display;
 
 /// Launches of a series.
 pub const LAUNCHES_MAX: u32 = 1_000;
@@ -61,7 +61,7 @@ pub struct LaunchOptions {
     /// For the shell, before each launch.
     pub before: Vec<String>,
     /// Where the program's files are.
-    pub files: Files,
+    pub files: ProgramFilesLocation,
     /// What is in the folder at first; it stays as launches leave it.
     pub content: Option<PathBuf>,
     /// Take a packet capture, which tells what the program waited for the server.
@@ -78,7 +78,7 @@ pub struct LaunchOptions {
 
 /// Where a launched program's files are.
 #[derive(Debug)]
-pub enum Files {
+pub enum ProgramFilesLocation {
     /// In a new folder of this machine.
     Temporary,
     /// In this folder; where it is on a share that is mounted already, this is its server.
@@ -91,7 +91,7 @@ pub enum Files {
 #[derive(Debug)]
 pub struct OnShare {
     /// The server.
-    pub server: Server,
+    pub server: ServerUnderTest,
     /// How to speak to it.
     pub connect: Connect,
     /// What mounts it; otherwise what is best for the dialect.
@@ -101,7 +101,7 @@ pub struct OnShare {
 impl OnShare {
     /// Has a private server speak no dialect above this one, as which some programs can't be told; whether there is one.
     fn be_spoken_to_in(&mut self, dialect: Dialect) -> bool {
-        let Server::Private(private) = &mut self.server else { return false };
+        let ServerUnderTest::Private(private) = &mut self.server else { return false };
         if let Some(most) = mount::of_lab(dialect) {
             private.settings.max_dialect = most;
         }
@@ -110,7 +110,7 @@ impl OnShare {
 }
 
 /// Hears how a series gets on.
-pub trait Observer {
+pub trait LaunchObserver {
     /// A launch is done, the first that counts is 1.
     fn launched(&mut self, number: u32, elapsed: Duration);
 
@@ -118,7 +118,7 @@ pub trait Observer {
     fn note(&mut self, text: &str);
 }
 
-impl Observer for () {
+impl LaunchObserver for () {
     fn launched(&mut self, _: u32, _: Duration) {}
 
     fn note(&mut self, _: &str) {}
@@ -129,44 +129,44 @@ pub struct Series {
     options: LaunchOptions,
     started: Timestamp,
     directory: Option<RunDirectory>,
-    place: Place,
+    place: ProgramFolder,
     /// The server of the share, and what was negotiated with it.
     site: Option<(Site, SessionParameters)>,
     server: Option<SocketAddr>,
     /// Ends last: the mount is in it.
     workplace: Arc<Workplace>,
     /// An X server begins anew when its last client leaves, and refuses who comes meanwhile.
-    _display: Option<Display>,
+    _display: Option<X11Display>,
 }
 
 impl Series {
     /// Finds a place for the results, mounts the share, and copies the content. Whatever fails here leaves nothing behind.
-    pub fn open(mut options: LaunchOptions) -> Result<Series, Error> {
+    pub fn open(mut options: LaunchOptions) -> Result<Series, BenchError> {
         let started = now();
         let open = |path| RunDirectory::open(path, &options.sources);
         let directory = options.directory.as_deref().map(open).transpose()?;
         if options.cold {
             place::drop_caches()?;
         }
-        let display = Watch::new(&options.until)?.into_display();
-        let workplace = Arc::new(Workplace::open().map_err(Error::Lab)?);
+        let display = CompletionProbe::new(&options.until)?.into_display();
+        let workplace = Arc::new(Workplace::open().map_err(BenchError::Lab)?);
         let content = options.content.as_deref();
         let (place, site, server) = match &mut options.files {
-            Files::Temporary => (Place::temporary(content, &workplace)?, None, None),
-            Files::Folder(folder, server) => (Place::folder(folder, content, &workplace)?, None, *server),
-            Files::Share(share) => {
-                if let Server::Named(Target::Folder(_)) = &share.server {
-                    return Err(Error::Unavailable("a folder is no share, and needs no mount".to_owned()));
+            ProgramFilesLocation::Temporary => (ProgramFolder::temporary(content, &workplace)?, None, None),
+            ProgramFilesLocation::Folder(folder, server) => (ProgramFolder::folder(folder, content, &workplace)?, None, *server),
+            ProgramFilesLocation::Share(share) => {
+                if let ServerUnderTest::Named(TargetUrl::Folder(_)) = &share.server {
+                    return Err(BenchError::Unavailable("a folder is no share, and needs no mount".to_owned()));
                 }
                 let dialect = share.connect.options.dialect;
                 let mounter = *share.mounter.get_or_insert(Mounter::for_dialect(dialect));
                 let is_private = share.be_spoken_to_in(dialect);
                 if let Some(why) = mount::beyond(mounter, &share.connect.options, is_private) {
-                    return Err(Error::Unavailable(why));
+                    return Err(BenchError::Unavailable(why));
                 }
                 let site = Site::open(&share.server, &share.connect)?;
                 let facts = look(&site.options)?;
-                let place = Place::share(mounter, &site.options, &site.directory, content, &workplace)?;
+                let place = ProgramFolder::share(mounter, &site.options, &site.directory, content, &workplace)?;
                 let server = site.options.address;
                 (place, Some((site, facts)), Some(server))
             }
@@ -175,7 +175,7 @@ impl Series {
     }
 
     /// Launches the program again and again; ends early, with what was measured until then, when `stop` is set.
-    pub fn run(mut self, observer: &mut dyn Observer, stop: &AtomicBool) -> Result<Outcome, Error> {
+    pub fn run(mut self, observer: &mut dyn LaunchObserver, stop: &AtomicBool) -> Result<BenchOutcome, BenchError> {
         let lab = self.site.as_ref().and_then(|(site, _)| site.lab_record());
         let metrics = self.server.map(|server| Metrics::new(server, lab, None));
         if self.place.left_out > 0 {
@@ -187,7 +187,7 @@ impl Series {
         let capture = self.begin_capture();
         let mut launched = Vec::new();
         let ended = self.launches(observer, stop, &mut launched).err().unwrap_or(LoadPointEnd::Done);
-        let taken = capture.map(|capture| capture.and_then(Capture::end));
+        let taken = capture.map(|capture| capture.and_then(RunningCapture::end));
         if let Some(Err(why)) = &taken {
             observer.note(&format!("no capture: {why}"));
         }
@@ -201,13 +201,13 @@ impl Series {
             Some(directory) => keep(directory, &run, &document, metrics.as_ref()),
             None => Ok(()),
         };
-        Ok(Outcome { document, kept })
+        Ok(BenchOutcome { document, kept })
     }
 
     /// All launches until one fails. Error: why, or that it was interrupted.
     fn launches(
         &mut self,
-        observer: &mut dyn Observer,
+        observer: &mut dyn LaunchObserver,
         stop: &AtomicBool,
         launched: &mut Vec<Launched>,
     ) -> Result<(), LoadPointEnd> {
@@ -222,12 +222,12 @@ impl Series {
     }
 
     fn launch(&mut self, number: u32, stop: &AtomicBool) -> Result<Launched, LoadPointEnd> {
-        let told = |error: Error| LoadPointEnd::Failed(crate::one_line(&error));
+        let told = |error: BenchError| LoadPointEnd::Failed(crate::one_line(&error));
         if self.options.cold {
             self.place.cool().map_err(told)?;
         }
         let local = tempfile::Builder::new().prefix("local-").tempdir_in(self.workplace.path());
-        let local = local.map_err(Error::system("temporary directory")).map_err(told)?;
+        let local = local.map_err(BenchError::system("temporary directory")).map_err(told)?;
         let [folder, local] = [self.place.path(), local.path()].map(|path| path.display().to_string());
         let environment = [
             ("SMBSCOPE_FOLDER", folder.clone()),
@@ -242,9 +242,9 @@ impl Series {
             Until::File(path) => Until::File(PathBuf::from(filled(&path.display().to_string()))),
             other => other.clone(),
         };
-        let mut watch = Watch::new(&until).map_err(told)?;
+        let mut watch = CompletionProbe::new(&until).map_err(told)?;
         let started = now();
-        let mut program = Program::start(&command, &environment, &self.workplace).map_err(told)?;
+        let mut program = LaunchedProgram::start(&command, &environment, &self.workplace).map_err(told)?;
         let interrupted = || stop.load(Ordering::Relaxed);
         let reached = watch.wait(&mut program, options.timeout, &interrupted)?;
         let elapsed = reached.saturating_duration_since(program.started());
@@ -256,10 +256,10 @@ impl Series {
     }
 
     /// Begins the capture of the whole series, where there is a server and it is asked for.
-    fn begin_capture(&mut self) -> Option<Result<Capture, String>> {
+    fn begin_capture(&mut self) -> Option<Result<RunningCapture, String>> {
         let server = self.server.filter(|_| self.options.capture)?;
         let name = document::CAPTURE;
-        let begun = Sniffer::find(server, Bytes::All).and_then(|sniffer| {
+        let begun = Sniffer::find(server, SnapLength::All).and_then(|sniffer| {
             let file = match &mut self.directory {
                 Some(directory) => directory.capture(name).map_err(|error| crate::one_line(&error))?,
                 None => self.workplace.path().join(name),
@@ -282,7 +282,7 @@ fn keep(
     run: &smbscope_load::engine::result::LoadPointResult,
     document: &smbscope_report::bench::BenchDocument,
     metrics: Option<&Metrics>,
-) -> Result<(), Error> {
+) -> Result<(), BenchError> {
     directory.add_histograms(run);
     directory.keep(document, &metrics.map(Metrics::so_far).unwrap_or_default())?;
     directory.keep_page(document)?;

@@ -1,6 +1,6 @@
 //! A share that is mounted through FUSE for the time of a launch, by a program that speaks SMB.
 
-use crate::Error;
+use crate::BenchError;
 use crate::files::new_private_directory;
 use crate::sniffer::UNTIL_END_OF_INPUT;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -61,22 +61,22 @@ pub(super) struct Mount {
 
 impl Mount {
     /// Mounts the share, and returns when it can be looked into.
-    pub(super) fn open(mounter: Mounter, options: &SessionOptions, workplace: &Workplace) -> Result<Mount, Error> {
+    pub(super) fn open(mounter: Mounter, options: &SessionOptions, workplace: &Workplace) -> Result<Mount, BenchError> {
         let home = workplace.path().join("mount");
-        new_private_directory(&home).map_err(Error::file("make", &home))?;
+        new_private_directory(&home).map_err(BenchError::file("make", &home))?;
         let point = home.join("share");
-        new_private_directory(&point).map_err(Error::file("make", &point))?;
+        new_private_directory(&point).map_err(BenchError::file("make", &point))?;
         let (mut command, root) = match mounter {
             Mounter::Smbnetfs => smbnetfs(&home, &point, options)?,
             Mounter::Rclone => rclone(&home, &point, options)?,
         };
         workplace.mark(&mut command);
         let log = home.join("log");
-        let said = File::create(&log).map_err(Error::file("write", &log))?;
-        let also = said.try_clone().map_err(Error::file("write", &log))?;
+        let said = File::create(&log).map_err(BenchError::file("write", &log))?;
+        let also = said.try_clone().map_err(BenchError::file("write", &log))?;
         command.stdin(Stdio::piped()).stdout(said).stderr(also).process_group(0);
         let name = mounter.name();
-        let child = command.spawn().map_err(|error| Error::Unavailable(format!("cannot start {name}: {error}")))?;
+        let child = command.spawn().map_err(|error| BenchError::Unavailable(format!("cannot start {name}: {error}")))?;
         let mut mount = Mount { child, home, root };
         mount.wait_for(name, &point)?;
         // It has read the file, and keeps the password itself.
@@ -89,7 +89,7 @@ impl Mount {
         &self.root
     }
 
-    fn wait_for(&mut self, name: &str, point: &Path) -> Result<(), Error> {
+    fn wait_for(&mut self, name: &str, point: &Path) -> Result<(), BenchError> {
         let begun = Instant::now();
         let before = device(&self.home);
         loop {
@@ -105,7 +105,7 @@ impl Mount {
                     Some(line) => smbscope_model::prose::clean(line),
                     None => "it said nothing; is FUSE allowed here (/dev/fuse)?".to_owned(),
                 };
-                return Err(Error::Unavailable(format!("{name} did not mount the share: {why}")));
+                return Err(BenchError::Unavailable(format!("{name} did not mount the share: {why}")));
             }
             sleep(Duration::from_millis(20));
         }
@@ -179,20 +179,20 @@ fn bound(program: &str) -> Command {
     command
 }
 
-fn installed(name: &str, package: &str) -> Result<(), Error> {
+fn installed(name: &str, package: &str) -> Result<(), BenchError> {
     match crate::sniffer::on_path(name) {
         Some(_) => Ok(()),
-        None => Err(Error::Unavailable(format!("{name} is not installed (Debian: apt install {package})"))),
+        None => Err(BenchError::Unavailable(format!("{name} is not installed (Debian: apt install {package})"))),
     }
 }
 
 /// Below its mount point are servers, and below these their shares.
-fn smbnetfs(home: &Path, point: &Path, options: &SessionOptions) -> Result<(Command, PathBuf), Error> {
+fn smbnetfs(home: &Path, point: &Path, options: &SessionOptions) -> Result<(Command, PathBuf), BenchError> {
     installed("smbnetfs", "smbnetfs")?;
     let folder = home.join(".smb");
-    new_private_directory(&folder).map_err(Error::file("make", &folder))?;
+    new_private_directory(&folder).map_err(BenchError::file("make", &folder))?;
     let Some(dialect) = of_lab(options.dialect).map(smbscope_lab::LabDialect::samba_name) else {
-        return Err(Error::Unavailable(format!("smbnetfs cannot speak {}", options.dialect)));
+        return Err(BenchError::Unavailable(format!("smbnetfs cannot speak {}", options.dialect)));
     };
     let mut settings = format!(
         "[global]\n client min protocol = {dialect}\n client max protocol = {dialect}\n disable netbios = yes\n \
@@ -214,7 +214,7 @@ fn smbnetfs(home: &Path, point: &Path, options: &SessionOptions) -> Result<(Comm
             let words = [options.address.ip().to_string(), whole, password.reveal().to_owned()];
             if words.iter().any(|word| word.contains(['"', '\\', '\n', '\r'])) {
                 let text = "smbnetfs takes no user and no password with a quote or backslash: use --mount rclone";
-                return Err(Error::Unavailable(text.to_owned()));
+                return Err(BenchError::Unavailable(text.to_owned()));
             }
             // Servers are looked for by what is in the path, with the port.
             let hosts = [words[0].clone(), host.clone()];
@@ -232,7 +232,7 @@ fn smbnetfs(home: &Path, point: &Path, options: &SessionOptions) -> Result<(Comm
 }
 
 /// Its mount point is the share.
-fn rclone(home: &Path, point: &Path, options: &SessionOptions) -> Result<(Command, PathBuf), Error> {
+fn rclone(home: &Path, point: &Path, options: &SessionOptions) -> Result<(Command, PathBuf), BenchError> {
     installed("rclone", "rclone")?;
     // It mounts with the help of this one, also as root.
     installed("fusermount", "fuse3")?;
@@ -254,7 +254,7 @@ fn rclone(home: &Path, point: &Path, options: &SessionOptions) -> Result<(Comman
             set("PASS", &obscured(password.reveal())?);
         }
         Credentials::Kerberos => {
-            return Err(Error::Unavailable("rclone cannot log in with Kerberos: use --mount smbnetfs".to_owned()));
+            return Err(BenchError::Unavailable("rclone cannot log in with Kerberos: use --mount smbnetfs".to_owned()));
         }
         Credentials::Guest => set("USER", "guest"),
         Credentials::Anonymous => {}
@@ -264,8 +264,8 @@ fn rclone(home: &Path, point: &Path, options: &SessionOptions) -> Result<(Comman
 }
 
 /// As rclone takes a password: it comes from standard input, so that nobody else on this machine sees it.
-fn obscured(password: &str) -> Result<String, Error> {
-    let failed = |error: std::io::Error| Error::Unavailable(format!("rclone does not take the password: {error}"));
+fn obscured(password: &str) -> Result<String, BenchError> {
+    let failed = |error: std::io::Error| BenchError::Unavailable(format!("rclone does not take the password: {error}"));
     let mut command = command_for("rclone");
     command.args(["obscure", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(failed)?;
@@ -277,7 +277,7 @@ fn obscured(password: &str) -> Result<String, Error> {
 }
 
 /// A file that only this user may read.
-fn private_file(path: &Path, text: &str) -> Result<(), Error> {
+fn private_file(path: &Path, text: &str) -> Result<(), BenchError> {
     let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(Error::file("write", path))
+    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(BenchError::file("write", path))
 }

@@ -1,7 +1,7 @@
 //! Where a launched program finds its files: a folder of this machine, or one on a share that is mounted for it.
 
 use super::mount::{Mount, Mounter};
-use crate::Error;
+use crate::BenchError;
 use crate::files::new_private_directory;
 use smbscope_client::SessionOptions;
 use smbscope_lab::{Workplace, is_abandoned, own_name};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
 /// A folder for a program's files, removed with this value.
-pub(super) struct Place {
+pub(super) struct ProgramFolder {
     /// The share, how to mount it, and where in it: with slashes.
     share: Option<(Mounter, SessionOptions, PathBuf)>,
     mount: Option<Mount>,
@@ -26,16 +26,16 @@ pub(super) struct Place {
     pub(super) left_out: u64,
 }
 
-impl Place {
+impl ProgramFolder {
     /// A folder that is there already, and stays; one of its own below it takes the content, if there is any.
-    pub(super) fn folder(folder: &Path, content: Option<&Path>, workplace: &Arc<Workplace>) -> Result<Place, Error> {
+    pub(super) fn folder(folder: &Path, content: Option<&Path>, workplace: &Arc<Workplace>) -> Result<ProgramFolder, BenchError> {
         if !folder.is_dir() {
-            return Err(Error::Unavailable(format!("{} is no folder", folder.display())));
+            return Err(BenchError::Unavailable(format!("{} is no folder", folder.display())));
         }
         // A path that is the same wherever the program works.
-        let folder = folder.canonicalize().map_err(Error::file("look into", folder))?;
+        let folder = folder.canonicalize().map_err(BenchError::file("look into", folder))?;
         let workplace = Arc::clone(workplace);
-        let mut place = Place { share: None, mount: None, made: None, folder, workplace, left_out: 0 };
+        let mut place = ProgramFolder { share: None, mount: None, made: None, folder, workplace, left_out: 0 };
         if let Some(content) = content {
             place.make_own()?;
             place.left_out = copied(content, &place.folder)?;
@@ -44,21 +44,21 @@ impl Place {
     }
 
     /// A new folder among those for temporary files.
-    pub(super) fn temporary(content: Option<&Path>, workplace: &Arc<Workplace>) -> Result<Place, Error> {
+    pub(super) fn temporary(content: Option<&Path>, workplace: &Arc<Workplace>) -> Result<ProgramFolder, BenchError> {
         let folder = workplace.path().join("files");
-        new_private_directory(&folder).map_err(Error::file("make", &folder))?;
+        new_private_directory(&folder).map_err(BenchError::file("make", &folder))?;
         let left_out = content.map_or(Ok(0), |content| copied(content, &folder))?;
         // It goes with the workplace.
         let workplace = Arc::clone(workplace);
-        Ok(Place { share: None, mount: None, made: None, folder, workplace, left_out })
+        Ok(ProgramFolder { share: None, mount: None, made: None, folder, workplace, left_out })
     }
 
     /// Goes on in a new folder below the present one, from which it removes those of launches that were killed.
-    fn make_own(&mut self) -> Result<(), Error> {
+    fn make_own(&mut self) -> Result<(), BenchError> {
         remove_abandoned(&self.folder);
         let name = own_name(PREFIX);
         let folder = self.folder.join(&name);
-        new_private_directory(&folder).map_err(Error::file("make", &folder))?;
+        new_private_directory(&folder).map_err(BenchError::file("make", &folder))?;
         (self.made, self.folder) = (Some(name), folder);
         Ok(())
     }
@@ -70,14 +70,14 @@ impl Place {
         directory: &str,
         content: Option<&Path>,
         workplace: &Arc<Workplace>,
-    ) -> Result<Place, Error> {
+    ) -> Result<ProgramFolder, BenchError> {
         let mount = Mount::open(mounter, options, workplace)?;
         let within = PathBuf::from(directory.replace('\\', "/"));
         let above = mount.root().join(&within);
-        fs::create_dir_all(&above).map_err(Error::file("make", &above))?;
+        fs::create_dir_all(&above).map_err(BenchError::file("make", &above))?;
         let share = Some((mounter, options.clone(), within));
         let workplace = Arc::clone(workplace);
-        let mut place = Place { share, mount: Some(mount), made: None, folder: above, workplace, left_out: 0 };
+        let mut place = ProgramFolder { share, mount: Some(mount), made: None, folder: above, workplace, left_out: 0 };
         place.make_own()?;
         place.left_out = content.map_or(Ok(0), |content| copied(content, &place.folder))?;
         Ok(place)
@@ -90,7 +90,7 @@ impl Place {
 
     /// Has nothing that was read before at hand: what this machine keeps of files, a server on it included, and what the
     /// mounted share keeps.
-    pub(super) fn cool(&mut self) -> Result<(), Error> {
+    pub(super) fn cool(&mut self) -> Result<(), BenchError> {
         self.mount = None;
         rustix::fs::sync();
         drop_caches()?;
@@ -98,7 +98,7 @@ impl Place {
     }
 
     /// Mounts the share anew, if there is one.
-    pub(super) fn mount_again(&mut self) -> Result<(), Error> {
+    pub(super) fn mount_again(&mut self) -> Result<(), BenchError> {
         if let (Some((mounter, options, within)), Some(made)) = (&self.share, &self.made) {
             self.mount = None;
             let mount = Mount::open(*mounter, options, &self.workplace)?;
@@ -109,7 +109,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ProgramFolder {
     fn drop(&mut self) {
         // What is not mounted any more can't be removed.
         if self.made.is_some() && self.share.is_some() == self.mount.is_some() {
@@ -136,31 +136,31 @@ fn remove_abandoned(above: &Path) {
 }
 
 /// Whether caches can be emptied; otherwise why not.
-pub(super) fn drop_caches() -> Result<(), Error> {
+pub(super) fn drop_caches() -> Result<(), BenchError> {
     fs::write(DROP_CACHES, "3").map_err(|error| {
         let text =
             format!("--cold empties the file caches of this machine, which only root may ({DROP_CACHES}: {error})");
-        Error::Unavailable(text)
+        BenchError::Unavailable(text)
     })
 }
 
 /// Copies what is in a folder; tells how much was left out.
-fn copied(from: &Path, to: &Path) -> Result<u64, Error> {
+fn copied(from: &Path, to: &Path) -> Result<u64, BenchError> {
     let mut left_out = 0;
     let mut folders = vec![(from.to_owned(), to.to_owned())];
     while let Some((from, to)) = folders.pop() {
-        for entry in fs::read_dir(&from).map_err(Error::file("look into", &from))? {
-            let entry = entry.map_err(Error::file("look into", &from))?;
-            let kind = entry.file_type().map_err(Error::file("look at", &entry.path()))?;
+        for entry in fs::read_dir(&from).map_err(BenchError::file("look into", &from))? {
+            let entry = entry.map_err(BenchError::file("look into", &from))?;
+            let kind = entry.file_type().map_err(BenchError::file("look at", &entry.path()))?;
             let target = to.join(entry.file_name());
             if kind.is_dir() {
-                fs::create_dir(&target).map_err(Error::file("make", &target))?;
+                fs::create_dir(&target).map_err(BenchError::file("make", &target))?;
                 folders.push((entry.path(), target));
             } else if kind.is_file() {
                 // Without its mode, which not every mounted share takes.
-                let mut source = fs::File::open(entry.path()).map_err(Error::file("read", &entry.path()))?;
-                let mut copy = fs::File::create_new(&target).map_err(Error::file("write", &target))?;
-                std::io::copy(&mut source, &mut copy).map_err(Error::file("write", &target))?;
+                let mut source = fs::File::open(entry.path()).map_err(BenchError::file("read", &entry.path()))?;
+                let mut copy = fs::File::create_new(&target).map_err(BenchError::file("write", &target))?;
+                std::io::copy(&mut source, &mut copy).map_err(BenchError::file("write", &target))?;
             } else {
                 left_out += 1;
             }
@@ -187,7 +187,7 @@ mod tests {
         let dead = above.path().join(format!("{own}1"));
         let elsewhere = above.path().join(own.replace(PREFIX, &format!("{PREFIX}f")));
         [&dead, &elsewhere].into_iter().for_each(|left| fs::create_dir_all(left.join("a")).unwrap());
-        let place = Place::folder(above.path(), Some(content.path()), &workplace).unwrap();
+        let place = ProgramFolder::folder(above.path(), Some(content.path()), &workplace).unwrap();
         assert_eq!((dead.exists(), elsewhere.exists()), (false, true));
         let folder = place.path().to_owned();
         assert_eq!(fs::read_to_string(folder.join("a/b")).unwrap(), "text");
@@ -201,8 +201,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("kept"), "").unwrap();
         let workplace = Arc::new(Workplace::open().unwrap());
-        drop(Place::folder(folder.path(), None, &workplace).unwrap());
+        drop(ProgramFolder::folder(folder.path(), None, &workplace).unwrap());
         assert!(folder.path().join("kept").exists());
-        assert!(Place::folder(&folder.path().join("kept"), None, &workplace).is_err());
+        assert!(ProgramFolder::folder(&folder.path().join("kept"), None, &workplace).is_err());
     }
 }

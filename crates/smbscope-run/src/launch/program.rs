@@ -1,6 +1,6 @@
 //! The program that is launched: started in a process group of its own, listened to, and ended with all that it started.
 
-use crate::Error;
+use crate::BenchError;
 use crate::sniffer::on_path;
 use rustix::process::{Pid, Signal, kill_process_group};
 use smbscope_lab::{Workplace, command_for};
@@ -22,29 +22,29 @@ const LINE_MAX: u64 = 64 << 10;
 const LINES_MAX: usize = 1_000;
 
 /// Lines of its output, and when each was complete.
-type Lines = Arc<Mutex<Vec<(Instant, String)>>>;
+type TimedOutputLines = Arc<Mutex<Vec<(Instant, String)>>>;
 
 /// A running program; dropping it ends it.
-pub(super) struct Program {
+pub(super) struct LaunchedProgram {
     child: Option<Child>,
     started: Instant,
-    lines: Lines,
+    lines: TimedOutputLines,
     readers: Vec<JoinHandle<()>>,
 }
 
-impl Program {
+impl LaunchedProgram {
     /// Starts it. It reads nothing.
     pub(super) fn start(
         command: &[String],
         environment: &[(&str, String)],
         workplace: &Workplace,
-    ) -> Result<Program, Error> {
+    ) -> Result<LaunchedProgram, BenchError> {
         let Some((name, arguments)) = command.split_first() else {
-            return Err(Error::Unavailable("no command to launch: give it behind --".to_owned()));
+            return Err(BenchError::Unavailable("no command to launch: give it behind --".to_owned()));
         };
         let is_there = if name.contains('/') { Path::new(name).exists() } else { on_path(name).is_some() };
         if !is_there {
-            return Err(Error::Unavailable(format!("cannot start {name}: there is no such program")));
+            return Err(BenchError::Unavailable(format!("cannot start {name}: there is no such program")));
         }
         let mut command = match on_path(WITH_US) {
             Some(with_us) => {
@@ -58,13 +58,13 @@ impl Program {
         command.args(arguments).envs(environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let started = Instant::now();
-        let mut child = command.spawn().map_err(|error| Error::Unavailable(format!("cannot start {name}: {error}")))?;
+        let mut child = command.spawn().map_err(|error| BenchError::Unavailable(format!("cannot start {name}: {error}")))?;
         let stdout = child.stdout.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>);
         let stderr = child.stderr.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>);
-        let mut program = Program { child: Some(child), started, lines: Arc::default(), readers: Vec::new() };
+        let mut program = LaunchedProgram { child: Some(child), started, lines: Arc::default(), readers: Vec::new() };
         for stream in [stdout, stderr].into_iter().flatten() {
             let reader = listen(stream, &program.lines);
-            program.readers.push(reader.map_err(Error::system("thread that reads the output of the program"))?);
+            program.readers.push(reader.map_err(BenchError::system("thread that reads the output of the program"))?);
         }
         Ok(program)
     }
@@ -126,14 +126,14 @@ impl Program {
     }
 }
 
-impl Drop for Program {
+impl Drop for LaunchedProgram {
     fn drop(&mut self) {
         self.stop();
     }
 }
 
 /// Reads a stream to its end, so that the program is never held up, and keeps its last lines.
-fn listen(stream: impl Read + Send + 'static, lines: &Lines) -> std::io::Result<JoinHandle<()>> {
+fn listen(stream: impl Read + Send + 'static, lines: &TimedOutputLines) -> std::io::Result<JoinHandle<()>> {
     let lines = Arc::clone(lines);
     let read = move || {
         let mut stream = BufReader::new(stream);
@@ -161,10 +161,10 @@ mod tests {
     use super::*;
 
     /// The program ends with its workplace.
-    fn shell(text: &str) -> (Program, Workplace) {
+    fn shell(text: &str) -> (LaunchedProgram, Workplace) {
         let workplace = Workplace::open().unwrap();
         let command = ["/bin/sh", "-c", text].map(str::to_owned);
-        (Program::start(&command, &[], &workplace).unwrap(), workplace)
+        (LaunchedProgram::start(&command, &[], &workplace).unwrap(), workplace)
     }
 
     #[test]

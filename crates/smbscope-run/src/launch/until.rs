@@ -1,8 +1,8 @@
 //! What ends a launch: the program's window, a file, a port, a line of its output, or its end.
 
-use super::program::Program;
-use super::window::Display;
-use crate::Error;
+use super::program::LaunchedProgram;
+use super::window::X11Display;
+use crate::BenchError;
 use smbscope_load::engine::result::LoadPointEnd;
 use std::fmt;
 use std::net::{SocketAddr, TcpStream};
@@ -45,25 +45,25 @@ impl fmt::Display for Until {
 }
 
 /// Looks for it.
-pub(super) struct Watch<'u> {
+pub(super) struct CompletionProbe<'u> {
     until: &'u Until,
-    display: Option<Display>,
+    display: Option<X11Display>,
 }
 
-impl<'u> Watch<'u> {
+impl<'u> CompletionProbe<'u> {
     /// Ready to look; an error where nothing can be seen, or where it is there before the program is started.
-    pub(super) fn new(until: &'u Until) -> Result<Watch<'u>, Error> {
-        let display = matches!(until, Until::Window(_)).then(Display::open).transpose().map_err(Error::Unavailable)?;
-        let mut watch = Watch { until, display };
+    pub(super) fn new(until: &'u Until) -> Result<CompletionProbe<'u>, BenchError> {
+        let display = matches!(until, Until::Window(_)).then(X11Display::open).transpose().map_err(BenchError::Unavailable)?;
+        let mut watch = CompletionProbe { until, display };
         match watch.is_there() {
-            Err(why) => Err(Error::Unavailable(why)),
-            Ok(true) => Err(Error::Unavailable(format!("{until} is there before the launch: end or remove it first"))),
+            Err(why) => Err(BenchError::Unavailable(why)),
+            Ok(true) => Err(BenchError::Unavailable(format!("{until} is there before the launch: end or remove it first"))),
             Ok(false) => Ok(watch),
         }
     }
 
     /// What windows are looked for on.
-    pub(super) fn into_display(self) -> Option<Display> {
+    pub(super) fn into_display(self) -> Option<X11Display> {
         self.display
     }
 
@@ -75,7 +75,7 @@ impl<'u> Watch<'u> {
     /// Waits for it. Error: why it did not come.
     pub(super) fn wait(
         &mut self,
-        program: &mut Program,
+        program: &mut LaunchedProgram,
         within: Duration,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Instant, LoadPointEnd> {

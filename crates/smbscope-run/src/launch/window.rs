@@ -12,7 +12,7 @@ const WINDOWS_MAX: usize = 4_096;
 const TEXT_WORDS: u32 = 256;
 
 /// An X display.
-pub(super) struct Display {
+pub(super) struct X11Display {
     connection: RustConnection,
     root: Window,
     /// `_NET_WM_NAME`, the title in UTF-8 (Extended Window Manager Hints 1.5).
@@ -20,9 +20,9 @@ pub(super) struct Display {
     utf8: Atom,
 }
 
-impl Display {
+impl X11Display {
     /// The one that `DISPLAY` names. Error: why it can't be seen, in words.
-    pub(super) fn open() -> Result<Display, String> {
+    pub(super) fn open() -> Result<X11Display, String> {
         let failed = |error: &dyn std::fmt::Display| {
             format!("no X display, on which a window could be seen: {error}; set DISPLAY, or start one: Xvfb :99")
         };
@@ -34,7 +34,7 @@ impl Display {
         let (title, utf8) = (atom(b"_NET_WM_NAME")?, atom(b"UTF8_STRING")?);
         let root = connection.setup().roots.get(screen).map(|screen| screen.root);
         let root = root.ok_or_else(|| failed(&"it has no screen"))?;
-        Ok(Display { connection, root, title, utf8 })
+        Ok(X11Display { connection, root, title, utf8 })
     }
 
     /// Whether a window is shown whose title or class contains the text.

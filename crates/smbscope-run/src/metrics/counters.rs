@@ -8,7 +8,7 @@ use std::time::Instant;
 named! {
     /// A metric of the server's side.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum Metric {
+    pub enum ServerMetricName {
         /// Processor time in use, of all processors together.
         Cpu = "cpu",
         /// The same of the busiest processor.
@@ -36,15 +36,15 @@ named! {
     }
 }
 
-impl Metric {
+impl ServerMetricName {
     /// Of its values.
     pub(crate) fn unit(self) -> &'static str {
         match self {
-            Metric::Cpu | Metric::CpuBusiest | Metric::SambaCpu | Metric::ScannerCpu | Metric::DiskBusiest => "percent",
-            Metric::Memory => "bytes",
-            Metric::DiskRead | Metric::DiskWritten | Metric::Received | Metric::Sent => "bytes/s",
-            Metric::DiskOperations => "1/s",
-            Metric::DiskQueue => "count",
+            ServerMetricName::Cpu | ServerMetricName::CpuBusiest | ServerMetricName::SambaCpu | ServerMetricName::ScannerCpu | ServerMetricName::DiskBusiest => "percent",
+            ServerMetricName::Memory => "bytes",
+            ServerMetricName::DiskRead | ServerMetricName::DiskWritten | ServerMetricName::Received | ServerMetricName::Sent => "bytes/s",
+            ServerMetricName::DiskOperations => "1/s",
+            ServerMetricName::DiskQueue => "count",
         }
     }
 }
@@ -104,7 +104,7 @@ impl Counters {
     }
 
     /// What happened since an earlier look, a second. What began anew in between is left out.
-    pub(crate) fn since(&self, before: &Counters) -> Vec<(Metric, f64)> {
+    pub(crate) fn since(&self, before: &Counters) -> Vec<(ServerMetricName, f64)> {
         let seconds = (self.at - before.at).as_secs_f64();
         if seconds <= 0.0 {
             return Vec::new();
@@ -123,12 +123,12 @@ impl Counters {
             .collect();
         let (busy, all) = shares.iter().fold((0.0, 0.0), |sums, share| (sums.0 + share.0, sums.1 + share.1));
         let share = |busy: f64, all: f64| (100.0 * busy / all).min(100.0);
-        add(Metric::Cpu, (all > 0.0).then(|| share(busy, all)));
-        add(Metric::CpuBusiest, shares.iter().map(|(busy, all)| share(*busy, *all)).reduce(f64::max));
+        add(ServerMetricName::Cpu, (all > 0.0).then(|| share(busy, all)));
+        add(ServerMetricName::CpuBusiest, shares.iter().map(|(busy, all)| share(*busy, *all)).reduce(f64::max));
         let percent = |now: Option<f64>, before: Option<f64>| Some(100.0 * (now? - before?).max(0.0) / seconds);
-        add(Metric::SambaCpu, percent(self.samba_cpu, before.samba_cpu));
-        add(Metric::ScannerCpu, percent(self.scanner_cpu, before.scanner_cpu));
-        add(Metric::Memory, self.memory);
+        add(ServerMetricName::SambaCpu, percent(self.samba_cpu, before.samba_cpu));
+        add(ServerMetricName::ScannerCpu, percent(self.scanner_cpu, before.scanner_cpu));
+        add(ServerMetricName::Memory, self.memory);
         let disks: Vec<Disk> = self
             .disks
             .iter()
@@ -145,15 +145,15 @@ impl Counters {
             })
             .collect();
         let sum = |of: fn(&Disk) -> f64| (!disks.is_empty()).then(|| disks.iter().map(of).sum::<f64>() / seconds);
-        add(Metric::DiskRead, sum(|disk| disk.read));
-        add(Metric::DiskWritten, sum(|disk| disk.written));
-        add(Metric::DiskOperations, sum(|disk| disk.operations));
-        add(Metric::DiskQueue, sum(|disk| disk.weighted));
+        add(ServerMetricName::DiskRead, sum(|disk| disk.read));
+        add(ServerMetricName::DiskWritten, sum(|disk| disk.written));
+        add(ServerMetricName::DiskOperations, sum(|disk| disk.operations));
+        add(ServerMetricName::DiskQueue, sum(|disk| disk.weighted));
         let busiest = disks.iter().map(|disk| 100.0 * disk.busy / seconds).reduce(f64::max);
-        add(Metric::DiskBusiest, busiest.map(|percent| percent.min(100.0)));
+        add(ServerMetricName::DiskBusiest, busiest.map(|percent| percent.min(100.0)));
         if let (Some((received, sent)), Some((received_before, sent_before))) = (self.network, before.network) {
-            add(Metric::Received, Some((received - received_before) / seconds));
-            add(Metric::Sent, Some((sent - sent_before) / seconds));
+            add(ServerMetricName::Received, Some((received - received_before) / seconds));
+            add(ServerMetricName::Sent, Some((sent - sent_before) / seconds));
         }
         values
     }
@@ -186,21 +186,21 @@ mod tests {
         now.disks.insert("sdb".to_owned(), Disk::default());
         now.network = Some((3_000.0, 500.0));
         let expected = [
-            (Metric::Cpu, 50.0),
-            (Metric::CpuBusiest, 75.0),
-            (Metric::SambaCpu, 50.0),
-            (Metric::Memory, 1e9),
-            (Metric::DiskRead, 100.0),
-            (Metric::DiskWritten, 25.0),
-            (Metric::DiskOperations, 10.0),
-            (Metric::DiskQueue, 2.0),
-            (Metric::DiskBusiest, 25.0),
-            (Metric::Received, 1_000.0),
-            (Metric::Sent, 0.0),
+            (ServerMetricName::Cpu, 50.0),
+            (ServerMetricName::CpuBusiest, 75.0),
+            (ServerMetricName::SambaCpu, 50.0),
+            (ServerMetricName::Memory, 1e9),
+            (ServerMetricName::DiskRead, 100.0),
+            (ServerMetricName::DiskWritten, 25.0),
+            (ServerMetricName::DiskOperations, 10.0),
+            (ServerMetricName::DiskQueue, 2.0),
+            (ServerMetricName::DiskBusiest, 25.0),
+            (ServerMetricName::Received, 1_000.0),
+            (ServerMetricName::Sent, 0.0),
         ];
         assert_eq!(now.since(&before), expected);
         // The system was started again in between.
         let anew = before.since(&Counters { at: before.at - Duration::from_secs(1), ..now });
-        assert_eq!(anew, [(Metric::SambaCpu, 0.0), (Metric::Memory, 1e9), (Metric::Sent, 0.0)]);
+        assert_eq!(anew, [(ServerMetricName::SambaCpu, 0.0), (ServerMetricName::Memory, 1e9), (ServerMetricName::Sent, 0.0)]);
     }
 }

@@ -30,13 +30,13 @@ const EVERY: Duration = Duration::from_secs(1);
 /// Looks at the server's side for as long as the value lives, on a thread of its own.
 pub(crate) struct Metrics {
     source: Option<String>,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<CollectedMetrics>>,
     thread: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 /// What was seen so far.
 #[derive(Default)]
-struct Seen {
+struct CollectedMetrics {
     metrics: Vec<ServerMetric>,
     /// Why the last look saw nothing.
     trouble: Option<String>,
@@ -59,7 +59,7 @@ impl Metrics {
             Some(exporter) => Some(exporter.to_string()),
             None => is_here.then(|| "this machine".to_owned()),
         };
-        let seen = Arc::<Mutex<Seen>>::default();
+        let seen = Arc::<Mutex<CollectedMetrics>>::default();
         let thread = source.as_ref().and_then(|_| {
             let samba = samba_status(address, lab.as_ref(), exporter);
             let eyes = Eyes { exporter: exporter.cloned(), lab };
@@ -112,7 +112,7 @@ impl Metrics {
         Some(ServerLoad::new(source, times, metrics))
     }
 
-    fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
+    fn seen(&self) -> std::sync::MutexGuard<'_, CollectedMetrics> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -138,7 +138,7 @@ impl Drop for Metrics {
 
 impl Eyes {
     /// Looks every second until nobody wants to know any more.
-    fn follow(&self, samba: Option<SambaStatus>, seen: &Mutex<Seen>, stopped: &mpsc::Receiver<()>) {
+    fn follow(&self, samba: Option<SambaStatus>, seen: &Mutex<CollectedMetrics>, stopped: &mpsc::Receiver<()>) {
         let mut before: Option<Counters> = None;
         let mut samba = samba.map(Samba::new);
         let mut due = Instant::now();

@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 const REST: u32 = 20;
 
 /// A metric with its value: a name, a unit, how much.
-pub(super) type Value = (String, &'static str, f64);
+pub(super) type MetricReading = (String, &'static str, f64);
 
 /// A Samba that is asked again and again.
 #[derive(Debug)]
 pub(super) struct Samba {
     status: SambaStatus,
-    profile: Turn,
-    clients: Turn,
+    profile: PollSchedule,
+    clients: PollSchedule,
     /// The last profile, and when it was taken.
     before: Option<(Instant, BTreeMap<SambaOperation, SambaCount>)>,
 }
@@ -26,7 +26,7 @@ const FAILURES_MAX: u32 = 3;
 
 /// When to ask again.
 #[derive(Debug, Clone)]
-struct Turn {
+struct PollSchedule {
     due: Instant,
     /// How often it was in vain since it worked last.
     failures: u32,
@@ -34,9 +34,9 @@ struct Turn {
     failure: Option<String>,
 }
 
-impl Turn {
-    fn now() -> Turn {
-        Turn { due: Instant::now(), failures: 0, failure: None }
+impl PollSchedule {
+    fn now() -> PollSchedule {
+        PollSchedule { due: Instant::now(), failures: 0, failure: None }
     }
 
     /// Asks, if it is time to and it works.
@@ -65,7 +65,7 @@ impl Turn {
 
 impl Samba {
     pub(super) fn new(status: SambaStatus) -> Samba {
-        Samba { status, profile: Turn::now(), clients: Turn::now(), before: None }
+        Samba { status, profile: PollSchedule::now(), clients: PollSchedule::now(), before: None }
     }
 
     /// What is not known, and why.
@@ -76,7 +76,7 @@ impl Samba {
     }
 
     /// What it does now, and did since the last look.
-    pub(super) fn look(&mut self) -> Vec<Value> {
+    pub(super) fn look(&mut self) -> Vec<MetricReading> {
         let mut values = Vec::new();
         let status = &self.status;
         if let Some(clients) = self.clients.take(|| status.clients()) {
@@ -102,7 +102,7 @@ fn since<'a>(
     before: &'a BTreeMap<SambaOperation, SambaCount>,
     now: &'a BTreeMap<SambaOperation, SambaCount>,
     passed: Duration,
-) -> impl Iterator<Item = Value> + 'a {
+) -> impl Iterator<Item = MetricReading> + 'a {
     let values = move |(operation, now): (&SambaOperation, &SambaCount)| {
         let before = before.get(operation).copied().unwrap_or_default();
         // Samba may have been started anew in between.
@@ -136,7 +136,7 @@ mod tests {
             (SambaOperation::Flush, count(1, 1)),
         ];
         let (before, now) = (before.into(), now.into());
-        let values: Vec<Value> = since(&before, &now, Duration::from_secs(2)).collect();
+        let values: Vec<MetricReading> = since(&before, &now, Duration::from_secs(2)).collect();
         let expected =
             [("samba_read", "1/s", 5.0), ("samba_read_time", "ns", 3_000_000.0), ("samba_flush", "1/s", 0.0)];
         assert_eq!(values, expected.map(|(name, unit, value)| (name.to_owned(), unit, value)));
@@ -145,10 +145,10 @@ mod tests {
     #[test]
     fn what_works_long_is_asked_less_often_and_what_is_in_vain_not_again() {
         let told = |milliseconds| Ok(SmbstatusReading { value: (), cpu: Duration::from_millis(milliseconds) });
-        let mut turn = Turn::now();
+        let mut turn = PollSchedule::now();
         assert!(turn.take(|| told(40)).is_some() && turn.take(|| told(60)).is_some());
         assert!(turn.take(|| told(40)).is_none(), "it worked for 60 ms, and rests for 1.2 s");
-        let mut turn = Turn::now();
+        let mut turn = PollSchedule::now();
         let mut asked = 0;
         for _ in 0..5 {
             let failed = turn.take(|| {
@@ -163,7 +163,7 @@ mod tests {
     /// A busy machine lets smbstatus wait; that costs the server nothing.
     #[test]
     fn what_waits_long_is_asked_again_at_once() {
-        let mut turn = Turn::now();
+        let mut turn = PollSchedule::now();
         let waits = || {
             std::thread::sleep(Duration::from_millis(60));
             Ok(SmbstatusReading { value: (), cpu: Duration::ZERO })

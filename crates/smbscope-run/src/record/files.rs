@@ -13,7 +13,7 @@ const RECORDED_PATHS_MAX: usize = 32 << 20;
 
 /// What is at a path before the recording begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum InitialPathState {
     File {
         size: u64,
     },
@@ -25,9 +25,9 @@ pub(super) enum Found {
 
 /// The paths that the recording names; the first mention of a path that says what is there decides.
 #[derive(Debug, Default)]
-pub(super) struct Files {
+pub(super) struct RecordedPaths {
     /// By the path in lower case: the path and what is there.
-    found: BTreeMap<String, (String, Found)>,
+    found: BTreeMap<String, (String, InitialPathState)>,
     /// Bytes of the paths in it.
     bytes: usize,
     /// Paths left out because of [`RECORDED_PATHS_MAX`].
@@ -37,14 +37,14 @@ pub(super) struct Files {
     renames: usize,
 }
 
-impl Files {
+impl RecordedPaths {
     /// Something is found, or found missing, at a path; the directories above are there.
-    pub(super) fn find(&mut self, path: &str, found: Found) {
+    pub(super) fn find(&mut self, path: &str, found: InitialPathState) {
         let Some(path) = self.original(path) else { return };
         self.note(&path, found);
         let mut above = path.as_str();
         while let Some((parent, _)) = above.rsplit_once('\\') {
-            if !self.note(parent, Found::Directory) {
+            if !self.note(parent, InitialPathState::Directory) {
                 // Those above it are known as well.
                 break;
             }
@@ -55,29 +55,29 @@ impl Files {
     /// Nothing is there, and perhaps not even its directory.
     pub(super) fn misses(&mut self, path: &str) {
         if let Some(path) = self.original(path) {
-            self.note(&path, Found::Nothing);
+            self.note(&path, InitialPathState::Nothing);
         }
     }
 
     /// What was at a path is at another one from now on.
     pub(super) fn rename(&mut self, from: &str, to: &str) {
-        self.find(to, Found::Nothing);
+        self.find(to, InitialPathState::Nothing);
         self.renames += 1;
         self.renamed.insert(to.to_lowercase(), (self.renames, from.to_lowercase()));
     }
 
     /// Returns true if those above it may not be known yet.
-    fn note(&mut self, path: &str, found: Found) -> bool {
+    fn note(&mut self, path: &str, found: InitialPathState) -> bool {
         if path.is_empty() {
             return false;
         }
         let key = path.to_lowercase();
         if let Some((_, known)) = self.found.get_mut(&key) {
-            let is_told = *known == Found::Something && found != Found::Nothing;
+            let is_told = *known == InitialPathState::Something && found != InitialPathState::Nothing;
             if is_told {
                 *known = found;
             }
-            return is_told || *known == Found::Nothing;
+            return is_told || *known == InitialPathState::Nothing;
         }
         if self.bytes + 2 * path.len() > RECORDED_PATHS_MAX {
             self.left_out += 1;
@@ -110,7 +110,7 @@ impl Files {
         let mut text = String::new();
         // A directory stands before what is in it: its path is the shorter one with the same beginning.
         for (path, found) in self.found.values() {
-            if *found == Found::Directory {
+            if *found == InitialPathState::Directory {
                 let _ = writeln!(text, "Mkdir \"\\{path}\" NT_STATUS_OK");
             }
         }
@@ -137,9 +137,9 @@ impl Files {
         let mut left = RECORDED_BYTES_MAX;
         self.found.values().filter_map(move |(path, found)| {
             let told = match found {
-                Found::File { size } => *size,
-                Found::Something => 0,
-                Found::Directory | Found::Nothing => return None,
+                InitialPathState::File { size } => *size,
+                InitialPathState::Something => 0,
+                InitialPathState::Directory | InitialPathState::Nothing => return None,
             };
             let made = told.min(RECORDED_FILE_MAX).min(left);
             left -= made;
@@ -154,10 +154,10 @@ mod tests {
 
     #[test]
     fn the_first_mention_of_a_path_decides_and_what_is_above_is_there() {
-        let mut files = Files::default();
-        files.find(r"a\b\new.txt", Found::Nothing);
-        files.find(r"A\B\NEW.txt", Found::File { size: 5 });
-        files.find(r"a\old.txt", Found::File { size: 3 });
+        let mut files = RecordedPaths::default();
+        files.find(r"a\b\new.txt", InitialPathState::Nothing);
+        files.find(r"A\B\NEW.txt", InitialPathState::File { size: 5 });
+        files.find(r"a\old.txt", InitialPathState::File { size: 3 });
         files.misses(r"x\y");
         let expected = "Mkdir \"\\a\" NT_STATUS_OK\nMkdir \"\\a\\b\" NT_STATUS_OK\n\
                         NTCreateX \"\\a\\old.txt\" 0x40 0x2 0 NT_STATUS_OK\nWriteX 0 0 3 3 NT_STATUS_OK\n\
@@ -167,13 +167,13 @@ mod tests {
 
     #[test]
     fn sizes_and_names_that_no_server_has_are_cut() {
-        let mut files = Files::default();
-        files.find("a", Found::File { size: u64::MAX });
-        files.find("b", Found::File { size: 3 });
+        let mut files = RecordedPaths::default();
+        files.find("a", InitialPathState::File { size: u64::MAX });
+        files.find("b", InitialPathState::File { size: 3 });
         assert_eq!((files.shortened(), files.lines().lines().count()), (1, 2 + 1_024 + 3));
         // A path of 32,000 levels has as many directories, of 32,000 bytes on average.
         let deep = "x\\".repeat(32_000);
-        files.find(&deep, Found::Nothing);
+        files.find(&deep, InitialPathState::Nothing);
         assert!(files.left_out > 0 && files.bytes <= RECORDED_PATHS_MAX, "{} bytes", files.bytes);
         // Earlier paths are kept.
         assert!(files.lines().contains("\"\\b\""));
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn the_latest_rename_counts() {
-        let mut files = Files::default();
+        let mut files = RecordedPaths::default();
         files.rename("one", "dir");
         files.rename("two", "dir");
         assert_eq!(files.original(r"DIR\f").as_deref(), Some(r"two\f"));
@@ -192,11 +192,11 @@ mod tests {
 
     #[test]
     fn what_is_below_a_renamed_directory_was_below_its_old_name() {
-        let mut files = Files::default();
-        files.find("old", Found::Directory);
+        let mut files = RecordedPaths::default();
+        files.find("old", InitialPathState::Directory);
         files.rename("old", "new");
-        files.find(r"new\f", Found::File { size: 0 });
-        files.find("new", Found::Directory);
+        files.find(r"new\f", InitialPathState::File { size: 0 });
+        files.find("new", InitialPathState::Directory);
         let expected =
             "Mkdir \"\\old\" NT_STATUS_OK\nNTCreateX \"\\old\\f\" 0x40 0x2 0 NT_STATUS_OK\nClose 0 NT_STATUS_OK\n";
         assert_eq!(files.lines(), expected);

@@ -1,7 +1,7 @@
 //! Commands as lines of a recording: what is common to both protocols.
 
-use super::Taken;
-use super::files::{Files, Found};
+use super::BufferedCommand;
+use super::files::{RecordedPaths, InitialPathState};
 use smbscope_analyze::pseudonym::PseudonymKey;
 use smbscope_client::FileRange;
 use smbscope_load::workload::{check_line, ranges_text};
@@ -27,15 +27,15 @@ const CREATED: u32 = 2;
 const RECORDED_LEVELS_MAX: usize = 255;
 
 /// A recording under construction.
-pub(super) struct Lines<'k> {
+pub(super) struct RecordingBuilder<'k> {
     pub(super) key: Option<&'k PseudonymKey>,
     /// Paths begin with the share's name, as there are several.
     with_share: bool,
     text: String,
     commands: u64,
     overlapping: u64,
-    pub(super) files: Files,
-    handles: HashMap<(FlowId, FileId), Open>,
+    pub(super) files: RecordedPaths,
+    handles: HashMap<(FlowId, FileId), RecordedOpen>,
     next_handle: u32,
     last_end: Option<i64>,
     /// Nothing is made, removed or renamed, and no file gets longer.
@@ -44,14 +44,14 @@ pub(super) struct Lines<'k> {
 }
 
 /// A file that the recording has open.
-pub(super) struct Open {
+pub(super) struct RecordedOpen {
     pub(super) handle: u32,
     path: String,
     pub(super) size: u64,
 }
 
 /// What came of it.
-pub(super) struct Done {
+pub(super) struct FinishedRecording {
     pub(super) files: String,
     pub(super) steps: String,
     pub(super) repeats: bool,
@@ -61,17 +61,17 @@ pub(super) struct Done {
 /// Why a command is not replayed.
 pub(super) type Reason = String;
 
-impl<'k> Lines<'k> {
-    pub(super) fn new(key: Option<&'k PseudonymKey>, taken: &[Taken]) -> Lines<'k> {
+impl<'k> RecordingBuilder<'k> {
+    pub(super) fn new(key: Option<&'k PseudonymKey>, taken: &[BufferedCommand]) -> RecordingBuilder<'k> {
         let shares: BTreeSet<&str> =
             taken.iter().filter_map(|taken| taken.share.as_deref()).filter(|s| !is_pipe(s)).collect();
-        Lines {
+        RecordingBuilder {
             key,
             with_share: shares.len() > 1,
             text: String::new(),
             commands: 0,
             overlapping: 0,
-            files: Files::default(),
+            files: RecordedPaths::default(),
             handles: HashMap::new(),
             next_handle: 1,
             last_end: None,
@@ -85,7 +85,7 @@ impl<'k> Lines<'k> {
         self.commands
     }
 
-    pub(super) fn finish(mut self) -> Done {
+    pub(super) fn finish(mut self) -> FinishedRecording {
         if self.overlapping > 0 {
             let reason = "began before the one before was answered: replayed one after the other";
             self.not_replayed.insert(reason.to_owned(), self.overlapping);
@@ -98,7 +98,7 @@ impl<'k> Lines<'k> {
                 self.not_replayed.insert(reason.to_owned(), count);
             }
         }
-        Done {
+        FinishedRecording {
             files: self.files.lines(),
             steps: self.text,
             repeats: self.repeats,
@@ -107,7 +107,7 @@ impl<'k> Lines<'k> {
     }
 
     /// Takes commands that were outstanding together: transfers of an open file, or a single command of any kind.
-    pub(super) fn add(&mut self, taken: &[Taken]) {
+    pub(super) fn add(&mut self, taken: &[BufferedCommand]) {
         let Some(first) = taken.first() else { return };
         // Sessions are the load generator's own; the data of a Write_Raw belong to its request.
         if first.group == CommandGroup::Session || first.subcommand == Some(Subcommand::AsyncPortion) {
@@ -136,7 +136,7 @@ impl<'k> Lines<'k> {
     }
 
     /// The time in which nothing was outstanding.
-    fn pause(&mut self, taken: &Taken) {
+    fn pause(&mut self, taken: &BufferedCommand) {
         let Some(last) = self.last_end else { return };
         let pause = taken.start.0 - last;
         if pause < 0 && self.commands > 0 {
@@ -147,7 +147,7 @@ impl<'k> Lines<'k> {
         }
     }
 
-    fn line(&mut self, taken: &Taken) -> Result<String, Reason> {
+    fn line(&mut self, taken: &BufferedCommand) -> Result<String, Reason> {
         let name = taken.command;
         if taken.group == CommandGroup::Waiting {
             return Err(format!("{name}: it waits for somebody else"));
@@ -164,9 +164,9 @@ impl<'k> Lines<'k> {
     }
 
     /// Transfers of a file, all answered with success.
-    fn queue(&mut self, taken: &[Taken]) -> Result<String, Reason> {
+    fn queue(&mut self, taken: &[BufferedCommand]) -> Result<String, Reason> {
         let writes = taken[0].group == CommandGroup::Write;
-        let mut order: Vec<&Taken> = taken.iter().collect();
+        let mut order: Vec<&BufferedCommand> = taken.iter().collect();
         order.sort_by_key(|taken| taken.start);
         let mut ranges = Vec::new();
         for taken in order {
@@ -186,18 +186,18 @@ impl<'k> Lines<'k> {
     }
 
     /// The file that a command is about.
-    pub(super) fn open(&mut self, taken: &Taken) -> Result<&mut Open, Reason> {
+    pub(super) fn open(&mut self, taken: &BufferedCommand) -> Result<&mut RecordedOpen, Reason> {
         let key = taken.file_id.map(|file| (taken.flow, file));
         key.and_then(|key| self.handles.get_mut(&key)).ok_or_else(|| no_open(taken.command))
     }
 
-    pub(super) fn close(&mut self, taken: &Taken, said: &str) -> Result<String, Reason> {
+    pub(super) fn close(&mut self, taken: &BufferedCommand, said: &str) -> Result<String, Reason> {
         let key = taken.file_id.map(|file| (taken.flow, file));
         let open = key.and_then(|key| self.handles.remove(&key)).ok_or_else(|| no_open(taken.command))?;
         Ok(format!("Close {} {said}", open.handle))
     }
 
-    pub(super) fn write(&mut self, taken: &Taken, status: NtStatus, said: &str) -> Result<String, Reason> {
+    pub(super) fn write(&mut self, taken: &BufferedCommand, status: NtStatus, said: &str) -> Result<String, Reason> {
         let (offset, length) = range(taken)?;
         let end = offset.saturating_add(length);
         let open = self.open(taken)?;
@@ -210,7 +210,7 @@ impl<'k> Lines<'k> {
         Ok(format!("WriteX {handle} {offset} {length} {length} {said}"))
     }
 
-    pub(super) fn set_end(&mut self, taken: &Taken, size: u64, said: &str) -> Result<String, Reason> {
+    pub(super) fn set_end(&mut self, taken: &BufferedCommand, size: u64, said: &str) -> Result<String, Reason> {
         let open = self.open(taken)?;
         let (handle, same) = (open.handle, size == open.size);
         open.size = size;
@@ -218,13 +218,13 @@ impl<'k> Lines<'k> {
         Ok(format!("SetEnd {handle} {size} {said}"))
     }
 
-    pub(super) fn set_delete(&mut self, taken: &Taken, delete: bool, said: &str) -> Result<String, Reason> {
+    pub(super) fn set_delete(&mut self, taken: &BufferedCommand, delete: bool, said: &str) -> Result<String, Reason> {
         let handle = self.open(taken)?.handle;
         self.repeats &= !delete;
         Ok(format!("SetDelete {handle} {} {said}", u8::from(delete)))
     }
 
-    pub(super) fn lock(&mut self, taken: &Taken, detail: Option<&RequestDetail>, said: &str) -> Result<String, Reason> {
+    pub(super) fn lock(&mut self, taken: &BufferedCommand, detail: Option<&RequestDetail>, said: &str) -> Result<String, Reason> {
         let (offset, length) = range(taken)?;
         let handle = self.open(taken)?.handle;
         let name = match detail {
@@ -237,13 +237,13 @@ impl<'k> Lines<'k> {
     }
 
     /// What was open at a path is open at another one.
-    pub(super) fn rename_open(&mut self, taken: &Taken, to: &str) -> Result<(), Reason> {
+    pub(super) fn rename_open(&mut self, taken: &BufferedCommand, to: &str) -> Result<(), Reason> {
         let from = std::mem::replace(&mut self.open(taken)?.path, to.to_owned());
         self.files.rename(&from, to);
         Ok(())
     }
 
-    pub(super) fn create(&mut self, taken: &Taken, status: NtStatus, said: &str) -> Result<String, Reason> {
+    pub(super) fn create(&mut self, taken: &BufferedCommand, status: NtStatus, said: &str) -> Result<String, Reason> {
         let name = taken.command;
         let cut_off = || format!("{name} that the capture cut off");
         let details = taken.details.as_ref().ok_or_else(cut_off)?;
@@ -258,19 +258,19 @@ impl<'k> Lines<'k> {
         let path = self.path(taken)?;
         let is_directory = create_options & DIRECTORY_FILE != 0;
         match (status, details.created) {
-            (NtStatus::OBJECT_NAME_NOT_FOUND | NtStatus::NO_SUCH_FILE, _) => self.files.find(&path, Found::Nothing),
+            (NtStatus::OBJECT_NAME_NOT_FOUND | NtStatus::NO_SUCH_FILE, _) => self.files.find(&path, InitialPathState::Nothing),
             (NtStatus::OBJECT_PATH_NOT_FOUND, _) => self.files.misses(&path),
-            (NtStatus::OBJECT_NAME_COLLISION, _) if is_directory => self.files.find(&path, Found::Directory),
-            (NtStatus::OBJECT_NAME_COLLISION, _) => self.files.find(&path, Found::File { size: 0 }),
+            (NtStatus::OBJECT_NAME_COLLISION, _) if is_directory => self.files.find(&path, InitialPathState::Directory),
+            (NtStatus::OBJECT_NAME_COLLISION, _) => self.files.find(&path, InitialPathState::File { size: 0 }),
             (status, _) if status.is_error() => return Err(format!("{name} that failed with {status}")),
             (_, None) => return Err(format!("{name} whose answer the capture cut off")),
             (_, Some(created)) => {
                 let found = match created.action {
-                    CREATED => Found::Nothing,
-                    _ if created.attributes & DIRECTORY != 0 => Found::Directory,
-                    OPENED => Found::File { size: created.size },
+                    CREATED => InitialPathState::Nothing,
+                    _ if created.attributes & DIRECTORY != 0 => InitialPathState::Directory,
+                    OPENED => InitialPathState::File { size: created.size },
                     // It was there, and what it had is gone.
-                    _ => Found::File { size: 0 },
+                    _ => InitialPathState::File { size: 0 },
                 };
                 self.files.find(&path, found);
                 self.repeats &= created.action == OPENED && create_options & DELETE_ON_CLOSE == 0;
@@ -279,7 +279,7 @@ impl<'k> Lines<'k> {
         let handle = self.next_handle;
         self.next_handle += 1;
         if let (Some(created), Some(file)) = (details.created, taken.file_id) {
-            let open = Open { handle, path: path.clone(), size: created.size };
+            let open = RecordedOpen { handle, path: path.clone(), size: created.size };
             self.handles.insert((taken.flow, file), open);
         }
         Ok(format!(
@@ -289,13 +289,13 @@ impl<'k> Lines<'k> {
     }
 
     /// The path of a command, as the recording has it.
-    pub(super) fn path(&self, taken: &Taken) -> Result<String, Reason> {
+    pub(super) fn path(&self, taken: &BufferedCommand) -> Result<String, Reason> {
         let path = taken.path.as_deref().ok_or_else(|| format!("{} that the capture cut off", taken.command))?;
         self.shown(taken, path)
     }
 
     /// A path as the recording has it, without a backslash in front.
-    pub(super) fn shown(&self, taken: &Taken, path: &str) -> Result<String, Reason> {
+    pub(super) fn shown(&self, taken: &BufferedCommand, path: &str) -> Result<String, Reason> {
         shown_path(self.with_share, self.key, taken.share.as_deref(), path)
     }
 }
@@ -330,12 +330,12 @@ fn no_open(command: Command) -> Reason {
 }
 
 /// Where a command works on a file.
-pub(super) fn range(taken: &Taken) -> Result<(u64, u64), Reason> {
+pub(super) fn range(taken: &BufferedCommand) -> Result<(u64, u64), Reason> {
     taken.offset.zip(taken.length).ok_or_else(|| format!("{} that the capture cut off", taken.command))
 }
 
 /// The commands that were outstanding at once, at most.
-fn outstanding(taken: &[Taken]) -> usize {
+fn outstanding(taken: &[BufferedCommand]) -> usize {
     let mut moments: Vec<(i64, bool)> =
         taken.iter().flat_map(|taken| [(taken.start.0, true), (taken.end.0, false)]).collect();
     // What ends at a moment makes room for what begins then.
@@ -350,7 +350,7 @@ fn outstanding(taken: &[Taken]) -> usize {
 
 /// How many of these, which are in the order of their answers, are transfers of the same file that overlap, all answered with
 /// success: one where the first is none.
-pub(super) fn together(taken: &[Taken]) -> usize {
+pub(super) fn together(taken: &[BufferedCommand]) -> usize {
     let Some(first) = taken.first() else { return 0 };
     if !is_transfer(first) {
         return 1;
@@ -367,7 +367,7 @@ pub(super) fn together(taken: &[Taken]) -> usize {
     1 + others.count()
 }
 
-fn is_transfer(taken: &Taken) -> bool {
+fn is_transfer(taken: &BufferedCommand) -> bool {
     matches!(taken.group, CommandGroup::Read | CommandGroup::Write)
         && !taken.compounded
         && taken.file_id.is_some()

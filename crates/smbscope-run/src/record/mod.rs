@@ -11,7 +11,7 @@ mod smb2;
 #[cfg(test)]
 mod tests;
 
-use lines::Lines;
+use lines::RecordingBuilder;
 use smbscope_analyze::pseudonym::PseudonymKey;
 use smbscope_load::workload::{RecordedWorkload, Recording};
 use smbscope_model::exchange::Details;
@@ -26,7 +26,7 @@ pub const RECORDED_NAMES_MAX: usize = 8 << 20;
 
 /// What is kept of a command until all are there.
 #[derive(Debug)]
-struct Taken {
+struct BufferedCommand {
     start: Timestamp,
     end: Timestamp,
     flow: FlowId,
@@ -45,8 +45,8 @@ struct Taken {
 
 /// Takes the exchanges of a capture.
 #[derive(Debug, Default)]
-pub struct Recorder {
-    taken: Vec<Taken>,
+pub struct WorkloadRecorder {
+    taken: Vec<BufferedCommand>,
     name_bytes: usize,
     /// Exchanges that were not complete, by how they ended.
     incomplete: BTreeMap<ExchangeOutcome, u64>,
@@ -55,7 +55,7 @@ pub struct Recorder {
 
 /// Why there is no recording.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum Error {
+pub enum RecordingError {
     /// There are too many commands, or names.
     #[error(
         "more than {RECORDED_MAX} commands, or than {} MiB of names: choose some with --client or --filter",
@@ -69,7 +69,7 @@ pub enum Error {
 
 /// What a recording is called, and what is hidden in it.
 #[derive(Debug, Clone, Default)]
-pub struct Request {
+pub struct RecordingOptions {
     /// The name of the workload.
     pub name: String,
     /// What it was recorded from.
@@ -78,7 +78,7 @@ pub struct Request {
     pub key: Option<PseudonymKey>,
 }
 
-impl Recorder {
+impl WorkloadRecorder {
     /// Takes an exchange, as [`smbscope_analyze::Options::details`] makes them.
     pub fn take(&mut self, exchange: &Exchange) {
         if exchange.outcome != ExchangeOutcome::Complete {
@@ -93,7 +93,7 @@ impl Recorder {
             self.name_bytes += exchange.path.as_ref().map_or(0, |path| path.len());
         }
         self.is_full = self.taken.len() >= RECORDED_MAX || self.name_bytes > RECORDED_NAMES_MAX;
-        self.taken.push(Taken {
+        self.taken.push(BufferedCommand {
             start: first.time,
             end: last.time,
             flow: exchange.flow,
@@ -112,15 +112,15 @@ impl Recorder {
     }
 
     /// The workload.
-    pub fn finish(self, request: &Request) -> Result<Recording, Error> {
-        let Recorder { mut taken, incomplete, is_full, .. } = self;
+    pub fn finish(self, request: &RecordingOptions) -> Result<Recording, RecordingError> {
+        let WorkloadRecorder { mut taken, incomplete, is_full, .. } = self;
         if is_full {
-            return Err(Error::TooMany);
+            return Err(RecordingError::TooMany);
         }
         // Of commands that overlap, the server has done first what it answered first. The sort is stable: members of a
         // compound, which are answered together, stay in their order.
         taken.sort_by_key(|taken| (taken.end, taken.start));
-        let mut lines = Lines::new(request.key.as_ref(), &taken);
+        let mut lines = RecordingBuilder::new(request.key.as_ref(), &taken);
         let mut rest = &taken[..];
         while !rest.is_empty() {
             let (now, later) = rest.split_at(lines::together(rest));
@@ -133,7 +133,7 @@ impl Recorder {
             incomplete.into_iter().map(|(outcome, count)| format!("{count} × incomplete in the capture ({outcome})"));
         let not_replayed: Vec<String> = done.not_replayed.into_iter().chain(incomplete).collect();
         if commands == 0 {
-            return Err(Error::Nothing(not_replayed));
+            return Err(RecordingError::Nothing(not_replayed));
         }
         Ok(Recording {
             name: request.name.clone(),

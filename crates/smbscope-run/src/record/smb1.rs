@@ -1,8 +1,8 @@
 //! Commands of SMB1 as lines: those of a loadfile, which a load generator performs over any dialect.
 
-use super::Taken;
-use super::files::Found;
-use super::lines::{Lines, Reason, nt, range, said};
+use super::BufferedCommand;
+use super::files::InitialPathState;
+use super::lines::{RecordingBuilder, Reason, nt, range, said};
 use smbscope_model::{ResponseStatus, Subcommand};
 use smbscope_wire::RequestDetail;
 use smbscope_wire::names::Trans2;
@@ -15,8 +15,8 @@ const SIZE_INFO: u16 = 0x0103;
 /// FileBasicInformation, passed through: the only level that sets nothing (MS-SMB 2.2.2.3.5).
 const SET_BASIC: u16 = 1004;
 
-impl Lines<'_> {
-    pub(super) fn smb1(&mut self, taken: &Taken, command: Smb1Command, status: ResponseStatus) -> Result<String, Reason> {
+impl RecordingBuilder<'_> {
+    pub(super) fn smb1(&mut self, taken: &BufferedCommand, command: Smb1Command, status: ResponseStatus) -> Result<String, Reason> {
         if let Some(Subcommand::AndX(chain)) = taken.subcommand {
             for chained in chain.into_iter().filter(|chained| *chained != Smb1Command::NO_ANDX) {
                 self.leave_out(format!("{chained} that was chained to {command}"), 1);
@@ -55,16 +55,16 @@ impl Lines<'_> {
             }
             Smb1Command::QUERY_INFORMATION_DISK => Ok(format!("QUERY_FS_INFORMATION {SIZE_INFO} {said}")),
             Smb1Command::DELETE => {
-                let path = self.finds(taken, Found::File { size: 0 }, status)?;
+                let path = self.finds(taken, InitialPathState::File { size: 0 }, status)?;
                 Ok(format!("Unlink \"\\{path}\" {said}"))
             }
             Smb1Command::DELETE_DIRECTORY => {
-                let path = self.finds(taken, Found::Directory, status)?;
+                let path = self.finds(taken, InitialPathState::Directory, status)?;
                 Ok(format!("Rmdir \"\\{path}\" {said}"))
             }
             Smb1Command::CREATE_DIRECTORY => {
                 let path = self.path(taken)?;
-                let there = if status == NtStatus::OBJECT_NAME_COLLISION { Found::Directory } else { Found::Nothing };
+                let there = if status == NtStatus::OBJECT_NAME_COLLISION { InitialPathState::Directory } else { InitialPathState::Nothing };
                 self.files.find(&path, there);
                 self.repeats &= status.is_error();
                 Ok(format!("Mkdir \"\\{path}\" {said}"))
@@ -74,7 +74,7 @@ impl Lines<'_> {
                     return Err(format!("{command} that the capture cut off"));
                 };
                 let to = self.shown(taken, to)?;
-                let from = self.finds(taken, Found::Something, status)?;
+                let from = self.finds(taken, InitialPathState::Something, status)?;
                 if !status.is_error() {
                     self.files.rename(&from, &to);
                 }
@@ -88,7 +88,7 @@ impl Lines<'_> {
         }
     }
 
-    fn transaction2(&mut self, taken: &Taken, status: NtStatus, said: &str) -> Result<String, Reason> {
+    fn transaction2(&mut self, taken: &BufferedCommand, status: NtStatus, said: &str) -> Result<String, Reason> {
         let Some(Subcommand::Trans2(subcommand)) = taken.subcommand else {
             return Err("TRANSACTION2 that the capture cut off".to_owned());
         };
@@ -119,7 +119,7 @@ impl Lines<'_> {
     }
 
     /// Behind the end of a file, SMB1 answers with success and no bytes.
-    fn read(&mut self, taken: &Taken, said: &str) -> Result<String, Reason> {
+    fn read(&mut self, taken: &BufferedCommand, said: &str) -> Result<String, Reason> {
         let (offset, length) = range(taken)?;
         let open = self.open(taken)?;
         let handle = open.handle;
@@ -129,13 +129,13 @@ impl Lines<'_> {
         Ok(format!("ReadX {handle} {offset} {length} {length} {said}"))
     }
 
-    fn query_path(&mut self, taken: &Taken, level: u16, status: NtStatus, said: &str) -> Result<String, Reason> {
+    fn query_path(&mut self, taken: &BufferedCommand, level: u16, status: NtStatus, said: &str) -> Result<String, Reason> {
         let path = self.path(taken)?;
-        self.note(&path, Found::Something, status);
+        self.note(&path, InitialPathState::Something, status);
         Ok(format!("QUERY_PATH_INFORMATION \"\\{path}\" {level} {said}"))
     }
 
-    fn find_first(&mut self, taken: &Taken, level: u16, status: NtStatus, said: &str) -> Result<String, Reason> {
+    fn find_first(&mut self, taken: &BufferedCommand, level: u16, status: NtStatus, said: &str) -> Result<String, Reason> {
         let path = taken.path.as_deref().ok_or("FIND_FIRST2 that the capture cut off")?;
         let (above, pattern) = path.rsplit_once('\\').unwrap_or(("", path));
         let is_name = !pattern.contains(['*', '?', '<', '>', '"']);
@@ -147,15 +147,15 @@ impl Lines<'_> {
         let blank = if above.is_empty() { "" } else { "\\" };
         let whole = format!("{above}{blank}{pattern}");
         if is_name {
-            self.note(&whole, Found::Something, status);
+            self.note(&whole, InitialPathState::Something, status);
         } else if !status.is_error() {
-            self.files.find(&above, Found::Directory);
+            self.files.find(&above, InitialPathState::Directory);
         }
         Ok(format!("FIND_FIRST \"\\{whole}\" {level} 0 0 {said}"))
     }
 
     /// The path of a command that takes away what is there.
-    fn finds(&mut self, taken: &Taken, found: Found, status: NtStatus) -> Result<String, Reason> {
+    fn finds(&mut self, taken: &BufferedCommand, found: InitialPathState, status: NtStatus) -> Result<String, Reason> {
         let path = self.path(taken)?;
         self.note(&path, found, status);
         self.repeats &= status.is_error();
@@ -163,9 +163,9 @@ impl Lines<'_> {
     }
 
     /// What an answer about a path tells of it.
-    fn note(&mut self, path: &str, found: Found, status: NtStatus) {
+    fn note(&mut self, path: &str, found: InitialPathState, status: NtStatus) {
         match status {
-            NtStatus::OBJECT_NAME_NOT_FOUND | NtStatus::NO_SUCH_FILE => self.files.find(path, Found::Nothing),
+            NtStatus::OBJECT_NAME_NOT_FOUND | NtStatus::NO_SUCH_FILE => self.files.find(path, InitialPathState::Nothing),
             NtStatus::OBJECT_PATH_NOT_FOUND => self.files.misses(path),
             status if status.is_error() => {}
             _ => self.files.find(path, found),

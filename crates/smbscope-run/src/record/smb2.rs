@@ -1,15 +1,15 @@
 //! Commands of SMB2 and SMB 3 as lines.
 
-use super::Taken;
-use super::lines::{Lines, Reason, range, said};
+use super::BufferedCommand;
+use super::lines::{RecordingBuilder, Reason, range, said};
 use smbscope_model::Subcommand;
 use smbscope_wire::RequestDetail;
 use smbscope_wire::names::InfoLevel;
 use smbscope_wire::smb2::Smb2Command;
 use smbscope_wire::status::NtStatus;
 
-impl Lines<'_> {
-    pub(super) fn smb2(&mut self, taken: &Taken, command: Smb2Command, status: NtStatus) -> Result<String, Reason> {
+impl RecordingBuilder<'_> {
+    pub(super) fn smb2(&mut self, taken: &BufferedCommand, command: Smb2Command, status: NtStatus) -> Result<String, Reason> {
         let said = &said(status);
         let cut_off = || format!("{command} that the capture cut off");
         let detail = taken.details.as_ref().map(|details| &details.request);

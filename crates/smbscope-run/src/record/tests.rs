@@ -48,10 +48,10 @@ fn close(at: i64, file: u64) -> Exchange {
     command(at, smb2::Smb2Command::CLOSE, CommandGroup::OpenClose, file)
 }
 
-fn recorded(exchanges: &[Exchange], key: Option<PseudonymKey>) -> Result<Recording, Error> {
-    let mut recorder = Recorder::default();
+fn recorded(exchanges: &[Exchange], key: Option<PseudonymKey>) -> Result<Recording, RecordingError> {
+    let mut recorder = WorkloadRecorder::default();
     exchanges.iter().for_each(|exchange| recorder.take(exchange));
-    recorder.finish(&Request { name: "app".to_owned(), from: "app.pcap".to_owned(), key })
+    recorder.finish(&RecordingOptions { name: "app".to_owned(), from: "app.pcap".to_owned(), key })
 }
 
 #[test]
@@ -223,8 +223,8 @@ fn an_anonymous_recording_has_none_of_the_names() {
 
 #[test]
 fn a_capture_with_too_many_commands_is_refused() {
-    let mut recorder = Recorder::default();
+    let mut recorder = WorkloadRecorder::default();
     (0..=RECORDED_MAX).for_each(|_| recorder.take(&close(0, 7)));
-    assert_eq!(recorder.finish(&Request::default()).unwrap_err(), Error::TooMany);
-    assert_eq!(recorded(&[], None).unwrap_err(), Error::Nothing(Vec::new()));
+    assert_eq!(recorder.finish(&RecordingOptions::default()).unwrap_err(), RecordingError::TooMany);
+    assert_eq!(recorded(&[], None).unwrap_err(), RecordingError::Nothing(Vec::new()));
 }

@@ -2,7 +2,7 @@
 
 use super::STUDY;
 use super::memory::STUDY_MAX;
-use crate::Error;
+use crate::BenchError;
 use crate::directory::RUN;
 use smbscope_load::bounded;
 use smbscope_report::study::{self, StudyDocument, Results, VariantEntry};
@@ -16,25 +16,25 @@ const AXIS: &str = "study";
 
 /// A study in its directory.
 #[derive(Debug)]
-pub struct Made {
+pub struct SavedStudy {
     name: String,
     directory: PathBuf,
     document: StudyDocument,
 }
 
-impl Made {
+impl SavedStudy {
     /// Whether there is one in this directory.
     pub fn is_in(directory: &Path) -> bool {
         directory.join(STUDY).is_file()
     }
 
     /// Reads the one that is there; `name` is what it is called beside others.
-    pub fn open(directory: &Path, name: &str) -> Result<Made, Error> {
+    pub fn open(directory: &Path, name: &str) -> Result<SavedStudy, BenchError> {
         let file = directory.join(STUDY);
-        let text = bounded::read(&file, STUDY_MAX).map_err(Error::file("read", &file))?;
+        let text = bounded::read(&file, STUDY_MAX).map_err(BenchError::file("read", &file))?;
         let document =
-            StudyDocument::parse(&text).map_err(|error| Error::Unavailable(format!("{}: {error}", file.display())))?;
-        Ok(Made { name: name.to_owned(), directory: directory.to_owned(), document })
+            StudyDocument::parse(&text).map_err(|error| BenchError::Unavailable(format!("{}: {error}", file.display())))?;
+        Ok(SavedStudy { name: name.to_owned(), directory: directory.to_owned(), document })
     }
 
     /// Its variants by name, each with the directories of its runs.
@@ -52,9 +52,9 @@ impl Made {
 }
 
 /// Sets them beside each other, the first one being the baseline.
-pub fn beside(title: Option<String>, studies: &[Made]) -> Result<StudyDocument, Error> {
+pub fn beside(title: Option<String>, studies: &[SavedStudy]) -> Result<StudyDocument, BenchError> {
     let Some(first) = studies.first() else {
-        return Err(Error::Unavailable("there is no study to set beside others".to_owned()));
+        return Err(BenchError::Unavailable("there is no study to set beside others".to_owned()));
     };
     let (variants, places) = paired(studies);
     let repetitions = studies.iter().map(|study| study.document.repetitions).max().unwrap_or(1);
@@ -65,9 +65,9 @@ pub fn beside(title: Option<String>, studies: &[Made]) -> Result<StudyDocument, 
         for run in study.runs() {
             let directory = study.directory.join(&run.directory);
             let file = directory.join(RUN);
-            let text = bounded::read(&file, STUDY_MAX).map_err(Error::file("read", &file))?;
+            let text = bounded::read(&file, STUDY_MAX).map_err(BenchError::file("read", &file))?;
             let result = bench::BenchDocument::parse(&text)
-                .map_err(|error| Error::Unavailable(format!("{}: {error}", file.display())))?;
+                .map_err(|error| BenchError::Unavailable(format!("{}: {error}", file.display())))?;
             let Some(variant) = places.get(run.variant).copied() else { continue };
             results.add(variant, run.repetition, &result);
             runs.push(study::StudyRun { variant, directory: directory.display().to_string(), ..run.clone() });
@@ -100,7 +100,7 @@ pub fn beside(title: Option<String>, studies: &[Made]) -> Result<StudyDocument, 
 }
 
 /// The variants of all, those of the same name behind each other; and where those of each study are among them.
-fn paired(studies: &[Made]) -> (Vec<VariantEntry>, Vec<Vec<usize>>) {
+fn paired(studies: &[SavedStudy]) -> (Vec<VariantEntry>, Vec<Vec<usize>>) {
     let mut names: Vec<&str> = Vec::new();
     for variant in studies.iter().flat_map(|study| &study.document.variants) {
         if !names.contains(&variant.name.as_str()) {
@@ -124,7 +124,7 @@ fn paired(studies: &[Made]) -> (Vec<VariantEntry>, Vec<Vec<usize>>) {
 }
 
 /// What any of them measures, in the order of the first.
-fn measures(studies: &[Made]) -> Vec<Measure> {
+fn measures(studies: &[SavedStudy]) -> Vec<Measure> {
     let mut measures: Vec<Measure> = Vec::new();
     for row in studies.iter().flat_map(|study| &study.document.results) {
         // A later version may measure what this one does not know.
@@ -137,7 +137,7 @@ fn measures(studies: &[Made]) -> Vec<Measure> {
 }
 
 /// What is not the same, a sentence each, before any figure.
-fn differences(studies: &[Made]) -> Vec<String> {
+fn differences(studies: &[SavedStudy]) -> Vec<String> {
     let Some((first, others)) = studies.split_first() else { return Vec::new() };
     let mut said = Vec::new();
     for other in others {
@@ -148,7 +148,7 @@ fn differences(studies: &[Made]) -> Vec<String> {
             said.push(format!("Of {} and {} only one is the short form (--quick).", first.name, other.name));
         }
         said.extend(environments(first, other));
-        let only = |of: &Made, than: &Made| -> Vec<String> {
+        let only = |of: &SavedStudy, than: &SavedStudy| -> Vec<String> {
             let has = |name: &str| than.document.variants.iter().any(|variant| variant.name == name);
             of.document.variants.iter().map(|variant| variant.name.clone()).filter(|name| !has(name)).collect()
         };
@@ -163,7 +163,7 @@ fn differences(studies: &[Made]) -> Vec<String> {
 }
 
 /// How the machines differ.
-fn environments(first: &Made, other: &Made) -> Option<String> {
+fn environments(first: &SavedStudy, other: &SavedStudy) -> Option<String> {
     let (a, b): (&BTreeMap<_, _>, &BTreeMap<_, _>) = (&first.document.environment, &other.document.environment);
     let differ = a.iter().filter_map(|(name, value)| {
         let other_value = b.get(name).filter(|other| *other != value)?;

@@ -1,7 +1,7 @@
 //! The file of a study: what is asked, what all runs have in common, and what differs between them.
 
-use super::options::{Options, Tables};
-use crate::Target;
+use super::options::{VariantOptions, Tables};
+use crate::TargetUrl;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use smbscope_load::bounded::{self, WORKLOAD_TABLE_MAX};
@@ -56,19 +56,19 @@ pub struct Study {
     /// What is compared.
     pub measures: Vec<Measure>,
     /// What all runs have in common.
-    pub common: Options,
+    pub common: VariantOptions,
     /// What differs, the first axis slowest.
     pub axes: Vec<Axis>,
     /// The axis along which variants are compared: each with the one that has the first setting there and is the same
     /// elsewhere. Without it all are compared with the first one.
     pub compare_along: Option<String>,
     /// What it was made from.
-    pub definition: Definition,
+    pub definition: StudySource,
 }
 
 /// The text of a study, and by what two of them are known to be the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Definition {
+pub struct StudySource {
     /// The file, as it was named.
     pub source: String,
     /// Its text.
@@ -98,7 +98,7 @@ pub struct Setting {
     /// What it is called.
     pub name: String,
     /// What it changes.
-    pub options: Options,
+    pub options: VariantOptions,
     /// Commands for the shell, before each of its runs.
     pub before: Vec<String>,
     /// Commands for the shell, after each of its runs, also after one that failed.
@@ -107,7 +107,7 @@ pub struct Setting {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Raw {
+struct RawStudy {
     name: Spanned<String>,
     #[serde(default)]
     question: String,
@@ -213,14 +213,14 @@ impl Study {
     pub fn parse(file: &str, text: &str, quick: bool) -> Result<Study, DefinitionError> {
         let invalid = |at: usize, what: String| DefinitionError::Invalid { place: Location::at(file, text, at), what };
         let wrong = |at: usize| move |what: String| invalid(at, what);
-        let raw: Raw = toml::from_str(text).map_err(|error| {
+        let raw: RawStudy = toml::from_str(text).map_err(|error| {
             invalid(error.span().map_or(0, |span| span.start), error.message().trim().replace('\n', ", "))
         })?;
         let begin = raw.name.span().start;
-        let mut common = Options::parse(&tables!(raw)).map_err(wrong(begin))?;
+        let mut common = VariantOptions::parse(&tables!(raw)).map_err(wrong(begin))?;
         let mut repetitions = raw.repetitions;
         if quick {
-            let changes = Options::parse(&tables!(raw.quick)).map_err(wrong(begin))?;
+            let changes = VariantOptions::parse(&tables!(raw.quick)).map_err(wrong(begin))?;
             common = common.with(&changes);
             repetitions = raw.quick.repetitions.or(repetitions);
         }
@@ -267,7 +267,7 @@ impl Study {
             common,
             axes,
             compare_along: raw.compare_along.map(Spanned::into_inner),
-            definition: Definition {
+            definition: StudySource {
                 source: file.to_owned(),
                 text: text.to_owned(),
                 sha256: hexadecimal(&sha256),
@@ -312,13 +312,13 @@ fn at_target(text: &str) -> Result<Setting, String> {
         Some((name, target)) if !name.contains([':', '/']) && !name.is_empty() => (Some(name), target),
         _ => (None, text),
     };
-    let url: Target = target.parse().map_err(|error| format!("--target {text}: {error}"))?;
+    let url: TargetUrl = target.parse().map_err(|error| format!("--target {text}: {error}"))?;
     let own = match url {
-        Target::Share(share) => share.host,
-        Target::Folder(_) => "local".to_owned(),
+        TargetUrl::Share(share) => share.host,
+        TargetUrl::Folder(_) => "local".to_owned(),
     };
     let name = name.map_or(own, str::to_owned);
-    Ok(Setting { name, options: Options::default().at(target), ..Setting::default() })
+    Ok(Setting { name, options: VariantOptions::default().at(target), ..Setting::default() })
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
@@ -336,7 +336,7 @@ impl RawAxis {
         let (name, mut settings) = match (options.as_slice(), self.setting.as_slice()) {
             ([(table, option, Value::Array(values))], []) if !values.is_empty() => {
                 let setting = |value: &Value| {
-                    let options = Options::parse(&Tables::one(table, option, value))?;
+                    let options = VariantOptions::parse(&Tables::one(table, option, value))?;
                     Ok(Setting { name: plain(value), options, ..Setting::default() })
                 };
                 (Some((*option).clone()), values.iter().map(setting).collect::<Result<Vec<_>, String>>()?)
@@ -371,7 +371,7 @@ impl RawAxis {
 
 impl RawSetting {
     fn read(&self) -> Result<Setting, String> {
-        let options = Options::parse(&tables!(self))?;
+        let options = VariantOptions::parse(&tables!(self))?;
         Ok(Setting { name: self.name.clone(), options, before: self.before.clone(), after: self.after.clone() })
     }
 }

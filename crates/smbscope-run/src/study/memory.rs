@@ -1,7 +1,7 @@
 //! What a study remembers: `study.json` in its directory, written after each run, from which it goes on.
 
-use super::{Study, Turn, Variant};
-use crate::Error;
+use super::{Study, VariantRepetition, PlannedVariant};
+use crate::BenchError;
 use crate::directory::RUN;
 use crate::files::{Replacement, Sources, create_private_directory, is_left_over};
 use smbscope_load::bounded;
@@ -24,7 +24,7 @@ pub(super) const STUDY_MAX: u64 = 256 << 20;
 /// The runs so far.
 pub(super) struct Memory {
     directory: PathBuf,
-    done: HashSet<Turn>,
+    done: HashSet<VariantRepetition>,
     results: Results,
     document: StudyDocument,
 }
@@ -34,27 +34,27 @@ impl Memory {
     pub(super) fn open(
         directory: &Path,
         study: &Study,
-        variants: &[Variant],
+        variants: &[PlannedVariant],
         sources: &Sources,
-    ) -> Result<Memory, Error> {
+    ) -> Result<Memory, BenchError> {
         let file = directory.join(STUDY);
         for file in [STUDY, PAGE].map(|name| directory.join(name)) {
             if let Some(source) = fs::metadata(&file).ok().and_then(|found| sources.name_of(&found).map(str::to_owned))
             {
                 let shown = file.display();
                 let text = format!("cannot write {shown}: it is the input {source}; choose another directory");
-                return Err(Error::Unavailable(text));
+                return Err(BenchError::Unavailable(text));
             }
         }
-        create_private_directory(directory).map_err(Error::file("make the directory of the study", directory))?;
+        create_private_directory(directory).map_err(BenchError::file("make the directory of the study", directory))?;
         let others = look(directory)?;
         let earlier = match bounded::read(&file, STUDY_MAX) {
             Ok(text) => Some(earlier(&file, &text, study)?),
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::file("read", &file)(error));
+                return Err(BenchError::file("read", &file)(error));
             }
             Err(_) if others => {
-                return Err(Error::Unavailable(format!(
+                return Err(BenchError::Unavailable(format!(
                     "{} holds something, and no {STUDY} of a study: name a new or empty directory for the results",
                     directory.display()
                 )));
@@ -73,27 +73,27 @@ impl Memory {
             document: document(study, variants, directory),
         };
         for run in earlier.into_iter().flat_map(|earlier| earlier.runs) {
-            let turn = Turn { repetition: run.repetition, variant: run.variant };
+            let turn = VariantRepetition { repetition: run.repetition, variant: run.variant };
             // What failed is tried again.
             if run.failed.is_some() {
                 continue;
             }
             let path = directory.join(&run.directory).join(RUN);
-            let text = bounded::read(&path, STUDY_MAX).map_err(Error::file("read", &path))?;
+            let text = bounded::read(&path, STUDY_MAX).map_err(BenchError::file("read", &path))?;
             let result = bench::BenchDocument::parse(&text)
-                .map_err(|error| Error::Unavailable(format!("{}: {error}", path.display())))?;
+                .map_err(|error| BenchError::Unavailable(format!("{}: {error}", path.display())))?;
             memory.note(turn, run, Some(&result));
         }
         Ok(memory)
     }
 
     /// Whether a run has its result.
-    pub(super) fn is_done(&self, turn: Turn) -> bool {
+    pub(super) fn is_done(&self, turn: VariantRepetition) -> bool {
         self.done.contains(&turn)
     }
 
     /// A run is over.
-    pub(super) fn note(&mut self, turn: Turn, run: study::StudyRun, result: Option<&bench::BenchDocument>) {
+    pub(super) fn note(&mut self, turn: VariantRepetition, run: study::StudyRun, result: Option<&bench::BenchDocument>) {
         self.done.insert(turn);
         if let Some(result) = result {
             self.results.add(turn.variant, turn.repetition, result);
@@ -102,7 +102,7 @@ impl Memory {
     }
 
     /// Writes all that is known.
-    pub(super) fn keep(&mut self) -> Result<(), Error> {
+    pub(super) fn keep(&mut self) -> Result<(), BenchError> {
         self.document.started_ns = self.document.runs.iter().map(|run| run.started_ns).min();
         self.document.environment = self.results.environment();
         self.document.results = self.results.rows();
@@ -114,17 +114,17 @@ impl Memory {
     }
 
     /// Writes it as a page too: once, and not after each run, as it grows with them.
-    pub(super) fn keep_page(&self) -> Result<(), Error> {
+    pub(super) fn keep_page(&self) -> Result<(), BenchError> {
         self.write(PAGE, |out| html::write_study(&self.document, out))
     }
 
-    fn write(&self, name: &str, content: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), Error> {
+    fn write(&self, name: &str, content: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), BenchError> {
         let file = self.directory.join(name);
         let written = Replacement::private(&file).and_then(|mut file| {
             file.write(|out| content(out))?;
             file.finish()
         });
-        written.map_err(Error::file("write", &file))
+        written.map_err(BenchError::file("write", &file))
     }
 
     /// All that is known.
@@ -134,11 +134,11 @@ impl Memory {
 }
 
 /// What is remembered of the same study.
-fn earlier(file: &Path, text: &[u8], study: &Study) -> Result<StudyDocument, Error> {
+fn earlier(file: &Path, text: &[u8], study: &Study) -> Result<StudyDocument, BenchError> {
     let shown = file.display();
-    let earlier = StudyDocument::parse(text).map_err(|error| Error::Unavailable(format!("{shown}: {error}")))?;
+    let earlier = StudyDocument::parse(text).map_err(|error| BenchError::Unavailable(format!("{shown}: {error}")))?;
     if earlier.definition.sha256 != study.definition.sha256 || earlier.repetitions != study.repetitions {
-        return Err(Error::Unavailable(format!(
+        return Err(BenchError::Unavailable(format!(
             "{shown} is of another study, or of this one with other targets or repetitions or before its file was changed: \
              name a new directory for the results"
         )));
@@ -147,12 +147,12 @@ fn earlier(file: &Path, text: &[u8], study: &Study) -> Result<StudyDocument, Err
 }
 
 /// Whether the directory holds anything; what a killed process left of our files is removed.
-fn look(directory: &Path) -> Result<bool, Error> {
+fn look(directory: &Path) -> Result<bool, BenchError> {
     let mut others = false;
-    for entry in fs::read_dir(directory).map_err(Error::file("look into", directory))? {
-        let entry = entry.map_err(Error::file("look into", directory))?;
+    for entry in fs::read_dir(directory).map_err(BenchError::file("look into", directory))? {
+        let entry = entry.map_err(BenchError::file("look into", directory))?;
         match is_left_over(&entry.file_name().to_string_lossy(), |name| [STUDY, PAGE].contains(&name)) {
-            true => fs::remove_file(entry.path()).map_err(Error::file("remove", &entry.path()))?,
+            true => fs::remove_file(entry.path()).map_err(BenchError::file("remove", &entry.path()))?,
             false => others = true,
         }
     }
@@ -160,8 +160,8 @@ fn look(directory: &Path) -> Result<bool, Error> {
 }
 
 /// Without a run.
-fn document(study: &Study, variants: &[Variant], directory: &Path) -> StudyDocument {
-    let variant = |variant: &Variant| study::VariantEntry {
+fn document(study: &Study, variants: &[PlannedVariant], directory: &Path) -> StudyDocument {
+    let variant = |variant: &PlannedVariant| study::VariantEntry {
         name: variant.name.clone(),
         baseline: variant.baseline,
         settings: variant.settings.iter().cloned().collect(),

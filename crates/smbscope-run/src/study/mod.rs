@@ -11,13 +11,13 @@ mod options;
 mod tests;
 mod variant;
 
-pub use beside::{Made, beside};
-pub use definition::{Axis, Definition, DefinitionError, RUNS_OF_A_VARIANT_MAX, Setting, Study, VARIANTS_MAX};
+pub use beside::{SavedStudy, beside};
+pub use definition::{Axis, StudySource, DefinitionError, RUNS_OF_A_VARIANT_MAX, Setting, Study, VARIANTS_MAX};
 pub use memory::{PAGE, STUDY};
-pub use options::Options;
-pub use variant::{Turn, Variant};
+pub use options::VariantOptions;
+pub use variant::{VariantRepetition, PlannedVariant};
 
-use crate::Error;
+use crate::BenchError;
 use crate::directory::clear_unfinished;
 use crate::files::Sources;
 use crate::setup::now;
@@ -33,27 +33,27 @@ const ATTEMPTS: u32 = 2;
 /// Performs the runs of a study, and watches how it gets on.
 pub trait Conductor {
     /// Runs a variant once and keeps the run in this directory. An error is why there is no result, in one line.
-    fn run(&mut self, variant: &Variant, directory: &Path) -> Result<bench::BenchDocument, String>;
+    fn run(&mut self, variant: &PlannedVariant, directory: &Path) -> Result<bench::BenchDocument, String>;
 
     /// Whether the study is to end after the present run.
     fn is_interrupted(&self) -> bool;
 
     /// A run begins.
-    fn begins(&mut self, place: &Place<'_>);
+    fn begins(&mut self, place: &StudyProgress<'_>);
 
     /// A run has ended: with its document, or why it has no result and whether it is tried again.
-    fn ended(&mut self, place: &Place<'_>, result: Result<&bench::BenchDocument, (&str, bool)>);
+    fn ended(&mut self, place: &StudyProgress<'_>, result: Result<&bench::BenchDocument, (&str, bool)>);
 }
 
 /// Where in the study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place<'a> {
+pub struct StudyProgress<'a> {
     /// Of the run, from 1, those before an interruption included.
     pub number: usize,
     /// Runs of the study.
     pub of: usize,
     /// What is run.
-    pub variant: &'a Variant,
+    pub variant: &'a PlannedVariant,
     /// From 1.
     pub repetition: u32,
     /// Until the end of the study, as far as the runs of this session tell.
@@ -62,7 +62,7 @@ pub struct Place<'a> {
 
 /// Runs what is still to be run of a study, whose directory remembers the rest; ends early, with what there is, when the
 /// conductor is interrupted.
-pub fn run(study: &Study, directory: &Path, conductor: &mut dyn Conductor) -> Result<StudyDocument, Error> {
+pub fn run(study: &Study, directory: &Path, conductor: &mut dyn Conductor) -> Result<StudyDocument, BenchError> {
     let variants = study.variants();
     let turns = study.turns(variants.len());
     let mut sources = Sources::default();
@@ -77,7 +77,7 @@ pub fn run(study: &Study, directory: &Path, conductor: &mut dyn Conductor) -> Re
         let left = (here > 0).then(|| begun.elapsed() / here * open as u32);
         let variant = &variants[turn.variant];
         let place =
-            Place { number: turns.len() - open + 1, of: turns.len(), variant, repetition: turn.repetition, left };
+            StudyProgress { number: turns.len() - open + 1, of: turns.len(), variant, repetition: turn.repetition, left };
         conductor.begins(&place);
         let Some((run, result)) = attempts(*turn, &place, directory, conductor)? else { break };
         memory.note(*turn, run, result.as_ref());
@@ -94,11 +94,11 @@ pub fn run(study: &Study, directory: &Path, conductor: &mut dyn Conductor) -> Re
 
 /// A run, tried again where it failed; nothing where the study was interrupted before it came to anything.
 fn attempts(
-    turn: Turn,
-    place: &Place<'_>,
+    turn: VariantRepetition,
+    place: &StudyProgress<'_>,
     directory: &Path,
     conductor: &mut dyn Conductor,
-) -> Result<Option<(study::StudyRun, Option<bench::BenchDocument>)>, Error> {
+) -> Result<Option<(study::StudyRun, Option<bench::BenchDocument>)>, BenchError> {
     let folder = format!("{}/{}", place.variant.folder, turn.repetition);
     let path = directory.join(&folder);
     let (started, begun) = (now(), Instant::now());
@@ -133,7 +133,7 @@ fn attempts(
 }
 
 /// A run with the commands around it.
-fn one(place: &Place<'_>, directory: &Path, conductor: &mut dyn Conductor) -> Result<bench::BenchDocument, String> {
+fn one(place: &StudyProgress<'_>, directory: &Path, conductor: &mut dyn Conductor) -> Result<bench::BenchDocument, String> {
     let variant = place.variant;
     let tell = [("SMBSCOPE_VARIANT", variant.name.clone()), ("SMBSCOPE_REPETITION", place.repetition.to_string())];
     let prepared = commands::run("before", &variant.before, &tell);

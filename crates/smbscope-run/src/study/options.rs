@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use toml::{Table, Value};
 
 /// Options by name, each with its values.
-type Named = BTreeMap<String, Vec<String>>;
+type OptionValues = BTreeMap<String, Vec<String>>;
 
 /// Options of bench that a study sets itself.
 const OWN: [&str; 10] =
@@ -20,12 +20,12 @@ const PRIVATE: &str = "lab";
 
 /// What a run is made from: options as on the command line, in which later ones replace earlier ones.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Options {
-    bench: Named,
+pub struct VariantOptions {
+    bench: OptionValues,
     /// Absent where the runs are loads.
-    launch: Named,
+    launch: OptionValues,
     /// Absent where nothing asks for a private server by its options.
-    lab: Named,
+    lab: OptionValues,
     /// Parameters of the workload.
     set: BTreeMap<String, String>,
 }
@@ -59,9 +59,9 @@ impl Tables {
     }
 }
 
-impl Options {
+impl VariantOptions {
     /// From the tables of a file.
-    pub(super) fn parse(tables: &Tables) -> Result<Options, String> {
+    pub(super) fn parse(tables: &Tables) -> Result<VariantOptions, String> {
         let Tables { bench, launch, lab, set } = tables;
         if let Some(own) = bench.keys().chain(launch.keys()).find(|key| OWN.contains(&key.as_str())) {
             return Err(match own.as_str() {
@@ -73,7 +73,7 @@ impl Options {
             Value::Array(_) | Value::Table(_) => Err(format!("the parameter {name} has one value")),
             value => Ok((name.clone(), plain(value))),
         };
-        Ok(Options {
+        Ok(VariantOptions {
             bench: named(bench)?,
             launch: named(launch)?,
             lab: named(lab)?,
@@ -82,7 +82,7 @@ impl Options {
     }
 
     /// These with others, which replace them where both have one.
-    pub fn with(&self, others: &Options) -> Options {
+    pub fn with(&self, others: &VariantOptions) -> VariantOptions {
         let mut all = self.clone();
         all.bench.extend(others.bench.clone());
         all.launch.extend(others.launch.clone());
@@ -92,7 +92,7 @@ impl Options {
     }
 
     /// These for another target: a server that is there already.
-    pub fn at(&self, target: &str) -> Options {
+    pub fn at(&self, target: &str) -> VariantOptions {
         let mut all = self.clone();
         for options in [&mut all.bench, &mut all.launch] {
             options.insert("target".to_owned(), vec![target.to_owned()]);
@@ -101,8 +101,8 @@ impl Options {
     }
 
     /// These without those of a private server.
-    pub(super) fn without_lab(&self) -> Options {
-        Options { lab: Named::new(), ..self.clone() }
+    pub(super) fn without_lab(&self) -> VariantOptions {
+        VariantOptions { lab: OptionValues::new(), ..self.clone() }
     }
 
     /// Whether the runs are launches of a program, and no loads.
@@ -153,7 +153,7 @@ impl Options {
     }
 }
 
-fn named(table: &Table) -> Result<Named, String> {
+fn named(table: &Table) -> Result<OptionValues, String> {
     let values = |(name, value): (&String, &Value)| {
         let values = match value {
             Value::Table(_) => return Err(format!("the option {name} has a value or a list of values")),

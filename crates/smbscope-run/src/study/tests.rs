@@ -40,7 +40,7 @@ struct Made {
 }
 
 impl Conductor for Made {
-    fn run(&mut self, variant: &Variant, directory: &Path) -> Result<bench::BenchDocument, String> {
+    fn run(&mut self, variant: &PlannedVariant, directory: &Path) -> Result<bench::BenchDocument, String> {
         self.begun.push((variant.name.clone(), directory.file_name().unwrap().to_str().unwrap().parse().unwrap()));
         if let Some((name, times)) = &mut self.failing
             && variant.name.starts_with(*name)
@@ -64,9 +64,9 @@ impl Conductor for Made {
         self.most.is_some_and(|most| self.begun.len() >= most)
     }
 
-    fn begins(&mut self, _place: &Place<'_>) {}
+    fn begins(&mut self, _place: &StudyProgress<'_>) {}
 
-    fn ended(&mut self, place: &Place<'_>, result: Result<&bench::BenchDocument, (&str, bool)>) {
+    fn ended(&mut self, place: &StudyProgress<'_>, result: Result<&bench::BenchDocument, (&str, bool)>) {
         if let Err((why, again)) = result {
             self.said.push(format!("{}: {why}, {again}", place.variant.name));
         }

@@ -1,13 +1,13 @@
 //! The variants of a study and the order of its runs.
 
 use super::definition::{Axis, Setting, Study};
-use super::options::Options;
+use super::options::VariantOptions;
 use sha2::{Digest, Sha256};
 use smbscope_report::quoted;
 
 /// One setting of each axis.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Variant {
+pub struct PlannedVariant {
     /// What it is called: the names of its settings.
     pub name: String,
     /// Where its runs are kept, below the directory of the study.
@@ -17,14 +17,14 @@ pub struct Variant {
     /// Axis and setting, in the order of the axes.
     pub settings: Vec<(String, String)>,
     /// What its runs are made from.
-    pub options: Options,
+    pub options: VariantOptions,
     /// Commands for the shell, before each run.
     pub before: Vec<String>,
     /// Commands for the shell, after each run: those of the last axis first.
     pub after: Vec<String>,
 }
 
-impl Variant {
+impl PlannedVariant {
     /// The command line that does what one of its runs does.
     pub fn command(&self) -> String {
         let run = format!("smbscope{}", words(&self.options.arguments()));
@@ -46,7 +46,7 @@ fn words(arguments: &[String]) -> String {
 
 /// A run of a variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Turn {
+pub struct VariantRepetition {
     /// From 1.
     pub repetition: u32,
     /// Index into the variants.
@@ -55,7 +55,7 @@ pub struct Turn {
 
 impl Study {
     /// Every setting of every axis with every one of the others; the first one is the baseline.
-    pub fn variants(&self) -> Vec<Variant> {
+    pub fn variants(&self) -> Vec<PlannedVariant> {
         let mut combinations: Vec<Vec<(&Axis, &Setting)>> = vec![Vec::new()];
         for axis in &self.axes {
             let longer = |chosen: Vec<_>| {
@@ -71,7 +71,7 @@ impl Study {
         let variant = |(at, chosen): (usize, Vec<(&Axis, &Setting)>)| {
             let names: Vec<String> = chosen.iter().map(|(axis, setting)| named(axis, setting)).collect();
             let name = if names.is_empty() { self.name.clone() } else { names.join(", ") };
-            Variant {
+            PlannedVariant {
                 folder: format!("{:0digits$}-{}", at + 1, folder(&name)),
                 name,
                 baseline: self.baseline(at),
@@ -102,9 +102,9 @@ impl Study {
 
     /// The runs in their order: each repetition has every variant once, in an order of its own, so that what drifts in the
     /// meantime hits all variants alike.
-    pub fn turns(&self, variants: usize) -> Vec<Turn> {
+    pub fn turns(&self, variants: usize) -> Vec<VariantRepetition> {
         let block = |repetition: u32| {
-            let mut block: Vec<Turn> = (0..variants).map(|variant| Turn { repetition, variant }).collect();
+            let mut block: Vec<VariantRepetition> = (0..variants).map(|variant| VariantRepetition { repetition, variant }).collect();
             block.sort_by_key(|turn| lot(self.seed, *turn));
             block
         };
@@ -118,7 +118,7 @@ fn named(axis: &Axis, setting: &Setting) -> String {
 }
 
 /// What decides about the order: as good as drawn at random, and the same for the same seed.
-fn lot(seed: u64, turn: Turn) -> Vec<u8> {
+fn lot(seed: u64, turn: VariantRepetition) -> Vec<u8> {
     let numbers = [seed, turn.repetition.into(), turn.variant as u64];
     Sha256::digest(numbers.map(u64::to_le_bytes).concat()).to_vec()
 }

@@ -13,7 +13,7 @@ use crate::terminal;
 use screen::Screen;
 use smbscope_load::prepare;
 use smbscope_report::bench;
-use smbscope_run::progress::{Heading, Progress, Snapshot, Wish};
+use smbscope_run::progress::{Heading, BenchObserver, RampSnapshot, Wish};
 use state::{Finished, State};
 use std::io::{self, IsTerminal};
 use std::thread;
@@ -70,13 +70,13 @@ impl Display {
     }
 }
 
-impl Progress for Display {
+impl BenchObserver for Display {
     fn preparing(&mut self, made: &prepare::PrepareProgress) {
         self.state.prepare(made);
         self.show(self.state.preparing.clone());
     }
 
-    fn update(&mut self, snapshot: Snapshot) {
+    fn update(&mut self, snapshot: RampSnapshot) {
         let line = plain::interval(&self.state, &snapshot);
         self.state.update(snapshot);
         self.show(line);

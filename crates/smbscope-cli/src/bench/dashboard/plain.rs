@@ -3,10 +3,10 @@
 use super::state::{Finished, State, of_them, phase_name};
 use smbscope_load::engine::EnginePhase;
 use smbscope_report::{counted, or_dash, rate};
-use smbscope_run::progress::Snapshot;
+use smbscope_run::progress::RampSnapshot;
 
 /// A line about what happened since the last one; none where nothing new is to be said.
-pub(super) fn interval(state: &State, snapshot: &Snapshot) -> Option<String> {
+pub(super) fn interval(state: &State, snapshot: &RampSnapshot) -> Option<String> {
     let (point, live) = (snapshot.point, &snapshot.live);
     let users = counted(point.users.into(), "user", "users");
     match live.phase {

@@ -4,7 +4,7 @@ use smbscope_load::engine::EnginePhase;
 use smbscope_load::prepare;
 use smbscope_model::Nanos;
 use smbscope_report::bench;
-use smbscope_run::progress::{Heading, Snapshot};
+use smbscope_run::progress::{Heading, RampSnapshot};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Intervals that are remembered: ten minutes of seconds, more than any terminal is wide.
@@ -53,7 +53,7 @@ pub(crate) struct State {
     pub(crate) heading: Heading,
     /// Before the first load point: what is being made.
     pub(crate) preparing: Option<String>,
-    pub(crate) now: Snapshot,
+    pub(crate) now: RampSnapshot,
     /// Commands a second and the 95th percentile of each snapshot, the newest last.
     pub(crate) history: VecDeque<(f64, Option<Nanos>)>,
     /// Error responses since the load point began.
@@ -74,7 +74,7 @@ impl State {
     }
 
     /// Takes what happened since the last time.
-    pub(crate) fn update(&mut self, snapshot: Snapshot) {
+    pub(crate) fn update(&mut self, snapshot: RampSnapshot) {
         if snapshot.point.number != self.now.point.number {
             (self.errors, self.unexpected, self.failures) = (0, 0, 0);
             self.statuses.clear();

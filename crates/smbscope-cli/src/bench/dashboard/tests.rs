@@ -9,7 +9,7 @@ use ratatui::style::Color;
 use smbscope_load::engine::{self, LiveGroup, EnginePhase};
 use smbscope_load::prepare;
 use smbscope_model::{CommandGroup, Nanos};
-use smbscope_run::progress::{Cpu, Heading, Point, Snapshot};
+use smbscope_run::progress::{Cpu, Heading, RampPosition, RampSnapshot};
 use smbscope_wire::status::NtStatus;
 use std::io;
 use std::process::{Command, Stdio};
@@ -20,7 +20,7 @@ fn heading() -> Heading {
 }
 
 /// A second of the second load point, so far through its measured part.
-fn second(at: u64) -> Snapshot {
+fn second(at: u64) -> RampSnapshot {
     let group = |group, commands, p50: i64| LiveGroup {
         group,
         commands,
@@ -50,8 +50,8 @@ fn second(at: u64) -> Snapshot {
         ],
         ..engine::EngineSnapshot::default()
     };
-    Snapshot {
-        point: Point { number: 2, of: Some(4), users: 16 },
+    RampSnapshot {
+        point: RampPosition { number: 2, of: Some(4), users: 16 },
         remaining: Some((Duration::from_secs(30 - at), Duration::from_secs(30))),
         live,
         cpu: Some(Cpu { percent: 62.0, busiest_percent: 41.0, limited: false }),
@@ -107,9 +107,9 @@ fn dashboard_while_files_are_made() {
 fn dashboard_of_a_limited_client_with_sessions_lost() {
     let mut state = state();
     let cpu = Cpu { percent: 190.0, busiest_percent: 99.0, limited: true };
-    let Snapshot { live, .. } = second(20);
+    let RampSnapshot { live, .. } = second(20);
     let live = engine::EngineSnapshot { sessions: 13, failures: 3, ..live };
-    state.update(Snapshot { cpu: Some(cpu), live, ..second(20) });
+    state.update(RampSnapshot { cpu: Some(cpu), live, ..second(20) });
     insta::assert_snapshot!(drawn(&state, 80, 24));
 }
 
@@ -145,7 +145,7 @@ fn errors_are_those_of_the_load_point() {
     let mut state = state();
     // 20 seconds with 19 each.
     assert_eq!((state.errors, state.unexpected), (380, 40));
-    state.update(Snapshot { point: Point { number: 3, of: Some(4), users: 32 }, ..second(0) });
+    state.update(RampSnapshot { point: RampPosition { number: 3, of: Some(4), users: 32 }, ..second(0) });
     assert_eq!((state.errors, state.top_statuses()[0]), (19, ("STATUS_OBJECT_NAME_NOT_FOUND", 17)));
 }
 
@@ -156,7 +156,7 @@ fn errors_that_are_not_listed_are_added_up() {
     let statuses = (1..=7).map(|kind| (NtStatus(0xc000_0ab0 | kind), kind.into())).collect();
     // Of three the status is not known.
     let live = engine::EngineSnapshot { statuses, errors: 28 + 3, ..second(0).live };
-    state.update(Snapshot { live, ..second(0) });
+    state.update(RampSnapshot { live, ..second(0) });
     let drawn = drawn(&state, 80, 40);
     assert!(drawn.contains(" 7  0xc0000ab7") && drawn.contains(" 3  0xc0000ab3"), "{drawn}");
     assert!(!drawn.contains("0xc0000ab2") && drawn.contains(" 6  others"), "{drawn}");
@@ -186,7 +186,7 @@ fn a_plain_line_says_what_the_dashboard_shows() {
 fn plain_lines_come_once_a_phase_while_nothing_is_measured() {
     let mut state = State::new(heading());
     let live = engine::EngineSnapshot { phase: EnginePhase::Connecting, ..second(0).live };
-    let connecting = Snapshot { live, ..second(0) };
+    let connecting = RampSnapshot { live, ..second(0) };
     assert_eq!(plain::interval(&state, &connecting).as_deref(), Some("load point 2 of 4: 16 users, connecting"));
     state.update(connecting.clone());
     assert_eq!(plain::interval(&state, &connecting), None);

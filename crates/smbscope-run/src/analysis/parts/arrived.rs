@@ -1,13 +1,13 @@
 //! What other processes sent, before it is believed: each error names the part that it is about.
 
-use super::super::{Analysis, AnalysisOptions, Error};
-use super::{Plan, TravelError, from_bytes, merge};
+use super::super::{CaptureSetAnalysis, AnalysisOptions, AnalysisError};
+use super::{AnalysisPlan, TravelError, from_bytes, merge};
 use serde::de::DeserializeOwned;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Bytes of a plan, of what was found about files and about pairs of hosts.
 #[derive(Debug, Clone, Copy)]
-pub struct Arrived<'a> {
+pub struct SerializedParts<'a> {
     /// The [`Plan`].
     pub plan: &'a [u8],
     /// A [`FilePart`](super::FilePart) each.
@@ -16,18 +16,18 @@ pub struct Arrived<'a> {
     pub parts: &'a [Vec<u8>],
 }
 
-impl Arrived<'_> {
+impl SerializedParts<'_> {
     /// The analysis of all parts ([`merge`]), and what `make` makes of it. Values with a valid checksum may still contradict
     /// each other; what such a value breaks is an error that names it.
     pub fn merged<T>(
         &self,
         unread: &[String],
         options: &AnalysisOptions,
-        make: impl Fn(Analysis) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+        make: impl Fn(CaptureSetAnalysis) -> Result<T, AnalysisError>,
+    ) -> Result<T, AnalysisError> {
         let count = self.parts.len();
         let attempt = |without: Option<usize>| {
-            let plan: Plan = received(self.plan, || "the plan".to_owned())?;
+            let plan: AnalysisPlan = received(self.plan, || "the plan".to_owned())?;
             let parts = all(self.parts, "part", without)?;
             let files = all(self.files, "file", without.and_then(|place| place.checked_sub(count)))?;
             let merged = || merge(&plan, files, parts, unread.to_vec(), options).and_then(&make);
@@ -46,7 +46,7 @@ pub fn received_all<T: DeserializeOwned, R>(
     bytes: &[Vec<u8>],
     what: &str,
     make: impl Fn(Vec<T>) -> R,
-) -> Result<R, Error> {
+) -> Result<R, AnalysisError> {
     let attempt = |without: Option<usize>| {
         let values = all(bytes, what, without)?;
         Ok(catch_unwind(AssertUnwindSafe(|| make(values))).ok())
@@ -59,14 +59,14 @@ pub fn received_all<T: DeserializeOwned, R>(
 fn blaming<R>(
     count: usize,
     name: impl Fn(usize) -> String,
-    attempt: impl Fn(Option<usize>) -> Result<Option<R>, Error>,
-) -> Result<R, Error> {
+    attempt: impl Fn(Option<usize>) -> Result<Option<R>, AnalysisError>,
+) -> Result<R, AnalysisError> {
     if let Some(made) = attempt(None)? {
         return Ok(made);
     }
     let culprit = (0..count).find(|place| matches!(attempt(Some(*place)), Ok(Some(_))));
     let what = culprit.map_or_else(|| "the plan, or several of the parts".to_owned(), name);
-    Err(Error::Received { what, error: TravelError::Damaged })
+    Err(AnalysisError::Received { what, error: TravelError::Damaged })
 }
 
 fn numbered(what: &str, place: usize, of: usize) -> String {
@@ -74,12 +74,12 @@ fn numbered(what: &str, place: usize, of: usize) -> String {
 }
 
 /// A single value, called `what` in errors.
-pub fn received<T: DeserializeOwned>(bytes: &[u8], what: impl FnOnce() -> String) -> Result<T, Error> {
-    from_bytes(bytes).map_err(|error| Error::Received { what: what(), error })
+pub fn received<T: DeserializeOwned>(bytes: &[u8], what: impl FnOnce() -> String) -> Result<T, AnalysisError> {
+    from_bytes(bytes).map_err(|error| AnalysisError::Received { what: what(), error })
 }
 
 /// All values but the one at the place `without`.
-fn all<T: DeserializeOwned>(several: &[Vec<u8>], what: &str, without: Option<usize>) -> Result<Vec<T>, Error> {
+fn all<T: DeserializeOwned>(several: &[Vec<u8>], what: &str, without: Option<usize>) -> Result<Vec<T>, AnalysisError> {
     let kept = several.iter().enumerate().filter(|(place, _)| Some(*place) != without);
     kept.map(|(place, bytes)| received(bytes, || numbered(what, place, several.len()))).collect()
 }

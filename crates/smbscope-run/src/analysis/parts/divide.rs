@@ -1,6 +1,6 @@
 //! One capture file → pieces, each with the segments of some pairs of hosts.
 
-use super::super::{AnalysisOptions, Error};
+use super::super::{AnalysisOptions, AnalysisError};
 use crate::files::create_private;
 use serde::{Deserialize, Serialize};
 use smbscope_analyze::Partial;
@@ -55,7 +55,7 @@ pub fn divide(
     options: &AnalysisOptions,
     pieces: &[PathBuf],
     times: &Path,
-) -> Result<FilePart, Error> {
+) -> Result<FilePart, AnalysisError> {
     super::refuse(options)?;
     // A file in time order is read once; any other is surveyed before.
     let in_order = [true, false].into_iter().filter(|in_order| !in_order || input.can_be_read_again());
@@ -68,7 +68,7 @@ pub fn divide(
             break;
         }
     }
-    result.map_err(Error::Failed)
+    result.map_err(AnalysisError::Failed)
 }
 
 fn divide_once(
@@ -76,7 +76,7 @@ fn divide_once(
     name: &str,
     pieces: &[PathBuf],
     times: &Path,
-) -> Result<Result<FilePart, pipeline::RerunReason>, Error> {
+) -> Result<Result<FilePart, pipeline::RerunReason>, AnalysisError> {
     let mut writers = Vec::new();
     for path in pieces {
         writers.push(create(path)?);
@@ -128,11 +128,11 @@ fn named(part: FilePart, name: &str) -> FilePart {
     FilePart { info, truncated: part.truncated.as_ref().map(renamed), ..part }
 }
 
-fn create(path: &Path) -> Result<BlockWriter<BufWriter<File>>, Error> {
+fn create(path: &Path) -> Result<BlockWriter<BufWriter<File>>, AnalysisError> {
     let file = create_private(path).map_err(|error| piece_error(path, error))?;
     Ok(BlockWriter::new(BufWriter::new(file)))
 }
 
-pub(super) fn piece_error(path: &Path, error: io::Error) -> Error {
-    Error::Piece { path: path.to_owned(), error }
+pub(super) fn piece_error(path: &Path, error: io::Error) -> AnalysisError {
+    AnalysisError::Piece { path: path.to_owned(), error }
 }

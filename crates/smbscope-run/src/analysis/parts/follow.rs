@@ -1,11 +1,11 @@
 //! Pieces of all files → what is found about some pairs of hosts.
 
-use super::super::recorder::{Chooser, Recorder};
-use super::super::{AnalysisOptions, Error, how};
+use super::super::recorder::{Chooser, AnalysisRecorder};
+use super::super::{AnalysisOptions, AnalysisError, how};
 use super::divide::piece_error;
 use super::ordinals::Ordinals;
-use super::plan::{Plan, in_capture};
-use super::{Part, refuse};
+use super::plan::{AnalysisPlan, in_capture};
+use super::{HostPairPart, refuse};
 use smbscope_analyze::pipeline::{RerunReason, HostPairFollower, Sharding, Sink};
 use smbscope_capture::TcpSegment;
 use smbscope_capture::piece::PieceReader;
@@ -30,20 +30,20 @@ pub struct Pieces {
 /// Follows the connections of some pairs of hosts. `files` are those that the plan was made of, in that order. Exchanges that
 /// pass the filter are written to a table besides, where `table` makes one; they are numbered from `first_id` on.
 pub fn follow<T: ExchangeTable + Send>(
-    plan: &Plan,
+    plan: &AnalysisPlan,
     files: &[Pieces],
     options: &AnalysisOptions,
     first_id: u64,
     mut table: impl FnMut() -> io::Result<Option<T>>,
-) -> Result<Part, Error> {
+) -> Result<HostPairPart, AnalysisError> {
     refuse(options)?;
     if files.len() != plan.files.len() {
-        return Err(Error::InParts("the pieces are not those of the files that were planned"));
+        return Err(AnalysisError::InParts("the pieces are not those of the files that were planned"));
     }
     let mut sharding = Sharding::Connections;
     loop {
-        let table = table().map_err(Error::Table)?;
-        match follow_once(plan, files, options, sharding, Table { table, next_id: first_id, result: Ok(()) })? {
+        let table = table().map_err(AnalysisError::Table)?;
+        match follow_once(plan, files, options, sharding, NumberedExchangeTable { table, next_id: first_id, result: Ok(()) })? {
             Ok(part) => return Ok(part),
             // A session spans shards: coarser ones.
             Err(_) if sharding == Sharding::Connections => sharding = Sharding::Hosts,
@@ -53,17 +53,17 @@ pub fn follow<T: ExchangeTable + Send>(
 }
 
 fn follow_once<T: ExchangeTable + Send>(
-    plan: &Plan,
+    plan: &AnalysisPlan,
     files: &[Pieces],
     options: &AnalysisOptions,
     sharding: Sharding,
-    table: Table<T>,
-) -> Result<Result<Part, RerunReason>, Error> {
+    table: NumberedExchangeTable<T>,
+) -> Result<Result<HostPairPart, RerunReason>, AnalysisError> {
     let names: Vec<String> = plan.captures().into_iter().map(|info| info.name).collect();
     let start = Arc::new(OnceLock::from(plan.start()));
-    let recorder = Recorder::new(options, &names, Arc::clone(&start));
+    let recorder = AnalysisRecorder::new(options, &names, Arc::clone(&start));
     let chooser = Chooser::new(options.filter.as_ref(), &names, start);
-    let mut sink = Both { recorder, chooser, table, names: &names };
+    let mut sink = HostPairSink { recorder, chooser, table, names: &names };
     let mut follower = HostPairFollower::new(&how(options), sharding, &mut sink, &plan.steps());
     let mut ordinals = Ordinals::new(plan, &files.iter().map(|file| &file.times).collect::<Vec<_>>());
     let mut merged = Merged::new(plan, files);
@@ -79,15 +79,15 @@ fn follow_once<T: ExchangeTable + Send>(
         Ok(partial) => partial,
         Err(failure) => return Ok(Err(failure)),
     };
-    let Both { recorder, table, .. } = sink;
-    let part = Part { partial, recorded: recorder.finish() };
-    table.result.and_then(|()| part.finish_table(plan, table.table)).map_err(Error::Table)?;
+    let HostPairSink { recorder, table, .. } = sink;
+    let part = HostPairPart { partial, recorded: recorder.finish() };
+    table.result.and_then(|()| part.finish_table(plan, table.table)).map_err(AnalysisError::Table)?;
     Ok(Ok(part))
 }
 
-impl Part {
+impl HostPairPart {
     /// Writes what a table says of its origin: here, of the connections of the part.
-    fn finish_table<T: ExchangeTable>(&self, plan: &Plan, table: Option<T>) -> io::Result<()> {
+    fn finish_table<T: ExchangeTable>(&self, plan: &AnalysisPlan, table: Option<T>) -> io::Result<()> {
         let Some(table) = table else { return Ok(()) };
         table.finish(&Provenance {
             version: env!("CARGO_PKG_VERSION"),
@@ -100,23 +100,23 @@ impl Part {
 }
 
 /// Counts exchanges, and writes them to a table where there is one.
-struct Both<'f, T> {
-    recorder: Recorder<'f>,
+struct HostPairSink<'f, T> {
+    recorder: AnalysisRecorder<'f>,
     chooser: Chooser<'f>,
-    table: Table<T>,
+    table: NumberedExchangeTable<T>,
     names: &'f [String],
 }
 
-struct Table<T> {
+struct NumberedExchangeTable<T> {
     table: Option<T>,
     next_id: u64,
     result: io::Result<()>,
 }
 
-impl<T: ExchangeTable + Send> Sink for Both<'_, T> {
+impl<T: ExchangeTable + Send> Sink for HostPairSink<'_, T> {
     fn exchange(&mut self, exchange: &Exchange) {
         self.recorder.exchange(exchange);
-        let Table { table: Some(table), next_id, result: result @ Ok(()) } = &mut self.table else { return };
+        let NumberedExchangeTable { table: Some(table), next_id, result: result @ Ok(()) } = &mut self.table else { return };
         if self.chooser.chooses(exchange) {
             *result = table.write(exchange, *next_id, self.names);
         }
@@ -133,27 +133,27 @@ impl<T: ExchangeTable + Send> Sink for Both<'_, T> {
 }
 
 /// What decides which segment comes first: time, file, packet.
-type Key = (Timestamp, usize, u64);
+type SegmentOrderKey = (Timestamp, usize, u64);
 
 /// The segments of all pieces in the order of time.
 struct Merged<'p> {
     /// Files that have not begun, the next one at the end: when it begins, its index in the plan, its pieces.
     later: Vec<(Timestamp, usize, &'p Pieces)>,
-    open: Vec<Option<Open<'p>>>,
+    open: Vec<Option<OpenPiece<'p>>>,
     /// The next segment of each that is open.
-    heads: BinaryHeap<Reverse<(Key, usize)>>,
+    heads: BinaryHeap<Reverse<(SegmentOrderKey, usize)>>,
     /// The piece that gave its next segment away.
     taken: Option<usize>,
 }
 
-struct Open<'p> {
+struct OpenPiece<'p> {
     file: usize,
     path: &'p PathBuf,
     reader: PieceReader<BufReader<File>>,
 }
 
 impl<'p> Merged<'p> {
-    fn new(plan: &Plan, files: &'p [Pieces]) -> Merged<'p> {
+    fn new(plan: &AnalysisPlan, files: &'p [Pieces]) -> Merged<'p> {
         let mut later: Vec<(Timestamp, usize, &Pieces)> = Vec::new();
         for (index, planned) in plan.files.iter().enumerate() {
             later.extend(planned.span.map(|(first, _)| (first, index, &files[planned.given])));
@@ -163,8 +163,8 @@ impl<'p> Merged<'p> {
     }
 
     /// The next segment, with the index of its file in the plan.
-    fn next_segment(&mut self) -> Result<Option<(usize, TcpSegment<'_>)>, Error> {
-        let begins = |heads: &BinaryHeap<Reverse<(Key, usize)>>, first: Timestamp| {
+    fn next_segment(&mut self) -> Result<Option<(usize, TcpSegment<'_>)>, AnalysisError> {
+        let begins = |heads: &BinaryHeap<Reverse<(SegmentOrderKey, usize)>>, first: Timestamp| {
             heads.peek().is_none_or(|Reverse(((time, ..), _))| first <= *time)
         };
         if let Some(index) = self.taken.take() {
@@ -173,7 +173,7 @@ impl<'p> Merged<'p> {
         while let Some((_, file, pieces)) = self.later.pop_if(|(first, ..)| begins(&self.heads, *first)) {
             for path in &pieces.pieces {
                 let reader = File::open(path).map_err(|error| piece_error(path, error))?;
-                self.open.push(Some(Open { file, path, reader: PieceReader::new(BufReader::new(reader)) }));
+                self.open.push(Some(OpenPiece { file, path, reader: PieceReader::new(BufReader::new(reader)) }));
                 self.advance(self.open.len() - 1)?;
             }
         }
@@ -185,7 +185,7 @@ impl<'p> Merged<'p> {
     }
 
     /// Puts the next segment of a piece among the heads; a piece without any is closed.
-    fn advance(&mut self, index: usize) -> Result<(), Error> {
+    fn advance(&mut self, index: usize) -> Result<(), AnalysisError> {
         let Some(open) = &mut self.open[index] else { return Ok(()) };
         match open.reader.next_stamp().map_err(|error| piece_error(open.path, error))? {
             Some(stamp) => self.heads.push(Reverse(((stamp.time, open.file, stamp.packet.number()), index))),

@@ -16,41 +16,41 @@ mod follow;
 mod ordinals;
 mod plan;
 
-pub use arrived::{Arrived, received, received_all};
+pub use arrived::{SerializedParts, received, received_all};
 pub use divide::{FilePart, divide};
 pub use follow::{Pieces, follow};
-pub use plan::Plan;
+pub use plan::AnalysisPlan;
 pub use smbscope_model::travel::{TravelError, from_bytes, to_bytes};
 
-use super::recorder::Recorded;
-use super::{Analysis, AnalysisOptions, Error, Found};
+use super::recorder::AggregatedExchanges;
+use super::{CaptureSetAnalysis, AnalysisOptions, AnalysisError, AnalyzedCaptures};
 use serde::{Deserialize, Serialize};
 use smbscope_analyze::{Partial, coupled};
 
 /// What was found about some pairs of hosts.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Part {
+pub struct HostPairPart {
     partial: Partial,
-    recorded: Recorded,
+    recorded: AggregatedExchanges,
 }
 
 /// Which parts share sessions, and have to be followed as one: groups of their indices, each part in one group.
-pub fn shared_sessions(parts: &[Part]) -> Vec<Vec<usize>> {
+pub fn shared_sessions(parts: &[HostPairPart]) -> Vec<Vec<usize>> {
     let partials: Vec<&Partial> = parts.iter().map(|part| &part.partial).collect();
     coupled(&partials)
 }
 
 /// The analysis of all parts. `unread` says which inputs could not be read, and why, a line each.
 pub fn merge(
-    plan: &Plan,
+    plan: &AnalysisPlan,
     files: Vec<FilePart>,
-    parts: Vec<Part>,
+    parts: Vec<HostPairPart>,
     unread: Vec<String>,
     options: &AnalysisOptions,
-) -> Result<Analysis, Error> {
+) -> Result<CaptureSetAnalysis, AnalysisError> {
     let mut partial = Partial::default();
     files.into_iter().for_each(|file| partial.merge(file.partial));
-    let mut recorded: Option<Recorded> = None;
+    let mut recorded: Option<AggregatedExchanges> = None;
     for part in parts {
         partial.merge(part.partial);
         match &mut recorded {
@@ -58,20 +58,20 @@ pub fn merge(
             None => recorded = Some(part.recorded),
         }
     }
-    let recorded = recorded.ok_or(Error::InParts("there is no part to merge"))?;
-    let found = Found { captures: plan.captures(), unread, analysis: partial.finish(), interrupted: false };
+    let recorded = recorded.ok_or(AnalysisError::InParts("there is no part to merge"))?;
+    let found = AnalyzedCaptures { captures: plan.captures(), unread, analysis: partial.finish(), interrupted: false };
     found.refuse_without_smb(options)?;
-    Ok(Analysis { found, recorded })
+    Ok(CaptureSetAnalysis { found, recorded })
 }
 
 /// Refuses what can't be done in parts.
-fn refuse(options: &AnalysisOptions) -> Result<(), Error> {
+fn refuse(options: &AnalysisOptions) -> Result<(), AnalysisError> {
     match options {
         AnalysisOptions { by, .. } if !by.is_empty() => {
-            Err(Error::InParts("groups by fields depend on the order of exchanges: use one process for them"))
+            Err(AnalysisError::InParts("groups by fields depend on the order of exchanges: use one process for them"))
         }
         AnalysisOptions { episode: Some(_), .. } | AnalysisOptions { waterfall: true, .. } => {
-            Err(Error::InParts("an episode is looked at by one process: choose it by a filter"))
+            Err(AnalysisError::InParts("an episode is looked at by one process: choose it by a filter"))
         }
         _ => Ok(()),
     }

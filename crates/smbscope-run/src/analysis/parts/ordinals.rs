@@ -4,9 +4,9 @@
 //! not at all; of those that overlap, as of two interfaces that were captured at the same time, the times of all packets
 //! are read along.
 
-use super::super::Error;
+use super::super::AnalysisError;
 use super::divide::piece_error;
-use super::plan::Plan;
+use super::plan::AnalysisPlan;
 use smbscope_capture::piece::BlockReader;
 use smbscope_model::Timestamp;
 use std::fs::File;
@@ -16,15 +16,15 @@ use std::path::PathBuf;
 /// Counts packets; is asked in the order of time.
 pub(super) struct Ordinals<'p> {
     /// Those that have not begun, the next one at the end.
-    later: Vec<Counter<'p>>,
+    later: Vec<FilePacketCounter<'p>>,
     /// Those that have begun and not ended.
-    now: Vec<Counter<'p>>,
+    now: Vec<FilePacketCounter<'p>>,
     /// Packets of those that have ended.
     passed: u64,
 }
 
 /// Counts the packets of a file.
-struct Counter<'p> {
+struct FilePacketCounter<'p> {
     file: usize,
     first: Timestamp,
     last: Timestamp,
@@ -38,19 +38,19 @@ struct Counter<'p> {
 
 impl<'p> Ordinals<'p> {
     /// Of the files of a plan; `times` are those of the files as they were given.
-    pub(super) fn new(plan: &Plan, times: &[&'p PathBuf]) -> Ordinals<'p> {
-        let mut later: Vec<Counter<'p>> = Vec::new();
+    pub(super) fn new(plan: &AnalysisPlan, times: &[&'p PathBuf]) -> Ordinals<'p> {
+        let mut later: Vec<FilePacketCounter<'p>> = Vec::new();
         for (file, planned) in plan.files.iter().enumerate() {
             let Some((first, last)) = planned.span else { continue };
             let (packets, times) = (planned.packets, times[planned.given]);
-            later.push(Counter { file, first, last, packets, times, reader: None, next: None, counted: 0 });
+            later.push(FilePacketCounter { file, first, last, packets, times, reader: None, next: None, counted: 0 });
         }
         later.sort_by_key(|counter| std::cmp::Reverse((counter.first, counter.file)));
         Ordinals { later, now: Vec::new(), passed: 0 }
     }
 
     /// The number among the packets of all files of one that is the `local`th of its own.
-    pub(super) fn ordinal(&mut self, file: usize, local: u64, time: Timestamp) -> Result<u64, Error> {
+    pub(super) fn ordinal(&mut self, file: usize, local: u64, time: Timestamp) -> Result<u64, AnalysisError> {
         while let Some(counter) = self.later.pop_if(|counter| counter.first <= time) {
             self.now.push(counter);
         }
@@ -69,9 +69,9 @@ impl<'p> Ordinals<'p> {
     }
 }
 
-impl Counter<'_> {
+impl FilePacketCounter<'_> {
     /// Packets before those of another file at a time; of the same time, those of the earlier file come first.
-    fn count_before(&mut self, time: i64, file: usize) -> Result<u64, Error> {
+    fn count_before(&mut self, time: i64, file: usize) -> Result<u64, AnalysisError> {
         let fails = |error| piece_error(self.times, error);
         let reader = match &mut self.reader {
             Some(reader) => reader,

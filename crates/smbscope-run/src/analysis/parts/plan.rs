@@ -1,6 +1,6 @@
 //! In which order the files of a set are one capture.
 
-use super::super::Error;
+use super::super::AnalysisError;
 use super::FilePart;
 use serde::{Deserialize, Serialize};
 use smbscope_capture::reader::CaptureError;
@@ -8,7 +8,7 @@ use smbscope_model::{CaptureId, CaptureInfo, ClockStep, PacketRef, Stamp, Timest
 
 /// All files of a set, in the order of their first packets, as one analysis of all of them has them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Plan {
+pub struct AnalysisPlan {
     pub(super) files: Vec<PlannedFile>,
 }
 
@@ -25,9 +25,9 @@ pub(super) struct PlannedFile {
     steps: Vec<ClockStep>,
 }
 
-impl Plan {
+impl AnalysisPlan {
     /// Of files in the order in which they were given.
-    pub fn new(files: &[FilePart]) -> Result<Plan, Error> {
+    pub fn new(files: &[FilePart]) -> Result<AnalysisPlan, AnalysisError> {
         if files.len() > usize::from(u16::MAX) {
             return Err(CaptureError::TooManyInputs { count: files.len() }.into());
         }
@@ -35,7 +35,7 @@ impl Plan {
             files.iter().enumerate().map(|(given, file)| planned(given, file)).collect();
         // As in a set of captures; the sort is stable.
         planned.sort_by_key(|file| (file.info.first.is_none(), file.info.first));
-        Ok(Plan { files: planned })
+        Ok(AnalysisPlan { files: planned })
     }
 
     /// The captures, in their order.
