@@ -1,10 +1,10 @@
 //! `smbscope analyze`: the arguments become options, the results a report or a table.
 
-use crate::arguments::{AnalyzeArguments, Format};
-use crate::interrupt::{self, Interrupted};
+use crate::arguments::{AnalyzeArguments, AnalyzeFormat};
+use crate::interrupt::{self, InterruptedError};
 use crate::junit::JunitFile;
 use crate::output::Output;
-use crate::progress::Progress;
+use crate::progress::ReadProgressBar;
 use crate::{fail_if, readable_name, terminal};
 use smbscope_capture::reader::{CaptureSet, CaptureInput};
 use smbscope_report::csv::CellStyle;
@@ -27,15 +27,15 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
     let sources = sources(arguments, &inputs);
     let mut output = Output::open(arguments.output.as_deref(), &sources)?;
     let junit = JunitFile::open(arguments.junit.as_deref(), &sources, &output)?;
-    if arguments.format() == Format::Html {
+    if arguments.format() == AnalyzeFormat::Html {
         output.refuse_terminal("HTML")?;
     }
     let analysis = reading.run(&mut watcher).map_err(error)?;
-    let Done { report, notes, interrupted } = done(analysis, &options, arguments.format())?;
+    let AnalysisOutcome { report, notes, interrupted } = done(analysis, &options, arguments.format())?;
     let result = match arguments.format() {
-        Format::Csv => slice_table::write(&report, cell_style(arguments, &output), output.writer()),
-        Format::Json => json::write(&report, output.writer()),
-        Format::Html => html::write_report(&report, output.writer()),
+        AnalyzeFormat::Csv => slice_table::write(&report, cell_style(arguments, &output), output.writer()),
+        AnalyzeFormat::Json => json::write(&report, output.writer()),
+        AnalyzeFormat::Html => html::write_report(&report, output.writer()),
         _ if arguments.classic => output.writer().write_all(classic::render(&report).as_bytes()),
         _ => {
             let rendered = text::render(&report, &text_options(arguments, &output));
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
     say(&notes);
     if interrupted {
         // Half a capture may hide what would have failed.
-        return Err(Interrupted::said().into());
+        return Err(InterruptedError::said().into());
     }
     fail_if::settle("analyze", arguments.fail_if.iter().map(|condition| condition.judge(&report)).collect(), junit)
 }
@@ -59,7 +59,7 @@ fn sources(arguments: &AnalyzeArguments, inputs: &[CaptureInput]) -> Sources {
 }
 
 /// An analysis that is over.
-pub(crate) struct Done {
+pub(crate) struct AnalysisOutcome {
     pub(crate) report: Report,
     /// Lines for standard error.
     pub(crate) notes: Vec<String>,
@@ -68,20 +68,20 @@ pub(crate) struct Done {
 }
 
 /// The report on a capture, for who has another use for it than to print it.
-pub(crate) fn report_on(arguments: &AnalyzeArguments) -> anyhow::Result<Done> {
+pub(crate) fn report_on(arguments: &AnalyzeArguments) -> anyhow::Result<AnalysisOutcome> {
     let (inputs, options) = (inputs(arguments), options(arguments)?);
     let analysis = CaptureSetAnalysis::run(&inputs, &options, &mut Watcher::new(arguments.common.quiet)).map_err(error)?;
     done(analysis, &options, arguments.format())
 }
 
-fn done(analysis: CaptureSetAnalysis, options: &AnalysisOptions, format: Format) -> anyhow::Result<Done> {
+fn done(analysis: CaptureSetAnalysis, options: &AnalysisOptions, format: AnalyzeFormat) -> anyhow::Result<AnalysisOutcome> {
     let (notes, interrupted) = (notes(&analysis.found, format), analysis.found.interrupted);
-    Ok(Done { report: analysis.into_report(options).map_err(error)?, notes, interrupted })
+    Ok(AnalysisOutcome { report: analysis.into_report(options).map_err(error)?, notes, interrupted })
 }
 
 /// Lines for standard error: what the output does not say, or does not say loud enough.
-fn notes(found: &AnalyzedCaptures, format: Format) -> Vec<String> {
-    let truncations = found.truncations().filter(|_| format != Format::Text);
+fn notes(found: &AnalyzedCaptures, format: AnalyzeFormat) -> Vec<String> {
+    let truncations = found.truncations().filter(|_| format != AnalyzeFormat::Text);
     truncations.chain(found.notes()).collect()
 }
 
@@ -125,7 +125,7 @@ fn write_table(
 ) -> anyhow::Result<()> {
     let exchanges = ExchangeExport::open(inputs, options).map_err(error)?;
     let mut output = Output::open(arguments.output.as_deref(), &sources(arguments, inputs))?;
-    let written = if arguments.format() == Format::Parquet {
+    let written = if arguments.format() == AnalyzeFormat::Parquet {
         output.refuse_terminal("Parquet")?;
         exchanges.write(parquet::ParquetExchangeWriter::new(output.writer()), watcher)
     } else {
@@ -139,13 +139,13 @@ fn write_table(
     say(&notes(&found, arguments.format()));
     found.refuse_without_smb(options).map_err(error)?;
     output.settle(result)?;
-    if found.interrupted { Err(Interrupted::said().into()) } else { Ok(()) }
+    if found.interrupted { Err(InterruptedError::said().into()) } else { Ok(()) }
 }
 
 /// Shows how far the reading is, and lets Ctrl-C end it.
 pub(crate) struct Watcher {
     quiet: bool,
-    progress: Option<Progress>,
+    progress: Option<ReadProgressBar>,
 }
 
 impl Watcher {
@@ -157,7 +157,7 @@ impl Watcher {
 impl AnalysisObserver for Watcher {
     fn begins(&mut self, stop: &Arc<AtomicBool>) {
         interrupt::sets(stop);
-        self.progress = Some(Progress::new(self.quiet));
+        self.progress = Some(ReadProgressBar::new(self.quiet));
     }
 
     fn reads(&mut self, set: &CaptureSet) {
@@ -176,7 +176,7 @@ impl AnalysisObserver for Watcher {
 /// An error of the analysis as one of the command line, which ends with another status where it was interrupted.
 pub(crate) fn error(error: analysis::AnalysisError) -> anyhow::Error {
     match error {
-        analysis::AnalysisError::Interrupted(_) => Interrupted::with(error.to_string()).into(),
+        analysis::AnalysisError::Interrupted(_) => InterruptedError::with(error.to_string()).into(),
         error => error.into(),
     }
 }

@@ -1,10 +1,10 @@
 //! `smbscope compare`: captures, saved reports and ramps → one comparison.
 
 use crate::BadArguments;
-use crate::analyze::{self, Done};
+use crate::analyze::{self, AnalysisOutcome};
 use crate::arguments::{CompareArguments, CompareFormat};
 use crate::fail_if;
-use crate::interrupt::Interrupted;
+use crate::interrupt::InterruptedError;
 use crate::junit::JunitFile;
 use crate::output::Output;
 use anyhow::{Context, bail};
@@ -155,9 +155,9 @@ fn read(arguments: &CompareArguments, file: &Path) -> anyhow::Result<ComparableD
         let report = ComparableReport::parse(&text).with_context(|| format!("{name}: no report"))?;
         return Ok(ComparableDocument::Report(Box::new(report)));
     }
-    let Done { report, notes, interrupted } = analyze::report_on(&arguments.analysis_of(file))?;
+    let AnalysisOutcome { report, notes, interrupted } = analyze::report_on(&arguments.analysis_of(file))?;
     if interrupted {
-        return Err(Interrupted::with(format!("interrupted while reading {name}; nothing was compared")).into());
+        return Err(InterruptedError::with(format!("interrupted while reading {name}; nothing was compared")).into());
     }
     let named = |note: &String| if note.starts_with(&name) { note.clone() } else { format!("{name}: {note}") };
     analyze::say(&notes.iter().map(named).collect::<Vec<_>>());

@@ -2,7 +2,7 @@
 
 use crate::arguments::{Verb, parsed};
 use crate::{
-    Arguments, BadArguments, CommandEnded, HostSource, Interrupted, LimitExceeded, analyze, cluster, exit, logging,
+    Arguments, BadArguments, CommandEnded, HostSource, InterruptedError, LimitExceeded, analyze, cluster, exit, logging,
     one_line, run, say,
 };
 use clap::Parser as _;
@@ -64,7 +64,7 @@ fn status(error: &anyhow::Error) -> u8 {
     if let Some(ended) = error.downcast_ref::<CommandEnded>() {
         return ended.status();
     }
-    if let Some(interrupted) = error.downcast_ref::<Interrupted>() {
+    if let Some(interrupted) = error.downcast_ref::<InterruptedError>() {
         if interrupted.is_to_be_said() {
             say(&one_line(error));
         }

@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 pub(crate) const STATUS: u8 = 128 + SIGINT as u8;
 
 /// What the handler sets: the flag of the work in progress. Without one, a signal ends the process.
-static CURRENT: Mutex<Option<Current>> = Mutex::new(None);
+static CURRENT: Mutex<Option<InterruptFlag>> = Mutex::new(None);
 
 /// What cannot wait when a signal ends the process at once.
 static BEFORE_THE_END: OnceLock<fn()> = OnceLock::new();
 
-struct Current {
+struct InterruptFlag {
     /// The signals that set it.
     by: &'static [i32],
     flag: Arc<AtomicBool>,
@@ -29,17 +29,17 @@ const TOGETHER: Duration = Duration::from_millis(500);
 
 /// The work ended early, and what was measured until then is written.
 #[derive(Debug)]
-pub struct Interrupted(Option<String>);
+pub struct InterruptedError(Option<String>);
 
-impl Interrupted {
+impl InterruptedError {
     /// It has been said already.
-    pub(crate) fn said() -> Interrupted {
-        Interrupted(None)
+    pub(crate) fn said() -> InterruptedError {
+        InterruptedError(None)
     }
 
     /// What is still to be said.
-    pub(crate) fn with(text: impl Into<String>) -> Interrupted {
-        Interrupted(Some(text.into()))
+    pub(crate) fn with(text: impl Into<String>) -> InterruptedError {
+        InterruptedError(Some(text.into()))
     }
 
     /// How the process ends.
@@ -53,13 +53,13 @@ impl Interrupted {
     }
 }
 
-impl std::fmt::Display for Interrupted {
+impl std::fmt::Display for InterruptedError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.0.as_deref().unwrap_or("interrupted"))
     }
 }
 
-impl std::error::Error for Interrupted {}
+impl std::error::Error for InterruptedError {}
 
 /// From now on, Ctrl-C sets this flag. Where the handler cannot be installed, Ctrl-C does what it did.
 pub(crate) fn sets(flag: &Arc<AtomicBool>) {
@@ -92,7 +92,7 @@ pub(crate) fn as_by_ctrl_c() {
 }
 
 fn set_by(by: &'static [i32], flag: &Arc<AtomicBool>) {
-    *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(Current { by, flag: Arc::clone(flag) });
+    *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(InterruptFlag { by, flag: Arc::clone(flag) });
     install();
 }
 

@@ -1,6 +1,6 @@
 //! `smbscope launch`: a program, launched again and again, and what it waits for.
 
-use crate::arguments::{BenchFormat, LaunchArguments, Place};
+use crate::arguments::{BenchFormat, LaunchArguments, LaunchTarget};
 use crate::bench::{how_it_ended, password, print};
 use crate::interrupt;
 use crate::output::Output;
@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &LaunchArguments) -> anyhow::Result<()> {
     let stop = Arc::new(AtomicBool::new(false));
     interrupt::any_end_sets(&stop);
     let series = Series::open(options)?;
-    let mut observer = Told { quiet: arguments.quiet, of: arguments.repetitions };
+    let mut observer = LaunchProgressPrinter { quiet: arguments.quiet, of: arguments.repetitions };
     let BenchOutcome { document, kept } = series.run(&mut observer, &stop)?;
     let text = bench::RampTextOptions {
         width: output.width(arguments.width),
@@ -75,12 +75,12 @@ pub(crate) fn options(arguments: &LaunchArguments) -> anyhow::Result<LaunchOptio
 fn files(arguments: &LaunchArguments) -> anyhow::Result<ProgramFilesLocation> {
     let server = match &arguments.target {
         None => return Ok(ProgramFilesLocation::Temporary),
-        Some(Place::Target(TargetUrl::Folder(folder))) => {
+        Some(LaunchTarget::Target(TargetUrl::Folder(folder))) => {
             let server = arguments.server.as_deref().map(address).transpose()?;
             return Ok(ProgramFilesLocation::Folder(folder.clone(), server));
         }
-        Some(Place::Target(target)) => ServerUnderTest::Named(target.clone()),
-        Some(Place::Lab) => ServerUnderTest::Private(Private { launcher: lab::kept()?, ..Private::default() }),
+        Some(LaunchTarget::Target(target)) => ServerUnderTest::Named(target.clone()),
+        Some(LaunchTarget::Lab) => ServerUnderTest::Private(Private { launcher: lab::kept()?, ..Private::default() }),
     };
     let file = arguments.password_file.clone();
     let password = move |user: &str| Ok(password::read(user, file.as_deref())?);
@@ -102,12 +102,12 @@ fn address(server: &str) -> anyhow::Result<SocketAddr> {
 }
 
 /// Says how the series gets on.
-struct Told {
+struct LaunchProgressPrinter {
     quiet: bool,
     of: u32,
 }
 
-impl LaunchObserver for Told {
+impl LaunchObserver for LaunchProgressPrinter {
     fn launched(&mut self, number: u32, elapsed: Duration) {
         if self.quiet {
             return;

@@ -27,7 +27,7 @@ mod study;
 mod terminal;
 
 pub use arguments::{
-    AnalyzeArguments, Arguments, ColorChoice, CompareArguments, CompareFormat, CompletionsArguments, Format,
+    AnalyzeArguments, Arguments, ColorChoice, CompareArguments, CompareFormat, CompletionsArguments, AnalyzeFormat,
     ManArguments, Verb,
 };
 pub use arguments::{
@@ -37,12 +37,12 @@ pub use arguments::{
     DownArguments, LabArguments, LabFormat, LabVerb, RunArguments, Scanner, ServerArguments, StateArguments,
     StatusArguments, StorageArguments, UpArguments,
 };
-pub use arguments::{KeptOfNames, LaunchArguments, Place, RecordArguments, SlimArguments, Think};
+pub use arguments::{KeptOfNames, LaunchArguments, LaunchTarget, RecordArguments, SlimArguments, Think};
 pub use arguments::{StudyArguments, StudyFormat};
 pub use cluster::HostSource;
 pub use entry::{analysis, main};
 pub use fail_if::LimitExceeded;
-pub use interrupt::Interrupted;
+pub use interrupt::InterruptedError;
 pub use lab::CommandEnded;
 pub use terminal::{exit, say};
 

@@ -35,13 +35,13 @@ pub(crate) fn run(arguments: &ManArguments) -> anyhow::Result<()> {
 const ROOT: &str = "smbscope";
 
 /// A page: `smbscope` or `smbscope-VERB`, as the file is called without `.1`.
-struct Page {
+struct ManualPage {
     name: String,
     roff: Vec<u8>,
 }
 
 /// All of them, the command's own first.
-fn pages() -> io::Result<Vec<Page>> {
+fn pages() -> io::Result<Vec<ManualPage>> {
     let mut command = Arguments::command().disable_help_subcommand(true);
     command.build();
     let mut commands = Vec::new();
@@ -60,7 +60,7 @@ fn name(command: &Command) -> String {
     command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned()
 }
 
-fn page(command: Command, names: &[String]) -> io::Result<Page> {
+fn page(command: Command, names: &[String]) -> io::Result<ManualPage> {
     let name = name(&command);
     let behind = command.get_after_long_help().or(command.get_after_help()).map(ToString::to_string);
     let has_verbs = command.has_subcommands();
@@ -79,7 +79,7 @@ fn page(command: Command, names: &[String]) -> io::Result<Page> {
     behind.iter().flat_map(|behind| behind.split("\n\n")).for_each(|paragraph| section(&mut rest, paragraph));
     see_also(&mut rest, &name, names);
     rest.to_writer(&mut roff)?;
-    Ok(Page { name, roff })
+    Ok(ManualPage { name, roff })
 }
 
 /// Writes `Title: text` as a section; lines that are indented stay lines. A paragraph without title goes on with the

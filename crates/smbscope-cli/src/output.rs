@@ -2,7 +2,7 @@
 
 use crate::arguments::ColorChoice;
 use crate::interrupt;
-use crate::terminal::Cleaned;
+use crate::terminal::SanitizingWriter;
 use anyhow::{Context, bail};
 use smbscope_run::files::{self, Destination, Replacement, Sources};
 use std::fs::{self, File};
@@ -56,7 +56,7 @@ impl Output {
     fn stream(stream: impl Write + IsTerminal + Send + 'static, name: String) -> Output {
         let is_terminal = stream.is_terminal();
         let writer: Box<dyn Write + Send> = match is_terminal {
-            true => Box::new(BufWriter::new(Cleaned::new(stream))),
+            true => Box::new(BufWriter::new(SanitizingWriter::new(stream))),
             false => Box::new(BufWriter::new(stream)),
         };
         Output { writer, name, is_terminal, file: None }

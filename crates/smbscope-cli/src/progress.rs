@@ -4,15 +4,15 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 
 /// Shows how far the reading has come.
-pub(crate) struct Progress {
+pub(crate) struct ReadProgressBar {
     bar: Option<ProgressBar>,
 }
 
-impl Progress {
+impl ReadProgressBar {
     /// A bar, or none when nobody would see it.
-    pub(crate) fn new(quiet: bool) -> Progress {
+    pub(crate) fn new(quiet: bool) -> ReadProgressBar {
         let visible = !quiet && std::io::stderr().is_terminal();
-        Progress { bar: visible.then(|| ProgressBar::new(0).with_style(style(false))) }
+        ReadProgressBar { bar: visible.then(|| ProgressBar::new(0).with_style(style(false))) }
     }
 
     /// Shows how many bytes are done, of how many; asks only when somebody sees it.

@@ -2,9 +2,9 @@
 
 use crate::analyze::{self, Watcher};
 use crate::arguments::RecordArguments;
-use crate::interrupt::{self, Interrupted};
+use crate::interrupt::{self, InterruptedError};
 use crate::output::Output;
-use crate::progress::Progress;
+use crate::progress::ReadProgressBar;
 use crate::terminal;
 use anyhow::{Context, bail};
 use smbscope_analyze::AnalyzerOptions;
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
         }
     };
     let threading = if arguments.common.threads() == 1 { Threading::Inline } else { Threading::Workers };
-    let mut progress = Progress::new(arguments.common.quiet);
+    let mut progress = ReadProgressBar::new(arguments.common.quiet);
     let sinks = std::slice::from_mut(&mut sink);
     let found = pipeline::run(&mut set, &options, Sharding::None, threading, sinks, |set| {
         progress.show(|| set.progress());
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
         found.map_err(|failure| anyhow::anyhow!("an analysis that takes nothing for granted failed: {failure:?}"))?;
     set.refuse_cut_short()?;
     if stop.load(Ordering::Relaxed) {
-        return Err(Interrupted::with(format!("{}: interrupted, nothing was recorded", names.join(", "))).into());
+        return Err(InterruptedError::with(format!("{}: interrupted, nothing was recorded", names.join(", "))).into());
     }
     if found.connections.is_empty() {
         bail!("{}: no SMB in it", names.join(", "));

@@ -1,9 +1,9 @@
 //! `smbscope slim`: captures become one that holds what the analysis needs, and nothing else.
 
 use crate::arguments::{KeptOfNames, SlimArguments};
-use crate::interrupt::{self, Interrupted};
+use crate::interrupt::{self, InterruptedError};
 use crate::output::Output;
-use crate::progress::Progress;
+use crate::progress::ReadProgressBar;
 use crate::record::random_key;
 use crate::terminal;
 use anyhow::{Context, bail};
@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &SlimArguments) -> anyhow::Result<()> {
     let names: Vec<String> = set.captures().iter().map(|info| info.name.clone()).collect();
     let stop = set.stop_flag();
     interrupt::sets(&stop);
-    let mut progress = Progress::new(arguments.common.quiet);
+    let mut progress = ReadProgressBar::new(arguments.common.quiet);
     let compress = arguments.output.extension() == Some(OsStr::new("zst"));
     let written = write(&mut set, &options, output.writer(), compress, &mut |set| {
         progress.show(|| set.progress());
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &SlimArguments) -> anyhow::Result<()> {
     progress.finish();
     set.refuse_cut_short()?;
     if stop.load(Ordering::Relaxed) {
-        return Err(Interrupted::with(format!("{}: interrupted, nothing was written", names.join(", "))).into());
+        return Err(InterruptedError::with(format!("{}: interrupted, nothing was written", names.join(", "))).into());
     }
     let summary = match written {
         Ok(summary) => {

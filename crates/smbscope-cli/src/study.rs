@@ -3,7 +3,7 @@
 use crate::arguments::{
     BenchArguments, ClusterArguments, LabVerb, LaunchArguments, StudyArguments, StudyFormat, Verb, parsed,
 };
-use crate::interrupt::{self, Interrupted};
+use crate::interrupt::{self, InterruptedError};
 use crate::output::Output;
 use crate::{BadArguments, bench, cluster, launch, terminal};
 use anyhow::bail;
@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> anyhow::Result<()> {
         let done = document.runs.iter().filter(|run| run.failed.is_none()).count();
         let of = variants.len() * study.repetitions as usize;
         return Err(
-            Interrupted::with(format!("interrupted after {done} of {of} runs; the same command goes on")).into()
+            InterruptedError::with(format!("interrupted after {done} of {of} runs; the same command goes on")).into()
         );
     }
     match document.runs.iter().filter(|run| run.failed.is_some()).count() {
@@ -89,10 +89,10 @@ fn plan(study: &Study, variants: &[PlannedVariant]) -> String {
 }
 
 /// What the file of the study has run around a run of the variant and in it: when, and what.
-fn commands_of(variant: &PlannedVariant, work: &Work) -> Vec<[String; 2]> {
+fn commands_of(variant: &PlannedVariant, work: &VariantRunOptions) -> Vec<[String; 2]> {
     let (launch, server) = match work {
-        Work::Load(options) => (None, Some(&options.server)),
-        Work::Launch(options) => (Some(options), None),
+        VariantRunOptions::Load(options) => (None, Some(&options.server)),
+        VariantRunOptions::Launch(options) => (Some(options), None),
     };
     let share = launch.and_then(|launch| match &launch.files {
         ProgramFilesLocation::Share(share) => Some(&share.server),
@@ -141,23 +141,23 @@ fn be_allowed(file: &Path, commands: &[[String; 2]]) -> anyhow::Result<()> {
 }
 
 /// What a run of a variant is.
-enum Work {
+enum VariantRunOptions {
     Load(Box<RunOptions>),
     Launch(Box<LaunchOptions>),
 }
 
 /// What a run of a variant is made from: the options of its file, read as those of the command line are.
-fn options(variant: &PlannedVariant, directory: &Path, cluster: &ClusterArguments) -> anyhow::Result<Work> {
+fn options(variant: &PlannedVariant, directory: &Path, cluster: &ClusterArguments) -> anyhow::Result<VariantRunOptions> {
     let line = ["smbscope".to_owned()].into_iter().chain(variant.options.arguments());
     match parsed(line)? {
         Verb::Bench(arguments) => {
-            load(variant, arguments, directory, cluster).map(|options| Work::Load(Box::new(options)))
+            load(variant, arguments, directory, cluster).map(|options| VariantRunOptions::Load(Box::new(options)))
         }
         Verb::Launch(_) if cluster.address.is_some() => {
             bail!("a launch is that of a program on this machine: leave --cluster out")
         }
         Verb::Launch(arguments) => {
-            launching(variant, *arguments, directory).map(|options| Work::Launch(Box::new(options)))
+            launching(variant, *arguments, directory).map(|options| VariantRunOptions::Launch(Box::new(options)))
         }
         _ => bail!("the options are neither those of bench nor those of launch"),
     }
@@ -246,11 +246,11 @@ struct Runs<'a> {
 
 impl Runs<'_> {
     /// The options of a run, which asks for a password that no run before it asked for.
-    fn options(&self, variant: &PlannedVariant, directory: &Path) -> anyhow::Result<Work> {
+    fn options(&self, variant: &PlannedVariant, directory: &Path) -> anyhow::Result<VariantRunOptions> {
         let mut options = options(variant, directory, self.cluster)?;
         match &mut options {
-            Work::Load(options) => self.remember(&options.server, &mut options.connect),
-            Work::Launch(options) => {
+            VariantRunOptions::Load(options) => self.remember(&options.server, &mut options.connect),
+            VariantRunOptions::Launch(options) => {
                 if let ProgramFilesLocation::Share(share) = &mut options.files {
                     self.remember(&share.server, &mut share.connect);
                 }
@@ -288,8 +288,8 @@ impl Conductor for Runs<'_> {
     fn run(&mut self, variant: &PlannedVariant, directory: &Path) -> Result<BenchDocument, String> {
         let run = || -> anyhow::Result<BenchDocument> {
             let outcome = match self.options(variant, directory)? {
-                Work::Load(options) => Bench::open(*options)?.run(&mut (), &self.stop)?,
-                Work::Launch(options) => Series::open(*options)?.run(&mut (), &self.stop)?,
+                VariantRunOptions::Load(options) => Bench::open(*options)?.run(&mut (), &self.stop)?,
+                VariantRunOptions::Launch(options) => Series::open(*options)?.run(&mut (), &self.stop)?,
             };
             outcome.kept?;
             lost_hosts(&outcome.document)?;

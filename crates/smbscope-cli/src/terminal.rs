@@ -37,15 +37,15 @@ pub fn exit(error: &clap::Error) -> ! {
 }
 
 /// A terminal that only clean text gets to: lines, tabs, and the styles of reports.
-pub(crate) struct Cleaned<W> {
+pub(crate) struct SanitizingWriter<W> {
     terminal: W,
     /// The beginning of a character or style whose rest is still to come.
     rest: Vec<u8>,
 }
 
-impl<W: Write> Cleaned<W> {
-    pub(crate) fn new(terminal: W) -> Cleaned<W> {
-        Cleaned { terminal, rest: Vec::new() }
+impl<W: Write> SanitizingWriter<W> {
+    pub(crate) fn new(terminal: W) -> SanitizingWriter<W> {
+        SanitizingWriter { terminal, rest: Vec::new() }
     }
 
     /// Cleans what is whole; `end` says that nothing follows.
@@ -55,20 +55,20 @@ impl<W: Write> Cleaned<W> {
         while at < self.rest.len() {
             let rest = &self.rest[at..];
             match next(rest) {
-                Next::Style(length) => {
+                TerminalToken::Style(length) => {
                     text.push_str(&String::from_utf8_lossy(&rest[..length]));
                     at += length;
                 }
-                Next::Unknown if !end => break,
-                Next::Unknown => {
+                TerminalToken::Unknown if !end => break,
+                TerminalToken::Unknown => {
                     text.push(char::REPLACEMENT_CHARACTER);
                     at += 1;
                 }
-                Next::Invalid(length) => {
+                TerminalToken::Invalid(length) => {
                     text.push(char::REPLACEMENT_CHARACTER);
                     at += length;
                 }
-                Next::Char(found) => {
+                TerminalToken::Char(found) => {
                     match found {
                         '\n' | '\t' => text.push(found),
                         _ => text.push_str(&clean(found.encode_utf8(&mut [0; 4]))),
@@ -82,7 +82,7 @@ impl<W: Write> Cleaned<W> {
     }
 }
 
-impl<W: Write> Write for Cleaned<W> {
+impl<W: Write> Write for SanitizingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.rest.extend_from_slice(bytes);
         self.pass(false)?;
@@ -96,7 +96,7 @@ impl<W: Write> Write for Cleaned<W> {
 }
 
 /// What stands at the beginning of some bytes.
-enum Next {
+enum TerminalToken {
     Char(char),
     /// One of [`STYLES`], so long.
     Style(usize),
@@ -106,21 +106,21 @@ enum Next {
     Unknown,
 }
 
-fn next(bytes: &[u8]) -> Next {
+fn next(bytes: &[u8]) -> TerminalToken {
     if bytes[0] == 0x1b {
         if let Some(style) = STYLES.iter().find(|style| bytes.starts_with(style.as_bytes())) {
-            return Next::Style(style.len());
+            return TerminalToken::Style(style.len());
         }
         let may_follow = bytes.len() < STYLE_MAX && STYLES.iter().any(|style| style.as_bytes().starts_with(bytes));
-        return if may_follow { Next::Unknown } else { Next::Char('\u{1b}') };
+        return if may_follow { TerminalToken::Unknown } else { TerminalToken::Char('\u{1b}') };
     }
     let head = &bytes[..bytes.len().min(4)];
     let valid = match str::from_utf8(head) {
         Ok(text) => text,
         Err(error) if error.valid_up_to() > 0 => str::from_utf8(&head[..error.valid_up_to()]).unwrap_or_default(),
-        Err(error) => return error.error_len().map_or(Next::Unknown, Next::Invalid),
+        Err(error) => return error.error_len().map_or(TerminalToken::Unknown, TerminalToken::Invalid),
     };
-    valid.chars().next().map_or(Next::Invalid(1), Next::Char)
+    valid.chars().next().map_or(TerminalToken::Invalid(1), TerminalToken::Char)
 }
 
 #[cfg(test)]
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     fn cleaned(pieces: &[&[u8]]) -> String {
-        let mut terminal = Cleaned::new(Vec::new());
+        let mut terminal = SanitizingWriter::new(Vec::new());
         for piece in pieces {
             terminal.write_all(piece).expect("memory takes all");
         }

@@ -1,6 +1,6 @@
 //! Arguments of `smbscope bench`.
 
-use super::one_of::{Table, one_of};
+use super::one_of::{PossibleValueTable, one_of};
 use super::{Arguments, ClusterArguments, ColorChoice, StorageArguments, dimension};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Subcommand, ValueEnum};
@@ -459,7 +459,7 @@ impl ConnectArguments {
     }
 }
 
-pub(super) const DIALECTS: &Table<Dialect> = &[
+pub(super) const DIALECTS: &PossibleValueTable<Dialect> = &[
     ("nt1", "SMB1", Dialect::NtLm012),
     ("2.0.2", "SMB 2.0.2", Dialect::Smb2(0x0202)),
     ("2.1", "SMB 2.1", Dialect::Smb2(0x0210)),
@@ -468,20 +468,20 @@ pub(super) const DIALECTS: &Table<Dialect> = &[
     ("3.1.1", "SMB 3.1.1", Dialect::Smb2(0x0311)),
 ];
 
-pub(super) const SIGNING: &Table<ClientSigningPolicy> = &[
+pub(super) const SIGNING: &PossibleValueTable<ClientSigningPolicy> = &[
     ("off", "Never", ClientSigningPolicy::Off),
     ("on", "Where the server requires it", ClientSigningPolicy::On),
     ("required", "Always", ClientSigningPolicy::Required),
 ];
 
 /// The ways of signing of SMB 3.1.1.
-const SIGNING_ALGORITHMS: &Table<SigningAlgorithm> = &[
+const SIGNING_ALGORITHMS: &PossibleValueTable<SigningAlgorithm> = &[
     ("hmac-sha256", "HMAC-SHA256", SigningAlgorithm::HmacSha256),
     ("aes-cmac", "AES-128-CMAC", SigningAlgorithm::AesCmac),
     ("aes-gmac", "AES-128-GMAC", SigningAlgorithm::AesGmac),
 ];
 
-pub(super) const ENCRYPTION: &Table<Encryption> = &[
+pub(super) const ENCRYPTION: &PossibleValueTable<Encryption> = &[
     ("off", "Not unless the server requires it", Encryption::Off),
     ("required", "Strongest mutually supported cipher", Encryption::Required(None)),
     ("aes-128-ccm", "AES-128-CCM", Encryption::Required(Some(Cipher::Aes128Ccm))),
@@ -490,27 +490,27 @@ pub(super) const ENCRYPTION: &Table<Encryption> = &[
     ("aes-256-gcm", "AES-256-GCM", Encryption::Required(Some(Cipher::Aes256Gcm))),
 ];
 
-const TRANSPORTS: &Table<Transport> =
+const TRANSPORTS: &PossibleValueTable<Transport> =
     &[("tcp", "Direct TCP", Transport::DirectTcp), ("netbios", "NetBIOS session service", Transport::NetBios)];
 
-const LOGINS: &Table<Login> = &[
+const LOGINS: &PossibleValueTable<Login> = &[
     ("password", "The user of the target by password; a guest where the target names none", Login::Password),
     ("guest", "A guest", Login::Guest),
     ("anonymous", "Nobody", Login::Anonymous),
     ("kerberos", "Whoever the system has Kerberos tickets of", Login::Kerberos),
 ];
 
-const ON_FAILURE: &Table<OnFailure> = &[
+const ON_FAILURE: &PossibleValueTable<OnFailure> = &[
     ("reconnect", "Connect again", OnFailure::Reconnect { delay: RECONNECT_DELAY }),
     ("end", "End the user; the run ends with the last one", OnFailure::End),
 ];
 
-const ON_LOST_HOST: &Table<OnLostHost> = &[
+const ON_LOST_HOST: &PossibleValueTable<OnLostHost> = &[
     ("continue", "The other hosts go on; later load points divide all users among them", OnLostHost::Continue),
     ("stop", "End the run", OnLostHost::Stop),
 ];
 
-const ARRIVALS: &Table<Arrivals> = &[
+const ARRIVALS: &PossibleValueTable<Arrivals> = &[
     ("constant", "At equal distances", Arrivals::Constant),
     ("poisson", "At random (a Poisson process)", Arrivals::Poisson),
 ];

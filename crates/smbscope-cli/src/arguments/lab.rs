@@ -1,6 +1,6 @@
 //! Arguments of `smbscope lab`.
 
-use super::one_of::{Table, one_of};
+use super::one_of::{PossibleValueTable, one_of};
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 use smbscope_lab::{
     Antivirus, LabDialect, LabServerSettings, ServerSigningPolicy, Storage, parse_bandwidth, parse_delay, parse_iops, parse_loss, parse_size,
@@ -275,13 +275,13 @@ impl ServerArguments {
     }
 }
 
-const SIGNING: &Table<ServerSigningPolicy> = &[
+const SIGNING: &PossibleValueTable<ServerSigningPolicy> = &[
     ("off", "None, unless the client requires them of SMB2 or later", ServerSigningPolicy::Off),
     ("on", "Where the client wants them", ServerSigningPolicy::On),
     ("required", "Always", ServerSigningPolicy::Required),
 ];
 
-const ON_OFF: &Table<bool> = &[("on", "Yes", true), ("off", "No", false)];
+const ON_OFF: &PossibleValueTable<bool> = &[("on", "Yes", true), ("off", "No", false)];
 
 /// A virus scanner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

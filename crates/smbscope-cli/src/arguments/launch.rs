@@ -1,7 +1,7 @@
 //! Arguments of `smbscope launch`.
 
 use super::bench::{DIALECTS, ENCRYPTION, SIGNING};
-use super::one_of::{Table, one_of};
+use super::one_of::{PossibleValueTable, one_of};
 use super::{BenchFormat, ColorChoice};
 use clap::Args;
 use smbscope_client::{Encryption, ClientSigningPolicy};
@@ -48,7 +48,7 @@ pub struct LaunchArguments {
     /// Put the folder on this share, `smb://[user@]host[:port]/share[/dir]`, which is mounted through FUSE; on a private
     /// server, `lab`; or use a local folder, `file:DIR`. [default: a new local folder]
     #[arg(long, value_name = "TARGET", help_heading = "Files")]
-    pub target: Option<Place>,
+    pub target: Option<LaunchTarget>,
 
     /// Copy what is in DIR to the folder, before the first launch.
     #[arg(long, value_name = "DIR", help_heading = "Files")]
@@ -135,26 +135,26 @@ pub struct LaunchArguments {
 
 /// Where a program's files are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum LaunchTarget {
     /// On a private server.
     Lab,
     /// Where a target says.
     Target(TargetUrl),
 }
 
-impl FromStr for Place {
+impl FromStr for LaunchTarget {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Place, String> {
-        if text == "lab" { Ok(Place::Lab) } else { text.parse().map(Place::Target) }
+    fn from_str(text: &str) -> Result<LaunchTarget, String> {
+        if text == "lab" { Ok(LaunchTarget::Lab) } else { text.parse().map(LaunchTarget::Target) }
     }
 }
 
 impl LaunchArguments {
     /// What would be ignored.
     pub(super) fn conflict(&self) -> Option<&'static str> {
-        let on_share = matches!(&self.target, Some(Place::Lab | Place::Target(TargetUrl::Share(_))));
-        let in_folder = matches!(&self.target, Some(Place::Target(TargetUrl::Folder(_))));
+        let on_share = matches!(&self.target, Some(LaunchTarget::Lab | LaunchTarget::Target(TargetUrl::Share(_))));
+        let in_folder = matches!(&self.target, Some(LaunchTarget::Target(TargetUrl::Folder(_))));
         if self.server.is_some() && !in_folder {
             Some("--server is of a local folder on which a share is mounted: --target file:DIR")
         } else if self.capture && !on_share && self.server.is_none() {
@@ -167,7 +167,7 @@ impl LaunchArguments {
     }
 }
 
-const MOUNTERS: &Table<Mounter> = &[
+const MOUNTERS: &PossibleValueTable<Mounter> = &[
     ("rclone", "rclone mount: SMB 2.0.2 to 3.1.1, the server's highest dialect", Mounter::Rclone),
     ("smbnetfs", "Samba's client library: all dialects", Mounter::Smbnetfs),
 ];

@@ -22,7 +22,7 @@ pub use lab::{
     DownArguments, LabArguments, LabFormat, LabVerb, RunArguments, Scanner, ServerArguments, StateArguments,
     StatusArguments, StorageArguments, UpArguments,
 };
-pub use launch::{LaunchArguments, Place};
+pub use launch::{LaunchArguments, LaunchTarget};
 use one_of::named;
 pub use record::RecordArguments;
 pub use slim::{KeptOfNames, SlimArguments};
@@ -65,19 +65,19 @@ impl Arguments {
                 return Ok(());
             }
         };
-        let conflict = if arguments.classic && arguments.format() != Format::Text {
+        let conflict = if arguments.classic && arguments.format() != AnalyzeFormat::Text {
             "--classic is a layout of the text report; it goes with --format text"
         } else if arguments.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
             "standard input (-) can be read only once"
         } else if arguments.classic && arguments.slices() {
             "--classic is the layout of 1997, which has no place for slices; leave --classic or --by out"
-        } else if arguments.interval.is_some() && (arguments.classic || arguments.format() == Format::Csv) {
+        } else if arguments.interval.is_some() && (arguments.classic || arguments.format() == AnalyzeFormat::Csv) {
             "--interval is about the time line, which is part of the text report and of --format json"
         } else if !arguments.fail_if.is_empty() && arguments.writes_table() {
             "--fail-if judges a report, and the exchange table is none; use --format text, json or html"
         } else if arguments.no_findings && arguments.fail_if.iter().any(FailIf::needs_answer) {
             "--fail-if 'answer…' needs the causes that --no-findings leaves out; leave out one of them"
-        } else if arguments.csv_raw && arguments.format() != Format::Csv {
+        } else if arguments.csv_raw && arguments.format() != AnalyzeFormat::Csv {
             "--csv-raw goes with --format csv"
         } else {
             return Ok(());
@@ -198,7 +198,7 @@ pub struct AnalyzeArguments {
 
     /// Write this format. [default: by the ending of OUT: .html, .json, .csv, .parquet; otherwise text]
     #[arg(long, value_enum)]
-    pub format: Option<Format>,
+    pub format: Option<AnalyzeFormat>,
 
     /// Write all tables of the text report: every command and its parts, errors, distributions, connections, packets.
     #[arg(long)]
@@ -351,13 +351,13 @@ impl CommonArguments {
 
 impl AnalyzeArguments {
     /// What to write.
-    pub fn format(&self) -> Format {
-        self.format.or_else(|| by_ending(self.output.as_deref())).unwrap_or(Format::Text)
+    pub fn format(&self) -> AnalyzeFormat {
+        self.format.or_else(|| by_ending(self.output.as_deref())).unwrap_or(AnalyzeFormat::Text)
     }
 
     /// Returns true if the exchange table is written, and no report is made.
     pub(crate) fn writes_table(&self) -> bool {
-        self.format() == Format::Parquet || self.format() == Format::Csv && !self.slices()
+        self.format() == AnalyzeFormat::Parquet || self.format() == AnalyzeFormat::Csv && !self.slices()
     }
 
     /// Whether the commands are to be divided.
@@ -389,7 +389,7 @@ fn interval(text: &str) -> Result<Nanos, String> {
 
 /// What to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum AnalyzeFormat {
     /// The report for a terminal.
     #[value(alias = "txt")]
     Text,

@@ -3,10 +3,10 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 /// The names that an option takes, each with its line of help and what it stands for.
-pub(super) type Table<T> = [(&'static str, &'static str, T)];
+pub(super) type PossibleValueTable<T> = [(&'static str, &'static str, T)];
 
 /// Takes one of the names for what it stands for.
-pub(super) fn one_of<T: Clone + Send + Sync + 'static>(table: &'static Table<T>) -> impl TypedValueParser<Value = T> {
+pub(super) fn one_of<T: Clone + Send + Sync + 'static>(table: &'static PossibleValueTable<T>) -> impl TypedValueParser<Value = T> {
     named(table.iter().map(|(name, help, value)| (PossibleValue::new(*name).help(*help), value.clone())))
 }
 

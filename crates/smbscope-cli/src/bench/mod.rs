@@ -7,10 +7,10 @@ mod options;
 pub(crate) mod password;
 
 use crate::arguments::{BenchArguments, BenchFormat, BenchVerb};
-use crate::interrupt::{self, Interrupted};
+use crate::interrupt::{self, InterruptedError};
 use crate::output::Output;
 use anyhow::bail;
-use dashboard::{Choice, Display};
+use dashboard::{Choice, ProgressDisplay};
 pub(crate) use options::run_options;
 use smbscope_load::workload::Workload;
 use smbscope_report::bench::{self, BenchDocument, BenchRunOutcome};
@@ -40,7 +40,7 @@ fn measure(arguments: &BenchArguments) -> anyhow::Result<()> {
     // Until here there was nothing to give back; from here on all ends in order.
     let interrupted = Arc::new(AtomicBool::new(false));
     interrupt::any_end_sets(&interrupted);
-    let mut display = Display::open(choice(arguments), bench.heading());
+    let mut display = ProgressDisplay::open(choice(arguments), bench.heading());
     let BenchOutcome { document, kept } = bench.run(&mut display, &interrupted).map_err(or_interrupted)?;
     drop(display);
     let text = bench::RampTextOptions {
@@ -58,7 +58,7 @@ fn measure(arguments: &BenchArguments) -> anyhow::Result<()> {
 pub(crate) fn how_it_ended(document: &BenchDocument) -> anyhow::Result<()> {
     let has_failed = document.runs.iter().any(|run| matches!(run.ended, BenchRunOutcome::Failed { .. }));
     if !has_failed && document.runs.iter().any(|run| run.ended == BenchRunOutcome::Interrupted) {
-        return Err(Interrupted::said().into());
+        return Err(InterruptedError::said().into());
     }
     match document.failure() {
         Some(why) => bail!("the run failed: {why}"),
@@ -69,7 +69,7 @@ pub(crate) fn how_it_ended(document: &BenchDocument) -> anyhow::Result<()> {
 /// What the end before the first load point is for this program.
 fn or_interrupted(error: BenchError) -> anyhow::Error {
     match error {
-        BenchError::Interrupted => Interrupted::with(format!("{error}, and `smbscope bench clean` removes it")).into(),
+        BenchError::Interrupted => InterruptedError::with(format!("{error}, and `smbscope bench clean` removes it")).into(),
         error => error.into(),
     }
 }

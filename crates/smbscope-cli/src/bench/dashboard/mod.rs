@@ -14,7 +14,7 @@ use screen::Screen;
 use smbscope_load::prepare;
 use smbscope_report::bench;
 use smbscope_run::progress::{Heading, BenchObserver, RampSnapshot, Wish};
-use state::{Finished, State};
+use state::{FinishedLoadPoint, DashboardState};
 use std::io::{self, IsTerminal};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -31,8 +31,8 @@ pub(crate) enum Choice {
 }
 
 /// Where it is shown.
-pub(crate) struct Display {
-    state: State,
+pub(crate) struct ProgressDisplay {
+    state: DashboardState,
     medium: Medium,
 }
 
@@ -43,10 +43,10 @@ enum Medium {
     Nowhere,
 }
 
-impl Display {
+impl ProgressDisplay {
     /// The dashboard needs a terminal to draw on and to be asked from; lines go to standard error, so that they never
     /// get into a result. Colour is left out where `NO_COLOR` says so.
-    pub(crate) fn open(choice: Choice, heading: Heading) -> Display {
+    pub(crate) fn open(choice: Choice, heading: Heading) -> ProgressDisplay {
         let terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
         let color = std::env::var_os("NO_COLOR").is_none();
         let screen = (choice == Choice::Auto && terminal).then(|| Screen::open(color).ok()).flatten();
@@ -55,7 +55,7 @@ impl Display {
             (_, Some(screen)) => Medium::Screen(screen),
             (_, None) => Medium::Lines,
         };
-        Display { state: State::new(heading), medium }
+        ProgressDisplay { state: DashboardState::new(heading), medium }
     }
 
     fn show(&mut self, line: Option<String>) {
@@ -70,7 +70,7 @@ impl Display {
     }
 }
 
-impl BenchObserver for Display {
+impl BenchObserver for ProgressDisplay {
     fn preparing(&mut self, made: &prepare::PrepareProgress) {
         self.state.prepare(made);
         self.show(self.state.preparing.clone());
@@ -83,7 +83,7 @@ impl BenchObserver for Display {
     }
 
     fn point_done(&mut self, run: &bench::BenchRun) {
-        let finished = Finished::from_run(run);
+        let finished = FinishedLoadPoint::from_run(run);
         let line = plain::point(&finished);
         self.state.finish(finished);
         self.show(Some(line));

@@ -1,12 +1,12 @@
 //! The same as lines: one an interval while users work, one when the phase changes, one when a load point is done.
 
-use super::state::{Finished, State, of_them, phase_name};
+use super::state::{FinishedLoadPoint, DashboardState, of_them, phase_name};
 use smbscope_load::engine::EnginePhase;
 use smbscope_report::{counted, or_dash, rate};
 use smbscope_run::progress::RampSnapshot;
 
 /// A line about what happened since the last one; none where nothing new is to be said.
-pub(super) fn interval(state: &State, snapshot: &RampSnapshot) -> Option<String> {
+pub(super) fn interval(state: &DashboardState, snapshot: &RampSnapshot) -> Option<String> {
     let (point, live) = (snapshot.point, &snapshot.live);
     let users = counted(point.users.into(), "user", "users");
     match live.phase {
@@ -46,8 +46,8 @@ pub(super) fn interval(state: &State, snapshot: &RampSnapshot) -> Option<String>
 }
 
 /// What came out of a load point.
-pub(super) fn point(finished: &Finished) -> String {
-    let Finished { users, per_second, p50, p95, errors, unexpected, limited } = *finished;
+pub(super) fn point(finished: &FinishedLoadPoint) -> String {
+    let FinishedLoadPoint { users, per_second, p50, p95, errors, unexpected, limited } = *finished;
     let users = counted(users.into(), "user", "users");
     let limited = if limited { "; the client was the limit" } else { "" };
     let rate = rate(per_second);

@@ -2,7 +2,7 @@
 //! process, and by a hook of [`ratatui::try_init`] when the program panics, whichever thread that is in. It may be gone
 //! by then: nothing of that is worth a word, or the loss of a measurement.
 
-use super::state::State;
+use super::state::DashboardState;
 use super::view;
 use crate::interrupt;
 use crossterm::cursor::Show;
@@ -45,14 +45,14 @@ impl Screen {
     }
 
     /// Draws all of it.
-    pub(super) fn draw(&mut self, state: &State) -> io::Result<()> {
+    pub(super) fn draw(&mut self, state: &DashboardState) -> io::Result<()> {
         let color = self.color;
         self.terminal.draw(|frame| view::draw(frame, state, color)).map(|_| ())
     }
 
     /// Waits for the next event, or a little, and says whether it was the wish to stop: while the dashboard is there, Ctrl-C is a key
     /// and no signal.
-    pub(super) fn asks_to_stop(&mut self, longest: Duration, state: &State) -> io::Result<bool> {
+    pub(super) fn asks_to_stop(&mut self, longest: Duration, state: &DashboardState) -> io::Result<bool> {
         wait_for_input(longest.min(LOOK))?;
         if !event::poll(Duration::ZERO)? {
             return Ok(false);

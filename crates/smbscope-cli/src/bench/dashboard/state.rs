@@ -15,7 +15,7 @@ const STATUSES_MAX: usize = 64;
 
 /// What came out of a load point.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Finished {
+pub(crate) struct FinishedLoadPoint {
     /// Its users.
     pub(crate) users: u32,
     /// Commands a second.
@@ -32,10 +32,10 @@ pub(crate) struct Finished {
     pub(crate) limited: bool,
 }
 
-impl Finished {
+impl FinishedLoadPoint {
     /// In short.
-    pub(crate) fn from_run(run: &bench::BenchRun) -> Finished {
-        Finished {
+    pub(crate) fn from_run(run: &bench::BenchRun) -> FinishedLoadPoint {
+        FinishedLoadPoint {
             users: run.users,
             per_second: run.operations_per_second,
             p50: run.headline().p50,
@@ -49,7 +49,7 @@ impl Finished {
 
 /// Everything that is shown.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct State {
+pub(crate) struct DashboardState {
     pub(crate) heading: Heading,
     /// Before the first load point: what is being made.
     pub(crate) preparing: Option<String>,
@@ -65,12 +65,12 @@ pub(crate) struct State {
     /// Sessions that failed since the load point began.
     pub(crate) failures: u64,
     /// Load points that are done.
-    pub(crate) finished: Vec<Finished>,
+    pub(crate) finished: Vec<FinishedLoadPoint>,
 }
 
-impl State {
-    pub(crate) fn new(heading: Heading) -> State {
-        State { heading, ..State::default() }
+impl DashboardState {
+    pub(crate) fn new(heading: Heading) -> DashboardState {
+        DashboardState { heading, ..DashboardState::default() }
     }
 
     /// Takes what happened since the last time.
@@ -113,7 +113,7 @@ impl State {
     }
 
     /// Takes what came out of a load point.
-    pub(crate) fn finish(&mut self, finished: Finished) {
+    pub(crate) fn finish(&mut self, finished: FinishedLoadPoint) {
         self.finished.push(finished);
     }
 

@@ -1,7 +1,7 @@
 //! The dashboard on terminals of memory, and on a real one that a child process takes over.
 
 use super::screen::Screen;
-use super::state::{Finished, State};
+use super::state::{FinishedLoadPoint, DashboardState};
 use super::{plain, view};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -59,9 +59,9 @@ fn second(at: u64) -> RampSnapshot {
 }
 
 /// After a load point, twenty seconds into the second.
-fn state() -> State {
-    let mut state = State::new(heading());
-    let done = Finished {
+fn state() -> DashboardState {
+    let mut state = DashboardState::new(heading());
+    let done = FinishedLoadPoint {
         users: 4,
         per_second: 4_100.0,
         p50: Some(Nanos(548_000)),
@@ -75,7 +75,7 @@ fn state() -> State {
     state
 }
 
-fn drawn(state: &State, width: u16, height: u16) -> String {
+fn drawn(state: &DashboardState, width: u16, height: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| view::draw(frame, state, false)).unwrap();
     terminal.backend().to_string()
@@ -98,7 +98,7 @@ fn dashboard_in_a_narrow_window() {
 
 #[test]
 fn dashboard_while_files_are_made() {
-    let mut state = State::new(heading());
+    let mut state = DashboardState::new(heading());
     state.prepare(&prepare::PrepareProgress { files: 17, of_files: 1_200, ..prepare::PrepareProgress::default() });
     insta::assert_snapshot!(drawn(&state, 80, 10));
 }
@@ -151,7 +151,7 @@ fn errors_are_those_of_the_load_point() {
 
 #[test]
 fn errors_that_are_not_listed_are_added_up() {
-    let mut state = State::new(heading());
+    let mut state = DashboardState::new(heading());
     // Statuses without a name.
     let statuses = (1..=7).map(|kind| (NtStatus(0xc000_0ab0 | kind), kind.into())).collect();
     // Of three the status is not known.
@@ -175,7 +175,7 @@ fn a_plain_line_says_what_the_dashboard_shows() {
     let expected = "16 users measuring: 16/16 connected, 7,600 commands/s, 70.20 MB/s read, 19.50 written, median 1.56 ms, p95 \
                     3.23 ms, 19 errors (2 operations unexpected), 27 s left";
     assert_eq!(line, expected);
-    let done = Finished { limited: true, ..state().finished[0] };
+    let done = FinishedLoadPoint { limited: true, ..state().finished[0] };
     assert_eq!(
         plain::point(&done),
         "4 users done: 4,100 commands/s, median 548 µs, p95 820 µs, 102 errors (none unexpected); the client was the limit"
@@ -184,7 +184,7 @@ fn a_plain_line_says_what_the_dashboard_shows() {
 
 #[test]
 fn plain_lines_come_once_a_phase_while_nothing_is_measured() {
-    let mut state = State::new(heading());
+    let mut state = DashboardState::new(heading());
     let live = engine::EngineSnapshot { phase: EnginePhase::Connecting, ..second(0).live };
     let connecting = RampSnapshot { live, ..second(0) };
     assert_eq!(plain::interval(&state, &connecting).as_deref(), Some("load point 2 of 4: 16 users, connecting"));

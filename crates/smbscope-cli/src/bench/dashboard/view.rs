@@ -1,6 +1,6 @@
 //! Draws the state: what matters most comes first, and what there is no room for is left out from the end.
 
-use super::state::{State, of_them};
+use super::state::{DashboardState, of_them};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -45,7 +45,7 @@ impl Look {
 }
 
 /// Draws all of it.
-pub(super) fn draw(frame: &mut Frame, state: &State, color: bool) {
+pub(super) fn draw(frame: &mut Frame, state: &DashboardState, color: bool) {
     let look = Look { color };
     let area = frame.area();
     let width = area.width;
@@ -101,7 +101,7 @@ fn fit(parts: &mut [(&str, u16); 6], room: u16) {
     }
 }
 
-fn header(state: &State, look: Look, width: u16) -> Vec<Line<'static>> {
+fn header(state: &DashboardState, look: Look, width: u16) -> Vec<Line<'static>> {
     let (now, live) = (&state.now, &state.now.live);
     let mut lines = vec![Line::from(vec![
         Span::styled("smbscope bench  ", look.heading()),
@@ -163,7 +163,7 @@ fn header(state: &State, look: Look, width: u16) -> Vec<Line<'static>> {
 }
 
 /// Name, rate and percentiles of each group that is there.
-fn group_rows(state: &State) -> Vec<[String; 5]> {
+fn group_rows(state: &DashboardState) -> Vec<[String; 5]> {
     let now = &state.now;
     now.live
         .groups
@@ -192,20 +192,20 @@ fn draw_groups(frame: &mut Frame, rows: Vec<[String; 5]>, area: Rect, look: Look
     frame.render_widget(Table::new(rows, widths).header(header).column_spacing(1), area);
 }
 
-fn commands_over_time(state: &State) -> Vec<u64> {
+fn commands_over_time(state: &DashboardState) -> Vec<u64> {
     state.history.iter().map(|(rate, _)| rate.round() as u64).collect()
 }
 
-fn p95_over_time(state: &State) -> Vec<u64> {
+fn p95_over_time(state: &DashboardState) -> Vec<u64> {
     state.history.iter().map(|(_, p95)| p95.map_or(0, |p95| p95.0.max(0) as u64)).collect()
 }
 
-fn rate_note(state: &State) -> String {
+fn rate_note(state: &DashboardState) -> String {
     let most = state.history.iter().map(|(rate, _)| *rate).fold(0.0, f64::max);
     format!("at most {}", rate(most))
 }
 
-fn p95_note(state: &State) -> String {
+fn p95_note(state: &DashboardState) -> String {
     format!("at most {}", or_dash(state.history.iter().filter_map(|(_, p95)| *p95).max()))
 }
 
@@ -221,7 +221,7 @@ fn draw_spark(frame: &mut Frame, name: &str, values: Vec<u64>, note: String, are
     frame.render_widget(Sparkline::default().data(&values[newest..]).style(style), line);
 }
 
-fn error_lines(state: &State, look: Look) -> Vec<Line<'static>> {
+fn error_lines(state: &DashboardState, look: Look) -> Vec<Line<'static>> {
     let style = if state.unexpected > 0 { look.alarm() } else { Style::new() };
     let mut listed = state.top_statuses();
     listed.truncate(STATUSES_LISTED);
@@ -233,7 +233,7 @@ fn error_lines(state: &State, look: Look) -> Vec<Line<'static>> {
 }
 
 /// The load points that are done, the newest last.
-fn finished_lines(state: &State, width: u16) -> Vec<Line<'static>> {
+fn finished_lines(state: &DashboardState, width: u16) -> Vec<Line<'static>> {
     let lines = state.finished.iter().map(|point| {
         let users = counted(point.users.into(), "user", "users");
         let (p50, p95) = (or_dash(point.p50), or_dash(point.p95));
