@@ -1,10 +1,10 @@
 //! An analysis of captures.
 
-use crate::document::{Document, ending, write};
+use crate::document::{PyDocument, ending, write};
 use crate::errors::{ArgumentError, of_analysis, of_writing};
-use crate::exchanges::{self, Exchanges};
+use crate::exchanges::{self, PyExchanges};
 use crate::page;
-use crate::table::Table;
+use crate::table::PyTable;
 use crate::work::{Stopper, interruptible};
 use pyo3::prelude::*;
 use smbscope_report::text::ReportTextOptions;
@@ -18,29 +18,29 @@ use std::sync::Arc;
 
 /// What captures show: the report of `smbscope analyze`, and the tables in it.
 #[pyclass(frozen, extends = Document, module = "smbscope")]
-pub(crate) struct Analysis {
+pub(crate) struct PyAnalysis {
     report: Report,
     notes: Vec<String>,
-    asked: Arc<Asked>,
+    asked: Arc<AnalysisRequest>,
 }
 
 /// What was asked of which captures.
-pub(crate) struct Asked {
+pub(crate) struct AnalysisRequest {
     pub(crate) inputs: Vec<CaptureInput>,
     pub(crate) options: AnalysisOptions,
 }
 
 /// Analyses captures, given the arguments of `smbscope analyze`.
 #[pyfunction]
-pub(crate) fn analyze(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<Py<Analysis>> {
+pub(crate) fn analyze(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<Py<PyAnalysis>> {
     let parsed = py.detach(|| smbscope_cli::analysis(&arguments));
     let (inputs, options) = parsed.map_err(ArgumentError::new_err)?;
     let done = interruptible(py, |stopper| run(&inputs, options, stopper))?;
-    Analysis::new(py, inputs, done.map_err(|error| of_analysis(&error))?)
+    PyAnalysis::new(py, inputs, done.map_err(|error| of_analysis(&error))?)
 }
 
 /// An analysis that is over.
-pub(crate) struct Done {
+pub(crate) struct RenderedAnalysis {
     report: Report,
     notes: Vec<String>,
     /// The report as JSON.
@@ -49,31 +49,31 @@ pub(crate) struct Done {
     options: AnalysisOptions,
 }
 
-fn run(inputs: &[CaptureInput], options: AnalysisOptions, mut stopper: Stopper) -> Result<Done, analysis::AnalysisError> {
+fn run(inputs: &[CaptureInput], options: AnalysisOptions, mut stopper: Stopper) -> Result<RenderedAnalysis, analysis::AnalysisError> {
     let options = analysis::narrowed(inputs, &options, &mut stopper)?;
-    Done::from_analysis(analysis::PendingAnalysis::open(inputs, &options)?.run(&mut stopper)?, options)
+    RenderedAnalysis::from_analysis(analysis::PendingAnalysis::open(inputs, &options)?.run(&mut stopper)?, options)
 }
 
-impl Done {
+impl RenderedAnalysis {
     /// The report of an analysis.
     pub(crate) fn from_analysis(
         analysis: analysis::CaptureSetAnalysis,
         options: AnalysisOptions,
-    ) -> Result<Done, analysis::AnalysisError> {
+    ) -> Result<RenderedAnalysis, analysis::AnalysisError> {
         let notes = analysis.found.truncations().chain(analysis.found.notes()).collect();
         let report = analysis.into_report(&options)?;
         let mut text = Vec::new();
         json::write(&report, &mut text).expect("memory takes all");
-        Ok(Done { report, notes, text: String::from_utf8(text).expect("JSON is UTF-8"), options })
+        Ok(RenderedAnalysis { report, notes, text: String::from_utf8(text).expect("JSON is UTF-8"), options })
     }
 }
 
-impl Analysis {
+impl PyAnalysis {
     /// As Python has it.
-    pub(crate) fn new(py: Python<'_>, inputs: Vec<CaptureInput>, done: Done) -> PyResult<Py<Analysis>> {
-        let Done { report, notes, text, options } = done;
-        let asked = Arc::new(Asked { inputs, options });
-        let analysis = PyClassInitializer::from(Document::own(text)).add_subclass(Analysis { report, notes, asked });
+    pub(crate) fn new(py: Python<'_>, inputs: Vec<CaptureInput>, done: RenderedAnalysis) -> PyResult<Py<PyAnalysis>> {
+        let RenderedAnalysis { report, notes, text, options } = done;
+        let asked = Arc::new(AnalysisRequest { inputs, options });
+        let analysis = PyClassInitializer::from(PyDocument::own(text)).add_subclass(PyAnalysis { report, notes, asked });
         Py::new(py, analysis)
     }
 
@@ -164,7 +164,7 @@ tables! {
     slowest
 }
 
-fn save(this: &Bound<'_, Analysis>, path: &Path) -> PyResult<()> {
+fn save(this: &Bound<'_, PyAnalysis>, path: &Path) -> PyResult<()> {
     let (py, analysis) = (this.py(), this.get());
     refuse_input(path, &analysis.asked.inputs)?;
     match ending(path) {

@@ -2,7 +2,7 @@
 
 use crate::errors::{ArgumentError, of_table, of_writing};
 use crate::page;
-use crate::table::Table;
+use crate::table::PyTable;
 use pyo3::prelude::*;
 use serde_json::Value;
 use smbscope_report::{arrow, html};
@@ -12,26 +12,26 @@ use std::sync::OnceLock;
 
 /// The JSON that the command line writes, with the tables in it.
 #[pyclass(frozen, subclass, module = "smbscope")]
-pub(crate) struct Document {
+pub(crate) struct PyDocument {
     text: String,
     /// The same, from when a table is asked for: it takes several times as much memory.
     value: OnceLock<Value>,
 }
 
-impl Document {
+impl PyDocument {
     /// The JSON text.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
     /// A table, which may be large, without Python's lock.
-    pub(crate) fn table_of(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
-        py.detach(|| arrow::table(self.value(), name)).map(Table).map_err(|error| of_table(&error))
+    pub(crate) fn table_of(&self, py: Python<'_>, name: &str) -> PyResult<PyTable> {
+        py.detach(|| arrow::table(self.value(), name)).map(PyTable).map_err(|error| of_table(&error))
     }
 
     /// A document that the libraries made.
-    pub(crate) fn own(text: String) -> Document {
-        Document { text, value: OnceLock::new() }
+    pub(crate) fn own(text: String) -> PyDocument {
+        PyDocument { text, value: OnceLock::new() }
     }
 
     fn value(&self) -> &Value {
@@ -48,12 +48,12 @@ impl Document {
 }
 
 #[pymethods]
-impl Document {
+impl PyDocument {
     #[new]
-    fn new(json: String) -> PyResult<Document> {
+    fn new(json: String) -> PyResult<PyDocument> {
         let value = serde_json::from_str(&json).map_err(|error| ArgumentError::new_err(format!("no JSON: {error}")))?;
         arrow::tables(&value).map_err(|error| of_table(&error))?;
-        Ok(Document { text: json, value: value.into() })
+        Ok(PyDocument { text: json, value: value.into() })
     }
 
     /// The JSON text.
@@ -78,7 +78,7 @@ impl Document {
     }
 
     /// A list of the document as a table, or an object as a table with one row; `a.b` is the list `b` within `a`.
-    fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
+    fn table(&self, py: Python<'_>, name: &str) -> PyResult<PyTable> {
         self.table_of(py, name)
     }
 

@@ -1,9 +1,9 @@
 //! The exchange table, as it is read: a batch at a time, with few batches waiting.
 
-use crate::analysis::Asked;
+use crate::analysis::AnalysisRequest;
 use crate::document::ending;
 use crate::errors::{SmbscopeError, of_analysis, of_writing};
-use crate::table::{Table, schema, stream};
+use crate::table::{PyTable, schema, stream};
 use crate::work::{LOOK, Stopper, broken, interruptible};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
@@ -30,18 +30,18 @@ const AHEAD: usize = 2;
 /// The exchange table of captures: the columns of `smbscope analyze -o exchanges.parquet`. It is read from the captures
 /// whenever it is asked for, and never all in memory.
 #[pyclass(frozen, module = "smbscope")]
-pub(crate) struct Exchanges(Arc<Asked>);
+pub(crate) struct PyExchanges(Arc<AnalysisRequest>);
 
-impl Exchanges {
-    pub(crate) fn new(asked: Arc<Asked>) -> Exchanges {
-        Exchanges(asked)
+impl PyExchanges {
+    pub(crate) fn new(asked: Arc<AnalysisRequest>) -> PyExchanges {
+        PyExchanges(asked)
     }
 }
 
 #[pymethods]
-impl Exchanges {
+impl PyExchanges {
     fn __iter__(&self) -> PyResult<Batches> {
-        Ok(Batches(Mutex::new(Reader::begin(Arc::clone(&self.0))?)))
+        Ok(Batches(Mutex::new(ExchangeBatchReader::begin(Arc::clone(&self.0))?)))
     }
 
     /// Hands the table out as a stream, while the captures are read.
@@ -52,7 +52,7 @@ impl Exchanges {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let _ = requested_schema;
-        stream(py, Interruptible::new(Reader::begin(Arc::clone(&self.0))?))
+        stream(py, Interruptible::new(ExchangeBatchReader::begin(Arc::clone(&self.0))?))
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
@@ -67,7 +67,7 @@ impl Exchanges {
 
 /// The exchange table, batch by batch.
 #[pyclass(frozen, module = "smbscope")]
-pub(crate) struct Batches(Mutex<Reader>);
+pub(crate) struct Batches(Mutex<ExchangeBatchReader>);
 
 #[pymethods]
 impl Batches {
@@ -75,46 +75,46 @@ impl Batches {
         this
     }
 
-    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Table>> {
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<PyTable>> {
         loop {
             let next = py.detach(|| self.0.lock().unwrap_or_else(PoisonError::into_inner).next());
             match next {
-                Next::Batch(batch) => return Ok(Some(Table(batch))),
-                Next::NotYet => py.check_signals()?,
-                Next::Failed(Failure::Analysis(error)) => return Err(of_analysis(&error)),
-                Next::Failed(Failure::Panic(panic)) => return Err(broken(&*panic)),
-                Next::End => return Ok(None),
+                BatchPoll::Batch(batch) => return Ok(Some(PyTable(batch))),
+                BatchPoll::NotYet => py.check_signals()?,
+                BatchPoll::Failed(ReaderThreadError::Analysis(error)) => return Err(of_analysis(&error)),
+                BatchPoll::Failed(ReaderThreadError::Panic(panic)) => return Err(broken(&*panic)),
+                BatchPoll::End => return Ok(None),
             }
         }
     }
 }
 
 /// What comes next of a table.
-enum Next {
+enum BatchPoll {
     Batch(RecordBatch),
     NotYet,
-    Failed(Failure),
+    Failed(ReaderThreadError),
     End,
 }
 
 /// Why a table ends early.
-enum Failure {
+enum ReaderThreadError {
     Analysis(analysis::AnalysisError),
     /// A bug.
     Panic(Box<dyn Any + Send>),
 }
 
-type Sent = Result<RecordBatch, Failure>;
+type BatchResult = Result<RecordBatch, ReaderThreadError>;
 
 /// The end of the table that others read; the other end is a thread that reads the captures.
-struct Reader {
-    batches: Receiver<Sent>,
+struct ExchangeBatchReader {
+    batches: Receiver<BatchResult>,
     stopper: Stopper,
     schema: SchemaRef,
 }
 
-impl Reader {
-    fn begin(asked: Arc<Asked>) -> io::Result<Reader> {
+impl ExchangeBatchReader {
+    fn begin(asked: Arc<AnalysisRequest>) -> io::Result<ExchangeBatchReader> {
         let (sender, batches) = sync_channel(AHEAD);
         let stopper = Stopper::default();
         let mut observer = stopper.clone();
@@ -127,27 +127,27 @@ impl Reader {
             };
             let failure = match catch_unwind(AssertUnwindSafe(read)) {
                 Ok(Ok(())) => return,
-                Ok(Err(error)) => Failure::Analysis(error),
-                Err(panic) => Failure::Panic(panic),
+                Ok(Err(error)) => ReaderThreadError::Analysis(error),
+                Err(panic) => ReaderThreadError::Panic(panic),
             };
             // Whoever read the table may be gone.
             let _ = sender.send(Err(failure));
         };
         thread::Builder::new().spawn(work)?;
-        Ok(Reader { batches, stopper, schema: ExchangeBatches::default().schema() })
+        Ok(ExchangeBatchReader { batches, stopper, schema: ExchangeBatches::default().schema() })
     }
 
-    fn next(&self) -> Next {
+    fn next(&self) -> BatchPoll {
         match self.batches.recv_timeout(LOOK) {
-            Ok(Ok(batch)) => Next::Batch(batch),
-            Ok(Err(error)) => Next::Failed(error),
-            Err(RecvTimeoutError::Timeout) => Next::NotYet,
-            Err(RecvTimeoutError::Disconnected) => Next::End,
+            Ok(Ok(batch)) => BatchPoll::Batch(batch),
+            Ok(Err(error)) => BatchPoll::Failed(error),
+            Err(RecvTimeoutError::Timeout) => BatchPoll::NotYet,
+            Err(RecvTimeoutError::Disconnected) => BatchPoll::End,
         }
     }
 }
 
-impl Drop for Reader {
+impl Drop for ExchangeBatchReader {
     fn drop(&mut self) {
         self.stopper.stop();
     }
@@ -156,7 +156,7 @@ impl Drop for Reader {
 /// A table whose batches go to a reader.
 struct Sending {
     batches: ExchangeBatches,
-    sender: SyncSender<Sent>,
+    sender: SyncSender<BatchResult>,
 }
 
 impl Sending {
@@ -180,14 +180,14 @@ impl ExchangeTable for Sending {
 
 /// A reader that Ctrl-C ends, for those who read it without Python's lock, and on any thread.
 struct Interruptible {
-    reader: Reader,
+    reader: ExchangeBatchReader,
     interrupted: Arc<AtomicBool>,
     /// Beside Python's own handler, which raises KeyboardInterrupt when it gets to it.
     handler: Option<signal_hook::SigId>,
 }
 
 impl Interruptible {
-    fn new(reader: Reader) -> Interruptible {
+    fn new(reader: ExchangeBatchReader) -> Interruptible {
         let interrupted = Arc::new(AtomicBool::new(false));
         let handler = signal_hook::flag::register(SIGINT, Arc::clone(&interrupted)).ok();
         Interruptible { reader, interrupted, handler }
@@ -204,11 +204,11 @@ impl Iterator for Interruptible {
                 return failed("interrupted".to_owned());
             }
             match self.reader.next() {
-                Next::Batch(batch) => return Some(Ok(batch)),
-                Next::NotYet => {}
-                Next::Failed(Failure::Analysis(error)) => return failed(smbscope_run::one_line(&error)),
-                Next::Failed(Failure::Panic(_)) => return failed("smbscope broke down, please report this".to_owned()),
-                Next::End => return None,
+                BatchPoll::Batch(batch) => return Some(Ok(batch)),
+                BatchPoll::NotYet => {}
+                BatchPoll::Failed(ReaderThreadError::Analysis(error)) => return failed(smbscope_run::one_line(&error)),
+                BatchPoll::Failed(ReaderThreadError::Panic(_)) => return failed("smbscope broke down, please report this".to_owned()),
+                BatchPoll::End => return None,
             }
         }
     }
@@ -227,7 +227,7 @@ impl Drop for Interruptible {
 }
 
 /// Writes the exchange table into a file, by its ending.
-pub(crate) fn save(py: Python<'_>, asked: &Asked, path: &Path) -> PyResult<()> {
+pub(crate) fn save(py: Python<'_>, asked: &AnalysisRequest, path: &Path) -> PyResult<()> {
     let file = match Destination::open(path).map_err(|error| of_writing(path, &error))? {
         Destination::File(file) => file,
         Destination::Stream(_) => return Err(SmbscopeError::new_err(format!("{}: not a file", path.display()))),
@@ -238,7 +238,7 @@ pub(crate) fn save(py: Python<'_>, asked: &Asked, path: &Path) -> PyResult<()> {
     result.and_then(|()| file.finish()).map_err(|error| of_writing(path, &error))
 }
 
-fn write(asked: &Asked, path: &Path, file: &Replacement, stopper: &mut Stopper) -> Result<ExchangeExportResult, analysis::AnalysisError> {
+fn write(asked: &AnalysisRequest, path: &Path, file: &Replacement, stopper: &mut Stopper) -> Result<ExchangeExportResult, analysis::AnalysisError> {
     let exchanges = analysis::ExchangeExport::open(&asked.inputs, &asked.options)?;
     let out = file.writer().map(io::BufWriter::new);
     match ending(path) == "parquet" {

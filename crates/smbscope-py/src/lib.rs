@@ -21,19 +21,19 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _smbscope {
     #[pymodule_export]
-    use crate::analysis::{Analysis, analyze};
+    use crate::analysis::{PyAnalysis, analyze};
     #[pymodule_export]
-    use crate::document::Document;
+    use crate::document::PyDocument;
     #[pymodule_export]
     use crate::errors::{ArgumentError, CaptureError, LimitError, RunError, SmbscopeError};
     #[pymodule_export]
-    use crate::exchanges::{Batches, Exchanges};
+    use crate::exchanges::{Batches, PyExchanges};
     #[pymodule_export]
-    use crate::load::LoadHost;
+    use crate::load::PyLoadHost;
     #[pymodule_export]
     use crate::parts::{divide, follow, merge, plan, shared_sessions};
     #[pymodule_export]
-    use crate::table::Table;
+    use crate::table::PyTable;
 
     use super::*;
     use crate::load;

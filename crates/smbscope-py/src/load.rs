@@ -9,13 +9,13 @@ use std::sync::{Mutex, PoisonError};
 
 /// The load generator of a host: answers the requests of its driver.
 #[pyclass(frozen, module = "smbscope")]
-pub(crate) struct LoadHost(Mutex<smbscope_run::LoadHost>);
+pub(crate) struct PyLoadHost(Mutex<smbscope_run::LoadHost>);
 
 #[pymethods]
-impl LoadHost {
+impl PyLoadHost {
     #[new]
-    fn new() -> LoadHost {
-        LoadHost(Mutex::new(smbscope_run::LoadHost::new()))
+    fn new() -> PyLoadHost {
+        PyLoadHost(Mutex::new(smbscope_run::LoadHost::new()))
     }
 
     /// The answer to a request.
@@ -26,13 +26,13 @@ impl LoadHost {
 }
 
 /// A host by its name, whether it is this machine, and what carries a request there and brings the answer.
-type Named = (String, bool, Py<PyAny>);
+type PyHost = (String, bool, Py<PyAny>);
 
 /// The hosts that a function of Python starts.
 pub(crate) fn source(start: Py<PyAny>) -> Box<smbscope_cli::HostSource> {
     Box::new(move |address, slots| {
         Python::attach(|py| {
-            let started = start.call1(py, (address, slots)).and_then(|hosts| hosts.extract::<Vec<Named>>(py));
+            let started = start.call1(py, (address, slots)).and_then(|hosts| hosts.extract::<Vec<PyHost>>(py));
             let hosts = started.map_err(|error| said(py, &error))?;
             Ok(hosts.into_iter().map(|(name, is_here, call)| host(name, is_here, call)).collect())
         })

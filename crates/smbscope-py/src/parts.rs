@@ -1,6 +1,6 @@
 //! An analysis in parts, for `smbscope.cluster`: what a task of a cluster does. What passes between tasks is bytes.
 
-use crate::analysis::{Analysis, Done};
+use crate::analysis::{PyAnalysis, RenderedAnalysis};
 use crate::errors::{ArgumentError, of_analysis};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -92,10 +92,10 @@ pub(crate) fn merge(
     files: Vec<Vec<u8>>,
     parts: Vec<Vec<u8>>,
     unread: Vec<String>,
-) -> PyResult<Py<Analysis>> {
+) -> PyResult<Py<PyAnalysis>> {
     let (inputs, options) = parsed(py, &arguments)?;
     let arrived = SerializedParts { plan, files: &files, parts: &parts };
     let done =
-        py.detach(|| arrived.merged(&unread, &options, |analysis| Done::from_analysis(analysis, options.clone())));
-    Analysis::new(py, inputs, done.map_err(|error| of_analysis(&error))?)
+        py.detach(|| arrived.merged(&unread, &options, |analysis| RenderedAnalysis::from_analysis(analysis, options.clone())));
+    PyAnalysis::new(py, inputs, done.map_err(|error| of_analysis(&error))?)
 }

@@ -13,10 +13,10 @@ use pyo3::types::{PyCapsule, PyList};
 /// A table in memory. pyarrow, Polars, pandas and DuckDB take it is, without a copy: they ask for
 /// `__arrow_c_stream__`.
 #[pyclass(frozen, module = "smbscope")]
-pub(crate) struct Table(pub(crate) RecordBatch);
+pub(crate) struct PyTable(pub(crate) RecordBatch);
 
 #[pymethods]
-impl Table {
+impl PyTable {
     /// The names of the columns.
     #[getter]
     fn column_names(&self) -> Vec<String> {

@@ -15,10 +15,10 @@ pub(crate) const LOOK: Duration = Duration::from_millis(50);
 
 /// Ends an analysis from outside.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Stopper(Arc<Asked>);
+pub(crate) struct Stopper(Arc<StopperState>);
 
 #[derive(Debug, Default)]
-struct Asked {
+struct StopperState {
     ended: AtomicBool,
     /// The flag of what is read now.
     flag: Mutex<Option<Arc<AtomicBool>>>,
