@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What captures show: the report of `smbscope analyze`, and the tables in it.
-#[pyclass(frozen, extends = Document, module = "smbscope")]
+#[pyclass(frozen, extends = PyDocument, module = "smbscope")]
 pub(crate) struct PyAnalysis {
     report: Report,
     notes: Vec<String>,
@@ -88,10 +88,10 @@ impl PyAnalysis {
 macro_rules! tables {
     ($($(#[doc = $doc:literal])* $name:ident)*) => {
         #[pymethods]
-        impl Analysis {
+        impl PyAnalysis {
             $($(#[doc = $doc])*
             #[getter]
-            fn $name(this: &Bound<'_, Analysis>) -> PyResult<Table> {
+            fn $name(this: &Bound<'_, PyAnalysis>) -> PyResult<PyTable> {
                 this.as_super().get().table_of(this.py(), stringify!($name))
             })*
 
@@ -102,14 +102,14 @@ macro_rules! tables {
             }
 
             /// The exchange table, read from the captures anew, a batch at a time.
-            fn exchanges(&self) -> Exchanges {
-                Exchanges::new(Arc::clone(&self.asked))
+            fn exchanges(&self) -> PyExchanges {
+                PyExchanges::new(Arc::clone(&self.asked))
             }
 
             /// The report for a terminal.
             #[pyo3(signature = (*, width = 100, full = false, top = 20))]
             fn to_text(&self, py: Python<'_>, width: usize, full: bool, top: usize) -> String {
-                let options = TextOptions { width, full, top, color: false };
+                let options = ReportTextOptions { width, full, top, color: false };
                 py.detach(|| text::render(&self.report, &options))
             }
 
@@ -120,7 +120,7 @@ macro_rules! tables {
 
             /// Writes a file, by its ending: the report as .json, .html or .txt, the exchange table as .parquet or .csv. The
             /// file is there whole or not at all, and is never one of the captures.
-            fn save(this: &Bound<'_, Analysis>, path: PathBuf) -> PyResult<()> {
+            fn save(this: &Bound<'_, PyAnalysis>, path: PathBuf) -> PyResult<()> {
                 save(this, &path)
             }
 

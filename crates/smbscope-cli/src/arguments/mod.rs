@@ -322,8 +322,8 @@ pub struct CommonArguments {
     /// windows of decompressors.
     ///
     /// When it is full, the least recently active connections are evicted and counted under Quality.
-    #[arg(hide_short_help = true, long, value_name = "MIB", default_value_t = (CaptureBudget::DEFAULT_MEMORY >> 20) as u32,
-        value_parser = clap::value_parser!(u32).range((CaptureBudget::LEAST_MEMORY >> 20) as i64..=1 << 20))]
+    #[arg(hide_short_help = true, long, value_name = "MIB", default_value_t = (MemoryBudget::DEFAULT_MEMORY >> 20) as u32,
+        value_parser = clap::value_parser!(u32).range((MemoryBudget::LEAST_MEMORY >> 20) as i64..=1 << 20))]
     pub memory: u32,
 
     /// Print no progress bar.
