@@ -80,6 +80,6 @@ fn status(error: &anyhow::Error) -> u8 {
 
 /// Whether it was asked for what cannot be, as against what did not work.
 fn are_arguments_bad(error: &anyhow::Error) -> bool {
-    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<smbscope_lab::Error>());
-    error.is::<BadArguments>() || causes.any(|cause| matches!(cause, smbscope_lab::Error::Settings(_)))
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<smbscope_lab::LabError>());
+    error.is::<BadArguments>() || causes.any(|cause| matches!(cause, smbscope_lab::LabError::Settings(_)))
 }

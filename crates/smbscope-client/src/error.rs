@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Why an operation, or the connection under it, failed.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum ClientError {
     /// The server answered with an error status; the session goes on.
     #[error("{command}: {status}")]
     Status {
@@ -110,27 +110,27 @@ fn advice(kind: io::ErrorKind) -> &'static str {
     }
 }
 
-impl Error {
+impl ClientError {
     /// What went wrong on a connection while something was being done.
-    pub(super) fn on_connection(what: &'static str, error: io::Error) -> Error {
+    pub(super) fn on_connection(what: &'static str, error: io::Error) -> ClientError {
         match (Foreign::from_error(&error), error.kind()) {
-            (Some(foreign), _) => Error::Foreign(foreign),
-            (None, io::ErrorKind::InvalidData) => Error::Protocol(error.to_string()),
-            (None, _) => Error::Connection { what, error },
+            (Some(foreign), _) => ClientError::Foreign(foreign),
+            (None, io::ErrorKind::InvalidData) => ClientError::Protocol(error.to_string()),
+            (None, _) => ClientError::Connection { what, error },
         }
     }
 
     /// The server's answer, where that is what failed.
     pub fn status(&self) -> Option<NtStatus> {
         match self {
-            Error::Status { status, .. } | Error::Refused { status, .. } => Some(*status),
+            ClientError::Status { status, .. } | ClientError::Refused { status, .. } => Some(*status),
             _ => None,
         }
     }
 
     /// Whether the session can be used no longer.
     pub fn is_fatal(&self) -> bool {
-        !matches!(self, Error::Status { .. })
+        !matches!(self, ClientError::Status { .. })
     }
 }
 
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_time_limit_is_said_as_it_was_given() {
-        let said = |waited| Error::TimedOut { command: Command::Smb2(smb2::Smb2Command::ECHO), waited }.to_string();
+        let said = |waited| ClientError::TimedOut { command: Command::Smb2(smb2::Smb2Command::ECHO), waited }.to_string();
         assert_eq!(said(Duration::from_millis(250)), "no answer to ECHO after 250 ms");
         assert_eq!(said(Duration::from_millis(1_500)), "no answer to ECHO after 1.5 s");
         assert_eq!(said(Duration::from_secs(90)), "no answer to ECHO after 90 s");

@@ -49,7 +49,7 @@ pub mod options {
 /// CreateDisposition (MS-SMB2 2.2.13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Disposition {
+pub enum CreateDisposition {
     /// FILE_SUPERSEDE
     Supersede = 0,
     /// FILE_OPEN
@@ -66,7 +66,7 @@ pub enum Disposition {
 
 /// What to open. Paths are relative to the share, with backslashes, and without one at the beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Open<'a> {
+pub struct OpenParameters<'a> {
     /// Empty for the root of the share.
     pub path: &'a str,
     /// See [`access`].
@@ -74,7 +74,7 @@ pub struct Open<'a> {
     /// FILE_SHARE_READ 1, FILE_SHARE_WRITE 2, FILE_SHARE_DELETE 4.
     pub share: u32,
     /// What to do where the file exists, or does not.
-    pub disposition: Disposition,
+    pub disposition: CreateDisposition,
     /// See [`options`].
     pub options: u32,
     /// MS-FSCC 2.6.
@@ -162,7 +162,7 @@ pub struct ByteRangeLock {
 
 /// A directory entry, borrowed from the response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct ListingEntry {
     /// The name.
     pub name: String,
     /// EndOfFile.
@@ -171,7 +171,7 @@ pub struct Entry {
     pub attributes: u32,
 }
 
-impl Entry {
+impl ListingEntry {
     /// FILE_ATTRIBUTE_DIRECTORY.
     pub fn is_directory(&self) -> bool {
         self.attributes & 0x10 != 0
@@ -227,12 +227,12 @@ pub struct WholeFile {
 
 impl WholeFile {
     /// How it is opened.
-    pub(super) fn open(&self) -> Open<'_> {
-        Open {
+    pub(super) fn open(&self) -> OpenParameters<'_> {
+        OpenParameters {
             path: &self.path,
             access: access::READ_DATA | access::READ_ATTRIBUTES,
             share: 7,
-            disposition: Disposition::Open,
+            disposition: CreateDisposition::Open,
             options: options::NON_DIRECTORY,
             attributes: 0,
         }

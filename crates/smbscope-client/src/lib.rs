@@ -23,10 +23,10 @@ pub mod smb2;
 mod transport;
 
 pub use control::{FsctlProfile, TreeConnectTarget};
-pub use error::Error;
+pub use error::ClientError;
 pub use facts::SessionParameters;
 pub use file::{
-    TransferDirection, Disposition, Entry, FileHandle, Info, ByteRangeLock, Moved, Open, OpenResult, FileRange, SetInfo, WholeFile, access,
+    TransferDirection, CreateDisposition, ListingEntry, FileHandle, Info, ByteRangeLock, Moved, OpenParameters, OpenResult, FileRange, SetInfo, WholeFile, access,
     options as create_options,
 };
 pub use foreign::Foreign;

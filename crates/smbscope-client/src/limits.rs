@@ -1,7 +1,7 @@
 //! What a client puts up with from a server: a hostile one sends without end, or answers with sizes that nobody can work
 //! with. Each bound is far above what servers do. `docs/limits.md` lists them.
 
-use super::Error;
+use super::ClientError;
 use std::time::{Duration, Instant};
 
 /// Messages that nobody asked for (breaks of oplocks and leases) between two answers: a user of a workload has some
@@ -41,9 +41,9 @@ impl Allowance {
     }
 
     /// An error where it is used up.
-    pub(super) fn check(&self) -> Result<(), Error> {
+    pub(super) fn check(&self) -> Result<(), ClientError> {
         match self.until {
-            Some(until) if Instant::now() >= until => Err(Error::TooLong { what: self.what, limit: self.limit }),
+            Some(until) if Instant::now() >= until => Err(ClientError::TooLong { what: self.what, limit: self.limit }),
             _ => Ok(()),
         }
     }
@@ -67,22 +67,22 @@ impl ListingGuard {
 
     /// An answer came whose first entry has this name: the entry that the whole listing began with cannot begin another
     /// answer.
-    pub(super) fn answer(&mut self, first_name: &[u8]) -> Result<(), Error> {
+    pub(super) fn answer(&mut self, first_name: &[u8]) -> Result<(), ClientError> {
         let hash = ahash::RandomState::with_seeds(1, 2, 3, 4).hash_one(first_name);
         if self.first.is_some_and(|first| first == hash) {
-            return Err(Error::Protocol("a listing that begins again and again".to_owned()));
+            return Err(ClientError::Protocol("a listing that begins again and again".to_owned()));
         }
         self.first.get_or_insert(hash);
         self.allowance.check()
     }
 
     /// An entry; `kept_bytes` of its name are kept.
-    pub(super) fn entry(&mut self, kept_bytes: usize) -> Result<(), Error> {
+    pub(super) fn entry(&mut self, kept_bytes: usize) -> Result<(), ClientError> {
         self.entries += 1;
         self.name_bytes += kept_bytes;
         if self.entries > LISTED_ENTRIES_MAX || self.name_bytes > LISTED_NAMES_MAX {
             let text = format!("a listing of more than {} entries, or too long names", LISTED_ENTRIES_MAX);
-            return Err(Error::Protocol(text));
+            return Err(ClientError::Protocol(text));
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The NetBIOS session service (RFC 1002 4.3): a session request before the first message, with the names that are
 //! called and calling.
 
-use super::Error;
+use super::ClientError;
 use super::options::SessionOptions;
 use super::transport::{FramedConnection, deadline, invalid};
 use smbscope_wire::nbss::FrameType;
@@ -20,7 +20,7 @@ const WORKSTATION: u8 = 0x00;
 const SESSION_REQUEST: u8 = 0x81;
 
 /// Connects and asks for a session: by the name of the host, and where there is none of that name by `*SMBSERVER`.
-pub(super) async fn connect(options: &SessionOptions) -> Result<FramedConnection, Error> {
+pub(super) async fn connect(options: &SessionOptions) -> Result<FramedConnection, ClientError> {
     let mut refusal = String::new();
     let names = [netbios_name(&options.host), Some(ANY_SERVER.to_owned())];
     for called in names.into_iter().flatten() {
@@ -29,10 +29,10 @@ pub(super) async fn connect(options: &SessionOptions) -> Result<FramedConnection
         match request(&mut link, &called, options).await {
             Ok(None) => return Ok(link),
             Ok(Some(reason)) => refusal = format!("no NetBIOS session with {called} at {}: {reason}", options.address),
-            Err(error) => return Err(Error::on_connection("asking for a NetBIOS session", error)),
+            Err(error) => return Err(ClientError::on_connection("asking for a NetBIOS session", error)),
         }
     }
-    Err(Error::Unsupported(format!("{refusal}; try direct TCP, or the server's NetBIOS name as host")))
+    Err(ClientError::Unsupported(format!("{refusal}; try direct TCP, or the server's NetBIOS name as host")))
 }
 
 /// Asks once; a reason where the server refused.

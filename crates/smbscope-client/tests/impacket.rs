@@ -1,7 +1,7 @@
 //! A second implementation as the server: impacket's, which shares no code with Samba, over SMB1 and SMB 2.0.2.
 
 use smbscope_client::{
-    Credentials, Disposition, Entry, Error, Info, Open, SessionOptions, Secret, ClientSession, access, create_options,
+    Credentials, CreateDisposition, ListingEntry, ClientError, Info, OpenParameters, SessionOptions, Secret, ClientSession, access, create_options,
 };
 use smbscope_model::Dialect;
 use smbscope_wire::status::NtStatus;
@@ -74,26 +74,26 @@ fn run<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
 }
 
-fn open(path: &str, disposition: Disposition, options: u32) -> Open<'_> {
+fn open(path: &str, disposition: CreateDisposition, options: u32) -> OpenParameters<'_> {
     let access = access::READ_DATA | access::WRITE_DATA | access::READ_ATTRIBUTES | access::DELETE;
-    Open { path, access, share: 7, disposition, options, attributes: 0x80 }
+    OpenParameters { path, access, share: 7, disposition, options, attributes: 0x80 }
 }
 
 /// What a user does, checked against the files of the server.
-async fn work(server: &Server, dialect: Dialect) -> Result<(), Error> {
+async fn work(server: &Server, dialect: Dialect) -> Result<(), ClientError> {
     let mut session = ClientSession::connect(&server.options(dialect, "benchpw")).await?;
     assert_eq!(session.facts().dialect, dialect);
     assert!(!session.facts().guest);
 
     session.make_directory("dir").await?;
-    let file = session.open(&open(r"dir\a.txt", Disposition::Create, create_options::NON_DIRECTORY)).await?;
+    let file = session.open(&open(r"dir\a.txt", CreateDisposition::Create, create_options::NON_DIRECTORY)).await?;
     let data: Vec<u8> = (0..40_000u32).map(|n| (n ^ (n >> 8)) as u8).collect();
     session.write(file.handle, 0, &data).await?;
     assert!(session.read(file.handle, 0, 40_000).await? == &data[..], "what was written is read");
     session.close(file.handle).await?;
     assert!(std::fs::read(server.folder.path().join("dir/a.txt")).unwrap() == data, "and is in the server's file");
 
-    let mut entries: Vec<Entry> = Vec::new();
+    let mut entries: Vec<ListingEntry> = Vec::new();
     session.list(r"dir\*", Info::FILE_BOTH_DIRECTORY_INFORMATION, 0, Some(&mut entries)).await?;
     let listed = entries.iter().find(|entry| entry.name == "a.txt").expect("the file is listed");
     assert_eq!((listed.size, listed.is_directory()), (40_000, false));

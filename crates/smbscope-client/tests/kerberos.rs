@@ -3,7 +3,7 @@
 
 mod common;
 
-use smbscope_client::{Cipher, Credentials, Encryption, Error, SessionOptions, ClientSession, ClientSigningPolicy};
+use smbscope_client::{Cipher, Credentials, Encryption, ClientError, SessionOptions, ClientSession, ClientSigningPolicy};
 use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_model::Dialect;
 use std::io::Write;
@@ -127,7 +127,7 @@ fn inside(folder: &Path) {
     };
 
     let without = common::run(ClientSession::connect(&options(Dialect::Smb2(0x0311)))).unwrap_err();
-    assert!(matches!(&without, Error::Unsupported(reason) if reason.contains("kinit")), "{without}");
+    assert!(matches!(&without, ClientError::Unsupported(reason) if reason.contains("kinit")), "{without}");
 
     let account = &server.record().users[0].account;
     admin(folder, &format!("addprinc -pw secret {account}"));
@@ -143,7 +143,7 @@ fn inside(folder: &Path) {
 
     let other = SessionOptions { host: "other".to_owned(), ..options(Dialect::Smb2(0x0311)) };
     let error = common::run(ClientSession::connect(&other)).unwrap_err();
-    assert!(matches!(&error, Error::Unsupported(reason) if reason.contains("no ticket for cifs/other")), "{error}");
+    assert!(matches!(&error, ClientError::Unsupported(reason) if reason.contains("no ticket for cifs/other")), "{error}");
 }
 
 fn work(options: &SessionOptions) {

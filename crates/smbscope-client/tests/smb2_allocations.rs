@@ -5,7 +5,7 @@
 mod common;
 
 use common::{create, options, reading, run, samba, user_options};
-use smbscope_client::{Cipher, Encryption, Error, Info, ByteRangeLock, SessionOptions, ClientSession, SetInfo, ClientSigningPolicy};
+use smbscope_client::{Cipher, Encryption, ClientError, Info, ByteRangeLock, SessionOptions, ClientSession, SetInfo, ClientSigningPolicy};
 use smbscope_lab::LabServerSettings;
 use smbscope_testkit::server::{Script, ScriptedServer};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -79,7 +79,7 @@ async fn steady(options: &SessionOptions) -> u64 {
     allocations
 }
 
-async fn round(session: &mut ClientSession, data: &[u8]) -> Result<(), Error> {
+async fn round(session: &mut ClientSession, data: &[u8]) -> Result<(), ClientError> {
     let path = "steady.bin";
     let file = session.open(&create(path)).await?.handle;
     // 64 KiB is one command in every dialect.

@@ -1,7 +1,7 @@
 //! What the client does when a server goes wrong: it says so, keeps what it measured, and neither panics nor hangs.
 
 use crate::common::{self, options, reading, run, samba, user_options};
-use smbscope_client::{Encryption, Error, SessionOptions, ClientSession, ClientSigningPolicy};
+use smbscope_client::{Encryption, ClientError, SessionOptions, ClientSession, ClientSigningPolicy};
 use smbscope_lab::LabServerSettings;
 use smbscope_model::{Command, Dialect, CommandGroup, ExchangeOutcome, Subcommand};
 use smbscope_testkit::server::{Fault, Malformed, Script, ScriptedServer};
@@ -24,7 +24,7 @@ fn faulty(fault: Fault) -> (ScriptedServer, SessionOptions) {
 }
 
 /// Opens and reads; the session, and what became of the read.
-async fn read(options: &SessionOptions) -> (ClientSession, Result<(), Error>) {
+async fn read(options: &SessionOptions) -> (ClientSession, Result<(), ClientError>) {
     let mut session = ClientSession::connect(options).await.unwrap();
     let file = session.open(&reading("a")).await.unwrap().handle;
     let result = session.read(file, 0, 10).await.map(|_| ());
@@ -38,7 +38,7 @@ fn a_reset_ends_the_session_and_leaves_the_read_unanswered() {
         let (mut session, result) = run(read(&options));
         let error = result.unwrap_err();
         assert!(error.is_fatal());
-        assert!(matches!(error, Error::Connection { ref error, .. } if error.kind() == kind), "{error:?}");
+        assert!(matches!(error, ClientError::Connection { ref error, .. } if error.kind() == kind), "{error:?}");
         let last = session.samples().last().unwrap();
         assert_eq!((last.command, last.outcome, last.status), (READ, ExchangeOutcome::Unanswered, None));
     }
@@ -50,7 +50,7 @@ fn a_server_that_is_silent_is_given_up_in_time_with_a_cancel() {
     run(async {
         let began = Instant::now();
         let (mut session, result) = read(&options).await;
-        assert!(matches!(result, Err(Error::TimedOut { command: READ, .. })), "{result:?}");
+        assert!(matches!(result, Err(ClientError::TimedOut { command: READ, .. })), "{result:?}");
         assert!(began.elapsed() < Duration::from_secs(2));
         let samples = session.samples();
         let outcomes: Vec<_> = samples.iter().rev().take(2).map(|sample| (sample.command, sample.outcome)).collect();
@@ -167,7 +167,7 @@ fn a_server_that_grants_no_credits_is_named_and_not_waited_for() {
     let server = ScriptedServer::start(script).unwrap();
     let options = SessionOptions::new("127.0.0.1", server.address(), "share");
     let error = run(ClientSession::connect(&options)).unwrap_err();
-    assert!(matches!(error, Error::Protocol(ref text) if text.contains("credits")), "{error}");
+    assert!(matches!(error, ClientError::Protocol(ref text) if text.contains("credits")), "{error}");
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn another_dialect_than_the_one_asked_for_is_refused() {
 fn a_server_that_nobody_listens_for_is_a_refused_connection() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let error = run(ClientSession::connect(&SessionOptions::new("127.0.0.1", address, "share"))).unwrap_err();
-    assert!(matches!(error, Error::Unreachable { ref error, .. } if error.kind() == ErrorKind::ConnectionRefused));
+    assert!(matches!(error, ClientError::Unreachable { ref error, .. } if error.kind() == ErrorKind::ConnectionRefused));
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn a_killed_samba_ends_the_session() {
         let mut session = ClientSession::connect(&options(&server, 0x0311)).await.unwrap();
         server.kill();
         let error = session.echo().await.unwrap_err();
-        assert!(matches!(error, Error::Connection { .. }), "{error}");
+        assert!(matches!(error, ClientError::Connection { .. }), "{error}");
         let last = session.samples().last().unwrap();
         assert_eq!(last.outcome, ExchangeOutcome::Unanswered);
     });
@@ -213,7 +213,7 @@ fn answers_that_were_changed_on_the_way_are_noticed() {
                 change.store(true, Ordering::SeqCst);
                 let error = session.echo().await.unwrap_err();
                 let expected = if encryption == Encryption::Off { "signature" } else { "authentication tag" };
-                assert!(matches!(error, Error::Tampered { what, .. } if what == expected), "{dialect:04x}: {error}");
+                assert!(matches!(error, ClientError::Tampered { what, .. } if what == expected), "{dialect:04x}: {error}");
             });
         }
     }
@@ -228,7 +228,7 @@ fn a_changed_negotiation_is_noticed_by_its_validation() {
         change.store(true, Ordering::SeqCst);
         let options = SessionOptions { address, ..user_options(&server, dialect) };
         let error = run(ClientSession::connect(&options)).unwrap_err();
-        assert!(matches!(error, Error::Tampered { .. }), "{dialect:04x}: {error}");
+        assert!(matches!(error, ClientError::Tampered { .. }), "{dialect:04x}: {error}");
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::common::{self, DIALECTS, create, options, reading, run, samba, user_options};
 use smbscope_client::{
-    Cipher, Credentials, Disposition, Encryption, Entry, Error, Info, ByteRangeLock, Open, SessionOptions, Sample, Secret,
+    Cipher, Credentials, CreateDisposition, Encryption, ListingEntry, ClientError, Info, ByteRangeLock, OpenParameters, SessionOptions, Sample, Secret,
     ClientSession, ClientSigningPolicy, Transport, create_options, smb2,
 };
 use smbscope_lab::{LabDialect, LabServer, LabServerSettings, ServerSigningPolicy as LabSigning};
@@ -74,7 +74,7 @@ fn a_compound_is_one_round_trip_in_every_protection() {
                     let missing = session.open_read_close("compound", 0, 1).await.unwrap_err();
                     let create = Command::Smb2(Smb2Command::CREATE);
                     assert!(
-                        matches!(missing, Error::Status { command, status: NtStatus::OBJECT_NAME_NOT_FOUND } if command == create),
+                        matches!(missing, ClientError::Status { command, status: NtStatus::OBJECT_NAME_NOT_FOUND } if command == create),
                         "{missing}"
                     );
                     session.disconnect().await.unwrap();
@@ -96,7 +96,7 @@ fn a_long_listing_comes_in_pages_and_can_be_cut() {
         run(async {
             let mut session = ClientSession::connect(&options(&server, dialect)).await.unwrap();
             let class = Info::FILE_BOTH_DIRECTORY_INFORMATION;
-            let mut entries: Vec<Entry> = Vec::new();
+            let mut entries: Vec<ListingEntry> = Vec::new();
             assert_eq!(session.list(r"many\*", class, 0, Some(&mut entries)).await.unwrap(), 2002);
             let mut names: Vec<_> = entries.iter().map(|entry| entry.name.as_str()).collect();
             names.sort_unstable();
@@ -176,7 +176,7 @@ fn a_watch_tells_of_changes_while_other_commands_go_on() {
         run(async {
             let connected = ClientSession::connect(&options(&server, dialect)).await.unwrap();
             let ClientSession::Smb2(mut session) = connected else { unreachable!() };
-            let directory = Open { path: "", options: create_options::DIRECTORY, ..reading("") };
+            let directory = OpenParameters { path: "", options: create_options::DIRECTORY, ..reading("") };
             let root = session.open(&directory).await.unwrap().handle;
             // FILE_NOTIFY_CHANGE_FILE_NAME
             session.watch(root, 1, false).await.unwrap();
@@ -252,7 +252,7 @@ fn a_further_channel_works_with_the_files_of_the_first() {
     let guest = options(&server, 0x0311);
     run(async {
         let ClientSession::Smb2(mut first) = ClientSession::connect(&guest).await.unwrap() else { unreachable!() };
-        assert!(matches!(first.bind(&guest).await, Err(Error::Unsupported(_))));
+        assert!(matches!(first.bind(&guest).await, Err(ClientError::Unsupported(_))));
     });
 }
 
@@ -289,7 +289,7 @@ fn a_server_that_requires_signing_gets_it_or_is_refused() {
             assert!(session.facts().signing.is_some());
             session.echo().await.unwrap();
             let refused = ClientSession::connect(&unsigned).await.unwrap_err();
-            assert!(matches!(refused, Error::Unsupported(ref text) if text.contains("requires signing")), "{refused}");
+            assert!(matches!(refused, ClientError::Unsupported(ref text) if text.contains("requires signing")), "{refused}");
         });
     }
 }
@@ -314,7 +314,7 @@ fn what_a_server_refuses_is_named_with_a_hint() {
 
     let encryption = Encryption::Required(Some(Cipher::Aes256Gcm));
     let cipher = refusal(&SessionOptions { encryption, ..user_options(&server, 0x0210) });
-    assert!(matches!(cipher, Error::Unsupported(ref text) if text.contains("2.1")), "{cipher}");
+    assert!(matches!(cipher, ClientError::Unsupported(ref text) if text.contains("2.1")), "{cipher}");
 }
 
 #[test]
@@ -441,7 +441,7 @@ async fn everything(options: &SessionOptions) {
     session.open_read_close(r"all\b", 0, 10).await.unwrap();
     session.query_file_system(Info::FILE_FS_VOLUME_INFORMATION).await.unwrap();
     session.list(r"all\*", Info::FILE_ID_FULL_DIRECTORY_INFORMATION, 0, None).await.unwrap();
-    let directory = Open { options: create_options::DIRECTORY, disposition: Disposition::Open, ..reading("all") };
+    let directory = OpenParameters { options: create_options::DIRECTORY, disposition: CreateDisposition::Open, ..reading("all") };
     let root = session.open(&directory).await.unwrap().handle;
     session.watch(root, 0x17, true).await.unwrap();
     session.cancel_watch().await.unwrap();

@@ -3,7 +3,7 @@
 
 use crate::common::{self, DIALECTS, SIGNINGS, create, encryptions, options, run, samba, user};
 use smbscope_client::{
-    Credentials, Encryption, Entry, Error, Info, ByteRangeLock, SessionOptions, ClientSession, SetInfo, ClientSigningPolicy, SigningAlgorithm,
+    Credentials, Encryption, ListingEntry, ClientError, Info, ByteRangeLock, SessionOptions, ClientSession, SetInfo, ClientSigningPolicy, SigningAlgorithm,
 };
 use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_model::{Command, Dialect, ExchangeOutcome};
@@ -22,7 +22,7 @@ fn every_dialect_works_with_every_signing_and_cipher_as_guest_and_as_user() {
                     let what = format!("{dialect:04x} {signing:?} {encryption:?}, guest {guest}");
                     let result = run(work(&server, &options));
                     if guest && (signing == ClientSigningPolicy::Required || encryption != Encryption::Off) {
-                        assert!(matches!(result, Err(Error::Unsupported(_))), "{what}: a guest has no key: {result:?}");
+                        assert!(matches!(result, Err(ClientError::Unsupported(_))), "{what}: a guest has no key: {result:?}");
                     } else {
                         result.unwrap_or_else(|error| panic!("{what}: {error}"));
                     }
@@ -49,7 +49,7 @@ fn every_signing_algorithm_of_3_1_1_works() {
 }
 
 /// What users do, once.
-async fn work(server: &LabServer, options: &SessionOptions) -> Result<(), Error> {
+async fn work(server: &LabServer, options: &SessionOptions) -> Result<(), ClientError> {
     let mut session = ClientSession::connect(options).await?;
     check_facts(&session, options);
     session.make_directory("matrix").await?;
@@ -82,7 +82,7 @@ async fn work(server: &LabServer, options: &SessionOptions) -> Result<(), Error>
     session.close(file.handle).await?;
 
     session.rename(r"matrix\a.txt", r"matrix\b.txt").await?;
-    let mut entries: Vec<Entry> = Vec::new();
+    let mut entries: Vec<ListingEntry> = Vec::new();
     let count = session.list(r"matrix\*", Info::FILE_ID_BOTH_DIRECTORY_INFORMATION, 0, Some(&mut entries)).await?;
     assert_eq!(count, 3);
     assert!(entries.iter().any(|entry| entry.name == "b.txt" && entry.size == 0 && !entry.is_directory()));

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRng;
 use smbscope_diagnose::{Answer, Catalogue, Collector, DiagnosisContext, Culprit, Episode, Slow, answer};
 use smbscope_model::{
-    Command, ConnectAttempts, ConnectionSummary, Exchange, FlowId, CommandGroup, Nanos, ExchangeOutcome, PacketRef, Quality, Share, Stamp,
+    Command, ConnectAttempts, ConnectionSummary, Exchange, FlowId, CommandGroup, Nanos, ExchangeOutcome, PacketRef, Quality, UntimedShare, Stamp,
     ResponseStatus,
 };
 use smbscope_stats::Aggregator;
@@ -103,7 +103,7 @@ fn told((collector, aggregator): &Both, exchanges: &[Exchange]) -> (Answer, Vec<
         connections: &connections,
         attempts: &ConnectAttempts::default(),
         quality: &Quality::default(),
-        not_timed: Share::default(),
+        not_timed: UntimedShare::default(),
         captures: &[],
         last: exchanges.iter().filter_map(|exchange| exchange.response.last).map(|stamp| stamp.time).max(),
         filter: None,

@@ -6,7 +6,7 @@
 //! could read and change everything in it, so a server that root runs accesses it as its owner, or, where that is root, with
 //! the rights of those accounts.
 
-use crate::Error;
+use crate::LabError;
 use std::path::Path;
 
 /// The accounts of this machine, as far as the server needs them.
@@ -32,19 +32,19 @@ pub(crate) struct PasswdEntry {
 
 impl SystemAccounts {
     /// Those of `/etc/passwd`.
-    pub(crate) fn read() -> Result<SystemAccounts, Error> {
+    pub(crate) fn read() -> Result<SystemAccounts, LabError> {
         let file = Path::new("/etc/passwd");
-        let text = std::fs::read_to_string(file).map_err(Error::file("read", file))?;
+        let text = std::fs::read_to_string(file).map_err(LabError::file("read", file))?;
         SystemAccounts::choose(&text, rustix::process::geteuid().as_raw())
     }
 
     /// For the user id that runs the server.
-    fn choose(passwd: &str, uid: u32) -> Result<SystemAccounts, Error> {
+    fn choose(passwd: &str, uid: u32) -> Result<SystemAccounts, LabError> {
         let all: Vec<PasswdEntry> = passwd.lines().filter_map(account).collect();
         let name = |account: &PasswdEntry| account.name.clone();
         let Some(own) = all.iter().find(|account| account.uid == uid).map(name) else {
             let text = format!("the user id {uid} has no name in /etc/passwd, and Samba needs one: add a line for it");
-            return Err(Error::Unavailable(text));
+            return Err(LabError::Unavailable(text));
         };
         // Another account can't be taken on without root. Guests are then the user who runs the server, too.
         let nobody = all.iter().find(|account| account.name == "nobody" && account.uid != 0 && uid == 0);
@@ -54,7 +54,7 @@ impl SystemAccounts {
         let for_users: Vec<String> = first.into_iter().chain(others.map(name)).collect();
         if for_users.is_empty() {
             let text = "/etc/passwd has no account other than root, and Samba needs one for its user: add one";
-            return Err(Error::Unavailable(text.to_owned()));
+            return Err(LabError::Unavailable(text.to_owned()));
         }
         Ok(SystemAccounts { own, guest, for_users, all })
     }

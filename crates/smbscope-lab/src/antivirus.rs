@@ -4,7 +4,7 @@
 //! the way to the scanner and the reading of the file; with a full set of signatures it costs more. One that is
 //! installed can be used instead.
 
-use crate::Error;
+use crate::LabError;
 use crate::child::command_for;
 use crate::family::{self, LabProcessRole};
 use crate::settings::{Antivirus, LabServerSettings};
@@ -23,10 +23,10 @@ const PATIENCE: Duration = Duration::from_secs(180);
 const SIGNATURE: &str = "44d88612fea8a8f36de82e1278abb02f:68:Eicar-Test-Signature\n";
 
 /// What is needed to scan: the reason if it is not there.
-pub(crate) fn find(smbd: &Path) -> Result<PathBuf, Error> {
+pub(crate) fn find(smbd: &Path) -> Result<PathBuf, LabError> {
     let missing = |what: &str, package: &str| {
         let text = format!("--antivirus clamav needs {what}: install it (Debian, Ubuntu: apt install {package})");
-        Err(Error::Unavailable(text))
+        Err(LabError::Unavailable(text))
     };
     let Some(clamd) = tools::find("clamd") else { return missing("clamd", "clamav-daemon") };
     let options = tools::run(command_for(smbd).arg("--build-options"), "")?;
@@ -57,14 +57,14 @@ pub(crate) fn samba_lines(settings: &LabServerSettings, folder: &Path) -> Vec<St
 }
 
 /// Starts the scanner, and returns when it answers.
-pub(crate) fn start(clamd: &Path, signatures: Option<&Path>, folder: &Path) -> Result<Child, Error> {
+pub(crate) fn start(clamd: &Path, signatures: Option<&Path>, folder: &Path) -> Result<Child, LabError> {
     let own = folder.join("signatures");
     let temporary = folder.join("clamd.tmp");
     for made in [&own, &temporary] {
-        fs::create_dir(made).map_err(Error::file("make", made))?;
+        fs::create_dir(made).map_err(LabError::file("make", made))?;
     }
     let hashes = own.join("eicar.hdb");
-    fs::write(&hashes, SIGNATURE).map_err(Error::file("write", &hashes))?;
+    fs::write(&hashes, SIGNATURE).map_err(LabError::file("write", &hashes))?;
     let signatures = signatures.unwrap_or(&own);
     let conf = folder.join("clamd.conf");
     let lines = [
@@ -81,16 +81,16 @@ pub(crate) fn start(clamd: &Path, signatures: Option<&Path>, folder: &Path) -> R
         // The signatures don't change.
         "SelfCheck 0".to_owned(),
     ];
-    fs::write(&conf, lines.join("\n") + "\n").map_err(Error::file("write", &conf))?;
+    fs::write(&conf, lines.join("\n") + "\n").map_err(LabError::file("write", &conf))?;
 
     let log = folder.join("log/clamd.out");
-    let output = File::create(&log).map_err(Error::file("make", &log))?;
-    let errors = output.try_clone().map_err(Error::file("make", &log))?;
+    let output = File::create(&log).map_err(LabError::file("make", &log))?;
+    let errors = output.try_clone().map_err(LabError::file("make", &log))?;
     let mut command = command_for(clamd);
     command.arg(format!("--config-file={}", conf.display()));
     command.current_dir("/").stdin(Stdio::null()).stdout(output).stderr(errors);
     family::mark(&mut command, folder, LabProcessRole::Antivirus);
-    let failed = |said: String| Error::Program { program: "clamd".to_owned(), said };
+    let failed = |said: String| LabError::Program { program: "clamd".to_owned(), said };
     let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
     let patience = Instant::now() + PATIENCE;
     while !answers(&socket(folder)) {

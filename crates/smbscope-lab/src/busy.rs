@@ -1,6 +1,6 @@
 //! Keeps every core busy for a share of its time, as other work on the server would.
 
-use crate::Error;
+use crate::LabError;
 use rustix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
 use std::io;
@@ -23,8 +23,8 @@ pub(crate) struct CpuStressor(Arc<AtomicBool>);
 impl CpuStressor {
     /// Takes `percent` of every core that this process may use: one thread for each, bound to it, and at 100 percent several,
     /// so that a server has to wait for its turn behind them.
-    pub(crate) fn start(percent: u8) -> Result<CpuStressor, Error> {
-        let failed = |error: io::Error| Error::Unavailable(format!("cannot keep the cores busy: {error}"));
+    pub(crate) fn start(percent: u8) -> Result<CpuStressor, LabError> {
+        let failed = |error: io::Error| LabError::Unavailable(format!("cannot keep the cores busy: {error}"));
         let done = Arc::new(AtomicBool::new(false));
         let busy = CpuStressor(Arc::clone(&done));
         let cores = cores().map_err(failed)?;

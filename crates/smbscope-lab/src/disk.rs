@@ -1,6 +1,6 @@
 //! A small file system for the share, so that it can be full.
 
-use crate::Error;
+use crate::LabError;
 use std::path::Path;
 
 #[cfg(target_os = "linux")]
@@ -13,14 +13,14 @@ pub(crate) fn mount(_folder: &Path, _bytes: u64) -> Result<(), Error> {
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use super::{Error, Path};
+    use super::{LabError, Path};
     use rustix::io::Errno;
     use rustix::mount::MountFlags;
     use smbscope_model::units;
     use std::ffi::CString;
 
     /// Mounts a file system in memory of this size on the folder.
-    pub(crate) fn mount(folder: &Path, bytes: u64) -> Result<(), Error> {
+    pub(crate) fn mount(folder: &Path, bytes: u64) -> Result<(), LabError> {
         let options = CString::new(format!("size={bytes},mode=0755")).expect("a number has no zero byte");
         let flags = MountFlags::NODEV | MountFlags::NOSUID;
         rustix::mount::mount("smbscope-lab", folder, "tmpfs", flags, &*options).map_err(|error| {
@@ -30,7 +30,7 @@ mod linux {
             other => other.to_string(),
         };
         let text = format!("a disk of {size} is a file system in memory, and it can't be mounted: {why}; run it as root, or share a folder on a small disk of your own with --share-folder");
-        Error::Unavailable(text)
+        LabError::Unavailable(text)
     })
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Why a server could not be started, found or stopped.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum LabError {
     /// This machine can't run Samba, or not as it was asked for.
     #[error("{0}")]
     Unavailable(String),
@@ -85,10 +85,10 @@ pub enum Error {
     },
 }
 
-impl Error {
+impl LabError {
     /// For `map_err` after an operation on a path.
-    pub(crate) fn file(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    pub(crate) fn file(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> LabError {
         let path = path.to_owned();
-        move |error| Error::File { what, path, error }
+        move |error| LabError::File { what, path, error }
     }
 }

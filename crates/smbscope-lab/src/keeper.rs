@@ -6,7 +6,7 @@
 
 use crate::running::Running;
 use crate::state_folder::end_process;
-use crate::{Error, Process, ServerRecord, LabServerSettings, StateFolder, family};
+use crate::{LabError, Process, ServerRecord, LabServerSettings, StateFolder, family};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -57,11 +57,11 @@ impl KeeperProcess {
         name: &str,
         settings: &LabServerSettings,
         detached: bool,
-    ) -> Result<(KeeperProcess, ServerRecord), Error> {
+    ) -> Result<(KeeperProcess, ServerRecord), LabError> {
         // The keeper has another working directory.
         let mut settings = Box::new(settings.clone());
         if let Some(folder) = &mut settings.share_folder {
-            *folder = folder.canonicalize().map_err(Error::file("share", folder))?;
+            *folder = folder.canonicalize().map_err(LabError::file("share", folder))?;
         }
         // Nothing of it must hold a terminal or a pipe that somebody waits for.
         family::mark_keeper(&mut command, &state.path().join(name));
@@ -75,9 +75,9 @@ impl KeeperProcess {
         let answer = keeper.tell(&start).and_then(|()| keeper.answer());
         let error = match answer {
             Ok(KeeperResponse::Started(record)) => return Ok((keeper, *record)),
-            Ok(KeeperResponse::Failed(said)) => Error::Keeper(said),
-            Ok(KeeperResponse::Refused(said)) => Error::Settings(said),
-            Ok(KeeperResponse::Stopped) => Error::Keeper("the server was stopped while it started".to_owned()),
+            Ok(KeeperResponse::Failed(said)) => LabError::Keeper(said),
+            Ok(KeeperResponse::Refused(said)) => LabError::Settings(said),
+            Ok(KeeperResponse::Stopped) => LabError::Keeper("the server was stopped while it started".to_owned()),
             Err(error) => error,
         };
         // It has cleaned up, and ends by itself.
@@ -87,23 +87,23 @@ impl KeeperProcess {
     }
 
     /// A process that is to end when this one dies.
-    pub(crate) fn takes_along(&mut self, process: Process) -> Result<(), Error> {
+    pub(crate) fn takes_along(&mut self, process: Process) -> Result<(), LabError> {
         self.tell(&KeeperRequest::TakeAlong(process))
     }
 
     /// Lets it stay.
-    pub(crate) fn leave(mut self) -> Result<(), Error> {
+    pub(crate) fn leave(mut self) -> Result<(), LabError> {
         self.tell(&KeeperRequest::Stay)?;
         self.requests = None;
         Ok(())
     }
 
     /// Ends the server, and the keeper with it.
-    pub(crate) fn stop(mut self) -> Result<(), Error> {
+    pub(crate) fn stop(mut self) -> Result<(), LabError> {
         self.end()
     }
 
-    fn end(&mut self) -> Result<(), Error> {
+    fn end(&mut self) -> Result<(), LabError> {
         if self.requests.is_none() {
             return Ok(());
         }
@@ -113,17 +113,17 @@ impl KeeperProcess {
         let _ = self.child.wait();
         told?;
         match answer? {
-            KeeperResponse::Failed(said) | KeeperResponse::Refused(said) => Err(Error::Keeper(said)),
+            KeeperResponse::Failed(said) | KeeperResponse::Refused(said) => Err(LabError::Keeper(said)),
             KeeperResponse::Started(_) | KeeperResponse::Stopped => Ok(()),
         }
     }
 
-    fn tell(&mut self, request: &KeeperRequest) -> Result<(), Error> {
+    fn tell(&mut self, request: &KeeperRequest) -> Result<(), LabError> {
         let Some(requests) = &mut self.requests else { return Ok(()) };
         write_line(requests, request).map_err(failed)
     }
 
-    fn answer(&mut self) -> Result<KeeperResponse, Error> {
+    fn answer(&mut self) -> Result<KeeperResponse, LabError> {
         let mut line = String::new();
         self.answers.read_line(&mut line).map_err(failed)?;
         serde_json::from_str(&line).map_err(|_| failed(io::Error::other("it ended without an answer")))
@@ -138,8 +138,8 @@ impl Drop for KeeperProcess {
     }
 }
 
-fn failed(error: io::Error) -> Error {
-    Error::Program { program: "the process that takes care of the server".to_owned(), said: error.to_string() }
+fn failed(error: io::Error) -> LabError {
+    LabError::Program { program: "the process that takes care of the server".to_owned(), said: error.to_string() }
 }
 
 fn write_line(writer: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
@@ -151,7 +151,7 @@ fn write_line(writer: &mut impl Write, message: &impl Serialize) -> io::Result<(
 
 /// Takes care of one server, as the process on the other end of the standard input says: what the command given to
 /// [`Launcher::kept_by`](crate::Launcher::kept_by) has to call. Returns when the server is gone.
-pub fn keep() -> Result<(), Error> {
+pub fn keep() -> Result<(), LabError> {
     // Ctrl-C on a terminal is for the program that works with the server; the end of the terminal, too.
     let _ = rustix::process::setsid();
     std::env::set_current_dir("/").map_err(failed)?;
@@ -174,7 +174,7 @@ pub fn keep() -> Result<(), Error> {
         Ok(running) => running,
         Err(error) => {
             answer(&match &error {
-                Error::Settings(said) => KeeperResponse::Refused(said.clone()),
+                LabError::Settings(said) => KeeperResponse::Refused(said.clone()),
                 _ => KeeperResponse::Failed(error.to_string()),
             });
             return Ok(());

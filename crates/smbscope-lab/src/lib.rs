@@ -43,7 +43,7 @@ mod users;
 mod workplace;
 
 pub use child::{PASSWORD_VARIABLE, command_for};
-pub use error::Error;
+pub use error::LabError;
 pub use keeper::keep;
 pub use link::LinkEmulation;
 pub use mounts::unmount;

@@ -2,7 +2,7 @@
 //!
 //! The list of mounts is read instead of the folders: a folder whose file system has died can't be looked at.
 
-use crate::Error;
+use crate::LabError;
 use crate::child::command_for;
 use std::ffi::OsString;
 use std::fs;
@@ -18,8 +18,8 @@ const LIST: &str = "/proc/self/mountinfo";
 const STACKED_MAX: usize = 16;
 
 /// Takes away what is mounted on the folder, if anything is. Who still looks into it keeps it until he leaves.
-pub fn unmount(folder: &Path) -> Result<(), Error> {
-    let failed = |error: io::Error| Error::file("unmount", folder)(error);
+pub fn unmount(folder: &Path) -> Result<(), LabError> {
+    let failed = |error: io::Error| LabError::file("unmount", folder)(error);
     for _ in 0..STACKED_MAX {
         let Some(real) = real(folder).map_err(failed)? else { return Ok(()) };
         if !below(folder).map_err(failed)?.contains(&real) {

@@ -1,6 +1,6 @@
 //! A port that nobody listens on, for IPv4 and IPv6 alike.
 
-use crate::Error;
+use crate::LabError;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 
@@ -14,7 +14,7 @@ pub(crate) fn loopbacks() -> Vec<std::net::IpAddr> {
 }
 
 /// Listens on every loopback address, on this port or the same free one.
-pub(crate) fn listen(port: Option<u16>) -> Result<Vec<TcpListener>, Error> {
+pub(crate) fn listen(port: Option<u16>) -> Result<Vec<TcpListener>, LabError> {
     let mut last = io::Error::from(io::ErrorKind::AddrInUse);
     // A port that is free for IPv4 may be taken for IPv6.
     for _ in 0..if port.is_some() { 1 } else { 50 } {
@@ -36,7 +36,7 @@ fn try_listen(port: u16) -> io::Result<Vec<TcpListener>> {
 }
 
 /// A port that was free a moment ago.
-pub(crate) fn free(port: Option<u16>) -> Result<u16, Error> {
+pub(crate) fn free(port: Option<u16>) -> Result<u16, LabError> {
     let listeners = listen(port)?;
     let address = listeners.first().map(TcpListener::local_addr);
     address
@@ -46,16 +46,16 @@ pub(crate) fn free(port: Option<u16>) -> Result<u16, Error> {
 }
 
 /// The port of listeners.
-pub(crate) fn bound(listeners: &[TcpListener]) -> Result<u16, Error> {
+pub(crate) fn bound(listeners: &[TcpListener]) -> Result<u16, LabError> {
     let address = listeners.first().map(TcpListener::local_addr).unwrap_or(Err(io::ErrorKind::NotFound.into()));
     address.map(|address| address.port()).map_err(|error| unusable(None, &error))
 }
 
-fn unusable(port: Option<u16>, error: &io::Error) -> Error {
+fn unusable(port: Option<u16>, error: &io::Error) -> LabError {
     let Some(port) = port else {
-        return Error::Unavailable(format!("no free port on the loopback interface: {error}"));
+        return LabError::Unavailable(format!("no free port on the loopback interface: {error}"));
     };
-    Error::Unavailable(match error.kind() {
+    LabError::Unavailable(match error.kind() {
         io::ErrorKind::AddrInUse => format!("port {port} is taken: choose another one, or none for any free one"),
         io::ErrorKind::PermissionDenied => format!("port {port} needs root: choose one from 1024 up"),
         _ => format!("cannot listen on port {port}: {error}"),

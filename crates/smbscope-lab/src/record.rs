@@ -4,7 +4,7 @@ use crate::family::{self, LabProcessRole};
 use crate::process::Process;
 use crate::settings::{ENCRYPTED_SHARE, SHARE};
 use crate::users::{PASSWORD_FILE, LabUser};
-use crate::{Error, LinkEmulation, LabServerSettings, StorageFigures, storage, trust};
+use crate::{LabError, LinkEmulation, LabServerSettings, StorageFigures, storage, trust};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use std::fs::OpenOptions;
@@ -143,13 +143,13 @@ impl ServerRecord {
     }
 
     /// Writes it as a whole: a reader sees the old one or the new one.
-    pub(crate) fn write(&self) -> Result<(), Error> {
+    pub(crate) fn write(&self) -> Result<(), LabError> {
         let file = self.folder.join(ServerRecord::FILE);
         let new = self.folder.join("state.json.new");
         let text = serde_json::to_vec_pretty(self).expect("a record has only keys that are strings");
         // Whatever the umask is, others must not be able to change it: it would not be read any more.
         let file_of_ours = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new);
-        file_of_ours.and_then(|mut file| file.write_all(&text)).map_err(Error::file("write", &new))?;
-        std::fs::rename(&new, &file).map_err(Error::file("write", &file))
+        file_of_ours.and_then(|mut file| file.write_all(&text)).map_err(LabError::file("write", &new))?;
+        std::fs::rename(&new, &file).map_err(LabError::file("write", &file))
     }
 }

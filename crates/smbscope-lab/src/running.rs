@@ -13,7 +13,7 @@ use crate::state_folder::{SHARE_FOLDER, clean};
 use crate::storage::{self, SlowDisk};
 use crate::tools::{self, Tools};
 use crate::users::{self, Password};
-use crate::{Antivirus, Error, LinkEmulation, LabServerSettings, StateFolder, config, disk, port, probe};
+use crate::{Antivirus, LabError, LinkEmulation, LabServerSettings, StateFolder, config, disk, port, probe};
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -52,7 +52,7 @@ impl Running {
         name: &str,
         settings: &LabServerSettings,
         detached: bool,
-    ) -> Result<Running, Error> {
+    ) -> Result<Running, LabError> {
         settings.check()?;
         let tools = Tools::find()?;
         let accounts = SystemAccounts::read()?;
@@ -99,7 +99,7 @@ impl Running {
     }
 
     /// Makes the network of a slow link, or notes why it has to be a proxy.
-    fn lay_network(&mut self) -> Result<(), Error> {
+    fn lay_network(&mut self) -> Result<(), LabError> {
         let Some(shape) = LinkImpairments::from_settings(&self.record.settings) else { return Ok(()) };
         self.record.link = Some(match EmulatedNetwork::make(&self.record.folder, shape) {
             Ok(network) => {
@@ -109,7 +109,7 @@ impl Running {
                 link
             }
             Err(why) if shape.loss > 0.0 => {
-                return Err(Error::Unavailable(format!("packets can't be lost on the way to this server: {why}")));
+                return Err(LabError::Unavailable(format!("packets can't be lost on the way to this server: {why}")));
             }
             Err(why) => LinkEmulation::Proxy { why },
         });
@@ -118,15 +118,15 @@ impl Running {
     }
 
     /// Folders, configuration and users.
-    fn furnish(&mut self, tools: &Tools, accounts: &SystemAccounts) -> Result<(), Error> {
+    fn furnish(&mut self, tools: &Tools, accounts: &SystemAccounts) -> Result<(), LabError> {
         let ServerRecord { folder, settings, .. } = &self.record;
         for name in config::FOLDERS {
             make(&folder.join(name))?;
         }
         let (share_folder, accessed_as) = match &settings.share_folder {
             Some(given) => {
-                let folder = given.canonicalize().map_err(Error::file("share", given))?;
-                let owner = fs::metadata(&folder).map_err(Error::file("share", given))?.uid();
+                let folder = given.canonicalize().map_err(LabError::file("share", given))?;
+                let owner = fs::metadata(&folder).map_err(LabError::file("share", given))?.uid();
                 let account = accounts.for_folder(owner);
                 can_enter(account.or(self.record.users.first().map(|user| &*user.account)), &folder, accounts)?;
                 (folder, account.map(str::to_owned))
@@ -153,11 +153,11 @@ impl Running {
             network: self.network.as_ref(),
         };
         let text = config::text(settings, folder, &files);
-        fs::write(&conf, text).map_err(Error::file("write", &conf))?;
+        fs::write(&conf, text).map_err(LabError::file("write", &conf))?;
         if let (Some(testparm), false) = (&tools.testparm, settings.extra.is_empty()) {
             let said = tools::run(command_for(testparm).arg("-s").arg(&conf), "")?;
             if let Some(complaint) = config::complaint(&said) {
-                return Err(Error::Settings(format!("Samba does not take a setting: {complaint}")));
+                return Err(LabError::Settings(format!("Samba does not take a setting: {complaint}")));
             }
         }
         self.record.share_folder = if settings.share_folder.is_some() { share_folder } else { shared };
@@ -167,16 +167,16 @@ impl Running {
     }
 
     /// Mounts the slow disk; where.
-    fn mount_slow_disk(&mut self, below: &Path) -> Result<PathBuf, Error> {
+    fn mount_slow_disk(&mut self, below: &Path) -> Result<PathBuf, LabError> {
         let at = if self.record.settings.share_folder.is_none() {
             let at = self.record.folder.join(SHARE_FOLDER);
             make(&at)?;
             at
         } else {
             // Samba acts as other accounts there, which can't enter the server's own folder.
-            let place = std::env::temp_dir().canonicalize().map_err(Error::file("find", &std::env::temp_dir()))?;
+            let place = std::env::temp_dir().canonicalize().map_err(LabError::file("find", &std::env::temp_dir()))?;
             let made = tempfile::Builder::new().prefix("smbscope-lab-").tempdir_in(&place);
-            made.map_err(Error::file("make a folder in", &place))?.keep()
+            made.map_err(LabError::file("make a folder in", &place))?.keep()
         };
         // What sweeps up after us has to know of it.
         self.record.storage_mount = Some(at.clone());
@@ -186,7 +186,7 @@ impl Running {
     }
 
     /// Starts Samba, and the link before it, on the port that was asked for or any free one.
-    fn connect(&mut self, tools: &Tools) -> Result<(), Error> {
+    fn connect(&mut self, tools: &Tools) -> Result<(), LabError> {
         let port = self.record.settings.port;
         let shape = LinkImpairments::from_settings(&self.record.settings);
         match (&self.network, shape) {
@@ -210,25 +210,25 @@ impl Running {
     }
 
     /// The same on the loopback interface. Returns the port.
-    fn launch_on_loopback(&mut self, tools: &Tools, port: Option<u16>) -> Result<u16, Error> {
+    fn launch_on_loopback(&mut self, tools: &Tools, port: Option<u16>) -> Result<u16, LabError> {
         let _lock = StateFolder::port_lock()?;
         let port = port::free(port)?;
         self.launch(tools, SocketAddr::from((Ipv4Addr::LOCALHOST, port))).map(|()| port)
     }
 
     /// Starts Samba on this address, and waits until it answers.
-    fn launch(&mut self, tools: &Tools, address: SocketAddr) -> Result<(), Error> {
+    fn launch(&mut self, tools: &Tools, address: SocketAddr) -> Result<(), LabError> {
         let port = address.port();
         let folder = &self.record.folder;
         let log = folder.join("log/smbd.out");
-        let output = File::create(&log).map_err(Error::file("make", &log))?;
-        let errors = output.try_clone().map_err(Error::file("make", &log))?;
+        let output = File::create(&log).map_err(LabError::file("make", &log))?;
+        let errors = output.try_clone().map_err(LabError::file("make", &log))?;
         let mut smbd = command_for(&tools.smbd);
         smbd.args(["--foreground", "--no-process-group", "--configfile"]).arg(folder.join("smb.conf"));
         smbd.arg("--log-basename").arg(folder.join("log")).arg(format!("--port={port}"));
         smbd.current_dir("/").stdin(Stdio::null()).stdout(output).stderr(errors);
         family::mark(&mut smbd, folder, LabProcessRole::Samba);
-        let failed = |said: String| Error::Program { program: "smbd".to_owned(), said };
+        let failed = |said: String| LabError::Program { program: "smbd".to_owned(), said };
         let spawned = match &self.network {
             Some(network) => network.at_server(|| smbd.spawn()).and_then(|spawned| spawned),
             None => smbd.spawn(),
@@ -249,18 +249,18 @@ impl Running {
             }
             if Instant::now() > patience {
                 let said = last_words(&folder.join("log"));
-                return Err(Error::Silent { seconds: PATIENCE.as_secs(), said });
+                return Err(LabError::Silent { seconds: PATIENCE.as_secs(), said });
             }
             std::thread::sleep(Duration::from_millis(10));
         }
     }
 
     /// Ends it and removes everything of it.
-    pub(crate) fn stop(mut self) -> Result<(), Error> {
+    pub(crate) fn stop(mut self) -> Result<(), LabError> {
         self.clean()
     }
 
-    fn clean(&mut self) -> Result<(), Error> {
+    fn clean(&mut self) -> Result<(), LabError> {
         if !std::mem::replace(&mut self.claimed, false) {
             return Ok(());
         }
@@ -286,7 +286,7 @@ impl Drop for Running {
 
 /// Checks that files below this folder can be reached by this account, where root runs the server: tried in a process,
 /// since only the system knows all that counts.
-fn can_enter(account: Option<&str>, folder: &Path, accounts: &SystemAccounts) -> Result<(), Error> {
+fn can_enter(account: Option<&str>, folder: &Path, accounts: &SystemAccounts) -> Result<(), LabError> {
     let Some(account) = account.and_then(|name| accounts.find(name)) else { return Ok(()) };
     if account.uid == rustix::process::geteuid().as_raw() {
         return Ok(());
@@ -299,15 +299,15 @@ fn can_enter(account: Option<&str>, folder: &Path, accounts: &SystemAccounts) ->
             let text = format!(
                 "cannot share {folder}: root's rights are not given to its users, who act as {name}, and {name} can't enter it; allow that (chmod o+x on it and the folders above), or start the server as another user"
             );
-            Err(Error::Unavailable(text))
+            Err(LabError::Unavailable(text))
         }
         _ => Ok(()),
     }
 }
 
-fn make(folder: &Path) -> Result<(), Error> {
-    fs::create_dir(folder).map_err(Error::file("make", folder))?;
-    fs::set_permissions(folder, Permissions::from_mode(0o755)).map_err(Error::file("make", folder))
+fn make(folder: &Path) -> Result<(), LabError> {
+    fs::create_dir(folder).map_err(LabError::file("make", folder))?;
+    fs::set_permissions(folder, Permissions::from_mode(0o755)).map_err(LabError::file("make", folder))
 }
 
 /// The last line that Samba wrote, of the messages that are not just the place in its source.

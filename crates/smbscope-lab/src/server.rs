@@ -5,7 +5,7 @@ use crate::keeper::KeeperProcess;
 use crate::record::ServerRecord;
 use crate::running::Running;
 use crate::users::{self, Password};
-use crate::{Error, Process, LabServerSettings, StateFolder, settings};
+use crate::{LabError, Process, LabServerSettings, StateFolder, settings};
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -52,7 +52,7 @@ impl Launcher {
     }
 
     /// Starts a server that ends with the value, and returns when it answers.
-    pub fn start(&self, settings: &LabServerSettings) -> Result<LabServer, Error> {
+    pub fn start(&self, settings: &LabServerSettings) -> Result<LabServer, LabError> {
         let name = self.name_or_unique();
         let Some(command) = self.command() else {
             return Running::start(&self.state, &name, settings, false)
@@ -64,9 +64,9 @@ impl Launcher {
     }
 
     /// Starts a server that stays until [`StateFolder::stop`]. It needs a keeper.
-    pub fn detach(&self, settings: &LabServerSettings) -> Result<ServerRecord, Error> {
+    pub fn detach(&self, settings: &LabServerSettings) -> Result<ServerRecord, LabError> {
         let command = self.command().ok_or_else(|| {
-            Error::Settings("a server that stays needs a process of its own to take care of it".to_owned())
+            LabError::Settings("a server that stays needs a process of its own to take care of it".to_owned())
         })?;
         let (keeper, record) = KeeperProcess::start(command, &self.state, &self.name_or_unique(), settings, true)?;
         keeper.leave()?;
@@ -104,7 +104,7 @@ enum Hold {
 
 impl LabServer {
     /// Starts a server, and returns when it answers. This process takes care of it; see [`Launcher`] for more.
-    pub fn start(settings: &LabServerSettings) -> Result<LabServer, Error> {
+    pub fn start(settings: &LabServerSettings) -> Result<LabServer, LabError> {
         Launcher::new().start(settings)
     }
 
@@ -212,20 +212,20 @@ impl LabServer {
 
     /// A process that is to end when this one ends without ending the server: what works with the server has no use
     /// without it. Only a server with a keeper can do that.
-    pub fn takes_along(&mut self, pid: u32) -> Result<(), Error> {
+    pub fn takes_along(&mut self, pid: u32) -> Result<(), LabError> {
         match (&mut self.hold, Process::find(pid)) {
             (Hold::Keeper { keeper, .. }, Some(process)) => keeper.takes_along(process),
             // It has ended already.
             (Hold::Keeper { .. }, None) => Ok(()),
             (Hold::Own(_), _) => {
                 let text = "a server without a process that takes care of it can't end others";
-                Err(Error::Settings(text.to_owned()))
+                Err(LabError::Settings(text.to_owned()))
             }
         }
     }
 
     /// Ends the server and removes everything of it. Dropping the value does the same, without telling what failed.
-    pub fn stop(self) -> Result<(), Error> {
+    pub fn stop(self) -> Result<(), LabError> {
         match self.hold {
             Hold::Own(running) => running.stop(),
             Hold::Keeper { keeper, .. } => keeper.stop(),

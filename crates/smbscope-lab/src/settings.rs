@@ -1,6 +1,6 @@
 //! How a server is to be.
 
-use crate::Error;
+use crate::LabError;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{named, units};
 use std::fmt;
@@ -83,31 +83,31 @@ impl Default for LabServerSettings {
 
 impl LabServerSettings {
     /// What is wrong before anything is started.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self) -> Result<(), LabError> {
         if self.min_dialect > self.max_dialect {
             let (min, max) = (self.min_dialect, self.max_dialect);
-            return Err(Error::Settings(format!("the oldest dialect, {min}, is newer than the newest one, {max}")));
+            return Err(LabError::Settings(format!("the oldest dialect, {min}, is newer than the newest one, {max}")));
         }
         if self.encrypt && self.max_dialect < LabDialect::Smb300 {
             let max = self.max_dialect;
-            return Err(Error::Settings(format!("encryption needs 3.0 or newer, and the newest dialect is {max}")));
+            return Err(LabError::Settings(format!("encryption needs 3.0 or newer, and the newest dialect is {max}")));
         }
         if self.users == 0 {
-            return Err(Error::Settings("a server needs at least one user".to_owned()));
+            return Err(LabError::Settings("a server needs at least one user".to_owned()));
         }
         if self.loss.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
-            return Err(Error::Settings("a loss of packets is a share from 0 to 1".to_owned()));
+            return Err(LabError::Settings("a loss of packets is a share from 0 to 1".to_owned()));
         }
         if self.cpu_load.is_some_and(|percent| percent > 100) {
-            return Err(Error::Settings("a load of the processor is 0 to 100 percent of every core".to_owned()));
+            return Err(LabError::Settings("a load of the processor is 0 to 100 percent of every core".to_owned()));
         }
         if self.guests && self.share_folder.is_some() {
             let text = "guests and a folder to share exclude each other: everybody on this machine would be let in";
-            return Err(Error::Settings(text.to_owned()));
+            return Err(LabError::Settings(text.to_owned()));
         }
         if self.disk.is_some() && self.share_folder.is_some() {
             let text = "a disk of its own and a folder to share exclude each other: leave one of them out";
-            return Err(Error::Settings(text.to_owned()));
+            return Err(LabError::Settings(text.to_owned()));
         }
         self.extra.iter().try_for_each(|line| ExtraLine::parse(line).map(drop))
     }
@@ -268,8 +268,8 @@ pub(crate) struct ExtraLine<'a> {
 
 impl<'a> ExtraLine<'a> {
     /// From `name = value` or `[share] name = value`.
-    pub(crate) fn parse(text: &'a str) -> Result<ExtraLine<'a>, Error> {
-        let wrong = |why: &str| Err(Error::Settings(format!("the setting {text:?} {why}")));
+    pub(crate) fn parse(text: &'a str) -> Result<ExtraLine<'a>, LabError> {
+        let wrong = |why: &str| Err(LabError::Settings(format!("the setting {text:?} {why}")));
         if text.contains(['\n', '\r']) || text.trim_end().ends_with('\\') {
             return wrong("is more than one line");
         }

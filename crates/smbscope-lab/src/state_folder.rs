@@ -2,7 +2,7 @@
 
 use crate::process::Process;
 use crate::record::ServerRecord;
-use crate::{Error, LinkEmulation, family, link, mounts, storage, trust};
+use crate::{LabError, LinkEmulation, family, link, mounts, storage, trust};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, DirBuilder};
@@ -38,8 +38,8 @@ impl Default for StateFolder {
 
 impl StateFolder {
     /// A folder of the caller's choice; it is made when it is needed.
-    pub fn new(folder: &Path) -> Result<StateFolder, Error> {
-        std::path::absolute(folder).map(StateFolder).map_err(Error::file("find", folder))
+    pub fn new(folder: &Path) -> Result<StateFolder, LabError> {
+        std::path::absolute(folder).map(StateFolder).map_err(LabError::file("find", folder))
     }
 
     /// The folder.
@@ -48,24 +48,24 @@ impl StateFolder {
     }
 
     /// The servers that somebody takes care of, by name. An error where others could have written what is there.
-    pub fn servers(&self) -> Result<Vec<ServerRecord>, Error> {
+    pub fn servers(&self) -> Result<Vec<ServerRecord>, LabError> {
         Ok(self.records()?.into_iter().filter(|record| record.owner.lives()).collect())
     }
 
     /// Ends a server that was detached, and removes everything of it.
-    pub fn stop(&self, name: &str) -> Result<(), Error> {
+    pub fn stop(&self, name: &str) -> Result<(), LabError> {
         let servers = self.servers()?;
         let Some(record) = servers.iter().find(|record| record.name == name) else {
             let names: Vec<&str> = servers.iter().map(|record| record.name.as_str()).collect();
             let known =
                 if names.is_empty() { "none does".to_owned() } else { format!("these do: {}", names.join(", ")) };
-            return Err(Error::Unknown { name: name.to_owned(), known });
+            return Err(LabError::Unknown { name: name.to_owned(), known });
         };
         if !record.detached {
-            return Err(Error::Owned { name: name.to_owned(), pid: record.owner.pid });
+            return Err(LabError::Owned { name: name.to_owned(), pid: record.owner.pid });
         }
         if !family::keeps(record.owner, &record.folder) {
-            return Err(Error::Foreign { name: name.to_owned(), pid: record.owner.pid, folder: record.folder.clone() });
+            return Err(LabError::Foreign { name: name.to_owned(), pid: record.owner.pid, folder: record.folder.clone() });
         }
         end_process(record.owner);
         // It has cleaned up, unless it could not.
@@ -73,7 +73,7 @@ impl StateFolder {
     }
 
     /// Removes what servers have left whose owner is gone: processes, mounts, folders. Returns their names.
-    pub fn sweep(&self) -> Result<Vec<String>, Error> {
+    pub fn sweep(&self) -> Result<Vec<String>, LabError> {
         if !trust::is_own_folder(&self.0)? {
             return Ok(Vec::new());
         }
@@ -81,7 +81,7 @@ impl StateFolder {
         self.sweep_locked()
     }
 
-    fn sweep_locked(&self) -> Result<Vec<String>, Error> {
+    fn sweep_locked(&self) -> Result<Vec<String>, LabError> {
         let stale: Vec<ServerRecord> = self.records()?.into_iter().filter(|record| !record.owner.lives()).collect();
         stale.iter().try_for_each(clean)?;
         Ok(stale.into_iter().map(|record| record.name).collect())
@@ -89,7 +89,7 @@ impl StateFolder {
 
     /// All records, by name. A folder counts only if its record says that it is this one: nothing else in the folder is
     /// ever touched.
-    fn records(&self) -> Result<Vec<ServerRecord>, Error> {
+    fn records(&self) -> Result<Vec<ServerRecord>, LabError> {
         if !trust::is_own_folder(&self.0)? {
             return Ok(Vec::new());
         }
@@ -103,17 +103,17 @@ impl StateFolder {
     }
 
     /// Makes the folder of a new server and puts its record there.
-    pub(crate) fn claim(&self, record: &mut ServerRecord) -> Result<(), Error> {
+    pub(crate) fn claim(&self, record: &mut ServerRecord) -> Result<(), LabError> {
         let name = &record.name;
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if name.is_empty() || name.len() > 40 || !name.chars().all(plain) {
             let text = format!("{name:?} can't be a server's name: up to 40 letters, digits, - and _ can");
-            return Err(Error::Settings(text));
+            return Err(LabError::Settings(text));
         }
         record.folder = self.0.join(name);
         if record.folder.as_os_str().len() > LONGEST_FOLDER {
             let text = format!("the path {} is too long for Samba's sockets: choose another --state", self.0.display());
-            return Err(Error::Settings(text));
+            return Err(LabError::Settings(text));
         }
         self.make()?;
         let _lock = self.lock()?;
@@ -124,29 +124,29 @@ impl StateFolder {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 return Err(match ServerRecord::read(&record.folder) {
-                    Some(_) => Error::Taken(name.clone()),
-                    None => Error::File { what: "make", path: record.folder.clone(), error },
+                    Some(_) => LabError::Taken(name.clone()),
+                    None => LabError::File { what: "make", path: record.folder.clone(), error },
                 });
             }
-            Err(error) => return Err(Error::File { what: "make", path: record.folder.clone(), error }),
+            Err(error) => return Err(LabError::File { what: "make", path: record.folder.clone(), error }),
         }
         record.write()
     }
 
     /// Makes the folder, if it is not there. In `/tmp`, somebody else might have made it.
-    fn make(&self) -> Result<(), Error> {
-        let make = Error::file("make", &self.0);
+    fn make(&self) -> Result<(), LabError> {
+        let make = LabError::file("make", &self.0);
         DirBuilder::new().recursive(true).mode(0o700).create(&self.0).map_err(make)?;
         trust::is_own_folder(&self.0).map(drop)
     }
 
     /// Held while folders appear and disappear.
-    fn lock(&self) -> Result<OwnedFd, Error> {
+    fn lock(&self) -> Result<OwnedFd, LabError> {
         lock(&self.0.join(".lock"))
     }
 
     /// Held from the choice of a port until the server listens on it: Samba's sockets don't exclude one another.
-    pub(crate) fn port_lock() -> Result<OwnedFd, Error> {
+    pub(crate) fn port_lock() -> Result<OwnedFd, LabError> {
         let state = StateFolder::default();
         state.make()?;
         lock(&state.0.join(".port"))
@@ -154,12 +154,12 @@ impl StateFolder {
 }
 
 /// Waits until nobody else has the lock; it ends with the value.
-fn lock(file: &Path) -> Result<OwnedFd, Error> {
+fn lock(file: &Path) -> Result<OwnedFd, LabError> {
     let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let open = rustix::fs::open(file, flags, Mode::RUSR | Mode::WUSR);
-    let descriptor = open.map_err(|error| Error::file("open", file)(error.into()))?;
+    let descriptor = open.map_err(|error| LabError::file("open", file)(error.into()))?;
     rustix::io::retry_on_intr(|| rustix::fs::flock(&descriptor, FlockOperation::LockExclusive))
-        .map_err(|error| Error::file("lock", file)(error.into()))?;
+        .map_err(|error| LabError::file("lock", file)(error.into()))?;
     Ok(descriptor)
 }
 
@@ -179,11 +179,11 @@ pub(crate) fn end_process(process: Process) {
 }
 
 /// Ends what runs of a server, and removes its folder.
-pub(crate) fn clean(record: &ServerRecord) -> Result<(), Error> {
+pub(crate) fn clean(record: &ServerRecord) -> Result<(), LabError> {
     let folder = &record.folder;
     if !family::end(folder) {
         let said = format!("some of its processes can't be ended, and {} stays", folder.display());
-        return Err(Error::Program { program: "smbd".to_owned(), said });
+        return Err(LabError::Program { program: "smbd".to_owned(), said });
     }
     if let Some(LinkEmulation::Network { interface, .. }) = &record.link {
         link::remove(interface);
@@ -198,12 +198,12 @@ pub(crate) fn clean(record: &ServerRecord) -> Result<(), Error> {
         mounts::unmount(&folder.join(name))?;
     }
     // Files of others must not be removed.
-    if let Some(mount) = mounts::below(folder).map_err(Error::file("look at", folder))?.first() {
+    if let Some(mount) = mounts::below(folder).map_err(LabError::file("look at", folder))?.first() {
         let error = io::Error::other("something is still mounted on it");
-        return Err(Error::file("remove", mount)(error));
+        return Err(LabError::file("remove", mount)(error));
     }
     match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::file("remove", folder)(error)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(LabError::file("remove", folder)(error)),
         _ => Ok(()),
     }
 }
@@ -254,8 +254,8 @@ mod tests {
         let state = StateFolder::new(directory.path()).expect("the path is absolute");
         state.claim(&mut record("a", Process::own())).expect("the name is free");
         let claim = |name: &str| state.claim(&mut record(name, Process::own()));
-        assert!(matches!(claim("a"), Err(Error::Taken(name)) if name == "a"));
-        assert!(matches!(claim("../b"), Err(Error::Settings(_))));
-        assert!(matches!(claim(""), Err(Error::Settings(_))));
+        assert!(matches!(claim("a"), Err(LabError::Taken(name)) if name == "a"));
+        assert!(matches!(claim("../b"), Err(LabError::Settings(_))));
+        assert!(matches!(claim(""), Err(LabError::Settings(_))));
     }
 }

@@ -1,6 +1,6 @@
 //! The programs of Samba's that a server needs.
 
-use crate::Error;
+use crate::LabError;
 use crate::child::command_for;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -30,15 +30,15 @@ pub(crate) struct Tools {
 
 impl Tools {
     /// Looks for them on PATH, and where distributions put them.
-    pub(crate) fn find() -> Result<Tools, Error> {
+    pub(crate) fn find() -> Result<Tools, LabError> {
         if !Path::new("/proc/self/stat").exists() {
             let text = "a lab server needs Linux with /proc mounted: that is how its processes are found again";
-            return Err(Error::Unavailable(text.to_owned()));
+            return Err(LabError::Unavailable(text.to_owned()));
         }
         let needed = |name: &str| {
             find(name).ok_or_else(|| {
                 let text = format!("Samba's {name} is not installed: install it (Debian, Ubuntu: apt install samba)");
-                Error::Unavailable(text)
+                LabError::Unavailable(text)
             })
         };
         Ok(Tools { smbd: needed("smbd")?, pdbedit: needed("pdbedit")?, testparm: find("testparm") })
@@ -66,10 +66,10 @@ fn is_executable(file: &Path) -> bool {
 }
 
 /// Runs a program to its end with this on its standard input; what it wrote to standard output and error.
-pub(crate) fn run(command: &mut Command, input: &str) -> Result<String, Error> {
+pub(crate) fn run(command: &mut Command, input: &str) -> Result<String, LabError> {
     use std::io::Write;
     let program = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let failed = |said: String| Error::Program { program: program.clone(), said };
+    let failed = |said: String| LabError::Program { program: program.clone(), said };
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
     if let Some(mut stdin) = child.stdin.take() {

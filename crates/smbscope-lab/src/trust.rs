@@ -4,7 +4,7 @@
 //! only if nobody but the caller could have written it: neither the record, nor the folders above it, nor a link on the
 //! way there. A shared temporary directory is one where others make folders and links as they like.
 
-use crate::Error;
+use crate::LabError;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{getegid, geteuid};
 use std::fs::{self, File, Metadata};
@@ -22,11 +22,11 @@ const STICKY: u32 = 0o1000;
 
 /// Checks that the folder is the caller's own and that nobody else can change it or put another one in its place;
 /// `false` if there is none.
-pub(crate) fn is_own_folder(folder: &Path) -> Result<bool, Error> {
+pub(crate) fn is_own_folder(folder: &Path) -> Result<bool, LabError> {
     let metadata = match fs::symlink_metadata(folder) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        Err(error) => return Err(Error::file("read", folder)(error)),
+        Err(error) => return Err(LabError::file("read", folder)(error)),
     };
     if metadata.is_symlink() {
         return refused(folder, "is a symbolic link");
@@ -41,9 +41,9 @@ pub(crate) fn is_own_folder(folder: &Path) -> Result<bool, Error> {
         return refused(folder, &format!("can be written to by others (mode {:o})", metadata.mode() & 0o7777));
     }
     // Links on the way, and then the folders that the way really leads through.
-    let real = folder.canonicalize().map_err(Error::file("read", folder))?;
+    let real = folder.canonicalize().map_err(LabError::file("read", folder))?;
     for above in folder.ancestors().chain(real.ancestors()).filter(|path| !path.as_os_str().is_empty()) {
-        let metadata = fs::symlink_metadata(above).map_err(Error::file("read", above))?;
+        let metadata = fs::symlink_metadata(above).map_err(LabError::file("read", above))?;
         if !is_trusted(&metadata) {
             let why = format!("can be replaced by others: {} is theirs or can be written to by them", above.display());
             return refused(folder, &why);
@@ -69,12 +69,12 @@ fn root_owner() -> u32 {
     fs::metadata("/").map_or(0, |metadata| metadata.uid())
 }
 
-fn refused<T>(folder: &Path, why: &str) -> Result<T, Error> {
+fn refused<T>(folder: &Path, why: &str) -> Result<T, LabError> {
     let text = format!(
         "{} {why}, so what it says about servers is not to be trusted: choose another folder with --state",
         folder.display()
     );
-    Err(Error::Unavailable(text))
+    Err(LabError::Unavailable(text))
 }
 
 /// The content of a file that only the caller can have written; `None` if there is none, or it is not such a file.

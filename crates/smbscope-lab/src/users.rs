@@ -1,6 +1,6 @@
 //! Users with passwords, and the files that hold these.
 
-use crate::Error;
+use crate::LabError;
 use crate::accounts::SystemAccounts;
 use crate::child::command_for;
 use crate::tools::{self, Tools};
@@ -31,10 +31,10 @@ pub(crate) struct Password(String);
 
 impl Password {
     /// 128 bits of the system's randomness.
-    fn generate() -> Result<Password, Error> {
+    fn generate() -> Result<Password, LabError> {
         let mut bytes = [0; 16];
         let filled = getrandom::fill(&mut bytes);
-        filled.map_err(|error| Error::Unavailable(format!("no randomness for passwords: {error}")))?;
+        filled.map_err(|error| LabError::Unavailable(format!("no randomness for passwords: {error}")))?;
         Ok(Password(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
@@ -50,13 +50,13 @@ impl fmt::Debug for Password {
 }
 
 /// `bench`, `bench2` and so on, each with an account of its own.
-pub(crate) fn choose(count: u16, accounts: &SystemAccounts) -> Result<Vec<LabUser>, Error> {
+pub(crate) fn choose(count: u16, accounts: &SystemAccounts) -> Result<Vec<LabUser>, LabError> {
     let available = accounts.for_users.len();
     if usize::from(count) > available {
         let text = format!(
             "{count} users need as many accounts in /etc/passwd, and {available} are there besides those of root and of guests"
         );
-        return Err(Error::Settings(text));
+        return Err(LabError::Settings(text));
     }
     let name = |index: usize| if index == 0 { "bench".to_owned() } else { format!("bench{}", index + 1) };
     let chosen = accounts.for_users.iter().take(count.into()).enumerate();
@@ -64,10 +64,10 @@ pub(crate) fn choose(count: u16, accounts: &SystemAccounts) -> Result<Vec<LabUse
 }
 
 /// Gives the users passwords, tells Samba, and writes them down for the owner of the server.
-pub(crate) fn enroll(folder: &Path, users: &[LabUser], tools: &Tools) -> Result<Vec<Password>, Error> {
+pub(crate) fn enroll(folder: &Path, users: &[LabUser], tools: &Tools) -> Result<Vec<Password>, LabError> {
     let map: String = users.iter().map(|user| format!("{} = {}\n", user.account, user.name)).collect();
     let file = folder.join("username.map");
-    fs::write(&file, map).map_err(Error::file("write", &file))?;
+    fs::write(&file, map).map_err(LabError::file("write", &file))?;
     let (mut passwords, mut lines) = (Vec::new(), String::new());
     for user in users {
         let password = Password::generate()?;
@@ -85,15 +85,15 @@ pub(crate) fn enroll(folder: &Path, users: &[LabUser], tools: &Tools) -> Result<
 }
 
 /// The passwords of a server that another process has started, in the order of its users.
-pub(crate) fn read(folder: &Path) -> Result<Vec<Password>, Error> {
+pub(crate) fn read(folder: &Path) -> Result<Vec<Password>, LabError> {
     let file = folder.join(PASSWORDS_FILE);
-    let text = fs::read_to_string(&file).map_err(Error::file("read", &file))?;
+    let text = fs::read_to_string(&file).map_err(LabError::file("read", &file))?;
     let passwords = text.lines().filter_map(|line| line.split_once(':'));
     Ok(passwords.map(|(_, password)| Password(password.to_owned())).collect())
 }
 
 /// Readable for the owner only, from the first byte on.
-fn write_secret(path: &Path, text: &str) -> Result<(), Error> {
+fn write_secret(path: &Path, text: &str) -> Result<(), LabError> {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(Error::file("write", path))
+    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(LabError::file("write", path))
 }

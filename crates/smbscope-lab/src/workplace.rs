@@ -5,7 +5,7 @@
 //! no identifier that is used again can make a folder in use look abandoned, or the other way around.
 
 use crate::family::{self, LabProcessRole};
-use crate::{Error, mounts, trust};
+use crate::{LabError, mounts, trust};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use std::fs;
 use std::io;
@@ -31,28 +31,28 @@ pub struct Workplace {
 
 impl Workplace {
     /// Makes one in the folder for temporary files, and removes those that killed processes of this user left there.
-    pub fn open() -> Result<Workplace, Error> {
+    pub fn open() -> Result<Workplace, LabError> {
         Workplace::open_in(&std::env::temp_dir())
     }
 
-    fn open_in(above: &Path) -> Result<Workplace, Error> {
+    fn open_in(above: &Path) -> Result<Workplace, LabError> {
         // A path that is the same wherever a program works.
-        let above = above.canonicalize().map_err(Error::file("find", above))?;
+        let above = above.canonicalize().map_err(LabError::file("find", above))?;
         let swept = sweep(&above);
         for _ in 0..ATTEMPTS {
             let made = tempfile::Builder::new().prefix(PREFIX).tempdir_in(&above);
-            let folder = made.map_err(Error::file("make a folder in", &above))?.keep();
+            let folder = made.map_err(LabError::file("make a folder in", &above))?.keep();
             match lock(&folder, OFlags::CREATE) {
                 Ok(Some(lock)) => return Ok(Workplace { folder, swept, _lock: lock }),
                 Ok(None) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => {
                     let _ = fs::remove_dir(&folder);
-                    return Err(Error::file("lock a file in", &folder)(error));
+                    return Err(LabError::file("lock a file in", &folder)(error));
                 }
             }
         }
-        Err(Error::file("make a folder in", &above)(io::Error::other("another process keeps removing it")))
+        Err(LabError::file("make a folder in", &above)(io::Error::other("another process keeps removing it")))
     }
 
     /// The folder, which only this user can enter.
@@ -115,21 +115,21 @@ fn remove_or_tell(folder: &Path) -> bool {
 }
 
 /// Ends its processes, unmounts what is mounted in it, and removes it.
-fn remove(folder: &Path) -> Result<(), Error> {
+fn remove(folder: &Path) -> Result<(), LabError> {
     if !family::end(folder) {
         let said = format!("some of the processes that it started can't be ended, and {} stays", folder.display());
-        return Err(Error::Program { program: "smbscope".to_owned(), said });
+        return Err(LabError::Program { program: "smbscope".to_owned(), said });
     }
-    let mut mounted = mounts::below(folder).map_err(Error::file("look at", folder))?;
+    let mut mounted = mounts::below(folder).map_err(LabError::file("look at", folder))?;
     mounted.sort();
     // The innermost first.
     mounted.iter().rev().try_for_each(|mount| mounts::unmount(mount))?;
     // Files of others must not be removed.
-    if let Some(mount) = mounts::below(folder).map_err(Error::file("look at", folder))?.first() {
-        return Err(Error::file("remove", mount)(io::Error::other("something is still mounted on it")));
+    if let Some(mount) = mounts::below(folder).map_err(LabError::file("look at", folder))?.first() {
+        return Err(LabError::file("remove", mount)(io::Error::other("something is still mounted on it")));
     }
     match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::file("remove", folder)(error)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(LabError::file("remove", folder)(error)),
         _ => Ok(()),
     }
 }

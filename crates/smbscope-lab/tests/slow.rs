@@ -3,7 +3,7 @@
 mod common;
 
 use common::{As, said, server, smbclient};
-use smbscope_lab::{Antivirus, LabDialect, Error, LinkEmulation, LabServer, LabServerSettings};
+use smbscope_lab::{Antivirus, LabDialect, LabError, LinkEmulation, LabServer, LabServerSettings};
 use smbscope_testkit::skip;
 use std::fs;
 use std::time::{Duration, Instant};
@@ -74,7 +74,7 @@ fn a_full_disk_is_full_and_gone_afterwards() {
     }
     let server = match LabServer::start(&settings) {
         Ok(server) => server,
-        Err(Error::Unavailable(why)) => return skip::unable(why),
+        Err(LabError::Unavailable(why)) => return skip::unable(why),
         Err(error) => panic!("{error}"),
     };
     let file = server.folder().join("file");
@@ -96,7 +96,7 @@ fn an_infected_file_is_refused_and_a_clean_one_is_not() {
     }
     let server = match LabServer::start(&settings) {
         Ok(server) => server,
-        Err(Error::Unavailable(why)) => return skip::missing(why),
+        Err(LabError::Unavailable(why)) => return skip::missing(why),
         Err(error) => panic!("{error}"),
     };
     // The test file of eicar.org in two halves, so that no scanner takes this source for it.

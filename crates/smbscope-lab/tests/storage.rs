@@ -3,7 +3,7 @@
 mod common;
 
 use common::{As, said, smbclient};
-use smbscope_lab::{LabDialect, Error, Launcher, LabServer, LabServerSettings, StateFolder, Storage, available};
+use smbscope_lab::{LabDialect, LabError, Launcher, LabServer, LabServerSettings, StateFolder, Storage, available};
 use smbscope_testkit::skip;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::Write;
@@ -22,7 +22,7 @@ fn server(settings: LabServerSettings) -> Option<LabServer> {
     }
     match LabServer::start(&settings) {
         Ok(server) => Some(server),
-        Err(Error::Unavailable(why)) => {
+        Err(LabError::Unavailable(why)) => {
             skip::unable(why);
             None
         }

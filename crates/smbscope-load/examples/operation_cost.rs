@@ -11,7 +11,7 @@
 //! `share=NAME` (`share`), `user=NAME` (a guest), and `compound` to send the three commands as one. All sessions live in
 //! one thread, a task each. The file is made first, and removed in the end.
 
-use smbscope_client::{Credentials, Disposition, Open, SessionOptions, Secret, ClientSession, access, create_options};
+use smbscope_client::{Credentials, CreateDisposition, OpenParameters, SessionOptions, Secret, ClientSession, access, create_options};
 use smbscope_model::{Dialect, ExchangeOutcome};
 use std::error::Error;
 use std::fs;
@@ -24,11 +24,11 @@ use tokio::task::LocalSet;
 /// Sessions that may be logging on at once.
 const LOGONS: usize = 32;
 
-const OPEN: Open<'static> = Open {
+const OPEN: OpenParameters<'static> = OpenParameters {
     path: "operation_cost.bin",
     access: access::READ_DATA | access::READ_ATTRIBUTES,
     share: 7,
-    disposition: Disposition::Open,
+    disposition: CreateDisposition::Open,
     options: 0,
     attributes: 0,
 };
@@ -118,9 +118,9 @@ async fn measure(plan: Plan, count: usize) -> Result<(), Box<dyn Error>> {
 
 /// A file with one byte.
 async fn make_file(session: &mut ClientSession) -> Result<(), Box<dyn Error>> {
-    let create = Open {
+    let create = OpenParameters {
         access: access::READ_DATA | access::WRITE_DATA | access::DELETE,
-        disposition: Disposition::OverwriteIf,
+        disposition: CreateDisposition::OverwriteIf,
         options: create_options::NON_DIRECTORY,
         ..OPEN
     };
@@ -148,7 +148,7 @@ async fn all_work(
     Ok((sessions, all))
 }
 
-async fn work(mut session: ClientSession, compound: bool, time: Duration) -> Result<(ClientSession, Done), smbscope_client::Error> {
+async fn work(mut session: ClientSession, compound: bool, time: Duration) -> Result<(ClientSession, Done), smbscope_client::ClientError> {
     /// Times kept of one session, so that keeping them costs little.
     const KEPT: usize = 4096;
     let mut done = Done::default();

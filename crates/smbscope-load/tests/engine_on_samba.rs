@@ -1,7 +1,7 @@
 //! The engine on a real server: what it counts must be what the server was asked, and what goes wrong must be said.
 
 use crate::common::{self, options, samba, user_options};
-use smbscope_client::{Credentials, Disposition, SessionOptions, Secret, ClientSession, access, create_options};
+use smbscope_client::{Credentials, CreateDisposition, SessionOptions, Secret, ClientSession, access, create_options};
 use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_load::engine::result::{LoadPointEnd, PacingResult, LoadPointResult};
 use smbscope_load::engine::{self, Arrivals, ExchangeLog, Hooks, LiveFigures, OnFailure, RampPlan, LoadSchedule, StopFlag, Users};
@@ -175,7 +175,7 @@ impl Script for Thinker {
     fn next(&mut self) -> Option<ScriptStep<'_>> {
         self.step += 1;
         let (path, access, share) = ("held", access::READ_DATA | access::WRITE_DATA, 7);
-        let disposition = Disposition::OpenIf;
+        let disposition = CreateDisposition::OpenIf;
         let (options, attributes) = (create_options::NON_DIRECTORY, 0x80);
         let action = match self.step {
             1 => Action::Open { slot: HandleSlot(0), path, access, share, disposition, options, attributes },

@@ -35,7 +35,7 @@ pub struct Coverage {
 /// shows nothing (commands_unseen), which are an estimate where the bounds differ.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Share {
+pub struct UntimedShare {
     /// The best guess.
     pub percent: f64,
     /// It is hardly less than this: three standard errors below.
@@ -72,7 +72,7 @@ impl Coverage {
     }
 
     /// The share of the commands that damage left without a time.
-    pub fn not_timed(&self) -> Share {
+    pub fn not_timed(&self) -> UntimedShare {
         let error = STANDARD_ERRORS * (self.unseen_variance as f64).sqrt();
         let unseen = self.unseen as f64;
         let unpaired = self.unpaired as f64;
@@ -81,7 +81,7 @@ impl Coverage {
             let all = missed + paired + (self.timed + self.others) as f64;
             if all > 0.0 { 100.0 * missed / all } else { 0.0 }
         };
-        Share {
+        UntimedShare {
             percent: percent(unseen, 0.0),
             at_least: percent((unseen - error).max(0.0), unpaired),
             at_most: percent(unseen + error, 0.0),
@@ -89,7 +89,7 @@ impl Coverage {
     }
 }
 
-impl Share {
+impl UntimedShare {
     /// Whether the bounds are near enough to give one figure.
     pub fn is_sure(&self) -> bool {
         let within = SURE * self.percent;

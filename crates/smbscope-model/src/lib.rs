@@ -30,7 +30,7 @@ pub use capture::{CaptureInfo, CaptureClockOffset};
 pub use command::{Command, Dialect, Protocol, Subcommand};
 pub use connect_attempts::{ConnectAttempt, ConnectAttempts};
 pub use connection::{ConnectionSummary, DirectionCounts, ForeignProtocol, ForeignReply, Outage, SeenTwice, Settled};
-pub use coverage::{Coverage, Share};
+pub use coverage::{Coverage, UntimedShare};
 pub use exchange::{
     CUT_NAME_MARK, Endpoints, Exchange, FileId, Half, ExchangeOutcome, STANDSTILL_LEAST, Standstill, ResponseStatus, TimeKind,
 };

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What captures show: the report of `smbscope analyze`, and the tables in it.
-#[pyclass(frozen, extends = PyDocument, module = "smbscope")]
+#[pyclass(name = "Analysis", frozen, extends = PyDocument, module = "smbscope")]
 pub(crate) struct PyAnalysis {
     report: Report,
     notes: Vec<String>,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// The JSON that the command line writes, with the tables in it.
-#[pyclass(frozen, subclass, module = "smbscope")]
+#[pyclass(name = "Document", frozen, subclass, module = "smbscope")]
 pub(crate) struct PyDocument {
     text: String,
     /// The same, from when a table is asked for: it takes several times as much memory.

@@ -29,7 +29,7 @@ const AHEAD: usize = 2;
 
 /// The exchange table of captures: the columns of `smbscope analyze -o exchanges.parquet`. It is read from the captures
 /// whenever it is asked for, and never all in memory.
-#[pyclass(frozen, module = "smbscope")]
+#[pyclass(name = "Exchanges", frozen, module = "smbscope")]
 pub(crate) struct PyExchanges(Arc<AnalysisRequest>);
 
 impl PyExchanges {

@@ -8,7 +8,7 @@ use smbscope_run::Host;
 use std::sync::{Mutex, PoisonError};
 
 /// The load generator of a host: answers the requests of its driver.
-#[pyclass(frozen, module = "smbscope")]
+#[pyclass(name = "LoadHost", frozen, module = "smbscope")]
 pub(crate) struct PyLoadHost(Mutex<smbscope_run::LoadHost>);
 
 #[pymethods]

@@ -12,7 +12,7 @@ use pyo3::types::{PyCapsule, PyList};
 
 /// A table in memory. pyarrow, Polars, pandas and DuckDB take it is, without a copy: they ask for
 /// `__arrow_c_stream__`.
-#[pyclass(frozen, module = "smbscope")]
+#[pyclass(name = "Table", frozen, module = "smbscope")]
 pub(crate) struct PyTable(pub(crate) RecordBatch);
 
 #[pymethods]

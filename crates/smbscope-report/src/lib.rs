@@ -58,7 +58,7 @@ pub use text::table::listed;
 use smbscope_diagnose::whatif::Prediction;
 use smbscope_diagnose::{Catalogue, Collector, DiagnosisContext, Episode};
 use smbscope_model::{
-    CaptureInfo, ConnectAttempts, ConnectionSummary, Exchange, Nanos, Quality, Share, SkippedPackets, Timestamp,
+    CaptureInfo, ConnectAttempts, ConnectionSummary, Exchange, Nanos, Quality, UntimedShare, SkippedPackets, Timestamp,
 };
 use smbscope_stats::{Aggregate, Aggregator, Census};
 
@@ -169,7 +169,7 @@ impl Report {
     }
 
     /// Which share of the commands were not timed because the capture is damaged.
-    pub fn not_timed(&self) -> Share {
+    pub fn not_timed(&self) -> UntimedShare {
         sentence::coverage(self).not_timed()
     }
 }

@@ -24,7 +24,7 @@ pub enum BenchError {
 
     /// The private server.
     #[error("the private server did not start: {0}")]
-    Lab(#[source] smbscope_lab::Error),
+    Lab(#[source] smbscope_lab::LabError),
 
     /// Whoever was to tell the password can't.
     #[error(transparent)]
@@ -37,7 +37,7 @@ pub enum BenchError {
         host: String,
         /// Why not.
         #[source]
-        error: smbscope_client::Error,
+        error: smbscope_client::ClientError,
     },
 
     /// What listens there is no SMB server; it says where.
@@ -46,7 +46,7 @@ pub enum BenchError {
 
     /// The files on the share.
     #[error(transparent)]
-    Prepare(#[from] prepare::Error),
+    Prepare(#[from] prepare::PrepareError),
 
     /// The user ended a run before its first load point: there is nothing to tell.
     #[error("interrupted while the files of the workload were made: what is there serves the next run")]
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn errors_are_one_line_without_repetition() {
-        let error = BenchError::Lab(smbscope_lab::Error::File {
+        let error = BenchError::Lab(smbscope_lab::LabError::File {
             what: "read",
             path: "x".into(),
             error: io::Error::other("no such\nfile"),

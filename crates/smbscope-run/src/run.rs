@@ -106,7 +106,7 @@ pub(crate) fn look(options: &SessionOptions) -> Result<SessionParameters, BenchE
         Builder::new_current_thread().enable_all().build().map_err(BenchError::system("runtime for the client"))?;
     runtime.block_on(async {
         let mut session = ClientSession::connect(options).await.map_err(|error| match error {
-            smbscope_client::Error::Foreign(foreign) => BenchError::Foreign(foreign),
+            smbscope_client::ClientError::Foreign(foreign) => BenchError::Foreign(foreign),
             error => BenchError::Connect { host: options.host.clone(), error },
         })?;
         let facts = session.facts().clone();

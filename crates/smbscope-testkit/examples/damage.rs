@@ -12,7 +12,7 @@ use anyhow::{Context, bail};
 use clap::Parser;
 use smbscope_analyze::{Analyzer, AnalyzerOptions};
 use smbscope_capture::tcp::FlowTable;
-use smbscope_model::{Command, Coverage, Exchange, ExchangeOutcome, Quality, Share};
+use smbscope_model::{Command, Coverage, Exchange, ExchangeOutcome, Quality, UntimedShare};
 use smbscope_testkit::damage::{Combination, Loss, RandomDamage, without};
 use smbscope_testkit::judge::{Counts, Judgement, Truth};
 use smbscope_testkit::recording::{Kept, Nonces, Recording};
@@ -108,7 +108,7 @@ struct Told {
 impl Told {
     /// The share that damage left without a time, and that of all commands without one: how many of those that are never
     /// measured were damaged, nobody can say. Returns whether it was told well.
-    fn add(&mut self, [truth, most]: [f64; 2], said: Share) -> bool {
+    fn add(&mut self, [truth, most]: [f64; 2], said: UntimedShare) -> bool {
         let near = |truth: f64| (said.percent - truth).abs() <= (0.1 * truth).max(0.1);
         let within = said.at_least <= most && truth <= said.at_most;
         let well = near(truth) || near(most) || (within && (truth < most || !said.is_sure()));
@@ -209,7 +209,7 @@ fn run_once(arguments: &Arguments, subject: &Subject, capture: usize, seed: u64,
         let said = said(&found, &quality);
         let well = told.entry((capture, damage.loss)).or_default().add(truth, said);
         if arguments.missing && !well {
-            let (name, Share { percent, at_least, at_most }) = (&recording.name, said);
+            let (name, UntimedShare { percent, at_least, at_most }) = (&recording.name, said);
             eprintln!(
                 "SHARE in {name}, seed {}, {damage}: {:.1}% of {commands} right, said {percent:.1}%, \
                  {at_least:.1}% to {at_most:.1}%",
@@ -298,7 +298,7 @@ fn is_capture(path: &Path) -> bool {
 }
 
 /// The share of commands that could not be timed, as a report gives it.
-fn said(found: &[Exchange], quality: &Quality) -> Share {
+fn said(found: &[Exchange], quality: &Quality) -> UntimedShare {
     let ended = |outcome| found.iter().filter(|exchange| exchange.outcome == outcome).count() as u64;
     let not_commands = ended(ExchangeOutcome::Complete) + ended(ExchangeOutcome::NoResponseByDesign) + ended(ExchangeOutcome::ServerInitiated);
     Coverage::new(ended, found.len() as u64 - not_commands, quality).not_timed()

@@ -12,7 +12,7 @@ mod spnego;
 mod tests;
 
 use super::crypto::session_key_from;
-use super::{Credentials, Error};
+use super::{Credentials, ClientError};
 use mechanism::Mechanism;
 use ntlm::NtlmAccount;
 pub use ntlm::Unpredictable;
@@ -38,12 +38,12 @@ pub enum AuthError {
     Unavailable(String),
 }
 
-impl From<AuthError> for Error {
-    fn from(error: AuthError) -> Error {
+impl From<AuthError> for ClientError {
+    fn from(error: AuthError) -> ClientError {
         match error {
-            AuthError::Unavailable(reason) => Error::Unsupported(reason),
-            AuthError::Rejected(_) | AuthError::Weak(_) => Error::Unsupported(error.to_string()),
-            AuthError::Malformed(_) | AuthError::WrongMic => Error::Protocol(error.to_string()),
+            AuthError::Unavailable(reason) => ClientError::Unsupported(reason),
+            AuthError::Rejected(_) | AuthError::Weak(_) => ClientError::Unsupported(error.to_string()),
+            AuthError::Malformed(_) | AuthError::WrongMic => ClientError::Protocol(error.to_string()),
         }
     }
 }

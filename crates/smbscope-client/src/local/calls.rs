@@ -2,7 +2,7 @@
 
 use super::LocalSession;
 use super::answer::LocalRefusal;
-use crate::{Error, FileHandle, Sample};
+use crate::{ClientError, FileHandle, Sample};
 use smbscope_model::{Command, ExchangeOutcome, Subcommand, groups};
 use smbscope_wire::smb2;
 use smbscope_wire::status::NtStatus;
@@ -35,7 +35,7 @@ impl LocalSession {
         command: smb2::Smb2Command,
         about: LocalCallDetails<'_>,
         work: impl FnOnce(&mut LocalSession) -> Result<T, E>,
-    ) -> Result<T, Error> {
+    ) -> Result<T, ClientError> {
         // Nothing here ever waits for an answer, and the thread has others to serve.
         tokio::task::yield_now().await;
         let before = self.data.len();
@@ -46,7 +46,7 @@ impl LocalSession {
         let status = result.as_ref().map_or_else(|refusal| refusal.0, |_| NtStatus::SUCCESS);
         let came = if command == smb2::Smb2Command::READ && result.is_ok() { self.data.len() - before } else { 0 };
         self.note(command, about, status, [begun, ended], came);
-        result.map_err(|LocalRefusal(status)| Error::Status { command: Command::Smb2(command), status })
+        result.map_err(|LocalRefusal(status)| ClientError::Status { command: Command::Smb2(command), status })
     }
 
     /// Servers say whether it is the file or its directory that is not there (MS-FSA 2.1.5.1).

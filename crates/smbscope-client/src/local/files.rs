@@ -3,9 +3,9 @@
 use super::calls::LocalCallDetails;
 use super::{LocalSession, TRANSFER_MAX};
 use crate::file::{
-    TransferDirection, Disposition, FileHandle, Info, ReadRetention, ByteRangeLock, Moved, Open, OpenResult, FileRange, SetInfo, access, options,
+    TransferDirection, CreateDisposition, FileHandle, Info, ReadRetention, ByteRangeLock, Moved, OpenParameters, OpenResult, FileRange, SetInfo, access, options,
 };
-use crate::{Error, limits};
+use crate::{ClientError, limits};
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use rustix::fs::{FallocateFlags, OFlags};
 use smbscope_model::{FileId, Subcommand};
@@ -40,7 +40,7 @@ pub(super) struct LocalOpenFile {
 
 impl LocalSession {
     /// Opens or creates a file or directory.
-    pub async fn open(&mut self, open: &Open<'_>) -> Result<OpenResult, Error> {
+    pub async fn open(&mut self, open: &OpenParameters<'_>) -> Result<OpenResult, ClientError> {
         let path = local(open.path);
         let about = LocalCallDetails { path: Some(&path), ..LocalCallDetails::default() };
         let call = self.call(Smb2Command::CREATE, about, |session| {
@@ -65,7 +65,7 @@ impl LocalSession {
     }
 
     /// Closes it, and removes it where that was asked for.
-    pub async fn close(&mut self, handle: FileHandle) -> Result<(), Error> {
+    pub async fn close(&mut self, handle: FileHandle) -> Result<(), ClientError> {
         self.call(Smb2Command::CLOSE, LocalCallDetails::file(handle), |session| {
             let open = session.open.remove(&number(handle)).ok_or(ErrorKind::InvalidInput)?;
             match (open.doomed, open.is_directory) {
@@ -78,17 +78,17 @@ impl LocalSession {
     }
 
     /// Reads, in calls of 8 MiB at most.
-    pub async fn read(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<&[u8], Error> {
+    pub async fn read(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<&[u8], ClientError> {
         self.read_in_parts(handle, offset, length, ReadRetention::All).await?;
         Ok(&self.data)
     }
 
     /// Reads in calls of 8 MiB at most, all into the same buffer, and returns the number of bytes.
-    pub async fn skim(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<u64, Error> {
+    pub async fn skim(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<u64, ClientError> {
         self.read_in_parts(handle, offset, length, ReadRetention::Nothing).await
     }
 
-    async fn read_in_parts(&mut self, handle: FileHandle, offset: u64, length: u32, kept: ReadRetention) -> Result<u64, Error> {
+    async fn read_in_parts(&mut self, handle: FileHandle, offset: u64, length: u32, kept: ReadRetention) -> Result<u64, ClientError> {
         self.data.clear();
         let mut total = 0;
         for FileRange { offset: at, length: part } in (FileRange { offset, length }).cut(TRANSFER_MAX) {
@@ -111,7 +111,7 @@ impl LocalSession {
     }
 
     /// Writes all of it, in calls of 8 MiB at most.
-    pub async fn write(&mut self, handle: FileHandle, offset: u64, data: &[u8]) -> Result<(), Error> {
+    pub async fn write(&mut self, handle: FileHandle, offset: u64, data: &[u8]) -> Result<(), ClientError> {
         let mut at = offset;
         // An empty write is a call, too.
         for part in data.chunks(TRANSFER_MAX as usize).chain(data.is_empty().then_some(data)) {
@@ -130,7 +130,7 @@ impl LocalSession {
         ranges: &[FileRange],
         _depth: u32,
         direction: TransferDirection<'_>,
-    ) -> Result<Moved, Error> {
+    ) -> Result<Moved, ClientError> {
         let mut moved = Moved { bytes: 0, outstanding: 1 };
         for range in ranges {
             match direction {
@@ -148,12 +148,12 @@ impl LocalSession {
     }
 
     /// Waits until what was written is on disk.
-    pub async fn flush(&mut self, handle: FileHandle) -> Result<(), Error> {
+    pub async fn flush(&mut self, handle: FileHandle) -> Result<(), ClientError> {
         self.call(Smb2Command::FLUSH, LocalCallDetails::file(handle), |session| session.file(handle)?.sync_all()).await
     }
 
     /// Locks a range, for all opens but this one.
-    pub async fn lock(&mut self, handle: FileHandle, range: ByteRangeLock) -> Result<(), Error> {
+    pub async fn lock(&mut self, handle: FileHandle, range: ByteRangeLock) -> Result<(), ClientError> {
         let allowance = limits::Allowance::of_operation("a lock", self.timeout);
         let kind = if range.exclusive { Lock::Exclusive } else { Lock::Shared };
         loop {
@@ -167,12 +167,12 @@ impl LocalSession {
     }
 
     /// Unlocks a range.
-    pub async fn unlock(&mut self, handle: FileHandle, offset: u64, length: u64) -> Result<(), Error> {
+    pub async fn unlock(&mut self, handle: FileHandle, offset: u64, length: u64) -> Result<(), ClientError> {
         self.set_lock(handle, offset, length, Lock::None).await
     }
 
     /// Asks for the metadata of an open file, whatever the class; they are not put into bytes.
-    pub async fn query_file(&mut self, handle: FileHandle, info: Info) -> Result<&[u8], Error> {
+    pub async fn query_file(&mut self, handle: FileHandle, info: Info) -> Result<&[u8], ClientError> {
         let about = LocalCallDetails { subcommand: Some(Subcommand::Info(info)), ..LocalCallDetails::file(handle) };
         self.call(Smb2Command::QUERY_INFO, about, |session| match info {
             Info::FileSystem(_) => Ok(rustix::fs::fstatvfs(session.file(handle)?).map(drop)?),
@@ -183,7 +183,7 @@ impl LocalSession {
     }
 
     /// Changes an open file.
-    pub async fn set_file(&mut self, handle: FileHandle, set: SetInfo<'_>) -> Result<(), Error> {
+    pub async fn set_file(&mut self, handle: FileHandle, set: SetInfo<'_>) -> Result<(), ClientError> {
         let level = Data::from(set).level();
         let about = LocalCallDetails { subcommand: Some(Subcommand::Info(level)), ..LocalCallDetails::file(handle) };
         self.call(Smb2Command::SET_INFO, about, |session| match set {
@@ -210,7 +210,7 @@ impl LocalSession {
         Ok(&self.open.get(&number(handle)).ok_or(ErrorKind::InvalidInput)?.file)
     }
 
-    async fn read_once(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<usize, Error> {
+    async fn read_once(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<usize, ClientError> {
         let about = LocalCallDetails { offset: Some(offset), length: Some(length), ..LocalCallDetails::file(handle) };
         self.call(Smb2Command::READ, about, |session| {
             let mut data = std::mem::take(&mut session.data);
@@ -247,7 +247,7 @@ impl LocalSession {
         Ok(())
     }
 
-    async fn set_lock(&mut self, handle: FileHandle, offset: u64, length: u64, kind: Lock) -> Result<(), Error> {
+    async fn set_lock(&mut self, handle: FileHandle, offset: u64, length: u64, kind: Lock) -> Result<(), ClientError> {
         let about = LocalCallDetails { offset: Some(offset), length: u32::try_from(length).ok(), ..LocalCallDetails::file(handle) };
         self.call(Smb2Command::LOCK, about, |session| kind.set(session.file(handle)?, offset, length)).await
     }
@@ -302,18 +302,18 @@ fn number(handle: FileHandle) -> u64 {
 }
 
 /// Opens or creates it, and says which.
-fn open_in(root: &Dir, path: &str, open: &Open<'_>) -> io::Result<(File, u32)> {
+fn open_in(root: &Dir, path: &str, open: &OpenParameters<'_>) -> io::Result<(File, u32)> {
     if open.options & options::DIRECTORY != 0 {
         let action = match open.disposition {
-            Disposition::Open => OPENED,
-            Disposition::OpenIf if root.is_dir(path) => OPENED,
+            CreateDisposition::Open => OPENED,
+            CreateDisposition::OpenIf if root.is_dir(path) => OPENED,
             _ => root.create_dir(path).map(|()| CREATED)?,
         };
         return Ok((root.open(path)?.into_std(), action));
     }
     const WRITES: u32 = access::WRITE_DATA | access::APPEND_DATA | access::GENERIC_WRITE;
     const READS: u32 = access::READ_DATA | access::GENERIC_READ | access::MAXIMUM_ALLOWED;
-    let makes = !matches!(open.disposition, Disposition::Open);
+    let makes = !matches!(open.disposition, CreateDisposition::Open);
     let writes = open.access & WRITES != 0 || makes;
     let mut how = OpenOptions::new();
     // A pipe in the place of a file makes nobody wait.
@@ -323,11 +323,11 @@ fn open_in(root: &Dir, path: &str, open: &Open<'_>) -> io::Result<(File, u32)> {
     let with = |how: &OpenOptions| root.open_with(path, how).map(cap_std::fs::File::into_std);
     let existing = |how: &mut OpenOptions, truncate: bool| with(how.truncate(truncate));
     let (overwrites, creates) = match open.disposition {
-        Disposition::Open => (false, false),
-        Disposition::Create => return Ok((with(how.create_new(true))?, CREATED)),
-        Disposition::OpenIf => (false, true),
-        Disposition::Overwrite => (true, false),
-        Disposition::OverwriteIf | Disposition::Supersede => (true, true),
+        CreateDisposition::Open => (false, false),
+        CreateDisposition::Create => return Ok((with(how.create_new(true))?, CREATED)),
+        CreateDisposition::OpenIf => (false, true),
+        CreateDisposition::Overwrite => (true, false),
+        CreateDisposition::OverwriteIf | CreateDisposition::Supersede => (true, true),
     };
     match existing(&mut how, overwrites) {
         Err(error) if error.kind() == ErrorKind::NotFound && creates => {

@@ -15,7 +15,7 @@ mod paths;
 mod tests;
 
 use super::sample::Samples;
-use super::{FsctlProfile, Error, SessionParameters, FileHandle, SessionOptions, TreeConnectTarget};
+use super::{FsctlProfile, ClientError, SessionParameters, FileHandle, SessionOptions, TreeConnectTarget};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use files::LocalOpenFile;
@@ -45,9 +45,9 @@ pub struct LocalSession {
 
 impl LocalSession {
     /// Opens the folder.
-    pub(super) fn open_folder(folder: &Path, options: &SessionOptions) -> Result<LocalSession, Error> {
+    pub(super) fn open_folder(folder: &Path, options: &SessionOptions) -> Result<LocalSession, ClientError> {
         let root = Dir::open_ambient_dir(folder, ambient_authority())
-            .map_err(|error| Error::Folder { folder: folder.to_owned(), error })?;
+            .map_err(|error| ClientError::Folder { folder: folder.to_owned(), error })?;
         let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         Ok(LocalSession {
             root,
@@ -82,7 +82,7 @@ impl LocalSession {
     }
 
     /// Waits until a point in time.
-    pub async fn rest(&mut self, until: Instant) -> Result<(), Error> {
+    pub async fn rest(&mut self, until: Instant) -> Result<(), ClientError> {
         tokio::time::sleep_until(until.into()).await;
         Ok(())
     }
@@ -93,27 +93,27 @@ impl LocalSession {
     }
 
     /// There is no way to anywhere.
-    pub async fn echo(&mut self) -> Result<(), Error> {
+    pub async fn echo(&mut self) -> Result<(), ClientError> {
         Ok(())
     }
 
     /// Control codes are for servers: nothing is to be done.
-    pub async fn control(&mut self, _control: &FsctlProfile, _handle: Option<FileHandle>) -> Result<(), Error> {
+    pub async fn control(&mut self, _control: &FsctlProfile, _handle: Option<FileHandle>) -> Result<(), ClientError> {
         Ok(())
     }
 
     /// Nobody is to be authenticated.
-    pub async fn reauthenticate(&mut self) -> Result<(), Error> {
+    pub async fn reauthenticate(&mut self) -> Result<(), ClientError> {
         Ok(())
     }
 
     /// There is one folder.
-    pub async fn connect_again(&mut self, _tree: TreeConnectTarget) -> Result<(), Error> {
+    pub async fn connect_again(&mut self, _tree: TreeConnectTarget) -> Result<(), ClientError> {
         Ok(())
     }
 
     /// Closes what is open.
-    pub async fn disconnect(&mut self) -> Result<(), Error> {
+    pub async fn disconnect(&mut self) -> Result<(), ClientError> {
         self.open.clear();
         Ok(())
     }

@@ -4,9 +4,9 @@ use super::LocalSession;
 use super::answer::LocalRefusal;
 use super::calls::LocalCallDetails;
 use super::files::local;
-use crate::file::{Disposition, Entry, FileHandle, Info, Open, SetInfo, access, options};
+use crate::file::{CreateDisposition, ListingEntry, FileHandle, Info, OpenParameters, SetInfo, access, options};
 use crate::limits::ListingGuard;
-use crate::{Error, create_options};
+use crate::{ClientError, create_options};
 use cap_std::fs::DirEntry;
 use smbscope_model::Subcommand;
 use smbscope_wire::smb2::Smb2Command;
@@ -18,13 +18,13 @@ const DIRECTORY: u32 = 0x10;
 const NORMAL: u32 = 0x80;
 const REPARSE_POINT: u32 = 0x400;
 
-fn existing(path: &str, access: u32, options: u32) -> Open<'_> {
-    Open { path, access, share: 7, disposition: Disposition::Open, options, attributes: 0 }
+fn existing(path: &str, access: u32, options: u32) -> OpenParameters<'_> {
+    OpenParameters { path, access, share: 7, disposition: CreateDisposition::Open, options, attributes: 0 }
 }
 
 impl LocalSession {
     /// Metadata of a path.
-    pub async fn query_path(&mut self, path: &str, info: Info) -> Result<&[u8], Error> {
+    pub async fn query_path(&mut self, path: &str, info: Info) -> Result<&[u8], ClientError> {
         let handle = self.open(&existing(path, access::READ_ATTRIBUTES, 0)).await?.handle;
         let result = self.query_file(handle, info).await.map(drop);
         self.close_after(handle, result).await?;
@@ -32,40 +32,40 @@ impl LocalSession {
     }
 
     /// What the file system says about itself.
-    pub async fn query_file_system(&mut self, info: Info) -> Result<&[u8], Error> {
+    pub async fn query_file_system(&mut self, info: Info) -> Result<&[u8], ClientError> {
         self.query_path("", info).await
     }
 
     /// Removes a file.
-    pub async fn remove_file(&mut self, path: &str) -> Result<(), Error> {
+    pub async fn remove_file(&mut self, path: &str) -> Result<(), ClientError> {
         let options = create_options::NON_DIRECTORY | create_options::DELETE_ON_CLOSE;
         let handle = self.open(&existing(path, access::DELETE, options)).await?.handle;
         self.close(handle).await
     }
 
     /// Renames a file or directory; one that has the new name already is in the way.
-    pub async fn rename(&mut self, from: &str, to: &str) -> Result<(), Error> {
+    pub async fn rename(&mut self, from: &str, to: &str) -> Result<(), ClientError> {
         let handle = self.open(&existing(from, access::DELETE | access::READ_ATTRIBUTES, 0)).await?.handle;
         let result = self.set_file(handle, SetInfo::Rename { path: to, replace: false }).await;
         self.close_after(handle, result).await
     }
 
     /// Makes a directory.
-    pub async fn make_directory(&mut self, path: &str) -> Result<(), Error> {
+    pub async fn make_directory(&mut self, path: &str) -> Result<(), ClientError> {
         let wanted = existing(path, access::READ_ATTRIBUTES, options::DIRECTORY);
-        let handle = self.open(&Open { disposition: Disposition::Create, ..wanted }).await?.handle;
+        let handle = self.open(&OpenParameters { disposition: CreateDisposition::Create, ..wanted }).await?.handle;
         self.close(handle).await
     }
 
     /// Removes an empty directory.
-    pub async fn remove_directory(&mut self, path: &str) -> Result<(), Error> {
+    pub async fn remove_directory(&mut self, path: &str) -> Result<(), ClientError> {
         let handle = self.open(&existing(path, access::DELETE, options::DIRECTORY)).await?.handle;
         let result = self.set_file(handle, SetInfo::Delete(true)).await;
         self.close_after(handle, result).await
     }
 
     /// Open, read and close.
-    pub async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<u64, Error> {
+    pub async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<u64, ClientError> {
         let open = existing(path, access::READ_DATA | access::READ_ATTRIBUTES, create_options::NON_DIRECTORY);
         let handle = self.open(&open).await?.handle;
         let result = self.skim(handle, offset, length).await;
@@ -79,8 +79,8 @@ impl LocalSession {
         pattern: &str,
         info: Info,
         most: usize,
-        mut entries: Option<&mut Vec<Entry>>,
-    ) -> Result<usize, Error> {
+        mut entries: Option<&mut Vec<ListingEntry>>,
+    ) -> Result<usize, ClientError> {
         if let Some(entries) = &mut entries {
             entries.clear();
         }
@@ -121,7 +121,7 @@ impl LocalSession {
     }
 
     /// Closes after an operation, whose failure counts before that of the close.
-    async fn close_after<T>(&mut self, handle: FileHandle, result: Result<T, Error>) -> Result<T, Error> {
+    async fn close_after<T>(&mut self, handle: FileHandle, result: Result<T, ClientError>) -> Result<T, ClientError> {
         let closed = self.close(handle).await;
         let value = result?;
         closed.map(|()| value)
@@ -129,10 +129,10 @@ impl LocalSession {
 }
 
 /// An entry with what a server would say about it. One that somebody removed in the meantime has no size.
-fn read(entry: &DirEntry, name: String) -> io::Result<Entry> {
+fn read(entry: &DirEntry, name: String) -> io::Result<ListingEntry> {
     let metadata = match entry.metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(Entry { name, size: 0, attributes: NORMAL });
+            return Ok(ListingEntry { name, size: 0, attributes: NORMAL });
         }
         metadata => metadata?,
     };
@@ -141,7 +141,7 @@ fn read(entry: &DirEntry, name: String) -> io::Result<Entry> {
         (true, false) => DIRECTORY,
         (false, false) => NORMAL,
     };
-    Ok(Entry { name, size: metadata.len(), attributes })
+    Ok(ListingEntry { name, size: metadata.len(), attributes })
 }
 
 /// Whether a name fits a pattern with `*` and `?`; `*.*` is every name (MS-FSA 2.1.4.4). Case counts, as it does for the

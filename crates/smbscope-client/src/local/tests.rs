@@ -1,7 +1,7 @@
 //! A session on a folder, beside what the standard library finds in that folder.
 
-use crate::file::{Disposition, Entry, Info, ByteRangeLock, Open, SetInfo, access, options};
-use crate::{Error, FileHandle, SessionOptions, ClientSession};
+use crate::file::{CreateDisposition, ListingEntry, Info, ByteRangeLock, OpenParameters, SetInfo, access, options};
+use crate::{ClientError, FileHandle, SessionOptions, ClientSession};
 use smbscope_model::{Dialect, CommandGroup};
 use smbscope_wire::status::NtStatus;
 use std::fs;
@@ -17,15 +17,15 @@ async fn session(folder: &Path) -> ClientSession {
     ClientSession::connect(&options).await.expect("the folder is there")
 }
 
-fn open(path: &str, access: u32, disposition: Disposition) -> Open<'_> {
-    Open { path, access, share: 7, disposition, options: options::NON_DIRECTORY, attributes: 0 }
+fn open(path: &str, access: u32, disposition: CreateDisposition) -> OpenParameters<'_> {
+    OpenParameters { path, access, share: 7, disposition, options: options::NON_DIRECTORY, attributes: 0 }
 }
 
-async fn opened(session: &mut ClientSession, path: &str, access: u32, disposition: Disposition) -> FileHandle {
+async fn opened(session: &mut ClientSession, path: &str, access: u32, disposition: CreateDisposition) -> FileHandle {
     session.open(&open(path, access, disposition)).await.expect(path).handle
 }
 
-fn status<T>(result: Result<T, Error>) -> NtStatus {
+fn status<T>(result: Result<T, ClientError>) -> NtStatus {
     result.err().and_then(|error| error.status()).expect("a refusal")
 }
 
@@ -35,7 +35,7 @@ async fn a_large_read_whose_bytes_nobody_wants_stays_in_one_buffer() {
     let folder = TempDir::new().unwrap();
     fs::File::create(folder.path().join("sparse")).unwrap().set_len(SIZE.into()).unwrap();
     let mut session = session(folder.path()).await;
-    let file = opened(&mut session, "sparse", READ, Disposition::Open).await;
+    let file = opened(&mut session, "sparse", READ, CreateDisposition::Open).await;
     assert_eq!(session.skim(file, 0, u32::MAX).await.unwrap(), u64::from(SIZE));
     assert_eq!(session.skim(file, 1 << 20, 10 << 20).await.unwrap(), 10 << 20);
     assert_eq!(status(session.skim(file, SIZE.into(), 1).await), NtStatus::END_OF_FILE);
@@ -52,7 +52,7 @@ async fn what_is_written_is_in_the_folder_and_each_call_has_a_sample() {
     let mut session = session(folder.path()).await;
     assert_eq!(session.facts().dialect, Dialect::Local);
     session.make_directory("a").await.unwrap();
-    let file = opened(&mut session, "a\\b.txt", READ | WRITE, Disposition::Create).await;
+    let file = opened(&mut session, "a\\b.txt", READ | WRITE, CreateDisposition::Create).await;
     session.write(file, 3, b"text").await.unwrap();
     session.set_file(file, SetInfo::EndOfFile(9)).await.unwrap();
     session.flush(file).await.unwrap();
@@ -86,16 +86,16 @@ async fn refusals_are_those_of_a_server() {
     fs::write(folder.path().join("d/f"), "x").unwrap();
     let mut session = session(folder.path()).await;
     let mut refused = async |path: &str, disposition, create_options| {
-        status(session.open(&Open { options: create_options, ..open(path, READ, disposition) }).await)
+        status(session.open(&OpenParameters { options: create_options, ..open(path, READ, disposition) }).await)
     };
     let (file, directory) = (options::NON_DIRECTORY, options::DIRECTORY);
-    assert_eq!(refused("none", Disposition::Open, file).await, NtStatus::OBJECT_NAME_NOT_FOUND);
-    assert_eq!(refused("d\\none", Disposition::Open, file).await, NtStatus::OBJECT_NAME_NOT_FOUND);
-    assert_eq!(refused("none\\f", Disposition::Open, file).await, NtStatus::OBJECT_PATH_NOT_FOUND);
-    assert_eq!(refused("d\\f", Disposition::Create, file).await, NtStatus::OBJECT_NAME_COLLISION);
-    assert_eq!(refused("d", Disposition::Open, file).await, NtStatus::FILE_IS_A_DIRECTORY);
-    assert_eq!(refused("d\\f", Disposition::Open, directory).await, NtStatus::NOT_A_DIRECTORY);
-    assert_eq!(refused("d", Disposition::Create, directory).await, NtStatus::OBJECT_NAME_COLLISION);
+    assert_eq!(refused("none", CreateDisposition::Open, file).await, NtStatus::OBJECT_NAME_NOT_FOUND);
+    assert_eq!(refused("d\\none", CreateDisposition::Open, file).await, NtStatus::OBJECT_NAME_NOT_FOUND);
+    assert_eq!(refused("none\\f", CreateDisposition::Open, file).await, NtStatus::OBJECT_PATH_NOT_FOUND);
+    assert_eq!(refused("d\\f", CreateDisposition::Create, file).await, NtStatus::OBJECT_NAME_COLLISION);
+    assert_eq!(refused("d", CreateDisposition::Open, file).await, NtStatus::FILE_IS_A_DIRECTORY);
+    assert_eq!(refused("d\\f", CreateDisposition::Open, directory).await, NtStatus::NOT_A_DIRECTORY);
+    assert_eq!(refused("d", CreateDisposition::Create, directory).await, NtStatus::OBJECT_NAME_COLLISION);
     assert_eq!(status(session.remove_directory("d").await), NtStatus::DIRECTORY_NOT_EMPTY);
     fs::write(folder.path().join("g"), "y").unwrap();
     assert_eq!(status(session.rename("g", "d\\f").await), NtStatus::OBJECT_NAME_COLLISION);
@@ -115,13 +115,13 @@ async fn nothing_outside_the_folder_is_reached() {
     let mut session = session(folder.path()).await;
     let up = format!("..\\{}\\secret", outside.path().file_name().unwrap().to_str().unwrap());
     for path in ["link\\secret", "file", up.as_str(), outside.path().join("secret").to_str().unwrap()] {
-        status(session.open(&open(path, READ, Disposition::Open)).await);
-        status(session.open(&open(path, WRITE, Disposition::OverwriteIf)).await);
+        status(session.open(&open(path, READ, CreateDisposition::Open)).await);
+        status(session.open(&open(path, WRITE, CreateDisposition::OverwriteIf)).await);
         status(session.remove_file(path).await);
     }
     status(session.list("link\\*", Info::FILE_BOTH_DIRECTORY_INFORMATION, 0, None).await);
     assert_eq!(fs::read(outside.path().join("secret")).unwrap(), b"s");
-    let mut entries: Vec<Entry> = Vec::new();
+    let mut entries: Vec<ListingEntry> = Vec::new();
     session.list("*", Info::FILE_BOTH_DIRECTORY_INFORMATION, 0, Some(&mut entries)).await.unwrap();
     assert!(entries.len() == 2 && entries.iter().all(|entry| !entry.is_directory()), "{entries:?}");
 }
@@ -132,7 +132,7 @@ async fn a_pipe_in_the_place_of_a_file_makes_nobody_wait() {
     let folder = TempDir::new().unwrap();
     rustix::fs::mkfifoat(rustix::fs::CWD, folder.path().join("pipe"), 0o600.into()).unwrap();
     let mut session = session(folder.path()).await;
-    assert_eq!(status(session.open(&open("pipe", READ, Disposition::Open)).await), NtStatus::ACCESS_DENIED);
+    assert_eq!(status(session.open(&open("pipe", READ, CreateDisposition::Open)).await), NtStatus::ACCESS_DENIED);
 }
 
 #[tokio::test(flavor = "current_thread")]
@@ -140,8 +140,8 @@ async fn users_are_in_the_way_of_each_others_locks() {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("f"), "locked").unwrap();
     let (mut one, mut other) = (session(folder.path()).await, session(folder.path()).await);
-    let first = opened(&mut one, "f", READ | WRITE, Disposition::Open).await;
-    let second = opened(&mut other, "f", READ | WRITE, Disposition::Open).await;
+    let first = opened(&mut one, "f", READ | WRITE, CreateDisposition::Open).await;
+    let second = opened(&mut other, "f", READ | WRITE, CreateDisposition::Open).await;
     let range = ByteRangeLock { offset: 1, length: 2, exclusive: true, wait: false };
     one.lock(first, range).await.unwrap();
     assert_eq!(status(other.lock(second, range).await), NtStatus::LOCK_NOT_GRANTED);
@@ -154,9 +154,9 @@ async fn users_are_in_the_way_of_each_others_locks() {
 async fn what_is_to_go_goes_when_it_is_closed() {
     let folder = TempDir::new().unwrap();
     let mut session = session(folder.path()).await;
-    let open = Open {
+    let open = OpenParameters {
         options: options::NON_DIRECTORY | options::DELETE_ON_CLOSE,
-        ..open("f", READ | WRITE, Disposition::OpenIf)
+        ..open("f", READ | WRITE, CreateDisposition::OpenIf)
     };
     let opened = session.open(&open).await.unwrap();
     assert_eq!(opened.action, 2, "created");

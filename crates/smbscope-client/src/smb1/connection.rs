@@ -4,7 +4,7 @@
 use super::super::crypto::Smb1Signer;
 use super::super::limits::BREAKS_MAX;
 use super::super::transport::{ReceiveTimes, FramedConnection, SendTimes};
-use super::super::{Error, SessionOptions, Sample, Samples};
+use super::super::{ClientError, SessionOptions, Sample, Samples};
 use super::multiplex::Mids;
 use super::watch::Smb1ChangeNotify;
 use smbscope_model::{Command, FileId, ExchangeOutcome, Subcommand, groups};
@@ -154,7 +154,7 @@ impl Smb1Connection {
     }
 
     /// A request and its answer, which is one message: [`Smb1Connection::message`]. A refusal is an error.
-    pub(super) async fn call<R: Smb1Message>(&mut self, request: &R, about: Smb1RequestDetails) -> Result<Smb1Header, Error> {
+    pub(super) async fn call<R: Smb1Message>(&mut self, request: &R, about: Smb1RequestDetails) -> Result<Smb1Header, ClientError> {
         let pending = self.send(request, about).await?;
         let header = self.answer(&pending, &[pending.command]).await?;
         // Of answers that say nothing else, nobody would see that they are cut off.
@@ -163,7 +163,7 @@ impl Smb1Connection {
     }
 
     /// Likewise, in another tree connect than that of the session.
-    pub(super) async fn call_in_tree<R: Smb1Message>(&mut self, tid: u16, request: &R) -> Result<Smb1Header, Error> {
+    pub(super) async fn call_in_tree<R: Smb1Message>(&mut self, tid: u16, request: &R) -> Result<Smb1Header, ClientError> {
         let own = std::mem::replace(&mut self.header.tid, tid);
         let sent = self.send(request, Smb1RequestDetails::default()).await;
         self.header.tid = own;
@@ -178,7 +178,7 @@ impl Smb1Connection {
         &mut self,
         pending: &Smb1OutstandingRequest,
         commands: &[smb1::Smb1Command],
-    ) -> Result<Smb1Header, Error> {
+    ) -> Result<Smb1Header, ClientError> {
         let (header, arrived) = self.receive_any(pending, commands).await?;
         let bytes = self.message().len();
         self.complete(pending, &header, arrived, bytes);
@@ -187,7 +187,7 @@ impl Smb1Connection {
     }
 
     /// A TRANSACTION2 and its answer, which may be several messages: [`Smb1Connection::assembly`]. A refusal is an error.
-    pub(super) async fn transact<R: Trans2Request>(&mut self, request: &R, about: Smb1RequestDetails) -> Result<(), Error> {
+    pub(super) async fn transact<R: Trans2Request>(&mut self, request: &R, about: Smb1RequestDetails) -> Result<(), ClientError> {
         let about = Smb1RequestDetails { subcommand: Some(Subcommand::Trans2(const { R::SUBCOMMAND })), ..about };
         let pending = self.send(request, about).await?;
         self.assembly.begin(MOST_OF_A_TRANSACTION);
@@ -195,7 +195,7 @@ impl Smb1Connection {
     }
 
     /// The messages that answer a transaction, put together.
-    async fn receive_parts(&mut self, pending: &Smb1OutstandingRequest) -> Result<(), Error> {
+    async fn receive_parts(&mut self, pending: &Smb1OutstandingRequest) -> Result<(), ClientError> {
         let (mut first, mut bytes) = (None, 0);
         loop {
             let (header, arrived) = self.receive(pending).await?;
@@ -221,13 +221,13 @@ impl Smb1Connection {
     }
 
     /// Sends a request.
-    pub(super) async fn send<R: Smb1Message>(&mut self, request: &R, about: Smb1RequestDetails) -> Result<Smb1OutstandingRequest, Error> {
+    pub(super) async fn send<R: Smb1Message>(&mut self, request: &R, about: Smb1RequestDetails) -> Result<Smb1OutstandingRequest, ClientError> {
         self.forget_abandoned();
         self.send_beside(request, about).await
     }
 
     /// Sends a request of a queue; its MID. The answer is one of [`Smb1Connection::any_answer`].
-    pub(super) async fn post<R: Smb1Message>(&mut self, request: &R, about: Smb1RequestDetails) -> Result<u16, Error> {
+    pub(super) async fn post<R: Smb1Message>(&mut self, request: &R, about: Smb1RequestDetails) -> Result<u16, ClientError> {
         let pending = self.send_beside(request, about).await?;
         self.under_way = None;
         self.queued.push(pending);
@@ -235,7 +235,7 @@ impl Smb1Connection {
     }
 
     /// Sends a request beside those of a queue.
-    async fn send_beside<R: Smb1Message>(&mut self, request: &R, about: Smb1RequestDetails) -> Result<Smb1OutstandingRequest, Error> {
+    async fn send_beside<R: Smb1Message>(&mut self, request: &R, about: Smb1RequestDetails) -> Result<Smb1OutstandingRequest, ClientError> {
         let mid = self.next_mid();
         let header = Smb1Header { mid, ..self.header };
         request.emit(&header, self.link.begin());
@@ -278,7 +278,7 @@ impl Smb1Connection {
         request: &R,
         mid: u16,
         takes_one_number: bool,
-    ) -> Result<(), Error> {
+    ) -> Result<(), ClientError> {
         let header = Smb1Header { mid, ..self.header };
         request.emit(&header, self.link.begin());
         if let Some(signer) = &mut self.signer {
@@ -305,7 +305,7 @@ impl Smb1Connection {
     }
 
     /// Sends data of the outstanding command, in a frame of its own without a header.
-    pub(super) async fn send_raw(&mut self, pending: &Smb1OutstandingRequest, about: Smb1RequestDetails, data: &[u8]) -> Result<Smb1OutstandingRequest, Error> {
+    pub(super) async fn send_raw(&mut self, pending: &Smb1OutstandingRequest, about: Smb1RequestDetails, data: &[u8]) -> Result<Smb1OutstandingRequest, ClientError> {
         self.link.begin().extend_from_slice(data);
         let now = Instant::now();
         let mut pending =
@@ -320,7 +320,7 @@ impl Smb1Connection {
     }
 
     /// Waits for a frame without a header: the next one, as nothing else is outstanding.
-    pub(super) async fn receive_raw(&mut self, pending: &Smb1OutstandingRequest) -> Result<ReceiveTimes, Error> {
+    pub(super) async fn receive_raw(&mut self, pending: &Smb1OutstandingRequest) -> Result<ReceiveTimes, ClientError> {
         match self.link.receive(pending.sent.last.checked_add(self.timeout)).await {
             Ok(arrived) => {
                 self.under_way = None;
@@ -331,7 +331,7 @@ impl Smb1Connection {
     }
 
     /// Waits for a message that answers `pending`. What else comes meanwhile is dealt with.
-    pub(super) async fn receive(&mut self, pending: &Smb1OutstandingRequest) -> Result<(Smb1Header, ReceiveTimes), Error> {
+    pub(super) async fn receive(&mut self, pending: &Smb1OutstandingRequest) -> Result<(Smb1Header, ReceiveTimes), ClientError> {
         self.receive_any(pending, &[pending.command]).await
     }
 
@@ -340,7 +340,7 @@ impl Smb1Connection {
         &mut self,
         pending: &Smb1OutstandingRequest,
         commands: &[smb1::Smb1Command],
-    ) -> Result<(Smb1Header, ReceiveTimes), Error> {
+    ) -> Result<(Smb1Header, ReceiveTimes), ClientError> {
         let deadline = if pending.about.waits { None } else { pending.sent.last.checked_add(self.timeout) };
         loop {
             let arrived = match self.link.receive(deadline).await {
@@ -364,7 +364,7 @@ impl Smb1Connection {
     }
 
     /// Waits for the answer to any request of the queue. What else comes meanwhile is dealt with.
-    pub(super) async fn any_answer(&mut self) -> Result<(Smb1OutstandingRequest, Smb1Header, ReceiveTimes), Error> {
+    pub(super) async fn any_answer(&mut self) -> Result<(Smb1OutstandingRequest, Smb1Header, ReceiveTimes), ClientError> {
         let deadline = self.queued.first().and_then(|oldest| oldest.sent.last.checked_add(self.timeout));
         loop {
             let arrived = match self.link.receive(deadline).await {
@@ -389,7 +389,7 @@ impl Smb1Connection {
     }
 
     /// Waits until a point in time with nothing outstanding but a watch, and deals with what the server wants.
-    pub(super) async fn rest(&mut self, until: Instant) -> Result<(), Error> {
+    pub(super) async fn rest(&mut self, until: Instant) -> Result<(), ClientError> {
         self.forget_abandoned();
         loop {
             match self.link.receive(Some(until)).await {
@@ -407,12 +407,12 @@ impl Smb1Connection {
         }
     }
 
-    fn header_of_frame(&mut self) -> Result<Smb1Header, Error> {
+    fn header_of_frame(&mut self) -> Result<Smb1Header, ClientError> {
         Smb1Header::parse(self.link.frame()).ok_or_else(|| self.protocol("a message without an SMB1 header"))
     }
 
     /// Deals with a message that is not the answer waited for.
-    async fn attend(&mut self, header: &Smb1Header, arrived: ReceiveTimes) -> Result<(), Error> {
+    async fn attend(&mut self, header: &Smb1Header, arrived: ReceiveTimes) -> Result<(), ClientError> {
         self.unasked += 1;
         if self.unasked > BREAKS_MAX {
             return Err(self.protocol(&format!("more than {BREAKS_MAX} messages that nobody asked for")));
@@ -440,7 +440,7 @@ impl Smb1Connection {
         broken: LockingAndxRequest,
         header: &Smb1Header,
         arrived: ReceiveTimes,
-    ) -> Result<(), Error> {
+    ) -> Result<(), ClientError> {
         let sent = SendTimes { first: arrived.first, last: arrived.last };
         let about = Smb1RequestDetails {
             subcommand: Some(Subcommand::ServerInitiated),
@@ -467,11 +467,11 @@ impl Smb1Connection {
     }
 
     /// Holds the signature against the key.
-    fn verify(&mut self, pending: &Smb1OutstandingRequest) -> Result<(), Error> {
+    fn verify(&mut self, pending: &Smb1OutstandingRequest) -> Result<(), ClientError> {
         match (&self.signer, pending.sequence) {
             (Some(signer), Some(sequence)) if !signer.verify(self.link.frame(), sequence) => {
                 self.give_up();
-                Err(Error::Tampered { command: Command::Smb1(pending.command), what: "signature" })
+                Err(ClientError::Tampered { command: Command::Smb1(pending.command), what: "signature" })
             }
             _ => Ok(()),
         }
@@ -489,33 +489,33 @@ impl Smb1Connection {
     }
 
     /// An answer that refuses is an error.
-    pub(super) fn accept(&self, pending: &Smb1OutstandingRequest, header: &Smb1Header) -> Result<(), Error> {
+    pub(super) fn accept(&self, pending: &Smb1OutstandingRequest, header: &Smb1Header) -> Result<(), ClientError> {
         match refusal(header, self.link.frame()) {
             None => Ok(()),
             Some(status) if header.nt_status().is_some() => {
-                Err(Error::Status { command: Command::Smb1(pending.command), status })
+                Err(ClientError::Status { command: Command::Smb1(pending.command), status })
             }
             Some(_) => {
                 let what = format!("{}: {} instead of an NTSTATUS", pending.command, header.dos_error());
-                Err(Error::Protocol(what))
+                Err(ClientError::Protocol(what))
             }
         }
     }
 
     /// The connection ended, or the time for an answer did: outstanding requests stay unanswered.
-    fn broken(&mut self, error: io::Error, what: &'static str) -> Error {
+    fn broken(&mut self, error: io::Error, what: &'static str) -> ClientError {
         let command = self.under_way.as_ref().or(self.queued.first()).map(|pending| pending.command);
         self.give_up();
         if is_deadline(&error) {
             let command = Command::Smb1(command.unwrap_or(smb1::Smb1Command::INVALID));
-            return Error::TimedOut { command, waited: self.timeout };
+            return ClientError::TimedOut { command, waited: self.timeout };
         }
-        Error::on_connection(what, error)
+        ClientError::on_connection(what, error)
     }
 
-    fn protocol(&mut self, what: &str) -> Error {
+    fn protocol(&mut self, what: &str) -> ClientError {
         self.give_up();
-        Error::Protocol(what.to_owned())
+        ClientError::Protocol(what.to_owned())
     }
 
     fn give_up(&mut self) {
@@ -546,8 +546,8 @@ fn refusal(header: &Smb1Header, message: &[u8]) -> Option<NtStatus> {
 }
 
 /// For answers that cannot be read.
-pub(super) fn malformed(malformed: Malformed) -> Error {
-    Error::Protocol(malformed.to_string())
+pub(super) fn malformed(malformed: Malformed) -> ClientError {
+    ClientError::Protocol(malformed.to_string())
 }
 
 /// A message has less than 16 MiB.

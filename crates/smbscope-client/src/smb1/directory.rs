@@ -1,7 +1,7 @@
 //! Listing, making, renaming and deleting by name (MS-CIFS 3.2.4.6 to 3.2.4.8, 3.2.4.25).
 
-use super::super::Error;
-use super::super::file::{Entry, Info};
+use super::super::ClientError;
+use super::super::file::{ListingEntry, Info};
 use super::super::limits::ListingGuard;
 use super::connection::{Smb1RequestDetails, malformed};
 use super::{MAX_TRANSACT, Smb1ClientSession, rooted};
@@ -28,14 +28,14 @@ impl Smb1ClientSession {
         pattern: &str,
         info: Info,
         most: usize,
-        mut entries: Option<&mut Vec<Entry>>,
-    ) -> Result<usize, Error> {
+        mut entries: Option<&mut Vec<ListingEntry>>,
+    ) -> Result<usize, ClientError> {
         let level = match info {
             InfoLevel::File(class) => find_level(class),
             _ => None,
         };
         let Some(information_level) = level else {
-            return Err(Error::Unsupported(format!("{info}: SMB1 has no level that lists with it")));
+            return Err(ClientError::Unsupported(format!("{info}: SMB1 has no level that lists with it")));
         };
         if let Some(entries) = entries.as_deref_mut() {
             entries.clear();
@@ -84,9 +84,9 @@ impl Smb1ClientSession {
         &mut self,
         level: InformationLevel,
         most: usize,
-        mut into: Option<&mut Vec<Entry>>,
+        mut into: Option<&mut Vec<ListingEntry>>,
         listed: &mut ListingGuard,
-    ) -> Result<usize, Error> {
+    ) -> Result<usize, ClientError> {
         let unicode = self.connection.header.flags2 & flags2::UNICODE != 0;
         self.resume.clear();
         let mut found = 0;
@@ -103,7 +103,7 @@ impl Smb1ClientSession {
             listed.entry(if into.is_some() { self.resume.len() } else { 0 })?;
             found += 1;
             if let Some(entries) = into.as_deref_mut() {
-                entries.push(Entry {
+                entries.push(ListingEntry {
                     name: entry.name_text(),
                     size: entry.end_of_file,
                     attributes: entry.file_attributes,
@@ -114,14 +114,14 @@ impl Smb1ClientSession {
     }
 
     /// Removes a file.
-    pub async fn remove_file(&mut self, path: &str) -> Result<(), Error> {
+    pub async fn remove_file(&mut self, path: &str) -> Result<(), ClientError> {
         let delete = Delete { search_attributes: FILES, file_name: rooted(&mut self.path, path).into() };
         self.connection.call(&delete, Smb1RequestDetails::default()).await?;
         Ok(())
     }
 
     /// Renames a file or directory; one that has the new name already is in the way.
-    pub async fn rename(&mut self, from: &str, to: &str) -> Result<(), Error> {
+    pub async fn rename(&mut self, from: &str, to: &str) -> Result<(), ClientError> {
         let rename = Rename {
             search_attributes: ALL,
             old_file_name: rooted(&mut self.path, from).into(),
@@ -132,21 +132,21 @@ impl Smb1ClientSession {
     }
 
     /// Makes a directory.
-    pub async fn make_directory(&mut self, path: &str) -> Result<(), Error> {
+    pub async fn make_directory(&mut self, path: &str) -> Result<(), ClientError> {
         let make = CreateDirectory { directory_name: rooted(&mut self.path, path).into() };
         self.connection.call(&make, Smb1RequestDetails::default()).await?;
         Ok(())
     }
 
     /// Removes an empty directory.
-    pub async fn remove_directory(&mut self, path: &str) -> Result<(), Error> {
+    pub async fn remove_directory(&mut self, path: &str) -> Result<(), ClientError> {
         let remove = DeleteDirectory { directory_name: rooted(&mut self.path, path).into() };
         self.connection.call(&remove, Smb1RequestDetails::default()).await?;
         Ok(())
     }
 
     /// Asks whether a directory is there.
-    pub async fn check_directory(&mut self, path: &str) -> Result<(), Error> {
+    pub async fn check_directory(&mut self, path: &str) -> Result<(), ClientError> {
         let check = CheckDirectory { directory_name: rooted(&mut self.path, path).into() };
         self.connection.call(&check, Smb1RequestDetails::default()).await?;
         Ok(())

@@ -1,8 +1,8 @@
 //! Open, close, read, write, flush, lock (MS-CIFS 3.2.4.5 to 3.2.4.24).
 
-use super::super::file::{TransferDirection, FileHandle, ReadRetention, ByteRangeLock, Moved, Open, OpenResult, FileRange, access, options};
+use super::super::file::{TransferDirection, FileHandle, ReadRetention, ByteRangeLock, Moved, OpenParameters, OpenResult, FileRange, access, options};
 use super::super::limits::Allowance;
-use super::super::{Disposition, Error};
+use super::super::{CreateDisposition, ClientError};
 use super::connection::{Smb1RequestDetails, PID, malformed};
 use super::{Smb1ClientSession, fid_of, rooted};
 use smbscope_model::{Command, FileId};
@@ -19,7 +19,7 @@ const SERVERS_OWN_LIMIT: u32 = 0xf000;
 
 impl Smb1ClientSession {
     /// Opens or creates a file or directory.
-    pub async fn open(&mut self, open: &Open<'_>) -> Result<OpenResult, Error> {
+    pub async fn open(&mut self, open: &OpenParameters<'_>) -> Result<OpenResult, ClientError> {
         let oplock = self.oplocks && open.options & options::DIRECTORY == 0;
         let create = NtCreateAndx {
             flags: if oplock { create_flags::REQUEST_OPLOCK | create_flags::REQUEST_OPBATCH } else { 0 },
@@ -43,7 +43,7 @@ impl Smb1ClientSession {
     }
 
     /// Opens a file as clients did before NT_CREATE_ANDX: AccessMode and OpenMode are those of MS-CIFS 2.2.4.41.1.
-    pub async fn open_andx(&mut self, path: &str, access_mode: u16, open_mode: u16) -> Result<OpenResult, Error> {
+    pub async fn open_andx(&mut self, path: &str, access_mode: u16, open_mode: u16) -> Result<OpenResult, ClientError> {
         let open = OpenAndx {
             flags: 0,
             access_mode,
@@ -73,7 +73,7 @@ impl Smb1ClientSession {
     }
 
     /// Closes it.
-    pub async fn close(&mut self, handle: FileHandle) -> Result<(), Error> {
+    pub async fn close(&mut self, handle: FileHandle) -> Result<(), ClientError> {
         let fid = fid_of(handle);
         self.connection.call(&Close::new(fid), Smb1RequestDetails::file(fid)).await?;
         Ok(())
@@ -81,19 +81,19 @@ impl Smb1ClientSession {
 
     /// Reads. The answer of SMB1 at and behind the end of the file is a success without bytes; it is given as
     /// STATUS_END_OF_FILE, as SMB2 has it, while the sample keeps what the server said.
-    pub async fn read(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<&[u8], Error> {
+    pub async fn read(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<&[u8], ClientError> {
         self.read_in_parts(handle, offset, length, ReadRetention::All).await?;
         if self.gathered.is_empty() { self.data() } else { Ok(&self.gathered) }
     }
 
     /// Reads as [`Session::read`] does and returns the number of bytes, of which none is kept.
-    pub async fn skim(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<u64, Error> {
+    pub async fn skim(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<u64, ClientError> {
         Ok(self.read_in_parts(handle, offset, length, ReadRetention::Nothing).await?.into())
     }
 
     /// Returns the number of bytes read. What several commands brought is in `gathered`, if it is kept; what a single one
     /// brought is still in its answer, and `gathered` is empty.
-    async fn read_in_parts(&mut self, handle: FileHandle, offset: u64, length: u32, kept: ReadRetention) -> Result<u32, Error> {
+    async fn read_in_parts(&mut self, handle: FileHandle, offset: u64, length: u32, kept: ReadRetention) -> Result<u32, ClientError> {
         let fid = fid_of(handle);
         self.gathered.clear();
         let mut total = 0;
@@ -105,7 +105,7 @@ impl Smb1ClientSession {
             let is_last = read == rest || read == 0 || (read < asked && read < SERVERS_OWN_LIMIT);
             if total == 0 && read == 0 && length > 0 {
                 let command = Command::Smb1(smb1::Smb1Command::READ_ANDX);
-                return Err(Error::Status { command, status: NtStatus::END_OF_FILE });
+                return Err(ClientError::Status { command, status: NtStatus::END_OF_FILE });
             }
             if kept == ReadRetention::All && !(total == 0 && is_last) {
                 let mut gathered = std::mem::take(&mut self.gathered);
@@ -122,7 +122,7 @@ impl Smb1ClientSession {
     }
 
     /// One command; how many bytes it brought. In raw mode an empty answer may mean anything, so it is asked for again.
-    async fn read_once(&mut self, fid: u16, offset: u64, max_count: u32) -> Result<u32, Error> {
+    async fn read_once(&mut self, fid: u16, offset: u64, max_count: u32) -> Result<u32, ClientError> {
         self.raw_answer = self.raw_is_possible() && max_count > 0;
         if self.raw_answer {
             let read = self.connection.read_raw(fid, offset, max_count as u16).await?;
@@ -135,13 +135,13 @@ impl Smb1ClientSession {
         self.connection.call(&read, Smb1RequestDetails::range(fid, offset, max_count)).await?;
         let length = u32::try_from(self.data()?.len()).unwrap_or(u32::MAX);
         if length > max_count {
-            return Err(Error::Protocol("READ_ANDX brought more than was asked for".to_owned()));
+            return Err(ClientError::Protocol("READ_ANDX brought more than was asked for".to_owned()));
         }
         Ok(length)
     }
 
     /// What the last read brought.
-    fn data(&self) -> Result<&[u8], Error> {
+    fn data(&self) -> Result<&[u8], ClientError> {
         let message = self.connection.message();
         if self.raw_answer {
             return Ok(message);
@@ -155,7 +155,7 @@ impl Smb1ClientSession {
     }
 
     /// Writes all of it.
-    pub async fn write(&mut self, handle: FileHandle, offset: u64, data: &[u8]) -> Result<(), Error> {
+    pub async fn write(&mut self, handle: FileHandle, offset: u64, data: &[u8]) -> Result<(), ClientError> {
         let fid = fid_of(handle);
         let (mut offset, mut rest) = (offset, data);
         let mut allowance = None;
@@ -165,12 +165,12 @@ impl Smb1ClientSession {
             rest = rest
                 .get(written as usize..)
                 .filter(|_| written as usize <= part.len())
-                .ok_or_else(|| Error::Protocol(format!("a write of {} bytes wrote {written}", part.len())))?;
+                .ok_or_else(|| ClientError::Protocol(format!("a write of {} bytes wrote {written}", part.len())))?;
             if rest.is_empty() {
                 return Ok(());
             }
             if written == 0 {
-                return Err(Error::Protocol("a write succeeded and wrote nothing".to_owned()));
+                return Err(ClientError::Protocol("a write succeeded and wrote nothing".to_owned()));
             }
             offset = offset.saturating_add(written.into());
             let timeout = self.connection.timeout;
@@ -184,7 +184,7 @@ impl Smb1ClientSession {
         handle: FileHandle,
         ranges: &[FileRange],
         direction: TransferDirection<'_>,
-    ) -> Result<Moved, Error> {
+    ) -> Result<Moved, ClientError> {
         let mut moved = Moved { bytes: 0, outstanding: 1 };
         for range in ranges {
             moved.bytes += match direction {
@@ -202,7 +202,7 @@ impl Smb1ClientSession {
     }
 
     /// One command; how many bytes it wrote.
-    async fn write_once(&mut self, fid: u16, offset: u64, data: &[u8]) -> Result<u32, Error> {
+    async fn write_once(&mut self, fid: u16, offset: u64, data: &[u8]) -> Result<u32, ClientError> {
         if self.raw_is_possible() && !data.is_empty() {
             return self.connection.write_raw(fid, offset, data).await;
         }
@@ -212,14 +212,14 @@ impl Smb1ClientSession {
     }
 
     /// Asks for what was written to be on disk.
-    pub async fn flush(&mut self, handle: FileHandle) -> Result<(), Error> {
+    pub async fn flush(&mut self, handle: FileHandle) -> Result<(), ClientError> {
         let fid = fid_of(handle);
         self.connection.call(&Flush { fid }, Smb1RequestDetails::file(fid)).await?;
         Ok(())
     }
 
     /// Locks a range.
-    pub async fn lock(&mut self, handle: FileHandle, range: ByteRangeLock) -> Result<(), Error> {
+    pub async fn lock(&mut self, handle: FileHandle, range: ByteRangeLock) -> Result<(), ClientError> {
         let fid = fid_of(handle);
         let shared = if range.exclusive { 0 } else { lock_type::SHARED_LOCK };
         let lock = LockingAndx {
@@ -236,7 +236,7 @@ impl Smb1ClientSession {
     }
 
     /// Unlocks a range.
-    pub async fn unlock(&mut self, handle: FileHandle, offset: u64, length: u64) -> Result<(), Error> {
+    pub async fn unlock(&mut self, handle: FileHandle, offset: u64, length: u64) -> Result<(), ClientError> {
         let fid = fid_of(handle);
         let unlock = LockingAndx {
             fid,
@@ -251,12 +251,12 @@ impl Smb1ClientSession {
     }
 
     /// Open, read and close, one after the other; how many bytes there were.
-    pub async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<u64, Error> {
-        let open = Open {
+    pub async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<u64, ClientError> {
+        let open = OpenParameters {
             path,
             access: access::READ_DATA | access::READ_ATTRIBUTES,
             share: 7,
-            disposition: Disposition::Open,
+            disposition: CreateDisposition::Open,
             options: options::NON_DIRECTORY,
             attributes: 0,
         };

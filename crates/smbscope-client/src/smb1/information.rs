@@ -1,7 +1,7 @@
 //! Information about files, paths and the file system, and changing it (MS-CIFS 3.2.4.9 to 3.2.4.14).
 
 use super::super::file::{FileHandle, Info, SetInfo};
-use super::super::{FsctlProfile, Error};
+use super::super::{FsctlProfile, ClientError};
 use super::connection::{Smb1RequestDetails, malformed};
 use super::{MAX_TRANSACT, Smb1ClientSession, fid_of, rooted};
 use smbscope_model::Subcommand;
@@ -15,7 +15,7 @@ use smbscope_wire::smb1::messages::{NtTransactIoctl, NtTransactResponse, capabil
 
 impl Smb1ClientSession {
     /// Information about an open file; the bytes of the level.
-    pub async fn query_file(&mut self, handle: FileHandle, info: Info) -> Result<&[u8], Error> {
+    pub async fn query_file(&mut self, handle: FileHandle, info: Info) -> Result<&[u8], ClientError> {
         let information_level = self.file_level(info)?;
         let fid = fid_of(handle);
         let query = QueryFileInformation { fid, information_level, max_data_count: MAX_TRANSACT };
@@ -24,7 +24,7 @@ impl Smb1ClientSession {
     }
 
     /// Information about a path, without opening it; the bytes of the level.
-    pub async fn query_path(&mut self, path: &str, info: Info) -> Result<&[u8], Error> {
+    pub async fn query_path(&mut self, path: &str, info: Info) -> Result<&[u8], ClientError> {
         let information_level = self.file_level(info)?;
         let file_name = rooted(&mut self.path, path);
         let query = QueryPathInformation { information_level, max_data_count: MAX_TRANSACT, file_name };
@@ -33,9 +33,9 @@ impl Smb1ClientSession {
     }
 
     /// Information about the file system; the bytes of the level.
-    pub async fn query_file_system(&mut self, info: Info) -> Result<&[u8], Error> {
+    pub async fn query_file_system(&mut self, info: Info) -> Result<&[u8], ClientError> {
         let InfoLevel::FileSystem(class) = info else {
-            return Err(Error::Unsupported(format!("{info}: no class of file systems")));
+            return Err(ClientError::Unsupported(format!("{info}: no class of file systems")));
         };
         let information_level = self.allowed(query_fs_level(class), info)?;
         let query = QueryFsInformation { information_level, max_data_count: MAX_TRANSACT };
@@ -44,23 +44,23 @@ impl Smb1ClientSession {
     }
 
     /// Changes an open file.
-    pub async fn set_file(&mut self, handle: FileHandle, set: SetInfo<'_>) -> Result<(), Error> {
+    pub async fn set_file(&mut self, handle: FileHandle, set: SetInfo<'_>) -> Result<(), ClientError> {
         let information = self.change(set)?;
         let fid = fid_of(handle);
         self.connection.transact(&SetFileInformation { fid, information }, Smb1RequestDetails::file(fid)).await
     }
 
     /// Changes what a path names, without opening it.
-    pub async fn set_path(&mut self, path: &str, set: SetInfo<'_>) -> Result<(), Error> {
+    pub async fn set_path(&mut self, path: &str, set: SetInfo<'_>) -> Result<(), ClientError> {
         let information = self.change(set)?;
         let file_name = rooted(&mut self.path, path);
         self.connection.transact(&SetPathInformation { information, file_name }, Smb1RequestDetails::default()).await
     }
 
     /// Sends a control code about an open file; its output is not kept.
-    pub async fn control(&mut self, control: &FsctlProfile, handle: Option<FileHandle>) -> Result<(), Error> {
+    pub async fn control(&mut self, control: &FsctlProfile, handle: Option<FileHandle>) -> Result<(), ClientError> {
         let Some(handle) = handle else {
-            return Err(Error::Unsupported(format!("SMB1: {} without an open file", control.code)));
+            return Err(ClientError::Unsupported(format!("SMB1: {} without an open file", control.code)));
         };
         let fid = fid_of(handle);
         let input = control.input(&self.options.host, &self.options.share);
@@ -72,11 +72,11 @@ impl Smb1ClientSession {
         Ok(())
     }
 
-    fn change<'a>(&self, set: SetInfo<'a>) -> Result<Data<'a>, Error> {
+    fn change<'a>(&self, set: SetInfo<'a>) -> Result<Data<'a>, ClientError> {
         match set {
             SetInfo::Rename { path, .. } if path.contains('\\') => {
                 let what = "an open file is renamed within its directory: give the name alone, or rename by path";
-                return Err(Error::Unsupported(format!("SMB1: {what}")));
+                return Err(ClientError::Unsupported(format!("SMB1: {what}")));
             }
             SetInfo::Rename { .. } => {
                 self.allowed(set_level(&set.into()), InfoLevel::FILE_RENAME_INFORMATION)?;
@@ -87,17 +87,17 @@ impl Smb1ClientSession {
     }
 
     /// The level of files that means what the class does.
-    fn file_level(&self, info: Info) -> Result<InformationLevel, Error> {
+    fn file_level(&self, info: Info) -> Result<InformationLevel, ClientError> {
         let InfoLevel::File(class) = info else {
-            return Err(Error::Unsupported(format!("{info}: no class of files")));
+            return Err(ClientError::Unsupported(format!("{info}: no class of files")));
         };
         self.allowed(query_file_level(class), info)
     }
 
-    fn allowed(&self, level: InformationLevel, info: Info) -> Result<InformationLevel, Error> {
+    fn allowed(&self, level: InformationLevel, info: Info) -> Result<InformationLevel, ClientError> {
         if level.is_pass_through() && self.server.capabilities & capabilities::INFOLEVEL_PASSTHRU == 0 {
             let what = "SMB1 has no level for it, and the server passes no classes through";
-            return Err(Error::Unsupported(format!("{info}: {what}")));
+            return Err(ClientError::Unsupported(format!("{info}: {what}")));
         }
         Ok(level)
     }

@@ -17,7 +17,7 @@ mod watch;
 use super::facts::SessionParameters;
 use super::options::SessionOptions;
 use super::sample::Samples;
-use super::{Error, FileHandle};
+use super::{ClientError, FileHandle};
 use connection::{Smb1RequestDetails, Smb1Connection, malformed};
 use setup::Smb1ServerParameters;
 use smbscope_model::FileId;
@@ -79,7 +79,7 @@ impl Smb1ClientSession {
     }
 
     /// Waits until a point in time, and acknowledges oplock breaks that come in the meantime.
-    pub async fn rest(&mut self, until: Instant) -> Result<(), Error> {
+    pub async fn rest(&mut self, until: Instant) -> Result<(), ClientError> {
         self.connection.rest(until).await
     }
 
@@ -89,15 +89,15 @@ impl Smb1ClientSession {
     }
 
     /// Nothing but a round trip.
-    pub async fn echo(&mut self) -> Result<(), Error> {
+    pub async fn echo(&mut self) -> Result<(), ClientError> {
         const DATA: &[u8] = b"smbscope";
         self.connection.call(&Echo { echo_count: 1, data: DATA }, Smb1RequestDetails::default()).await?;
         let answer = EchoResponse::parse(self.connection.message()).map_err(malformed)?;
-        if answer.data == DATA { Ok(()) } else { Err(Error::Protocol("an echo of something else".to_owned())) }
+        if answer.data == DATA { Ok(()) } else { Err(ClientError::Protocol("an echo of something else".to_owned())) }
     }
 
     /// Disconnects from the share and logs off; the connection is closed with the session.
-    pub async fn disconnect(&mut self) -> Result<(), Error> {
+    pub async fn disconnect(&mut self) -> Result<(), ClientError> {
         self.connection.call(&TreeDisconnect {}, Smb1RequestDetails::default()).await?;
         self.connection.call(&LogoffAndx {}, Smb1RequestDetails::default()).await?;
         Ok(())

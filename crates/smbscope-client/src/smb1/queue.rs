@@ -4,7 +4,7 @@ use super::connection::{Smb1RequestDetails, malformed};
 use super::multiplex::OUTSTANDING_MAX;
 use super::{Smb1ClientSession, fid_of};
 use crate::limits::Allowance;
-use crate::{TransferDirection, Error, FileHandle, Moved, FileRange};
+use crate::{TransferDirection, ClientError, FileHandle, Moved, FileRange};
 use smbscope_model::Command;
 use smbscope_wire::smb1;
 use smbscope_wire::smb1::messages::{ReadAndx, ReadAndxResponse, WriteAndx, WriteAndxResponse};
@@ -19,7 +19,7 @@ impl Smb1ClientSession {
         ranges: &[FileRange],
         depth: u32,
         direction: TransferDirection<'_>,
-    ) -> Result<Moved, Error> {
+    ) -> Result<Moved, ClientError> {
         let watches = u16::from(self.connection.watch.is_some());
         let allowed = u32::from(self.server.max_mpx_count.saturating_sub(watches)).min(OUTSTANDING_MAX as u32);
         let depth = depth.min(allowed);
@@ -65,7 +65,7 @@ impl Smb1ClientSession {
         }
     }
 
-    async fn post_part(&mut self, fid: u16, range: FileRange, direction: TransferDirection<'_>) -> Result<u16, Error> {
+    async fn post_part(&mut self, fid: u16, range: FileRange, direction: TransferDirection<'_>) -> Result<u16, ClientError> {
         let FileRange { offset, length } = range;
         let about = Smb1RequestDetails::range(fid, offset, length);
         match direction {
@@ -78,24 +78,24 @@ impl Smb1ClientSession {
     }
 
     /// What the last answer brought. At and behind the end of the file that is nothing, which SMB2 calls an error.
-    fn was_read(&self, length: u32) -> Result<u64, Error> {
+    fn was_read(&self, length: u32) -> Result<u64, ClientError> {
         let read = ReadAndxResponse::parse(self.connection.message()).map_err(malformed)?.data.len();
         if read > length as usize {
-            return Err(Error::Protocol("READ_ANDX brought more than was asked for".to_owned()));
+            return Err(ClientError::Protocol("READ_ANDX brought more than was asked for".to_owned()));
         }
         if read == 0 && length > 0 {
             let command = Command::Smb1(smb1::Smb1Command::READ_ANDX);
-            return Err(Error::Status { command, status: NtStatus::END_OF_FILE });
+            return Err(ClientError::Status { command, status: NtStatus::END_OF_FILE });
         }
         Ok(read as u64)
     }
 
     /// All of it, or an error: where the rest belongs is known only to who writes block by block.
-    fn was_written(&self, length: u32) -> Result<u64, Error> {
+    fn was_written(&self, length: u32) -> Result<u64, ClientError> {
         let written = WriteAndxResponse::parse(self.connection.message()).map_err(malformed)?.total();
         match written == length {
             true => Ok(length.into()),
-            false => Err(Error::Protocol(format!("a write of {length} bytes wrote {written}"))),
+            false => Err(ClientError::Protocol(format!("a write of {length} bytes wrote {written}"))),
         }
     }
 }

@@ -2,7 +2,7 @@
 //! time of NetBench moved it. Nothing but their place says what such a frame belongs to, so nothing else may be
 //! outstanding, not even an oplock break.
 
-use super::super::{Error, SessionOptions};
+use super::super::{ClientError, SessionOptions};
 use super::connection::{Smb1RequestDetails, Smb1Connection, malformed};
 use smbscope_model::{ExchangeOutcome, Subcommand};
 use smbscope_wire::smb1::messages::{ReadRaw, WriteComplete, WriteRaw, capabilities};
@@ -12,7 +12,7 @@ use smbscope_wire::smb1::{self, Smb1Header};
 const BLOCK_MAX: u32 = 0xfe00;
 
 /// The largest block of a server with these capabilities and MaxRawSize; absent where raw mode is not asked for.
-pub(super) fn block(options: &SessionOptions, server: u32, max_raw_size: u32, signed: bool) -> Result<Option<u32>, Error> {
+pub(super) fn block(options: &SessionOptions, server: u32, max_raw_size: u32, signed: bool) -> Result<Option<u32>, ClientError> {
     let why = if !options.raw {
         return Ok(None);
     } else if server & capabilities::RAW_MODE == 0 || max_raw_size == 0 {
@@ -24,13 +24,13 @@ pub(super) fn block(options: &SessionOptions, server: u32, max_raw_size: u32, si
     } else {
         return Ok(Some(max_raw_size.min(BLOCK_MAX)));
     };
-    Err(Error::Unsupported(format!("{}: {why}", options.host)))
+    Err(ClientError::Unsupported(format!("{}: {why}", options.host)))
 }
 
 impl Smb1Connection {
     /// Reads a block: the frame that came is all data ([`Smb1Connection::message`]). Empty at the end of the file, and where
     /// something is wrong.
-    pub(super) async fn read_raw(&mut self, fid: u16, offset: u64, max_count: u16) -> Result<u32, Error> {
+    pub(super) async fn read_raw(&mut self, fid: u16, offset: u64, max_count: u16) -> Result<u32, ClientError> {
         let request = ReadRaw::new(fid, offset, max_count);
         let pending = self.send(&request, Smb1RequestDetails::range(fid, offset, max_count.into())).await?;
         let arrived = self.receive_raw(&pending).await?;
@@ -43,7 +43,7 @@ impl Smb1Connection {
             self.accept(&pending, &header)?;
         }
         if bytes > usize::from(max_count) {
-            return Err(Error::Protocol("READ_RAW brought more than was asked for".to_owned()));
+            return Err(ClientError::Protocol("READ_RAW brought more than was asked for".to_owned()));
         }
         // Without a header there is no status.
         self.samples.push(pending.sample(ExchangeOutcome::Complete, None, arrived, bytes));
@@ -52,7 +52,7 @@ impl Smb1Connection {
 
     /// Writes a block; how much of it was. There are two samples, as a capture shows two parts: up to the server's "go
     /// ahead", and from the data to its answer.
-    pub(super) async fn write_raw(&mut self, fid: u16, offset: u64, data: &[u8]) -> Result<u32, Error> {
+    pub(super) async fn write_raw(&mut self, fid: u16, offset: u64, data: &[u8]) -> Result<u32, ClientError> {
         let about = Smb1RequestDetails::range(fid, offset, data.len() as u32);
         let request = WriteRaw::new(fid, offset, data.len() as u16);
         let pending = self.send(&request, about).await?;

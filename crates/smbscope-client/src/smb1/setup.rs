@@ -6,7 +6,7 @@ use super::super::control::TreeConnectTarget;
 use super::super::crypto::Smb1Signer;
 use super::super::limits::SMB1_BUFFER_MIN;
 use super::super::transport::FramedConnection;
-use super::super::{Credentials, Encryption, Error, SessionParameters, SessionOptions, ClientSigningPolicy, SigningAlgorithm};
+use super::super::{Credentials, Encryption, ClientError, SessionParameters, SessionOptions, ClientSigningPolicy, SigningAlgorithm};
 use super::connection::{Smb1RequestDetails, NO_TREE, Smb1Connection, malformed};
 use super::{MAX_TRANSACT, Smb1ClientSession, raw};
 use smbscope_model::Dialect;
@@ -52,13 +52,13 @@ pub(super) struct Smb1ServerParameters {
 
 impl Smb1ClientSession {
     /// Connects, negotiates, authenticates, and connects to the share.
-    pub async fn connect(options: &SessionOptions) -> Result<Smb1ClientSession, Error> {
+    pub async fn connect(options: &SessionOptions) -> Result<Smb1ClientSession, ClientError> {
         if options.dialect != Dialect::NtLm012 {
-            return Err(Error::Unsupported(format!("{}: of SMB1, NT LM 0.12 is spoken and no other", options.dialect)));
+            return Err(ClientError::Unsupported(format!("{}: of SMB1, NT LM 0.12 is spoken and no other", options.dialect)));
         }
         if options.encryption != Encryption::Off {
             let what = "SMB1 has no encryption: choose SMB 3.0 or later, or switch encryption off";
-            return Err(Error::Unsupported(what.to_owned()));
+            return Err(ClientError::Unsupported(what.to_owned()));
         }
         let link = FramedConnection::connect(options).await?;
         let mut connection = Smb1Connection::new(link, options);
@@ -89,17 +89,17 @@ impl Smb1ClientSession {
     }
 
     /// Authenticates again on the session, by its UID (MS-SMB 3.3.5.3): its share, its open files and its key stay.
-    pub async fn reauthenticate(&mut self) -> Result<(), Error> {
+    pub async fn reauthenticate(&mut self) -> Result<(), ClientError> {
         let (connection, server, options) = (&mut self.connection, &self.server, &self.options);
         if !server.extended_security {
             let what = "authenticating again on a session needs a server with extended security";
-            return Err(Error::Unsupported(format!("SMB1: {what}")));
+            return Err(ClientError::Unsupported(format!("SMB1: {what}")));
         }
         authenticate(connection, server, options).await.map(drop)
     }
 
     /// Connects to a share once more and disconnects from it; open files stay with the first tree connect.
-    pub async fn connect_again(&mut self, tree: TreeConnectTarget) -> Result<(), Error> {
+    pub async fn connect_again(&mut self, tree: TreeConnectTarget) -> Result<(), ClientError> {
         let path = tree.path(&self.options.host, &self.options.share);
         let connect = TreeConnectAndx { flags: 0, password: &[0], path: path.as_str().into(), service: "?????".into() };
         let connected = self.connection.call_in_tree(NO_TREE, &connect).await?;
@@ -108,19 +108,19 @@ impl Smb1ClientSession {
 }
 
 /// Agrees on NT LM 0.12, and on whether to sign.
-async fn negotiate(connection: &mut Smb1Connection, options: &SessionOptions) -> Result<Smb1ServerParameters, Error> {
+async fn negotiate(connection: &mut Smb1Connection, options: &SessionOptions) -> Result<Smb1ServerParameters, ClientError> {
     if options.signing == ClientSigningPolicy::Required {
         connection.header.flags2 |= flags2::SECURITY_SIGNATURE | flags2::SECURITY_SIGNATURE_REQUIRED;
     }
     let said = connection.call(&Negotiate { dialects: &[NT_LM_0_12] }, Smb1RequestDetails::default()).await;
     said.map_err(|error| match error {
-        Error::Connection { error, .. } => Error::Connection {
+        ClientError::Connection { error, .. } => ClientError::Connection {
             what: "negotiating NT LM 0.12 (a server with SMB1 switched off may hang up here)",
             error,
         },
         other => other,
     })?;
-    let unsupported = |what: &str| Err(Error::Unsupported(format!("{}: {what}", options.host)));
+    let unsupported = |what: &str| Err(ClientError::Unsupported(format!("{}: {what}", options.host)));
     let answer = match NegotiateResponse::parse(connection.message()).map_err(malformed)? {
         NegotiateResponse::NtLm012(answer) => answer,
         NegotiateResponse::NoDialect => {
@@ -173,7 +173,7 @@ async fn negotiate(connection: &mut Smb1Connection, options: &SessionOptions) ->
 }
 
 /// Logs on with SPNEGO tokens; whether as a guest.
-async fn log_on(connection: &mut Smb1Connection, server: &Smb1ServerParameters, options: &SessionOptions) -> Result<bool, Error> {
+async fn log_on(connection: &mut Smb1Connection, server: &Smb1ServerParameters, options: &SessionOptions) -> Result<bool, ClientError> {
     let (authenticator, guest) = authenticate(connection, server, options).await?;
     // All of it signs, also where Kerberos makes it longer than 16 bytes.
     let key = if guest { None } else { authenticator.full_session_key() };
@@ -186,7 +186,7 @@ async fn authenticate(
     connection: &mut Smb1Connection,
     server: &Smb1ServerParameters,
     options: &SessionOptions,
-) -> Result<(Authenticator, bool), Error> {
+) -> Result<(Authenticator, bool), ClientError> {
     let mut authenticator = Authenticator::new(&options.credentials, &options.host)?;
     let mut token = authenticator.first();
     // NTLM takes two legs, other mechanisms some more.
@@ -215,7 +215,7 @@ async fn authenticate(
         }
         return Ok((authenticator, guest));
     }
-    Err(Error::Protocol("the server asks for one security token after the other".to_owned()))
+    Err(ClientError::Protocol("the server asks for one security token after the other".to_owned()))
 }
 
 /// Signs from here on, where that was agreed on.
@@ -224,19 +224,19 @@ fn start_signing(
     server: &Smb1ServerParameters,
     key: Option<&[u8]>,
     options: &SessionOptions,
-) -> Result<(), Error> {
+) -> Result<(), ClientError> {
     match key {
         Some(key) if server.sign => {
             let signer = Smb1Signer::new(key);
             if !signer.verify(connection.message(), Smb1Signer::SESSION_SETUP_RESPONSE) {
                 let command = smbscope_model::Command::Smb1(smbscope_wire::smb1::Smb1Command::SESSION_SETUP_ANDX);
-                return Err(Error::Tampered { command, what: "signature" });
+                return Err(ClientError::Tampered { command, what: "signature" });
             }
             connection.signer = Some(signer);
         }
         None if options.signing == ClientSigningPolicy::Required || server.signing_required => {
             let what = "signing is required, and guests and anonymous users have no key to sign with: give a user";
-            return Err(Error::Unsupported(format!("{}: {what}", options.host)));
+            return Err(ClientError::Unsupported(format!("{}: {what}", options.host)));
         }
         _ => connection.header.flags2 &= !(flags2::SECURITY_SIGNATURE | flags2::SECURITY_SIGNATURE_REQUIRED),
     }
@@ -244,13 +244,13 @@ fn start_signing(
 }
 
 /// Logs on to a server without extended security; whether as a guest.
-async fn log_on_plainly(connection: &mut Smb1Connection, server: &Smb1ServerParameters, options: &SessionOptions) -> Result<bool, Error> {
+async fn log_on_plainly(connection: &mut Smb1Connection, server: &Smb1ServerParameters, options: &SessionOptions) -> Result<bool, ClientError> {
     let account_name = match options.credentials {
         Credentials::Anonymous => "",
         Credentials::Guest => "Guest",
         Credentials::Ntlm { .. } | Credentials::Kerberos => {
             let what = "the server has no extended security: only guests and anonymous users can log on";
-            return Err(Error::Unsupported(format!("{}: {what}", options.host)));
+            return Err(ClientError::Unsupported(format!("{}: {what}", options.host)));
         }
     };
     let setup = SessionSetupAndxPlain {
@@ -273,7 +273,7 @@ async fn log_on_plainly(connection: &mut Smb1Connection, server: &Smb1ServerPara
     Ok(action & 1 != 0)
 }
 
-fn refused_logon(error: Error, options: &SessionOptions) -> Error {
+fn refused_logon(error: ClientError, options: &SessionOptions) -> ClientError {
     let Some(status) = error.status() else { return error };
     let who = match &options.credentials {
         Credentials::Ntlm { user, .. } => format!("log on to {} as {user}", options.host),
@@ -291,11 +291,11 @@ fn refused_logon(error: Error, options: &SessionOptions) -> Error {
         NtStatus::PASSWORD_EXPIRED | NtStatus::PASSWORD_MUST_CHANGE => "the password must be changed first",
         _ => "see the server's log",
     };
-    Error::Refused { what: who, status, hint }
+    ClientError::Refused { what: who, status, hint }
 }
 
 /// Connects to the share.
-async fn connect_tree(connection: &mut Smb1Connection, options: &SessionOptions) -> Result<(), Error> {
+async fn connect_tree(connection: &mut Smb1Connection, options: &SessionOptions) -> Result<(), ClientError> {
     let path = TreeConnectTarget::Own.path(&options.host, &options.share);
     let connect = TreeConnectAndx { flags: 0, password: &[0], path: path.as_str().into(), service: "?????".into() };
     let said = connection.call(&connect, Smb1RequestDetails::default()).await;
@@ -305,14 +305,14 @@ async fn connect_tree(connection: &mut Smb1Connection, options: &SessionOptions)
     Ok(())
 }
 
-fn refused_tree(error: Error, options: &SessionOptions) -> Error {
+fn refused_tree(error: ClientError, options: &SessionOptions) -> ClientError {
     let Some(status) = error.status() else { return error };
     let hint = match status {
         NtStatus::BAD_NETWORK_NAME => "the server has no share of this name",
         NtStatus::ACCESS_DENIED => "this user may not, or the share wants encryption, which SMB1 lacks",
         _ => "see the server's log",
     };
-    Error::Refused { what: format!("connect to share {}", options.share), status, hint }
+    ClientError::Refused { what: format!("connect to share {}", options.share), status, hint }
 }
 
 /// Largest read and largest write. What is signed keeps to the server's buffer, large reads and writes notwithstanding

@@ -2,7 +2,7 @@
 //! (2.2.4.65).
 
 use super::super::transport::ReceiveTimes;
-use super::super::{Error, FileHandle};
+use super::super::{ClientError, FileHandle};
 use super::connection::{Smb1RequestDetails, Smb1OutstandingRequest, malformed};
 use super::{Smb1ClientSession, fid_of};
 use smbscope_model::Subcommand;
@@ -36,12 +36,12 @@ impl Smb1ChangeNotify {
 impl Smb1ClientSession {
     /// Begins to wait for changes in a directory that is open: FILE_NOTIFY_CHANGE_* says which, `tree` whether those
     /// below count. One watch at a time.
-    pub async fn watch(&mut self, handle: FileHandle, completion_filter: u32, tree: bool) -> Result<(), Error> {
+    pub async fn watch(&mut self, handle: FileHandle, completion_filter: u32, tree: bool) -> Result<(), ClientError> {
         if self.connection.watch.is_some() {
-            return Err(Error::Unsupported("SMB1: one watch at a time".to_owned()));
+            return Err(ClientError::Unsupported("SMB1: one watch at a time".to_owned()));
         }
         if self.server.max_mpx_count < 2 {
-            return Err(Error::Unsupported("the server takes one request at a time: it cannot watch".to_owned()));
+            return Err(ClientError::Unsupported("the server takes one request at a time: it cannot watch".to_owned()));
         }
         let fid = fid_of(handle);
         let request = NtTransactNotifyChange { fid, completion_filter, watch_tree: tree, max_parameter_count: MOST };
@@ -62,9 +62,9 @@ impl Smb1ClientSession {
     }
 
     /// Waits until something changes, without a time limit.
-    pub async fn changes(&mut self) -> Result<Vec<FileNotifyInformation>, Error> {
+    pub async fn changes(&mut self) -> Result<Vec<FileNotifyInformation>, ClientError> {
         let Some(watch) = self.connection.watch.take() else {
-            return Err(Error::Unsupported("nothing is watched".to_owned()));
+            return Err(ClientError::Unsupported("nothing is watched".to_owned()));
         };
         let pending = watch.pending;
         let (header, arrived, message) = match watch.answer {
@@ -80,7 +80,7 @@ impl Smb1ClientSession {
             NtStatus::NOTIFY_ENUM_DIR => return Ok(Vec::new()),
             status if status.is_error() => {
                 let command = smbscope_model::Command::Smb1(pending.command);
-                return Err(Error::Status { command, status });
+                return Err(ClientError::Status { command, status });
             }
             _ => {}
         }
@@ -89,7 +89,7 @@ impl Smb1ClientSession {
     }
 
     /// Takes the watch back: [`Session::changes`] then gives STATUS_CANCELLED, or what changed before.
-    pub async fn cancel_watch(&mut self) -> Result<(), Error> {
+    pub async fn cancel_watch(&mut self) -> Result<(), ClientError> {
         match &self.connection.watch {
             Some(watch) if !watch.is_answered() => {
                 let mid = watch.pending.mid;

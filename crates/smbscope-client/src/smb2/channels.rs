@@ -5,7 +5,7 @@ use super::connection::Smb2Connection;
 use super::negotiate::{self, Smb2NegotiateResult};
 use super::{SessionOrigin, Smb2ClientSession, setup};
 use crate::crypto::SessionKeys;
-use crate::{Cipher, Error, SessionOptions};
+use crate::{Cipher, ClientError, SessionOptions};
 
 /// What the first channel keeps for the others.
 #[derive(Debug)]
@@ -40,8 +40,8 @@ impl Smb2ClientSession {
     /// Opens another connection to the same session, by the same options or to another address of the server's: what it
     /// gives works on the same share with the same handles, and has samples of its own. It ends with its own
     /// disconnect or with that of the first.
-    pub async fn bind(&mut self, options: &SessionOptions) -> Result<Smb2ClientSession, Error> {
-        let unsupported = |reason: &str| Error::Unsupported(reason.to_owned());
+    pub async fn bind(&mut self, options: &SessionOptions) -> Result<Smb2ClientSession, ClientError> {
+        let unsupported = |reason: &str| ClientError::Unsupported(reason.to_owned());
         if self.channels.dialect < 0x0300 {
             return Err(unsupported("several connections a session need SMB 3"));
         }

@@ -10,7 +10,7 @@ use super::credits::ClientCredits;
 use super::protection::{ProtectionLevel, Protection};
 use super::replies::ReceivedResponse;
 use crate::transport::{ReceiveTimes, FramedConnection};
-use crate::{Error, SessionOptions, Sample};
+use crate::{ClientError, SessionOptions, Sample};
 use smbscope_model::{Command, FileId, ExchangeOutcome, Subcommand, groups};
 use smbscope_wire::codec::FixedSizeField;
 use smbscope_wire::smb2::messages::{Smb2RequestMessage, plain};
@@ -101,7 +101,7 @@ pub(super) struct Smb2Connection {
 }
 
 impl Smb2Connection {
-    pub(super) async fn connect(options: &SessionOptions) -> Result<Smb2Connection, Error> {
+    pub(super) async fn connect(options: &SessionOptions) -> Result<Smb2Connection, ClientError> {
         Ok(Smb2Connection {
             link: FramedConnection::connect(options).await?,
             samples: Vec::with_capacity(16),
@@ -125,7 +125,7 @@ impl Smb2Connection {
     }
 
     /// Sends a request and waits for its answer, whatever it says.
-    pub(super) async fn call<B: Smb2RequestMessage>(&mut self, body: &B, about: Smb2RequestDetails) -> Result<ReceivedResponse, Error> {
+    pub(super) async fn call<B: Smb2RequestMessage>(&mut self, body: &B, about: Smb2RequestDetails) -> Result<ReceivedResponse, ClientError> {
         let charge = self.credits.charge(body.payload().max(body.expected()));
         self.afford(charge.into()).await?;
         self.begin();
@@ -135,7 +135,7 @@ impl Smb2Connection {
     }
 
     /// Likewise, in another tree connect than that of the session. Breaks that come in between are acknowledged in its own.
-    pub(super) async fn call_in_tree<B: Smb2RequestMessage>(&mut self, tree_id: u32, body: &B) -> Result<ReceivedResponse, Error> {
+    pub(super) async fn call_in_tree<B: Smb2RequestMessage>(&mut self, tree_id: u32, body: &B) -> Result<ReceivedResponse, ClientError> {
         self.afford(self.credits.charge(body.payload().max(body.expected())).into()).await?;
         self.begin();
         let own = std::mem::replace(&mut self.tree_id, tree_id);
@@ -146,7 +146,7 @@ impl Smb2Connection {
     }
 
     /// Sends a request whose answer is asked for later, or never.
-    pub(super) async fn post<B: Smb2RequestMessage>(&mut self, body: &B, about: Smb2RequestDetails) -> Result<u64, Error> {
+    pub(super) async fn post<B: Smb2RequestMessage>(&mut self, body: &B, about: Smb2RequestDetails) -> Result<u64, ClientError> {
         let charge = self.credits.charge(body.payload().max(body.expected()));
         self.afford(charge.into()).await?;
         self.begin();
@@ -156,14 +156,14 @@ impl Smb2Connection {
     }
 
     /// Waits until there are so many credits.
-    pub(super) async fn afford(&mut self, charge: u32) -> Result<(), Error> {
+    pub(super) async fn afford(&mut self, charge: u32) -> Result<(), ClientError> {
         if self.credits.affords(charge) {
             return Ok(());
         }
         let deadline = Instant::now().checked_add(self.timeout);
         while !self.credits.affords(charge) {
             let Some(oldest) = self.pending.first() else {
-                return Err(Error::Protocol(format!("it grants too few credits for a request that costs {charge}")));
+                return Err(ClientError::Protocol(format!("it grants too few credits for a request that costs {charge}")));
             };
             let id = oldest.sample.message_id;
             self.event(id, deadline).await?;
@@ -199,7 +199,7 @@ impl Smb2Connection {
     }
 
     /// Sends the frame.
-    pub(super) async fn flush(&mut self) -> Result<(), Error> {
+    pub(super) async fn flush(&mut self) -> Result<(), ClientError> {
         let out = match self.protection.mode {
             ProtectionLevel::Sealed => &mut self.plain,
             _ => self.link.outgoing(),
@@ -230,7 +230,7 @@ impl Smb2Connection {
     }
 
     /// Gives up a request (MS-SMB2 3.2.4.24); the server answers it all the same, if it answers at all.
-    pub(super) async fn cancel(&mut self, id: u64) -> Result<(), Error> {
+    pub(super) async fn cancel(&mut self, id: u64) -> Result<(), ClientError> {
         let Some(pending) = self.pending.iter().find(|pending| pending.sample.message_id == id) else {
             return Ok(());
         };

@@ -4,9 +4,9 @@ use super::Smb2ClientSession;
 use super::connection::{Smb2RequestDetails, Smb2Connection};
 use super::credits::BYTES_PER_CREDIT;
 use super::replies::ReceivedResponse;
-use crate::file::{FileHandle, Info, ReadRetention, ByteRangeLock, Open, OpenResult, SetInfo, options};
+use crate::file::{FileHandle, Info, ReadRetention, ByteRangeLock, OpenParameters, OpenResult, SetInfo, options};
 use crate::limits::Allowance;
-use crate::{Error, access};
+use crate::{ClientError, access};
 use smbscope_model::{Command, FileId, Subcommand};
 use smbscope_wire::codec::List;
 use smbscope_wire::smb2::messages::create_context::{CreateContext, CreateContextList};
@@ -21,7 +21,7 @@ const QUERY_BUFFER: u32 = 64 * 1024;
 
 impl Smb2ClientSession {
     /// Opens or creates a file or directory.
-    pub async fn open(&mut self, open: &Open<'_>) -> Result<OpenResult, Error> {
+    pub async fn open(&mut self, open: &OpenParameters<'_>) -> Result<OpenResult, ClientError> {
         let lease = self.caching(open).context(open.path);
         let request = self.create_request(open, lease.as_slice());
         let reply = self.connection.call(&request, Smb2RequestDetails::default()).await?.ok()?;
@@ -29,7 +29,7 @@ impl Smb2ClientSession {
     }
 
     /// Closes it.
-    pub async fn close(&mut self, handle: FileHandle) -> Result<(), Error> {
+    pub async fn close(&mut self, handle: FileHandle) -> Result<(), ClientError> {
         let file = reference(handle)?;
         self.connection.breaks.closed(file);
         self.connection.call(&close::Request { flags: 0, file }, Smb2RequestDetails::file(file)).await?.ok()?;
@@ -37,7 +37,7 @@ impl Smb2ClientSession {
     }
 
     /// Reads; what is larger than the server allows goes in several commands, as many at once as there are credits.
-    pub async fn read(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<&[u8], Error> {
+    pub async fn read(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<&[u8], ClientError> {
         let file = reference(handle)?;
         if length > self.largest(self.facts.max_read) {
             let end = self.read_in_parts(file, offset, length, ReadRetention::All).await?;
@@ -47,7 +47,7 @@ impl Smb2ClientSession {
     }
 
     /// Reads as [`Session::read`] does and returns the number of bytes, of which none is kept.
-    pub async fn skim(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<u64, Error> {
+    pub async fn skim(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<u64, ClientError> {
         let file = reference(handle)?;
         if length > self.largest(self.facts.max_read) {
             return Ok(self.read_in_parts(file, offset, length, ReadRetention::Nothing).await?.into());
@@ -55,14 +55,14 @@ impl Smb2ClientSession {
         Ok(self.read_in_one(file, offset, length).await?.len() as u64)
     }
 
-    async fn read_in_one(&mut self, file: FileReference, offset: u64, length: u32) -> Result<&[u8], Error> {
+    async fn read_in_one(&mut self, file: FileReference, offset: u64, length: u32) -> Result<&[u8], ClientError> {
         let request = read::Request::new(file, offset, length);
         let reply = self.connection.call(&request, io(file, offset, length)).await?.ok()?;
         data_of(&self.connection, &reply, length)
     }
 
     /// Writes all of it, in several commands where the server allows less at once.
-    pub async fn write(&mut self, handle: FileHandle, offset: u64, data: &[u8]) -> Result<(), Error> {
+    pub async fn write(&mut self, handle: FileHandle, offset: u64, data: &[u8]) -> Result<(), ClientError> {
         let file = reference(handle)?;
         if data.len() <= self.largest(self.facts.max_write) as usize {
             let request = write::Request { file, offset, data };
@@ -101,32 +101,32 @@ impl Smb2ClientSession {
     }
 
     /// Asks for what was written to be on disk.
-    pub async fn flush(&mut self, handle: FileHandle) -> Result<(), Error> {
+    pub async fn flush(&mut self, handle: FileHandle) -> Result<(), ClientError> {
         let file = reference(handle)?;
         self.connection.call(&flush::Request { file }, Smb2RequestDetails::file(file)).await?.ok()?;
         Ok(())
     }
 
     /// Locks a range.
-    pub async fn lock(&mut self, handle: FileHandle, range: ByteRangeLock) -> Result<(), Error> {
+    pub async fn lock(&mut self, handle: FileHandle, range: ByteRangeLock) -> Result<(), ClientError> {
         let kind = if range.exclusive { lock_flags::EXCLUSIVE } else { lock_flags::SHARED };
         let flags = if range.wait { kind } else { kind | lock_flags::FAIL_IMMEDIATELY };
         self.lock_element(handle, LockElement { offset: range.offset, length: range.length, flags }).await
     }
 
     /// Unlocks a range.
-    pub async fn unlock(&mut self, handle: FileHandle, offset: u64, length: u64) -> Result<(), Error> {
+    pub async fn unlock(&mut self, handle: FileHandle, offset: u64, length: u64) -> Result<(), ClientError> {
         self.lock_element(handle, LockElement { offset, length, flags: lock_flags::UNLOCK }).await
     }
 
     /// Information about an open file; the bytes of the class.
-    pub async fn query_file(&mut self, handle: FileHandle, info: Info) -> Result<&[u8], Error> {
+    pub async fn query_file(&mut self, handle: FileHandle, info: Info) -> Result<&[u8], ClientError> {
         let file = reference(handle)?;
         self.query(file, info).await
     }
 
     /// Changes an open file.
-    pub async fn set_file(&mut self, handle: FileHandle, set: SetInfo<'_>) -> Result<(), Error> {
+    pub async fn set_file(&mut self, handle: FileHandle, set: SetInfo<'_>) -> Result<(), ClientError> {
         let file = reference(handle)?;
         let data = Data::from(set);
         let about = Smb2RequestDetails { subcommand: Some(Subcommand::Info(data.level())), ..Smb2RequestDetails::file(file) };
@@ -135,7 +135,7 @@ impl Smb2ClientSession {
     }
 
     /// Information about an open or its file system.
-    pub(super) async fn query(&mut self, file: FileReference, info: Info) -> Result<&[u8], Error> {
+    pub(super) async fn query(&mut self, file: FileReference, info: Info) -> Result<&[u8], ClientError> {
         let request = self.query_request(file, info);
         let about = Smb2RequestDetails { subcommand: Some(Subcommand::Info(info)), ..Smb2RequestDetails::file(file) };
         let reply = self.connection.call(&request, about).await?.ok()?;
@@ -149,7 +149,7 @@ impl Smb2ClientSession {
     }
 
     /// The request for an open; `lease` comes from [`Session::caching`].
-    pub(super) fn create_request<'a>(&self, open: &Open<'a>, lease: &'a [CreateContext]) -> create::Request<'a> {
+    pub(super) fn create_request<'a>(&self, open: &OpenParameters<'a>, lease: &'a [CreateContext]) -> create::Request<'a> {
         create::Request {
             name: open.path.into(),
             oplock_level: self.caching(open).oplock_level(),
@@ -164,7 +164,7 @@ impl Smb2ClientSession {
     }
 
     /// What to ask for with an open: leases are for data of files, so not for directories or for their attributes alone.
-    pub(super) fn caching(&self, open: &Open<'_>) -> super::RequestedCaching {
+    pub(super) fn caching(&self, open: &OpenParameters<'_>) -> super::RequestedCaching {
         const DATA: u32 = access::READ_DATA
             | access::WRITE_DATA
             | access::APPEND_DATA
@@ -176,7 +176,7 @@ impl Smb2ClientSession {
     }
 
     /// The open that a CREATE made.
-    pub(super) fn opened(&mut self, reply: &ReceivedResponse) -> Result<OpenResult, Error> {
+    pub(super) fn opened(&mut self, reply: &ReceivedResponse) -> Result<OpenResult, ClientError> {
         let message = self.connection.message(reply);
         let response = create::Response::parse(message).ok_or_else(|| reply.malformed())?;
         let FileReference { persistent, volatile } = response.file;
@@ -191,7 +191,7 @@ impl Smb2ClientSession {
         Ok(opened)
     }
 
-    async fn lock_element(&mut self, handle: FileHandle, element: LockElement) -> Result<(), Error> {
+    async fn lock_element(&mut self, handle: FileHandle, element: LockElement) -> Result<(), ClientError> {
         let file = reference(handle)?;
         let about = Smb2RequestDetails {
             offset: Some(element.offset),
@@ -204,7 +204,7 @@ impl Smb2ClientSession {
     }
 
     /// Several READs, put together in `data` if they are kept; returns the number of bytes up to the end of the file.
-    async fn read_in_parts(&mut self, file: FileReference, offset: u64, length: u32, kept: ReadRetention) -> Result<u32, Error> {
+    async fn read_in_parts(&mut self, file: FileReference, offset: u64, length: u32, kept: ReadRetention) -> Result<u32, ClientError> {
         let part = self.part(self.facts.max_read);
         let parts = length.div_ceil(part) as usize;
         let request = |index: usize| {
@@ -281,34 +281,34 @@ impl Smb2ClientSession {
     }
 
     /// Checks that all was written.
-    pub(super) fn written(&self, reply: &ReceivedResponse, length: usize) -> Result<(), Error> {
+    pub(super) fn written(&self, reply: &ReceivedResponse, length: usize) -> Result<(), ClientError> {
         let response = write::Response::parse(self.connection.message(reply)).ok_or_else(|| reply.malformed())?;
         if response.count as usize == length {
             return Ok(());
         }
         if response.count as usize > length {
-            return Err(Error::Protocol(format!("its answer to WRITE says {} bytes of {length}", response.count)));
+            return Err(ClientError::Protocol(format!("its answer to WRITE says {} bytes of {length}", response.count)));
         }
         // A disk that fills up in the middle; no other reason is known.
-        Err(Error::Status { command: Command::Smb2(smb2::Smb2Command::WRITE), status: NtStatus::DISK_FULL })
+        Err(ClientError::Status { command: Command::Smb2(smb2::Smb2Command::WRITE), status: NtStatus::DISK_FULL })
     }
 }
 
 /// The data of an answer to READ, which is no more than was asked for: it would count as throughput.
-pub(super) fn data_of<'a>(connection: &'a Smb2Connection, reply: &ReceivedResponse, asked: u32) -> Result<&'a [u8], Error> {
+pub(super) fn data_of<'a>(connection: &'a Smb2Connection, reply: &ReceivedResponse, asked: u32) -> Result<&'a [u8], ClientError> {
     let message = connection.message(reply);
     let data = read::Response::parse(message).ok_or_else(|| reply.malformed())?.data;
     if data.len() > asked as usize {
-        return Err(Error::Protocol(format!("its answer to READ has {} bytes of {asked} asked for", data.len())));
+        return Err(ClientError::Protocol(format!("its answer to READ has {} bytes of {asked} asked for", data.len())));
     }
     Ok(data)
 }
 
 /// An open of this protocol.
-pub(super) fn reference(handle: FileHandle) -> Result<FileReference, Error> {
+pub(super) fn reference(handle: FileHandle) -> Result<FileReference, ClientError> {
     match handle.0 {
         FileId::Smb2 { persistent, volatile } => Ok(FileReference { persistent, volatile }),
-        FileId::Smb1(_) => Err(Error::Protocol("a file handle of an SMB1 session, used with SMB2".to_owned())),
+        FileId::Smb1(_) => Err(ClientError::Protocol("a file handle of an SMB1 session, used with SMB2".to_owned())),
     }
 }
 

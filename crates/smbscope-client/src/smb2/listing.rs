@@ -3,8 +3,8 @@
 use super::Smb2ClientSession;
 use super::connection::{Smb2RequestDetails, Smb2Connection};
 use super::files::reference;
-use crate::Error;
-use crate::file::{Disposition, Entry, FileHandle, Info, Open, access, options};
+use crate::ClientError;
+use crate::file::{CreateDisposition, ListingEntry, FileHandle, Info, OpenParameters, access, options};
 use crate::limits::ListingGuard;
 use smbscope_model::Subcommand;
 use smbscope_wire::smb2::messages::query_directory::{self, flags};
@@ -21,17 +21,17 @@ impl Smb2ClientSession {
         pattern: &str,
         info: Info,
         most: usize,
-        mut entries: Option<&mut Vec<Entry>>,
-    ) -> Result<usize, Error> {
+        mut entries: Option<&mut Vec<ListingEntry>>,
+    ) -> Result<usize, ClientError> {
         if let Some(entries) = &mut entries {
             entries.clear();
         }
         let (path, pattern) = pattern.rsplit_once('\\').unwrap_or(("", pattern));
-        let open = Open {
+        let open = OpenParameters {
             path,
             access: access::READ_DATA | access::READ_ATTRIBUTES, // FILE_LIST_DIRECTORY is the bit of READ_DATA
             share: 7,
-            disposition: Disposition::Open,
+            disposition: CreateDisposition::Open,
             options: options::DIRECTORY,
             attributes: 0,
         };
@@ -50,7 +50,7 @@ impl Smb2ClientSession {
 
 impl Smb2ClientSession {
     /// Lists what is next of an open directory, with a single command; its entries are not kept.
-    pub async fn list_open(&mut self, handle: FileHandle, pattern: &str, class: u8, flags: u8) -> Result<(), Error> {
+    pub async fn list_open(&mut self, handle: FileHandle, pattern: &str, class: u8, flags: u8) -> Result<(), ClientError> {
         let output_buffer_length = LIST_BUFFER.min(self.facts.max_transact);
         let (file, pattern) = (reference(handle)?, pattern.into());
         let request = query_directory::Request { file, class, flags, pattern, output_buffer_length };
@@ -64,8 +64,8 @@ async fn list(
     connection: &mut Smb2Connection,
     request: query_directory::Request<'_>,
     most: usize,
-    mut entries: Option<&mut Vec<Entry>>,
-) -> Result<usize, Error> {
+    mut entries: Option<&mut Vec<ListingEntry>>,
+) -> Result<usize, ClientError> {
     let most = if most == 0 { usize::MAX } else { most };
     let about = Smb2RequestDetails { subcommand: Some(Subcommand::Info(request.level())), ..Smb2RequestDetails::file(request.file) };
     let mut count = 0;
@@ -77,7 +77,7 @@ async fn list(
         }
         let response = query_directory::Response::parse(connection.message(&reply));
         let some = response.ok_or_else(|| reply.malformed())?.entries(request.level()).ok_or_else(|| {
-            Error::Unsupported(format!("{} is not a class of directory entries that can be read", request.level()))
+            ClientError::Unsupported(format!("{} is not a class of directory entries that can be read", request.level()))
         })?;
         let before = count;
         for entry in some.take(most - before) {
@@ -87,7 +87,7 @@ async fn list(
             listed.entry(if entries.is_some() { entry.name.len() } else { 0 })?;
             count += 1;
             if let Some(entries) = &mut entries {
-                entries.push(Entry {
+                entries.push(ListingEntry {
                     name: entry.name_text(),
                     size: entry.end_of_file,
                     attributes: entry.file_attributes,

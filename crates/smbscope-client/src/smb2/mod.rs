@@ -20,7 +20,7 @@ mod setup;
 mod watch;
 mod whole_files;
 
-use super::Error;
+use super::ClientError;
 use super::control::TreeConnectTarget;
 use super::facts::SessionParameters;
 use super::options::{SessionOptions, SigningAlgorithm};
@@ -67,7 +67,7 @@ struct SessionOrigin {
 
 impl Smb2ClientSession {
     /// Connects, negotiates, authenticates, and connects to the share.
-    pub async fn connect(options: &SessionOptions) -> Result<Smb2ClientSession, Error> {
+    pub async fn connect(options: &SessionOptions) -> Result<Smb2ClientSession, ClientError> {
         let mut connection = Smb2Connection::connect(options).await?;
         let negotiated = negotiate::negotiate(&mut connection, options, None).await?;
         let established = setup::session(&mut connection, &negotiated, options).await?;
@@ -101,7 +101,7 @@ impl Smb2ClientSession {
     }
 
     /// Waits until a point in time, and acknowledges breaks of oplocks and leases that come in the meantime.
-    pub async fn rest(&mut self, until: Instant) -> Result<(), Error> {
+    pub async fn rest(&mut self, until: Instant) -> Result<(), ClientError> {
         while self.connection.serve_one(Some(until)).await? {}
         Ok(())
     }
@@ -112,18 +112,18 @@ impl Smb2ClientSession {
     }
 
     /// Nothing but a round trip.
-    pub async fn echo(&mut self) -> Result<(), Error> {
+    pub async fn echo(&mut self) -> Result<(), ClientError> {
         self.connection.call(&plain::Echo {}, Smb2RequestDetails::default()).await?.ok()?;
         Ok(())
     }
 
     /// Authenticates again on the session: its share, its open files and its keys stay.
-    pub async fn reauthenticate(&mut self) -> Result<(), Error> {
+    pub async fn reauthenticate(&mut self) -> Result<(), ClientError> {
         setup::reauthenticate(&mut self.connection, &self.origin.negotiated, &self.origin.options).await
     }
 
     /// Connects to a share once more and disconnects from it; open files stay with the first tree connect.
-    pub async fn connect_again(&mut self, tree: TreeConnectTarget) -> Result<(), Error> {
+    pub async fn connect_again(&mut self, tree: TreeConnectTarget) -> Result<(), ClientError> {
         let SessionOrigin { options, negotiated } = &*self.origin;
         let path = tree.path(&options.host, &options.share);
         let connected = setup::call_tree(&mut self.connection, negotiated, &path).await?.ok()?;
@@ -134,7 +134,7 @@ impl Smb2ClientSession {
 
     /// Disconnects from the share, logs off and closes the connection. A further channel is closed only: share and
     /// session are those of the first one.
-    pub async fn disconnect(&mut self) -> Result<(), Error> {
+    pub async fn disconnect(&mut self) -> Result<(), ClientError> {
         if self.channels.is_further() {
             self.connection.link.close().await;
             return Ok(());

@@ -4,7 +4,7 @@ use super::connection::{Smb2RequestDetails, Smb2Connection};
 use super::protection::ProtectionLevel;
 use crate::crypto::PreauthHash;
 use crate::limits::TRANSFER_MIN;
-use crate::{Cipher, Encryption, Error, SessionOptions, ClientSigningPolicy, SigningAlgorithm, Transport};
+use crate::{Cipher, Encryption, ClientError, SessionOptions, ClientSigningPolicy, SigningAlgorithm, Transport};
 use smbscope_model::{Command, Dialect, Subcommand};
 use smbscope_wire::codec::List;
 use smbscope_wire::names::Fsctl;
@@ -64,7 +64,7 @@ pub(super) async fn negotiate(
     connection: &mut Smb2Connection,
     options: &SessionOptions,
     client_guid: Option<[u8; 16]>,
-) -> Result<Smb2NegotiateResult, Error> {
+) -> Result<Smb2NegotiateResult, ClientError> {
     let dialect = dialect(options)?;
     let is_smb3 = dialect >= 0x0300;
     let client_capabilities = if is_smb3 {
@@ -104,7 +104,7 @@ pub(super) async fn negotiate(
     let message = connection.message(&reply);
     preauth.update(message);
     if reply.status().is_error() {
-        return Err(Error::Refused {
+        return Err(ClientError::Refused {
             what: format!("dialect {} with {}", options.dialect, options.address),
             status: reply.status(),
             hint: "the server does not do this dialect; try another with --dialect",
@@ -114,12 +114,12 @@ pub(super) async fn negotiate(
     if response.dialect != dialect {
         let chosen = Dialect::Smb2(response.dialect);
         let reason = format!("dialect {} was asked for, and the server chose {chosen}", options.dialect);
-        return Err(Error::Unsupported(reason));
+        return Err(ClientError::Unsupported(reason));
     }
     let (signing_algorithm, cipher) = match dialect {
         0x0311 => {
             if response.contexts.hash_algorithm() != Some(SHA_512) {
-                return Err(Error::Protocol("no hash algorithm for the pre-authentication integrity".to_owned()));
+                return Err(ClientError::Protocol("no hash algorithm for the pre-authentication integrity".to_owned()));
             }
             // 3.2.5.2: without an answer to the offer it is AES-CMAC.
             let signing = match response.contexts.signing_algorithm() {
@@ -136,17 +136,17 @@ pub(super) async fn negotiate(
     };
     let signing_algorithm = signing_algorithm
         .filter(|chosen| dialect != 0x0311 || options.signing_algorithm.is_none_or(|wanted| wanted == *chosen))
-        .ok_or_else(|| Error::Unsupported(format!("the server does not sign with {:?}", options.signing_algorithm)))?;
+        .ok_or_else(|| ClientError::Unsupported(format!("the server does not sign with {:?}", options.signing_algorithm)))?;
     if let Encryption::Required(wanted) = options.encryption
         && (cipher.is_none() || wanted.is_some_and(|wanted| Some(wanted) != cipher))
     {
         let what = wanted.map_or_else(|| "encryption".to_owned(), |cipher| format!("the cipher {cipher:?}"));
-        return Err(Error::Unsupported(format!("the server does not do {what} with dialect {}", options.dialect)));
+        return Err(ClientError::Unsupported(format!("the server does not do {what} with dialect {}", options.dialect)));
     }
     let smallest = response.max_transact_size.min(response.max_read_size).min(response.max_write_size);
     if smallest < TRANSFER_MIN {
         let text = format!("the server allows transfers of {smallest} bytes at most, and work needs {TRANSFER_MIN}");
-        return Err(Error::Unsupported(text));
+        return Err(ClientError::Unsupported(text));
     }
     let has_credit_charge = dialect >= 0x0210;
     let multi_credit = has_credit_charge && response.capabilities & capabilities::LARGE_MTU != 0;
@@ -176,7 +176,7 @@ pub(super) async fn negotiate(
 
 /// Asks once more what was negotiated, in a message that nobody can have changed. 3.1.1 needs it no longer; before 3.0
 /// there was none; and a guest has no key.
-pub(super) async fn validate(connection: &mut Smb2Connection, negotiated: &Smb2NegotiateResult) -> Result<(), Error> {
+pub(super) async fn validate(connection: &mut Smb2Connection, negotiated: &Smb2NegotiateResult) -> Result<(), ClientError> {
     if !matches!(negotiated.dialect, 0x0300 | 0x0302) || connection.protection.signer.is_none() {
         return Ok(());
     }
@@ -213,7 +213,7 @@ pub(super) async fn validate(connection: &mut Smb2Connection, negotiated: &Smb2N
     };
     match validate_negotiate::ValidateNegotiateResponse::parse(output) {
         Some(response) if response == expected => Ok(()),
-        _ => Err(Error::Tampered {
+        _ => Err(ClientError::Tampered {
             command: Command::Smb2(smb2::Smb2Command::NEGOTIATE),
             what: "content, as its validation shows",
         }),
@@ -221,7 +221,7 @@ pub(super) async fn validate(connection: &mut Smb2Connection, negotiated: &Smb2N
 }
 
 /// The dialect revision, where it is one that can be offered.
-fn dialect(options: &SessionOptions) -> Result<u16, Error> {
+fn dialect(options: &SessionOptions) -> Result<u16, ClientError> {
     match options.dialect {
         Dialect::Smb2(dialect @ (0x0202 | 0x0210 | 0x0300 | 0x0302 | 0x0311)) => {
             let can_encrypt = match wanted_cipher(options) {
@@ -233,10 +233,10 @@ fn dialect(options: &SessionOptions) -> Result<u16, Error> {
                 Ok(dialect)
             } else {
                 let what = wanted_cipher(options).map_or_else(|| "encryption".to_owned(), |c| format!("cipher {c:?}"));
-                Err(Error::Unsupported(format!("dialect {} has no {what}", options.dialect)))
+                Err(ClientError::Unsupported(format!("dialect {} has no {what}", options.dialect)))
             }
         }
-        other => Err(Error::Unsupported(format!("dialect {other} is not one of SMB2 and SMB3"))),
+        other => Err(ClientError::Unsupported(format!("dialect {other} is not one of SMB2 and SMB3"))),
     }
 }
 
@@ -257,8 +257,8 @@ fn named<T: Copy>(table: &[(T, u16)], id: u16) -> Option<T> {
     table.iter().find(|entry| entry.1 == id).map(|entry| entry.0)
 }
 
-fn random<const LENGTH: usize>() -> Result<[u8; LENGTH], Error> {
+fn random<const LENGTH: usize>() -> Result<[u8; LENGTH], ClientError> {
     let mut bytes = [0; LENGTH];
-    getrandom::fill(&mut bytes).map_err(|error| Error::Unsupported(format!("random numbers: {error}")))?;
+    getrandom::fill(&mut bytes).map_err(|error| ClientError::Unsupported(format!("random numbers: {error}")))?;
     Ok(bytes)
 }

@@ -5,8 +5,8 @@ use super::Smb2ClientSession;
 use super::connection::{Smb2RequestDetails, Chain};
 use super::files::{data_of, reference};
 use super::replies::ReceivedResponse;
-use crate::file::{Disposition, FileHandle, Info, Open, SetInfo, access, options};
-use crate::{Error, create_options};
+use crate::file::{CreateDisposition, FileHandle, Info, OpenParameters, SetInfo, access, options};
+use crate::{ClientError, create_options};
 use smbscope_model::Subcommand;
 use smbscope_wire::smb2::FileReference;
 use smbscope_wire::smb2::messages::{Smb2RequestMessage, close, query_info, read};
@@ -15,13 +15,13 @@ use smbscope_wire::smb2::messages::{Smb2RequestMessage, close, query_info, read}
 const SHARE_ALL: u32 = 7;
 
 /// An open of what is there, which leaves others all they may want.
-fn existing(path: &str, access: u32, options: u32) -> Open<'_> {
-    Open { path, access, share: SHARE_ALL, disposition: Disposition::Open, options, attributes: 0 }
+fn existing(path: &str, access: u32, options: u32) -> OpenParameters<'_> {
+    OpenParameters { path, access, share: SHARE_ALL, disposition: CreateDisposition::Open, options, attributes: 0 }
 }
 
 impl Smb2ClientSession {
     /// Information about a path: open, query and close.
-    pub async fn query_path(&mut self, path: &str, info: Info) -> Result<&[u8], Error> {
+    pub async fn query_path(&mut self, path: &str, info: Info) -> Result<&[u8], ClientError> {
         let open = existing(path, access::READ_ATTRIBUTES, 0);
         let about = Smb2RequestDetails { subcommand: Some(Subcommand::Info(info)), ..Smb2RequestDetails::default() };
         let query = self.query_request(FileReference::RELATED, info);
@@ -48,7 +48,7 @@ impl Smb2ClientSession {
     }
 
     /// Information about the file system: by an open of the root, which is kept.
-    pub async fn query_file_system(&mut self, info: Info) -> Result<&[u8], Error> {
+    pub async fn query_file_system(&mut self, info: Info) -> Result<&[u8], ClientError> {
         let root = match self.root {
             Some(root) => root,
             None => {
@@ -60,7 +60,7 @@ impl Smb2ClientSession {
     }
 
     /// Removes a file: opens it to be deleted with the close.
-    pub async fn remove_file(&mut self, path: &str) -> Result<(), Error> {
+    pub async fn remove_file(&mut self, path: &str) -> Result<(), ClientError> {
         let options = create_options::NON_DIRECTORY | create_options::DELETE_ON_CLOSE;
         let open = existing(path, access::DELETE, options);
         if self.compound && self.connection.credits.affords(2) {
@@ -71,7 +71,7 @@ impl Smb2ClientSession {
     }
 
     /// Renames a file or directory; one that has the new name already is in the way.
-    pub async fn rename(&mut self, from: &str, to: &str) -> Result<(), Error> {
+    pub async fn rename(&mut self, from: &str, to: &str) -> Result<(), ClientError> {
         let open = existing(from, access::DELETE | access::READ_ATTRIBUTES, 0);
         let handle = self.open(&open).await?.handle;
         let result = self.set_file(handle, SetInfo::Rename { path: to, replace: false }).await;
@@ -79,9 +79,9 @@ impl Smb2ClientSession {
     }
 
     /// Makes a directory.
-    pub async fn make_directory(&mut self, path: &str) -> Result<(), Error> {
-        let open = Open {
-            disposition: Disposition::Create,
+    pub async fn make_directory(&mut self, path: &str) -> Result<(), ClientError> {
+        let open = OpenParameters {
+            disposition: CreateDisposition::Create,
             attributes: 0x10, // FILE_ATTRIBUTE_DIRECTORY
             ..existing(path, access::READ_ATTRIBUTES, options::DIRECTORY)
         };
@@ -91,14 +91,14 @@ impl Smb2ClientSession {
 
     /// Removes an empty directory. Its disposition is set, and not its delete-on-close: only so a server says that it is
     /// not empty.
-    pub async fn remove_directory(&mut self, path: &str) -> Result<(), Error> {
+    pub async fn remove_directory(&mut self, path: &str) -> Result<(), ClientError> {
         let handle = self.open(&existing(path, access::DELETE, options::DIRECTORY)).await?.handle;
         let result = self.set_file(handle, SetInfo::Delete(true)).await;
         self.close_after(handle, result).await
     }
 
     /// Open, read and close.
-    pub async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<u64, Error> {
+    pub async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<u64, ClientError> {
         let open = existing(path, access::READ_DATA | access::READ_ATTRIBUTES, options::NON_DIRECTORY);
         let request = read::Request::new(FileReference::RELATED, offset, length);
         if length <= self.facts.max_read && self.compounds(&request) {
@@ -115,8 +115,8 @@ impl Smb2ClientSession {
     }
 
     /// Closes after an operation; its failure counts before that of the close, and a broken session ends it.
-    pub(super) async fn close_after<T>(&mut self, handle: FileHandle, result: Result<T, Error>) -> Result<T, Error> {
-        if result.as_ref().is_err_and(Error::is_fatal) {
+    pub(super) async fn close_after<T>(&mut self, handle: FileHandle, result: Result<T, ClientError>) -> Result<T, ClientError> {
+        if result.as_ref().is_err_and(ClientError::is_fatal) {
             return result;
         }
         let closed = self.close(handle).await;
@@ -134,11 +134,11 @@ impl Smb2ClientSession {
     /// Open, a request and close in one frame. `take` looks at the answer to the request while it is there.
     async fn in_compound<B: Smb2RequestMessage, T>(
         &mut self,
-        open: &Open<'_>,
+        open: &OpenParameters<'_>,
         request: &B,
         about: Smb2RequestDetails,
-        take: impl FnOnce(&mut Smb2ClientSession, &ReceivedResponse) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+        take: impl FnOnce(&mut Smb2ClientSession, &ReceivedResponse) -> Result<T, ClientError>,
+    ) -> Result<T, ClientError> {
         let lease = self.caching(open).context(open.path);
         let create = self.create_request(open, lease.as_slice());
         self.connection.begin();
@@ -158,7 +158,7 @@ impl Smb2ClientSession {
     }
 
     /// Open and close in one frame.
-    async fn open_close(&mut self, open: &Open<'_>) -> Result<(), Error> {
+    async fn open_close(&mut self, open: &OpenParameters<'_>) -> Result<(), ClientError> {
         let request = self.create_request(open, &[]);
         self.connection.begin();
         let first = self.connection.add(&request, Smb2RequestDetails::default(), Chain::Own);

@@ -1,7 +1,7 @@
 //! What keeps messages of a session from being read or changed: signatures (MS-SMB2 3.1.4.1, 3.1.5.1) and encryption
 //! (3.1.4.3), and which of them is in force.
 
-use crate::Error;
+use crate::ClientError;
 use crate::crypto::{Sealer, Signer};
 use smbscope_model::Command;
 use smbscope_wire::smb2::{Smb2Header, TransformHeader};
@@ -48,21 +48,21 @@ impl Protection {
     }
 
     /// Whether an answer is as protected as it must be. `sealed` says that its frame was decrypted.
-    pub(super) fn check(&self, header: &Smb2Header, message: &[u8], sealed: bool) -> Result<(), Error> {
+    pub(super) fn check(&self, header: &Smb2Header, message: &[u8], sealed: bool) -> Result<(), ClientError> {
         if sealed || self.checked_later {
             return Ok(());
         }
         let command = Command::Smb2(header.command);
         if self.mode == ProtectionLevel::Sealed {
-            return Err(Error::Protocol(format!("{command} was sent encrypted and answered in plain text")));
+            return Err(ClientError::Protocol(format!("{command} was sent encrypted and answered in plain text")));
         }
         // 3.2.5.1.3: neither interim responses nor what the server sends of its own accord need a signature.
         if header.status == NtStatus::PENDING || header.message_id == u64::MAX {
             return Ok(());
         }
         match (&self.signer, header.is_signed()) {
-            (Some(signer), true) if !signer.verify(message) => Err(Error::Tampered { command, what: "signature" }),
-            (_, false) if self.mode == ProtectionLevel::Signed => Err(Error::Tampered { command, what: "signature, namely none" }),
+            (Some(signer), true) if !signer.verify(message) => Err(ClientError::Tampered { command, what: "signature" }),
+            (_, false) if self.mode == ProtectionLevel::Signed => Err(ClientError::Tampered { command, what: "signature, namely none" }),
             _ => Ok(()),
         }
     }

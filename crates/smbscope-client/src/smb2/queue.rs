@@ -3,7 +3,7 @@
 use super::Smb2ClientSession;
 use super::files::{data_of, io, reference};
 use crate::limits::Allowance;
-use crate::{TransferDirection, Error, FileHandle, Moved, FileRange};
+use crate::{TransferDirection, ClientError, FileHandle, Moved, FileRange};
 use smbscope_wire::smb2::FileReference;
 use smbscope_wire::smb2::messages::{read, write};
 
@@ -15,7 +15,7 @@ impl Smb2ClientSession {
         ranges: &[FileRange],
         depth: u32,
         direction: TransferDirection<'_>,
-    ) -> Result<Moved, Error> {
+    ) -> Result<Moved, ClientError> {
         let file = reference(handle)?;
         let longest = ranges.iter().map(|range| range.length).max().unwrap_or(0);
         let max = match direction {
@@ -60,7 +60,7 @@ impl Smb2ClientSession {
         }
     }
 
-    async fn post_part(&mut self, file: FileReference, range: FileRange, direction: TransferDirection<'_>) -> Result<u64, Error> {
+    async fn post_part(&mut self, file: FileReference, range: FileRange, direction: TransferDirection<'_>) -> Result<u64, ClientError> {
         let FileRange { offset, length } = range;
         let about = io(file, offset, length);
         match direction {

@@ -4,7 +4,7 @@
 use super::connection::{Smb2RequestDetails, Chain, Smb2Connection, Whose, file_id};
 use crate::limits::{BREAKS_MAX, INTERIMS_MAX, UNANSWERED_MAX};
 use crate::transport::ReceiveTimes;
-use crate::{Error, Sample};
+use crate::{ClientError, Sample};
 use smbscope_model::{Command, FileId, CommandGroup, ExchangeOutcome, Subcommand, groups};
 use smbscope_wire::bytes::{u16_at, u64_at};
 use smbscope_wire::smb2::messages::oplock_break::Notification;
@@ -30,22 +30,22 @@ impl ReceivedResponse {
     }
 
     /// The answer where it is no error.
-    pub(super) fn ok(self) -> Result<ReceivedResponse, Error> {
+    pub(super) fn ok(self) -> Result<ReceivedResponse, ClientError> {
         match self.status().is_error() {
-            true => Err(Error::Status { command: Command::Smb2(self.header.command), status: self.status() }),
+            true => Err(ClientError::Status { command: Command::Smb2(self.header.command), status: self.status() }),
             false => Ok(self),
         }
     }
 
     /// What to say when an answer does not hold what it must.
-    pub(super) fn malformed(&self) -> Error {
-        Error::Protocol(format!("its answer to {} is cut off or of another form", self.header.command))
+    pub(super) fn malformed(&self) -> ClientError {
+        ClientError::Protocol(format!("its answer to {} is cut off or of another form", self.header.command))
     }
 }
 
 impl Smb2Connection {
     /// Waits for the answer to a request.
-    pub(super) async fn reply(&mut self, id: u64) -> Result<ReceivedResponse, Error> {
+    pub(super) async fn reply(&mut self, id: u64) -> Result<ReceivedResponse, ClientError> {
         let pending = self.pending.iter().find(|pending| pending.sample.message_id == id);
         let deadline = pending.and_then(|pending| self.deadline(&pending.sample));
         loop {
@@ -57,7 +57,7 @@ impl Smb2Connection {
     }
 
     /// Waits for the answer to any of the caller's requests.
-    pub(super) async fn any_reply(&mut self) -> Result<ReceivedResponse, Error> {
+    pub(super) async fn any_reply(&mut self) -> Result<ReceivedResponse, ClientError> {
         loop {
             let oldest = self.pending.iter().find(|pending| pending.whose == Whose::Caller);
             let id = oldest.map_or(0, |pending| pending.sample.message_id);
@@ -73,7 +73,7 @@ impl Smb2Connection {
         &mut self,
         id: u64,
         until: Option<Instant>,
-    ) -> Result<Option<(Smb2Header, Vec<u8>)>, Error> {
+    ) -> Result<Option<(Smb2Header, Vec<u8>)>, ClientError> {
         loop {
             if let Some(index) = self.kept.iter().position(|(header, _)| header.message_id == id) {
                 return Ok(Some(self.kept.swap_remove(index)));
@@ -90,7 +90,7 @@ impl Smb2Connection {
     }
 
     /// Handles what arrives, until a point in time; false when it has come.
-    pub(super) async fn serve_one(&mut self, until: Option<Instant>) -> Result<bool, Error> {
+    pub(super) async fn serve_one(&mut self, until: Option<Instant>) -> Result<bool, ClientError> {
         if self.rest.is_empty() {
             match self.link.receive(until).await {
                 Ok(arrived) => self.open_frame(arrived)?,
@@ -117,7 +117,7 @@ impl Smb2Connection {
     }
 
     /// Takes in one message; the answer, where it is one that the caller may wait for.
-    pub(super) async fn event(&mut self, id: u64, deadline: Option<Instant>) -> Result<Option<ReceivedResponse>, Error> {
+    pub(super) async fn event(&mut self, id: u64, deadline: Option<Instant>) -> Result<Option<ReceivedResponse>, ClientError> {
         if self.rest.is_empty() {
             match self.link.receive(deadline).await {
                 Ok(arrived) => self.open_frame(arrived)?,
@@ -134,14 +134,14 @@ impl Smb2Connection {
     }
 
     /// Looks at the beginning of a frame, and decrypts it.
-    fn open_frame(&mut self, arrived: ReceiveTimes) -> Result<(), Error> {
+    fn open_frame(&mut self, arrived: ReceiveTimes) -> Result<(), ClientError> {
         self.arrived = Some(arrived);
         let frame = self.link.frame_mut();
         self.sealed = frame.starts_with(&TRANSFORM_ID);
         let rest = if self.sealed {
             self.protection.open(frame).ok_or("authentication tag")
         } else if frame.starts_with(&COMPRESSION_ID) {
-            let error = Error::Protocol("it compresses, which was not negotiated".to_owned());
+            let error = ClientError::Protocol("it compresses, which was not negotiated".to_owned());
             self.abandon();
             return Err(error);
         } else {
@@ -155,13 +155,13 @@ impl Smb2Connection {
             Err(what) => {
                 let command = self.pending.first().map_or(Command::EncryptedFrame, |pending| pending.sample.command);
                 self.abandon();
-                Err(Error::Tampered { command, what })
+                Err(ClientError::Tampered { command, what })
             }
         }
     }
 
     /// Takes the next message out of the frame.
-    fn take_message(&mut self) -> Result<Option<ReceivedResponse>, Error> {
+    fn take_message(&mut self) -> Result<Option<ReceivedResponse>, ClientError> {
         let result = self.try_take_message();
         if result.is_err() {
             self.abandon();
@@ -169,19 +169,19 @@ impl Smb2Connection {
         result
     }
 
-    fn try_take_message(&mut self) -> Result<Option<ReceivedResponse>, Error> {
+    fn try_take_message(&mut self) -> Result<Option<ReceivedResponse>, ClientError> {
         let rest = std::mem::replace(&mut self.rest, 0..0);
         let bytes = self.link.frame().get(rest.clone()).unwrap_or_default();
         let header =
             Smb2Header::parse(bytes).filter(|header| bytes.len() >= Smb2Header::LENGTH && header.is_response());
-        let header = header.ok_or_else(|| Error::Protocol("a message without the header of a response".to_owned()))?;
+        let header = header.ok_or_else(|| ClientError::Protocol("a message without the header of a response".to_owned()))?;
         let range = match header.next_command as usize {
             0 => rest,
             next if next >= Smb2Header::LENGTH && next < bytes.len() => {
                 self.rest = rest.start + next..rest.end;
                 rest.start..rest.start + next
             }
-            next => return Err(Error::Protocol(format!("a compound whose next message is {next} bytes on"))),
+            next => return Err(ClientError::Protocol(format!("a compound whose next message is {next} bytes on"))),
         };
         let message = self.link.frame().get(range.clone()).unwrap_or_default();
         self.protection.check(&header, message, self.sealed)?;
@@ -189,11 +189,11 @@ impl Smb2Connection {
 
         if header.message_id == u64::MAX && header.command == smb2::Smb2Command::OPLOCK_BREAK {
             let notification = Notification::parse(message)
-                .ok_or_else(|| Error::Protocol("an OPLOCK_BREAK of an unknown form".to_owned()))?;
+                .ok_or_else(|| ClientError::Protocol("an OPLOCK_BREAK of an unknown form".to_owned()))?;
             self.unasked += 1;
             if self.unasked > BREAKS_MAX {
                 let text = format!("more than {BREAKS_MAX} breaks of oplocks or leases without an answer in between");
-                return Err(Error::Protocol(text));
+                return Err(ClientError::Protocol(text));
             }
             self.samples.push(break_sample(&header, &notification, arrived, message.len(), self.sealed));
             self.breaks.take(notification);
@@ -202,16 +202,16 @@ impl Smb2Connection {
         let found = self.pending.iter().position(|pending| pending.sample.message_id == header.message_id);
         let Some(index) = found else {
             let (command, id) = (header.command, header.message_id);
-            return Err(Error::Protocol(format!("an answer to {command} {id}, which was not asked")));
+            return Err(ClientError::Protocol(format!("an answer to {command} {id}, which was not asked")));
         };
         let pending = &mut self.pending[index];
         if pending.sample.command != Command::Smb2(header.command) {
             let command = pending.sample.command;
-            return Err(Error::Protocol(format!("{} as an answer to {command}", header.command)));
+            return Err(ClientError::Protocol(format!("{} as an answer to {command}", header.command)));
         }
         if header.status == NtStatus::SUCCESS && !has_its_body(header.command, message) {
             let command = header.command;
-            return Err(Error::Protocol(format!("its answer to {command} is cut off or of another form")));
+            return Err(ClientError::Protocol(format!("its answer to {command} is cut off or of another form")));
         }
         self.credits.granted(header.credits, std::mem::take(&mut pending.credits_asked));
         if header.status == NtStatus::PENDING && header.async_id.is_some() {
@@ -220,7 +220,7 @@ impl Smb2Connection {
             pending.interims += 1;
             if pending.interims > INTERIMS_MAX {
                 let command = header.command;
-                return Err(Error::Protocol(format!("STATUS_PENDING to {command} more than {INTERIMS_MAX} times")));
+                return Err(ClientError::Protocol(format!("STATUS_PENDING to {command} more than {INTERIMS_MAX} times")));
             }
             return Ok(None);
         }
@@ -251,13 +251,13 @@ impl Smb2Connection {
     }
 
     /// Sends the acknowledgements that are due.
-    async fn acknowledge(&mut self) -> Result<(), Error> {
+    async fn acknowledge(&mut self) -> Result<(), ClientError> {
         while self.credits.affords(1)
             && let Some(acknowledgement) = self.breaks.due()
         {
             if self.pending.len() >= UNANSWERED_MAX {
                 self.abandon();
-                return Err(Error::Protocol(format!("{UNANSWERED_MAX} acknowledgements of breaks without an answer")));
+                return Err(ClientError::Protocol(format!("{UNANSWERED_MAX} acknowledgements of breaks without an answer")));
             }
             self.begin();
             let about = Smb2RequestDetails { whose: Whose::Nobody, ..Smb2RequestDetails::default() };
@@ -268,7 +268,7 @@ impl Smb2Connection {
     }
 
     /// The server says nothing: tells it to give the request up, and waits a little if it has shown to be alive.
-    async fn give_up(&mut self, id: u64) -> Error {
+    async fn give_up(&mut self, id: u64) -> ClientError {
         let waited = self.timeout;
         let Some(pending) = self.pending.iter().find(|pending| pending.sample.message_id == id) else {
             return self.silent(id);
@@ -289,21 +289,21 @@ impl Smb2Connection {
             }
         }
         self.abandon();
-        Error::TimedOut { command, waited }
+        ClientError::TimedOut { command, waited }
     }
 
     /// No answer, and none to be expected any more.
-    pub(super) fn silent(&mut self, id: u64) -> Error {
+    pub(super) fn silent(&mut self, id: u64) -> ClientError {
         let pending = self.pending.iter().find(|pending| pending.sample.message_id == id);
         let command = pending.map_or(Command::Smb2(smb2::Smb2Command::NEGOTIATE), |pending| pending.sample.command);
         self.abandon();
-        Error::TimedOut { command, waited: self.timeout }
+        ClientError::TimedOut { command, waited: self.timeout }
     }
 
     /// The connection is gone.
-    pub(super) fn lost(&mut self, what: &'static str, error: io::Error) -> Error {
+    pub(super) fn lost(&mut self, what: &'static str, error: io::Error) -> ClientError {
         self.abandon();
-        Error::on_connection(what, error)
+        ClientError::on_connection(what, error)
     }
 
     /// All outstanding requests stay without a response.

@@ -6,7 +6,7 @@ use super::connection::Smb2RequestDetails;
 use super::files::reference;
 use super::replies::ReceivedResponse;
 use super::{SessionOrigin, negotiate};
-use crate::{FsctlProfile, Error, FileHandle};
+use crate::{FsctlProfile, ClientError, FileHandle};
 use smbscope_model::Subcommand;
 use smbscope_wire::names::Fsctl;
 use smbscope_wire::smb2::FileReference;
@@ -19,7 +19,7 @@ const INTERFACES: u32 = 64 * 1024;
 
 impl Smb2ClientSession {
     /// The name by which an open file can be copied from.
-    pub async fn resume_key(&mut self, source: FileHandle) -> Result<ResumeKey, Error> {
+    pub async fn resume_key(&mut self, source: FileHandle) -> Result<ResumeKey, ClientError> {
         let code = Fsctl::SRV_REQUEST_RESUME_KEY;
         let reply = self.ioctl(code, reference(source)?, &[], ResumeKey::OUTPUT).await?;
         let output = self.output(&reply)?;
@@ -33,7 +33,7 @@ impl Smb2ClientSession {
         source: ResumeKey,
         target: FileHandle,
         chunks: &[SrvCopyChunk],
-    ) -> Result<u32, Error> {
+    ) -> Result<u32, ClientError> {
         let mut input = std::mem::take(&mut self.data);
         input.clear();
         copy_chunk::emit(source, chunks, &mut input);
@@ -45,18 +45,18 @@ impl Smb2ClientSession {
     }
 
     /// The addresses by which the server can be reached, of SMB 3.
-    pub async fn network_interfaces(&mut self) -> Result<Vec<NetworkInterfaceInfo>, Error> {
+    pub async fn network_interfaces(&mut self) -> Result<Vec<NetworkInterfaceInfo>, ClientError> {
         let max_output = INTERFACES.min(self.facts.max_transact);
         let reply = self.ioctl(Fsctl::QUERY_NETWORK_INTERFACE_INFO, FileReference::NONE, &[], max_output).await?;
         Ok(interfaces(self.output(&reply)?).collect())
     }
 
     /// Sends a control code, about an open file or, without one, about the server; its output is not kept.
-    pub async fn control(&mut self, control: &FsctlProfile, handle: Option<FileHandle>) -> Result<(), Error> {
+    pub async fn control(&mut self, control: &FsctlProfile, handle: Option<FileHandle>) -> Result<(), ClientError> {
         let SessionOrigin { options, negotiated } = &*self.origin;
         if control.code == Fsctl::VALIDATE_NEGOTIATE_INFO {
             if self.connection.protection.signer.is_none() {
-                return Err(Error::Unsupported(format!("{} is signed, and a guest has no key for it", control.code)));
+                return Err(ClientError::Unsupported(format!("{} is signed, and a guest has no key for it", control.code)));
             }
             return negotiate::validate(&mut self.connection, negotiated).await;
         }
@@ -66,7 +66,7 @@ impl Smb2ClientSession {
         self.ioctl(control.code, file, &input, max_output).await.map(drop)
     }
 
-    async fn ioctl(&mut self, code: Fsctl, file: FileReference, input: &[u8], max_output: u32) -> Result<ReceivedResponse, Error> {
+    async fn ioctl(&mut self, code: Fsctl, file: FileReference, input: &[u8], max_output: u32) -> Result<ReceivedResponse, ClientError> {
         let about = Smb2RequestDetails {
             subcommand: Some(Subcommand::Fsctl(code)),
             file: Some(file).filter(|file| *file != FileReference::NONE),
@@ -75,7 +75,7 @@ impl Smb2ClientSession {
         self.connection.call(&ioctl::Request::new(code, file, input, max_output), about).await?.ok()
     }
 
-    fn output(&self, reply: &ReceivedResponse) -> Result<&[u8], Error> {
+    fn output(&self, reply: &ReceivedResponse) -> Result<&[u8], ClientError> {
         let response = ioctl::Response::parse(self.connection.message(reply));
         response.map(|response| response.output).ok_or_else(|| reply.malformed())
     }

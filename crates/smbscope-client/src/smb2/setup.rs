@@ -8,7 +8,7 @@ use super::replies::ReceivedResponse;
 use crate::auth::Authenticator;
 use crate::control::TreeConnectTarget;
 use crate::crypto::{PreauthHash, Sealer, SessionKeys, Signer};
-use crate::{Credentials, Encryption, Error, SessionOptions, ClientSigningPolicy};
+use crate::{Credentials, Encryption, ClientError, SessionOptions, ClientSigningPolicy};
 use smbscope_model::Command;
 use smbscope_wire::smb2::messages::{session_setup, tree_connect};
 use smbscope_wire::smb2::{self, Smb2Header};
@@ -29,7 +29,7 @@ pub(super) async fn session(
     connection: &mut Smb2Connection,
     negotiated: &Smb2NegotiateResult,
     options: &SessionOptions,
-) -> Result<Established, Error> {
+) -> Result<Established, ClientError> {
     let leg = authenticate(connection, negotiated, options, Whom::New).await?;
     let guest = leg.session_flags & (session_setup::Response::GUEST | session_setup::Response::NULL) != 0;
     let keys = leg.keys.filter(|_| !guest);
@@ -59,7 +59,7 @@ pub(super) async fn bind(
     session_id: u64,
     session_keys: &SessionKeys,
     channel: u8,
-) -> Result<(), Error> {
+) -> Result<(), ClientError> {
     let session_signer = Signer::new(negotiated.signing_algorithm, &session_keys.signing);
     connection.session_id = session_id;
     connection.protection.signer = Some(session_signer);
@@ -68,12 +68,12 @@ pub(super) async fn bind(
     let leg = authenticate(connection, negotiated, options, Whom::OfAnotherConnection(session_id)).await?;
     let keys = leg
         .keys
-        .ok_or_else(|| Error::Unsupported("another channel needs a session of a user with a password".to_owned()))?;
+        .ok_or_else(|| ClientError::Unsupported("another channel needs a session of a user with a password".to_owned()))?;
     let signer = Signer::new(negotiated.signing_algorithm, &keys.signing);
     let message = connection.message(&leg.reply);
     if !leg.reply.header.is_signed() || !signer.verify(message) {
         let command = Command::Smb2(smb2::Smb2Command::SESSION_SETUP);
-        return Err(Error::Tampered { command, what: "signature" });
+        return Err(ClientError::Tampered { command, what: "signature" });
     }
     let sealer = negotiated
         .cipher
@@ -89,7 +89,7 @@ pub(super) async fn reauthenticate(
     connection: &mut Smb2Connection,
     negotiated: &Smb2NegotiateResult,
     options: &SessionOptions,
-) -> Result<(), Error> {
+) -> Result<(), ClientError> {
     let session_id = connection.session_id;
     authenticate(connection, negotiated, options, Whom::OfThisConnection(session_id)).await.map(drop)
 }
@@ -116,7 +116,7 @@ async fn authenticate(
     negotiated: &Smb2NegotiateResult,
     options: &SessionOptions,
     whom: Whom,
-) -> Result<LastLeg, Error> {
+) -> Result<LastLeg, ClientError> {
     let (known, flags) = match whom {
         Whom::New => (None, 0),
         Whom::OfAnotherConnection(id) => (Some(id), session_setup::Request::BINDING),
@@ -129,7 +129,7 @@ async fn authenticate(
     let reply = loop {
         legs += 1;
         if legs > MOST_LEGS {
-            return Err(Error::Protocol(format!("an authentication of more than {MOST_LEGS} steps")));
+            return Err(ClientError::Protocol(format!("an authentication of more than {MOST_LEGS} steps")));
         }
         let request = session_setup::Request {
             flags,
@@ -164,7 +164,7 @@ pub(super) async fn call_tree(
     connection: &mut Smb2Connection,
     negotiated: &Smb2NegotiateResult,
     path: &str,
-) -> Result<ReceivedResponse, Error> {
+) -> Result<ReceivedResponse, ClientError> {
     let request = tree_connect::Request { path: path.into() };
     // 3.2.4.1.1: 3.1.1 signs it in any case, so that nobody can have changed what came before.
     let mode = connection.protection.mode;
@@ -181,10 +181,10 @@ pub(super) async fn tree(
     connection: &mut Smb2Connection,
     negotiated: &Smb2NegotiateResult,
     options: &SessionOptions,
-) -> Result<(), Error> {
+) -> Result<(), ClientError> {
     let reply = call_tree(connection, negotiated, &TreeConnectTarget::Own.path(&options.host, &options.share)).await?;
     if reply.status().is_error() {
-        return Err(Error::Refused {
+        return Err(ClientError::Refused {
             what: format!(r"share \\{}\{}", options.host, options.share),
             status: reply.status(),
             hint: match reply.status() {
@@ -201,7 +201,7 @@ pub(super) async fn tree(
     if response.encrypts_data() {
         if connection.protection.sealer.is_none() {
             let reason = "the share wants encryption, which needs SMB 3 and a user with a password";
-            return Err(Error::Unsupported(reason.to_owned()));
+            return Err(ClientError::Unsupported(reason.to_owned()));
         }
         connection.protection.mode = ProtectionLevel::Sealed;
     }
@@ -218,20 +218,20 @@ fn session_keys(session_key: &[u8], negotiated: &Smb2NegotiateResult, preauth: &
 }
 
 /// 3.2.5.3.1: the last answer is signed with the new key. 3.1.1 must have it, as it proves the hash of all before.
-fn check_last_leg(reply: &ReceivedResponse, message: &[u8], signer: &Signer, negotiated: &Smb2NegotiateResult) -> Result<(), Error> {
+fn check_last_leg(reply: &ReceivedResponse, message: &[u8], signer: &Signer, negotiated: &Smb2NegotiateResult) -> Result<(), ClientError> {
     let command = Command::Smb2(smb2::Smb2Command::SESSION_SETUP);
     let is_signed = Smb2Header::is_signed(&reply.header);
     if is_signed && !signer.verify(message) {
-        return Err(Error::Tampered { command, what: "signature" });
+        return Err(ClientError::Tampered { command, what: "signature" });
     }
     if !is_signed && negotiated.is_3_1_1() {
-        return Err(Error::Tampered { command, what: "signature, namely none" });
+        return Err(ClientError::Tampered { command, what: "signature, namely none" });
     }
     Ok(())
 }
 
 /// Without a key nothing can be signed or encrypted.
-fn refuse_guest(options: &SessionOptions) -> Result<(), Error> {
+fn refuse_guest(options: &SessionOptions) -> Result<(), ClientError> {
     let what = match (options.signing, options.encryption) {
         (_, Encryption::Required(_)) => "encryption",
         (ClientSigningPolicy::Required, _) => "signing",
@@ -241,7 +241,7 @@ fn refuse_guest(options: &SessionOptions) -> Result<(), Error> {
         Credentials::Anonymous => "an anonymous session",
         _ => "a guest",
     };
-    Err(Error::Unsupported(format!("{what} is required, and {who} has no key for it; use a user with a password")))
+    Err(ClientError::Unsupported(format!("{what} is required, and {who} has no key for it; use a user with a password")))
 }
 
 /// What protects the messages to come.
@@ -250,26 +250,26 @@ fn mode(
     server_encrypts: bool,
     negotiated: &Smb2NegotiateResult,
     options: &SessionOptions,
-) -> Result<ProtectionLevel, Error> {
+) -> Result<ProtectionLevel, ClientError> {
     if protection.signer.is_none() {
         return Ok(ProtectionLevel::Plain);
     }
     if server_encrypts || options.encryption != Encryption::Off {
         return match protection.sealer {
             Some(_) => Ok(ProtectionLevel::Sealed),
-            None => Err(Error::Unsupported("the server wants encryption, and no cipher was agreed on".to_owned())),
+            None => Err(ClientError::Unsupported("the server wants encryption, and no cipher was agreed on".to_owned())),
         };
     }
     match (options.signing, negotiated.server_requires_signing()) {
         (ClientSigningPolicy::Required, _) | (ClientSigningPolicy::On, true) => Ok(ProtectionLevel::Signed),
         (ClientSigningPolicy::On, false) | (ClientSigningPolicy::Off, false) => Ok(ProtectionLevel::Plain),
         (ClientSigningPolicy::Off, true) => {
-            Err(Error::Unsupported("the server requires signing; use --signing on or required".to_owned()))
+            Err(ClientError::Unsupported("the server requires signing; use --signing on or required".to_owned()))
         }
     }
 }
 
-fn refused(status: NtStatus, options: &SessionOptions) -> Error {
+fn refused(status: NtStatus, options: &SessionOptions) -> ClientError {
     let who = match &options.credentials {
         Credentials::Anonymous => "an anonymous session".to_owned(),
         Credentials::Guest => "a session as guest".to_owned(),
@@ -286,5 +286,5 @@ fn refused(status: NtStatus, options: &SessionOptions) -> Error {
         NtStatus::REQUEST_NOT_ACCEPTED | NtStatus::INSUFFICIENT_RESOURCES => "the server has too many sessions",
         _ => "see the server's log",
     };
-    Error::Refused { what: format!("{who} on {}", options.address), status, hint }
+    ClientError::Refused { what: format!("{who} on {}", options.address), status, hint }
 }

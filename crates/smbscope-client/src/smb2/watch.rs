@@ -3,7 +3,7 @@
 use super::Smb2ClientSession;
 use super::connection::{Smb2RequestDetails, Whose};
 use super::files::reference;
-use crate::{Error, FileHandle};
+use crate::{ClientError, FileHandle};
 use smbscope_model::Command;
 use smbscope_wire::fscc::FileNotifyInformation;
 use smbscope_wire::smb2::messages::change_notify;
@@ -14,9 +14,9 @@ const CHANGES: u32 = 64 * 1024;
 
 impl Smb2ClientSession {
     /// Asks to be told of the next changes in a directory; `tree` means all that is below it, too.
-    pub async fn watch(&mut self, handle: FileHandle, completion_filter: u32, tree: bool) -> Result<(), Error> {
+    pub async fn watch(&mut self, handle: FileHandle, completion_filter: u32, tree: bool) -> Result<(), ClientError> {
         if self.watch.is_some() {
-            return Err(Error::Unsupported("one watch at a time".to_owned()));
+            return Err(ClientError::Unsupported("one watch at a time".to_owned()));
         }
         let file = reference(handle)?;
         let output_buffer_length = CHANGES.min(self.facts.max_transact);
@@ -28,25 +28,25 @@ impl Smb2ClientSession {
     }
 
     /// Waits until something changes, without a time limit. Nothing is listed when more changed than fits.
-    pub async fn changes(&mut self) -> Result<Vec<FileNotifyInformation>, Error> {
+    pub async fn changes(&mut self) -> Result<Vec<FileNotifyInformation>, ClientError> {
         let Some(id) = self.watch else {
-            return Err(Error::Unsupported("nothing is watched".to_owned()));
+            return Err(ClientError::Unsupported("nothing is watched".to_owned()));
         };
         let Some((header, message)) = self.connection.kept_reply(id, None).await? else { return Ok(Vec::new()) };
         self.watch = None;
         match header.status {
             NtStatus::NOTIFY_ENUM_DIR => Ok(Vec::new()),
-            status if status.is_error() => Err(Error::Status { command: Command::Smb2(header.command), status }),
+            status if status.is_error() => Err(ClientError::Status { command: Command::Smb2(header.command), status }),
             _ => {
                 let response = change_notify::Response::parse(&message);
-                let malformed = || Error::Protocol("its answer to CHANGE_NOTIFY is cut off".to_owned());
+                let malformed = || ClientError::Protocol("its answer to CHANGE_NOTIFY is cut off".to_owned());
                 Ok(response.ok_or_else(malformed)?.changes().collect())
             }
         }
     }
 
     /// Takes the watch back: [`Session::changes`] then gives STATUS_CANCELLED, or what changed before.
-    pub async fn cancel_watch(&mut self) -> Result<(), Error> {
+    pub async fn cancel_watch(&mut self) -> Result<(), ClientError> {
         match self.watch {
             Some(id) => self.connection.cancel(id).await,
             None => Ok(()),

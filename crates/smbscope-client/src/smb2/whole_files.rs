@@ -6,7 +6,7 @@ use super::connection::Smb2RequestDetails;
 use super::files::{data_of, io, reference};
 use super::replies::ReceivedResponse;
 use crate::limits::Allowance;
-use crate::{Error, Moved, WholeFile};
+use crate::{ClientError, Moved, WholeFile};
 use smbscope_wire::smb2::FileReference;
 use smbscope_wire::smb2::messages::{close, read};
 
@@ -40,7 +40,7 @@ impl WholeFileStep {
 impl Smb2ClientSession {
     /// Opens, reads in blocks and closes each of these files, so many at once. Where a file can't be opened or read, no
     /// further one is begun, and those that are open are closed.
-    pub async fn read_whole_files(&mut self, files: &[WholeFile], block: u32, at_once: u32) -> Result<Moved, Error> {
+    pub async fn read_whole_files(&mut self, files: &[WholeFile], block: u32, at_once: u32) -> Result<Moved, ClientError> {
         let block = block.min(self.largest(self.facts.max_read)).max(1);
         let credits = &mut self.connection.credits;
         credits.want(u32::from(credits.charge(block as usize)).saturating_mul(at_once));
@@ -96,7 +96,7 @@ impl Smb2ClientSession {
     }
 
     /// Sends the command of a step; its message id.
-    async fn post_step(&mut self, file: &WholeFile, next: WholeFileStep) -> Result<u64, Error> {
+    async fn post_step(&mut self, file: &WholeFile, next: WholeFileStep) -> Result<u64, ClientError> {
         match next {
             WholeFileStep::Open => {
                 let open = file.open();
@@ -122,7 +122,7 @@ impl Smb2ClientSession {
         block: u32,
         reply: ReceivedResponse,
         moved: &mut Moved,
-    ) -> Result<Option<WholeFileStep>, Error> {
+    ) -> Result<Option<WholeFileStep>, ClientError> {
         let reply = reply.ok()?;
         Ok(match step {
             WholeFileStep::Open => {

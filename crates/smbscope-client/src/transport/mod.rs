@@ -7,7 +7,7 @@
 
 use super::limits::KEEP_ALIVES_MAX;
 use super::options::{SessionOptions, Transport};
-use super::{Error, Foreign, netbios};
+use super::{ClientError, Foreign, netbios};
 use smbscope_wire::nbss::{self, FrameHeader, FrameType};
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -78,7 +78,7 @@ impl FramedConnection {
     pub(crate) const START: usize = nbss::HEADER_LENGTH;
 
     /// Connects, and asks for a NetBIOS session where that is the transport.
-    pub(crate) async fn connect(options: &SessionOptions) -> Result<FramedConnection, Error> {
+    pub(crate) async fn connect(options: &SessionOptions) -> Result<FramedConnection, ClientError> {
         match options.transport {
             Transport::DirectTcp => FramedConnection::tcp(options).await,
             Transport::NetBios => netbios::connect(options).await,
@@ -86,8 +86,8 @@ impl FramedConnection {
     }
 
     /// A TCP connection.
-    pub(super) async fn tcp(options: &SessionOptions) -> Result<FramedConnection, Error> {
-        let failed = |error| Error::Unreachable { address: options.address, error };
+    pub(super) async fn tcp(options: &SessionOptions) -> Result<FramedConnection, ClientError> {
+        let failed = |error| ClientError::Unreachable { address: options.address, error };
         let stream = match timeout(options.timeout, TcpStream::connect(options.address)).await {
             Ok(result) => result.map_err(failed)?,
             Err(_) => {

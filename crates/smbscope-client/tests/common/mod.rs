@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use smbscope_client::{
-    Cipher, Credentials, Disposition, Encryption, Open, SessionOptions, Secret, ClientSigningPolicy, access, create_options,
+    Cipher, Credentials, CreateDisposition, Encryption, OpenParameters, SessionOptions, Secret, ClientSigningPolicy, access, create_options,
 };
 use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_model::Dialect;
@@ -52,8 +52,8 @@ pub(crate) fn encryptions(dialect: u16) -> Vec<Encryption> {
 }
 
 /// Makes a file, or empties it, for all that can be done with one.
-pub(crate) fn create(path: &str) -> Open<'_> {
-    Open {
+pub(crate) fn create(path: &str) -> OpenParameters<'_> {
+    OpenParameters {
         path,
         access: access::READ_DATA
             | access::WRITE_DATA
@@ -62,15 +62,15 @@ pub(crate) fn create(path: &str) -> Open<'_> {
             | access::WRITE_ATTRIBUTES
             | access::DELETE,
         share: 7,
-        disposition: Disposition::OverwriteIf,
+        disposition: CreateDisposition::OverwriteIf,
         options: create_options::NON_DIRECTORY,
         attributes: 0x80,
     }
 }
 
 /// Opens a file that is there, to be read.
-pub(crate) fn reading(path: &str) -> Open<'_> {
-    Open { access: access::READ_DATA | access::READ_ATTRIBUTES, disposition: Disposition::Open, ..create(path) }
+pub(crate) fn reading(path: &str) -> OpenParameters<'_> {
+    OpenParameters { access: access::READ_DATA | access::READ_ATTRIBUTES, disposition: CreateDisposition::Open, ..create(path) }
 }
 
 /// As a user's task is run.

@@ -1,7 +1,7 @@
 //! Listing, renaming, making and removing.
 
 use crate::smb1::support::{commands, connect, file, plain_samba, samba, status, user};
-use smbscope_client::Error;
+use smbscope_client::ClientError;
 use smbscope_lab::LabServerSettings;
 use smbscope_model::CommandGroup;
 use smbscope_wire::names::InfoLevel;
@@ -95,7 +95,7 @@ async fn a_listing_stops_where_it_is_told_to_and_ends_the_search() {
     let none = session.list("d\\nothing*", info, 0, None).await;
     assert_eq!(status(none), Some(NtStatus::NO_SUCH_FILE));
     let unknown = session.list("d\\*", InfoLevel::FILE_ID_EXTD_DIRECTORY_INFORMATION, 0, None).await;
-    assert!(matches!(unknown, Err(Error::Unsupported(_))));
+    assert!(matches!(unknown, Err(ClientError::Unsupported(_))));
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Open, read, write, information, locks.
 
 use crate::smb1::support::{commands, connect, connect_any, file, guest, pattern, plain_samba, samba, status, user};
-use smbscope_client::{Disposition, Error, ByteRangeLock, Open, SessionOptions, SetInfo, ClientSigningPolicy, smb1};
+use smbscope_client::{CreateDisposition, ClientError, ByteRangeLock, OpenParameters, SessionOptions, SetInfo, ClientSigningPolicy, smb1};
 use smbscope_lab::LabServerSettings;
 use smbscope_model::{CommandGroup, Subcommand};
 use smbscope_wire::names::{InfoLevel, Trans2};
@@ -12,23 +12,23 @@ use smbscope_wire::status::NtStatus;
 async fn opens_say_what_they_did() {
     let Some(server) = plain_samba() else { return };
     let mut session = connect(&user(&server)).await;
-    let open = |disposition| Open { disposition, ..file("a.dat") };
-    let missing = session.open(&open(Disposition::Open)).await;
+    let open = |disposition| OpenParameters { disposition, ..file("a.dat") };
+    let missing = session.open(&open(CreateDisposition::Open)).await;
     assert_eq!(status(missing), Some(NtStatus::OBJECT_NAME_NOT_FOUND));
-    let created = session.open(&open(Disposition::Create)).await.unwrap();
+    let created = session.open(&open(CreateDisposition::Create)).await.unwrap();
     assert_eq!((created.action, created.size), (2, 0));
     session.write(created.handle, 0, b"twelve bytes").await.unwrap();
     session.close(created.handle).await.unwrap();
-    let again = session.open(&open(Disposition::Create)).await;
+    let again = session.open(&open(CreateDisposition::Create)).await;
     assert_eq!(status(again), Some(NtStatus::OBJECT_NAME_COLLISION));
-    let opened = session.open(&open(Disposition::Open)).await.unwrap();
+    let opened = session.open(&open(CreateDisposition::Open)).await.unwrap();
     assert_eq!((opened.action, opened.size), (1, 12));
     session.close(opened.handle).await.unwrap();
-    let overwritten = session.open(&open(Disposition::OverwriteIf)).await.unwrap();
+    let overwritten = session.open(&open(CreateDisposition::OverwriteIf)).await.unwrap();
     assert_eq!((overwritten.action, overwritten.size), (3, 0));
     session.close(overwritten.handle).await.unwrap();
     assert_eq!(status(session.close(overwritten.handle).await), Some(NtStatus::INVALID_HANDLE));
-    let root = Open { path: "", options: 1, access: 0x80, ..open(Disposition::Open) };
+    let root = OpenParameters { path: "", options: 1, access: 0x80, ..open(CreateDisposition::Open) };
     let root = session.open(&root).await.unwrap();
     assert_eq!(root.attributes & 0x10, 0x10);
 }
@@ -112,7 +112,7 @@ async fn raw_mode_moves_data_without_headers() {
     // An empty answer does not say why; the next one does.
     assert_eq!(status(session.read(opened.handle, 300_000, 10).await), Some(NtStatus::END_OF_FILE));
     assert_eq!(commands(&mut session), [Smb1Command::READ_RAW, Smb1Command::READ_ANDX]);
-    let other = session.open(&Open { access: 0x0012_0089, ..file("raw.dat") }).await.unwrap();
+    let other = session.open(&OpenParameters { access: 0x0012_0089, ..file("raw.dat") }).await.unwrap();
     assert_eq!(status(session.write(other.handle, 0, b"not mine").await), Some(NtStatus::ACCESS_DENIED));
     session.close(other.handle).await.unwrap();
     session.close(opened.handle).await.unwrap();
@@ -186,7 +186,7 @@ async fn information_comes_at_native_levels_and_passed_through() {
     let missing = session.query_path("missing", InfoLevel::FILE_BASIC_INFORMATION).await.map(drop);
     assert_eq!(status(missing), Some(NtStatus::OBJECT_NAME_NOT_FOUND));
     let wrong = session.query_file_system(InfoLevel::FILE_BASIC_INFORMATION).await.map(drop);
-    assert!(matches!(wrong, Err(Error::Unsupported(_))));
+    assert!(matches!(wrong, Err(ClientError::Unsupported(_))));
 }
 
 #[tokio::test]

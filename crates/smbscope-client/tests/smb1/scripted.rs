@@ -1,13 +1,13 @@
 //! Against a server that answers by a script: what Samba does not do on demand.
 
-use smbscope_client::{Error, SessionOptions, smb1};
+use smbscope_client::{ClientError, SessionOptions, smb1};
 use smbscope_model::{Dialect, ExchangeOutcome};
 use smbscope_testkit::server::{Fault, Malformed, Script, ScriptedServer};
 use smbscope_wire::smb1::Smb1Command;
 use smbscope_wire::status::NtStatus;
 use std::time::Duration;
 
-async fn connect(server: &ScriptedServer) -> Result<smb1::Smb1ClientSession, Error> {
+async fn connect(server: &ScriptedServer) -> Result<smb1::Smb1ClientSession, ClientError> {
     let mut options = SessionOptions::new("127.0.0.1", server.address(), "share");
     options.dialect = Dialect::NtLm012;
     options.timeout = Duration::from_millis(500);

@@ -1,7 +1,7 @@
 //! Connecting: transports, users, signatures, refusals.
 
 use crate::smb1::support::{commands, connect, file, guest, pattern, plain_samba, samba, status, user};
-use smbscope_client::{Credentials, Encryption, Error, SessionOptions, Secret, ClientSigningPolicy, SigningAlgorithm, Transport, smb1};
+use smbscope_client::{Credentials, Encryption, ClientError, SessionOptions, Secret, ClientSigningPolicy, SigningAlgorithm, Transport, smb1};
 use smbscope_lab::{LabDialect, LabServerSettings, ServerSigningPolicy as LabSigning};
 use smbscope_model::{Command, ExchangeOutcome};
 use smbscope_wire::smb1::Smb1Command;
@@ -9,7 +9,7 @@ use smbscope_wire::status::NtStatus;
 use std::net::{Ipv6Addr, SocketAddr};
 
 /// Writes a file, reads it back and goes.
-async fn work(options: &SessionOptions) -> Result<Option<SigningAlgorithm>, Error> {
+async fn work(options: &SessionOptions) -> Result<Option<SigningAlgorithm>, ClientError> {
     let mut session = smb1::Smb1ClientSession::connect(options).await?;
     let opened = session.open(&file("work.dat")).await?;
     let data = pattern(100_000);
@@ -36,7 +36,7 @@ async fn signing_is_what_both_sides_want() {
             match (signing, server_signing) {
                 (ClientSigningPolicy::Off, LabSigning::Required) | (ClientSigningPolicy::Required, LabSigning::Off) => {
                     assert!(
-                        matches!(result, Err(Error::Unsupported(_))),
+                        matches!(result, Err(ClientError::Unsupported(_))),
                         "{signing:?}, {server_signing:?}: {result:?}"
                     );
                 }
@@ -59,7 +59,7 @@ async fn guests_and_nobody_work_without_signatures() {
         }
         let options = SessionOptions { credentials, signing: ClientSigningPolicy::Required, ..guest(&server) };
         let error = work(&options).await.unwrap_err();
-        assert!(matches!(error, Error::Unsupported(_)), "{error}");
+        assert!(matches!(error, ClientError::Unsupported(_)), "{error}");
     }
     assert!(connect(&guest(&server)).await.facts().guest);
     assert!(!connect(&user(&server)).await.facts().guest);
@@ -69,7 +69,7 @@ async fn guests_and_nobody_work_without_signatures() {
 async fn a_server_that_requires_signatures_has_no_place_for_guests() {
     let Some(server) = samba(&LabServerSettings { signing: LabSigning::Required, ..LabServerSettings::default() }) else { return };
     let error = work(&guest(&server)).await.unwrap_err();
-    assert!(matches!(error, Error::Unsupported(_)), "{error}");
+    assert!(matches!(error, ClientError::Unsupported(_)), "{error}");
 }
 
 #[tokio::test]
@@ -103,7 +103,7 @@ async fn a_missing_share_is_refused_with_a_hint() {
     let Some(server) = plain_samba() else { return };
     let missing = smb1::Smb1ClientSession::connect(&SessionOptions { share: "nowhere".to_owned(), ..user(&server) }).await.unwrap_err();
     assert_eq!(missing.status(), Some(NtStatus::BAD_NETWORK_NAME));
-    assert!(matches!(missing, Error::Refused { .. }), "{missing}");
+    assert!(matches!(missing, ClientError::Refused { .. }), "{missing}");
 }
 
 #[tokio::test]
@@ -120,14 +120,14 @@ async fn encryption_is_not_to_be_had() {
     let Some(server) = plain_samba() else { return };
     let options = SessionOptions { encryption: Encryption::Required(None), ..user(&server) };
     let error = smb1::Smb1ClientSession::connect(&options).await.unwrap_err();
-    assert!(matches!(error, Error::Unsupported(_)) && error.to_string().contains("no encryption"), "{error}");
+    assert!(matches!(error, ClientError::Unsupported(_)) && error.to_string().contains("no encryption"), "{error}");
 }
 
 #[tokio::test]
 async fn a_server_without_smb1_is_named_as_such() {
     let Some(server) = samba(&LabServerSettings { min_dialect: LabDialect::Smb202, ..LabServerSettings::default() }) else { return };
     let error = smb1::Smb1ClientSession::connect(&guest(&server)).await.unwrap_err();
-    assert!(matches!(error, Error::Unsupported(_)) && error.to_string().contains("NT LM 0.12"), "{error}");
+    assert!(matches!(error, ClientError::Unsupported(_)) && error.to_string().contains("NT LM 0.12"), "{error}");
 }
 
 #[tokio::test]
@@ -178,7 +178,7 @@ async fn a_server_that_dies_leaves_the_command_unanswered() {
     let mut session = connect(&user(&server)).await;
     server.kill();
     let error = session.echo().await.unwrap_err();
-    assert!(matches!(error, Error::Connection { .. }) && error.is_fatal(), "{error}");
+    assert!(matches!(error, ClientError::Connection { .. }) && error.is_fatal(), "{error}");
     let last = session.samples().last().copied().unwrap();
     assert_eq!((last.outcome, last.status), (ExchangeOutcome::Unanswered, None));
 }
@@ -191,6 +191,6 @@ async fn a_server_that_stands_still_runs_into_the_time_limit() {
     server.pause();
     let error = session.echo().await.unwrap_err();
     server.resume();
-    assert!(matches!(error, Error::TimedOut { .. }), "{error}");
+    assert!(matches!(error, ClientError::TimedOut { .. }), "{error}");
     assert_eq!(session.samples().last().map(|sample| sample.outcome), Some(ExchangeOutcome::Unanswered));
 }

@@ -1,6 +1,6 @@
 //! A Samba server and sessions on it.
 
-use smbscope_client::{Credentials, Disposition, Error, Open, SessionOptions, Secret, ClientSession, smb1};
+use smbscope_client::{Credentials, CreateDisposition, ClientError, OpenParameters, SessionOptions, Secret, ClientSession, smb1};
 use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_model::{Command, Dialect};
 use smbscope_wire::smb1::Smb1Command;
@@ -46,13 +46,13 @@ pub(crate) async fn connect_any(options: &SessionOptions) -> ClientSession {
 }
 
 /// A file to read, write and delete, made where it is not there.
-pub(crate) fn file(path: &str) -> Open<'_> {
-    Open {
+pub(crate) fn file(path: &str) -> OpenParameters<'_> {
+    OpenParameters {
         path,
         // FILE_GENERIC_READ, FILE_GENERIC_WRITE, DELETE.
         access: 0x0012_0089 | 0x0012_0116 | 0x0001_0000,
         share: 7,
-        disposition: Disposition::OpenIf,
+        disposition: CreateDisposition::OpenIf,
         options: 0x40,
         attributes: 0x80,
     }
@@ -64,7 +64,7 @@ pub(crate) fn pattern(length: usize) -> Vec<u8> {
 }
 
 /// What the server answered, `None` where it did what was asked for.
-pub(crate) fn status<T>(result: Result<T, Error>) -> Option<NtStatus> {
+pub(crate) fn status<T>(result: Result<T, ClientError>) -> Option<NtStatus> {
     result.err().map(|error| error.status().unwrap_or_else(|| panic!("no status: {error}")))
 }
 

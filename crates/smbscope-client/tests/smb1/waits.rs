@@ -1,7 +1,7 @@
 //! Expected waits: locks, watches, oplock breaks.
 
 use crate::smb1::support::{commands, connect, file, plain_samba, status, user};
-use smbscope_client::{Disposition, ByteRangeLock, Open, SessionOptions, ClientSigningPolicy};
+use smbscope_client::{CreateDisposition, ByteRangeLock, OpenParameters, SessionOptions, ClientSigningPolicy};
 use smbscope_model::{CommandGroup, ExchangeOutcome, Subcommand};
 use smbscope_wire::smb1::Smb1Command;
 use smbscope_wire::status::NtStatus;
@@ -88,7 +88,7 @@ async fn a_watch_waits_beside_other_commands() {
     let Some(server) = plain_samba() else { return };
     for signing in [ClientSigningPolicy::Off, ClientSigningPolicy::Required] {
         let mut session = connect(&SessionOptions { signing, ..user(&server) }).await;
-        let root = Open { path: "", access: 0x81, options: 1, disposition: Disposition::Open, ..file("") };
+        let root = OpenParameters { path: "", access: 0x81, options: 1, disposition: CreateDisposition::Open, ..file("") };
         let root = session.open(&root).await.unwrap();
         session.watch(root.handle, NAMES, false).await.unwrap();
         session.samples().clear();
@@ -115,7 +115,7 @@ async fn a_watch_is_taken_back_and_signatures_go_on() {
     for signing in [ClientSigningPolicy::Off, ClientSigningPolicy::Required] {
         let mut session = connect(&SessionOptions { signing, ..user(&server) }).await;
         session.make_directory("quiet").await.unwrap();
-        let quiet = Open { path: "quiet", access: 0x81, options: 1, ..file("") };
+        let quiet = OpenParameters { path: "quiet", access: 0x81, options: 1, ..file("") };
         let quiet = session.open(&quiet).await.unwrap();
         session.watch(quiet.handle, NAMES, true).await.unwrap();
         commands(&mut session);

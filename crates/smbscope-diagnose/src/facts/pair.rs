@@ -12,7 +12,7 @@ use crate::slow::Slow;
 use smbscope_model::connection::ConnectionEnd;
 use smbscope_model::prose::{clean, prose_percent, unbroken};
 use smbscope_model::units::short_bytes;
-use smbscope_model::{CaptureInfo, ConnectAttempts, ConnectionSummary, Nanos, Quality, Share, Timestamp};
+use smbscope_model::{CaptureInfo, ConnectAttempts, ConnectionSummary, Nanos, Quality, UntimedShare, Timestamp};
 use smbscope_stats::{Aggregate, EntityStatistics, THINK_MAX, TimePart, TimeSplit};
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, SocketAddr};
@@ -39,7 +39,7 @@ pub struct DiagnosisContext<'a> {
     /// What the capture could not show.
     pub quality: &'a Quality,
     /// Commands that could not be timed, in percent.
-    pub not_timed: Share,
+    pub not_timed: UntimedShare,
     /// The captures.
     pub captures: &'a [CaptureInfo],
     /// Last packet of the captures.

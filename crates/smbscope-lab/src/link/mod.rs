@@ -13,7 +13,7 @@ mod shape;
 #[cfg(target_os = "linux")]
 mod wire;
 
-use crate::Error;
+use crate::LabError;
 #[cfg(target_os = "linux")]
 pub(crate) use network::{EmulatedNetwork, remove};
 use relay::Relay;
@@ -63,7 +63,7 @@ impl LinkEmulation {
 /// There are network namespaces on Linux only.
 #[cfg(not(target_os = "linux"))]
 #[derive(Debug)]
-pub(crate) struct Network {
+pub(crate) struct EmulatedNetwork {
     pub(crate) interface: String,
     pub(crate) client: Ipv4Addr,
     pub(crate) server: Ipv4Addr,
@@ -92,8 +92,8 @@ pub(crate) struct Proxy {
 
 impl Proxy {
     /// Takes connections from the listeners over the link to the server.
-    pub(crate) fn start(listeners: Vec<TcpListener>, server: SocketAddr, link: LinkImpairments) -> Result<Proxy, Error> {
-        let failed = |error: io::Error| Error::Unavailable(format!("cannot start the proxy of a slow link: {error}"));
+    pub(crate) fn start(listeners: Vec<TcpListener>, server: SocketAddr, link: LinkImpairments) -> Result<Proxy, LabError> {
+        let failed = |error: io::Error| LabError::Unavailable(format!("cannot start the proxy of a slow link: {error}"));
         let (stop, running) = io::pipe().map_err(failed)?;
         let stop = StopPipe::new(stop);
         let carriers = [(); 2].map(|()| link.rate.map(|rate| Arc::new(Mutex::new(lane::Carrier::new(rate)))));

@@ -5,7 +5,7 @@ use super::queue::DiskQueue;
 use super::serve::FuseFileSystem;
 use super::{PATIENCE, SOCKET};
 use crate::link::StopPipe;
-use crate::{Error, Storage, mounts, tools};
+use crate::{LabError, Storage, mounts, tools};
 use fuser::{BackgroundSession, Config, MountOption, Session, SessionACL};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs::OpenOptions;
@@ -33,11 +33,11 @@ pub(crate) struct SlowDisk {
 
 impl SlowDisk {
     /// Mounts what is in the folder `below` on the empty folder `at`. `folder` is that of the server.
-    pub(crate) fn mount(storage: Storage, below: &Path, at: &Path, folder: &Path) -> Result<SlowDisk, Error> {
+    pub(crate) fn mount(storage: Storage, below: &Path, at: &Path, folder: &Path) -> Result<SlowDisk, LabError> {
         can_be_served()?;
-        let failed = |error: io::Error| Error::Unavailable(format!("slow storage can't be mounted: {error}"));
+        let failed = |error: io::Error| LabError::Unavailable(format!("slow storage can't be mounted: {error}"));
         open_many_files();
-        let below = Folder::open(below).map_err(Error::file("open", below))?;
+        let below = Folder::open(below).map_err(LabError::file("open", below))?;
         let queue = DiskQueue::start(storage).map_err(failed)?;
         let mut config = Config::default();
         config.mount_options = vec![MountOption::FSName("smbscope-lab".to_owned()), MountOption::DefaultPermissions];
@@ -75,7 +75,7 @@ impl Drop for SlowDisk {
 }
 
 /// Whether file systems can be served here: the reason if not, and what to do.
-fn can_be_served() -> Result<(), Error> {
+fn can_be_served() -> Result<(), LabError> {
     let is_root = rustix::process::geteuid().is_root();
     let why = match OpenOptions::new().read(true).write(true).open(DEVICE) {
         Ok(_) if is_root || helper().is_some() => return Ok(()),
@@ -89,7 +89,7 @@ fn can_be_served() -> Result<(), Error> {
             "{DEVICE} can't be opened ({error}): load the kernel's module (modprobe fuse); for a container, start it with --device {DEVICE} --cap-add SYS_ADMIN"
         ),
     };
-    Err(Error::Unavailable(format!("slow storage is a file system in user space (FUSE), and {why}")))
+    Err(LabError::Unavailable(format!("slow storage is a file system in user space (FUSE), and {why}")))
 }
 
 fn helper() -> Option<PathBuf> {

@@ -1,6 +1,6 @@
 //! The connections of a session: one, or several that take turns (SMB 3 multichannel).
 
-use smbscope_client::{Error, SessionOptions, ClientSession};
+use smbscope_client::{ClientError, SessionOptions, ClientSession};
 use std::future::{Future, poll_fn};
 use std::task::Poll;
 use std::time::Instant;
@@ -13,7 +13,7 @@ pub(crate) struct RoundRobinChannels {
 
 impl RoundRobinChannels {
     /// Makes a session, and binds further connections to it.
-    pub(crate) async fn make(options: &SessionOptions, count: u32) -> Result<RoundRobinChannels, Error> {
+    pub(crate) async fn make(options: &SessionOptions, count: u32) -> Result<RoundRobinChannels, ClientError> {
         let mut all = vec![ClientSession::connect(options).await?];
         for _ in 1..count {
             let further = all[0].bind(options).await?;
@@ -50,7 +50,7 @@ impl RoundRobinChannels {
     }
 
     /// Waits until something comes on any of them, or one ends; may be dropped at any time.
-    pub(crate) async fn disturbed(&self) -> Result<(), Error> {
+    pub(crate) async fn disturbed(&self) -> Result<(), ClientError> {
         if let [session] = self.all.as_slice() {
             return session.disturbed().await;
         }
@@ -66,7 +66,7 @@ impl RoundRobinChannels {
     }
 
     /// Does what the server wants by what is there already.
-    pub(crate) async fn attend(&mut self) -> Result<(), Error> {
+    pub(crate) async fn attend(&mut self) -> Result<(), ClientError> {
         for session in &mut self.all {
             session.rest(Instant::now()).await?;
         }
@@ -74,7 +74,7 @@ impl RoundRobinChannels {
     }
 
     /// Says goodbye; the session ends with the first one, so that is the last.
-    pub(crate) async fn disconnect(&mut self) -> Result<(), Error> {
+    pub(crate) async fn disconnect(&mut self) -> Result<(), ClientError> {
         self.turn = 0;
         while let Some(further) = self.all.get_mut(1..).and_then(<[ClientSession]>::last_mut) {
             further.disconnect().await?;

@@ -13,7 +13,7 @@ use super::recorder::{LoadPointRecorder, MeasurementWindow};
 use super::result::{ClientCpuUsage, LoadPointEnd, HostResult, HostFailure, PacingResult, LoadPointResult, ResponseStall};
 use super::schedule::LoadSchedule;
 use super::session::SessionFactory;
-use super::share::Share;
+use super::share::WorkerShare;
 use super::silences::Silences;
 use super::timers::Time;
 use super::worker::{Connecting, HostFacts, HostLost, WorkerOrder, WorkerReply, Scripts, Worked, LoadWorker};
@@ -69,7 +69,7 @@ struct KnownHost {
     workers: u32,
     /// It was lost.
     is_lost: bool,
-    share: Share,
+    share: WorkerShare,
 }
 
 impl WorkerLink {
@@ -89,14 +89,14 @@ pub(crate) fn with_engine<C: SessionFactory + Send + 'static, R>(
     ramp: impl FnOnce(&mut Engine<'_>) -> R,
 ) -> Result<R, EngineError> {
     plan.check()?;
-    let share = Share::whole(plan.workers_for(most.saturating_mul(plan.sessions_per_user)));
+    let share = WorkerShare::whole(plan.workers_for(most.saturating_mul(plan.sessions_per_user)));
     with_workers(plan, &share, connector, scripts, time, surroundings, ramp)
 }
 
 /// The same with these workers out of those of several hosts.
 pub(crate) fn with_workers<C: SessionFactory + Send + 'static, R>(
     plan: &RampPlan,
-    share: &Share,
+    share: &WorkerShare,
     connector: C,
     scripts: Scripts<'_>,
     time: Time,
@@ -152,7 +152,7 @@ pub(crate) fn with_hosts<R>(
             let (name, workers) = (link.name().to_owned(), link.workers);
             let run = move || HostLink::run(link, lane, &received, &reply, live);
             std::thread::Builder::new().name(format!("host-{lane}")).spawn_scoped(scope, run)?;
-            let share = Share { workers: Vec::new(), of: 0 };
+            let share = WorkerShare { workers: Vec::new(), of: 0 };
             engine.lanes.push(WorkerLink { orders, host: Some(KnownHost { name, workers, is_lost: false, share }) });
         }
         drop(reply);
@@ -198,7 +198,7 @@ impl<'a> Engine<'a> {
         self.surroundings.live.enter(EnginePhase::Connecting, users);
         self.lost.clear();
         self.deal();
-        let share = Share::whole(self.lanes.len());
+        let share = WorkerShare::whole(self.lanes.len());
         let connecting = Connecting { sessions, share, operations: None, control: control.clone(), clock };
         let ready = self.connect(&connecting);
 
@@ -228,14 +228,14 @@ impl<'a> Engine<'a> {
     fn deal(&mut self) {
         let mut hosts: Vec<&mut KnownHost> = self.lanes.iter_mut().filter_map(|lane| lane.host.as_mut()).collect();
         let workers: Vec<u32> = hosts.iter().map(|host| if host.is_lost { 0 } else { host.workers }).collect();
-        for (host, share) in hosts.iter_mut().zip(Share::deal(&workers)) {
+        for (host, share) in hosts.iter_mut().zip(WorkerShare::deal(&workers)) {
             host.share = share;
         }
     }
 
     /// Has sessions made; when the last one was.
     pub(crate) fn connect(&mut self, connecting: &Connecting) -> Instant {
-        let shares: Vec<Share> = self.lanes.iter().filter_map(|lane| Some(lane.host.as_ref()?.share.clone())).collect();
+        let shares: Vec<WorkerShare> = self.lanes.iter().filter_map(|lane| Some(lane.host.as_ref()?.share.clone())).collect();
         let operations = self.plan.limits.operations;
         let asked = self.order(|lane| {
             let Some(host) = &lane.host else { return WorkerOrder::Connect(connecting.clone()) };

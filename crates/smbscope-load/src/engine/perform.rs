@@ -3,7 +3,7 @@
 use super::connections::RoundRobinChannels;
 use super::session::{SessionFactory, SessionIdentity, Performed, CommandQueueDepth, ServerSession};
 use crate::workload::{Action, Own, HandleSlot};
-use smbscope_client::{TransferDirection, Entry, Error, FileHandle, Info, Open, SessionOptions, Samples, SetInfo};
+use smbscope_client::{TransferDirection, ListingEntry, ClientError, FileHandle, Info, OpenParameters, SessionOptions, Samples, SetInfo};
 use smbscope_model::Endpoints;
 use smbscope_stats::Random;
 use smbscope_wire::status::NtStatus;
@@ -48,7 +48,7 @@ impl ServerConnector {
 impl SessionFactory for ServerConnector {
     type Session = UserSession;
 
-    async fn connect(&self) -> Result<UserSession, Error> {
+    async fn connect(&self) -> Result<UserSession, ClientError> {
         Ok(UserSession {
             connections: RoundRobinChannels::make(&self.options, self.connections).await?,
             open: Vec::new(),
@@ -75,7 +75,7 @@ impl UserSession {
         self.open.retain(|(open, _)| *open != slot);
     }
 
-    async fn open(&mut self, slot: HandleSlot, open: &Open<'_>) -> Result<Performed, Error> {
+    async fn open(&mut self, slot: HandleSlot, open: &OpenParameters<'_>) -> Result<Performed, ClientError> {
         if let Some(handle) = handle_of(&self.open, slot) {
             match self.close(slot, handle).await {
                 Err(error) if error.is_fatal() => return Err(error),
@@ -88,14 +88,14 @@ impl UserSession {
         Ok(Performed { files_opened: is_file.into(), ..Performed::DONE })
     }
 
-    async fn close(&mut self, slot: HandleSlot, handle: FileHandle) -> Result<Performed, Error> {
+    async fn close(&mut self, slot: HandleSlot, handle: FileHandle) -> Result<Performed, ClientError> {
         // Whatever the answer is, the handle is of no use afterwards.
         self.forget(slot);
         self.connections.current().close(handle).await?;
         Ok(Performed::DONE)
     }
 
-    async fn write(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<Performed, Error> {
+    async fn write(&mut self, handle: FileHandle, offset: u64, length: u32) -> Result<Performed, ClientError> {
         let (mut at, end) = (offset, offset.saturating_add(length.into()));
         if length == 0 {
             self.connections.current().write(handle, offset, &[]).await?;
@@ -113,8 +113,8 @@ impl UserSession {
     /// Removes what smbscope makes below a path, and then itself, which fails where there is something else in it. What is
     /// gone already is no error. What looks like a directory may be a link to another one: nothing is looked at that
     /// smbscope does not make.
-    async fn remove_tree(&mut self, path: &str, own: &Own<'_>) -> Result<Performed, Error> {
-        let mut entries: Vec<Entry> = Vec::new();
+    async fn remove_tree(&mut self, path: &str, own: &Own<'_>) -> Result<Performed, ClientError> {
+        let mut entries: Vec<ListingEntry> = Vec::new();
         // Directories whose content is removed, with the subdirectories that are still to be.
         let mut pending: Vec<(String, Vec<String>)> = Vec::new();
         let mut next = Some(path.to_owned());
@@ -154,7 +154,7 @@ impl UserSession {
         }
     }
 
-    async fn attempt(&mut self, action: &Action<'_>) -> Result<Performed, Error> {
+    async fn attempt(&mut self, action: &Action<'_>) -> Result<Performed, ClientError> {
         /// The open file in a slot, or the answer that a server would give without one.
         macro_rules! handle {
             ($slot:expr) => {
@@ -166,7 +166,7 @@ impl UserSession {
         }
         match *action {
             Action::Open { slot, path, access, share, disposition, options, attributes } => {
-                return self.open(slot, &Open { path, access, share, disposition, options, attributes }).await;
+                return self.open(slot, &OpenParameters { path, access, share, disposition, options, attributes }).await;
             }
             Action::Close(slot) => {
                 let handle = handle!(slot);
@@ -248,11 +248,11 @@ impl UserSession {
 }
 
 impl ServerSession for UserSession {
-    async fn perform(&mut self, action: &Action<'_>) -> Result<Performed, Error> {
+    async fn perform(&mut self, action: &Action<'_>) -> Result<Performed, ClientError> {
         let result = self.attempt(action).await;
         self.connections.next();
         match result {
-            Err(Error::Status { status, .. }) => Ok(Performed::with_status(status)),
+            Err(ClientError::Status { status, .. }) => Ok(Performed::with_status(status)),
             other => other,
         }
     }
@@ -279,15 +279,15 @@ impl ServerSession for UserSession {
         }
     }
 
-    async fn disturbed(&self) -> Result<(), Error> {
+    async fn disturbed(&self) -> Result<(), ClientError> {
         self.connections.disturbed().await
     }
 
-    async fn attend(&mut self) -> Result<(), Error> {
+    async fn attend(&mut self) -> Result<(), ClientError> {
         self.connections.attend().await
     }
 
-    async fn close_all(&mut self) -> Result<(), Error> {
+    async fn close_all(&mut self) -> Result<(), ClientError> {
         while let Some((_, handle)) = self.open.pop() {
             match self.connections.current().close(handle).await {
                 Err(error) if error.is_fatal() => return Err(error),
@@ -297,7 +297,7 @@ impl ServerSession for UserSession {
         Ok(())
     }
 
-    async fn disconnect(&mut self) -> Result<(), Error> {
+    async fn disconnect(&mut self) -> Result<(), ClientError> {
         self.connections.disconnect().await
     }
 }
@@ -308,7 +308,7 @@ fn handle_of(open: &[(HandleSlot, FileHandle)], slot: HandleSlot) -> Option<File
 }
 
 /// Whether something was there.
-fn ignore_missing(result: Result<(), Error>) -> Result<bool, Error> {
+fn ignore_missing(result: Result<(), ClientError>) -> Result<bool, ClientError> {
     match result {
         Ok(()) => Ok(true),
         Err(error) => match error.status() {

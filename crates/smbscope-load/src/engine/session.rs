@@ -2,7 +2,7 @@
 
 use crate::workload::Action;
 use serde::{Deserialize, Serialize};
-use smbscope_client::{Error, Samples};
+use smbscope_client::{ClientError, Samples};
 use smbscope_model::{Dialect, Endpoints};
 use smbscope_wire::status::NtStatus;
 use std::sync::Arc;
@@ -68,14 +68,14 @@ pub(crate) trait SessionFactory: Sync {
     type Session: ServerSession;
 
     /// Connects, until the session can be used.
-    async fn connect(&self) -> Result<Self::Session, Error>;
+    async fn connect(&self) -> Result<Self::Session, ClientError>;
 }
 
 /// A session on which actions are performed one after the other.
 pub(crate) trait ServerSession {
     /// Performs an action other than thinking. A status is no error here, whatever it says; an error means that the
     /// session can be used no longer.
-    async fn perform(&mut self, action: &Action<'_>) -> Result<Performed, Error>;
+    async fn perform(&mut self, action: &Action<'_>) -> Result<Performed, ClientError>;
 
     /// The connection that the next action will be performed on, from 0.
     fn connection(&self) -> usize;
@@ -90,14 +90,14 @@ pub(crate) trait ServerSession {
     fn identity(&self, connection: usize) -> SessionIdentity;
 
     /// Waits until the server wants something, or a connection ends; may be dropped at any time.
-    async fn disturbed(&self) -> Result<(), Error>;
+    async fn disturbed(&self) -> Result<(), ClientError>;
 
     /// Does what the server wants: gives back oplocks and leases.
-    async fn attend(&mut self) -> Result<(), Error>;
+    async fn attend(&mut self) -> Result<(), ClientError>;
 
     /// Closes what actions left open.
-    async fn close_all(&mut self) -> Result<(), Error>;
+    async fn close_all(&mut self) -> Result<(), ClientError>;
 
     /// Says goodbye.
-    async fn disconnect(&mut self) -> Result<(), Error>;
+    async fn disconnect(&mut self) -> Result<(), ClientError>;
 }

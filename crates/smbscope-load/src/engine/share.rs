@@ -4,23 +4,23 @@ use serde::{Deserialize, Serialize};
 
 /// The workers of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Share {
+pub(crate) struct WorkerShare {
     /// The number of each among those of all hosts.
     pub(crate) workers: Vec<u32>,
     /// Workers of all hosts.
     pub(crate) of: u32,
 }
 
-impl Share {
+impl WorkerShare {
     /// All of them.
-    pub(crate) fn whole(workers: usize) -> Share {
-        Share { workers: (0..workers as u32).collect(), of: workers as u32 }
+    pub(crate) fn whole(workers: usize) -> WorkerShare {
+        WorkerShare { workers: (0..workers as u32).collect(), of: workers as u32 }
     }
 
     /// Those of each host, which has so many: hosts take turns, so that a few sessions are on different hosts.
-    pub(crate) fn deal(hosts: &[u32]) -> Vec<Share> {
+    pub(crate) fn deal(hosts: &[u32]) -> Vec<WorkerShare> {
         let of = hosts.iter().sum();
-        let mut shares: Vec<Share> = hosts.iter().map(|_| Share { workers: Vec::new(), of }).collect();
+        let mut shares: Vec<WorkerShare> = hosts.iter().map(|_| WorkerShare { workers: Vec::new(), of }).collect();
         let mut next = 0;
         while next < of {
             for (share, most) in shares.iter_mut().zip(hosts) {
@@ -39,7 +39,7 @@ impl Share {
     }
 
     /// Their part of something that all sessions have together; the parts of all hosts add up to it.
-    pub(crate) fn part_of(&self, whole: u64, hosts: &[Share], sessions: u32) -> u64 {
+    pub(crate) fn part_of(&self, whole: u64, hosts: &[WorkerShare], sessions: u32) -> u64 {
         let before: u32 = hosts.iter().take_while(|host| *host != self).map(|host| host.sessions(sessions)).sum();
         let up_to = |sum: u32| (u128::from(whole) * u128::from(sum) / u128::from(sessions.max(1))) as u64;
         up_to(before + self.sessions(sessions)) - up_to(before)
@@ -52,18 +52,18 @@ mod tests {
 
     #[test]
     fn hosts_take_turns_and_every_worker_is_that_of_one() {
-        let shares = Share::deal(&[4, 2, 0]);
+        let shares = WorkerShare::deal(&[4, 2, 0]);
         let workers: Vec<_> = shares.iter().map(|share| share.workers.clone()).collect();
         assert_eq!(workers, [vec![0, 2, 4, 5], vec![1, 3], vec![]]);
-        assert_eq!(Share::deal(&[3]), [Share::whole(3)]);
+        assert_eq!(WorkerShare::deal(&[3]), [WorkerShare::whole(3)]);
     }
 
     #[test]
     fn sessions_and_limits_are_divided_without_a_rest() {
-        let shares = Share::deal(&[4, 2]);
+        let shares = WorkerShare::deal(&[4, 2]);
         for sessions in 0..30 {
             let each: Vec<u32> = shares.iter().map(|share| share.sessions(sessions)).collect();
-            let counted = |share: &Share| {
+            let counted = |share: &WorkerShare| {
                 share.workers.iter().map(|worker| (*worker..sessions).step_by(6).count() as u32).sum::<u32>()
             };
             assert_eq!(each, shares.iter().map(counted).collect::<Vec<_>>());

@@ -179,7 +179,7 @@ mod timer {
     use std::time::Instant;
 
     /// There is no such timer here.
-    pub(super) enum Timer {}
+    pub(super) enum SystemTimer {}
 
     impl SystemTimer {
         pub(super) fn new() -> io::Result<SystemTimer> {

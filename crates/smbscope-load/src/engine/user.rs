@@ -10,7 +10,7 @@ use super::schedule::Appointments;
 use super::session::{SessionFactory, Performed, ServerSession};
 use super::timers::now;
 use crate::workload::{Action, Script, HandleSlot, ScriptStep};
-use smbscope_client::Error;
+use smbscope_client::ClientError;
 use smbscope_model::{Command, FlowId};
 use smbscope_wire::status::NtStatus;
 use std::future::Future;
@@ -286,7 +286,7 @@ impl<T: ServerSession> ScriptedSession<T> {
     }
 
     /// The session broke.
-    fn lost<C: SessionFactory<Session = T>>(&mut self, point: &WorkerLoadPoint<C>, error: &Error, time: Instant) {
+    fn lost<C: SessionFactory<Session = T>>(&mut self, point: &WorkerLoadPoint<C>, error: &ClientError, time: Instant) {
         let reason = error.to_string();
         let mut recorder = point.recorder.borrow_mut();
         recorder.failure(&reason);
@@ -349,8 +349,8 @@ impl<T: ServerSession> ScriptedSession<T> {
     async fn attend<C: SessionFactory<Session = T>>(
         &mut self,
         point: &WorkerLoadPoint<C>,
-        disturbed: Result<(), Error>,
-    ) -> Result<(), Error> {
+        disturbed: Result<(), ClientError>,
+    ) -> Result<(), ClientError> {
         disturbed?;
         let Some(session) = &mut self.session else { return Ok(()) };
         let result = session.attend().await;
@@ -518,10 +518,10 @@ fn subject(action: &Action<'_>, paths: &mut Vec<(HandleSlot, Arc<str>)>) -> Opti
 }
 
 /// Whether every other user, and every other try, would fail alike: trying on could lock the account.
-fn is_hopeless(error: &Error) -> bool {
+fn is_hopeless(error: &ClientError) -> bool {
     match error {
-        Error::Unsupported(_) => true,
-        Error::Refused { status, .. } => matches!(
+        ClientError::Unsupported(_) => true,
+        ClientError::Refused { status, .. } => matches!(
             *status,
             NtStatus::LOGON_FAILURE
                 | NtStatus::WRONG_PASSWORD

@@ -9,7 +9,7 @@ use super::recorder::{LoadPointRecorder, MeasurementWindow};
 use super::result::HostClockOffset;
 use super::schedule::LoadSchedule;
 use super::session::SessionFactory;
-use super::share::Share;
+use super::share::WorkerShare;
 use super::timers::{Time, Timers, now};
 use super::user::ScriptedSession;
 use crate::workload::Script;
@@ -48,7 +48,7 @@ pub(crate) struct Connecting {
     /// Have exactly this many, of all workers together.
     pub(crate) sessions: u32,
     /// Of a host: which workers are its own, and how many operations end its part of the load point.
-    pub(crate) share: Share,
+    pub(crate) share: WorkerShare,
     pub(crate) operations: Option<u64>,
     pub(crate) control: Arc<LoadPointControl>,
     pub(crate) clock: Clock,

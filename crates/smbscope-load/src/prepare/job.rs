@@ -1,10 +1,10 @@
 //! The work itself, on any [`Share`]: what to look at, what to make, what to remove, in which order.
 
 use super::marker::{self, Marker};
-use super::share::{ShareConnector, FileContent, Share};
-use super::{CleanupResult, Error, Prepared, PrepareProgress, PrepareRequest};
+use super::share::{ShareConnector, FileContent, ShareAccess};
+use super::{CleanupResult, PrepareError, Prepared, PrepareProgress, PrepareRequest};
 use crate::workload::{FileSet, CreatedPaths, FileSetOwner, own_directory, relative_path};
-use smbscope_client::Entry;
+use smbscope_client::ListingEntry;
 use smbscope_wire::status::NtStatus;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -21,7 +21,7 @@ pub(super) async fn prepare<C: ShareConnector>(
     connector: &C,
     request: &PrepareRequest<'_>,
     progress: &mut dyn FnMut(PrepareProgress),
-) -> Result<Prepared, Error> {
+) -> Result<Prepared, PrepareError> {
     let (directory, files) = (check_directory(request.directory)?, request.files);
     let mut share = connect(connector).await?;
     let marker = claim(&mut share, &directory).await?;
@@ -46,7 +46,7 @@ pub(super) async fn prepare<C: ShareConnector>(
         None => 0,
     };
     if made.is_too_large() {
-        return Err(Error::Names);
+        return Err(PrepareError::Names);
     }
     // Until the end it says that no further user has all files: what an interrupted preparation has made is looked at
     // again.
@@ -69,7 +69,7 @@ pub(super) async fn clean<C: ShareConnector>(
     directory: &str,
     sessions: u32,
     progress: &mut dyn FnMut(PrepareProgress),
-) -> Result<CleanupResult, Error> {
+) -> Result<CleanupResult, PrepareError> {
     let directory = check_directory(directory)?;
     let mut share = connect(connector).await?;
     let listed = share.list(&directory).await.map_err(doing("list", &directory))?;
@@ -82,7 +82,7 @@ pub(super) async fn clean<C: ShareConnector>(
         Some(marker) => remove_inside(connector, &mut share, &directory, &marker.made(), sessions, progress).await?,
         // Cleaning was interrupted right before its end, or nothing was ever made here.
         None if entries.is_empty() => CleanupResult::default(),
-        None => return Err(Error::NotOurs { directory, why: "has no marker" }),
+        None => return Err(PrepareError::NotOurs { directory, why: "has no marker" }),
     };
     if cleaned.left.count == 0 {
         remove_own_directory(&mut share, &directory, &entries, marker.as_ref(), &mut cleaned).await?;
@@ -93,13 +93,13 @@ pub(super) async fn clean<C: ShareConnector>(
 
 /// Removes the directory with its marker. Where the server will not, because there is something in it that it does not
 /// list, the marker is put back: cleaning can be repeated.
-async fn remove_own_directory<S: Share>(
+async fn remove_own_directory<S: ShareAccess>(
     share: &mut S,
     directory: &str,
-    entries: &[Entry],
+    entries: &[ListingEntry],
     marker: Option<&Marker>,
     cleaned: &mut CleanupResult,
-) -> Result<(), Error> {
+) -> Result<(), PrepareError> {
     for entry in entries.iter().filter(|entry| Marker::is_name(&entry.name)) {
         let path = format!("{directory}\\{}", entry.name);
         share.remove_file(&path).await.map_err(doing("remove", &path))?;
@@ -119,7 +119,7 @@ async fn remove_own_directory<S: Share>(
 
 /// Removes a directory that looks empty. `false` where it stays, because there is something in it that the server does
 /// not list.
-async fn is_gone_once_removed<S: Share>(share: &mut S, path: &str) -> Result<bool, Error> {
+async fn is_gone_once_removed<S: ShareAccess>(share: &mut S, path: &str) -> Result<bool, PrepareError> {
     let Err(error) = share.remove_directory(path).await else { return Ok(true) };
     match error.status() {
         Some(NtStatus::DIRECTORY_NOT_EMPTY) => Ok(false),
@@ -132,7 +132,7 @@ async fn is_gone_once_removed<S: Share>(share: &mut S, path: &str) -> Result<boo
 }
 
 /// The directory is there and ours, and what its marker says.
-async fn claim<S: Share>(share: &mut S, directory: &str) -> Result<Option<Marker>, Error> {
+async fn claim<S: ShareAccess>(share: &mut S, directory: &str) -> Result<Option<Marker>, PrepareError> {
     let Some(entries) = share.list(directory).await.map_err(doing("list", directory))? else {
         share.make_directory(directory).await.map_err(doing("make", directory))?;
         return Ok(None);
@@ -140,11 +140,11 @@ async fn claim<S: Share>(share: &mut S, directory: &str) -> Result<Option<Marker
     match read_marker(share, directory, &entries).await? {
         Some(marker) => Ok(Some(marker)),
         None if entries.is_empty() => Ok(None),
-        None => Err(Error::NotOurs { directory: directory.to_owned(), why: "is not empty and has no marker" }),
+        None => Err(PrepareError::NotOurs { directory: directory.to_owned(), why: "is not empty and has no marker" }),
     }
 }
 
-async fn read_marker<S: Share>(share: &mut S, directory: &str, entries: &[Entry]) -> Result<Option<Marker>, Error> {
+async fn read_marker<S: ShareAccess>(share: &mut S, directory: &str, entries: &[ListingEntry]) -> Result<Option<Marker>, PrepareError> {
     for name in [marker::NAME, marker::NEW_NAME] {
         let Some(entry) = entries.iter().find(|entry| entry.name.eq_ignore_ascii_case(name)) else { continue };
         let path = format!("{directory}\\{}", entry.name);
@@ -160,7 +160,7 @@ async fn read_marker<S: Share>(share: &mut S, directory: &str, entries: &[Entry]
 }
 
 /// Writes it beside the one that is there, which gives way when it is whole: one of them is always there.
-async fn write_marker<S: Share>(share: &mut S, directory: &str, marker: &Marker) -> Result<(), Error> {
+async fn write_marker<S: ShareAccess>(share: &mut S, directory: &str, marker: &Marker) -> Result<(), PrepareError> {
     let (path, new) = (format!("{directory}\\{}", marker::NAME), format!("{directory}\\{}", marker::NEW_NAME));
     let text = marker.to_text();
     share.write(&new, FileContent::Bytes(text.as_bytes())).await.map_err(doing("write", &new))?;
@@ -172,7 +172,7 @@ async fn write_marker<S: Share>(share: &mut S, directory: &str, marker: &Marker)
 }
 
 /// Whether there is no such file.
-fn is_missing(error: &smbscope_client::Error) -> bool {
+fn is_missing(error: &smbscope_client::ClientError) -> bool {
     matches!(
         error.status(),
         Some(NtStatus::OBJECT_NAME_NOT_FOUND | NtStatus::OBJECT_PATH_NOT_FOUND | NtStatus::NO_SUCH_FILE)
@@ -226,7 +226,7 @@ impl<'p> PrepareState<'p> {
     }
 
     /// One session's part: unit after unit, until there is none.
-    async fn run<S: Share>(&self, mut share: S, directory: &str, files: &FileSet) -> Result<S, Error> {
+    async fn run<S: ShareAccess>(&self, mut share: S, directory: &str, files: &FileSet) -> Result<S, PrepareError> {
         loop {
             let unit = self.work.borrow_mut().pop_front();
             let Some(unit) = unit else { return Ok(share) };
@@ -243,14 +243,14 @@ impl<'p> PrepareState<'p> {
     }
 
     /// Makes what a directory of a set lacks.
-    async fn fill<S: Share>(
+    async fn fill<S: ShareAccess>(
         &self,
         share: &mut S,
         directory: &str,
         files: &FileSet,
         owner: FileSetOwner,
         number: u32,
-    ) -> Result<(), Error> {
+    ) -> Result<(), PrepareError> {
         let mut root = String::new();
         files.root(&mut root, directory, owner);
         let mut path = format!("{root}\\");
@@ -299,11 +299,11 @@ impl<'p> PrepareState<'p> {
 }
 
 /// The size of each file of a listing.
-fn sizes_of(directory: &str, entries: Vec<Entry>) -> Result<HashMap<String, u64>, Error> {
+fn sizes_of(directory: &str, entries: Vec<ListingEntry>) -> Result<HashMap<String, u64>, PrepareError> {
     let mut sizes = HashMap::with_capacity(entries.len());
     for entry in entries {
         if entry.attributes & REPARSE_POINT != 0 {
-            return Err(Error::ReparsePoint { path: format!("{directory}\\{}", entry.name) });
+            return Err(PrepareError::ReparsePoint { path: format!("{directory}\\{}", entry.name) });
         }
         sizes.insert(entry.name, entry.size);
     }
@@ -318,10 +318,10 @@ async fn remove_inside<C: ShareConnector>(
     made: &CreatedPaths,
     sessions: u32,
     progress: &mut dyn FnMut(PrepareProgress),
-) -> Result<CleanupResult, Error> {
+) -> Result<CleanupResult, PrepareError> {
     let entries = share.list(directory).await.map_err(doing("list", directory))?.unwrap_or_default();
     let entries = entries.into_iter().filter(|entry| !Marker::is_name(&entry.name));
-    let work: RefCell<VecDeque<Entry>> = RefCell::new(entries.collect());
+    let work: RefCell<VecDeque<ListingEntry>> = RefCell::new(entries.collect());
     let removal = Removal { directory, made, done: RefCell::default(), report: RefCell::new(progress) };
     let more = work.borrow().len().min(sessions.max(1) as usize).saturating_sub(1);
     let mut others = Vec::new();
@@ -330,7 +330,7 @@ async fn remove_inside<C: ShareConnector>(
     }
     let mut shares: Vec<&mut C::Share> = others.iter_mut().collect();
     shares.push(share);
-    let remove = async |share: &mut C::Share| -> Result<(), Error> {
+    let remove = async |share: &mut C::Share| -> Result<(), PrepareError> {
         loop {
             let entry = work.borrow_mut().pop_front();
             let Some(entry) = entry else { return Ok(()) };
@@ -386,7 +386,7 @@ impl Removal<'_> {
     }
 
     /// Removes an entry of the directory with what smbscope made in it, deepest first.
-    async fn remove_tree<S: Share>(&self, share: &mut S, entry: Entry) -> Result<(), Error> {
+    async fn remove_tree<S: ShareAccess>(&self, share: &mut S, entry: ListingEntry) -> Result<(), PrepareError> {
         let mut todo = Todo::default();
         self.remove_or_look(share, self.directory, entry, &mut todo).await?;
         while let Some(next) = todo.steps.pop_front() {
@@ -412,16 +412,16 @@ impl Removal<'_> {
         Ok(())
     }
 
-    async fn remove_or_look<S: Share>(
+    async fn remove_or_look<S: ShareAccess>(
         &self,
         share: &mut S,
         directory: &str,
-        entry: Entry,
+        entry: ListingEntry,
         todo: &mut Todo,
-    ) -> Result<(), Error> {
+    ) -> Result<(), PrepareError> {
         if entry.name.is_empty() || entry.name == ".." || entry.name.contains(['\\', '/']) {
             let error =
-                smbscope_client::Error::Protocol(format!("the name \"{}\" in a listing", entry.name.escape_debug()));
+                smbscope_client::ClientError::Protocol(format!("the name \"{}\" in a listing", entry.name.escape_debug()));
             return Err(doing("list", directory)(error));
         }
         let path = format!("{directory}\\{}", entry.name);
@@ -438,12 +438,12 @@ impl Removal<'_> {
     }
 }
 
-async fn connect<C: ShareConnector>(connector: &C) -> Result<C::Share, Error> {
-    connector.connect().await.map_err(|error| Error::Client { what: "connect to the share".to_owned(), error })
+async fn connect<C: ShareConnector>(connector: &C) -> Result<C::Share, PrepareError> {
+    connector.connect().await.map_err(|error| PrepareError::Client { what: "connect to the share".to_owned(), error })
 }
 
 /// The session that is there and some more, one after the other: a server may accept few connections at once.
-async fn connect_more<C: ShareConnector>(connector: &C, first: C::Share, more: usize) -> Result<Vec<C::Share>, Error> {
+async fn connect_more<C: ShareConnector>(connector: &C, first: C::Share, more: usize) -> Result<Vec<C::Share>, PrepareError> {
     let mut shares = vec![first];
     for _ in 0..more {
         shares.push(connect(connector).await?);
@@ -451,24 +451,24 @@ async fn connect_more<C: ShareConnector>(connector: &C, first: C::Share, more: u
     Ok(shares)
 }
 
-fn check_directory(directory: &str) -> Result<String, Error> {
+fn check_directory(directory: &str) -> Result<String, PrepareError> {
     match relative_path(directory) {
         Ok(directory) if directory.is_empty() => {
-            Err(Error::Directory { what: "the root of the share is not smbscope's".to_owned() })
+            Err(PrepareError::Directory { what: "the root of the share is not smbscope's".to_owned() })
         }
         Ok(directory) => Ok(directory),
-        Err(what) => Err(Error::Directory { what }),
+        Err(what) => Err(PrepareError::Directory { what }),
     }
 }
 
-fn doing(verb: &str, path: &str) -> impl FnOnce(smbscope_client::Error) -> Error {
+fn doing(verb: &str, path: &str) -> impl FnOnce(smbscope_client::ClientError) -> PrepareError {
     let what = format!("{verb} {path}");
-    move |error| Error::Client { what, error }
+    move |error| PrepareError::Client { what, error }
 }
 
 /// Lets all go on at the same time, in this task, until the last one is done or the first one fails; what the first of
 /// them returns.
-async fn join<T>(futures: Vec<impl Future<Output = Result<T, Error>>>) -> Result<T, Error> {
+async fn join<T>(futures: Vec<impl Future<Output = Result<T, PrepareError>>>) -> Result<T, PrepareError> {
     let mut running: Vec<Pin<Box<_>>> = futures.into_iter().map(Box::pin).collect();
     let mut first = None;
     poll_fn(move |context| {

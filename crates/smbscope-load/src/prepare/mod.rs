@@ -102,7 +102,7 @@ const LEFT_NAMED_MAX: usize = 5;
 
 /// Why the share cannot be prepared or cleaned.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum PrepareError {
     /// The server refused, or the session broke.
     #[error("cannot {what}: {error}{}", advice(.error))]
     Client {
@@ -110,7 +110,7 @@ pub enum Error {
         what: String,
         /// Why it failed.
         #[source]
-        error: smbscope_client::Error,
+        error: smbscope_client::ClientError,
     },
 
     /// The directory is somebody else's.
@@ -153,7 +153,7 @@ pub enum Error {
 }
 
 /// What to do where the server refused.
-fn advice(error: &smbscope_client::Error) -> &'static str {
+fn advice(error: &smbscope_client::ClientError) -> &'static str {
     match error.status() {
         Some(NtStatus::ACCESS_DENIED | NtStatus::MEDIA_WRITE_PROTECTED) => {
             "; this user may not write there, or nobody may: choose another user or directory"
@@ -169,8 +169,8 @@ fn advice(error: &smbscope_client::Error) -> &'static str {
 }
 
 /// The directory to work in: [`DEFAULT_DIRECTORY`] below one that the user named, or below the root.
-pub fn directory_below(base: &str) -> Result<String, Error> {
-    let base = crate::workload::relative_path(base).map_err(|what| Error::Directory { what })?;
+pub fn directory_below(base: &str) -> Result<String, PrepareError> {
+    let base = crate::workload::relative_path(base).map_err(|what| PrepareError::Directory { what })?;
     Ok(if base.is_empty() { DEFAULT_DIRECTORY.to_owned() } else { format!("{base}\\{DEFAULT_DIRECTORY}") })
 }
 
@@ -179,7 +179,7 @@ pub async fn prepare(
     options: &SessionOptions,
     request: &PrepareRequest<'_>,
     progress: &mut dyn FnMut(PrepareProgress),
-) -> Result<Prepared, Error> {
+) -> Result<Prepared, PrepareError> {
     let what = "preparing the files";
     within(request.within, what, job::prepare(&SessionConnector(options), request, progress)).await
 }
@@ -191,7 +191,7 @@ pub async fn clean(
     sessions: u32,
     limit: Duration,
     progress: &mut dyn FnMut(PrepareProgress),
-) -> Result<CleanupResult, Error> {
+) -> Result<CleanupResult, PrepareError> {
     within(limit, "cleaning", job::clean(&SessionConnector(options), directory, sessions, progress)).await
 }
 
@@ -199,7 +199,7 @@ pub async fn clean(
 async fn within<T>(
     limit: Duration,
     what: &'static str,
-    job: impl Future<Output = Result<T, Error>>,
-) -> Result<T, Error> {
-    tokio::time::timeout(limit, job).await.unwrap_or(Err(Error::TooLong { what, within: limit }))
+    job: impl Future<Output = Result<T, PrepareError>>,
+) -> Result<T, PrepareError> {
+    tokio::time::timeout(limit, job).await.unwrap_or(Err(PrepareError::TooLong { what, within: limit }))
 }

@@ -1,6 +1,6 @@
 //! The few things that are done to a share, so that tests need no server.
 
-use smbscope_client::{Disposition, Entry, Info, Open, SessionOptions, ClientSession, access, create_options};
+use smbscope_client::{CreateDisposition, ListingEntry, Info, OpenParameters, SessionOptions, ClientSession, access, create_options};
 use smbscope_stats::Random;
 use smbscope_wire::status::NtStatus;
 use std::time::{Duration, Instant};
@@ -13,25 +13,25 @@ const CLOSED_WITHIN: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// A session on a share.
-pub(super) trait Share {
+pub(super) trait ShareAccess {
     /// What is in a directory, without itself and the one above it; `None` where there is no such directory.
-    async fn list(&mut self, directory: &str) -> Result<Option<Vec<Entry>>, smbscope_client::Error>;
+    async fn list(&mut self, directory: &str) -> Result<Option<Vec<ListingEntry>>, smbscope_client::ClientError>;
 
     /// Makes a directory; it may be there.
-    async fn make_directory(&mut self, path: &str) -> Result<(), smbscope_client::Error>;
+    async fn make_directory(&mut self, path: &str) -> Result<(), smbscope_client::ClientError>;
 
     /// The beginning of a file; `None` where there is no such file.
-    async fn read(&mut self, path: &str, most: u32) -> Result<Option<Vec<u8>>, smbscope_client::Error>;
+    async fn read(&mut self, path: &str, most: u32) -> Result<Option<Vec<u8>>, smbscope_client::ClientError>;
 
     /// Writes a new file; one that has the name gives way. So nothing is written through a link.
-    async fn write(&mut self, path: &str, content: FileContent<'_>) -> Result<(), smbscope_client::Error>;
+    async fn write(&mut self, path: &str, content: FileContent<'_>) -> Result<(), smbscope_client::ClientError>;
 
     /// Renames a file; there is none of the new name.
-    async fn rename(&mut self, from: &str, to: &str) -> Result<(), smbscope_client::Error>;
+    async fn rename(&mut self, from: &str, to: &str) -> Result<(), smbscope_client::ClientError>;
 
-    async fn remove_file(&mut self, path: &str) -> Result<(), smbscope_client::Error>;
+    async fn remove_file(&mut self, path: &str) -> Result<(), smbscope_client::ClientError>;
 
-    async fn remove_directory(&mut self, path: &str) -> Result<(), smbscope_client::Error>;
+    async fn remove_directory(&mut self, path: &str) -> Result<(), smbscope_client::ClientError>;
 
     async fn disconnect(&mut self);
 }
@@ -45,9 +45,9 @@ pub(super) enum FileContent<'a> {
 
 /// Makes sessions.
 pub(super) trait ShareConnector {
-    type Share: Share;
+    type Share: ShareAccess;
 
-    async fn connect(&self) -> Result<Self::Share, smbscope_client::Error>;
+    async fn connect(&self) -> Result<Self::Share, smbscope_client::ClientError>;
 }
 
 pub(super) struct SessionConnector<'a>(pub(super) &'a SessionOptions);
@@ -55,7 +55,7 @@ pub(super) struct SessionConnector<'a>(pub(super) &'a SessionOptions);
 impl ShareConnector for SessionConnector<'_> {
     type Share = SessionShare;
 
-    async fn connect(&self) -> Result<SessionShare, smbscope_client::Error> {
+    async fn connect(&self) -> Result<SessionShare, smbscope_client::ClientError> {
         let session = ClientSession::connect(self.0).await?;
         Ok(SessionShare { session, block: Vec::new(), patience: CLOSED_WITHIN })
     }
@@ -69,8 +69,8 @@ pub(super) struct SessionShare {
     patience: Duration,
 }
 
-impl Share for SessionShare {
-    async fn list(&mut self, directory: &str) -> Result<Option<Vec<Entry>>, smbscope_client::Error> {
+impl ShareAccess for SessionShare {
+    async fn list(&mut self, directory: &str) -> Result<Option<Vec<ListingEntry>>, smbscope_client::ClientError> {
         let mut entries = Vec::new();
         let pattern = format!("{directory}\\*");
         let listed = self.session.list(&pattern, Info::FILE_BOTH_DIRECTORY_INFORMATION, 0, Some(&mut entries)).await;
@@ -85,7 +85,7 @@ impl Share for SessionShare {
         }
     }
 
-    async fn make_directory(&mut self, path: &str) -> Result<(), smbscope_client::Error> {
+    async fn make_directory(&mut self, path: &str) -> Result<(), smbscope_client::ClientError> {
         let made = self.session.make_directory(path).await;
         self.session.samples().clear();
         match made {
@@ -94,12 +94,12 @@ impl Share for SessionShare {
         }
     }
 
-    async fn read(&mut self, path: &str, most: u32) -> Result<Option<Vec<u8>>, smbscope_client::Error> {
-        let open = Open {
+    async fn read(&mut self, path: &str, most: u32) -> Result<Option<Vec<u8>>, smbscope_client::ClientError> {
+        let open = OpenParameters {
             path,
             access: access::READ_DATA | access::READ_ATTRIBUTES,
             share: SHARE_ALL,
-            disposition: Disposition::Open,
+            disposition: CreateDisposition::Open,
             options: create_options::NON_DIRECTORY,
             attributes: 0,
         };
@@ -118,12 +118,12 @@ impl Share for SessionShare {
         Ok(Some(bytes))
     }
 
-    async fn write(&mut self, path: &str, content: FileContent<'_>) -> Result<(), smbscope_client::Error> {
-        let open = Open {
+    async fn write(&mut self, path: &str, content: FileContent<'_>) -> Result<(), smbscope_client::ClientError> {
+        let open = OpenParameters {
             path,
             access: access::WRITE_DATA | access::READ_ATTRIBUTES,
             share: SHARE_ALL,
-            disposition: Disposition::Create,
+            disposition: CreateDisposition::Create,
             options: create_options::NON_DIRECTORY,
             attributes: 0,
         };
@@ -150,19 +150,19 @@ impl Share for SessionShare {
         closed
     }
 
-    async fn rename(&mut self, from: &str, to: &str) -> Result<(), smbscope_client::Error> {
+    async fn rename(&mut self, from: &str, to: &str) -> Result<(), smbscope_client::ClientError> {
         let renamed = self.session.rename(from, to).await;
         self.session.samples().clear();
         renamed
     }
 
-    async fn remove_file(&mut self, path: &str) -> Result<(), smbscope_client::Error> {
+    async fn remove_file(&mut self, path: &str) -> Result<(), smbscope_client::ClientError> {
         let removed = self.session.remove_file(path).await;
         self.session.samples().clear();
         removed
     }
 
-    async fn remove_directory(&mut self, path: &str) -> Result<(), smbscope_client::Error> {
+    async fn remove_directory(&mut self, path: &str) -> Result<(), smbscope_client::ClientError> {
         loop {
             let begun = Instant::now();
             let removed = self.session.remove_directory(path).await;
@@ -185,7 +185,7 @@ impl Share for SessionShare {
 }
 
 /// `None` for an answer that says that there is no such thing.
-fn absent<T>(error: smbscope_client::Error) -> Result<Option<T>, smbscope_client::Error> {
+fn absent<T>(error: smbscope_client::ClientError) -> Result<Option<T>, smbscope_client::ClientError> {
     match error.status() {
         Some(NtStatus::OBJECT_NAME_NOT_FOUND | NtStatus::OBJECT_PATH_NOT_FOUND | NtStatus::NO_SUCH_FILE) => Ok(None),
         _ => Err(error),

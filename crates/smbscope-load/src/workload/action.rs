@@ -1,7 +1,7 @@
 //! The steps of a user, as data: the engine performs them on a session.
 
 use super::Own;
-use smbscope_client::{FsctlProfile, Disposition, Info, ByteRangeLock, FileRange, TreeConnectTarget, WholeFile};
+use smbscope_client::{FsctlProfile, CreateDisposition, Info, ByteRangeLock, FileRange, TreeConnectTarget, WholeFile};
 use smbscope_wire::names::Fsctl;
 use smbscope_wire::status::NtStatus;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub enum Action<'a> {
         /// FILE_SHARE_*
         share: u32,
         /// What to do where the file exists, or does not.
-        disposition: Disposition,
+        disposition: CreateDisposition,
         /// `client::create_options`
         options: u32,
         /// MS-FSCC 2.6

@@ -3,7 +3,7 @@
 use super::error::suggest;
 use super::loadfile::Loadfile;
 use super::netbench::{self, NetbenchLike};
-use super::{Error, WorkloadSource, Workload};
+use super::{WorkloadError, WorkloadSource, Workload};
 
 const NETBENCH: &str = "netbench-like";
 const NETBENCH_FULL: &str = "netbench-like-full";
@@ -37,7 +37,7 @@ pub(super) fn all() -> Vec<(&'static str, String)> {
     described.collect()
 }
 
-pub(super) fn get(name: &str) -> Result<Workload, Error> {
+pub(super) fn get(name: &str) -> Result<Workload, WorkloadError> {
     match name {
         NETBENCH => netbench(NetbenchLike::default()),
         NETBENCH_FULL => netbench(NetbenchLike { scale: 1, ..NetbenchLike::default() }),
@@ -47,7 +47,7 @@ pub(super) fn get(name: &str) -> Result<Workload, Error> {
                 let names: Vec<&str> =
                     [NETBENCH, NETBENCH_FULL].into_iter().chain(FILES.iter().map(|(name, _)| *name)).collect();
                 let hint = format!("{}; or give a file", suggest(name, &names));
-                Err(Error::Unknown { name: name.to_owned(), hint })
+                Err(WorkloadError::Unknown { name: name.to_owned(), hint })
             }
         },
     }
@@ -63,7 +63,7 @@ pub(super) fn text(name: &str) -> Option<String> {
     }
 }
 
-pub(super) fn netbench(settings: NetbenchLike) -> Result<Workload, Error> {
+pub(super) fn netbench(settings: NetbenchLike) -> Result<Workload, WorkloadError> {
     let (text, first) = netbench::generate(settings);
     let loadfile = Loadfile::parse(NETBENCH, &text)?.repeat_from_line(first);
     let name = if settings.scale <= 1 { NETBENCH_FULL } else { NETBENCH };

@@ -5,7 +5,7 @@ use std::io;
 
 /// Why a workload cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum WorkloadError {
     /// The file cannot be read.
     #[error("{path}: {error}")]
     Unreadable {
@@ -46,9 +46,9 @@ pub enum Error {
     },
 }
 
-impl Error {
-    pub(super) fn invalid(place: Location, what: impl Into<String>, hint: impl Into<String>) -> Error {
-        Error::Invalid { place, what: what.into(), hint: hint.into() }
+impl WorkloadError {
+    pub(super) fn invalid(place: Location, what: impl Into<String>, hint: impl Into<String>) -> WorkloadError {
+        WorkloadError::Invalid { place, what: what.into(), hint: hint.into() }
     }
 }
 

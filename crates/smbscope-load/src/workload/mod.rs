@@ -19,7 +19,7 @@ mod travel;
 
 pub use action::{Action, Expected, Script, HandleSlot, ScriptStep};
 pub use draw::SizeDistribution;
-pub use error::{Error, Location};
+pub use error::{WorkloadError, Location};
 pub use file_set::{FileSet, FileSetOwner};
 pub use loadfile::{check_line, ranges_text};
 pub use made::{CreatedPaths, Own};
@@ -89,11 +89,11 @@ impl WorkloadDefinition {
 }
 
 /// A file within its bound, by its name.
-fn read(path: &Path) -> Result<(String, Vec<u8>), Error> {
+fn read(path: &Path) -> Result<(String, Vec<u8>), WorkloadError> {
     let name = path.display().to_string();
     match bounded::read(path, WORKLOAD_MAX) {
         Ok(bytes) => Ok((name, bytes)),
-        Err(error) => Err(Error::Unreadable { path: name, error }),
+        Err(error) => Err(WorkloadError::Unreadable { path: name, error }),
     }
 }
 
@@ -124,7 +124,7 @@ impl Workload {
     }
 
     /// One that is built in.
-    pub fn builtin(name: &str) -> Result<Workload, Error> {
+    pub fn builtin(name: &str) -> Result<Workload, WorkloadError> {
         builtin::get(name)
     }
 
@@ -134,7 +134,7 @@ impl Workload {
     }
 
     /// A file: TOML or a loadfile, told by its extension, otherwise by its content.
-    pub fn load(path: &Path) -> Result<Workload, Error> {
+    pub fn load(path: &Path) -> Result<Workload, WorkloadError> {
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         let (name, bytes) = read(path)?;
         let text = String::from_utf8_lossy(&bytes);
@@ -146,7 +146,7 @@ impl Workload {
     }
 
     /// A loadfile of dbench or smbtorture, whatever it is called.
-    pub fn loadfile(path: &Path) -> Result<Workload, Error> {
+    pub fn loadfile(path: &Path) -> Result<Workload, WorkloadError> {
         let (name, bytes) = read(path)?;
         let text = String::from_utf8_lossy(&bytes);
         let loadfile = Loadfile::parse(&name, &text)?;
@@ -154,12 +154,12 @@ impl Workload {
     }
 
     /// The mix of operations of the NetBench Disk Mix, generated.
-    pub fn netbench_like(settings: NetbenchLike) -> Result<Workload, Error> {
+    pub fn netbench_like(settings: NetbenchLike) -> Result<Workload, WorkloadError> {
         builtin::netbench(settings)
     }
 
-    fn toml_file(name: String, bytes: &[u8]) -> Result<Workload, Error> {
-        let unreadable = |error| Error::Unreadable { path: name.clone(), error };
+    fn toml_file(name: String, bytes: &[u8]) -> Result<Workload, WorkloadError> {
+        let unreadable = |error| WorkloadError::Unreadable { path: name.clone(), error };
         let text = str::from_utf8(bytes).map_err(|_| unreadable(io::Error::other("it is not UTF-8")))?;
         if bytes.len() > WORKLOAD_TABLE_MAX && !recorded::is_one(text) {
             let most = WORKLOAD_TABLE_MAX >> 20;
@@ -168,7 +168,7 @@ impl Workload {
         Workload::toml(&name, text, WorkloadSource::File(name.clone()))
     }
 
-    fn toml(file: &str, text: &str, source: WorkloadSource) -> Result<Workload, Error> {
+    fn toml(file: &str, text: &str, source: WorkloadSource) -> Result<Workload, WorkloadError> {
         if recorded::is_one(text) {
             return recorded::parse(file, text, source);
         }
@@ -187,13 +187,13 @@ impl Workload {
     }
 
     /// The same with other values of its parameters, by name: its definition has them, too.
-    pub fn set(self, values: &[(String, String)]) -> Result<Workload, Error> {
+    pub fn set(self, values: &[(String, String)]) -> Result<Workload, WorkloadError> {
         let Some((name, _)) = values.first() else { return Ok(self) };
         match &self.about.toml {
             Some((file, text)) => {
                 Workload::toml(file, &synthetic::with_parameters(file, text, values)?, self.about.source.clone())
             }
-            None => Err(Error::Parameter {
+            None => Err(WorkloadError::Parameter {
                 what: format!("the workload has no parameter \"{name}\""),
                 hint: "a loadfile has none".to_owned(),
             }),
@@ -286,14 +286,14 @@ impl Workload {
     }
 
     /// Refuses a dialect in which a step of it can't be done.
-    pub fn check_dialect(&self, dialect: Dialect) -> Result<(), Error> {
+    pub fn check_dialect(&self, dialect: Dialect) -> Result<(), WorkloadError> {
         let unsupported = match &self.kind {
             WorkloadKind::Loadfile(loadfile) => loadfile.unsupported_in(dialect),
             WorkloadKind::Synthetic(synthetic) => synthetic.unsupported_in(dialect),
         };
         let Some((step, why)) = unsupported else { return Ok(()) };
         let what = format!("the workload {} sends {step}, which can't be done in {dialect}: {why}", self.name());
-        Err(Error::Parameter { what, hint: "choose another --dialect".to_owned() })
+        Err(WorkloadError::Parameter { what, hint: "choose another --dialect".to_owned() })
     }
 
     /// Whether its operations are scenarios, and how they begin.

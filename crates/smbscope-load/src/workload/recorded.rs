@@ -5,7 +5,7 @@
 
 use super::error::Location;
 use super::loadfile::Loadfile;
-use super::{WorkloadDefinition, Error, FileSet, WorkloadKind, WorkloadSource, Workload};
+use super::{WorkloadDefinition, WorkloadError, FileSet, WorkloadKind, WorkloadSource, Workload};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -57,10 +57,10 @@ pub(super) fn is_one(text: &str) -> bool {
 }
 
 /// The workload of a recording.
-pub(super) fn parse(file: &str, text: &str, source: WorkloadSource) -> Result<Workload, Error> {
+pub(super) fn parse(file: &str, text: &str, source: WorkloadSource) -> Result<Workload, WorkloadError> {
     let recording: Recording = toml::from_str(text).map_err(|error| {
         let place = Location::at(file, text, error.span().map_or(0, |span| span.start));
-        Error::invalid(place, error.message().replace('\n', ", "), "see docs/workloads.md, or record it again")
+        WorkloadError::invalid(place, error.message().replace('\n', ", "), "see docs/workloads.md, or record it again")
     })?;
     let Recording { name, description, recorded } = recording;
     let lines = format!("{}{}", with_end(&recorded.files), recorded.steps);

@@ -1,7 +1,7 @@
 //! A workload on its way to a load generator on another host, which reads it as this one did.
 
 use super::loadfile::Loadfile;
-use super::{WorkloadDefinition, Error, WorkloadKind, WorkloadSource, Workload, builtin, read, recorded};
+use super::{WorkloadDefinition, WorkloadError, WorkloadKind, WorkloadSource, Workload, builtin, read, recorded};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -30,7 +30,7 @@ enum WorkloadText {
 
 impl Workload {
     /// What it is made from. The text of a loadfile is not kept in memory, so its file is read again.
-    pub fn travelling(&self) -> Result<Travelling, Error> {
+    pub fn travelling(&self) -> Result<Travelling, WorkloadError> {
         let about = &self.about;
         let text = match (&about.toml, &about.source) {
             (Some((file, text)), _) => WorkloadText::Table(file.clone(), text.clone()),
@@ -53,7 +53,7 @@ impl Workload {
 
 impl Travelling {
     /// The workload that it was.
-    pub fn arrived(self) -> Result<Workload, Error> {
+    pub fn arrived(self) -> Result<Workload, WorkloadError> {
         let Travelling { text, name, description, source, thinking, sha256 } = self;
         let workload = match text {
             WorkloadText::Table(file, text) => Workload::toml(&file, &text, source)?,
@@ -74,8 +74,8 @@ impl Travelling {
     }
 }
 
-fn changed(name: &str) -> Error {
-    Error::Parameter {
+fn changed(name: &str) -> WorkloadError {
+    WorkloadError::Parameter {
         what: format!("the workload {name} is not the one that was read before"),
         hint: "leave its file as it is during a run".to_owned(),
     }

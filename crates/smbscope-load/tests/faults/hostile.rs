@@ -251,7 +251,7 @@ fn a_server_that_never_grants_a_credit_is_an_error_and_no_wait() {
 }
 
 /// What a workload without files of its own needs, and with some of them.
-fn prepared(options: &SessionOptions, files: u32, within: Duration) -> Result<prepare::Prepared, prepare::Error> {
+fn prepared(options: &SessionOptions, files: u32, within: Duration) -> Result<prepare::Prepared, prepare::PrepareError> {
     let set = FileSet {
         own_directories: true,
         shared: false,

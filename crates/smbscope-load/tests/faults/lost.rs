@@ -1,7 +1,7 @@
 //! Connections that end, and answers that never come: the command is counted as unanswered.
 
 use crate::faults::support::{DIALECTS, Step, TIMEOUT, assert_clear, life, open, options, run, server};
-use smbscope_client::{Error, ClientSession};
+use smbscope_client::{ClientError, ClientSession};
 use smbscope_model::ExchangeOutcome;
 use smbscope_testkit::server::Fault;
 use std::time::Instant;
@@ -26,7 +26,7 @@ fn a_connection_that_ends_leaves_its_command_unanswered() {
                 let (result, session) = run(life(&options(&server, dialect), step));
                 let error = result.expect_err("the connection ended");
                 assert_clear(&error);
-                assert!(matches!(error, Error::Connection { .. }), "{dialect:?} {fault:?} {step:?}: {error}");
+                assert!(matches!(error, ClientError::Connection { .. }), "{dialect:?} {fault:?} {step:?}: {error}");
                 assert!(error.is_fatal());
                 assert_unanswered(session, step, dialect);
             }
@@ -42,7 +42,7 @@ fn a_connection_that_ends_while_it_is_made_is_an_error_that_says_so() {
                 let server = server([fault.on(step.command(dialect))]);
                 let error = run(ClientSession::connect(&options(&server, dialect))).expect_err("the connection ended");
                 assert_clear(&error);
-                assert!(matches!(error, Error::Connection { .. }), "{dialect:?} {fault:?} {step:?}: {error}");
+                assert!(matches!(error, ClientError::Connection { .. }), "{dialect:?} {fault:?} {step:?}: {error}");
             }
         }
     }
@@ -57,7 +57,7 @@ fn a_silent_server_is_given_up_after_the_timeout() {
             let (result, session) = run(life(&options(&server, dialect), step));
             let error = result.expect_err("there is no answer");
             assert_clear(&error);
-            assert!(matches!(error, Error::TimedOut { .. }), "{dialect:?} {step:?}: {error}");
+            assert!(matches!(error, ClientError::TimedOut { .. }), "{dialect:?} {step:?}: {error}");
             assert!(start.elapsed() >= TIMEOUT && start.elapsed() < 8 * TIMEOUT, "{:?}", start.elapsed());
             if !step.is_setup() {
                 assert_unanswered(session, step, dialect);
@@ -88,9 +88,9 @@ fn a_server_that_is_gone_is_an_error_that_says_so() {
             let mut session = ClientSession::connect(&options).await.unwrap();
             drop(server);
             let error = session.echo().await.unwrap_err();
-            assert!(matches!(error, Error::Connection { .. }), "{dialect:?}: {error}");
+            assert!(matches!(error, ClientError::Connection { .. }), "{dialect:?}: {error}");
             let error = ClientSession::connect(&options).await.unwrap_err();
-            assert!(matches!(error, Error::Unreachable { .. }), "{dialect:?}: {error}");
+            assert!(matches!(error, ClientError::Unreachable { .. }), "{dialect:?}: {error}");
             assert!(error.to_string().contains(&format!("{}", options.address)), "{error}");
             assert_clear(&error);
         });

@@ -1,7 +1,7 @@
 //! Answers that break the protocol: a clear error, in time, and never a panic.
 
 use crate::faults::support::{DIALECTS, Step, assert_clear, is_smb1, life, options, run, server};
-use smbscope_client::Error;
+use smbscope_client::ClientError;
 use smbscope_model::Dialect;
 use smbscope_testkit::server::{Fault, Malformed};
 use std::sync::Mutex;
@@ -11,7 +11,7 @@ use std::thread;
 const THREADS: usize = 8;
 
 /// Does a step on a session of its own for each case, and says how each ended.
-pub(crate) fn outcomes(cases: &[(Dialect, Step, Malformed)]) -> Vec<(Dialect, Step, Malformed, Result<(), Error>)> {
+pub(crate) fn outcomes(cases: &[(Dialect, Step, Malformed)]) -> Vec<(Dialect, Step, Malformed, Result<(), ClientError>)> {
     let next = Mutex::new(cases.iter());
     let done = Mutex::new(Vec::new());
     let work = || {
@@ -119,7 +119,7 @@ fn what_a_client_may_ignore_hangs_it_no_more_than_it_breaks_it() {
             assert_clear(&error);
             assert!(error.is_fatal(), "{dialect:?} {step:?} {how:?}: {error}");
             // A client that waits for the right answer gets it.
-            assert!(!matches!(error, Error::TimedOut { .. }), "{dialect:?} {step:?} {how:?}: {error}");
+            assert!(!matches!(error, ClientError::TimedOut { .. }), "{dialect:?} {step:?} {how:?}: {error}");
         }
     }
 }

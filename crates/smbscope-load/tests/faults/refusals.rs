@@ -1,7 +1,7 @@
 //! Refusals by the server are data: the status is there by its name, and the session goes on.
 
 use crate::faults::support::{DIALECTS, Step, assert_clear, life, open, options, run, server};
-use smbscope_client::{Error, ClientSession};
+use smbscope_client::{ClientError, ClientSession};
 use smbscope_model::ExchangeOutcome;
 use smbscope_testkit::server::Fault;
 use smbscope_wire::status::NtStatus;
@@ -63,7 +63,7 @@ fn a_refused_logon_or_share_says_what_to_do() {
             let error = run(ClientSession::connect(&options(&server, dialect))).expect_err("it was refused");
             assert_clear(&error);
             assert_eq!(error.status(), Some(status), "{dialect:?} {step:?}: {error}");
-            assert!(matches!(error, Error::Refused { .. }), "{dialect:?} {step:?}: {error}");
+            assert!(matches!(error, ClientError::Refused { .. }), "{dialect:?} {step:?}: {error}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A session with a scripted server, and the operations that a test does on it.
 
-use smbscope_client::{Disposition, Error, FileHandle, Info, ByteRangeLock, Open, OpenResult, SessionOptions, ClientSession, SetInfo};
+use smbscope_client::{CreateDisposition, ClientError, FileHandle, Info, ByteRangeLock, OpenParameters, OpenResult, SessionOptions, ClientSession, SetInfo};
 use smbscope_client::{access, create_options};
 use smbscope_model::{Command, Dialect};
 use smbscope_testkit::server::{Rule, Script, ScriptedServer};
@@ -103,7 +103,7 @@ impl Step {
     }
 
     /// Does it, with the file that was opened for it.
-    pub(crate) async fn on(self, session: &mut ClientSession, handle: FileHandle) -> Result<(), Error> {
+    pub(crate) async fn on(self, session: &mut ClientSession, handle: FileHandle) -> Result<(), ClientError> {
         match self {
             Step::Negotiate | Step::SessionSetup | Step::TreeConnect => Ok(()),
             Step::Open => open(session).await.map(drop),
@@ -129,12 +129,12 @@ impl Step {
     }
 }
 
-pub(crate) async fn open(session: &mut ClientSession) -> Result<OpenResult, Error> {
-    let open = Open {
+pub(crate) async fn open(session: &mut ClientSession) -> Result<OpenResult, ClientError> {
+    let open = OpenParameters {
         path: "dir\\file.txt",
         access: access::READ_DATA | access::WRITE_DATA,
         share: 7,
-        disposition: Disposition::OpenIf,
+        disposition: CreateDisposition::OpenIf,
         options: create_options::NON_DIRECTORY,
         attributes: 0,
     };
@@ -142,7 +142,7 @@ pub(crate) async fn open(session: &mut ClientSession) -> Result<OpenResult, Erro
 }
 
 /// Connects, opens a file, and does the step; the first error, and what the session measured since it was connected.
-pub(crate) async fn life(options: &SessionOptions, step: Step) -> (Result<(), Error>, Option<ClientSession>) {
+pub(crate) async fn life(options: &SessionOptions, step: Step) -> (Result<(), ClientError>, Option<ClientSession>) {
     let mut session = match ClientSession::connect(options).await {
         Ok(session) => session,
         Err(error) => return (Err(error), None),
@@ -158,7 +158,7 @@ pub(crate) async fn life(options: &SessionOptions, step: Step) -> (Result<(), Er
 }
 
 /// An error has one line, which says something.
-pub(crate) fn assert_clear(error: &Error) {
+pub(crate) fn assert_clear(error: &ClientError) {
     let text = error.to_string();
     assert!(!text.is_empty() && !text.contains('\n') && text.len() < 300, "not a clear line: {text:?}");
 }

@@ -22,7 +22,7 @@ pub use escaped::line;
 use offers::{NegotiationIndex, NegotiationEntry, Smb1Usage};
 use serde::{Deserialize, Serialize};
 use smbscope_diagnose::Answer;
-use smbscope_model::{CaptureInfo, Quality, Share, SkippedPackets};
+use smbscope_model::{CaptureInfo, Quality, UntimedShare, SkippedPackets};
 use smbscope_stats::{Concurrency, FileKey, HeatMap};
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -137,7 +137,7 @@ pub(crate) struct QualityEntry<'a> {
     pub(crate) sentence: String,
     /// That share in percent: commands seen in part, and those of which the capture shows nothing (commands_unseen),
     /// which are an estimate where the bounds differ.
-    not_timed: Share,
+    not_timed: UntimedShare,
     #[serde(flatten)]
     pub(crate) counters: Cow<'a, Quality>,
     /// Packets that are no TCP, by protocol, most packets first, at most 33 entries; they add up to `not_tcp`.

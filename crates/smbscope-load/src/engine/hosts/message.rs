@@ -7,7 +7,7 @@ use crate::engine::plan::RampPlan;
 use crate::engine::recorder::MergeableFigures;
 use crate::engine::result::LoadPointEnd;
 use crate::engine::schedule::LoadSchedule;
-use crate::engine::share::Share;
+use crate::engine::share::WorkerShare;
 use crate::engine::silences::HostResponseGaps;
 use crate::workload::Travelling;
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ pub(crate) enum DriverRequest {
     /// What time is it?
     Time,
     /// Have your share of these sessions. Your clock is ahead by so much; end the load point after so many operations.
-    Connect { sessions: u32, share: Share, ahead: Nanos, operations: Option<u64> },
+    Connect { sessions: u32, share: WorkerShare, ahead: Nanos, operations: Option<u64> },
     /// Let users work from `begin` on, and measure from `start` to `end`.
     Work { begin: Timestamp, start: Timestamp, end: Timestamp, interval: Duration, schedule: LoadSchedule },
     /// What is new? The load point is over for all.

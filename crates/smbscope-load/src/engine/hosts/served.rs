@@ -11,7 +11,7 @@ use crate::engine::perform::ServerConnector;
 use crate::engine::recorder::MeasurementWindow;
 use crate::engine::result::LoadPointEnd;
 use crate::engine::session::SessionFactory;
-use crate::engine::share::Share;
+use crate::engine::share::WorkerShare;
 use crate::engine::silences::Silences;
 use crate::engine::timers::Time;
 use crate::engine::worker::{Connecting, WorkerOrder, Scripts, Worked};
@@ -46,7 +46,7 @@ struct AssignedWorkload {
 
 /// The workers of the host, on a thread.
 struct Team {
-    share: Share,
+    share: WorkerShare,
     orders: Sender<WorkerOrder>,
     done: Receiver<HostCompletion>,
     live: Arc<LiveFigures>,
@@ -58,7 +58,7 @@ struct Team {
 
 /// What passes between workers and whoever answers for them.
 pub(crate) struct Inbox {
-    share: Share,
+    share: WorkerShare,
     orders: Receiver<WorkerOrder>,
     done: Sender<HostCompletion>,
     live: Arc<LiveFigures>,
@@ -136,7 +136,7 @@ impl LoadHost {
     fn connect(
         &mut self,
         sessions: u32,
-        share: Share,
+        share: WorkerShare,
         ahead: Nanos,
         operations: Option<u64>,
     ) -> Result<HostReply, String> {
@@ -172,7 +172,7 @@ const NO_ORDER: &str = "it has not been told what to do";
 const ENDED_EARLY: &str = "its load generator broke down, please report this";
 
 impl Team {
-    fn start(share: Share, work: AssignedWorkload, start: &Arc<Start>, clock: Clock) -> Result<Team, String> {
+    fn start(share: WorkerShare, work: AssignedWorkload, start: &Arc<Start>, clock: Clock) -> Result<Team, String> {
         let (orders, for_workers) = channel();
         let (finished, done) = channel();
         let live = Arc::new(LiveFigures::default());

@@ -4,7 +4,7 @@
 use crate::engine::session::{SessionFactory, SessionIdentity, Performed, ServerSession};
 use crate::engine::timers::now;
 use crate::workload::{Action, Expected, Script, HandleSlot, ScriptStep};
-use smbscope_client::{Error, Sample, Samples};
+use smbscope_client::{ClientError, Sample, Samples};
 use smbscope_model::{Command, Dialect, Endpoints, CommandGroup, ExchangeOutcome};
 use smbscope_stats::Random;
 use smbscope_wire::smb2;
@@ -85,7 +85,7 @@ impl MockServer {
     }
 
     /// The time of an answer; for ever, where there is none.
-    async fn ask(&self, connection: usize, command: Option<u64>) -> Result<(Instant, Instant, NtStatus), Error> {
+    async fn ask(&self, connection: usize, command: Option<u64>) -> Result<(Instant, Instant, NtStatus), ClientError> {
         let asked_at = now();
         let epoch = match command {
             None if !self.counts_connects => asked_at,
@@ -97,7 +97,7 @@ impl MockServer {
             Answer::At(time, status) => ((epoch + time).max(asked_at), status),
             Answer::Break => {
                 let error = io::Error::from(io::ErrorKind::ConnectionReset);
-                return Err(Error::Connection { what: "reading the answer", error });
+                return Err(ClientError::Connection { what: "reading the answer", error });
             }
             Answer::Never => std::future::pending().await,
         };
@@ -109,7 +109,7 @@ impl MockServer {
 impl SessionFactory for MockServer {
     type Session = MockSession;
 
-    async fn connect(&self) -> Result<MockSession, Error> {
+    async fn connect(&self) -> Result<MockSession, ClientError> {
         let number = {
             let mut connections = self.connections.lock().unwrap();
             *connections += 1;
@@ -117,7 +117,7 @@ impl SessionFactory for MockServer {
         };
         let (_, _, status) = self.ask(number, None).await?;
         if status.is_error() {
-            return Err(Error::Refused { what: "the session".to_owned(), status, hint: "ask someone" });
+            return Err(ClientError::Refused { what: "the session".to_owned(), status, hint: "ask someone" });
         }
         Ok(MockSession { server: self.clone(), number, commands: 0, samples: Vec::new() })
     }
@@ -167,7 +167,7 @@ impl MockSession {
 }
 
 impl ServerSession for MockSession {
-    async fn perform(&mut self, action: &Action<'_>) -> Result<Performed, Error> {
+    async fn perform(&mut self, action: &Action<'_>) -> Result<Performed, ClientError> {
         self.server.log.lock().unwrap().push((self.number, format!("{action:?}")));
         let command = self.commands;
         self.commands += 1;
@@ -200,13 +200,13 @@ impl ServerSession for MockSession {
         &mut self.samples
     }
 
-    async fn disturbed(&self) -> Result<(), Error> {
+    async fn disturbed(&self) -> Result<(), ClientError> {
         let Some(every) = self.server.wishes else { return std::future::pending().await };
         tokio::time::sleep(every).await;
         Ok(())
     }
 
-    async fn attend(&mut self) -> Result<(), Error> {
+    async fn attend(&mut self) -> Result<(), ClientError> {
         let asked = (self.number, "attended".to_owned());
         self.server.log.lock().unwrap().push(asked);
         Ok(())
@@ -223,11 +223,11 @@ impl ServerSession for MockSession {
         SessionIdentity { endpoints, dialect: Dialect::Smb2(0x0311), user, share }
     }
 
-    async fn close_all(&mut self) -> Result<(), Error> {
+    async fn close_all(&mut self) -> Result<(), ClientError> {
         Ok(())
     }
 
-    async fn disconnect(&mut self) -> Result<(), Error> {
+    async fn disconnect(&mut self) -> Result<(), ClientError> {
         self.server.log.lock().unwrap().push((self.number, "disconnect".to_owned()));
         Ok(())
     }

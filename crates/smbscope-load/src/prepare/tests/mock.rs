@@ -1,7 +1,7 @@
 //! A share in memory.
 
-use crate::prepare::share::{ShareConnector, FileContent, Share};
-use smbscope_client::{Entry, Error};
+use crate::prepare::share::{ShareConnector, FileContent, ShareAccess};
+use smbscope_client::{ListingEntry, ClientError};
 use smbscope_model::Command;
 use smbscope_wire::smb2;
 use smbscope_wire::status::NtStatus;
@@ -56,7 +56,7 @@ impl Memory {
         self.0.borrow_mut().writes_left = writes;
     }
 
-    fn parent_is_there(&self, path: &str) -> Result<(), Error> {
+    fn parent_is_there(&self, path: &str) -> Result<(), ClientError> {
         match path.rsplit_once('\\') {
             Some((parent, _)) if self.get(parent) != Some(Node::Directory) => {
                 Err(refused(NtStatus::OBJECT_PATH_NOT_FOUND))
@@ -66,21 +66,21 @@ impl Memory {
     }
 }
 
-fn refused(status: NtStatus) -> Error {
-    Error::Status { command: Command::Smb2(smb2::Smb2Command::CREATE), status }
+fn refused(status: NtStatus) -> ClientError {
+    ClientError::Status { command: Command::Smb2(smb2::Smb2Command::CREATE), status }
 }
 
 impl ShareConnector for Memory {
     type Share = Memory;
 
-    async fn connect(&self) -> Result<Memory, Error> {
+    async fn connect(&self) -> Result<Memory, ClientError> {
         self.0.borrow_mut().connections += 1;
         Ok(self.clone())
     }
 }
 
-impl Share for Memory {
-    async fn list(&mut self, directory: &str) -> Result<Option<Vec<Entry>>, Error> {
+impl ShareAccess for Memory {
+    async fn list(&mut self, directory: &str) -> Result<Option<Vec<ListingEntry>>, ClientError> {
         // Others get their turn, as with a server.
         tokio::task::yield_now().await;
         if self.get(directory) != Some(Node::Directory) {
@@ -96,12 +96,12 @@ impl Share for Memory {
                 Some(Node::ReparsePoint) => (0, 0x410),
                 _ => (0, 0x10),
             };
-            Entry { name: path[prefix.len()..].to_owned(), size, attributes }
+            ListingEntry { name: path[prefix.len()..].to_owned(), size, attributes }
         };
         Ok(Some(entries.map(entry).collect()))
     }
 
-    async fn make_directory(&mut self, path: &str) -> Result<(), Error> {
+    async fn make_directory(&mut self, path: &str) -> Result<(), ClientError> {
         tokio::task::yield_now().await;
         self.parent_is_there(path)?;
         if self.get(path).is_none() {
@@ -110,14 +110,14 @@ impl Share for Memory {
         Ok(())
     }
 
-    async fn read(&mut self, path: &str, _most: u32) -> Result<Option<Vec<u8>>, Error> {
+    async fn read(&mut self, path: &str, _most: u32) -> Result<Option<Vec<u8>>, ClientError> {
         Ok(match self.get(path) {
             Some(Node::File(bytes)) => Some(bytes),
             _ => None,
         })
     }
 
-    async fn write(&mut self, path: &str, content: FileContent<'_>) -> Result<(), Error> {
+    async fn write(&mut self, path: &str, content: FileContent<'_>) -> Result<(), ClientError> {
         tokio::task::yield_now().await;
         self.parent_is_there(path)?;
         if let Some(left) = &mut self.0.borrow_mut().writes_left {
@@ -135,7 +135,7 @@ impl Share for Memory {
         Ok(())
     }
 
-    async fn rename(&mut self, from: &str, to: &str) -> Result<(), Error> {
+    async fn rename(&mut self, from: &str, to: &str) -> Result<(), ClientError> {
         let node = self.get(from).ok_or_else(|| refused(NtStatus::OBJECT_NAME_NOT_FOUND))?;
         assert_eq!(self.get(to), None, "{to}");
         self.remove(from);
@@ -143,7 +143,7 @@ impl Share for Memory {
         Ok(())
     }
 
-    async fn remove_file(&mut self, path: &str) -> Result<(), Error> {
+    async fn remove_file(&mut self, path: &str) -> Result<(), ClientError> {
         match self.get(path) {
             Some(Node::File(_)) => self.remove(path),
             None => return Err(refused(NtStatus::OBJECT_NAME_NOT_FOUND)),
@@ -152,7 +152,7 @@ impl Share for Memory {
         Ok(())
     }
 
-    async fn remove_directory(&mut self, path: &str) -> Result<(), Error> {
+    async fn remove_directory(&mut self, path: &str) -> Result<(), ClientError> {
         assert_eq!(self.get(path), Some(Node::Directory), "{path}");
         if let Some(inside) = self.paths(&format!("{path}\\")).first() {
             let Some(Node::Hidden(status)) = self.get(inside) else {

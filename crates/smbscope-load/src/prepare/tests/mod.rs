@@ -28,12 +28,12 @@ fn run<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
-fn prepare(memory: &Memory, files: &FileSet, users: u32) -> Result<Prepared, Error> {
+fn prepare(memory: &Memory, files: &FileSet, users: u32) -> Result<Prepared, PrepareError> {
     let request = PrepareRequest { directory: "bench", workload: "w", files, users, sessions: 3, made: &made(), within: HOUR };
     run(job::prepare(memory, &request, &mut |_| {}))
 }
 
-fn clean(memory: &Memory) -> Result<CleanupResult, Error> {
+fn clean(memory: &Memory) -> Result<CleanupResult, PrepareError> {
     run(job::clean(memory, "bench", 3, &mut |_| {}))
 }
 
@@ -137,7 +137,7 @@ fn a_directory_with_anything_else_in_it_is_left_alone() {
         assert!(error.to_string().contains("was not made by smbscope"), "{error}");
     }
     memory.put(r"bench\smbscope-bench.toml", Node::File(b"made_by = \"somebody\"".to_vec()));
-    assert!(matches!(clean(&memory), Err(Error::NotOurs { .. })));
+    assert!(matches!(clean(&memory), Err(PrepareError::NotOurs { .. })));
     assert_eq!(memory.paths("bench\\").len(), 2);
 }
 
@@ -278,7 +278,7 @@ fn the_root_of_the_share_and_paths_that_lead_out_are_no_directory_to_work_in() {
     let memory = Memory::default();
     for directory in ["", "\\", r"..\x"] {
         let error = run(job::clean(&memory, directory, 1, &mut |_| {})).unwrap_err();
-        assert!(matches!(error, Error::Directory { .. }), "{error}");
+        assert!(matches!(error, PrepareError::Directory { .. }), "{error}");
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) use script::LoadfileScript;
 use super::CreatedPaths;
 use super::action::Expected;
 use super::path::{PathInterner, PathId};
-use super::{Error, error::Location};
+use super::{WorkloadError, error::Location};
 use parse::Clients;
 use smbscope_client::{FsctlProfile, Info, FileRange};
 use smbscope_model::Dialect;
@@ -112,27 +112,27 @@ enum OpenFor {
 /// Whether a recording can have a line; otherwise why not.
 pub fn check_line(line: &str) -> Result<(), String> {
     parse::parse("", line, Clients::Names).map(drop).map_err(|error| match error {
-        Error::Invalid { what, .. } => what,
+        WorkloadError::Invalid { what, .. } => what,
         other => other.to_string(),
     })
 }
 
 impl Loadfile {
     /// Takes a text for a loadfile; `name` is for messages.
-    pub(super) fn parse(name: &str, text: &str) -> Result<Loadfile, Error> {
+    pub(super) fn parse(name: &str, text: &str) -> Result<Loadfile, WorkloadError> {
         Loadfile::with(name, text, Clients::Users)
     }
 
     /// Takes the lines of a recording, which may have directories of any name.
-    pub(super) fn parse_recorded(name: &str, text: &str) -> Result<Loadfile, Error> {
+    pub(super) fn parse_recorded(name: &str, text: &str) -> Result<Loadfile, WorkloadError> {
         Loadfile::with(name, text, Clients::Names)
     }
 
-    fn with(name: &str, text: &str, clients: Clients) -> Result<Loadfile, Error> {
+    fn with(name: &str, text: &str, clients: Clients) -> Result<Loadfile, WorkloadError> {
         let loadfile = parse::parse(name, text, clients)?;
         if loadfile.lines.iter().all(|line| line.number == 0) {
             let place = Location { file: name.to_owned(), line: None, column: None };
-            return Err(Error::invalid(
+            return Err(WorkloadError::invalid(
                 place,
                 "the loadfile has no operation",
                 "give a file with lines such as: Mkdir \"\\dir\" NT_STATUS_OK",

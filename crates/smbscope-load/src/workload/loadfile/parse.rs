@@ -5,7 +5,7 @@
 //! recorded, which is skipped, because the load engine's schedule says when things begin. Names of operations may
 //! be in any case. `\clients\client1` is the directory of a user.
 
-use super::super::Error;
+use super::super::WorkloadError;
 use super::super::action::Expected;
 use super::super::error::{Location, suggest};
 use super::super::made::NAMES_MAX;
@@ -72,7 +72,7 @@ pub(super) enum Clients {
     Names,
 }
 
-pub(super) fn parse(name: &str, text: &str, clients: Clients) -> Result<Loadfile, Error> {
+pub(super) fn parse(name: &str, text: &str, clients: Clients) -> Result<Loadfile, WorkloadError> {
     let mut parser = LoadfileParser::new(name, clients);
     for (number, line) in (1..).zip(text.lines()) {
         parser.number = number;
@@ -85,7 +85,7 @@ pub(super) fn parse(name: &str, text: &str, clients: Clients) -> Result<Loadfile
     if loadfile.made.is_too_large() {
         let place = Location { file: name.to_owned(), line: None, column: None };
         let what = format!("its paths and the directories above them have more than {} MiB", NAMES_MAX >> 20);
-        return Err(Error::invalid(place, what, "replay fewer files, or give them shorter names"));
+        return Err(WorkloadError::invalid(place, what, "replay fewer files, or give them shorter names"));
     }
     Ok(loadfile)
 }
@@ -151,7 +151,7 @@ impl<'a> LoadfileParser<'a> {
         }
     }
 
-    fn line(&mut self, text: &str) -> Result<(), Error> {
+    fn line(&mut self, text: &str) -> Result<(), WorkloadError> {
         let Some(all) = self.split(text)? else { return Ok(()) };
         let mut parts = &all.parts[..all.count];
         if parts[0].starts_with(|c: char| c.is_ascii_digit()) {
@@ -182,7 +182,7 @@ impl<'a> LoadfileParser<'a> {
     }
 
     /// Splits at blanks; `None` for blank lines and comments.
-    fn split<'t>(&self, text: &'t str) -> Result<Option<LoadfileFields<'t>>, Error> {
+    fn split<'t>(&self, text: &'t str) -> Result<Option<LoadfileFields<'t>>, WorkloadError> {
         let mut split = LoadfileFields { parts: [""; MOST_PARTS], count: 0 };
         let mut rest = text.trim();
         if rest.starts_with('#') {
@@ -206,7 +206,7 @@ impl<'a> LoadfileParser<'a> {
         Ok((split.count > 0).then_some(split))
     }
 
-    fn operation(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), Error> {
+    fn operation(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), WorkloadError> {
         let name = OPERATIONS[operation];
         let number = |at: usize, what: &str| self.number_at(name, arguments, at, what);
         let short = |at: usize, what: &str| self.short_at(name, arguments, at, what);
@@ -348,7 +348,7 @@ impl<'a> LoadfileParser<'a> {
         Ok(())
     }
 
-    fn create(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), Error> {
+    fn create(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), WorkloadError> {
         let name = OPERATIONS[operation];
         let options = self.short_at(name, arguments, 1, "create options")?;
         let disposition = self.short_at(name, arguments, 2, "create disposition")?;
@@ -366,7 +366,7 @@ impl<'a> LoadfileParser<'a> {
     }
 
     /// `Create "\path" ACCESS SHARE DISPOSITION OPTIONS ATTRIBUTES HANDLE STATUS`
-    fn create_as(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), Error> {
+    fn create_as(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), WorkloadError> {
         let name = OPERATIONS[operation];
         let number = |at: usize, what: &str| self.short_at(name, arguments, at, what);
         let disposition = number(3, "create disposition")?;
@@ -393,7 +393,7 @@ impl<'a> LoadfileParser<'a> {
     }
 
     /// `QueryDirectory HANDLE "pattern" CLASS FLAGS STATUS`
-    fn query_directory(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), Error> {
+    fn query_directory(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), WorkloadError> {
         let name = OPERATIONS[operation];
         let byte = |at: usize, what: &str| {
             let value = self.short_at(name, arguments, at, what)?;
@@ -413,7 +413,7 @@ impl<'a> LoadfileParser<'a> {
 
     /// `ReadQueue HANDLE DEPTH "OFFSET+LENGTH …" STATUS`: so many at once, in this order; `*COUNT` behind one stands for so
     /// many of the same length, each behind the one before.
-    fn queue(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), Error> {
+    fn queue(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), WorkloadError> {
         let name = OPERATIONS[operation];
         let depth = self.short_at(name, arguments, 1, "number of commands at once")?.max(1);
         let text = arguments.get(2).copied().unwrap_or_default();
@@ -432,7 +432,7 @@ impl<'a> LoadfileParser<'a> {
 
     /// dbench 4: `OPEN "\path" FLAGS STATUS`, where flags are 1 read, 2 write, 4 both, 8 create, 0x10 only if it is
     /// new, 0x20 empty it, 0x40 append.
-    fn open(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), Error> {
+    fn open(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), WorkloadError> {
         let name = OPERATIONS[operation];
         let flags = self.short_at(name, arguments, 1, "flags")?;
         let access = match flags & 0x7 {
@@ -490,7 +490,7 @@ impl<'a> LoadfileParser<'a> {
         arguments: &[&str],
         expected: Expected,
         op: impl FnOnce(u32) -> Op,
-    ) -> Result<(), Error> {
+    ) -> Result<(), WorkloadError> {
         let key = self.key(operation, arguments)?;
         let Some(slot) = self.open.get(&key).copied() else { return self.skip() };
         self.push(operation, op(slot), expected);
@@ -498,7 +498,7 @@ impl<'a> LoadfileParser<'a> {
     }
 
     /// The handle of a line, or the path that stands for it.
-    fn key(&mut self, operation: usize, arguments: &[&str]) -> Result<LoadfileHandle, Error> {
+    fn key(&mut self, operation: usize, arguments: &[&str]) -> Result<LoadfileHandle, WorkloadError> {
         let name = OPERATIONS[operation];
         match arguments.first() {
             Some(path) if path.starts_with(['\\', '/']) => {
@@ -508,7 +508,7 @@ impl<'a> LoadfileParser<'a> {
         }
     }
 
-    fn skip(&mut self) -> Result<(), Error> {
+    fn skip(&mut self) -> Result<(), WorkloadError> {
         self.skipped += 1;
         Ok(())
     }
@@ -538,7 +538,7 @@ impl<'a> LoadfileParser<'a> {
         }
     }
 
-    fn expected(&mut self, text: &str) -> Result<Expected, Error> {
+    fn expected(&mut self, text: &str) -> Result<Expected, WorkloadError> {
         if let Some(expected) = self.statuses.get(text) {
             return Ok(*expected);
         }
@@ -554,7 +554,7 @@ impl<'a> LoadfileParser<'a> {
         Ok(expected)
     }
 
-    fn status(&self, text: &str, upper: &str) -> Result<NtStatus, Error> {
+    fn status(&self, text: &str, upper: &str) -> Result<NtStatus, WorkloadError> {
         let hint = "write it as NT_STATUS_OBJECT_NAME_NOT_FOUND, as 0xc0000034, or as SUCCESS, ERROR or *";
         if let Some(digits) = upper.strip_prefix("0X") {
             let value = u32::from_str_radix(digits, 16);
@@ -565,13 +565,13 @@ impl<'a> LoadfileParser<'a> {
         known.copied().ok_or_else(|| self.error(format!("\"{text}\" is no status"), hint))
     }
 
-    fn path(&mut self, name: &str, arguments: &[&str], at: usize, last: Last) -> Result<PathId, Error> {
+    fn path(&mut self, name: &str, arguments: &[&str], at: usize, last: Last) -> Result<PathId, WorkloadError> {
         let path = self.relative(name, arguments, at, last)?;
         Ok(self.names.intern(&path))
     }
 
     /// A path relative to the user's own directory, which `\clients\client1` stands for.
-    fn relative(&self, name: &str, arguments: &[&str], at: usize, last: Last) -> Result<String, Error> {
+    fn relative(&self, name: &str, arguments: &[&str], at: usize, last: Last) -> Result<String, WorkloadError> {
         let Some(path) = arguments.get(at) else {
             return Err(self.error(format!("{name} has too few paths"), "paths come first, in quotation marks"));
         };
@@ -593,19 +593,19 @@ impl<'a> LoadfileParser<'a> {
         self.clients == Clients::Users && path.trim_matches(['\\', '/']).eq_ignore_ascii_case("clients")
     }
 
-    fn number_at(&self, name: &str, arguments: &[&str], at: usize, what: &str) -> Result<u64, Error> {
+    fn number_at(&self, name: &str, arguments: &[&str], at: usize, what: &str) -> Result<u64, WorkloadError> {
         let number = self.integer_at(name, arguments, at, what)?;
         u64::try_from(number)
             .map_err(|_| self.error(format!("the {what} of {name} is negative"), "write a number from 0"))
     }
 
-    fn short_at(&self, name: &str, arguments: &[&str], at: usize, what: &str) -> Result<u32, Error> {
+    fn short_at(&self, name: &str, arguments: &[&str], at: usize, what: &str) -> Result<u32, WorkloadError> {
         let number = self.number_at(name, arguments, at, what)?;
         u32::try_from(number)
             .map_err(|_| self.error(format!("the {what} of {name} is above 4294967295"), "write a smaller one"))
     }
 
-    fn integer_at(&self, name: &str, arguments: &[&str], at: usize, what: &str) -> Result<i64, Error> {
+    fn integer_at(&self, name: &str, arguments: &[&str], at: usize, what: &str) -> Result<i64, WorkloadError> {
         let Some(text) = arguments.get(at) else {
             return Err(self.error(format!("{name} has no {what}"), "see docs/workloads.md for the parts of each line"));
         };
@@ -616,13 +616,13 @@ impl<'a> LoadfileParser<'a> {
         number.map_err(|_| self.error(format!("the {what} of {name} is \"{text}\""), "write a number: 4096 or 0x1000"))
     }
 
-    fn unknown_level(&self, level: u32) -> Error {
+    fn unknown_level(&self, level: u32) -> WorkloadError {
         let hint = "give a level of MS-CIFS 2.2.2.3, or 1000 and the number of a class of MS-FSCC 2.4";
         self.error(format!("there is no information level {level} (0x{level:x}) for this"), hint)
     }
 
-    fn error(&self, what: impl Into<String>, hint: impl Into<String>) -> Error {
-        Error::invalid(Location::line(self.name, self.number), what, hint)
+    fn error(&self, what: impl Into<String>, hint: impl Into<String>) -> WorkloadError {
+        WorkloadError::invalid(Location::line(self.name, self.number), what, hint)
     }
 
     /// Puts in what every pass needs so that it can begin again: it begins with an empty directory of the user's own,

@@ -4,7 +4,7 @@ use super::super::action::{Action, Script, HandleSlot, ScriptStep};
 use super::super::path::UserPaths;
 use super::super::{Own, UserSeat};
 use super::{How, LoadfileLine, Loadfile, NOT_COUNTED, Op, OpenFor};
-use smbscope_client::{Disposition, ByteRangeLock, access, create_options};
+use smbscope_client::{CreateDisposition, ByteRangeLock, access, create_options};
 use std::sync::Arc;
 
 /// FILE_SHARE_READ, FILE_SHARE_WRITE and FILE_SHARE_DELETE: a loadfile opens files twice, and does not say how.
@@ -137,13 +137,13 @@ fn action<'a>(op: Op, paths: &'a UserPaths, loadfile: &'a Loadfile) -> Action<'a
     }
 }
 
-fn create_disposition(value: u8) -> Disposition {
+fn create_disposition(value: u8) -> CreateDisposition {
     match value {
-        0 => Disposition::Supersede,
-        1 => Disposition::Open,
-        2 => Disposition::Create,
-        3 => Disposition::OpenIf,
-        4 => Disposition::Overwrite,
-        _ => Disposition::OverwriteIf,
+        0 => CreateDisposition::Supersede,
+        1 => CreateDisposition::Open,
+        2 => CreateDisposition::Create,
+        3 => CreateDisposition::OpenIf,
+        4 => CreateDisposition::Overwrite,
+        _ => CreateDisposition::OverwriteIf,
     }
 }

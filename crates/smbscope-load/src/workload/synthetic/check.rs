@@ -1,6 +1,6 @@
 //! From the shape of a TOML workload to one that can be performed, or an error that says where and what to do.
 
-use super::super::Error;
+use super::super::WorkloadError;
 use super::super::action::Expected;
 use super::super::draw::{SizeDistribution, Times};
 use super::super::error::suggest;
@@ -10,7 +10,7 @@ use super::super::{CreatedPaths, Scenarios};
 use super::raw::{RawWorkload, RawFiles, RawOperation, RawScenarios, RawStep, ProblemWithHint, size, sizes, time, times};
 use super::source::TomlSource;
 use super::{At, Choose, Directory, TransferLength, SyntheticStep, OperationOrder, Parsed, Synthetic, Total, What};
-use smbscope_client::{FsctlProfile, Disposition, Info, TreeConnectTarget, access};
+use smbscope_client::{FsctlProfile, CreateDisposition, Info, TreeConnectTarget, access};
 use smbscope_model::units;
 use smbscope_stats::Random;
 use smbscope_wire::status::NtStatus;
@@ -89,13 +89,13 @@ const LIST_INFO: [(&str, Info); 6] = [
     ("id_both", Info::FILE_ID_BOTH_DIRECTORY_INFORMATION),
     ("id_full", Info::FILE_ID_FULL_DIRECTORY_INFORMATION),
 ];
-const MODES: [(&str, Disposition); 6] = [
-    ("open", Disposition::Open),
-    ("create", Disposition::Create),
-    ("open_if", Disposition::OpenIf),
-    ("overwrite", Disposition::Overwrite),
-    ("overwrite_if", Disposition::OverwriteIf),
-    ("supersede", Disposition::Supersede),
+const MODES: [(&str, CreateDisposition); 6] = [
+    ("open", CreateDisposition::Open),
+    ("create", CreateDisposition::Create),
+    ("open_if", CreateDisposition::OpenIf),
+    ("overwrite", CreateDisposition::Overwrite),
+    ("overwrite_if", CreateDisposition::OverwriteIf),
+    ("supersede", CreateDisposition::Supersede),
 ];
 const FILES: [(&str, Choose); 5] = [
     ("random", Choose::Random),
@@ -109,17 +109,17 @@ const TREES: [(&str, TreeConnectTarget); 2] = [("own", TreeConnectTarget::Own), 
 const DIRECTORIES: [(&str, Directory); 2] = [("random", Directory::Random), ("new", Directory::New)];
 
 /// Names and values of the parameters of a file.
-pub(in super::super) fn parameters(file: &str, text: &str) -> Result<Vec<(String, String)>, Error> {
+pub(in super::super) fn parameters(file: &str, text: &str) -> Result<Vec<(String, String)>, WorkloadError> {
     TomlSource::new(file, text).parameters()
 }
 
 /// The text of a file with other values of its parameters.
-pub(in super::super) fn with_parameters(file: &str, text: &str, set: &[(String, String)]) -> Result<String, Error> {
+pub(in super::super) fn with_parameters(file: &str, text: &str, set: &[(String, String)]) -> Result<String, WorkloadError> {
     TomlSource::new(file, text).with(set)
 }
 
 /// Reads and checks a file.
-pub(in super::super) fn parse(file: &str, text: &str) -> Result<Parsed, Error> {
+pub(in super::super) fn parse(file: &str, text: &str) -> Result<Parsed, WorkloadError> {
     let written = TomlSource::new(file, text);
     let expanded = written.expanded()?;
     let source = written.with_expanded(&expanded);
@@ -224,11 +224,11 @@ struct StepContext {
 }
 
 impl Checker<'_> {
-    fn wrong(&self, span: std::ops::Range<usize>, (what, hint): ProblemWithHint) -> Error {
+    fn wrong(&self, span: std::ops::Range<usize>, (what, hint): ProblemWithHint) -> WorkloadError {
         self.source.error(span, what, hint)
     }
 
-    fn files(&mut self, raw: Option<&Spanned<RawFiles>>) -> Result<(), Error> {
+    fn files(&mut self, raw: Option<&Spanned<RawFiles>>) -> Result<(), WorkloadError> {
         let Some(raw) = raw.map(Spanned::get_ref) else { return Ok(()) };
         let files = self.number(&raw.count, "count", 1, MOST_FILES)?;
         let directories = match &raw.directories {
@@ -252,7 +252,7 @@ impl Checker<'_> {
     }
 
     /// How operations begin, and when they are too slow.
-    fn scenarios(&self, raw: &RawScenarios, order: OperationOrder) -> Result<Scenarios, Error> {
+    fn scenarios(&self, raw: &RawScenarios, order: OperationOrder) -> Result<Scenarios, WorkloadError> {
         if order == OperationOrder::Sequence {
             let hint = "remove order = \"sequence\", or [scenarios]";
             return Err(self.source.error(
@@ -278,7 +278,7 @@ impl Checker<'_> {
     }
 
     /// What is done once: nothing of it is counted, and what it opens stays open.
-    fn start(&mut self, steps: &[Spanned<RawStep>]) -> Result<Vec<SyntheticStep>, Error> {
+    fn start(&mut self, steps: &[Spanned<RawStep>]) -> Result<Vec<SyntheticStep>, WorkloadError> {
         let mut known = StepContext { open: BTreeMap::new(), file: None, directory: false };
         let mut lines = Vec::new();
         for step in steps {
@@ -296,7 +296,7 @@ impl Checker<'_> {
     }
 
     /// The weight of an operation, or how often it is performed in a row.
-    fn count(&self, raw: &RawOperation, order: OperationOrder) -> Result<u64, Error> {
+    fn count(&self, raw: &RawOperation, order: OperationOrder) -> Result<u64, WorkloadError> {
         let (weight, times) = (raw.weight.as_ref(), raw.times.as_ref());
         match (order, weight, times) {
             (OperationOrder::Random, _, Some(times)) => {
@@ -330,7 +330,7 @@ impl Checker<'_> {
         }
     }
 
-    fn operation(&mut self, operation: &Spanned<RawOperation>) -> Result<Vec<SyntheticStep>, Error> {
+    fn operation(&mut self, operation: &Spanned<RawOperation>) -> Result<Vec<SyntheticStep>, WorkloadError> {
         let raw = operation.get_ref();
         if raw.name.get_ref().trim().is_empty() {
             return Err(self.source.error(raw.name.span(), "an operation has no name", "results list it by its name"));
@@ -379,7 +379,7 @@ impl Checker<'_> {
         operation: Option<usize>,
         known: &mut StepContext,
         lines: &mut Vec<SyntheticStep>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), WorkloadError> {
         let raw = step.get_ref();
         let what = raw.what.get_ref().as_str();
         let Some((_, keys)) = STEPS.iter().find(|(name, _)| *name == what) else {
@@ -412,7 +412,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    fn what(&mut self, step: &Spanned<RawStep>, what: &str, known: &mut StepContext) -> Result<What, Error> {
+    fn what(&mut self, step: &Spanned<RawStep>, what: &str, known: &mut StepContext) -> Result<What, WorkloadError> {
         let raw = step.get_ref();
         Ok(match what {
             "open" => return self.open(step, known),
@@ -532,7 +532,7 @@ impl Checker<'_> {
     }
 
     /// The control code that a step names, and that it can send.
-    fn control(&self, step: &Spanned<RawStep>) -> Result<&'static FsctlProfile, Error> {
+    fn control(&self, step: &Spanned<RawStep>) -> Result<&'static FsctlProfile, WorkloadError> {
         let raw = step.get_ref();
         let Some(code) = &raw.code else {
             return Err(self.source.error(step.span(), "the step has no code", "add code = \"GET_REPARSE_POINT\""));
@@ -556,7 +556,7 @@ impl Checker<'_> {
         }
     }
 
-    fn open(&mut self, step: &Spanned<RawStep>, known: &mut StepContext) -> Result<What, Error> {
+    fn open(&mut self, step: &Spanned<RawStep>, known: &mut StepContext) -> Result<What, WorkloadError> {
         let raw = step.get_ref();
         const READ: u32 = access::READ_DATA | access::READ_ATTRIBUTES;
         const WRITE: u32 = access::WRITE_DATA | access::READ_ATTRIBUTES | access::WRITE_ATTRIBUTES;
@@ -568,14 +568,14 @@ impl Checker<'_> {
         ];
         let file = self.choose(step, known)?;
         let access = self.named(raw.access.as_ref(), "access", &ACCESS)?;
-        let usual = if file == Choose::New { Disposition::Create } else { Disposition::Open };
+        let usual = if file == Choose::New { CreateDisposition::Create } else { CreateDisposition::Open };
         let disposition = match &raw.mode {
             Some(mode) => self.named(Some(mode), "mode", &MODES)?,
             None => usual,
         };
-        let empties = matches!(disposition, Disposition::Overwrite | Disposition::OverwriteIf | Disposition::Supersede);
+        let empties = matches!(disposition, CreateDisposition::Overwrite | CreateDisposition::OverwriteIf | CreateDisposition::Supersede);
         let is_new = file == Choose::New || (file == Choose::Same && known.file == Some(Choose::New));
-        if (empties || disposition == Disposition::Create) && !is_new && file != Choose::Missing {
+        if (empties || disposition == CreateDisposition::Create) && !is_new && file != Choose::Missing {
             let hint =
                 "the files of the set keep their content: use file = \"new\" for files that are created or emptied";
             return Err(self.source.error(step.span(), "a file of the set can only be opened", hint));
@@ -596,7 +596,7 @@ impl Checker<'_> {
     }
 
     /// The handle that a step works on: the one it names, or the only one.
-    fn handle(&self, step: &Spanned<RawStep>, known: &StepContext, access: u32) -> Result<(String, OpenHandle), Error> {
+    fn handle(&self, step: &Spanned<RawStep>, known: &StepContext, access: u32) -> Result<(String, OpenHandle), WorkloadError> {
         let raw = step.get_ref();
         let name = match &raw.of {
             Some(name) => name.get_ref().clone(),
@@ -619,7 +619,7 @@ impl Checker<'_> {
     }
 
     /// The file that a step names; the same as before where it names none.
-    fn choose(&mut self, step: &Spanned<RawStep>, known: &mut StepContext) -> Result<Choose, Error> {
+    fn choose(&mut self, step: &Spanned<RawStep>, known: &mut StepContext) -> Result<Choose, WorkloadError> {
         let raw = step.get_ref();
         let file = match &raw.file {
             Some(_) => self.named(raw.file.as_ref(), "file", &FILES)?,
@@ -641,7 +641,7 @@ impl Checker<'_> {
         Ok(file)
     }
 
-    fn must_have_files(&self, step: &Spanned<RawStep>) -> Result<(), Error> {
+    fn must_have_files(&self, step: &Spanned<RawStep>) -> Result<(), WorkloadError> {
         if self.files.files > 0 {
             return Ok(());
         }
@@ -649,7 +649,7 @@ impl Checker<'_> {
         Err(self.source.error(step.span(), "the workload has no files", hint))
     }
 
-    fn must_have_content(&self, step: &Spanned<RawStep>, file: Choose) -> Result<(), Error> {
+    fn must_have_content(&self, step: &Spanned<RawStep>, file: Choose) -> Result<(), WorkloadError> {
         if matches!(file, Choose::New | Choose::Missing | Choose::Same) || self.files.sizes.least() > 0 {
             return Ok(());
         }
@@ -657,7 +657,7 @@ impl Checker<'_> {
         Err(self.source.error(step.span(), "the files of the set may be empty", hint))
     }
 
-    fn must_be_new(&self, step: &Spanned<RawStep>, file: Choose, what: &str) -> Result<(), Error> {
+    fn must_be_new(&self, step: &Spanned<RawStep>, file: Choose, what: &str) -> Result<(), WorkloadError> {
         if file == Choose::New {
             return Ok(());
         }
@@ -665,7 +665,7 @@ impl Checker<'_> {
         Err(self.source.error(step.span(), format!("there is no file that this step may {what}"), hint))
     }
 
-    fn at(&self, raw: &RawStep, sequential: bool) -> Result<At, Error> {
+    fn at(&self, raw: &RawStep, sequential: bool) -> Result<At, WorkloadError> {
         let Some(value) = &raw.offset else { return Ok(At::Offset(0)) };
         match value.get_ref().as_str() {
             Some("random") => Ok(At::Random),
@@ -682,7 +682,7 @@ impl Checker<'_> {
     }
 
     /// How much a read or write moves: at once, or the whole file or more than fits in blocks.
-    fn length(&self, step: &Spanned<RawStep>) -> Result<TransferLength, Error> {
+    fn length(&self, step: &Spanned<RawStep>) -> Result<TransferLength, WorkloadError> {
         let raw = step.get_ref();
         let block = self.block(raw)?;
         let depth = raw.depth.as_ref().map_or(Ok(1), |depth| self.number(depth, "depth", 1, QUEUE_MAX))? as u32;
@@ -707,7 +707,7 @@ impl Checker<'_> {
     }
 
     /// The length of a block.
-    fn block(&self, raw: &RawStep) -> Result<u64, Error> {
+    fn block(&self, raw: &RawStep) -> Result<u64, WorkloadError> {
         let block = self.one_size(raw.block.as_ref(), MOST_TRANSFER)?;
         match &raw.block {
             Some(value) if block == 0 || block > MOST_TRANSFER => {
@@ -719,7 +719,7 @@ impl Checker<'_> {
     }
 
     /// The length of a read or write at once.
-    fn transfer(&self, step: &Spanned<RawStep>) -> Result<SizeDistribution, Error> {
+    fn transfer(&self, step: &Spanned<RawStep>) -> Result<SizeDistribution, WorkloadError> {
         let Some(value) = &step.get_ref().length else {
             return Err(self.source.error(step.span(), "the step has no length", "add length = \"4KiB\""));
         };
@@ -731,12 +731,12 @@ impl Checker<'_> {
         Ok(length)
     }
 
-    fn one_size(&self, value: Option<&Spanned<Value>>, usual: u64) -> Result<u64, Error> {
+    fn one_size(&self, value: Option<&Spanned<Value>>, usual: u64) -> Result<u64, WorkloadError> {
         let Some(value) = value else { return Ok(usual) };
         size(value.get_ref()).map_err(|wrong| self.wrong(value.span(), wrong))
     }
 
-    fn expected(&self, raw: &RawStep, what: &What) -> Result<Expected, Error> {
+    fn expected(&self, raw: &RawStep, what: &What) -> Result<Expected, WorkloadError> {
         if let Some(status) = &raw.expect {
             let name = status.get_ref().trim_start_matches("NT_").trim_start_matches("STATUS_");
             let known = NtStatus::KNOWN
@@ -749,7 +749,7 @@ impl Checker<'_> {
         }
         let missing = matches!(
             what,
-            What::Open { file: Choose::Missing, disposition: Disposition::Open | Disposition::Overwrite, .. }
+            What::Open { file: Choose::Missing, disposition: CreateDisposition::Open | CreateDisposition::Overwrite, .. }
                 | What::QueryPath { file: Choose::Missing, .. }
                 | What::OpenReadClose { file: Choose::Missing, .. }
         );
@@ -761,7 +761,7 @@ impl Checker<'_> {
     }
 
     /// One of a list of names; the first where there is none.
-    fn named<T: Copy>(&self, value: Option<&Spanned<String>>, key: &str, list: &[(&str, T)]) -> Result<T, Error> {
+    fn named<T: Copy>(&self, value: Option<&Spanned<String>>, key: &str, list: &[(&str, T)]) -> Result<T, WorkloadError> {
         let Some(value) = value else { return Ok(list[0].1) };
         let found = list.iter().find(|(name, _)| name == value.get_ref());
         found.map(|(_, found)| *found).ok_or_else(|| {
@@ -771,7 +771,7 @@ impl Checker<'_> {
         })
     }
 
-    fn number(&self, value: &Spanned<i64>, key: &str, least: i64, most: i64) -> Result<i64, Error> {
+    fn number(&self, value: &Spanned<i64>, key: &str, least: i64, most: i64) -> Result<i64, WorkloadError> {
         let number = *value.get_ref();
         if (least..=most).contains(&number) {
             return Ok(number);

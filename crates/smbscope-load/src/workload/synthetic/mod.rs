@@ -18,7 +18,7 @@ use super::action::Expected;
 use super::draw::{SizeDistribution, Times};
 use super::file_set::FileSet;
 use super::{CreatedPaths, Scenarios};
-use smbscope_client::{FsctlProfile, Disposition, Info, TreeConnectTarget};
+use smbscope_client::{FsctlProfile, CreateDisposition, Info, TreeConnectTarget};
 use smbscope_model::Dialect;
 
 /// What a file says.
@@ -76,7 +76,7 @@ enum What {
         slot: u32,
         file: Choose,
         access: u32,
-        disposition: Disposition,
+        disposition: CreateDisposition,
     },
     Close {
         slot: u32,

@@ -6,7 +6,7 @@ use super::super::draw::SizeDistribution;
 use super::super::file_set::FileSet;
 use super::script::{ChosenFile, ChosenFileName, SyntheticOpen, SyntheticUser};
 use super::{At, TransferLength, SHARE_ALL, Total, What};
-use smbscope_client::{Disposition, Info, FileRange, WholeFile, access, create_options};
+use smbscope_client::{CreateDisposition, Info, FileRange, WholeFile, access, create_options};
 
 /// Where a user is in such a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -262,7 +262,7 @@ impl SyntheticUser {
                     path: &self.path,
                     access: access::READ_DATA | access::READ_ATTRIBUTES,
                     share: SHARE_ALL,
-                    disposition: Disposition::Open,
+                    disposition: CreateDisposition::Open,
                     options: create_options::NON_DIRECTORY,
                     attributes: 0,
                 }

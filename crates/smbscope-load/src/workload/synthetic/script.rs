@@ -6,7 +6,7 @@ use super::super::file_set::FileSet;
 use super::super::{Own, UserSeat};
 use super::parts::{StepPart, StepProgress};
 use super::{At, Choose, Directory, TransferLength, SyntheticStep, OperationOrder, SHARE_ALL, Synthetic, What};
-use smbscope_client::{ByteRangeLock, Open, FileRange, WholeFile};
+use smbscope_client::{ByteRangeLock, OpenParameters, FileRange, WholeFile};
 use smbscope_stats::Random;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -240,7 +240,7 @@ impl SyntheticUser {
                 let file = self.pick(files, *file);
                 self.open[*slot as usize] = SyntheticOpen { file, position: 0 };
                 self.write_path(files, file.name);
-                let Open { path, access, share, disposition, options, attributes } = Open {
+                let OpenParameters { path, access, share, disposition, options, attributes } = OpenParameters {
                     path: &self.path,
                     access: *access,
                     share: SHARE_ALL,

@@ -4,7 +4,7 @@
 //! A value is put in the place of its name in the text, before anything is read of it: so every key that takes a value
 //! can have it from a parameter. What is wrong in that text is found again in the one that was written.
 
-use super::super::Error;
+use super::super::WorkloadError;
 use super::super::error::{Location, suggest};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -50,9 +50,9 @@ impl<'t> TomlSource<'t> {
         TomlSource { edits: &expanded.edits, ..self }
     }
 
-    pub(super) fn error(&self, span: Range<usize>, what: impl Into<String>, hint: impl Into<String>) -> Error {
+    pub(super) fn error(&self, span: Range<usize>, what: impl Into<String>, hint: impl Into<String>) -> WorkloadError {
         let place = Location::at(self.file, self.text, self.written(span.start));
-        Error::invalid(place, what, hint)
+        WorkloadError::invalid(place, what, hint)
     }
 
     /// Where this was in the text as it was written.
@@ -65,7 +65,7 @@ impl<'t> TomlSource<'t> {
     }
 
     /// What the TOML parser says, with the nearest key for an unknown one.
-    pub(super) fn toml_error(&self, error: &toml::de::Error) -> Error {
+    pub(super) fn toml_error(&self, error: &toml::de::Error) -> WorkloadError {
         let message = error.message().trim().replace('\n', ", ");
         let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
         let hint = match quoted.split_first() {
@@ -79,12 +79,12 @@ impl<'t> TomlSource<'t> {
         self.error(error.span().unwrap_or(0..0), what, hint)
     }
 
-    fn table(&self) -> Result<DeTable<'t>, Error> {
+    fn table(&self) -> Result<DeTable<'t>, WorkloadError> {
         DeTable::parse(self.text).map(Spanned::into_inner).map_err(|error| self.toml_error(&error))
     }
 
     /// What `[parameters]` says.
-    fn values(&self, table: &DeTable<'_>) -> Result<ParameterValues, Error> {
+    fn values(&self, table: &DeTable<'_>) -> Result<ParameterValues, WorkloadError> {
         let Some((_, found)) = table.iter().find(|(key, _)| key.get_ref() == "parameters") else {
             return Ok(ParameterValues::new());
         };
@@ -121,7 +121,7 @@ impl<'t> TomlSource<'t> {
     }
 
     /// Names and values of the parameters, the values as they are given on the command line.
-    pub(super) fn parameters(&self) -> Result<Vec<(String, String)>, Error> {
+    pub(super) fn parameters(&self) -> Result<Vec<(String, String)>, WorkloadError> {
         let table = self.table()?;
         let plain = |written: &str| match DeValue::parse(written).map(Spanned::into_inner) {
             Ok(DeValue::String(text)) => text.into_owned(),
@@ -131,7 +131,7 @@ impl<'t> TomlSource<'t> {
     }
 
     /// The text with other values in `[parameters]`.
-    pub(super) fn with(&self, set: &[(String, String)]) -> Result<String, Error> {
+    pub(super) fn with(&self, set: &[(String, String)]) -> Result<String, WorkloadError> {
         let known = self.values(&self.table()?)?;
         let mut replaced = BTreeMap::new();
         for (name, value) in set {
@@ -141,12 +141,12 @@ impl<'t> TomlSource<'t> {
                     true => "it has none".to_owned(),
                     false => suggest(name, &names),
                 };
-                return Err(Error::Parameter { what: format!("the workload has no parameter \"{name}\""), hint });
+                return Err(WorkloadError::Parameter { what: format!("the workload has no parameter \"{name}\""), hint });
             };
             let text = if written.starts_with(['"', '\'']) {
                 toml::Value::String(value.clone()).to_string()
             } else {
-                let number: i64 = value.trim().parse().map_err(|_| Error::Parameter {
+                let number: i64 = value.trim().parse().map_err(|_| WorkloadError::Parameter {
                     what: format!("{name} is a number, and not \"{value}\""),
                     hint: format!("write one, such as its default {written}"),
                 })?;
@@ -158,7 +158,7 @@ impl<'t> TomlSource<'t> {
     }
 
     /// The text with values in the places of names.
-    pub(super) fn expanded(&self) -> Result<Expanded, Error> {
+    pub(super) fn expanded(&self) -> Result<Expanded, WorkloadError> {
         let table = self.table()?;
         let values = self.values(&table)?;
         let mut uses = BTreeMap::new();
@@ -176,7 +176,7 @@ impl<'t> TomlSource<'t> {
         value: &Spanned<DeValue<'_>>,
         values: &ParameterValues,
         uses: &mut BTreeMap<usize, (Range<usize>, String)>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), WorkloadError> {
         match value.get_ref() {
             DeValue::Array(array) => array.iter().try_for_each(|value| self.uses(value, values, uses)),
             DeValue::Table(table) => table.iter().try_for_each(|(_, value)| self.uses(value, values, uses)),
