@@ -9,7 +9,7 @@ use crate::ledger::ShardContext;
 use crate::names::Sessions;
 use crate::offers::OfferPool;
 use crate::sink::ExchangeSink;
-use smbscope_capture::tcp::{StreamChunk, FlowEnd, FlowView, StreamGap, Retransmission, StreamSink};
+use smbscope_capture::tcp::{FlowEnd, FlowView, Retransmission, StreamChunk, StreamGap, StreamSink};
 use smbscope_model::{ClockStep, ConnectionSummary, FlowDirection, FlowId, MemoryBudget, Quality, Role};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -186,7 +186,13 @@ impl<E: ExchangeSink> StreamSink for Analyzer<E> {
         wanted.then(|| FlowState::new(view, promising, self.options.details))
     }
 
-    fn data(&mut self, flow: &mut Option<FlowState>, view: &FlowView, direction: FlowDirection, chunk: &StreamChunk<'_>) {
+    fn data(
+        &mut self,
+        flow: &mut Option<FlowState>,
+        view: &FlowView,
+        direction: FlowDirection,
+        chunk: &StreamChunk<'_>,
+    ) {
         if let Some(flow) = flow {
             flow.data(view, direction, chunk, &mut self.shared());
         }

@@ -8,10 +8,10 @@ use crate::pending::{PendingExchange, StreamSpan};
 use crate::sink::ExchangeSink;
 use crate::smb1::Smb1ConnectionState;
 use crate::smb2::Smb2;
-use crate::unseen::{HiddenFrames, CommandObservations};
+use crate::unseen::{CommandObservations, HiddenFrames};
 use smbscope_capture::tcp::{FlowEnd, FlowView, Retransmission, StreamCounts};
 use smbscope_model::connection::ConnectionEnd;
-use smbscope_model::{FlowDirection, DirectionCounts, Protocol, Timestamp};
+use smbscope_model::{DirectionCounts, FlowDirection, Protocol, Timestamp};
 use smbscope_wire::nbss::FrameType;
 
 /// Approximate bytes of the tables of a connection: of requests and message ids, and its part of those of sessions.
@@ -199,7 +199,13 @@ impl ConnectionAnalyzer {
 }
 
 impl Protocols {
-    fn take_content(&mut self, ledger: &mut Ledger<'_>, direction: FlowDirection, frame: &Frame, content: FrameContent) {
+    fn take_content(
+        &mut self,
+        ledger: &mut Ledger<'_>,
+        direction: FlowDirection,
+        frame: &Frame,
+        content: FrameContent,
+    ) {
         match content {
             FrameContent::Smb1(message) => self.smb1.take(ledger, direction, frame, &message),
             FrameContent::Smb2 { members, compressed, cut } => {

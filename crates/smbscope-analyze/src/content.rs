@@ -96,7 +96,9 @@ impl Message1 {
     pub(crate) fn cut_names(&self) -> impl Iterator<Item = usize> {
         let names = self.bodies().filter_map(|body| match body {
             RequestOrResponse::Request(smb1::Smb1Request::TreeConnect(name)) => Some(name),
-            RequestOrResponse::Request(smb1::Smb1Request::Open { name, .. } | smb1::Smb1Request::Path(name)) => name.as_ref(),
+            RequestOrResponse::Request(smb1::Smb1Request::Open { name, .. } | smb1::Smb1Request::Path(name)) => {
+                name.as_ref()
+            }
             RequestOrResponse::Request(smb1::Smb1Request::Transaction(transaction)) => transaction.path.as_ref(),
             _ => None,
         });
@@ -139,7 +141,9 @@ pub(crate) fn read(head: &[u8], length: u64, last_try: bool, details: bool) -> F
         Some(_) => FrameParseResult::Done(FrameContent::Raw),
     };
     match reading {
-        FrameParseResult::Needs(bytes) if !last_try && head.len() < bytes.min(length) => FrameParseResult::Needs(bytes.min(length)),
+        FrameParseResult::Needs(bytes) if !last_try && head.len() < bytes.min(length) => {
+            FrameParseResult::Needs(bytes.min(length))
+        }
         FrameParseResult::Needs(_) => FrameParseResult::Done(read_what_is_there(head, length, details)),
         done => done,
     }
@@ -148,7 +152,9 @@ pub(crate) fn read(head: &[u8], length: u64, last_try: bool, details: bool) -> F
 /// The last resort for a frame that is cut off: by the snap length, by a gap, or by its own length.
 fn read_what_is_there(head: &[u8], length: usize, details: bool) -> FrameContent {
     match head.get(..4) {
-        Some(id) if id == smb1::PROTOCOL_ID => smb1_message(head, length, details).map_or(FrameContent::Cut, FrameContent::Smb1),
+        Some(id) if id == smb1::PROTOCOL_ID => {
+            smb1_message(head, length, details).map_or(FrameContent::Cut, FrameContent::Smb1)
+        }
         Some(id) if id == smb2::PROTOCOL_ID => match read_smb2(head, length, true, details) {
             FrameParseResult::Done(content) => content,
             FrameParseResult::Needs(_) => FrameContent::Cut,
@@ -176,7 +182,9 @@ fn decompressed(head: &[u8], details: bool) -> FrameContent {
     let recovered = compression::recover_prefix(head, chained, MAX_RECOVERED);
     match length.and_then(|length| recovered.map(|message| read_smb2(&message, length, true, details))) {
         // What holds no SMB2 header was not undone, whatever came out.
-        Ok(FrameParseResult::Done(FrameContent::Smb2 { members, cut, .. })) => FrameContent::Smb2 { members, compressed: true, cut },
+        Ok(FrameParseResult::Done(FrameContent::Smb2 { members, cut, .. })) => {
+            FrameContent::Smb2 { members, compressed: true, cut }
+        }
         _ => FrameContent::Opaque,
     }
 }

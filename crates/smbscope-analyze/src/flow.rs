@@ -5,7 +5,7 @@ use crate::content::FrameContent;
 use crate::encrypted::side::{Undecided, UndecidedFrame};
 use crate::framer::{Frame, Framer};
 use crate::ledger::ShardContext;
-use smbscope_capture::tcp::{StreamChunk, FlowEnd, FlowView, StreamGap, Retransmission};
+use smbscope_capture::tcp::{FlowEnd, FlowView, Retransmission, StreamChunk, StreamGap};
 use smbscope_model::{FlowDirection, ForeignProtocol, ForeignReply};
 use smbscope_wire::{smb1, smb2};
 
@@ -41,7 +41,13 @@ impl FlowState {
         }
     }
 
-    pub(crate) fn data(&mut self, view: &FlowView, direction: FlowDirection, chunk: &StreamChunk<'_>, shared: &mut ShardContext<'_>) {
+    pub(crate) fn data(
+        &mut self,
+        view: &FlowView,
+        direction: FlowDirection,
+        chunk: &StreamChunk<'_>,
+        shared: &mut ShardContext<'_>,
+    ) {
         if !self.heard[direction.index()] {
             self.heard[direction.index()] = true;
             self.foreign[direction.index()] = foreign_protocol(chunk.bytes);
@@ -60,7 +66,13 @@ impl FlowState {
         }
     }
 
-    pub(crate) fn gap(&mut self, view: &FlowView, direction: FlowDirection, gap: &StreamGap, shared: &mut ShardContext<'_>) {
+    pub(crate) fn gap(
+        &mut self,
+        view: &FlowView,
+        direction: FlowDirection,
+        gap: &StreamGap,
+        shared: &mut ShardContext<'_>,
+    ) {
         let mut frames = std::mem::take(shared.frames);
         self.framers[direction.index()].gap(gap, &mut frames);
         self.take_frames(view, direction, &mut frames, shared);
@@ -108,7 +120,13 @@ impl FlowState {
         Some(connection.close(view, shared, &mut self.framers, end))
     }
 
-    fn take_frames(&mut self, view: &FlowView, direction: FlowDirection, frames: &mut Vec<Frame>, shared: &mut ShardContext<'_>) {
+    fn take_frames(
+        &mut self,
+        view: &FlowView,
+        direction: FlowDirection,
+        frames: &mut Vec<Frame>,
+        shared: &mut ShardContext<'_>,
+    ) {
         for frame in frames.iter_mut() {
             let connection = match &mut self.connection {
                 Some(connection) => connection,
@@ -174,7 +192,12 @@ impl FlowState {
 
 /// Which direction is the client's, by a message of a flow: the side that asks. Where a message could be either's, as
 /// encrypted ones, the side that opened the connection, or the one whose port does not promise SMB.
-fn known_client(view: &FlowView, by_port: Option<FlowDirection>, direction: FlowDirection, frame: &Frame) -> Option<FlowDirection> {
+fn known_client(
+    view: &FlowView,
+    by_port: Option<FlowDirection>,
+    direction: FlowDirection,
+    frame: &Frame,
+) -> Option<FlowDirection> {
     match frame.content.asks() {
         Some(true) => Some(direction),
         Some(false) => Some(direction.reverse()),

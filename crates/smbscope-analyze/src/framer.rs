@@ -3,7 +3,7 @@
 //! Only the first bytes of a frame are looked at, where they lie in the capture; they are copied only when a frame's
 //! header straddles segments. When the framing is lost, [`crate::resync`] says where it may go on.
 
-use crate::content::{FrameContent, MAX_HEAD, FrameParseResult, read};
+use crate::content::{FrameContent, FrameParseResult, MAX_HEAD, read};
 use crate::losses::Losses;
 use crate::resync::{self, Before, Misnamed, ResyncConfidence};
 use crate::unseen::HiddenFrames;

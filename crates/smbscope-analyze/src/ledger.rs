@@ -14,8 +14,9 @@ use crate::pending::{PendingExchange, RecentExchanges, StreamSpan, Unassigned, n
 use crate::sink::ExchangeSink;
 use smbscope_capture::tcp::FlowView;
 use smbscope_model::{
-    ClientOffer, ClockStep, Command, ConnectionSummary, Dialect, FlowDirection, Endpoints, Exchange, CommandGroup, Offers, ExchangeOutcome,
-    Protocol, Quality, ServerOffer, Settled, SigningOffer, ResponseStatus, Subcommand, Timestamp,
+    ClientOffer, ClockStep, Command, CommandGroup, ConnectionSummary, Dialect, Endpoints, Exchange, ExchangeOutcome,
+    FlowDirection, Offers, Protocol, Quality, ResponseStatus, ServerOffer, Settled, SigningOffer, Subcommand,
+    Timestamp,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -373,7 +374,13 @@ impl<'a> Ledger<'a> {
     }
 
     /// A response without a request.
-    pub(crate) fn report_response(&mut self, frame: &Frame, opening: Opening, status: ResponseStatus, outcome: ExchangeOutcome) {
+    pub(crate) fn report_response(
+        &mut self,
+        frame: &Frame,
+        opening: Opening,
+        status: ResponseStatus,
+        outcome: ExchangeOutcome,
+    ) {
         let response = frame.half(opening.bytes);
         let exchange = Exchange { response, status: Some(status), outcome, ..self.blank(&opening) };
         let mut pending = PendingExchange::new(exchange, frame);

@@ -2,7 +2,7 @@
 
 use crate::bounded::{FifoMap, HeapBytes};
 use crate::channels::ShardCouplingMonitor;
-use crate::rereads::{ReadCaching, OpenFacts, TrackedOpen, Rereads};
+use crate::rereads::{OpenFacts, ReadCaching, Rereads, TrackedOpen};
 use ahash::RandomState;
 use smbscope_model::{CUT_NAME_MARK, GrantedCaching};
 use smbscope_wire::CapturedName;
@@ -50,7 +50,10 @@ impl TrackedTreeConnect {
             return None;
         }
         let is_pipe = share.eq_ignore_ascii_case("IPC$");
-        Some(TrackedTreeConnect { share: kept(&CapturedName { text: share.to_owned(), missing: path.missing })?, is_pipe })
+        Some(TrackedTreeConnect {
+            share: kept(&CapturedName { text: share.to_owned(), missing: path.missing })?,
+            is_pipe,
+        })
     }
 }
 
@@ -172,7 +175,12 @@ impl Sessions {
     }
 
     /// Changes the session, made anew when it is not known: its beginning may not have been captured.
-    pub(crate) fn change<R>(&mut self, server: IpAddr, session_id: u64, change: impl FnOnce(&mut TrackedSession) -> R) -> R {
+    pub(crate) fn change<R>(
+        &mut self,
+        server: IpAddr,
+        session_id: u64,
+        change: impl FnOnce(&mut TrackedSession) -> R,
+    ) -> R {
         let key = self.key(server, session_id);
         let known = self.table.get_mut(&key);
         match (&known, &mut self.watch) {
@@ -204,7 +212,13 @@ impl Sessions {
     }
 
     /// A read through an open of the session.
-    pub(crate) fn note_read(&mut self, server: IpAddr, session_id: u64, open: &OpenFacts, bytes: Range<u64>) -> ReadCaching {
+    pub(crate) fn note_read(
+        &mut self,
+        server: IpAddr,
+        session_id: u64,
+        open: &OpenFacts,
+        bytes: Range<u64>,
+    ) -> ReadCaching {
         let key = self.key(server, session_id);
         match self.table.get_mut(&key) {
             Some(session) if session.rereads.knows(open) => session.rereads.read(open, bytes),
@@ -222,7 +236,12 @@ impl Sessions {
     }
 
     /// The server took an oplock of the session back, of this open, or a lease.
-    pub(crate) fn note_break(&mut self, server: IpAddr, session_id: u64, oplock: Option<(FileReference, GrantedCaching)>) {
+    pub(crate) fn note_break(
+        &mut self,
+        server: IpAddr,
+        session_id: u64,
+        oplock: Option<(FileReference, GrantedCaching)>,
+    ) {
         let key = self.key(server, session_id);
         let Some(session) = self.table.get_mut(&key) else { return };
         match oplock {
@@ -378,7 +397,8 @@ mod tests {
         for (session_id, opens) in [(1, 50u64), (2, 30), (3, 10)] {
             for open in 0..opens {
                 let file = FileReference { persistent: open, volatile: open };
-                sessions.change(server, session_id, |session| session.opens.insert(file, TrackedOpen::named(path.clone())));
+                sessions
+                    .change(server, session_id, |session| session.opens.insert(file, TrackedOpen::named(path.clone())));
             }
         }
         assert!(
@@ -399,7 +419,8 @@ mod tests {
         let mut sessions = Sessions::within(105_000);
         for open in 0..1_000 {
             let file = FileReference { persistent: open, volatile: open };
-            sessions.change(server, 1, |session| session.opens.insert(file, TrackedOpen::named("x".repeat(1_000).into())));
+            sessions
+                .change(server, 1, |session| session.opens.insert(file, TrackedOpen::named("x".repeat(1_000).into())));
         }
         assert!(sessions.table.bytes() <= 105_000, "{}", sessions.table.bytes());
         let kept = sessions.get(server, 1).expect("the session stays").opens.len() as u64;

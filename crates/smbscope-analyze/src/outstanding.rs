@@ -56,7 +56,12 @@ impl<K: Copy + Ord, R: AsRef<PendingExchange> + AsMut<PendingExchange>> Outstand
 
     /// The requests that may lie in a stretch of the client's stream; in another order than that in which they were sent,
     /// where `order` has one.
-    pub(crate) fn near(&mut self, span: StreamSpan, order: Option<&SentOrder<K>>, take: &mut impl FnMut(&mut PendingExchange)) {
+    pub(crate) fn near(
+        &mut self,
+        span: StreamSpan,
+        order: Option<&SentOrder<K>>,
+        take: &mut impl FnMut(&mut PendingExchange),
+    ) {
         if self.requests.len() <= FEW_OUTSTANDING {
             return self.iter_mut().for_each(take);
         }

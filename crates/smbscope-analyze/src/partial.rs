@@ -11,8 +11,8 @@ use crate::channels::{self, Met};
 use crate::least::{ClockSteps, ForeignReplies, Initials, Routed};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{
-    ClockStep, ConnectAttempts, ConnectionSummary, ForeignReply, Nanos, Quality, SeenTwice, SkippedPackets, SkippedProtocol,
-    Timestamp,
+    ClockStep, ConnectAttempts, ConnectionSummary, ForeignReply, Nanos, Quality, SeenTwice, SkippedPackets,
+    SkippedProtocol, Timestamp,
 };
 use std::collections::BTreeMap;
 

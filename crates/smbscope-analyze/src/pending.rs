@@ -3,7 +3,7 @@
 use crate::framer::Frame;
 use crate::sink::ExchangeSink;
 use smbscope_capture::tcp::Retransmission;
-use smbscope_model::{FlowDirection, Exchange, Nanos, ExchangeOutcome, Stamp, ResponseStatus, Timestamp};
+use smbscope_model::{Exchange, ExchangeOutcome, FlowDirection, Nanos, ResponseStatus, Stamp, Timestamp};
 use std::collections::VecDeque;
 use std::hint::black_box;
 

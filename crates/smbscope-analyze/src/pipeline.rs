@@ -14,7 +14,7 @@ use crate::gathered::ShardBatches;
 use crate::partial::Partial;
 pub use crate::partial::{CaptureFindings, SKIPPED_LISTED};
 use crate::sink::ExchangeSink;
-use smbscope_capture::batch::{SegmentBatch, BatchOrder};
+use smbscope_capture::batch::{BatchOrder, SegmentBatch};
 use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::{Backing, CaptureSet};
 use smbscope_capture::tcp::FlowTable;
@@ -233,8 +233,11 @@ pub fn decode(
     each: &mut dyn FnMut(Timestamp),
     take: &mut dyn FnMut(&TcpSegment<'_>),
 ) -> Result<Partial, RerunReason> {
-    let mut reader =
-        SegmentReader { decoder: Decoder::new(), partial: Partial::default(), channels: Arc::new(SessionRegistry::default()) };
+    let mut reader = SegmentReader {
+        decoder: Decoder::new(),
+        partial: Partial::default(),
+        channels: Arc::new(SessionRegistry::default()),
+    };
     let stop = set.stop_flag();
     reader.read(set, &stop, observe, each, |segment, _| take(segment))?;
     Ok(reader.finish(set))
@@ -260,7 +263,13 @@ impl<'s> HostPairFollower<'s> {
     ) -> HostPairFollower<'s> {
         let (channels, steps_back) = (Arc::new(SessionRegistry::default()), Arc::from(steps_back));
         let shards = if sharding == Sharding::None { 1 } else { SHARDS };
-        let work = PipelineConfig { by_connection: false, shards, options, channels: Some(&channels), steps_back: &steps_back };
+        let work = PipelineConfig {
+            by_connection: false,
+            shards,
+            options,
+            channels: Some(&channels),
+            steps_back: &steps_back,
+        };
         let worker = ShardWorker::new(0, 1, &work, sink);
         HostPairFollower { worker, sharding, channels, steps_back, connections_max: options.limits.connections }
     }

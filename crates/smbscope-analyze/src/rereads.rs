@@ -217,7 +217,10 @@ mod tests {
         assert_eq!(held, ReadCaching { caching: None, repeated: false }, "the lease may be gone");
         let again = reads.opened(open(2, Some(GrantedCaching::LeaseReadHandle)));
         assert!(!repeated(&mut reads, &again, 0..100));
-        assert_eq!(reads.read(&again, 0..100), ReadCaching { caching: Some(GrantedCaching::LeaseReadHandle), repeated: true });
+        assert_eq!(
+            reads.read(&again, 0..100),
+            ReadCaching { caching: Some(GrantedCaching::LeaseReadHandle), repeated: true }
+        );
     }
 
     #[test]

@@ -87,7 +87,11 @@ impl SizeMoments {
     }
 
     fn with(self, other: SizeMoments) -> SizeMoments {
-        SizeMoments { number: self.number + other.number, sum: self.sum + other.sum, squares: self.squares + other.squares }
+        SizeMoments {
+            number: self.number + other.number,
+            sum: self.sum + other.sum,
+            squares: self.squares + other.squares,
+        }
     }
 
     /// How many things of such sizes make up a total. Their number varies as the sum of independent sizes does, and the
@@ -392,7 +396,9 @@ impl CommandObservations<'_> {
                 let numbered = ids.unseen(self.from_the_beginning);
                 UnseenEstimate { count: seen, variance: 0.0 }.plus(numbered).plus(self.lost_at_the_end(ids))
             }
-            (None, Some(missing)) => UnseenEstimate { count: (self.asked + missing) as f64, variance: 0.0 }.plus(at_the_end),
+            (None, Some(missing)) => {
+                UnseenEstimate { count: (self.asked + missing) as f64, variance: 0.0 }.plus(at_the_end)
+            }
             (None, None) if self.encrypted.requests.is_some() => {
                 let missing = self.encrypted.requests.unwrap_or(0) as f64;
                 let requests = (self.asked + self.encrypted.before) as f64 + missing;

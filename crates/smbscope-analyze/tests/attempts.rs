@@ -5,7 +5,7 @@
 use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{Sharding, Threading, run};
 use smbscope_capture::TcpFlags;
-use smbscope_capture::reader::{CaptureSet, CaptureInput};
+use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_model::{ConnectAttempt, ConnectAttempts, Exchange, Nanos, Timestamp};
 use smbscope_testkit::conversation::together;
 use smbscope_testkit::packet::EPOCH;
@@ -49,7 +49,8 @@ fn attempts(mut packets: Vec<Packet>) -> ConnectAttempts {
     file.write_all(&pcap::nanos(&packets)).expect("and written");
     let mut set = CaptureSet::open(&[CaptureInput::File(file.path().to_owned())]).expect("a capture");
     let mut sinks = [|_: &Exchange| {}];
-    let found = run(&mut set, &AnalyzerOptions::default(), Sharding::Connections, Threading::Inline, &mut sinks, |_| {});
+    let found =
+        run(&mut set, &AnalyzerOptions::default(), Sharding::Connections, Threading::Inline, &mut sinks, |_| {});
     found.expect("in time order").connect_attempts
 }
 

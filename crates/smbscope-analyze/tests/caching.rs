@@ -1,7 +1,7 @@
 //! What opens are granted, and which reads are repeated although nothing changed.
 
 use crate::common::{Analysis, analyze_told};
-use smbscope_model::{GrantedCaching, Command};
+use smbscope_model::{Command, GrantedCaching};
 use smbscope_testkit::{Conversation, smb2};
 use smbscope_wire::smb2::messages::create::oplock;
 

@@ -4,14 +4,17 @@
 
 use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{CaptureFindings, Sharding, Threading, run};
-use smbscope_capture::reader::{CaptureSet, CaptureInput};
+use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_model::{CaptureClockOffset, Exchange, Nanos, TimeKind, Timestamp};
 use smbscope_testkit::script::{Ids, Script};
 use smbscope_testkit::{Packet, Side, pcap};
 use std::io::Write;
 
 /// Analyses a file with these packets.
-fn analyze(packets: &[Packet], is_compressed: bool) -> (CaptureFindings, Vec<Exchange>, Option<CaptureClockOffset>, Option<Nanos>) {
+fn analyze(
+    packets: &[Packet],
+    is_compressed: bool,
+) -> (CaptureFindings, Vec<Exchange>, Option<CaptureClockOffset>, Option<Nanos>) {
     let mut file = tempfile::NamedTempFile::new().expect("a temporary file can be made");
     let bytes = pcap::nanos(packets);
     let bytes = if is_compressed { zstd::encode_all(bytes.as_slice(), 1).expect("memory takes it") } else { bytes };

@@ -68,7 +68,8 @@ fn last_of(packets: &[Packet], side: Side, plain: usize) -> Vec<usize> {
 
 /// Sizes of request and response of the pairs that are said to be complete.
 fn pairs(packets: &[Packet]) -> Vec<[usize; 2]> {
-    let complete = analyze(packets).exchanges.into_iter().filter(|exchange| exchange.outcome == ExchangeOutcome::Complete);
+    let complete =
+        analyze(packets).exchanges.into_iter().filter(|exchange| exchange.outcome == ExchangeOutcome::Complete);
     complete
         .map(|exchange| [exchange.request.bytes, exchange.response.bytes].map(|bytes| bytes as usize - 52))
         .collect()

@@ -75,7 +75,10 @@ fn the_next_go_ahead_is_not_taken_for_the_answer_to_a_block() {
 fn a_lost_frame_header_costs_one_command_where_headers_have_segments_of_their_own() {
     let (exchanges, quality) = contents("nbss_own_segment_1_lost.pcap.zst");
     let of = |outcome: ExchangeOutcome| exchanges.iter().filter(|exchange| exchange.outcome == outcome).count();
-    assert_eq!([of(ExchangeOutcome::Complete), of(ExchangeOutcome::RequestNotCaptured), exchanges.len()], [299, 1, 300]);
+    assert_eq!(
+        [of(ExchangeOutcome::Complete), of(ExchangeOutcome::RequestNotCaptured), exchanges.len()],
+        [299, 1, 300]
+    );
     assert_eq!([quality.framing_lost, quality.framing_found, quality.bytes_skipped], [1, 1, 68]);
 }
 

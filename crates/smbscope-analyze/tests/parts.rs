@@ -3,10 +3,10 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng};
-use smbscope_analyze::pipeline::{RerunReason, HostPairFollower, Sharding, Threading, decode, part_of, run};
+use smbscope_analyze::pipeline::{HostPairFollower, RerunReason, Sharding, Threading, decode, part_of, run};
 use smbscope_analyze::{AnalyzerOptions, Partial, coupled};
 use smbscope_capture::piece::{BlockWriter, PieceReader};
-use smbscope_capture::reader::{CaptureSet, CaptureInput};
+use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_model::{ClockStep, Exchange};
 use smbscope_testkit::conversation::together;
 use smbscope_testkit::traffic::{Damage, Limit, Mix, Settings, generate};
@@ -68,7 +68,11 @@ impl Captured {
 }
 
 /// What a part finds.
-fn followed(pieces: &[&[u8]], sharding: Sharding, steps: &[ClockStep]) -> Result<(Partial, Vec<Exchange>), RerunReason> {
+fn followed(
+    pieces: &[&[u8]],
+    sharding: Sharding,
+    steps: &[ClockStep],
+) -> Result<(Partial, Vec<Exchange>), RerunReason> {
     let mut exchanges = Vec::new();
     let mut sink = |exchange: &Exchange| exchanges.push(exchange.clone());
     let mut follower = HostPairFollower::new(&AnalyzerOptions::default(), sharding, &mut sink, steps);

@@ -2,7 +2,7 @@
 
 use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{CaptureFindings, RerunReason, Sharding, Threading, run};
-use smbscope_capture::reader::{CaptureSet, CaptureInput};
+use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_model::{Exchange, MemoryBudget};
 use smbscope_testkit::conversation::together;
 use smbscope_testkit::traffic::{Damage, Limit, Mix, Settings, generate};

@@ -1,7 +1,7 @@
 //! Read_Raw and Write_Raw: frames without SMB header, told by their place.
 
 use crate::common::{Analysis, analyze, analyze_told, times};
-use smbscope_model::{FileId, ExchangeOutcome, Subcommand};
+use smbscope_model::{ExchangeOutcome, FileId, Subcommand};
 use smbscope_testkit::{Conversation, Packet, damage, smb1};
 
 /// A connection on which SMB was spoken before: data without a header is expected nowhere else.
@@ -107,7 +107,8 @@ fn a_lost_go_ahead_leaves_the_synchronous_part_without_response() {
         .packets();
     let analysis = analyze(&damage::without(&packets, &[6]));
     let ends: Vec<_> = analysis.exchanges[1..].iter().map(|exchange| (exchange.outcome, times(exchange))).collect();
-    let expected = [(ExchangeOutcome::ResponseNotCaptured, [100, 100, -1, -1]), (ExchangeOutcome::Complete, [400, 400, 900, 900])];
+    let expected =
+        [(ExchangeOutcome::ResponseNotCaptured, [100, 100, -1, -1]), (ExchangeOutcome::Complete, [400, 400, 900, 900])];
     assert_eq!(ends, expected);
 }
 

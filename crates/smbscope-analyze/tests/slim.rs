@@ -7,7 +7,7 @@ use smbscope_analyze::pipeline::{self, Sharding, Threading};
 use smbscope_analyze::pseudonym::PseudonymKey;
 use smbscope_analyze::slim::Anonymize;
 use smbscope_analyze::{AnalyzerOptions, slim};
-use smbscope_capture::reader::{CaptureSet, CaptureInput};
+use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_model::Exchange;
 use smbscope_testkit::damage::plans;
 use smbscope_testkit::script::scripts;
@@ -181,7 +181,8 @@ fn nameless(path: &Path) -> (Nameless, Told) {
         ));
     };
     let sinks = std::slice::from_mut(&mut sink);
-    pipeline::run(&mut set, &AnalyzerOptions::default(), Sharding::None, Threading::Inline, sinks, |_| ()).expect("it runs");
+    pipeline::run(&mut set, &AnalyzerOptions::default(), Sharding::None, Threading::Inline, sinks, |_| ())
+        .expect("it runs");
     let count = |kind| seen.get(kind).map_or(0, BTreeSet::len);
     let (paths, shares, users, ends) = (count("path"), count("share"), count("user"), count("end"));
     (Nameless { exchanges, paths, shares, users, ends }, told)

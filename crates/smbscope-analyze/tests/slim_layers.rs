@@ -5,7 +5,7 @@ use smbscope_analyze::pipeline::{self, Sharding, Threading};
 use smbscope_analyze::pseudonym::PseudonymKey;
 use smbscope_analyze::slim::Anonymize;
 use smbscope_analyze::{AnalyzerOptions, slim};
-use smbscope_capture::reader::{CaptureSet, CaptureInput};
+use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_model::{Exchange, Timestamp};
 use smbscope_testkit::encapsulation::Encapsulation;
 use smbscope_testkit::{Conversation, Frame, pcap, smb2};

@@ -1,7 +1,7 @@
 //! SMB1 exchanges: ids that recycle, chains, and answers in several messages.
 
 use crate::common::{Analysis, analyze, analyze_told, times, us};
-use smbscope_model::{Dialect, Exchange, FileId, CommandGroup, ExchangeOutcome, Subcommand};
+use smbscope_model::{CommandGroup, Dialect, Exchange, ExchangeOutcome, FileId, Subcommand};
 use smbscope_testkit::smb1::Part;
 use smbscope_testkit::{Conversation, Packet, damage, smb1};
 use smbscope_wire::names::Trans2;
@@ -211,7 +211,10 @@ fn an_echo_without_its_last_answer_has_no_end() {
         .client_acks(400)
         .packets();
     let analysis = analyze(&damage::without(&packets, &[5]));
-    assert_eq!((times(analysis.only()), analysis.only().outcome), ([100, 100, 200, -1], ExchangeOutcome::ResponseEndMissing));
+    assert_eq!(
+        (times(analysis.only()), analysis.only().outcome),
+        ([100, 100, 200, -1], ExchangeOutcome::ResponseEndMissing)
+    );
 }
 
 #[test]

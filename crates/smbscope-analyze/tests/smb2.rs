@@ -1,7 +1,7 @@
 //! SMB2 exchanges: what ends them, what they are timed by, and what is said about the rest.
 
 use crate::common::{analyze, analyze_told, duration_us, times, us};
-use smbscope_model::{Dialect, FileId, CommandGroup, ExchangeOutcome, ResponseStatus, Subcommand, TimeKind};
+use smbscope_model::{CommandGroup, Dialect, ExchangeOutcome, FileId, ResponseStatus, Subcommand, TimeKind};
 use smbscope_testkit::{Conversation, damage, framed, smb1, smb2};
 use smbscope_wire::smb2::Smb2Command;
 
@@ -72,7 +72,10 @@ fn an_async_id_alone_finds_no_request() {
         .packets();
     let analysis = analyze(&damage::without(&packets, &[5, 6]));
     let found: Vec<_> = analysis.exchanges.iter().map(|exchange| (exchange.message_id, exchange.outcome)).collect();
-    assert_eq!(found, [(Some(5), ExchangeOutcome::ResponseNotCaptured), (Some(6), ExchangeOutcome::RequestNotCaptured)]);
+    assert_eq!(
+        found,
+        [(Some(5), ExchangeOutcome::ResponseNotCaptured), (Some(6), ExchangeOutcome::RequestNotCaptured)]
+    );
 }
 
 #[test]
@@ -379,7 +382,8 @@ fn negotiates_with_the_same_id_have_an_answer_each() {
             .server_says(500, smb2::negotiate_response(0, 0x0210)),
     );
     let ends: Vec<_> = analysis.exchanges.iter().map(|exchange| (exchange.outcome, times(exchange))).collect();
-    let expected = [(ExchangeOutcome::Complete, [100, 100, 200, 200]), (ExchangeOutcome::Complete, [300, 300, 500, 500])];
+    let expected =
+        [(ExchangeOutcome::Complete, [100, 100, 200, 200]), (ExchangeOutcome::Complete, [300, 300, 500, 500])];
     assert_eq!(ends, expected);
 }
 

@@ -2,8 +2,8 @@
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use smbscope_capture::decode::Decoder;
-use smbscope_capture::reader::{CaptureSet, CaptureInput};
-use smbscope_capture::tcp::{StreamChunk, FlowEnd, FlowTable, FlowView, StreamGap, Retransmission, StreamSink};
+use smbscope_capture::reader::{CaptureInput, CaptureSet};
+use smbscope_capture::tcp::{FlowEnd, FlowTable, FlowView, Retransmission, StreamChunk, StreamGap, StreamSink};
 use smbscope_capture::{Packet, TcpSegment};
 use smbscope_model::{FlowDirection, PacketRef, Quality, Stamp};
 use smbscope_testkit::traffic::{Limit, Mix, Settings, generate, packets};

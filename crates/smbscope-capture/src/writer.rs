@@ -144,7 +144,8 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again_with_its_clock_and_numbers() {
         let mut writer = PcapngWriter::new(Vec::new(), "a comment", "test").unwrap();
-        let at = |time| PacketBlock { time: Timestamp(time), interface: ETHERNET, parts: [b"ab", b"c"], wire_length: 99 };
+        let at =
+            |time| PacketBlock { time: Timestamp(time), interface: ETHERNET, parts: [b"ab", b"c"], wire_length: 99 };
         writer.packet(&at(1_700_000_000_000_001_000)).unwrap();
         writer.skip_number().unwrap();
         writer.packet(&at(1_700_000_000_000_002_001)).unwrap();

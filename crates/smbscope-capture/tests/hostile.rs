@@ -2,8 +2,8 @@
 
 use smbscope_capture::TcpFlags;
 use smbscope_capture::decode::Decoder;
-use smbscope_capture::reader::{CaptureSet, CaptureInput};
-use smbscope_capture::tcp::{StreamChunk, FlowEnd, FlowTable, FlowView, StreamGap, Retransmission, StreamSink};
+use smbscope_capture::reader::{CaptureInput, CaptureSet};
+use smbscope_capture::tcp::{FlowEnd, FlowTable, FlowView, Retransmission, StreamChunk, StreamGap, StreamSink};
 use smbscope_model::{FlowDirection, Quality};
 use smbscope_testkit::{Conversation, Packet, pcap};
 use std::io::Write;
@@ -92,7 +92,8 @@ fn addresses_that_a_simple_hash_would_collide_are_found_at_once() {
 fn read(bytes: &[u8]) -> (u64, u64, Quality) {
     let mut file = tempfile::NamedTempFile::new().expect("a temporary file can be made");
     file.write_all(bytes).expect("and written");
-    let mut set = CaptureSet::open(&[CaptureInput::File(file.path().to_owned())]).expect("the file begins as a capture");
+    let mut set =
+        CaptureSet::open(&[CaptureInput::File(file.path().to_owned())]).expect("the file begins as a capture");
     let (mut decoder, mut quality) = (Decoder::new(), Quality::default());
     let mut segments = 0;
     while let Some(packet) = set.next_packet().expect("damage is no error") {

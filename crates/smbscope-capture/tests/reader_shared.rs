@@ -4,7 +4,7 @@
 //! these tests say so and pass.
 
 use smbscope_capture::decode::Decoder;
-use smbscope_capture::reader::{CaptureError, CaptureSet, CaptureInput};
+use smbscope_capture::reader::{CaptureError, CaptureInput, CaptureSet};
 use smbscope_model::{CaptureInfo, Quality};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};

@@ -6,11 +6,14 @@ use crate::junit::JunitFile;
 use crate::output::Output;
 use crate::progress::ReadProgressBar;
 use crate::{fail_if, readable_name, terminal};
-use smbscope_capture::reader::{CaptureSet, CaptureInput};
+use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_report::csv::CellStyle;
 use smbscope_report::text::ReportTextOptions;
 use smbscope_report::{Report, classic, csv, html, json, parquet, slice_table, text};
-use smbscope_run::analysis::{self, CaptureSetAnalysis, AnalysisOptions, ExchangeExport, AnalyzedCaptures, AnalysisObserver, PendingAnalysis, ExchangeExportResult};
+use smbscope_run::analysis::{
+    self, AnalysisObserver, AnalysisOptions, AnalyzedCaptures, CaptureSetAnalysis, ExchangeExport,
+    ExchangeExportResult, PendingAnalysis,
+};
 use smbscope_run::files::Sources;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -70,11 +73,16 @@ pub(crate) struct AnalysisOutcome {
 /// The report on a capture, for who has another use for it than to print it.
 pub(crate) fn report_on(arguments: &AnalyzeArguments) -> anyhow::Result<AnalysisOutcome> {
     let (inputs, options) = (inputs(arguments), options(arguments)?);
-    let analysis = CaptureSetAnalysis::run(&inputs, &options, &mut Watcher::new(arguments.common.quiet)).map_err(error)?;
+    let analysis =
+        CaptureSetAnalysis::run(&inputs, &options, &mut Watcher::new(arguments.common.quiet)).map_err(error)?;
     done(analysis, &options, arguments.format())
 }
 
-fn done(analysis: CaptureSetAnalysis, options: &AnalysisOptions, format: AnalyzeFormat) -> anyhow::Result<AnalysisOutcome> {
+fn done(
+    analysis: CaptureSetAnalysis,
+    options: &AnalysisOptions,
+    format: AnalyzeFormat,
+) -> anyhow::Result<AnalysisOutcome> {
     let (notes, interrupted) = (notes(&analysis.found, format), analysis.found.interrupted);
     Ok(AnalysisOutcome { report: analysis.into_report(options).map_err(error)?, notes, interrupted })
 }

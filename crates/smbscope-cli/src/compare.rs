@@ -10,7 +10,7 @@ use crate::output::Output;
 use anyhow::{Context, bail};
 use smbscope_capture::reader::CaptureInput;
 use smbscope_report::bench::{self, BenchDocument};
-use smbscope_report::compare::{self, Comparison, ComparableDocument, Given, ComparableReport};
+use smbscope_report::compare::{self, ComparableDocument, ComparableReport, Comparison, Given};
 use smbscope_report::{html, study};
 use smbscope_run::RUN;
 use smbscope_run::files::Sources;

@@ -2,8 +2,8 @@
 
 use crate::arguments::{Verb, parsed};
 use crate::{
-    Arguments, BadArguments, CommandEnded, HostSource, InterruptedError, LimitExceeded, analyze, cluster, exit, logging,
-    one_line, run, say,
+    Arguments, BadArguments, CommandEnded, HostSource, InterruptedError, LimitExceeded, analyze, cluster, exit,
+    logging, one_line, run, say,
 };
 use clap::Parser as _;
 use smbscope_run::analysis::{AnalysisOptions, CaptureInput};

@@ -27,7 +27,7 @@ mod study;
 mod terminal;
 
 pub use arguments::{
-    AnalyzeArguments, Arguments, ColorChoice, CompareArguments, CompareFormat, CompletionsArguments, AnalyzeFormat,
+    AnalyzeArguments, AnalyzeFormat, Arguments, ColorChoice, CompareArguments, CompareFormat, CompletionsArguments,
     ManArguments, Verb,
 };
 pub use arguments::{

@@ -10,12 +10,12 @@ use anyhow::{Context, bail};
 use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{self, Sharding, Threading};
 use smbscope_analyze::pseudonym::PseudonymKey;
-use smbscope_capture::reader::{CaptureSet, CaptureInput};
+use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_model::Exchange;
 use smbscope_report::counted;
 use smbscope_run::analysis::{self, AnalysisOptions, WITHOUT_THREADS};
 use smbscope_run::files::Sources;
-use smbscope_run::record::{WorkloadRecorder, RecordingOptions};
+use smbscope_run::record::{RecordingOptions, WorkloadRecorder};
 use smbscope_stats::filter::Filter;
 use std::sync::atomic::Ordering;
 

@@ -9,7 +9,7 @@ use crate::terminal;
 use anyhow::{Context, bail};
 use smbscope_analyze::pseudonym::PseudonymKey;
 use smbscope_analyze::slim::{self, Anonymize, SlimOptions, SlimSummary};
-use smbscope_capture::reader::{CaptureSet, CaptureInput};
+use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_load::bounded;
 use smbscope_report::counted;
 use smbscope_run::files::Sources;

@@ -13,8 +13,8 @@ use smbscope_load::engine::OnLostHost;
 use smbscope_model::Nanos;
 use smbscope_report::bench::BenchDocument;
 use smbscope_report::{listed, quoted, span};
-use smbscope_run::launch::{ProgramFilesLocation, LaunchOptions, Series};
-use smbscope_run::study::{self, Conductor, StudyProgress, Study, PlannedVariant};
+use smbscope_run::launch::{LaunchOptions, ProgramFilesLocation, Series};
+use smbscope_run::study::{self, Conductor, PlannedVariant, Study, StudyProgress};
 use smbscope_run::{Bench, Connect, RunOptions, ServerUnderTest, TargetUrl};
 use std::collections::HashMap;
 use std::io::{self, BufRead, IsTerminal, Read};
@@ -147,7 +147,11 @@ enum VariantRunOptions {
 }
 
 /// What a run of a variant is made from: the options of its file, read as those of the command line are.
-fn options(variant: &PlannedVariant, directory: &Path, cluster: &ClusterArguments) -> anyhow::Result<VariantRunOptions> {
+fn options(
+    variant: &PlannedVariant,
+    directory: &Path,
+    cluster: &ClusterArguments,
+) -> anyhow::Result<VariantRunOptions> {
     let line = ["smbscope".to_owned()].into_iter().chain(variant.options.arguments());
     match parsed(line)? {
         Verb::Bench(arguments) => {

@@ -194,7 +194,10 @@ fn every_connection_of_a_session_is_in_the_capture() {
 #[test]
 fn blocks_of_raw_mode_are_in_the_capture_too() {
     // Samba has no raw mode where it can sign.
-    let Some(server) = server(LabServerSettings { signing: ServerSigningPolicy::Off, ..LabServerSettings::default() }) else { return };
+    let Some(server) = server(LabServerSettings { signing: ServerSigningPolicy::Off, ..LabServerSettings::default() })
+    else {
+        return;
+    };
     let load = ["--users", "2", "--duration", "1s", "--warmup", "200ms", "--quiet", "--capture", "--format", "json"];
     let document = document(&common::finish(on(&server, &[&load[..], &["--dialect", "nt1", "--raw"]].concat())));
     conforms(&document);
@@ -795,7 +798,9 @@ fn a_disk_that_is_full_is_counted_by_its_status() {
         skip::unable("a small disk needs root");
         return;
     }
-    let Some(server) = server(LabServerSettings { disk: Some(16 << 20), ..LabServerSettings::default() }) else { return };
+    let Some(server) = server(LabServerSettings { disk: Some(16 << 20), ..LabServerSettings::default() }) else {
+        return;
+    };
     // Each user sets up more than 4 MB.
     let load = ["--users", "16", "--duration", "2s", "--warmup", "0s", "-q", "--format", "json"];
     let said = said(on(&server, &load).output().expect("the binary runs"));

@@ -45,7 +45,12 @@ impl FsctlProfile {
             refusals: &[NtStatus::FS_DRIVER_REQUIRED, NtStatus::NOT_FOUND, UNKNOWN[0], UNKNOWN[1]],
             max_output: 8 << 10,
         },
-        FsctlProfile { code: Fsctl::QUERY_NETWORK_INTERFACE_INFO, of_file: false, refusals: &UNKNOWN, max_output: 64 << 10 },
+        FsctlProfile {
+            code: Fsctl::QUERY_NETWORK_INTERFACE_INFO,
+            of_file: false,
+            refusals: &UNKNOWN,
+            max_output: 64 << 10,
+        },
         FsctlProfile { code: Fsctl::VALIDATE_NEGOTIATE_INFO, of_file: false, refusals: &[], max_output: 24 },
     ];
 

@@ -148,7 +148,8 @@ mod tests {
 
     #[test]
     fn a_time_limit_is_said_as_it_was_given() {
-        let said = |waited| ClientError::TimedOut { command: Command::Smb2(smb2::Smb2Command::ECHO), waited }.to_string();
+        let said =
+            |waited| ClientError::TimedOut { command: Command::Smb2(smb2::Smb2Command::ECHO), waited }.to_string();
         assert_eq!(said(Duration::from_millis(250)), "no answer to ECHO after 250 ms");
         assert_eq!(said(Duration::from_millis(1_500)), "no answer to ECHO after 1.5 s");
         assert_eq!(said(Duration::from_secs(90)), "no answer to ECHO after 90 s");

@@ -26,10 +26,12 @@ pub use control::{FsctlProfile, TreeConnectTarget};
 pub use error::ClientError;
 pub use facts::SessionParameters;
 pub use file::{
-    TransferDirection, CreateDisposition, ListingEntry, FileHandle, Info, ByteRangeLock, Moved, OpenParameters, OpenResult, FileRange, SetInfo, WholeFile, access,
-    options as create_options,
+    ByteRangeLock, CreateDisposition, FileHandle, FileRange, Info, ListingEntry, Moved, OpenParameters, OpenResult,
+    SetInfo, TransferDirection, WholeFile, access, options as create_options,
 };
 pub use foreign::Foreign;
-pub use options::{Cipher, Credentials, Encryption, SessionOptions, Secret, ClientSigningPolicy, SigningAlgorithm, Transport};
+pub use options::{
+    Cipher, ClientSigningPolicy, Credentials, Encryption, Secret, SessionOptions, SigningAlgorithm, Transport,
+};
 pub use sample::{Sample, Samples};
 pub use session::ClientSession;

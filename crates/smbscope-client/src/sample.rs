@@ -1,6 +1,6 @@
 //! One command as the client saw it, with the times at the edge of the socket.
 
-use smbscope_model::{Command, FileId, CommandGroup, ExchangeOutcome, Subcommand};
+use smbscope_model::{Command, CommandGroup, ExchangeOutcome, FileId, Subcommand};
 use smbscope_wire::smb2;
 use smbscope_wire::status::NtStatus;
 use std::time::{Duration, Instant};

@@ -4,7 +4,10 @@
 //! is kept in [`Session::samples`]. A refusal by the server is [`Error::Status`], and the session goes on.
 
 use super::control::{FsctlProfile, TreeConnectTarget};
-use super::file::{TransferDirection, ListingEntry, FileHandle, Info, ByteRangeLock, Moved, OpenParameters, OpenResult, FileRange, SetInfo, WholeFile};
+use super::file::{
+    ByteRangeLock, FileHandle, FileRange, Info, ListingEntry, Moved, OpenParameters, OpenResult, SetInfo,
+    TransferDirection, WholeFile,
+};
 use super::limits::CONNECT_TIMEOUTS;
 use super::options::SessionOptions;
 use super::sample::Samples;
@@ -102,7 +105,12 @@ impl ClientSession {
 
     /// Opens, reads in blocks and closes each of these files, so many at once as long as the server grants credits for them;
     /// with SMB1 and in a local folder one after the other.
-    pub async fn read_whole_files(&mut self, files: &[WholeFile], block: u32, at_once: u32) -> Result<Moved, ClientError> {
+    pub async fn read_whole_files(
+        &mut self,
+        files: &[WholeFile],
+        block: u32,
+        at_once: u32,
+    ) -> Result<Moved, ClientError> {
         if let ClientSession::Smb2(session) = self {
             return session.read_whole_files(files, block, at_once).await;
         }
@@ -119,7 +127,13 @@ impl ClientSession {
         Ok(moved)
     }
 
-    async fn read_whole(&mut self, handle: FileHandle, size: u64, block: u32, moved: &mut Moved) -> Result<(), ClientError> {
+    async fn read_whole(
+        &mut self,
+        handle: FileHandle,
+        size: u64,
+        block: u32,
+        moved: &mut Moved,
+    ) -> Result<(), ClientError> {
         let mut done = 0;
         while done < size {
             let length = u32::try_from(size - done).unwrap_or(u32::MAX).min(block.max(1));
@@ -181,7 +195,13 @@ impl ClientSession {
     }
 
     /// Lists what is next of an open directory, with a single command (MS-SMB2 2.2.33); its entries are not kept.
-    pub async fn list_open(&mut self, handle: FileHandle, pattern: &str, class: u8, flags: u8) -> Result<(), ClientError> {
+    pub async fn list_open(
+        &mut self,
+        handle: FileHandle,
+        pattern: &str,
+        class: u8,
+        flags: u8,
+    ) -> Result<(), ClientError> {
         match self {
             ClientSession::Smb2(session) => session.list_open(handle, pattern, class, flags).await,
             ClientSession::Smb1(_) | ClientSession::Local(_) => {

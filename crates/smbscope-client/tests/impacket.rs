@@ -1,7 +1,8 @@
 //! A second implementation as the server: impacket's, which shares no code with Samba, over SMB1 and SMB 2.0.2.
 
 use smbscope_client::{
-    Credentials, CreateDisposition, ListingEntry, ClientError, Info, OpenParameters, SessionOptions, Secret, ClientSession, access, create_options,
+    ClientError, ClientSession, CreateDisposition, Credentials, Info, ListingEntry, OpenParameters, Secret,
+    SessionOptions, access, create_options,
 };
 use smbscope_model::Dialect;
 use smbscope_wire::status::NtStatus;

@@ -3,7 +3,9 @@
 
 mod common;
 
-use smbscope_client::{Cipher, Credentials, Encryption, ClientError, SessionOptions, ClientSession, ClientSigningPolicy};
+use smbscope_client::{
+    Cipher, ClientError, ClientSession, ClientSigningPolicy, Credentials, Encryption, SessionOptions,
+};
 use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_model::Dialect;
 use std::io::Write;
@@ -118,7 +120,8 @@ fn inside(folder: &Path) {
         "kerberos method = dedicated keytab".to_owned(),
         format!("dedicated keytab file = FILE:{}", folder.join("keytab").display()),
     ];
-    let server = LabServer::start(&LabServerSettings { extra: extra.to_vec(), ..LabServerSettings::default() }).unwrap();
+    let server =
+        LabServer::start(&LabServerSettings { extra: extra.to_vec(), ..LabServerSettings::default() }).unwrap();
     let options = |dialect| SessionOptions {
         dialect,
         credentials: Credentials::Kerberos,
@@ -143,7 +146,10 @@ fn inside(folder: &Path) {
 
     let other = SessionOptions { host: "other".to_owned(), ..options(Dialect::Smb2(0x0311)) };
     let error = common::run(ClientSession::connect(&other)).unwrap_err();
-    assert!(matches!(&error, ClientError::Unsupported(reason) if reason.contains("no ticket for cifs/other")), "{error}");
+    assert!(
+        matches!(&error, ClientError::Unsupported(reason) if reason.contains("no ticket for cifs/other")),
+        "{error}"
+    );
 }
 
 fn work(options: &SessionOptions) {

@@ -5,7 +5,9 @@
 mod common;
 
 use common::{create, options, reading, run, samba, user_options};
-use smbscope_client::{Cipher, Encryption, ClientError, Info, ByteRangeLock, SessionOptions, ClientSession, SetInfo, ClientSigningPolicy};
+use smbscope_client::{
+    ByteRangeLock, Cipher, ClientError, ClientSession, ClientSigningPolicy, Encryption, Info, SessionOptions, SetInfo,
+};
 use smbscope_lab::LabServerSettings;
 use smbscope_testkit::server::{Script, ScriptedServer};
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -1,9 +1,9 @@
 //! What the client does when a server goes wrong: it says so, keeps what it measured, and neither panics nor hangs.
 
 use crate::common::{self, options, reading, run, samba, user_options};
-use smbscope_client::{Encryption, ClientError, SessionOptions, ClientSession, ClientSigningPolicy};
+use smbscope_client::{ClientError, ClientSession, ClientSigningPolicy, Encryption, SessionOptions};
 use smbscope_lab::LabServerSettings;
-use smbscope_model::{Command, Dialect, CommandGroup, ExchangeOutcome, Subcommand};
+use smbscope_model::{Command, CommandGroup, Dialect, ExchangeOutcome, Subcommand};
 use smbscope_testkit::server::{Fault, Malformed, Script, ScriptedServer};
 use smbscope_wire::smb2;
 use smbscope_wire::status::NtStatus;
@@ -99,7 +99,8 @@ fn a_break_between_two_commands_is_acknowledged_where_it_must_be() {
             let (mut session, result) = read(&options).await;
             result.unwrap();
             session.echo().await.unwrap();
-            let breaks: Vec<_> = session.samples().iter().filter(|sample| sample.group == CommandGroup::Waiting).collect();
+            let breaks: Vec<_> =
+                session.samples().iter().filter(|sample| sample.group == CommandGroup::Waiting).collect();
             assert_eq!(breaks[0].outcome, ExchangeOutcome::ServerInitiated, "{fault:?}");
             assert_eq!(breaks[0].subcommand, Some(Subcommand::ServerInitiated));
             let acknowledged = breaks.get(1).map(|sample| sample.outcome);
@@ -183,7 +184,9 @@ fn another_dialect_than_the_one_asked_for_is_refused() {
 fn a_server_that_nobody_listens_for_is_a_refused_connection() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let error = run(ClientSession::connect(&SessionOptions::new("127.0.0.1", address, "share"))).unwrap_err();
-    assert!(matches!(error, ClientError::Unreachable { ref error, .. } if error.kind() == ErrorKind::ConnectionRefused));
+    assert!(
+        matches!(error, ClientError::Unreachable { ref error, .. } if error.kind() == ErrorKind::ConnectionRefused)
+    );
 }
 
 #[test]
@@ -213,7 +216,10 @@ fn answers_that_were_changed_on_the_way_are_noticed() {
                 change.store(true, Ordering::SeqCst);
                 let error = session.echo().await.unwrap_err();
                 let expected = if encryption == Encryption::Off { "signature" } else { "authentication tag" };
-                assert!(matches!(error, ClientError::Tampered { what, .. } if what == expected), "{dialect:04x}: {error}");
+                assert!(
+                    matches!(error, ClientError::Tampered { what, .. } if what == expected),
+                    "{dialect:04x}: {error}"
+                );
             });
         }
     }

@@ -3,8 +3,8 @@
 
 use crate::common::{self, DIALECTS, create, options, reading, run, samba, user_options};
 use smbscope_client::{
-    Cipher, Credentials, CreateDisposition, Encryption, ListingEntry, ClientError, Info, ByteRangeLock, OpenParameters, SessionOptions, Sample, Secret,
-    ClientSession, ClientSigningPolicy, Transport, create_options, smb2,
+    ByteRangeLock, Cipher, ClientError, ClientSession, ClientSigningPolicy, CreateDisposition, Credentials, Encryption,
+    Info, ListingEntry, OpenParameters, Sample, Secret, SessionOptions, Transport, create_options, smb2,
 };
 use smbscope_lab::{LabDialect, LabServer, LabServerSettings, ServerSigningPolicy as LabSigning};
 use smbscope_model::{Command, CommandGroup, ExchangeOutcome, Subcommand};
@@ -280,7 +280,10 @@ fn an_encrypted_share_is_encrypted_without_being_asked_for() {
 
 #[test]
 fn a_server_that_requires_signing_gets_it_or_is_refused() {
-    let Some(server) = samba(&LabServerSettings { signing: LabSigning::Required, ..LabServerSettings::default() }) else { return };
+    let Some(server) = samba(&LabServerSettings { signing: LabSigning::Required, ..LabServerSettings::default() })
+    else {
+        return;
+    };
     for dialect in DIALECTS {
         let signed = SessionOptions { signing: ClientSigningPolicy::On, ..user_options(&server, dialect) };
         let unsigned = SessionOptions { signing: ClientSigningPolicy::Off, ..signed.clone() };
@@ -289,14 +292,20 @@ fn a_server_that_requires_signing_gets_it_or_is_refused() {
             assert!(session.facts().signing.is_some());
             session.echo().await.unwrap();
             let refused = ClientSession::connect(&unsigned).await.unwrap_err();
-            assert!(matches!(refused, ClientError::Unsupported(ref text) if text.contains("requires signing")), "{refused}");
+            assert!(
+                matches!(refused, ClientError::Unsupported(ref text) if text.contains("requires signing")),
+                "{refused}"
+            );
         });
     }
 }
 
 #[test]
 fn what_a_server_refuses_is_named_with_a_hint() {
-    let Some(server) = samba(&LabServerSettings { max_dialect: LabDialect::Smb210, ..LabServerSettings::default() }) else { return };
+    let Some(server) = samba(&LabServerSettings { max_dialect: LabDialect::Smb210, ..LabServerSettings::default() })
+    else {
+        return;
+    };
     let refusal = |options: &SessionOptions| run(ClientSession::connect(options)).unwrap_err();
     let dialect = refusal(&options(&server, 0x0311));
     assert!(dialect.to_string().contains("3.1.1") && dialect.to_string().contains("--dialect"), "{dialect}");
@@ -336,8 +345,10 @@ fn netbios_and_ipv6_lead_to_the_same_share() {
     let Some(server) = samba(&LabServerSettings::default()) else { return };
     for dialect in DIALECTS {
         let netbios = SessionOptions { transport: Transport::NetBios, ..options(&server, dialect) };
-        let ipv6 =
-            SessionOptions { address: (std::net::Ipv6Addr::LOCALHOST, server.port()).into(), ..options(&server, dialect) };
+        let ipv6 = SessionOptions {
+            address: (std::net::Ipv6Addr::LOCALHOST, server.port()).into(),
+            ..options(&server, dialect)
+        };
         for options in [netbios, ipv6] {
             if options.address.is_ipv6() && std::net::TcpStream::connect(options.address).is_err() {
                 println!("skipped IPv6: nothing listens on {}", options.address);
@@ -441,7 +452,8 @@ async fn everything(options: &SessionOptions) {
     session.open_read_close(r"all\b", 0, 10).await.unwrap();
     session.query_file_system(Info::FILE_FS_VOLUME_INFORMATION).await.unwrap();
     session.list(r"all\*", Info::FILE_ID_FULL_DIRECTORY_INFORMATION, 0, None).await.unwrap();
-    let directory = OpenParameters { options: create_options::DIRECTORY, disposition: CreateDisposition::Open, ..reading("all") };
+    let directory =
+        OpenParameters { options: create_options::DIRECTORY, disposition: CreateDisposition::Open, ..reading("all") };
     let root = session.open(&directory).await.unwrap().handle;
     session.watch(root, 0x17, true).await.unwrap();
     session.cancel_watch().await.unwrap();

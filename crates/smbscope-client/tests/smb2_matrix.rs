@@ -3,7 +3,8 @@
 
 use crate::common::{self, DIALECTS, SIGNINGS, create, encryptions, options, run, samba, user};
 use smbscope_client::{
-    Credentials, Encryption, ListingEntry, ClientError, Info, ByteRangeLock, SessionOptions, ClientSession, SetInfo, ClientSigningPolicy, SigningAlgorithm,
+    ByteRangeLock, ClientError, ClientSession, ClientSigningPolicy, Credentials, Encryption, Info, ListingEntry,
+    SessionOptions, SetInfo, SigningAlgorithm,
 };
 use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_model::{Command, Dialect, ExchangeOutcome};
@@ -22,7 +23,10 @@ fn every_dialect_works_with_every_signing_and_cipher_as_guest_and_as_user() {
                     let what = format!("{dialect:04x} {signing:?} {encryption:?}, guest {guest}");
                     let result = run(work(&server, &options));
                     if guest && (signing == ClientSigningPolicy::Required || encryption != Encryption::Off) {
-                        assert!(matches!(result, Err(ClientError::Unsupported(_))), "{what}: a guest has no key: {result:?}");
+                        assert!(
+                            matches!(result, Err(ClientError::Unsupported(_))),
+                            "{what}: a guest has no key: {result:?}"
+                        );
                     } else {
                         result.unwrap_or_else(|error| panic!("{what}: {error}"));
                     }

@@ -83,7 +83,9 @@ impl TryFrom<TomlThreshold> for Threshold {
         let (value, kind) = match &written {
             TomlThreshold::Whole(n) => (*n as f64, ThresholdKind::Number),
             TomlThreshold::Decimal(n) => (*n, ThresholdKind::Number),
-            TomlThreshold::Text(text) if text.trim_end().ends_with('%') => (units::percentage(text)?, ThresholdKind::Share),
+            TomlThreshold::Text(text) if text.trim_end().ends_with('%') => {
+                (units::percentage(text)?, ThresholdKind::Share)
+            }
             TomlThreshold::Text(text) => match (units::duration(text), units::size(text), units::bit_rate(text)) {
                 (Ok(time), ..) => (time.0 as f64, ThresholdKind::Duration),
                 (_, Ok(size), _) => (size as f64, ThresholdKind::Size),

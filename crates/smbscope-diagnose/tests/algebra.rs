@@ -3,10 +3,10 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRng;
-use smbscope_diagnose::{Answer, Catalogue, Collector, DiagnosisContext, Culprit, Episode, Slow, answer};
+use smbscope_diagnose::{Answer, Catalogue, Collector, Culprit, DiagnosisContext, Episode, Slow, answer};
 use smbscope_model::{
-    Command, ConnectAttempts, ConnectionSummary, Exchange, FlowId, CommandGroup, Nanos, ExchangeOutcome, PacketRef, Quality, UntimedShare, Stamp,
-    ResponseStatus,
+    Command, CommandGroup, ConnectAttempts, ConnectionSummary, Exchange, ExchangeOutcome, FlowId, Nanos, PacketRef,
+    Quality, ResponseStatus, Stamp, UntimedShare,
 };
 use smbscope_stats::Aggregator;
 use smbscope_testkit::exchange::read;
@@ -69,7 +69,8 @@ fn connections(exchanges: &[Exchange]) -> Vec<ConnectionSummary> {
         let (first, last) = (exchange.request.first.unwrap().time, exchange.response.last.unwrap().time);
         match connections.iter_mut().find(|connection| connection.flow == exchange.flow) {
             Some(known) => (known.first, known.last) = (known.first.min(first), known.last.max(last)),
-            None => connections.push(ConnectionSummary { last, ..ConnectionSummary::new(exchange.flow, exchange.endpoints, first) }),
+            None => connections
+                .push(ConnectionSummary { last, ..ConnectionSummary::new(exchange.flow, exchange.endpoints, first) }),
         }
     }
     connections.sort_by_key(|connection| connection.flow);

@@ -1,6 +1,6 @@
 //! Capture files: every format, from a file and from a pipe, plain and compressed.
 
-use smbscope_capture::reader::{CaptureSet, CaptureInput};
+use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_model::Quality;
 use std::io::{Cursor, Write};
 

@@ -28,7 +28,8 @@ pub fn pipeline(data: &[u8]) {
     }
     let table = analysis.table();
     let report = analysis.report();
-    let shown = text::render(&report, &ReportTextOptions { width: WIDTH, color: false, ..ReportTextOptions::default() });
+    let shown =
+        text::render(&report, &ReportTextOptions { width: WIDTH, color: false, ..ReportTextOptions::default() });
     check_text(&shown);
     for line in shown.lines() {
         assert!(line.chars().count() <= WIDTH, "a line of {} columns: {line}", line.chars().count());

@@ -6,7 +6,7 @@
 
 use crate::bytes::Bytes;
 use smbscope_capture::TcpFlags;
-use smbscope_capture::tcp::{StreamChunk, FlowEnd, FlowTable, FlowView, StreamGap, Retransmission, StreamSink};
+use smbscope_capture::tcp::{FlowEnd, FlowTable, FlowView, Retransmission, StreamChunk, StreamGap, StreamSink};
 use smbscope_model::{FlowDirection, Timestamp};
 use smbscope_testkit::packet::HEADERS;
 use smbscope_testkit::{Packet, Side};

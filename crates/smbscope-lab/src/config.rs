@@ -1,7 +1,7 @@
 //! The server's smb.conf(5).
 
 use crate::link::EmulatedNetwork;
-use crate::settings::{ENCRYPTED_SHARE, ExtraLine, SHARE, LabServerSettings};
+use crate::settings::{ENCRYPTED_SHARE, ExtraLine, LabServerSettings, SHARE};
 use std::fmt::Write;
 use std::path::Path;
 

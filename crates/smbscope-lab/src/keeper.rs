@@ -6,7 +6,7 @@
 
 use crate::running::Running;
 use crate::state_folder::end_process;
-use crate::{LabError, Process, ServerRecord, LabServerSettings, StateFolder, family};
+use crate::{LabError, LabServerSettings, Process, ServerRecord, StateFolder, family};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -180,7 +180,8 @@ pub fn keep() -> Result<(), LabError> {
             return Ok(());
         }
     };
-    let requests = requests().map_err(failed).inspect_err(|error| answer(&KeeperResponse::Failed(error.to_string())))?;
+    let requests =
+        requests().map_err(failed).inspect_err(|error| answer(&KeeperResponse::Failed(error.to_string())))?;
     answer(&KeeperResponse::Started(Box::new(running.record.clone())));
 
     let along = runtime.block_on(until_the_end(requests, [terminate, interrupt, hangup]));
@@ -188,7 +189,9 @@ pub fn keep() -> Result<(), LabError> {
     runtime.shutdown_background();
     along.into_iter().for_each(end_process);
     let stopped = running.stop();
-    answer(&stopped.as_ref().map_or_else(|error| KeeperResponse::Failed(error.to_string()), |()| KeeperResponse::Stopped));
+    answer(
+        &stopped.as_ref().map_or_else(|error| KeeperResponse::Failed(error.to_string()), |()| KeeperResponse::Stopped),
+    );
     stopped
 }
 

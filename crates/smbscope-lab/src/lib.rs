@@ -50,7 +50,7 @@ pub use mounts::unmount;
 pub use own_name::{is_abandoned, own_name};
 pub use process::Process;
 pub use record::ServerRecord;
-pub use server::{Launcher, LabServer};
+pub use server::{LabServer, Launcher};
 pub use settings::{Antivirus, LabDialect, LabServerSettings, ServerSigningPolicy, Storage};
 pub use state_folder::StateFolder;
 pub use status::{SambaClients, SambaCount, SambaOperation, SambaStatus, SmbstatusReading};

@@ -3,8 +3,8 @@
 use crate::family::{self, LabProcessRole};
 use crate::process::Process;
 use crate::settings::{ENCRYPTED_SHARE, SHARE};
-use crate::users::{PASSWORD_FILE, LabUser};
-use crate::{LabError, LinkEmulation, LabServerSettings, StorageFigures, storage, trust};
+use crate::users::{LabUser, PASSWORD_FILE};
+use crate::{LabError, LabServerSettings, LinkEmulation, StorageFigures, storage, trust};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use std::fs::OpenOptions;

@@ -5,7 +5,7 @@ use crate::keeper::KeeperProcess;
 use crate::record::ServerRecord;
 use crate::running::Running;
 use crate::users::{self, Password};
-use crate::{LabError, Process, LabServerSettings, StateFolder, settings};
+use crate::{LabError, LabServerSettings, Process, StateFolder, settings};
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::Path;

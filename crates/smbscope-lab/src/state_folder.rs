@@ -65,7 +65,11 @@ impl StateFolder {
             return Err(LabError::Owned { name: name.to_owned(), pid: record.owner.pid });
         }
         if !family::keeps(record.owner, &record.folder) {
-            return Err(LabError::Foreign { name: name.to_owned(), pid: record.owner.pid, folder: record.folder.clone() });
+            return Err(LabError::Foreign {
+                name: name.to_owned(),
+                pid: record.owner.pid,
+                folder: record.folder.clone(),
+            });
         }
         end_process(record.owner);
         // It has cleaned up, unless it could not.

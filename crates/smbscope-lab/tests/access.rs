@@ -135,7 +135,8 @@ fn a_folder_of_an_ordinary_user_is_accessed_as_that_user() {
     chown(given.path(), Some(games), None).expect("root may");
     let Some(server) = server(&sharing(given.path())) else { return };
     let user = As::User(server.user(), server.password());
-    let Some(output) = smbclient(&server, server.share(), user, LabDialect::Smb311, "put /etc/passwd mine; get secret -")
+    let Some(output) =
+        smbclient(&server, server.share(), user, LabDialect::Smb311, "put /etc/passwd mine; get secret -")
     else {
         return;
     };
@@ -162,6 +163,7 @@ fn a_folder_that_the_account_cannot_enter_is_an_error() {
 #[test]
 fn guests_and_a_given_folder_exclude_each_other() {
     let given = folder_with_secret();
-    let error = LabServer::start(&LabServerSettings { guests: true, ..sharing(given.path()) }).expect_err("both were asked for");
+    let error = LabServer::start(&LabServerSettings { guests: true, ..sharing(given.path()) })
+        .expect_err("both were asked for");
     assert!(error.to_string().starts_with("guests and a folder to share exclude each other"), "{error}");
 }

@@ -50,7 +50,11 @@ fn a_wrong_password_is_refused() {
 
 #[test]
 fn dialects_outside_the_range_are_refused() {
-    let settings = LabServerSettings { min_dialect: LabDialect::Smb210, max_dialect: LabDialect::Smb300, ..LabServerSettings::default() };
+    let settings = LabServerSettings {
+        min_dialect: LabDialect::Smb210,
+        max_dialect: LabDialect::Smb300,
+        ..LabServerSettings::default()
+    };
     let Some(server) = server(&settings) else { return };
     for (dialect, works) in [
         (LabDialect::Nt1, false),
@@ -114,7 +118,10 @@ fn passwords_are_in_files_for_the_owner_only() {
 
 #[test]
 fn two_servers_are_two_servers() {
-    let (Some(first), Some(second)) = (server(&LabServerSettings::default()), server(&LabServerSettings::default())) else { return };
+    let (Some(first), Some(second)) = (server(&LabServerSettings::default()), server(&LabServerSettings::default()))
+    else {
+        return;
+    };
     assert_ne!(first.port(), second.port());
     assert_ne!(first.folder(), second.folder());
     assert!(first.pids().iter().all(|pid| !second.pids().contains(pid)));

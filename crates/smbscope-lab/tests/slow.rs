@@ -3,7 +3,7 @@
 mod common;
 
 use common::{As, said, server, smbclient};
-use smbscope_lab::{Antivirus, LabDialect, LabError, LinkEmulation, LabServer, LabServerSettings};
+use smbscope_lab::{Antivirus, LabDialect, LabError, LabServer, LabServerSettings, LinkEmulation};
 use smbscope_testkit::skip;
 use std::fs;
 use std::time::{Duration, Instant};
@@ -29,7 +29,10 @@ fn a_delayed_server_answers_after_the_delay() {
 
 #[test]
 fn a_network_that_is_not_slow_is_a_network_all_the_same() {
-    let Some(server) = server(&LabServerSettings { delay: Some(Duration::ZERO), ..LabServerSettings::default() }) else { return };
+    let Some(server) = server(&LabServerSettings { delay: Some(Duration::ZERO), ..LabServerSettings::default() })
+    else {
+        return;
+    };
     if let Some(LinkEmulation::Proxy { why }) = &server.record().link {
         return skip::unable(why);
     }
@@ -118,7 +121,9 @@ fn an_infected_file_is_refused_and_a_clean_one_is_not() {
 /// A thread for each core, of which a container may be allowed to use the time of fewer. Without a keeper, the work is done by threads of this process; how much they do is tested where they are.
 #[test]
 fn a_busy_server_is_busy_as_long_as_it_lives() {
-    let Some(server) = server(&LabServerSettings { cpu_load: Some(50), ..LabServerSettings::default() }) else { return };
+    let Some(server) = server(&LabServerSettings { cpu_load: Some(50), ..LabServerSettings::default() }) else {
+        return;
+    };
     let busy = || {
         let tasks = fs::read_dir("/proc/self/task").expect("/proc is mounted").filter_map(Result::ok);
         let names = tasks.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());

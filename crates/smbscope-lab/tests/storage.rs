@@ -3,7 +3,7 @@
 mod common;
 
 use common::{As, said, smbclient};
-use smbscope_lab::{LabDialect, LabError, Launcher, LabServer, LabServerSettings, StateFolder, Storage, available};
+use smbscope_lab::{LabDialect, LabError, LabServer, LabServerSettings, Launcher, StateFolder, Storage, available};
 use smbscope_testkit::skip;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::Write;
@@ -243,7 +243,11 @@ fn a_server_that_is_killed_and_one_that_fails_to_start_leave_no_mount() {
     server.kill();
     drop(server);
     assert!(mounts(&folder).is_empty() && !folder.exists());
-    let bad = LabServerSettings { storage: latency(1), extra: vec!["nonsense = yes".to_owned()], ..LabServerSettings::default() };
+    let bad = LabServerSettings {
+        storage: latency(1),
+        extra: vec!["nonsense = yes".to_owned()],
+        ..LabServerSettings::default()
+    };
     let state = tempfile::tempdir().expect("a temporary directory can be made");
     let launcher = Launcher::new().state(StateFolder::new(state.path()).expect("the path is absolute"));
     let error = launcher.start(&bad).expect_err("Samba has no such setting").to_string();
@@ -267,7 +271,8 @@ fn a_given_folder_is_slow_only_through_the_share_and_stays() {
             chown(path, Some(1), Some(1)).expect("root may");
         }
     }
-    let settings = LabServerSettings { storage: latency(150), share_folder: Some(given.clone()), ..LabServerSettings::default() };
+    let settings =
+        LabServerSettings { storage: latency(150), share_folder: Some(given.clone()), ..LabServerSettings::default() };
     let Some(server) = server(settings) else { return };
     let at: PathBuf = server.record().storage_mount.clone().expect("it is mounted");
     let copy = server.folder().join("copy");

@@ -9,7 +9,7 @@
 //! Arguments: address, users, seconds, dialect revision, and operations a second for an open loop.
 
 use smbscope_client::SessionOptions;
-use smbscope_load::engine::{self, Arrivals, LiveFigures, RampPlan, LoadSchedule, StopFlag};
+use smbscope_load::engine::{self, Arrivals, LiveFigures, LoadSchedule, RampPlan, StopFlag};
 use smbscope_load::workload::{Action, Expected, Script, ScriptStep};
 use smbscope_model::Dialect;
 use std::error::Error;
@@ -48,7 +48,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         ..RampPlan::default()
     };
     let dialect = u16::from_str_radix(dialect.trim_start_matches("0x"), 16)?;
-    let options = SessionOptions { dialect: Dialect::Smb2(dialect), ..SessionOptions::new("127.0.0.1", address.parse()?, "share") };
+    let options = SessionOptions {
+        dialect: Dialect::Smb2(dialect),
+        ..SessionOptions::new("127.0.0.1", address.parse()?, "share")
+    };
     let scripts = |_| Box::new(Again(["open-read-close".to_owned()])) as Box<dyn Script>;
     for run in engine::run(&plan, &options, &scripts, &mut (), &LiveFigures::default(), &StopFlag::new())? {
         let operation = &run.operations[0];

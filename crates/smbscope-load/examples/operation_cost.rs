@@ -11,7 +11,9 @@
 //! `share=NAME` (`share`), `user=NAME` (a guest), and `compound` to send the three commands as one. All sessions live in
 //! one thread, a task each. The file is made first, and removed in the end.
 
-use smbscope_client::{Credentials, CreateDisposition, OpenParameters, SessionOptions, Secret, ClientSession, access, create_options};
+use smbscope_client::{
+    ClientSession, CreateDisposition, Credentials, OpenParameters, Secret, SessionOptions, access, create_options,
+};
 use smbscope_model::{Dialect, ExchangeOutcome};
 use std::error::Error;
 use std::fs;
@@ -148,7 +150,11 @@ async fn all_work(
     Ok((sessions, all))
 }
 
-async fn work(mut session: ClientSession, compound: bool, time: Duration) -> Result<(ClientSession, Done), smbscope_client::ClientError> {
+async fn work(
+    mut session: ClientSession,
+    compound: bool,
+    time: Duration,
+) -> Result<(ClientSession, Done), smbscope_client::ClientError> {
     /// Times kept of one session, so that keeping them costs little.
     const KEPT: usize = 4096;
     let mut done = Done::default();

@@ -1,13 +1,15 @@
 //! The engine on a real server: what it counts must be what the server was asked, and what goes wrong must be said.
 
 use crate::common::{self, options, samba, user_options};
-use smbscope_client::{Credentials, CreateDisposition, SessionOptions, Secret, ClientSession, access, create_options};
+use smbscope_client::{ClientSession, CreateDisposition, Credentials, Secret, SessionOptions, access, create_options};
 use smbscope_lab::{LabServer, LabServerSettings};
-use smbscope_load::engine::result::{LoadPointEnd, PacingResult, LoadPointResult};
-use smbscope_load::engine::{self, Arrivals, ExchangeLog, Hooks, LiveFigures, OnFailure, RampPlan, LoadSchedule, StopFlag, Users};
+use smbscope_load::engine::result::{LoadPointEnd, LoadPointResult, PacingResult};
+use smbscope_load::engine::{
+    self, Arrivals, ExchangeLog, Hooks, LiveFigures, LoadSchedule, OnFailure, RampPlan, StopFlag, Users,
+};
 use smbscope_load::prepare::{self, PrepareRequest};
-use smbscope_load::workload::{Action, Expected, Script, HandleSlot, ScriptStep, UserSeat, Workload};
-use smbscope_model::{Exchange, CommandGroup};
+use smbscope_load::workload::{Action, Expected, HandleSlot, Script, ScriptStep, UserSeat, Workload};
+use smbscope_model::{CommandGroup, Exchange};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
@@ -15,14 +17,26 @@ const DIRECTORY: &str = prepare::DEFAULT_DIRECTORY;
 
 fn plan(users: &str, seconds: u64) -> RampPlan {
     let users: Users = users.parse().unwrap();
-    RampPlan { users, warmup: Duration::from_millis(300), duration: Duration::from_secs(seconds), ..RampPlan::default() }
+    RampPlan {
+        users,
+        warmup: Duration::from_millis(300),
+        duration: Duration::from_secs(seconds),
+        ..RampPlan::default()
+    }
 }
 
 fn prepare_files(workload: &Workload, options: &SessionOptions, users: u32) {
     let files = workload.file_set();
     let (made, within) = (workload.made(), Duration::from_secs(600));
-    let request =
-        PrepareRequest { directory: DIRECTORY, workload: workload.name(), files, made: &made, users, sessions: 2, within };
+    let request = PrepareRequest {
+        directory: DIRECTORY,
+        workload: workload.name(),
+        files,
+        made: &made,
+        users,
+        sessions: 2,
+        within,
+    };
     common::run(prepare::prepare(options, &request, &mut |_| {})).unwrap();
 }
 
@@ -212,8 +226,9 @@ fn a_user_who_thinks_keeps_nobody_from_a_file() {
             waited = Some(began.elapsed());
         };
         let mut hooks = Meanwhile(&server, hook);
-        let run =
-            engine::run(&plan, &holder, &scripts, &mut hooks, &LiveFigures::default(), &StopFlag::new()).unwrap().remove(0);
+        let run = engine::run(&plan, &holder, &scripts, &mut hooks, &LiveFigures::default(), &StopFlag::new())
+            .unwrap()
+            .remove(0);
         no_operation_was_unexpected(&run);
         // Samba waits for the holder's answer, up to 35 s; with the next command it would have come after 3.5 s.
         assert!(waited.unwrap() < Duration::from_secs(2), "{dialect:04x}: {waited:?}");

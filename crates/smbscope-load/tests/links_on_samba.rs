@@ -2,7 +2,7 @@
 //!
 //! The server shows a link to a directory as a directory, and hides one that leads nowhere; nobody can tell by asking.
 
-use smbscope_client::{SessionOptions, ClientSession};
+use smbscope_client::{ClientSession, SessionOptions};
 use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_load::prepare::{self, PrepareRequest};
 use smbscope_load::workload::Workload;
@@ -25,7 +25,8 @@ fn server() -> Option<LabServer> {
     }
     let start = |extra: &[&str]| {
         let extra = extra.iter().map(|line| (*line).to_owned()).collect();
-        LabServer::start(&LabServerSettings { guests: true, extra, ..LabServerSettings::default() }).expect("a lab server")
+        LabServer::start(&LabServerSettings { guests: true, extra, ..LabServerSettings::default() })
+            .expect("a lab server")
     };
     let wide = start(&["follow symlinks = yes", "wide links = yes", "allow insecure wide links = yes"]);
     match run(ClientSession::connect(&options(&wide, Dialect::Smb2(0x0311)))) {
@@ -180,8 +181,12 @@ fn a_workload_that_empties_its_directory_leaves_what_it_did_not_make() {
         let scripts = |number| -> Box<dyn Script> {
             Box::new(read.script(&UserSeat { number, of: 1, seed: 1, directory: DIRECTORY.to_owned() }))
         };
-        let plan =
-            RampPlan { users: Users::one(1), warmup: Duration::ZERO, duration: Duration::from_secs(1), ..RampPlan::default() };
+        let plan = RampPlan {
+            users: Users::one(1),
+            warmup: Duration::ZERO,
+            duration: Duration::from_secs(1),
+            ..RampPlan::default()
+        };
         engine::run(&plan, &options, &scripts, &mut (), &LiveFigures::default(), &StopFlag::new()).expect("it runs");
         assert_precious(&victim, &format!("{dialect} {workload}"));
         fs::remove_file(deep.join("link")).expect("it is still there");

@@ -2,7 +2,9 @@
 //! where it belongs, and each command has a response time of its own.
 
 use crate::common::{DIALECTS, create, options, run, samba, user};
-use smbscope_client::{TransferDirection, Moved, SessionOptions, FileRange, Sample, ClientSession, ClientSigningPolicy, WholeFile};
+use smbscope_client::{
+    ClientSession, ClientSigningPolicy, FileRange, Moved, Sample, SessionOptions, TransferDirection, WholeFile,
+};
 use smbscope_lab::LabServerSettings;
 use smbscope_model::{Command, Dialect};
 use smbscope_testkit::server::{Script, ScriptedServer};
@@ -65,10 +67,13 @@ fn smb1_has_no_more_outstanding_than_the_server_allows() {
     let Some(server) = samba(&settings) else { return };
     let options = SessionOptions { credentials: user(&server), ..options(&server, 0x0311) };
     run(async {
-        let mut session =
-            ClientSession::connect(&SessionOptions { dialect: Dialect::NtLm012, signing: ClientSigningPolicy::Required, ..options })
-                .await
-                .unwrap();
+        let mut session = ClientSession::connect(&SessionOptions {
+            dialect: Dialect::NtLm012,
+            signing: ClientSigningPolicy::Required,
+            ..options
+        })
+        .await
+        .unwrap();
         let file = session.open(&create("bounded")).await.unwrap().handle;
         let data = vec![7; BLOCK as usize];
         for direction in [TransferDirection::Write(&data), TransferDirection::Read] {
@@ -117,7 +122,8 @@ fn as_many_files_are_outstanding_as_are_to_be_read_at_once() {
     let files: Vec<WholeFile> = (0..40).map(|number| whole(format!("file{number}"), 4096)).collect();
     for at_once in [1, 5, 16] {
         run(async {
-            let mut session = ClientSession::connect(&SessionOptions::new("localhost", server.address(), "share")).await.unwrap();
+            let mut session =
+                ClientSession::connect(&SessionOptions::new("localhost", server.address(), "share")).await.unwrap();
             session.samples().clear();
             let moved = session.read_whole_files(&files, 1024, at_once).await.unwrap();
             assert_eq!(moved, Moved { bytes: 40 * 4096, outstanding: at_once });

@@ -8,8 +8,8 @@
 
 use smbscope_client::SessionOptions;
 use smbscope_lab::{LabServer, LabServerSettings};
-use smbscope_load::engine::result::{PacingResult, LoadPointResult};
-use smbscope_load::engine::{self, Arrivals, Criterion, Hooks, LiveFigures, RampPlan, LoadSchedule, StopFlag, Users};
+use smbscope_load::engine::result::{LoadPointResult, PacingResult};
+use smbscope_load::engine::{self, Arrivals, Criterion, Hooks, LiveFigures, LoadSchedule, RampPlan, StopFlag, Users};
 use smbscope_load::workload::{Script as UserScript, UserSeat, Workload};
 use smbscope_model::{Dialect, Nanos};
 use smbscope_testkit::server::{Fault, Script, ScriptedServer};
@@ -199,7 +199,8 @@ fn a_samba_that_is_stopped_for_a_second_is_named_and_counts_from_when_operations
         smbscope_testkit::skip::missing(reason);
         return;
     }
-    let server = LabServer::start(&LabServerSettings { guests: true, ..LabServerSettings::default() }).expect("a lab server");
+    let server =
+        LabServer::start(&LabServerSettings { guests: true, ..LabServerSettings::default() }).expect("a lab server");
     for dialect in DIALECTS {
         let options = SessionOptions { dialect, ..SessionOptions::new("127.0.0.1", server.address(), server.share()) };
         for schedule in [open(200.0), LoadSchedule::Closed { think: Duration::from_millis(5) }] {

@@ -2,7 +2,9 @@
 //! files stay open, and nothing is refused that the step does not expect to be.
 
 use crate::common::{DIALECTS, create, encryptions, options, run, samba, user_options};
-use smbscope_client::{FsctlProfile, Encryption, SessionOptions, ClientSession, ClientSigningPolicy, TreeConnectTarget};
+use smbscope_client::{
+    ClientSession, ClientSigningPolicy, Encryption, FsctlProfile, SessionOptions, TreeConnectTarget,
+};
 use smbscope_lab::LabServerSettings;
 use smbscope_model::{Command, Dialect};
 use smbscope_wire::smb1::Smb1Command;

@@ -58,7 +58,10 @@ impl Script for Once {
 /// A server, or a line that says why there is none.
 fn server() -> Option<LabServer> {
     match smbscope_lab::available() {
-        Ok(()) => Some(LabServer::start(&LabServerSettings { guests: true, ..LabServerSettings::default() }).expect("a lab server")),
+        Ok(()) => Some(
+            LabServer::start(&LabServerSettings { guests: true, ..LabServerSettings::default() })
+                .expect("a lab server"),
+        ),
         Err(reason) => {
             smbscope_testkit::skip::missing(reason);
             None

@@ -48,8 +48,9 @@ impl Coverage {
     /// By how the commands of a capture ended, how many of them have no time, and what was counted besides.
     pub fn new(ended: impl Fn(ExchangeOutcome) -> u64, untimed: u64, quality: &Quality) -> Coverage {
         let both_halves = ended(ExchangeOutcome::ResponseEndMissing) + ended(ExchangeOutcome::ClockStep);
-        let one_half =
-            ended(ExchangeOutcome::ResponseNotCaptured) + ended(ExchangeOutcome::RequestNotCaptured) + ended(ExchangeOutcome::AmbiguousMatch);
+        let one_half = ended(ExchangeOutcome::ResponseNotCaptured)
+            + ended(ExchangeOutcome::RequestNotCaptured)
+            + ended(ExchangeOutcome::AmbiguousMatch);
         // A message whose header was cut off is half of a command: one of which the other half is counted already, as
         // long as there are such, then one of which both halves are cut.
         let cut = quality.headers_truncated.saturating_sub(one_half).div_ceil(2);

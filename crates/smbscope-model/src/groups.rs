@@ -24,7 +24,9 @@ pub fn smb2(command: smb2::Smb2Command, subcommand: Option<Subcommand>, waits: b
         Smb2Command::QUERY_DIRECTORY => CommandGroup::Directory,
         Smb2Command::QUERY_INFO => CommandGroup::Attributes,
         Smb2Command::SET_INFO => match subcommand {
-            Some(Subcommand::Info(InfoLevel::File(class))) if DIRECTORY_CLASSES.contains(&class) => CommandGroup::Directory,
+            Some(Subcommand::Info(InfoLevel::File(class))) if DIRECTORY_CLASSES.contains(&class) => {
+                CommandGroup::Directory
+            }
             _ => CommandGroup::Attributes,
         },
         Smb2Command::CHANGE_NOTIFY | Smb2Command::OPLOCK_BREAK | Smb2Command::SERVER_TO_CLIENT_NOTIFICATION => {
@@ -78,7 +80,9 @@ pub fn smb1(command: smb1::Smb1Command, subcommand: Option<Subcommand>, waits: b
         | Smb1Command::WRITE_AND_CLOSE
         | Smb1Command::WRITE_COMPLETE
         | Smb1Command::FLUSH => CommandGroup::Write,
-        Smb1Command::LOCKING_ANDX | Smb1Command::LOCK_BYTE_RANGE | Smb1Command::UNLOCK_BYTE_RANGE => CommandGroup::Locking,
+        Smb1Command::LOCKING_ANDX | Smb1Command::LOCK_BYTE_RANGE | Smb1Command::UNLOCK_BYTE_RANGE => {
+            CommandGroup::Locking
+        }
         Smb1Command::QUERY_INFORMATION
         | Smb1Command::SET_INFORMATION
         | Smb1Command::QUERY_INFORMATION2

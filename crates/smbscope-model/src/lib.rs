@@ -26,13 +26,14 @@ pub mod travel;
 pub mod units;
 
 pub use caching::GrantedCaching;
-pub use capture::{CaptureInfo, CaptureClockOffset};
+pub use capture::{CaptureClockOffset, CaptureInfo};
 pub use command::{Command, Dialect, Protocol, Subcommand};
 pub use connect_attempts::{ConnectAttempt, ConnectAttempts};
 pub use connection::{ConnectionSummary, DirectionCounts, ForeignProtocol, ForeignReply, Outage, SeenTwice, Settled};
 pub use coverage::{Coverage, UntimedShare};
 pub use exchange::{
-    CUT_NAME_MARK, Endpoints, Exchange, FileId, Half, ExchangeOutcome, STANDSTILL_LEAST, Standstill, ResponseStatus, TimeKind,
+    CUT_NAME_MARK, Endpoints, Exchange, ExchangeOutcome, FileId, Half, ResponseStatus, STANDSTILL_LEAST, Standstill,
+    TimeKind,
 };
 pub use group::CommandGroup;
 pub use ids::{CaptureId, ClockStep, FlowDirection, FlowId, PacketRef, Role, Stamp};

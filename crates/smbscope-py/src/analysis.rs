@@ -49,7 +49,11 @@ pub(crate) struct RenderedAnalysis {
     options: AnalysisOptions,
 }
 
-fn run(inputs: &[CaptureInput], options: AnalysisOptions, mut stopper: Stopper) -> Result<RenderedAnalysis, analysis::AnalysisError> {
+fn run(
+    inputs: &[CaptureInput],
+    options: AnalysisOptions,
+    mut stopper: Stopper,
+) -> Result<RenderedAnalysis, analysis::AnalysisError> {
     let options = analysis::narrowed(inputs, &options, &mut stopper)?;
     RenderedAnalysis::from_analysis(analysis::PendingAnalysis::open(inputs, &options)?.run(&mut stopper)?, options)
 }
@@ -73,7 +77,8 @@ impl PyAnalysis {
     pub(crate) fn new(py: Python<'_>, inputs: Vec<CaptureInput>, done: RenderedAnalysis) -> PyResult<Py<PyAnalysis>> {
         let RenderedAnalysis { report, notes, text, options } = done;
         let asked = Arc::new(AnalysisRequest { inputs, options });
-        let analysis = PyClassInitializer::from(PyDocument::own(text)).add_subclass(PyAnalysis { report, notes, asked });
+        let analysis =
+            PyClassInitializer::from(PyDocument::own(text)).add_subclass(PyAnalysis { report, notes, asked });
         Py::new(py, analysis)
     }
 

@@ -207,7 +207,9 @@ impl Iterator for Interruptible {
                 BatchPoll::Batch(batch) => return Some(Ok(batch)),
                 BatchPoll::NotYet => {}
                 BatchPoll::Failed(ReaderThreadError::Analysis(error)) => return failed(smbscope_run::one_line(&error)),
-                BatchPoll::Failed(ReaderThreadError::Panic(_)) => return failed("smbscope broke down, please report this".to_owned()),
+                BatchPoll::Failed(ReaderThreadError::Panic(_)) => {
+                    return failed("smbscope broke down, please report this".to_owned());
+                }
                 BatchPoll::End => return None,
             }
         }
@@ -238,7 +240,12 @@ pub(crate) fn save(py: Python<'_>, asked: &AnalysisRequest, path: &Path) -> PyRe
     result.and_then(|()| file.finish()).map_err(|error| of_writing(path, &error))
 }
 
-fn write(asked: &AnalysisRequest, path: &Path, file: &Replacement, stopper: &mut Stopper) -> Result<ExchangeExportResult, analysis::AnalysisError> {
+fn write(
+    asked: &AnalysisRequest,
+    path: &Path,
+    file: &Replacement,
+    stopper: &mut Stopper,
+) -> Result<ExchangeExportResult, analysis::AnalysisError> {
     let exchanges = analysis::ExchangeExport::open(&asked.inputs, &asked.options)?;
     let out = file.writer().map(io::BufWriter::new);
     match ending(path) == "parquet" {

@@ -5,7 +5,7 @@ use crate::errors::{ArgumentError, of_analysis};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use smbscope_report::parquet::ParquetExchangeWriter;
-use smbscope_run::analysis::parts::{self, SerializedParts, FilePart, HostPairPart, Pieces, AnalysisPlan};
+use smbscope_run::analysis::parts::{self, AnalysisPlan, FilePart, HostPairPart, Pieces, SerializedParts};
 use smbscope_run::analysis::{AnalysisOptions, CaptureInput};
 use std::ffi::OsString;
 use std::fs::File;
@@ -95,7 +95,8 @@ pub(crate) fn merge(
 ) -> PyResult<Py<PyAnalysis>> {
     let (inputs, options) = parsed(py, &arguments)?;
     let arrived = SerializedParts { plan, files: &files, parts: &parts };
-    let done =
-        py.detach(|| arrived.merged(&unread, &options, |analysis| RenderedAnalysis::from_analysis(analysis, options.clone())));
+    let done = py.detach(|| {
+        arrived.merged(&unread, &options, |analysis| RenderedAnalysis::from_analysis(analysis, options.clone()))
+    });
     PyAnalysis::new(py, inputs, done.map_err(|error| of_analysis(&error))?)
 }

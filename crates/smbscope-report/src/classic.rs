@@ -10,7 +10,7 @@ use crate::packets::{PacketCounts, control};
 use crate::text::filter_note;
 use crate::{names, warnings};
 use smbscope_model::{DirectionCounts, Subcommand, TimeKind};
-use smbscope_stats::{CommandRow, Distribution, CommandStatistics};
+use smbscope_stats::{CommandRow, CommandStatistics, Distribution};
 use std::fmt::Write;
 
 /// Names of the decades, by index.

@@ -4,7 +4,7 @@
 //! says.
 
 use crate::format::clean;
-use crate::table::{COLUMNS, Cells, ExchangeTable, Provenance, ExchangeRow, CellText};
+use crate::table::{COLUMNS, CellText, Cells, ExchangeRow, ExchangeTable, Provenance};
 use csv::ByteRecord;
 use smbscope_model::Exchange;
 use std::io::{self, Write};

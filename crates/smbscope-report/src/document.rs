@@ -50,7 +50,9 @@ impl fmt::Display for ParseError {
                 write!(f, "its `schema` is {found:?}, and not {schema:?}: {advice}")
             }
             ParseError::AnotherKind(DocumentKind { advice, .. }, None) => write!(f, "JSON without `schema`: {advice}"),
-            ParseError::NotAsDescribed(DocumentKind { schema, .. }, why) => write!(f, "not as {schema:?} describes it: {why}"),
+            ParseError::NotAsDescribed(DocumentKind { schema, .. }, why) => {
+                write!(f, "not as {schema:?} describes it: {why}")
+            }
         }
     }
 }

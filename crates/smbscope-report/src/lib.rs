@@ -58,7 +58,7 @@ pub use text::table::listed;
 use smbscope_diagnose::whatif::Prediction;
 use smbscope_diagnose::{Catalogue, Collector, DiagnosisContext, Episode};
 use smbscope_model::{
-    CaptureInfo, ConnectAttempts, ConnectionSummary, Exchange, Nanos, Quality, UntimedShare, SkippedPackets, Timestamp,
+    CaptureInfo, ConnectAttempts, ConnectionSummary, Exchange, Nanos, Quality, SkippedPackets, Timestamp, UntimedShare,
 };
 use smbscope_stats::{Aggregate, Aggregator, Census};
 

@@ -17,7 +17,9 @@ pub(crate) fn groups() -> impl Iterator<Item = (&'static str, Option<&'static st
 }
 
 /// Groups that occurred, in the same order.
-pub(crate) fn group_rows(aggregate: &Aggregate) -> impl Iterator<Item = (&'static str, Option<&'static str>, &CommandStatistics)> {
+pub(crate) fn group_rows(
+    aggregate: &Aggregate,
+) -> impl Iterator<Item = (&'static str, Option<&'static str>, &CommandStatistics)> {
     let row = |name| match &aggregate.other {
         Some(other) if name == OTHER => Some(&other.row),
         _ => aggregate.groups.iter().find(|row| row.group.name() == name).map(|found| &found.row),

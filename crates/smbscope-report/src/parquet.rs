@@ -13,7 +13,7 @@
 
 pub use crate::table::{BATCH_ROWS, BATCH_TEXT_BYTES};
 
-use crate::table::{COLUMNS, ExchangeBatches, ExchangeTable, ExchangeColumnKind, Provenance};
+use crate::table::{COLUMNS, ExchangeBatches, ExchangeColumnKind, ExchangeTable, Provenance};
 use crate::{Filtered, Report, json};
 use arrow_array::RecordBatch;
 use parquet::arrow::ArrowWriter;
@@ -117,7 +117,10 @@ fn properties() -> WriterProperties {
         .set_offset_index_disabled(true);
     for column in COLUMNS {
         // Numbers that differ from row to row, and of which each is near the one before.
-        if matches!(column.kind, ExchangeColumnKind::Ordinal | ExchangeColumnKind::Instant | ExchangeColumnKind::Duration) {
+        if matches!(
+            column.kind,
+            ExchangeColumnKind::Ordinal | ExchangeColumnKind::Instant | ExchangeColumnKind::Duration
+        ) {
             let path = ColumnPath::from(column.name);
             properties = properties
                 .set_column_dictionary_enabled(path.clone(), false)

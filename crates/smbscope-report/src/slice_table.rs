@@ -6,7 +6,7 @@
 use crate::csv::CellStyle;
 use crate::{Report, slices};
 use smbscope_model::Nanos;
-use smbscope_stats::{Field, DurationStatistics, SliceFieldValue, SliceStatistics};
+use smbscope_stats::{DurationStatistics, Field, SliceFieldValue, SliceStatistics};
 use std::io::{self, Write};
 
 /// The statistics of a time, in the order of their columns.
@@ -50,7 +50,9 @@ fn figures(slice: &SliceStatistics) -> Vec<String> {
     let counts = [figures.count, figures.timed, figures.errors, figures.bytes_read, figures.bytes_written];
     let mut cells: Vec<String> = counts.map(|count| count.to_string()).into();
     cells.push(figures.response_time.sum_ns.to_string());
-    for DurationStatistics { min, max, mean, stddev, p50, p90, p95, p99, p999, .. } in [&figures.response_time, service_time] {
+    for DurationStatistics { min, max, mean, stddev, p50, p90, p95, p99, p999, .. } in
+        [&figures.response_time, service_time]
+    {
         let times = [min, max, mean, stddev, p50, p90, p95, p99, p999];
         cells.extend(times.map(|time| time.map_or_else(String::new, |Nanos(ns)| ns.to_string())));
     }

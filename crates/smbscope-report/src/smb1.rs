@@ -31,8 +31,9 @@ impl<'r> Smb1InUse<'r> {
     /// None where nobody uses it. A connection that negotiated SMB2 does not, even where its first message was an SMB1
     /// negotiate.
     pub(crate) fn from_report(report: &'r Report) -> Option<Smb1InUse<'r>> {
-        let speaks =
-            |connection: &&ConnectionSummary| connection.dialect.is_some_and(|dialect| dialect.protocol() == Protocol::Smb1);
+        let speaks = |connection: &&ConnectionSummary| {
+            connection.dialect.is_some_and(|dialect| dialect.protocol() == Protocol::Smb1)
+        };
         let mut found = Smb1InUse {
             connections: 0,
             of: report.connections.len() as u64,

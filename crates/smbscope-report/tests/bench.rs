@@ -10,7 +10,10 @@ use serde_json::{Value, json};
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_report::Culprit;
 use smbscope_report::bench::tables::ServerMetric;
-use smbscope_report::bench::{self, RampDetailLevel, BenchDocument, BenchRunOutcome, LoadHostEntry, LostHost, RampTextOptions, overall_response_time};
+use smbscope_report::bench::{
+    self, BenchDocument, BenchRunOutcome, LoadHostEntry, LostHost, RampDetailLevel, RampTextOptions,
+    overall_response_time,
+};
 use smbscope_stats::Dimension;
 
 fn written(document: &BenchDocument) -> Vec<u8> {
@@ -212,7 +215,10 @@ fn nothing_at_80_columns() {
 fn no_line_is_wider_than_the_page() {
     for document in [ramp(), trouble(), nothing()] {
         for width in [80, 100, 132, 160] {
-            let text = bench::render(&document, &RampTextOptions { width, detail: RampDetailLevel::All, ..RampTextOptions::default() });
+            let text = bench::render(
+                &document,
+                &RampTextOptions { width, detail: RampDetailLevel::All, ..RampTextOptions::default() },
+            );
             // But for commands, which are pasted.
             let lines = text.lines().filter(|line| !line.contains(" smbscope bench "));
             let wide: Vec<&str> = lines.filter(|line| line.chars().count() > width).collect();
@@ -237,7 +243,10 @@ fn names_from_outside_cannot_steer_a_terminal() {
     document.runs[1].failures = [("\u{1b}]0;x\u{7}".to_owned(), 1)].into();
     document.runs[1].workload_operations[0].operation = "\u{202e}x".into();
     document.warnings = vec!["\u{1b}[2J".into()];
-    let text = bench::render(&document.completed(), &RampTextOptions { detail: RampDetailLevel::All, ..RampTextOptions::default() });
+    let text = bench::render(
+        &document.completed(),
+        &RampTextOptions { detail: RampDetailLevel::All, ..RampTextOptions::default() },
+    );
     assert!(!text.contains(['\u{1b}', '\u{7}', '\u{202e}']));
 }
 
@@ -289,7 +298,10 @@ fn plain(text: &str) -> String {
 
 #[test]
 fn in_brief_a_ramp_fits_a_screen() {
-    let text = bench::render(&ramp(), &RampTextOptions { width: 80, detail: RampDetailLevel::Brief, ..RampTextOptions::default() });
+    let text = bench::render(
+        &ramp(),
+        &RampTextOptions { width: 80, detail: RampDetailLevel::Brief, ..RampTextOptions::default() },
+    );
     assert!(text.lines().count() <= 40, "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     insta::assert_snapshot!(text);
@@ -480,8 +492,15 @@ fn overload_stands_in_the_load_curve_and_is_explained_at_the_load_point() {
     assert!(!text(&document).contains("Overload"));
     let (late_ns, budget_ns) = (Nanos(1_000_000_000), Some(Nanos(10_000_000_000)));
     // 5 of 40 are 12.5%.
-    document.runs[0].overload =
-        Some(bench::OverloadEntry { scenarios: 40, late: 2, exceeded: 2, not_begun: 1, percent: 12.5, late_ns, budget_ns });
+    document.runs[0].overload = Some(bench::OverloadEntry {
+        scenarios: 40,
+        late: 2,
+        exceeded: 2,
+        not_begun: 1,
+        percent: 12.5,
+        late_ns,
+        budget_ns,
+    });
     assert_eq!(problems(&value(&document)), Vec::<String>::new());
     let text = text(&document);
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,7 +1,7 @@
 //! The layout of 1997, to the digit.
 
 use crate::common;
-use smbscope_model::{Exchange, CommandGroup, Nanos, Quality};
+use smbscope_model::{CommandGroup, Exchange, Nanos, Quality};
 use smbscope_report::classic::render;
 
 fn line(text: &str, start: &str) -> String {

@@ -2,15 +2,21 @@
 
 use crate::common;
 use serde_json::{Value, json};
-use smbscope_model::{Dialect, Exchange, CommandGroup, Half, Nanos, ExchangeOutcome, Quality, Subcommand};
+use smbscope_model::{CommandGroup, Dialect, Exchange, ExchangeOutcome, Half, Nanos, Quality, Subcommand};
 use smbscope_report::bench::{self, ServerLoad, ServerSeries};
-use smbscope_report::compare::{self, Compared, Comparison, ComparableDocument, Given, ComparisonInput, NoteKind, PointCell, ComparableReport};
+use smbscope_report::compare::{
+    self, ComparableDocument, ComparableReport, Compared, Comparison, ComparisonInput, Given, NoteKind, PointCell,
+};
 use smbscope_report::{Answer, Cause, Culprit, Judged, Report};
 use smbscope_wire::names::Trans2;
 use std::slice::from_ref;
 
 fn input(name: &str, report: &Report) -> ComparisonInput {
-    ComparisonInput { name: name.to_owned(), source: format!("{name}.pcap"), report: ComparableReport::from_report(report) }
+    ComparisonInput {
+        name: name.to_owned(),
+        source: format!("{name}.pcap"),
+        report: ComparableReport::from_report(report),
+    }
 }
 
 fn compared(reports: &[(&str, Report)]) -> Comparison {
@@ -228,7 +234,8 @@ fn a_workload_that_has_only_the_name_in_common_is_said_to_be_another() {
 
 #[test]
 fn times_of_the_client_and_of_the_wire_are_told_apart() {
-    let capture = || given("wire", ComparableDocument::Report(Box::new(ComparableReport::from_report(&common::office()))));
+    let capture =
+        || given("wire", ComparableDocument::Report(Box::new(ComparableReport::from_report(&common::office()))));
     let bench = || ramp("client", common::bench::ramp());
     let places = |given: &[Given]| -> Vec<(usize, String)> {
         let notes = Comparison::of_all(None, given).notes.into_iter();
@@ -506,9 +513,10 @@ fn documents_of_a_version_to_come_are_refused_in_one_line() {
 #[test]
 fn the_answer_says_what_got_slower_by_how_much_and_how_sure() {
     let report = |name: &str, length: i64| {
-        let reads = (0..200).map(|n| common::exchange(common::smb2_command(8), CommandGroup::Read, n * 1_000_000_000, length));
-        let closes =
-            (0..200).map(|n| common::exchange(common::smb2_command(6), CommandGroup::OpenClose, n * 1_000_000_000, 1_000_000));
+        let reads =
+            (0..200).map(|n| common::exchange(common::smb2_command(8), CommandGroup::Read, n * 1_000_000_000, length));
+        let closes = (0..200)
+            .map(|n| common::exchange(common::smb2_command(6), CommandGroup::OpenClose, n * 1_000_000_000, 1_000_000));
         let exchanges: Vec<_> = reads.chain(closes).collect();
         let report = common::report(&exchanges, Vec::new(), Quality::default());
         ComparisonInput { name: name.into(), source: name.into(), report: ComparableReport::from_report(&report) }
@@ -621,7 +629,8 @@ fn causes_that_came_or_went_are_told() {
         cause
     };
     let input = |name: &str, length: i64, causes: &[Cause]| {
-        let reads = (0..200).map(|n| common::exchange(common::smb2_command(8), CommandGroup::Read, n * 1_000_000_000, length));
+        let reads =
+            (0..200).map(|n| common::exchange(common::smb2_command(8), CommandGroup::Read, n * 1_000_000_000, length));
         let mut report = common::report(&reads.collect::<Vec<_>>(), Vec::new(), Quality::default());
         report.explanation.answer.causes = causes.to_vec();
         ComparisonInput { name: name.into(), source: name.into(), report: ComparableReport::from_report(&report) }

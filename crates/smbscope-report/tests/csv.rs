@@ -2,7 +2,8 @@
 
 use crate::common;
 use smbscope_model::{
-    CaptureId, Dialect, Exchange, FileId, CommandGroup, Nanos, ExchangeOutcome, PacketRef, Stamp, ResponseStatus, Timestamp,
+    CaptureId, CommandGroup, Dialect, Exchange, ExchangeOutcome, FileId, Nanos, PacketRef, ResponseStatus, Stamp,
+    Timestamp,
 };
 use smbscope_report::csv::CsvExchangeWriter;
 use smbscope_report::table::{COLUMNS, ExchangeTable};

@@ -6,8 +6,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{Array, RecordBatch};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use smbscope_model::{Exchange, CommandGroup, Quality};
-use smbscope_report::parquet::{ParquetExchangeWriter, GROUP_BYTES, GROUP_ROWS};
+use smbscope_model::{CommandGroup, Exchange, Quality};
+use smbscope_report::parquet::{GROUP_BYTES, GROUP_ROWS, ParquetExchangeWriter};
 use smbscope_report::table::{COLUMNS, ExchangeTable, Provenance};
 use std::io::{self, Write};
 

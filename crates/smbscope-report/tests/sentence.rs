@@ -2,7 +2,7 @@
 //! percentages are computed by hand in the comments.
 
 use crate::common;
-use smbscope_model::{Exchange, CommandGroup, ExchangeOutcome, Quality, SkippedPackets, SkippedProtocol};
+use smbscope_model::{CommandGroup, Exchange, ExchangeOutcome, Quality, SkippedPackets, SkippedProtocol};
 use smbscope_report::Report;
 
 /// A report of this many exchanges with each outcome.
@@ -24,9 +24,16 @@ fn lossy() -> Quality {
 
 #[test]
 fn a_whole_capture() {
-    assert_eq!(sentence(&[(ExchangeOutcome::Complete, 3)], Quality::default()), "All commands in the capture were timed.");
+    assert_eq!(
+        sentence(&[(ExchangeOutcome::Complete, 3)], Quality::default()),
+        "All commands in the capture were timed."
+    );
     // Neither CANCEL nor a break has an answer.
-    let outcomes = [(ExchangeOutcome::Complete, 3), (ExchangeOutcome::NoResponseByDesign, 1), (ExchangeOutcome::ServerInitiated, 2)];
+    let outcomes = [
+        (ExchangeOutcome::Complete, 3),
+        (ExchangeOutcome::NoResponseByDesign, 1),
+        (ExchangeOutcome::ServerInitiated, 2),
+    ];
     assert_eq!(sentence(&outcomes, Quality::default()), "All commands in the capture were timed.");
     assert_eq!(sentence(&[], Quality::default()), "No SMB command was seen.");
 }
@@ -45,7 +52,11 @@ fn a_server_that_does_not_answer_is_no_damage() {
 #[test]
 fn packets_that_the_capture_lost() {
     // 90 timed; 5 requests and 4 responses without the other half: 9 of 99.
-    let outcomes = [(ExchangeOutcome::Complete, 90), (ExchangeOutcome::ResponseNotCaptured, 5), (ExchangeOutcome::RequestNotCaptured, 4)];
+    let outcomes = [
+        (ExchangeOutcome::Complete, 90),
+        (ExchangeOutcome::ResponseNotCaptured, 5),
+        (ExchangeOutcome::RequestNotCaptured, 4),
+    ];
     let expected = "About 9.1% of commands were not timed: packets missing from the capture.";
     assert_eq!(sentence(&outcomes, lossy()), expected);
     // A burst hid 60 commands: 69 of 159.

@@ -2,11 +2,11 @@
 
 use crate::common;
 use serde_json::{Value, json};
-use smbscope_model::{Exchange, CommandGroup, Nanos, Quality};
+use smbscope_model::{CommandGroup, Exchange, Nanos, Quality};
 use smbscope_report::csv::CellStyle;
 use smbscope_report::text::{ReportTextOptions, render};
 use smbscope_report::{Filtered, Report, classic, json, slice_table};
-use smbscope_stats::{Aggregator, Census, Dimension, Slicer, SliceSortKey};
+use smbscope_stats::{Aggregator, Census, Dimension, SliceSortKey, Slicer};
 
 /// Three clients: one with two reads of a document, one with one, one that does not say on what.
 fn exchanges() -> Vec<Exchange> {

@@ -3,7 +3,9 @@
 use crate::common::bench::ramp;
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_report::bench::{Generator, ServerLoad, ServerSeries};
-use smbscope_report::study::{StudyDefinitionEntry, StudyDocument, Results, StudyRun, VariantEntry, StudyVerdict, render, write};
+use smbscope_report::study::{
+    Results, StudyDefinitionEntry, StudyDocument, StudyRun, StudyVerdict, VariantEntry, render, write,
+};
 use smbscope_report::{Answer, Cause, Culprit};
 
 /// Two variants, five times each, at one and four users: the second takes half as long again at four users, and about as

@@ -1,7 +1,7 @@
 //! The text report: its figures, its alignment, and what it says first.
 
 use crate::common;
-use smbscope_model::{Command, Dialect, CommandGroup, Quality};
+use smbscope_model::{Command, CommandGroup, Dialect, Quality};
 use smbscope_report::Report;
 use smbscope_report::text::{ReportTextOptions, render};
 

@@ -5,7 +5,7 @@ use crate::setup::Setup;
 use crate::site::Site;
 use crate::{environment, names};
 use smbscope_client::{Credentials, SessionParameters};
-use smbscope_load::engine::{Arrivals, RampPlan, LoadSchedule};
+use smbscope_load::engine::{Arrivals, LoadSchedule, RampPlan};
 use smbscope_load::workload::WorkloadSource;
 use smbscope_report::Answer;
 use smbscope_report::bench::{self, BenchDocument};

@@ -9,7 +9,7 @@
 use crate::BenchError;
 use crate::files::{Replacement, Sources, create_private_directory, is_left_over};
 use smbscope_load::engine::result::LoadPointResult;
-use smbscope_model::{Exchange, CommandGroup, Quality, Timestamp};
+use smbscope_model::{CommandGroup, Exchange, Quality, Timestamp};
 use smbscope_report::bench::histograms::{self, TaggedHistogram};
 use smbscope_report::bench::tables::{self, ServerMetric};
 use smbscope_report::bench::{self, BenchDocument};
@@ -97,7 +97,13 @@ impl RunDirectory {
             fs::remove_file(left).map_err(BenchError::file("remove", left))?;
         }
         let path = path.to_owned();
-        Ok(RunDirectory { path, earlier, ready: BTreeMap::new(), exchanges: ExchangeTableFile::NotBegun, histograms: Vec::new() })
+        Ok(RunDirectory {
+            path,
+            earlier,
+            ready: BTreeMap::new(),
+            exchanges: ExchangeTableFile::NotBegun,
+            histograms: Vec::new(),
+        })
     }
 
     /// Where a capture of that name is to be written.
@@ -197,7 +203,9 @@ impl RunDirectory {
 
     /// Ends the exchange table.
     pub(crate) fn end_table(&mut self) -> Result<(), BenchError> {
-        if let ExchangeTableFile::Open { writer, file, .. } = std::mem::replace(&mut self.exchanges, ExchangeTableFile::NotBegun) {
+        if let ExchangeTableFile::Open { writer, file, .. } =
+            std::mem::replace(&mut self.exchanges, ExchangeTableFile::NotBegun)
+        {
             let provenance = Provenance {
                 version: env!("CARGO_PKG_VERSION"),
                 captures: &[],

@@ -50,7 +50,12 @@ impl<'a> RunResultWriter<'a> {
     }
 
     /// A load point is over; `so_far` is the whole run until now.
-    pub(crate) fn point(&mut self, run: &LoadPointResult, exchanges: Option<&ExchangeLog>, so_far: &RampResults) -> Result<(), BenchError> {
+    pub(crate) fn point(
+        &mut self,
+        run: &LoadPointResult,
+        exchanges: Option<&ExchangeLog>,
+        so_far: &RampResults,
+    ) -> Result<(), BenchError> {
         let Store::Kept(directory) = &mut self.store else { return Ok(()) };
         directory.add_histograms(run);
         if let Some(exchanges) = exchanges {

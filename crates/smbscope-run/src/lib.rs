@@ -51,7 +51,9 @@ pub use clean::clean;
 pub use directory::RUN;
 pub use error::{BenchError, one_line};
 pub use metrics::Exporter;
-pub use options::{Cluster, Connect, ERRORS_ALLOWED_PERCENT, Hosts, Login, Passwords, Private, RunOptions, ServerUnderTest};
+pub use options::{
+    Cluster, Connect, ERRORS_ALLOWED_PERCENT, Hosts, Login, Passwords, Private, RunOptions, ServerUnderTest,
+};
 pub use run::{Bench, BenchOutcome};
 pub use smbscope_lab::PASSWORD_VARIABLE;
 pub use smbscope_load::engine::{Host, LoadHost, OnLostHost};

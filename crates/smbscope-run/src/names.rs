@@ -1,7 +1,7 @@
 //! What was asked for and negotiated, in the words of the document.
 
-use smbscope_client::{Cipher, Encryption, ClientSigningPolicy, SigningAlgorithm};
-use smbscope_load::engine::result::{PacingResult, LoadPointResult};
+use smbscope_client::{Cipher, ClientSigningPolicy, Encryption, SigningAlgorithm};
+use smbscope_load::engine::result::{LoadPointResult, PacingResult};
 use smbscope_load::engine::{self, Knee};
 use smbscope_report::{bench, counted};
 

@@ -3,8 +3,8 @@
 use crate::files::Sources;
 use crate::metrics::Exporter;
 use crate::target::TargetUrl;
-use smbscope_client::{SessionOptions, Secret};
-use smbscope_lab::{Launcher, LabServerSettings};
+use smbscope_client::{Secret, SessionOptions};
+use smbscope_lab::{LabServerSettings, Launcher};
 use smbscope_load::engine::{Criterion, Host, OnLostHost, RampPlan, Search};
 use smbscope_load::workload::Workload;
 use std::fmt;

@@ -17,7 +17,12 @@ const REFRESH: Duration = Duration::from_millis(500);
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Makes what is missing.
-pub(crate) fn run(setup: &Setup, within: Duration, watcher: &mut dyn BenchObserver, stop: &AtomicBool) -> Result<(), BenchError> {
+pub(crate) fn run(
+    setup: &Setup,
+    within: Duration,
+    watcher: &mut dyn BenchObserver,
+    stop: &AtomicBool,
+) -> Result<(), BenchError> {
     let workload = &setup.options.workload;
     let made = workload.made();
     let request = PrepareRequest {

@@ -1,12 +1,12 @@
 //! Captures of load points, each held against what the client measured.
 
 use crate::document::{self, CaptureFacts, LoadPointCapture};
-use crate::sniffer::{SnapLength, RunningCapture, Sniffer, FinishedCapture};
+use crate::sniffer::{FinishedCapture, RunningCapture, SnapLength, Sniffer};
 use crate::wire::Wire;
 use crate::{BenchError, one_line};
 use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{self, Sharding, Sink, Threading};
-use smbscope_capture::reader::{CaptureSet, CaptureInput};
+use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_load::engine::ExchangeLog;
 use smbscope_load::engine::result::LoadPointResult;
 use smbscope_model::{ConnectionSummary, Exchange, Settled};
@@ -49,7 +49,12 @@ impl Captures {
     }
 
     /// The load point beside its capture, whose file is called so.
-    pub(crate) fn held_against(&mut self, run: &LoadPointResult, exchanges: Option<&ExchangeLog>, name: String) -> bench::BenchRun {
+    pub(crate) fn held_against(
+        &mut self,
+        run: &LoadPointResult,
+        exchanges: Option<&ExchangeLog>,
+        name: String,
+    ) -> bench::BenchRun {
         if self.taken.is_none() {
             // It ended before anything was measured.
             self.end();
@@ -62,7 +67,9 @@ impl Captures {
         // Where some did not fit, those that did are still held against the wire one by one.
         let mut wire = Wire::new(run, exchanges.map(|exchanges| exchanges.list.as_slice()));
         match read(&taken, self.server.port(), &mut |exchange| wire.record(exchange)) {
-            Ok(facts) => document::load_point(run, LoadPointCapture::Made(&wire, CaptureFacts { file: Some(name), ..facts })),
+            Ok(facts) => {
+                document::load_point(run, LoadPointCapture::Made(&wire, CaptureFacts { file: Some(name), ..facts }))
+            }
             Err(why) => document::load_point(run, LoadPointCapture::Skipped(why)),
         }
     }
@@ -92,7 +99,11 @@ impl Sink for ForwardingAggregator<'_> {
 
 /// Hands on the commands of a capture, in the order in which they end, and says how far it can be trusted. `port` is the
 /// server's.
-pub(crate) fn read(taken: &FinishedCapture, port: u16, each: &mut (dyn FnMut(&Exchange) + Send)) -> Result<CaptureFacts, String> {
+pub(crate) fn read(
+    taken: &FinishedCapture,
+    port: u16,
+    each: &mut (dyn FnMut(&Exchange) + Send),
+) -> Result<CaptureFacts, String> {
     let name = taken.file.display().to_string();
     let mut set = CaptureSet::open(&[CaptureInput::File(taken.file.clone())]).map_err(|error| one_line(&error))?;
     let options = AnalyzerOptions { ports: vec![port], ..AnalyzerOptions::default() };

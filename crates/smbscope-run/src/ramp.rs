@@ -6,11 +6,11 @@ use crate::keeper::RunResultWriter;
 use crate::meter::CpuMeter;
 use crate::metrics::Metrics;
 use crate::names;
-use crate::progress::{RampPosition, BenchObserver, RampSnapshot, Wish};
+use crate::progress::{BenchObserver, RampPosition, RampSnapshot, Wish};
 use crate::proof::Captures;
 use crate::setup::Setup;
 use smbscope_load::engine::result::LoadPointResult;
-use smbscope_load::engine::{self, ExchangeLog, Fleet, Hooks, LiveFigures, EnginePhase, StopFlag};
+use smbscope_load::engine::{self, EnginePhase, ExchangeLog, Fleet, Hooks, LiveFigures, StopFlag};
 use smbscope_report::bench;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -148,7 +148,14 @@ impl<'a> RampMonitor<'a> {
         let plan = &setup.options.plan;
         let points = plan.users.points().len().max(plan.rates.len()) as u32;
         let of = setup.options.capacity.is_none().then_some(points);
-        RampMonitor { setup, live, events, point: RampPosition { of, ..RampPosition::default() }, since: None, meter: CpuMeter::default() }
+        RampMonitor {
+            setup,
+            live,
+            events,
+            point: RampPosition { of, ..RampPosition::default() },
+            since: None,
+            meter: CpuMeter::default(),
+        }
     }
 
     /// Tells what happened since the last time.

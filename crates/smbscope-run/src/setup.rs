@@ -43,7 +43,8 @@ impl Setup {
             return Err(BenchError::Unavailable(text + ": name a target"));
         }
         self.hosts = hosts.iter().map(|host| host.name().to_owned()).collect();
-        let workload = self.options.workload.travelling().map_err(|error| BenchError::Unavailable(error.to_string()))?;
+        let workload =
+            self.options.workload.travelling().map_err(|error| BenchError::Unavailable(error.to_string()))?;
         let work = LoadWork { workload, of: self.sessions(), directory: self.site.directory.clone() };
         Ok(Fleet { hosts, on_lost, work })
     }

@@ -3,8 +3,10 @@
 use crate::BenchError;
 use crate::options::{Connect, Login, Private, ServerUnderTest as Wanted};
 use crate::target::{ShareUrl, TargetUrl};
-use smbscope_client::{Credentials, Encryption, SessionParameters, SessionOptions, Secret, ClientSigningPolicy, Transport};
-use smbscope_lab::{LabServer, ServerRecord, LabServerSettings, StateFolder};
+use smbscope_client::{
+    ClientSigningPolicy, Credentials, Encryption, Secret, SessionOptions, SessionParameters, Transport,
+};
+use smbscope_lab::{LabServer, LabServerSettings, ServerRecord, StateFolder};
 use smbscope_load::prepare;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};

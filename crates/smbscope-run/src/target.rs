@@ -122,7 +122,8 @@ impl ShareUrl {
     pub(crate) fn resolve(&self, default_port: u16) -> Result<SocketAddr, BenchError> {
         let port = self.port.unwrap_or(default_port);
         let host = self.host.as_str();
-        let mut found = (host, port).to_socket_addrs().map_err(|error| BenchError::Host { host: host.to_owned(), error })?;
+        let mut found =
+            (host, port).to_socket_addrs().map_err(|error| BenchError::Host { host: host.to_owned(), error })?;
         found.next().ok_or_else(|| BenchError::Unavailable(format!("the server {host} has no address; check its name")))
     }
 }

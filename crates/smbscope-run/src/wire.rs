@@ -1,8 +1,8 @@
 //! What a capture of a load point shows, put beside what the client measured of the same commands.
 
 use smbscope_load::engine::result::LoadPointResult;
-use smbscope_model::{Command, Exchange, Nanos, ExchangeOutcome, Subcommand, TimeKind, Timestamp};
-use smbscope_stats::{CommandRowKey, SummaryPrecision, Summary};
+use smbscope_model::{Command, Exchange, ExchangeOutcome, Nanos, Subcommand, TimeKind, Timestamp};
+use smbscope_stats::{CommandRowKey, Summary, SummaryPrecision};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::SocketAddr;
 

@@ -1,7 +1,7 @@
 //! An analysis as a program makes it: by options, without a command line. On a bundled capture.
 
 use smbscope_report::json;
-use smbscope_run::analysis::{CaptureSetAnalysis, AnalysisOptions, AnalysisError, CaptureInput, AnalysisObserver};
+use smbscope_run::analysis::{AnalysisError, AnalysisObserver, AnalysisOptions, CaptureInput, CaptureSetAnalysis};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

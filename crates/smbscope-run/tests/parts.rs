@@ -4,9 +4,10 @@
 use smbscope_report::csv::CsvExchangeWriter;
 use smbscope_report::json;
 use smbscope_run::analysis::parts::{
-    SerializedParts, FilePart, HostPairPart, Pieces, AnalysisPlan, divide, follow, from_bytes, merge, received_all, shared_sessions, to_bytes,
+    AnalysisPlan, FilePart, HostPairPart, Pieces, SerializedParts, divide, follow, from_bytes, merge, received_all,
+    shared_sessions, to_bytes,
 };
-use smbscope_run::analysis::{CaptureSetAnalysis, AnalysisOptions, AnalysisError, ExchangeExport, CaptureInput};
+use smbscope_run::analysis::{AnalysisError, AnalysisOptions, CaptureInput, CaptureSetAnalysis, ExchangeExport};
 use smbscope_testkit::traffic::{Damage, Limit, Mix, Settings, generate};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -215,7 +216,10 @@ fn what_depends_on_the_order_of_exchanges_is_refused() {
     let options = AnalysisOptions { by: vec![smbscope_stats::Dimension::ALL[0]], ..AnalysisOptions::default() };
     let input = captured.inputs().remove(0);
     let error = divide(&input, "a", &options, &[captured.piece(0, 0)], &captured.times(0)).expect_err("no slices");
-    assert!(matches!(error, AnalysisError::InParts(_)) && error.to_string().ends_with("use one process for them"), "{error}");
+    assert!(
+        matches!(error, AnalysisError::InParts(_)) && error.to_string().ends_with("use one process for them"),
+        "{error}"
+    );
 }
 
 #[test]

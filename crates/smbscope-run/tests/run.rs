@@ -4,7 +4,7 @@ use smbscope_load::engine::RampPlan;
 use smbscope_load::workload::Workload;
 use smbscope_report::bench::{self, BenchDocument, BenchRunOutcome};
 use smbscope_run::progress::{BenchObserver, RampSnapshot, Wish};
-use smbscope_run::{Bench, Connect, Login, BenchOutcome, Private, RUN, RunOptions, ServerUnderTest};
+use smbscope_run::{Bench, BenchOutcome, Connect, Login, Private, RUN, RunOptions, ServerUnderTest};
 use smbscope_testkit::skip;
 use std::fs;
 use std::sync::atomic::AtomicBool;

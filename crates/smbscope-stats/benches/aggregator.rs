@@ -2,7 +2,7 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use smbscope_model::exchange::{Endpoints, Half};
-use smbscope_model::{Command, Exchange, FlowId, CommandGroup, PacketRef, Stamp, Timestamp};
+use smbscope_model::{Command, CommandGroup, Exchange, FlowId, PacketRef, Stamp, Timestamp};
 use smbscope_stats::filter::Filter;
 use smbscope_stats::{Aggregator, Dimension, Slicer};
 use smbscope_wire::smb2;

@@ -7,7 +7,7 @@ use crate::row::CommandStatistics;
 use crate::slices::DimensionBreakdown;
 use crate::split::Splits;
 use crate::timeline::BinnedTimeline;
-use smbscope_model::{Command, Exchange, CommandGroup, Nanos, ExchangeOutcome, Subcommand, Timestamp};
+use smbscope_model::{Command, CommandGroup, Exchange, ExchangeOutcome, Nanos, Subcommand, Timestamp};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 

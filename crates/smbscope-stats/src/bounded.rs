@@ -44,7 +44,19 @@ impl<K: Hash + Ord + Clone, V: Default> BottomKTable<K, V> {
         let index = HashMap::with_hasher(ahash::RandomState::with_seeds(1, 2, 3, 4));
         let (values, free, order) = (Vec::new(), Vec::new(), BinaryHeap::new());
         let (recent, recent_max) = (Vec::new(), 1);
-        BottomKTable { capacity, index, values, free, order, recent, recent_max, weigh, weight: 0, weight_max, barred: None }
+        BottomKTable {
+            capacity,
+            index,
+            values,
+            free,
+            order,
+            recent,
+            recent_max,
+            weigh,
+            weight: 0,
+            weight_max,
+            barred: None,
+        }
     }
 
     /// The same, and so many keys are found without their hash.

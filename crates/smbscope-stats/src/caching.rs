@@ -5,7 +5,7 @@ use crate::bounded::BottomKTable;
 use crate::derived;
 use crate::entity::FileKey;
 use serde::{Deserialize, Deserializer, Serialize};
-use smbscope_model::{GrantedCaching, Exchange, CommandGroup, groups};
+use smbscope_model::{CommandGroup, Exchange, GrantedCaching, groups};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -219,7 +219,8 @@ mod tests {
         let close = Exchange { command: Command::Smb2(smb2::Smb2Command::CLOSE), ..open(None) };
         let failed = Exchange { status: Some(ResponseStatus::Nt(NtStatus(0xc000_0034))), ..open(None) };
         let lease = open(Some(GrantedCaching::LeaseReadHandle));
-        let found = figures(&[lease.clone(), lease, open(Some(GrantedCaching::NotRequested)), open(None), close, failed]);
+        let found =
+            figures(&[lease.clone(), lease, open(Some(GrantedCaching::NotRequested)), open(None), close, failed]);
         assert_eq!(found.opens, [(GrantedCaching::NotRequested, 1), (GrantedCaching::LeaseReadHandle, 2)]);
         assert_eq!((found.unknown_opens, found.reads), (1, Reads::default()));
     }

@@ -2,7 +2,7 @@
 
 use crate::derived;
 use serde::{Deserialize, Serialize};
-use smbscope_model::{Exchange, CommandGroup, ExchangeOutcome};
+use smbscope_model::{CommandGroup, Exchange, ExchangeOutcome};
 
 /// Exchanges by their ends.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -43,7 +43,8 @@ impl Census {
 
     /// Commands that should have been timed and could not be.
     pub fn untimed(&self) -> u64 {
-        let by_design = [ExchangeOutcome::Complete, ExchangeOutcome::NoResponseByDesign, ExchangeOutcome::ServerInitiated];
+        let by_design =
+            [ExchangeOutcome::Complete, ExchangeOutcome::NoResponseByDesign, ExchangeOutcome::ServerInitiated];
         self.commands() - by_design.iter().map(|outcome| self.outcomes[*outcome as usize]).sum::<u64>()
     }
 }
@@ -74,7 +75,8 @@ mod tests {
         assert_eq!(census.exchanges, 78);
         assert_eq!((census.commands(), census.untimed()), (aggregate.count, aggregate.untimed));
         assert_eq!(census.outcomes().collect::<Vec<_>>(), aggregate.outcomes);
-        let encrypted = aggregate.groups.iter().find(|row| row.group == CommandGroup::Encrypted).map(|row| row.row.count);
+        let encrypted =
+            aggregate.groups.iter().find(|row| row.group == CommandGroup::Encrypted).map(|row| row.row.count);
         assert_eq!(Some(census.encrypted), encrypted);
         let mut twice = census.clone();
         twice.merge(&census);

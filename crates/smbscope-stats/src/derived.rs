@@ -2,7 +2,7 @@
 //!
 //! Paths are those of the protocol: `\` separates, and whether one stands in front depends on the dialect.
 
-use smbscope_model::{CUT_NAME_MARK, Exchange, CommandGroup, ExchangeOutcome, Subcommand};
+use smbscope_model::{CUT_NAME_MARK, CommandGroup, Exchange, ExchangeOutcome, Subcommand};
 
 /// Not a command of its own: what the server sent unasked, and the second part of a Write_Raw.
 pub(crate) fn is_apart(exchange: &Exchange) -> bool {

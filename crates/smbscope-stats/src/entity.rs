@@ -2,9 +2,9 @@
 
 use crate::bounded::BottomKTable;
 use crate::derived;
-use crate::summary::{DurationStatistics, SummaryPrecision, Summary};
+use crate::summary::{DurationStatistics, Summary, SummaryPrecision};
 use serde::{Deserialize, Deserializer, Serialize};
-use smbscope_model::{Exchange, CommandGroup, TimeKind};
+use smbscope_model::{CommandGroup, Exchange, TimeKind};
 use std::hash::Hash;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -87,7 +87,9 @@ pub(crate) struct EntityTable<K> {
     other: EntityTally,
 }
 
-fn filled<'de, K: EntityKey + Deserialize<'de>, D: Deserializer<'de>>(entries: D) -> Result<BottomKTable<K, EntityTally>, D::Error> {
+fn filled<'de, K: EntityKey + Deserialize<'de>, D: Deserializer<'de>>(
+    entries: D,
+) -> Result<BottomKTable<K, EntityTally>, D::Error> {
     no_entries(ENTITIES_MAX).filled(entries)
 }
 
@@ -143,7 +145,8 @@ impl<K: EntityKey> EntityTable<K> {
     }
 
     pub(crate) fn finish(&self) -> Entities<K> {
-        let mut entries: Vec<(K, EntityStatistics)> = self.entries.iter().map(|(k, tally)| (k.clone(), tally.finish())).collect();
+        let mut entries: Vec<(K, EntityStatistics)> =
+            self.entries.iter().map(|(k, tally)| (k.clone(), tally.finish())).collect();
         // The sort is stable: equal times stay in the order of their keys.
         entries.sort_by_key(|(_, entity)| std::cmp::Reverse(entity.response_time.sum_ns));
         Entities { entries, other: (self.other.count > 0).then(|| self.other.finish()) }
@@ -298,7 +301,11 @@ mod tests {
 
     #[test]
     fn the_busiest_entries_have_percentiles_within_a_64th() {
-        for keeps in [Keeps::Whole(SummaryPrecision::FILE), Keeps::Whole(SummaryPrecision::ENTITY), Keeps::Groups(SummaryPrecision::FILE)] {
+        for keeps in [
+            Keeps::Whole(SummaryPrecision::FILE),
+            Keeps::Whole(SummaryPrecision::ENTITY),
+            Keeps::Groups(SummaryPrecision::FILE),
+        ] {
             let mut table = EntityTable::new(keeps);
             (1..=10_000).for_each(|n| record(&mut table, &1, &read(0, n * 1_000)));
             let figures = table.finish().entries[0].1.response_time;

@@ -41,9 +41,12 @@ pub use entity::{ENTITIES_MAX, Entities, EntityStatistics, FileKey};
 pub use heatmap::{BUCKETS_A_DECADE, Concurrency, HeatMap, INTERVALS_MAX};
 pub use measure::{Measure, ServerFigure, TimeFigure};
 pub use random::Random;
-pub use row::{CommandTallyView, CommandStatistics, STATUSES_MAX};
-pub use slices::{Dimension, Field, SliceFieldValue, SharedSubstring, SLICES_KEPT, SLICES_MAX, SliceStatistics, Slicer, DimensionBreakdown, SliceSortKey};
+pub use row::{CommandStatistics, CommandTallyView, STATUSES_MAX};
+pub use slices::{
+    Dimension, DimensionBreakdown, Field, SLICES_KEPT, SLICES_MAX, SharedSubstring, SliceFieldValue, SliceSortKey,
+    SliceStatistics, Slicer,
+};
 pub use slowest::SLOWEST_MAX;
 pub use split::{Splits, THINK_MAX, TimePart, TimeSplit};
-pub use summary::{Beyond, DurationStatistics, SummaryPrecision, Summary};
-pub use timeline::{BINS_MAX, TimelineCounts, TimelineBinning, BinnedTimeline};
+pub use summary::{Beyond, DurationStatistics, Summary, SummaryPrecision};
+pub use timeline::{BINS_MAX, BinnedTimeline, TimelineBinning, TimelineCounts};

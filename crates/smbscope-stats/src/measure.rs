@@ -1,7 +1,7 @@
 //! What a condition, a study or a comparison is about, by name: `p95(Read)`, `mean(total)`, `throughput`.
 
 use crate::DurationStatistics;
-use crate::filter::tokens::{Cursor, TokenKind, Token, LocatedProblem, tokens};
+use crate::filter::tokens::{Cursor, LocatedProblem, Token, TokenKind, tokens};
 use crate::filter::{FilterError, Problem, did_you_mean};
 use smbscope_model::{Nanos, named};
 use std::fmt;

@@ -1,9 +1,9 @@
 //! A row of the command and group tables: counts, packets, statuses and every time of a set of exchanges.
 
 use crate::distribution::Distribution;
-use crate::summary::{DurationStatistics, SummaryPrecision, Summary};
+use crate::summary::{DurationStatistics, Summary, SummaryPrecision};
 use serde::{Deserialize, Serialize};
-use smbscope_model::{Exchange, Nanos, ExchangeOutcome, ResponseStatus, TimeKind};
+use smbscope_model::{Exchange, ExchangeOutcome, Nanos, ResponseStatus, TimeKind};
 use std::collections::BTreeMap;
 
 /// Distinct error statuses that a row tells apart; those with the largest codes are added up beyond it.
@@ -70,7 +70,9 @@ impl CommandStatistics {
         let by_design: u64 = self
             .outcomes
             .iter()
-            .filter(|(outcome, _)| matches!(outcome, ExchangeOutcome::NoResponseByDesign | ExchangeOutcome::ServerInitiated))
+            .filter(|(outcome, _)| {
+                matches!(outcome, ExchangeOutcome::NoResponseByDesign | ExchangeOutcome::ServerInitiated)
+            })
             .map(|(_, count)| count)
             .sum();
         self.count - self.timed - by_design
@@ -148,8 +150,10 @@ impl CommandTally {
             self.errors += 1;
             self.add_status(status, 1);
         }
-        let whole =
-            matches!(exchange.outcome, ExchangeOutcome::Complete | ExchangeOutcome::NoResponseByDesign | ExchangeOutcome::ServerInitiated);
+        let whole = matches!(
+            exchange.outcome,
+            ExchangeOutcome::Complete | ExchangeOutcome::NoResponseByDesign | ExchangeOutcome::ServerInitiated
+        );
         let packets = u64::from(exchange.request.packets) + u64::from(exchange.response.packets);
         if whole && packets > 0 {
             self.packet_exchanges += 1;

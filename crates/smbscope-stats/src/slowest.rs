@@ -1,7 +1,7 @@
 //! The exchanges that took longest, to be looked up in the capture.
 
 use serde::{Deserialize, Serialize};
-use smbscope_model::{Exchange, CommandGroup, TimeKind};
+use smbscope_model::{CommandGroup, Exchange, TimeKind};
 use std::cmp::Reverse;
 
 /// How many are kept.

@@ -4,7 +4,7 @@
 use crate::bins::{self, BinTable};
 use crate::derived;
 use crate::split::CommandSpan;
-use crate::summary::{SummaryPrecision, Summary};
+use crate::summary::{Summary, SummaryPrecision};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Exchange, Nanos, TimeKind, Timestamp};
 

@@ -3,7 +3,10 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRng;
-use smbscope_model::{GrantedCaching, Command, ConnectionSummary, Exchange, FlowId, CommandGroup, ExchangeOutcome, ResponseStatus, Subcommand, Timestamp};
+use smbscope_model::{
+    Command, CommandGroup, ConnectionSummary, Exchange, ExchangeOutcome, FlowId, GrantedCaching, ResponseStatus,
+    Subcommand, Timestamp,
+};
 use smbscope_stats::{Aggregate, Aggregator, BINS_MAX, ENTITIES_MAX, LEAVES_MAX, SLOWEST_MAX, STATUSES_MAX};
 use smbscope_testkit::exchange::read;
 use smbscope_wire::names::Fsctl;
@@ -24,7 +27,8 @@ fn record(aggregator: &mut Aggregator, exchanges: &[Exchange], belongs: impl Fn(
             Some(connection) => {
                 (connection.first, connection.last) = (connection.first.min(first), connection.last.max(last));
             }
-            None => open.push(ConnectionSummary { last, ..ConnectionSummary::new(exchange.flow, exchange.endpoints, first) }),
+            None => open
+                .push(ConnectionSummary { last, ..ConnectionSummary::new(exchange.flow, exchange.endpoints, first) }),
         }
     }
     open.iter().for_each(|connection| aggregator.closed(connection));

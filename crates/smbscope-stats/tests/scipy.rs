@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 use smbscope_stats::Random;
-use smbscope_stats::replication::{BaselineRatio, ReplicationSettings, benjamini_hochberg, block_length, holm, paired, unpaired};
+use smbscope_stats::replication::{
+    BaselineRatio, ReplicationSettings, benjamini_hochberg, block_length, holm, paired, unpaired,
+};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -300,7 +300,9 @@ fn is_capture(path: &Path) -> bool {
 /// The share of commands that could not be timed, as a report gives it.
 fn said(found: &[Exchange], quality: &Quality) -> UntimedShare {
     let ended = |outcome| found.iter().filter(|exchange| exchange.outcome == outcome).count() as u64;
-    let not_commands = ended(ExchangeOutcome::Complete) + ended(ExchangeOutcome::NoResponseByDesign) + ended(ExchangeOutcome::ServerInitiated);
+    let not_commands = ended(ExchangeOutcome::Complete)
+        + ended(ExchangeOutcome::NoResponseByDesign)
+        + ended(ExchangeOutcome::ServerInitiated);
     Coverage::new(ended, found.len() as u64 - not_commands, quality).not_timed()
 }
 

@@ -1,6 +1,8 @@
 //! Exchanges for tests of what comes after the analysis: every field that a test does not care about at a plain value.
 
-use smbscope_model::{Command, Endpoints, Exchange, FlowId, CommandGroup, Half, ExchangeOutcome, PacketRef, Stamp, Timestamp};
+use smbscope_model::{
+    Command, CommandGroup, Endpoints, Exchange, ExchangeOutcome, FlowId, Half, PacketRef, Stamp, Timestamp,
+};
 use smbscope_wire::smb2;
 
 /// A complete SMB2 READ whose halves are one packet each, `response_time_ns` apart.

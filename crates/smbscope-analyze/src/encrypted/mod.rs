@@ -25,7 +25,9 @@ use crate::unseen::EncryptedMissing;
 use doubt::Doubt;
 use habits::Habits;
 use nonces::Nonces;
-use smbscope_model::{Command, FlowDirection, CommandGroup, Nanos, ExchangeOutcome, ResponseStatus, TimeKind, Timestamp};
+use smbscope_model::{
+    Command, CommandGroup, ExchangeOutcome, FlowDirection, Nanos, ResponseStatus, TimeKind, Timestamp,
+};
 use smbscope_wire::smb2::Nonce;
 use smbscope_wire::status::NtStatus;
 use std::cmp::Ordering;

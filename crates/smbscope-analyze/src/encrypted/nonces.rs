@@ -59,7 +59,14 @@ impl Nonces {
     }
 
     /// A key that was not seen before.
-    fn begin(&mut self, session: u64, nonce: Nonce, frame: &Frame, losses: &Losses, from_the_beginning: bool) -> NonceSequence {
+    fn begin(
+        &mut self,
+        session: u64,
+        nonce: Nonce,
+        frame: &Frame,
+        losses: &Losses,
+        from_the_beginning: bool,
+    ) -> NonceSequence {
         if self.keys.len() == MAX_KEYS {
             let oldest = self.keys.remove(0);
             self.settled = self.settled.saturating_add(oldest.counter.missing().unwrap_or(0));

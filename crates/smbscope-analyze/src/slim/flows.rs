@@ -8,7 +8,7 @@ use crate::analyzer::SMB_PORTS;
 use crate::content::{FrameContent, MAX_HEAD};
 use crate::flow::{begins_connection, foreign_protocol};
 use crate::framer::{Decided, Frame, Framer, Mark};
-use smbscope_capture::tcp::{StreamChunk, FlowEnd, FlowView, StreamGap, Retransmission, StreamSink};
+use smbscope_capture::tcp::{FlowEnd, FlowView, Retransmission, StreamChunk, StreamGap, StreamSink};
 use smbscope_model::FlowDirection;
 use std::borrow::Cow;
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
 //! The first bytes of a frame's payload, and what stays of them: what the analysis reads, and zeros in place of the rest.
 
 use super::names::NameAnonymizer;
-use crate::content::{FrameContent, MAX_HEAD, MAX_RECOVERED, FrameParseResult, read};
+use crate::content::{FrameContent, FrameParseResult, MAX_HEAD, MAX_RECOVERED, read};
 use smbscope_wire::kept::RetainedRanges;
 use smbscope_wire::{compression, smb1, smb2};
 
@@ -103,8 +103,10 @@ fn compressed(head: &[u8], length: u32, names: &mut NameAnonymizer) -> Vec<u8> {
     let chained = compression::looks_chained(head);
     let original = compression::parse_as(head, chained).map(|frame| frame.original_len());
     let recovered = compression::recover_prefix(head, chained, MAX_RECOVERED);
-    let is_read =
-        matches!(read(head, u64::from(length), true, true), FrameParseResult::Done(FrameContent::Smb2 { compressed: true, .. }));
+    let is_read = matches!(
+        read(head, u64::from(length), true, true),
+        FrameParseResult::Done(FrameContent::Smb2 { compressed: true, .. })
+    );
     let (Ok(original), Ok(message), true) = (original, recovered, is_read) else {
         // It can't be read, and neither can its header alone.
         let mut slim = head[..head.len().min(COMPRESSION_HEADER)].to_vec();

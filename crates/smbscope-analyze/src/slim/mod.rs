@@ -14,7 +14,7 @@ mod window;
 use crate::pseudonym::{Disguise, PseudonymKey};
 use flows::Noting;
 use names::NameAnonymizer;
-use smbscope_capture::decode::{Decoder, PacketContent, Outline};
+use smbscope_capture::decode::{Decoder, Outline, PacketContent};
 use smbscope_capture::reader::CaptureSet;
 use smbscope_capture::tcp::FlowTable;
 use smbscope_capture::writer::{CaptureInterface, PacketBlock, PcapngWriter};

@@ -1,7 +1,7 @@
 //! Of how many messages an SMB1 response consists (MS-CIFS 2.2.4.33, 2.2.4.39, 2.2.4.46, 2.2.4.62), also where a snap
 //! length cut what says so.
 
-use crate::content::{RequestOrResponse, Message1};
+use crate::content::{Message1, RequestOrResponse};
 use smbscope_model::ResponseStatus;
 use smbscope_wire::smb1::{self, TransactionKind, TransactionProgress};
 
@@ -43,7 +43,11 @@ impl Answers {
             RequestOrResponse::Request(smb1::Smb1Request::Echo(count)) => Answers::Echo(Some(*count)),
             _ if command == smb1::Smb1Command::ECHO => Answers::Echo(None),
             RequestOrResponse::Request(smb1::Smb1Request::Transaction(transaction)) => {
-                Answers::Parts(Smb1MultipartResponse { request: Some(transaction.progress), is_transaction, ..Smb1MultipartResponse::default() })
+                Answers::Parts(Smb1MultipartResponse {
+                    request: Some(transaction.progress),
+                    is_transaction,
+                    ..Smb1MultipartResponse::default()
+                })
             }
             _ if is_transaction || command == smb1::Smb1Command::READ_MPX => {
                 Answers::Parts(Smb1MultipartResponse { is_transaction, ..Smb1MultipartResponse::default() })
@@ -56,7 +60,9 @@ impl Answers {
     /// so where the request was cut off before it says how much is to come, a wordless one is no final response.
     /// `length` is that of the message's payload.
     pub(crate) fn is_interim(&self, message: &Message1, length: u64) -> bool {
-        let Answers::Parts(Smb1MultipartResponse { request, is_transaction: true, messages: 0, .. }) = self else { return false };
+        let Answers::Parts(Smb1MultipartResponse { request, is_transaction: true, messages: 0, .. }) = self else {
+            return false;
+        };
         is_wordless(message, length)
             && message.header.is_success()
             && request.is_none_or(|request| request.here < request.total)

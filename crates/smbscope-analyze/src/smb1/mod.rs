@@ -9,7 +9,7 @@ mod named;
 mod raw;
 mod requests;
 
-use crate::content::{RequestOrResponse, Message1, dialect_named};
+use crate::content::{Message1, RequestOrResponse, dialect_named};
 use crate::framer::Frame;
 use crate::ledger::{Ledger, Opening};
 use crate::names::ConnectionNames;
@@ -18,11 +18,13 @@ use crate::pending::{Causality, PendingExchange, StreamSpan};
 use crate::unseen::MidCounter;
 use answers::{Answers, status};
 use ids::PidMid;
-use named::{Smb1ResponseEffect, Smb1RequestFields};
-use raw::{Smb1RawTransfer, RawRequest};
-use requests::{NO_ID, Smb1TrackedRequest, Smb1RequestTracker};
+use named::{Smb1RequestFields, Smb1ResponseEffect};
+use raw::{RawRequest, Smb1RawTransfer};
+use requests::{NO_ID, Smb1RequestTracker, Smb1TrackedRequest};
 use smbscope_model::exchange::Details;
-use smbscope_model::{Command, Dialect, FlowDirection, FileId, CommandGroup, Half, ExchangeOutcome, ResponseStatus, Subcommand, groups};
+use smbscope_model::{
+    Command, CommandGroup, Dialect, ExchangeOutcome, FileId, FlowDirection, Half, ResponseStatus, Subcommand, groups,
+};
 use smbscope_wire::names::Trans2;
 use smbscope_wire::smb1::{self, TransactionKind};
 use smbscope_wire::smb2;
@@ -70,7 +72,13 @@ impl Smb1ConnectionState {
     }
 
     /// Takes in a message.
-    pub(crate) fn take(&mut self, ledger: &mut Ledger<'_>, direction: FlowDirection, frame: &Frame, message: &Message1) {
+    pub(crate) fn take(
+        &mut self,
+        ledger: &mut Ledger<'_>,
+        direction: FlowDirection,
+        frame: &Frame,
+        message: &Message1,
+    ) {
         let header = message.header;
         ledger.note_message(header.is_signed());
         message.cut_names().for_each(|missing| ledger.quality.name_was_cut(missing));
@@ -79,7 +87,9 @@ impl Smb1ConnectionState {
             (false, true) => self.response(ledger, frame, message),
             (false, false) if header.command == smb1::Smb1Command::WRITE_RAW => self.response(ledger, frame, message),
             (false, false) => {
-                if let RequestOrResponse::Request(smb1::Smb1Request::Locking { fid, oplock_release: true, .. }) = &message.body {
+                if let RequestOrResponse::Request(smb1::Smb1Request::Locking { fid, oplock_release: true, .. }) =
+                    &message.body
+                {
                     self.names.oplock_broken(*fid);
                 }
                 let opening = opening(message, frame, Some(Subcommand::ServerInitiated), true);
@@ -113,7 +123,12 @@ impl Smb1ConnectionState {
             message_id: None,
             bytes: frame.length(),
         };
-        ledger.report_response(frame, opening, ResponseStatus::Nt(NtStatus::SUCCESS), ExchangeOutcome::RequestNotCaptured);
+        ledger.report_response(
+            frame,
+            opening,
+            ResponseStatus::Nt(NtStatus::SUCCESS),
+            ExchangeOutcome::RequestNotCaptured,
+        );
         true
     }
 

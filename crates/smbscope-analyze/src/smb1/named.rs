@@ -1,10 +1,10 @@
 //! What SMB1 requests name, and what their answers make true: users, trees and opens (MS-CIFS 3.2.1, 3.3.1).
 
-use crate::content::{RequestOrResponse, Body1, Message1};
+use crate::content::{Body1, Message1, RequestOrResponse};
 use crate::names::{ConnectionNames, TrackedTreeConnect, kept, user_name};
 use crate::rereads::{OpenFacts, TrackedOpen};
 use smbscope_model::exchange::CreatedFile;
-use smbscope_model::{GrantedCaching, Exchange, FileId, Subcommand};
+use smbscope_model::{Exchange, FileId, GrantedCaching, Subcommand};
 use smbscope_wire::names::{NtTransact, Trans2};
 use smbscope_wire::smb1::{self, Smb1Command, Smb1Request, Smb1Response};
 use std::sync::Arc;
@@ -91,7 +91,9 @@ impl Smb1ResponseEffect {
                 RequestOrResponse::Request(Smb1Request::SessionSetup(identity)) => {
                     effects.push(Smb1ResponseEffect::LogOn(identity.as_ref().and_then(user_name)));
                 }
-                RequestOrResponse::Request(Smb1Request::TreeConnect(path)) => effects.push(Smb1ResponseEffect::Connect(TrackedTreeConnect::new(path))),
+                RequestOrResponse::Request(Smb1Request::TreeConnect(path)) => {
+                    effects.push(Smb1ResponseEffect::Connect(TrackedTreeConnect::new(path)))
+                }
                 RequestOrResponse::Request(Smb1Request::Open { asks_for_oplock, .. }) => {
                     effects.push(Smb1ResponseEffect::Open { path: path.clone(), asks_for_oplock: *asks_for_oplock });
                 }
@@ -103,8 +105,12 @@ impl Smb1ResponseEffect {
                 RequestOrResponse::Request(Smb1Request::File(fid)) if command == Smb1Command::CLOSE => {
                     effects.push(Smb1ResponseEffect::Close(*fid))
                 }
-                _ if command == Smb1Command::LOGOFF_ANDX => effects.push(Smb1ResponseEffect::LogOff(message.header.uid)),
-                _ if command == Smb1Command::TREE_DISCONNECT => effects.push(Smb1ResponseEffect::Disconnect(message.header.tid)),
+                _ if command == Smb1Command::LOGOFF_ANDX => {
+                    effects.push(Smb1ResponseEffect::LogOff(message.header.uid))
+                }
+                _ if command == Smb1Command::TREE_DISCONNECT => {
+                    effects.push(Smb1ResponseEffect::Disconnect(message.header.tid))
+                }
                 _ => {}
             }
         }

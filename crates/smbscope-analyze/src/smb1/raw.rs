@@ -7,11 +7,11 @@
 use super::answers::status;
 use super::ids::PidMid;
 use super::requests::{Hidden, Smb1RequestTracker};
-use crate::content::{RequestOrResponse, Message1};
+use crate::content::{Message1, RequestOrResponse};
 use crate::framer::Frame;
 use crate::ledger::Ledger;
 use crate::pending::{Causality, PendingExchange};
-use smbscope_model::{Exchange, Half, ExchangeOutcome, ResponseStatus, Subcommand};
+use smbscope_model::{Exchange, ExchangeOutcome, Half, ResponseStatus, Subcommand};
 use smbscope_wire::smb1;
 use smbscope_wire::status::NtStatus;
 

@@ -112,7 +112,13 @@ impl Smb1RequestTracker {
     }
 
     /// Whether gaps could hide both the true response and another request with the same ids.
-    pub(super) fn id_may_be_recycled(&self, ledger: &Ledger<'_>, frame: &Frame, key: PidMid, request: &Smb1TrackedRequest) -> bool {
+    pub(super) fn id_may_be_recycled(
+        &self,
+        ledger: &Ledger<'_>,
+        frame: &Frame,
+        key: PidMid,
+        request: &Smb1TrackedRequest,
+    ) -> bool {
         let pending = &request.pending;
         if pending.exchange.command == Command::Smb1(smb1::Smb1Command::WRITE_RAW)
             && ledger.server_losses.bytes_between(pending.acknowledged.unwrap_or(0), frame.start) > 0

@@ -4,20 +4,22 @@ mod credits;
 mod named;
 mod requests;
 
-use crate::content::{RequestOrResponse, Message2};
+use crate::content::{Message2, RequestOrResponse};
 use crate::framer::Frame;
 use crate::ledger::{Ledger, Opening};
 use crate::offers;
 use crate::pending::{Causality, PendingExchange, StreamSpan};
-use crate::rereads::{ReadCaching, OpenFacts, TrackedOpen};
+use crate::rereads::{OpenFacts, ReadCaching, TrackedOpen};
 use crate::smb1::Smb1ConnectionState;
 use crate::unseen::MessageIds;
 use credits::ObservedCredits;
-use named::{Smb2ResponseEffect, Smb2RequestFields, display_path, file_id, granted, logged_on, oplock_left};
-use requests::{Smb2TrackedRequest, Smb2RequestTracker, UNSOLICITED};
+use named::{Smb2RequestFields, Smb2ResponseEffect, display_path, file_id, granted, logged_on, oplock_left};
+use requests::{Smb2RequestTracker, Smb2TrackedRequest, UNSOLICITED};
 use smbscope_model::connection::ServerInterface;
 use smbscope_model::exchange::{CreatedFile, Details};
-use smbscope_model::{Command, Dialect, FlowDirection, CommandGroup, Nanos, ExchangeOutcome, Protocol, ResponseStatus, Subcommand, groups};
+use smbscope_model::{
+    Command, CommandGroup, Dialect, ExchangeOutcome, FlowDirection, Nanos, Protocol, ResponseStatus, Subcommand, groups,
+};
 use smbscope_wire::smb2::messages::network_interface::NetworkInterfaceInfo;
 use smbscope_wire::smb2::messages::oplock_break::Notification;
 use smbscope_wire::smb2::{self, FileReference, flags};
@@ -185,14 +187,19 @@ impl Smb2 {
             session_id,
             tree_id,
             file,
-            file_from: if matches!(effect, Smb2ResponseEffect::Open { .. }) { Some(header.message_id) } else { file_from },
+            file_from: if matches!(effect, Smb2ResponseEffect::Open { .. }) {
+                Some(header.message_id)
+            } else {
+                file_from
+            },
             path,
         };
         if self.credits.are_known() {
             self.take_credits(ledger, frame, &header, pending.exchange.group);
         }
         let id_mask = header.id_mask;
-        let request = Smb2TrackedRequest { pending, id_mask, async_id: None, file, file_from, followers: Vec::new(), effect };
+        let request =
+            Smb2TrackedRequest { pending, id_mask, async_id: None, file, file_from, followers: Vec::new(), effect };
         self.start(ledger, header.message_id, request);
     }
 
@@ -214,7 +221,8 @@ impl Smb2 {
         ledger.started(&request.pending);
         if let Some(mut older) = self.requests.insert(message_id, request) {
             let lost = ledger.server_losses.any_after(older.pending.acknowledged.unwrap_or(0));
-            older.pending.exchange.outcome = if lost { ExchangeOutcome::ResponseNotCaptured } else { ExchangeOutcome::IdReused };
+            older.pending.exchange.outcome =
+                if lost { ExchangeOutcome::ResponseNotCaptured } else { ExchangeOutcome::IdReused };
             ledger.finish(older.pending);
         }
         if let Some(mut oldest) = self.requests.remove_excess() {

@@ -1,8 +1,8 @@
 //! What SMB2 requests name, and what their answers make true: sessions, trees and opens (MS-SMB2 3.3.1).
 
-use crate::content::{RequestOrResponse, Body2, Message2};
+use crate::content::{Body2, Message2, RequestOrResponse};
 use crate::names::{TrackedTreeConnect, kept, user_name};
-use smbscope_model::{GrantedCaching, FileId, Subcommand};
+use smbscope_model::{FileId, GrantedCaching, Subcommand};
 use smbscope_wire::CapturedName;
 use smbscope_wire::names::InfoLevel;
 use smbscope_wire::smb2::messages::create::oplock;
@@ -24,9 +24,12 @@ impl Smb2RequestFields {
     pub(super) fn from_body(body: &Body2) -> Smb2RequestFields {
         let RequestOrResponse::Request(request) = body else { return Smb2RequestFields::default() };
         match request {
-            Smb2Request::ReadWrite { file, offset, length } => {
-                Smb2RequestFields { file: Some(*file), offset: Some(*offset), length: Some((*length).into()), ..Smb2RequestFields::default() }
-            }
+            Smb2Request::ReadWrite { file, offset, length } => Smb2RequestFields {
+                file: Some(*file),
+                offset: Some(*offset),
+                length: Some((*length).into()),
+                ..Smb2RequestFields::default()
+            },
             Smb2Request::Lock { file, element } => Smb2RequestFields {
                 file: Some(*file),
                 offset: element.map(|element| element.offset),
@@ -38,9 +41,11 @@ impl Smb2RequestFields {
                 let file = Some(*file).filter(|file| *file != FileReference::RELATED);
                 Smb2RequestFields { file, subcommand: Some(Subcommand::Fsctl(*code)), ..Smb2RequestFields::default() }
             }
-            Smb2Request::Info { file, level, .. } => {
-                Smb2RequestFields { file: Some(*file), subcommand: Some(Subcommand::Info(*level)), ..Smb2RequestFields::default() }
-            }
+            Smb2Request::Info { file, level, .. } => Smb2RequestFields {
+                file: Some(*file),
+                subcommand: Some(Subcommand::Info(*level)),
+                ..Smb2RequestFields::default()
+            },
             Smb2Request::File(file) => Smb2RequestFields { file: Some(*file), ..Smb2RequestFields::default() },
             _ => Smb2RequestFields::default(),
         }
@@ -72,9 +77,13 @@ impl Smb2ResponseEffect {
                 Smb2ResponseEffect::LogOn(identity.as_ref().and_then(user_name))
             }
             (_, Smb2Command::LOGOFF) => Smb2ResponseEffect::LogOff,
-            (RequestOrResponse::Request(Smb2Request::TreeConnect(path)), _) => Smb2ResponseEffect::Connect(TrackedTreeConnect::new(path)),
+            (RequestOrResponse::Request(Smb2Request::TreeConnect(path)), _) => {
+                Smb2ResponseEffect::Connect(TrackedTreeConnect::new(path))
+            }
             (_, Smb2Command::TREE_DISCONNECT) => Smb2ResponseEffect::Disconnect,
-            (RequestOrResponse::Request(Smb2Request::Create { oplock_level, .. }), _) => Smb2ResponseEffect::Open { path, asked: *oplock_level },
+            (RequestOrResponse::Request(Smb2Request::Create { oplock_level, .. }), _) => {
+                Smb2ResponseEffect::Open { path, asked: *oplock_level }
+            }
             (_, Smb2Command::CREATE) => Smb2ResponseEffect::Open { path, asked: None },
             (_, Smb2Command::CLOSE) => Smb2ResponseEffect::Close,
             (

@@ -6,7 +6,7 @@ pub(crate) mod truth;
 
 use smbscope_analyze::{Analyzer, AnalyzerOptions, AnalyzerOutcome};
 use smbscope_capture::decode::Decoder;
-use smbscope_capture::reader::{CaptureSet, CaptureInput};
+use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_capture::tcp::FlowTable;
 use smbscope_model::{ConnectionSummary, Exchange, Quality, Stamp, TimeKind};
 use smbscope_testkit::{Conversation, Packet, Side, micros};

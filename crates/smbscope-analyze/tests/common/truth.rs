@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{FileFailurePersistence, RngSeed};
 use smbscope_analyze::{Analyzer, AnalyzerOptions};
 use smbscope_capture::decode::Decoder;
-use smbscope_capture::reader::{CaptureSet, CaptureInput};
+use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_capture::tcp::FlowTable;
 use smbscope_model::{Command, Exchange, ExchangeOutcome, PacketRef, Quality, Stamp};
 use smbscope_testkit::packet::HEADERS;

@@ -168,7 +168,8 @@ impl Fragments {
         };
         let now = stamp.time.0;
         added.given_up += self.expire(now);
-        let just_completed = |(done, time): &(ReassemblyKey, i64)| *done == key && now.saturating_sub(*time) < DUPLICATE_NS;
+        let just_completed =
+            |(done, time): &(ReassemblyKey, i64)| *done == key && now.saturating_sub(*time) < DUPLICATE_NS;
         if self.completed_last.iter().any(just_completed) {
             return added;
         }

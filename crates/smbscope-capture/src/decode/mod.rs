@@ -13,7 +13,7 @@ mod tcp;
 mod tunnel;
 
 pub use fields::Understood;
-pub use outline::{Fragment, PacketContent, Outline};
+pub use outline::{Fragment, Outline, PacketContent};
 
 use crate::segment::{Packet, TcpSegment};
 use fields::Fields;
@@ -135,7 +135,9 @@ impl Decoder {
                 self.skipped.count(*protocol);
             }
             DecodedPacket::Cut => quality.headers_not_captured += 1,
-            DecodedPacket::Malformed | DecodedPacket::Tcp(_) | DecodedPacket::Fragment(_) => quality.malformed_packets += 1,
+            DecodedPacket::Malformed | DecodedPacket::Tcp(_) | DecodedPacket::Fragment(_) => {
+                quality.malformed_packets += 1
+            }
         }
     }
 
@@ -224,7 +226,12 @@ impl Decoder {
     }
 
     /// Enters a fragment; the whole datagram if it was the last part.
-    fn put_together(&mut self, datagram: &IpPacket<'_>, stamp: Stamp, quality: &mut Quality) -> Option<DatagramReassembly> {
+    fn put_together(
+        &mut self,
+        datagram: &IpPacket<'_>,
+        stamp: Stamp,
+        quality: &mut Quality,
+    ) -> Option<DatagramReassembly> {
         let added = self.fragments.add(datagram, stamp);
         quality.ip_datagrams_incomplete += added.given_up;
         let Added { completed: true, .. } = added else { return None };

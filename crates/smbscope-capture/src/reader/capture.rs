@@ -8,7 +8,7 @@ use super::map::Map;
 use super::pcapng::Interfaces;
 use super::record::ParseStep;
 use super::runs::SortedRun;
-use super::sides::{SAMPLE_BYTES, ClockCorrection};
+use super::sides::{ClockCorrection, SAMPLE_BYTES};
 use super::stream::{self, Fill, InputStream, counted};
 use super::survey::{ReorderStrategy, Survey};
 use smbscope_model::{CaptureInfo, Timestamp};
@@ -441,7 +441,9 @@ impl OpenCapture {
         if let Some(map) = self.bytes.as_deref().and_then(Backing::map) {
             let done = match self.plan {
                 // Whoever works on packets is some of them behind.
-                ReorderStrategy::Straight => (self.delivered_bytes as usize).saturating_sub(RESIDENT_BYTES).min(map.len()),
+                ReorderStrategy::Straight => {
+                    (self.delivered_bytes as usize).saturating_sub(RESIDENT_BYTES).min(map.len())
+                }
                 _ => map.len(),
             };
             // What is further behind was given back before, and touched again at most by chance.

@@ -36,7 +36,12 @@ struct StreamPosition {
 }
 
 /// Finds the steps among the places where time goes back, and moves the runs behind them.
-pub(super) fn settle(bytes: &[u8], interfaces: &Interfaces, runs: &mut [SortedRun], descents: &[Descent]) -> Vec<StepBack> {
+pub(super) fn settle(
+    bytes: &[u8],
+    interfaces: &Interfaces,
+    runs: &mut [SortedRun],
+    descents: &[Descent],
+) -> Vec<StepBack> {
     // Several interfaces have several clocks, or one that is read at different moments.
     if interfaces.count() > 1 {
         return Vec::new();

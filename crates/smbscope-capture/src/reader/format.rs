@@ -53,7 +53,9 @@ pub(super) fn sniff(head: &[u8]) -> Sniffed {
     if Pcap::is_magic(head) {
         return Pcap::parse(head)
             .filter(|_| head.len() >= pcap::FILE_HEADER)
-            .map_or(Sniffed::HeaderCut("pcap"), |header| Sniffed::Capture(CaptureParser::Pcap(header), pcap::FILE_HEADER));
+            .map_or(Sniffed::HeaderCut("pcap"), |header| {
+                Sniffed::Capture(CaptureParser::Pcap(header), pcap::FILE_HEADER)
+            });
     }
     if PcapngSection::is_magic(head) {
         // The section header is a block like any other, so nothing is skipped.
@@ -65,7 +67,9 @@ pub(super) fn sniff(head: &[u8]) -> Sniffed {
     if Snoop::is_magic(head) {
         return Snoop::parse(head)
             .filter(|_| head.len() >= snoop::FILE_HEADER)
-            .map_or(Sniffed::HeaderCut("snoop"), |header| Sniffed::Capture(CaptureParser::Snoop(header), snoop::FILE_HEADER));
+            .map_or(Sniffed::HeaderCut("snoop"), |header| {
+                Sniffed::Capture(CaptureParser::Snoop(header), snoop::FILE_HEADER)
+            });
     }
     match FOREIGN.iter().find(|(magic, _)| head.starts_with(magic)) {
         Some((_, name)) => Sniffed::Foreign(name),

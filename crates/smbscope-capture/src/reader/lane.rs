@@ -1,7 +1,7 @@
 //! A lane delivers packets with ascending timestamps: a source that is in order, or one behind a reorder window.
 
 use super::capture::OpenCapture;
-use super::source::{PacketPoll, Head, PacketSource, MemorySource};
+use super::source::{Head, MemorySource, PacketPoll, PacketSource};
 use super::survey::{WINDOW_BYTES, WINDOW_PACKETS};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;

@@ -4,7 +4,7 @@
 //! The state that a reader carries from block to block is a few words ([`Section`]) that point into a table of
 //! interfaces kept once a file ([`Interfaces`]), so that a merge may hold thousands of positions of one file.
 
-use super::record::{ByteOrder, MAX_CAPTURED_LENGTH, PacketRecord, SkipReason, ParseStep};
+use super::record::{ByteOrder, MAX_CAPTURED_LENGTH, PacketRecord, ParseStep, SkipReason};
 
 /// Block type of the section header: a palindrome, so it reads the same in either byte order.
 pub(super) const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];

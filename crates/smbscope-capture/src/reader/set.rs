@@ -1,9 +1,11 @@
 //! Several captures as one: packets of all inputs in time order.
 
-use super::capture::{Backing, OpenCapture, CaptureBudget, RELEASED_BYTES, CaptureSetState, CaptureTrust, WINDOW_LEAST};
+use super::capture::{
+    Backing, CaptureBudget, CaptureSetState, CaptureTrust, OpenCapture, RELEASED_BYTES, WINDOW_LEAST,
+};
 use super::info::{CaptureError, CaptureInput};
 use super::lane::{CaptureLane, ReorderWindow};
-use super::source::{PacketPoll, Head, PacketSource, StreamSource, MemorySource};
+use super::source::{Head, MemorySource, PacketPoll, PacketSource, StreamSource};
 use super::survey::ReorderStrategy;
 use crate::segment::Packet;
 use smbscope_model::{CaptureId, CaptureInfo, ClockStep, PacketRef, Quality, Stamp, Timestamp};
@@ -52,7 +54,11 @@ impl CaptureSet {
 
     /// One of the two above, whose decompressors may take `memory` bytes for their windows, all together. What every
     /// ordinary file asks for is allowed in any case.
-    pub fn open_with_memory(inputs: &[CaptureInput], in_order: bool, memory: usize) -> Result<CaptureSet, CaptureError> {
+    pub fn open_with_memory(
+        inputs: &[CaptureInput],
+        in_order: bool,
+        memory: usize,
+    ) -> Result<CaptureSet, CaptureError> {
         let window = (memory as u64 / inputs.len().max(1) as u64).max(WINDOW_LEAST);
         let trust = if in_order { CaptureTrust::Order } else { CaptureTrust::Nothing };
         CaptureSet::open_within(inputs, CaptureBudget { window, ..CaptureBudget::default() }, trust)
@@ -65,7 +71,11 @@ impl CaptureSet {
         Ok(CaptureSet::of_captures(vec![capture], CaptureTrust::Nothing, shared))
     }
 
-    pub(super) fn open_within(inputs: &[CaptureInput], limits: CaptureBudget, trust: CaptureTrust) -> Result<CaptureSet, CaptureError> {
+    pub(super) fn open_within(
+        inputs: &[CaptureInput],
+        limits: CaptureBudget,
+        trust: CaptureTrust,
+    ) -> Result<CaptureSet, CaptureError> {
         if inputs.len() > usize::from(u16::MAX) {
             return Err(CaptureError::TooManyInputs { count: inputs.len() });
         }
@@ -239,13 +249,16 @@ impl CaptureSet {
     fn add_lanes(&mut self, index: usize) {
         let capture = &mut self.captures[index];
         let mut lanes = Vec::new();
-        let window = matches!(capture.plan, ReorderStrategy::Window | ReorderStrategy::BestEffort).then(|| ReorderWindow::new(capture.live));
+        let window = matches!(capture.plan, ReorderStrategy::Window | ReorderStrategy::BestEffort)
+            .then(|| ReorderWindow::new(capture.live));
         if capture.is_in_memory() {
             let sides = capture.sides.clone();
             let runs = std::mem::take(&mut capture.survey.runs);
             let ends = runs.iter().skip(1).map(|run| run.number).chain([u64::MAX]);
-            let stretches =
-                runs.iter().zip(ends).map(|(run, end)| (run, PacketSource::Bytes(MemorySource::new(run, end, sides.clone()))));
+            let stretches = runs
+                .iter()
+                .zip(ends)
+                .map(|(run, end)| (run, PacketSource::Bytes(MemorySource::new(run, end, sides.clone()))));
             let mut window = window;
             lanes.extend(stretches.map(|(run, source)| {
                 let first = if window.is_some() { capture.survey.first.unwrap_or(run.time) } else { run.time };

@@ -3,10 +3,10 @@
 use super::capture::OpenCapture;
 use super::format::CaptureParser;
 use super::pcapng::Interfaces;
-use super::record::{SkipReason, ParseStep};
+use super::record::{ParseStep, SkipReason};
 use super::runs::SortedRun;
 use super::sides::ClockCorrection;
-use super::stream::{self, ENDS_INSIDE, RecordPoll, InputStream};
+use super::stream::{self, ENDS_INSIDE, InputStream, RecordPoll};
 use super::survey::Survey;
 use super::warm::Warmer;
 use std::sync::Arc;
@@ -106,7 +106,12 @@ impl PacketSource {
 
 impl MemorySource {
     #[inline(always)]
-    pub(super) fn next(&mut self, bytes: &[u8], interfaces: &mut Interfaces, mut survey: Option<&mut Survey>) -> PacketPoll {
+    pub(super) fn next(
+        &mut self,
+        bytes: &[u8],
+        interfaces: &mut Interfaces,
+        mut survey: Option<&mut Survey>,
+    ) -> PacketPoll {
         while self.next_number < self.end_number {
             self.warmer.at(self.position, bytes);
             let window = bytes.get(self.position..).unwrap_or_default();

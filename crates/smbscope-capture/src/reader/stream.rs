@@ -5,7 +5,7 @@
 
 use super::format::CaptureParser;
 use super::pcapng::Interfaces;
-use super::record::{PacketRecord, SkipReason, ParseStep};
+use super::record::{PacketRecord, ParseStep, SkipReason};
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};

@@ -6,10 +6,10 @@
 use super::clock::{self, NEIGHBOURS, StepBack};
 use super::format::CaptureParser;
 use super::pcapng::Interfaces;
-use super::record::{PacketRecord, SkipReason, ParseStep};
+use super::record::{PacketRecord, ParseStep, SkipReason};
 use super::runs::{Descent, SortedRun};
 use super::sides::ClockCorrection;
-use super::stream::{self, ENDS_INSIDE, RecordPoll, InputStream};
+use super::stream::{self, ENDS_INSIDE, InputStream, RecordPoll};
 use super::warm::Warmer;
 use smbscope_model::{ClockStep, Nanos};
 
@@ -218,7 +218,13 @@ impl Survey {
                 let before = self.recent.in_order();
                 self.descents.push(Descent { run: self.runs.len(), time_before: self.previous, before });
             }
-            self.runs.push(SortedRun { position, number: self.packets + self.numbered, time, format: *format, shift: 0 });
+            self.runs.push(SortedRun {
+                position,
+                number: self.packets + self.numbered,
+                time,
+                format: *format,
+                shift: 0,
+            });
         } else {
             self.too_many_runs = true;
         }
@@ -312,7 +318,12 @@ impl Survey {
     }
 
     /// Walks over a stream to its end.
-    pub(super) fn of_stream(&mut self, stream: &mut InputStream, mut format: CaptureParser, interfaces: &mut Interfaces) {
+    pub(super) fn of_stream(
+        &mut self,
+        stream: &mut InputStream,
+        mut format: CaptureParser,
+        interfaces: &mut Interfaces,
+    ) {
         loop {
             match stream::next_record(stream, &mut format, interfaces, None) {
                 RecordPoll::Packet(record, length) => {

@@ -74,7 +74,8 @@ impl Copies {
     pub(super) fn is_copy(&mut self, fields: [u64; 3], time: Timestamp, window: Nanos) -> bool {
         let (hash, entry) = entry_of(fields, time);
         let recent = (window.0 >> TICK_BITS) as u32;
-        let is_same = |known: &PacketFingerprint| known.fingerprint == entry.fingerprint && entry.since(known) <= recent;
+        let is_same =
+            |known: &PacketFingerprint| known.fingerprint == entry.fingerprint && entry.since(known) <= recent;
         let is_known = self.set(hash).entries.iter().any(is_same);
         if !is_known {
             self.put(hash, entry);

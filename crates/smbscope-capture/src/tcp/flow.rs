@@ -6,11 +6,11 @@
 //! much is held, or when the flow ends.
 
 use super::counts::Counts;
-use super::held::{Arrival, OutOfOrderSegment, OutOfOrderQueue};
+use super::held::{Arrival, OutOfOrderQueue, OutOfOrderSegment};
 use super::outages::Outages;
 use super::stream::TcpHalfStream;
 use super::window::Trips;
-use super::{StreamChunk, Directed, FlowEnd, FlowView, StreamGap, GapCause, Retransmission, StreamSink};
+use super::{Directed, FlowEnd, FlowView, GapCause, Retransmission, StreamChunk, StreamGap, StreamSink};
 use crate::segment::{TcpFlags, TcpSegment};
 use limits::{FAR_JUMP, GRACE_PACKETS, MAX_HELD_BYTES, MAX_HELD_SEGMENTS, MAX_JUMP, MAX_SILENCE};
 use smbscope_model::{ClockStep, FlowDirection, Nanos, Quality, Role, Stamp, Timestamp};

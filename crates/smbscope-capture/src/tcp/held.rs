@@ -92,7 +92,12 @@ impl OutOfOrderQueue {
     }
 
     /// The first of those that came before `arrival` and lie behind `position`.
-    pub(super) fn successor(&self, direction: FlowDirection, position: u64, arrival: Arrival) -> Option<&OutOfOrderSegment> {
+    pub(super) fn successor(
+        &self,
+        direction: FlowDirection,
+        position: u64,
+        arrival: Arrival,
+    ) -> Option<&OutOfOrderSegment> {
         let follows = |held: &&OutOfOrderSegment| held.direction == direction && held.position > position;
         self.queue.range(..arrival).map(|(_, held)| held).find(follows)
     }

@@ -66,7 +66,8 @@ impl Outages {
     }
 
     fn end(&mut self, direction: FlowDirection, to: Timestamp, recovered: bool) {
-        let Some(OutageCandidate { from, retries, last_retry, wait, .. }) = self.silences[direction.index()].take() else {
+        let Some(OutageCandidate { from, retries, last_retry, wait, .. }) = self.silences[direction.index()].take()
+        else {
             return;
         };
         let retried_to_the_end = !recovered || (to - last_retry).0 / LONGEST_BACKOFF <= wait.0.max(LEAST_WAIT);

@@ -156,7 +156,8 @@ impl<K: StreamSink> FlowTable<K> {
     #[inline]
     fn offer(&mut self, key: FlowKey, place: usize, segment: &TcpSegment<'_>) -> Option<SegmentDisposition> {
         let flow = self.flows.get_mut(place)?.as_mut()?;
-        let direction = if segment.source == flow.view.source { FlowDirection::Forward } else { FlowDirection::Backward };
+        let direction =
+            if segment.source == flow.view.source { FlowDirection::Forward } else { FlowDirection::Backward };
         let was_over = flow.is_over();
         let verdict = flow.segment(Directed { direction, segment }, self.place, &mut self.sink);
         if flow.is_to_be_charged() {

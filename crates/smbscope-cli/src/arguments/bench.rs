@@ -4,7 +4,7 @@ use super::one_of::{PossibleValueTable, one_of};
 use super::{Arguments, ClusterArguments, ColorChoice, StorageArguments, dimension};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Subcommand, ValueEnum};
-use smbscope_client::{Cipher, Encryption, ClientSigningPolicy, SigningAlgorithm, Transport};
+use smbscope_client::{Cipher, ClientSigningPolicy, Encryption, SigningAlgorithm, Transport};
 use smbscope_load::engine::{Arrivals, Criterion, LOAD_POINTS_MAX, OnFailure, OnLostHost, Rates, Users};
 use smbscope_model::Dialect;
 use smbscope_model::units;

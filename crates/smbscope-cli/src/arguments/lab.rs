@@ -3,8 +3,8 @@
 use super::one_of::{PossibleValueTable, one_of};
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 use smbscope_lab::{
-    Antivirus, LabDialect, LabServerSettings, ServerSigningPolicy, Storage, parse_bandwidth, parse_delay, parse_iops, parse_loss, parse_size,
-    parse_storage_bandwidth, parse_storage_latency,
+    Antivirus, LabDialect, LabServerSettings, ServerSigningPolicy, Storage, parse_bandwidth, parse_delay, parse_iops,
+    parse_loss, parse_size, parse_storage_bandwidth, parse_storage_latency,
 };
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -4,7 +4,7 @@ use super::bench::{DIALECTS, ENCRYPTION, SIGNING};
 use super::one_of::{PossibleValueTable, one_of};
 use super::{BenchFormat, ColorChoice};
 use clap::Args;
-use smbscope_client::{Encryption, ClientSigningPolicy};
+use smbscope_client::{ClientSigningPolicy, Encryption};
 use smbscope_model::{Dialect, units};
 use smbscope_run::TargetUrl;
 use smbscope_run::launch::{LAUNCHES_MAX, Mounter};

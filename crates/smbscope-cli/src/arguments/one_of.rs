@@ -6,7 +6,9 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 pub(super) type PossibleValueTable<T> = [(&'static str, &'static str, T)];
 
 /// Takes one of the names for what it stands for.
-pub(super) fn one_of<T: Clone + Send + Sync + 'static>(table: &'static PossibleValueTable<T>) -> impl TypedValueParser<Value = T> {
+pub(super) fn one_of<T: Clone + Send + Sync + 'static>(
+    table: &'static PossibleValueTable<T>,
+) -> impl TypedValueParser<Value = T> {
     named(table.iter().map(|(name, help, value)| (PossibleValue::new(*name).help(*help), value.clone())))
 }
 

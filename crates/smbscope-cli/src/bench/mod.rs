@@ -69,7 +69,9 @@ pub(crate) fn how_it_ended(document: &BenchDocument) -> anyhow::Result<()> {
 /// What the end before the first load point is for this program.
 fn or_interrupted(error: BenchError) -> anyhow::Error {
     match error {
-        BenchError::Interrupted => InterruptedError::with(format!("{error}, and `smbscope bench clean` removes it")).into(),
+        BenchError::Interrupted => {
+            InterruptedError::with(format!("{error}, and `smbscope bench clean` removes it")).into()
+        }
         error => error.into(),
     }
 }

@@ -5,7 +5,9 @@ use crate::arguments::{BenchArguments, ConnectArguments, Think};
 use crate::{BadArguments, cluster, lab};
 use smbscope_client::SessionOptions;
 use smbscope_lab::LabServerSettings;
-use smbscope_load::engine::{Connects, EngineError, ErrorLimit, LoadPointLimits, OverloadLimits, RampPlan, LoadSchedule, Search, Users};
+use smbscope_load::engine::{
+    Connects, EngineError, ErrorLimit, LoadPointLimits, LoadSchedule, OverloadLimits, RampPlan, Search, Users,
+};
 use smbscope_load::workload::{Scenarios, Workload};
 use smbscope_run::files::Sources;
 use smbscope_run::{Cluster, Connect, Private, RunOptions, ServerUnderTest};

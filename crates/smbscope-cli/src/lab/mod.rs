@@ -76,8 +76,12 @@ fn introduction(record: &ServerRecord, password: Option<&str>) -> String {
         None => format!("in {}", file.display()),
     };
     let network = match &record.link {
-        Some(LinkEmulation::Network { interface, .. }) => format!("interface {interface}, where a capture shows it as network"),
-        Some(link @ LinkEmulation::Proxy { .. }) => link.caveat().map(|caveat| format!("note: {caveat}")).unwrap_or_default(),
+        Some(LinkEmulation::Network { interface, .. }) => {
+            format!("interface {interface}, where a capture shows it as network")
+        }
+        Some(link @ LinkEmulation::Proxy { .. }) => {
+            link.caveat().map(|caveat| format!("note: {caveat}")).unwrap_or_default()
+        }
         None => String::new(),
     };
     let account = record.accessed_as.as_deref().unwrap_or("unprivileged accounts");

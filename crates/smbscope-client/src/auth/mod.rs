@@ -12,7 +12,7 @@ mod spnego;
 mod tests;
 
 use super::crypto::session_key_from;
-use super::{Credentials, ClientError};
+use super::{ClientError, Credentials};
 use mechanism::Mechanism;
 use ntlm::NtlmAccount;
 pub use ntlm::Unpredictable;

@@ -86,7 +86,9 @@ impl Signer {
                 let code: [u8; 32] = mac.clone().chain_update(header).chain_update(body).finalize().into_bytes().into();
                 *code.first_chunk().expect("32 bytes are more than 16")
             }
-            KeyedMac::AesCmac(mac) => mac.clone().chain_update(header).chain_update(body).finalize().into_bytes().into(),
+            KeyedMac::AesCmac(mac) => {
+                mac.clone().chain_update(header).chain_update(body).finalize().into_bytes().into()
+            }
             KeyedMac::AesGmac { cipher, hash } => gmac(cipher, hash.clone(), &gmac_nonce(&header), &header, body),
         })
     }

@@ -3,7 +3,8 @@
 use super::calls::LocalCallDetails;
 use super::{LocalSession, TRANSFER_MAX};
 use crate::file::{
-    TransferDirection, CreateDisposition, FileHandle, Info, ReadRetention, ByteRangeLock, Moved, OpenParameters, OpenResult, FileRange, SetInfo, access, options,
+    ByteRangeLock, CreateDisposition, FileHandle, FileRange, Info, Moved, OpenParameters, OpenResult, ReadRetention,
+    SetInfo, TransferDirection, access, options,
 };
 use crate::{ClientError, limits};
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
@@ -88,7 +89,13 @@ impl LocalSession {
         self.read_in_parts(handle, offset, length, ReadRetention::Nothing).await
     }
 
-    async fn read_in_parts(&mut self, handle: FileHandle, offset: u64, length: u32, kept: ReadRetention) -> Result<u64, ClientError> {
+    async fn read_in_parts(
+        &mut self,
+        handle: FileHandle,
+        offset: u64,
+        length: u32,
+        kept: ReadRetention,
+    ) -> Result<u64, ClientError> {
         self.data.clear();
         let mut total = 0;
         for FileRange { offset: at, length: part } in (FileRange { offset, length }).cut(TRANSFER_MAX) {
@@ -116,7 +123,12 @@ impl LocalSession {
         // An empty write is a call, too.
         for part in data.chunks(TRANSFER_MAX as usize).chain(data.is_empty().then_some(data)) {
             let length = part.len() as u32;
-            let about = LocalCallDetails { offset: Some(at), length: Some(length), written: length, ..LocalCallDetails::file(handle) };
+            let about = LocalCallDetails {
+                offset: Some(at),
+                length: Some(length),
+                written: length,
+                ..LocalCallDetails::file(handle)
+            };
             self.call(Smb2Command::WRITE, about, |session| session.file(handle)?.write_all_at(part, at)).await?;
             at = at.saturating_add(length.into());
         }
@@ -248,7 +260,11 @@ impl LocalSession {
     }
 
     async fn set_lock(&mut self, handle: FileHandle, offset: u64, length: u64, kind: Lock) -> Result<(), ClientError> {
-        let about = LocalCallDetails { offset: Some(offset), length: u32::try_from(length).ok(), ..LocalCallDetails::file(handle) };
+        let about = LocalCallDetails {
+            offset: Some(offset),
+            length: u32::try_from(length).ok(),
+            ..LocalCallDetails::file(handle)
+        };
         self.call(Smb2Command::LOCK, about, |session| kind.set(session.file(handle)?, offset, length)).await
     }
 }

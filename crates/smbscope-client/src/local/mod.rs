@@ -15,7 +15,7 @@ mod paths;
 mod tests;
 
 use super::sample::Samples;
-use super::{FsctlProfile, ClientError, SessionParameters, FileHandle, SessionOptions, TreeConnectTarget};
+use super::{ClientError, FileHandle, FsctlProfile, SessionOptions, SessionParameters, TreeConnectTarget};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use files::LocalOpenFile;

@@ -4,7 +4,7 @@ use super::LocalSession;
 use super::answer::LocalRefusal;
 use super::calls::LocalCallDetails;
 use super::files::local;
-use crate::file::{CreateDisposition, ListingEntry, FileHandle, Info, OpenParameters, SetInfo, access, options};
+use crate::file::{CreateDisposition, FileHandle, Info, ListingEntry, OpenParameters, SetInfo, access, options};
 use crate::limits::ListingGuard;
 use crate::{ClientError, create_options};
 use cap_std::fs::DirEntry;

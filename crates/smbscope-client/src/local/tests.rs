@@ -1,8 +1,8 @@
 //! A session on a folder, beside what the standard library finds in that folder.
 
-use crate::file::{CreateDisposition, ListingEntry, Info, ByteRangeLock, OpenParameters, SetInfo, access, options};
-use crate::{ClientError, FileHandle, SessionOptions, ClientSession};
-use smbscope_model::{Dialect, CommandGroup};
+use crate::file::{ByteRangeLock, CreateDisposition, Info, ListingEntry, OpenParameters, SetInfo, access, options};
+use crate::{ClientError, ClientSession, FileHandle, SessionOptions};
+use smbscope_model::{CommandGroup, Dialect};
 use smbscope_wire::status::NtStatus;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,7 +13,8 @@ const READ: u32 = access::READ_DATA;
 const WRITE: u32 = access::WRITE_DATA;
 
 async fn session(folder: &Path) -> ClientSession {
-    let options = SessionOptions { folder: Some(folder.to_owned()), ..SessionOptions::new("", ([127, 0, 0, 1], 0).into(), "") };
+    let options =
+        SessionOptions { folder: Some(folder.to_owned()), ..SessionOptions::new("", ([127, 0, 0, 1], 0).into(), "") };
     ClientSession::connect(&options).await.expect("the folder is there")
 }
 
@@ -167,8 +168,10 @@ async fn what_is_to_go_goes_when_it_is_closed() {
 
 #[tokio::test(flavor = "current_thread")]
 async fn a_folder_that_is_not_there_is_named() {
-    let options =
-        SessionOptions { folder: Some("/nowhere/at all".into()), ..SessionOptions::new("", ([127, 0, 0, 1], 0).into(), "") };
+    let options = SessionOptions {
+        folder: Some("/nowhere/at all".into()),
+        ..SessionOptions::new("", ([127, 0, 0, 1], 0).into(), "")
+    };
     let error = ClientSession::connect(&options).await.expect_err("no folder").to_string();
     assert!(error.starts_with("cannot use the folder /nowhere/at all: "), "{error}");
 }

@@ -3,11 +3,11 @@
 
 use super::super::crypto::Smb1Signer;
 use super::super::limits::BREAKS_MAX;
-use super::super::transport::{ReceiveTimes, FramedConnection, SendTimes};
-use super::super::{ClientError, SessionOptions, Sample, Samples};
+use super::super::transport::{FramedConnection, ReceiveTimes, SendTimes};
+use super::super::{ClientError, Sample, Samples, SessionOptions};
 use super::multiplex::Mids;
 use super::watch::Smb1ChangeNotify;
-use smbscope_model::{Command, FileId, ExchangeOutcome, Subcommand, groups};
+use smbscope_model::{Command, ExchangeOutcome, FileId, Subcommand, groups};
 use smbscope_wire::smb1::messages::trans2::Trans2Request;
 use smbscope_wire::smb1::messages::{
     LockingAndx, LockingAndxRequest, Malformed, Smb1Message, Transaction2Response, TransactionReassembly, lock_type,
@@ -44,7 +44,12 @@ impl Smb1RequestDetails {
 
     /// A range of an open file.
     pub(super) fn range(fid: u16, offset: u64, length: u32) -> Smb1RequestDetails {
-        Smb1RequestDetails { fid: Some(fid), offset: Some(offset), length: Some(length), ..Smb1RequestDetails::default() }
+        Smb1RequestDetails {
+            fid: Some(fid),
+            offset: Some(offset),
+            length: Some(length),
+            ..Smb1RequestDetails::default()
+        }
     }
 }
 
@@ -154,7 +159,11 @@ impl Smb1Connection {
     }
 
     /// A request and its answer, which is one message: [`Smb1Connection::message`]. A refusal is an error.
-    pub(super) async fn call<R: Smb1Message>(&mut self, request: &R, about: Smb1RequestDetails) -> Result<Smb1Header, ClientError> {
+    pub(super) async fn call<R: Smb1Message>(
+        &mut self,
+        request: &R,
+        about: Smb1RequestDetails,
+    ) -> Result<Smb1Header, ClientError> {
         let pending = self.send(request, about).await?;
         let header = self.answer(&pending, &[pending.command]).await?;
         // Of answers that say nothing else, nobody would see that they are cut off.
@@ -163,7 +172,11 @@ impl Smb1Connection {
     }
 
     /// Likewise, in another tree connect than that of the session.
-    pub(super) async fn call_in_tree<R: Smb1Message>(&mut self, tid: u16, request: &R) -> Result<Smb1Header, ClientError> {
+    pub(super) async fn call_in_tree<R: Smb1Message>(
+        &mut self,
+        tid: u16,
+        request: &R,
+    ) -> Result<Smb1Header, ClientError> {
         let own = std::mem::replace(&mut self.header.tid, tid);
         let sent = self.send(request, Smb1RequestDetails::default()).await;
         self.header.tid = own;
@@ -187,7 +200,11 @@ impl Smb1Connection {
     }
 
     /// A TRANSACTION2 and its answer, which may be several messages: [`Smb1Connection::assembly`]. A refusal is an error.
-    pub(super) async fn transact<R: Trans2Request>(&mut self, request: &R, about: Smb1RequestDetails) -> Result<(), ClientError> {
+    pub(super) async fn transact<R: Trans2Request>(
+        &mut self,
+        request: &R,
+        about: Smb1RequestDetails,
+    ) -> Result<(), ClientError> {
         let about = Smb1RequestDetails { subcommand: Some(Subcommand::Trans2(const { R::SUBCOMMAND })), ..about };
         let pending = self.send(request, about).await?;
         self.assembly.begin(MOST_OF_A_TRANSACTION);
@@ -221,13 +238,21 @@ impl Smb1Connection {
     }
 
     /// Sends a request.
-    pub(super) async fn send<R: Smb1Message>(&mut self, request: &R, about: Smb1RequestDetails) -> Result<Smb1OutstandingRequest, ClientError> {
+    pub(super) async fn send<R: Smb1Message>(
+        &mut self,
+        request: &R,
+        about: Smb1RequestDetails,
+    ) -> Result<Smb1OutstandingRequest, ClientError> {
         self.forget_abandoned();
         self.send_beside(request, about).await
     }
 
     /// Sends a request of a queue; its MID. The answer is one of [`Smb1Connection::any_answer`].
-    pub(super) async fn post<R: Smb1Message>(&mut self, request: &R, about: Smb1RequestDetails) -> Result<u16, ClientError> {
+    pub(super) async fn post<R: Smb1Message>(
+        &mut self,
+        request: &R,
+        about: Smb1RequestDetails,
+    ) -> Result<u16, ClientError> {
         let pending = self.send_beside(request, about).await?;
         self.under_way = None;
         self.queued.push(pending);
@@ -235,7 +260,11 @@ impl Smb1Connection {
     }
 
     /// Sends a request beside those of a queue.
-    async fn send_beside<R: Smb1Message>(&mut self, request: &R, about: Smb1RequestDetails) -> Result<Smb1OutstandingRequest, ClientError> {
+    async fn send_beside<R: Smb1Message>(
+        &mut self,
+        request: &R,
+        about: Smb1RequestDetails,
+    ) -> Result<Smb1OutstandingRequest, ClientError> {
         let mid = self.next_mid();
         let header = Smb1Header { mid, ..self.header };
         request.emit(&header, self.link.begin());
@@ -247,8 +276,16 @@ impl Smb1Connection {
         let bytes = u32_of(self.link.outgoing().len() - FramedConnection::START);
         let now = Instant::now();
         let (tid, uid) = (header.tid, header.uid);
-        let mut pending =
-            Smb1OutstandingRequest { command, about, mid, tid, uid, sequence, sent: SendTimes { first: now, last: now }, bytes };
+        let mut pending = Smb1OutstandingRequest {
+            command,
+            about,
+            mid,
+            tid,
+            uid,
+            sequence,
+            sent: SendTimes { first: now, last: now },
+            bytes,
+        };
         self.under_way = Some(pending);
         match self.link.send(self.timeout).await {
             Ok(sent) => pending.sent = sent,
@@ -294,22 +331,39 @@ impl Smb1Connection {
             Ok(sent) => sent,
             Err(error) => return Err(self.broken(error, "sending a request")),
         };
-        let about = Smb1RequestDetails { waits: R::COMMAND == smb1::Smb1Command::LOCKING_ANDX, ..Smb1RequestDetails::default() };
+        let about = Smb1RequestDetails {
+            waits: R::COMMAND == smb1::Smb1Command::LOCKING_ANDX,
+            ..Smb1RequestDetails::default()
+        };
         let (tid, uid) = (header.tid, header.uid);
         let pending = Smb1OutstandingRequest { command: R::COMMAND, about, mid, tid, uid, sequence: None, sent, bytes };
         self.samples.push(Sample {
             signed: self.signer.is_some(),
-            ..pending.sample(ExchangeOutcome::NoResponseByDesign, None, ReceiveTimes { first: sent.last, last: sent.last }, 0)
+            ..pending.sample(
+                ExchangeOutcome::NoResponseByDesign,
+                None,
+                ReceiveTimes { first: sent.last, last: sent.last },
+                0,
+            )
         });
         Ok(())
     }
 
     /// Sends data of the outstanding command, in a frame of its own without a header.
-    pub(super) async fn send_raw(&mut self, pending: &Smb1OutstandingRequest, about: Smb1RequestDetails, data: &[u8]) -> Result<Smb1OutstandingRequest, ClientError> {
+    pub(super) async fn send_raw(
+        &mut self,
+        pending: &Smb1OutstandingRequest,
+        about: Smb1RequestDetails,
+        data: &[u8],
+    ) -> Result<Smb1OutstandingRequest, ClientError> {
         self.link.begin().extend_from_slice(data);
         let now = Instant::now();
-        let mut pending =
-            Smb1OutstandingRequest { about, sent: SendTimes { first: now, last: now }, bytes: u32_of(data.len()), ..*pending };
+        let mut pending = Smb1OutstandingRequest {
+            about,
+            sent: SendTimes { first: now, last: now },
+            bytes: u32_of(data.len()),
+            ..*pending
+        };
         self.under_way = Some(pending);
         match self.link.send(self.timeout).await {
             Ok(sent) => pending.sent = sent,
@@ -331,7 +385,10 @@ impl Smb1Connection {
     }
 
     /// Waits for a message that answers `pending`. What else comes meanwhile is dealt with.
-    pub(super) async fn receive(&mut self, pending: &Smb1OutstandingRequest) -> Result<(Smb1Header, ReceiveTimes), ClientError> {
+    pub(super) async fn receive(
+        &mut self,
+        pending: &Smb1OutstandingRequest,
+    ) -> Result<(Smb1Header, ReceiveTimes), ClientError> {
         self.receive_any(pending, &[pending.command]).await
     }
 
@@ -364,7 +421,9 @@ impl Smb1Connection {
     }
 
     /// Waits for the answer to any request of the queue. What else comes meanwhile is dealt with.
-    pub(super) async fn any_answer(&mut self) -> Result<(Smb1OutstandingRequest, Smb1Header, ReceiveTimes), ClientError> {
+    pub(super) async fn any_answer(
+        &mut self,
+    ) -> Result<(Smb1OutstandingRequest, Smb1Header, ReceiveTimes), ClientError> {
         let deadline = self.queued.first().and_then(|oldest| oldest.sent.last.checked_add(self.timeout));
         loop {
             let arrived = match self.link.receive(deadline).await {
@@ -372,8 +431,9 @@ impl Smb1Connection {
                 Err(error) => return Err(self.broken(error, "waiting for an answer")),
             };
             let header = self.header_of_frame()?;
-            let answers =
-                |pending: &Smb1OutstandingRequest| header.is_reply() && (pending.mid, pending.command) == (header.mid, header.command);
+            let answers = |pending: &Smb1OutstandingRequest| {
+                header.is_reply() && (pending.mid, pending.command) == (header.mid, header.command)
+            };
             if let Some(at) = self.queued.iter().position(answers) {
                 let pending = self.queued[at];
                 self.verify(&pending)?;
@@ -478,7 +538,13 @@ impl Smb1Connection {
     }
 
     /// Notes a command that was answered.
-    pub(super) fn complete(&mut self, pending: &Smb1OutstandingRequest, header: &Smb1Header, arrived: ReceiveTimes, bytes: usize) {
+    pub(super) fn complete(
+        &mut self,
+        pending: &Smb1OutstandingRequest,
+        header: &Smb1Header,
+        arrived: ReceiveTimes,
+        bytes: usize,
+    ) {
         self.samples.push(pending.sample(ExchangeOutcome::Complete, Some(NtStatus(header.status)), arrived, bytes));
     }
 

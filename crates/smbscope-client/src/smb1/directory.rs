@@ -1,7 +1,7 @@
 //! Listing, making, renaming and deleting by name (MS-CIFS 3.2.4.6 to 3.2.4.8, 3.2.4.25).
 
 use super::super::ClientError;
-use super::super::file::{ListingEntry, Info};
+use super::super::file::{Info, ListingEntry};
 use super::super::limits::ListingGuard;
 use super::connection::{Smb1RequestDetails, malformed};
 use super::{MAX_TRANSACT, Smb1ClientSession, rooted};

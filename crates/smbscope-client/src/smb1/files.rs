@@ -1,9 +1,12 @@
 //! Open, close, read, write, flush, lock (MS-CIFS 3.2.4.5 to 3.2.4.24).
 
-use super::super::file::{TransferDirection, FileHandle, ReadRetention, ByteRangeLock, Moved, OpenParameters, OpenResult, FileRange, access, options};
+use super::super::file::{
+    ByteRangeLock, FileHandle, FileRange, Moved, OpenParameters, OpenResult, ReadRetention, TransferDirection, access,
+    options,
+};
 use super::super::limits::Allowance;
-use super::super::{CreateDisposition, ClientError};
-use super::connection::{Smb1RequestDetails, PID, malformed};
+use super::super::{ClientError, CreateDisposition};
+use super::connection::{PID, Smb1RequestDetails, malformed};
 use super::{Smb1ClientSession, fid_of, rooted};
 use smbscope_model::{Command, FileId};
 use smbscope_wire::smb1;
@@ -93,7 +96,13 @@ impl Smb1ClientSession {
 
     /// Returns the number of bytes read. What several commands brought is in `gathered`, if it is kept; what a single one
     /// brought is still in its answer, and `gathered` is empty.
-    async fn read_in_parts(&mut self, handle: FileHandle, offset: u64, length: u32, kept: ReadRetention) -> Result<u32, ClientError> {
+    async fn read_in_parts(
+        &mut self,
+        handle: FileHandle,
+        offset: u64,
+        length: u32,
+        kept: ReadRetention,
+    ) -> Result<u32, ClientError> {
         let fid = fid_of(handle);
         self.gathered.clear();
         let mut total = 0;

@@ -1,7 +1,7 @@
 //! Information about files, paths and the file system, and changing it (MS-CIFS 3.2.4.9 to 3.2.4.14).
 
 use super::super::file::{FileHandle, Info, SetInfo};
-use super::super::{FsctlProfile, ClientError};
+use super::super::{ClientError, FsctlProfile};
 use super::connection::{Smb1RequestDetails, malformed};
 use super::{MAX_TRANSACT, Smb1ClientSession, fid_of, rooted};
 use smbscope_model::Subcommand;
@@ -66,7 +66,8 @@ impl Smb1ClientSession {
         let input = control.input(&self.options.host, &self.options.share);
         let max_data_count = control.max_output.min(MAX_TRANSACT.into());
         let ioctl = NtTransactIoctl { fid, code: control.code, input: &input, max_data_count };
-        let about = Smb1RequestDetails { subcommand: Some(Subcommand::Fsctl(control.code)), ..Smb1RequestDetails::file(fid) };
+        let about =
+            Smb1RequestDetails { subcommand: Some(Subcommand::Fsctl(control.code)), ..Smb1RequestDetails::file(fid) };
         self.connection.call(&ioctl, about).await?;
         NtTransactResponse::parse(self.connection.message()).map_err(malformed)?;
         Ok(())

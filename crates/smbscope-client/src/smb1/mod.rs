@@ -18,7 +18,7 @@ use super::facts::SessionParameters;
 use super::options::SessionOptions;
 use super::sample::Samples;
 use super::{ClientError, FileHandle};
-use connection::{Smb1RequestDetails, Smb1Connection, malformed};
+use connection::{Smb1Connection, Smb1RequestDetails, malformed};
 use setup::Smb1ServerParameters;
 use smbscope_model::FileId;
 use smbscope_wire::smb1::messages::{Echo, EchoResponse, LogoffAndx, TreeDisconnect};
@@ -52,7 +52,12 @@ pub struct Smb1ClientSession {
 }
 
 impl Smb1ClientSession {
-    fn new(connection: Smb1Connection, facts: SessionParameters, server: Smb1ServerParameters, options: &SessionOptions) -> Smb1ClientSession {
+    fn new(
+        connection: Smb1Connection,
+        facts: SessionParameters,
+        server: Smb1ServerParameters,
+        options: &SessionOptions,
+    ) -> Smb1ClientSession {
         Smb1ClientSession {
             connection,
             facts,

@@ -4,7 +4,7 @@ use super::connection::{Smb1RequestDetails, malformed};
 use super::multiplex::OUTSTANDING_MAX;
 use super::{Smb1ClientSession, fid_of};
 use crate::limits::Allowance;
-use crate::{TransferDirection, ClientError, FileHandle, Moved, FileRange};
+use crate::{ClientError, FileHandle, FileRange, Moved, TransferDirection};
 use smbscope_model::Command;
 use smbscope_wire::smb1;
 use smbscope_wire::smb1::messages::{ReadAndx, ReadAndxResponse, WriteAndx, WriteAndxResponse};
@@ -65,7 +65,12 @@ impl Smb1ClientSession {
         }
     }
 
-    async fn post_part(&mut self, fid: u16, range: FileRange, direction: TransferDirection<'_>) -> Result<u16, ClientError> {
+    async fn post_part(
+        &mut self,
+        fid: u16,
+        range: FileRange,
+        direction: TransferDirection<'_>,
+    ) -> Result<u16, ClientError> {
         let FileRange { offset, length } = range;
         let about = Smb1RequestDetails::range(fid, offset, length);
         match direction {

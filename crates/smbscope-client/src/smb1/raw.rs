@@ -3,7 +3,7 @@
 //! outstanding, not even an oplock break.
 
 use super::super::{ClientError, SessionOptions};
-use super::connection::{Smb1RequestDetails, Smb1Connection, malformed};
+use super::connection::{Smb1Connection, Smb1RequestDetails, malformed};
 use smbscope_model::{ExchangeOutcome, Subcommand};
 use smbscope_wire::smb1::messages::{ReadRaw, WriteComplete, WriteRaw, capabilities};
 use smbscope_wire::smb1::{self, Smb1Header};
@@ -12,7 +12,12 @@ use smbscope_wire::smb1::{self, Smb1Header};
 const BLOCK_MAX: u32 = 0xfe00;
 
 /// The largest block of a server with these capabilities and MaxRawSize; absent where raw mode is not asked for.
-pub(super) fn block(options: &SessionOptions, server: u32, max_raw_size: u32, signed: bool) -> Result<Option<u32>, ClientError> {
+pub(super) fn block(
+    options: &SessionOptions,
+    server: u32,
+    max_raw_size: u32,
+    signed: bool,
+) -> Result<Option<u32>, ClientError> {
     let why = if !options.raw {
         return Ok(None);
     } else if server & capabilities::RAW_MODE == 0 || max_raw_size == 0 {

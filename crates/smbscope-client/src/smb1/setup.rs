@@ -6,8 +6,10 @@ use super::super::control::TreeConnectTarget;
 use super::super::crypto::Smb1Signer;
 use super::super::limits::SMB1_BUFFER_MIN;
 use super::super::transport::FramedConnection;
-use super::super::{Credentials, Encryption, ClientError, SessionParameters, SessionOptions, ClientSigningPolicy, SigningAlgorithm};
-use super::connection::{Smb1RequestDetails, NO_TREE, Smb1Connection, malformed};
+use super::super::{
+    ClientError, ClientSigningPolicy, Credentials, Encryption, SessionOptions, SessionParameters, SigningAlgorithm,
+};
+use super::connection::{NO_TREE, Smb1Connection, Smb1RequestDetails, malformed};
 use super::{MAX_TRANSACT, Smb1ClientSession, raw};
 use smbscope_model::Dialect;
 use smbscope_wire::smb1::flags2;
@@ -54,7 +56,10 @@ impl Smb1ClientSession {
     /// Connects, negotiates, authenticates, and connects to the share.
     pub async fn connect(options: &SessionOptions) -> Result<Smb1ClientSession, ClientError> {
         if options.dialect != Dialect::NtLm012 {
-            return Err(ClientError::Unsupported(format!("{}: of SMB1, NT LM 0.12 is spoken and no other", options.dialect)));
+            return Err(ClientError::Unsupported(format!(
+                "{}: of SMB1, NT LM 0.12 is spoken and no other",
+                options.dialect
+            )));
         }
         if options.encryption != Encryption::Off {
             let what = "SMB1 has no encryption: choose SMB 3.0 or later, or switch encryption off";
@@ -108,7 +113,10 @@ impl Smb1ClientSession {
 }
 
 /// Agrees on NT LM 0.12, and on whether to sign.
-async fn negotiate(connection: &mut Smb1Connection, options: &SessionOptions) -> Result<Smb1ServerParameters, ClientError> {
+async fn negotiate(
+    connection: &mut Smb1Connection,
+    options: &SessionOptions,
+) -> Result<Smb1ServerParameters, ClientError> {
     if options.signing == ClientSigningPolicy::Required {
         connection.header.flags2 |= flags2::SECURITY_SIGNATURE | flags2::SECURITY_SIGNATURE_REQUIRED;
     }
@@ -136,7 +144,9 @@ async fn negotiate(connection: &mut Smb1Connection, options: &SessionOptions) ->
         ClientSigningPolicy::Off if signing_required => {
             return unsupported("the server requires signing, and it is to be off");
         }
-        ClientSigningPolicy::Required if !can_sign => return unsupported("the server cannot sign, and signing is required"),
+        ClientSigningPolicy::Required if !can_sign => {
+            return unsupported("the server cannot sign, and signing is required");
+        }
         ClientSigningPolicy::Off => false,
         ClientSigningPolicy::On => signing_required,
         ClientSigningPolicy::Required => true,
@@ -173,7 +183,11 @@ async fn negotiate(connection: &mut Smb1Connection, options: &SessionOptions) ->
 }
 
 /// Logs on with SPNEGO tokens; whether as a guest.
-async fn log_on(connection: &mut Smb1Connection, server: &Smb1ServerParameters, options: &SessionOptions) -> Result<bool, ClientError> {
+async fn log_on(
+    connection: &mut Smb1Connection,
+    server: &Smb1ServerParameters,
+    options: &SessionOptions,
+) -> Result<bool, ClientError> {
     let (authenticator, guest) = authenticate(connection, server, options).await?;
     // All of it signs, also where Kerberos makes it longer than 16 bytes.
     let key = if guest { None } else { authenticator.full_session_key() };
@@ -244,7 +258,11 @@ fn start_signing(
 }
 
 /// Logs on to a server without extended security; whether as a guest.
-async fn log_on_plainly(connection: &mut Smb1Connection, server: &Smb1ServerParameters, options: &SessionOptions) -> Result<bool, ClientError> {
+async fn log_on_plainly(
+    connection: &mut Smb1Connection,
+    server: &Smb1ServerParameters,
+    options: &SessionOptions,
+) -> Result<bool, ClientError> {
     let account_name = match options.credentials {
         Credentials::Anonymous => "",
         Credentials::Guest => "Guest",

@@ -3,7 +3,7 @@
 
 use super::super::transport::ReceiveTimes;
 use super::super::{ClientError, FileHandle};
-use super::connection::{Smb1RequestDetails, Smb1OutstandingRequest, malformed};
+use super::connection::{Smb1OutstandingRequest, Smb1RequestDetails, malformed};
 use super::{Smb1ClientSession, fid_of};
 use smbscope_model::Subcommand;
 use smbscope_wire::fscc::{self, FileNotifyInformation};

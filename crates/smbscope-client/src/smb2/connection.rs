@@ -7,11 +7,11 @@
 
 use super::breaks::Breaks;
 use super::credits::ClientCredits;
-use super::protection::{ProtectionLevel, Protection};
+use super::protection::{Protection, ProtectionLevel};
 use super::replies::ReceivedResponse;
-use crate::transport::{ReceiveTimes, FramedConnection};
-use crate::{ClientError, SessionOptions, Sample};
-use smbscope_model::{Command, FileId, ExchangeOutcome, Subcommand, groups};
+use crate::transport::{FramedConnection, ReceiveTimes};
+use crate::{ClientError, Sample, SessionOptions};
+use smbscope_model::{Command, ExchangeOutcome, FileId, Subcommand, groups};
 use smbscope_wire::codec::FixedSizeField;
 use smbscope_wire::smb2::messages::{Smb2RequestMessage, plain};
 use smbscope_wire::smb2::{self, FileReference, Smb2Header, flags};
@@ -125,7 +125,11 @@ impl Smb2Connection {
     }
 
     /// Sends a request and waits for its answer, whatever it says.
-    pub(super) async fn call<B: Smb2RequestMessage>(&mut self, body: &B, about: Smb2RequestDetails) -> Result<ReceivedResponse, ClientError> {
+    pub(super) async fn call<B: Smb2RequestMessage>(
+        &mut self,
+        body: &B,
+        about: Smb2RequestDetails,
+    ) -> Result<ReceivedResponse, ClientError> {
         let charge = self.credits.charge(body.payload().max(body.expected()));
         self.afford(charge.into()).await?;
         self.begin();
@@ -135,7 +139,11 @@ impl Smb2Connection {
     }
 
     /// Likewise, in another tree connect than that of the session. Breaks that come in between are acknowledged in its own.
-    pub(super) async fn call_in_tree<B: Smb2RequestMessage>(&mut self, tree_id: u32, body: &B) -> Result<ReceivedResponse, ClientError> {
+    pub(super) async fn call_in_tree<B: Smb2RequestMessage>(
+        &mut self,
+        tree_id: u32,
+        body: &B,
+    ) -> Result<ReceivedResponse, ClientError> {
         self.afford(self.credits.charge(body.payload().max(body.expected())).into()).await?;
         self.begin();
         let own = std::mem::replace(&mut self.tree_id, tree_id);
@@ -146,7 +154,11 @@ impl Smb2Connection {
     }
 
     /// Sends a request whose answer is asked for later, or never.
-    pub(super) async fn post<B: Smb2RequestMessage>(&mut self, body: &B, about: Smb2RequestDetails) -> Result<u64, ClientError> {
+    pub(super) async fn post<B: Smb2RequestMessage>(
+        &mut self,
+        body: &B,
+        about: Smb2RequestDetails,
+    ) -> Result<u64, ClientError> {
         let charge = self.credits.charge(body.payload().max(body.expected()));
         self.afford(charge.into()).await?;
         self.begin();
@@ -163,7 +175,9 @@ impl Smb2Connection {
         let deadline = Instant::now().checked_add(self.timeout);
         while !self.credits.affords(charge) {
             let Some(oldest) = self.pending.first() else {
-                return Err(ClientError::Protocol(format!("it grants too few credits for a request that costs {charge}")));
+                return Err(ClientError::Protocol(format!(
+                    "it grants too few credits for a request that costs {charge}"
+                )));
             };
             let id = oldest.sample.message_id;
             self.event(id, deadline).await?;
@@ -258,7 +272,13 @@ impl Smb2Connection {
     }
 
     /// Puts a request into the frame, and among the outstanding ones.
-    fn append<B: Smb2RequestMessage>(&mut self, mut header: Smb2Header, body: &B, about: Smb2RequestDetails, credits_asked: u16) {
+    fn append<B: Smb2RequestMessage>(
+        &mut self,
+        mut header: Smb2Header,
+        body: &B,
+        about: Smb2RequestDetails,
+        credits_asked: u16,
+    ) {
         // Of the times nothing is known yet.
         let unknown = self.link.sent_from();
         let mode = self.protection.mode;
@@ -309,7 +329,13 @@ impl Smb2Connection {
             encrypted: mode == ProtectionLevel::Sealed,
             outcome: ExchangeOutcome::Unanswered,
         };
-        self.pending.push(Smb2OutstandingRequest { sample, whose: about.whose, credits_asked, async_id: None, interims: 0 });
+        self.pending.push(Smb2OutstandingRequest {
+            sample,
+            whose: about.whose,
+            credits_asked,
+            async_id: None,
+            interims: 0,
+        });
     }
 }
 

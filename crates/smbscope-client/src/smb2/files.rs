@@ -1,10 +1,10 @@
 //! Operations on open files: open, close, read, write, flush, lock, query and set.
 
 use super::Smb2ClientSession;
-use super::connection::{Smb2RequestDetails, Smb2Connection};
+use super::connection::{Smb2Connection, Smb2RequestDetails};
 use super::credits::BYTES_PER_CREDIT;
 use super::replies::ReceivedResponse;
-use crate::file::{FileHandle, Info, ReadRetention, ByteRangeLock, OpenParameters, OpenResult, SetInfo, options};
+use crate::file::{ByteRangeLock, FileHandle, Info, OpenParameters, OpenResult, ReadRetention, SetInfo, options};
 use crate::limits::Allowance;
 use crate::{ClientError, access};
 use smbscope_model::{Command, FileId, Subcommand};
@@ -129,7 +129,8 @@ impl Smb2ClientSession {
     pub async fn set_file(&mut self, handle: FileHandle, set: SetInfo<'_>) -> Result<(), ClientError> {
         let file = reference(handle)?;
         let data = Data::from(set);
-        let about = Smb2RequestDetails { subcommand: Some(Subcommand::Info(data.level())), ..Smb2RequestDetails::file(file) };
+        let about =
+            Smb2RequestDetails { subcommand: Some(Subcommand::Info(data.level())), ..Smb2RequestDetails::file(file) };
         self.connection.call(&set_info::Request::new(file, data), about).await?.ok()?;
         Ok(())
     }
@@ -149,7 +150,11 @@ impl Smb2ClientSession {
     }
 
     /// The request for an open; `lease` comes from [`Session::caching`].
-    pub(super) fn create_request<'a>(&self, open: &OpenParameters<'a>, lease: &'a [CreateContext]) -> create::Request<'a> {
+    pub(super) fn create_request<'a>(
+        &self,
+        open: &OpenParameters<'a>,
+        lease: &'a [CreateContext],
+    ) -> create::Request<'a> {
         create::Request {
             name: open.path.into(),
             oplock_level: self.caching(open).oplock_level(),
@@ -204,7 +209,13 @@ impl Smb2ClientSession {
     }
 
     /// Several READs, put together in `data` if they are kept; returns the number of bytes up to the end of the file.
-    async fn read_in_parts(&mut self, file: FileReference, offset: u64, length: u32, kept: ReadRetention) -> Result<u32, ClientError> {
+    async fn read_in_parts(
+        &mut self,
+        file: FileReference,
+        offset: u64,
+        length: u32,
+        kept: ReadRetention,
+    ) -> Result<u32, ClientError> {
         let part = self.part(self.facts.max_read);
         let parts = length.div_ceil(part) as usize;
         let request = |index: usize| {
@@ -287,7 +298,10 @@ impl Smb2ClientSession {
             return Ok(());
         }
         if response.count as usize > length {
-            return Err(ClientError::Protocol(format!("its answer to WRITE says {} bytes of {length}", response.count)));
+            return Err(ClientError::Protocol(format!(
+                "its answer to WRITE says {} bytes of {length}",
+                response.count
+            )));
         }
         // A disk that fills up in the middle; no other reason is known.
         Err(ClientError::Status { command: Command::Smb2(smb2::Smb2Command::WRITE), status: NtStatus::DISK_FULL })
@@ -295,7 +309,11 @@ impl Smb2ClientSession {
 }
 
 /// The data of an answer to READ, which is no more than was asked for: it would count as throughput.
-pub(super) fn data_of<'a>(connection: &'a Smb2Connection, reply: &ReceivedResponse, asked: u32) -> Result<&'a [u8], ClientError> {
+pub(super) fn data_of<'a>(
+    connection: &'a Smb2Connection,
+    reply: &ReceivedResponse,
+    asked: u32,
+) -> Result<&'a [u8], ClientError> {
     let message = connection.message(reply);
     let data = read::Response::parse(message).ok_or_else(|| reply.malformed())?.data;
     if data.len() > asked as usize {

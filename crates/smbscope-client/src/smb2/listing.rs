@@ -1,10 +1,10 @@
 //! Lists directories: an open, QUERY_DIRECTORY until there is no more, and a close (MS-SMB2 3.2.4.17).
 
 use super::Smb2ClientSession;
-use super::connection::{Smb2RequestDetails, Smb2Connection};
+use super::connection::{Smb2Connection, Smb2RequestDetails};
 use super::files::reference;
 use crate::ClientError;
-use crate::file::{CreateDisposition, ListingEntry, FileHandle, Info, OpenParameters, access, options};
+use crate::file::{CreateDisposition, FileHandle, Info, ListingEntry, OpenParameters, access, options};
 use crate::limits::ListingGuard;
 use smbscope_model::Subcommand;
 use smbscope_wire::smb2::messages::query_directory::{self, flags};
@@ -50,11 +50,20 @@ impl Smb2ClientSession {
 
 impl Smb2ClientSession {
     /// Lists what is next of an open directory, with a single command; its entries are not kept.
-    pub async fn list_open(&mut self, handle: FileHandle, pattern: &str, class: u8, flags: u8) -> Result<(), ClientError> {
+    pub async fn list_open(
+        &mut self,
+        handle: FileHandle,
+        pattern: &str,
+        class: u8,
+        flags: u8,
+    ) -> Result<(), ClientError> {
         let output_buffer_length = LIST_BUFFER.min(self.facts.max_transact);
         let (file, pattern) = (reference(handle)?, pattern.into());
         let request = query_directory::Request { file, class, flags, pattern, output_buffer_length };
-        let about = Smb2RequestDetails { subcommand: Some(Subcommand::Info(request.level())), ..Smb2RequestDetails::file(file) };
+        let about = Smb2RequestDetails {
+            subcommand: Some(Subcommand::Info(request.level())),
+            ..Smb2RequestDetails::file(file)
+        };
         self.connection.call(&request, about).await?.ok()?;
         Ok(())
     }
@@ -67,7 +76,10 @@ async fn list(
     mut entries: Option<&mut Vec<ListingEntry>>,
 ) -> Result<usize, ClientError> {
     let most = if most == 0 { usize::MAX } else { most };
-    let about = Smb2RequestDetails { subcommand: Some(Subcommand::Info(request.level())), ..Smb2RequestDetails::file(request.file) };
+    let about = Smb2RequestDetails {
+        subcommand: Some(Subcommand::Info(request.level())),
+        ..Smb2RequestDetails::file(request.file)
+    };
     let mut count = 0;
     let mut listed = ListingGuard::new(connection.timeout);
     while count < most {
@@ -77,7 +89,10 @@ async fn list(
         }
         let response = query_directory::Response::parse(connection.message(&reply));
         let some = response.ok_or_else(|| reply.malformed())?.entries(request.level()).ok_or_else(|| {
-            ClientError::Unsupported(format!("{} is not a class of directory entries that can be read", request.level()))
+            ClientError::Unsupported(format!(
+                "{} is not a class of directory entries that can be read",
+                request.level()
+            ))
         })?;
         let before = count;
         for entry in some.take(most - before) {

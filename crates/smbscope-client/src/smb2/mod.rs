@@ -27,7 +27,7 @@ use super::options::{SessionOptions, SigningAlgorithm};
 use super::sample::Samples;
 use breaks::RequestedCaching;
 use channels::SessionBinding;
-use connection::{Smb2RequestDetails, Smb2Connection};
+use connection::{Smb2Connection, Smb2RequestDetails};
 use negotiate::Smb2NegotiateResult;
 use protection::ProtectionLevel;
 use smbscope_model::{Dialect, FileId};

@@ -1,10 +1,10 @@
 //! NEGOTIATE with exactly one dialect (MS-SMB2 3.2.4.2.2, 3.2.5.2), and its validation once keys are there (3.2.5.5).
 
-use super::connection::{Smb2RequestDetails, Smb2Connection};
+use super::connection::{Smb2Connection, Smb2RequestDetails};
 use super::protection::ProtectionLevel;
 use crate::crypto::PreauthHash;
 use crate::limits::TRANSFER_MIN;
-use crate::{Cipher, Encryption, ClientError, SessionOptions, ClientSigningPolicy, SigningAlgorithm, Transport};
+use crate::{Cipher, ClientError, ClientSigningPolicy, Encryption, SessionOptions, SigningAlgorithm, Transport};
 use smbscope_model::{Command, Dialect, Subcommand};
 use smbscope_wire::codec::List;
 use smbscope_wire::names::Fsctl;
@@ -136,12 +136,17 @@ pub(super) async fn negotiate(
     };
     let signing_algorithm = signing_algorithm
         .filter(|chosen| dialect != 0x0311 || options.signing_algorithm.is_none_or(|wanted| wanted == *chosen))
-        .ok_or_else(|| ClientError::Unsupported(format!("the server does not sign with {:?}", options.signing_algorithm)))?;
+        .ok_or_else(|| {
+            ClientError::Unsupported(format!("the server does not sign with {:?}", options.signing_algorithm))
+        })?;
     if let Encryption::Required(wanted) = options.encryption
         && (cipher.is_none() || wanted.is_some_and(|wanted| Some(wanted) != cipher))
     {
         let what = wanted.map_or_else(|| "encryption".to_owned(), |cipher| format!("the cipher {cipher:?}"));
-        return Err(ClientError::Unsupported(format!("the server does not do {what} with dialect {}", options.dialect)));
+        return Err(ClientError::Unsupported(format!(
+            "the server does not do {what} with dialect {}",
+            options.dialect
+        )));
     }
     let smallest = response.max_transact_size.min(response.max_read_size).min(response.max_write_size);
     if smallest < TRANSFER_MIN {
@@ -176,7 +181,10 @@ pub(super) async fn negotiate(
 
 /// Asks once more what was negotiated, in a message that nobody can have changed. 3.1.1 needs it no longer; before 3.0
 /// there was none; and a guest has no key.
-pub(super) async fn validate(connection: &mut Smb2Connection, negotiated: &Smb2NegotiateResult) -> Result<(), ClientError> {
+pub(super) async fn validate(
+    connection: &mut Smb2Connection,
+    negotiated: &Smb2NegotiateResult,
+) -> Result<(), ClientError> {
     if !matches!(negotiated.dialect, 0x0300 | 0x0302) || connection.protection.signer.is_none() {
         return Ok(());
     }

@@ -2,7 +2,7 @@
 //! or as one compound of related requests where the options say so (MS-SMB2 3.2.4.1.4).
 
 use super::Smb2ClientSession;
-use super::connection::{Smb2RequestDetails, Chain};
+use super::connection::{Chain, Smb2RequestDetails};
 use super::files::{data_of, reference};
 use super::replies::ReceivedResponse;
 use crate::file::{CreateDisposition, FileHandle, Info, OpenParameters, SetInfo, access, options};
@@ -102,7 +102,8 @@ impl Smb2ClientSession {
         let open = existing(path, access::READ_DATA | access::READ_ATTRIBUTES, options::NON_DIRECTORY);
         let request = read::Request::new(FileReference::RELATED, offset, length);
         if length <= self.facts.max_read && self.compounds(&request) {
-            let about = Smb2RequestDetails { offset: Some(offset), length: Some(length), ..Smb2RequestDetails::default() };
+            let about =
+                Smb2RequestDetails { offset: Some(offset), length: Some(length), ..Smb2RequestDetails::default() };
             return self
                 .in_compound(&open, &request, about, |session, reply| {
                     data_of(&session.connection, reply, length).map(|data| data.len() as u64)
@@ -115,7 +116,11 @@ impl Smb2ClientSession {
     }
 
     /// Closes after an operation; its failure counts before that of the close, and a broken session ends it.
-    pub(super) async fn close_after<T>(&mut self, handle: FileHandle, result: Result<T, ClientError>) -> Result<T, ClientError> {
+    pub(super) async fn close_after<T>(
+        &mut self,
+        handle: FileHandle,
+        result: Result<T, ClientError>,
+    ) -> Result<T, ClientError> {
         if result.as_ref().is_err_and(ClientError::is_fatal) {
             return result;
         }

@@ -61,8 +61,12 @@ impl Protection {
             return Ok(());
         }
         match (&self.signer, header.is_signed()) {
-            (Some(signer), true) if !signer.verify(message) => Err(ClientError::Tampered { command, what: "signature" }),
-            (_, false) if self.mode == ProtectionLevel::Signed => Err(ClientError::Tampered { command, what: "signature, namely none" }),
+            (Some(signer), true) if !signer.verify(message) => {
+                Err(ClientError::Tampered { command, what: "signature" })
+            }
+            (_, false) if self.mode == ProtectionLevel::Signed => {
+                Err(ClientError::Tampered { command, what: "signature, namely none" })
+            }
             _ => Ok(()),
         }
     }

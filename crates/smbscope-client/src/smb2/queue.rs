@@ -3,7 +3,7 @@
 use super::Smb2ClientSession;
 use super::files::{data_of, io, reference};
 use crate::limits::Allowance;
-use crate::{TransferDirection, ClientError, FileHandle, Moved, FileRange};
+use crate::{ClientError, FileHandle, FileRange, Moved, TransferDirection};
 use smbscope_wire::smb2::FileReference;
 use smbscope_wire::smb2::messages::{read, write};
 
@@ -60,7 +60,12 @@ impl Smb2ClientSession {
         }
     }
 
-    async fn post_part(&mut self, file: FileReference, range: FileRange, direction: TransferDirection<'_>) -> Result<u64, ClientError> {
+    async fn post_part(
+        &mut self,
+        file: FileReference,
+        range: FileRange,
+        direction: TransferDirection<'_>,
+    ) -> Result<u64, ClientError> {
         let FileRange { offset, length } = range;
         let about = io(file, offset, length);
         match direction {

@@ -1,11 +1,11 @@
 //! What comes back on a connection (MS-SMB2 3.2.5.1): frames are decrypted and taken apart, answers checked and matched
 //! with their requests, breaks noted; and what becomes of requests that get no answer.
 
-use super::connection::{Smb2RequestDetails, Chain, Smb2Connection, Whose, file_id};
+use super::connection::{Chain, Smb2Connection, Smb2RequestDetails, Whose, file_id};
 use crate::limits::{BREAKS_MAX, INTERIMS_MAX, UNANSWERED_MAX};
 use crate::transport::ReceiveTimes;
 use crate::{ClientError, Sample};
-use smbscope_model::{Command, FileId, CommandGroup, ExchangeOutcome, Subcommand, groups};
+use smbscope_model::{Command, CommandGroup, ExchangeOutcome, FileId, Subcommand, groups};
 use smbscope_wire::bytes::{u16_at, u64_at};
 use smbscope_wire::smb2::messages::oplock_break::Notification;
 use smbscope_wire::smb2::{self, COMPRESSION_ID, Smb2Header, TRANSFORM_ID};
@@ -117,7 +117,11 @@ impl Smb2Connection {
     }
 
     /// Takes in one message; the answer, where it is one that the caller may wait for.
-    pub(super) async fn event(&mut self, id: u64, deadline: Option<Instant>) -> Result<Option<ReceivedResponse>, ClientError> {
+    pub(super) async fn event(
+        &mut self,
+        id: u64,
+        deadline: Option<Instant>,
+    ) -> Result<Option<ReceivedResponse>, ClientError> {
         if self.rest.is_empty() {
             match self.link.receive(deadline).await {
                 Ok(arrived) => self.open_frame(arrived)?,
@@ -174,7 +178,8 @@ impl Smb2Connection {
         let bytes = self.link.frame().get(rest.clone()).unwrap_or_default();
         let header =
             Smb2Header::parse(bytes).filter(|header| bytes.len() >= Smb2Header::LENGTH && header.is_response());
-        let header = header.ok_or_else(|| ClientError::Protocol("a message without the header of a response".to_owned()))?;
+        let header =
+            header.ok_or_else(|| ClientError::Protocol("a message without the header of a response".to_owned()))?;
         let range = match header.next_command as usize {
             0 => rest,
             next if next >= Smb2Header::LENGTH && next < bytes.len() => {
@@ -220,7 +225,9 @@ impl Smb2Connection {
             pending.interims += 1;
             if pending.interims > INTERIMS_MAX {
                 let command = header.command;
-                return Err(ClientError::Protocol(format!("STATUS_PENDING to {command} more than {INTERIMS_MAX} times")));
+                return Err(ClientError::Protocol(format!(
+                    "STATUS_PENDING to {command} more than {INTERIMS_MAX} times"
+                )));
             }
             return Ok(None);
         }
@@ -257,7 +264,9 @@ impl Smb2Connection {
         {
             if self.pending.len() >= UNANSWERED_MAX {
                 self.abandon();
-                return Err(ClientError::Protocol(format!("{UNANSWERED_MAX} acknowledgements of breaks without an answer")));
+                return Err(ClientError::Protocol(format!(
+                    "{UNANSWERED_MAX} acknowledgements of breaks without an answer"
+                )));
             }
             self.begin();
             let about = Smb2RequestDetails { whose: Whose::Nobody, ..Smb2RequestDetails::default() };

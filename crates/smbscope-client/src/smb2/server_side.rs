@@ -6,7 +6,7 @@ use super::connection::Smb2RequestDetails;
 use super::files::reference;
 use super::replies::ReceivedResponse;
 use super::{SessionOrigin, negotiate};
-use crate::{FsctlProfile, ClientError, FileHandle};
+use crate::{ClientError, FileHandle, FsctlProfile};
 use smbscope_model::Subcommand;
 use smbscope_wire::names::Fsctl;
 use smbscope_wire::smb2::FileReference;
@@ -56,7 +56,10 @@ impl Smb2ClientSession {
         let SessionOrigin { options, negotiated } = &*self.origin;
         if control.code == Fsctl::VALIDATE_NEGOTIATE_INFO {
             if self.connection.protection.signer.is_none() {
-                return Err(ClientError::Unsupported(format!("{} is signed, and a guest has no key for it", control.code)));
+                return Err(ClientError::Unsupported(format!(
+                    "{} is signed, and a guest has no key for it",
+                    control.code
+                )));
             }
             return negotiate::validate(&mut self.connection, negotiated).await;
         }
@@ -66,7 +69,13 @@ impl Smb2ClientSession {
         self.ioctl(control.code, file, &input, max_output).await.map(drop)
     }
 
-    async fn ioctl(&mut self, code: Fsctl, file: FileReference, input: &[u8], max_output: u32) -> Result<ReceivedResponse, ClientError> {
+    async fn ioctl(
+        &mut self,
+        code: Fsctl,
+        file: FileReference,
+        input: &[u8],
+        max_output: u32,
+    ) -> Result<ReceivedResponse, ClientError> {
         let about = Smb2RequestDetails {
             subcommand: Some(Subcommand::Fsctl(code)),
             file: Some(file).filter(|file| *file != FileReference::NONE),

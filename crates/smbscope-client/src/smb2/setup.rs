@@ -1,14 +1,14 @@
 //! SESSION_SETUP and TREE_CONNECT (MS-SMB2 3.2.4.2.3, 3.2.4.2.4, 3.2.5.3, 3.2.5.5), and what is to be signed and
 //! encrypted from then on.
 
-use super::connection::{Smb2RequestDetails, Smb2Connection};
+use super::connection::{Smb2Connection, Smb2RequestDetails};
 use super::negotiate::Smb2NegotiateResult;
-use super::protection::{ProtectionLevel, Protection};
+use super::protection::{Protection, ProtectionLevel};
 use super::replies::ReceivedResponse;
 use crate::auth::Authenticator;
 use crate::control::TreeConnectTarget;
 use crate::crypto::{PreauthHash, Sealer, SessionKeys, Signer};
-use crate::{Credentials, Encryption, ClientError, SessionOptions, ClientSigningPolicy};
+use crate::{ClientError, ClientSigningPolicy, Credentials, Encryption, SessionOptions};
 use smbscope_model::Command;
 use smbscope_wire::smb2::messages::{session_setup, tree_connect};
 use smbscope_wire::smb2::{self, Smb2Header};
@@ -66,9 +66,9 @@ pub(super) async fn bind(
     connection.protection.mode = ProtectionLevel::Signed;
     connection.protection.checked_later = true;
     let leg = authenticate(connection, negotiated, options, Whom::OfAnotherConnection(session_id)).await?;
-    let keys = leg
-        .keys
-        .ok_or_else(|| ClientError::Unsupported("another channel needs a session of a user with a password".to_owned()))?;
+    let keys = leg.keys.ok_or_else(|| {
+        ClientError::Unsupported("another channel needs a session of a user with a password".to_owned())
+    })?;
     let signer = Signer::new(negotiated.signing_algorithm, &keys.signing);
     let message = connection.message(&leg.reply);
     if !leg.reply.header.is_signed() || !signer.verify(message) {
@@ -79,7 +79,8 @@ pub(super) async fn bind(
         .cipher
         .and_then(|cipher| Sealer::new(cipher, &session_keys.encryption, &session_keys.decryption))
         .map(|sealer| sealer.of_channel(channel));
-    connection.protection = Protection { signer: Some(signer), sealer, mode: ProtectionLevel::Signed, checked_later: false };
+    connection.protection =
+        Protection { signer: Some(signer), sealer, mode: ProtectionLevel::Signed, checked_later: false };
     Ok(())
 }
 
@@ -218,7 +219,12 @@ fn session_keys(session_key: &[u8], negotiated: &Smb2NegotiateResult, preauth: &
 }
 
 /// 3.2.5.3.1: the last answer is signed with the new key. 3.1.1 must have it, as it proves the hash of all before.
-fn check_last_leg(reply: &ReceivedResponse, message: &[u8], signer: &Signer, negotiated: &Smb2NegotiateResult) -> Result<(), ClientError> {
+fn check_last_leg(
+    reply: &ReceivedResponse,
+    message: &[u8],
+    signer: &Signer,
+    negotiated: &Smb2NegotiateResult,
+) -> Result<(), ClientError> {
     let command = Command::Smb2(smb2::Smb2Command::SESSION_SETUP);
     let is_signed = Smb2Header::is_signed(&reply.header);
     if is_signed && !signer.verify(message) {
@@ -241,7 +247,9 @@ fn refuse_guest(options: &SessionOptions) -> Result<(), ClientError> {
         Credentials::Anonymous => "an anonymous session",
         _ => "a guest",
     };
-    Err(ClientError::Unsupported(format!("{what} is required, and {who} has no key for it; use a user with a password")))
+    Err(ClientError::Unsupported(format!(
+        "{what} is required, and {who} has no key for it; use a user with a password"
+    )))
 }
 
 /// What protects the messages to come.
@@ -257,7 +265,9 @@ fn mode(
     if server_encrypts || options.encryption != Encryption::Off {
         return match protection.sealer {
             Some(_) => Ok(ProtectionLevel::Sealed),
-            None => Err(ClientError::Unsupported("the server wants encryption, and no cipher was agreed on".to_owned())),
+            None => {
+                Err(ClientError::Unsupported("the server wants encryption, and no cipher was agreed on".to_owned()))
+            }
         };
     }
     match (options.signing, negotiated.server_requires_signing()) {

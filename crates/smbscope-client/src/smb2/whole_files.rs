@@ -40,7 +40,12 @@ impl WholeFileStep {
 impl Smb2ClientSession {
     /// Opens, reads in blocks and closes each of these files, so many at once. Where a file can't be opened or read, no
     /// further one is begun, and those that are open are closed.
-    pub async fn read_whole_files(&mut self, files: &[WholeFile], block: u32, at_once: u32) -> Result<Moved, ClientError> {
+    pub async fn read_whole_files(
+        &mut self,
+        files: &[WholeFile],
+        block: u32,
+        at_once: u32,
+    ) -> Result<Moved, ClientError> {
         let block = block.min(self.largest(self.facts.max_read)).max(1);
         let credits = &mut self.connection.credits;
         credits.want(u32::from(credits.charge(block as usize)).saturating_mul(at_once));

@@ -11,7 +11,10 @@ fn run<F: Future>(future: F) -> F::Output {
 }
 
 /// A link, and the server's end of it in a thread.
-fn with_server<T>(server: impl FnOnce(std::net::TcpStream) + Send + 'static, client: impl AsyncFnOnce(FramedConnection) -> T) -> T {
+fn with_server<T>(
+    server: impl FnOnce(std::net::TcpStream) + Send + 'static,
+    client: impl AsyncFnOnce(FramedConnection) -> T,
+) -> T {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let options = SessionOptions::new("localhost", listener.local_addr().unwrap(), "share");
     let server = thread::spawn(move || server(listener.accept().unwrap().0));

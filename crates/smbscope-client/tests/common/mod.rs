@@ -2,7 +2,8 @@
 #![allow(dead_code)]
 
 use smbscope_client::{
-    Cipher, Credentials, CreateDisposition, Encryption, OpenParameters, SessionOptions, Secret, ClientSigningPolicy, access, create_options,
+    Cipher, ClientSigningPolicy, CreateDisposition, Credentials, Encryption, OpenParameters, Secret, SessionOptions,
+    access, create_options,
 };
 use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_model::Dialect;
@@ -11,7 +12,8 @@ use std::future::Future;
 /// Every dialect of SMB2 and SMB3.
 pub(crate) const DIALECTS: [u16; 5] = [0x0202, 0x0210, 0x0300, 0x0302, 0x0311];
 /// Every signing.
-pub(crate) const SIGNINGS: [ClientSigningPolicy; 3] = [ClientSigningPolicy::Off, ClientSigningPolicy::On, ClientSigningPolicy::Required];
+pub(crate) const SIGNINGS: [ClientSigningPolicy; 3] =
+    [ClientSigningPolicy::Off, ClientSigningPolicy::On, ClientSigningPolicy::Required];
 
 /// A Samba of the test's own that takes guests, too, or a line that says why there is none.
 pub(crate) fn samba(settings: &LabServerSettings) -> Option<LabServer> {
@@ -19,7 +21,10 @@ pub(crate) fn samba(settings: &LabServerSettings) -> Option<LabServer> {
         smbscope_testkit::skip::missing(error);
         return None;
     }
-    Some(LabServer::start(&LabServerSettings { guests: true, ..settings.clone() }).expect("Samba is installed, and starts"))
+    Some(
+        LabServer::start(&LabServerSettings { guests: true, ..settings.clone() })
+            .expect("Samba is installed, and starts"),
+    )
 }
 
 /// Options for the share of a server, as a guest.
@@ -70,7 +75,11 @@ pub(crate) fn create(path: &str) -> OpenParameters<'_> {
 
 /// Opens a file that is there, to be read.
 pub(crate) fn reading(path: &str) -> OpenParameters<'_> {
-    OpenParameters { access: access::READ_DATA | access::READ_ATTRIBUTES, disposition: CreateDisposition::Open, ..create(path) }
+    OpenParameters {
+        access: access::READ_DATA | access::READ_ATTRIBUTES,
+        disposition: CreateDisposition::Open,
+        ..create(path)
+    }
 }
 
 /// As a user's task is run.

@@ -59,7 +59,9 @@ async fn three_hundred_files_come_in_pages_at_every_level() {
 #[tokio::test]
 async fn answers_of_several_messages_are_put_together() {
     // Samba splits transactions into messages of this size (smb.conf, max xmit).
-    let Some(server) = samba(&LabServerSettings { extra: vec!["max xmit = 2000".to_owned()], ..LabServerSettings::default() }) else {
+    let Some(server) =
+        samba(&LabServerSettings { extra: vec!["max xmit = 2000".to_owned()], ..LabServerSettings::default() })
+    else {
         return;
     };
     let names = fill(server.share_folder());

@@ -1,7 +1,9 @@
 //! Open, read, write, information, locks.
 
 use crate::smb1::support::{commands, connect, connect_any, file, guest, pattern, plain_samba, samba, status, user};
-use smbscope_client::{CreateDisposition, ClientError, ByteRangeLock, OpenParameters, SessionOptions, SetInfo, ClientSigningPolicy, smb1};
+use smbscope_client::{
+    ByteRangeLock, ClientError, ClientSigningPolicy, CreateDisposition, OpenParameters, SessionOptions, SetInfo, smb1,
+};
 use smbscope_lab::LabServerSettings;
 use smbscope_model::{CommandGroup, Subcommand};
 use smbscope_wire::names::{InfoLevel, Trans2};
@@ -86,7 +88,8 @@ async fn large_reads_and_writes_are_as_few_commands_as_allowed() {
 #[tokio::test]
 async fn raw_mode_moves_data_without_headers() {
     // Samba offers it where it can't sign.
-    let settings = LabServerSettings { signing: smbscope_lab::ServerSigningPolicy::Off, ..LabServerSettings::default() };
+    let settings =
+        LabServerSettings { signing: smbscope_lab::ServerSigningPolicy::Off, ..LabServerSettings::default() };
     let Some(server) = samba(&settings) else { return };
     let raw = SessionOptions { raw: true, signing: ClientSigningPolicy::Off, ..user(&server) };
     let mut session = connect(&raw).await;

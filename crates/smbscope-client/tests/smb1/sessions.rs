@@ -1,7 +1,10 @@
 //! Connecting: transports, users, signatures, refusals.
 
 use crate::smb1::support::{commands, connect, file, guest, pattern, plain_samba, samba, status, user};
-use smbscope_client::{Credentials, Encryption, ClientError, SessionOptions, Secret, ClientSigningPolicy, SigningAlgorithm, Transport, smb1};
+use smbscope_client::{
+    ClientError, ClientSigningPolicy, Credentials, Encryption, Secret, SessionOptions, SigningAlgorithm, Transport,
+    smb1,
+};
 use smbscope_lab::{LabDialect, LabServerSettings, ServerSigningPolicy as LabSigning};
 use smbscope_model::{Command, ExchangeOutcome};
 use smbscope_wire::smb1::Smb1Command;
@@ -29,7 +32,9 @@ async fn work(options: &SessionOptions) -> Result<Option<SigningAlgorithm>, Clie
 #[tokio::test]
 async fn signing_is_what_both_sides_want() {
     for server_signing in [LabSigning::Off, LabSigning::On, LabSigning::Required] {
-        let Some(server) = samba(&LabServerSettings { signing: server_signing, ..LabServerSettings::default() }) else { return };
+        let Some(server) = samba(&LabServerSettings { signing: server_signing, ..LabServerSettings::default() }) else {
+            return;
+        };
         for signing in [ClientSigningPolicy::Off, ClientSigningPolicy::On, ClientSigningPolicy::Required] {
             let result = work(&SessionOptions { signing, ..user(&server) }).await;
             let md5 = Some(SigningAlgorithm::Md5);
@@ -67,7 +72,10 @@ async fn guests_and_nobody_work_without_signatures() {
 
 #[tokio::test]
 async fn a_server_that_requires_signatures_has_no_place_for_guests() {
-    let Some(server) = samba(&LabServerSettings { signing: LabSigning::Required, ..LabServerSettings::default() }) else { return };
+    let Some(server) = samba(&LabServerSettings { signing: LabSigning::Required, ..LabServerSettings::default() })
+    else {
+        return;
+    };
     let error = work(&guest(&server)).await.unwrap_err();
     assert!(matches!(error, ClientError::Unsupported(_)), "{error}");
 }
@@ -101,7 +109,9 @@ async fn a_user_who_is_let_in_as_a_guest_can_see_it() {
 #[tokio::test]
 async fn a_missing_share_is_refused_with_a_hint() {
     let Some(server) = plain_samba() else { return };
-    let missing = smb1::Smb1ClientSession::connect(&SessionOptions { share: "nowhere".to_owned(), ..user(&server) }).await.unwrap_err();
+    let missing = smb1::Smb1ClientSession::connect(&SessionOptions { share: "nowhere".to_owned(), ..user(&server) })
+        .await
+        .unwrap_err();
     assert_eq!(missing.status(), Some(NtStatus::BAD_NETWORK_NAME));
     assert!(matches!(missing, ClientError::Refused { .. }), "{missing}");
 }
@@ -125,7 +135,10 @@ async fn encryption_is_not_to_be_had() {
 
 #[tokio::test]
 async fn a_server_without_smb1_is_named_as_such() {
-    let Some(server) = samba(&LabServerSettings { min_dialect: LabDialect::Smb202, ..LabServerSettings::default() }) else { return };
+    let Some(server) = samba(&LabServerSettings { min_dialect: LabDialect::Smb202, ..LabServerSettings::default() })
+    else {
+        return;
+    };
     let error = smb1::Smb1ClientSession::connect(&guest(&server)).await.unwrap_err();
     assert!(matches!(error, ClientError::Unsupported(_)) && error.to_string().contains("NT LM 0.12"), "{error}");
 }

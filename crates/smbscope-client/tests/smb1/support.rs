@@ -1,6 +1,8 @@
 //! A Samba server and sessions on it.
 
-use smbscope_client::{Credentials, CreateDisposition, ClientError, OpenParameters, SessionOptions, Secret, ClientSession, smb1};
+use smbscope_client::{
+    ClientError, ClientSession, CreateDisposition, Credentials, OpenParameters, Secret, SessionOptions, smb1,
+};
 use smbscope_lab::{LabServer, LabServerSettings};
 use smbscope_model::{Command, Dialect};
 use smbscope_wire::smb1::Smb1Command;

@@ -1,7 +1,7 @@
 //! Expected waits: locks, watches, oplock breaks.
 
 use crate::smb1::support::{commands, connect, file, plain_samba, status, user};
-use smbscope_client::{CreateDisposition, ByteRangeLock, OpenParameters, SessionOptions, ClientSigningPolicy};
+use smbscope_client::{ByteRangeLock, ClientSigningPolicy, CreateDisposition, OpenParameters, SessionOptions};
 use smbscope_model::{CommandGroup, ExchangeOutcome, Subcommand};
 use smbscope_wire::smb1::Smb1Command;
 use smbscope_wire::status::NtStatus;
@@ -49,7 +49,8 @@ async fn an_oplock_is_given_back_when_the_server_asks_for_it() {
         };
         let (opened, ()) = tokio::join!(opening, working);
         let opened = opened.unwrap().handle;
-        let breaks: Vec<_> = owner.samples().iter().filter(|sample| sample.group == CommandGroup::Waiting).copied().collect();
+        let breaks: Vec<_> =
+            owner.samples().iter().filter(|sample| sample.group == CommandGroup::Waiting).copied().collect();
         assert_eq!(breaks.len(), 2, "the break and its acknowledgement: {breaks:?}");
         assert_eq!(breaks[0].subcommand, Some(Subcommand::ServerInitiated));
         assert_eq!(breaks[0].outcome, ExchangeOutcome::ServerInitiated);
@@ -88,7 +89,8 @@ async fn a_watch_waits_beside_other_commands() {
     let Some(server) = plain_samba() else { return };
     for signing in [ClientSigningPolicy::Off, ClientSigningPolicy::Required] {
         let mut session = connect(&SessionOptions { signing, ..user(&server) }).await;
-        let root = OpenParameters { path: "", access: 0x81, options: 1, disposition: CreateDisposition::Open, ..file("") };
+        let root =
+            OpenParameters { path: "", access: 0x81, options: 1, disposition: CreateDisposition::Open, ..file("") };
         let root = session.open(&root).await.unwrap();
         session.watch(root.handle, NAMES, false).await.unwrap();
         session.samples().clear();

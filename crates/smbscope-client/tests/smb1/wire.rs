@@ -1,7 +1,7 @@
 //! What others see of our traffic: tshark's dissection of a capture.
 
 use crate::smb1::support::{connect, file, pattern, plain_samba, user};
-use smbscope_client::{CreateDisposition, ByteRangeLock, OpenParameters, SessionOptions, SetInfo, ClientSigningPolicy};
+use smbscope_client::{ByteRangeLock, ClientSigningPolicy, CreateDisposition, OpenParameters, SessionOptions, SetInfo};
 use smbscope_wire::names::InfoLevel;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -69,7 +69,8 @@ async fn everything(options: &SessionOptions) {
     let basic = SetInfo::Basic { creation: 0, last_access: 0, last_write: 0, change: 0, attributes: 0x20 };
     session.set_path("d\\b.dat", basic).await.unwrap();
     session.list("d\\*", InfoLevel::FILE_BOTH_DIRECTORY_INFORMATION, 2, None).await.unwrap();
-    let directory = OpenParameters { path: "d", access: 0x81, options: 1, disposition: CreateDisposition::Open, ..file("d") };
+    let directory =
+        OpenParameters { path: "d", access: 0x81, options: 1, disposition: CreateDisposition::Open, ..file("d") };
     let directory = session.open(&directory).await.unwrap().handle;
     session.watch(directory, 3, false).await.unwrap();
     session.cancel_watch().await.unwrap();

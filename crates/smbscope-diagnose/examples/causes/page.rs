@@ -1,6 +1,6 @@
 //! The list of causes in docs/causes.md, from what the program knows of each.
 
-use smbscope_diagnose::{Catalogue, Culprit, CauseDefinition};
+use smbscope_diagnose::{Catalogue, CauseDefinition, Culprit};
 use std::fmt::Write;
 
 /// Heading of the list, and the heading that follows it.

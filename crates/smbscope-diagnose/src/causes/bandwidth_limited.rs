@@ -93,5 +93,9 @@ fn detect(pair: &Pair<'_>) -> Option<Finding> {
     // At 1 Gbit/s it would take this part of the time.
     let remains = (plateau.rate / 125e6).min(1.0);
     let lost = Nanos((transfers.0 as f64 * (1.0 - remains)) as i64);
-    Some(Finding::new(Confidence::Medium, what).lost(LostTime::between(Nanos(lost.0 * 9 / 10), lost, pair.whole.waited)))
+    Some(Finding::new(Confidence::Medium, what).lost(LostTime::between(
+        Nanos(lost.0 * 9 / 10),
+        lost,
+        pair.whole.waited,
+    )))
 }

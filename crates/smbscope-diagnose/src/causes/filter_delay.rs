@@ -2,7 +2,7 @@
 
 use super::{Detect, Detector, Finding};
 use crate::answer::{Confidence, Culprit, LostTime};
-use crate::facts::{Fact, CommandClass, Pair, ServerTimeHistogram};
+use crate::facts::{CommandClass, Fact, Pair, ServerTimeHistogram};
 use smbscope_model::Nanos;
 use smbscope_model::prose::unbroken;
 use smbscope_stats::TimePart;

@@ -32,5 +32,9 @@ fn detect(pair: &Pair<'_>) -> Option<Finding> {
         thousands(names.count),
         percent(share)
     );
-    Some(Finding::new(Confidence::High, what).lost(LostTime::exactly(pair.once(Nanos(names.outstanding)))).first_of(names))
+    Some(
+        Finding::new(Confidence::High, what)
+            .lost(LostTime::exactly(pair.once(Nanos(names.outstanding))))
+            .first_of(names),
+    )
 }

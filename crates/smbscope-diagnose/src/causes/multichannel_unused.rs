@@ -68,7 +68,11 @@ fn reachable(connection: &ConnectionSummary) -> BTreeMap<u32, (IpAddr, u64)> {
 
 /// Whether a connection is, or may be, a further channel of a session: to the same server at the same time, of the same
 /// client, or joined to a session that another connection began.
-fn is_channel_beside(other: &ConnectionSummary, connection: &ConnectionSummary, interfaces: &BTreeMap<u32, (IpAddr, u64)>) -> bool {
+fn is_channel_beside(
+    other: &ConnectionSummary,
+    connection: &ConnectionSummary,
+    interfaces: &BTreeMap<u32, (IpAddr, u64)>,
+) -> bool {
     let servers: BTreeSet<IpAddr> = interfaces.values().map(|(address, _)| *address).collect();
     let server = other.endpoints.server.ip();
     let same_server = server == connection.endpoints.server.ip() || servers.contains(&server);

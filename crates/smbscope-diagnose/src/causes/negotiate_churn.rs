@@ -2,7 +2,7 @@
 
 use super::{Detect, Detector, Finding};
 use crate::answer::{Confidence, Culprit, LostTime};
-use crate::facts::{Fact, CommandClass, Pair};
+use crate::facts::{CommandClass, Fact, Pair};
 use smbscope_model::Nanos;
 use smbscope_model::prose::{counted, thousands};
 

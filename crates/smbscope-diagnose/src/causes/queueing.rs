@@ -3,7 +3,7 @@
 use super::bandwidth_limited::Plateau;
 use super::{Detect, Detector, Finding, Sufferers};
 use crate::answer::{Confidence, Culprit, LostTime};
-use crate::facts::{Fact, DiagnosisFacts, Pair, Traffic, bit_rate};
+use crate::facts::{DiagnosisFacts, Fact, Pair, Traffic, bit_rate};
 use smbscope_model::prose::unbroken;
 use smbscope_model::{Nanos, Timestamp};
 use std::collections::BTreeSet;

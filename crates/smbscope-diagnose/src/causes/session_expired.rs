@@ -31,5 +31,9 @@ fn detect(pair: &Pair<'_>) -> Option<Finding> {
         pair.client,
     );
     let lost = Nanos(refused.waited.0.max(pair.once(Nanos(pair.facts.counted(Fact::SessionSetup).outstanding)).0));
-    Some(Finding::new(Confidence::High, what).lost(LostTime::between(refused.waited, lost, lost)).from(Some(longest.first)))
+    Some(
+        Finding::new(Confidence::High, what)
+            .lost(LostTime::between(refused.waited, lost, lost))
+            .from(Some(longest.first)),
+    )
 }

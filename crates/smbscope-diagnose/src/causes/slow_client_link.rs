@@ -2,7 +2,7 @@
 
 use super::{Detect, Detector, Finding};
 use crate::answer::{Confidence, Culprit, LostTime};
-use crate::facts::{Fact, DiagnosisFacts, Pair};
+use crate::facts::{DiagnosisFacts, Fact, Pair};
 use smbscope_model::Nanos;
 use smbscope_model::prose::unbroken;
 use smbscope_stats::TimePart;

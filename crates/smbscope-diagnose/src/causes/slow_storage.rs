@@ -2,7 +2,7 @@
 
 use super::{Detect, Detector, Finding};
 use crate::answer::{Confidence, Culprit, LostTime};
-use crate::facts::{Count, Fact, CommandClass, Pair};
+use crate::facts::{CommandClass, Count, Fact, Pair};
 use smbscope_model::Nanos;
 use smbscope_model::prose::unbroken;
 
@@ -51,7 +51,13 @@ fn detect(pair: &Pair<'_>) -> Option<Finding> {
     found.max_by_key(|(lost, _)| *lost).map(|(_, found)| found)
 }
 
-fn of_kind(pair: &Pair<'_>, kind: CommandClass, name: &str, count: &Count, confidence: Confidence) -> Option<(Nanos, Finding)> {
+fn of_kind(
+    pair: &Pair<'_>,
+    kind: CommandClass,
+    name: &str,
+    count: &Count,
+    confidence: Confidence,
+) -> Option<(Nanos, Finding)> {
     const ID: &str = "slow-storage";
     let served = pair.served(kind);
     let is_hidden = matches!(kind, CommandClass::EncryptedRead | CommandClass::EncryptedWrite);

@@ -2,7 +2,7 @@
 
 use super::{Detect, Detector, Finding, Sufferers};
 use crate::answer::{Confidence, Culprit, LostTime};
-use crate::facts::{DiagnosisFacts, CommandClass, ServerTimeHistogram, Wait, server_name};
+use crate::facts::{CommandClass, DiagnosisFacts, ServerTimeHistogram, Wait, server_name};
 use smbscope_model::prose::{counted, span, unbroken};
 use smbscope_model::{Command, CommandGroup, Nanos};
 use std::collections::{BTreeSet, HashMap};

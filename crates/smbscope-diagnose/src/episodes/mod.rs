@@ -15,7 +15,7 @@ pub use name::EpisodeKind;
 use name::Touched;
 use pauses::Pauses;
 use serde::{Deserialize, Deserializer, Serialize};
-use smbscope_model::{Exchange, CommandGroup, Nanos, TimeKind, Timestamp};
+use smbscope_model::{CommandGroup, Exchange, Nanos, TimeKind, Timestamp};
 use smbscope_stats::{BottomKTable, derived};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -238,7 +238,8 @@ struct UnfinishedEpisode {
 
 impl UnfinishedEpisode {
     fn finish(&self, client: IpAddr, start: Timestamp) -> Episode {
-        let EpisodeTotals { commands, opens, files, bytes_read, bytes_written, waited, response_time, touched } = &self.work;
+        let EpisodeTotals { commands, opens, files, bytes_read, bytes_written, waited, response_time, touched } =
+            &self.work;
         let files = files.count().min(*opens);
         let (kind, about) = touched.name(*commands, *opens, files, *bytes_read, *bytes_written);
         Episode {
@@ -278,7 +279,8 @@ impl EpisodeTotals {
         let time = exchange.time(TimeKind::ResponseTime).unwrap_or_default();
         self.response_time = self.response_time.saturating_add(time.0);
         if let Some(moved) = derived::moved(exchange) {
-            let sum = if exchange.group == CommandGroup::Write { &mut self.bytes_written } else { &mut self.bytes_read };
+            let sum =
+                if exchange.group == CommandGroup::Write { &mut self.bytes_written } else { &mut self.bytes_read };
             *sum = sum.saturating_add(moved);
         }
         self.touched.lists += u64::from(facts.has(Fact::List));

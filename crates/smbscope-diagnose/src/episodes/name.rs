@@ -2,7 +2,7 @@
 
 use crate::facts::{has_extension, is_close};
 use serde::{Deserialize, Serialize};
-use smbscope_model::{Command, Exchange, FileId, FlowId, CommandGroup, Subcommand};
+use smbscope_model::{Command, CommandGroup, Exchange, FileId, FlowId, Subcommand};
 use smbscope_wire::names::InfoLevel;
 use smbscope_wire::smb2;
 use std::collections::BTreeMap;

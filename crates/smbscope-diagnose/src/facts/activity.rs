@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{Exchange, Nanos, Timestamp};
-use smbscope_stats::bins::{BinValue, BinTable};
+use smbscope_stats::bins::{BinTable, BinValue};
 
 /// Width of the bins of a client on a server while they are few.
 const PAIR_WIDTH: Nanos = Nanos(50_000_000);
@@ -84,7 +84,13 @@ macro_rules! over_time {
 }
 
 over_time!(TrafficOverTime, Traffic, PAIR_WIDTH, PAIR_BINS, "Traffic of a client on a server over time.");
-over_time!(BusyOverTime, OutstandingTime, BUSY_WIDTH, BUSY_BINS, "Time with a command of a client outstanding, over time.");
+over_time!(
+    BusyOverTime,
+    OutstandingTime,
+    BUSY_WIDTH,
+    BUSY_BINS,
+    "Time with a command of a client outstanding, over time."
+);
 over_time!(ResponsesOverTime, ResponseCount, SERVER_WIDTH, SERVER_BINS, "Responses of a server over time.");
 
 impl TrafficOverTime {

@@ -1,16 +1,18 @@
 //! Exchanges in, facts out: what a client did on a server, on which paths, and when.
 
 use super::activity::{BusyOverTime, ResponsesOverTime, TrafficOverTime};
-use super::counts::{PairFacts, ExchangeSample, PeakWindowCount};
+use super::counts::{ExchangeSample, PairFacts, PeakWindowCount};
 use super::fact::{Fact, SIXTY_FOUR_K, facts_of, is_close};
 use super::path::{COPY_WINDOW, PathFacts, RecentPaths};
 use super::refusals::Attempted;
 use super::served::{CommandClass, server_time};
 use super::waits::Wait;
 use super::writes::WriteStream;
-use crate::episodes::{Episode, Episodes, EpisodeWaits};
+use crate::episodes::{Episode, EpisodeWaits, Episodes};
 use serde::{Deserialize, Deserializer, Serialize};
-use smbscope_model::{Command, ConnectionSummary, Exchange, FlowId, CommandGroup, Nanos, ExchangeOutcome, TimeKind, Timestamp};
+use smbscope_model::{
+    Command, CommandGroup, ConnectionSummary, Exchange, ExchangeOutcome, FlowId, Nanos, TimeKind, Timestamp,
+};
 use smbscope_stats::{BottomKTable, Covered};
 use smbscope_wire::{smb1, smb2};
 use std::collections::HashMap;

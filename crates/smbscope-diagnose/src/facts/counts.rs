@@ -56,7 +56,11 @@ impl ExchangeSample<'_> {
 impl Count {
     /// Counts an exchange; `covers` says how much of the time of its connection it covers anew, which is returned.
     #[inline]
-    pub(crate) fn record(&mut self, seen: &ExchangeSample<'_>, covers: impl FnOnce(Timestamp, Timestamp) -> Nanos) -> Nanos {
+    pub(crate) fn record(
+        &mut self,
+        seen: &ExchangeSample<'_>,
+        covers: impl FnOnce(Timestamp, Timestamp) -> Nanos,
+    ) -> Nanos {
         self.count += 1;
         self.bytes = self.bytes.saturating_add(seen.bytes);
         let Some(start) = seen.start else { return Nanos(0) };

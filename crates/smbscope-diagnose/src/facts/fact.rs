@@ -1,7 +1,9 @@
 //! What an exchange is an instance of: the facts that detectors count.
 
 use smbscope_model::groups;
-use smbscope_model::{Command, Exchange, CommandGroup, Half, Nanos, ExchangeOutcome, Protocol, ResponseStatus, Subcommand, TimeKind};
+use smbscope_model::{
+    Command, CommandGroup, Exchange, ExchangeOutcome, Half, Nanos, Protocol, ResponseStatus, Subcommand, TimeKind,
+};
 use smbscope_wire::names::{Fsctl, Trans2};
 use smbscope_wire::status::NtStatus;
 use smbscope_wire::{smb1, smb2};

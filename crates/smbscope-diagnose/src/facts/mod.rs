@@ -18,7 +18,9 @@ pub(crate) use collector::PathKey;
 pub(crate) use counts::Count;
 pub(crate) use fact::{Fact, FactSet, facts_of, has_extension, is_close, is_open};
 pub use pair::DiagnosisContext;
-pub(crate) use pair::{DiagnosisFacts, CollectedFacts, Pair, address_filter, bit_rate, bytes, file_name, named, percent, server_name};
+pub(crate) use pair::{
+    CollectedFacts, DiagnosisFacts, Pair, address_filter, bit_rate, bytes, file_name, named, percent, server_name,
+};
 pub(crate) use path::PathFacts;
 pub(crate) use refusals::RefusalReason;
 pub(crate) use served::{CommandClass, ServerTimeHistogram};

@@ -12,7 +12,7 @@ use crate::slow::Slow;
 use smbscope_model::connection::ConnectionEnd;
 use smbscope_model::prose::{clean, prose_percent, unbroken};
 use smbscope_model::units::short_bytes;
-use smbscope_model::{CaptureInfo, ConnectAttempts, ConnectionSummary, Nanos, Quality, UntimedShare, Timestamp};
+use smbscope_model::{CaptureInfo, ConnectAttempts, ConnectionSummary, Nanos, Quality, Timestamp, UntimedShare};
 use smbscope_stats::{Aggregate, EntityStatistics, THINK_MAX, TimePart, TimeSplit};
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, SocketAddr};

@@ -4,7 +4,9 @@ use super::counts::{ExchangeSample, PeakWindowCount};
 use super::fact::{Fact, FactSet, is_close};
 use crate::episodes::hash;
 use serde::{Deserialize, Serialize};
-use smbscope_model::{CUT_NAME_MARK, Exchange, CommandGroup, Nanos, Protocol, Stamp, ResponseStatus, Subcommand, Timestamp};
+use smbscope_model::{
+    CUT_NAME_MARK, CommandGroup, Exchange, Nanos, Protocol, ResponseStatus, Stamp, Subcommand, Timestamp,
+};
 use smbscope_stats::{Covered, derived};
 use smbscope_wire::names::Trans2;
 use smbscope_wire::status::NtStatus;
@@ -116,7 +118,8 @@ impl PathFacts {
             }
         }
         if let Some(moved) = derived::moved(exchange) {
-            let sum = if exchange.group == CommandGroup::Write { &mut self.bytes_written } else { &mut self.bytes_read };
+            let sum =
+                if exchange.group == CommandGroup::Write { &mut self.bytes_written } else { &mut self.bytes_read };
             *sum = sum.saturating_add(moved);
             self.extent = self.extent.max(exchange.offset.unwrap_or(0).saturating_add(moved));
         }
@@ -192,7 +195,8 @@ impl RecentPaths {
         let is_same = |slot: &RecentPathEntry| Arc::ptr_eq(&slot.path, path) && slot.recent.share == exchange.share;
         let known = self.0.iter().rposition(is_same);
         let hash = if known.is_none() { hash(path) } else { 0 };
-        let is_alike = |slot: &RecentPathEntry| slot.hash == hash && slot.path == *path && slot.recent.share == exchange.share;
+        let is_alike =
+            |slot: &RecentPathEntry| slot.hash == hash && slot.path == *path && slot.recent.share == exchange.share;
         let known = known.or_else(|| {
             let at = self.0.iter().rposition(is_alike)?;
             self.0[at].path = Arc::clone(path);
@@ -242,8 +246,9 @@ impl RecentPaths {
     /// Notes at a directory that was listed that one of its entries was opened for nothing but to look at it.
     fn look_at(&mut self, share: &Option<Arc<str>>, path: &str, waited: i64) {
         let parent = derived::directory(path);
-        let is_parent =
-            |slot: &RecentPathEntry| slot.is_listed && derived::below_share(&slot.path) == parent && slot.recent.share == *share;
+        let is_parent = |slot: &RecentPathEntry| {
+            slot.is_listed && derived::below_share(&slot.path) == parent && slot.recent.share == *share
+        };
         let Some(at) = self.0.iter().rposition(is_parent) else { return };
         // What is looked at in it keeps it among those touched last.
         if let Some(mut directory) = self.0.remove(at) {

@@ -2,7 +2,7 @@
 //! success, or to the last attempt.
 
 use serde::{Deserialize, Serialize};
-use smbscope_model::{Exchange, CommandGroup, Nanos, Stamp, ResponseStatus, Timestamp};
+use smbscope_model::{CommandGroup, Exchange, Nanos, ResponseStatus, Stamp, Timestamp};
 use smbscope_wire::status::NtStatus;
 use std::collections::VecDeque;
 use std::sync::Arc;

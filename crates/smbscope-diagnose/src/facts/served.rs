@@ -1,7 +1,7 @@
 //! Server time by kind of command: what one kind takes is judged by what others take from the same client on the same server.
 
 use serde::{Deserialize, Serialize};
-use smbscope_model::{Command, Exchange, CommandGroup, Nanos, Subcommand, TimeKind};
+use smbscope_model::{Command, CommandGroup, Exchange, Nanos, Subcommand, TimeKind};
 use smbscope_wire::names::Trans2;
 use smbscope_wire::{smb1, smb2};
 

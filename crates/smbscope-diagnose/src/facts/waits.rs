@@ -2,7 +2,9 @@
 
 use super::refusals::RefusalReason;
 use serde::{Deserialize, Serialize};
-use smbscope_model::{Command, Exchange, FlowId, CommandGroup, Nanos, ExchangeOutcome, Stamp, ResponseStatus, Timestamp};
+use smbscope_model::{
+    Command, CommandGroup, Exchange, ExchangeOutcome, FlowId, Nanos, ResponseStatus, Stamp, Timestamp,
+};
 use std::sync::Arc;
 
 /// Waits that are kept of a client on a server, the longest.

@@ -2,7 +2,7 @@
 
 use super::{EpisodeExchangeKey, key};
 use crate::facts::{Fact, facts_of, is_close, is_open};
-use smbscope_model::{Exchange, FileId, FlowId, CommandGroup, Timestamp};
+use smbscope_model::{CommandGroup, Exchange, FileId, FlowId, Timestamp};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use std::sync::Arc;
 pub(super) fn read_in_sequence(exchanges: &[Exchange]) -> HashSet<EpisodeExchangeKey> {
     /// Reads after which a client reads ahead.
     const KNOWN_AFTER: u32 = 2;
-    let mut in_order: Vec<&Exchange> = exchanges.iter().filter(|exchange| exchange.group == CommandGroup::Read).collect();
+    let mut in_order: Vec<&Exchange> =
+        exchanges.iter().filter(|exchange| exchange.group == CommandGroup::Read).collect();
     in_order.sort_by_key(|exchange| exchange.request.first.map(|stamp| stamp.time));
     // Of each open: where the next read begins, when the last one was answered, and how many there were.
     let mut opens: HashMap<(FlowId, FileId), (u64, Timestamp, u32)> = HashMap::new();

@@ -6,7 +6,7 @@
 
 use super::{EpisodeExchangeKey, FlowPaths, key};
 use crate::facts::{is_close, is_open};
-use smbscope_model::{Command, Exchange, FileId, FlowId, CommandGroup, Nanos, Timestamp};
+use smbscope_model::{Command, CommandGroup, Exchange, FileId, FlowId, Nanos, Timestamp};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 

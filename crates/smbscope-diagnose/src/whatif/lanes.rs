@@ -1,7 +1,7 @@
 //! Threads of the client, and the pieces of work that they do one after the other.
 
-use super::graph::{Graph, Item, ClientLane, Task};
-use smbscope_model::{Exchange, FileId, FlowId, CommandGroup};
+use super::graph::{ClientLane, Graph, Item, Task};
+use smbscope_model::{CommandGroup, Exchange, FileId, FlowId};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::SocketAddr;

@@ -166,8 +166,7 @@ pub fn predict(exchanges: &[Exchange], paths: &FlowPaths, scenario: &Scenario) -
         late: LATE[0],
     };
     let short = Assumptions { own: less, trip: 1.0, warm: Some(0.1), late: LATE[1], ..best };
-    let is_much_shorter =
-        |node: &graph::CommandNode| matches!((scenario.round_trip, node.trip), (Some(new), Some(old)) if new.0 < old / 2);
+    let is_much_shorter = |node: &graph::CommandNode| matches!((scenario.round_trip, node.trip), (Some(new), Some(old)) if new.0 < old / 2);
     let more = if graph.nodes.iter().any(is_much_shorter) { BUSIER } else { more };
     let long = Assumptions { own: more, trip: LONGEST_TRIP, waited: 1.0, warm: None, ..best };
     let then = duration(&graph, best);

@@ -1,7 +1,7 @@
 //! Workers that take their files from one list.
 
 use super::graph::{Graph, Task};
-use smbscope_model::{Exchange, CommandGroup};
+use smbscope_model::{CommandGroup, Exchange};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -89,7 +89,8 @@ impl Graph {
     fn work(&self, task: &Task, exchanges: &[Exchange], origins: &[Option<usize>]) -> Option<FolderWork> {
         let of_node = |at: &usize| origins[*at].map(|origin| &exchanges[origin]);
         let opened = task.nodes.iter().find(|at| self.nodes[**at].opens).and_then(of_node)?;
-        let mut groups: Vec<CommandGroup> = task.nodes.iter().filter_map(of_node).map(|exchange| exchange.group).collect();
+        let mut groups: Vec<CommandGroup> =
+            task.nodes.iter().filter_map(of_node).map(|exchange| exchange.group).collect();
         groups.sort_unstable();
         groups.dedup();
         groups.retain(|group| matches!(group, CommandGroup::Read | CommandGroup::Write));

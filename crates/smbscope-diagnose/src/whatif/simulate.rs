@@ -1,8 +1,8 @@
 //! Plays the commands of an episode again under other conditions.
 
 use super::Scenario;
-use super::graph::{Dependency, DependencyEvent, Graph, CommandNode};
-use super::tcp::{Behavior, TransferLimits, SEGMENT, Sender};
+use super::graph::{CommandNode, Dependency, DependencyEvent, Graph};
+use super::tcp::{Behavior, SEGMENT, Sender, TransferLimits};
 use super::{EpisodeExchangeKey, FlowPaths};
 use smbscope_model::FlowId;
 use std::cmp::Reverse;
@@ -93,7 +93,8 @@ fn explained(graph: &Graph, paths: &FlowPaths, tcp: Behavior) -> Vec<[Explained;
 
 /// With a shorter round trip, transfers are as fast as the faster ones in the capture.
 fn quicken(graph: &Graph, Conditions { scenario, .. }: Conditions<'_>, found: &mut [[Explained; 2]], quantile: f64) {
-    let is_shorter = |node: &CommandNode| matches!((scenario.round_trip, node.trip), (Some(new), Some(old)) if new.0 < old);
+    let is_shorter =
+        |node: &CommandNode| matches!((scenario.round_trip, node.trip), (Some(new), Some(old)) if new.0 < old);
     for direction in [TO_SERVER, TO_CLIENT] {
         let large: Vec<usize> = (0..graph.nodes.len())
             .filter(|at| measured(&graph.nodes[*at], direction).bytes as f64 >= LARGE && is_shorter(&graph.nodes[*at]))

@@ -1,7 +1,7 @@
 //! Predictions that can be worked out on paper.
 
 use super::*;
-use smbscope_model::{FileId, CommandGroup};
+use smbscope_model::{CommandGroup, FileId};
 use smbscope_testkit::exchange::read;
 
 const MS: i64 = 1_000_000;

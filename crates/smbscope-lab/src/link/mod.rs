@@ -92,8 +92,13 @@ pub(crate) struct Proxy {
 
 impl Proxy {
     /// Takes connections from the listeners over the link to the server.
-    pub(crate) fn start(listeners: Vec<TcpListener>, server: SocketAddr, link: LinkImpairments) -> Result<Proxy, LabError> {
-        let failed = |error: io::Error| LabError::Unavailable(format!("cannot start the proxy of a slow link: {error}"));
+    pub(crate) fn start(
+        listeners: Vec<TcpListener>,
+        server: SocketAddr,
+        link: LinkImpairments,
+    ) -> Result<Proxy, LabError> {
+        let failed =
+            |error: io::Error| LabError::Unavailable(format!("cannot start the proxy of a slow link: {error}"));
         let (stop, running) = io::pipe().map_err(failed)?;
         let stop = StopPipe::new(stop);
         let carriers = [(); 2].map(|()| link.rate.map(|rate| Arc::new(Mutex::new(lane::Carrier::new(rate)))));

@@ -177,7 +177,8 @@ impl Folder {
         let own = folder.metadata().map_err(errno)?;
         let kind = own.file_type();
         // Nobody asks for the number of the folder above by its name.
-        let mut listed: Vec<FuseDirEntry> = [".", ".."].map(|name| FuseDirEntry { number, kind, name: name.into() }).into();
+        let mut listed: Vec<FuseDirEntry> =
+            [".", ".."].map(|name| FuseDirEntry { number, kind, name: name.into() }).into();
         for entry in std::fs::read_dir(reopened(&folder)).map_err(errno)? {
             let entry = entry.map_err(errno)?;
             let kind = entry.file_type().map_err(errno)?;

@@ -45,7 +45,8 @@ impl SlowDisk {
         let is_root = rustix::process::geteuid().is_root();
         config.acl = if is_root { SessionACL::All } else { SessionACL::Owner };
         config.n_threads = Some(THREADS);
-        let session = Session::new(FuseFileSystem::new(below, Arc::clone(&queue)), at, &config).and_then(Session::spawn);
+        let session =
+            Session::new(FuseFileSystem::new(below, Arc::clone(&queue)), at, &config).and_then(Session::spawn);
         let session = session.map_err(|error| {
             queue.close();
             failed(error)

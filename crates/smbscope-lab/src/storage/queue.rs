@@ -51,8 +51,13 @@ struct PendingDiskRequest {
 impl DiskQueue {
     /// Starts the thread.
     pub(super) fn start(storage: Storage) -> io::Result<Arc<DiskQueue>> {
-        let state =
-            DiskQueueState { device: Device::new(storage), waiting: BinaryHeap::new(), count: 0, bytes: 0, closed: false };
+        let state = DiskQueueState {
+            device: Device::new(storage),
+            waiting: BinaryHeap::new(),
+            count: 0,
+            bytes: 0,
+            closed: false,
+        };
         let queue = Arc::new(DiskQueue {
             started: Instant::now(),
             state: Mutex::new(state),

@@ -2,7 +2,7 @@
 //! reads, writes and flushes by way of the disk's queue.
 
 use super::device::DiskRequest;
-use super::folder::{self, Caller, ErrnoResult, FuseEntry, Folder, FuseDirEntry, Sized};
+use super::folder::{self, Caller, ErrnoResult, Folder, FuseDirEntry, FuseEntry, Sized};
 use super::queue::DiskQueue;
 use fuser::{
     BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,

@@ -1,7 +1,7 @@
 //! Servers of the tests' own, and a client that nobody here wrote.
 #![allow(dead_code)] // Each test file uses its own part.
 
-use smbscope_lab::{LabDialect, Process, LabServer, LabServerSettings, StateFolder, available};
+use smbscope_lab::{LabDialect, LabServer, LabServerSettings, Process, StateFolder, available};
 use smbscope_testkit::skip;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -33,7 +33,13 @@ pub(crate) enum As<'a> {
 }
 
 /// What `smbclient` says to these commands; `None`, with a line, where there is no smbclient.
-pub(crate) fn smbclient(server: &LabServer, share: &str, who: As<'_>, dialect: LabDialect, commands: &str) -> Option<Output> {
+pub(crate) fn smbclient(
+    server: &LabServer,
+    share: &str,
+    who: As<'_>,
+    dialect: LabDialect,
+    commands: &str,
+) -> Option<Output> {
     let mut client = Command::new("smbclient");
     client.arg(format!("//{}/{share}", server.address().ip())).args(["-p", &server.port().to_string(), "-c", commands]);
     client.arg("-s").arg(server.folder().join("smb.conf")).args(["-m", dialect.samba_name()]);

@@ -1,6 +1,6 @@
 //! The connections of a session: one, or several that take turns (SMB 3 multichannel).
 
-use smbscope_client::{ClientError, SessionOptions, ClientSession};
+use smbscope_client::{ClientError, ClientSession, SessionOptions};
 use std::future::{Future, poll_fn};
 use std::task::Poll;
 use std::time::Instant;

@@ -275,7 +275,12 @@ mod tests {
     #[test]
     fn conditions_are_joined_by_and() {
         let expected = [
-            CriterionTerm::Time { figure: TimeFigure::P95, of: "Read".to_owned(), place: 4..8, below: Nanos(20_000_000) },
+            CriterionTerm::Time {
+                figure: TimeFigure::P95,
+                of: "Read".to_owned(),
+                place: 4..8,
+                below: Nanos(20_000_000),
+            },
             CriterionTerm::ErrorShare { below: 0.01 },
             CriterionTerm::Overload { below: 0.005 },
             CriterionTerm::Operations { above: 500.0 },

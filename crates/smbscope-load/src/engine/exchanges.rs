@@ -5,7 +5,8 @@ use super::session::SessionIdentity;
 use serde::{Deserialize, Serialize};
 use smbscope_client::Sample;
 use smbscope_model::{
-    Command, Endpoints, Exchange, FlowId, CommandGroup, Nanos, ExchangeOutcome, PacketRef, Stamp, ResponseStatus, Timestamp,
+    Command, CommandGroup, Endpoints, Exchange, ExchangeOutcome, FlowId, Nanos, PacketRef, ResponseStatus, Stamp,
+    Timestamp,
 };
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;

@@ -9,7 +9,7 @@ use super::session::Performed;
 use serde::{Deserialize, Serialize};
 use smbscope_client::Sample;
 use smbscope_model::{Nanos, Timestamp};
-use smbscope_stats::{SummaryPrecision, Summary};
+use smbscope_stats::{Summary, SummaryPrecision};
 use std::time::{Duration, Instant};
 
 /// Jobs of a load point that are kept one by one: the first ones.
@@ -46,7 +46,8 @@ pub(crate) struct ScriptPass {
 impl ScriptPass {
     pub(crate) fn new(session: u32, began: Instant, started: Timestamp) -> ScriptPass {
         let none = Duration::ZERO;
-        let job = FinishedJob { session, started, elapsed: none, waited: none, files: 0, bytes_read: 0, bytes_written: 0 };
+        let job =
+            FinishedJob { session, started, elapsed: none, waited: none, files: 0, bytes_read: 0, bytes_written: 0 };
         ScriptPass { began, job, whole: true }
     }
 
@@ -129,7 +130,12 @@ pub struct JobTotals {
 
 impl Default for JobSummary {
     fn default() -> JobSummary {
-        JobSummary { elapsed: Summary::new(SummaryPrecision::ROW), sum: JobTotals::default(), unfinished: 0, list: Vec::new() }
+        JobSummary {
+            elapsed: Summary::new(SummaryPrecision::ROW),
+            sum: JobTotals::default(),
+            unfinished: 0,
+            list: Vec::new(),
+        }
     }
 }
 

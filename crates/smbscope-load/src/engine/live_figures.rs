@@ -4,7 +4,7 @@
 use super::session::Performed;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{CommandGroup, Nanos};
-use smbscope_stats::{DurationStatistics, SummaryPrecision, Summary};
+use smbscope_stats::{DurationStatistics, Summary, SummaryPrecision};
 use smbscope_wire::status::NtStatus;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -42,7 +42,8 @@ pub enum EnginePhase {
     Ending,
 }
 
-const PHASES: [EnginePhase; 5] = [EnginePhase::Idle, EnginePhase::Connecting, EnginePhase::Warmup, EnginePhase::Measuring, EnginePhase::Ending];
+const PHASES: [EnginePhase; 5] =
+    [EnginePhase::Idle, EnginePhase::Connecting, EnginePhase::Warmup, EnginePhase::Measuring, EnginePhase::Ending];
 
 /// What happened since the last look.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -10,15 +10,17 @@ use super::load_point::Common;
 use super::meter::{LOOK, Meter};
 use super::plan::{EngineError, RampPlan};
 use super::recorder::{LoadPointRecorder, MeasurementWindow};
-use super::result::{ClientCpuUsage, LoadPointEnd, HostResult, HostFailure, PacingResult, LoadPointResult, ResponseStall};
+use super::result::{
+    ClientCpuUsage, HostFailure, HostResult, LoadPointEnd, LoadPointResult, PacingResult, ResponseStall,
+};
 use super::schedule::LoadSchedule;
 use super::session::SessionFactory;
 use super::share::WorkerShare;
 use super::silences::Silences;
 use super::timers::Time;
-use super::worker::{Connecting, HostFacts, HostLost, WorkerOrder, WorkerReply, Scripts, Worked, LoadWorker};
+use super::worker::{Connecting, HostFacts, HostLost, LoadWorker, Scripts, Worked, WorkerOrder, WorkerReply};
 use smbscope_client::SessionOptions;
-use smbscope_stats::{SummaryPrecision, Summary};
+use smbscope_stats::{Summary, SummaryPrecision};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -119,7 +121,8 @@ pub(crate) fn with_workers<C: SessionFactory + Send + 'static, R>(
             let (orders, received) = channel();
             let (reply, common, operations) = (reply.clone(), common.clone(), engine.names.len());
             let worker = move || {
-                let worker = LoadWorker { index, workers: share.of, common, scripts, live, operations, users: Vec::new() };
+                let worker =
+                    LoadWorker { index, workers: share.of, common, scripts, live, operations, users: Vec::new() };
                 worker.run(time, &runtime, &received, &reply);
             };
             std::thread::Builder::new().name(format!("users-{index}")).spawn_scoped(scope, worker)?;
@@ -161,7 +164,12 @@ pub(crate) fn with_hosts<R>(
 }
 
 impl<'a> Engine<'a> {
-    fn new(plan: &RampPlan, scripts: Scripts<'_>, replies: Receiver<WorkerReply>, surroundings: Surroundings<'a>) -> Engine<'a> {
+    fn new(
+        plan: &RampPlan,
+        scripts: Scripts<'_>,
+        replies: Receiver<WorkerReply>,
+        surroundings: Surroundings<'a>,
+    ) -> Engine<'a> {
         let first = scripts(0);
         let (names, has_end) = (first.operations().to_vec(), first.passes().is_some());
         let (lanes, lost, on_lost) = (Vec::new(), Vec::new(), OnLostHost::default());
@@ -235,7 +243,8 @@ impl<'a> Engine<'a> {
 
     /// Has sessions made; when the last one was.
     pub(crate) fn connect(&mut self, connecting: &Connecting) -> Instant {
-        let shares: Vec<WorkerShare> = self.lanes.iter().filter_map(|lane| Some(lane.host.as_ref()?.share.clone())).collect();
+        let shares: Vec<WorkerShare> =
+            self.lanes.iter().filter_map(|lane| Some(lane.host.as_ref()?.share.clone())).collect();
         let operations = self.plan.limits.operations;
         let asked = self.order(|lane| {
             let Some(host) = &lane.host else { return WorkerOrder::Connect(connecting.clone()) };
@@ -372,7 +381,8 @@ impl<'a> Engine<'a> {
         let total = figures.counted.response_times(|(_, _, group)| group.in_headline());
         let median = total.figures().p50.map(|p50| Duration::from_nanos(p50.0.max(0) as u64));
         let stalls = silences.map_or_else(Vec::new, |silences| silences.stalls(median));
-        let stalls = stalls.iter().map(|s| ResponseStall { start: clock.timestamp(s.from), length: s.length }).collect();
+        let stalls =
+            stalls.iter().map(|s| ResponseStall { start: clock.timestamp(s.from), length: s.length }).collect();
         let run = LoadPointResult {
             users,
             started: clock.timestamp(window.start),

@@ -37,16 +37,16 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
-pub use capacity::{CapacityResult, Knee, KneeRange, Search, LoadTrial};
+pub use capacity::{CapacityResult, Knee, KneeRange, LoadTrial, Search};
 pub use control::StopFlag;
 pub use cpu::{LATE_ABOVE, LIMITED_ABOVE};
 pub use criterion::{Criterion, CriterionError, CriterionResult};
 pub use exchanges::{EXCHANGES_MAX, ExchangeLog};
 pub use hooks::Hooks;
 pub use hosts::{Fleet, Host, LoadHost, LoadWork, OnLostHost};
-pub use jobs::{JOBS_KEPT_MAX, FinishedJob, JobSummary, JobTotals};
-pub use live_figures::{LiveFigures, LiveGroup, EnginePhase, EngineSnapshot};
-pub use overload::{OverloadTally, OverloadLimits};
+pub use jobs::{FinishedJob, JOBS_KEPT_MAX, JobSummary, JobTotals};
+pub use live_figures::{EnginePhase, EngineSnapshot, LiveFigures, LiveGroup};
+pub use overload::{OverloadLimits, OverloadTally};
 pub use plan::{Connects, EngineError, ErrorLimit, LoadPointLimits, OnFailure, RampPlan};
 pub use schedule::{Arrivals, LoadSchedule};
 pub use session::CommandQueueDepth;

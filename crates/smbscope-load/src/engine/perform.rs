@@ -1,9 +1,11 @@
 //! Actions as calls on a session of the SMB client, with the user's table of open files.
 
 use super::connections::RoundRobinChannels;
-use super::session::{SessionFactory, SessionIdentity, Performed, CommandQueueDepth, ServerSession};
-use crate::workload::{Action, Own, HandleSlot};
-use smbscope_client::{TransferDirection, ListingEntry, ClientError, FileHandle, Info, OpenParameters, SessionOptions, Samples, SetInfo};
+use super::session::{CommandQueueDepth, Performed, ServerSession, SessionFactory, SessionIdentity};
+use crate::workload::{Action, HandleSlot, Own};
+use smbscope_client::{
+    ClientError, FileHandle, Info, ListingEntry, OpenParameters, Samples, SessionOptions, SetInfo, TransferDirection,
+};
 use smbscope_model::Endpoints;
 use smbscope_stats::Random;
 use smbscope_wire::status::NtStatus;
@@ -166,7 +168,9 @@ impl UserSession {
         }
         match *action {
             Action::Open { slot, path, access, share, disposition, options, attributes } => {
-                return self.open(slot, &OpenParameters { path, access, share, disposition, options, attributes }).await;
+                return self
+                    .open(slot, &OpenParameters { path, access, share, disposition, options, attributes })
+                    .await;
             }
             Action::Close(slot) => {
                 let handle = handle!(slot);

@@ -160,8 +160,10 @@ impl Silences {
     /// The stalls, in the order of time; the longest where there are many.
     pub(crate) fn stalls(&self, median: Option<Duration>) -> Vec<UnansweredPeriod> {
         let least = median.map_or(STALL_MIN, |median| STALL_MIN.max(median.saturating_mul(STALL_TIMES_MEDIAN)));
-        let stall = |gap: &ResponseGap| Some(UnansweredPeriod { from: gap.waited_from?, length: gap.to - gap.waited_from? });
-        let mut stalls: Vec<UnansweredPeriod> = self.gaps.iter().filter_map(stall).filter(|s| s.length >= least).collect();
+        let stall =
+            |gap: &ResponseGap| Some(UnansweredPeriod { from: gap.waited_from?, length: gap.to - gap.waited_from? });
+        let mut stalls: Vec<UnansweredPeriod> =
+            self.gaps.iter().filter_map(stall).filter(|s| s.length >= least).collect();
         stalls.sort_by_key(|stall| std::cmp::Reverse(stall.length));
         stalls.truncate(STALLS_MAX);
         stalls.sort_by_key(|stall| stall.from);

@@ -142,7 +142,10 @@ mod timer {
         )]
         pub(super) fn new() -> io::Result<SystemTimer> {
             let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
-            Ok(SystemTimer(AsyncFd::with_interest(timerfd_create(TimerfdClockId::Monotonic, flags)?, Interest::READABLE)?))
+            Ok(SystemTimer(AsyncFd::with_interest(
+                timerfd_create(TimerfdClockId::Monotonic, flags)?,
+                Interest::READABLE,
+            )?))
         }
 
         /// Rings at this moment instead of the one that was set before.

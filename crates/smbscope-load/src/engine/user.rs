@@ -7,9 +7,9 @@ use super::plan::OnFailure;
 use super::recorder::Completed;
 use super::result::LoadPointEnd;
 use super::schedule::Appointments;
-use super::session::{SessionFactory, Performed, ServerSession};
+use super::session::{Performed, ServerSession, SessionFactory};
 use super::timers::now;
-use crate::workload::{Action, Script, HandleSlot, ScriptStep};
+use crate::workload::{Action, HandleSlot, Script, ScriptStep};
 use smbscope_client::ClientError;
 use smbscope_model::{Command, FlowId};
 use smbscope_wire::status::NtStatus;
@@ -315,7 +315,11 @@ impl<T: ServerSession> ScriptedSession<T> {
     }
 
     /// Waits as [`LoadPoint::wait_until`] does, and rests meanwhile.
-    async fn wait_until<C: SessionFactory<Session = T>>(&mut self, point: &WorkerLoadPoint<C>, time: Instant) -> Instant {
+    async fn wait_until<C: SessionFactory<Session = T>>(
+        &mut self,
+        point: &WorkerLoadPoint<C>,
+        time: Instant,
+    ) -> Instant {
         self.rest_until(point, point.wait_until(time)).await
     }
 
@@ -381,7 +385,11 @@ impl<T: ServerSession> ScriptedSession<T> {
     }
 
     /// The user's work ended, or was made to: notes what was not done.
-    pub(crate) fn leave<C: SessionFactory<Session = T>>(&mut self, point: &WorkerLoadPoint<C>, left: Option<&UserExit>) {
+    pub(crate) fn leave<C: SessionFactory<Session = T>>(
+        &mut self,
+        point: &WorkerLoadPoint<C>,
+        left: Option<&UserExit>,
+    ) {
         let mut recorder = point.recorder.borrow_mut();
         if let Some(mut appointments) = self.appointments.take()
             && left != Some(&UserExit::Done)
@@ -432,7 +440,10 @@ fn does_nothing<C: SessionFactory>(point: &WorkerLoadPoint<C>) -> UserExit {
 }
 
 /// Tries until there is a session again, as the plan says; or says why the user's work ends.
-async fn reconnect<C: SessionFactory>(user: &mut ScriptedSession<C::Session>, point: &WorkerLoadPoint<C>) -> Option<UserExit> {
+async fn reconnect<C: SessionFactory>(
+    user: &mut ScriptedSession<C::Session>,
+    point: &WorkerLoadPoint<C>,
+) -> Option<UserExit> {
     loop {
         match point.plan.on_failure {
             OnFailure::End => return Some(UserExit::Failed(user.trouble.clone().unwrap_or_default())),

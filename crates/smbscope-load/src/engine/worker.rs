@@ -13,7 +13,7 @@ use super::share::WorkerShare;
 use super::timers::{Time, Timers, now};
 use super::user::ScriptedSession;
 use crate::workload::Script;
-use smbscope_stats::{SummaryPrecision, Summary};
+use smbscope_stats::{Summary, SummaryPrecision};
 use std::cell::Cell;
 use std::convert::Infallible;
 use std::future::Future;
@@ -118,7 +118,13 @@ pub(crate) struct LoadWorker<'a, C: SessionFactory> {
 
 impl<C: SessionFactory + 'static> LoadWorker<'_, C> {
     /// Carries out orders until there are no more, and then disconnects.
-    pub(crate) fn run(mut self, time: Time, runtime: &Runtime, orders: &Receiver<WorkerOrder>, replies: &Sender<WorkerReply>) {
+    pub(crate) fn run(
+        mut self,
+        time: Time,
+        runtime: &Runtime,
+        orders: &Receiver<WorkerOrder>,
+        replies: &Sender<WorkerReply>,
+    ) {
         let timers = {
             let _entered = runtime.enter();
             Rc::new(time.timers())
@@ -133,7 +139,11 @@ impl<C: SessionFactory + 'static> LoadWorker<'_, C> {
                 }
                 WorkerOrder::Work { begin, window, schedule } => {
                     let Some(point) = point.take() else { continue };
-                    WorkerReply::Worked(Box::new(runtime.block_on(self.work(point, &timers, (begin, window, schedule)))))
+                    WorkerReply::Worked(Box::new(runtime.block_on(self.work(
+                        point,
+                        &timers,
+                        (begin, window, schedule),
+                    ))))
                 }
             };
             if replies.send(reply).is_err() {
@@ -325,7 +335,11 @@ async fn publish<C: SessionFactory>(point: &WorkerLoadPoint<C>, live: &LiveFigur
 
 /// Keeps the thread from sleeping, where the plan wants that: the runtime asks the system for what has come between any
 /// two turns of this. Adds up the time of the measured part in which there was nothing else to do.
-async fn poll_busily<C: SessionFactory>(point: &WorkerLoadPoint<C>, window: MeasurementWindow, idle: &Cell<Duration>) -> Infallible {
+async fn poll_busily<C: SessionFactory>(
+    point: &WorkerLoadPoint<C>,
+    window: MeasurementWindow,
+    idle: &Cell<Duration>,
+) -> Infallible {
     if !point.plan.busy_poll {
         return std::future::pending().await;
     }

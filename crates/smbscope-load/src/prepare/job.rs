@@ -1,9 +1,9 @@
 //! The work itself, on any [`Share`]: what to look at, what to make, what to remove, in which order.
 
 use super::marker::{self, Marker};
-use super::share::{ShareConnector, FileContent, ShareAccess};
-use super::{CleanupResult, PrepareError, Prepared, PrepareProgress, PrepareRequest};
-use crate::workload::{FileSet, CreatedPaths, FileSetOwner, own_directory, relative_path};
+use super::share::{FileContent, ShareAccess, ShareConnector};
+use super::{CleanupResult, PrepareError, PrepareProgress, PrepareRequest, Prepared};
+use crate::workload::{CreatedPaths, FileSet, FileSetOwner, own_directory, relative_path};
 use smbscope_client::ListingEntry;
 use smbscope_wire::status::NtStatus;
 use std::cell::{Cell, RefCell};
@@ -144,7 +144,11 @@ async fn claim<S: ShareAccess>(share: &mut S, directory: &str) -> Result<Option<
     }
 }
 
-async fn read_marker<S: ShareAccess>(share: &mut S, directory: &str, entries: &[ListingEntry]) -> Result<Option<Marker>, PrepareError> {
+async fn read_marker<S: ShareAccess>(
+    share: &mut S,
+    directory: &str,
+    entries: &[ListingEntry],
+) -> Result<Option<Marker>, PrepareError> {
     for name in [marker::NAME, marker::NEW_NAME] {
         let Some(entry) = entries.iter().find(|entry| entry.name.eq_ignore_ascii_case(name)) else { continue };
         let path = format!("{directory}\\{}", entry.name);
@@ -203,9 +207,9 @@ impl<'p> PrepareState<'p> {
             false => (0..request.users).map(FileSetOwner::User).collect(),
         };
         if files.files > 0 {
-            let units = owners
-                .iter()
-                .flat_map(|owner| (0..files.directories).map(|number| DirectoryTask { owner: *owner, number: Some(number) }));
+            let units = owners.iter().flat_map(|owner| {
+                (0..files.directories).map(|number| DirectoryTask { owner: *owner, number: Some(number) })
+            });
             work.extend(units);
         }
         if files.own_directories && (files.shared || files.files == 0) {
@@ -420,8 +424,10 @@ impl Removal<'_> {
         todo: &mut Todo,
     ) -> Result<(), PrepareError> {
         if entry.name.is_empty() || entry.name == ".." || entry.name.contains(['\\', '/']) {
-            let error =
-                smbscope_client::ClientError::Protocol(format!("the name \"{}\" in a listing", entry.name.escape_debug()));
+            let error = smbscope_client::ClientError::Protocol(format!(
+                "the name \"{}\" in a listing",
+                entry.name.escape_debug()
+            ));
             return Err(doing("list", directory)(error));
         }
         let path = format!("{directory}\\{}", entry.name);
@@ -443,7 +449,11 @@ async fn connect<C: ShareConnector>(connector: &C) -> Result<C::Share, PrepareEr
 }
 
 /// The session that is there and some more, one after the other: a server may accept few connections at once.
-async fn connect_more<C: ShareConnector>(connector: &C, first: C::Share, more: usize) -> Result<Vec<C::Share>, PrepareError> {
+async fn connect_more<C: ShareConnector>(
+    connector: &C,
+    first: C::Share,
+    more: usize,
+) -> Result<Vec<C::Share>, PrepareError> {
     let mut shares = vec![first];
     for _ in 0..more {
         shares.push(connect(connector).await?);

@@ -1,6 +1,6 @@
 //! The file that proves that a directory is smbscope's, and says what is in it.
 
-use crate::workload::{FileSet, CreatedPaths};
+use crate::workload::{CreatedPaths, FileSet};
 use serde::{Deserialize, Serialize};
 
 /// Its name.
@@ -64,8 +64,11 @@ mod tests {
 
     #[test]
     fn a_marker_is_read_as_it_was_written() {
-        let sizes =
-            [SizeDistribution::Fixed(4096), SizeDistribution::Uniform(1, 9), SizeDistribution::Weighted(vec![(1, 2), (u64::from(u32::MAX) + 1, 4)])];
+        let sizes = [
+            SizeDistribution::Fixed(4096),
+            SizeDistribution::Uniform(1, 9),
+            SizeDistribution::Weighted(vec![(1, 2), (u64::from(u32::MAX) + 1, 4)]),
+        ];
         for sizes in sizes {
             let files =
                 FileSet { own_directories: true, shared: false, directories: 2, nested: 0, files: 3, sizes, seed: 4 };
@@ -80,7 +83,8 @@ mod tests {
     fn another_file_of_the_same_name_is_no_marker() {
         assert_eq!(Marker::parse(b""), None);
         assert_eq!(Marker::parse(b"\xff\xfe"), None);
-        let other = Marker { made_by: "x".to_owned(), ..Marker::new("w", 0, &FileSet::none(), &CreatedPaths::default()) };
+        let other =
+            Marker { made_by: "x".to_owned(), ..Marker::new("w", 0, &FileSet::none(), &CreatedPaths::default()) };
         assert_eq!(Marker::parse(other.to_text().as_bytes()), None);
     }
 }

@@ -16,7 +16,7 @@ mod share;
 mod tests;
 
 use crate::workload::NAMES_MAX;
-use crate::workload::{FileSet, CreatedPaths};
+use crate::workload::{CreatedPaths, FileSet};
 use share::SessionConnector;
 use smbscope_client::SessionOptions;
 use smbscope_wire::status::NtStatus;

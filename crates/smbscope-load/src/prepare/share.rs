@@ -1,6 +1,8 @@
 //! The few things that are done to a share, so that tests need no server.
 
-use smbscope_client::{CreateDisposition, ListingEntry, Info, OpenParameters, SessionOptions, ClientSession, access, create_options};
+use smbscope_client::{
+    ClientSession, CreateDisposition, Info, ListingEntry, OpenParameters, SessionOptions, access, create_options,
+};
 use smbscope_stats::Random;
 use smbscope_wire::status::NtStatus;
 use std::time::{Duration, Instant};

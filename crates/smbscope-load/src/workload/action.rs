@@ -1,7 +1,7 @@
 //! The steps of a user, as data: the engine performs them on a session.
 
 use super::Own;
-use smbscope_client::{FsctlProfile, CreateDisposition, Info, ByteRangeLock, FileRange, TreeConnectTarget, WholeFile};
+use smbscope_client::{ByteRangeLock, CreateDisposition, FileRange, FsctlProfile, Info, TreeConnectTarget, WholeFile};
 use smbscope_wire::names::Fsctl;
 use smbscope_wire::status::NtStatus;
 use std::time::Duration;
@@ -204,7 +204,8 @@ impl Expected {
             Expected::Success | Expected::Status(NtStatus::SUCCESS) => !status.is_error(),
             Expected::Status(expected) => status == expected,
             Expected::SuccessOrRefusalOf(code) => {
-                !status.is_error() || FsctlProfile::by_code(code).is_some_and(|control| control.refusals.contains(&status))
+                !status.is_error()
+                    || FsctlProfile::by_code(code).is_some_and(|control| control.refusals.contains(&status))
             }
             Expected::Failure => status.is_error(),
             Expected::Anything => true,

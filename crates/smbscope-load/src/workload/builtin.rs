@@ -3,7 +3,7 @@
 use super::error::suggest;
 use super::loadfile::Loadfile;
 use super::netbench::{self, NetbenchLike};
-use super::{WorkloadError, WorkloadSource, Workload};
+use super::{Workload, WorkloadError, WorkloadSource};
 
 const NETBENCH: &str = "netbench-like";
 const NETBENCH_FULL: &str = "netbench-like-full";

@@ -26,7 +26,9 @@ impl SizeDistribution {
     pub(crate) fn draw(&self, random: &mut Random) -> u64 {
         match self {
             SizeDistribution::Fixed(size) => *size,
-            SizeDistribution::Uniform(least, most) => least + random.below(most.saturating_sub(*least).saturating_add(1)),
+            SizeDistribution::Uniform(least, most) => {
+                least + random.below(most.saturating_sub(*least).saturating_add(1))
+            }
             SizeDistribution::Weighted(list) => {
                 let mut left = random.below(list.iter().map(|(_, weight)| u64::from(*weight)).sum());
                 for (size, weight) in list {

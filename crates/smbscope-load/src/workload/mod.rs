@@ -17,9 +17,9 @@ mod seat;
 mod synthetic;
 mod travel;
 
-pub use action::{Action, Expected, Script, HandleSlot, ScriptStep};
+pub use action::{Action, Expected, HandleSlot, Script, ScriptStep};
 pub use draw::SizeDistribution;
-pub use error::{WorkloadError, Location};
+pub use error::{Location, WorkloadError};
 pub use file_set::{FileSet, FileSetOwner};
 pub use loadfile::{check_line, ranges_text};
 pub use made::{CreatedPaths, Own};
@@ -180,9 +180,23 @@ impl Workload {
         Ok(Workload { about: Arc::new(about), kind: WorkloadKind::Synthetic(Arc::new(synthetic)), thinking: None })
     }
 
-    fn of_loadfile(name: String, description: String, source: WorkloadSource, text: &str, loadfile: Loadfile) -> Workload {
+    fn of_loadfile(
+        name: String,
+        description: String,
+        source: WorkloadSource,
+        text: &str,
+        loadfile: Loadfile,
+    ) -> Workload {
         let (definition, parameters) = (WorkloadDefinition::new(text), Vec::new());
-        let about = WorkloadMetadata { name, description, source, file_set: FileSet::none(), definition, parameters, toml: None };
+        let about = WorkloadMetadata {
+            name,
+            description,
+            source,
+            file_set: FileSet::none(),
+            definition,
+            parameters,
+            toml: None,
+        };
         Workload { about: Arc::new(about), kind: WorkloadKind::Loadfile(Arc::new(loadfile)), thinking: None }
     }
 
@@ -323,7 +337,9 @@ impl Workload {
     /// What one user does.
     pub fn script(&self, seat: &UserSeat) -> UserScript {
         match &self.kind {
-            WorkloadKind::Loadfile(loadfile) => UserScript(Inner::Loadfile(LoadfileScript::new(Arc::clone(loadfile), seat))),
+            WorkloadKind::Loadfile(loadfile) => {
+                UserScript(Inner::Loadfile(LoadfileScript::new(Arc::clone(loadfile), seat)))
+            }
             WorkloadKind::Synthetic(synthetic) => {
                 UserScript(Inner::Synthetic(Box::new(SyntheticScript::new(Arc::clone(synthetic), seat))))
             }

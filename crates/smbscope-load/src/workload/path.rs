@@ -47,8 +47,11 @@ impl PathInterner {
     pub(super) fn resolve(&self, seat: &UserSeat) -> UserPaths {
         let own = seat.own_directory();
         let bytes = self.names.iter().map(|name| own.len() + 1 + name.len()).sum();
-        let mut paths =
-            UserPaths { own: own.clone(), text: String::with_capacity(bytes), ends: Vec::with_capacity(self.names.len()) };
+        let mut paths = UserPaths {
+            own: own.clone(),
+            text: String::with_capacity(bytes),
+            ends: Vec::with_capacity(self.names.len()),
+        };
         for name in &self.names {
             paths.text.push_str(&own);
             if !name.is_empty() {

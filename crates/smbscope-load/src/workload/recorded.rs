@@ -5,7 +5,7 @@
 
 use super::error::Location;
 use super::loadfile::Loadfile;
-use super::{WorkloadDefinition, WorkloadError, FileSet, WorkloadKind, WorkloadSource, Workload};
+use super::{FileSet, Workload, WorkloadDefinition, WorkloadError, WorkloadKind, WorkloadSource};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! A workload on its way to a load generator on another host, which reads it as this one did.
 
 use super::loadfile::Loadfile;
-use super::{WorkloadDefinition, WorkloadError, WorkloadKind, WorkloadSource, Workload, builtin, read, recorded};
+use super::{Workload, WorkloadDefinition, WorkloadError, WorkloadKind, WorkloadSource, builtin, read, recorded};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 

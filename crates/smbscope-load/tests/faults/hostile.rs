@@ -6,9 +6,9 @@
 //! the bounds of that page.
 
 use crate::faults::support::{DIALECTS, Step, TIMEOUT, assert_clear, is_smb1, life, open, options, run};
-use smbscope_client::{Info, SessionOptions, ClientSession};
+use smbscope_client::{ClientSession, Info, SessionOptions};
 use smbscope_load::prepare::{self, PrepareRequest};
-use smbscope_load::workload::{FileSet, CreatedPaths, SizeDistribution};
+use smbscope_load::workload::{CreatedPaths, FileSet, SizeDistribution};
 use smbscope_model::{Command, Dialect};
 use smbscope_testkit::server::{Fault, Flood, Malformed, Rule, Script, ScriptedServer};
 use smbscope_wire::{smb1, smb2};
@@ -251,7 +251,11 @@ fn a_server_that_never_grants_a_credit_is_an_error_and_no_wait() {
 }
 
 /// What a workload without files of its own needs, and with some of them.
-fn prepared(options: &SessionOptions, files: u32, within: Duration) -> Result<prepare::Prepared, prepare::PrepareError> {
+fn prepared(
+    options: &SessionOptions,
+    files: u32,
+    within: Duration,
+) -> Result<prepare::Prepared, prepare::PrepareError> {
     let set = FileSet {
         own_directories: true,
         shared: false,

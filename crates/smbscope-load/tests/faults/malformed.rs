@@ -11,7 +11,9 @@ use std::thread;
 const THREADS: usize = 8;
 
 /// Does a step on a session of its own for each case, and says how each ended.
-pub(crate) fn outcomes(cases: &[(Dialect, Step, Malformed)]) -> Vec<(Dialect, Step, Malformed, Result<(), ClientError>)> {
+pub(crate) fn outcomes(
+    cases: &[(Dialect, Step, Malformed)],
+) -> Vec<(Dialect, Step, Malformed, Result<(), ClientError>)> {
     let next = Mutex::new(cases.iter());
     let done = Mutex::new(Vec::new());
     let work = || {

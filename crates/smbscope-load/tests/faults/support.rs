@@ -1,6 +1,9 @@
 //! A session with a scripted server, and the operations that a test does on it.
 
-use smbscope_client::{CreateDisposition, ClientError, FileHandle, Info, ByteRangeLock, OpenParameters, OpenResult, SessionOptions, ClientSession, SetInfo};
+use smbscope_client::{
+    ByteRangeLock, ClientError, ClientSession, CreateDisposition, FileHandle, Info, OpenParameters, OpenResult,
+    SessionOptions, SetInfo,
+};
 use smbscope_client::{access, create_options};
 use smbscope_model::{Command, Dialect};
 use smbscope_testkit::server::{Rule, Script, ScriptedServer};

@@ -1,7 +1,7 @@
 //! What is unusual but right: late, interim, interrupted and piecemeal answers. They are measured, and nothing fails.
 
 use crate::faults::support::{DIALECTS, Step, TIMEOUT, is_smb1, open, options, run, server};
-use smbscope_client::{SessionOptions, ClientSession};
+use smbscope_client::{ClientSession, SessionOptions};
 use smbscope_model::ExchangeOutcome;
 use smbscope_testkit::server::Fault;
 use smbscope_wire::smb2;

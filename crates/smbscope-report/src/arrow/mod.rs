@@ -57,7 +57,11 @@ struct DocumentSchema {
 /// A kind whose published schema is the file of that name.
 macro_rules! kind {
     ($name:literal, $file:literal) => {
-        DocumentSchema { name: $name, text: include_str!(concat!("../../../../schema/", $file)), shape: OnceLock::new() }
+        DocumentSchema {
+            name: $name,
+            text: include_str!(concat!("../../../../schema/", $file)),
+            shape: OnceLock::new(),
+        }
     };
 }
 

@@ -125,7 +125,12 @@ impl SchemaNode {
         columns
     }
 
-    fn add_columns<'s>(&'s self, shape: &'s SchemaNode, path: &mut Vec<&'s str>, columns: &mut Vec<FlattenedColumn<'s>>) {
+    fn add_columns<'s>(
+        &'s self,
+        shape: &'s SchemaNode,
+        path: &mut Vec<&'s str>,
+        columns: &mut Vec<FlattenedColumn<'s>>,
+    ) {
         for (key, shape) in self.properties_of(shape) {
             path.push(key);
             let nested = self.resolved(shape);

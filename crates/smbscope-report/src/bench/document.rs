@@ -2,9 +2,9 @@
 //! `schema/smbscope.bench-1.schema.json`. Times are integers in nanoseconds; unknown values, and percentiles of too few values,
 //! are `null`. Keys and entries have a fixed order.
 
-use super::{LoadPointBreakdown, LoadHostEntry, JobStatistics, Launch, ServerLoad};
+use super::{JobStatistics, Launch, LoadHostEntry, LoadPointBreakdown, ServerLoad};
 use crate::Answer;
-use crate::document::{self, Generator, DocumentKind, ParseError};
+use crate::document::{self, DocumentKind, Generator, ParseError};
 use crate::json::escaped::write_indented_above;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Nanos, Timestamp};

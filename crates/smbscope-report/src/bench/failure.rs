@@ -1,6 +1,6 @@
 //! When the figures of a run are those of something else: it failed, or too many of its operations did.
 
-use super::{BenchDocument, BenchRunOutcome, BenchRun};
+use super::{BenchDocument, BenchRun, BenchRunOutcome};
 use crate::format::thousands;
 
 impl BenchRun {

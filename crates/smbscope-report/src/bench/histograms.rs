@@ -67,7 +67,7 @@ mod tests {
     use super::*;
     use hdrhistogram::serialization::Deserializer;
     use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
-    use smbscope_stats::{SummaryPrecision, Summary};
+    use smbscope_stats::{Summary, SummaryPrecision};
 
     #[test]
     fn what_is_written_is_read_by_the_readers_of_hdrhistogram() {

@@ -1,6 +1,6 @@
 //! What each host did, where the load came from several.
 
-use super::{ClientCpuEntry, BenchRun};
+use super::{BenchRun, ClientCpuEntry};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::DurationStatistics;

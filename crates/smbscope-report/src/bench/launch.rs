@@ -1,6 +1,6 @@
 //! Launches of a program: what is said of them where a load has its ramp.
 
-use super::{RunCapture, BenchDocument, BenchRunOutcome, JobEntry, JobStatistics, BenchRun};
+use super::{BenchDocument, BenchRun, BenchRunOutcome, JobEntry, JobStatistics, RunCapture};
 use crate::format::{counted, prose_percent, span, unbroken};
 use crate::{Answer, Culprit};
 use serde::{Deserialize, Serialize};
@@ -107,7 +107,9 @@ pub(super) fn warnings(document: &BenchDocument) -> Vec<String> {
         warnings.push(format!("{launches} {say} little about the spread: use --repetitions 5."));
     }
     match &run.capture {
-        Some(RunCapture::Skipped { why }) => warnings.push(format!("What it waited for the server is not known: {why}.")),
+        Some(RunCapture::Skipped { why }) => {
+            warnings.push(format!("What it waited for the server is not known: {why}."))
+        }
         Some(RunCapture::Made(made)) if made.dropped_packets > 0 => warnings.push(format!(
             "The capture lacks {}: waits may be missing.",
             counted(made.dropped_packets, "packet", "packets")

@@ -29,8 +29,10 @@ pub use crate::names::OTHER;
 pub use crate::document::{Generator, ParseError, schema_of};
 pub use counted::LoadPointBreakdown;
 pub use document::{
-    CapacityEntry, RunCapture, Captured, ClientCpuEntry, MeasuredCommand, BenchDocument, BenchRunOutcome, FileSetTotals, MeasuredGroup, IntervalEntry, Invocation, ClientWireTimes,
-    OperationEntry, OverloadEntry, ScheduleAdherence, QueueDepthEntry, BenchRun, SCHEMA, LoopModel, RampSettings, StallEntry, TargetEntry, CapacityTrialEntry, WorkloadEntry, write,
+    BenchDocument, BenchRun, BenchRunOutcome, CapacityEntry, CapacityTrialEntry, Captured, ClientCpuEntry,
+    ClientWireTimes, FileSetTotals, IntervalEntry, Invocation, LoopModel, MeasuredCommand, MeasuredGroup,
+    OperationEntry, OverloadEntry, QueueDepthEntry, RampSettings, RunCapture, SCHEMA, ScheduleAdherence, StallEntry,
+    TargetEntry, WorkloadEntry, write,
 };
 pub(crate) use document::{BenchEnvelope, load_name};
 pub use hosts::{LoadHostEntry, LostHost};

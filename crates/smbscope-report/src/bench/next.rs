@@ -1,7 +1,7 @@
 //! What to look at next after a ramp: the command that it was started with, at other load points, and the captures that it
 //! kept.
 
-use super::{RunCapture, BenchDocument, BenchRun, LoopModel};
+use super::{BenchDocument, BenchRun, LoopModel, RunCapture};
 use smbscope_diagnose::next::{self, SuggestedCommand};
 use smbscope_model::Nanos;
 
@@ -110,7 +110,9 @@ fn options(document: &BenchDocument, points: &str) -> Option<String> {
     Some(match document.settings.schedule {
         LoopModel::Closed { think_ns: Nanos(0) } => format!("--users {points}"),
         LoopModel::Closed { think_ns } => format!("--users {points} --think {}", next::time(think_ns)),
-        LoopModel::Open { random, .. } if document.is_ramp_of_rates() => at_rates(last_users(document)?, points, random),
+        LoopModel::Open { random, .. } if document.is_ramp_of_rates() => {
+            at_rates(last_users(document)?, points, random)
+        }
         LoopModel::Open { rate, per_user, random } => {
             let option = if per_user { "--rate-per-user" } else { "--rate" };
             format!("--users {points} {option} {rate}{}", arrivals(random))

@@ -85,7 +85,8 @@ type ComparedCommandKey<'a> = (Protocol, &'a str, bool);
 
 /// The commands of every column as rows, those that do the same in one.
 pub(super) fn rows(inputs: &[ComparisonInput]) -> Vec<ComparedCommand> {
-    let columns: Vec<BTreeMap<ComparedCommandKey<'_>, &entries::CommandEntry>> = inputs.iter().map(|input| by_key(input)).collect();
+    let columns: Vec<BTreeMap<ComparedCommandKey<'_>, &entries::CommandEntry>> =
+        inputs.iter().map(|input| by_key(input)).collect();
     let mut paired = Vec::new();
     // By column: what stands in a paired row, in which it counts.
     let mut taken: Vec<BTreeMap<ComparedCommandKey<'_>, u64>> = vec![BTreeMap::new(); columns.len()];
@@ -145,7 +146,12 @@ struct Members<'a> {
 }
 
 impl<'a> Members<'a> {
-    fn new(column: &BTreeMap<ComparedCommandKey<'a>, &'a entries::CommandEntry>, name: &str, smb1: &[&str], waiting: bool) -> Members<'a> {
+    fn new(
+        column: &BTreeMap<ComparedCommandKey<'a>, &'a entries::CommandEntry>,
+        name: &str,
+        smb1: &[&str],
+        waiting: bool,
+    ) -> Members<'a> {
         let mut members = Members { smb1: Vec::new(), smb2: None };
         for (key, command) in column.iter().filter(|((_, _, waits), _)| *waits == waiting) {
             match key.0 {

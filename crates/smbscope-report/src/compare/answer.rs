@@ -1,6 +1,6 @@
 //! What got slower, by how much, and how sure that is: one answer for each column that is compared with the baseline.
 
-use super::{ComparisonCell, ComparisonColumn, ComparedCommand, Comparison, Conclusion, FEW, NoteKind, Ratio, next};
+use super::{ComparedCommand, Comparison, ComparisonCell, ComparisonColumn, Conclusion, FEW, NoteKind, Ratio, next};
 use crate::format::{clean, counted, unbroken};
 use crate::{Answer, Cause, Culprit};
 use serde::Serialize;

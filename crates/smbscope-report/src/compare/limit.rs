@@ -6,14 +6,14 @@
 use super::ramps::{self, Single};
 use super::repetitions::ColumnRuns;
 use super::saved::ComparableReport;
-use super::{Comparison, ComparableDocument, Given, Ratio, within};
+use super::{ComparableDocument, Comparison, Given, Ratio, within};
 use crate::bench::BenchRun;
 use crate::format::clean;
 use crate::json::entries::StatisticsEntry;
 use crate::judgement::{Judged, Judgement};
 use smbscope_model::Nanos;
 use smbscope_stats::Measure;
-use smbscope_stats::filter::tokens::{Cursor, TokenKind, Token, LocatedProblem, tokens};
+use smbscope_stats::filter::tokens::{Cursor, LocatedProblem, Token, TokenKind, tokens};
 use smbscope_stats::filter::{FilterError, Problem};
 use smbscope_stats::replication::Scope;
 use std::fmt;
@@ -138,7 +138,9 @@ pub fn judge(
     let mut judgements = Vec::new();
     for limit in limits {
         let value = |at: usize| match singles.get(at)?.content() {
-            ComparableDocument::Ramp(_) => runs.get(at).copied().flatten().and_then(|run: &BenchRun| run.value(&limit.measure)),
+            ComparableDocument::Ramp(_) => {
+                runs.get(at).copied().flatten().and_then(|run: &BenchRun| run.value(&limit.measure))
+            }
             ComparableDocument::Report(report) => report.value(&limit.measure),
         };
         for (column, name) in names.iter().enumerate().skip(1) {

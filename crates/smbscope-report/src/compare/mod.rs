@@ -22,11 +22,11 @@ mod text;
 mod within;
 
 pub use answer::Compared;
-pub use cells::{ComparisonCell, Certainty, Conclusion, ConfidenceInterval, Ratio, Ratios, ResponseTime};
+pub use cells::{Certainty, ComparisonCell, Conclusion, ConfidenceInterval, Ratio, Ratios, ResponseTime};
 pub(crate) use json::ComparisonEnvelope;
 pub use json::{SCHEMA, write};
-pub use limit::{RatioLimit, NoFigure, judge};
-pub use notes::{FEW, MIX_PERCENT, ComparisonNote, NoteKind, UNTIMED_PERCENT};
+pub use limit::{NoFigure, RatioLimit, judge};
+pub use notes::{ComparisonNote, FEW, MIX_PERCENT, NoteKind, UNTIMED_PERCENT};
 pub use points::{ComparedLoadPoint, MetricCell, PointCell, PointGroup, PointMetric, RepetitionRange};
 pub use ramps::{ComparableDocument, Given, Ramp, Ramps};
 pub use saved::ComparableReport;
@@ -249,7 +249,8 @@ impl Comparison {
         let (inputs, ramps) = ramps::resolved(&singles);
         let sides = ColumnRuns::new(given, &singles);
         let mut comparison = sides.folded(Comparison { ramps, ..Comparison::of_inputs(title, &inputs) });
-        let loads = ramps::differences(given).into_iter().map(|(column, kind, text)| ComparisonNote { kind, column, text });
+        let loads =
+            ramps::differences(given).into_iter().map(|(column, kind, text)| ComparisonNote { kind, column, text });
         // What was asked of the servers stands before what came of it.
         comparison.notes.extend(loads);
         comparison.notes.extend(setup::differences(given));

@@ -1,6 +1,6 @@
 //! What to look at next where something got slower: the capture of the column, or its load point again.
 
-use super::{ComparisonColumn, ComparedCommand, Comparison, answer};
+use super::{ComparedCommand, Comparison, ComparisonColumn, answer};
 use smbscope_diagnose::next::{SuggestedCommand, file, quoted};
 
 /// At most two; none where nothing got slower.
@@ -12,10 +12,12 @@ pub(super) fn steps(comparison: &Comparison, column: usize) -> Vec<SuggestedComm
         return Vec::new();
     };
     let capture = captured(other).or_else(|| file(ramp?.capture.as_deref()?));
-    let files = capture.map(|capture| SuggestedCommand::new("files", format!("smbscope analyze {filter}--by file {capture}")));
+    let files =
+        capture.map(|capture| SuggestedCommand::new("files", format!("smbscope analyze {filter}--by file {capture}")));
     let again = || Some(SuggestedCommand::new("again", format!("{} --full", ramp?.again.as_ref()?)));
     let both = captured(base).zip(captured(other)).filter(|_| comparison.slices.is_none());
-    let both = both.map(|(base, other)| SuggestedCommand::new("both", format!("smbscope compare --by file {base} {other}")));
+    let both =
+        both.map(|(base, other)| SuggestedCommand::new("both", format!("smbscope compare --by file {base} {other}")));
     files.or_else(again).into_iter().chain(both).collect()
 }
 

@@ -120,7 +120,9 @@ pub(super) fn points(ramps: &[Option<&BenchDocument>]) -> Vec<ComparedLoadPoint>
             .iter()
             .map(|document| document.and_then(|document| document.runs.iter().rev().find(|run| run.users == users)))
             .collect();
-        let cells = |of: &dyn Fn(&BenchRun) -> Option<StatisticsEntry>, bytes: &dyn Fn(&BenchRun) -> Option<u64>| -> Vec<Option<PointCell>> {
+        let cells = |of: &dyn Fn(&BenchRun) -> Option<StatisticsEntry>,
+                     bytes: &dyn Fn(&BenchRun) -> Option<u64>|
+         -> Vec<Option<PointCell>> {
             let rows: Vec<Option<StatisticsEntry>> = runs.iter().map(|run| run.and_then(of)).collect();
             with_rates(row_of(rows.iter().map(Option::as_ref)), &runs, bytes)
         };

@@ -4,7 +4,7 @@
 //! compared as a capture is, and with captures.
 
 use super::points::{ComparedLoadPoint, points};
-use super::saved::{LISTED_MAX, ComparableReport};
+use super::saved::{ComparableReport, LISTED_MAX};
 use super::{ComparisonColumn, ComparisonInput, NoteKind, Overview};
 use crate::bench::{self, BenchDocument, BenchRun, LoopModel};
 use crate::format::counted;
@@ -269,7 +269,8 @@ fn report_of(document: &BenchDocument, run: Option<&BenchRun>) -> ComparableRepo
         encrypted_frames: 0,
         overview: overview.completed(dialects.into_iter().collect()),
         answer: run.and_then(|run| run.answer.clone()).unwrap_or_default(),
-        headline: run.map_or_else(StatisticsEntry::default, |run| row(run.headline().count, run.errors.clone(), run.headline())),
+        headline: run
+            .map_or_else(StatisticsEntry::default, |run| row(run.headline().count, run.errors.clone(), run.headline())),
         groups,
         commands: runs().flat_map(commands).collect(),
         heatmap: found.and_then(|counted| counted.heatmap.clone().if_any()),
@@ -345,7 +346,10 @@ fn add_up<'a>(counts: impl Iterator<Item = &'a BTreeMap<String, u64>>) -> BTreeM
 
 impl Ramps {
     /// Names of columns that are ramps, with their place.
-    pub(super) fn named<'a>(&'a self, columns: &'a [ComparisonColumn]) -> impl Iterator<Item = (usize, &'a ComparisonColumn, &'a Ramp)> {
+    pub(super) fn named<'a>(
+        &'a self,
+        columns: &'a [ComparisonColumn],
+    ) -> impl Iterator<Item = (usize, &'a ComparisonColumn, &'a Ramp)> {
         let found = self.columns.iter().zip(columns).enumerate();
         found.filter_map(|(at, (ramp, column))| Some((at, column, ramp.as_ref()?)))
     }

@@ -3,10 +3,13 @@
 //! Every run is compared as a column of its own first; what comes of that is then folded, row by row. Times and rates of
 //! a column are geometric means of its runs (`smbscope_stats::replication` says why), counts are means.
 
-use super::cells::{ComparisonCell, Certainty, Conclusion, ConfidenceInterval, Ratio, Ratios, ResponseTime};
+use super::cells::{Certainty, ComparisonCell, Conclusion, ConfidenceInterval, Ratio, Ratios, ResponseTime};
 use super::points::range;
 use super::ramps::Single;
-use super::{ComparisonColumn, Comparison, Given, ComparedLoadPoint, MetricCell, ComparisonNote, NoteKind, Overview, OverviewRatios};
+use super::{
+    ComparedLoadPoint, Comparison, ComparisonColumn, ComparisonNote, Given, MetricCell, NoteKind, Overview,
+    OverviewRatios,
+};
 use super::{PointCell, Ramps, RepetitionRange};
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::replication::{self, BaselineRatio, ReplicationSettings};
@@ -97,7 +100,8 @@ impl ColumnRuns {
     }
 
     fn points(&self, points: &[Option<PointCell>]) -> Vec<Option<PointCell>> {
-        let cells: Vec<Option<ComparisonCell>> = points.iter().map(|point| Some(point.as_ref()?.cell.clone())).collect();
+        let cells: Vec<Option<ComparisonCell>> =
+            points.iter().map(|point| Some(point.as_ref()?.cell.clone())).collect();
         let commands = |run: usize| points.get(run)?.as_ref()?.per_second;
         let bytes = |run: usize| points.get(run)?.as_ref()?.bytes_per_second;
         let folded = self.cells(&cells).into_iter().enumerate().map(|(column, cell)| {

@@ -5,7 +5,7 @@ use crate::document::{self, ParseError};
 use crate::json::entries::{CommandEntry, EntityEntry, GroupEntry, StatisticsEntry};
 use crate::json::slices::SliceListing;
 use crate::json::waits::SlowExchange;
-use crate::json::{ReportDocument, FileName, KIND};
+use crate::json::{FileName, KIND, ReportDocument};
 use crate::{Answer, Report};
 use smbscope_model::{CaptureInfo, Nanos};
 use smbscope_stats::HeatMap;

@@ -1,6 +1,6 @@
 //! What differs between ramps besides the servers: workload, environment, protocol. It stands before every answer.
 
-use super::{ComparableDocument, Given, ComparisonNote, NoteKind, ramps};
+use super::{ComparableDocument, ComparisonNote, Given, NoteKind, ramps};
 use crate::bench::{BenchDocument, TargetEntry};
 use crate::format::{clean, shorten};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,14 +1,15 @@
 //! The comparison for a terminal: the captures side by side, then groups and commands with a line a column.
 
 use super::{
-    ComparisonCell, ComparisonColumn, ComparedCommand, Compared, Comparison, DialectCount, ComparedGroup, ComparisonNote, NoteKind, PointCell, Ratio, ResponseTime,
+    Compared, ComparedCommand, ComparedGroup, Comparison, ComparisonCell, ComparisonColumn, ComparisonNote,
+    DialectCount, NoteKind, PointCell, Ratio, ResponseTime,
 };
 use crate::bench::server_text;
 use crate::format::{bytes, clean, counted, or_dash, rate, shorten, shorten_path, span, thousands, unbroken};
 use crate::names;
 use crate::text::page::TextPage;
 use crate::text::style::Paint;
-use crate::text::table::{self, TextTableLine, TextTable};
+use crate::text::table::{self, TextTable, TextTableLine};
 use smbscope_model::units::short_bytes;
 use smbscope_model::{Nanos, Protocol};
 use std::collections::BTreeSet;
@@ -243,7 +244,9 @@ fn servers(page: &mut TextPage, comparison: &Comparison) {
             Some((found.mean, found.max))
         };
         let known = |column: &usize| point.server.iter().any(|metric| metric.cells[*column].is_some());
-        let part = |column: usize| TextTableLine::part(names[column].clone(), server_text::cells(&|name| metric(column, name)));
+        let part = |column: usize| {
+            TextTableLine::part(names[column].clone(), server_text::cells(&|name| metric(column, name)))
+        };
         let heading = TextTableLine::new(counted(point.users.into(), "user", "users"), Vec::new());
         std::iter::once(heading).chain((0..names.len()).filter(known).map(part)).collect::<Vec<_>>()
     });

@@ -4,7 +4,7 @@
 //! differ by from interval to interval is in their heat maps; the interval that comes of it is about these runs only.
 
 use super::cells::{Ratio, Ratios};
-use super::{ComparisonColumn, Comparison};
+use super::{Comparison, ComparisonColumn};
 use smbscope_stats::replication::{Course, ReplicationSettings, within_run};
 use smbscope_stats::{HeatMap, Measure, TimeFigure};
 

@@ -19,9 +19,9 @@ use crate::{Culprit, Report, names};
 use smbscope_diagnose::Catalogue;
 use smbscope_model::prose::NO_BREAK;
 use smbscope_model::{Command, Nanos, TimeKind, units};
-use smbscope_stats::filter::tokens::{Cursor, TokenKind, Token, LocatedProblem, tokens};
+use smbscope_stats::filter::tokens::{Cursor, LocatedProblem, Token, TokenKind, tokens};
 use smbscope_stats::filter::{FilterError, Problem, did_you_mean};
-use smbscope_stats::{Measure, CommandStatistics};
+use smbscope_stats::{CommandStatistics, Measure};
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
@@ -294,9 +294,9 @@ impl Number {
             Number::Measure(Measure::ErrorsOf(of)) => Ok(row(report, of).map_or(0, |row| row.errors) as f64),
             Number::Measure(Measure::Errors) => Ok(report.aggregate.errors as f64),
             // Those of a comparison: `commands` and `throughput`.
-            Number::Measure(measure) => {
-                ComparableReport::from_report(report).value(measure).ok_or_else(|| "the capture has no duration".to_owned())
-            }
+            Number::Measure(measure) => ComparableReport::from_report(report)
+                .value(measure)
+                .ok_or_else(|| "the capture has no duration".to_owned()),
         }
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{Cause, Explanation};
 use smbscope_diagnose::{Answer, Confidence, LostTime, Subject};
-use smbscope_model::{CaptureInfo, Exchange, CommandGroup, ExchangeOutcome};
+use smbscope_model::{CaptureInfo, CommandGroup, Exchange, ExchangeOutcome};
 use smbscope_stats::Aggregator;
 use smbscope_testkit::exchange::read;
 use smbscope_wire::{smb1, smb2};

@@ -80,7 +80,10 @@ impl CachingEntry {
             bytes_read: figures.reads.bytes,
             repeated: RepeatedReadsEntry::new(&figures.repeated),
             clients: clients
-                .map(|(client, row)| ClientRereads { client: client.to_string(), repeated: RepeatedReadsEntry::new(row) })
+                .map(|(client, row)| ClientRereads {
+                    client: client.to_string(),
+                    repeated: RepeatedReadsEntry::new(row),
+                })
                 .collect(),
             files: files
                 .map(|((client, file), row)| FileRereads {

@@ -5,7 +5,7 @@ use super::waits::TimeSplitEntry;
 use crate::Report;
 use crate::load::LoadTotals;
 use serde::{Deserialize, Serialize};
-use smbscope_model::{DirectionCounts, Nanos, ExchangeOutcome, Protocol, TimeKind, Timestamp};
+use smbscope_model::{DirectionCounts, ExchangeOutcome, Nanos, Protocol, TimeKind, Timestamp};
 use smbscope_stats::DurationStatistics;
 use smbscope_stats::{Aggregate, CommandRow, Entities, Splits, SubcommandRow};
 use std::collections::BTreeMap;
@@ -219,7 +219,10 @@ impl GroupEntry {
         if let Some(other) = &aggregate.other {
             let at = usize::from(result.first().is_some_and(|group| group.group == "Open/Close"));
             let (row, cumulative) = (StatisticsEntry::new(&other.row), other.cumulative.clone());
-            result.insert(at, GroupEntry { group: crate::names::OTHER.to_owned(), headline: true, row, cumulative, parts });
+            result.insert(
+                at,
+                GroupEntry { group: crate::names::OTHER.to_owned(), headline: true, row, cumulative, parts },
+            );
         }
         result
     }

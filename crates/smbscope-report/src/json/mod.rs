@@ -14,15 +14,15 @@ pub(crate) mod slices;
 pub(crate) mod waits;
 
 use crate::Report;
-use crate::document::{Generator, DocumentKind};
+use crate::document::{DocumentKind, Generator};
 use caching::CachingEntry;
 use entries::{CommandEntry, ConnectionEntry, EntityEntry, GroupEntry, ReportTimeline, Totals};
 use episodes::{BARS_MAX, EpisodeEntry, WhatIf};
 pub use escaped::line;
-use offers::{NegotiationIndex, NegotiationEntry, Smb1Usage};
+use offers::{NegotiationEntry, NegotiationIndex, Smb1Usage};
 use serde::{Deserialize, Serialize};
 use smbscope_diagnose::Answer;
-use smbscope_model::{CaptureInfo, Quality, UntimedShare, SkippedPackets};
+use smbscope_model::{CaptureInfo, Quality, SkippedPackets, UntimedShare};
 use smbscope_stats::{Concurrency, FileKey, HeatMap};
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -33,7 +33,8 @@ use waits::{SlowExchange, TimeSplitEntry};
 /// The value of the key `schema`.
 pub const SCHEMA: &str = "smbscope.report/1";
 
-pub(crate) const KIND: DocumentKind = DocumentKind { schema: SCHEMA, advice: "give a report made with analyze --format json" };
+pub(crate) const KIND: DocumentKind =
+    DocumentKind { schema: SCHEMA, advice: "give a report made with analyze --format json" };
 
 /// Writes the report, indented, with a line end after it.
 pub fn write(report: &Report, out: impl Write) -> io::Result<()> {

@@ -5,7 +5,7 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smbscope_model::Nanos;
-use smbscope_stats::{Field, DurationStatistics, SliceFieldValue, SliceStatistics};
+use smbscope_stats::{DurationStatistics, Field, SliceFieldValue, SliceStatistics};
 use std::fmt;
 
 /// Slices of a load point that are listed; further ones are added up in `other`.
@@ -120,7 +120,9 @@ impl<'de> Deserialize<'de> for SliceEntryKey {
 impl SliceListing {
     pub(crate) fn new(slices: &smbscope_stats::DimensionBreakdown) -> SliceListing {
         let entry = |slice: &SliceStatistics| SliceEntry {
-            key: SliceEntryKey(slices.fields.iter().copied().zip(slice.key.iter().map(SliceEntryValue::from_part)).collect()),
+            key: SliceEntryKey(
+                slices.fields.iter().copied().zip(slice.key.iter().map(SliceEntryValue::from_part)).collect(),
+            ),
             missed_at_most_ns: Nanos::saturating(slice.missed_at_most_ns).0,
             figures: SliceFigures::new(slice),
         };
@@ -172,7 +174,8 @@ impl SliceFigures {
         });
         let mean =
             i64::try_from(all.timed).ok().filter(|timed| *timed > 0).map(|timed| all.response_time_sum_ns / timed);
-        all.response_time = DurationStatistics { count: all.timed, mean: mean.map(smbscope_model::Nanos), ..all.response_time };
+        all.response_time =
+            DurationStatistics { count: all.timed, mean: mean.map(smbscope_model::Nanos), ..all.response_time };
         all
     }
 }

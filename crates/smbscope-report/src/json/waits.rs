@@ -1,7 +1,7 @@
 //! The entries of the JSON report that say where the time went: splits, the slowest exchanges.
 
 use serde::{Deserialize, Serialize};
-use smbscope_model::{Exchange, CommandGroup, Nanos, Protocol, Stamp, TimeKind, Timestamp};
+use smbscope_model::{CommandGroup, Exchange, Nanos, Protocol, Stamp, TimeKind, Timestamp};
 use smbscope_stats::{TimePart, TimeSplit as Split};
 use std::sync::Arc;
 

@@ -1,12 +1,12 @@
 //! What the rows of a study say, and the answer to its question.
 
-use super::{StudyDocument, Results, StudyRow, StudyVerdict};
+use super::{Results, StudyDocument, StudyRow, StudyVerdict};
 use crate::bench::load_name;
 use crate::format::{counted, ratio, thousands};
 use crate::{Answer, Cause, Culprit};
 use smbscope_diagnose::SuggestedCommand;
 use smbscope_stats::Measure;
-use smbscope_stats::replication::{DifferenceVerdict as Decision, BaselineRatio, REPETITIONS_MIN};
+use smbscope_stats::replication::{BaselineRatio, DifferenceVerdict as Decision, REPETITIONS_MIN};
 
 /// Variants that the headline tells of, those that differ most first.
 const CLAIMS: usize = 2;
@@ -88,7 +88,8 @@ impl Results {
     /// The culprit is the one that most runs of the worst variant name; nobody where no variant differs; `capture` where
     /// the rows or the runs leave it open.
     pub fn answer(&self, document: &StudyDocument) -> Answer {
-        let mut rows: Vec<&StudyRow> = in_headline(&document.results).into_iter().map(|at| &document.results[at]).collect();
+        let mut rows: Vec<&StudyRow> =
+            in_headline(&document.results).into_iter().map(|at| &document.results[at]).collect();
         rows.retain(|row| row.factor.is_some_and(|factor| factor.ratio.is_some()));
         rows.sort_by(|a, b| size(b).total_cmp(&size(a)));
         let claims: Vec<String> = rows.iter().filter_map(|row| claim(document, row)).collect();
@@ -201,7 +202,11 @@ fn claim(document: &StudyDocument, row: &StudyRow) -> Option<String> {
     let times = ratio(factor.ratio?);
     Some(match (row.verdict?, factor.interval, factor.detectable) {
         (StudyVerdict::Equal, ..) => format!("{name} is equal to {baseline} within 5%"),
-        (verdict @ (StudyVerdict::Slower | StudyVerdict::Faster | StudyVerdict::More | StudyVerdict::Less), Some((low, high)), _) => {
+        (
+            verdict @ (StudyVerdict::Slower | StudyVerdict::Faster | StudyVerdict::More | StudyVerdict::Less),
+            Some((low, high)),
+            _,
+        ) => {
             let direction = verdict.words();
             format!("{name} is {direction} than {baseline}, {times} times ({} to {})", ratio(low), ratio(high))
         }

@@ -1,6 +1,6 @@
 //! `smbscope.study/1`, the document of a study: its definition, runs and results. An interrupted study continues from it.
 
-use crate::document::{self, Generator, DocumentKind, ParseError};
+use crate::document::{self, DocumentKind, Generator, ParseError};
 use crate::json::escaped::write_indented_above;
 use crate::{Answer, quoted};
 use serde::{Deserialize, Serialize};

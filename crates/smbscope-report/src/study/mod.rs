@@ -6,6 +6,8 @@ mod results;
 mod text;
 
 pub(crate) use document::StudyEnvelope;
-pub use document::{StudyDefinitionEntry, StudyDocument, StudyRow, StudyRun, SCHEMA, ServerRow, VariantEntry, StudyVerdict, write};
+pub use document::{
+    SCHEMA, ServerRow, StudyDefinitionEntry, StudyDocument, StudyRow, StudyRun, StudyVerdict, VariantEntry, write,
+};
 pub use results::Results;
 pub use text::render;

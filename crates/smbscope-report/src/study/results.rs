@@ -1,7 +1,7 @@
 //! From the runs of a study to its results.
 
 use super::answer::in_headline;
-use super::{StudyRow, ServerRow};
+use super::{ServerRow, StudyRow};
 use crate::Answer;
 use crate::bench::{self, BenchRun, ServerSeries};
 use crate::format::counted;

@@ -5,7 +5,7 @@ use crate::bench::load_name;
 use crate::format::{bytes, clean, counted, rate, ratio};
 use crate::text::page::TextPage;
 use crate::text::style::Paint;
-use crate::text::table::{TextColumn, TextTableLine, TextTable};
+use crate::text::table::{TextColumn, TextTable, TextTableLine};
 use smbscope_model::Nanos;
 use smbscope_stats::replication::BaselineRatio;
 
@@ -114,7 +114,10 @@ fn results(document: &StudyDocument) -> TextTable {
     for row in &document.results {
         let load = Some((&row.measure, row.users, row.rate));
         if block != load {
-            lines.push(TextTableLine::across(Paint::Heading, format!("{}, {}", row.measure, load_name(row.users, row.rate))));
+            lines.push(TextTableLine::across(
+                Paint::Heading,
+                format!("{}, {}", row.measure, load_name(row.users, row.rate)),
+            ));
             block = load;
         }
         lines.push(line(row));

@@ -2,7 +2,7 @@
 //!
 //! Names (commands, users, shares …) are dictionaries, each batch with its own.
 
-use super::columns::{COLUMNS, Cells, ExchangeColumnKind, ExchangeRow, CellText};
+use super::columns::{COLUMNS, CellText, Cells, ExchangeColumnKind, ExchangeRow};
 use arrow_array::builder::{
     BooleanBuilder, Int64Builder, StringBuilder, StringDictionaryBuilder, UInt16Builder, UInt32Builder, UInt64Builder,
 };
@@ -54,7 +54,10 @@ impl ExchangeBatches {
 
 fn data_type(kind: ExchangeColumnKind) -> DataType {
     match kind {
-        ExchangeColumnKind::Ordinal | ExchangeColumnKind::Bytes | ExchangeColumnKind::Instant | ExchangeColumnKind::Duration => DataType::Int64,
+        ExchangeColumnKind::Ordinal
+        | ExchangeColumnKind::Bytes
+        | ExchangeColumnKind::Instant
+        | ExchangeColumnKind::Duration => DataType::Int64,
         ExchangeColumnKind::Wide => DataType::UInt64,
         ExchangeColumnKind::Packets => DataType::UInt32,
         ExchangeColumnKind::Port => DataType::UInt16,
@@ -87,7 +90,10 @@ enum ColumnBuilder {
 impl ColumnBuilder {
     fn new(kind: ExchangeColumnKind) -> ColumnBuilder {
         match kind {
-            ExchangeColumnKind::Ordinal | ExchangeColumnKind::Bytes | ExchangeColumnKind::Instant | ExchangeColumnKind::Duration => ColumnBuilder::Signed(Int64Builder::new()),
+            ExchangeColumnKind::Ordinal
+            | ExchangeColumnKind::Bytes
+            | ExchangeColumnKind::Instant
+            | ExchangeColumnKind::Duration => ColumnBuilder::Signed(Int64Builder::new()),
             ExchangeColumnKind::Wide => ColumnBuilder::Wide(UInt64Builder::new()),
             ExchangeColumnKind::Packets => ColumnBuilder::Packets(UInt32Builder::new()),
             ExchangeColumnKind::Port => ColumnBuilder::Port(UInt16Builder::new()),

@@ -9,7 +9,7 @@ mod columns;
 
 pub use batches::{BATCH_ROWS, BATCH_TEXT_BYTES, ExchangeBatches};
 pub use columns::{COLUMNS, ExchangeColumn, ExchangeColumnKind};
-pub(crate) use columns::{Cells, ExchangeRow, CellText};
+pub(crate) use columns::{CellText, Cells, ExchangeRow};
 
 use crate::Filtered;
 use smbscope_model::{CaptureInfo, Exchange, Quality, SkippedPackets};

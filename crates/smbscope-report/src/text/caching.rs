@@ -3,7 +3,7 @@
 use super::page::TextPage;
 use super::percent_sign;
 use super::style::Paint;
-use super::table::{TextColumn, TextTableLine, TextTable};
+use super::table::{TextColumn, TextTable, TextTableLine};
 use crate::Report;
 use crate::format::{bytes, counted, shorten_path, thousands};
 use smbscope_stats::{CachingFigures, RereadCounts};
@@ -50,7 +50,8 @@ fn rereads(page: &mut TextPage, figures: &CachingFigures) {
     let cells = |row: &RereadCounts| {
         vec![thousands(row.all.reads), bytes(row.all.bytes), thousands(row.cacheable.reads), bytes(row.cacheable.bytes)]
     };
-    let clients = figures.clients.iter().take(LISTED).map(|(client, row)| TextTableLine::new(client.to_string(), cells(row)));
+    let clients =
+        figures.clients.iter().take(LISTED).map(|(client, row)| TextTableLine::new(client.to_string(), cells(row)));
     let files = figures.files.iter().take(LISTED).map(|((client, file), row)| {
         let share = file.share.as_ref().map_or_else(String::new, |share| format!("{share}\\"));
         TextTableLine::new(format!("{share}{} ({client})", file.path.trim_start_matches('\\')), cells(row))

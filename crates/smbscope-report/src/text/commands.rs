@@ -2,7 +2,7 @@
 
 use super::page::TextPage;
 use super::percent_sign;
-use super::table::{TextColumn, TextTableLine, TextTable};
+use super::table::{TextColumn, TextTable, TextTableLine};
 use crate::Report;
 use crate::format::{average_packets, or_dash, thousands, unbroken};
 use crate::names;
@@ -125,7 +125,8 @@ fn command_lines(command: &CommandRow, report: &Report) -> Vec<TextTableLine> {
     let mut lines = vec![TextTableLine::new(row_name(command, report), own)];
     if names::shows_subcommands(command) {
         let parts = parts_in_order(&command.subcommands).into_iter();
-        lines.extend(parts.map(|part| TextTableLine::part(names::subcommand(part.subcommand), cells(&part.row, whole))));
+        lines
+            .extend(parts.map(|part| TextTableLine::part(names::subcommand(part.subcommand), cells(&part.row, whole))));
     }
     lines.extend(command.apart.iter().map(|part| {
         // Not commands of their own: a share of all commands would not add up.

@@ -4,10 +4,10 @@ use super::bars::{bar, level};
 use super::commands::{in_order, row_name};
 use super::page::TextPage;
 use super::style::Paint;
-use super::table::{TextColumn, TextTableLine, TextTable};
+use super::table::{TextColumn, TextTable, TextTableLine};
 use crate::format::{thousands, visible_percent};
 use crate::{Report, bands, names};
-use smbscope_stats::{Distribution, CommandStatistics};
+use smbscope_stats::{CommandStatistics, Distribution};
 
 /// Heading of the bands; as wide as the widest of their names, so that tables of all reports look alike.
 const BANDS: &str = "    Band         ";
@@ -73,7 +73,8 @@ fn commands(page: &mut TextPage, report: &Report) {
     let Some(&lowest) = decades.first() else { return };
     let from = |index: usize| if index == lowest { "0".to_owned() } else { bands::from(index) };
     let bands = decades.iter().map(|index| format!("{}\n{}", from(*index), bands::to(*index)));
-    let columns = bands.map(|band| TextColumn::new(band).at_least(SHARE)).chain([TextColumn::new("").set_off().left_aligned()]);
+    let columns =
+        bands.map(|band| TextColumn::new(band).at_least(SHARE)).chain([TextColumn::new("").set_off().left_aligned()]);
     let lines = rows.into_iter().map(|(name, row)| {
         let mut counts = row.distribution.counts();
         counts[lowest] = counts[..=lowest].iter().sum();

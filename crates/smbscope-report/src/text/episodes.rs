@@ -1,7 +1,7 @@
 //! Bursts of work of single clients, in full reports.
 
 use super::page::TextPage;
-use super::table::{TextColumn, TextTableLine, TextTable};
+use super::table::{TextColumn, TextTable, TextTableLine};
 use crate::Report;
 use crate::episodes::label;
 use crate::format::{bytes, counted, span, thousands, time_of_day};

@@ -3,7 +3,7 @@
 use super::page::TextPage;
 use super::percent_sign;
 use super::style::Paint;
-use super::table::{TextColumn, TextTableLine, TextTable};
+use super::table::{TextColumn, TextTable, TextTableLine};
 use crate::format::{
     capital, clean, clock, counted, date, median_and_p95, seconds, shorten, shorten_path, span, thousands, unbroken,
 };
@@ -12,8 +12,8 @@ use crate::packets::{PacketCounts, control};
 use crate::sentence::is_alarming;
 use crate::smb1::Smb1InUse;
 use crate::{Filtered, Report, dialects, names};
-use smbscope_model::{CaptureInfo, DirectionCounts, CommandGroup, TimeKind};
-use smbscope_stats::{Entities, CommandStatistics};
+use smbscope_model::{CaptureInfo, CommandGroup, DirectionCounts, TimeKind};
+use smbscope_stats::{CommandStatistics, Entities};
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::hash::Hash;
@@ -288,8 +288,12 @@ pub(super) fn packets(page: &mut TextPage, report: &Report) {
         line("TCP open, close", control),
     ];
     let share = || TextColumn::new("").at_least(7).set_off();
-    let columns =
-        vec![TextColumn::new("commands").at_least(15), share(), TextColumn::new("replies").at_least(13).set_off(), share()];
+    let columns = vec![
+        TextColumn::new("commands").at_least(15),
+        share(),
+        TextColumn::new("replies").at_least(13).set_off(),
+        share(),
+    ];
     TextTable::new(columns).section("", lines).render(page);
     if counts.asynchronous > 0 {
         let count = thousands(counts.asynchronous);

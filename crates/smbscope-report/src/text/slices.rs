@@ -2,7 +2,7 @@
 
 use super::page::TextPage;
 use super::percent_sign;
-use super::table::{TextColumn, TextTableLine, TextTable};
+use super::table::{TextColumn, TextTable, TextTableLine};
 use crate::format::{bytes, counted, or_dash, shorten_path, span, thousands, unbroken};
 use crate::json::slices::{SliceEntry, SliceFigures, SliceListing};
 use crate::slices::{heading, name};

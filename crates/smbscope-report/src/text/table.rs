@@ -28,7 +28,10 @@ impl TextColumn {
 
     /// Columns by their heads, each with how expendable it is.
     pub(crate) fn list(columns: &[(&'static str, u8)]) -> Vec<TextColumn> {
-        columns.iter().map(|(head, expendable)| TextColumn { expendable: *expendable, ..TextColumn::new(*head) }).collect()
+        columns
+            .iter()
+            .map(|(head, expendable)| TextColumn { expendable: *expendable, ..TextColumn::new(*head) })
+            .collect()
     }
 
     /// As wide as this, whatever is in it.
@@ -135,7 +138,11 @@ impl TextTable {
     }
 
     /// The same with further lines; none, and there is no section.
-    pub(crate) fn section(mut self, heading: impl Into<String>, lines: impl IntoIterator<Item = TextTableLine>) -> TextTable {
+    pub(crate) fn section(
+        mut self,
+        heading: impl Into<String>,
+        lines: impl IntoIterator<Item = TextTableLine>,
+    ) -> TextTable {
         let lines: Vec<TextTableLine> = lines.into_iter().collect();
         if !lines.is_empty() {
             self.sections.push(TextTableSection { heading: heading.into(), lines });

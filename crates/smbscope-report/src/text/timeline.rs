@@ -3,7 +3,7 @@
 use super::bars::bar;
 use super::page::TextPage;
 use super::style::Paint;
-use super::table::{TextColumn, TextTableLine, TextTable};
+use super::table::{TextColumn, TextTable, TextTableLine};
 use crate::Report;
 use crate::format::{date, or_dash, rate, span, thousands, time_of_day};
 use smbscope_model::{Nanos, Timestamp};

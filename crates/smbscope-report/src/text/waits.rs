@@ -3,7 +3,7 @@
 use super::page::TextPage;
 use super::percent_sign;
 use super::style::Paint;
-use super::table::{TextColumn, TextTableLine, TextTable};
+use super::table::{TextColumn, TextTable, TextTableLine};
 use crate::Report;
 use crate::format::{or_dash, thousands};
 use smbscope_model::Nanos;
@@ -46,7 +46,8 @@ pub(super) fn render(page: &mut TextPage, report: &Report, is_brief: bool) {
         rows.sort_by_key(|(_, split)| std::cmp::Reverse(split.busy));
         let left = rows.len().saturating_sub(LISTED_MAX);
         rows.truncate(LISTED_MAX);
-        let mut lines: Vec<TextTableLine> = rows.into_iter().map(|(name, split)| TextTableLine::new(name, cells(&split))).collect();
+        let mut lines: Vec<TextTableLine> =
+            rows.into_iter().map(|(name, split)| TextTableLine::new(name, cells(&split))).collect();
         if left > 0 {
             lines.push(TextTableLine::new(format!("and {left} more"), Vec::new()));
         }

@@ -1,7 +1,7 @@
 //! How long the episode would take otherwise.
 
 use super::page::TextPage;
-use super::table::{TextColumn, TextTableLine, TextTable};
+use super::table::{TextColumn, TextTable, TextTableLine};
 use crate::Report;
 use crate::format::{span, thousands, unbroken};
 use smbscope_diagnose::whatif::Prediction;

@@ -1,6 +1,6 @@
 //! What weakens the figures of a ramp, a sentence each, the gravest first.
 
-use crate::bench::{RunCapture, BenchDocument, BenchRunOutcome, ScheduleAdherence, BenchRun};
+use crate::bench::{BenchDocument, BenchRun, BenchRunOutcome, RunCapture, ScheduleAdherence};
 use crate::format::{clean, counted, rate as per_second, share, span, thousands, visible_percent};
 use smbscope_model::Nanos;
 
@@ -92,7 +92,9 @@ pub(crate) fn of_ramp(document: &BenchDocument) -> Vec<String> {
 /// The load point of an open loop that fell furthest behind its rate, far below it, in a sentence for the top of a report.
 pub(crate) fn far_below_its_rate(document: &BenchDocument) -> Option<String> {
     let shares = document.runs.iter().filter_map(|run| match run.pace {
-        ScheduleAdherence::Open { rate, rate_kept, .. } if rate > 0.0 => Some((run, rate, rate_kept, 100.0 * rate_kept / rate)),
+        ScheduleAdherence::Open { rate, rate_kept, .. } if rate > 0.0 => {
+            Some((run, rate, rate_kept, 100.0 * rate_kept / rate))
+        }
         _ => None,
     });
     let (run, rate, kept, percent) =

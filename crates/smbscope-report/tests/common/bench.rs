@@ -3,7 +3,7 @@
 use super::START;
 use smbscope_model::{Exchange, Nanos, Timestamp};
 use smbscope_report::bench::*;
-use smbscope_stats::{Aggregator, Dimension, DurationStatistics, SummaryPrecision, SliceSortKey, Summary};
+use smbscope_stats::{Aggregator, Dimension, DurationStatistics, SliceSortKey, Summary, SummaryPrecision};
 use smbscope_testkit::exchange::read;
 use std::collections::BTreeMap;
 

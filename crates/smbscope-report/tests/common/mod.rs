@@ -4,10 +4,10 @@
 pub(crate) mod bench;
 
 use smbscope_diagnose::{Catalogue, Collector};
-use smbscope_model::connection::{ConnectionSummary, ConnectionEnd, DirectionCounts};
+use smbscope_model::connection::{ConnectionEnd, ConnectionSummary, DirectionCounts};
 use smbscope_model::{
-    CaptureId, CaptureInfo, Command, Dialect, Endpoints, Exchange, FlowId, CommandGroup, Half, Nanos, ExchangeOutcome, PacketRef,
-    Quality, Stamp, ResponseStatus, Subcommand, Timestamp,
+    CaptureId, CaptureInfo, Command, CommandGroup, Dialect, Endpoints, Exchange, ExchangeOutcome, FlowId, Half, Nanos,
+    PacketRef, Quality, ResponseStatus, Stamp, Subcommand, Timestamp,
 };
 use smbscope_report::{Explanation, Report};
 use smbscope_stats::Aggregator;
@@ -200,7 +200,8 @@ pub(crate) fn office() -> Report {
             one.length = Some(4_096);
             one.response.packets = if group == CommandGroup::Read { (1 + random() % 5) as u32 } else { 1 };
             if group == CommandGroup::OpenClose && random() % 9 == 0 {
-                one.status = Some(ResponseStatus::Nt(NtStatus(if random() % 4 == 0 { 0xc000_0022 } else { 0xc000_0034 })));
+                one.status =
+                    Some(ResponseStatus::Nt(NtStatus(if random() % 4 == 0 { 0xc000_0022 } else { 0xc000_0034 })));
             }
             if random() % 60 == 0 {
                 one.outcome = ExchangeOutcome::ResponseNotCaptured;
@@ -261,7 +262,8 @@ pub(crate) fn office() -> Report {
             ..Default::default()
         };
     }
-    let lost = exchanges.iter().filter(|exchange| exchange.outcome == ExchangeOutcome::ResponseNotCaptured).count() as u64;
+    let lost =
+        exchanges.iter().filter(|exchange| exchange.outcome == ExchangeOutcome::ResponseNotCaptured).count() as u64;
     let quality = Quality {
         packets: 34_120,
         captured_bytes: 21_000_000,

@@ -1,6 +1,6 @@
 //! An episode as a filter: the captures are read once to find it, and again to look at it alone.
 
-use super::{AnalysisOptions, AnalysisError, AnalysisObserver, PendingAnalysis};
+use super::{AnalysisError, AnalysisObserver, AnalysisOptions, PendingAnalysis};
 use smbscope_capture::reader::CaptureInput;
 use smbscope_diagnose::whatif::COMMANDS_MAX;
 use smbscope_model::{prose, units};

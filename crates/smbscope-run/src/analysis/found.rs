@@ -1,6 +1,6 @@
 //! What was found in captures apart from their exchanges, and the error where there is no SMB in them.
 
-use super::{AnalysisOptions, AnalysisError};
+use super::{AnalysisError, AnalysisOptions};
 use smbscope_analyze::pipeline;
 use smbscope_model::{CaptureInfo, Quality, SkippedPackets, SkippedProtocol};
 use smbscope_report::counted;

@@ -138,7 +138,11 @@ pub struct CaptureSetAnalysis {
 
 impl CaptureSetAnalysis {
     /// Analyses captures; several inputs are one capture.
-    pub fn run(inputs: &[CaptureInput], options: &AnalysisOptions, observer: &mut dyn AnalysisObserver) -> Result<CaptureSetAnalysis, AnalysisError> {
+    pub fn run(
+        inputs: &[CaptureInput],
+        options: &AnalysisOptions,
+        observer: &mut dyn AnalysisObserver,
+    ) -> Result<CaptureSetAnalysis, AnalysisError> {
         let options = narrowed(inputs, options, observer)?;
         PendingAnalysis::open(inputs, &options)?.run(observer)
     }
@@ -146,7 +150,10 @@ impl CaptureSetAnalysis {
 
 impl<'o> PendingAnalysis<'o> {
     /// Opens the inputs. The options are to be [`narrowed`].
-    pub fn open(inputs: &'o [CaptureInput], options: &'o AnalysisOptions) -> Result<PendingAnalysis<'o>, AnalysisError> {
+    pub fn open(
+        inputs: &'o [CaptureInput],
+        options: &'o AnalysisOptions,
+    ) -> Result<PendingAnalysis<'o>, AnalysisError> {
         let pass = AnalysisPass::first(inputs, options);
         Ok(PendingAnalysis { set: pass.open(inputs)?, inputs, options, pass })
     }

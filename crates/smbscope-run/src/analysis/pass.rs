@@ -1,8 +1,8 @@
 //! How inputs are read, and what is learnt for the next time where that failed.
 
-use super::{AnalysisOptions, AnalysisError};
+use super::{AnalysisError, AnalysisOptions};
 use smbscope_analyze::pipeline::{RerunReason, Sharding};
-use smbscope_capture::reader::{CaptureSet, CaptureInput};
+use smbscope_capture::reader::{CaptureInput, CaptureSet};
 
 /// What is taken for granted about the inputs until it proves wrong; then they are read once more without it.
 pub(super) struct AnalysisPass {

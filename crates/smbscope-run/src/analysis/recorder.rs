@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use smbscope_analyze::pipeline::Sink;
 use smbscope_diagnose::Collector;
 use smbscope_diagnose::whatif::COMMANDS_MAX;
-use smbscope_model::{ConnectionSummary, Exchange, FlowId, CommandGroup, Settled, Timestamp};
+use smbscope_model::{CommandGroup, ConnectionSummary, Exchange, FlowId, Settled, Timestamp};
 use smbscope_report::Filtered;
 use smbscope_stats::filter::{Filter, Matcher};
 use smbscope_stats::{Aggregator, Census, beside};
@@ -109,7 +109,11 @@ pub(super) struct AnalysisRecorder<'f> {
 
 impl<'f> AnalysisRecorder<'f> {
     /// For captures with these names.
-    pub(super) fn new(options: &'f AnalysisOptions, names: &[String], start: Arc<OnceLock<Timestamp>>) -> AnalysisRecorder<'f> {
+    pub(super) fn new(
+        options: &'f AnalysisOptions,
+        names: &[String],
+        start: Arc<OnceLock<Timestamp>>,
+    ) -> AnalysisRecorder<'f> {
         let aggregator = options.interval.map_or_else(Aggregator::new, Aggregator::with_interval);
         AnalysisRecorder {
             chooser: Chooser::new(options.filter.as_ref(), names, start),

@@ -1,6 +1,6 @@
 //! The report on what was found and counted.
 
-use super::{CaptureSetAnalysis, AnalysisOptions, AnalysisError, AnalyzedCaptures, AggregatedExchanges};
+use super::{AggregatedExchanges, AnalysisError, AnalysisOptions, AnalyzedCaptures, CaptureSetAnalysis};
 use smbscope_diagnose::whatif::{self, Prediction};
 use smbscope_model::{CaptureInfo, ClockStep, ConnectionSummary, Endpoints, Exchange, Nanos, Role, SeenTwice};
 use smbscope_report::{Explanation, Report};
@@ -51,7 +51,12 @@ impl CaptureSetAnalysis {
 }
 
 /// What the report warns of beside what its figures say.
-fn warnings(options: &AnalysisOptions, found: &AnalyzedCaptures, recorded: &AggregatedExchanges, aggregate: &Aggregate) -> Vec<String> {
+fn warnings(
+    options: &AnalysisOptions,
+    found: &AnalyzedCaptures,
+    recorded: &AggregatedExchanges,
+    aggregate: &Aggregate,
+) -> Vec<String> {
     let analysis = &found.analysis;
     let mut warnings = Vec::new();
     if found.interrupted {

@@ -1,9 +1,9 @@
 //! Exchanges one by one, in the order of their ends, into a table.
 
 use super::recorder::Chooser;
-use super::{AnalysisOptions, AnalysisError, AnalyzedCaptures, AnalysisObserver, follow, names};
+use super::{AnalysisError, AnalysisObserver, AnalysisOptions, AnalyzedCaptures, follow, names};
 use smbscope_analyze::pipeline::{Sharding, Threading};
-use smbscope_capture::reader::{CaptureSet, CaptureInput};
+use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_model::Exchange;
 use smbscope_report::table::{ExchangeTable, Provenance};
 use std::io;

@@ -1,11 +1,11 @@
 //! A load point as the engine yields it → the document that is shown and kept.
 
 use crate::wire::Wire;
-use smbscope_load::engine::result::{self, LoadPointEnd, PacingResult, LoadPointResult};
+use smbscope_load::engine::result::{self, LoadPointEnd, LoadPointResult, PacingResult};
 use smbscope_load::engine::{FinishedJob, JobSummary, OverloadTally};
 use smbscope_model::{CommandGroup, Nanos};
-use smbscope_report::bench::{self, RunCapture, Captured, ClientWireTimes, OTHER};
-use smbscope_stats::{CommandTallyView, DurationStatistics, CommandRowKey, SummaryPrecision, Summary, is_apart};
+use smbscope_report::bench::{self, Captured, ClientWireTimes, OTHER, RunCapture};
+use smbscope_stats::{CommandRowKey, CommandTallyView, DurationStatistics, Summary, SummaryPrecision, is_apart};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::time::Duration;
@@ -150,7 +150,10 @@ fn pace(run: &LoadPointResult) -> bench::ScheduleAdherence {
 }
 
 /// Summaries of the kinds that are chosen, merged; absent where there is no capture.
-fn merged<'a>(summaries: Option<&'a BTreeMap<CommandRowKey, Summary>>, chooses: impl Fn(&CommandRowKey) -> bool) -> Option<Summary> {
+fn merged<'a>(
+    summaries: Option<&'a BTreeMap<CommandRowKey, Summary>>,
+    chooses: impl Fn(&CommandRowKey) -> bool,
+) -> Option<Summary> {
     let chosen = summaries?.iter().filter(|(key, _)| chooses(key));
     Some(chosen.fold(Summary::new(SummaryPrecision::ROW), |mut whole, (_, part): (&'a CommandRowKey, &'a Summary)| {
         whole.merge(part);
@@ -159,7 +162,11 @@ fn merged<'a>(summaries: Option<&'a BTreeMap<CommandRowKey, Summary>>, chooses: 
 }
 
 /// The client's times beside the wire's, of the kinds that are chosen.
-fn measured(client: DurationStatistics, wire: Option<&Wire>, chooses: impl Fn(&CommandRowKey) -> bool) -> ClientWireTimes {
+fn measured(
+    client: DurationStatistics,
+    wire: Option<&Wire>,
+    chooses: impl Fn(&CommandRowKey) -> bool,
+) -> ClientWireTimes {
     let times = |summaries| merged(summaries, &chooses).map(|summary| summary.figures());
     let wire_times = times(wire.map(|wire| &wire.commands));
     let difference = times(wire.and_then(|wire| wire.differences.as_ref()));
@@ -213,7 +220,8 @@ fn commands(run: &LoadPointResult, wire: Option<&Wire>) -> Vec<bench::MeasuredCo
     kinds.dedup();
     let entry = |kind: CommandRowKey| {
         let counted = own.get(&kind);
-        let client: DurationStatistics = counted.map_or_else(DurationStatistics::default, |counted| counted.response_time.figures());
+        let client: DurationStatistics =
+            counted.map_or_else(DurationStatistics::default, |counted| counted.response_time.figures());
         let (command, subcommand, group) = kind;
         bench::MeasuredCommand {
             protocol: command.protocol().to_string(),
@@ -239,7 +247,8 @@ fn operation(operation: &result::OperationResult) -> bench::OperationEntry {
 
 /// A piece of a run.
 pub(crate) fn interval(interval: &result::IntervalResult) -> bench::IntervalEntry {
-    let result::IntervalResult { start, users, operations, errors, bytes_read, bytes_written, p50, p95, max } = *interval;
+    let result::IntervalResult { start, users, operations, errors, bytes_read, bytes_written, p50, p95, max } =
+        *interval;
     bench::IntervalEntry { start_ns: start, users, operations, errors, bytes_read, bytes_written, p50, p95, max }
 }
 

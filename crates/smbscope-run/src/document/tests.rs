@@ -91,7 +91,8 @@ pub(crate) fn run(users: u32) -> LoadPointResult {
 
 /// A ramp of such runs.
 pub(crate) fn document(users: &[u32]) -> bench::BenchDocument {
-    let runs: Vec<bench::BenchRun> = users.iter().map(|users| load_point(&run(*users), LoadPointCapture::NotAsked)).collect();
+    let runs: Vec<bench::BenchRun> =
+        users.iter().map(|users| load_point(&run(*users), LoadPointCapture::NotAsked)).collect();
     bench::BenchDocument {
         generator: bench::Generator::new("0.1.0"),
         title: None,
@@ -176,8 +177,13 @@ fn jobs_are_those_of_the_run_one_by_one_and_together() {
     };
     let mut elapsed = Summary::new(SummaryPrecision::ROW);
     [2, 4].iter().for_each(|length| elapsed.record(Nanos::from(seconds(*length))));
-    let sum =
-        engine::JobTotals { elapsed: seconds(6), waited: seconds(2), files: 20, bytes_read: 2_000_000, bytes_written: 0 };
+    let sum = engine::JobTotals {
+        elapsed: seconds(6),
+        waited: seconds(2),
+        files: 20,
+        bytes_read: 2_000_000,
+        bytes_written: 0,
+    };
     let jobs = JobSummary { elapsed, sum, unfinished: 1, list: vec![job(0, 2), job(3, 4)] };
     let found = load_point(&LoadPointResult { jobs: Some(jobs), ..run(4) }, LoadPointCapture::NotAsked).jobs.unwrap();
     assert_eq!((found.elapsed.count, found.elapsed.mean, found.unfinished), (2, Some(Nanos(3_000_000_000)), 1));
@@ -236,7 +242,10 @@ fn encrypted_frames_stand_for_the_commands_in_them() {
 
 #[test]
 fn a_run_without_length_has_no_rates() {
-    let found = load_point(&LoadPointResult { duration: Duration::ZERO, ..run(1) }, LoadPointCapture::Skipped("not permitted".into()));
+    let found = load_point(
+        &LoadPointResult { duration: Duration::ZERO, ..run(1) },
+        LoadPointCapture::Skipped("not permitted".into()),
+    );
     assert_eq!(found.operations_per_second, 0.0);
     assert_eq!(found.client_cpu.unwrap().percent, 0.0);
     assert_eq!(found.capture, Some(RunCapture::Skipped { why: "not permitted".into() }));

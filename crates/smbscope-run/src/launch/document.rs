@@ -1,15 +1,15 @@
 //! Launches and their capture → the document that is shown and kept.
 
-use super::{ProgramFilesLocation, LaunchOptions, Series};
+use super::{LaunchOptions, ProgramFilesLocation, Series};
 use crate::document::{self, CaptureFacts, LoadPointCapture};
 use crate::sniffer::FinishedCapture;
 use crate::{BenchError, environment, names, proof};
-use smbscope_load::engine::result::{ClientCpuUsage, LoadPointEnd, PacingResult, LoadPointResult};
+use smbscope_load::engine::result::{ClientCpuUsage, LoadPointEnd, LoadPointResult, PacingResult};
 use smbscope_load::engine::{FinishedJob, JobSummary};
-use smbscope_model::{Exchange, CommandGroup, Nanos, Timestamp};
+use smbscope_model::{CommandGroup, Exchange, Nanos, Timestamp};
 use smbscope_report::Answer;
 use smbscope_report::bench::{self, BenchDocument, ServerLoad};
-use smbscope_stats::{Aggregator, Covered, SummaryPrecision, Summary, derived};
+use smbscope_stats::{Aggregator, Covered, Summary, SummaryPrecision, derived};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -77,9 +77,11 @@ impl<'l> LaunchTraffic<'l> {
         let job = &mut self.jobs[at];
         let waited = self.covered[at].add(first.time, last.time.min(launch.end()));
         job.waited += Duration::from_nanos(waited.0.unsigned_abs());
-        job.files += u64::from(exchange.group == CommandGroup::OpenClose && smbscope_model::groups::opens(exchange.command));
+        job.files +=
+            u64::from(exchange.group == CommandGroup::OpenClose && smbscope_model::groups::opens(exchange.command));
         if let Some(moved) = derived::moved(exchange) {
-            *(if exchange.group == CommandGroup::Write { &mut job.bytes_written } else { &mut job.bytes_read }) += moved;
+            *(if exchange.group == CommandGroup::Write { &mut job.bytes_written } else { &mut job.bytes_read }) +=
+                moved;
         }
         self.counted.record(exchange);
     }

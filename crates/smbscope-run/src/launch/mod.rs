@@ -21,7 +21,7 @@ use crate::options::{Connect, ServerUnderTest};
 use crate::run::look;
 use crate::setup::now;
 use crate::site::Site;
-use crate::sniffer::{SnapLength, RunningCapture, Sniffer};
+use crate::sniffer::{RunningCapture, SnapLength, Sniffer};
 use crate::study::commands;
 use crate::{BenchError, BenchOutcome, TargetUrl};
 use document::Launched;
@@ -153,7 +153,9 @@ impl Series {
         let content = options.content.as_deref();
         let (place, site, server) = match &mut options.files {
             ProgramFilesLocation::Temporary => (ProgramFolder::temporary(content, &workplace)?, None, None),
-            ProgramFilesLocation::Folder(folder, server) => (ProgramFolder::folder(folder, content, &workplace)?, None, *server),
+            ProgramFilesLocation::Folder(folder, server) => {
+                (ProgramFolder::folder(folder, content, &workplace)?, None, *server)
+            }
             ProgramFilesLocation::Share(share) => {
                 if let ServerUnderTest::Named(TargetUrl::Folder(_)) = &share.server {
                     return Err(BenchError::Unavailable("a folder is no share, and needs no mount".to_owned()));

@@ -4,7 +4,7 @@ use crate::BenchError;
 use crate::files::new_private_directory;
 use crate::sniffer::UNTIL_END_OF_INPUT;
 use rustix::process::{Pid, Signal, kill_process_group};
-use smbscope_client::{Credentials, Encryption, SessionOptions, ClientSigningPolicy};
+use smbscope_client::{ClientSigningPolicy, Credentials, Encryption, SessionOptions};
 use smbscope_lab::{Workplace, command_for};
 use smbscope_model::Dialect;
 use std::fs::{self, File};
@@ -76,7 +76,8 @@ impl Mount {
         let also = said.try_clone().map_err(BenchError::file("write", &log))?;
         command.stdin(Stdio::piped()).stdout(said).stderr(also).process_group(0);
         let name = mounter.name();
-        let child = command.spawn().map_err(|error| BenchError::Unavailable(format!("cannot start {name}: {error}")))?;
+        let child =
+            command.spawn().map_err(|error| BenchError::Unavailable(format!("cannot start {name}: {error}")))?;
         let mut mount = Mount { child, home, root };
         mount.wait_for(name, &point)?;
         // It has read the file, and keeps the password itself.
@@ -151,7 +152,9 @@ pub(super) fn beyond(mounter: Mounter, options: &SessionOptions, is_private: boo
             format!("be told to speak {dialect}: it takes the highest dialect of the server")
         }
         SessionOptions { encryption: Encryption::Required(_), .. } => "be told to encrypt".to_owned(),
-        SessionOptions { signing: ClientSigningPolicy::Off | ClientSigningPolicy::Required, .. } => "be told whether to sign".to_owned(),
+        SessionOptions { signing: ClientSigningPolicy::Off | ClientSigningPolicy::Required, .. } => {
+            "be told whether to sign".to_owned()
+        }
         _ => return None,
     };
     Some(format!("rclone cannot {what}: use --mount smbnetfs"))

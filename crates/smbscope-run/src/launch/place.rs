@@ -28,7 +28,11 @@ pub(super) struct ProgramFolder {
 
 impl ProgramFolder {
     /// A folder that is there already, and stays; one of its own below it takes the content, if there is any.
-    pub(super) fn folder(folder: &Path, content: Option<&Path>, workplace: &Arc<Workplace>) -> Result<ProgramFolder, BenchError> {
+    pub(super) fn folder(
+        folder: &Path,
+        content: Option<&Path>,
+        workplace: &Arc<Workplace>,
+    ) -> Result<ProgramFolder, BenchError> {
         if !folder.is_dir() {
             return Err(BenchError::Unavailable(format!("{} is no folder", folder.display())));
         }

@@ -58,7 +58,8 @@ impl LaunchedProgram {
         command.args(arguments).envs(environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let started = Instant::now();
-        let mut child = command.spawn().map_err(|error| BenchError::Unavailable(format!("cannot start {name}: {error}")))?;
+        let mut child =
+            command.spawn().map_err(|error| BenchError::Unavailable(format!("cannot start {name}: {error}")))?;
         let stdout = child.stdout.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>);
         let stderr = child.stderr.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>);
         let mut program = LaunchedProgram { child: Some(child), started, lines: Arc::default(), readers: Vec::new() };

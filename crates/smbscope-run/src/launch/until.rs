@@ -53,11 +53,14 @@ pub(super) struct CompletionProbe<'u> {
 impl<'u> CompletionProbe<'u> {
     /// Ready to look; an error where nothing can be seen, or where it is there before the program is started.
     pub(super) fn new(until: &'u Until) -> Result<CompletionProbe<'u>, BenchError> {
-        let display = matches!(until, Until::Window(_)).then(X11Display::open).transpose().map_err(BenchError::Unavailable)?;
+        let display =
+            matches!(until, Until::Window(_)).then(X11Display::open).transpose().map_err(BenchError::Unavailable)?;
         let mut watch = CompletionProbe { until, display };
         match watch.is_there() {
             Err(why) => Err(BenchError::Unavailable(why)),
-            Ok(true) => Err(BenchError::Unavailable(format!("{until} is there before the launch: end or remove it first"))),
+            Ok(true) => {
+                Err(BenchError::Unavailable(format!("{until} is there before the launch: end or remove it first")))
+            }
             Ok(false) => Ok(watch),
         }
     }

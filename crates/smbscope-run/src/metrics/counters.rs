@@ -40,9 +40,16 @@ impl ServerMetricName {
     /// Of its values.
     pub(crate) fn unit(self) -> &'static str {
         match self {
-            ServerMetricName::Cpu | ServerMetricName::CpuBusiest | ServerMetricName::SambaCpu | ServerMetricName::ScannerCpu | ServerMetricName::DiskBusiest => "percent",
+            ServerMetricName::Cpu
+            | ServerMetricName::CpuBusiest
+            | ServerMetricName::SambaCpu
+            | ServerMetricName::ScannerCpu
+            | ServerMetricName::DiskBusiest => "percent",
             ServerMetricName::Memory => "bytes",
-            ServerMetricName::DiskRead | ServerMetricName::DiskWritten | ServerMetricName::Received | ServerMetricName::Sent => "bytes/s",
+            ServerMetricName::DiskRead
+            | ServerMetricName::DiskWritten
+            | ServerMetricName::Received
+            | ServerMetricName::Sent => "bytes/s",
             ServerMetricName::DiskOperations => "1/s",
             ServerMetricName::DiskQueue => "count",
         }
@@ -201,6 +208,9 @@ mod tests {
         assert_eq!(now.since(&before), expected);
         // The system was started again in between.
         let anew = before.since(&Counters { at: before.at - Duration::from_secs(1), ..now });
-        assert_eq!(anew, [(ServerMetricName::SambaCpu, 0.0), (ServerMetricName::Memory, 1e9), (ServerMetricName::Sent, 0.0)]);
+        assert_eq!(
+            anew,
+            [(ServerMetricName::SambaCpu, 0.0), (ServerMetricName::Memory, 1e9), (ServerMetricName::Sent, 0.0)]
+        );
     }
 }

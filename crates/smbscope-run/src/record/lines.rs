@@ -1,11 +1,11 @@
 //! Commands as lines of a recording: what is common to both protocols.
 
 use super::BufferedCommand;
-use super::files::{RecordedPaths, InitialPathState};
+use super::files::{InitialPathState, RecordedPaths};
 use smbscope_analyze::pseudonym::PseudonymKey;
 use smbscope_client::FileRange;
 use smbscope_load::workload::{check_line, ranges_text};
-use smbscope_model::{Command, FileId, FlowId, CommandGroup, ResponseStatus, Subcommand};
+use smbscope_model::{Command, CommandGroup, FileId, FlowId, ResponseStatus, Subcommand};
 use smbscope_wire::RequestDetail;
 use smbscope_wire::status::{DosError, NtStatus};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -224,7 +224,12 @@ impl<'k> RecordingBuilder<'k> {
         Ok(format!("SetDelete {handle} {} {said}", u8::from(delete)))
     }
 
-    pub(super) fn lock(&mut self, taken: &BufferedCommand, detail: Option<&RequestDetail>, said: &str) -> Result<String, Reason> {
+    pub(super) fn lock(
+        &mut self,
+        taken: &BufferedCommand,
+        detail: Option<&RequestDetail>,
+        said: &str,
+    ) -> Result<String, Reason> {
         let (offset, length) = range(taken)?;
         let handle = self.open(taken)?.handle;
         let name = match detail {
@@ -258,7 +263,9 @@ impl<'k> RecordingBuilder<'k> {
         let path = self.path(taken)?;
         let is_directory = create_options & DIRECTORY_FILE != 0;
         match (status, details.created) {
-            (NtStatus::OBJECT_NAME_NOT_FOUND | NtStatus::NO_SUCH_FILE, _) => self.files.find(&path, InitialPathState::Nothing),
+            (NtStatus::OBJECT_NAME_NOT_FOUND | NtStatus::NO_SUCH_FILE, _) => {
+                self.files.find(&path, InitialPathState::Nothing)
+            }
             (NtStatus::OBJECT_PATH_NOT_FOUND, _) => self.files.misses(&path),
             (NtStatus::OBJECT_NAME_COLLISION, _) if is_directory => self.files.find(&path, InitialPathState::Directory),
             (NtStatus::OBJECT_NAME_COLLISION, _) => self.files.find(&path, InitialPathState::File { size: 0 }),

@@ -15,7 +15,9 @@ use lines::RecordingBuilder;
 use smbscope_analyze::pseudonym::PseudonymKey;
 use smbscope_load::workload::{RecordedWorkload, Recording};
 use smbscope_model::exchange::Details;
-use smbscope_model::{Command, Exchange, FileId, FlowId, CommandGroup, ExchangeOutcome, ResponseStatus, Subcommand, Timestamp};
+use smbscope_model::{
+    Command, CommandGroup, Exchange, ExchangeOutcome, FileId, FlowId, ResponseStatus, Subcommand, Timestamp,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

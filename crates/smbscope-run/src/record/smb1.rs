@@ -2,7 +2,7 @@
 
 use super::BufferedCommand;
 use super::files::InitialPathState;
-use super::lines::{RecordingBuilder, Reason, nt, range, said};
+use super::lines::{Reason, RecordingBuilder, nt, range, said};
 use smbscope_model::{ResponseStatus, Subcommand};
 use smbscope_wire::RequestDetail;
 use smbscope_wire::names::Trans2;
@@ -16,7 +16,12 @@ const SIZE_INFO: u16 = 0x0103;
 const SET_BASIC: u16 = 1004;
 
 impl RecordingBuilder<'_> {
-    pub(super) fn smb1(&mut self, taken: &BufferedCommand, command: Smb1Command, status: ResponseStatus) -> Result<String, Reason> {
+    pub(super) fn smb1(
+        &mut self,
+        taken: &BufferedCommand,
+        command: Smb1Command,
+        status: ResponseStatus,
+    ) -> Result<String, Reason> {
         if let Some(Subcommand::AndX(chain)) = taken.subcommand {
             for chained in chain.into_iter().filter(|chained| *chained != Smb1Command::NO_ANDX) {
                 self.leave_out(format!("{chained} that was chained to {command}"), 1);
@@ -64,7 +69,11 @@ impl RecordingBuilder<'_> {
             }
             Smb1Command::CREATE_DIRECTORY => {
                 let path = self.path(taken)?;
-                let there = if status == NtStatus::OBJECT_NAME_COLLISION { InitialPathState::Directory } else { InitialPathState::Nothing };
+                let there = if status == NtStatus::OBJECT_NAME_COLLISION {
+                    InitialPathState::Directory
+                } else {
+                    InitialPathState::Nothing
+                };
                 self.files.find(&path, there);
                 self.repeats &= status.is_error();
                 Ok(format!("Mkdir \"\\{path}\" {said}"))
@@ -129,13 +138,25 @@ impl RecordingBuilder<'_> {
         Ok(format!("ReadX {handle} {offset} {length} {length} {said}"))
     }
 
-    fn query_path(&mut self, taken: &BufferedCommand, level: u16, status: NtStatus, said: &str) -> Result<String, Reason> {
+    fn query_path(
+        &mut self,
+        taken: &BufferedCommand,
+        level: u16,
+        status: NtStatus,
+        said: &str,
+    ) -> Result<String, Reason> {
         let path = self.path(taken)?;
         self.note(&path, InitialPathState::Something, status);
         Ok(format!("QUERY_PATH_INFORMATION \"\\{path}\" {level} {said}"))
     }
 
-    fn find_first(&mut self, taken: &BufferedCommand, level: u16, status: NtStatus, said: &str) -> Result<String, Reason> {
+    fn find_first(
+        &mut self,
+        taken: &BufferedCommand,
+        level: u16,
+        status: NtStatus,
+        said: &str,
+    ) -> Result<String, Reason> {
         let path = taken.path.as_deref().ok_or("FIND_FIRST2 that the capture cut off")?;
         let (above, pattern) = path.rsplit_once('\\').unwrap_or(("", path));
         let is_name = !pattern.contains(['*', '?', '<', '>', '"']);
@@ -165,7 +186,9 @@ impl RecordingBuilder<'_> {
     /// What an answer about a path tells of it.
     fn note(&mut self, path: &str, found: InitialPathState, status: NtStatus) {
         match status {
-            NtStatus::OBJECT_NAME_NOT_FOUND | NtStatus::NO_SUCH_FILE => self.files.find(path, InitialPathState::Nothing),
+            NtStatus::OBJECT_NAME_NOT_FOUND | NtStatus::NO_SUCH_FILE => {
+                self.files.find(path, InitialPathState::Nothing)
+            }
             NtStatus::OBJECT_PATH_NOT_FOUND => self.files.misses(path),
             status if status.is_error() => {}
             _ => self.files.find(path, found),

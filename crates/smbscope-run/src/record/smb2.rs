@@ -1,7 +1,7 @@
 //! Commands of SMB2 and SMB 3 as lines.
 
 use super::BufferedCommand;
-use super::lines::{RecordingBuilder, Reason, range, said};
+use super::lines::{Reason, RecordingBuilder, range, said};
 use smbscope_model::Subcommand;
 use smbscope_wire::RequestDetail;
 use smbscope_wire::names::InfoLevel;
@@ -9,7 +9,12 @@ use smbscope_wire::smb2::Smb2Command;
 use smbscope_wire::status::NtStatus;
 
 impl RecordingBuilder<'_> {
-    pub(super) fn smb2(&mut self, taken: &BufferedCommand, command: Smb2Command, status: NtStatus) -> Result<String, Reason> {
+    pub(super) fn smb2(
+        &mut self,
+        taken: &BufferedCommand,
+        command: Smb2Command,
+        status: NtStatus,
+    ) -> Result<String, Reason> {
         let said = &said(status);
         let cut_off = || format!("{command} that the capture cut off");
         let detail = taken.details.as_ref().map(|details| &details.request);

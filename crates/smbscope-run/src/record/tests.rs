@@ -197,8 +197,11 @@ fn what_cannot_be_replayed_is_listed_with_its_reason() {
 
 #[test]
 fn a_file_that_is_changed_makes_a_recording_that_is_done_once() {
-    let longer =
-        Exchange { command: Command::Smb2(smb2::Smb2Command::WRITE), group: CommandGroup::Write, ..reads(2, 7, 990, 20) };
+    let longer = Exchange {
+        command: Command::Smb2(smb2::Smb2Command::WRITE),
+        group: CommandGroup::Write,
+        ..reads(2, 7, 990, 20)
+    };
     let within = Exchange { offset: Some(0), ..longer.clone() };
     let repeats = |write| recorded(&[open(0, "a", 7), write, close(9, 7)], None).unwrap().recorded.repeats;
     assert_eq!([repeats(longer), repeats(within)], [false, true]);

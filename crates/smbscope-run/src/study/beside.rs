@@ -5,7 +5,7 @@ use super::memory::STUDY_MAX;
 use crate::BenchError;
 use crate::directory::RUN;
 use smbscope_load::bounded;
-use smbscope_report::study::{self, StudyDocument, Results, VariantEntry};
+use smbscope_report::study::{self, Results, StudyDocument, VariantEntry};
 use smbscope_report::{bench, quoted};
 use smbscope_stats::Measure;
 use std::collections::BTreeMap;
@@ -32,8 +32,8 @@ impl SavedStudy {
     pub fn open(directory: &Path, name: &str) -> Result<SavedStudy, BenchError> {
         let file = directory.join(STUDY);
         let text = bounded::read(&file, STUDY_MAX).map_err(BenchError::file("read", &file))?;
-        let document =
-            StudyDocument::parse(&text).map_err(|error| BenchError::Unavailable(format!("{}: {error}", file.display())))?;
+        let document = StudyDocument::parse(&text)
+            .map_err(|error| BenchError::Unavailable(format!("{}: {error}", file.display())))?;
         Ok(SavedStudy { name: name.to_owned(), directory: directory.to_owned(), document })
     }
 

@@ -1,6 +1,6 @@
 //! The file of a study: what is asked, what all runs have in common, and what differs between them.
 
-use super::options::{VariantOptions, Tables};
+use super::options::{Tables, VariantOptions};
 use crate::TargetUrl;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};

@@ -1,11 +1,11 @@
 //! What a study remembers: `study.json` in its directory, written after each run, from which it goes on.
 
-use super::{Study, VariantRepetition, PlannedVariant};
+use super::{PlannedVariant, Study, VariantRepetition};
 use crate::BenchError;
 use crate::directory::RUN;
 use crate::files::{Replacement, Sources, create_private_directory, is_left_over};
 use smbscope_load::bounded;
-use smbscope_report::study::{self, StudyDocument, Results};
+use smbscope_report::study::{self, Results, StudyDocument};
 use smbscope_report::{bench, html};
 use std::collections::HashSet;
 use std::fs;
@@ -93,7 +93,12 @@ impl Memory {
     }
 
     /// A run is over.
-    pub(super) fn note(&mut self, turn: VariantRepetition, run: study::StudyRun, result: Option<&bench::BenchDocument>) {
+    pub(super) fn note(
+        &mut self,
+        turn: VariantRepetition,
+        run: study::StudyRun,
+        result: Option<&bench::BenchDocument>,
+    ) {
         self.done.insert(turn);
         if let Some(result) = result {
             self.results.add(turn.variant, turn.repetition, result);

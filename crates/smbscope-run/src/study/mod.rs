@@ -12,10 +12,10 @@ mod tests;
 mod variant;
 
 pub use beside::{SavedStudy, beside};
-pub use definition::{Axis, StudySource, DefinitionError, RUNS_OF_A_VARIANT_MAX, Setting, Study, VARIANTS_MAX};
+pub use definition::{Axis, DefinitionError, RUNS_OF_A_VARIANT_MAX, Setting, Study, StudySource, VARIANTS_MAX};
 pub use memory::{PAGE, STUDY};
 pub use options::VariantOptions;
-pub use variant::{VariantRepetition, PlannedVariant};
+pub use variant::{PlannedVariant, VariantRepetition};
 
 use crate::BenchError;
 use crate::directory::clear_unfinished;
@@ -76,8 +76,13 @@ pub fn run(study: &Study, directory: &Path, conductor: &mut dyn Conductor) -> Re
         let open = turns[at..].iter().filter(|turn| !memory.is_done(**turn)).count();
         let left = (here > 0).then(|| begun.elapsed() / here * open as u32);
         let variant = &variants[turn.variant];
-        let place =
-            StudyProgress { number: turns.len() - open + 1, of: turns.len(), variant, repetition: turn.repetition, left };
+        let place = StudyProgress {
+            number: turns.len() - open + 1,
+            of: turns.len(),
+            variant,
+            repetition: turn.repetition,
+            left,
+        };
         conductor.begins(&place);
         let Some((run, result)) = attempts(*turn, &place, directory, conductor)? else { break };
         memory.note(*turn, run, result.as_ref());
@@ -133,7 +138,11 @@ fn attempts(
 }
 
 /// A run with the commands around it.
-fn one(place: &StudyProgress<'_>, directory: &Path, conductor: &mut dyn Conductor) -> Result<bench::BenchDocument, String> {
+fn one(
+    place: &StudyProgress<'_>,
+    directory: &Path,
+    conductor: &mut dyn Conductor,
+) -> Result<bench::BenchDocument, String> {
     let variant = place.variant;
     let tell = [("SMBSCOPE_VARIANT", variant.name.clone()), ("SMBSCOPE_REPETITION", place.repetition.to_string())];
     let prepared = commands::run("before", &variant.before, &tell);

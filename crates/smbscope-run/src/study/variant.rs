@@ -104,7 +104,8 @@ impl Study {
     /// meantime hits all variants alike.
     pub fn turns(&self, variants: usize) -> Vec<VariantRepetition> {
         let block = |repetition: u32| {
-            let mut block: Vec<VariantRepetition> = (0..variants).map(|variant| VariantRepetition { repetition, variant }).collect();
+            let mut block: Vec<VariantRepetition> =
+                (0..variants).map(|variant| VariantRepetition { repetition, variant }).collect();
             block.sort_by_key(|turn| lot(self.seed, *turn));
             block
         };

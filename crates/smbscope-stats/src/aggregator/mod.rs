@@ -10,14 +10,16 @@ use crate::bounded::BottomKTable;
 use crate::caching::CachingTable;
 use crate::entity::{EntityTable, FileKey, Keeps};
 use crate::heatmap::HeatTable;
-use crate::row::{CommandTallyView, CommandTally};
+use crate::row::{CommandTally, CommandTallyView};
 use crate::slices::{Dimension, PartSlicers, SliceSortKey};
 use crate::slowest::Slowest;
-use crate::split::{SplitTable, CommandSpan};
-use crate::summary::{SummaryPrecision, Summary};
-use crate::timeline::{TimelineBinning, BinnedTimeline, TimelineTable};
+use crate::split::{CommandSpan, SplitTable};
+use crate::summary::{Summary, SummaryPrecision};
+use crate::timeline::{BinnedTimeline, TimelineBinning, TimelineTable};
 use serde::{Deserialize, Deserializer, Serialize};
-use smbscope_model::{Command, ConnectionSummary, Exchange, CommandGroup, Nanos, ExchangeOutcome, Settled, Subcommand, Timestamp};
+use smbscope_model::{
+    Command, CommandGroup, ConnectionSummary, Exchange, ExchangeOutcome, Nanos, Settled, Subcommand, Timestamp,
+};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

@@ -83,8 +83,10 @@ fn what_the_server_sends_unasked_is_no_command() {
 
 #[test]
 fn waits_of_a_command_have_a_row_of_their_own() {
-    let aggregate =
-        aggregate(&[with(SMB2_READ, None, CommandGroup::Read, 100), with(SMB2_READ, None, CommandGroup::Waiting, 9_000_000_000)]);
+    let aggregate = aggregate(&[
+        with(SMB2_READ, None, CommandGroup::Read, 100),
+        with(SMB2_READ, None, CommandGroup::Waiting, 9_000_000_000),
+    ]);
     let rows: Vec<_> = aggregate.commands.iter().map(|c| (c.waiting, c.row.time(TimeKind::ResponseTime).max)).collect();
     assert_eq!(rows, [(false, Some(Nanos(100))), (true, Some(Nanos(9_000_000_000)))]);
 }
@@ -136,7 +138,8 @@ fn arbitrary_exchange() -> impl Strategy<Value = Exchange> {
             outcome,
             share: Some(format!("share{name}").into()),
             path: Some(format!("file{name}").into()),
-            status: status.map(|code| smbscope_model::ResponseStatus::Nt(smbscope_wire::status::NtStatus(0xc000_0001 + code))),
+            status: status
+                .map(|code| smbscope_model::ResponseStatus::Nt(smbscope_wire::status::NtStatus(0xc000_0001 + code))),
             ..read(second * 1_000_000_000, time)
         },
     )

@@ -5,7 +5,9 @@
 
 use super::literal::{ScalarUnit, rank};
 use crate::derived;
-use smbscope_model::{Command, Exchange, CommandGroup, Half, ExchangeOutcome, Protocol, Stamp, ResponseStatus, Subcommand, TimeKind};
+use smbscope_model::{
+    Command, CommandGroup, Exchange, ExchangeOutcome, Half, Protocol, ResponseStatus, Stamp, Subcommand, TimeKind,
+};
 use std::fmt::{Display, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 //! A comparison with an unknown value does not hold, neither `==` nor `!=`; only `== null` asks whether a value is
 //! unknown. `not` turns an answer around, whatever led to it.
 
-use super::columns::{FilterColumn, FilterContext, TextDomain, ColumnAccessor};
+use super::columns::{ColumnAccessor, FilterColumn, FilterContext, TextDomain};
 use super::literal::{Pattern, Prefix, Scalar, ScalarUnit, Word};
 use smbscope_model::{Exchange, Timestamp};
 use std::fmt;
@@ -46,7 +46,12 @@ pub(super) enum ComparisonOperator {
 }
 
 impl ComparisonOperator {
-    pub(super) const ALL: [ComparisonOperator; 4] = [ComparisonOperator::Less, ComparisonOperator::LessOrEqual, ComparisonOperator::Greater, ComparisonOperator::GreaterOrEqual];
+    pub(super) const ALL: [ComparisonOperator; 4] = [
+        ComparisonOperator::Less,
+        ComparisonOperator::LessOrEqual,
+        ComparisonOperator::Greater,
+        ComparisonOperator::GreaterOrEqual,
+    ];
 
     pub(super) fn sign(self) -> &'static str {
         match self {
@@ -89,7 +94,13 @@ impl Expression {
 }
 
 impl FilterCondition {
-    fn holds(&self, column: &ColumnAccessor, exchange: &Exchange, start: Timestamp, context: &mut FilterContext) -> bool {
+    fn holds(
+        &self,
+        column: &ColumnAccessor,
+        exchange: &Exchange,
+        start: Timestamp,
+        context: &mut FilterContext,
+    ) -> bool {
         match column {
             ColumnAccessor::Flag(get) => match self {
                 FilterCondition::Flag(wanted) => get(exchange) == *wanted,
@@ -192,7 +203,9 @@ impl FilterCondition {
                 one_of(*negated, &wanted, true, f)
             }
             FilterCondition::Words(negated, wanted) => one_of(*negated, wanted, true, f),
-            FilterCondition::Prefixes(negated, wanted) => one_of(*negated, wanted, wanted.iter().all(Prefix::is_single), f),
+            FilterCondition::Prefixes(negated, wanted) => {
+                one_of(*negated, wanted, wanted.iter().all(Prefix::is_single), f)
+            }
             FilterCondition::Like(negated, pattern) => {
                 write!(f, " {} {pattern}", if *negated { "!~" } else { "~" })
             }

@@ -69,7 +69,10 @@ impl Filter {
 
     /// Something that looks at exchanges of these captures, by [`CaptureId`](smbscope_model::CaptureId).
     pub fn matcher(&self, captures: &[String]) -> Matcher<'_> {
-        Matcher { expression: &self.expression, context: FilterContext { captures: captures.into(), scratch: String::new() } }
+        Matcher {
+            expression: &self.expression,
+            context: FilterContext { captures: captures.into(), scratch: String::new() },
+        }
     }
 }
 

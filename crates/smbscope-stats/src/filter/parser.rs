@@ -14,11 +14,11 @@
 //! A literal is a word without blanks, or text in quotes; how it is read is up to the column's type. So there is one
 //! kind of word only, and a literal that its column can't read is an error at its place.
 
-use super::columns::{COLUMNS, FilterColumn, TextDomain, ColumnAccessor, find};
+use super::columns::{COLUMNS, ColumnAccessor, FilterColumn, TextDomain, find};
 use super::error::{FilterError, Problem, did_you_mean};
-use super::expression::{FilterCondition, Expression, ComparisonOperator};
+use super::expression::{ComparisonOperator, Expression, FilterCondition};
 use super::literal::{Pattern, Prefix, Scalar, Word, has_wildcards};
-use super::tokens::{Cursor, TokenKind, Token, LocatedProblem, tokens};
+use super::tokens::{Cursor, LocatedProblem, Token, TokenKind, tokens};
 use std::borrow::Cow;
 
 /// Parentheses and `not` in one another: more is no expression that anyone wrote.
@@ -117,9 +117,9 @@ impl FilterParser<'_, '_> {
             ColumnAccessor::Text(names, _) => {
                 let negated = [("~", false), ("!~", true)].into_iter().find(|(sign, _)| self.tokens.sign(sign));
                 match negated {
-                    Some((_, negated)) => {
-                        self.literal(|text| Pattern::new(&spelt(names, text))).map(|p| FilterCondition::Like(negated, p))
-                    }
+                    Some((_, negated)) => self
+                        .literal(|text| Pattern::new(&spelt(names, text)))
+                        .map(|p| FilterCondition::Like(negated, p)),
                     None => {
                         self.refuse_wildcards(column)?;
                         self.equal(column, |text| word(names, text), FilterCondition::Words)
@@ -138,7 +138,8 @@ impl FilterParser<'_, '_> {
             kind => *kind == TokenKind::Open,
         };
         let values = self.tokens.rest().iter().skip_while(|token| is_before_value(&token.kind));
-        let values = values.take_while(|token| matches!(token.kind, TokenKind::Word(_) | TokenKind::Quoted(_) | TokenKind::Comma));
+        let values = values
+            .take_while(|token| matches!(token.kind, TokenKind::Word(_) | TokenKind::Quoted(_) | TokenKind::Comma));
         for Token { kind, place } in values {
             if let TokenKind::Word(word) = kind
                 && has_wildcards(word)

@@ -1,7 +1,7 @@
 //! The language: what expressions mean, what is wrong with others, and that what is written can be read again.
 
-use super::columns::{COLUMNS, FilterColumn, TextDomain, ColumnAccessor, find};
-use super::expression::{FilterCondition, Expression, ComparisonOperator};
+use super::columns::{COLUMNS, ColumnAccessor, FilterColumn, TextDomain, find};
+use super::expression::{ComparisonOperator, Expression, FilterCondition};
 use super::literal::{Pattern, Prefix, Scalar, ScalarUnit, Word, rank};
 use super::*;
 use proptest::prelude::*;

@@ -129,7 +129,14 @@ pub fn paired(blocks: &[(f64, f64)], settings: &ReplicationSettings) -> Baseline
     let mut random = Random::new(&[settings.seed]);
     let estimate = || LogRatioEstimate::paired(&logs, settings.resamples, &mut random);
     let extremes = extremes(&logs);
-    BaselineRatio::from_logarithms(logs.len(), mean(&logs), extremes, plan::RepetitionVariance::paired(&logs), settings, estimate)
+    BaselineRatio::from_logarithms(
+        logs.len(),
+        mean(&logs),
+        extremes,
+        plan::RepetitionVariance::paired(&logs),
+        settings,
+        estimate,
+    )
 }
 
 /// Runs of the baseline, and of what is compared with it.
@@ -147,7 +154,14 @@ pub fn unpaired(base: &[f64], values: &[f64], settings: &ReplicationSettings) ->
     let (bases, others) = (extremes(&base), extremes(&values));
     let extremes = (others.0 - bases.1, others.1 - bases.0);
     let ratio = mean(&values) - mean(&base);
-    BaselineRatio::from_logarithms(repetitions, ratio, extremes, plan::RepetitionVariance::unpaired(&base, &values), settings, estimate)
+    BaselineRatio::from_logarithms(
+        repetitions,
+        ratio,
+        extremes,
+        plan::RepetitionVariance::unpaired(&base, &values),
+        settings,
+        estimate,
+    )
 }
 
 impl BaselineRatio {
@@ -187,7 +201,12 @@ impl BaselineRatio {
     }
 
     /// With the interval and the answer.
-    fn judged(self, estimate: &LogRatioEstimate, settings: &ReplicationSettings, needed: impl FnOnce() -> Option<u32>) -> BaselineRatio {
+    fn judged(
+        self,
+        estimate: &LogRatioEstimate,
+        settings: &ReplicationSettings,
+        needed: impl FnOnce() -> Option<u32>,
+    ) -> BaselineRatio {
         let margin = settings.margin.max(0.0).ln_1p();
         let tail = 1.0 - settings.confidence;
         let (low, high) = estimate.interval(tail);

@@ -98,7 +98,8 @@ fn equal_servers_are_called_equal_with_the_runs_that_were_asked_for() {
     let mut equal = 0;
     for seed in 0..tries {
         let mut blocks = pairs(&mut random, 6, 1.0, 0.08);
-        if let DifferenceVerdict::Undecided { repetitions_needed: Some(needed) } = paired(&blocks, &quick(seed)).answer {
+        if let DifferenceVerdict::Undecided { repetitions_needed: Some(needed) } = paired(&blocks, &quick(seed)).answer
+        {
             blocks.extend(pairs(&mut random, needed as usize - 6, 1.0, 0.08));
         }
         equal += u32::from(paired(&blocks, &quick(seed)).answer == DifferenceVerdict::Equal);
@@ -124,7 +125,11 @@ fn within(base: &[f64], other: &[f64], seed: u64) -> BaselineRatio {
     };
     let (before, after) = (figure(base), figure(other));
     let courses = [Course { series: base, figure: &before }, Course { series: other, figure: &after }];
-    within_run(&courses[0], &courses[1], &ReplicationSettings { resamples: 1_000, seed, ..ReplicationSettings::default() })
+    within_run(
+        &courses[0],
+        &courses[1],
+        &ReplicationSettings { resamples: 1_000, seed, ..ReplicationSettings::default() },
+    )
 }
 
 #[test]
@@ -174,7 +179,8 @@ fn few_runs_have_a_range_or_nothing() {
     assert!(figure(4).interval.is_none() && figure(4).p_value.is_none());
     assert!(matches!(figure(4).answer, DifferenceVerdict::Undecided { repetitions_needed: Some(5..) }));
     // 4 and 5 over 2 and 8: from a half to two and a half times.
-    let (low, high) = unpaired(&[2.0, 8.0, 4.0], &[4.0, 5.0, 4.5], &ReplicationSettings::default()).range.expect("three have one");
+    let (low, high) =
+        unpaired(&[2.0, 8.0, 4.0], &[4.0, 5.0, 4.5], &ReplicationSettings::default()).range.expect("three have one");
     assert!((low - 0.5).abs() < 1e-12 && (high - 2.5).abs() < 1e-12, "{low} {high}");
 }
 

@@ -5,7 +5,7 @@
 
 use super::blocks::dependence;
 use super::estimate::{LogRatioEstimate, sorted};
-use super::{BaselineRatio, Scope, ReplicationSettings, is_usable};
+use super::{BaselineRatio, ReplicationSettings, Scope, is_usable};
 use crate::random::Random;
 
 /// Independent blocks of each side that an interval needs: with fewer nobody knows how much they differ.

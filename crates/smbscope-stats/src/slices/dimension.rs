@@ -1,7 +1,7 @@
 //! What exchanges can be divided by, and what an exchange has there.
 
 use crate::derived;
-use smbscope_model::{Command, Dialect, Exchange, FlowId, CommandGroup, ResponseStatus, named};
+use smbscope_model::{Command, CommandGroup, Dialect, Exchange, FlowId, ResponseStatus, named};
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
@@ -105,8 +105,11 @@ impl Field {
 
     /// What an exchange has there.
     pub(super) fn part(self, exchange: &Exchange) -> SliceFieldValue {
-        let name = |name: &Option<Arc<str>>| name.as_ref().map(|name| SliceFieldValue::Text(SharedSubstring::whole(name)));
-        let path = |piece: fn(&str) -> &str| exchange.path.as_ref().map(|path| SliceFieldValue::Text(SharedSubstring::cut(path, piece)));
+        let name =
+            |name: &Option<Arc<str>>| name.as_ref().map(|name| SliceFieldValue::Text(SharedSubstring::whole(name)));
+        let path = |piece: fn(&str) -> &str| {
+            exchange.path.as_ref().map(|path| SliceFieldValue::Text(SharedSubstring::cut(path, piece)))
+        };
         let part = match self {
             Field::Client => Some(SliceFieldValue::Address(exchange.endpoints.client.ip())),
             Field::Server => Some(SliceFieldValue::Socket(exchange.endpoints.server)),

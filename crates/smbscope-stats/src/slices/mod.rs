@@ -15,7 +15,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use dimension::{Dimension, Field, SliceFieldValue, SharedSubstring};
+pub use dimension::{Dimension, Field, SharedSubstring, SliceFieldValue};
 pub(crate) use parts::PartSlicers;
 pub use table::{SLICES_KEPT, SLICES_MAX};
 

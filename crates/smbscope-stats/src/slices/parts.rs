@@ -1,6 +1,6 @@
 //! Slices of exchanges that come in parts, so that several threads can count them with one result.
 
-use super::{Dimension, Slicer, DimensionBreakdown, SliceSortKey};
+use super::{Dimension, DimensionBreakdown, SliceSortKey, Slicer};
 use smbscope_model::Exchange;
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -18,8 +18,8 @@
 //! than `kept` where those have more than half of [`SLICE_NAMES_MAX`]; the last guarantee is then one of the number kept.
 
 use super::{SliceFieldValue, SliceStatistics};
-use crate::entity::{Keeps, EntityTally};
-use crate::summary::{SummaryPrecision, Summary};
+use crate::entity::{EntityTally, Keeps};
+use crate::summary::{Summary, SummaryPrecision};
 use smbscope_model::{Exchange, TimeKind};
 use std::cmp::Reverse;
 use std::collections::HashMap;

@@ -3,7 +3,7 @@
 use super::table::SlicerTable;
 use super::*;
 use proptest::prelude::*;
-use smbscope_model::{FlowId, CommandGroup, Nanos, ExchangeOutcome, Subcommand};
+use smbscope_model::{CommandGroup, ExchangeOutcome, FlowId, Nanos, Subcommand};
 use smbscope_testkit::exchange::read;
 use std::collections::BTreeMap;
 
@@ -31,11 +31,15 @@ fn slices_by_two_dimensions_have_a_key_of_both() {
         one.endpoints.client = format!("{client}:50000").parse().expect("a socket address");
         one
     };
-    let exchanges = [of("10.0.0.1", CommandGroup::Read), of("10.0.0.2", CommandGroup::Read), of("10.0.0.1", CommandGroup::Write)];
+    let exchanges =
+        [of("10.0.0.1", CommandGroup::Read), of("10.0.0.2", CommandGroup::Read), of("10.0.0.1", CommandGroup::Write)];
     let slices = sliced(&[Dimension::Client, Dimension::Group], &[&exchanges[..], &exchanges[..1]].concat());
     let counts: Vec<u64> = slices.entries.iter().map(|slice| slice.figures.count).collect();
     assert_eq!((counts, slices.fields), (vec![2, 1, 1], vec![Field::Client, Field::Group]));
-    assert_eq!(slices.entries[0].key, [SliceFieldValue::Address([10, 0, 0, 1].into()), SliceFieldValue::Group(CommandGroup::Read)]);
+    assert_eq!(
+        slices.entries[0].key,
+        [SliceFieldValue::Address([10, 0, 0, 1].into()), SliceFieldValue::Group(CommandGroup::Read)]
+    );
 }
 
 #[test]
@@ -72,8 +76,12 @@ fn sizes_are_divided_at_powers_of_two() {
     let exchanges = [0, 1, 4_095, 4_096, 8_191, 8_192, u64::MAX].map(sized);
     let mut slicer = Slicer::new(&[Dimension::Size]);
     exchanges.iter().for_each(|exchange| slicer.record(exchange));
-    let found: Vec<(SliceFieldValue, u64)> =
-        slicer.finish(SliceSortKey::Key).entries.into_iter().map(|slice| (slice.key[0].clone(), slice.figures.count)).collect();
+    let found: Vec<(SliceFieldValue, u64)> = slicer
+        .finish(SliceSortKey::Key)
+        .entries
+        .into_iter()
+        .map(|slice| (slice.key[0].clone(), slice.figures.count))
+        .collect();
     let expected = [(0, 1), (1, 1), (2_048, 1), (4_096, 2), (8_192, 1), (1 << 63, 1)];
     assert_eq!(found, expected.map(|(size, count)| (SliceFieldValue::Size(size), count)));
 }
@@ -201,9 +209,14 @@ fn parts_are_one_whole_whoever_counts_them() {
     turned.merge(left.clone());
     left.merge(right);
     let whole = one.finish(SliceSortKey::ResponseTime);
-    assert_eq!((&left.finish(SliceSortKey::ResponseTime), &turned.finish(SliceSortKey::ResponseTime)), (&whole, &whole));
+    assert_eq!(
+        (&left.finish(SliceSortKey::ResponseTime), &turned.finish(SliceSortKey::ResponseTime)),
+        (&whole, &whole)
+    );
     // 18,000 keys are all kept, with all they waited.
-    let sum = |slices: &DimensionBreakdown| slices.entries.iter().map(|slice| slice.figures.response_time.sum_ns).sum::<i128>();
+    let sum = |slices: &DimensionBreakdown| {
+        slices.entries.iter().map(|slice| slice.figures.response_time.sum_ns).sum::<i128>()
+    };
     let all: i128 = (0..3).flat_map(|part| (0..9_000).map(move |n| i128::from(100 + (n * part) % 977))).sum();
     assert_eq!((whole.entries.len(), sum(&whole), whole.missed_at_most_ns), (18_000, all, 0));
 }

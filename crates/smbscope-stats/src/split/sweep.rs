@@ -2,7 +2,9 @@
 
 use super::shares::Shares;
 use super::{TimePart, TimeSplit};
-use smbscope_model::{ConnectionSummary, Exchange, CommandGroup, Nanos, ExchangeOutcome, Settled, Standstill, Timestamp};
+use smbscope_model::{
+    CommandGroup, ConnectionSummary, Exchange, ExchangeOutcome, Nanos, Settled, Standstill, Timestamp,
+};
 
 /// How long a client thinks at most; a longer pause is idle.
 pub const THINK_MAX: Nanos = Nanos(10_000_000_000);
@@ -63,7 +65,10 @@ impl CommandSpan {
             ends_unknown: !begins_unknown
                 && !matches!(
                     exchange.outcome,
-                    ExchangeOutcome::Complete | ExchangeOutcome::Unanswered | ExchangeOutcome::NoResponseByDesign | ExchangeOutcome::ClockStep
+                    ExchangeOutcome::Complete
+                        | ExchangeOutcome::Unanswered
+                        | ExchangeOutcome::NoResponseByDesign
+                        | ExchangeOutcome::ClockStep
                 ),
             chosen: true,
         })
@@ -164,14 +169,16 @@ impl Sweeper {
             self.note(ConnectionCondition::Resent, first, resent.0);
         }
         if let (CommandGroup::Waiting, Some(start)) = (exchange.group, exchange.request.first) {
-            let note = if exchange.is_subscription() { ConnectionCondition::Subscribed } else { ConnectionCondition::Held };
+            let note =
+                if exchange.is_subscription() { ConnectionCondition::Subscribed } else { ConnectionCondition::Held };
             let end = match exchange.outcome {
                 ExchangeOutcome::Unanswered => i64::MAX,
                 _ => exchange.response.last.map_or(start.time.0, |stamp| stamp.time.0),
             };
             self.note(note, start.time.0, end);
         }
-        let Some(stretch) = CommandSpan::from_exchange(exchange).map(|stretch| CommandSpan { chosen, ..stretch }) else {
+        let Some(stretch) = CommandSpan::from_exchange(exchange).map(|stretch| CommandSpan { chosen, ..stretch })
+        else {
             return;
         };
         if chosen {
@@ -206,7 +213,10 @@ impl Sweeper {
         self.begin_at(settled.first.0);
         self.client_round_trip = settled.client_round_trip;
         let known = self.notes.len();
-        let pending = [(ConnectionCondition::Held, settled.held_since), (ConnectionCondition::Subscribed, settled.subscribed_since)];
+        let pending = [
+            (ConnectionCondition::Held, settled.held_since),
+            (ConnectionCondition::Subscribed, settled.subscribed_since),
+        ];
         for (note, since) in pending {
             self.notes.extend(since.map(|since| Noted { note, from: since.0, to: i64::MAX }));
         }
@@ -267,8 +277,11 @@ impl Sweeper {
         while let Some(first) = held.get(next).filter(|first| first.start.0 < until).copied() {
             self.begin_at(first.start.0);
             if first.start.0 >= self.position {
-                let pause =
-                    IdlePeriod { begins_unknown: first.begins_unknown, outer: !self.begun, filtered_out: !first.chosen };
+                let pause = IdlePeriod {
+                    begins_unknown: first.begins_unknown,
+                    outer: !self.begun,
+                    filtered_out: !first.chosen,
+                };
                 self.pause(first.start.0, pause);
             }
             self.begun = true;

@@ -5,7 +5,8 @@ use super::*;
 use proptest::prelude::*;
 use smbscope_model::connection::ConnectionEnd;
 use smbscope_model::{
-    Command, ConnectionSummary, Exchange, FlowId, CommandGroup, ExchangeOutcome, PacketRef, Settled, Stamp, Standstill, Timestamp,
+    Command, CommandGroup, ConnectionSummary, Exchange, ExchangeOutcome, FlowId, PacketRef, Settled, Stamp, Standstill,
+    Timestamp,
 };
 use smbscope_testkit::exchange::read;
 use smbscope_wire::smb2;
@@ -239,9 +240,16 @@ fn a_command_that_is_outstanding_beside_very_many_counts_from_then_on_and_nothin
 }
 
 /// The same rule, for every nanosecond by itself.
-fn by_every_nanosecond(connection: &ConnectionSummary, exchanges: &[Exchange], chosen: &[bool]) -> [f64; TimePart::ALL.len()] {
-    let commands: Vec<(&Exchange, bool)> =
-        exchanges.iter().zip(chosen.iter().copied()).filter(|(exchange, _)| exchange.group != CommandGroup::Waiting).collect();
+fn by_every_nanosecond(
+    connection: &ConnectionSummary,
+    exchanges: &[Exchange],
+    chosen: &[bool],
+) -> [f64; TimePart::ALL.len()] {
+    let commands: Vec<(&Exchange, bool)> = exchanges
+        .iter()
+        .zip(chosen.iter().copied())
+        .filter(|(exchange, _)| exchange.group != CommandGroup::Waiting)
+        .collect();
     let at = |stamp: Option<Stamp>| stamp.expect("all four are known").time.0;
     let mut sums = [0.0; TimePart::ALL.len()];
     for now in connection.first.0..connection.last.0 {

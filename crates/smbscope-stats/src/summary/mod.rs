@@ -229,7 +229,13 @@ impl Summary {
             (SummaryValues::Histogram(mine), SummaryValues::Histogram(theirs)) => mine.add(theirs),
             (SummaryValues::Sketch(mine), SummaryValues::Sketch(theirs)) => mine.merge(theirs),
             (SummaryValues::Nothing, SummaryValues::Nothing) => {}
-            (SummaryValues::Exact(_) | SummaryValues::Histogram(_) | SummaryValues::Sketch(_) | SummaryValues::Nothing, _) => {
+            (
+                SummaryValues::Exact(_)
+                | SummaryValues::Histogram(_)
+                | SummaryValues::Sketch(_)
+                | SummaryValues::Nothing,
+                _,
+            ) => {
                 unreachable!("the count decides the form, and the limits are equal")
             }
         }

@@ -15,7 +15,7 @@ pub(crate) mod messages;
 
 use crate::recording::{self, Kept, Recording};
 use messages::{Ends, Id, Message};
-use smbscope_model::{Command, Exchange, Half, ExchangeOutcome, Protocol, Stamp};
+use smbscope_model::{Command, Exchange, ExchangeOutcome, Half, Protocol, Stamp};
 use std::collections::HashMap;
 use std::fmt;
 

@@ -8,7 +8,7 @@ pub(crate) use sealed::stays_readable;
 use crate::damage::Captured;
 use crate::pcap;
 use smbscope_capture::decode::Decoder;
-use smbscope_capture::reader::{CaptureError, CaptureSet, CaptureInput};
+use smbscope_capture::reader::{CaptureError, CaptureInput, CaptureSet};
 use smbscope_capture::segment::{Packet, TcpSegment};
 use smbscope_model::{CaptureId, PacketRef, Quality, Stamp, Timestamp};
 use std::collections::HashMap;

@@ -5,7 +5,7 @@ mod order;
 mod streams;
 
 use super::capture::{CaptureBudget, CaptureTrust};
-use super::{CaptureError, CaptureSet, CaptureInput};
+use super::{CaptureError, CaptureInput, CaptureSet};
 use smbscope_model::{CaptureInfo, Quality};
 use std::io::Write;
 use tempfile::NamedTempFile;

@@ -10,7 +10,7 @@ mod outage;
 mod reuse;
 mod window;
 
-use super::{StreamChunk, FlowEnd, FlowTable, FlowView, StreamGap, Retransmission, StreamSink};
+use super::{FlowEnd, FlowTable, FlowView, Retransmission, StreamChunk, StreamGap, StreamSink};
 use crate::segment::{TcpFlags, TcpSegment, WindowScale};
 use smbscope_model::{CaptureId, FlowDirection, PacketRef, Quality, Stamp, Timestamp};
 use std::net::SocketAddr;

@@ -1,6 +1,6 @@
 //! The same as lines: one an interval while users work, one when the phase changes, one when a load point is done.
 
-use super::state::{FinishedLoadPoint, DashboardState, of_them, phase_name};
+use super::state::{DashboardState, FinishedLoadPoint, of_them, phase_name};
 use smbscope_load::engine::EnginePhase;
 use smbscope_report::{counted, or_dash, rate};
 use smbscope_run::progress::RampSnapshot;

@@ -1,12 +1,12 @@
 //! The dashboard on terminals of memory, and on a real one that a child process takes over.
 
 use super::screen::Screen;
-use super::state::{FinishedLoadPoint, DashboardState};
+use super::state::{DashboardState, FinishedLoadPoint};
 use super::{plain, view};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::Color;
-use smbscope_load::engine::{self, LiveGroup, EnginePhase};
+use smbscope_load::engine::{self, EnginePhase, LiveGroup};
 use smbscope_load::prepare;
 use smbscope_model::{CommandGroup, Nanos};
 use smbscope_run::progress::{Cpu, Heading, RampPosition, RampSnapshot};

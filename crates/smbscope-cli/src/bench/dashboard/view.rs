@@ -171,7 +171,8 @@ fn group_rows(state: &DashboardState) -> Vec<[String; 5]> {
         .map(|group| {
             let rate = rate(now.per_second(group.commands));
             // Expected waits have no response time that anybody waits for.
-            let times = if group.group == CommandGroup::Waiting { [None; 3] } else { [group.p50, group.p95, group.p99] };
+            let times =
+                if group.group == CommandGroup::Waiting { [None; 3] } else { [group.p50, group.p95, group.p99] };
             let [p50, p95, p99] = times.map(or_dash);
             [group.group.to_string(), rate, p50, p95, p99]
         })

@@ -1,8 +1,8 @@
 //! The driver's end of a host: passes orders on, asks what is new, and hands out the replies as a worker does.
 
 use super::clock;
-use super::message::{HostReply, Assignment, HostCompletion, News, DriverRequest};
-use crate::engine::control::{LoadPointControl, HostOperationCounts};
+use super::message::{Assignment, DriverRequest, HostCompletion, HostReply, News};
+use crate::engine::control::{HostOperationCounts, LoadPointControl};
 use crate::engine::exchanges::Clock;
 use crate::engine::live_figures::{LiveFigures, LivePart, PUBLISH};
 use crate::engine::plan::{Connects, EngineError, RampPlan};
@@ -10,7 +10,7 @@ use crate::engine::recorder::{LoadPointRecorder, MeasurementWindow};
 use crate::engine::result::{HostClockOffset, LoadPointEnd};
 use crate::engine::schedule::LoadSchedule;
 use crate::engine::silences::Silences;
-use crate::engine::worker::{Connecting, HostFacts, HostLost, WorkerOrder, WorkerReply, Worked};
+use crate::engine::worker::{Connecting, HostFacts, HostLost, Worked, WorkerOrder, WorkerReply};
 use crate::workload::Travelling;
 use smbscope_client::SessionOptions;
 use smbscope_model::travel::{from_bytes, to_bytes};
@@ -150,7 +150,13 @@ impl HostLink {
     }
 
     /// Carries out orders until there are no more, or the host is lost.
-    pub(crate) fn run(mut self, lane: usize, orders: &Receiver<WorkerOrder>, replies: &Sender<WorkerReply>, live: &LiveFigures) {
+    pub(crate) fn run(
+        mut self,
+        lane: usize,
+        orders: &Receiver<WorkerOrder>,
+        replies: &Sender<WorkerReply>,
+        live: &LiveFigures,
+    ) {
         for order in orders {
             let reply = self.carry_out(lane, order, live).unwrap_or_else(|why| {
                 self.forget_sessions(live);

@@ -1,6 +1,6 @@
 //! The load generator of a host: answers what the driver asks, while a thread of its own runs the workers.
 
-use super::message::{HostReply, Assignment, HostCompletion, HostWorked, News, DriverRequest};
+use super::message::{Assignment, DriverRequest, HostCompletion, HostReply, HostWorked, News};
 use crate::engine::control::{LoadPointControl, StopFlag};
 use crate::engine::cpu::ProcessTime;
 use crate::engine::exchanges::Clock;
@@ -14,11 +14,11 @@ use crate::engine::session::SessionFactory;
 use crate::engine::share::WorkerShare;
 use crate::engine::silences::Silences;
 use crate::engine::timers::Time;
-use crate::engine::worker::{Connecting, WorkerOrder, Scripts, Worked};
+use crate::engine::worker::{Connecting, Scripts, Worked, WorkerOrder};
 use crate::workload::{UserSeat, Workload};
 use smbscope_model::travel::{from_bytes, to_bytes};
 use smbscope_model::{Nanos, Timestamp};
-use smbscope_stats::{SummaryPrecision, Summary};
+use smbscope_stats::{Summary, SummaryPrecision};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
@@ -108,7 +108,9 @@ impl LoadHost {
         match request {
             DriverRequest::Begin(assignment) => self.begin(*assignment),
             DriverRequest::Time => Ok(HostReply::Time(self.clock.timestamp(Instant::now()))),
-            DriverRequest::Connect { sessions, share, ahead, operations } => self.connect(sessions, share, ahead, operations),
+            DriverRequest::Connect { sessions, share, ahead, operations } => {
+                self.connect(sessions, share, ahead, operations)
+            }
             DriverRequest::Work { begin, start, end, interval, schedule } => {
                 let team = self.team.as_ref().ok_or(NO_ORDER)?;
                 let (begin, at) = (team.clock.instant(begin), |time: Timestamp| team.clock.instant(time));

@@ -10,19 +10,19 @@
 
 mod counted;
 
-pub(crate) use counted::{MergeableFigures, CommandTotals};
+pub(crate) use counted::{CommandTotals, MergeableFigures};
 
-use super::exchanges::{ActionBatch, Clock, ExchangeLog, Maker, CommandSource};
+use super::exchanges::{ActionBatch, Clock, CommandSource, ExchangeLog, Maker};
 use super::jobs::JobSummary;
 use super::live_figures::{LiveFigures, LivePart};
-use super::overload::{OverloadTally, OverloadLimits};
+use super::overload::{OverloadLimits, OverloadTally};
 use super::result::{IntervalResult, OperationResult};
-use super::session::{Performed, CommandQueueDepth};
+use super::session::{CommandQueueDepth, Performed};
 use super::silences::Silences;
 use counted::{IntervalTraffic, OperationStats};
 use smbscope_client::{Sample, Samples};
-use smbscope_model::{Command, Nanos, ExchangeOutcome, Timestamp};
-use smbscope_stats::{Aggregator, TimelineCounts, Dimension, TimelineBinning, SummaryPrecision, SliceSortKey, Summary};
+use smbscope_model::{Command, ExchangeOutcome, Nanos, Timestamp};
+use smbscope_stats::{Aggregator, Dimension, SliceSortKey, Summary, SummaryPrecision, TimelineBinning, TimelineCounts};
 use smbscope_wire::status::NtStatus;
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
@@ -345,7 +345,12 @@ impl LoadPointRecorder {
     }
 
     /// What workers of a host have: what adds up, and the gaps between answers.
-    pub(crate) fn of_host(window: MeasurementWindow, clock: Clock, counted: MergeableFigures, silences: Silences) -> LoadPointRecorder {
+    pub(crate) fn of_host(
+        window: MeasurementWindow,
+        clock: Clock,
+        counted: MergeableFigures,
+        silences: Silences,
+    ) -> LoadPointRecorder {
         LoadPointRecorder { counted, silences, ..LoadPointRecorder::new(window, clock, 0, false, None) }
     }
 

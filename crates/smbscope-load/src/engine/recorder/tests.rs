@@ -1,7 +1,7 @@
 use super::*;
 use crate::engine::session::SessionIdentity;
 use proptest::prelude::*;
-use smbscope_model::{Command, Dialect, Endpoints, FlowId, CommandGroup, Nanos, TimeKind};
+use smbscope_model::{Command, CommandGroup, Dialect, Endpoints, FlowId, Nanos, TimeKind};
 use smbscope_wire::smb2;
 
 const SECOND: Duration = Duration::from_secs(1);

@@ -110,7 +110,10 @@ fn errors_without_a_limit_are_counted_and_the_run_goes_on() {
         storm.then_some(Answer::After(Duration::from_millis(10), NtStatus::INSUFFICIENT_RESOURCES))
     });
     let run = run_one(&plan(1, 3), &server);
-    assert_eq!((run.ended, run.intervals.iter().map(|i| i.errors).collect::<Vec<_>>()), (LoadPointEnd::Done, vec![0, 80, 0]));
+    assert_eq!(
+        (run.ended, run.intervals.iter().map(|i| i.errors).collect::<Vec<_>>()),
+        (LoadPointEnd::Done, vec![0, 80, 0])
+    );
 }
 
 #[test]
@@ -352,7 +355,8 @@ fn hooks_are_told_in_order_and_get_every_command_if_wanted() {
         }
     }
     let mut told = Told::default();
-    let plan = RampPlan { users: "1,2".parse().unwrap(), exchanges: true, warmup: Duration::from_millis(50), ..plan(1, 1) };
+    let plan =
+        RampPlan { users: "1,2".parse().unwrap(), exchanges: true, warmup: Duration::from_millis(50), ..plan(1, 1) };
     let server = MockServer::new(|_| after_ms(10));
     // The clock of the hooks is the real one: the simulated load point is over before it begins for them.
     let runs = with(&plan, &server, |number| Reads::new(1, number), &mut told, |engine| ramp(&plan, engine));
@@ -361,7 +365,9 @@ fn hooks_are_told_in_order_and_get_every_command_if_wanted() {
     assert_eq!(without_measuring, expected);
     let exchanges = &told.1[1];
     assert_eq!((exchanges.list.len(), exchanges.left_out), (200, 0));
-    assert!(exchanges.list.iter().all(|e| e.outcome == ExchangeOutcome::Complete && e.share.as_deref() == Some("share")));
+    assert!(
+        exchanges.list.iter().all(|e| e.outcome == ExchangeOutcome::Complete && e.share.as_deref() == Some("share"))
+    );
     let flows: std::collections::BTreeSet<u64> = exchanges.list.iter().map(|e| e.flow.0).collect();
     assert_eq!(flows.into_iter().collect::<Vec<_>>(), [1, 2]);
     let window = runs[1].started.0..runs[1].started.0 + 1_000_000_000;

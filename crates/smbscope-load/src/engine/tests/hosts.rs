@@ -7,7 +7,7 @@ use crate::engine::load::with_hosts;
 use crate::engine::result::HostResult;
 use crate::workload::Workload;
 use smbscope_client::SessionOptions;
-use smbscope_stats::{SummaryPrecision, Summary};
+use smbscope_stats::{Summary, SummaryPrecision};
 use smbscope_wire::status::NtStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -198,7 +198,8 @@ fn what_a_host_is_sent_shows_no_password() {
     use smbscope_client::{Credentials, Secret};
     let password = Secret::new("correct horse".to_owned());
     let credentials = Credentials::Ntlm { domain: String::new(), user: "ann".to_owned(), password };
-    let options = SessionOptions { credentials, ..SessionOptions::new("server", "127.0.0.1:445".parse().unwrap(), "share") };
+    let options =
+        SessionOptions { credentials, ..SessionOptions::new("server", "127.0.0.1:445".parse().unwrap(), "share") };
     assert!(!format!("{options:?}").contains("correct"));
     assert!(toml::to_string(&options).is_err_and(|error| error.to_string().contains("written to no text")));
 }

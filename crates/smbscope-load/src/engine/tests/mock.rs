@@ -1,11 +1,11 @@
 //! A server for tests: it answers after the time, and with the status, that a test says. Its clock is that of the
 //! runtime, so a simulated minute takes no time.
 
-use crate::engine::session::{SessionFactory, SessionIdentity, Performed, ServerSession};
+use crate::engine::session::{Performed, ServerSession, SessionFactory, SessionIdentity};
 use crate::engine::timers::now;
-use crate::workload::{Action, Expected, Script, HandleSlot, ScriptStep};
+use crate::workload::{Action, Expected, HandleSlot, Script, ScriptStep};
 use smbscope_client::{ClientError, Sample, Samples};
-use smbscope_model::{Command, Dialect, Endpoints, CommandGroup, ExchangeOutcome};
+use smbscope_model::{Command, CommandGroup, Dialect, Endpoints, ExchangeOutcome};
 use smbscope_stats::Random;
 use smbscope_wire::smb2;
 use smbscope_wire::status::NtStatus;

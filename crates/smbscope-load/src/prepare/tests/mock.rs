@@ -1,7 +1,7 @@
 //! A share in memory.
 
-use crate::prepare::share::{ShareConnector, FileContent, ShareAccess};
-use smbscope_client::{ListingEntry, ClientError};
+use crate::prepare::share::{FileContent, ShareAccess, ShareConnector};
+use smbscope_client::{ClientError, ListingEntry};
 use smbscope_model::Command;
 use smbscope_wire::smb2;
 use smbscope_wire::status::NtStatus;

@@ -29,7 +29,8 @@ fn run<T>(future: impl Future<Output = T>) -> T {
 }
 
 fn prepare(memory: &Memory, files: &FileSet, users: u32) -> Result<Prepared, PrepareError> {
-    let request = PrepareRequest { directory: "bench", workload: "w", files, users, sessions: 3, made: &made(), within: HOUR };
+    let request =
+        PrepareRequest { directory: "bench", workload: "w", files, users, sessions: 3, made: &made(), within: HOUR };
     run(job::prepare(memory, &request, &mut |_| {}))
 }
 

@@ -16,10 +16,10 @@ pub(super) use script::LoadfileScript;
 
 use super::CreatedPaths;
 use super::action::Expected;
-use super::path::{PathInterner, PathId};
+use super::path::{PathId, PathInterner};
 use super::{WorkloadError, error::Location};
 use parse::Clients;
-use smbscope_client::{FsctlProfile, Info, FileRange};
+use smbscope_client::{FileRange, FsctlProfile, Info};
 use smbscope_model::Dialect;
 use std::time::Duration;
 

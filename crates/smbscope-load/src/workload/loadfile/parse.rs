@@ -9,10 +9,10 @@ use super::super::WorkloadError;
 use super::super::action::Expected;
 use super::super::error::{Location, suggest};
 use super::super::made::NAMES_MAX;
-use super::super::path::{Last, PathInterner, PathId, below};
+use super::super::path::{Last, PathId, PathInterner, below};
 use super::ranges::{self, QUEUED_MAX};
-use super::{How, LoadfileLine, Loadfile, NOT_COUNTED, Op, OpenFor, PatternId, levels};
-use smbscope_client::{FsctlProfile, FileRange, create_options};
+use super::{How, Loadfile, LoadfileLine, NOT_COUNTED, Op, OpenFor, PatternId, levels};
+use smbscope_client::{FileRange, FsctlProfile, create_options};
 use smbscope_wire::names::{Fsctl, InfoLevel};
 use smbscope_wire::status::NtStatus;
 use std::collections::HashMap;
@@ -393,7 +393,12 @@ impl<'a> LoadfileParser<'a> {
     }
 
     /// `QueryDirectory HANDLE "pattern" CLASS FLAGS STATUS`
-    fn query_directory(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), WorkloadError> {
+    fn query_directory(
+        &mut self,
+        operation: usize,
+        arguments: &[&str],
+        expected: Expected,
+    ) -> Result<(), WorkloadError> {
         let name = OPERATIONS[operation];
         let byte = |at: usize, what: &str| {
             let value = self.short_at(name, arguments, at, what)?;
@@ -480,7 +485,8 @@ impl<'a> LoadfileParser<'a> {
     }
 
     fn close_unasked(&mut self, slot: u32) {
-        let line = LoadfileLine { op: Op::Close { slot }, expected: Expected::Anything, number: 0, operation: NOT_COUNTED };
+        let line =
+            LoadfileLine { op: Op::Close { slot }, expected: Expected::Anything, number: 0, operation: NOT_COUNTED };
         self.lines.push(line);
     }
 

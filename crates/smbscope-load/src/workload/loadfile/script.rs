@@ -1,10 +1,10 @@
 //! One user's way through a loadfile: a position in the shared lines, and the paths as this user sees them.
 
-use super::super::action::{Action, Script, HandleSlot, ScriptStep};
+use super::super::action::{Action, HandleSlot, Script, ScriptStep};
 use super::super::path::UserPaths;
 use super::super::{Own, UserSeat};
-use super::{How, LoadfileLine, Loadfile, NOT_COUNTED, Op, OpenFor};
-use smbscope_client::{CreateDisposition, ByteRangeLock, access, create_options};
+use super::{How, Loadfile, LoadfileLine, NOT_COUNTED, Op, OpenFor};
+use smbscope_client::{ByteRangeLock, CreateDisposition, access, create_options};
 use std::sync::Arc;
 
 /// FILE_SHARE_READ, FILE_SHARE_WRITE and FILE_SHARE_DELETE: a loadfile opens files twice, and does not say how.
@@ -73,10 +73,20 @@ fn action<'a>(op: Op, paths: &'a UserPaths, loadfile: &'a Loadfile) -> Action<'a
         Op::CreateAs { path, how, slot } => {
             let How { access, share, disposition, options, attributes } = loadfile.how[how as usize];
             let disposition = create_disposition(disposition);
-            Action::Open { slot: HandleSlot(slot), path: paths.get(path), access, share, disposition, options, attributes }
+            Action::Open {
+                slot: HandleSlot(slot),
+                path: paths.get(path),
+                access,
+                share,
+                disposition,
+                options,
+                attributes,
+            }
         }
         Op::SetDelete { slot, delete } => Action::SetDelete(HandleSlot(slot), delete),
-        Op::RenameOpen { slot, to, replace } => Action::RenameOpen { slot: HandleSlot(slot), to: paths.get(to), replace },
+        Op::RenameOpen { slot, to, replace } => {
+            Action::RenameOpen { slot: HandleSlot(slot), to: paths.get(to), replace }
+        }
         Op::ListOpen { slot, pattern, class, flags } => {
             Action::ListOpen { slot: HandleSlot(slot), pattern: &loadfile.patterns[pattern.0 as usize], class, flags }
         }

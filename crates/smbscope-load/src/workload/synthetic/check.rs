@@ -7,10 +7,12 @@ use super::super::error::suggest;
 use super::super::file_set::FileSet;
 use super::super::path::{Last, below};
 use super::super::{CreatedPaths, Scenarios};
-use super::raw::{RawWorkload, RawFiles, RawOperation, RawScenarios, RawStep, ProblemWithHint, size, sizes, time, times};
+use super::raw::{
+    ProblemWithHint, RawFiles, RawOperation, RawScenarios, RawStep, RawWorkload, size, sizes, time, times,
+};
 use super::source::TomlSource;
-use super::{At, Choose, Directory, TransferLength, SyntheticStep, OperationOrder, Parsed, Synthetic, Total, What};
-use smbscope_client::{FsctlProfile, CreateDisposition, Info, TreeConnectTarget, access};
+use super::{At, Choose, Directory, OperationOrder, Parsed, Synthetic, SyntheticStep, Total, TransferLength, What};
+use smbscope_client::{CreateDisposition, FsctlProfile, Info, TreeConnectTarget, access};
 use smbscope_model::units;
 use smbscope_stats::Random;
 use smbscope_wire::status::NtStatus;
@@ -104,7 +106,8 @@ const FILES: [(&str, Choose); 5] = [
     ("new", Choose::New),
     ("missing", Choose::Missing),
 ];
-const ORDERS: [(&str, OperationOrder); 2] = [("random", OperationOrder::Random), ("sequence", OperationOrder::Sequence)];
+const ORDERS: [(&str, OperationOrder); 2] =
+    [("random", OperationOrder::Random), ("sequence", OperationOrder::Sequence)];
 const TREES: [(&str, TreeConnectTarget); 2] = [("own", TreeConnectTarget::Own), ("IPC$", TreeConnectTarget::Ipc)];
 const DIRECTORIES: [(&str, Directory); 2] = [("random", Directory::Random), ("new", Directory::New)];
 
@@ -114,7 +117,11 @@ pub(in super::super) fn parameters(file: &str, text: &str) -> Result<Vec<(String
 }
 
 /// The text of a file with other values of its parameters.
-pub(in super::super) fn with_parameters(file: &str, text: &str, set: &[(String, String)]) -> Result<String, WorkloadError> {
+pub(in super::super) fn with_parameters(
+    file: &str,
+    text: &str,
+    set: &[(String, String)],
+) -> Result<String, WorkloadError> {
     TomlSource::new(file, text).with(set)
 }
 
@@ -540,8 +547,10 @@ impl Checker<'_> {
         let names: Vec<String> =
             FsctlProfile::ALL.iter().map(|control| control.code.to_string().replacen("FSCTL_", "", 1)).collect();
         let given = code.get_ref().strip_prefix("FSCTL_").unwrap_or(code.get_ref());
-        let Some(control) =
-            names.iter().position(|name| name == given).and_then(|at| FsctlProfile::by_code(FsctlProfile::ALL[at].code))
+        let Some(control) = names
+            .iter()
+            .position(|name| name == given)
+            .and_then(|at| FsctlProfile::by_code(FsctlProfile::ALL[at].code))
         else {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let what = format!("there is no step with the control code \"{}\"", code.get_ref());
@@ -573,7 +582,10 @@ impl Checker<'_> {
             Some(mode) => self.named(Some(mode), "mode", &MODES)?,
             None => usual,
         };
-        let empties = matches!(disposition, CreateDisposition::Overwrite | CreateDisposition::OverwriteIf | CreateDisposition::Supersede);
+        let empties = matches!(
+            disposition,
+            CreateDisposition::Overwrite | CreateDisposition::OverwriteIf | CreateDisposition::Supersede
+        );
         let is_new = file == Choose::New || (file == Choose::Same && known.file == Some(Choose::New));
         if (empties || disposition == CreateDisposition::Create) && !is_new && file != Choose::Missing {
             let hint =
@@ -596,7 +608,12 @@ impl Checker<'_> {
     }
 
     /// The handle that a step works on: the one it names, or the only one.
-    fn handle(&self, step: &Spanned<RawStep>, known: &StepContext, access: u32) -> Result<(String, OpenHandle), WorkloadError> {
+    fn handle(
+        &self,
+        step: &Spanned<RawStep>,
+        known: &StepContext,
+        access: u32,
+    ) -> Result<(String, OpenHandle), WorkloadError> {
         let raw = step.get_ref();
         let name = match &raw.of {
             Some(name) => name.get_ref().clone(),
@@ -749,8 +766,11 @@ impl Checker<'_> {
         }
         let missing = matches!(
             what,
-            What::Open { file: Choose::Missing, disposition: CreateDisposition::Open | CreateDisposition::Overwrite, .. }
-                | What::QueryPath { file: Choose::Missing, .. }
+            What::Open {
+                file: Choose::Missing,
+                disposition: CreateDisposition::Open | CreateDisposition::Overwrite,
+                ..
+            } | What::QueryPath { file: Choose::Missing, .. }
                 | What::OpenReadClose { file: Choose::Missing, .. }
         );
         Ok(match what {
@@ -761,7 +781,12 @@ impl Checker<'_> {
     }
 
     /// One of a list of names; the first where there is none.
-    fn named<T: Copy>(&self, value: Option<&Spanned<String>>, key: &str, list: &[(&str, T)]) -> Result<T, WorkloadError> {
+    fn named<T: Copy>(
+        &self,
+        value: Option<&Spanned<String>>,
+        key: &str,
+        list: &[(&str, T)],
+    ) -> Result<T, WorkloadError> {
         let Some(value) = value else { return Ok(list[0].1) };
         let found = list.iter().find(|(name, _)| name == value.get_ref());
         found.map(|(_, found)| *found).ok_or_else(|| {

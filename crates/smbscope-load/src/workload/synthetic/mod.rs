@@ -18,7 +18,7 @@ use super::action::Expected;
 use super::draw::{SizeDistribution, Times};
 use super::file_set::FileSet;
 use super::{CreatedPaths, Scenarios};
-use smbscope_client::{FsctlProfile, CreateDisposition, Info, TreeConnectTarget};
+use smbscope_client::{CreateDisposition, FsctlProfile, Info, TreeConnectTarget};
 use smbscope_model::Dialect;
 
 /// What a file says.

@@ -5,8 +5,8 @@ use super::super::action::{Action, HandleSlot};
 use super::super::draw::SizeDistribution;
 use super::super::file_set::FileSet;
 use super::script::{ChosenFile, ChosenFileName, SyntheticOpen, SyntheticUser};
-use super::{At, TransferLength, SHARE_ALL, Total, What};
-use smbscope_client::{CreateDisposition, Info, FileRange, WholeFile, access, create_options};
+use super::{At, SHARE_ALL, Total, TransferLength, What};
+use smbscope_client::{CreateDisposition, FileRange, Info, WholeFile, access, create_options};
 
 /// Where a user is in such a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,12 +1,12 @@
 //! One user of a TOML workload: draws an operation by weight, performs its steps, thinks, and draws the next.
 
-use super::super::action::{Action, Expected, Script, HandleSlot, ScriptStep};
+use super::super::action::{Action, Expected, HandleSlot, Script, ScriptStep};
 use super::super::draw::SizeDistribution;
 use super::super::file_set::FileSet;
 use super::super::{Own, UserSeat};
 use super::parts::{StepPart, StepProgress};
-use super::{At, Choose, Directory, TransferLength, SyntheticStep, OperationOrder, SHARE_ALL, Synthetic, What};
-use smbscope_client::{ByteRangeLock, OpenParameters, FileRange, WholeFile};
+use super::{At, Choose, Directory, OperationOrder, SHARE_ALL, Synthetic, SyntheticStep, TransferLength, What};
+use smbscope_client::{ByteRangeLock, FileRange, OpenParameters, WholeFile};
 use smbscope_stats::Random;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -231,7 +231,13 @@ impl SyntheticUser {
 
     fn step(&mut self, synthetic: &Synthetic, line: &SyntheticStep, part: StepPart) -> ScriptStep<'_> {
         let (operation, completes, expected) = (line.operation, line.completes, line.expected);
-        ScriptStep { action: self.action(&synthetic.files, &line.what, part), operation, expected, completes, line: None }
+        ScriptStep {
+            action: self.action(&synthetic.files, &line.what, part),
+            operation,
+            expected,
+            completes,
+            line: None,
+        }
     }
 
     fn action(&mut self, files: &FileSet, what: &What, part: StepPart) -> Action<'_> {
@@ -387,7 +393,14 @@ impl SyntheticUser {
         let _ = write!(self.path, "{}\\dir{:08}", self.own, self.directory);
     }
 
-    fn transfer_part(&mut self, slot: u32, at: At, length: &TransferLength, part: StepPart, writes: bool) -> (u64, u32) {
+    fn transfer_part(
+        &mut self,
+        slot: u32,
+        at: At,
+        length: &TransferLength,
+        part: StepPart,
+        writes: bool,
+    ) -> (u64, u32) {
         match length {
             TransferLength::Once(length) => self.transfer(slot, at, length, writes),
             TransferLength::Blocks { .. } => {

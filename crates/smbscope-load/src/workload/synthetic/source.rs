@@ -141,7 +141,10 @@ impl<'t> TomlSource<'t> {
                     true => "it has none".to_owned(),
                     false => suggest(name, &names),
                 };
-                return Err(WorkloadError::Parameter { what: format!("the workload has no parameter \"{name}\""), hint });
+                return Err(WorkloadError::Parameter {
+                    what: format!("the workload has no parameter \"{name}\""),
+                    hint,
+                });
             };
             let text = if written.starts_with(['"', '\'']) {
                 toml::Value::String(value.clone()).to_string()

@@ -1,12 +1,12 @@
 //! Where the time of commands went at a load point, and which files and commands took longest.
 
-use crate::bench::{LoadPointBreakdown, BenchRun};
+use crate::bench::{BenchRun, LoadPointBreakdown};
 use crate::format::{bytes, clean, or_dash, shorten_path, span, thousands};
 use crate::json::FileName;
 use crate::json::entries::{EntityEntry, GroupEntry};
 use crate::json::waits::SlowExchange;
 use crate::text::page::TextPage;
-use crate::text::table::{TextColumn, TextTableLine, TextTable};
+use crate::text::table::{TextColumn, TextTable, TextTableLine};
 use smbscope_model::Timestamp;
 use smbscope_stats::DurationStatistics;
 use std::ops::RangeInclusive;

@@ -1,9 +1,9 @@
 //! The hosts that the load of a load point came from, a line each.
 
-use crate::bench::{LoadHostEntry, BenchRun};
+use crate::bench::{BenchRun, LoadHostEntry};
 use crate::format::{clean, or_dash, thousands};
 use crate::text::page::TextPage;
-use crate::text::table::{TextColumn, TextTableLine, TextTable};
+use crate::text::table::{TextColumn, TextTable, TextTableLine};
 use smbscope_model::Nanos;
 
 pub(super) fn render(page: &mut TextPage, run: &BenchRun) {

@@ -1,13 +1,14 @@
 //! Jobs: how long whole passes of the workload took, a line a load point.
 
-use crate::bench::{BenchDocument, JobStatistics, BenchRun};
+use crate::bench::{BenchDocument, BenchRun, JobStatistics};
 use crate::format::{counted, or_dash, percent, rate, thousands};
 use crate::text::page::TextPage;
-use crate::text::table::{TextColumn, TextTableLine, TextTable};
+use crate::text::table::{TextColumn, TextTable, TextTableLine};
 
 pub(super) fn render(page: &mut TextPage, document: &BenchDocument) {
     let found = |run: &BenchRun| run.jobs.clone().filter(|jobs| jobs.elapsed.count > 0);
-    let mut runs: Vec<(&BenchRun, JobStatistics)> = document.runs.iter().filter_map(|run| Some((run, found(run)?))).collect();
+    let mut runs: Vec<(&BenchRun, JobStatistics)> =
+        document.runs.iter().filter_map(|run| Some((run, found(run)?))).collect();
     if runs.is_empty() {
         return;
     }

@@ -5,7 +5,7 @@ use crate::bench::{BenchDocument, JobEntry, Launch};
 use crate::format::{bytes, clean, or_dash, percent, span, thousands};
 use crate::text::page::TextPage;
 use crate::text::style::Paint;
-use crate::text::table::{TextColumn, TextTableLine, TextTable};
+use crate::text::table::{TextColumn, TextTable, TextTableLine};
 use smbscope_diagnose::next::quoted;
 
 /// Launches that are listed in brief.

@@ -1,11 +1,13 @@
 //! What happened at one load point: commands, errors, operations of the workload, and how it went from second to second.
 
 use super::wire;
-use crate::bench::{MeasuredCommand, BenchDocument, BenchRunOutcome, OperationEntry, OverloadEntry, ScheduleAdherence, BenchRun};
+use crate::bench::{
+    BenchDocument, BenchRun, BenchRunOutcome, MeasuredCommand, OperationEntry, OverloadEntry, ScheduleAdherence,
+};
 use crate::format::{clean, counted, or_dash, percent, rate, span, thousands, unbroken, visible_percent};
 use crate::text::page::TextPage;
 use crate::text::style::Paint;
-use crate::text::table::{TextColumn, TextTableLine, TextTable};
+use crate::text::table::{TextColumn, TextTable, TextTableLine};
 use crate::text::{COMMANDS_MIN, LINES, bars};
 use smbscope_model::Nanos;
 use smbscope_stats::DurationStatistics;

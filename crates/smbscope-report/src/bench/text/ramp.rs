@@ -4,7 +4,7 @@ use crate::bench::{BenchDocument, BenchRun};
 use crate::format::{or_dash, percent, rate, thousands};
 use crate::text::bars::bar;
 use crate::text::page::TextPage;
-use crate::text::table::{TextColumn, TextTableLine, TextTable};
+use crate::text::table::{TextColumn, TextTable, TextTableLine};
 use smbscope_stats::DurationStatistics;
 
 /// Widest and narrowest bar.
@@ -99,8 +99,14 @@ fn throughput(document: &BenchDocument, runs: &[&BenchRun]) -> TextTable {
         cells.push(bar(run.operations_per_second, most, BAR.0));
         TextTableLine::new(document.load_name(run), cells)
     });
-    let mut columns =
-        TextColumn::list(&[("Commands", 2), ("/s", 0), ("MB/s read", 0), ("written", 0), ("Errors", 0), ("Client CPU", 1)]);
+    let mut columns = TextColumn::list(&[
+        ("Commands", 2),
+        ("/s", 0),
+        ("MB/s read", 0),
+        ("written", 0),
+        ("Errors", 0),
+        ("Client CPU", 1),
+    ]);
     columns.extend(has_overload.then(|| TextColumn::new("Overload")));
     columns.push(bars(BAR.0));
     TextTable::new(columns).section("Throughput", lines)
@@ -121,7 +127,9 @@ fn response_time(document: &BenchDocument, runs: &[&BenchRun]) -> TextTable {
     columns.push(bars(BAR.0));
     let table = TextTable::new(columns);
     match is_open(runs) {
-        true => section(section(table, "Operations, since due", BenchRun::headline), "Commands", |run| &run.total.client),
+        true => {
+            section(section(table, "Operations, since due", BenchRun::headline), "Commands", |run| &run.total.client)
+        }
         false => section(table, "Response time", |run| &run.total.client),
     }
 }

@@ -1,9 +1,9 @@
 //! How long operations took inside Samba at a load point, beside what their clients waited.
 
-use crate::bench::{InsideSamba, BenchRun};
+use crate::bench::{BenchRun, InsideSamba};
 use crate::format::{or_dash, rate, unbroken};
 use crate::text::page::TextPage;
-use crate::text::table::{TextColumn, TextTableLine, TextTable};
+use crate::text::table::{TextColumn, TextTable, TextTableLine};
 use smbscope_model::Nanos;
 
 pub(super) fn render(page: &mut TextPage, run: &BenchRun) {

@@ -3,7 +3,7 @@
 use crate::bench::{BenchDocument, BenchRun, ServerLoad};
 use crate::format::{bytes, clean, rate};
 use crate::text::page::TextPage;
-use crate::text::table::{TextColumn, TextTableLine, TextTable};
+use crate::text::table::{TextColumn, TextTable, TextTableLine};
 
 pub(super) fn render(page: &mut TextPage, document: &BenchDocument) {
     let mut runs: Vec<(&BenchRun, &ServerLoad)> =

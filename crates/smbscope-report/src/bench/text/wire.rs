@@ -1,10 +1,10 @@
 //! What the client measured beside what a capture of the same run shows: of each load point, and of each command.
 
-use crate::bench::{RunCapture, BenchDocument, ClientWireTimes, BenchRun};
+use crate::bench::{BenchDocument, BenchRun, ClientWireTimes, RunCapture};
 use crate::format::{clean, counted, or_dash, thousands};
 use crate::text::page::TextPage;
 use crate::text::style::Paint;
-use crate::text::table::{TextColumn, TextTableLine, TextTable};
+use crate::text::table::{TextColumn, TextTable, TextTableLine};
 use smbscope_model::Nanos;
 use smbscope_stats::DurationStatistics;
 

@@ -1,6 +1,6 @@
 //! What other processes sent, before it is believed: each error names the part that it is about.
 
-use super::super::{CaptureSetAnalysis, AnalysisOptions, AnalysisError};
+use super::super::{AnalysisError, AnalysisOptions, CaptureSetAnalysis};
 use super::{AnalysisPlan, TravelError, from_bytes, merge};
 use serde::de::DeserializeOwned;
 use std::panic::{AssertUnwindSafe, catch_unwind};

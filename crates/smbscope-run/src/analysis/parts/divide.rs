@@ -1,12 +1,12 @@
 //! One capture file → pieces, each with the segments of some pairs of hosts.
 
-use super::super::{AnalysisOptions, AnalysisError};
+use super::super::{AnalysisError, AnalysisOptions};
 use crate::files::create_private;
 use serde::{Deserialize, Serialize};
 use smbscope_analyze::Partial;
 use smbscope_analyze::pipeline::{self, part_of};
 use smbscope_capture::piece::BlockWriter;
-use smbscope_capture::reader::{CaptureSet, CaptureInput};
+use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_model::{CaptureInfo, ClockStep, Timestamp};
 use std::fs::File;
 use std::io::{self, BufWriter};

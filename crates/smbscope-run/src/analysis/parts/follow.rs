@@ -1,12 +1,12 @@
 //! Pieces of all files → what is found about some pairs of hosts.
 
-use super::super::recorder::{Chooser, AnalysisRecorder};
-use super::super::{AnalysisOptions, AnalysisError, how};
+use super::super::recorder::{AnalysisRecorder, Chooser};
+use super::super::{AnalysisError, AnalysisOptions, how};
 use super::divide::piece_error;
 use super::ordinals::Ordinals;
 use super::plan::{AnalysisPlan, in_capture};
 use super::{HostPairPart, refuse};
-use smbscope_analyze::pipeline::{RerunReason, HostPairFollower, Sharding, Sink};
+use smbscope_analyze::pipeline::{HostPairFollower, RerunReason, Sharding, Sink};
 use smbscope_capture::TcpSegment;
 use smbscope_capture::piece::PieceReader;
 use smbscope_model::{ConnectionSummary, Exchange, Settled, Timestamp};
@@ -43,7 +43,13 @@ pub fn follow<T: ExchangeTable + Send>(
     let mut sharding = Sharding::Connections;
     loop {
         let table = table().map_err(AnalysisError::Table)?;
-        match follow_once(plan, files, options, sharding, NumberedExchangeTable { table, next_id: first_id, result: Ok(()) })? {
+        match follow_once(
+            plan,
+            files,
+            options,
+            sharding,
+            NumberedExchangeTable { table, next_id: first_id, result: Ok(()) },
+        )? {
             Ok(part) => return Ok(part),
             // A session spans shards: coarser ones.
             Err(_) if sharding == Sharding::Connections => sharding = Sharding::Hosts,
@@ -116,7 +122,9 @@ struct NumberedExchangeTable<T> {
 impl<T: ExchangeTable + Send> Sink for HostPairSink<'_, T> {
     fn exchange(&mut self, exchange: &Exchange) {
         self.recorder.exchange(exchange);
-        let NumberedExchangeTable { table: Some(table), next_id, result: result @ Ok(()) } = &mut self.table else { return };
+        let NumberedExchangeTable { table: Some(table), next_id, result: result @ Ok(()) } = &mut self.table else {
+            return;
+        };
         if self.chooser.chooses(exchange) {
             *result = table.write(exchange, *next_id, self.names);
         }

@@ -23,7 +23,7 @@ pub use plan::AnalysisPlan;
 pub use smbscope_model::travel::{TravelError, from_bytes, to_bytes};
 
 use super::recorder::AggregatedExchanges;
-use super::{CaptureSetAnalysis, AnalysisOptions, AnalysisError, AnalyzedCaptures};
+use super::{AnalysisError, AnalysisOptions, AnalyzedCaptures, CaptureSetAnalysis};
 use serde::{Deserialize, Serialize};
 use smbscope_analyze::{Partial, coupled};
 
