@@ -4,11 +4,16 @@ import { bytesPanel, curve, lines, type Panel, ratePanel, timePanel } from "../c
 import { groupStroke } from "../charts/palette";
 import { serverPanels } from "../charts/server";
 import { elapsed, perSecond, short, thousands } from "../lib/format";
-import type { Run, SmbscopeBenchDocument, Times } from "../types/bench";
+import type { BenchRun, SmbscopeBenchDocument, Times } from "../types/bench";
 import { byRate, headline, load, loadText } from "./load";
 
 /** A chart over the loads of runs. */
-function overLoad(bench: SmbscopeBenchDocument, runs: readonly Run[], label: string, panels: Panel[]): HTMLElement {
+function overLoad(
+  bench: SmbscopeBenchDocument,
+  runs: readonly BenchRun[],
+  label: string,
+  panels: Panel[],
+): HTMLElement {
   return lines({
     label: `${label} against the number of users`,
     at: "At",
@@ -19,7 +24,7 @@ function overLoad(bench: SmbscopeBenchDocument, runs: readonly Run[], label: str
   });
 }
 
-function loadAxis(bench: SmbscopeBenchDocument, runs: readonly Run[]) {
+function loadAxis(bench: SmbscopeBenchDocument, runs: readonly BenchRun[]) {
   const users = [...new Set(runs.map((run) => load(bench, run)))];
   const few = users.length <= 12;
   return {
@@ -54,7 +59,7 @@ function capacityMark(bench: SmbscopeBenchDocument) {
 /** What throughput costs: response time against it, from load point to load point. */
 export function throughputCurve(bench: SmbscopeBenchDocument): HTMLElement {
   const { runs } = bench;
-  const at = (run: Run) => run.operations_per_second;
+  const at = (run: BenchRun) => run.operations_per_second;
   const users = (n: number) => {
     const run = runs.find((run) => at(run) === n);
     return run ? loadText(bench, load(bench, run)) : "";
@@ -83,9 +88,9 @@ export function throughputCurve(bench: SmbscopeBenchDocument): HTMLElement {
 export function rampChart(bench: SmbscopeBenchDocument): HTMLElement {
   const { runs } = bench;
   const open = runs.some((run) => run.due !== null);
-  const seconds = (run: Run) => Math.max(run.duration_ns, 1) / 1e9;
-  const at = (run: Run) => load(bench, run);
-  const line = (name: string, index: number, value: (run: Run) => number | null | undefined) =>
+  const seconds = (run: BenchRun) => Math.max(run.duration_ns, 1) / 1e9;
+  const at = (run: BenchRun) => load(bench, run);
+  const line = (name: string, index: number, value: (run: BenchRun) => number | null | undefined) =>
     curve(name, index, runs, at, value);
   const panels = [
     timePanel(open ? "Response time of operations, from when they were due" : "Response time in the client", 230, [
@@ -107,7 +112,7 @@ export function rampChart(bench: SmbscopeBenchDocument): HTMLElement {
 }
 
 /** The server's side of a load point, sample by sample; nothing where nobody looked. */
-export function serverOverTime({ server, started_ns }: Run): HTMLElement | null {
+export function serverOverTime({ server, started_ns }: BenchRun): HTMLElement | null {
   if (!server || server.times_ns.length < 2) return null;
   const panels = serverPanels(({ name, metric, of }, index) => {
     const values = of === "mean" ? server.metrics.find((series) => series.metric === metric)?.values : undefined;
@@ -136,16 +141,16 @@ export function groupChart(bench: SmbscopeBenchDocument): HTMLElement {
   const { runs } = bench;
   const parts = new Map(runs.flatMap((run) => run.groups.map((group) => [group.group, group.part_of !== null])));
   const names = [...parts.keys()];
-  const of = (run: Run, name: string) => run.groups.find((group) => group.group === name);
-  const mean = (run: Run, name: string) => of(run, name)?.client.mean ?? null;
-  const perSecond = (run: Run, name: string) => {
+  const of = (run: BenchRun, name: string) => run.groups.find((group) => group.group === name);
+  const mean = (run: BenchRun, name: string) => of(run, name)?.client.mean ?? null;
+  const perSecond = (run: BenchRun, name: string) => {
     const found = of(run, name);
     return found && run.duration_ns > 0 ? (found.operations * 1e9) / run.duration_ns : null;
   };
-  const series = (value: (run: Run, name: string) => number | null) =>
+  const series = (value: (run: BenchRun, name: string) => number | null) =>
     names.map((name) => {
       const more = { dots: true, hidden: parts.get(name) ?? false };
-      const at = (run: Run) => load(bench, run);
+      const at = (run: BenchRun) => load(bench, run);
       return curve(name, groupStroke(name), runs, at, (run) => value(run, name), more);
     });
   const panels = [timePanel("Mean response time in the client", 230, series(mean)), ratePanel(150, series(perSecond))];
@@ -162,11 +167,11 @@ export function added(measured: { client: Times; wire: Times | null; difference:
 /** The client's and the wire's view of the same commands above each other, and what lies between them. */
 export function sidesChart(bench: SmbscopeBenchDocument): HTMLElement {
   const runs = bench.runs.filter((run) => run.total.wire);
-  const line = (name: string, index: number, value: (run: Run) => number | null) =>
+  const line = (name: string, index: number, value: (run: BenchRun) => number | null) =>
     curve(name, index, runs, (run) => load(bench, run), value);
-  const client = (time: "p50" | "p95") => (run: Run) => run.total.client[time];
-  const wire = (time: "p50" | "p95") => (run: Run) => run.total.wire?.[time] ?? null;
-  const between = (time: "p50" | "p95") => (run: Run) => added(run.total, time);
+  const client = (time: "p50" | "p95") => (run: BenchRun) => run.total.client[time];
+  const wire = (time: "p50" | "p95") => (run: BenchRun) => run.total.wire?.[time] ?? null;
+  const between = (time: "p50" | "p95") => (run: BenchRun) => added(run.total, time);
   const panels = [
     timePanel("Response time", 200, [
       line("Client median", 0, client("p50")),

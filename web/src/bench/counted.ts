@@ -11,12 +11,12 @@ import { slicesTable } from "../report/slices";
 import { slowestTable } from "../report/slowest";
 import { entities } from "../report/tables";
 import { pathColumn, textColumn } from "../table/columns";
-import type { Counted, Run, SmbscopeBenchDocument } from "../types/bench";
+import type { BenchRun, LoadPointBreakdown, SmbscopeBenchDocument } from "../types/bench";
 import { groupChart, serverOverTime } from "./charts";
 import { load, loadText } from "./load";
 import { errorsPart, operationTable, runCommands } from "./tables";
 
-type Shown = Run & { counted: Counted };
+type Shown = BenchRun & { counted: LoadPointBreakdown };
 
 /** The parts of the page that are about one load point: in the order in which they are on the page of a capture. */
 export function countedSections(bench: SmbscopeBenchDocument): (Section | null)[] {

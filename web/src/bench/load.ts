@@ -1,6 +1,6 @@
 // What a load point of a ramp is counted in, and what its users waited.
 import { counted, thousands } from "../lib/format";
-import type { Run, SmbscopeBenchDocument, Times } from "../types/bench";
+import type { BenchRun, SmbscopeBenchDocument, Times } from "../types/bench";
 
 /** Load points differ in their rate, and not in their users. */
 export function byRate(bench: SmbscopeBenchDocument): boolean {
@@ -8,7 +8,7 @@ export function byRate(bench: SmbscopeBenchDocument): boolean {
 }
 
 /** The load of a run: users, or operations a second. */
-export function load(bench: SmbscopeBenchDocument, run: Run): number {
+export function load(bench: SmbscopeBenchDocument, run: BenchRun): number {
   return byRate(bench) && run.pace.loop === "open" ? run.pace.rate : run.users;
 }
 
@@ -18,6 +18,6 @@ export function loadText(bench: SmbscopeBenchDocument, value: number): string {
 }
 
 /** What users waited: in an open loop from when operations were due, otherwise the response times of commands. */
-export function headline(run: Run): Times {
+export function headline(run: BenchRun): Times {
   return run.due ?? run.total.client;
 }

@@ -17,16 +17,18 @@ import {
   waitedColumn,
 } from "../table/columns";
 import { table } from "../table/table";
-import type { Command, Measured, Operation, Run, SmbscopeBenchDocument } from "../types/bench";
+import type { BenchRun, ClientWireTimes, MeasuredCommand, OperationEntry, SmbscopeBenchDocument } from "../types/bench";
 import { added } from "./charts";
 import { byRate, headline, load, loadText } from "./load";
 
 export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
-  const perSecond = (value: (run: Run) => number) => (run: Run) =>
+  const perSecond = (value: (run: BenchRun) => number) => (run: BenchRun) =>
     run.duration_ns > 0 ? (value(run) * 1e9) / run.duration_ns : null;
-  const columns: Column<Run>[] = [
+  const columns: Column<BenchRun>[] = [
     countColumn("Users", (row) => row.users),
-    ...(byRate(bench) ? [countColumn<Run>("Rate", (row) => load(bench, row), { help: "Operations each second" })] : []),
+    ...(byRate(bench)
+      ? [countColumn<BenchRun>("Rate", (row) => load(bench, row), { help: "Operations each second" })]
+      : []),
     countColumn("Commands", (row) => row.operations),
     speedColumn((row) => row.operations_per_second),
     numberColumn(
@@ -41,18 +43,18 @@ export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
       rate,
       { exported: "Written (bytes/s)" },
     ),
-    ...timesColumns<Run>(headline),
+    ...timesColumns<BenchRun>(headline),
     ...(bench.runs.some((run) => run.due !== null)
       ? [
-          timeColumn<Run>("Commands p50", (row) => row.total.client.p50, {
+          timeColumn<BenchRun>("Commands p50", (row) => row.total.client.p50, {
             help: "Of each command; the figures before it are of operations, from when they were due",
           }),
-          timeColumn<Run>("Commands p95", (row) => row.total.client.p95),
+          timeColumn<BenchRun>("Commands p95", (row) => row.total.client.p95),
         ]
       : []),
     ...(bench.runs.some((run) => run.stalls.length > 0)
       ? [
-          timeColumn<Run>("Stall", (row) => Math.max(0, ...row.stalls.map((stall) => stall.duration_ns)) || null, {
+          timeColumn<BenchRun>("Stall", (row) => Math.max(0, ...row.stalls.map((stall) => stall.duration_ns)) || null, {
             help: "The longest time in which the server answered nothing, though commands were outstanding",
           }),
         ]
@@ -76,20 +78,24 @@ export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
     }),
     ...(bench.runs.some((run) => run.pace.loop === "open")
       ? [
-          shareColumn<Run>("Kept", (row) => (row.pace.loop === "open" ? row.pace.rate_kept / row.pace.rate : null), {
-            help: "Operations that were done, of those that were due",
-          }),
+          shareColumn<BenchRun>(
+            "Kept",
+            (row) => (row.pace.loop === "open" ? row.pace.rate_kept / row.pace.rate : null),
+            {
+              help: "Operations that were done, of those that were due",
+            },
+          ),
         ]
       : []),
     ...(bench.runs.some((run) => run.overload != null)
       ? [
-          shareColumn<Run>("Overload", (row) => (row.overload ? row.overload.percent / 100 : null), {
+          shareColumn<BenchRun>("Overload", (row) => (row.overload ? row.overload.percent / 100 : null), {
             help: "Scenarios that began late, took longer than their budget or did not begin, of those that were due",
           }),
         ]
       : []),
     ...(bench.runs.some((run) => run.ended.how !== "done")
-      ? [textColumn<Run>("Ended", (row) => ("why" in row.ended ? row.ended.why : row.ended.how))]
+      ? [textColumn<BenchRun>("Ended", (row) => ("why" in row.ended ? row.ended.why : row.ended.how))]
       : []),
   ];
   return table({
@@ -101,7 +107,7 @@ export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
   });
 }
 
-type JobRow = Run & { jobs: NonNullable<Run["jobs"]> };
+type JobRow = BenchRun & { jobs: NonNullable<BenchRun["jobs"]> };
 
 /** Whole passes of the workload by load point; nothing where none was completed. */
 export function jobsTable(bench: SmbscopeBenchDocument): HTMLElement | null {
@@ -145,7 +151,7 @@ export function jobsTable(bench: SmbscopeBenchDocument): HTMLElement | null {
   return table({ caption: "Jobs", columns, rows, filter: false });
 }
 
-type LaunchRow = NonNullable<Run["jobs"]>["list"][number] & { number: number };
+type LaunchRow = NonNullable<BenchRun["jobs"]>["list"][number] & { number: number };
 
 /** Each launch of a program; nothing for a load. */
 export function launchTable({ launch, runs, target }: SmbscopeBenchDocument): HTMLElement | null {
@@ -186,7 +192,7 @@ export function launchTable({ launch, runs, target }: SmbscopeBenchDocument): HT
   return table({ caption: "Launches", columns, rows: list, filter: false });
 }
 
-type ServerRow = Run & { server: NonNullable<Run["server"]> };
+type ServerRow = BenchRun & { server: NonNullable<BenchRun["server"]> };
 
 /** What each load point cost the server; nothing where nobody looked. */
 export function serverTable(bench: SmbscopeBenchDocument): HTMLElement | null {
@@ -246,8 +252,8 @@ export function serverColumns<Row>(
   ];
 }
 
-interface SideRow extends Measured {
-  run: Run;
+interface SideRow extends ClientWireTimes {
+  run: BenchRun;
   name: string;
   group: boolean;
 }
@@ -269,7 +275,7 @@ export function sidesTable(bench: SmbscopeBenchDocument): HTMLElement | null {
     timeColumn("Wire p95", (row) => row.wire?.p95 ?? null),
     timeColumn("Added p95", (row) => added(row, "p95"), { help: "Client less wire" }),
   ];
-  const groups = (run: Run) => run.groups.filter((group) => group.wire && !group.part_of);
+  const groups = (run: BenchRun) => run.groups.filter((group) => group.wire && !group.part_of);
   return table({
     caption: "Response times in the client and on the wire",
     columns,
@@ -281,13 +287,13 @@ export function sidesTable(bench: SmbscopeBenchDocument): HTMLElement | null {
 }
 
 /** `FSCTL_PIPE_TRANSCEIVE` beneath IOCTL, and READ by itself. */
-function nameOf({ command, subcommand, group }: Command): string {
+function nameOf({ command, subcommand, group }: MeasuredCommand): string {
   const name = subcommand ? `${command} ${subcommand}` : command;
   return group === "Waiting" ? `${name} (expected wait)` : name;
 }
 
-export function runCommands({ commands }: Run): HTMLElement {
-  type Row = CommandFigures & Measured;
+export function runCommands({ commands }: BenchRun): HTMLElement {
+  type Row = CommandFigures & ClientWireTimes;
   const rows = commands.map((command): Row => {
     const waiting = command.group === "Waiting";
     return { ...command, name: nameOf(command), waiting, response_time: command.client, children: [] };
@@ -299,17 +305,17 @@ export function runCommands({ commands }: Run): HTMLElement {
 }
 
 /** Operations of the workload; nothing where it has none. */
-export function operationTable({ workload_operations: rows }: Run): HTMLElement | null {
+export function operationTable({ workload_operations: rows }: BenchRun): HTMLElement | null {
   if (rows.length === 0) return null;
   const help = "From when the operation was due: what a user waits who keeps to the schedule";
   const dueColumn = (title: string, time: "p50" | "p95" | "p99" | "max") =>
-    timeColumn<Operation>(title, (row) => row.response_time?.[time] ?? null, { help });
-  const columns: Column<Operation>[] = [
+    timeColumn<OperationEntry>(title, (row) => row.response_time?.[time] ?? null, { help });
+  const columns: Column<OperationEntry>[] = [
     textColumn("Operation", (row) => row.operation),
     waitedColumn((row) => waited(row.service_time), "Sum of the times that operations took"),
     countColumn("Count", (row) => row.service_time.count),
     countColumn("Unexpected", (row) => total(row.unexpected), { help: "Ended otherwise than the workload expects" }),
-    ...timesColumns<Operation>((row) => row.service_time),
+    ...timesColumns<OperationEntry>((row) => row.service_time),
     // None in a closed loop, and then no columns.
     dueColumn("Due p50", "p50"),
     dueColumn("Due p95", "p95"),
@@ -334,7 +340,7 @@ export function capacityTable(bench: SmbscopeBenchDocument): HTMLElement | null 
 }
 
 /** Error responses, operations that ended otherwise than expected, and sessions that failed. */
-export function errorsPart(run: Run): HTMLElement | null {
+export function errorsPart(run: BenchRun): HTMLElement | null {
   const rows = (counts: Record<string, number>, command: string, of: number | null): ErrorEntry[] =>
     Object.entries(counts).map(([status, count]) => ({ status, command, count, of }));
   const unexpected = run.workload_operations.flatMap(({ unexpected, operation, service_time }) =>

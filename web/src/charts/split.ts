@@ -2,9 +2,9 @@
 import { h, muted, s } from "../lib/dom";
 import { percent, span } from "../lib/format";
 import { grid } from "../table/grid";
-import type { TimeSplit } from "../types/report";
+import type { TimeSplitEntry } from "../types/report";
 
-export type PartKey = Exclude<keyof TimeSplit, "connections" | "elapsed_ns" | "busy_ns" | "outstanding_ns">;
+export type PartKey = Exclude<keyof TimeSplitEntry, "connections" | "elapsed_ns" | "busy_ns" | "outstanding_ns">;
 
 export interface SplitPart {
   key: PartKey;
@@ -62,7 +62,7 @@ export const SPLIT_PARTS: SplitPart[] = [
 ];
 
 /** Parts with time in them, and where each begins as a fraction of the whole. */
-export function splitShares(split: TimeSplit): { part: SplitPart; ns: number; from: number; to: number }[] {
+export function splitShares(split: TimeSplitEntry): { part: SplitPart; ns: number; from: number; to: number }[] {
   const whole = SPLIT_PARTS.reduce((sum, part) => sum + split[part.key], 0);
   let from = 0;
   return SPLIT_PARTS.filter((part) => split[part.key] > 0).map((part) => {
@@ -75,7 +75,7 @@ export function splitShares(split: TimeSplit): { part: SplitPart; ns: number; fr
 }
 
 /** A slim bar for a cell of a table. */
-export function splitBar(split: TimeSplit | null): HTMLElement {
+export function splitBar(split: TimeSplitEntry | null): HTMLElement {
   if (!split) return muted();
   const shares = splitShares(split);
   const text = shares.map(({ part, ns }) => `${part.name} ${percent(ns, split.elapsed_ns)}`).join(", ");
@@ -109,18 +109,18 @@ const WAITED: ReadonlySet<PartKey> = new Set([
 ]);
 
 /** Time in which somebody waited for an answer. */
-export function waitedTime(split: TimeSplit): number {
+export function waitedTime(split: TimeSplitEntry): number {
   return SPLIT_PARTS.reduce((sum, { key }) => (WAITED.has(key) ? sum + split[key] : sum), 0);
 }
 
 /** The parts of the time in which somebody waited for an answer. */
-function waitedShares(split: TimeSplit): ReturnType<typeof splitShares> {
+function waitedShares(split: TimeSplitEntry): ReturnType<typeof splitShares> {
   const parts = Object.fromEntries(SPLIT_PARTS.map(({ key }) => [key, WAITED.has(key) ? split[key] : 0]));
   return splitShares({ ...split, ...parts });
 }
 
 /** The bars alone: whose the time was, and whose that in which somebody waited. */
-function bars(split: TimeSplit): (HTMLElement | null)[] {
+function bars(split: TimeSplitEntry): (HTMLElement | null)[] {
   const waited = waitedTime(split);
   const both = waited > 0 && waited < split.elapsed_ns * 0.995;
   return [
@@ -130,12 +130,12 @@ function bars(split: TimeSplit): (HTMLElement | null)[] {
 }
 
 /** The split of time in one look, beside the answer. */
-export function splitEvidence(split: TimeSplit): HTMLElement {
+export function splitEvidence(split: TimeSplitEntry): HTMLElement {
   return h("div", { class: "evidence" }, ...bars(split));
 }
 
 /** The bars, with a table that says the same in numbers. */
-export function splitFigure(split: TimeSplit, caption: string): HTMLElement {
+export function splitFigure(split: TimeSplitEntry, caption: string): HTMLElement {
   const shares = splitShares(split);
   const waited = waitedTime(split);
   const rows = shares.map(({ part, ns }) => [

@@ -26,11 +26,11 @@ import { entities } from "../report/tables";
 import { type Column, countColumn, numberColumn, pathColumn, textColumn } from "../table/columns";
 import { scrollingGrid } from "../table/grid";
 import { table } from "../table/table";
-import type { Cell, ComparedSlices as Slices, SmbscopeComparisonDocument } from "../types/compare";
+import type { ComparisonCell, ComparedSlices as Slices, SmbscopeComparisonDocument } from "../types/compare";
 import { factorOf } from "./factor";
 import { rampsContent } from "./ramps";
 
-type Metric = keyof Cell["response_time"];
+type Metric = keyof ComparisonCell["response_time"];
 
 const METRICS: [Metric, string][] = [
   ["mean", "Mean"],
@@ -182,7 +182,7 @@ function noteList({ notes, columns }: SmbscopeComparisonDocument): HTMLElement {
 interface Entry {
   name: string;
   part: boolean;
-  cells: (Cell | null)[];
+  cells: (ComparisonCell | null)[];
 }
 
 /** The statistic that tables show, beginning with this one. */
@@ -330,7 +330,7 @@ function entryTable(
 }
 
 /** A difference that is shown, with all rows judged together, stands out; the interval is told when pointed at. */
-function ratioCell(cell: Cell | null, metric: Metric): Child {
+function ratioCell(cell: ComparisonCell | null, metric: Metric): Child {
   const found = cell?.ratios?.[metric];
   if (!found) return muted();
   const { value, interval, certainty } = found;

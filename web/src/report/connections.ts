@@ -6,12 +6,12 @@ import { facts } from "../lib/page";
 import { type Column, countColumn, textColumn, timeColumn } from "../table/columns";
 import { grid } from "../table/grid";
 import { table } from "../table/table";
-import type { Connection, SmbscopeReportDocument } from "../types/report";
+import type { ConnectionEntry, SmbscopeReportDocument } from "../types/report";
 import { featureGrid } from "./negotiation";
 import { omittedNote, splitColumn } from "./tables";
 
 export function connectionTable(report: SmbscopeReportDocument): HTMLElement {
-  const columns: Column<Connection>[] = [
+  const columns: Column<ConnectionEntry>[] = [
     textColumn("Client", (row) => endpoint(row.client, row.client_port), {
       width: 22,
       cell: (row) =>
@@ -60,7 +60,7 @@ export function endpoint(address: string, port: number): string {
 }
 
 /** All that is known of a connection, over the page; the focus goes back to the button when it is closed. */
-function openDetails(connection: Connection, report: SmbscopeReportDocument): void {
+function openDetails(connection: ConnectionEntry, report: SmbscopeReportDocument): void {
   const close = h("button", { type: "button", class: "quiet" }, "Close");
   const title = `${endpoint(connection.client, connection.client_port)} → ${endpoint(connection.server, connection.server_port)}`;
   const dialog = h(
@@ -83,7 +83,7 @@ function openDetails(connection: Connection, report: SmbscopeReportDocument): vo
 }
 
 /** What both sides of it offered. */
-function offers(connection: Connection, report: SmbscopeReportDocument): HTMLElement | null {
+function offers(connection: ConnectionEntry, report: SmbscopeReportDocument): HTMLElement | null {
   const negotiation = connection.negotiation === null ? undefined : report.negotiations[connection.negotiation];
   if (!negotiation || negotiation.features.length === 0) return null;
   return featureGrid("What both sides offered", negotiation);
@@ -91,7 +91,7 @@ function offers(connection: Connection, report: SmbscopeReportDocument): HTMLEle
 
 const ENDS = { open: "still open at the end of the capture", closed: "closed", reset: "reset" };
 
-function known(connection: Connection): [string, Child][] {
+function known(connection: ConnectionEntry): [string, Child][] {
   const { messages, signed_messages: signed, time_split: split } = connection;
   const signing =
     connection.signing_required === null
@@ -133,9 +133,9 @@ function known(connection: Connection): [string, Child][] {
   ];
 }
 
-function directions(connection: Connection): HTMLElement {
+function directions(connection: ConnectionEntry): HTMLElement {
   const { to_server: up, to_client: down } = connection;
-  const rows: [string, (side: Connection["to_server"]) => string][] = [
+  const rows: [string, (side: ConnectionEntry["to_server"]) => string][] = [
     ["Packets", (side) => thousands(side.packets)],
     ["Bytes", (side) => bytes(side.bytes)],
     ["Beginning a message", (side) => thousands(side.message_packets)],

@@ -1,5 +1,5 @@
 // Sums that several parts of the report need.
-import type { Command, Row, Times } from "../types/report";
+import type { CommandEntry, StatisticsEntry, Times } from "../types/report";
 
 /** Seconds waited: the sum of the times, from their mean. */
 export function waited(times: Times): number {
@@ -10,7 +10,7 @@ export function total(counts: Record<string, number>): number {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
-export function errorCount(row: Pick<Row, "errors">): number {
+export function errorCount(row: Pick<StatisticsEntry, "errors">): number {
   return total(row.errors);
 }
 
@@ -23,7 +23,7 @@ export interface ErrorEntry {
   of: number | null;
 }
 
-export function errorEntries(commands: readonly Command[]): ErrorEntry[] {
+export function errorEntries(commands: readonly CommandEntry[]): ErrorEntry[] {
   return commands
     .flatMap((command) =>
       Object.entries(command.errors).map(([status, count]) => ({
@@ -37,7 +37,7 @@ export function errorEntries(commands: readonly Command[]): ErrorEntry[] {
 }
 
 /** The name of a command as in all text; that of SMB1 says so where both protocols have it. */
-export function commandName(command: Pick<Command, "protocol" | "command">): string {
+export function commandName(command: Pick<CommandEntry, "protocol" | "command">): string {
   const name = command.command.replace(/^SMB_COM_/, "");
   return command.protocol === "SMB1" ? `${name} (SMB1)` : name;
 }

@@ -4,11 +4,11 @@ import { groupStroke, type Stroke } from "../charts/palette";
 import { duration, percent, short, tickDuration } from "../lib/format";
 import { type Column, countColumn, textColumn, timesColumns, waitedColumn, waitedShareColumn } from "../table/columns";
 import { table } from "../table/table";
-import type { Concurrency, Group } from "../types/report";
+import type { Concurrency, GroupEntry } from "../types/report";
 import { errorCount, waited } from "./figures";
 
 /** What is shown of a group, wherever its figures come from. */
-export type GroupFigures = Pick<Group, "group" | "headline" | "count" | "errors" | "response_time"> & {
+export type GroupFigures = Pick<GroupEntry, "group" | "headline" | "count" | "errors" | "response_time"> & {
   parts: readonly GroupFigures[];
 };
 
@@ -17,7 +17,7 @@ export function groupTable(
   headline: Pick<GroupFigures, "count" | "errors" | "response_time">,
 ): HTMLElement {
   const total = waited(headline.response_time);
-  const all: GroupFigures = { ...headline, group: "Total" as Group["group"], headline: true, parts: [] };
+  const all: GroupFigures = { ...headline, group: "Total" as GroupEntry["group"], headline: true, parts: [] };
   const shown = groups.filter((group) => group.count > 0);
   const rows = [...shown.filter((group) => group.headline), all, ...shown.filter((group) => !group.headline)];
   const share = (row: GroupFigures) => (row.headline && total > 0 ? waited(row.response_time) / total : null);
@@ -38,10 +38,10 @@ export function groupTable(
   });
 }
 
-type Points = Group["cumulative"];
+type Points = GroupEntry["cumulative"];
 
 /** The cumulative distributions of several groups of one report. */
-export function cumulative(groups: readonly Group[]): HTMLElement | null {
+export function cumulative(groups: readonly GroupEntry[]): HTMLElement | null {
   const known = groups.filter((group) => group.cumulative.length > 1);
   if (known.length === 0) return null;
   const series = known.map((group) => ({

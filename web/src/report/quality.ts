@@ -6,7 +6,7 @@ import { bytesColumn, type Column, countColumn, textColumn } from "../table/colu
 import { scrollingGrid } from "../table/grid";
 import { table } from "../table/table";
 import { COUNTERS } from "../types/counters";
-import type { CaptureInfo, Skipped, SmbscopeReportDocument } from "../types/report";
+import type { CaptureInfo, SkippedProtocolEntry, SmbscopeReportDocument } from "../types/report";
 
 type CounterName = keyof typeof COUNTERS;
 
@@ -79,13 +79,13 @@ function counterTable(report: SmbscopeReportDocument, names: CounterName[]): HTM
 }
 
 /** Packets that are no TCP, by protocol: nothing is left out in silence. */
-function skippedTable(skipped: Skipped[]): HTMLElement | null {
+function skippedTable(skipped: SkippedProtocolEntry[]): HTMLElement | null {
   if (skipped.length === 0) return null;
-  const number = ({ layer, number }: Skipped) => {
+  const number = ({ layer, number }: SkippedProtocolEntry) => {
     if (number === null) return null;
     return /EtherType|GRE|PPP|SAP/.test(layer) ? `0x${number.toString(16).padStart(4, "0")}` : String(number);
   };
-  const columns: Column<Skipped>[] = [
+  const columns: Column<SkippedProtocolEntry>[] = [
     textColumn("Protocol", (row) => [row.layer, number(row), row.name && `(${row.name})`].filter(Boolean).join(" ")),
     countColumn("Packets", (row) => row.packets),
   ];

@@ -12,12 +12,12 @@ import {
   waitedColumn,
 } from "../table/columns";
 import { table } from "../table/table";
-import type { Slices } from "../types/report";
+import type { SliceListing } from "../types/report";
 
-type Slice = Slices["entries"][number];
+type Slice = SliceListing["entries"][number];
 
 /** The headings of the figures that slices can be sorted by, where they have a column. */
-const SORTED: { [sort in Slices["sort"]]?: string } = {
+const SORTED: { [sort in SliceListing["sort"]]?: string } = {
   response_time: "Total wait",
   count: "Commands",
   errors: "Errors",
@@ -28,7 +28,7 @@ const SORTED: { [sort in Slices["sort"]]?: string } = {
   max: "Slowest",
 };
 
-export function slicesTable(slices: Slices): HTMLElement {
+export function slicesTable(slices: SliceListing): HTMLElement {
   const { by, entries, other, missed_at_most_ns: missed } = slices;
   const rows: Slice[] = other ? [...entries, { ...other, key: {}, missed_at_most_ns: 0 }] : entries;
   const key = (name: string) => (row: Slice) => keyText(name, row.key);

@@ -16,11 +16,11 @@ import {
   waitedShareColumn,
 } from "../table/columns";
 import { table } from "../table/table";
-import type { Command, Subcommand, TimeSplit, Times, UserEntity } from "../types/report";
+import type { CommandEntry, SubcommandEntry, TimeSplitEntry, Times, UserEntity } from "../types/report";
 import { commandName, type ErrorEntry, errorCount, waited } from "./figures";
 
 /** What is shown of a command, wherever its figures come from. */
-export interface CommandFigures extends Pick<Subcommand, "count" | "errors"> {
+export interface CommandFigures extends Pick<SubcommandEntry, "count" | "errors"> {
   name: string;
   /** Expected waits are nothing that anybody waits for. */
   waiting: boolean;
@@ -30,8 +30,8 @@ export interface CommandFigures extends Pick<Subcommand, "count" | "errors"> {
   children: readonly this[];
 }
 
-export function commandFigures(commands: readonly Command[]): CommandFigures[] {
-  const figures = (row: Command | Subcommand, name: string, waiting: boolean): CommandFigures => ({
+export function commandFigures(commands: readonly CommandEntry[]): CommandFigures[] {
+  const figures = (row: CommandEntry | SubcommandEntry, name: string, waiting: boolean): CommandFigures => ({
     ...row,
     name,
     waiting,
@@ -85,7 +85,7 @@ export function errorTable(rows: readonly ErrorEntry[]): HTMLElement | null {
   return table({ caption: "Errors by status", columns, rows, sort: { title: "Count", descending: true } });
 }
 
-type Named = Omit<UserEntity, "user"> & { time_split?: TimeSplit | null };
+type Named = Omit<UserEntity, "user"> & { time_split?: TimeSplitEntry | null };
 
 /** A table of shares, files, users, clients or servers. */
 export function entities<Row extends Named>(
@@ -114,7 +114,7 @@ export function entities<Row extends Named>(
 }
 
 /** The time split as a bar; sorts by the share of the server. */
-export function splitColumn<Row>(split: (row: Row) => TimeSplit | null): Column<Row> {
+export function splitColumn<Row>(split: (row: Row) => TimeSplitEntry | null): Column<Row> {
   return {
     title: "Where the time went",
     exported: "Server share",

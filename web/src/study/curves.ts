@@ -4,7 +4,7 @@ import { spaced } from "../bench/charts";
 import { bandOf, curve, lines, type Series } from "../charts/lines";
 import { MEASURES, type ServerFigure, serversPanels } from "../charts/server";
 import { thousands } from "../lib/format";
-import type { SmbscopeStudyDocument, StudyServerRow, Variant } from "../types/study";
+import type { SmbscopeStudyDocument, StudyServerRow, VariantEntry } from "../types/study";
 import { isAt, type Load, loadAt, loadsOf, loadText, measurePanel, measuresOf, type NumericAxis } from "./values";
 
 /** A line of the chart, and where each of its points comes from. */
@@ -52,7 +52,7 @@ export function axisCurves(study: SmbscopeStudyDocument, axis: NumericAxis, load
 }
 
 /** What tells a variant from others on the axis. */
-function others({ settings }: Variant, axis: string): string {
+function others({ settings }: VariantEntry, axis: string): string {
   const rest = Object.entries(settings).filter(([name]) => name !== axis);
   return rest.map(([, setting]) => setting).join(", ") || "all";
 }

@@ -11,7 +11,7 @@ export type Confidence = "low" | "medium" | "high";
 /**
  * Start of operations.
  */
-export type Schedule =
+export type LoopModel =
   | {
       loop: "closed";
       /**
@@ -37,7 +37,7 @@ export type Schedule =
 /**
  * How a run ended.
  */
-export type Ended =
+export type BenchRunOutcome =
   | {
       how: "done";
     }
@@ -61,7 +61,7 @@ export type Ended =
 /**
  * Schedule of operations, and how far it was kept.
  */
-export type Pace =
+export type ScheduleAdherence =
   | {
       loop: "closed";
     }
@@ -87,7 +87,7 @@ export type Protocol = "SMB1" | "SMB2";
 /**
  * Packet capture of a run.
  */
-export type Capture =
+export type RunCapture =
   | {
       state: "skipped";
       /**
@@ -156,9 +156,9 @@ export interface SmbscopeBenchDocument {
    */
   title: string | null;
   answer: Answer;
-  target: Target;
-  workload: Workload;
-  settings: Settings;
+  target: TargetEntry;
+  workload: WorkloadEntry;
+  settings: RampSettings;
   /**
    * Start of the preparation of the first run.
    */
@@ -172,11 +172,11 @@ export interface SmbscopeBenchDocument {
   /**
    * Load points in the order they ran.
    */
-  runs: Run[];
+  runs: BenchRun[];
   /**
    * Highest load that meets the criterion. Null if no criterion was given.
    */
-  capacity: Capacity | null;
+  capacity: CapacityEntry | null;
   /**
    * Area under the curve of mean response time over users (or rates), divided by their range; with one load point, its mean. In an open loop, response times count from the intended start.
    */
@@ -243,7 +243,7 @@ export interface Answer {
   /**
    * Commands that look closer.
    */
-  next: Next[];
+  next: SuggestedCommand[];
   /**
    * What counted as slow, as `--slow` takes it.
    */
@@ -274,7 +274,7 @@ export interface Cause {
   /**
    * The time that would go away without the cause; null where a capture can't tell.
    */
-  lost_ns: Lost | null;
+  lost_ns: LostTime | null;
   /**
    * Active time of the sufferers: with a request outstanding on any connection, and think time in between.
    */
@@ -337,7 +337,7 @@ export interface Subject {
 /**
  * A time as an interval.
  */
-export interface Lost {
+export interface LostTime {
   /**
    * At least this.
    */
@@ -371,7 +371,7 @@ export interface Evidence {
 /**
  * A command that looks closer.
  */
-export interface Next {
+export interface SuggestedCommand {
   /**
    * What it shows.
    */
@@ -384,7 +384,7 @@ export interface Next {
 /**
  * Server, share and protocol settings. Holds no password.
  */
-export interface Target {
+export interface TargetEntry {
   /**
    * Host as given on the command line; `this machine` for a local folder.
    */
@@ -429,7 +429,7 @@ export interface Target {
 /**
  * Workload of the users.
  */
-export interface Workload {
+export interface WorkloadEntry {
   /**
    * Name of the workload.
    */
@@ -451,7 +451,7 @@ export interface Workload {
   /**
    * Files prepared before the first run. Null if the workload needs none.
    */
-  file_set: FileSet | null;
+  file_set: FileSetTotals | null;
   /**
    * SHA-256 of the definition, in hexadecimal.
    */
@@ -464,7 +464,7 @@ export interface Workload {
 /**
  * Prepared files.
  */
-export interface FileSet {
+export interface FileSetTotals {
   /**
    * Number of files.
    */
@@ -477,8 +477,8 @@ export interface FileSet {
 /**
  * Load points, schedule and client options.
  */
-export interface Settings {
-  schedule: Schedule;
+export interface RampSettings {
+  schedule: LoopModel;
   /**
    * Requested load points in users; with `rates`, the number of users at every one.
    */
@@ -531,7 +531,7 @@ export interface Settings {
 /**
  * One measured load point.
  */
-export interface Run {
+export interface BenchRun {
   /**
    * Concurrent users.
    */
@@ -548,8 +548,8 @@ export interface Run {
    * Actual warm-up before it, not counted.
    */
   warmup_ns: number;
-  ended: Ended;
-  pace: Pace;
+  ended: BenchRunOutcome;
+  pace: ScheduleAdherence;
   /**
    * Commands of all groups answered during the measurement.
    */
@@ -572,7 +572,7 @@ export interface Run {
   errors: {
     [k: string]: number;
   };
-  total: Measured;
+  total: ClientWireTimes;
   /**
    * Open loop: time from the intended start of an operation to its end, the users' wait. Headlines, curves and capacity use it. Null in a closed loop.
    */
@@ -582,7 +582,7 @@ export interface Run {
    *
    * @maxItems 100
    */
-  stalls: Stall[];
+  stalls: StallEntry[];
   /**
    * Groups that occurred, in report order; `Other` is followed by its parts.
    */
@@ -590,15 +590,15 @@ export interface Run {
   /**
    * Commands, by subcommand and group.
    */
-  commands: Command[];
+  commands: MeasuredCommand[];
   /**
    * Operations in the order of the workload.
    */
-  workload_operations: Operation[];
+  workload_operations: OperationEntry[];
   /**
    * Measurement by interval, in time order.
    */
-  intervals: Interval[];
+  intervals: IntervalEntry[];
   connects: Times;
   /**
    * Commands of these connects; counted nowhere else.
@@ -619,15 +619,15 @@ export interface Run {
   /**
    * Client processor time. Null if unknown.
    */
-  client_cpu: ClientCpu | null;
+  client_cpu: ClientCpuEntry | null;
   /**
    * Packet capture of the run. Null if not requested.
    */
-  capture: Capture | null;
+  capture: RunCapture | null;
   /**
    * The statistics that a capture report has.
    */
-  counted: Counted | null;
+  counted: LoadPointBreakdown | null;
   /**
    * Answer from what the client measured. Null if no command was answered.
    */
@@ -635,7 +635,7 @@ export interface Run {
   /**
    * Complete passes. Null for a workload without an end.
    */
-  jobs: Jobs | null;
+  jobs: JobStatistics | null;
   /**
    * Server metrics. Null if unknown.
    */
@@ -643,20 +643,20 @@ export interface Run {
   /**
    * Queue depth per user. Null if the workload issues one command at a time.
    */
-  queue: Queue | null;
+  queue: QueueDepthEntry | null;
   /**
    * Scenarios that were too slow. Null without scenarios and in a closed loop.
    */
-  overload: Overload | null;
+  overload: OverloadEntry | null;
   /**
    * Results per load host. Empty if one process made the load.
    */
-  hosts: HostRun[];
+  hosts: LoadHostEntry[];
 }
 /**
  * Response times of the same commands, measured in the client and on the wire.
  */
-export interface Measured {
+export interface ClientWireTimes {
   client: Times;
   /**
    * From a packet capture of the same exchanges. Null without one.
@@ -715,7 +715,7 @@ export interface Times {
 /**
  * Time with outstanding commands and no response: at least 200 ms, and 100 times the median response time of the run.
  */
-export interface Stall {
+export interface StallEntry {
   /**
    * Start.
    */
@@ -769,7 +769,7 @@ export interface MeasuredGroup {
 /**
  * Commands of one name, subcommand and group.
  */
-export interface Command {
+export interface MeasuredCommand {
   protocol: Protocol;
   /**
    * Name in the specification.
@@ -806,7 +806,7 @@ export interface Command {
 /**
  * An operation of the workload: one or more commands.
  */
-export interface Operation {
+export interface OperationEntry {
   /**
    * Name in the workload.
    */
@@ -826,7 +826,7 @@ export interface Operation {
 /**
  * An interval of a run.
  */
-export interface Interval {
+export interface IntervalEntry {
   /**
    * Start.
    */
@@ -867,7 +867,7 @@ export interface Interval {
 /**
  * Processor time of the client during a measurement.
  */
-export interface ClientCpu {
+export interface ClientCpuEntry {
   /**
    * User mode.
    */
@@ -900,11 +900,11 @@ export interface ClientCpu {
 /**
  * The commands of a load point, as the report of a capture has them.
  */
-export interface Counted {
+export interface LoadPointBreakdown {
   /**
    * By operation group; the entries add up, Other holds its parts.
    */
-  groups: Group[];
+  groups: GroupEntry[];
   heatmap: HeatMap;
   concurrency: Concurrency[];
   /**
@@ -922,12 +922,12 @@ export interface Counted {
   /**
    * The commands divided by --by; null without it.
    */
-  slices: Slices | null;
+  slices: SliceListing | null;
 }
 /**
  * Counts and times of a set of exchanges.
  */
-export interface Group {
+export interface GroupEntry {
   group:
     | "Open/Close"
     | "Other"
@@ -992,7 +992,7 @@ export interface Group {
    * The cumulative distribution of response time: pairs of nanoseconds and the fraction of commands answered within them, ascending, at most 128.
    */
   cumulative: [number, number][];
-  parts: Group[];
+  parts: GroupEntry[];
 }
 /**
  * Response times over time; expected waits are left out.
@@ -1182,7 +1182,7 @@ export interface UserEntity {
 /**
  * The commands divided by --by.
  */
-export interface Slices {
+export interface SliceListing {
   /**
    * @minItems 1
    */
@@ -1324,7 +1324,7 @@ export interface SliceFigures {
 /**
  * Whole passes of a workload that has an end. A job lasts from its first request to its last response. It counts where it began in the measured part and was completed.
  */
-export interface Jobs {
+export interface JobStatistics {
   elapsed: Times;
   /**
    * Jobs that began in the measured part and were not completed: the load point or their session ended before.
@@ -1355,12 +1355,12 @@ export interface Jobs {
    *
    * @maxItems 1000
    */
-  list: Job[];
+  list: JobEntry[];
 }
 /**
  * A job that was completed.
  */
-export interface Job {
+export interface JobEntry {
   /**
    * The session that did it, from 1 over all sessions of all users.
    */
@@ -1435,7 +1435,7 @@ export interface ServerSeries {
 /**
  * Queue depth.
  */
-export interface Queue {
+export interface QueueDepthEntry {
   /**
    * Depth requested by the workload.
    */
@@ -1448,7 +1448,7 @@ export interface Queue {
 /**
  * Scenarios of an open loop that were too slow. Each counts once.
  */
-export interface Overload {
+export interface OverloadEntry {
   /**
    * Scenarios due during the measurement.
    */
@@ -1481,7 +1481,7 @@ export interface Overload {
 /**
  * What one host did at a load point: the sums of all of them are those of the load point.
  */
-export interface HostRun {
+export interface LoadHostEntry {
   /**
    * As the host calls itself.
    */
@@ -1510,7 +1510,7 @@ export interface HostRun {
   /**
    * What the load cost the host; null where it was lost.
    */
-  client_cpu: ClientCpu | null;
+  client_cpu: ClientCpuEntry | null;
   /**
    * By how much its clock was ahead of that of the driver; behind, where it is negative.
    */
@@ -1548,7 +1548,7 @@ export interface LostHost {
 /**
  * Highest load that meets a criterion.
  */
-export interface Capacity {
+export interface CapacityEntry {
   /**
    * Criterion as given, such as `p95(Read) < 20ms`.
    */
@@ -1572,12 +1572,12 @@ export interface Capacity {
   /**
    * Loads in the order they were tried.
    */
-  tried: Tried[];
+  tried: CapacityTrialEntry[];
 }
 /**
  * A load tested against the criterion.
  */
-export interface Tried {
+export interface CapacityTrialEntry {
   /**
    * Users.
    */

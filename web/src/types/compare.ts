@@ -58,16 +58,16 @@ export interface SmbscopeComparisonDocument {
    *
    * @minItems 2
    */
-  columns: [Column, Column, ...Column[]];
+  columns: [ComparisonColumn, ComparisonColumn, ...ComparisonColumn[]];
   headline: Headline;
   /**
    * Groups that occur in any column, in the order of the report; `Other` is followed by its parts.
    */
-  groups: Group[];
+  groups: ComparedGroup[];
   /**
    * Commands that occur in any column, those that were waited for longest in any of them first. Expected waits of a command are an entry of their own.
    */
-  commands: Command[];
+  commands: ComparedCommand[];
   /**
    * The commands divided by --by; null without it.
    */
@@ -79,7 +79,7 @@ export interface SmbscopeComparisonDocument {
   /**
    * Caveats, a sentence each.
    */
-  notes: Note[];
+  notes: ComparisonNote[];
 }
 /**
  * The program that made a document.
@@ -134,7 +134,7 @@ export interface Compared {
   /**
    * Commands that look closer.
    */
-  next: Next[];
+  next: SuggestedCommand[];
   /**
    * What counted as slow, as `--slow` takes it.
    */
@@ -165,7 +165,7 @@ export interface Cause {
   /**
    * The time that would go away without the cause; null where a capture can't tell.
    */
-  lost_ns: Lost | null;
+  lost_ns: LostTime | null;
   /**
    * Active time of the sufferers: with a request outstanding on any connection, and think time in between.
    */
@@ -228,7 +228,7 @@ export interface Subject {
 /**
  * A time as an interval.
  */
-export interface Lost {
+export interface LostTime {
   /**
    * At least this.
    */
@@ -262,7 +262,7 @@ export interface Evidence {
 /**
  * A command that looks closer.
  */
-export interface Next {
+export interface SuggestedCommand {
   /**
    * What it shows.
    */
@@ -275,7 +275,7 @@ export interface Next {
 /**
  * What is compared.
  */
-export interface Column {
+export interface ComparisonColumn {
   /**
    * Unique among the columns.
    */
@@ -373,7 +373,7 @@ export interface CaptureInfo {
   /**
    * The two directions were stamped by two clocks, and times were corrected; null where one clock stamped both.
    */
-  clock_offset: ClockOffset | null;
+  clock_offset: CaptureClockOffset | null;
   /**
    * What was wrong with the file.
    */
@@ -382,7 +382,7 @@ export interface CaptureInfo {
 /**
  * By how much the clock of one direction was ahead of the other's. The least delays between data and acknowledgments bound it; the sum of a response time and the following think time is exact, whatever the offset.
  */
-export interface ClockOffset {
+export interface CaptureClockOffset {
   /**
    * Packets of servers had the late time; otherwise those of clients.
    */
@@ -451,7 +451,7 @@ export interface Overview {
   /**
    * Connections by dialect, the most first; what was not seen after what was.
    */
-  dialects: Dialect[];
+  dialects: DialectCount[];
   /**
    * To the base; null in the base itself.
    */
@@ -460,7 +460,7 @@ export interface Overview {
 /**
  * Connections of one dialect.
  */
-export interface Dialect {
+export interface DialectCount {
   /**
    * Its name; null where the negotiation was not captured.
    */
@@ -498,7 +498,7 @@ export interface Ratio {
   /**
    * In which the ratio lies with a confidence of `level`; null with fewer than five runs of each column, and of single runs but for the headline.
    */
-  interval: Interval | null;
+  interval: ConfidenceInterval | null;
   /**
    * What can be concluded; null where each column is a single run, but for the headline.
    */
@@ -507,7 +507,7 @@ export interface Ratio {
 /**
  * A confidence interval.
  */
-export interface Interval {
+export interface ConfidenceInterval {
   /**
    * Its lower end.
    */
@@ -720,12 +720,12 @@ export interface Headline {
   /**
    * One for each column; null where it has no command of them.
    */
-  cells: (Cell | null)[];
+  cells: (ComparisonCell | null)[];
 }
 /**
  * What a column says of a group or command.
  */
-export interface Cell {
+export interface ComparisonCell {
   /**
    * Commands, timed or not.
    */
@@ -816,7 +816,7 @@ export interface Ratios {
 /**
  * A group.
  */
-export interface Group {
+export interface ComparedGroup {
   /**
    * Its name.
    */
@@ -843,7 +843,7 @@ export interface Group {
   /**
    * One for each column; null where it has none.
    */
-  cells: (Cell | null)[];
+  cells: (ComparisonCell | null)[];
   /**
    * The cumulative distribution of response time in each column, as a report has it; empty where it is not known.
    */
@@ -852,7 +852,7 @@ export interface Group {
 /**
  * A command.
  */
-export interface Command {
+export interface ComparedCommand {
   protocol: Protocol;
   /**
    * The specification's name, or the code in hexadecimal.
@@ -869,7 +869,7 @@ export interface Command {
   /**
    * One for each column; null where it has none.
    */
-  cells: (Cell | null)[];
+  cells: (ComparisonCell | null)[];
 }
 /**
  * The commands of each column divided by the same.
@@ -968,7 +968,7 @@ export interface ComparedSlice {
   /**
    * One for each column; null where it has none, or does not list it.
    */
-  cells: (Cell | null)[];
+  cells: (ComparisonCell | null)[];
 }
 /**
  * Ramps side by side. Cells stand in the order of the columns of the comparison; a capture has none.
@@ -981,7 +981,7 @@ export interface Ramps {
   /**
    * Loads that any ramp has, ascending.
    */
-  points: LoadPoint[];
+  points: ComparedLoadPoint[];
 }
 /**
  * A ramp as a whole.
@@ -1011,7 +1011,7 @@ export interface Ramp {
 /**
  * Load points of as many users.
  */
-export interface LoadPoint {
+export interface ComparedLoadPoint {
   /**
    * Users at the same time.
    */
@@ -1052,7 +1052,7 @@ export interface PointCell {
   /**
    * The least and the greatest of several runs of the column; null of a single one.
    */
-  spread: Spread | null;
+  spread: RepetitionRange | null;
   /**
    * Commands, timed or not.
    */
@@ -1081,7 +1081,7 @@ export interface PointCell {
 /**
  * From where to where the values of several runs go.
  */
-export interface Spread {
+export interface RepetitionRange {
   /**
    * Of `per_second`.
    *
@@ -1193,7 +1193,7 @@ export interface MetricCell {
 /**
  * A caveat of the comparison.
  */
-export interface Note {
+export interface ComparisonNote {
   kind: NoteKind;
   /**
    * Index of the column that it is about.

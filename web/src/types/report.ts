@@ -11,7 +11,7 @@ export type Confidence = "low" | "medium" | "high";
 /**
  * What an episode looks like.
  */
-export type Kind =
+export type EpisodeKind =
   "logon" | "logoff" | "launch" | "document" | "save" | "settings" | "download" | "upload" | "search" | "other";
 /**
  * SMB1 (MS-CIFS, MS-SMB) or SMB2/3 (MS-SMB2).
@@ -57,7 +57,7 @@ export interface SmbscopeReportDocument {
   /**
    * SMB1 in use: by whom, on which shares; null where nobody uses it.
    */
-  smb1: Smb1 | null;
+  smb1: Smb1Usage | null;
   /**
    * Bursts of work of single clients, in the order of time.
    */
@@ -70,7 +70,7 @@ export interface SmbscopeReportDocument {
    * With --what-if how long the episode would take.
    */
   what_if: WhatIf[];
-  time_split: TimeSplit;
+  time_split: TimeSplitEntry;
   /**
    * What both sides of the connections offered when they negotiated, and what came of it; those of most connections first.
    */
@@ -78,26 +78,26 @@ export interface SmbscopeReportDocument {
   /**
    * TCP connections that carried SMB.
    */
-  connections: Connection[];
+  connections: ConnectionEntry[];
   /**
    * By command; expected waits of a command are an entry of their own, with group Waiting.
    */
-  commands: Command[];
+  commands: CommandEntry[];
   /**
    * By operation group; the entries add up, Other holds its parts.
    */
-  groups: Group[];
+  groups: GroupEntry[];
   shares: ShareEntity[];
   files: FileEntity[];
   clients: ClientEntity[];
   servers: ServerEntity[];
   users: UserEntity[];
-  caching: Caching;
+  caching: CachingEntry;
   /**
    * The commands divided by --by; null without it.
    */
-  slices: Slices | null;
-  timeline: Timeline;
+  slices: SliceListing | null;
+  timeline: ReportTimeline;
   heatmap: HeatMap;
   concurrency: Concurrency[];
   /**
@@ -178,7 +178,7 @@ export interface CaptureInfo {
   /**
    * The two directions were stamped by two clocks, and times were corrected; null where one clock stamped both.
    */
-  clock_offset: ClockOffset | null;
+  clock_offset: CaptureClockOffset | null;
   /**
    * What was wrong with the file.
    */
@@ -187,7 +187,7 @@ export interface CaptureInfo {
 /**
  * By how much the clock of one direction was ahead of the other's. The least delays between data and acknowledgments bound it; the sum of a response time and the following think time is exact, whatever the offset.
  */
-export interface ClockOffset {
+export interface CaptureClockOffset {
   /**
    * Packets of servers had the late time; otherwise those of clients.
    */
@@ -213,7 +213,7 @@ export interface Quality {
    * Which share of the commands were not timed because the capture is damaged, and why, in plain English.
    */
   sentence: string;
-  not_timed: Share;
+  not_timed: UntimedShare;
   /**
    * Records read from the captures.
    */
@@ -501,12 +501,12 @@ export interface Quality {
   /**
    * Packets that are no TCP, by protocol, most packets first, at most 33 entries; they add up to `not_tcp`.
    */
-  skipped: Skipped[];
+  skipped: SkippedProtocolEntry[];
 }
 /**
  * The share of the commands that could not be timed, in percent: commands seen in part, and those of which the capture shows nothing (commands_unseen), which are an estimate where the bounds differ.
  */
-export interface Share {
+export interface UntimedShare {
   /**
    * The best guess.
    */
@@ -523,7 +523,7 @@ export interface Share {
 /**
  * Packets of a protocol that is not read.
  */
-export interface Skipped {
+export interface SkippedProtocolEntry {
   /**
    * Whose number it is.
    */
@@ -570,13 +570,13 @@ export interface Totals {
    * First to last packet of the captures.
    */
   elapsed_ns: number | null;
-  load: Load;
-  headline: Row;
+  load: LoadTotals;
+  headline: StatisticsEntry;
 }
 /**
  * What was asked of the servers: the one source of rates, error counts and bytes.
  */
-export interface Load {
+export interface LoadTotals {
   /**
    * First to last packet of the commands: what rates are rates of.
    */
@@ -603,7 +603,7 @@ export interface Load {
 /**
  * Counts and times of a set of exchanges.
  */
-export interface Row {
+export interface StatisticsEntry {
   /**
    * Exchanges, timed or not.
    */
@@ -733,7 +733,7 @@ export interface Answer {
   /**
    * Commands that look closer.
    */
-  next: Next[];
+  next: SuggestedCommand[];
   /**
    * What counted as slow, as `--slow` takes it.
    */
@@ -764,7 +764,7 @@ export interface Cause {
   /**
    * The time that would go away without the cause; null where a capture can't tell.
    */
-  lost_ns: Lost | null;
+  lost_ns: LostTime | null;
   /**
    * Active time of the sufferers: with a request outstanding on any connection, and think time in between.
    */
@@ -827,7 +827,7 @@ export interface Subject {
 /**
  * A time as an interval.
  */
-export interface Lost {
+export interface LostTime {
   /**
    * At least this.
    */
@@ -861,7 +861,7 @@ export interface Evidence {
 /**
  * A command that looks closer.
  */
-export interface Next {
+export interface SuggestedCommand {
   /**
    * What it shows.
    */
@@ -874,7 +874,7 @@ export interface Next {
 /**
  * SMB1 in use: by whom, on which shares. At most 100 of each.
  */
-export interface Smb1 {
+export interface Smb1Usage {
   /**
    * Connections that speak it; 0 where only commands without their connection's beginning show it.
    */
@@ -897,7 +897,7 @@ export interface Episode {
    */
   number: number;
   client: string;
-  kind: Kind;
+  kind: EpisodeKind;
   /**
    * The program, document or settings that it opens most.
    */
@@ -1008,7 +1008,7 @@ export interface WhatIf {
 /**
  * Where the time of connections went. Each moment is divided equally among the commands outstanding on its connection, and each share goes to the phase in which its command is; while a response is coming in, or a lost segment is being sent again, the moment is the transfer's, or the network's.
  */
-export interface TimeSplit {
+export interface TimeSplitEntry {
   /**
    * Connections that were added up: 1 for a connection.
    */
@@ -1162,7 +1162,7 @@ export interface Feature {
   server: string;
   outcome: string;
 }
-export interface Connection {
+export interface ConnectionEntry {
   /**
    * The packet that opened the connection: its number among the packets of all captures, in time order, from 1.
    */
@@ -1212,7 +1212,7 @@ export interface Connection {
   /**
    * Null for connections without an exchange that the filter chose, and beyond 100,000 of them.
    */
-  time_split: TimeSplit | null;
+  time_split: TimeSplitEntry | null;
 }
 /**
  * Counts of one direction of a flow.
@@ -1286,7 +1286,7 @@ export interface Direction {
 /**
  * Counts and times of a set of exchanges.
  */
-export interface Command {
+export interface CommandEntry {
   protocol: Protocol;
   /**
    * The specification's name, or the code in hexadecimal.
@@ -1343,16 +1343,16 @@ export interface Command {
   /**
    * Exchanges with a subcommand, by it.
    */
-  subcommands: Subcommand[];
+  subcommands: SubcommandEntry[];
   /**
    * What is no command of its own and not in the counts of this entry: the asynchronous portion of Write_Raw, what the server sent of its own accord.
    */
-  apart: Subcommand[];
+  apart: SubcommandEntry[];
 }
 /**
  * A part of a command.
  */
-export interface Subcommand {
+export interface SubcommandEntry {
   subcommand: string;
   /**
    * Exchanges, timed or not.
@@ -1405,7 +1405,7 @@ export interface Subcommand {
 /**
  * Counts and times of a set of exchanges.
  */
-export interface Group {
+export interface GroupEntry {
   group:
     | "Open/Close"
     | "Other"
@@ -1470,7 +1470,7 @@ export interface Group {
    * The cumulative distribution of response time: pairs of nanoseconds and the fraction of commands answered within them, ascending, at most 128.
    */
   cumulative: [number, number][];
-  parts: Group[];
+  parts: GroupEntry[];
 }
 /**
  * What a share, file, client, server or user did.
@@ -1537,7 +1537,7 @@ export interface ClientEntity {
   /**
    * Sum over its connections; null for what is not listed.
    */
-  time_split: TimeSplit | null;
+  time_split: TimeSplitEntry | null;
   /**
    * True for the entry that adds up everything that is not listed.
    */
@@ -1570,7 +1570,7 @@ export interface ServerEntity {
   /**
    * Sum over its connections; null for what is not listed.
    */
-  time_split: TimeSplit | null;
+  time_split: TimeSplitEntry | null;
   /**
    * True for the entry that adds up everything that is not listed.
    */
@@ -1619,7 +1619,7 @@ export interface UserEntity {
 /**
  * Opportunistic caching: which opens were granted an oplock or a lease, and which reads brought bytes that the session had read before and that, as far as the capture shows, did not change. docs/definitions.md says how that is told.
  */
-export interface Caching {
+export interface CachingEntry {
   /**
    * Successful opens by what they were granted; only what occurred.
    */
@@ -1693,7 +1693,7 @@ export interface FileRereads {
 /**
  * The commands divided by --by.
  */
-export interface Slices {
+export interface SliceListing {
   /**
    * @minItems 1
    */
@@ -1832,7 +1832,7 @@ export interface SliceFigures {
   response_time: Times;
   service_time: Times;
 }
-export interface Timeline {
+export interface ReportTimeline {
   width_ns: number;
   /**
    * Bins in which a command began or was outstanding, in time order.

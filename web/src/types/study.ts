@@ -11,7 +11,7 @@ export type Confidence = "low" | "medium" | "high";
 /**
  * A figure as a multiple of the baseline's.
  */
-export type Figure = {
+export type BaselineRatio = {
   /**
    * Value divided by the baseline's: of several runs, of the geometric means. Null where one of them is zero or missing.
    */
@@ -43,12 +43,12 @@ export type Figure = {
    * The probability of at least this difference where there is none; for tables of many rows, see [`benjamini_hochberg`].
    */
   p_value: number | null;
-} & Figure1;
+} & BaselineRatio1;
 /**
  * What an interval is about.
  */
 export type Scope = "runs" | "within_run";
-export type Figure1 =
+export type BaselineRatio1 =
   | {
       answer: "higher";
     }
@@ -111,7 +111,7 @@ export interface SmbscopeStudyDocument {
   /**
    * Variants: every combination of settings.
    */
-  variants: Variant[];
+  variants: VariantEntry[];
   /**
    * Runs in the order they were made.
    */
@@ -182,7 +182,7 @@ export interface Answer {
   /**
    * Commands that look closer.
    */
-  next: Next[];
+  next: SuggestedCommand[];
   /**
    * What counted as slow, as `--slow` takes it.
    */
@@ -213,7 +213,7 @@ export interface Cause {
   /**
    * The time that would go away without the cause; null where a capture can't tell.
    */
-  lost_ns: Lost | null;
+  lost_ns: LostTime | null;
   /**
    * Active time of the sufferers: with a request outstanding on any connection, and think time in between.
    */
@@ -276,7 +276,7 @@ export interface Subject {
 /**
  * A time as an interval.
  */
-export interface Lost {
+export interface LostTime {
   /**
    * At least this.
    */
@@ -310,7 +310,7 @@ export interface Evidence {
 /**
  * A command that looks closer.
  */
-export interface Next {
+export interface SuggestedCommand {
   /**
    * What it shows.
    */
@@ -348,7 +348,7 @@ export interface StudyDefinition {
 /**
  * A combination of one setting per axis.
  */
-export interface Variant {
+export interface VariantEntry {
   /**
    * Names of its settings.
    */
@@ -452,7 +452,7 @@ export interface StudyRow {
   /**
    * Ratio to the baseline at the same load, within repetitions (with several studies, all values of one to all of the other). Null for a baseline, and if the baseline has no value.
    */
-  factor: Figure | null;
+  factor: BaselineRatio | null;
   /**
    * Probability of a difference at least this large by chance, adjusted for the number of rows (headline rows by Holm, others by Benjamini and Hochberg). Null without an interval.
    */

@@ -1,6 +1,6 @@
 // A comparison of captures that were never made: reports from seeds, put side by side by the definitions of the schema.
-import type { Cell, Ratio, SmbscopeComparisonDocument } from "../../src/types/compare";
-import type { Row, SmbscopeReportDocument } from "../../src/types/report";
+import type { ComparisonCell, Ratio, SmbscopeComparisonDocument } from "../../src/types/compare";
+import type { SmbscopeReportDocument, StatisticsEntry } from "../../src/types/report";
 import { simulate } from "./simulate";
 
 type Column = SmbscopeComparisonDocument["columns"][number];
@@ -105,13 +105,13 @@ function ratio(value: number | null, base: number | null, interval = false): Rat
   return { value: found, interval: { low, high, level: 0.95 }, certainty };
 }
 
-function cells(rows: (Row | undefined)[]): (Cell | null)[] {
+function cells(rows: (StatisticsEntry | undefined)[]): (ComparisonCell | null)[] {
   const base = rows[0] ? cell(rows[0]) : null;
   return rows.map((row, i) => {
     if (!row) return null;
     const found = cell(row);
     if (i === 0 || !base) return found;
-    const of = (key: keyof Cell["response_time"]) =>
+    const of = (key: keyof ComparisonCell["response_time"]) =>
       ratio(found.response_time[key], base.response_time[key], key === "mean");
     return {
       ...found,
@@ -128,7 +128,7 @@ function cells(rows: (Row | undefined)[]): (Cell | null)[] {
   });
 }
 
-function cell(row: Row): Cell {
+function cell(row: StatisticsEntry): ComparisonCell {
   const { mean, p50, p95, p99, max, count } = row.response_time;
   return {
     count: row.count,

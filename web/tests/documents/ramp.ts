@@ -1,6 +1,6 @@
 // A ramp that was never run: users of a server with a known service time, by mean value analysis (Reiser and Lavenberg
 // 1980), so that throughput and response time hang together as they do in nature.
-import type { Counted, Run, SmbscopeBenchDocument, Times } from "../../src/types/bench";
+import type { BenchRun, LoadPointBreakdown, SmbscopeBenchDocument, Times } from "../../src/types/bench";
 import { simulate } from "./simulate";
 
 const THINK = 5e6;
@@ -40,7 +40,7 @@ function times(count: number, mean: number, few = false): Times {
 
 const ADDED = 60e3;
 
-type Group = Run["groups"][number]["group"];
+type Group = BenchRun["groups"][number]["group"];
 
 const GROUPS: [Group, number, number, string | null][] = [
   ["Open/Close", 0.31, 0.7, null],
@@ -61,7 +61,7 @@ const COMMANDS: [string, string | null, Group, number, number][] = [
 ];
 
 /** What the report of a capture says, without what only packets tell. */
-function counted(seed: number, start: number): Counted {
+function counted(seed: number, start: number): LoadPointBreakdown {
   const { groups, heatmap, concurrency, slowest, files, users, slices } = simulate({ seed, exchanges: 600 });
   const none = { request_first_packet: 0, request_last_packet: 0, response_first_packet: 0, response_last_packet: 0 };
   const later = start - (heatmap.bins[0]?.start_ns ?? 0);
@@ -78,7 +78,7 @@ function counted(seed: number, start: number): Counted {
 
 /** A pass of the workload by each user. */
 /** Two samples: the processors of the server get busier with the users. */
-function server(users: number, start: number): Run["server"] {
+function server(users: number, start: number): BenchRun["server"] {
   const series = (metric: string, unit: string, first: number, second: number) => ({
     metric,
     unit,
@@ -100,7 +100,7 @@ function server(users: number, start: number): Run["server"] {
   };
 }
 
-function jobs(users: number, start: number): Run["jobs"] {
+function jobs(users: number, start: number): BenchRun["jobs"] {
   const list = Array.from({ length: users }, (_, session) => ({
     session: session + 1,
     started_ns: start,
@@ -123,7 +123,7 @@ function jobs(users: number, start: number): Run["jobs"] {
 }
 
 /** What the client knows of a load point: it can't separate the server from the network. */
-function pointAnswer(slow: boolean): NonNullable<Run["answer"]> {
+function pointAnswer(slow: boolean): NonNullable<BenchRun["answer"]> {
   return {
     culprit: slow ? "capture" : "nothing",
     headline: slow
@@ -142,7 +142,7 @@ function pointAnswer(slow: boolean): NonNullable<Run["answer"]> {
 
 export function ramp(steps = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]): SmbscopeBenchDocument {
   const duration = 30e9;
-  const runs = steps.map((users, index): Run => {
+  const runs = steps.map((users, index): BenchRun => {
     const { response, perSecond } = meanValues(users);
     const operations = Math.round((perSecond * duration) / 1e9);
     const errors = { STATUS_SHARING_VIOLATION: users - 20, STATUS_IO_TIMEOUT: 2 };

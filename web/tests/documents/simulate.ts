@@ -2,11 +2,11 @@
 // for tests that need a document of any size; what smbscope really prints is tested beside it.
 import { COUNTERS } from "../../src/types/counters";
 import type {
-  Group,
-  Row,
+  GroupEntry,
   SlowExchange,
   SmbscopeReportDocument,
-  TimeSplit,
+  StatisticsEntry,
+  TimeSplitEntry,
   Times,
   UserEntity,
 } from "../../src/types/report";
@@ -26,7 +26,7 @@ interface Exchange {
 }
 
 /** The mix: command, group, share of all, median in µs, spread (sigma of the logarithm), bytes of the response. */
-const MIX: [string, Group["group"], number, number, number, number, string[]][] = [
+const MIX: [string, GroupEntry["group"], number, number, number, number, string[]][] = [
   ["READ", "Read", 0.34, 420, 0.9, 42_000, []],
   ["WRITE", "Write", 0.16, 900, 1.1, 84, []],
   ["CREATE", "Open/Close", 0.15, 310, 0.7, 220, []],
@@ -97,7 +97,7 @@ export function simulate(settings: Settings = {}): SmbscopeReportDocument {
   const elapsed = seconds * 1e9;
   const of = (test: (exchange: Exchange) => boolean) => exchanges.filter(test);
   const groupOf = (exchange: Exchange) => MIX[exchange.command]?.[1];
-  const parts = (names: Group["group"][]): Group[] =>
+  const parts = (names: GroupEntry["group"][]): GroupEntry[] =>
     names.map((name) =>
       group(
         name,
@@ -105,7 +105,7 @@ export function simulate(settings: Settings = {}): SmbscopeReportDocument {
         [],
       ),
     );
-  const others: Group["group"][] = ["Attributes", "Directory", "Locking"];
+  const others: GroupEntry["group"][] = ["Attributes", "Directory", "Locking"];
   const ports = Array.from({ length: clients }, (_, i) => 49_152 + i * 7);
   const splits = ports.map((_, i) =>
     split(
@@ -181,7 +181,7 @@ export function simulate(settings: Settings = {}): SmbscopeReportDocument {
       shares: [...new Set(own.map((e) => names.share(e.share)))].slice(0, 4),
       to_server: direction(sum(own.map((e) => e.request))),
       to_client: direction(sum(own.map((e) => e.response))),
-      time_split: splits[i] as TimeSplit,
+      time_split: splits[i] as TimeSplitEntry,
     };
   });
   const slowest = [...exchanges].sort((a, b) => b.took - a.took).slice(0, 100);
@@ -325,7 +325,7 @@ export function simulate(settings: Settings = {}): SmbscopeReportDocument {
       return {
         protocol: "SMB2" as const,
         command,
-        groups: [groupName] as Exclude<Group["group"], "Other">[],
+        groups: [groupName] as Exclude<GroupEntry["group"], "Other">[],
         ...row(own),
         subcommands: subcommands.map((subcommand, k) => ({
           subcommand,
@@ -480,8 +480,8 @@ export function times(values: number[]): Times {
   };
 }
 
-export function row(own: Exchange[]): Row {
-  const distribution = new Array<number>(10).fill(0) as Row["distribution"];
+export function row(own: Exchange[]): StatisticsEntry {
+  const distribution = new Array<number>(10).fill(0) as StatisticsEntry["distribution"];
   for (const e of own) {
     const decade = Math.min(9, Math.max(0, Math.floor(Math.log10(e.took)) - 2));
     distribution[decade] = (distribution[decade] ?? 0) + 1;
@@ -522,17 +522,17 @@ function entity(own: Exchange[]): Omit<UserEntity, "user"> {
   };
 }
 
-function group(name: Group["group"], own: Exchange[], parts: Group[]): Group {
+function group(name: GroupEntry["group"], own: Exchange[], parts: GroupEntry[]): GroupEntry {
   const sorted = own.map((e) => e.took).sort((a, b) => a - b);
   const points = Math.min(128, sorted.length);
-  const cumulative: Group["cumulative"] = Array.from({ length: points }, (_, i) => {
+  const cumulative: GroupEntry["cumulative"] = Array.from({ length: points }, (_, i) => {
     const at = Math.round(((i + 1) * sorted.length) / points) - 1;
     return [sorted[at] ?? 0, (at + 1) / sorted.length];
   });
   return { group: name, headline: true, ...row(own), parts, cumulative };
 }
 
-function split(own: Exchange[], elapsed: number, next: () => number): TimeSplit {
+function split(own: Exchange[], elapsed: number, next: () => number): TimeSplitEntry {
   const outstanding = sum(own.map((e) => e.took));
   const busy = Math.min(outstanding, elapsed * 0.8);
   const part = (share: number) => Math.floor(busy * share);
@@ -560,9 +560,9 @@ function split(own: Exchange[], elapsed: number, next: () => number): TimeSplit 
   };
 }
 
-function added(a: TimeSplit, b: TimeSplit): TimeSplit {
-  const keys = Object.keys(a) as (keyof TimeSplit)[];
-  return Object.fromEntries(keys.map((key) => [key, a[key] + b[key]])) as unknown as TimeSplit;
+function added(a: TimeSplitEntry, b: TimeSplitEntry): TimeSplitEntry {
+  const keys = Object.keys(a) as (keyof TimeSplitEntry)[];
+  return Object.fromEntries(keys.map((key) => [key, a[key] + b[key]])) as unknown as TimeSplitEntry;
 }
 
 /** The heat map, the time line and the load curve. */

@@ -9,7 +9,7 @@ import { lanes } from "../../src/charts/waterfall";
 import { levelOf } from "../../src/report/groups";
 import { keyText } from "../../src/report/slices";
 import { wiresharkFilter } from "../../src/report/slowest";
-import type { HeatMap, SlowExchange, TimeSplit } from "../../src/types/report";
+import type { HeatMap, SlowExchange, TimeSplitEntry } from "../../src/types/report";
 
 const bin = (start_ns: number, counts: [number, number][]) => ({
   start_ns,
@@ -194,7 +194,7 @@ describe("lines", () => {
 });
 
 describe("the time split", () => {
-  const none: TimeSplit = {
+  const none: TimeSplitEntry = {
     connections: 1,
     elapsed_ns: 1_000,
     think_ns: 0,
