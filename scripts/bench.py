@@ -25,7 +25,6 @@ import measure
 from measure import Run
 
 ROOT = Path(__file__).resolve().parent.parent
-NOTES = ROOT / "docs" / "performance-notes.md"
 WORKERS = (2, 4, 8, 16)
 DAMAGE = ("--drop", "0.001", "--duplicate", "0.001", "--reorder", "0.002")
 
@@ -222,8 +221,6 @@ def main() -> int:
             print(f"bench: {name} got slower since {older[:12]}", file=sys.stderr)
     for line in bench_guard.since_committed(measured):
         print(f"bench: {line}", file=sys.stderr)
-    if NOTES.exists():
-        page += "\n" + NOTES.read_text(encoding="utf-8")
     print(page)
     if options.output:
         options.output.parent.mkdir(parents=True, exist_ok=True)

@@ -13,8 +13,6 @@ from markdown_it.token import Token
 
 ROOT = Path(__file__).resolve().parent.parent
 PATTERNS = ("*.md", "docs/**/*.md", "fuzz/*.md", "tests/data/*.md", "web/*.md")
-# Parts that scripts put into a page; no pages themselves.
-PARTS = {ROOT / "docs" / "performance-notes.md"}
 # The command reference, which is made from the program and not committed, so that it is never out of date.
 COMMANDS = ROOT / "docs" / "commands.md"
 
@@ -60,7 +58,7 @@ def parser() -> MarkdownIt:
 
 def load() -> dict[Path, Page]:
     """All pages by their path, in a fixed order."""
-    paths = {path for pattern in PATTERNS for path in ROOT.glob(pattern)} - PARTS
+    paths = {path for pattern in PATTERNS for path in ROOT.glob(pattern)}
     return {path: read(path, path.read_text(encoding="utf-8")) for path in sorted(paths)}
 
 
