@@ -9,6 +9,7 @@ use crate::ledger::ShardContext;
 use crate::names::Sessions;
 use crate::offers::OfferPool;
 use crate::sink::ExchangeSink;
+use crate::unseen::UnseenEstimate;
 use smbscope_capture::tcp::{FlowEnd, FlowView, Retransmission, StreamChunk, StreamGap, StreamSink};
 use smbscope_model::{ClockStep, ConnectionSummary, FlowDirection, FlowId, MemoryBudget, Quality, Role};
 use std::collections::BTreeMap;
@@ -227,9 +228,14 @@ impl<E: ExchangeSink> StreamSink for Analyzer<E> {
     fn closed(&mut self, flow: Option<FlowState>, view: &FlowView, end: FlowEnd) {
         let Some(flow) = flow else { return };
         let Some(mut connection) = flow.close(view, &end, &mut self.shared()) else {
+            let opener = view.opener.unwrap_or(FlowDirection::Forward);
+            let dropped = end.counts.each_ref().map(|counts| counts.dropped_bytes);
             if let Some(attempt) = attempt_of(view, &end) {
                 let is_smb = self.promises_smb(attempt.server.port());
                 self.attempts.add(attempt, is_smb);
+            } else if self.promises_smb(view.ends(opener).1.port()) && end.counts.iter().all(|counts| counts.bytes == 0)
+            {
+                UnseenEstimate::from_bytes(dropped).count_in(&mut self.quality);
             }
             return;
         };

@@ -77,6 +77,10 @@ pub(crate) fn attempt_of(view: &FlowView, end: &FlowEnd) -> Option<ConnectAttemp
     if sent.syns == 0 || (sent.bytes + received.bytes > 0 && server.port() != NETBIOS_PORT) {
         return None;
     }
+    // The capture lost what was sent.
+    if sent.dropped_bytes + received.dropped_bytes > 0 {
+        return None;
+    }
     let unanswered = received.packets == 0 && sent.pure_acks + sent.bytes == 0;
     let refused = received.packets > 0 && received.syns == 0 && end.reset;
     let closed = !unanswered && !refused && (end.reset || end.finished);

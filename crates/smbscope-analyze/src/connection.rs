@@ -187,6 +187,7 @@ impl ConnectionAnalyzer {
             seen: accounts.seen,
             asked: accounts.asked,
             answered: accounts.answered + protocols.encrypted.final_responses(),
+            begins_in_response: view.midstream && server.begins_unread,
             client,
             server,
             ids: (numbered && accounts.summary.encrypted_frames == 0).then_some(ids),

@@ -35,6 +35,11 @@ pub(crate) enum FrameContent {
 }
 
 impl FrameContent {
+    /// Returns true if the snap length cut off SMB2 headers, so that their message ids are unknown.
+    pub(crate) fn hides_messages(&self) -> bool {
+        matches!(self, FrameContent::Smb2 { cut: true, .. } | FrameContent::Cut)
+    }
+
     /// Whether its sender is the client; absent where both sides send such frames.
     pub(crate) fn asks(&self) -> Option<bool> {
         match self {

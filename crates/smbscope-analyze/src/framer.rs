@@ -412,6 +412,9 @@ impl Framer {
         }
         match resync::find(captured, left, at_segment_start, self.session) {
             Some(found) => {
+                if !self.synchronised && (self.searched > 0 || found.offset > 0) {
+                    self.hidden.begins_unread = true;
+                }
                 self.counts.bytes_skipped += found.offset;
                 self.found(chunk.position + offset + found.offset, found.trust);
                 self.tail.clear();
@@ -680,6 +683,9 @@ impl Framer {
             return;
         }
         self.hidden.frame(frame.end - frame.start);
+        if frame.content.hides_messages() {
+            self.hidden.cut(frame.end - frame.start);
+        }
         self.synchronised |= is_message;
         if is_message && self.last_message_packet != Some(frame.first.packet) {
             self.last_message_packet = Some(frame.first.packet);

@@ -13,6 +13,8 @@ use std::collections::VecDeque;
 const MAX_ID_RANGES: usize = 64;
 /// The smallest request with its frame, one of SMB1 (MS-CIFS 2.2.3).
 const SMALLEST_MESSAGE: u64 = 4 + 32 + 3;
+/// Size of a request without bulk data: a quarter of the bundled captures have fewer bytes of the client per command.
+const TYPICAL_MESSAGE: f64 = 140.0;
 /// How many frames on either side of missing bytes, or commands on either side of missing ids, say what is typical.
 const TYPICAL: f64 = 24.0;
 /// MIDs in a row that show a counter.
@@ -26,6 +28,9 @@ const LEAST_REGULAR: u64 = 16;
 /// Square of the error of a single count that is not whole.
 const ROUNDING: f64 = 0.25;
 
+/// Uncertainty at an end of a connection that the capture misses.
+const A_COMMAND_MORE_OR_LESS: UnseenEstimate = UnseenEstimate { count: 0.0, variance: ROUNDING };
+
 /// A count of commands with the square of its standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct UnseenEstimate {
@@ -36,6 +41,12 @@ pub(crate) struct UnseenEstimate {
 impl UnseenEstimate {
     fn plus(self, other: UnseenEstimate) -> UnseenEstimate {
         UnseenEstimate { count: self.count + other.count, variance: self.variance + other.variance }
+    }
+
+    /// Raises the estimate of missing bytes that hold whole messages to one message.
+    fn at_least_one(self) -> UnseenEstimate {
+        let count = if self.count > 0.0 { self.count.max(1.0) } else { 0.0 };
+        UnseenEstimate { count, ..self }
     }
 
     fn add(&mut self, other: UnseenEstimate) {
@@ -54,6 +65,14 @@ impl UnseenEstimate {
             count: (self.count * other.variance + other.count * self.variance) / weights,
             variance: excess * self.variance * other.variance / weights,
         }
+    }
+
+    /// Estimates the commands of a connection of which the capture lost every message, from the bytes that it lost of each
+    /// direction, 0 if unknown: one command at least. Bulk data goes in the direction with more bytes.
+    pub(crate) fn from_bytes(lost: [u64; 2]) -> UnseenEstimate {
+        let Some(least) = lost.into_iter().filter(|bytes| *bytes > 0).min() else { return UnseenEstimate::default() };
+        let count = (least as f64 / TYPICAL_MESSAGE).max(1.0);
+        UnseenEstimate { count, variance: count * count / 4.0 + ROUNDING }
     }
 
     /// Adds it to the counts of the capture.
@@ -263,6 +282,10 @@ pub(crate) struct HiddenFrames {
     pub(crate) frames: u64,
     /// Bytes that were not read.
     pub(crate) unread: u64,
+    /// Bytes of frames with messages whose headers the snap length cut off.
+    cut: u64,
+    /// True if bytes before the first frame were not read.
+    pub(crate) begins_unread: bool,
     before: SizeMoments,
     /// The latest unread stretch with the sizes before it and behind it, until these are enough.
     open: Option<(u64, SizeMoments, SizeMoments)>,
@@ -287,6 +310,12 @@ impl HiddenFrames {
         }
     }
 
+    /// Notes a frame of this many bytes whose last messages, or all of them, lack their headers.
+    #[cold]
+    pub(crate) fn cut(&mut self, length: u64) {
+        self.cut += length;
+    }
+
     /// The end of the stream could not be read: no frame follows.
     pub(crate) fn end(&mut self, bytes: u64) {
         self.unread += bytes;
@@ -301,6 +330,7 @@ impl HiddenFrames {
             return;
         }
         self.unread += bytes;
+        self.begins_unread |= self.frames == 0;
         match &mut self.open {
             // No frame between the two.
             Some((known, _, behind)) if behind.number == 0.0 => *known += bytes,
@@ -354,6 +384,8 @@ pub(crate) struct CommandObservations<'a> {
     pub(crate) encrypted: EncryptedMissing,
     /// Whether the beginning of the connection was captured.
     pub(crate) from_the_beginning: bool,
+    /// True if the capture began while the server was sending.
+    pub(crate) begins_in_response: bool,
 }
 
 /// Encrypted messages of client and server that the capture does not hold, where they are numbered.
@@ -371,22 +403,26 @@ impl CommandObservations<'_> {
     /// Estimates the commands at the end of the connection whose request and response are both missing, so that no id shows
     /// them. Responses name some of the missing requests: these commands were seen.
     fn lost_at_the_end(&self, ids: &MessageIds) -> UnseenEstimate {
-        let mut requests = self.client.commands_at_the_end(self.asked);
+        let mut requests = self.client.commands_at_the_end(self.asked).at_least_one();
         requests.count -= ids.after_the_last_request();
-        let mut responses = self.server.commands_at_the_end(self.answered);
-        if responses.count > 0.0 {
-            // Missing bytes are one message at least.
-            responses.count = responses.count.max(1.0);
-        }
+        let responses = self.server.commands_at_the_end(self.answered).at_least_one();
         // Without any response, their size is unknown.
         let both = if self.answered > 0 && responses.count < requests.count { responses } else { requests };
-        if both.count < 0.5 { UnseenEstimate::default() } else { both }
+        // Nothing follows that would show whether the bytes are a command more or less.
+        if both.count < 0.5 { UnseenEstimate::default() } else { both.plus(A_COMMAND_MORE_OR_LESS) }
     }
 
-    /// Commands of which nothing was seen. Where nothing of the client is missing, there are none.
+    /// Returns the number of commands without a captured header.
     pub(crate) fn unseen(self) -> UnseenEstimate {
+        // Asked before the capture, and answered by a response whose header came before it, too.
+        let before = UnseenEstimate { count: 1.0, variance: ROUNDING };
+        if self.begins_in_response { self.hidden().plus(before) } else { self.hidden() }
+    }
+
+    /// Returns the number of commands that lost parts of the streams hide: none if the client's was read completely.
+    fn hidden(self) -> UnseenEstimate {
         let seen = self.seen as f64;
-        let unread = self.client.unread;
+        let unread = self.client.unread + self.client.cut;
         if unread == 0 {
             return UnseenEstimate::default();
         }
@@ -419,6 +455,8 @@ impl CommandObservations<'_> {
                 both.into_iter().flatten().reduce(UnseenEstimate::and).unwrap_or_default()
             }
         };
+        // A command from before the capture may have been answered in it, by a response that is missing, too.
+        let all = if self.from_the_beginning { all } else { all.plus(A_COMMAND_MORE_OR_LESS) };
         UnseenEstimate { count: (all.count - seen).clamp(0.0, (unread / SMALLEST_MESSAGE) as f64), ..all }
     }
 }
@@ -483,10 +521,69 @@ mod tests {
                 mids: None,
                 encrypted: EncryptedMissing::default(),
                 from_the_beginning: true,
+                begins_in_response: false,
             };
             known.unseen().count
         };
         assert_eq!([(3, 0), (2, 0), (2, 200), (1, 400)].map(unseen), [0.0, 0.0, 1.0, 2.0]);
+    }
+
+    /// The capture begins in the response to a request that came before it. Nothing else is missing.
+    #[test]
+    fn a_capture_that_begins_in_a_response_hides_its_command() {
+        let [mut client, mut server] = [HiddenFrames::default(), HiddenFrames::default()];
+        client.frame(200);
+        server.frame(200);
+        let known = CommandObservations {
+            seen: 1,
+            asked: 1,
+            answered: 1,
+            client: &mut client,
+            server: &mut server,
+            ids: None,
+            mids: None,
+            encrypted: EncryptedMissing::default(),
+            from_the_beginning: false,
+            begins_in_response: true,
+        };
+        assert_eq!(known.unseen().count, 1.0);
+    }
+
+    #[test]
+    fn a_connection_without_any_captured_message_has_one_command_at_least() {
+        assert_eq!(UnseenEstimate::from_bytes([0, 0]), UnseenEstimate::default());
+        assert_eq!(UnseenEstimate::from_bytes([560, 0]).count, 4.0);
+        assert_eq!(UnseenEstimate::from_bytes([70, 1 << 20]).count, 1.0);
+        assert_eq!(UnseenEstimate::from_bytes([1 << 20, 1_400]).count, 10.0);
+    }
+
+    /// Two chains of four requests, of which the snap length left the first two each; of the responses it left one each.
+    #[test]
+    fn requests_that_the_snap_length_cut_off_a_chain_are_counted_by_their_ids() {
+        let [mut client, mut server] = [HiddenFrames::default(), HiddenFrames::default()];
+        let mut ids = MessageIds::default();
+        for first in [0, 4] {
+            client.frame(400);
+            client.cut(400);
+            ids.note(&header(first, 1));
+            ids.note(&header(first + 1, 1));
+            server.frame(500);
+            server.cut(500);
+        }
+        ids.note(&header(8, 1));
+        let known = CommandObservations {
+            seen: 5,
+            asked: 5,
+            answered: 2,
+            client: &mut client,
+            server: &mut server,
+            ids: Some(&ids),
+            mids: None,
+            encrypted: EncryptedMissing::default(),
+            from_the_beginning: true,
+            begins_in_response: false,
+        };
+        assert_eq!(known.unseen(), UnseenEstimate { count: 4.0, variance: 0.0 });
     }
 
     #[test]

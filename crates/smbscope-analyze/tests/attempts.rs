@@ -3,7 +3,7 @@
 //! Expected values follow from the packets of each story: times in seconds since the first one.
 
 use smbscope_analyze::AnalyzerOptions;
-use smbscope_analyze::pipeline::{Sharding, Threading, run};
+use smbscope_analyze::pipeline::{CaptureFindings, Sharding, Threading, run};
 use smbscope_capture::TcpFlags;
 use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_model::{ConnectAttempt, ConnectAttempts, Exchange, Nanos, Timestamp};
@@ -43,7 +43,11 @@ fn told(client_port: u16, server_port: u16, told: &[(i64, Side, u8)]) -> Vec<Pac
     told.collect()
 }
 
-fn attempts(mut packets: Vec<Packet>) -> ConnectAttempts {
+fn attempts(packets: Vec<Packet>) -> ConnectAttempts {
+    found(packets).connect_attempts
+}
+
+fn found(mut packets: Vec<Packet>) -> CaptureFindings {
     packets.sort_by_key(|packet| packet.time);
     let mut file = tempfile::NamedTempFile::new().expect("a temporary file can be made");
     file.write_all(&pcap::nanos(&packets)).expect("and written");
@@ -51,7 +55,7 @@ fn attempts(mut packets: Vec<Packet>) -> ConnectAttempts {
     let mut sinks = [|_: &Exchange| {}];
     let found =
         run(&mut set, &AnalyzerOptions::default(), Sharding::Connections, Threading::Inline, &mut sinks, |_| {});
-    found.expect("in time order").connect_attempts
+    found.expect("in time order")
 }
 
 fn only(packets: Vec<Packet>) -> ConnectAttempt {
@@ -102,6 +106,17 @@ fn a_connection_that_is_still_open_or_carried_smb_is_no_failed_attempt() {
     assert!(attempts(open).is_empty());
     let smb = Conversation::new().client_says(100, smb2::echo(1)).server_says(200, smb2::echo_response(1)).closes(300);
     assert!(attempts(smb.packets()).is_empty());
+}
+
+/// SYN, SYN and ACK, ACK, and the four packets that close: the two between them, with all of the SMB, are not captured.
+#[test]
+fn a_connection_that_lost_its_messages_is_no_failed_attempt_but_hides_a_command() {
+    let smb = Conversation::new().client_says(100, smb2::echo(1)).server_says(200, smb2::echo_response(1)).closes(300);
+    let mut packets = smb.packets();
+    packets.retain(|packet| packet.payload.is_empty());
+    let found = found(packets);
+    assert!(found.connect_attempts.is_empty(), "{:?}", found.connect_attempts);
+    assert_eq!(found.quality.commands_unseen, 1);
 }
 
 #[test]
