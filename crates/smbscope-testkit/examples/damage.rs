@@ -208,6 +208,9 @@ fn run_once(arguments: &Arguments, subject: &Subject, capture: usize, seed: u64,
         let truth = [share(exchanges - measured), share(commands - measured)];
         let said = said(&found, &quality);
         let well = told.entry((capture, damage.loss)).or_default().add(truth, said);
+        if let Some(directory) = arguments.keep.as_ref().filter(|_| !well) {
+            keep(directory, recording, seed, &copy);
+        }
         if arguments.missing && !well {
             let (name, UntimedShare { percent, at_least, at_most }) = (&recording.name, said);
             eprintln!(
@@ -245,6 +248,14 @@ fn report(arguments: &Arguments, recording: &Recording, damage: &RandomDamage, c
     let written = fs::write(path.with_extension("pcap"), recording.to_pcap(copy))
         .and_then(|()| fs::write(path.with_extension("txt"), text));
     if let Err(error) = written {
+        eprintln!("{}: {error}", path.display());
+    }
+}
+
+fn keep(directory: &Path, recording: &Recording, seed: u64, copy: &[Kept]) {
+    let stem = recording.name.split(".pcap").next().unwrap_or(&recording.name);
+    let path = directory.join(format!("{stem}-{seed}.pcap"));
+    if let Err(error) = fs::write(&path, recording.to_pcap(copy)) {
         eprintln!("{}: {error}", path.display());
     }
 }
