@@ -1,19 +1,18 @@
-//! Asks the processor to fetch what is needed soon, without waiting for it.
+//! Prefetch hints to the processor.
 //!
-//! Reading a byte of it does so too, but what comes behind in the program is then held up all the same, as the processor
-//! finishes its instructions in their order.
+//! An ordinary read would also load the cache line, but instructions retire in order, so everything after it would
+//! stall until the data arrives.
 
-/// Bytes that come from memory at once.
 pub(crate) const CACHE_LINE: usize = 64;
 
-/// Has the line of the cache with the beginning of a value fetched while the program goes on.
+/// Prefetches the cache line that holds the start of `value`.
 #[inline]
 pub(crate) fn prefetch<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: the instruction is part of every x86-64 processor, changes nothing that a program can see and can't
-        // fault, whatever the address.
+        // SAFETY: every x86-64 processor has this instruction; it has no architectural effect and can't fault on any
+        // address.
         #[allow(unsafe_code)]
         unsafe {
             _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast());

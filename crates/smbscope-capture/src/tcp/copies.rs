@@ -1,40 +1,40 @@
-//! Recognises packets that were captured twice at a distance of many packets, as a mirror port does that sees both
-//! ways: every packet comes again, a millisecond and some hundred packets later.
+//! Detects packets captured twice many packets apart: a mirror port that sees both ways repeats every packet about a
+//! millisecond and some hundred packets later.
 //!
-//! The few packets that every direction remembers anyway tell the first such copy. From then on fingerprints of far
-//! more packets are kept, eight bytes each, so that a flow without copies pays nothing.
+//! The few packets that every direction remembers anyway reveal the first such copy. Only then are fingerprints of many
+//! more packets kept, eight bytes each, so that a flow without copies pays nothing.
 
 use smbscope_model::{Nanos, Timestamp};
 
-/// Fingerprints of a direction; a copy that comes after more packets than this counts as retransmission.
+/// Maximum number of fingerprints per direction. A copy that arrives after more packets than this counts as a
+/// retransmission.
 const MAX_FINGERPRINTS: usize = 3584;
-/// Fingerprints that share a place; the oldest of them makes room.
+/// Fingerprints per set; a new one replaces the oldest.
 const WAYS: usize = 7;
-/// Places at first, as a power of two: most directions need no more.
+/// Initial number of sets, as a power of two: most directions need no more.
 const FIRST_SETS_BITS: u32 = 4;
-/// One tick of the time kept with a fingerprint, as a power of two: about a microsecond.
+/// Duration of one tick of the stored time, as a power of two in nanoseconds: about a microsecond.
 const TICK_BITS: u32 = 10;
-/// Two packets alike with the same IP identification, which does not repeat so soon, are one captured twice up to this
-/// distance. No other distance is longer.
+/// Identical packets with the same IP identification, which does not repeat this soon, are duplicates if they are no
+/// further apart than this. No other duplicate window is longer.
 pub(super) const DUPLICATE_WINDOW_WITH_ID: Nanos = Nanos(1_000_000_000);
-/// The same in ticks.
+/// [`DUPLICATE_WINDOW_WITH_ID`] in ticks.
 const LONGEST: u32 = (DUPLICATE_WINDOW_WITH_ID.0 >> TICK_BITS) as u32;
 
-/// What is kept of a packet.
 #[derive(Debug, Clone, Copy, Default)]
 struct PacketFingerprint {
-    /// Zero stands for an empty place.
+    /// Zero marks an empty entry.
     fingerprint: u32,
-    /// In ticks, wrapping after more than an hour.
+    /// In ticks; wraps after more than an hour.
     time: u32,
 }
 
-/// Fingerprints that share a place, the newest one first: one line of the cache.
+/// Fingerprints that share a hash slot, newest first, in one cache line.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(align(64))]
 struct Set {
     entries: [PacketFingerprint; WAYS],
-    /// Of the hash of each, the bits that choose a place once there are more of them.
+    /// For each entry, the hash bits that select its set as the number of sets grows.
     above: [u8; WAYS],
 }
 
@@ -45,7 +45,7 @@ impl Set {
         (self.entries[0], self.above[0]) = (entry, above);
     }
 
-    /// What belongs to one of the two that it becomes.
+    /// Returns the entries that go to the lower or upper half when the set is split.
     fn half(&self, bit: u32, upper: bool) -> Set {
         let mut half = Set::default();
         let oldest_first = self.entries.iter().zip(self.above).rev();
@@ -56,7 +56,7 @@ impl Set {
     }
 }
 
-/// Fingerprints of the newest packets of a direction.
+/// Fingerprints of the latest packets of a direction.
 #[derive(Debug)]
 pub(super) struct Copies(Box<[Set]>);
 
@@ -65,12 +65,11 @@ impl Copies {
         Copies(vec![Set::default(); 1 << FIRST_SETS_BITS].into_boxed_slice())
     }
 
-    /// What they take.
     pub(super) fn footprint(&self) -> usize {
         self.0.len() * size_of::<Set>()
     }
 
-    /// Whether a packet with these fields was seen within `window` before; remembers it otherwise.
+    /// Returns true if a packet with these fields was seen within the preceding `window`; otherwise remembers it.
     pub(super) fn is_copy(&mut self, fields: [u64; 3], time: Timestamp, window: Nanos) -> bool {
         let (hash, entry) = entry_of(fields, time);
         let recent = (window.0 >> TICK_BITS) as u32;
@@ -83,7 +82,7 @@ impl Copies {
         is_known
     }
 
-    /// Remembers a packet that can't be a copy.
+    /// Remembers a packet that is known not to be a copy.
     pub(super) fn remember(&mut self, fields: [u64; 3], time: Timestamp) {
         let (hash, entry) = entry_of(fields, time);
         self.put(hash, entry);
@@ -94,7 +93,7 @@ impl Copies {
         &mut self.0[hash as usize % sets]
     }
 
-    /// Puts an entry into its set. Where the oldest one there may still be needed, there is more room first.
+    /// Adds an entry to its set. Grows first if the set's oldest entry may still be needed.
     fn put(&mut self, hash: u64, entry: PacketFingerprint) {
         let needs_oldest = |set: &Set| {
             let oldest = set.entries[WAYS - 1];
@@ -106,7 +105,7 @@ impl Copies {
         self.set(hash).push(entry, (hash >> FIRST_SETS_BITS) as u8);
     }
 
-    /// Makes two sets of each.
+    /// Splits every set in two.
     #[cold]
     fn grow(&mut self) {
         let bit = self.0.len().ilog2() - FIRST_SETS_BITS;
@@ -115,7 +114,7 @@ impl Copies {
     }
 }
 
-/// The hash of a packet, which chooses its set, and what is kept of it.
+/// Returns the packet's hash, which selects its set, and the entry to store.
 fn entry_of(fields: [u64; 3], time: Timestamp) -> (u64, PacketFingerprint) {
     let hash = fields.iter().fold(0x9e37_79b9_7f4a_7c15u64, |hash, field| {
         let mixed = (hash ^ field).wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -126,7 +125,6 @@ fn entry_of(fields: [u64; 3], time: Timestamp) -> (u64, PacketFingerprint) {
 }
 
 impl PacketFingerprint {
-    /// Ticks since another packet.
     fn since(&self, earlier: &PacketFingerprint) -> u32 {
         self.time.wrapping_sub(earlier.time)
     }
@@ -136,7 +134,7 @@ impl PacketFingerprint {
 mod tests {
     use super::*;
 
-    /// What makes a packet recognisable.
+    /// Returns the fields that identify a packet.
     fn fields(number: u64) -> [u64; 3] {
         [number * 1460, number, 7]
     }

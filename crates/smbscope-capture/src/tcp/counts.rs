@@ -1,17 +1,17 @@
-//! What a flow counts of its packets: the part of [`Quality`] that is its own, as there may be very many flows.
+//! Packet counters of one flow: a small subset of [`Quality`], because there may be very many flows.
 
 use smbscope_model::Quality;
 
 macro_rules! counts {
     ($($field:ident),+ $(,)?) => {
-        /// Fields of [`Quality`], by their names.
+        /// Fields of [`Quality`], under the same names.
         #[derive(Debug, Clone, Copy, Default)]
         pub(super) struct Counts {
             $(pub(super) $field: u64,)+
         }
 
         impl Counts {
-            /// The same, with nothing counted elsewhere.
+            /// Returns a [`Quality`] with only these fields set.
             pub(super) fn quality(&self) -> Quality {
                 Quality { $($field: self.$field,)+ ..Quality::default() }
             }

@@ -1,9 +1,9 @@
-//! Both directions of one TCP connection, put in order together.
+//! Reassembles both directions of one TCP connection together.
 //!
-//! A segment that does not continue its stream opens a *hole*. From then on the whole flow waits: everything that
-//! arrives is held, until the missing bytes turn up (reordering, retransmission) or are skipped as a gap. That happens
-//! once the other side has acknowledged them and a few more packets have passed (the capture dropped them), when too
-//! much is held, or when the flow ends.
+//! A segment that does not continue its stream opens a *hole*. From then on all segments of the flow are held until the
+//! missing bytes arrive (reordering, retransmission) or are skipped as a gap. They are skipped once the other side has
+//! acknowledged them and a few more packets have passed (the capture dropped them), when too much is held, or when the
+//! flow ends.
 
 use super::counts::Counts;
 use super::held::{Arrival, OutOfOrderQueue, OutOfOrderSegment};
@@ -15,44 +15,41 @@ use crate::segment::{TcpFlags, TcpSegment};
 use limits::{FAR_JUMP, GRACE_PACKETS, MAX_HELD_BYTES, MAX_HELD_SEGMENTS, MAX_JUMP, MAX_SILENCE};
 use smbscope_model::{ClockStep, FlowDirection, Nanos, Quality, Role, Stamp, Timestamp};
 
-/// The bounds of what a flow may hold, in one place.
+/// Bounds of the state a flow may hold.
 pub mod limits {
     use smbscope_model::Nanos;
 
-    /// Packets of the flow that pass after an acknowledgment of missing bytes before these are skipped. Captures
-    /// reorder neighbours; a packet that comes later than this is taken for dropped.
+    /// Packets of the flow that may pass after an acknowledgment of missing bytes before these are skipped. Captures
+    /// reorder neighbouring packets; one that is later than this counts as dropped.
     pub const GRACE_PACKETS: u32 = 16;
-    /// Segments held while a hole is open.
     pub const MAX_HELD_SEGMENTS: usize = 2048;
-    /// Bytes held while a hole is open.
     pub const MAX_HELD_BYTES: usize = 4 << 20;
-    /// A segment further away from its stream than this belongs to another connection, or to none.
+    /// A segment further from its stream than this belongs to another connection or to none.
     pub const MAX_JUMP: u64 = 256 << 20;
-    /// What one window hardly holds: a segment that is further from both streams at once, and behind one of them, is of
-    /// another connection.
+    /// More than one window usually holds: a segment further than this from both streams at once, and before one of
+    /// them, belongs to another connection.
     pub const FAR_JUMP: u64 = 1 << 20;
-    /// Nobody leaves data without acknowledgment and without sending it again for so long: what looks like it is a clock
-    /// that stepped, or a capture that was stopped meanwhile.
+    /// Longest time that data stays both unacknowledged and unretransmitted. A longer silence means that the clock was
+    /// stepped or the capture was paused.
     pub const MAX_SILENCE: Nanos = Nanos(10_000_000_000);
 }
 
-/// A segment that was sent again has an identification newer than that of its successor by no more than a window
-/// of packets.
+/// A retransmission has an IP identification newer than its successor's by at most one window of packets.
 const MAX_ID_DISTANCE: u16 = 4096;
 
-/// No network or capture reorders for longer than this (Wireshark uses the same 3 ms).
+/// Longest reordering by a network or a capture (Wireshark also uses 3 ms).
 const LONGEST_REORDERING: Nanos = Nanos(3_000_000);
 
-/// Segments of a flow after which it is looked at what it takes; at first more often.
+/// Segments between two memory checks of a flow. Checks are more frequent at first.
 const CHARGE_INTERVAL: u32 = 32;
 
-/// The two directions, what they hold back, and the sink's own state.
+/// State of both directions, the held segments and the sink's state.
 pub(super) struct TcpFlow<S> {
     pub(super) view: FlowView,
     pub(super) state: S,
     pub(super) last: Stamp,
     pub(super) reset: bool,
-    /// What the table has charged for the flow, for how many segments it has not looked, and after how many it does.
+    /// Memory charged by the table, segments since the last check, and segments until the next.
     pub(super) charged: usize,
     uncharged: u32,
     charge_after: u32,
@@ -61,44 +58,43 @@ pub(super) struct TcpFlow<S> {
     hole: Option<Hole>,
     held: OutOfOrderQueue,
     stray: Option<(FlowDirection, u64)>,
-    /// A side has sent data again and heard nothing since: what comes next from the other side matters to `outages`.
+    /// One side has retransmitted without a reply since: `outages` needs the next packet of the other side.
     is_silent: bool,
     outages: Option<Box<Outages>>,
 }
 
-/// Bytes that are waited for.
+/// Missing bytes that the flow is waiting for.
 #[derive(Debug, Clone, Copy)]
 struct Hole {
     direction: FlowDirection,
-    /// Known end, from the acknowledgment or the segment that showed the hole.
+    /// Known end, from the acknowledgment or segment that revealed the hole.
     end: u64,
-    /// Packets of the flow since the other side acknowledged past the hole's start.
+    /// Packets of the flow since the other side acknowledged beyond the start of the hole.
     packets_since_acknowledged: Option<u32>,
 }
 
-/// What the table has to do after a segment.
+/// Result of processing a segment, for the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SegmentDisposition {
-    /// The segment belongs to this flow.
     Taken,
-    /// The segment begins another connection on the same ports.
+    /// The segment starts another connection on the same ports.
     NewConnection,
 }
 
-/// Where a segment belongs.
+/// Owner of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SegmentOwner {
-    /// To the flow.
+    /// This flow.
     Here,
-    /// To another connection, if the next one is like it.
+    /// Another connection, if the next segment agrees.
     Stray,
-    /// To another connection on the same ports.
+    /// Another connection on the same ports.
     NewConnection,
-    /// To none.
+    /// No connection.
     Nowhere,
 }
 
-/// A segment located in its stream.
+/// Segment with its position in the stream.
 #[derive(Clone, Copy)]
 struct Located<'a> {
     direction: FlowDirection,
@@ -106,9 +102,9 @@ struct Located<'a> {
     bytes: &'a [u8],
     segment: &'a TcpSegment<'a>,
     acknowledged: Option<u64>,
-    /// The receiver had acknowledged it when it came.
+    /// The receiver had already acknowledged it when it was captured.
     known_received: bool,
-    /// Fills a hole, and was sent after what follows it.
+    /// It fills a hole and was sent after the bytes that follow it.
     sent_again: bool,
 }
 
@@ -150,8 +146,8 @@ impl<S> TcpFlow<S> {
         }
     }
 
-    /// Whether it is time to look again at what the flow takes: not for each segment, as that would cost more than the
-    /// rest, but always while segments are held.
+    /// Returns true if the table should recheck the flow's memory. A check for every segment would dominate the cost,
+    /// so that happens only while segments are held.
     #[inline]
     pub(super) fn is_to_be_charged(&mut self) -> bool {
         self.uncharged += 1;
@@ -163,25 +159,25 @@ impl<S> TcpFlow<S> {
         due
     }
 
-    /// What the flow takes, without what the sink keeps for it, about.
+    /// Returns the approximate memory of the flow in bytes, excluding the sink's state.
     #[inline]
     pub(super) fn footprint(&self) -> usize {
         let [forward, backward] = &self.streams;
         size_of::<TcpFlow<S>>() + self.held.footprint() + forward.footprint() + backward.footprint()
     }
 
-    /// Whether segments are held back behind a hole.
+    /// Returns true if segments are held because of a hole.
     #[inline]
     pub(super) fn holds_back(&self) -> bool {
         self.hole.is_some()
     }
 
-    /// Whether both sides are done.
+    /// Returns true if the connection was reset or both sides sent FIN.
     pub(super) fn is_over(&self) -> bool {
         self.reset || self.streams.iter().all(|stream| stream.finished)
     }
 
-    /// Takes the next segment of the flow, in capture order.
+    /// Processes the next segment of the flow, in capture order.
     pub(super) fn segment<K: StreamSink<Flow = S>>(
         &mut self,
         directed: Directed<'_>,
@@ -227,7 +223,7 @@ impl<S> TcpFlow<S> {
                 stream.counts.retransmitted += 1;
                 self.counts.retransmitted_segments += 1;
             } else if !stream.has_told() {
-                // What an acknowledgment said about the beginning, if one overtook this, was a guess.
+                // Earlier guesses, from an acknowledgment that overtook the SYN, are superseded.
                 stream.advance_to(position + 1);
                 stream.round_trip.sent(position + 1, segment.stamp.time);
             }
@@ -275,7 +271,7 @@ impl<S> TcpFlow<S> {
         SegmentDisposition::Taken
     }
 
-    /// Whether the packet was captured on the side of a router where it is not wanted.
+    /// Returns true if the packet was captured on the side of a router that does not count.
     fn is_elsewhere(&self, direction: FlowDirection, segment: &TcpSegment<'_>, place: Role) -> bool {
         let client = self.view.opener.unwrap_or_else(|| self.view.client_by_port());
         let near_sender = (direction == client) == (place == Role::Client);
@@ -294,14 +290,14 @@ impl<S> TcpFlow<S> {
             self.counts.copies_behind_router += 1;
         }
         if one_side_only && self.counts.copies_behind_router < 4 {
-            // What was measured between packets of both sides is no round trip.
+            // Times measured between packets from both sides are not round trips.
             self.streams.iter_mut().for_each(|stream| stream.round_trip = Default::default());
             self.view.round_trip = [None, None];
         }
     }
 
-    /// A SYN with another initial sequence number, or one that does not stand right before what was seen first: there
-    /// it was only overtaken.
+    /// Returns true for a SYN with another initial sequence number, or one that is not directly before the first byte
+    /// seen (there it was merely overtaken).
     #[inline]
     fn begins_anew(&mut self, direction: FlowDirection, segment: &TcpSegment<'_>) -> bool {
         if !segment.flags.syn() {
@@ -317,7 +313,7 @@ impl<S> TcpFlow<S> {
         }
     }
 
-    /// Whether the segment belongs to the flow, by how far it is from its streams.
+    /// Decides by its distance from the streams where a segment belongs.
     #[inline]
     fn place_of<K: StreamSink<Flow = S>>(
         &mut self,
@@ -334,8 +330,8 @@ impl<S> TcpFlow<S> {
         self.place_of_far(direction, position, segment, sink)
     }
 
-    /// The same for a segment that is far from its stream. Ports are used again without a SYN that was captured: then
-    /// both streams jump at once, or a connection begins anew in what is said.
+    /// Decides the same for a segment far from its stream. If ports are reused and the SYN was not captured, both
+    /// streams jump at once, or the payload can only start a connection.
     #[cold]
     fn place_of_far<K: StreamSink<Flow = S>>(
         &mut self,
@@ -364,11 +360,11 @@ impl<S> TcpFlow<S> {
             .map(|next| signed(other.position_of(segment.acknowledgment), next))
             .filter(|jump| is_far(*jump));
         if !has_payload {
-            // A lone acknowledgment that fits neither side shows nothing.
+            // A lone acknowledgment that fits neither side proves nothing.
             return if is_far(jump) && other_jump.is_some() { SegmentOwner::Nowhere } else { SegmentOwner::Here };
         }
         if is_known && other_is_known {
-            // A late copy, or sent again.
+            // A late copy or a retransmission.
             return SegmentOwner::Here;
         }
         let impossible = |jump: i64| jump < 0 || jump.unsigned_abs() > MAX_JUMP;
@@ -382,8 +378,8 @@ impl<S> TcpFlow<S> {
         }
     }
 
-    /// Notes that the clock stepped where what was sent before a long silence is acknowledged right behind it, or gone on
-    /// with, and was not sent again: its sender would have done so many times.
+    /// Records a clock step if data sent before a long silence is acknowledged or continued right after it without a
+    /// retransmission. Without a step, the sender would have retransmitted many times.
     #[cold]
     fn note_clock_step(&mut self, direction: FlowDirection, position: u64, segment: &TcpSegment<'_>, last: Stamp) {
         if !segment.flags.ack() || segment.flags.0 & (TcpFlags::SYN | TcpFlags::RST) != 0 {
@@ -398,7 +394,7 @@ impl<S> TcpFlow<S> {
         }
     }
 
-    /// Takes note of the acknowledgment and returns its position in the other stream.
+    /// Processes the acknowledgment and returns its position in the other stream.
     #[inline]
     fn acknowledge(&mut self, direction: FlowDirection, segment: &TcpSegment<'_>) -> Option<u64> {
         if !segment.flags.ack() || segment.flags.rst() {
@@ -414,7 +410,7 @@ impl<S> TcpFlow<S> {
         }
         let begins = self.view.opener == Some(direction) || segment.flags.syn();
         if other.next.is_none() && other.initial.is_none() && begins {
-            // The SYN or the answer to it was not captured; what is acknowledged first is where data begins.
+            // Neither the SYN nor the SYN-ACK was captured, so data starts at the first acknowledged position.
             other.advance_to(position);
         }
         if other.acknowledge(position, segment) {
@@ -428,7 +424,7 @@ impl<S> TcpFlow<S> {
         Some(position)
     }
 
-    /// Round trips from the capture point, as seen from the data of a direction.
+    /// Returns the round trips from the capture point, relative to the data of `direction`.
     #[inline]
     fn trips(&self, direction: FlowDirection) -> Trips {
         Trips {
@@ -437,7 +433,7 @@ impl<S> TcpFlow<S> {
         }
     }
 
-    /// Counts what a segment is, apart from its data.
+    /// Updates the counters that do not depend on the payload.
     #[inline]
     fn count(&mut self, direction: FlowDirection, position: u64, segment: &TcpSegment<'_>) {
         let flags = segment.flags;
@@ -459,7 +455,7 @@ impl<S> TcpFlow<S> {
         }
     }
 
-    /// Data arrives: hand it on, hold it, or count it as sent again.
+    /// Delivers data, holds it, or counts it as a retransmission.
     #[inline(always)]
     fn arrive<K: StreamSink<Flow = S>>(&mut self, located: &Located<'_>, sink: &mut K) {
         let stream = &mut self.streams[located.direction.index()];
@@ -486,8 +482,8 @@ impl<S> TcpFlow<S> {
         }
     }
 
-    /// Hands data on unless it shows a hole: bytes missing before it, or bytes of the other direction that its
-    /// sender has acknowledged but that were not seen yet. Returns false when it opened a hole.
+    /// Delivers data unless that reveals a hole: missing bytes before it, or bytes of the other direction that its
+    /// sender has acknowledged but that have not been seen. Returns false if it opened a hole.
     #[inline(always)]
     fn hand_on<K: StreamSink<Flow = S>>(&mut self, located: &Located<'_>, sink: &mut K) -> bool {
         let direction = located.direction;
@@ -505,7 +501,7 @@ impl<S> TcpFlow<S> {
             return true;
         }
         if let Some((other_next, acknowledged)) = missing_answer {
-            // The FIN takes a position without being data.
+            // The FIN occupies a sequence number without being data.
             if !(other.fin == Some(other_next) && acknowledged == other_next + 1) {
                 self.open_hole(direction.reverse(), acknowledged);
                 return false;
@@ -515,13 +511,13 @@ impl<S> TcpFlow<S> {
         true
     }
 
-    /// The same for what was held: apart, so that the way of a segment that is in order is short.
+    /// Out-of-line copy of [`TcpFlow::hand_on`] for held segments, to keep the path of in-order segments short.
     #[inline(never)]
     fn hand_on_late<K: StreamSink<Flow = S>>(&mut self, located: &Located<'_>, sink: &mut K) -> bool {
         self.hand_on(located, sink)
     }
 
-    /// Hands on the part of a segment that is new.
+    /// Delivers the new part of a segment.
     #[inline(always)]
     fn deliver<K: StreamSink<Flow = S>>(&mut self, located: &Located<'_>, sink: &mut K) {
         let direction = located.direction;
@@ -568,7 +564,7 @@ impl<S> TcpFlow<S> {
         self.streams[direction.index()].went_on(segment, trips);
     }
 
-    /// Counts bytes up to `end` that were sent before, and tells the sink.
+    /// Counts repeated bytes up to `end` and notifies the sink.
     #[cold]
     fn sent_again<K: StreamSink<Flow = S>>(&mut self, located: &Located<'_>, end: u64, sink: &mut K) {
         let stream = &mut self.streams[located.direction.index()];
@@ -603,11 +599,11 @@ impl<S> TcpFlow<S> {
         sink.retransmitted(&mut self.state, &self.view, located.direction, &retransmission);
     }
 
-    /// Notes that a side sends again what was not acknowledged, `delay` after the first copy.
+    /// Notes a retransmission of unacknowledged data, `delay` after the first copy.
     fn retry(&mut self, located: &Located<'_>, delay: Option<Nanos>) {
         let direction = located.direction;
         let Stamp { time, .. } = located.segment.stamp;
-        // Without any packet of the other side, the capture does not hold its direction.
+        // If the other side sent no packet at all, its direction was not captured.
         let Some(heard) = self.streams[direction.reverse().index()].last_packet() else { return };
         if heard >= time {
             return;
@@ -625,9 +621,8 @@ impl<S> TcpFlow<S> {
         self.is_silent = !outages.are_over();
     }
 
-    /// Whether a segment that fills a hole was sent again after it was lost (of which the capture holds only the
-    /// late copy), or just overtaken on the way. Counts it as what it is. The held segments before `arrival` came
-    /// before it.
+    /// Decides whether a segment that fills a hole is a retransmission, whose lost first copy the capture lacks, or was
+    /// merely reordered, and counts it. Only held segments before `arrival` arrived before it.
     fn fills_hole(&mut self, located: &Located<'_>, arrival: Arrival) -> bool {
         let Some(later) = self.held.successor(located.direction, located.position, arrival) else { return false };
         let since = later.segment.stamp.time;
@@ -636,8 +631,8 @@ impl<S> TcpFlow<S> {
             return false;
         }
         self.counts.retransmissions_seen_once += 1;
-        // Nobody waited for a copy of what had been received: the capture dropped the first one. But where the receiver
-        // missed it until just now, this is what it waited for, captured behind its acknowledgment.
+        // If the receiver already had the bytes, the capture dropped the first copy and the receiver did not wait. If
+        // it was missing them until just now, this is the copy it waited for, captured after the acknowledgment.
         let stream = &mut self.streams[located.direction.index()];
         let (start, end, time) = (located.position, located.end(), located.segment.stamp.time);
         let missed_until = stream.stalls.missed_until(start, end);
@@ -647,17 +642,17 @@ impl<S> TcpFlow<S> {
         was_lost
     }
 
-    /// Whether a segment was sent after one that lies behind it; unknown when none of the held segments before
-    /// `arrival` lies behind it.
+    /// Returns true if a segment was sent after one that follows it in the stream; `None` if no held segment before
+    /// `arrival` follows it.
     fn was_sent_after_its_successor(&self, located: &Located<'_>, arrival: Arrival) -> Option<bool> {
         let later = self.held.successor(located.direction, located.position, arrival)?;
         Some(was_sent_after(located.segment, &later.segment))
     }
 
-    /// Which of the first two held segments goes first, when they wait for each other: one of them is a late copy
-    /// with a new acknowledgment. What the receiver had long acknowledged when it came goes first: the acknowledgment
-    /// of the other one is to be believed. Where both or none are like that, who opened the connection asks, and who
-    /// asks goes first; where that is not known, the one that looks like the copy does.
+    /// Chooses between the first two held segments when each waits for the other: one of them is a late copy with a
+    /// newer acknowledgment. A segment whose bytes had already been acknowledged goes first, because the other's
+    /// acknowledgment can be trusted. If that does not decide, the connection's opener goes first, since it sends the
+    /// requests. If the opener is unknown, the one that looks more like a copy goes first.
     fn first_of_two(&self) -> Option<Arrival> {
         let lateness = |held: &OutOfOrderSegment| {
             let by_identification = self.was_sent_after_its_successor(&held.located(), Arrival::LAST) == Some(true);
@@ -683,7 +678,7 @@ impl<S> TcpFlow<S> {
         self.held.push(located.to_held());
     }
 
-    /// Gives the hole up when it has been waited for long enough.
+    /// Skips the hole when it has been open for long enough.
     #[inline]
     fn wait_for_hole<K: StreamSink<Flow = S>>(&mut self, sink: &mut K) {
         while let Some(hole) = &mut self.hole {
@@ -708,7 +703,7 @@ impl<S> TcpFlow<S> {
         self.held.len() > MAX_HELD_SEGMENTS || self.held.bytes() > MAX_HELD_BYTES
     }
 
-    /// Declares the hole a gap and goes on behind it.
+    /// Declares the hole a gap and continues after it.
     fn give_up_hole<K: StreamSink<Flow = S>>(&mut self, sink: &mut K) {
         let Some(hole) = self.hole.take() else { return };
         let next = self.streams[hole.direction.index()].next.unwrap_or(hole.end);
@@ -718,7 +713,7 @@ impl<S> TcpFlow<S> {
         self.replay(sink);
     }
 
-    /// Tells the sink about the bytes up to `end` that will not come.
+    /// Reports the bytes up to `end` to the sink as a gap.
     fn skip_to<K: StreamSink<Flow = S>>(&mut self, direction: FlowDirection, end: u64, sink: &mut K) {
         let stream = &mut self.streams[direction.index()];
         let Some(start) = stream.next.filter(|next| *next < end) else { return };
@@ -743,7 +738,7 @@ impl<S> TcpFlow<S> {
         sink.gap(&mut self.state, &self.view, direction, &gap);
     }
 
-    /// Hands on what was held, until a hole that nothing held fills.
+    /// Delivers held segments until there is a hole that none of them fills.
     fn replay<K: StreamSink<Flow = S>>(&mut self, sink: &mut K) {
         loop {
             if self.hole.is_none() {
@@ -772,19 +767,19 @@ impl<S> TcpFlow<S> {
         if let Some(hole) = &mut self.hole {
             let stream = &self.streams[hole.direction.index()];
             if stream.acknowledged > stream.next {
-                // What is held has passed since.
+                // The held segments have passed since the acknowledgment.
                 hole.packets_since_acknowledged = Some(self.held.len() as u32);
             }
         }
     }
 
-    /// A held segment that fills the hole.
+    /// Returns a held segment that fills the hole.
     fn held_filler(&self) -> Option<Arrival> {
         let hole = self.hole?;
         self.held.filler(hole.direction, self.streams[hole.direction.index()].next?)
     }
 
-    /// The flow is over: gives up every hole, hands everything on, and sums up.
+    /// Ends the flow: skips all holes, delivers all held segments and reports the totals.
     pub(super) fn finish<K: StreamSink<Flow = S>>(mut self, evicted: bool, sink: &mut K) {
         while self.hole.is_some() {
             self.give_up_hole(sink);
@@ -792,7 +787,7 @@ impl<S> TcpFlow<S> {
         for direction in FlowDirection::BOTH {
             let stream = &self.streams[direction.index()];
             if let (Some(next), Some(acknowledged)) = (stream.next, stream.acknowledged) {
-                // One byte at the very end is a FIN that was not captured, or was.
+                // A single byte at the end is the FIN, captured or not.
                 if acknowledged > next + 1 {
                     self.skip_to(direction, acknowledged, sink);
                 }
@@ -823,15 +818,15 @@ impl<S> TcpFlow<S> {
     }
 }
 
-/// Whether a segment was sent after another one that lies behind it in the stream.
+/// Returns true if a segment was sent after `later`, which follows it in the stream.
 fn was_sent_after(segment: &TcpSegment<'_>, later: &TcpSegment<'_>) -> bool {
     let identification = |segment: &TcpSegment<'_>| {
-        // The identification of fragments says nothing about the order of segments.
+        // Fragments' identifications say nothing about the order of segments.
         segment.ip_id.filter(|id| *id != 0 && segment.first == segment.stamp)
     };
     match (identification(segment), identification(later)) {
         (Some(id), Some(later_id)) => (1..=MAX_ID_DISTANCE).contains(&id.wrapping_sub(later_id)),
-        // Without an identification, the time tells.
+        // Without identifications, only the time is left.
         _ => segment.stamp.time - later.stamp.time > LONGEST_REORDERING,
     }
 }

@@ -1,11 +1,11 @@
-//! Segments that wait behind a hole: in the order in which they came, and by position, so that finding the one that fills
-//! a hole does not mean going through all of them.
+//! Segments waiting for a hole to be filled, indexed by arrival and by position so that finding the one that fills the
+//! hole takes no linear search.
 
 use crate::segment::TcpSegment;
 use smbscope_model::FlowDirection;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A segment that waits, with its own copy of the captured bytes.
+/// Waiting segment with its own copy of the captured bytes.
 pub(super) struct OutOfOrderSegment {
     pub(super) direction: FlowDirection,
     pub(super) position: u64,
@@ -22,16 +22,16 @@ impl OutOfOrderSegment {
     }
 }
 
-/// When a segment came, as a number that grows.
+/// Arrival order of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Arrival(i64);
 
 impl Arrival {
-    /// Behind everything that waits.
+    /// Sorts after all waiting segments.
     pub(super) const LAST: Arrival = Arrival(i64::MAX);
 }
 
-/// All that waits of a flow.
+/// All waiting segments of a flow.
 #[derive(Default)]
 pub(super) struct OutOfOrderQueue {
     queue: BTreeMap<Arrival, OutOfOrderSegment>,
@@ -44,7 +44,7 @@ impl OutOfOrderQueue {
         self.queue.len()
     }
 
-    /// Captured bytes that are kept.
+    /// Number of captured bytes held.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -55,13 +55,13 @@ impl OutOfOrderQueue {
         self.bytes + self.queue.len() * (size_of::<OutOfOrderSegment>() + 2 * size_of::<(usize, u64, Arrival)>())
     }
 
-    /// Holds a segment behind the others.
+    /// Adds a segment after the others in arrival order.
     pub(super) fn push(&mut self, held: OutOfOrderSegment) {
         let last = self.queue.last_key_value().map_or(0, |(arrival, _)| arrival.0);
         self.insert(Arrival(last + 1), held);
     }
 
-    /// Holds a segment in front of the others.
+    /// Adds a segment before the others in arrival order.
     pub(super) fn push_first(&mut self, held: OutOfOrderSegment) {
         let first = self.queue.first_key_value().map_or(0, |(arrival, _)| arrival.0);
         self.insert(Arrival(first - 1), held);
@@ -73,12 +73,12 @@ impl OutOfOrderQueue {
         self.queue.insert(arrival, held);
     }
 
-    /// The one that came first.
+    /// Returns the earliest arrival.
     pub(super) fn first(&self) -> Option<Arrival> {
         self.queue.first_key_value().map(|(arrival, _)| *arrival)
     }
 
-    /// The two that came first.
+    /// Returns the two earliest arrivals.
     pub(super) fn first_two(&self) -> [Option<(Arrival, &OutOfOrderSegment)>; 2] {
         let mut both = self.queue.iter().map(|(arrival, held)| (*arrival, held));
         [both.next(), both.next()]
@@ -91,7 +91,7 @@ impl OutOfOrderQueue {
         Some(held)
     }
 
-    /// The first of those that came before `arrival` and lie behind `position`.
+    /// Returns the first segment beyond `position` that arrived before `arrival`.
     pub(super) fn successor(
         &self,
         direction: FlowDirection,
@@ -102,7 +102,7 @@ impl OutOfOrderQueue {
         self.queue.range(..arrival).map(|(_, held)| held).find(follows)
     }
 
-    /// Of those that hold the byte at `next`, the one that came first.
+    /// Returns the earliest arrival among the segments that contain the byte at `next`.
     pub(super) fn filler(&self, direction: FlowDirection, next: u64) -> Option<Arrival> {
         let index = direction.index();
         let before = self.places.range((index, 0, Arrival(i64::MIN))..=(index, next, Arrival::LAST));
@@ -110,7 +110,7 @@ impl OutOfOrderQueue {
         before.map(|(_, _, arrival)| *arrival).filter(holds).min()
     }
 
-    /// Where the nearest of those behind `next` begins.
+    /// Returns the lowest start position beyond `next`.
     pub(super) fn next_position(&self, direction: FlowDirection, next: u64) -> Option<u64> {
         let index = direction.index();
         let behind = self.places.range((index, next + 1, Arrival(i64::MIN))..);

@@ -1,33 +1,34 @@
-//! Data that was captured at two layers of one host: as one record before segmentation offload and as the packets that
-//! the card made of it, or the other way around where a card merges what it receives. `pktmon` and other traces of
-//! Windows hold both.
+//! Detects data captured at two layers of one host: as a large record before segmentation offload and again as the
+//! packets that the network card made of it, or the reverse where the card coalesces received packets. `pktmon` and
+//! other Windows traces contain both.
 //!
-//! The second layer repeats bytes of the first in order, with the same acknowledgment and timestamp option, microseconds
-//! later: sooner than a sender could send them again (RFC 6298, RFC 6675). A record has the IP identification of its first
-//! packet, or none; what is sent again has a new one.
+//! The second layer repeats the first layer's bytes in order, with the same acknowledgment number and timestamp option,
+//! within microseconds: faster than any sender retransmits (RFC 6298, RFC 6675). A record carries the IP identification
+//! of its first packet, or none; a retransmission has a new one.
 
 use super::ring::Ring;
 use super::stream::Sighting;
 use smbscope_model::{Nanos, Timestamp};
 
-/// The second layer begins so soon after the first, or, once it is known, behind what waits for the card.
+/// Maximum delay of the second layer after the first; longer once the second layer is established, to allow for
+/// queueing in front of the card.
 const FIRST_LAG: Nanos = Nanos(100_000);
 const KNOWN_LAG: Nanos = Nanos(20_000_000);
-/// By so much the timestamp options may differ by then, in ticks of a millisecond (RFC 7323 5.4).
+/// Maximum difference of the timestamp options by then, in ticks of 1 ms (RFC 7323 §5.4).
 const KNOWN_TICKS: u32 = 20;
-/// Packets at a second layer that make it known.
+/// Packets at a second layer needed to establish it.
 const KNOWN_MIN: u32 = 16;
 
-/// The second layer of a direction.
+/// Second capture layer of a direction.
 #[derive(Debug, Default)]
 pub(super) struct Layers {
-    /// Position after its last packet, and the time of that.
+    /// End position and time of its last packet.
     last: Option<(u64, Timestamp)>,
     pub(super) packets: u32,
 }
 
 impl Layers {
-    /// Returns true if the packet repeats data of the first layer, which `recent` holds.
+    /// Returns true if the packet repeats data of the first layer, found in `recent`.
     pub(super) fn repeats<const N: usize>(&mut self, packet: &Sighting, recent: &Ring<Sighting, N>) -> bool {
         let lag = if self.packets >= KNOWN_MIN { KNOWN_LAG } else { FIRST_LAG };
         let follows = |(end, time): (u64, Timestamp)| end == packet.position && packet.time - time <= KNOWN_LAG;

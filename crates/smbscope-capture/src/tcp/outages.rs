@@ -1,39 +1,39 @@
-//! Times in which one side sent data again and again and heard nothing at all of the other: the path between the capture
-//! point and that side was down, or its host was.
+//! Outages: periods in which one side retransmitted repeatedly and received nothing at all, because the path between
+//! the capture point and the other side, or that side's host, was down.
 
 use smbscope_model::{FlowDirection, Nanos, Outage, Timestamp};
 
-/// Shorter ones are ordinary losses.
+/// Shortest outage; anything shorter is ordinary loss.
 const SHORTEST: Nanos = Nanos(1_000_000_000);
-/// Retransmissions of the same data that make an outage.
+/// Fewest retransmissions of the same data that make an outage.
 const FEWEST_RETRIES: u32 = 2;
-/// A sender with data outstanding doubles its timeout (RFC 6298 5.5). If it was silent for longer than this many times its
-/// last wait before the other side was heard again, it had nothing outstanding: the capture missed the acknowledgment.
+/// A sender with outstanding data doubles its timeout (RFC 6298 §5.5). A sender that was silent for more than this many
+/// times its last wait before the other side was heard again had nothing outstanding: the capture missed the
+/// acknowledgment.
 const LONGEST_BACKOFF: i64 = 3;
-/// The first waits are short.
+/// Lower bound for the last wait in this comparison, because the first waits are short.
 const LEAST_WAIT: i64 = 1_000_000_000;
 
-/// A side that sends data again and hears nothing.
+/// A side that retransmits and receives nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct OutageCandidate {
     from: Timestamp,
-    /// The first of the bytes that are sent again.
+    /// Position of the first retransmitted byte.
     position: u64,
     retries: u32,
     last_retry: Timestamp,
     wait: Nanos,
 }
 
-/// The outages of a flow.
 #[derive(Debug, Default)]
 pub(super) struct Outages {
-    /// By direction of the data that is sent again.
+    /// By direction of the retransmitted data.
     silences: [Option<OutageCandidate>; 2],
     ended: Vec<Outage>,
 }
 
 impl Outages {
-    /// Data from `position` on was sent again, unacknowledged. Nothing has come from the other side since `from`.
+    /// Notes a retransmission of unacknowledged data at `position`. The other side has been silent since `from`.
     pub(super) fn retried(&mut self, direction: FlowDirection, position: u64, from: Timestamp, time: Timestamp) {
         match &mut self.silences[direction.index()] {
             Some(silence) if position <= silence.position => {
@@ -42,23 +42,23 @@ impl Outages {
                 silence.wait = time - silence.last_retry;
                 silence.last_retry = time;
             }
-            // What follows in the same flight.
+            // Retransmission of later data in the same flight.
             Some(_) => {}
             none => *none = Some(OutageCandidate { from, position, retries: 1, last_retry: time, wait: time - from }),
         }
     }
 
-    /// A packet came from the sender of this direction.
+    /// Notes a packet from the sender of `direction`.
     pub(super) fn heard(&mut self, direction: FlowDirection, time: Timestamp) {
         self.end(direction.reverse(), time, true);
     }
 
-    /// Whether the sender of neither direction waits.
+    /// Returns true if neither side is waiting.
     pub(super) fn are_over(&self) -> bool {
         self.silences == [None, None]
     }
 
-    /// The flow is over. Returns the longest outages in the order of time.
+    /// Ends the flow. Returns the longest outages in time order.
     pub(super) fn finish(mut self, last: Timestamp) -> Vec<Outage> {
         FlowDirection::BOTH.into_iter().for_each(|direction| self.end(direction, last, false));
         self.ended.sort_by_key(|outage| (outage.from, outage.to));

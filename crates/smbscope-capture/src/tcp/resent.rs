@@ -1,39 +1,37 @@
-//! Segments of one direction that were sent again: which of them were needed, and how long their loss held up the stream.
+//! Retransmissions of one direction: how many were needed, and how long their losses stalled the stream.
 //!
-//! A D-SACK (RFC 2883) arrives a round trip after the copy that it calls needless, so the newest retransmissions are kept
-//! until they are older than that. Only a direction with retransmissions has any of this.
+//! A D-SACK (RFC 2883) arrives one round trip after the copy that it reports as unneeded, so the latest retransmissions
+//! are remembered. This state exists only for directions with retransmissions.
 
 use smbscope_model::{Nanos, Timestamp};
 use std::collections::VecDeque;
 
-/// Retransmissions that a D-SACK can still call needless.
+/// Number of retransmissions that a D-SACK can still refer to.
 const MAX_RESENT: usize = 64;
-/// Delays that a later one can still overlap.
+/// Number of stalls that a later one can still overlap.
 const MAX_DELAYS: usize = 64;
 
-/// A segment that was sent again.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ResentSegment {
     pub(super) start: u64,
     pub(super) end: u64,
-    /// Since when the stream waited for it, as far as that is known.
+    /// Start of the stall, if known.
     pub(super) since: Option<Timestamp>,
-    /// This copy.
+    /// Time of this copy.
     pub(super) time: Timestamp,
-    /// The capture holds no other copy.
+    /// The capture contains no other copy.
     pub(super) seen_once: bool,
     pub(super) needless: bool,
-    /// Up to which position D-SACKs have reported it: a large segment is reported in pieces.
+    /// Position up to which D-SACKs have reported it: a large segment is reported in pieces.
     pub(super) reported_to: u64,
 }
 
-/// The retransmissions of one direction.
 #[derive(Debug, Default)]
 pub(super) struct Resent {
     recent: VecDeque<ResentSegment>,
-    /// Times in which a loss held up the stream: apart from each other and in order.
+    /// Stall periods, disjoint and sorted.
     delays: VecDeque<(Timestamp, Timestamp)>,
-    /// Length of the delays that are no longer listed.
+    /// Total length of stalls that have been dropped from `delays`.
     delayed: Nanos,
 }
 
@@ -45,7 +43,6 @@ impl Resent {
             + self.delays.capacity() * size_of::<(Timestamp, Timestamp)>()
     }
 
-    /// Adds a retransmission.
     pub(super) fn push(&mut self, segment: ResentSegment) {
         if self.recent.len() == MAX_RESENT
             && let Some(oldest) = self.recent.pop_front()
@@ -55,8 +52,8 @@ impl Resent {
         self.recent.push_back(segment);
     }
 
-    /// A D-SACK reports these bytes: the newest retransmission of them that none reported before was needless. Returns it
-    /// if that was not known.
+    /// Handles a D-SACK for these bytes: marks the newest unreported retransmission of them as unneeded. Returns it if
+    /// that is news.
     pub(super) fn reported_twice(&mut self, start: u64, end: u64) -> Option<ResentSegment> {
         let is_reported =
             |known: &&mut ResentSegment| known.reported_to <= start && known.start < end && start < known.end;
@@ -66,7 +63,7 @@ impl Resent {
         (!was_known).then_some(*known)
     }
 
-    /// Time in which losses held up the stream.
+    /// Returns the total time during which losses stalled the stream.
     pub(super) fn delay(mut self) -> Nanos {
         while let Some(oldest) = self.recent.pop_front() {
             self.add_delay(&oldest);
@@ -95,7 +92,7 @@ impl Resent {
 mod tests {
     use super::*;
 
-    /// Bytes 0 to 10, waited for from one time to another.
+    /// Builds a retransmission of bytes 0 to 10 with this stall period.
     fn waited(from: i64, to: i64) -> ResentSegment {
         let (since, time) = (Some(Timestamp(from)), Timestamp(to));
         ResentSegment { start: 0, end: 10, since, time, seen_once: false, needless: false, reported_to: 0 }

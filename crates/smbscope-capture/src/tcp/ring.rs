@@ -1,10 +1,10 @@
-//! The newest entries of a list, written in place.
+//! Ring buffer of the newest entries.
 
-/// Keeps the newest `LIMIT` entries. Room is made as it is needed, as most flows are short.
+/// Keeps the newest `LIMIT` entries. Grows on demand, because most flows are short.
 #[derive(Debug, Clone)]
 pub(super) struct Ring<T, const LIMIT: usize> {
     entries: Vec<T>,
-    /// Where the oldest entry is, once the ring is full.
+    /// Index of the oldest entry once the ring is full.
     oldest: usize,
 }
 
@@ -15,7 +15,7 @@ impl<T, const LIMIT: usize> Default for Ring<T, LIMIT> {
 }
 
 impl<T, const LIMIT: usize> Ring<T, LIMIT> {
-    /// Adds an entry, in the place of the oldest one when there are too many.
+    /// Adds an entry; replaces the oldest one when the ring is full.
     #[inline]
     pub(super) fn push(&mut self, entry: T) {
         if self.entries.len() < LIMIT {
@@ -26,19 +26,18 @@ impl<T, const LIMIT: usize> Ring<T, LIMIT> {
         self.oldest = (self.oldest + 1) % LIMIT;
     }
 
-    /// What the entries take.
+    /// Returns the memory of the entries in bytes.
     #[inline]
     pub(super) fn footprint(&self) -> usize {
         self.entries.capacity() * size_of::<T>()
     }
 
-    /// Any entry that is like that, in no order.
+    /// Returns any entry that matches, in no particular order.
     #[inline]
     pub(super) fn find(&self, is: impl Fn(&T) -> bool) -> Option<&T> {
         self.entries.iter().find(|entry| is(entry))
     }
 
-    /// The newest entry.
     pub(super) fn newest(&self) -> Option<&T> {
         match self.oldest {
             0 => self.entries.last(),
@@ -46,7 +45,7 @@ impl<T, const LIMIT: usize> Ring<T, LIMIT> {
         }
     }
 
-    /// The entries, oldest first.
+    /// Returns the entries, oldest first.
     #[inline]
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
         let (newer, older) = self.entries.split_at(self.oldest);

@@ -1,41 +1,41 @@
-//! Round trips between the capture point and the receiver of a direction's data, and acknowledgments that it delayed.
+//! Round-trip times between the capture point and the receiver of a direction's data, and the receiver's delayed
+//! acknowledgments.
 
 use crate::segment::TcpSegment;
 use smbscope_model::{Nanos, Timestamp};
 
-/// No system delays an acknowledgment for less (Linux and Windows: 40 ms and more).
+/// Shortest delayed acknowledgment; Linux and Windows use 40 ms or more.
 const DELAYED_LEAST: Nanos = Nanos(30_000_000);
-/// How long acknowledgments are delayed: 40 or 50 ms, and 200 ms.
+/// Ranges of acknowledgment delays in use: 40 or 50 ms, and 200 ms.
 const DELAYS: [(Nanos, Nanos); 2] = [(DELAYED_LEAST, Nanos(60_000_000)), (Nanos(180_000_000), Nanos(220_000_000))];
-/// A sender that waits for an acknowledgment uses it so soon, beside the trip to it and back.
+/// Maximum reaction time of a sender that waited for an acknowledgment, in addition to the round trip.
 const SOON: Nanos = Nanos(2_000_000);
 
-/// A delayed acknowledgment that its receiver may have waited for.
+/// Delayed acknowledgment that the sender may have been waiting for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Delayed {
-    /// The last data segment before it.
+    /// Time of the last data segment before it.
     pub(super) since: Timestamp,
-    /// That segment was smaller than a full one.
+    /// That segment was smaller than a full-sized one.
     pub(super) was_small: bool,
-    /// When the acknowledgment came, and its sequence number.
+    /// Time and sequence number of the acknowledgment.
     pub(super) time: Timestamp,
     pub(super) sequence: u32,
 }
 
-/// What comes next.
+/// State of the sampler: the event it waits for.
 #[derive(Debug, Default)]
 enum Awaited {
-    /// Any segment.
     #[default]
     Segment,
     /// The segment after a delayed acknowledgment.
     SegmentAfter(Delayed),
-    /// The acknowledgment of a segment that ends here and passed then.
+    /// The acknowledgment of a segment with this end position and time.
     Acknowledgment(u64, Timestamp),
 }
 
-/// The smallest time from a segment to its acknowledgment. One sample is taken at a time, and a sample whose bytes were
-/// retransmitted is dropped (Karn's rule, RFC 6298 section 3).
+/// Minimum time from a segment to its acknowledgment. One sample is taken at a time; it is discarded if its bytes were
+/// retransmitted (Karn's algorithm, RFC 6298 §3).
 #[derive(Debug, Default)]
 pub(super) struct RoundTrip {
     awaited: Awaited,
@@ -43,7 +43,7 @@ pub(super) struct RoundTrip {
 }
 
 impl RoundTrip {
-    /// A segment that ends at `end` went out.
+    /// Handles a segment that ends at `end`.
     #[inline]
     pub(super) fn sent(&mut self, end: u64, time: Timestamp) {
         if !matches!(self.awaited, Awaited::Acknowledgment(..)) {
@@ -51,7 +51,7 @@ impl RoundTrip {
         }
     }
 
-    /// Everything before `position` was acknowledged. Returns true if that was late enough for a delayed acknowledgment.
+    /// Handles an acknowledgment up to `position`. Returns true if it was late enough to be a delayed one.
     #[inline]
     pub(super) fn acknowledged(&mut self, position: u64, time: Timestamp) -> bool {
         let Awaited::Acknowledgment(end, sent) = self.awaited else { return false };
@@ -66,7 +66,7 @@ impl RoundTrip {
         sample >= DELAYED_LEAST
     }
 
-    /// Notes the acknowledgment that came just now, if it came as late as delayed ones do.
+    /// Records the acknowledgment that just arrived, if its delay matches a delayed acknowledgment.
     pub(super) fn note_delayed(&mut self, delayed: Delayed) {
         let waited = delayed.time - delayed.since;
         if DELAYS.iter().any(|(least, most)| (*least..=*most).contains(&waited)) {
@@ -74,13 +74,12 @@ impl RoundTrip {
         }
     }
 
-    /// Returns true if an acknowledgment came as late as delayed ones do, and no segment since.
+    /// Returns true if a delayed acknowledgment has arrived and no segment since.
     #[inline]
     pub(super) fn has_delayed(&self) -> bool {
         matches!(self.awaited, Awaited::SegmentAfter(_))
     }
 
-    /// Returns that acknowledgment.
     pub(super) fn take_delayed(&mut self) -> Option<Delayed> {
         match std::mem::take(&mut self.awaited) {
             Awaited::SegmentAfter(delayed) => Some(delayed),
@@ -91,12 +90,11 @@ impl RoundTrip {
         }
     }
 
-    /// Discards the sample: bytes in flight were retransmitted, or are missing.
+    /// Discards the sample: bytes in flight were retransmitted or are missing.
     pub(super) fn retransmitted(&mut self) {
         self.awaited = Awaited::Segment;
     }
 
-    /// The smallest sample so far.
     #[inline]
     pub(super) fn smallest(&self) -> Option<Nanos> {
         self.smallest
@@ -104,8 +102,8 @@ impl RoundTrip {
 }
 
 impl Delayed {
-    /// Returns true if the sender waited for the acknowledgment: `segment`, the next one with data, follows at once and nothing
-    /// else came that it could answer. `trip` is that from the capture point to the sender and back.
+    /// Returns true if the sender waited for the acknowledgment: `segment`, the next data segment, follows immediately
+    /// and answers nothing else. `trip` is the round trip between the capture point and the sender.
     pub(super) fn was_waited_for(&self, segment: &TcpSegment<'_>, trip: Option<Nanos>) -> bool {
         let after = segment.stamp.time - self.time;
         let soon = Nanos(SOON.0.saturating_add(trip.map_or(0, |trip| trip.0)));

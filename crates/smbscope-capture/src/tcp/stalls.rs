@@ -1,14 +1,14 @@
-//! Bytes that did not reach their receiver, as its acknowledgments say: it stays at one position though later bytes
-//! reached it (RFC 5681 section 2), or names these (RFC 2018).
+//! Bytes that did not reach their receiver, judged by its acknowledgments: they stay at one position although later
+//! bytes arrived (RFC 5681 §2), or carry SACK blocks for later bytes (RFC 2018).
 
 use super::ring::Ring;
 use crate::segment::TcpSegment;
 use smbscope_model::Timestamp;
 
-/// Stretches of a stream remembered that reached the receiver late.
+/// Number of late ranges remembered.
 const RECENT_STALLS: usize = 32;
 
-/// A stretch that reached the receiver late: some of it, or all.
+/// Range of the stream of which at least a part reached the receiver late.
 #[derive(Debug, Clone, Copy)]
 struct AckStall {
     from: u64,
@@ -16,24 +16,23 @@ struct AckStall {
     until: Timestamp,
 }
 
-/// Where the acknowledgments of one direction stood still.
+/// Periods in which the acknowledgments of one direction did not advance.
 #[derive(Debug, Default)]
 pub(super) struct Stalls {
-    /// What the receiver misses now.
+    /// Start of the bytes the receiver is missing now.
     missing: Option<u64>,
     ended: Ring<AckStall, RECENT_STALLS>,
-    /// Of the last acknowledgment: one that only opens the window repeats the position, too.
+    /// Window of the last acknowledgment, to recognise window updates, which repeat the position as well.
     window: u16,
 }
 
 impl Stalls {
-    /// What the list takes.
     #[inline]
     pub(super) fn footprint(&self) -> usize {
         self.ended.footprint()
     }
 
-    /// The receiver acknowledged everything before `position`, more than ever before.
+    /// Handles an acknowledgment that advances to `position`.
     #[inline]
     pub(super) fn moved_on(&mut self, position: u64, segment: &TcpSegment<'_>) {
         self.window = segment.window;
@@ -50,7 +49,7 @@ impl Stalls {
         self.missing = segment.names_later_bytes.then_some(position);
     }
 
-    /// The receiver acknowledged no more than before; `sent_more` says that more had been sent.
+    /// Handles an acknowledgment that did not advance. `sent_more` is true if later data had been sent.
     #[inline(never)]
     pub(super) fn stayed(&mut self, position: u64, sent_more: bool, segment: &TcpSegment<'_>) {
         let same_window = std::mem::replace(&mut self.window, segment.window) == segment.window;
@@ -60,7 +59,8 @@ impl Stalls {
         }
     }
 
-    /// When the receiver had all of `start..end` for sure, where it missed bytes there; the end of time if never.
+    /// Returns the time by which the receiver certainly had all of `start..end`, if it was missing bytes there;
+    /// `i64::MAX` if it still is.
     pub(super) fn missed_until(&self, start: u64, end: u64) -> Option<Timestamp> {
         let missing = self.missing.filter(|from| *from < end).map(|_| Timestamp(i64::MAX));
         let late = self.ended.iter().filter(|stall| stall.from < end && start < stall.to);
@@ -75,7 +75,7 @@ mod tests {
     use smbscope_model::{PacketRef, Stamp};
     use std::net::SocketAddr;
 
-    /// An acknowledgment without data.
+    /// Builds an acknowledgment without data.
     fn at(time: i64, names_later_bytes: bool) -> TcpSegment<'static> {
         let stamp = Stamp { time: Timestamp(time), packet: PacketRef::default() };
         TcpSegment {

@@ -1,4 +1,4 @@
-//! The flow of a segment: by 5-tuple, with ports that are used again, in a table with a bound.
+//! Finds the flow of a segment by 5-tuple, in a bounded table that handles port reuse.
 
 use super::flow::{SegmentDisposition, TcpFlow};
 use super::{Directed, FlowView, StreamSink};
@@ -8,20 +8,20 @@ use smbscope_model::{FlowDirection, FlowId, MemoryBudget, Role, Timestamp};
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
-/// What a flow takes in the tables, beside itself.
+/// Memory of a flow's table entries, in addition to the flow itself.
 const PLACE_BYTES: usize = 2 * size_of::<(FlowKey, usize)>();
-/// How long a flow that is over stays in the table, to recognise late packets of it.
+/// Time for which an ended flow stays in the table, to recognise its late packets.
 const LINGER_NS: i64 = 10_000_000_000;
 
-/// Flows whose places are at hand without a search.
+/// Size of the direct-mapped cache in front of the hash table.
 const AT_HAND: usize = 64;
 
-/// Both ends of a flow, the smaller one first, so that both directions have one key; packed to be hashed and compared
-/// fast.
+/// Both ends of a flow, the smaller one first, so that both directions have the same key; packed for fast hashing and
+/// comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct FlowKey {
     addresses: [u128; 2],
-    /// The ports, and which of the addresses are those of IPv4.
+    /// Both ports, and two bits that mark IPv4 addresses.
     ports: u64,
 }
 
@@ -37,7 +37,7 @@ impl FlowKey {
         FlowKey { addresses: [low.0, high.0], ports: low.1 << 32 | high.1 }
     }
 
-    /// Where the place of the flow may be at hand. Clashes cost a search and nothing else.
+    /// Returns the cache slot of the flow. A collision costs only a hash lookup.
     #[inline]
     fn slot(&self) -> usize {
         let mixed = (self.ports ^ self.addresses[0] as u64 ^ (self.addresses[1] as u64).rotate_left(24))
@@ -46,31 +46,31 @@ impl FlowKey {
     }
 }
 
-/// Every flow of a capture, and the sink that follows them.
+/// All flows of a capture and the sink that receives their events.
 pub struct FlowTable<K: StreamSink> {
     sink: K,
-    /// Where in `flows` a connection is followed. The hash is keyed: a capture can't be made to collide.
+    /// Index into `flows` by connection. The hash is keyed, so a crafted capture can't cause collisions.
     places: HashMap<FlowKey, usize, RandomState>,
     flows: Vec<Option<TcpFlow<K::Flow>>>,
     free: Vec<usize>,
-    /// Places of flows that were met of late.
+    /// Cache of recently used entries of `places`.
     at_hand: Box<[Option<(FlowKey, usize)>; AT_HAND]>,
     over: VecDeque<(Timestamp, FlowKey)>,
-    /// Approximate bytes of all flows, and their budget. Beyond it, the least recently active flows are evicted and
-    /// counted.
+    /// Approximate memory of all flows in bytes, and its limit. Beyond it, the least recently active flows are evicted
+    /// and counted.
     used: usize,
     budget: usize,
-    /// Of packets that were captured on both sides of a router, those nearer to this end count.
+    /// For packets captured on both sides of a router, the side whose copies count.
     place: Option<Role>,
 }
 
 impl<K: StreamSink> FlowTable<K> {
-    /// An empty table with the budget of a whole analysis.
+    /// Creates a table with the default budget of an analysis.
     pub fn new(sink: K) -> FlowTable<K> {
         FlowTable::within(sink, MemoryBudget::default().flows)
     }
 
-    /// An empty table whose flows may take `budget` bytes.
+    /// Creates a table with a memory budget in bytes.
     pub fn within(sink: K, budget: usize) -> FlowTable<K> {
         FlowTable {
             sink,
@@ -85,38 +85,38 @@ impl<K: StreamSink> FlowTable<K> {
         }
     }
 
-    /// Of packets that were captured on both sides of a router, only those nearer to this end count.
+    /// For packets captured on both sides of a router, counts only the copies nearer to this side.
     pub fn beside(self, place: Option<Role>) -> FlowTable<K> {
         FlowTable { place, ..self }
     }
 
-    /// The sink, to read what it has gathered so far.
     pub fn sink_mut(&mut self) -> &mut K {
         &mut self.sink
     }
 
-    /// Takes the next segment, in time order.
+    /// Processes the next segment; segments must come in time order.
     #[inline]
     pub fn segment(&mut self, segment: &TcpSegment<'_>) {
         self.let_go(segment.stamp.time);
         self.take(segment);
     }
 
-    /// The same; tells whether segments of its flow are held back, this one maybe among them: then the sink gets them later.
+    /// Like [`FlowTable::segment`]. Returns true if segments of its flow, possibly including this one, are held back
+    /// for later delivery.
     pub fn follow(&mut self, segment: &TcpSegment<'_>) -> bool {
         self.let_go(segment.stamp.time);
         let place = self.take(segment);
         self.flows[place].as_ref().is_some_and(TcpFlow::holds_back)
     }
 
-    /// Takes the segments of a stretch of time, in any order in which those of each connection are in time order. What has
-    /// been over for a while when it begins is let go of.
+    /// Processes the segments of a period, in any order that keeps each connection in time order. Flows that had
+    /// expired when the period begins are removed first.
     pub fn stretch<'s>(&mut self, begins: Timestamp, segments: impl Iterator<Item = TcpSegment<'s>>) {
         self.let_go(begins);
         segments.for_each(|segment| _ = self.take(&segment));
     }
 
-    /// Hands a segment to its flow; returns the place of that.
+    /// Passes a segment to its flow and returns the flow's index.
     #[inline]
     fn take(&mut self, segment: &TcpSegment<'_>) -> usize {
         let key = FlowKey::from_segment(segment);
@@ -143,7 +143,7 @@ impl<K: StreamSink> FlowTable<K> {
         place
     }
 
-    /// Ends every flow, in the order of their first packets, and returns the sink.
+    /// Ends all flows in the order of their first packets and returns the sink.
     pub fn finish(mut self) -> K {
         let mut flows: Vec<_> = self.flows.drain(..).flatten().collect();
         flows.sort_by_key(|flow| flow.view.id);
@@ -171,7 +171,7 @@ impl<K: StreamSink> FlowTable<K> {
         Some(verdict)
     }
 
-    /// Begins to follow a flow; returns its place.
+    /// Starts following a flow and returns its index.
     fn open(&mut self, key: FlowKey, segment: &TcpSegment<'_>) -> usize {
         let opener = match (segment.flags.syn(), segment.flags.ack()) {
             (true, false) => Some(FlowDirection::Forward),
@@ -220,7 +220,7 @@ impl<K: StreamSink> FlowTable<K> {
         self.flows[*self.places.get(key)?].as_ref()
     }
 
-    /// Lets go of flows that have been over for a while.
+    /// Removes flows whose linger time is over.
     fn let_go(&mut self, now: Timestamp) {
         while let Some((since, key)) = self.over.front().copied() {
             if (now - since).0 < LINGER_NS {
@@ -236,8 +236,8 @@ impl<K: StreamSink> FlowTable<K> {
         }
     }
 
-    /// Gives up the flows that were silent longest, until an eighth of the budget is free, so that the search pays. One
-    /// flow alone is within its own bounds.
+    /// Evicts the least recently active flows until an eighth of the budget is free, to amortise the search. A single
+    /// flow is never evicted; it has its own bounds.
     fn evict(&mut self) {
         let age = |(key, place): (&FlowKey, &usize)| {
             let flow = self.flows[*place].as_ref()?;

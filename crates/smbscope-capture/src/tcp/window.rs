@@ -1,28 +1,29 @@
-//! What the receiver's window does to the sender: closed, or filled as soon as it opens (RFC 9293 3.8.6).
+//! Time during which the receiver's window limited the sender: closed, or full as soon as it opened (RFC 9293 §3.8.6).
 //!
-//! Only times in which the sender had more to send count. A closed window counts once the sender probes it, or sends soon after
-//! it opens. For a window that is too small, one acknowledgment at a time is a sample: it allows data up to an edge, and a
-//! sender that waits for it fills the window one trip from the capture point to the sender and back later, wherever
-//! the capture point is. Then the time to the next acknowledgment that moves the edge was spent waiting for it, up to a round
-//! trip. Without the scale of both SYNs (RFC 7323) an edge is not known, and nothing is sampled.
+//! Only periods in which the sender had more to send count. A closed window counts once the sender probes it, or sends
+//! soon after it opens. To detect a window that is too small, one acknowledgment at a time is taken as a sample. It
+//! allows data up to an edge; a sender that is waiting for it reaches that edge one round trip between capture point
+//! and sender later, wherever the capture point is. The time from then to the next acknowledgment that moves the edge
+//! was spent waiting, up to one round trip. Without the scale options of both SYNs (RFC 7323) the edge is unknown and
+//! no samples are taken.
 
 use crate::segment::{TcpSegment, WindowScale};
 use smbscope_model::{Nanos, Timestamp};
 
-/// A sender that waited for an open window uses it so soon, beside the trip to it and back.
+/// Maximum reaction time of a sender that waited for an open window, in addition to the round trip.
 const SOON: Nanos = Nanos(100_000_000);
-/// With shorter round trips no window is too small, and samples would cost more than they tell.
+/// Minimum round trip for sampling: below it no window is too small, and sampling would cost more than it reveals.
 const SAMPLED_ROUND_TRIP: Nanos = Nanos(1_000_000);
-/// How late the edge may be reached beside the trip to the sender and back: this part of the whole round trip.
+/// Tolerance for reaching the edge, in addition to the round trip to the sender: this fraction of the whole round trip.
 const LATE_PART: i64 = 8;
-/// Bytes of a segment on the network at most: larger ones are cut by the card, and a sender that waits for a window leaves no
-/// more of it than one segment.
+/// Largest segment on the network in bytes. Larger ones are offload artefacts. A sender waiting for window space leaves
+/// less than one segment of it unused.
 const LARGEST_SEGMENT: u32 = 9_000;
-/// The edge of no sample.
+/// Value of `edge` while there is no sample.
 const NO_EDGE: u64 = u64::MAX;
 
-/// Round trips of a flow, as known so far: from the capture point to the sender of a direction's data and back, and to
-/// its receiver.
+/// Smallest round trips known so far: from the capture point to the sender of a direction's data and back, and to its
+/// receiver and back.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Trips {
     pub(super) sender: Option<Nanos>,
@@ -35,33 +36,32 @@ impl Trips {
     }
 }
 
-/// The window of the receiver of one direction.
+/// Receive window for one direction.
 #[derive(Debug)]
 pub(super) struct ReceiveWindow {
-    /// What the receiver's SYN said.
+    /// Scale option of the receiver's SYN.
     scale: WindowScale,
-    /// Since when it is closed.
+    /// Time at which the window closed, while it is closed.
     closed_since: Option<Timestamp>,
-    /// How long it was closed last, and until when; not counted yet.
+    /// Duration and end of the last closure, not counted yet.
     reopened: Option<(Nanos, Timestamp)>,
-    /// The position that the sample allows, and when; no sample where that is [`NO_EDGE`].
+    /// Edge allowed by the current sample and the time of the sample; [`NO_EDGE`] if there is none.
     edge: u64,
     since: Timestamp,
-    /// The sender has reached the edge of the sample.
+    /// The sender has reached the sample's edge.
     filled: bool,
-    /// Bytes that it allowed beyond what was acknowledged.
+    /// Bytes the sample allowed beyond the acknowledged position.
     allowed: u32,
     counts: WindowCounts,
 }
 
-/// What was counted of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WindowCounts {
-    /// Time in which the window was closed and the sender waited for it.
+    /// Time during which the window was closed and the sender waited for it.
     pub closed: Nanos,
-    /// Time in which the sender had filled the window and waited for an acknowledgment.
+    /// Time during which the sender had filled the window and waited for an acknowledgment.
     pub limited: Nanos,
-    /// The largest window that was filled like that, in bytes.
+    /// Largest window that was filled this way, in bytes.
     pub filled: Option<u32>,
 }
 
@@ -81,13 +81,13 @@ impl Default for ReceiveWindow {
 }
 
 impl ReceiveWindow {
-    /// The receiver's SYN.
+    /// Notes the receiver's SYN.
     pub(super) fn offered(&mut self, scale: WindowScale) {
         self.scale = scale;
     }
 
-    /// The receiver acknowledges everything before `position`, and says how much more it takes. `own_scale` is what the SYN
-    /// of the data's sender said: one that does not scale keeps the other side from it.
+    /// Handles an acknowledgment up to `position` and its window. `own_scale` comes from the SYN of the data's sender:
+    /// unless both sides send the option, neither scales.
     #[inline]
     pub(super) fn announced(&mut self, position: u64, segment: &TcpSegment<'_>, own_scale: WindowScale, trips: Trips) {
         if segment.window == 0 || self.closed_since.is_some() {
@@ -98,7 +98,7 @@ impl ReceiveWindow {
             (WindowScale::Unknown, _) | (_, WindowScale::Unknown) => return,
             _ => 0,
         };
-        // A SYN has a window that is not scaled, and data comes later.
+        // The window of a SYN is never scaled, and no data is outstanding yet.
         if segment.flags.syn() {
             return;
         }
@@ -109,7 +109,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// The edge of the window moved.
+    /// Starts a new sample if the current one is done or expired.
     #[inline]
     fn sample(&mut self, edge: u64, allowed: u32, time: Timestamp, trips: Trips) {
         if self.edge != NO_EDGE && !self.filled && time - self.since <= latest(trips) {
@@ -124,7 +124,7 @@ impl ReceiveWindow {
         (self.edge, self.since, self.filled, self.allowed) = (edge, time, false, allowed);
     }
 
-    /// The sender has sent everything before `end`, in segments of at most `segment_size` bytes.
+    /// Handles data sent up to `end`, in segments of at most `segment_size` bytes.
     #[inline]
     pub(super) fn sent(&mut self, end: u64, segment_size: u32, time: Timestamp, trips: Trips) {
         let left_over = u64::from(segment_size.min(LARGEST_SEGMENT));
@@ -158,7 +158,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// The sender sends for the first time since the window opened.
+    /// Handles the first data after the window reopened.
     #[cold]
     fn used(&mut self, time: Timestamp, trips: Trips) {
         let Some((closed, until)) = self.reopened.take() else { return };
@@ -167,7 +167,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// The sender probes the window, which it does when it has more to send (RFC 9293 3.8.6.1).
+    /// Handles a window probe, which a sender with more data sends (RFC 9293 §3.8.6.1).
     #[cold]
     pub(super) fn probed(&mut self, time: Timestamp) {
         if let Some(since) = self.closed_since.replace(time) {
@@ -175,25 +175,24 @@ impl ReceiveWindow {
         }
     }
 
-    /// Whether the receiver takes nothing.
     #[inline]
     pub(super) fn is_closed(&self) -> bool {
         self.closed_since.is_some()
     }
 
-    /// What the receiver's SYN said.
+    /// Returns the scale option of the receiver's SYN.
     #[inline]
     pub(super) fn scale(&self) -> WindowScale {
         self.scale
     }
 
-    /// What was counted so far.
     pub(super) fn counts(&self) -> WindowCounts {
         self.counts
     }
 }
 
-/// How long after an acknowledgment the sender that waited for it reaches the edge, at the capture point.
+/// Returns the longest time after an acknowledgment at which a sender that waited for it still reaches the edge, as
+/// seen at the capture point.
 fn latest(trips: Trips) -> Nanos {
     let (Some(sender), Some(whole)) = (trips.sender, trips.whole()) else { return Nanos(0) };
     Nanos(sender.0.saturating_add(whole.0 / LATE_PART))
