@@ -1,9 +1,10 @@
-//! Clock steps: a file whose timestamps go back at one place although its packets go on.
+//! Clock steps: timestamps of a file go back at one place although its packets continue.
 //!
-//! A file out of time order is put in order. Where the clock was set back while the capture ran, that would be wrong: the
-//! packets stand in their order, and their times do not. TCP tells which it is. Behind a step every stream goes on where
-//! it was in front of it; in files that were put together, or recorded by several interfaces, streams go back or the
-//! neighbours are strangers. Later times are then moved forward, so that the step takes no time.
+//! Normally a file out of time order is sorted. That would be wrong if the clock was set back during the capture: then
+//! the packets are in order and their times are not. TCP distinguishes the cases. After a clock step every stream
+//! continues where it was; in files that were concatenated, or recorded from several interfaces, streams go back or the
+//! surrounding packets belong to unrelated flows. After a step, later times are shifted forward so that it takes no
+//! time.
 
 use super::format::CaptureParser;
 use super::look::Looker;
@@ -12,37 +13,37 @@ use super::record::ParseStep;
 use super::runs::{Descent, SortedRun};
 use std::net::SocketAddr;
 
-/// Packets on either side of a step that are looked at.
+/// Packets examined on either side of a step.
 pub(super) const NEIGHBOURS: usize = 64;
-/// A step that is smaller is disorder of neighbours.
+/// Smaller steps are reordering of neighbouring packets.
 const LEAST_STEP_NS: i64 = 50_000_000;
-/// How far a stream may have gone on within the step.
+/// Maximum number of bytes by which a stream may progress during the step.
 const MAX_PROGRESS: i32 = 1 << 20;
 
-/// A step back, by the packets around it.
+/// A backward clock step, described by the packets around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StepBack {
-    /// Number of the last packet before it, and its time, moved as all times behind earlier steps.
+    /// Number and time of the last packet before it; the time includes the shifts of earlier steps.
     pub(super) before: (u64, i64),
-    /// Number of the first packet behind it, and its time by the clock that was set.
+    /// Number of the first packet after it and its unshifted time.
     pub(super) after: (u64, i64),
 }
 
-/// A direction of a flow, and where it is.
+/// Direction of a flow and its current position.
 struct StreamPosition {
     ends: (SocketAddr, SocketAddr),
     sequence: u32,
     end: u32,
 }
 
-/// Finds the steps among the places where time goes back, and moves the runs behind them.
+/// Finds the clock steps among the places where time goes back, and shifts the runs after them.
 pub(super) fn settle(
     bytes: &[u8],
     interfaces: &Interfaces,
     runs: &mut [SortedRun],
     descents: &[Descent],
 ) -> Vec<StepBack> {
-    // Several interfaces have several clocks, or one that is read at different moments.
+    // Several interfaces may have several clocks, or one that is read at different moments.
     if interfaces.count() > 1 {
         return Vec::new();
     }
@@ -78,10 +79,10 @@ fn is_step(bytes: &[u8], interfaces: &mut Interfaces, run: &SortedRun, descent: 
     for _ in 0..NEIGHBOURS {
         let Some((place, length)) = place_at(bytes, position, &mut format, interfaces) else { break };
         position += length as u64;
-        // The first packet of each direction tells.
+        // Only the first packet of each direction counts.
         behind.extend(place.filter(|place| behind.iter().all(|known| known.ends != place.ends)));
     }
-    // A stream counts whose other direction is there as well: a capture of one direction shows nothing.
+    // A stream counts only if its other direction was captured too: one direction alone proves nothing.
     let is_both_ways = |place: &StreamPosition| {
         let reverse = (place.ends.1, place.ends.0);
         before.iter().chain(&behind).any(|other| other.ends == reverse)
@@ -97,7 +98,7 @@ fn is_step(bytes: &[u8], interfaces: &mut Interfaces, run: &SortedRun, descent: 
     goes_on > 0 && contradicts == 0
 }
 
-/// What the packet at `position` is, if it is TCP, and the length of its record.
+/// Parses the packet at `position`. Returns its stream position if it is TCP, and the length of its record.
 fn place_at(
     bytes: &[u8],
     position: u64,
@@ -111,7 +112,7 @@ fn place_at(
         ParseStep::More(_) | ParseStep::Stop(_) => return None,
     };
     let mut place = None;
-    // A new one for each packet: fragments are left out.
+    // A new decoder for each packet, so fragments are never reassembled.
     Looker::default().look(&record, window, |segment| {
         let end = segment.sequence.wrapping_add(segment.payload_length).wrapping_add(u32::from(segment.flags.fin()));
         let ends = (segment.source, segment.destination);

@@ -1,11 +1,10 @@
-//! Compressed captures: gzip, zstd, lz4 frames and xz, told by content, decompressed as a stream.
+//! Compressed captures: gzip, zstd, lz4 frames and xz, detected by content and decompressed as a stream.
 
 use std::io::{self, BufReader, Read};
 
-/// Bytes of the compressed file read at once.
+/// Read size for the compressed file, in bytes.
 const READ_LENGTH: usize = 64 << 10;
 
-/// A compression that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Compression {
     Gzip,
@@ -15,7 +14,7 @@ pub(super) enum Compression {
 }
 
 impl Compression {
-    /// Tells the compression by the first bytes of a file.
+    /// Detects the compression from the first bytes of a file.
     pub(super) fn sniff(head: &[u8]) -> Option<Compression> {
         match head {
             [0x1f, 0x8b, 8, ..] => Some(Compression::Gzip),
@@ -28,7 +27,7 @@ impl Compression {
         }
     }
 
-    /// Compressions and archives that are recognised but not read, with what undoes them.
+    /// Detects compressions and archives that are not supported; returns the name and the command that unpacks them.
     pub(super) fn sniff_foreign(head: &[u8]) -> Option<(&'static str, &'static str)> {
         match head {
             [b'B', b'Z', b'h', b'1'..=b'9', ..] => Some(("bzip2", "bunzip2")),
@@ -40,7 +39,6 @@ impl Compression {
         }
     }
 
-    /// The name in reports.
     pub(super) fn name(self) -> &'static str {
         match self {
             Compression::Gzip => "gzip",
@@ -50,15 +48,15 @@ impl Compression {
         }
     }
 
-    /// A reader of the decompressed bytes. Several members or frames follow one another as one stream. One that asks for
-    /// a larger window than `window` bytes fails with [`io::ErrorKind::OutOfMemory`].
+    /// Returns a reader of the decompressed bytes. Consecutive members or frames form one stream. A window larger than
+    /// `window` bytes fails with [`io::ErrorKind::OutOfMemory`].
     pub(super) fn decoder(self, compressed: Box<dyn Read + Send>, window: u64) -> io::Result<Box<dyn Read + Send>> {
         let buffered = BufReader::with_capacity(READ_LENGTH, compressed);
         Ok(match self {
             Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(buffered)),
             Compression::Zstd => {
                 let mut decoder = zstd::stream::read::Decoder::with_buffer(buffered)?;
-                // Windows are powers of two, and up to seven eighths more, which the limit is compared with.
+                // A window is a power of two plus up to seven eighths; zstd compares the limit with the total.
                 decoder.window_log_max(window.max(1).ilog2().clamp(10, 31))?;
                 Box::new(Windowed { decoder, window })
             }
@@ -75,7 +73,7 @@ impl Compression {
     }
 }
 
-/// Says what to do where a window is too large.
+/// Explains the error when a window is too large.
 struct Windowed<R> {
     decoder: R,
     window: u64,
@@ -85,7 +83,7 @@ impl<R: Read> Read for Windowed<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.decoder.read(buffer).map_err(|error| {
             let reason = error.to_string().to_lowercase();
-            // "Frame requires too much memory for decoding", "memory limit reached".
+            // "Frame requires too much memory for decoding" (zstd), "memory limit reached" (xz).
             if !reason.contains("too much memory") && !reason.contains("memory limit") {
                 return error;
             }
@@ -96,7 +94,7 @@ impl<R: Read> Read for Windowed<R> {
     }
 }
 
-/// Remembers the last bytes that were read through it.
+/// Remembers the last bytes read through it.
 struct Tail<R> {
     source: R,
     last: [u8; 8],
@@ -113,8 +111,8 @@ impl<R: Read> Read for Tail<R> {
     }
 }
 
-/// Reads lz4 frames one after the other. The decoder reports the end of a frame and a frame that ends early alike, as
-/// zero bytes; the end mark, four zero bytes in front of an optional checksum, tells them apart (LZ4 frame format).
+/// Reads consecutive lz4 frames. The decoder returns zero bytes both at the end of a frame and for a truncated one. The
+/// end mark, four zero bytes before an optional checksum, distinguishes them (LZ4 frame format).
 struct Lz4Frames<R: Read> {
     decoder: lz4_flex::frame::FrameDecoder<Tail<R>>,
 }

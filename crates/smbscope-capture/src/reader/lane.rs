@@ -1,4 +1,4 @@
-//! A lane delivers packets with ascending timestamps: a source that is in order, or one behind a reorder window.
+//! A lane delivers packets with ascending timestamps: a source that is in order, or one with a reorder window.
 
 use super::capture::OpenCapture;
 use super::source::{Head, MemorySource, PacketPoll, PacketSource};
@@ -7,12 +7,11 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::time::{Duration, Instant};
 
-/// How long a packet of a live capture may wait for older ones when nothing else arrives.
+/// Maximum time that a packet of an idle live capture is held for older ones.
 const LIVE_HOLD: Duration = Duration::from_millis(100);
-/// Packet buffers kept for reuse.
 const SPARE_BUFFERS: usize = 64;
 
-/// A packet in a reorder window. Its bytes are copied only where the source can't return to them.
+/// Packet in a reorder window. Its bytes are copied only if the source can't return to them.
 struct BufferedPacket {
     head: Head,
     copy: Vec<u8>,
@@ -50,9 +49,9 @@ pub(super) struct ReorderWindow {
     held: BinaryHeap<Reverse<BufferedPacket>>,
     bytes: usize,
     ended: bool,
-    /// When a live source was last found without anything new, or began to fill the window.
+    /// Time at which a live source was last found idle or began to fill the window.
     waiting_since: Option<Instant>,
-    /// The source has fallen silent: what is held goes out.
+    /// The source has gone idle, so the held packets are released.
     draining: bool,
     live: bool,
     current: Vec<u8>,
@@ -60,7 +59,7 @@ pub(super) struct ReorderWindow {
 }
 
 impl ReorderWindow {
-    /// A window over a source; a live one lets go of its packets when nothing arrives for a while.
+    /// Creates a window. For a live source, it releases its packets when nothing arrives for a while.
     pub(super) fn new(live: bool) -> ReorderWindow {
         ReorderWindow { live, ..ReorderWindow::default() }
     }
@@ -94,7 +93,7 @@ impl ReorderWindow {
         self.draining && !self.held.is_empty()
     }
 
-    /// How long to wait for the source: without end while nothing is held.
+    /// Returns the time limit for waiting on the source; `None` (no limit) while nothing is held.
     fn patience(&self) -> Option<Duration> {
         let since = self.waiting_since.filter(|_| self.live && !self.held.is_empty())?;
         Some(LIVE_HOLD.saturating_sub(since.elapsed()))
@@ -115,14 +114,13 @@ impl ReorderWindow {
     }
 }
 
-/// Packets of one capture in time order.
 pub(super) struct CaptureLane {
     pub(super) capture: usize,
     source: PacketSource,
     window: Option<Box<ReorderWindow>>,
-    /// The packet that is delivered next, or was delivered last.
+    /// The packet to deliver next, or the one just delivered.
     head: Option<Head>,
-    /// Whether `head` is still to be delivered.
+    /// `head` has not been delivered yet.
     pub(super) loaded: bool,
 }
 
@@ -131,7 +129,7 @@ impl CaptureLane {
         CaptureLane { capture, source, window: window.map(Box::new), head: None, loaded: false }
     }
 
-    /// Loads the next packet; none at the end.
+    /// Loads the next packet; returns `None` at the end.
     #[inline]
     pub(super) fn load(&mut self, capture: &mut OpenCapture) -> Option<Head> {
         self.head = match &mut self.window {
@@ -145,7 +143,7 @@ impl CaptureLane {
         self.head
     }
 
-    /// The stretch that it goes straight through, when the packet at its front has been delivered.
+    /// Returns the source for the fast path, if the lane has no window and its front packet has been delivered.
     #[inline]
     pub(super) fn straight(&mut self) -> Option<&mut MemorySource> {
         match (&self.window, self.loaded, &mut self.source) {
@@ -157,19 +155,18 @@ impl CaptureLane {
         }
     }
 
-    /// The packet that was taken from the stretch last is still to be delivered.
+    /// Puts back a packet taken through [`CaptureLane::straight`] but not delivered.
     pub(super) fn put_back(&mut self, head: Head) {
         self.head = Some(head);
         self.loaded = true;
     }
 
-    /// The packet at the front.
     #[inline]
     pub(super) fn head(&self) -> Option<Head> {
         self.head
     }
 
-    /// Its captured bytes.
+    /// Returns the captured bytes of `head`.
     #[inline]
     pub(super) fn data<'l>(&'l self, capture: &'l OpenCapture, head: &Head) -> &'l [u8] {
         match (&self.window, &self.source) {

@@ -1,11 +1,11 @@
-//! The TCP segment in a record, for those who look at a few packets before the capture is read.
+//! Decodes single packets for the checks made before the capture is read.
 
 use super::record::PacketRecord;
 use crate::decode::Decoder;
 use crate::segment::{Packet, TcpSegment};
 use smbscope_model::{Quality, Stamp, Timestamp};
 
-/// Decodes packets; what it counts of them is its own.
+/// Decoder with quality counters of its own, which are discarded.
 #[derive(Default)]
 pub(super) struct Looker {
     decoder: Decoder,
@@ -13,7 +13,7 @@ pub(super) struct Looker {
 }
 
 impl Looker {
-    /// Passes on the segment that the packet holds or completes; `window` begins with its record.
+    /// Passes on the TCP segment that the packet contains or completes. `window` starts with its record.
     pub(super) fn look(&mut self, record: &PacketRecord, window: &[u8], take: impl FnOnce(&TcpSegment<'_>)) {
         let end = record.data_start.saturating_add(record.data_length);
         let Some(data) = window.get(record.data_start..end) else { return };

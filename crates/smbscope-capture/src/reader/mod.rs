@@ -1,9 +1,9 @@
-//! Inputs → packets in time order.
+//! Reads inputs and returns their packets in time order.
 //!
-//! pcap, pcapng and snoop, plain or compressed, from files or a pipe; several inputs are one capture. Plain files are
-//! mapped, surveyed once and read in place; what has to be put in time order is merged from its ascending runs, or
-//! passes a bounded window. The steps: [`CaptureSet`] merges lanes, a lane is a source with or without a window, a
-//! source walks records, and the parsers of the formats are pure functions over bytes.
+//! Formats are pcap, pcapng and snoop, plain or compressed, from files or a pipe; several inputs form one capture.
+//! Plain files are mapped, surveyed once and read in place. Disorder is repaired by merging ascending runs or by a
+//! bounded window. Start with [`CaptureSet`], which merges lanes; a lane is a source with or without a window, a source
+//! walks records, and the format parsers are pure functions over bytes.
 
 mod capture;
 mod clock;

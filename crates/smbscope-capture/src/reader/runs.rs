@@ -1,29 +1,29 @@
-//! Where the times of a file ascend, and where they go back.
+//! Ascending runs of timestamps in a file, and the places between them.
 
 use super::format::CaptureParser;
 
-/// A stretch of a file whose timestamps ascend.
+/// Part of a file with ascending timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SortedRun {
-    /// Offset of the run's first record.
+    /// Offset of its first record.
     pub(super) position: u64,
     /// Number of its first packet, from 1.
     pub(super) number: u64,
     /// Timestamp of its first packet.
     pub(super) time: i64,
-    /// The parser's state in front of it.
+    /// Parser state before its first record.
     pub(super) format: CaptureParser,
-    /// What its timestamps lack since the clock was set back.
+    /// Added to its timestamps, to compensate for clock steps.
     pub(super) shift: i64,
 }
 
-/// A place where time goes back.
+/// Place where time goes back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Descent {
-    /// Index of the run that begins there.
+    /// Index of the run that starts there.
     pub(super) run: usize,
-    /// Timestamp of the packet in front of it.
+    /// Timestamp of the packet before it.
     pub(super) time_before: i64,
-    /// Offsets of the packets in front of it, in their order.
+    /// Offsets of the packets before it, in file order.
     pub(super) before: Vec<u64>,
 }

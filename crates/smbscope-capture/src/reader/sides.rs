@@ -1,8 +1,8 @@
-//! Captures whose two directions were stamped by two clocks: two ports of a tap, or two files merged.
+//! Captures whose two directions were stamped by different clocks: two ports of a tap, or two merged files.
 //!
-//! TCP tells. An acknowledgment can't come before the data that it acknowledges, so the least delays of both directions
-//! bound by how much one clock is ahead (Paxson, "On Calibrating Measurements of Packet Transit Times", SIGMETRICS 1998).
-//! Packets that the late clock stamped are moved back before anything else looks at their times.
+//! TCP reveals this. An acknowledgment can't precede the data that it acknowledges, so the minimum delays of both
+//! directions bound the clock offset (Paxson, "On Calibrating Measurements of Packet Transit Times", SIGMETRICS 1998).
+//! Packets stamped by the late clock are moved back before any other code uses their times.
 
 use super::format::CaptureParser;
 use super::look::Looker;
@@ -14,44 +14,44 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 
-/// Packets at the beginning of a capture that are looked at, and as many as show that all is well.
+/// Packets examined at the start of a capture; if the first ones show no problem, only those.
 const SAMPLE_PACKETS: usize = 4096;
 const FIRST_LOOK: usize = 512;
-/// Bytes of a compressed capture that are decompressed for it.
+/// Bytes of a compressed capture that are decompressed for this.
 pub(super) const SAMPLE_BYTES: usize = 512 << 10;
-/// Disorder of less is that of one capturing system.
+/// Disorder below this occurs within one capturing system.
 const LEAST_NS: i64 = 100_000;
-/// Acknowledgments before their data that a claim needs, and their least share of a direction: one in four.
+/// Evidence required: number of acknowledgments before their data, and their least share of a direction (one in four).
 const IMPOSSIBLE_MIN: usize = 3;
 const IMPOSSIBLE_SHARE: usize = 4;
-/// A capture point that is so near to both ends does not tell which is nearer.
+/// Round trip below which the capture point is so near to both ends that it does not matter which is nearer.
 const NEAR_NS: i64 = 100_000;
 
-/// The offset between two clocks, and whose packets have the late one.
+/// Offset between two clocks, and the hosts whose packets have the late one.
 pub(super) struct ClockCorrection {
     late: HashSet<IpAddr>,
     early: HashSet<IpAddr>,
-    /// Of servers; addresses that the sample does not have are told by them.
+    /// Server ports, which classify addresses that are not in the sample.
     ports: HashSet<u16>,
     offset: CaptureClockOffset,
     looker: Mutex<Looker>,
 }
 
-/// Data and acknowledgments of one flow. The end with the lower port is the server.
+/// Data and acknowledgment times of one flow. The end with the lower port is the server.
 #[derive(Debug, Default)]
 struct FlowAckTimes {
-    /// Time of the data that ends at a sequence number, by direction, client first. Absent if it was sent twice.
+    /// Time of the data that ends at a sequence number, by direction, client first; `None` if it was sent twice.
     sent: [HashMap<u32, Option<i64>>; 2],
-    /// First acknowledgment of a sequence number, by its direction.
+    /// Time of the first acknowledgment of a sequence number, by direction of the acknowledgment.
     acknowledged: [HashMap<u32, i64>; 2],
 }
 
-/// Least delays from data to its acknowledgment.
+/// Bounds on the offset between the clocks, from the minimum delays between data and acknowledgment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Bounds {
-    /// The clock of the late side is ahead by at least this.
+    /// Minimum by which the clock of the late side is ahead.
     low: i64,
-    /// And by at most this.
+    /// Maximum by which the clock of the late side is ahead.
     high: i64,
 }
 
@@ -73,14 +73,15 @@ impl FlowAckTimes {
         }
     }
 
-    /// Returns delays from data of one side to the acknowledgments of the other side: 0 is the client, 1 the server.
+    /// Returns the delays from data of one side to the acknowledgments of the other: 0 is the client, 1 the server.
     fn delays(&self, of_server: usize) -> Vec<i64> {
         let data = &self.sent[1 - of_server];
         let delay = |(end, time): (&u32, &i64)| Some(time - (*data.get(end)?)?);
         self.acknowledged[of_server].iter().filter_map(delay).collect()
     }
 
-    /// Returns whether the server's clock is the late one, and by how much. Absent if the flow shows no second clock.
+    /// Returns true if the late clock is the server's, with the bounds of the offset; `None` if the flow shows no
+    /// second clock.
     fn judge(&self) -> Option<(bool, Bounds)> {
         let [of_client, of_server] = [self.delays(0), self.delays(1)];
         let is_impossible = |delays: &[i64]| {
@@ -88,7 +89,7 @@ impl FlowAckTimes {
             found >= IMPOSSIBLE_MIN && found * IMPOSSIBLE_SHARE >= delays.len()
         };
         let least = |delays: &[i64]| delays.iter().min().copied();
-        // A client that acknowledges what the server has not sent yet: the server's clock is late.
+        // The client acknowledges data that the server has not sent yet, so the server's clock is late.
         let (is_server, impossible, others) = match (is_impossible(&of_client), is_impossible(&of_server)) {
             (true, false) => (true, of_client, of_server),
             (false, true) => (false, of_server, of_client),
@@ -104,7 +105,7 @@ impl FlowAckTimes {
 }
 
 impl ClockCorrection {
-    /// Looks for a second clock at the beginning of a capture: `bytes` without the header of the file.
+    /// Looks for a second clock at the start of a capture. `bytes` excludes the file header.
     pub(super) fn find(bytes: &[u8], format: CaptureParser, interfaces: &Interfaces) -> Option<ClockCorrection> {
         let (mut format, mut interfaces, mut position) = (format, interfaces.clone(), 0);
         let mut flows: BTreeMap<(SocketAddr, SocketAddr), FlowAckTimes> = BTreeMap::new();
@@ -134,7 +135,7 @@ impl ClockCorrection {
         ClockCorrection::from_flows(&flows)
     }
 
-    /// Returns what all flows agree on.
+    /// Returns the correction that all flows agree on.
     fn from_flows(flows: &BTreeMap<(SocketAddr, SocketAddr), FlowAckTimes>) -> Option<ClockCorrection> {
         let found: Vec<_> = flows.iter().filter_map(|(ends, flow)| Some((ends, flow.judge()?))).collect();
         let &(_, (is_server, first)) = found.first()?;
@@ -162,12 +163,11 @@ impl ClockCorrection {
         Some(ClockCorrection { late, early, ports, offset, looker: Mutex::new(Looker::default()) })
     }
 
-    /// Returns the offset that was found.
     pub(super) fn offset(&self) -> CaptureClockOffset {
         self.offset
     }
 
-    /// Says what was corrected, and what remains uncertain.
+    /// Describes the correction and the remaining uncertainty.
     pub(super) fn warning(&self) -> String {
         let CaptureClockOffset { of_servers, applied, low, high } = self.offset;
         let whose = self.offset.whose();
@@ -181,7 +181,7 @@ impl ClockCorrection {
         format!("two clocks: packets of {whose} were stamped {applied} late, which was corrected{uncertain}")
     }
 
-    /// Moves the time of a packet that the late clock stamped; `window` begins with its record.
+    /// Corrects the time of a packet stamped by the late clock. `window` starts with its record.
     #[cold]
     pub(super) fn correct(&self, record: &mut PacketRecord, window: &[u8]) {
         let mut is_late = false;

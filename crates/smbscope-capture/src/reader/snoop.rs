@@ -1,27 +1,23 @@
-//! The snoop format of Solaris (RFC 1761). Always big-endian, microseconds.
+//! The Solaris snoop format (RFC 1761): big-endian, microseconds.
 
 use super::record::{ByteOrder, MAX_CAPTURED_LENGTH, PacketRecord, ParseStep, absurd_length};
 
-/// Length of the file header.
 pub(super) const FILE_HEADER: usize = 16;
-/// Length of a record header.
 const RECORD_HEADER: usize = 24;
-/// Marks link types that have no LINKTYPE_* value; the lower bits are snoop's own number.
+/// Marks link types without a LINKTYPE_* value; the lower bits are snoop's own number.
 const FOREIGN_LINK_TYPE: u32 = 0x8000_0000;
 
-/// What the file header says.
+/// File header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Snoop {
     link_type: u32,
 }
 
 impl Snoop {
-    /// Whether these are the first bytes of a snoop file.
     pub(super) fn is_magic(bytes: &[u8]) -> bool {
         bytes.starts_with(b"snoop\0\0\0")
     }
 
-    /// Parses the file header.
     pub(super) fn parse(bytes: &[u8]) -> Option<Snoop> {
         if !Snoop::is_magic(bytes) {
             return None;
@@ -35,12 +31,11 @@ impl Snoop {
         Some(Snoop { link_type })
     }
 
-    /// The link type of every packet.
     pub(super) fn link_type(&self) -> u32 {
         self.link_type
     }
 
-    /// Looks at the record at the start of the window.
+    /// Parses the record at the start of the window.
     pub(super) fn step(&self, window: &[u8]) -> ParseStep {
         let field = |at| ByteOrder::BIG.u32(window, at);
         let (Some(original), Some(captured), Some(total)) = (field(0), field(4), field(8)) else {
@@ -53,7 +48,7 @@ impl Snoop {
             return absurd_length(captured);
         }
         let (total, data_length) = (total as usize, captured as usize);
-        // The record length includes header and padding, of which no writer adds more than a few bytes.
+        // The record length includes the header and padding, of which no writer adds more than a few bytes.
         if total < RECORD_HEADER + data_length || total > RECORD_HEADER + data_length + 4096 {
             return ParseStep::Stop(format!("record length {total} does not fit captured length {captured}"));
         }

@@ -1,4 +1,4 @@
-//! Where the packets of a lane come from: a stretch of a file in memory, or a stream.
+//! Packet sources of a lane: part of a file in memory, or a stream.
 
 use super::capture::OpenCapture;
 use super::format::CaptureParser;
@@ -12,29 +12,28 @@ use super::warm::Warmer;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A packet that has been found, and where its bytes are.
+/// A parsed packet header and the location of the packet's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) time: i64,
     pub(super) number: u64,
     pub(super) link_type: u32,
     pub(super) wire_length: u32,
-    /// Range of the captured bytes: in the file for [`Source::Bytes`], in the window for [`Source::Stream`].
+    /// Start of the captured bytes: in the file for [`PacketSource::Bytes`], in the window for
+    /// [`PacketSource::Stream`].
     pub(super) data_start: usize,
     pub(super) data_length: usize,
-    /// Length of the whole record.
     pub(super) record_length: usize,
 }
 
-/// The outcome of asking for a packet.
+/// Result of requesting a packet.
 pub(super) enum PacketPoll {
     Packet(Head),
-    /// None has come within the time given.
+    /// No packet arrived within the time limit.
     Idle,
     End,
 }
 
-/// A source of packets in file order.
 pub(super) enum PacketSource {
     Bytes(MemorySource),
     Stream(Box<StreamSource>),
@@ -45,17 +44,17 @@ pub(super) struct MemorySource {
     position: usize,
     format: CaptureParser,
     next_number: u64,
-    /// What its timestamps lack.
+    /// Added to all timestamps, to compensate for clock steps.
     shift: i64,
-    /// Number of the packet that ends the stretch, not in it.
+    /// Number of the packet at which the part ends, exclusive.
     end_number: u64,
-    /// Corrects times of a capture with two clocks.
+    /// Corrects timestamps in a capture with two clocks.
     sides: Option<Arc<ClockCorrection>>,
     warmer: Warmer,
 }
 
 impl MemorySource {
-    /// From the start of `run` up to the packet `end_number`.
+    /// Starts at `run` and ends before packet `end_number`.
     pub(super) fn new(run: &SortedRun, end_number: u64, sides: Option<Arc<ClockCorrection>>) -> MemorySource {
         MemorySource {
             position: usize::try_from(run.position).unwrap_or(usize::MAX),
@@ -69,19 +68,19 @@ impl MemorySource {
     }
 }
 
-/// A stream, opened when the first packet is wanted.
+/// A stream, opened when the first packet is requested.
 pub(super) struct StreamSource {
     pub(super) stream: Option<InputStream>,
     pub(super) format: CaptureParser,
     pub(super) number: u64,
-    /// Length of the record at the start of the window, which has been delivered.
+    /// Length of the already delivered record at the start of the window.
     pub(super) delivered: usize,
-    /// The stream is seen for the first time, and its survey is made on the way.
+    /// The stream is read for the first time and is surveyed on the way.
     pub(super) surveying: bool,
 }
 
 impl PacketSource {
-    /// The next packet in file order. The bytes of the one before are no longer at hand.
+    /// Returns the next packet in file order. Invalidates the bytes of the previous one.
     #[inline]
     pub(super) fn next(&mut self, capture: &mut OpenCapture, patience: Option<Duration>) -> PacketPoll {
         match self {
@@ -93,7 +92,7 @@ impl PacketSource {
         }
     }
 
-    /// The captured bytes of the packet that was found last.
+    /// Returns the captured bytes of the last packet found.
     #[inline]
     pub(super) fn data<'s>(&'s self, capture: &'s OpenCapture, head: &Head) -> &'s [u8] {
         let bytes = match self {
@@ -149,7 +148,7 @@ impl MemorySource {
                 }
                 ParseStep::More(_) if window.is_empty() => break,
                 ParseStep::More(_) => {
-                    // Where a survey has been here before, it has reported it.
+                    // If there was an earlier survey, it has reported this already.
                     if let Some(survey) = &mut survey {
                         survey.damaged(ENDS_INSIDE.to_owned(), self.position as u64);
                     }
@@ -170,7 +169,7 @@ impl MemorySource {
 impl StreamSource {
     fn next(&mut self, capture: &mut OpenCapture, patience: Option<Duration>) -> PacketPoll {
         if self.stream.is_none() {
-            // The survey has read this file: if it can't be opened again, what remains of it is lost.
+            // The survey has read this file before: if it can't be opened again, its remaining packets are lost.
             match capture.open_stream() {
                 Ok(stream) => self.stream = Some(stream),
                 Err(error) => {

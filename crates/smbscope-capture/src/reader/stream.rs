@@ -1,7 +1,7 @@
 //! Inputs that are read once, front to back: decompressed files, pipes and standard input.
 //!
-//! A thread reads (and decompresses) ahead into a bounded channel; the parser sees one window that is refilled. Where the
-//! system refuses the thread, the parser reads the source itself.
+//! A thread reads and decompresses ahead into a bounded channel; the parser sees a refillable window. If the system
+//! refuses the thread, the parser reads the source itself.
 
 use super::format::CaptureParser;
 use super::pcapng::Interfaces;
@@ -12,17 +12,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Why a file cannot be read any further when its last record is cut off.
+/// Damage reason for a file whose last record is truncated.
 pub(super) const ENDS_INSIDE: &str = "the file ends in the middle of a record";
 
-/// Bytes handed from thread to thread at once.
+/// Size of the chunks passed between the threads.
 const CHUNK_LENGTH: usize = 256 << 10;
-/// Chunks that may wait in the channel.
+/// Capacity of the channel, in chunks.
 const CHUNKS_AHEAD: usize = 4;
-/// How often a blocked read looks whether it should stop.
+/// Interval at which a blocked read checks the stop flag.
 const STOP_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Counts the bytes that are read through it.
+/// Counts the bytes read through it.
 struct Counting<R> {
     source: R,
     bytes: Arc<AtomicU64>,
@@ -36,22 +36,21 @@ impl<R: Read> Read for Counting<R> {
     }
 }
 
-/// What came of waiting for more bytes.
+/// Result of waiting for more bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fill {
-    /// The window holds the bytes asked for.
+    /// The window holds the requested bytes.
     Ready,
     /// The input has ended.
     Ended,
-    /// Nothing came within the time given.
+    /// Nothing arrived within the time limit.
     Idle,
 }
 
-/// Where the bytes come from.
 enum Chunks {
     /// A thread that reads ahead.
     Ahead(Receiver<io::Result<Vec<u8>>>),
-    /// The source itself: no wait for it can be ended early.
+    /// The source itself; waits for it can't be interrupted.
     Source(Box<dyn Read + Send>),
 }
 
@@ -64,7 +63,6 @@ impl Chunks {
     }
 }
 
-/// A refillable window over a stream.
 pub(super) struct InputStream {
     chunks: Chunks,
     window: Vec<u8>,
@@ -72,23 +70,22 @@ pub(super) struct InputStream {
     /// Offset of `window[start]` in the stream.
     offset: u64,
     ended: bool,
-    /// Why the stream ended before its end.
+    /// Read or decompression error that ended the stream.
     error: Option<io::Error>,
     stop: Arc<AtomicBool>,
-    /// Bytes read from the input, compressed where it is.
+    /// Number of bytes read from the input, before decompression.
     input_bytes: Arc<AtomicU64>,
-    /// Everything read so far, as long as it fits the budget.
+    /// Everything read so far, while it fits the budget.
     pub(super) copy: Option<Vec<u8>>,
     copy_budget: usize,
 }
 
-/// Wraps a source so that the bytes read from it are counted.
 pub(super) fn counted(source: Box<dyn Read + Send>, bytes: &Arc<AtomicU64>) -> Box<dyn Read + Send> {
     Box::new(Counting { source, bytes: Arc::clone(bytes) })
 }
 
 impl InputStream {
-    /// Starts reading `source` on a thread. `input_bytes` is counted by a [`counted`] source below it.
+    /// Starts reading `source` on a thread. `input_bytes` is updated by a [`counted`] source below it.
     pub(super) fn new(
         source: Box<dyn Read + Send>,
         input_bytes: Arc<AtomicU64>,
@@ -120,32 +117,31 @@ impl InputStream {
         })
     }
 
-    /// The bytes at hand.
     pub(super) fn window(&self) -> &[u8] {
         &self.window[self.start..]
     }
 
-    /// Where in the stream the window starts.
+    /// Returns the stream offset of the window's start.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Bytes read from the input, compressed where it is.
+    /// Returns the number of bytes read from the input, before decompression.
     pub(super) fn input_bytes(&self) -> u64 {
         self.input_bytes.load(Ordering::Relaxed)
     }
 
-    /// Why the stream ended early, once it has ended.
+    /// Returns the error that ended the stream, if any.
     pub(super) fn error(&self) -> Option<&io::Error> {
         self.error.as_ref()
     }
 
-    /// Whether the stream ended between two records, or because it was told to.
+    /// Returns true if the stream ended between two records or because of the stop flag.
     fn ended_cleanly(&self) -> bool {
         self.error.is_none() && (self.window().is_empty() || self.stop.load(Ordering::Relaxed))
     }
 
-    /// Sees to it that the window holds `need` bytes. Waits as long as it takes, or for `patience`.
+    /// Fills the window to at least `need` bytes. Waits without limit, or for `patience`.
     pub(super) fn fill(&mut self, need: usize, patience: Option<Duration>) -> Fill {
         while self.window.len() - self.start < need {
             if self.ended {
@@ -183,7 +179,7 @@ impl InputStream {
         self.window.extend_from_slice(chunk);
     }
 
-    /// Moves the window's start; false when the stream ends before.
+    /// Advances the start of the window. Returns false if the stream ends first.
     pub(super) fn consume(&mut self, mut length: usize) -> bool {
         loop {
             let step = length.min(self.window.len() - self.start);
@@ -203,14 +199,14 @@ impl InputStream {
 fn read_ahead(mut source: Box<dyn Read + Send>, chunks: &SyncSender<io::Result<Vec<u8>>>) {
     while let Some(chunk) = next_chunk(&mut source) {
         let failed = chunk.is_err();
-        // The reader may be gone; there is nobody else to tell.
+        // If the receiver is gone, the error has nowhere to go.
         if chunks.send(chunk).is_err() || failed {
             return;
         }
     }
 }
 
-/// Returns nothing at the end of the source.
+/// Returns `None` at the end of the source.
 fn next_chunk(source: &mut Box<dyn Read + Send>) -> Option<io::Result<Vec<u8>>> {
     let mut chunk = vec![0; CHUNK_LENGTH];
     loop {
@@ -226,20 +222,20 @@ fn next_chunk(source: &mut Box<dyn Read + Send>) -> Option<io::Result<Vec<u8>>> 
     }
 }
 
-/// The next record of a stream.
+/// Result of requesting the next record of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RecordPoll {
-    /// A packet at the start of the window, in a record of this length, which is to be consumed.
+    /// A packet at the start of the window, in a record of this length, which the caller must consume.
     Packet(PacketRecord, usize),
-    /// A record that could not be read, or is shown and counted though it is no packet, was skipped.
+    /// A record was skipped because it could not be read, or because it is not a packet although Wireshark numbers it.
     Passed(SkipReason),
-    /// Nothing came within the time given.
+    /// Nothing arrived within the time limit.
     Idle,
-    /// The end; with a reason when it is not a clean one.
+    /// End of the stream, with a reason if it is not a clean one.
     End(Option<String>),
 }
 
-/// Finds the next packet. The caller consumes it before it asks again.
+/// Finds the next packet. The caller must consume it before asking again.
 pub(super) fn next_record(
     stream: &mut InputStream,
     format: &mut CaptureParser,
@@ -268,7 +264,7 @@ pub(super) fn next_record(
     }
 }
 
-/// Why there is no more, when the stream ended inside a record.
+/// Returns the reason for a stream that ended inside a record.
 pub(super) fn ended_inside(stream: &InputStream) -> String {
     match stream.error() {
         Some(error) => format!("the input is damaged or ends early ({error})"),

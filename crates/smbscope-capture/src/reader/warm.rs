@@ -1,26 +1,26 @@
-//! Warms the processor's caches ahead of the reader.
+//! Warms the CPU caches ahead of the reader.
 //!
-//! Where a record starts is only known from the length of the one before it, so a walk from record to record waits for
-//! main memory once for each. Lines of the cache that are touched one after the other come much faster, as the
-//! processor fetches them before they are asked for. Nothing but speed depends on it.
+//! The start of a record is known only from the length of the previous one, so walking from record to record waits for
+//! main memory once per record. Touching cache lines sequentially is much faster, because the hardware prefetcher
+//! recognises the pattern. Only speed depends on this.
 
 use crate::prefetch::CACHE_LINE;
 use std::hint::black_box;
 
-/// How far ahead of the start of a record: beyond the header of the next one, where packets are those of Ethernet.
+/// Distance in bytes to read ahead: beyond the next record's header, given Ethernet-sized packets.
 const AHEAD: usize = 2048;
 
-/// Goes ahead of a walk that does not turn back.
+/// Reads ahead of a forward walk.
 #[derive(Debug, Default)]
 pub(super) struct Warmer {
     warm_until: usize,
 }
 
 impl Warmer {
-    /// The record that is read next starts at `position`.
+    /// Notes that the next record starts at `position`.
     #[inline]
     pub(super) fn at(&mut self, position: usize, bytes: &[u8]) {
-        // Of a longer record, as hosts capture before they segment it, nobody reads the rest.
+        // The rest of a longer record (captured before segmentation offload) is never read, so it is not warmed.
         let begin = self.warm_until.max(position);
         let ahead = bytes.get(begin..bytes.len().min(position.saturating_add(AHEAD))).unwrap_or_default();
         let lines = ahead.iter().step_by(CACHE_LINE);
@@ -37,7 +37,7 @@ mod tests {
     fn every_line_is_touched_once_and_none_beyond_the_file() {
         let bytes = [1; 10_000];
         let mut warmer = Warmer::default();
-        // From 0 to beyond 2,048, then on from there, then from where a record of 4,000 bytes ends.
+        // First beyond 2,048; then on from there; then from the end of a record of 4,000 bytes.
         let until = [0, 24, 1_500, 5_500, 9_000, 10_000, 20_000].map(|position| {
             warmer.at(position, &bytes);
             warmer.warm_until
