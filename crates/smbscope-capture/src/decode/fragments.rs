@@ -1,7 +1,7 @@
-//! Puts IP fragments together (RFC 791 3.2, RFC 8200 4.5) in a table of bounded size.
+//! Reassembles IP fragments (RFC 791 §3.2, RFC 8200 §4.5) in a bounded table.
 //!
-//! Of bytes that come twice the first copy counts. A fragment that the snap length cut still takes its place: its
-//! length is known, and the datagram's captured bytes are those in front of the first cut.
+//! Where fragments overlap, the first copy counts. A fragment truncated by the snap length still fills its place: its
+//! length is known, and the datagram's captured bytes end at the first truncation.
 
 use super::ip::IpPacket;
 use smbscope_model::Stamp;
@@ -9,17 +9,17 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::ops::Range;
 
-/// Datagrams in the making; the oldest goes when there are more.
+/// Maximum number of incomplete datagrams; the oldest is dropped first.
 const MAX_DATAGRAMS: usize = 256;
-/// Longest datagram.
+/// Longest datagram in bytes.
 const MAX_LENGTH: u32 = 65_535;
-/// Separate stretches of one datagram; a sender never needs more.
+/// Maximum number of disjoint ranges in one datagram; no sender needs more.
 const MAX_STRETCHES: usize = 64;
-/// A datagram whose fragments are further apart is not one: identifications are used again (RFC 791: 15 s; Linux: 30 s).
+/// Maximum time between fragments of one datagram, because identifications are reused (RFC 791: 15 s; Linux: 30 s).
 const LIFETIME_NS: i64 = 30_000_000_000;
-/// Datagrams completed last that are remembered, so that a second copy of a fragment starts nothing new.
+/// Recently completed datagrams remembered, so that a duplicate fragment does not start a new one.
 const MAX_COMPLETED: usize = 64;
-/// How long they are remembered.
+/// Time for which they are remembered.
 const DUPLICATE_NS: i64 = 1_000_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,11 +27,11 @@ struct ReassemblyKey {
     source: IpAddr,
     destination: IpAddr,
     identification: u32,
-    /// The protocol tells apart IPv4 datagrams of equal identification; IPv6 has none to tell.
+    /// IPv4 identifications are per protocol; for IPv6 this is constant.
     protocol: u8,
 }
 
-/// A datagram in the making.
+/// Incomplete datagram.
 #[derive(Debug)]
 pub(super) struct DatagramReassembly {
     key: ReassemblyKey,
@@ -40,21 +40,21 @@ pub(super) struct DatagramReassembly {
     pub(super) first: Stamp,
     pub(super) hops_left: u8,
     pub(super) identification: Option<u16>,
-    /// What the first fragment says its payload is.
+    /// Protocol of the payload, from the first fragment.
     pub(super) next_header: u8,
-    /// Protocol that its fragments were counted by.
+    /// Protocol under which its fragments were counted.
     pub(super) protocol: u8,
-    /// How many packets it came in, copies among them.
+    /// Number of packets, including duplicates.
     pub(super) packets: u64,
     bytes: Vec<u8>,
-    /// Stretches that were on the wire, and stretches that were captured; ascending, apart.
+    /// Byte ranges on the wire and captured byte ranges; sorted and disjoint.
     on_wire: Vec<Range<u32>>,
     captured: Vec<Range<u32>>,
     length: Option<u32>,
 }
 
 impl DatagramReassembly {
-    /// The captured bytes up to the first missing one, and the length on the wire.
+    /// Returns the captured bytes up to the first missing one, and the length on the wire.
     pub(super) fn bytes(&self) -> (&[u8], u32) {
         let whole = match self.captured.first() {
             Some(stretch) if stretch.start == 0 => stretch.end as usize,
@@ -67,11 +67,11 @@ impl DatagramReassembly {
         self.length.is_some_and(|length| matches!(self.on_wire.as_slice(), [all] if *all == (0..length)))
     }
 
-    /// Enters a fragment; false when the datagram has to be dropped.
+    /// Adds a fragment. Returns false if the datagram has to be dropped.
     fn add(&mut self, offset: u32, more: bool, captured: &[u8], length: u32) -> bool {
         let end = offset.saturating_add(length);
         if end > MAX_LENGTH || self.length.is_some_and(|known| end > known) {
-            // It does not belong here; what is whole without it stays whole.
+            // It does not fit this datagram, which can still be completed without it.
             return true;
         }
         if !more && self.length.is_none() {
@@ -97,7 +97,7 @@ impl DatagramReassembly {
     }
 }
 
-/// The parts of `wanted` that no stretch covers.
+/// Returns the parts of `wanted` that no range covers.
 fn gaps(stretches: &[Range<u32>], wanted: Range<u32>) -> Vec<Range<u32>> {
     let mut gaps = Vec::new();
     let mut from = wanted.start;
@@ -119,7 +119,7 @@ fn gaps(stretches: &[Range<u32>], wanted: Range<u32>) -> Vec<Range<u32>> {
     gaps
 }
 
-/// Adds a stretch that overlaps none, and joins it with its neighbours.
+/// Adds a range that overlaps no other and merges it with adjacent ones.
 fn insert(stretches: &mut Vec<Range<u32>>, new: Range<u32>) {
     let at = stretches.partition_point(|stretch| stretch.start < new.start);
     stretches.insert(at, new);
@@ -133,16 +133,16 @@ fn insert(stretches: &mut Vec<Range<u32>>, new: Range<u32>) {
     }
 }
 
-/// What came of a fragment.
+/// Result of adding a fragment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Added {
-    /// It was the last one missing: see [`Fragments::completed`].
+    /// The datagram is complete; see [`Fragments::take_completed`].
     pub(super) completed: bool,
-    /// Datagrams that were dropped.
+    /// Number of datagrams dropped.
     pub(super) given_up: u64,
 }
 
-/// The table of datagrams in the making.
+/// Table of incomplete datagrams.
 #[derive(Debug)]
 pub(super) struct Fragments {
     /// Oldest first.
@@ -156,7 +156,7 @@ impl Fragments {
         Fragments { assemblies: VecDeque::new(), completed: None, completed_last: VecDeque::new() }
     }
 
-    /// Enters a fragment that was seen at `stamp`.
+    /// Adds a fragment captured at `stamp`.
     pub(super) fn add(&mut self, datagram: &IpPacket<'_>, stamp: Stamp) -> Added {
         let mut added = Added { completed: false, given_up: 0 };
         let Some(fragment) = datagram.fragment else { return added };
@@ -217,17 +217,17 @@ impl Fragments {
         added
     }
 
-    /// Takes the datagram that was completed last, to look into it.
+    /// Takes the datagram that was just completed.
     pub(super) fn take_completed(&mut self) -> Option<DatagramReassembly> {
         self.completed.take()
     }
 
-    /// Keeps a datagram whose bytes are handed on.
+    /// Keeps a datagram while its bytes are in use.
     pub(super) fn keep(&mut self, assembly: DatagramReassembly) -> &DatagramReassembly {
         self.completed.insert(assembly)
     }
 
-    /// Gives up everything; returns how many datagrams that were.
+    /// Drops all datagrams and returns their number.
     pub(super) fn clear(&mut self) -> u64 {
         let count = self.assemblies.len() as u64;
         self.assemblies.clear();

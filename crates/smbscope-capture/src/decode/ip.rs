@@ -1,14 +1,13 @@
 //! IPv4 (RFC 791) and IPv6 (RFC 8200) headers.
 //!
-//! The IP header says how long the datagram is; what the record holds beyond is padding. Two exceptions: a length of
-//! zero (segmentation offload, jumbograms) stands for all of the record, and a length beyond the record is believed,
-//! because what cuts packets short and writes the cut length as the original one (slicing switches and capture cards)
-//! is met in practice, while a host would not have sent or taken such a packet.
+//! The length field determines the datagram; anything after it is padding. There are two exceptions. Zero (segmentation
+//! offload, jumbograms) means all of the record. A length beyond the record is believed: slicing switches and capture
+//! cards truncate packets and record the truncated length as the original one, whereas no host would have sent or
+//! accepted such a packet.
 
 use super::fields::{Fields, Stays};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Protocol number of TCP.
 pub(super) const TCP: u8 = 6;
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
@@ -18,38 +17,36 @@ const DESTINATION_OPTIONS: u8 = 60;
 const MOBILITY: u8 = 135;
 const HOST_IDENTITY: u8 = 139;
 const SHIM6: u8 = 140;
-/// Extension headers that are followed; a longer chain is damage.
+/// Maximum number of extension headers; a longer chain is damage.
 const MAX_EXTENSION_HEADERS: usize = 16;
 
-/// Where a fragment belongs.
+/// Fragment fields of the IP header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FragmentInfo {
     pub(super) identification: u32,
-    /// Offset in bytes.
+    /// In bytes.
     pub(super) offset: u32,
     pub(super) more: bool,
 }
 
-/// An IP packet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct IpPacket<'a> {
     pub(super) source: IpAddr,
     pub(super) destination: IpAddr,
-    /// Protocol behind the last extension header; for an IPv6 fragment what the fragment header says follows.
+    /// Protocol after the last extension header; for an IPv6 fragment, the next header in the fragment header.
     pub(super) protocol: u8,
-    /// Time to live, or hop limit.
+    /// TTL or hop limit.
     pub(super) hops_left: u8,
-    /// Identification of the IPv4 header.
+    /// Identification field of the IPv4 header.
     pub(super) identification: Option<u16>,
     pub(super) fragment: Option<FragmentInfo>,
-    /// Captured bytes behind the headers.
+    /// Captured bytes after the headers.
     pub(super) payload: &'a [u8],
-    /// Length of the payload on the wire.
     pub(super) payload_length: u32,
 }
 
-/// Parses the headers of a packet that was `on_wire` bytes long; none when they contradict themselves or are cut off.
-/// `version` is what the link layer says it is.
+/// Parses the headers of a packet of `on_wire` bytes. Returns `None` if they are inconsistent or cut off. `version`
+/// comes from the link layer, if that states it.
 #[inline]
 pub(super) fn parse<'a, F: Fields>(
     version: Option<u8>,
@@ -74,7 +71,7 @@ fn be32(data: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(data.get(at..at.checked_add(4)?)?.try_into().ok()?))
 }
 
-/// The captured part of `length` bytes from `at`.
+/// Returns the captured part of `length` bytes at `at`.
 fn captured(data: &[u8], at: usize, length: u32) -> &[u8] {
     let rest = data.get(at..).unwrap_or_default();
     &rest[..rest.len().min(length as usize)]
@@ -84,7 +81,7 @@ fn ipv4<'a, F: Fields>(data: &'a [u8], on_wire: u32, fields: &mut F) -> Option<I
     let header: &[u8; 20] = data.get(..20)?.try_into().ok()?;
     let header_length = usize::from(header[0] & 0x0f) * 4;
     if F::RECORDS {
-        // Options stay behind, as zeros: they end a list of options.
+        // Options are not entered. They become zeros, which mark the end of the option list.
         fields.enter(data.get(..6), Stays::Whole);
         fields.enter(data.get(6..7), Stays::Bits(0x7f));
         fields.enter(data.get(7..10), Stays::Whole);
@@ -116,7 +113,7 @@ fn ipv4<'a, F: Fields>(data: &'a [u8], on_wire: u32, fields: &mut F) -> Option<I
         payload_length,
     };
     if datagram.protocol == AUTHENTICATION && fragment.is_none() {
-        // RFC 4302 protects the packet and leaves it readable.
+        // The authentication header (RFC 4302) leaves the packet readable.
         let (protocol, skipped) = upper_layer(AUTHENTICATION, datagram.payload, payload_length, fields)?;
         datagram.protocol = protocol;
         datagram.payload = datagram.payload.get(skipped..)?;
@@ -128,7 +125,7 @@ fn ipv4<'a, F: Fields>(data: &'a [u8], on_wire: u32, fields: &mut F) -> Option<I
 fn ipv6<'a, F: Fields>(data: &'a [u8], on_wire: u32, fields: &mut F) -> Option<IpPacket<'a>> {
     let header: &[u8; 40] = data.get(..40)?.try_into().ok()?;
     if F::RECORDS {
-        // Version and traffic class. Systems may make flow labels of addresses.
+        // Version and traffic class, but not the flow label, which some systems derive from addresses.
         fields.enter(data.get(..1), Stays::Whole);
         fields.enter(data.get(1..2), Stays::Bits(0xf0));
         fields.enter(data.get(4..8), Stays::Whole);
@@ -168,7 +165,7 @@ fn ipv6<'a, F: Fields>(data: &'a [u8], on_wire: u32, fields: &mut F) -> Option<I
         datagram.payload_length = datagram.payload_length.checked_sub(8)?;
         datagram.protocol = next_header;
         if offset == 0 && !more {
-            // An atomic fragment (RFC 6946) is whole: go on behind its header.
+            // An atomic fragment (RFC 6946) is complete; continue after its header.
             let (protocol, skipped) = upper_layer(next_header, datagram.payload, datagram.payload_length, fields)?;
             datagram.protocol = protocol;
             datagram.payload = datagram.payload.get(skipped..)?;
@@ -180,7 +177,7 @@ fn ipv6<'a, F: Fields>(data: &'a [u8], on_wire: u32, fields: &mut F) -> Option<I
     Some(datagram)
 }
 
-/// Whether an IPv6 extension header of this kind may stand between the fragment header and TCP.
+/// Returns true if an IPv6 extension header of this kind may precede TCP after the fragment header.
 pub(super) fn is_extension(next_header: u8) -> bool {
     matches!(
         next_header,
@@ -188,7 +185,7 @@ pub(super) fn is_extension(next_header: u8) -> bool {
     )
 }
 
-/// Passes IPv6 extension headers: the protocol that follows, [`FRAGMENT`] among them, and where it starts.
+/// Skips IPv6 extension headers. Returns the protocol that follows, possibly [`FRAGMENT`], and its offset.
 pub(super) fn upper_layer<F: Fields>(
     mut next_header: u8,
     payload: &[u8],
@@ -205,7 +202,7 @@ pub(super) fn upper_layer<F: Fields>(
             AUTHENTICATION => units(offset + 1)?.checked_add(2)? * 4,
             other => return Some((other, offset)),
         };
-        // Which header follows, and the length of this one.
+        // Next header, and the length of this one.
         fields.enter(payload.get(offset..offset + 2), Stays::Whole);
         next_header = *payload.get(offset)?;
         offset = offset.checked_add(header_length)?;

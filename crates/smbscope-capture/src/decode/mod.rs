@@ -1,7 +1,7 @@
-//! Packet → TCP segment: peels the link, IP and TCP headers off a packet and puts IP fragments together.
+//! Decodes packets: strips the link, IP and TCP headers and reassembles IP fragments.
 //!
-//! Headers are read in place; only fragments are copied. Tunnels are followed to the packet within them, and what is no
-//! TCP is counted by its protocol. Whatever does not parse is counted in [`Quality`].
+//! Headers are read in place; only fragments are copied. Tunnels are followed to the inner packet. Packets without TCP
+//! are counted by protocol; those that can't be parsed are counted in [`Quality`]. Start with [`Decoder::decode`].
 
 mod fields;
 mod fragments;
@@ -25,28 +25,28 @@ use smbscope_model::{Quality, SkippedPackets, SkippedProtocol, Stamp};
 use std::net::SocketAddr;
 use tcp::TcpHeader;
 
-/// Tunnels within each other that are followed, fragments within fragments among them.
+/// Maximum nesting of tunnels and fragments.
 const MAX_TUNNELS: usize = 8;
 
-/// Decodes packets one after the other; remembers fragments, and what it has seen for the case that nothing is SMB.
+/// Decodes packets one by one. Keeps incomplete datagrams, and statistics that explain captures without SMB.
 #[derive(Debug)]
 pub struct Decoder {
     fragments: Fragments,
     packets: u64,
     skipped: SkippedProtocolCounts,
-    /// TCP packets by the lower of their two ports.
+    /// TCP packets by the lower of their ports.
     port_packets: Box<[u64]>,
 }
 
-/// What a packet is behind its link header and its tunnels.
+/// Result of stripping the link header and all tunnels.
 enum DecodedPacket<'a> {
-    /// A whole IP packet that holds TCP.
+    /// A whole IP packet that carries TCP.
     Tcp(IpPacket<'a>),
-    /// A part of one, which may hold TCP.
+    /// A fragment that may carry TCP.
     Fragment(IpPacket<'a>),
     Skipped(SkippedProtocol),
     Malformed,
-    /// The snap length cut it off inside its headers.
+    /// The snap length cut off some headers.
     Cut,
 }
 
@@ -63,7 +63,6 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// A decoder without memory of any packet.
     pub fn new() -> Decoder {
         Decoder {
             fragments: Fragments::new(),
@@ -73,7 +72,7 @@ impl Decoder {
         }
     }
 
-    /// The TCP segment that the packet holds, or completes as the last of its fragments.
+    /// Returns the TCP segment that the packet contains, or completes as the last fragment.
     pub fn decode<'a>(&'a mut self, packet: &Packet<'a>, quality: &mut Quality) -> Option<TcpSegment<'a>> {
         self.packets += 1;
         quality.packets += 1;
@@ -112,22 +111,22 @@ impl Decoder {
         }
     }
 
-    /// The protocols of the packets that are no TCP, at most `n` of them with the most packets; the rest is added up.
+    /// Returns the packet counts of protocols other than TCP: the `n` largest, and the sum of the rest.
     pub fn skipped(&self, n: usize) -> Vec<SkippedPackets> {
         self.skipped.most(n)
     }
 
-    /// The TCP ports with their packets. A connection counts for the lower of its ports, which is as a rule the server's.
+    /// Returns the TCP ports with their packets. A connection counts under its lower port, usually the server's.
     pub fn ports(&self) -> impl Iterator<Item = (u16, u64)> {
         (0..=u16::MAX).zip(self.port_packets.iter().copied()).filter(|(_, packets)| *packets > 0)
     }
 
-    /// Gives up the datagrams that are still incomplete at the end of the capture, and counts them.
+    /// Drops and counts the datagrams that are still incomplete at the end of the capture.
     pub fn finish(&mut self, quality: &mut Quality) {
         quality.ip_datagrams_incomplete += self.fragments.clear();
     }
 
-    /// Counts a packet that holds no segment.
+    /// Counts a packet without a segment.
     fn pass_over(&mut self, found: &DecodedPacket<'_>, quality: &mut Quality) {
         match found {
             DecodedPacket::Skipped(protocol) => {
@@ -158,8 +157,8 @@ impl Decoder {
         Some(segment_of(self.packets, packet.stamp, packet.stamp, datagram, &header))
     }
 
-    /// Takes a fragment; a datagram that it completes is followed through its tunnels, where it may be a fragment of
-    /// another one again.
+    /// Processes a fragment. If it completes a datagram, follows that through its tunnels; the inner packet may be a
+    /// fragment again.
     #[cold]
     fn fragment<'a>(
         &'a mut self,
@@ -168,7 +167,7 @@ impl Decoder {
         quality: &mut Quality,
     ) -> Option<TcpSegment<'a>> {
         quality.ip_fragments += 1;
-        // Counted by what the datagram seems to hold, and anew once that is known.
+        // Counted by the protocol in the header; corrected once the payload is known.
         let counted = datagram.protocol;
         if holds_tcp(counted) {
             quality.tcp_packets += 1;
@@ -186,7 +185,7 @@ impl Decoder {
                 DecodedPacket::Tcp(inner) => {
                     self.recount(counted, None, quality);
                     quality.tunneled_packets += if holds_tcp(counted.0) { 0 } else { counted.1 };
-                    // The payload is a part of the datagram's bytes, which are to stay.
+                    // The payload borrows the datagram's bytes, so the datagram has to be kept.
                     let start = inner.payload.as_ptr() as usize - whole.bytes().0.as_ptr() as usize;
                     let inner = IpPacket { payload: &[], ..inner };
                     let whole = self.fragments.keep(whole);
@@ -225,7 +224,7 @@ impl Decoder {
         None
     }
 
-    /// Enters a fragment; the whole datagram if it was the last part.
+    /// Adds a fragment and returns the datagram if that completes it.
     fn put_together(
         &mut self,
         datagram: &IpPacket<'_>,
@@ -239,7 +238,8 @@ impl Decoder {
         self.fragments.take_completed()
     }
 
-    /// The fragments of a datagram, counted before by the protocol in their headers, hold TCP or, with `skipped`, that.
+    /// Corrects the counts of a datagram's fragments, made by the protocol in their headers: they carry TCP or, if
+    /// given, `skipped`.
     fn recount(&mut self, (protocol, packets): (u8, u64), skipped: Option<SkippedProtocol>, quality: &mut Quality) {
         match (holds_tcp(protocol), skipped) {
             (true, None) => {}
@@ -259,12 +259,12 @@ impl Decoder {
     }
 }
 
-/// Whether a fragment of this protocol is taken for a part of a segment: TCP, or an IPv6 extension header in front of it.
+/// Returns true if a fragment of this protocol counts as TCP: TCP itself, or an IPv6 extension header before it.
 fn holds_tcp(protocol: u8) -> bool {
     protocol == TCP || ip::is_extension(protocol)
 }
 
-/// Goes into a packet that is no TCP, through one tunnel after the other.
+/// Follows a packet that is not TCP through one tunnel after another.
 #[cold]
 fn follow<'a, F: Fields>(mut datagram: IpPacket<'a>, fields: &mut F) -> DecodedPacket<'a> {
     for _ in 0..MAX_TUNNELS {
@@ -283,10 +283,10 @@ fn follow<'a, F: Fields>(mut datagram: IpPacket<'a>, fields: &mut F) -> DecodedP
     DecodedPacket::Skipped(SkippedProtocol::NestedTunnels)
 }
 
-/// What a datagram that was put together holds.
+/// Returns the contents of a reassembled datagram.
 fn look_into(whole: &DatagramReassembly) -> DecodedPacket<'_> {
     let (captured, length) = whole.bytes();
-    // An IPv6 datagram may have extension headers behind the fragment header.
+    // An IPv6 datagram may have extension headers after the fragment header.
     let Some((protocol, offset)) = ip::upper_layer(whole.next_header, captured, length, &mut ()) else {
         return DecodedPacket::unparsed(captured, length);
     };

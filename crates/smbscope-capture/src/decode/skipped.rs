@@ -1,17 +1,17 @@
-//! Packets that are no TCP, counted by protocol.
+//! Packet counts of protocols other than TCP.
 
 use smbscope_model::{SkippedPackets, SkippedProtocol};
 
-/// Protocols that are listed besides those of IP and ports of UDP, which all are; packets of others are added up.
+/// Maximum number of protocols listed individually, not counting IP protocols and UDP ports, which all are.
 const MAX_SKIPPED_PROTOCOLS: usize = 128;
 
-/// A counter for every protocol, in tables whose size does not depend on the capture.
+/// One counter per protocol, in tables of fixed maximum size.
 #[derive(Debug)]
 pub(super) struct SkippedProtocolCounts {
     ip: Box<[u64]>,
     udp: Box<[u64]>,
     others: Vec<(SkippedProtocol, u64)>,
-    /// Packets of protocols that were too many.
+    /// Packets of protocols beyond the limit.
     rest: u64,
 }
 
@@ -25,12 +25,11 @@ impl SkippedProtocolCounts {
         }
     }
 
-    /// Counts a packet.
     pub(super) fn count(&mut self, protocol: SkippedProtocol) {
         *self.counter(protocol) += 1;
     }
 
-    /// Counts packets as another protocol than they were counted before, or as none that is skipped.
+    /// Moves packets counted under `before` to `now`, or removes them if that is `None`.
     pub(super) fn recount(&mut self, packets: u64, before: SkippedProtocol, now: Option<SkippedProtocol>) {
         let counter = self.counter(before);
         *counter = counter.saturating_sub(packets);
@@ -58,7 +57,7 @@ impl SkippedProtocolCounts {
         }
     }
 
-    /// The protocols with the most packets, at most `n`; what is left is added up.
+    /// Returns the `n` protocols with the most packets, and the sum of the rest.
     pub(super) fn most(&self, n: usize) -> Vec<SkippedPackets> {
         let ip = (0..=u8::MAX).zip(&self.ip).map(|(number, packets)| (SkippedProtocol::IpProtocol(number), *packets));
         let udp = (0..=u16::MAX).zip(&self.udp).map(|(number, packets)| (SkippedProtocol::UdpPort(number), *packets));

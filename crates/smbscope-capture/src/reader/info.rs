@@ -38,14 +38,9 @@ impl CaptureInput {
 pub enum CaptureError {
     /// The file can't be opened or read: missing, no permission, I/O error.
     #[error("cannot open {name}: {source}")]
-    Open {
-        name: String,
-        source: io::Error,
-    },
+    Open { name: String, source: io::Error },
     #[error("{name}: empty file")]
-    Empty {
-        name: String,
-    },
+    Empty { name: String },
     /// The file ends before its first record.
     #[error("{name}: the {format} file header is cut off after {length} bytes")]
     HeaderCut {
@@ -57,10 +52,7 @@ pub enum CaptureError {
     },
     /// A known but unsupported capture format.
     #[error("{name}: {format} captures are not read; convert it with: editcap -F pcapng {name} OUT.pcapng")]
-    Unsupported {
-        name: String,
-        format: &'static str,
-    },
+    Unsupported { name: String, format: &'static str },
     /// An unsupported compression or archive format.
     #[error("{name}: {format} files are not read; unpack it first with {remedy}")]
     Packed {
@@ -85,9 +77,7 @@ pub enum CaptureError {
     },
     /// Another process truncated the file while it was read.
     #[error("{name}: the file was cut short while it was read; try again once nobody writes to it")]
-    CutShort {
-        name: String,
-    },
+    CutShort { name: String },
     /// The data needs a larger decompressor window than allowed.
     #[error(
         "{name}: {compression} data that needs a window of more than the {} MiB that --memory allows; raise --memory",
@@ -104,13 +94,8 @@ pub enum CaptureError {
         "{name}: out of time order, and it cannot be decompressed into {}: {source}; decompress it first, or set TMPDIR",
         std::env::temp_dir().display()
     )]
-    Spool {
-        name: String,
-        source: io::Error,
-    },
+    Spool { name: String, source: io::Error },
     /// There are more inputs than capture numbers.
     #[error("{count} inputs are too many: at most 65,535 are read at once")]
-    TooManyInputs {
-        count: usize,
-    },
+    TooManyInputs { count: usize },
 }
