@@ -1,10 +1,10 @@
-//! Delayed acknowledgments: who waited for them.
+//! Delayed acknowledgments, and senders that wait for them.
 
 use super::*;
 
 const MS: i64 = 1_000;
 
-/// A header of 4 bytes at 1 ms; its acknowledgment and the message behind it at these times.
+/// Sends a header of 4 bytes at 1 ms, and its acknowledgment and the message after it at these times.
 fn header_first(acknowledged_us: i64, message_us: i64) -> Wire {
     let mut wire = Wire::open();
     wire.tell(client(MS, 1001, 5001, "head"));
@@ -13,7 +13,7 @@ fn header_first(acknowledged_us: i64, message_us: i64) -> Wire {
     wire
 }
 
-/// Stalls of the client and their time in microseconds.
+/// Returns the client's stalls and their total time in microseconds.
 fn stalls(wire: Wire) -> (u64, i64) {
     let counts = wire.end().ends[0].counts[0];
     (counts.ack_stalls, counts.ack_stall.0 / 1_000)
@@ -46,7 +46,7 @@ fn acknowledgments_on_data_or_on_a_fin_are_not_delayed_ones() {
 
 #[test]
 fn a_message_that_follows_later_was_not_held_back() {
-    // The way from the capture point to the client and back takes 60 µs.
+    // The round trip between the capture point and the client takes 60 µs.
     assert_eq!(stalls(header_first(41 * MS, 43 * MS + 60)).0, 1);
     assert_eq!(stalls(header_first(41 * MS, 43 * MS + 61)).0, 0);
 }
@@ -63,7 +63,7 @@ fn a_message_that_answers_something_was_not_held_back() {
 
 #[test]
 fn where_the_round_trip_is_long_nothing_is_known_of_delayed_acknowledgments() {
-    // 25 ms from the capture point to the server and back; the other part is nothing.
+    // 25 ms between the capture point and the server; the client side takes no time.
     let mut wire = Wire::new();
     wire.tell(Told { flags: TcpFlags::SYN, ..client(0, 1000, 0, "") });
     wire.tell(Told { flags: TcpFlags::SYN | TcpFlags::ACK, ..server(25 * MS, 5000, 1001, "") });

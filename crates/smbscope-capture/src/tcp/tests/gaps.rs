@@ -1,4 +1,4 @@
-//! Bytes that the capture does not hold: what is said about them, and when.
+//! Bytes missing from the capture: what is reported about them, and when.
 
 use super::*;
 use crate::tcp::limits::GRACE_PACKETS;
@@ -83,8 +83,8 @@ fn a_packet_that_comes_after_its_bytes_were_given_up_is_late_and_no_retransmissi
 
 #[test]
 fn dropped_packets_are_counted_by_the_senders_identification() {
-    // Segments of ten bytes with consecutive identifications; of the 13th to 15th nothing was captured. By their 30
-    // bytes alone they might have been one packet.
+    // Segments of ten bytes with consecutive identifications, of which three are missing. Their 30 bytes alone could
+    // have been a single packet.
     let mut wire = Wire::open();
     for step in 0..20u32 {
         if !(12..15).contains(&step) {
@@ -99,7 +99,7 @@ fn dropped_packets_are_counted_by_the_senders_identification() {
 
 #[test]
 fn without_the_answer_to_the_syn_the_first_acknowledgment_says_where_data_begins() {
-    // "lost!" was dropped; the client acknowledged 5001 first, so the server's first byte is missing.
+    // "lost!" was dropped; the client's first acknowledgment was 5001, so the server's first byte is missing.
     let mut wire = Wire::new();
     wire.tell(Told { flags: TcpFlags::SYN, ..client(0, 1000, 0, "") });
     wire.tell(client(100, 1001, 5001, "ask"));
@@ -129,7 +129,7 @@ fn data_segments_that_were_never_acknowledged_are_counted() {
 
 #[test]
 fn a_request_whose_only_copy_was_sent_again_ends_with_the_copy() {
-    // The hole was not acknowledged when the copy came: the receiver waited for it as well.
+    // The hole was not acknowledged when the copy arrived: the receiver waited for it as well.
     let mut wire = Wire::open();
     wire.tell(client(200, 1001, 5001, "ab"));
     wire.tell(client(210, 1005, 5001, "ef"));
@@ -141,7 +141,7 @@ fn a_request_whose_only_copy_was_sent_again_ends_with_the_copy() {
 
 #[test]
 fn a_syn_that_turns_up_behind_a_gap_does_not_take_the_stream_back() {
-    // Found by fuzzing: the bytes of the gap were expected once more, and skipped once more.
+    // Found by fuzzing: the bytes of the gap were expected and skipped a second time.
     let mut wire = Wire::new();
     wire.tell(server(0, 5001, 1001, ""));
     wire.tell(client(100, 1001, 5011, "x"));

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// What a client sends in records of four packets, each followed after some microseconds by its packets; and, where
-/// `merged`, the packets first.
+/// Sends data of a client in large records, each followed after `lag_us` by the four packets made of it; with `merged`,
+/// the packets come first.
 fn twice(merged: bool, lag_us: i64) -> Recorder {
     let mut wire = Wire::open();
     let text = "0123456789".repeat(4);

@@ -1,9 +1,9 @@
-//! What a loss costs: copies that were needed, copies that were not, and how long the stream waited.
+//! Cost of losses: needed and unneeded retransmissions, and the time that the stream waited.
 
 use super::*;
 use crate::tcp::StreamCounts;
 
-/// Lost before the capture, needless, and the delay in microseconds: of what the client sent.
+/// Returns, for the client's data: segments lost before the capture, unneeded retransmissions, delay in microseconds.
 fn of_client(wire: Wire) -> (u64, u64, i64) {
     let recorder = wire.end();
     let StreamCounts { lost_before_capture, needless, resend_delay, .. } = recorder.ends[0].counts[0];
@@ -57,7 +57,7 @@ fn a_copy_of_what_was_acknowledged_is_needless_and_delays_nothing() {
     wire.tell(client(200, 1001, 5001, "abc"));
     wire.tell(server(300, 5001, 1004, ""));
     wire.tell(client(700, 1001, 5001, "abc"));
-    // The receiver says so, too, which does not count twice.
+    // The receiver reports it too; it must not count twice.
     wire.tell(Told { duplicate_sack: Some((1001, 1004)), ..server(800, 5001, 1004, "") });
     assert_eq!(of_client(wire), (0, 1, 0));
 }
@@ -86,7 +86,7 @@ fn a_d_sack_of_one_byte_answers_a_keep_alive() {
 
 #[test]
 fn a_copy_that_the_receiver_had_shows_that_the_capture_dropped_the_first_one() {
-    // "cd" is captured once, after "ef"; the server reports that it came twice.
+    // "cd" is captured once, after "ef"; the server reports it as received twice.
     let mut wire = Wire::open();
     wire.tell(client(200, 1001, 5001, "ab"));
     wire.tell(Told { ip_id: Some(140), ..client(210, 1005, 5001, "ef") });

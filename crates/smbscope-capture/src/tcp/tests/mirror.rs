@@ -1,9 +1,9 @@
-//! What mirror ports and clocks do: copies of every packet far behind, ports that are used again unseen, clock steps.
+//! Effects of mirror ports and clocks: copies many packets later, port reuse without a captured SYN, clock steps.
 
 use super::*;
 
-/// 400 segments of ten bytes from the server in 8 µs each, acknowledged every second one, and a copy of each packet
-/// 1.3 ms, so some 240 packets, later.
+/// Sends 400 segments of ten bytes from the server, one per 8 µs, with an acknowledgment for every second one. A copy
+/// of each packet follows 1.3 ms (some 240 packets) later.
 fn mirrored(ids: bool) -> Recorder {
     let mut packets = Vec::new();
     let mut id = 100;
@@ -61,7 +61,7 @@ fn a_retransmission_between_copies_is_one_still() {
 
 #[test]
 fn ports_used_again_without_a_syn_lose_no_packets() {
-    // Initial sequence numbers grow with time on Linux (RFC 6528): both streams go on some 120 MB further.
+    // On Linux, initial sequence numbers grow with time (RFC 6528): both streams continue some 120 MB further on.
     for (client_jump, server_jump) in
         [(300_000_000u32, 200_000_000u32), (120_000_000, 4_000_000_000), (4_200_000_000, 90_000_000)]
     {
@@ -99,7 +99,7 @@ fn an_answer_that_came_an_hour_later_without_a_retransmission_shows_a_clock_step
     let step = recorder.views[0].clock_step.expect("a step");
     assert_eq!((step.before.packet.number(), step.after.packet.number()), (4, 5));
     assert_eq!(step.by().0, (hour + 100) * 1_000);
-    // The request was acknowledged: who waits is the client, for an hour.
+    // The request was acknowledged, so the client simply waited for an hour.
     let mut wire = Wire::open();
     wire.tell(client(200, 1001, 5001, "ask"));
     wire.tell(server(240, 5001, 1004, ""));
@@ -109,8 +109,8 @@ fn an_answer_that_came_an_hour_later_without_a_retransmission_shows_a_clock_step
 
 #[test]
 fn reversed_segments_take_time_in_proportion() {
-    // 30,000 segments of 100 bytes from the last to the first: with a walk over all that wait for each of them this took
-    // seconds. The bound is far above what it takes, and far below that.
+    // 30,000 segments of 100 bytes, last to first. A linear search through the held segments took seconds. The time
+    // limit is far above the expected time and far below that.
     let mut wire = Wire::open();
     let start = std::time::Instant::now();
     let payload = "x".repeat(100);

@@ -1,4 +1,4 @@
-//! The claims of RFC 9293 and of the design about streams, each through [`FlowTable`] with a sink that records.
+//! Tests of stream reassembly (RFC 9293 and our own design), all through [`FlowTable`] with a recording sink.
 
 mod delayed;
 mod gaps;
@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 const CLIENT: ([u8; 4], u16) = ([10, 0, 0, 1], 50_000);
 const SERVER: ([u8; 4], u16) = ([10, 0, 0, 2], 445);
 
-/// An event of a flow, in words: what the sink was told. Positions count from the first byte after the SYN.
+/// Event reported to the sink. Positions count from the first byte after the SYN.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Event {
     /// Direction (`>` from the client), position, bytes, packet number.
@@ -30,7 +30,7 @@ enum Event {
     Closed,
 }
 
-/// Records what every flow was told.
+/// Records the events of all flows.
 #[derive(Default)]
 struct Recorder {
     flows: Vec<Vec<Event>>,
@@ -98,14 +98,14 @@ impl StreamSink for Recorder {
     }
 }
 
-/// A connection that packets are sent on. Initial sequence numbers are 1000 and 5000, so data begins at 1001 and 5001.
+/// A connection to send packets on. Initial sequence numbers are 1000 and 5000, so data starts at 1001 and 5001.
 struct Wire {
     table: FlowTable<Recorder>,
     number: u64,
     ids: [u16; 2],
 }
 
-/// What a test says about a packet; the rest has a default.
+/// The fields of a packet that tests set; the rest has defaults.
 #[derive(Clone, Copy)]
 struct Told<'a> {
     at_us: i64,
@@ -148,7 +148,7 @@ impl Wire {
         Wire { table: FlowTable::new(Recorder::default()), number: 0, ids: [100, 900] }
     }
 
-    /// With the handshake: SYN at 0, its answer at 40, the acknowledgment at 100 µs.
+    /// Starts with a handshake: SYN at 0, SYN-ACK at 40 and ACK at 100 µs.
     fn open() -> Wire {
         let mut wire = Wire::new();
         wire.tell(Told { flags: TcpFlags::SYN, ..client(0, 1000, 0, "") });
@@ -195,14 +195,14 @@ impl Wire {
 }
 
 impl Recorder {
-    /// The events of the only flow, without its end.
+    /// Returns the events of the only flow, without its end.
     fn events(&self) -> &[Event] {
         let [flow] = &self.flows[..] else { panic!("one flow expected: {:?}", self.flows) };
         let [events @ .., Event::Closed] = &flow[..] else { panic!("a flow ends: {flow:?}") };
         events
     }
 
-    /// What was handed on of both directions, as text: `>abc <def`.
+    /// Returns the delivered data of both directions as text: `>abc <def`.
     fn text(&self) -> String {
         let mut text = String::new();
         for event in self.events() {

@@ -1,4 +1,4 @@
-//! Order, retransmissions and duplicates: every byte is handed on once, in order, whatever the packets do.
+//! Reordering, retransmissions and duplicates: every byte is delivered once and in order.
 
 use super::*;
 use crate::tcp::limits::{GRACE_PACKETS, MAX_HELD_SEGMENTS};
@@ -8,7 +8,7 @@ fn sequence_numbers_wrap() {
     let mut wire = Wire::new();
     wire.tell(Told { flags: TcpFlags::SYN, ..client(0, u32::MAX - 2, 0, "") });
     wire.tell(Told { flags: TcpFlags::SYN | TcpFlags::ACK, ..server(40, 5000, u32::MAX - 1, "") });
-    // Data begins at 2³² − 2: "abcd" has the sequence numbers −2, −1, 0 and 1; "ef" begins at 2.
+    // Data starts at 2³² − 2: "abcd" has the sequence numbers −2, −1, 0 and 1; "ef" starts at 2.
     wire.tell(client(200, u32::MAX - 1, 5001, "abcd"));
     wire.tell(client(210, 2, 5001, "ef"));
     wire.tell(server(250, 5001, 4, "x"));
@@ -19,7 +19,7 @@ fn sequence_numbers_wrap() {
 
 #[test]
 fn more_than_four_gigabytes_pass_without_a_gap() {
-    // Snapped segments of 1 MiB each: 5000 of them are 4.9 GiB, so sequence numbers wrap once.
+    // Truncated segments of 1 MiB each: 5000 of them are 4.9 GiB, so sequence numbers wrap once.
     let mut wire = Wire::open();
     let mut sequence = 1001u32;
     for step in 0..5000 {
@@ -69,7 +69,7 @@ fn a_response_waits_for_the_request_that_it_acknowledges() {
 
 #[test]
 fn a_hole_that_opens_behind_a_hole_is_filled_by_what_is_held() {
-    // The second request (at 1004) comes first, then its answer, the answer to the first, and the first itself.
+    // The second request (at 1004) comes first, then its response, the response to the first, and the first itself.
     let mut wire = Wire::open();
     wire.tell(client(200, 1004, 5003, "Q2"));
     wire.tell(server(210, 5003, 1006, "R2"));
@@ -150,7 +150,7 @@ fn a_snapped_segment_is_no_gap() {
 
 #[test]
 fn a_keep_alive_is_counted_and_hands_on_nothing() {
-    // RFC 9293 3.8.4: the sequence number before the next one, with one byte of garbage or none.
+    // RFC 9293 §3.8.4: the sequence number before the next one, with one byte of garbage or none.
     let mut wire = Wire::open();
     wire.tell(client(200, 1001, 5001, "abc"));
     wire.tell(server(300, 5001, 1004, ""));
@@ -171,7 +171,7 @@ fn a_closed_window_is_counted() {
 
 #[test]
 fn round_trips_come_from_the_handshake_and_from_acknowledgments() {
-    // The handshake: 40 µs from SYN to its answer, 60 µs from the answer to its acknowledgment.
+    // Handshake: 40 µs from SYN to SYN-ACK, 60 µs from SYN-ACK to ACK.
     let mut wire = Wire::open();
     wire.tell(client(200, 1001, 5001, "abc"));
     let view = wire.table.sink_mut().views[0];
@@ -184,7 +184,7 @@ fn round_trips_come_from_the_handshake_and_from_acknowledgments() {
 
 #[test]
 fn a_retransmitted_segment_gives_no_round_trip() {
-    // Karn: 1 µs from the second copy to the acknowledgment, but which copy was it for?
+    // Karn's algorithm: 1 µs from the second copy to the acknowledgment, which may belong to either copy.
     let mut wire = Wire::open();
     wire.tell(client(200, 1001, 5001, "abc"));
     wire.tell(client(700, 1001, 5001, "abc"));
@@ -197,7 +197,7 @@ fn a_retransmitted_segment_gives_no_round_trip() {
 fn what_is_held_is_bounded_and_the_overflow_counted() {
     let mut wire = Wire::open();
     wire.tell(client(200, 1001, 5001, "a"));
-    // Byte 1002 never comes, and nobody acknowledges anything.
+    // Byte 1002 never arrives, and the server acknowledges nothing.
     for step in 0..=MAX_HELD_SEGMENTS as u32 {
         wire.tell(client(300 + i64::from(step), 1003 + step, 5001, "x"));
     }
@@ -208,7 +208,8 @@ fn what_is_held_is_bounded_and_the_overflow_counted() {
 
 #[test]
 fn two_segments_that_wait_for_each_other_lose_nothing() {
-    // Either acknowledges the other, which no order of sending allows: a late copy with a new acknowledgment.
+    // Each acknowledges the other, which is impossible in any sending order: one is a late copy with a newer
+    // acknowledgment.
     let mut wire = Wire::open();
     wire.tell(server(300, 5001, 1004, "yes"));
     wire.tell(client(900, 1001, 5004, "ask"));
@@ -219,7 +220,7 @@ fn two_segments_that_wait_for_each_other_lose_nothing() {
 
 #[test]
 fn the_last_byte_before_a_captured_fin_is_waited_for() {
-    // "!" was overtaken by the FIN behind it; the answer acknowledges "!", not the FIN.
+    // "!" was overtaken by the FIN; the response acknowledges "!" but not the FIN.
     let mut wire = Wire::open();
     wire.tell(client(200, 1001, 5001, "ask"));
     wire.tell(Told { flags: TcpFlags::FIN | TcpFlags::ACK, ..client(210, 1005, 5001, "") });

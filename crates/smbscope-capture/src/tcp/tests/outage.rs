@@ -1,11 +1,11 @@
-//! Times in which a side sends again and again and hears nothing.
+//! Periods in which a side retransmits repeatedly and receives nothing.
 
 use super::*;
 use smbscope_model::Outage;
 
 const SECOND: i64 = 1_000_000;
 
-/// A flow in which the client sends "abc" at 1 s, and again at these times.
+/// Builds a flow in which the client sends "abc" at 1 s and retransmits it at these times.
 fn sent_again(at_us: &[i64]) -> Wire {
     let mut wire = Wire::open();
     wire.tell(client(SECOND, 1001, 5001, "abc"));
@@ -15,7 +15,7 @@ fn sent_again(at_us: &[i64]) -> Wire {
     wire
 }
 
-/// From, to, retries and whether it recovered; times in microseconds.
+/// Returns start, end, retries and recovery of each outage; times in microseconds.
 fn outages(wire: Wire) -> Vec<(i64, i64, u32, bool)> {
     let told = |outage: &Outage| (outage.from.0 / 1_000, outage.to.0 / 1_000, outage.retries, outage.recovered);
     wire.end().ends[0].outages.iter().map(told).collect()
@@ -76,7 +76,7 @@ fn without_the_other_direction_in_the_capture_nothing_is_said() {
 
 #[test]
 fn the_longest_outages_are_kept() {
-    // Twelve outages of 2 s, the last of 3 s.
+    // Eleven outages of 2 s and a last one of 3 s.
     let mut wire = Wire::open();
     for n in 0..12 {
         let (at, sequence) = ((10 + 10 * i64::from(n)) * SECOND, 1001 + 2 * n);

@@ -1,4 +1,4 @@
-//! Which flow a packet belongs to: ports that are used again, packets from elsewhere, handshakes out of order.
+//! Assignment of packets to flows: port reuse, unrelated packets, handshakes out of order.
 
 use super::*;
 
@@ -42,7 +42,7 @@ fn an_answer_to_the_syn_that_was_overtaken_begins_no_new_flow() {
 
 #[test]
 fn a_later_acknowledgment_that_overtook_the_answer_to_the_syn_hides_no_data() {
-    // The packet at 200 acknowledges "yes" before the capture shows it, or the answer to the SYN.
+    // The packet at 200 acknowledges "yes" before either "yes" or the SYN-ACK is captured.
     let mut wire = Wire::new();
     wire.tell(Told { flags: SYN, ..client(0, 1000, 0, "") });
     wire.tell(client(200, 1004, 5004, "more"));
@@ -75,7 +75,7 @@ fn a_forged_segment_far_away_is_ignored() {
 
 #[test]
 fn two_segments_far_away_that_agree_begin_a_new_flow() {
-    // The ports were used again, and the capture dropped the handshake.
+    // The ports were reused, and the capture dropped the handshake.
     let mut wire = Wire::open();
     wire.tell(client(200, 1001, 5001, "ab"));
     wire.tell(client(210, 1_000_000_000, 9000, "lost"));
@@ -88,7 +88,7 @@ fn two_segments_far_away_that_agree_begin_a_new_flow() {
 
 #[test]
 fn a_late_copy_from_far_back_in_both_streams_begins_no_new_flow() {
-    // 2 MB each way, then the first packet again, with its own acknowledgment: nothing is lost, nothing begins anew.
+    // 2 MB each way, then the first packet again with its own acknowledgment: no gap, no new flow.
     const PART: u32 = 40_000;
     let part = &"x".repeat(PART as usize);
     let mut wire = Wire::open();

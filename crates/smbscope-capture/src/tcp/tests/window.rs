@@ -1,4 +1,4 @@
-//! Windows that are closed, or too small for the round trip.
+//! Windows that are closed or too small for the round trip.
 
 use super::{Recorder, Told, Wire, client, server};
 use crate::segment::{TcpFlags, WindowScale};
@@ -7,14 +7,13 @@ use smbscope_model::{FlowDirection, Nanos};
 
 const MS: i64 = 1_000_000;
 
-/// What became of the window of the client, which receives what the server sends; `recorder` has one flow, whose first
-/// packet is the client's.
+/// Returns the counters of the client's receive window. The only flow starts with a packet from the client.
 fn of_client(recorder: &Recorder) -> WindowCounts {
     recorder.ends[0].counts[FlowDirection::Backward.index()].window
 }
 
-/// A connection with 10 ms between the capture point and either side, so with round trips of 20 ms each way; the
-/// windows are scaled if `scale` says so.
+/// Opens a connection with 10 ms between the capture point and either side, i.e. round trips of 20 ms each; windows are
+/// scaled according to `scale`.
 fn far(scale: [WindowScale; 2]) -> Wire {
     let mut wire = Wire::new();
     let [of_client, of_server] = scale;
@@ -25,8 +24,8 @@ fn far(scale: [WindowScale; 2]) -> Wire {
     wire
 }
 
-/// Ten windows of 200 bytes, each sent in two segments 20 ms (the way to the server and back) after the client allowed them
-/// and acknowledged 20 ms later: one every 40 ms, from 100 ms on.
+/// Sends ten windows of 200 bytes, one every 40 ms from 100 ms on. The server's two segments arrive 20 ms (its round
+/// trip) after the client's acknowledgment; the next acknowledgment follows 20 ms later.
 fn ten_windows(wire: &mut Wire, window: u16, late_us: i64) {
     let data = "x".repeat(100);
     wire.tell(Told { window, ..client(100_000, 1001, 5001, "get") });
@@ -40,7 +39,7 @@ fn ten_windows(wire: &mut Wire, window: u16, late_us: i64) {
 
 #[test]
 fn a_window_filled_one_trip_after_each_acknowledgment_limits_the_sender() {
-    // 50 shifted by 2 are 200 bytes. From the first permission at 100 ms to the last acknowledgment at 500 ms.
+    // 50 << 2 is 200 bytes. From the first acknowledgment at 100 ms to the last at 500 ms.
     let mut wire = far([WindowScale::Shift(2), WindowScale::Shift(7)]);
     ten_windows(&mut wire, 50, 0);
     let expected = WindowCounts { closed: Nanos(0), limited: Nanos(400 * MS), filled: Some(200) };
@@ -49,17 +48,18 @@ fn a_window_filled_one_trip_after_each_acknowledgment_limits_the_sender() {
 
 #[test]
 fn a_sender_that_takes_its_time_to_fill_a_window_is_not_limited_by_it() {
-    // 6 ms later than the 20 ms of the trip; more than an eighth of the round trip of 40 ms.
+    // 6 ms later than the 20 ms round trip: more than an eighth of the whole round trip of 40 ms.
     let mut wire = far([WindowScale::Shift(2), WindowScale::Shift(7)]);
     ten_windows(&mut wire, 50, 6_000);
     assert_eq!(of_client(&wire.end()), WindowCounts::default());
-    // The window has room for 400 bytes and more.
+    // The window has room for over 400 bytes.
     let mut wire = far([WindowScale::Shift(2), WindowScale::Shift(7)]);
     ten_windows(&mut wire, 101, 0);
     assert_eq!(of_client(&wire.end()), WindowCounts::default());
 }
 
-/// The client allows 60,000 bytes, of which 45,000 come in one packet of the card's making: that leaves room for more than a segment.
+/// The client allows 60,000 bytes and 45,000 arrive in one offloaded packet, which leaves room for more than one
+/// segment.
 #[test]
 fn a_packet_larger_than_segments_can_be_leaves_room_for_one_segment_only() {
     let sent = |bytes: u32| {
@@ -80,7 +80,7 @@ fn without_both_scales_nothing_is_said_of_small_windows() {
         ten_windows(&mut wire, 50, 0);
         assert_eq!(of_client(&wire.end()), WindowCounts::default(), "{scale:?}");
     }
-    // A side that does not scale keeps the other one from it: the window is 200 as it stands.
+    // A side that does not scale prevents the other from scaling: the window is a plain 200.
     let mut wire = far([WindowScale::Shift(2), WindowScale::Absent]);
     ten_windows(&mut wire, 200, 0);
     assert_eq!(of_client(&wire.end()).filled, Some(200));
@@ -93,7 +93,7 @@ fn a_closed_window_counts_where_the_sender_waited_for_it() {
     wire.tell(Told { window: 0, ..client(2_000, 1001, 5004, "") });
     wire.tell(client(52_000, 1001, 5004, ""));
     wire.tell(server(53_000, 5004, 1001, "def"));
-    // Closed again, and opened: the server has nothing to send for a second.
+    // Closed and opened again, but the server has nothing to send for a second.
     wire.tell(Told { window: 0, ..client(60_000, 1001, 5007, "") });
     wire.tell(client(100_000, 1001, 5007, ""));
     wire.tell(server(1_100_000, 5007, 1001, "ghi"));
@@ -105,7 +105,7 @@ fn a_closed_window_that_is_probed_is_waited_for() {
     let mut wire = Wire::open();
     wire.tell(server(1_000, 5001, 1001, "abc"));
     wire.tell(Told { window: 0, ..client(2_000, 1001, 5004, "") });
-    // Probes at 202 and 602 ms, with the sequence number before the next; then the connection is over.
+    // Probes at 202 and 602 ms, with the sequence number before the next; then the connection ends.
     for at in [202_000, 602_000] {
         wire.tell(server(at, 5003, 1001, ""));
         wire.tell(Told { window: 0, ..client(at + 50, 1001, 5004, "") });
