@@ -1,10 +1,10 @@
-//! What happens to capture files: their end is missing, their packets are spread over several.
+//! Damage to capture files.
 
 use crate::packet::Packet;
 use crate::pcap::{FILE_HEADER, RECORD_HEADER};
 use smbscope_model::Timestamp;
 
-/// The same packets, each at least a nanosecond later than the one before.
+/// Moves packets so that each is at least a nanosecond later than the one before.
 pub fn move_apart(packets: &[Packet]) -> Vec<Packet> {
     let mut packets = packets.to_vec();
     for index in 1..packets.len() {
@@ -13,7 +13,7 @@ pub fn move_apart(packets: &[Packet]) -> Vec<Packet> {
     packets
 }
 
-/// How many packets of a pcap file survive when it is cut to this many bytes, and whether a record is cut in two.
+/// Returns the number of packets that survive truncating a pcap file to this length, and true if a record is split.
 pub fn surviving(packets: &[Packet], length: usize) -> (usize, bool) {
     let mut at = FILE_HEADER;
     for (index, packet) in packets.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! What captures and networks do to packets, as pure functions with seeds. A packet's `origin`, `side` and `offset`
-//! stay what they were, so the truth is never lost.
+//! Effects of captures and networks on packets, as pure functions with seeds. A packet's `origin`, `side` and `offset`
+//! never change, so the truth is preserved.
 //!
-//! The order that makes sense: first what the network does (resegment, lose, retransmit, reorder), then what the
-//! capture does (duplicate, drop, snap, step its clock), then what happens to its files. [`Plan`] does it all in that
-//! order and counts what it did. [`RandomDamage`] is what the damage tool does to real captures.
+//! Apply network effects first (resegment, lose, retransmit, reorder), then capture effects (duplicate, drop, snap,
+//! clock step), then damage to files. [`Plan`] does this in the right order and counts its changes. [`RandomDamage`] is
+//! used by the damage tool on real captures.
 
 mod cut;
 mod network;
@@ -19,13 +19,13 @@ use crate::packet::{Packet, Side};
 use crate::random::Random;
 use smbscope_model::Timestamp;
 
-/// A packet in a capture: what a capture program can lose, repeat, delay or cut.
+/// A captured packet, which a capture program can drop, repeat, delay or truncate.
 pub trait Captured: Clone {
-    /// When it was captured.
+    /// Returns the time of capture.
     fn time(&self) -> Timestamp;
-    /// The same, captured at another time.
+    /// Returns the same packet with another time of capture.
     fn captured_at(&self, time: Timestamp) -> Self;
-    /// The same, of which this many bytes were captured at most.
+    /// Returns the same packet truncated to at most this many bytes.
     fn snapped(&self, length: usize) -> Self;
 }
 
@@ -43,17 +43,17 @@ impl Captured for Packet {
     }
 }
 
-/// The capture drops packets with a probability, each by itself.
+/// Drops packets independently with a probability.
 pub fn drop_some<P: Captured>(packets: &[P], seed: u64, probability: f64) -> Vec<P> {
     drop_bursts(packets, seed, probability, 1)
 }
 
-/// The capture drops `length` packets in a row, beginning at each packet with a probability.
+/// Drops bursts of `length` packets; a burst starts at each packet with a probability.
 pub fn drop_bursts<P: Captured>(packets: &[P], seed: u64, probability: f64, length: usize) -> Vec<P> {
     drop_among(packets, seed, probability, length, |_| true)
 }
 
-/// The same among some of the packets; the others are kept and don't count.
+/// Drops bursts among some of the packets; the others are kept and not counted.
 pub fn drop_among<P: Captured>(
     packets: &[P],
     seed: u64,
@@ -77,13 +77,13 @@ pub fn drop_among<P: Captured>(
     packets.iter().filter(&mut keep).cloned().collect()
 }
 
-/// The capture does not hold these packets, by their place in the list.
+/// Removes these packets, by index.
 pub fn without<P: Captured>(packets: &[P], dropped: &[usize]) -> Vec<P> {
     let kept = packets.iter().enumerate().filter(|(index, _)| !dropped.contains(index));
     kept.map(|(_, packet)| packet.clone()).collect()
 }
 
-/// The capture holds some packets twice: the copy is one microsecond later at most, and nothing lies between.
+/// Duplicates packets with a probability; each copy follows directly, at most one microsecond later.
 pub fn duplicate<P: Captured>(packets: &[P], seed: u64, probability: f64) -> Vec<P> {
     let mut random = Random::new(seed);
     let mut result = Vec::new();
@@ -97,12 +97,12 @@ pub fn duplicate<P: Captured>(packets: &[P], seed: u64, probability: f64) -> Vec
     result
 }
 
-/// The capture keeps this many bytes of each packet, from the Ethernet header on.
+/// Truncates each packet to this length, from the Ethernet header on.
 pub fn snap<P: Captured>(packets: &[P], length: usize) -> Vec<P> {
     packets.iter().map(|packet| packet.snapped(length)).collect()
 }
 
-/// What a side said, put together from its packets; panics where bytes are missing.
+/// Reassembles the stream of one side. Panics if bytes are missing.
 pub fn said(packets: &[Packet], side: Side) -> Vec<u8> {
     let mut sorted: Vec<&Packet> = packets.iter().filter(|packet| packet.side == side).collect();
     sorted.sort_by_key(|packet| packet.offset);

@@ -1,17 +1,17 @@
-//! What senders and networks do: no byte is lost for good, but bytes come in other pieces, again, or late.
+//! Effects of senders and networks: no byte is lost for good, but bytes arrive in other segments, repeatedly, or late.
 
 use super::Captured;
 use crate::packet::Packet;
 use crate::random::Random;
 use smbscope_model::Timestamp;
 
-/// Packets are captured up to `places` places later than they were sent. Times stay in the order of the file.
+/// Moves packets up to `places` places later. Timestamps stay in file order.
 pub fn reorder<P: Captured>(packets: &[P], seed: u64, probability: f64, places: u64) -> Vec<P> {
     let mut random = Random::new(seed);
     let mut keyed: Vec<(u64, usize)> = (0..packets.len())
         .map(|index| {
             let later = if random.chance(probability) { 1 + random.below(places) } else { 0 };
-            // A packet that is moved comes behind the one whose place it takes.
+            // A moved packet goes after the one whose place it takes.
             (2 * (index as u64 + later) + u64::from(later > 0), index)
         })
         .collect();
@@ -20,9 +20,9 @@ pub fn reorder<P: Captured>(packets: &[P], seed: u64, probability: f64, places: 
     moved.zip(packets).map(|(packet, place)| packet.captured_at(place.time())).collect()
 }
 
-/// The network loses some segments before they reach the capture point, and the sender sends each again, with a new IP
-/// identification, up to `places` places later: before the receiver says that it has it. Returns with the packets how
-/// many of the copies lie behind later data of their sender, which is the only way to know that there was a first.
+/// Loses segments before the capture point. The sender retransmits each with a new IP identification up to `places`
+/// places later, before the receiver acknowledges it. Also returns how many of the copies follow later data of their
+/// sender: only these are recognisable as retransmissions.
 pub fn lose(packets: &[Packet], seed: u64, probability: f64, places: u64) -> (Vec<Packet>, u64) {
     let mut random = Random::new(seed);
     let mut due: Vec<(usize, Packet)> = Vec::new();
@@ -32,7 +32,7 @@ pub fn lose(packets: &[Packet], seed: u64, probability: f64, places: u64) -> (Ve
     for (index, packet) in packets.iter().enumerate() {
         let (now, rest) = due.into_iter().partition::<Vec<_>, _>(|(at, _)| *at == index);
         due = rest;
-        // They are sent between their neighbours, one after the other.
+        // Copies are sent at regular intervals between their neighbours.
         let (before, copies) = (packets[index.saturating_sub(1)].time, now.len() as i64);
         let pause = (packet.time - before).0 / (copies + 1);
         for (place, (_, again)) in now.into_iter().enumerate() {
@@ -60,14 +60,14 @@ pub fn lose(packets: &[Packet], seed: u64, probability: f64, places: u64) -> (Ve
     (result, known)
 }
 
-/// How far a sender has come.
+/// Progress of a sender.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sender {
     latest_id: u16,
     acknowledgment: u32,
-    /// Copies sent so far, by which its later identifications are higher.
+    /// Number of copies sent so far, by which its later identifications are higher.
     sent_again: u16,
-    /// The furthest data packet that was captured begins here.
+    /// Highest start offset of a captured data packet.
     captured_to: u64,
 }
 
@@ -80,19 +80,18 @@ impl Sender {
     }
 }
 
-/// Whether a packet says that its sender has the first byte of another one, or more.
+/// Returns true if a packet acknowledges at least the first byte of another one.
 fn acknowledges(later: &Packet, packet: &Packet) -> bool {
     let offset_0 = packet.sequence.wrapping_sub(packet.offset as u32);
     later.side != packet.side && u64::from(later.acknowledgment.wrapping_sub(offset_0)) > packet.offset
 }
 
-/// The sender sends some segments again, though they had arrived: a copy with a new IP identification is captured
-/// 1 to `places` places later.
+/// Retransmits segments that had arrived: a copy with a new IP identification follows 1 to `places` places later.
 pub fn retransmit(packets: &[Packet], seed: u64, probability: f64, places: u64) -> Vec<Packet> {
     resend(packets, seed, probability, places, |packet, _| packet.clone())
 }
 
-/// As [`retransmit`], but the copy is cut otherwise: it begins or ends in the middle of the segment.
+/// Like [`retransmit`], but the copy starts or ends in the middle of the segment.
 pub fn retransmit_in_part(packets: &[Packet], seed: u64, probability: f64, places: u64) -> Vec<Packet> {
     resend(packets, seed, probability, places, |packet, random| {
         let cut = 1 + random.below(packet.payload.len() as u64 - 1) as usize;
@@ -123,7 +122,7 @@ fn resend(
         for (_, again) in now {
             let last = result.iter().rev().find(|sent| sent.side == again.side);
             let ip_id = last.map_or(again.ip_id, |sent| sent.ip_id).wrapping_add(1);
-            // The acknowledgment is that of the time of sending.
+            // The acknowledgment number at the time of sending.
             let acknowledgment = last.map_or(again.acknowledgment, |sent| sent.acknowledgment);
             sent_again[again.side.index()] += 1;
             result.push(Packet { time: packet.time, ip_id, acknowledgment, ..again });
@@ -132,8 +131,8 @@ fn resend(
     result
 }
 
-/// The same bytes in segments of other sizes, 1 to `largest` bytes. A segment is cut where it lies; each piece keeps
-/// the time and the acknowledgment of the segment that its last byte was in.
+/// Splits and merges the streams into segments of 1 to `largest` bytes. Each new segment gets the time and
+/// acknowledgment of the original that contained its last byte.
 pub fn resegment(packets: &[Packet], seed: u64, largest: u64) -> Vec<Packet> {
     let mut random = Random::new(seed);
     let mut result: Vec<Packet> = Vec::new();
@@ -157,8 +156,8 @@ pub fn resegment(packets: &[Packet], seed: u64, largest: u64) -> Vec<Packet> {
     result
 }
 
-/// Neighbouring segments of a side with the same acknowledgment become one, with a probability: what offloading does.
-/// The time is that of the last.
+/// Merges neighbouring segments of a side that have the same acknowledgment, with a probability, like receive offload.
+/// The result has the time of the last.
 pub fn coalesce(packets: &[Packet], seed: u64, probability: f64) -> Vec<Packet> {
     let mut random = Random::new(seed);
     let mut result: Vec<Packet> = Vec::new();
@@ -182,7 +181,7 @@ pub fn coalesce(packets: &[Packet], seed: u64, probability: f64) -> Vec<Packet> 
     result
 }
 
-/// Part of a segment.
+/// Returns a part of a segment.
 fn slice(packet: &Packet, from: usize, to: usize) -> Packet {
     Packet {
         sequence: packet.sequence.wrapping_add(from as u32),

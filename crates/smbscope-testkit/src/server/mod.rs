@@ -1,15 +1,15 @@
-//! A server that answers real clients as a script says: canned answers at little cost, and faults at given times.
+//! A scripted server for real clients: cheap canned responses, and faults at given times.
 //!
-//! It speaks SMB1 NT LM 0.12 and SMB 2.0.2 to 3.1.1, lets everybody in as a guest without a session key (so nothing is
-//! signed or encrypted, MS-SMB2 3.2.5.3.1), and has every file that anybody asks for, full of zeros.
+//! It speaks SMB1 NT LM 0.12 and SMB 2.0.2 to 3.1.1, accepts everybody as a guest without a session key (so nothing is
+//! signed or encrypted, MS-SMB2 3.2.5.3.1), and has every file that a client opens, full of zeros.
 //!
 //! ```
 //! use smbscope_testkit::server::{Fault, Script, ScriptedServer};
-//! use smbscope_wire::{smb2::Command, status::NtStatus};
+//! use smbscope_wire::{smb2::Smb2Command, status::NtStatus};
 //!
 //! let script = Script::new()
-//!     .rule(Fault::Status(NtStatus::INSUFFICIENT_RESOURCES).on(Command::CREATE).after(10).share(0.5))
-//!     .rule(Fault::Reset.on(Command::READ).after(100).once());
+//!     .rule(Fault::Status(NtStatus::INSUFFICIENT_RESOURCES).on(Smb2Command::CREATE).after(10).share(0.5))
+//!     .rule(Fault::Reset.on(Smb2Command::READ).after(100).once());
 //! let server = ScriptedServer::start(script).unwrap();
 //! println!("listening on {}", server.address());
 //! assert_eq!(server.counters().connections, 0);
@@ -43,9 +43,9 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::Notify;
 use tokio::task::LocalSet;
 
-/// Connections that may wait to be accepted.
+/// Length of the accept queue.
 const BACKLOG: u32 = 4096;
-/// A running server. It ends, and with it its connections, when it is dropped.
+/// A running server. Dropping it ends the server and its connections.
 #[derive(Debug)]
 pub struct ScriptedServer {
     address: SocketAddr,
@@ -53,32 +53,32 @@ pub struct ScriptedServer {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the server has done.
+/// Counters of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
-    /// Connections accepted.
+    /// Accepted connections.
     pub connections: u64,
-    /// Those that are open.
+    /// Open connections.
     pub open: u64,
     /// Commands received; each member of a compound counts.
     pub commands: u64,
-    /// Of them SMB2, by command code.
+    /// SMB2 commands received, by command code.
     pub smb2: [u64; SMB2_COMMANDS],
-    /// Faults that happened.
+    /// Faults applied.
     pub faults: u64,
 }
 
 impl Counters {
-    /// Commands of one kind.
+    /// Returns the number of commands of one kind.
     pub fn count(&self, command: Smb2Command) -> u64 {
         self.smb2.get(usize::from(command.0)).copied().unwrap_or_default()
     }
 }
 
-/// SMB2 has so many commands.
+/// Number of SMB2 command codes.
 const SMB2_COMMANDS: usize = 20;
 
-/// Between the server's thread and the test's.
+/// State shared between the server's thread and the test's.
 #[derive(Debug, Default)]
 struct Outside {
     tally: Tally,
@@ -93,7 +93,7 @@ impl Outside {
     }
 }
 
-/// [`Counters`] while they count.
+/// Atomic version of [`Counters`].
 #[derive(Debug, Default)]
 struct Tally {
     connections: AtomicU64,
@@ -120,7 +120,7 @@ impl Tally {
     }
 }
 
-/// What connections share.
+/// State shared by all connections.
 #[derive(Debug)]
 struct Shared {
     script: Script,
@@ -131,7 +131,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// The time; that of the start where no rule needs a clock.
+    /// Returns the current time, or the start time if no rule needs a clock.
     fn now(&mut self) -> Instant {
         if self.outside.has_added.swap(false, Ordering::Acquire) {
             let added = std::mem::take(&mut *self.outside.added());
@@ -147,7 +147,7 @@ impl Shared {
 }
 
 impl ScriptedServer {
-    /// Listens, and serves in a thread of its own.
+    /// Listens and serves on a thread of its own.
     pub fn start(script: Script) -> io::Result<ScriptedServer> {
         let outside = Arc::new(Outside::default());
         let (sender, receiver) = mpsc::channel();
@@ -163,12 +163,10 @@ impl ScriptedServer {
         Ok(ScriptedServer { address, outside, thread: Some(thread) })
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What it has done so far.
     pub fn counters(&self) -> Counters {
         let tally = &self.outside.tally;
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -181,7 +179,7 @@ impl ScriptedServer {
         }
     }
 
-    /// One more rule, from now on.
+    /// Adds a rule, effective immediately.
     pub fn add(&self, rule: Rule) {
         self.outside.added().push(rule);
         self.outside.has_added.store(true, Ordering::Release);
@@ -197,7 +195,7 @@ impl Drop for ScriptedServer {
     }
 }
 
-/// Accepts connections until it is told to stop.
+/// Accepts connections until stopped.
 async fn run(script: Script, outside: Arc<Outside>, ready: &mpsc::Sender<io::Result<SocketAddr>>) {
     let listener = match listen(script.address).and_then(|listener| Ok((listener.local_addr()?, listener))) {
         Ok((address, listener)) => {
@@ -214,7 +212,7 @@ async fn run(script: Script, outside: Arc<Outside>, ready: &mpsc::Sender<io::Res
     let accept = async {
         loop {
             let Ok((stream, _)) = listener.accept().await else {
-                // Out of descriptors: those that wait are accepted when others have ended.
+                // Out of file descriptors: retry, as other connections may have ended.
                 tokio::time::sleep(std::time::Duration::from_millis(10)).await;
                 continue;
             };
@@ -222,7 +220,7 @@ async fn run(script: Script, outside: Arc<Outside>, ready: &mpsc::Sender<io::Res
             outside.tally.open.fetch_add(1, Ordering::Relaxed);
             let (shared, buffers, outside) = (shared.clone(), buffers.clone(), outside.clone());
             tokio::task::spawn_local(async move {
-                // How a connection ends is the client's business.
+                // Errors are expected here: clients end connections as they like.
                 drop(connection::serve(stream, number, shared, buffers).await);
                 outside.tally.open.fetch_sub(1, Ordering::Relaxed);
             });

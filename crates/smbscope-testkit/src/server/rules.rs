@@ -1,11 +1,10 @@
-//! Which rule applies to a command: the script's data, and how far it has come.
+//! Selects the rule that applies to a command, and tracks the progress of each rule.
 
 use super::script::{Fault, Rule};
 use smbscope_model::Command;
 use std::collections::HashMap;
 use std::time::Instant;
 
-/// The rules of a running server.
 #[derive(Debug)]
 pub(super) struct Rules {
     running: Vec<Running>,
@@ -15,7 +14,7 @@ pub(super) struct Rules {
 struct Running {
     rule: Rule,
     since: Instant,
-    /// Commands of the kind so far, all together or by connection.
+    /// Matching commands so far: in total (`None`), or by connection.
     seen: HashMap<Option<u64>, u64>,
     applied: HashMap<Option<u64>, u64>,
 }
@@ -35,7 +34,7 @@ impl Rules {
         self.running.is_empty()
     }
 
-    /// What goes wrong with this command. All rules count it; the first that applies decides.
+    /// Returns the fault for this command. All rules count it; the first that applies decides.
     pub(super) fn decide(&mut self, command: Command, connection: u64, now: Instant) -> Option<Fault> {
         let mut decided = None;
         for running in &mut self.running {
@@ -48,7 +47,7 @@ impl Rules {
 }
 
 impl Running {
-    /// Counts the command if it is of the kind, and says whether the rule is about it.
+    /// Counts the command if it matches. Returns true if the rule applies to it.
     fn counts(&mut self, command: Command, connection: u64, now: Instant) -> bool {
         let age = now.saturating_duration_since(self.since);
         let rule = &self.rule;
@@ -61,7 +60,7 @@ impl Running {
         }
         let seen = self.seen.entry(self.rule.each_connection.then_some(connection)).or_default();
         *seen += 1;
-        // Evenly spread: the n-th command is one of the share where n times the share passes a whole number.
+        // Spreads the share evenly: the n-th command is included if n × share passes a whole number.
         let position = seen.checked_sub(self.rule.after + 1);
         position.is_some_and(|n| ((n + 1) as f64 * self.rule.share).floor() > (n as f64 * self.rule.share).floor())
     }
@@ -98,7 +97,7 @@ mod tests {
 
     #[test]
     fn shares_are_spread_evenly() {
-        // Every fourth.
+        // Every fourth command.
         assert_eq!(positions(Fault::Drop.always().share(0.25), 12), [3, 7, 11]);
     }
 

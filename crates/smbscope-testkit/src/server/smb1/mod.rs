@@ -1,7 +1,6 @@
-//! Answers to SMB1 requests (MS-CIFS 3.3.5, MS-SMB 3.3.5): the same files and guests as with SMB2.
+//! Responses to SMB1 requests (MS-CIFS 3.3.5, MS-SMB 3.3.5), with the same files and guests as over SMB2.
 //!
-//! A request is one message: parameters of transactions that span several are not put together. Raw modes are not
-//! offered.
+//! Each request is a single message: transactions that span several are not reassembled. Raw modes are not offered.
 
 use super::info::{FILETIME, Node};
 use super::ntlm;
@@ -15,7 +14,7 @@ use std::collections::HashMap;
 
 mod transaction;
 
-/// What the server knows of a connection.
+/// State of a connection.
 #[derive(Debug)]
 pub(super) struct Smb1 {
     number: u64,
@@ -23,18 +22,18 @@ pub(super) struct Smb1 {
     opens: u16,
     searches: HashMap<u16, transaction::Search>,
     next_search: u16,
-    /// NEGOTIATE agreed on extended security (MS-SMB 2.2.4.5.2.1).
+    /// NEGOTIATE selected extended security (MS-SMB 2.2.4.5.2.1).
     extended: bool,
 }
 
-/// In the number of an open: it is a directory.
+/// Marks the FID of a directory.
 const DIRECTORY_BIT: u16 = 1;
 /// SMB_FILE_ATTRIBUTE_ARCHIVE
 const ARCHIVE: u16 = 0x20;
 /// 2021-01-01 00:00 UTC as UTIME.
 const UTIME: u32 = 1_609_459_200;
 
-/// What the server calls its system and itself.
+/// Native OS and LAN manager.
 const NATIVE: WireText<'_> = WireText::Str("Script");
 const INVALID: NtStatus = NtStatus::INVALID_PARAMETER;
 
@@ -45,7 +44,7 @@ impl Smb1 {
         Smb1 { number, trees: 0, opens: 0, searches: HashMap::new(), next_search: 0, extended: false }
     }
 
-    /// Appends the answer to a message, its whole chain included; nothing where none is due.
+    /// Appends the response to a message with its whole AndX chain, if one is due.
     pub(super) fn answer(
         &mut self,
         header: &Smb1Header,
@@ -69,7 +68,8 @@ impl Smb1 {
             Ok(false) => out.truncate(start),
             Err(status) => {
                 writer.set(Smb1Header::STATUS, status.0);
-                // One that failed ends the chain without words (MS-CIFS 3.3.5.2.3), unless the status comes with an answer.
+                // An error ends the chain without parameters (MS-CIFS 3.3.5.2.3), unless the status comes with a
+                // response body.
                 if status != NtStatus::MORE_PROCESSING_REQUIRED || forced.is_some() {
                     writer.add_empty(command);
                 }
@@ -77,7 +77,7 @@ impl Smb1 {
         }
     }
 
-    /// Appends the answer to one command; whether there is one.
+    /// Appends the response to one command. Returns false if there is none.
     fn block(
         &mut self,
         header: &Smb1Header,
@@ -135,7 +135,7 @@ impl Smb1 {
         Ok(true)
     }
 
-    /// NT LM 0.12, with a token or, for clients without extended security, a challenge (MS-SMB 2.2.4.5.2).
+    /// Responds to NT LM 0.12, with a token or, for clients without extended security, a challenge (MS-SMB 2.2.4.5.2).
     fn negotiate(
         &mut self,
         header: &Smb1Header,
@@ -229,7 +229,7 @@ impl Smb1 {
         let is_directory = request.create_options & 1 != 0 || is_root;
         let fid = self.open(is_directory);
         let node = node(fid, script);
-        // NT_CREATE_REQUEST_OPLOCK and NT_CREATE_REQUEST_OPBATCH, which become level 1 (exclusive) and 2 (batch).
+        // NT_CREATE_REQUEST_OPLOCK and NT_CREATE_REQUEST_OPBATCH become level 1 (exclusive) and 2 (batch).
         let oplock_level = if script.oplocks { (request.flags >> 1 & 3).min(2) as u8 } else { 0 };
         writer.add(&NtCreateAndxResponse {
             oplock_level,
@@ -240,7 +240,7 @@ impl Smb1 {
             allocation_size: node.allocation(),
             end_of_file: node.end_of_file(),
             resource_type: 0,
-            // Neither streams, nor attributes, nor reparse tags are missed.
+            // All status bits: no streams, extended attributes or reparse tags.
             status_flags: 7,
             directory: is_directory.into(),
         });
@@ -258,7 +258,7 @@ impl Smb1 {
         });
     }
 
-    /// LOCKING_ANDX from the server, an oplock broken to none.
+    /// Builds an oplock break to none: a LOCKING_ANDX from the server.
     pub(super) fn put_break(&self, out: &mut Vec<u8>) {
         let header = Smb1Header {
             command: Smb1Command::LOCKING_ANDX,
@@ -282,7 +282,7 @@ impl Smb1 {
     }
 }
 
-/// Commands whose answer has neither words nor data.
+/// Commands whose response has neither words nor data.
 const HAS_EMPTY_ANSWER: [Smb1Command; 15] = [
     Smb1Command::CLOSE,
     Smb1Command::FLUSH,
@@ -309,13 +309,14 @@ fn read(offset: u64, length: u64, script: &Script, writer: &mut Smb1MessageWrite
     if length > u64::from(script.max_transfer) {
         return Err(INVALID);
     }
-    // A read behind the end is none of any byte, and no error.
+    // A read beyond the end of the file succeeds without data.
     let length = length.min(script.file_size.saturating_sub(offset)) as usize;
     writer.add(&ReadAndxResponse { available: u16::MAX, padding: 1, data: ZEROS.get(..length).ok_or(INVALID)? });
     Ok(())
 }
 
-/// Of an answer: what the client has of long names, extended security, NTSTATUS and Unicode, the server has, too.
+/// Returns the header of a response: the server mirrors the client's long names, extended security, NTSTATUS and
+/// Unicode.
 fn answer_header(of: &Smb1Header) -> Smb1Header {
     const ECHOED: u16 = flags2::LONG_NAMES | flags2::EXTENDED_SECURITY | flags2::NT_STATUS | flags2::UNICODE;
     Smb1Header {

@@ -7,16 +7,15 @@ use smbscope_wire::names::{InfoLevel, Trans2};
 use smbscope_wire::smb1::TransactionRequest;
 use smbscope_wire::smb1::messages::trans2::{InformationLevel, find_class};
 
-/// An unfinished listing.
 #[derive(Debug)]
 pub(super) struct Search {
     pattern: String,
     position: usize,
 }
 
-/// Levels from here on are classes of MS-FSCC (MS-SMB 2.2.2.3.5).
+/// Levels from this value on are MS-FSCC classes (MS-SMB 2.2.2.3.5).
 const PASS_THROUGH: u16 = 1000;
-/// What is written of a transaction's answer before it is put into a message.
+/// Contents of a transaction's response.
 #[derive(Default)]
 pub(super) struct Reply {
     pub(super) parameters: Vec<u8>,
@@ -72,7 +71,7 @@ impl Smb1 {
         Ok(reply)
     }
 
-    /// SearchCount, EndOfSearch, EaErrorOffset, LastNameOffset, and the entries (2.2.6.2.2).
+    /// Appends SearchCount, EndOfSearch, EaErrorOffset, LastNameOffset, and the entries (2.2.6.2.2).
     fn find(
         &mut self,
         sid: u16,
@@ -109,7 +108,7 @@ impl Smb1 {
     }
 }
 
-/// The offset of the last entry of a listing.
+/// Returns the offset of the last entry of a listing.
 fn last_entry(entries: &[u8]) -> usize {
     let mut at = 0;
     while let Some(next @ 1..) = u32_at(entries, at) {
@@ -121,7 +120,7 @@ fn last_entry(entries: &[u8]) -> usize {
 /// MS-CIFS 2.2.8.3
 fn put_info(node: Node, level: u16, data: &mut Vec<u8>) -> Answered {
     let class = match level {
-        // SMB_INFO_STANDARD: dates and times of DOS.
+        // SMB_INFO_STANDARD: DOS dates and times.
         1 => {
             (0..3).for_each(|_| data.put_u32(0x5221));
             data.put_u32(node.end_of_file() as u32);
@@ -133,7 +132,7 @@ fn put_info(node: Node, level: u16, data: &mut Vec<u8>) -> Answered {
         0x0102 => InfoLevel::FILE_STANDARD_INFORMATION,
         0x0103 => InfoLevel::FILE_EA_INFORMATION,
         0x0104 => InfoLevel::FILE_NAME_INFORMATION,
-        // SMB_QUERY_FILE_ALL_INFO: less than the class of that name.
+        // SMB_QUERY_FILE_ALL_INFO: less than the MS-FSCC class of the same name.
         0x0107 => {
             let parts = [
                 InfoLevel::FILE_BASIC_INFORMATION,

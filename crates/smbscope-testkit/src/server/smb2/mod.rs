@@ -1,4 +1,4 @@
-//! Answers to SMB2 requests (MS-SMB2 3.3.5): every file exists, every user is a guest, every byte is zero.
+//! Responses to SMB2 requests (MS-SMB2 3.3.5): every file exists, every user is a guest, every byte is zero.
 
 use super::info::{FILETIME, Listing, Node};
 use super::ntlm;
@@ -14,7 +14,7 @@ mod setup;
 
 pub(super) use setup::negotiate_from_smb1;
 
-/// What the server knows of a connection.
+/// State of a connection.
 #[derive(Debug)]
 pub(super) struct Smb2 {
     number: u64,
@@ -22,11 +22,11 @@ pub(super) struct Smb2 {
     credits: u32,
     trees: u32,
     opens: u64,
-    /// How far each directory was listed.
+    /// Position in each directory listing.
     listed: HashMap<u64, usize>,
 }
 
-/// A compound hands these from member to member (MS-SMB2 3.3.5.2.7.2).
+/// Ids inherited by the next member of a related compound (MS-SMB2 3.3.5.2.7.2).
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Related {
     session_id: u64,
@@ -35,17 +35,17 @@ pub(super) struct Related {
     failed: Option<NtStatus>,
 }
 
-/// The other end of an open: its number, and whether it is a directory, in the lowest bit.
+/// Lowest bit of an open's number: set for a directory.
 const DIRECTORY_BIT: u64 = 1;
 
 type Answered = Result<(), NtStatus>;
 
 const INVALID: NtStatus = NtStatus::INVALID_PARAMETER;
-/// What files hold, as much of it as a frame can carry.
+/// File contents, as much as one frame can carry.
 pub(super) static ZEROS: [u8; 1 << 24] = [0; 1 << 24];
 
 impl Related {
-    /// The open that a request names, or that of the compound.
+    /// Returns the open that a request names, or the one inherited from the compound.
     fn file(&self, named: FileReference) -> u64 {
         if named.volatile == u64::MAX { self.file } else { named.volatile }
     }
@@ -56,7 +56,7 @@ impl Smb2 {
         Smb2 { number, dialect: 0, credits: 1, trees: 0, opens: 0, listed: HashMap::new() }
     }
 
-    /// The file that was opened last.
+    /// Returns the last file opened.
     pub(super) fn last_open(&self) -> u64 {
         self.opens << 1
     }
@@ -65,7 +65,7 @@ impl Smb2 {
         0x5000_0000_0001 + self.number
     }
 
-    /// Appends the answer to one message, or to a member of a compound; nothing to CANCEL.
+    /// Appends the response to one message or compound member; nothing for CANCEL.
     pub(super) fn answer(
         &mut self,
         header: &Smb2Header,
@@ -95,7 +95,7 @@ impl Smb2 {
             None => self.body(header.command, message, script, related, out),
         };
         if let Err(status) = result {
-            // What needs a body beside its status has written it.
+            // Statuses that come with a body have written it already.
             let has_body = matches!(status, NtStatus::MORE_PROCESSING_REQUIRED | NtStatus::BUFFER_OVERFLOW);
             if !has_body || forced.is_some() || inherited.is_some() {
                 out.truncate(start + Smb2Header::LENGTH);
@@ -116,7 +116,7 @@ impl Smb2 {
         out[start..start + Smb2Header::LENGTH].copy_from_slice(&header.to_bytes());
     }
 
-    /// What the request asked for, up to the script's limit, and never so little that the client is stuck.
+    /// Grants what the request asks for, within the script's limit, but never leaves the client without credits.
     fn grant(&mut self, header: &Smb2Header, script: &Script) -> u16 {
         self.credits = self.credits.saturating_sub(header.credit_charge.max(1).into());
         let room = u32::from(script.credits).saturating_sub(self.credits);
@@ -150,7 +150,7 @@ impl Smb2 {
             Smb2Command::QUERY_DIRECTORY => self.query_directory(message, script, related, out)?,
             Smb2Command::SET_INFO => set_info::Response {}.emit(out),
             Smb2Command::OPLOCK_BREAK => oplock_break::Acknowledgement::parse(message).ok_or(INVALID)?.emit(out),
-            // Without a change there is nothing to tell, ever; STATUS_PENDING would promise that there will be.
+            // Nothing ever changes, and STATUS_PENDING would promise a notification.
             Smb2Command::CHANGE_NOTIFY => return Err(NtStatus::NOT_SUPPORTED),
             Smb2Command::LOGOFF
             | Smb2Command::TREE_DISCONNECT
@@ -263,8 +263,8 @@ impl Smb2 {
     }
 }
 
-/// STATUS_PENDING to a request whose answer is there already, and the answer made an asynchronous one
-/// (MS-SMB2 3.3.4.2, 3.3.4.4: the interim response grants the credits, the final one none).
+/// Appends a STATUS_PENDING response and turns the final response into an asynchronous one (MS-SMB2 3.3.4.2, 3.3.4.4:
+/// the interim response grants the credits, the final one none).
 pub(super) fn interim(answer: &mut [u8], async_id: u64, out: &mut Vec<u8>) {
     let Some(header) = Smb2Header::parse(answer).filter(|_| answer.len() >= Smb2Header::LENGTH) else { return };
     let header = Smb2Header { flags: header.flags | flags::ASYNC_COMMAND, async_id: Some(async_id), ..header };
@@ -272,13 +272,14 @@ pub(super) fn interim(answer: &mut [u8], async_id: u64, out: &mut Vec<u8>) {
     answer[..Smb2Header::LENGTH].copy_from_slice(&Smb2Header { credits: 0, ..header }.to_bytes());
 }
 
-/// An answer that is nothing but its status.
+/// Appends an error response without data.
 pub(super) fn refuse(header: Smb2Header, out: &mut Vec<u8>) {
     header.emit(out);
     error::Smb2ErrorResponse::default().emit(out);
 }
 
-/// An oplock break to none, or the break of a lease from read caching to none, which may have to be acknowledged.
+/// Appends an oplock break to none, or with `lease` a lease break from read caching to none. The lease flags tell
+/// whether an acknowledgment is required.
 pub(super) fn put_break(file: u64, lease: Option<u32>, out: &mut Vec<u8>) {
     let header = Smb2Header::new(Smb2Command::OPLOCK_BREAK);
     Smb2Header { flags: flags::SERVER_TO_REDIR, message_id: u64::MAX, ..header }.emit(out);
@@ -296,8 +297,8 @@ pub(super) fn put_break(file: u64, lease: Option<u32>, out: &mut Vec<u8>) {
     }
 }
 
-/// CreateAction by CreateDisposition: FILE_SUPERSEDE superseded, FILE_OPEN and FILE_OPEN_IF opened, FILE_CREATE created,
-/// the others overwritten.
+/// Maps CreateDisposition to CreateAction: FILE_SUPERSEDE gives superseded, FILE_OPEN and FILE_OPEN_IF opened,
+/// FILE_CREATE created, the others overwritten.
 pub(super) fn action(disposition: u32) -> u32 {
     match disposition {
         0 => 0,

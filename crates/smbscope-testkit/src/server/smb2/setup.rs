@@ -5,9 +5,9 @@ use negotiate::{capabilities, security_mode};
 use smbscope_wire::codec::List;
 
 const SERVER_GUID: [u8; 16] = *b"scripted server.";
-/// What 2.0.2 allows at most.
+/// Maximum transfer size of dialect 2.0.2.
 const SMALL: u32 = 65_536;
-/// SMB2 dialect that asks for another NEGOTIATE.
+/// SMB2 wildcard dialect, which requests another NEGOTIATE.
 const WILDCARD: u16 = 0x02ff;
 
 impl Smb2 {
@@ -15,7 +15,7 @@ impl Smb2 {
         let request = negotiate::Request::parse(message).ok_or(INVALID)?;
         let common = request.dialects.iter().filter(|dialect| script.dialects.contains(dialect));
         self.dialect = common.max().ok_or(NtStatus::NOT_SUPPORTED)?;
-        // Of the ciphers and signing algorithms offered the first.
+        // Selects the first offered cipher and signing algorithm.
         let contexts = request.contexts;
         let first = |list: Option<List<'_, u16>>| list.filter(|_| script.contexts).and_then(|list| list.iter().next());
         let (cipher, algorithm) = (first(contexts.ciphers()), first(contexts.signing_algorithms()));
@@ -44,7 +44,7 @@ impl Smb2 {
         const MORE: Answered = Err(NtStatus::MORE_PROCESSING_REQUIRED);
         let (leg, wrapping) = ntlm::leg(Request::parse(message).ok_or(INVALID)?.token);
         related.session_id = self.session_id();
-        // Everybody is a guest with the last leg.
+        // The last leg makes everybody a guest.
         let (session_flags, token, result) = match leg {
             ntlm::Leg::Negotiate(offered) => (0, ntlm::challenge(offered, wrapping), MORE),
             ntlm::Leg::Authenticate if script.endless_login => (0, ntlm::challenge(0, wrapping), MORE),
@@ -65,7 +65,7 @@ impl Smb2 {
     }
 }
 
-/// The answer to an SMB1 NEGOTIATE that offers SMB2 (3.3.5.3.1, 3.3.5.3.2); `None` where it does not.
+/// Responds to an SMB1 NEGOTIATE that offers SMB2 (§3.3.5.3.1, §3.3.5.3.2); returns `None` if it does not.
 pub(in super::super) fn negotiate_from_smb1(message: &[u8], script: &Script, out: &mut Vec<u8>) -> Option<()> {
     let offers = |name: &[u8]| message.windows(name.len()).any(|window| window == name);
     let dialect = if offers(b"\x02SMB 2.???\0") && script.dialects.iter().any(|dialect| *dialect > 0x0202) {
@@ -106,7 +106,7 @@ fn capabilities(dialect: u16) -> u32 {
     if dialect > 0x0202 { capabilities::LEASING | capabilities::LARGE_MTU } else { 0 }
 }
 
-/// What NEGOTIATE said, for VALIDATE_NEGOTIATE_INFO.
+/// Repeats the NEGOTIATE response for VALIDATE_NEGOTIATE_INFO.
 pub(super) fn validation(dialect: u16) -> validate_negotiate::ValidateNegotiateResponse {
     validate_negotiate::ValidateNegotiateResponse {
         capabilities: capabilities(dialect),
