@@ -1,8 +1,9 @@
-//! For tests only: what the fuzz targets do with their bytes, as ordinary functions.
+//! Test support: the bodies of the fuzz targets as ordinary functions.
 //!
-//! A target in `fuzz/fuzz_targets/` hands its bytes to the function of the same name here; so does a plain test, with
-//! the inputs that are kept in `fuzz/corpus/` and `fuzz/finds/`. A body never fails on bad input: it panics where the
-//! parsers break a promise. [`mutate`] damages captures packet by packet for the target that reads them whole.
+//! A target in `fuzz/fuzz_targets/` passes its bytes to the function of the same name here, and a normal test runs the
+//! same functions on the inputs in `fuzz/corpus/` and `fuzz/finds/`. Invalid input is never an error: a body panics
+//! only if a parser breaks a promise. [`mutate`] damages captures packet by packet, for the target that reads whole
+//! captures.
 
 #![forbid(unsafe_code)]
 
@@ -19,16 +20,14 @@ pub mod streams;
 
 mod bytes;
 
-/// A fuzz target.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// Its name, and that of its directories below `fuzz/`.
+    /// Name of the target and of its directories below `fuzz/`.
     pub name: &'static str,
-    /// What it does with an input.
     pub body: fn(&[u8]),
 }
 
-/// Every target, from the outside in.
+/// All targets, from the outside in.
 pub const TARGETS: [Target; 13] = [
     Target { name: "pcap", body: captures::pcap },
     Target { name: "pcapng", body: captures::pcapng },

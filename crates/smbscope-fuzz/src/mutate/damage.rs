@@ -1,4 +1,4 @@
-//! What can happen to packets: to where they are, to their TCP headers, and to the SMB messages in them.
+//! Random damage to packets: to their order, their TCP headers, and their SMB messages.
 
 use smbscope_model::Timestamp;
 use smbscope_testkit::Frame;
@@ -9,22 +9,22 @@ use smbscope_testkit::random::Random;
 /// FIN and ACK, RST, RST and ACK, SYN, SYN and ACK.
 const FORGED: [u8; 5] = [0x11, 0x04, 0x14, 0x02, 0x12];
 
-/// Bytes of an SMB1 message that decide: command, status, flags, ids, word count, AndX.
+/// Important bytes of an SMB1 message: command, status, flags, ids, word count, AndX.
 const SMB1_FIELDS: [usize; 16] = [4, 5, 9, 10, 11, 24, 26, 28, 30, 32, 33, 35, 36, 37, 43, 51];
-/// Bytes of an SMB2 message that decide: status, command, flags, NextCommand, ids, the start of the body.
+/// Important bytes of an SMB2 message: status, command, flags, NextCommand, ids, start of the body.
 const SMB2_FIELDS: [usize; 18] = [4, 8, 11, 12, 16, 17, 20, 21, 24, 25, 32, 36, 40, 64, 66, 68, 72, 80];
-/// Values on the edge of something.
+/// Boundary values.
 const EDGES: [u8; 8] = [0, 1, 2, 0x7f, 0x80, 0xfc, 0xfe, 0xff];
 
-/// Damage that changes how many packets there are, or their order.
+/// Damage that changes the number or order of packets.
 const TO_THE_LIST: [fn(&mut Vec<Frame>, &mut Random); 9] =
     [lose, duplicate, reorder, resend_in_part, overlap, forge, begin_late, snap_all, split];
 
-/// Damage that packets suffer where they are.
+/// Damage to packets in place.
 const IN_PLACE: [fn(&mut [Frame], &mut Random); 8] =
     [jump, acknowledge, snap_one, step_clock, flip_in_header, reframe, relink, flip_anywhere];
 
-/// Does one kind of damage.
+/// Applies one kind of damage.
 pub(super) fn apply(frames: &mut Vec<Frame>, random: &mut Random) {
     let kinds = TO_THE_LIST.len() + IN_PLACE.len();
     let kind = random.below(kinds as u64) as usize;
@@ -35,7 +35,7 @@ pub(super) fn apply(frames: &mut Vec<Frame>, random: &mut Random) {
     }
 }
 
-/// A packet with payload, found from a place by chance on.
+/// Returns a packet with payload, starting the search at a random place.
 pub(super) fn any_with_payload<'a>(frames: &'a mut [Frame], random: &mut Random) -> Option<&'a mut Frame> {
     let at = place_with_payload(frames, random)?;
     frames.get_mut(at)
@@ -50,7 +50,7 @@ fn place_with_payload(frames: &[Frame], random: &mut Random) -> Option<usize> {
     (start..frames.len()).chain(0..start).find(|at| !frames[*at].payload().is_empty())
 }
 
-/// A probability by which a few packets of these are met.
+/// Returns a probability that selects a few of these packets.
 fn few(frames: &[Frame], random: &mut Random) -> f64 {
     (1 + random.below(3)) as f64 / frames.len() as f64
 }
@@ -74,7 +74,7 @@ fn snap_all(frames: &mut Vec<Frame>, random: &mut Random) {
     *frames = damage::snap(frames, [54, 68, 86, 96, 128, 160, 256][random.below(7) as usize]);
 }
 
-/// Sent again with other cut points.
+/// Retransmits with other segment boundaries.
 fn resend_in_part(frames: &mut Vec<Frame>, random: &mut Random) {
     let Some(at) = place_with_payload(frames, random) else { return };
     let mut copy = frames[at].clone();
@@ -88,7 +88,7 @@ fn resend_in_part(frames: &mut Vec<Frame>, random: &mut Random) {
     frames.insert(later, copy);
 }
 
-/// The same place in the stream with other bytes: what an attacker does, or a broken card.
+/// Repeats a range of the stream with other bytes, as an attacker or a defective card might.
 fn overlap(frames: &mut Vec<Frame>, random: &mut Random) {
     let Some(at) = place_with_payload(frames, random) else { return };
     let mut copy = frames[at].clone();
@@ -97,7 +97,7 @@ fn overlap(frames: &mut Vec<Frame>, random: &mut Random) {
     frames.insert(if random.chance(0.5) { at } else { at + 1 }, copy);
 }
 
-/// The numbers of a direction jump from here on.
+/// Makes the sequence numbers of a direction jump from here on.
 fn jump(frames: &mut [Frame], random: &mut Random) {
     let at = place(frames, random);
     let far = [1, 1460, 65_536, 1 << 24, 1 << 31, u32::MAX][random.below(6) as usize];
@@ -107,7 +107,7 @@ fn jump(frames: &mut [Frame], random: &mut Random) {
     }
 }
 
-/// A packet of an end that never sent it: FIN, RST or SYN.
+/// Inserts a forged FIN, RST or SYN.
 fn forge(frames: &mut Vec<Frame>, random: &mut Random) {
     let at = place(frames, random);
     let mut forged = frames[at].clone();
@@ -121,7 +121,7 @@ fn forge(frames: &mut Vec<Frame>, random: &mut Random) {
     frames.insert(at + usize::from(random.chance(0.5)), forged);
 }
 
-/// Another acknowledgment: ahead of what was seen, or behind.
+/// Changes an acknowledgment number, forwards or backwards.
 fn acknowledge(frames: &mut [Frame], random: &mut Random) {
     let at = place(frames, random);
     let by = (random.below(4000) as u32).wrapping_sub(2000);
@@ -134,7 +134,7 @@ fn snap_one(frames: &mut [Frame], random: &mut Random) {
     frames[at] = frames[at].snapped(length);
 }
 
-/// The clock steps, in either direction, for some packets or until the end.
+/// Steps the clock in either direction, for some packets or until the end.
 fn step_clock(frames: &mut [Frame], random: &mut Random) {
     let from = place(frames, random);
     let to = if random.chance(0.5) { frames.len() } else { (from + 4).min(frames.len()) };
@@ -148,13 +148,13 @@ fn begin_late(frames: &mut Vec<Frame>, random: &mut Random) {
     frames.drain(..first);
 }
 
-/// Where messages begin in a payload: behind each protocol id.
+/// Returns the positions of messages in a payload: each protocol id.
 fn messages(payload: &[u8]) -> Vec<usize> {
     let is_id = |four: &[u8]| four[0] >= 0xfc && four[1..] == *b"SMB";
     payload.windows(4).enumerate().filter(|(_, four)| is_id(four)).map(|(at, _)| at).collect()
 }
 
-/// Changes a field that decides something in the header of a message.
+/// Changes an important field in the header of a message.
 fn flip_in_header(frames: &mut [Frame], random: &mut Random) {
     let Some(frame) = any_with_payload(frames, random) else { return };
     let payload = frame.payload_mut();
@@ -185,7 +185,7 @@ fn reframe(frames: &mut [Frame], random: &mut Random) {
     }
 }
 
-/// Changes a compound's NextCommand.
+/// Changes the NextCommand of a compound.
 fn relink(frames: &mut [Frame], random: &mut Random) {
     let Some(frame) = any_with_payload(frames, random) else { return };
     let payload = frame.payload_mut();
@@ -197,7 +197,7 @@ fn relink(frames: &mut [Frame], random: &mut Random) {
     }
 }
 
-/// One segment becomes two.
+/// Splits a segment in two.
 fn split(frames: &mut Vec<Frame>, random: &mut Random) {
     let Some(at) = place_with_payload(frames, random) else { return };
     let payload = frames[at].payload().to_vec();

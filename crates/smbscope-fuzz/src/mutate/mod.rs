@@ -1,20 +1,20 @@
-//! Damage to whole captures: a mutator that knows packets.
+//! Mutator for whole captures that works on packets.
 //!
-//! Bytes changed at random seldom leave a capture that is still about SMB. This one takes a pcap file apart, does to its
-//! packets what networks, capture programs and attackers do, and puts it together again. The fuzzer's own mutator has
-//! its turn at single payloads and, now and then, at the whole file.
+//! Random byte changes rarely leave a capture that still contains SMB. This mutator parses a pcap file, applies effects
+//! of networks, capture programs and attackers to its packets, and writes it again. The fuzzer's own mutator is applied
+//! to single payloads and occasionally to the whole file.
 
 mod damage;
 
 use smbscope_testkit::random::Random;
 use smbscope_testkit::{Frame, pcap};
 
-/// Packets of a mutated capture at most.
+/// Maximum number of packets in a mutated capture.
 const MAX_PACKETS: usize = 600;
 
-/// Mutates the first `size` bytes of `data` in place, to `max_size` bytes at most; returns the new size.
+/// Mutates the first `size` bytes of `data` in place, growing to at most `max_size` bytes. Returns the new size.
 ///
-/// `bytes` is the fuzzer's own mutator: it changes a buffer of which it is told how much is in use, and how much may be.
+/// `bytes` is the fuzzer's own mutator; its arguments are a buffer, the used size and the maximum size.
 pub fn mutate(
     data: &mut [u8],
     size: usize,
@@ -38,7 +38,7 @@ pub fn mutate(
     store(&frames, data, max_size)
 }
 
-/// Puts part of the second capture behind, or in between, the packets of part of the first.
+/// Combines parts of two captures, concatenated or interleaved.
 pub fn cross(first: &[u8], second: &[u8], out: &mut [u8], seed: u32) -> usize {
     let mut random = Random::new(seed.into());
     let (mut ours, mut theirs) = (pcap::read(first), pcap::read(second));
@@ -54,12 +54,13 @@ pub fn cross(first: &[u8], second: &[u8], out: &mut [u8], seed: u32) -> usize {
     store(&ours, out, room)
 }
 
-/// Hands one payload to the fuzzer's mutator. The sequence numbers behind it stay: a payload that grows overlaps.
+/// Applies the fuzzer's mutator to one payload. Later sequence numbers stay, so a payload that grows overlaps the next
+/// one.
 fn mutate_payload(frames: &mut [Frame], random: &mut Random, bytes: &mut impl FnMut(&mut [u8], usize, usize) -> usize) {
     let Some(frame) = damage::any_with_payload(frames, random) else { return };
     let mut payload = frame.payload().to_vec();
     let size = payload.len();
-    // As a rule the length stays, and with it everything that follows.
+    // Usually the length stays, and with it everything that follows.
     let room = if random.chance(0.7) { size } else { size + 64 };
     payload.resize(room, 0);
     let new_size = bytes(&mut payload, size, room).min(room);
@@ -71,7 +72,7 @@ fn mutate_payload(frames: &mut [Frame], random: &mut Random, bytes: &mut impl Fn
     frame.set_payload(&payload);
 }
 
-/// Writes as many packets as there is room for.
+/// Writes as many packets as fit.
 fn store(frames: &[Frame], data: &mut [u8], max_size: usize) -> usize {
     let mut length = pcap::FILE_HEADER;
     let fits = |frame: &&Frame| {
