@@ -30,16 +30,13 @@ const PAYLOADS_AHEAD: usize = 4;
 /// Cache lines prefetched per payload; most messages are no longer than this.
 const PAYLOAD_LINES: usize = 4;
 
-/// Segments in reading order.
 #[derive(Default)]
 pub struct SegmentBatch {
     segments: Vec<Packed>,
     connections: BatchConnections,
     /// Packet number and ordinal of the first segment.
     base: (u64, u64),
-    /// First packet of each segment reassembled from IP fragments, by segment index.
     firsts: Vec<(usize, Stamp)>,
-    /// D-SACK blocks, by segment index.
     duplicate_sacks: Vec<(usize, (u32, u32))>,
     arena: Vec<u8>,
     backings: Vec<Arc<Backing>>,
@@ -53,7 +50,6 @@ struct Packed {
     /// Offset from the packet number of the batch's first segment; `ordinal` likewise.
     number: i32,
     ordinal: i32,
-    /// Index into the batch's list of connections.
     connection: u32,
     sequence: u32,
     acknowledgment: u32,
@@ -71,11 +67,9 @@ struct Packed {
     window_scale: u8,
 }
 
-/// Special values of [`Packed::window_scale`].
 const SCALE_ABSENT: u8 = 0xfe;
 const SCALE_UNKNOWN: u8 = 0xff;
 
-/// Bits of [`Packed::has`].
 const FROM_SECOND: u8 = 1;
 const TIMESTAMP_VALUE: u8 = 2;
 const IP_ID: u8 = 4;
@@ -99,7 +93,6 @@ impl Packed {
     }
 }
 
-/// Connections of a batch, in the order of their first segments.
 #[derive(Default)]
 struct BatchConnections {
     list: Vec<BatchConnection>,
@@ -115,7 +108,6 @@ struct BatchConnection {
     segments: u32,
 }
 
-/// Both ends of a connection, the smaller one first, so that both directions compare equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct EndpointPair {
     /// IPv4 addresses use the first word only.
@@ -125,7 +117,6 @@ struct EndpointPair {
 }
 
 const VACANT: u32 = u32::MAX;
-/// Initial number of slots, a power of two.
 const FIRST_SLOTS: usize = 256;
 
 impl EndpointPair {
@@ -311,22 +302,18 @@ impl SegmentBatch {
         self.segments.is_empty()
     }
 
-    /// Number of connections.
     pub fn connections(&self) -> usize {
         self.connections.list.len()
     }
 
-    /// Number of payload bytes copied to the arena.
     pub fn copied_bytes(&self) -> usize {
         self.arena.len()
     }
 
-    /// Timestamp of the first segment.
     pub fn begins(&self) -> Option<Timestamp> {
         self.segments.first().map(|packed| Timestamp(packed.time))
     }
 
-    /// Returns the segments in reading order.
     pub fn iter(&self) -> impl Iterator<Item = TcpSegment<'_>> {
         (0..self.segments.len()).map(|index| self.segment(index))
     }
@@ -387,7 +374,6 @@ impl SegmentBatch {
         }
     }
 
-    /// Returns the first packet of a segment reassembled from IP fragments.
     #[cold]
     fn first(&self, index: usize) -> Option<Stamp> {
         let at = self.firsts.binary_search_by_key(&index, |(index, _)| *index).ok()?;
@@ -400,7 +386,6 @@ impl SegmentBatch {
         Some(self.duplicate_sacks[at].1)
     }
 
-    /// Empties the batch but keeps its allocations.
     pub fn clear(&mut self) {
         self.segments.clear();
         self.connections.clear();
@@ -419,7 +404,6 @@ impl SegmentBatch {
     }
 }
 
-/// Returns true if the payload starts like an SMB message in its NetBIOS frame.
 #[inline]
 fn may_begin_message(payload: &[u8]) -> bool {
     matches!(payload, [0, _, _, _, 0xfc..=0xff, b'S', b'M', b'B', ..])
@@ -429,7 +413,6 @@ fn may_begin_message(payload: &[u8]) -> bool {
 #[derive(Default)]
 pub struct BatchOrder {
     indexes: Vec<u32>,
-    /// Next output index of each connection.
     next: Vec<u32>,
 }
 

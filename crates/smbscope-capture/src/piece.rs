@@ -18,7 +18,6 @@ const BLOCK_BYTES: usize = 256 << 10;
 /// KiB.
 const BLOCK_BYTES_MAX: usize = BLOCK_BYTES + (128 << 10);
 
-/// Writes values in compressed blocks.
 pub struct BlockWriter<W: Write> {
     out: W,
     block: Vec<u8>,
@@ -61,7 +60,6 @@ impl<W: Write> BlockWriter<W> {
     }
 }
 
-/// Reads blocks; holds one at a time.
 struct Blocks<R: Read> {
     input: R,
     block: Vec<u8>,
@@ -107,7 +105,6 @@ fn damaged(why: impl ToString) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, why.to_string())
 }
 
-/// Reads values of an owned type.
 pub struct BlockReader<R: Read, T> {
     blocks: Blocks<R>,
     kind: PhantomData<T>,
@@ -118,7 +115,6 @@ impl<R: Read, T: for<'de> Deserialize<'de>> BlockReader<R, T> {
         BlockReader { blocks: Blocks::new(input), kind: PhantomData }
     }
 
-    /// Returns the next value, or `None` at the end.
     pub fn next_value(&mut self) -> io::Result<Option<T>> {
         if !self.blocks.fill()? {
             return Ok(None);
@@ -147,7 +143,6 @@ impl<R: Read> PieceReader<R> {
         Ok(Some(stamp))
     }
 
-    /// Returns the next segment, or `None` at the end.
     pub fn next_segment(&mut self) -> io::Result<Option<TcpSegment<'_>>> {
         if !self.0.fill()? {
             return Ok(None);

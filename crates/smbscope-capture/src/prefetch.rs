@@ -5,7 +5,6 @@
 
 pub(crate) const CACHE_LINE: usize = 64;
 
-/// Prefetches the cache line that holds the start of `value`.
 #[inline]
 pub(crate) fn prefetch<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]

@@ -14,7 +14,6 @@ pub struct Packet<'a> {
     pub wire_length: u32,
 }
 
-/// TCP header flags (RFC 9293 §3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TcpFlags(pub u8);
 
@@ -42,7 +41,6 @@ impl TcpFlags {
     }
 }
 
-/// Window scale option of a SYN (RFC 7323 §2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum WindowScale {
     /// Not a SYN, or the snap length cut off its options.
@@ -54,14 +52,12 @@ pub enum WindowScale {
     Shift(u8),
 }
 
-/// TCP segment, from one packet or reassembled from IP fragments.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct TcpSegment<'a> {
     /// Number, from 1, of the packet that completed the segment, counted over all captures in reading order.
     pub ordinal: u64,
     /// Packet that started the segment; differs from `stamp` only after IP reassembly.
     pub first: Stamp,
-    /// Packet that completed the segment.
     pub stamp: Stamp,
     pub source: SocketAddr,
     pub destination: SocketAddr,
@@ -70,17 +66,14 @@ pub struct TcpSegment<'a> {
     /// Acknowledgment number; valid only if the ACK flag is set.
     pub acknowledgment: u32,
     pub flags: TcpFlags,
-    /// Window field, unscaled.
     pub window: u16,
     pub window_scale: WindowScale,
-    /// TSval of the timestamps option (RFC 7323).
     pub timestamp_value: Option<u32>,
     /// The segment carries a SACK block (RFC 2018) beyond the acknowledgment: its sender is missing bytes in between.
     pub names_later_bytes: bool,
     /// Sequence range of the D-SACK block (RFC 2883), end exclusive: bytes that the sender of this segment received
     /// twice.
     pub duplicate_sack: Option<(u32, u32)>,
-    /// Identification field of the IPv4 header; `None` for IPv6.
     pub ip_id: Option<u16>,
     /// TTL or hop limit from the IP header; each router decrements it.
     pub hops_left: u8,

@@ -16,7 +16,6 @@ const OPTION_IF_TSRESOL: u16 = 9;
 /// Maximum number of interfaces per file; only damaged inputs need more.
 const MAX_WRITTEN_INTERFACES: usize = 4096;
 
-/// Properties in which the interfaces of a file differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CaptureInterface {
     pub link_type: u32,
@@ -102,7 +101,6 @@ impl<W: Write> PcapngWriter<W> {
         Ok(self.interfaces.len() as u32 - 1)
     }
 
-    /// Writes the collected body as a block.
     fn put(&mut self, kind: u32) -> io::Result<()> {
         let length = (12 + self.block.len() as u32).to_le_bytes();
         self.out.write_all(&kind.to_le_bytes())?;

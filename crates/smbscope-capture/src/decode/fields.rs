@@ -8,13 +8,11 @@ use std::ops::Range;
 /// Treatment of a field in an anonymised copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stays {
-    /// Keep all bits.
     Whole,
     /// Keep these bits of each byte.
     Bits(u8),
     /// Replace each byte with this value.
     As(u8),
-    /// Replace the IPv4 or IPv6 address.
     Address,
     /// Recompute the checksum of this IPv4 header.
     Checksummed,
@@ -29,7 +27,6 @@ pub(super) trait Fields {
     fn enter(&mut self, field: Option<&[u8]>, stays: Stays);
 }
 
-/// Plain decoding records no fields.
 impl Fields for () {
     const RECORDS: bool = false;
 
@@ -51,7 +48,6 @@ pub struct Understood {
 }
 
 impl Understood {
-    /// Creates a zeroed copy of the first `length` bytes of a packet.
     pub(super) fn new(packet: &[u8], length: usize) -> Understood {
         let bytes = vec![0; length.min(packet.len())];
         Understood { start: packet.as_ptr() as usize, bytes, addresses: Vec::new(), ipv4_headers: Vec::new() }

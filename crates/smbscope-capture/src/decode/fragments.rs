@@ -19,7 +19,6 @@ const MAX_STRETCHES: usize = 64;
 const LIFETIME_NS: i64 = 30_000_000_000;
 /// Recently completed datagrams remembered, so that a duplicate fragment does not start a new one.
 const MAX_COMPLETED: usize = 64;
-/// Time for which they are remembered.
 const DUPLICATE_NS: i64 = 1_000_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +30,6 @@ struct ReassemblyKey {
     protocol: u8,
 }
 
-/// Incomplete datagram.
 #[derive(Debug)]
 pub(super) struct DatagramReassembly {
     key: ReassemblyKey,
@@ -44,7 +42,6 @@ pub(super) struct DatagramReassembly {
     pub(super) next_header: u8,
     /// Protocol under which its fragments were counted.
     pub(super) protocol: u8,
-    /// Number of packets, including duplicates.
     pub(super) packets: u64,
     bytes: Vec<u8>,
     /// Byte ranges on the wire and captured byte ranges; sorted and disjoint.
@@ -133,19 +130,14 @@ fn insert(stretches: &mut Vec<Range<u32>>, new: Range<u32>) {
     }
 }
 
-/// Result of adding a fragment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Added {
-    /// The datagram is complete; see [`Fragments::take_completed`].
     pub(super) completed: bool,
-    /// Number of datagrams dropped.
     pub(super) given_up: u64,
 }
 
-/// Table of incomplete datagrams.
 #[derive(Debug)]
 pub(super) struct Fragments {
-    /// Oldest first.
     assemblies: VecDeque<DatagramReassembly>,
     completed: Option<DatagramReassembly>,
     completed_last: VecDeque<(ReassemblyKey, i64)>,
@@ -156,7 +148,6 @@ impl Fragments {
         Fragments { assemblies: VecDeque::new(), completed: None, completed_last: VecDeque::new() }
     }
 
-    /// Adds a fragment captured at `stamp`.
     pub(super) fn add(&mut self, datagram: &IpPacket<'_>, stamp: Stamp) -> Added {
         let mut added = Added { completed: false, given_up: 0 };
         let Some(fragment) = datagram.fragment else { return added };
@@ -217,7 +208,6 @@ impl Fragments {
         added
     }
 
-    /// Takes the datagram that was just completed.
     pub(super) fn take_completed(&mut self) -> Option<DatagramReassembly> {
         self.completed.take()
     }
@@ -227,7 +217,6 @@ impl Fragments {
         self.completed.insert(assembly)
     }
 
-    /// Drops all datagrams and returns their number.
     pub(super) fn clear(&mut self) -> u64 {
         let count = self.assemblies.len() as u64;
         self.assemblies.clear();

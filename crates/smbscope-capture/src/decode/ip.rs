@@ -20,7 +20,6 @@ const SHIM6: u8 = 140;
 /// Maximum number of extension headers; a longer chain is damage.
 const MAX_EXTENSION_HEADERS: usize = 16;
 
-/// Fragment fields of the IP header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FragmentInfo {
     pub(super) identification: u32,
@@ -35,12 +34,9 @@ pub(super) struct IpPacket<'a> {
     pub(super) destination: IpAddr,
     /// Protocol after the last extension header; for an IPv6 fragment, the next header in the fragment header.
     pub(super) protocol: u8,
-    /// TTL or hop limit.
     pub(super) hops_left: u8,
-    /// Identification field of the IPv4 header.
     pub(super) identification: Option<u16>,
     pub(super) fragment: Option<FragmentInfo>,
-    /// Captured bytes after the headers.
     pub(super) payload: &'a [u8],
     pub(super) payload_length: u32,
 }
@@ -71,7 +67,6 @@ fn be32(data: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(data.get(at..at.checked_add(4)?)?.try_into().ok()?))
 }
 
-/// Returns the captured part of `length` bytes at `at`.
 fn captured(data: &[u8], at: usize, length: u32) -> &[u8] {
     let rest = data.get(at..).unwrap_or_default();
     &rest[..rest.len().min(length as usize)]

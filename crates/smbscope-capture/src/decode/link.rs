@@ -25,18 +25,17 @@ const HIDDEN_ADDRESS: u8 = 0x10;
 /// Two addresses and an EtherType.
 pub(super) const ETHERNET_HEADER: usize = 14;
 
-/// Result of stripping the headers of a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Peeled {
     /// IP header at the offset. The version comes from the outer layer; `None` means from the header itself.
-    Ip { offset: usize, version: Option<u8> },
-    /// An unsupported protocol.
+    Ip {
+        offset: usize,
+        version: Option<u8>,
+    },
     Other(SkippedProtocol),
-    /// The header is cut off or inconsistent.
     Malformed,
 }
 
-/// Locates the IP header.
 #[inline]
 pub(super) fn peel<F: Fields>(link_type: u32, data: &[u8], fields: &mut F) -> Peeled {
     let peeled = match link_type {
@@ -59,7 +58,6 @@ pub(super) fn be16(data: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(data.get(at..at.checked_add(2)?)?.try_into().ok()?))
 }
 
-/// Reads and enters a two-byte field.
 #[inline(always)]
 pub(super) fn read16<F: Fields>(data: &[u8], at: usize, fields: &mut F) -> Option<u16> {
     fields.enter(data.get(at..at.checked_add(2)?), Stays::Whole);
@@ -74,7 +72,6 @@ pub(super) fn read8<F: Fields>(data: &[u8], at: usize, bits: u8, fields: &mut F)
     byte.first().copied()
 }
 
-/// Parses the frame at `offset`: Ethernet II, or IEEE 802.3 with a SNAP header.
 #[inline]
 pub(super) fn ethernet<F: Fields>(data: &[u8], offset: usize, fields: &mut F) -> Peeled {
     match read16(data, offset + ETHERNET_HEADER - 2, fields) {
@@ -83,7 +80,6 @@ pub(super) fn ethernet<F: Fields>(data: &[u8], offset: usize, fields: &mut F) ->
     }
 }
 
-/// Follows tags from one EtherType to the next.
 pub(super) fn protocols<F: Fields>(data: &[u8], mut offset: usize, mut kind: u16, fields: &mut F) -> Peeled {
     for _ in 0..MAX_TAGS {
         let (next, length) = match kind {

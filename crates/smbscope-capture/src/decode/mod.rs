@@ -38,7 +38,6 @@ pub struct Decoder {
     port_packets: Box<[u64]>,
 }
 
-/// Result of stripping the link header and all tunnels.
 enum DecodedPacket<'a> {
     /// A whole IP packet that carries TCP.
     Tcp(IpPacket<'a>),
@@ -46,7 +45,6 @@ enum DecodedPacket<'a> {
     Fragment(IpPacket<'a>),
     Skipped(SkippedProtocol),
     Malformed,
-    /// The snap length cut off some headers.
     Cut,
 }
 
@@ -126,7 +124,6 @@ impl Decoder {
         quality.ip_datagrams_incomplete += self.fragments.clear();
     }
 
-    /// Counts a packet without a segment.
     fn pass_over(&mut self, found: &DecodedPacket<'_>, quality: &mut Quality) {
         match found {
             DecodedPacket::Skipped(protocol) => {
@@ -224,7 +221,6 @@ impl Decoder {
         None
     }
 
-    /// Adds a fragment and returns the datagram if that completes it.
     fn put_together(
         &mut self,
         datagram: &IpPacket<'_>,
@@ -283,7 +279,6 @@ fn follow<'a, F: Fields>(mut datagram: IpPacket<'a>, fields: &mut F) -> DecodedP
     DecodedPacket::Skipped(SkippedProtocol::NestedTunnels)
 }
 
-/// Returns the contents of a reassembled datagram.
 fn look_into(whole: &DatagramReassembly) -> DecodedPacket<'_> {
     let (captured, length) = whole.bytes();
     // An IPv6 datagram may have extension headers after the fragment header.

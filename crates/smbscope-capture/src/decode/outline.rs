@@ -13,43 +13,33 @@ use std::ops::Range;
 /// Limit in bytes for headers other than TCP's; a single IPv6 extension header can take up to 2048.
 const MAX_HEADERS: usize = 4096;
 
-/// Parsed headers of a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outline {
     pub kind: PacketContent,
 }
 
-/// Contents of a packet after its headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PacketContent {
-    /// TCP segment.
     Tcp {
         /// Offset of the payload in the packet.
         payload: usize,
     },
-    /// Unreadable TCP header.
     UnreadTcp {
         /// True if the snap length cut it off; false if it is damaged.
         cut: bool,
     },
-    /// IP fragment.
     Fragment(Fragment),
-    /// Another protocol.
     Skipped(SkippedProtocol),
-    /// Inconsistent headers.
     Malformed,
-    /// The snap length cut off some headers.
     Cut,
 }
 
 /// IP fragment and the location of its data in the packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fragment {
-    /// Sender and receiver.
     pub ends: (IpAddr, IpAddr),
     /// Identification shared by the fragments of a datagram between the same ends.
     pub identification: u32,
-    /// Protocol of the datagram.
     pub protocol: u8,
     /// Offset of its data in the datagram.
     pub offset: u32,
@@ -73,7 +63,6 @@ impl Outline {
         understood
     }
 
-    /// Parses the headers and enters their fields.
     fn entered<F: Fields>(packet: &Packet<'_>, fields: &mut F) -> Outline {
         let place = |bytes: &[u8]| {
             let start = (bytes.as_ptr() as usize).wrapping_sub(packet.data.as_ptr() as usize);
@@ -159,7 +148,6 @@ mod tests {
         Packet { stamp, link_type: 1, data, wire_length }
     }
 
-    /// Builds an Ethernet frame with an IPv4 header of this protocol.
     fn frame(protocol: u8, behind: &[u8]) -> Vec<u8> {
         let mut bytes = vec![2; 12];
         bytes.extend([8, 0, 0x45, 0, 0, 20 + behind.len() as u8, 0, 1, 0, 0, 64, protocol, 0, 0]);

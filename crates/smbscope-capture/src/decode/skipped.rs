@@ -11,7 +11,6 @@ pub(super) struct SkippedProtocolCounts {
     ip: Box<[u64]>,
     udp: Box<[u64]>,
     others: Vec<(SkippedProtocol, u64)>,
-    /// Packets of protocols beyond the limit.
     rest: u64,
 }
 

@@ -5,9 +5,7 @@ use crate::segment::{TcpFlags, WindowScale};
 
 /// Bytes up to the window field, the minimum to process a segment.
 pub(super) const NEEDED: usize = 16;
-/// Length of a header without options.
 const MIN_HEADER: u32 = 20;
-/// Option kinds.
 const END_OF_OPTIONS: u8 = 0;
 const NO_OPERATION: u8 = 1;
 const SEGMENT_SIZE: u8 = 2;
@@ -18,7 +16,6 @@ const TIMESTAMPS: u8 = 8;
 /// Maximum window shift; larger values count as this (RFC 7323 §2.3).
 const LARGEST_SHIFT: u8 = 14;
 
-/// Header fields and payload.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TcpHeader<'a> {
     pub(super) source_port: u16,
@@ -160,7 +157,6 @@ fn enter_options<F: Fields>(mut options: &[u8], fields: &mut F) {
     }
 }
 
-/// Parses a SACK block: first sequence number and end, exclusive.
 fn read_block(block: &[u8]) -> (u32, u32) {
     let edge = |at: usize| u32::from_be_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]);
     (edge(0), edge(4))
@@ -197,7 +193,6 @@ fn read_window_scale(mut options: &[u8]) -> WindowScale {
 mod tests {
     use super::*;
 
-    /// Parses a header with these options, of which `captured` bytes are available.
     fn scale(flags: u8, options: &[u8], captured: usize) -> WindowScale {
         let length = 20 + options.len();
         let mut header = vec![0; 20];

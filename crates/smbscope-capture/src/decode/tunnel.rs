@@ -29,7 +29,6 @@ const GENEVE: u16 = 6081;
 const MPLS_IN_UDP: u16 = 6635;
 const TZSP: u16 = 37008;
 
-/// EtherTypes in GRE.
 const ERSPAN_I_II: u16 = 0x88be;
 const ERSPAN_III: u16 = 0x22eb;
 const PPP: u16 = 0x880b;
@@ -44,7 +43,6 @@ pub(super) fn is_tunnel(protocol: u8) -> bool {
     matches!(protocol, IPV4 | UDP | IPV6 | GRE | ETHERIP | MPLS)
 }
 
-/// Finds the inner packet in the payload of a packet that is not TCP.
 pub(super) fn peel<F: Fields>(datagram: &IpPacket<'_>, fields: &mut F) -> Peeled {
     let data = datagram.payload;
     let peeled = match datagram.protocol {
@@ -62,7 +60,6 @@ pub(super) fn peel<F: Fields>(datagram: &IpPacket<'_>, fields: &mut F) -> Peeled
     peeled.unwrap_or(Peeled::Malformed)
 }
 
-/// Parses a GRE header and finds what follows; its flags determine the length.
 fn gre<F: Fields>(data: &[u8], start: usize, fields: &mut F) -> Option<Peeled> {
     let flags = u16::from_be_bytes([read8(data, start, 0xf0, fields)?, read8(data, start + 1, 0x87, fields)?]);
     let protocol = read16(data, start + 2, fields)?;
@@ -208,7 +205,6 @@ fn tzsp<F: Fields>(data: &[u8], start: usize, fields: &mut F) -> Option<Option<u
     None
 }
 
-/// Parses the IP packet at `offset` of another one's payload.
 pub(super) fn inner<'a, F: Fields>(
     outer: &IpPacket<'a>,
     offset: usize,

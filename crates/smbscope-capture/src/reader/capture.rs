@@ -26,7 +26,6 @@ const TOUCHED_BYTES: usize = 256 << 20;
 /// Bytes delivered between two releases of pages.
 pub(super) const RELEASED_BYTES: usize = 8 << 20;
 
-/// Memory limits of a set of captures.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CaptureBudget {
     /// Total decompressed bytes that small compressed captures may keep in memory.
@@ -55,12 +54,9 @@ pub(super) enum CaptureTrust {
     Order,
 }
 
-/// State shared by all captures of a set.
 pub(super) struct CaptureSetState {
     trust: CaptureTrust,
-    /// Ends blocked reads.
     pub(super) stop: Arc<AtomicBool>,
-    /// Remaining budget.
     left: CaptureBudget,
     /// Bytes of maps that may still be resident from the survey.
     unreleased: usize,
@@ -77,7 +73,6 @@ pub struct Backing(BackingBytes);
 
 enum BackingBytes {
     Mapped(Map),
-    /// A small decompressed file.
     Owned(Vec<u8>),
 }
 
@@ -115,14 +110,11 @@ pub(super) struct OpenCapture {
     cut_short: Arc<AtomicBool>,
     /// Stream of a live input, until its source takes it.
     live_stream: Option<InputStream>,
-    /// The input can be read only once.
     pub(super) live: bool,
     /// The survey is made while packets are delivered.
     pub(super) surveyed_on_the_way: bool,
-    /// Number of bytes read from a compressed file.
     input_bytes: Option<Arc<AtomicU64>>,
     pub(super) interfaces: Interfaces,
-    /// Backward clock steps that were found.
     pub(super) clock_steps: Vec<StepBack>,
     /// Correction for a capture stamped by two clocks, if it was.
     pub(super) sides: Option<Arc<ClockCorrection>>,
@@ -130,7 +122,6 @@ pub(super) struct OpenCapture {
     pub(super) format: CaptureParser,
     header_length: usize,
     compression: Option<Compression>,
-    /// Maximum decompressor window in bytes.
     window: u64,
     file_bytes: u64,
     pub(super) plan: ReorderStrategy,
@@ -334,7 +325,6 @@ impl OpenCapture {
         self.sides = ClockCorrection::find(bytes, self.format, &self.interfaces).map(Arc::new);
     }
 
-    /// Looks for clock steps in a surveyed file.
     fn settle_clock(&mut self) {
         let bytes = self.bytes.as_deref().map(Backing::deref).unwrap_or_default();
         self.clock_steps = self.survey.settle_clock(bytes, &self.interfaces);
@@ -432,7 +422,6 @@ impl OpenCapture {
         (&mut self.interfaces, self.surveyed_on_the_way.then_some(&mut self.survey))
     }
 
-    /// Releases pages of a mapped file.
     pub(super) fn release_pages(&self) {
         if let Some(map) = self.bytes.as_deref().and_then(Backing::map) {
             let done = match self.plan {
@@ -452,12 +441,10 @@ impl OpenCapture {
         self.cut_short.load(Ordering::Relaxed)
     }
 
-    /// Releases the bytes after the last packet.
     pub(super) fn close(&mut self) {
         self.bytes = None;
     }
 
-    /// Opens the stream of packets after the file header.
     pub(super) fn open_stream(&mut self) -> io::Result<InputStream> {
         if let Some(stream) = self.live_stream.take() {
             return Ok(stream);

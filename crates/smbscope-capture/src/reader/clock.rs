@@ -20,7 +20,6 @@ const LEAST_STEP_NS: i64 = 50_000_000;
 /// Maximum number of bytes by which a stream may progress during the step.
 const MAX_PROGRESS: i32 = 1 << 20;
 
-/// A backward clock step, described by the packets around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StepBack {
     /// Number and time of the last packet before it; the time includes the shifts of earlier steps.
@@ -29,7 +28,6 @@ pub(super) struct StepBack {
     pub(super) after: (u64, i64),
 }
 
-/// Direction of a flow and its current position.
 struct StreamPosition {
     ends: (SocketAddr, SocketAddr),
     sequence: u32,
@@ -121,7 +119,6 @@ fn place_at(
     Some((place, length))
 }
 
-/// Keeps the furthest end of each direction.
 fn enter(places: &mut Vec<StreamPosition>, place: StreamPosition) {
     match places.iter_mut().find(|known| known.ends == place.ends) {
         Some(known) if place.end.wrapping_sub(known.end) as i32 > 0 => known.end = place.end,

@@ -2,7 +2,6 @@
 
 use std::io::{self, BufReader, Read};
 
-/// Read size for the compressed file, in bytes.
 const READ_LENGTH: usize = 64 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +13,6 @@ pub(super) enum Compression {
 }
 
 impl Compression {
-    /// Detects the compression from the first bytes of a file.
     pub(super) fn sniff(head: &[u8]) -> Option<Compression> {
         match head {
             [0x1f, 0x8b, 8, ..] => Some(Compression::Gzip),
@@ -94,7 +92,6 @@ impl<R: Read> Read for Windowed<R> {
     }
 }
 
-/// Remembers the last bytes read through it.
 struct Tail<R> {
     source: R,
     last: [u8; 8],

@@ -16,14 +16,11 @@ pub(super) enum CaptureParser {
     Snoop(Snoop),
 }
 
-/// Result of examining the first bytes of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sniffed {
     /// A supported format and the length of its file header.
     Capture(CaptureParser, usize),
-    /// A supported format with a truncated file header.
     HeaderCut(&'static str),
-    /// A known but unsupported format.
     Foreign(&'static str),
     Unknown,
 }
@@ -77,7 +74,6 @@ pub(super) fn sniff(head: &[u8]) -> Sniffed {
     }
 }
 
-/// Formats the first bytes of a file for an error message.
 pub(super) fn shown(head: &[u8]) -> String {
     let head = &head[..head.len().min(8)];
     let hex: Vec<String> = head.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -119,7 +115,6 @@ impl CaptureParser {
         }
     }
 
-    /// Parses the record at the start of the window.
     #[inline]
     pub(super) fn step(&mut self, interfaces: &mut Interfaces, window: &[u8]) -> ParseStep {
         match self {

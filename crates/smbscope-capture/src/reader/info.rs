@@ -3,10 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Source of a capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CaptureInput {
-    /// A file or a named pipe.
     File(PathBuf),
     Stdin,
 }
@@ -23,7 +21,6 @@ impl CaptureInput {
         matches!(self, CaptureInput::File(path) if path.is_file())
     }
 
-    /// Returns the name as given; `-` for standard input.
     pub fn name(&self) -> String {
         match self {
             CaptureInput::File(path) => path.display().to_string(),
@@ -32,7 +29,6 @@ impl CaptureInput {
     }
 }
 
-/// Reasons why an input can't be used at all.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CaptureError {
@@ -43,17 +39,9 @@ pub enum CaptureError {
     Empty { name: String },
     /// The file ends before its first record.
     #[error("{name}: the {format} file header is cut off after {length} bytes")]
-    HeaderCut {
-        name: String,
-        /// Format that the first bytes indicate.
-        format: &'static str,
-        /// Length of the file in bytes.
-        length: usize,
-    },
-    /// A known but unsupported capture format.
+    HeaderCut { name: String, format: &'static str, length: usize },
     #[error("{name}: {format} captures are not read; convert it with: editcap -F pcapng {name} OUT.pcapng")]
     Unsupported { name: String, format: &'static str },
-    /// An unsupported compression or archive format.
     #[error("{name}: {format} files are not read; unpack it first with {remedy}")]
     Packed {
         name: String,
@@ -62,19 +50,10 @@ pub enum CaptureError {
         remedy: &'static str,
     },
     #[error("{name}: not a capture file (starts with {starts_with})")]
-    NotACapture {
-        name: String,
-        /// First bytes of the input, printable or in hexadecimal.
-        starts_with: String,
-    },
+    NotACapture { name: String, starts_with: String },
     /// Compressed data that can't be decoded at all.
     #[error("{name}: damaged {compression} data: {reason}")]
-    Decompress {
-        name: String,
-        compression: &'static str,
-        /// Reason given by the decompressor.
-        reason: String,
-    },
+    Decompress { name: String, compression: &'static str, reason: String },
     /// Another process truncated the file while it was read.
     #[error("{name}: the file was cut short while it was read; try again once nobody writes to it")]
     CutShort { name: String },
@@ -83,12 +62,7 @@ pub enum CaptureError {
         "{name}: {compression} data that needs a window of more than the {} MiB that --memory allows; raise --memory",
         allowed >> 20
     )]
-    Window {
-        name: String,
-        compression: &'static str,
-        /// Allowed window in bytes.
-        allowed: u64,
-    },
+    Window { name: String, compression: &'static str, allowed: u64 },
     /// A compressed capture needs sorting, but there is no space to decompress it.
     #[error(
         "{name}: out of time order, and it cannot be decompressed into {}: {source}; decompress it first, or set TMPDIR",

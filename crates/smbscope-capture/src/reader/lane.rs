@@ -43,7 +43,6 @@ impl Ord for BufferedPacket {
     }
 }
 
-/// Holds packets until enough later ones have been seen.
 #[derive(Default)]
 pub(super) struct ReorderWindow {
     held: BinaryHeap<Reverse<BufferedPacket>>,
@@ -129,7 +128,6 @@ impl CaptureLane {
         CaptureLane { capture, source, window: window.map(Box::new), head: None, loaded: false }
     }
 
-    /// Loads the next packet; returns `None` at the end.
     #[inline]
     pub(super) fn load(&mut self, capture: &mut OpenCapture) -> Option<Head> {
         self.head = match &mut self.window {
@@ -166,7 +164,6 @@ impl CaptureLane {
         self.head
     }
 
-    /// Returns the captured bytes of `head`.
     #[inline]
     pub(super) fn data<'l>(&'l self, capture: &'l OpenCapture, head: &Head) -> &'l [u8] {
         match (&self.window, &self.source) {

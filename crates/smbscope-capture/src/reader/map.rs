@@ -23,7 +23,6 @@ pub(super) struct Map {
 }
 
 impl Map {
-    /// Maps the file at its current length.
     pub(super) fn new(file: &File) -> io::Result<Map> {
         // SAFETY: the map is read-only and nothing in this process writes to the file. If another process rewrites the
         // file, bytes change under us, but the parsers read every byte they rely on through checked accessors and stay
@@ -68,7 +67,6 @@ impl Deref for Map {
     }
 }
 
-/// SIGBUS handler and the maps it guards.
 #[cfg(unix)]
 mod guard {
     use std::mem::MaybeUninit;
@@ -91,7 +89,6 @@ mod guard {
     }; MAX_GUARDED_MAPS];
     /// Held while a region is allocated.
     static TAKING: Mutex<()> = Mutex::new(());
-    /// The previous SIGBUS action.
     static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
     static PAGE: AtomicUsize = AtomicUsize::new(0);
 
@@ -122,7 +119,6 @@ mod guard {
         }
     }
 
-    /// Installs the handler once.
     fn install() -> Option<()> {
         let _lock = TAKING.lock().unwrap_or_else(PoisonError::into_inner);
         if PREVIOUS.get().is_some() {

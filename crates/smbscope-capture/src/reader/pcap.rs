@@ -8,7 +8,6 @@
 use super::record::{ByteOrder, MAX_CAPTURED_LENGTH, PacketRecord, ParseStep, absurd_length};
 
 pub(super) const FILE_HEADER: usize = 24;
-/// Lengths of record headers.
 const STANDARD: u8 = 16;
 const NOKIA: u8 = 20;
 const MODIFIED: u8 = 24;
@@ -17,12 +16,10 @@ const SUSE: u8 = 28;
 const SETTLED_BY: usize = 4;
 /// Longest packet accepted among these records.
 const MAX_SETTLED_LENGTH: u32 = 1 << 20;
-/// Maximum distance between their timestamps.
 const YEAR_SECONDS: u32 = 366 * 86_400;
 /// Bytes after the file header that usually contain enough of them.
 pub(super) const SETTLE_LENGTH: usize = 128 << 10;
 
-/// File header fields that the records depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pcap {
     order: ByteOrder,
@@ -113,7 +110,6 @@ impl Pcap {
         true
     }
 
-    /// Returns the clock resolution in nanoseconds.
     pub(super) fn resolution_ns(&self) -> u64 {
         u64::from(self.fraction_ns)
     }
@@ -127,7 +123,6 @@ impl Pcap {
         self.snap_length
     }
 
-    /// Parses the record at the start of the window.
     #[inline]
     pub(super) fn step(&self, window: &[u8]) -> ParseStep {
         let header = usize::from(self.record_header);

@@ -20,13 +20,11 @@ const CUSTOM: u32 = 0x0000_0bad;
 const CUSTOM_NOT_COPIED: u32 = 0x4000_0bad;
 const OPTION_IF_TSRESOL: u16 = 9;
 const OPTION_IF_TSOFFSET: u16 = 14;
-/// Block type and two lengths.
 const BLOCK_OVERHEAD: usize = 12;
 /// Longest block accepted: the longest packet with room for options.
 const MAX_BLOCK_LENGTH: u32 = MAX_CAPTURED_LENGTH + (1 << 20);
 /// Maximum number of interfaces per file, or per section for streams, which forget earlier sections.
 const MAX_INTERFACES: usize = 1 << 20;
-/// Link types remembered for describing the capture.
 const MAX_LINK_TYPES: usize = 64;
 
 /// Timestamp unit of an interface (if_tsresol).
@@ -104,12 +102,10 @@ pub(super) struct Interfaces {
     pub(super) link_types: Vec<u32>,
     pub(super) snap_length: Option<u32>,
     pub(super) resolution_ns: u64,
-    /// A Simple Packet Block was seen; these have no timestamps.
     pub(super) simple_packets: bool,
 }
 
 impl Interfaces {
-    /// Creates a table for a stream that is read once.
     pub(super) fn for_stream() -> Interfaces {
         Interfaces { forget_past_sections: true, ..Interfaces::default() }
     }
@@ -132,7 +128,6 @@ impl Interfaces {
     }
 }
 
-/// Parser state: position among the sections of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PcapngSection {
     order: ByteOrder,
@@ -154,7 +149,6 @@ impl PcapngSection {
         PcapngSection { order: ByteOrder::LITTLE, first: 0, count: 0, last_time: 0 }
     }
 
-    /// Parses the block at the start of the window.
     #[inline]
     pub(super) fn step(&mut self, interfaces: &mut Interfaces, window: &[u8]) -> ParseStep {
         if window.starts_with(&SECTION_HEADER) {

@@ -13,7 +13,6 @@ pub(super) struct PacketRecord {
     pub(super) link_type: u32,
     /// Length on the wire, at least `data_length`.
     pub(super) wire_length: u32,
-    /// Offset of the captured bytes in the window.
     pub(super) data_start: usize,
     pub(super) data_length: usize,
 }
@@ -25,17 +24,16 @@ pub(super) enum ParseStep {
     /// A packet in a record of this length, entirely within the window.
     Packet(PacketRecord, usize),
     /// This many bytes contain no packet; they may extend beyond the window.
-    Skip { length: usize, what: SkipReason },
-    /// The window must hold this many bytes.
+    Skip {
+        length: usize,
+        what: SkipReason,
+    },
     More(usize),
-    /// The file can't be read beyond this point.
     Stop(String),
 }
 
-/// Reason for skipping bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SkipReason {
-    /// Describes the capture.
     Description,
     /// Not a packet, but Wireshark shows and numbers it as one.
     Numbered,

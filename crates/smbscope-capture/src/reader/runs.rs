@@ -5,24 +5,19 @@ use super::format::CaptureParser;
 /// Part of a file with ascending timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SortedRun {
-    /// Offset of its first record.
     pub(super) position: u64,
     /// Number of its first packet, from 1.
     pub(super) number: u64,
-    /// Timestamp of its first packet.
     pub(super) time: i64,
-    /// Parser state before its first record.
     pub(super) format: CaptureParser,
     /// Added to its timestamps, to compensate for clock steps.
     pub(super) shift: i64,
 }
 
-/// Place where time goes back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Descent {
     /// Index of the run that starts there.
     pub(super) run: usize,
-    /// Timestamp of the packet before it.
     pub(super) time_before: i64,
     /// Offsets of the packets before it, in file order.
     pub(super) before: Vec<u64>,

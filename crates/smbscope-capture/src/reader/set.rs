@@ -39,7 +39,6 @@ pub struct CaptureSet {
 }
 
 impl CaptureSet {
-    /// Opens and surveys all inputs.
     pub fn open(inputs: &[CaptureInput]) -> Result<CaptureSet, CaptureError> {
         CaptureSet::open_within(inputs, CaptureBudget::default(), CaptureTrust::Nothing)
     }
@@ -283,7 +282,6 @@ impl CaptureSet {
         }
     }
 
-    /// Returns the next packet of a lane; drops the lane at its end.
     #[inline]
     fn load(&mut self, index: usize) -> Option<Head> {
         let lane = self.lanes[index].as_mut()?;

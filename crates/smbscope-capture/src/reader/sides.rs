@@ -135,7 +135,6 @@ impl ClockCorrection {
         ClockCorrection::from_flows(&flows)
     }
 
-    /// Returns the correction that all flows agree on.
     fn from_flows(flows: &BTreeMap<(SocketAddr, SocketAddr), FlowAckTimes>) -> Option<ClockCorrection> {
         let found: Vec<_> = flows.iter().filter_map(|(ends, flow)| Some((ends, flow.judge()?))).collect();
         let &(_, (is_server, first)) = found.first()?;

@@ -7,7 +7,6 @@ const RECORD_HEADER: usize = 24;
 /// Marks link types without a LINKTYPE_* value; the lower bits are snoop's own number.
 const FOREIGN_LINK_TYPE: u32 = 0x8000_0000;
 
-/// File header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Snoop {
     link_type: u32,
@@ -35,7 +34,6 @@ impl Snoop {
         self.link_type
     }
 
-    /// Parses the record at the start of the window.
     pub(super) fn step(&self, window: &[u8]) -> ParseStep {
         let field = |at| ByteOrder::BIG.u32(window, at);
         let (Some(original), Some(captured), Some(total)) = (field(0), field(4), field(8)) else {

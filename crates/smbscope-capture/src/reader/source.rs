@@ -26,7 +26,6 @@ pub(super) struct Head {
     pub(super) record_length: usize,
 }
 
-/// Result of requesting a packet.
 pub(super) enum PacketPoll {
     Packet(Head),
     /// No packet arrived within the time limit.
@@ -48,7 +47,6 @@ pub(super) struct MemorySource {
     shift: i64,
     /// Number of the packet at which the part ends, exclusive.
     end_number: u64,
-    /// Corrects timestamps in a capture with two clocks.
     sides: Option<Arc<ClockCorrection>>,
     warmer: Warmer,
 }
@@ -68,7 +66,6 @@ impl MemorySource {
     }
 }
 
-/// A stream, opened when the first packet is requested.
 pub(super) struct StreamSource {
     pub(super) stream: Option<InputStream>,
     pub(super) format: CaptureParser,
@@ -92,7 +89,6 @@ impl PacketSource {
         }
     }
 
-    /// Returns the captured bytes of the last packet found.
     #[inline]
     pub(super) fn data<'s>(&'s self, capture: &'s OpenCapture, head: &Head) -> &'s [u8] {
         let bytes = match self {

@@ -22,7 +22,6 @@ const CHUNKS_AHEAD: usize = 4;
 /// Interval at which a blocked read checks the stop flag.
 const STOP_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Counts the bytes read through it.
 struct Counting<R> {
     source: R,
     bytes: Arc<AtomicU64>,
@@ -36,19 +35,14 @@ impl<R: Read> Read for Counting<R> {
     }
 }
 
-/// Result of waiting for more bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fill {
-    /// The window holds the requested bytes.
     Ready,
-    /// The input has ended.
     Ended,
-    /// Nothing arrived within the time limit.
     Idle,
 }
 
 enum Chunks {
-    /// A thread that reads ahead.
     Ahead(Receiver<io::Result<Vec<u8>>>),
     /// The source itself; waits for it can't be interrupted.
     Source(Box<dyn Read + Send>),
@@ -121,7 +115,6 @@ impl InputStream {
         &self.window[self.start..]
     }
 
-    /// Returns the stream offset of the window's start.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }
@@ -131,7 +124,6 @@ impl InputStream {
         self.input_bytes.load(Ordering::Relaxed)
     }
 
-    /// Returns the error that ended the stream, if any.
     pub(super) fn error(&self) -> Option<&io::Error> {
         self.error.as_ref()
     }
@@ -206,7 +198,6 @@ fn read_ahead(mut source: Box<dyn Read + Send>, chunks: &SyncSender<io::Result<V
     }
 }
 
-/// Returns `None` at the end of the source.
 fn next_chunk(source: &mut Box<dyn Read + Send>) -> Option<io::Result<Vec<u8>>> {
     let mut chunk = vec![0; CHUNK_LENGTH];
     loop {
@@ -222,14 +213,12 @@ fn next_chunk(source: &mut Box<dyn Read + Send>) -> Option<io::Result<Vec<u8>>> 
     }
 }
 
-/// Result of requesting the next record of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RecordPoll {
     /// A packet at the start of the window, in a record of this length, which the caller must consume.
     Packet(PacketRecord, usize),
     /// A record was skipped because it could not be read, or because it is not a packet although Wireshark numbers it.
     Passed(SkipReason),
-    /// Nothing arrived within the time limit.
     Idle,
     /// End of the stream, with a reason if it is not a clean one.
     End(Option<String>),
@@ -264,7 +253,6 @@ pub(super) fn next_record(
     }
 }
 
-/// Returns the reason for a stream that ended inside a record.
 pub(super) fn ended_inside(stream: &InputStream) -> String {
     match stream.error() {
         Some(error) => format!("the input is damaged or ends early ({error})"),

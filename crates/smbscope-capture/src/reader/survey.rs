@@ -22,7 +22,6 @@ const FEW_RUNS: usize = 1024;
 /// Strategy for delivering a capture's packets in time order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReorderStrategy {
-    /// The file is in order.
     Straight,
     /// A window of [`WINDOW_PACKETS`] restores the order.
     Window,
@@ -41,11 +40,9 @@ pub(super) struct Survey {
     pub(super) descending: u64,
     /// Number of records that are not packets but that Wireshark numbers as packets.
     pub(super) numbered: u64,
-    /// Number of records skipped because they could not be read.
     pub(super) unreadable: u64,
     /// Reason why the survey ended before the end of the file, with packet number and offset.
     pub(super) damage: Option<(String, u64, u64)>,
-    /// End offset of the part that was read.
     pub(super) length: u64,
     pub(super) runs: Vec<SortedRun>,
     /// Places where time goes back; empty once there are too many to be clock steps.
@@ -65,11 +62,9 @@ const COARSE_NS: i64 = 100_000;
 /// A coarse clock gives at least one packet in this many the same timestamp as the packet before.
 const SAME_TIME: u64 = 4;
 
-/// Clock increments from packet to packet.
 #[derive(Debug)]
 pub(super) struct Ticks {
     packets: u64,
-    /// Number of packets with the same timestamp as the packet before.
     same: u64,
     smallest: i64,
 }
@@ -99,7 +94,6 @@ impl Ticks {
     }
 }
 
-/// Offsets of the latest packets.
 #[derive(Debug)]
 struct RecentOffsets {
     offsets: [u64; NEIGHBOURS],
@@ -250,7 +244,6 @@ impl Survey {
         steps
     }
 
-    /// Returns the strategy for reading the capture.
     pub(super) fn plan(&self) -> ReorderStrategy {
         match (self.descending, self.reach.exceeded) {
             (0, _) if self.runs.len() < 2 => ReorderStrategy::Straight,
@@ -316,7 +309,6 @@ impl Survey {
         self.length = position as u64;
     }
 
-    /// Surveys a stream to its end.
     pub(super) fn of_stream(
         &mut self,
         stream: &mut InputStream,
@@ -342,7 +334,6 @@ impl Survey {
         }
     }
 
-    /// Counts a skipped record.
     pub(super) fn passed(&mut self, what: SkipReason) {
         match what {
             SkipReason::Description => {}
@@ -351,7 +342,6 @@ impl Survey {
         }
     }
 
-    /// Records why the file can't be read any further.
     pub(super) fn damaged(&mut self, reason: String, offset: u64) {
         self.damage = Some((reason, self.packets + self.numbered + 1, offset));
     }

@@ -10,14 +10,12 @@ use std::hint::black_box;
 /// Distance in bytes to read ahead: beyond the next record's header, given Ethernet-sized packets.
 const AHEAD: usize = 2048;
 
-/// Reads ahead of a forward walk.
 #[derive(Debug, Default)]
 pub(super) struct Warmer {
     warm_until: usize,
 }
 
 impl Warmer {
-    /// Notes that the next record starts at `position`.
     #[inline]
     pub(super) fn at(&mut self, position: usize, bytes: &[u8]) {
         // The rest of a longer record (captured before segmentation offload) is never read, so it is not warmed.

@@ -56,7 +56,6 @@ impl Set {
     }
 }
 
-/// Fingerprints of the latest packets of a direction.
 #[derive(Debug)]
 pub(super) struct Copies(Box<[Set]>);
 
@@ -105,7 +104,6 @@ impl Copies {
         self.set(hash).push(entry, (hash >> FIRST_SETS_BITS) as u8);
     }
 
-    /// Splits every set in two.
     #[cold]
     fn grow(&mut self) {
         let bit = self.0.len().ilog2() - FIRST_SETS_BITS;
@@ -134,7 +132,6 @@ impl PacketFingerprint {
 mod tests {
     use super::*;
 
-    /// Returns the fields that identify a packet.
     fn fields(number: u64) -> [u64; 3] {
         [number * 1460, number, 7]
     }

@@ -11,7 +11,6 @@ macro_rules! counts {
         }
 
         impl Counts {
-            /// Returns a [`Quality`] with only these fields set.
             pub(super) fn quality(&self) -> Quality {
                 Quality { $($field: self.$field,)+ ..Quality::default() }
             }

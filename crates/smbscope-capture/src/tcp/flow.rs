@@ -43,7 +43,6 @@ const LONGEST_REORDERING: Nanos = Nanos(3_000_000);
 /// Segments between two memory checks of a flow. Checks are more frequent at first.
 const CHARGE_INTERVAL: u32 = 32;
 
-/// State of both directions, the held segments and the sink's state.
 pub(super) struct TcpFlow<S> {
     pub(super) view: FlowView,
     pub(super) state: S,
@@ -63,7 +62,6 @@ pub(super) struct TcpFlow<S> {
     outages: Option<Box<Outages>>,
 }
 
-/// Missing bytes that the flow is waiting for.
 #[derive(Debug, Clone, Copy)]
 struct Hole {
     direction: FlowDirection,
@@ -73,7 +71,6 @@ struct Hole {
     packets_since_acknowledged: Option<u32>,
 }
 
-/// Result of processing a segment, for the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SegmentDisposition {
     Taken,
@@ -84,17 +81,14 @@ pub(super) enum SegmentDisposition {
 /// Owner of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SegmentOwner {
-    /// This flow.
     Here,
     /// Another connection, if the next segment agrees.
     Stray,
     /// Another connection on the same ports.
     NewConnection,
-    /// No connection.
     Nowhere,
 }
 
-/// Segment with its position in the stream.
 #[derive(Clone, Copy)]
 struct Located<'a> {
     direction: FlowDirection,
@@ -104,7 +98,6 @@ struct Located<'a> {
     acknowledged: Option<u64>,
     /// The receiver had already acknowledged it when it was captured.
     known_received: bool,
-    /// It fills a hole and was sent after the bytes that follow it.
     sent_again: bool,
 }
 
@@ -166,7 +159,6 @@ impl<S> TcpFlow<S> {
         size_of::<TcpFlow<S>>() + self.held.footprint() + forward.footprint() + backward.footprint()
     }
 
-    /// Returns true if segments are held because of a hole.
     #[inline]
     pub(super) fn holds_back(&self) -> bool {
         self.hole.is_some()
@@ -278,7 +270,6 @@ impl<S> TcpFlow<S> {
         self.streams[direction.index()].is_elsewhere(segment, near_sender)
     }
 
-    /// Notes that a copy came from the other side of a router.
     #[cold]
     fn note_side(&mut self, direction: FlowDirection, segment: &TcpSegment<'_>, one_side_only: bool) {
         let stream = &self.streams[direction.index()];
@@ -433,7 +424,6 @@ impl<S> TcpFlow<S> {
         }
     }
 
-    /// Updates the counters that do not depend on the payload.
     #[inline]
     fn count(&mut self, direction: FlowDirection, position: u64, segment: &TcpSegment<'_>) {
         let flags = segment.flags;
@@ -455,7 +445,6 @@ impl<S> TcpFlow<S> {
         }
     }
 
-    /// Delivers data, holds it, or counts it as a retransmission.
     #[inline(always)]
     fn arrive<K: StreamSink<Flow = S>>(&mut self, located: &Located<'_>, sink: &mut K) {
         let stream = &mut self.streams[located.direction.index()];
@@ -517,7 +506,6 @@ impl<S> TcpFlow<S> {
         self.hand_on(located, sink)
     }
 
-    /// Delivers the new part of a segment.
     #[inline(always)]
     fn deliver<K: StreamSink<Flow = S>>(&mut self, located: &Located<'_>, sink: &mut K) {
         let direction = located.direction;
@@ -557,7 +545,6 @@ impl<S> TcpFlow<S> {
         sink.data(&mut self.state, &self.view, direction, &chunk);
     }
 
-    /// Notes that data follows a delayed acknowledgment.
     #[cold]
     fn went_on(&mut self, direction: FlowDirection, segment: &TcpSegment<'_>) {
         let trips = self.trips(direction);
@@ -678,7 +665,6 @@ impl<S> TcpFlow<S> {
         self.held.push(located.to_held());
     }
 
-    /// Skips the hole when it has been open for long enough.
     #[inline]
     fn wait_for_hole<K: StreamSink<Flow = S>>(&mut self, sink: &mut K) {
         while let Some(hole) = &mut self.hole {
@@ -703,7 +689,6 @@ impl<S> TcpFlow<S> {
         self.held.len() > MAX_HELD_SEGMENTS || self.held.bytes() > MAX_HELD_BYTES
     }
 
-    /// Declares the hole a gap and continues after it.
     fn give_up_hole<K: StreamSink<Flow = S>>(&mut self, sink: &mut K) {
         let Some(hole) = self.hole.take() else { return };
         let next = self.streams[hole.direction.index()].next.unwrap_or(hole.end);
@@ -713,7 +698,6 @@ impl<S> TcpFlow<S> {
         self.replay(sink);
     }
 
-    /// Reports the bytes up to `end` to the sink as a gap.
     fn skip_to<K: StreamSink<Flow = S>>(&mut self, direction: FlowDirection, end: u64, sink: &mut K) {
         let stream = &mut self.streams[direction.index()];
         let Some(start) = stream.next.filter(|next| *next < end) else { return };
@@ -773,7 +757,6 @@ impl<S> TcpFlow<S> {
         }
     }
 
-    /// Returns a held segment that fills the hole.
     fn held_filler(&self) -> Option<Arrival> {
         let hole = self.hole?;
         self.held.filler(hole.direction, self.streams[hole.direction.index()].next?)

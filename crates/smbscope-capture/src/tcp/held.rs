@@ -22,7 +22,6 @@ impl OutOfOrderSegment {
     }
 }
 
-/// Arrival order of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Arrival(i64);
 
@@ -31,7 +30,6 @@ impl Arrival {
     pub(super) const LAST: Arrival = Arrival(i64::MAX);
 }
 
-/// All waiting segments of a flow.
 #[derive(Default)]
 pub(super) struct OutOfOrderQueue {
     queue: BTreeMap<Arrival, OutOfOrderSegment>,
@@ -44,12 +42,10 @@ impl OutOfOrderQueue {
         self.queue.len()
     }
 
-    /// Number of captured bytes held.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Approximate memory in bytes.
     #[inline]
     pub(super) fn footprint(&self) -> usize {
         self.bytes + self.queue.len() * (size_of::<OutOfOrderSegment>() + 2 * size_of::<(usize, u64, Arrival)>())
@@ -73,12 +69,10 @@ impl OutOfOrderQueue {
         self.queue.insert(arrival, held);
     }
 
-    /// Returns the earliest arrival.
     pub(super) fn first(&self) -> Option<Arrival> {
         self.queue.first_key_value().map(|(arrival, _)| *arrival)
     }
 
-    /// Returns the two earliest arrivals.
     pub(super) fn first_two(&self) -> [Option<(Arrival, &OutOfOrderSegment)>; 2] {
         let mut both = self.queue.iter().map(|(arrival, held)| (*arrival, held));
         [both.next(), both.next()]

@@ -19,7 +19,6 @@ const KNOWN_TICKS: u32 = 20;
 /// Packets at a second layer needed to establish it.
 const KNOWN_MIN: u32 = 16;
 
-/// Second capture layer of a direction.
 #[derive(Debug, Default)]
 pub(super) struct Layers {
     /// End position and time of its last packet.

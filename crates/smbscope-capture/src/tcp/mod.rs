@@ -54,7 +54,6 @@ pub struct FlowView {
 }
 
 impl FlowView {
-    /// Returns the sender and the receiver of a direction.
     pub fn ends(&self, direction: FlowDirection) -> (SocketAddr, SocketAddr) {
         match direction {
             FlowDirection::Forward => (self.source, self.destination),
@@ -74,18 +73,14 @@ impl FlowView {
 /// In-order bytes of a direction, each delivered exactly once.
 #[derive(Debug, Clone, Copy)]
 pub struct StreamChunk<'a> {
-    /// Stream position of the first byte.
     pub position: u64,
     pub length: u64,
     /// Captured bytes; shorter than `length` if the snap length truncated the packet.
     pub bytes: &'a [u8],
-    /// Ordinal of the packet that completed the segment; see [`TcpSegment::ordinal`].
     pub ordinal: u64,
     /// Offset of the chunk in its segment's payload.
     pub offset: u64,
-    /// Packet that started the segment; differs from `stamp` only for IP fragments.
     pub first: Stamp,
-    /// Packet that completed the segment.
     pub stamp: Stamp,
     /// Position in the other direction's stream up to which the segment acknowledges.
     pub acknowledged: Option<u64>,
@@ -109,7 +104,6 @@ impl StreamChunk<'_> {
     }
 }
 
-/// Reason why bytes are missing from the capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GapCause {
     /// The receiver acknowledged them, so the capture dropped them.
@@ -118,7 +112,6 @@ pub enum GapCause {
     Unknown,
 }
 
-/// Bytes of a direction that are missing from the capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreamGap {
     pub position: u64,
@@ -139,25 +132,21 @@ impl StreamGap {
 pub struct Retransmission {
     pub position: u64,
     pub length: u64,
-    /// Packet that carried the retransmission.
     pub stamp: Stamp,
     /// Time since the first copy, if that is still remembered.
     pub delay: Option<Nanos>,
 }
 
-/// TCP counters of one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StreamCounts {
     pub packets: u64,
     /// SYNs, including retransmissions.
     pub syns: u64,
-    /// Payload bytes, not counting repeats.
     pub bytes: u64,
     /// Packets that carry new bytes.
     pub data_packets: u64,
     /// Segments without payload, SYN, FIN or RST.
     pub pure_acks: u64,
-    /// Segments that repeat bytes.
     pub retransmitted: u64,
     /// Segments lost before the capture point: only the retransmission was captured.
     pub lost_before_capture: u64,
@@ -167,7 +156,6 @@ pub struct StreamCounts {
     pub resend_delay: Nanos,
     /// Number of times the sender held back data until a delayed acknowledgment arrived.
     pub ack_stalls: u64,
-    /// Total time of these stalls.
     pub ack_stall: Nanos,
     /// Bytes acknowledged but never captured.
     pub dropped_bytes: u64,
@@ -176,17 +164,12 @@ pub struct StreamCounts {
     pub window: WindowCounts,
 }
 
-/// Outcome and counters of a flow.
 #[derive(Debug, Clone)]
 pub struct FlowEnd {
     pub last: Stamp,
-    /// Both sides sent FIN.
     pub finished: bool,
-    /// One side sent RST.
     pub reset: bool,
-    /// The flow was evicted because the table was full.
     pub evicted: bool,
-    /// Per direction.
     pub counts: [StreamCounts; 2],
     /// Longest periods in which one side got no reply at all.
     pub outages: Vec<Outage>,
@@ -195,18 +178,14 @@ pub struct FlowEnd {
     pub quality: Quality,
 }
 
-/// Receives the events of every flow.
 pub trait StreamSink {
     /// Per-flow state of the sink.
     type Flow;
 
-    /// Called on the first packet of a flow.
     fn opened(&mut self, view: &FlowView) -> Self::Flow;
-    /// Called with in-order bytes.
     fn data(&mut self, flow: &mut Self::Flow, view: &FlowView, direction: FlowDirection, chunk: &StreamChunk<'_>);
     /// Called when bytes are skipped; the data after them follows.
     fn gap(&mut self, flow: &mut Self::Flow, view: &FlowView, direction: FlowDirection, gap: &StreamGap);
-    /// Called for repeated bytes.
     fn retransmitted(
         &mut self,
         flow: &mut Self::Flow,
@@ -226,7 +205,6 @@ pub trait StreamSink {
     fn closed(&mut self, flow: Self::Flow, view: &FlowView, end: FlowEnd);
 }
 
-/// A segment and its direction within the flow.
 #[derive(Debug, Clone, Copy)]
 struct Directed<'a> {
     direction: FlowDirection,

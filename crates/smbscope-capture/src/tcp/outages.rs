@@ -14,11 +14,9 @@ const LONGEST_BACKOFF: i64 = 3;
 /// Lower bound for the last wait in this comparison, because the first waits are short.
 const LEAST_WAIT: i64 = 1_000_000_000;
 
-/// A side that retransmits and receives nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct OutageCandidate {
     from: Timestamp,
-    /// Position of the first retransmitted byte.
     position: u64,
     retries: u32,
     last_retry: Timestamp,
@@ -48,7 +46,6 @@ impl Outages {
         }
     }
 
-    /// Notes a packet from the sender of `direction`.
     pub(super) fn heard(&mut self, direction: FlowDirection, time: Timestamp) {
         self.end(direction.reverse(), time, true);
     }

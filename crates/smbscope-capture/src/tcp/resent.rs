@@ -15,9 +15,7 @@ const MAX_DELAYS: usize = 64;
 pub(super) struct ResentSegment {
     pub(super) start: u64,
     pub(super) end: u64,
-    /// Start of the stall, if known.
     pub(super) since: Option<Timestamp>,
-    /// Time of this copy.
     pub(super) time: Timestamp,
     /// The capture contains no other copy.
     pub(super) seen_once: bool,
@@ -36,7 +34,6 @@ pub(super) struct Resent {
 }
 
 impl Resent {
-    /// Approximate memory in bytes.
     pub(super) fn footprint(&self) -> usize {
         size_of::<Resent>()
             + self.recent.capacity() * size_of::<ResentSegment>()
@@ -92,7 +89,6 @@ impl Resent {
 mod tests {
     use super::*;
 
-    /// Builds a retransmission of bytes 0 to 10 with this stall period.
     fn waited(from: i64, to: i64) -> ResentSegment {
         let (since, time) = (Some(Timestamp(from)), Timestamp(to));
         ResentSegment { start: 0, end: 10, since, time, seen_once: false, needless: false, reported_to: 0 }

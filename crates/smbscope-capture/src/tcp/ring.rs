@@ -4,7 +4,6 @@
 #[derive(Debug, Clone)]
 pub(super) struct Ring<T, const LIMIT: usize> {
     entries: Vec<T>,
-    /// Index of the oldest entry once the ring is full.
     oldest: usize,
 }
 
@@ -15,7 +14,6 @@ impl<T, const LIMIT: usize> Default for Ring<T, LIMIT> {
 }
 
 impl<T, const LIMIT: usize> Ring<T, LIMIT> {
-    /// Adds an entry; replaces the oldest one when the ring is full.
     #[inline]
     pub(super) fn push(&mut self, entry: T) {
         if self.entries.len() < LIMIT {
@@ -26,13 +24,11 @@ impl<T, const LIMIT: usize> Ring<T, LIMIT> {
         self.oldest = (self.oldest + 1) % LIMIT;
     }
 
-    /// Returns the memory of the entries in bytes.
     #[inline]
     pub(super) fn footprint(&self) -> usize {
         self.entries.capacity() * size_of::<T>()
     }
 
-    /// Returns any entry that matches, in no particular order.
     #[inline]
     pub(super) fn find(&self, is: impl Fn(&T) -> bool) -> Option<&T> {
         self.entries.iter().find(|entry| is(entry))
@@ -45,7 +41,6 @@ impl<T, const LIMIT: usize> Ring<T, LIMIT> {
         }
     }
 
-    /// Returns the entries, oldest first.
     #[inline]
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
         let (newer, older) = self.entries.split_at(self.oldest);

@@ -43,7 +43,6 @@ pub(super) struct RoundTrip {
 }
 
 impl RoundTrip {
-    /// Handles a segment that ends at `end`.
     #[inline]
     pub(super) fn sent(&mut self, end: u64, time: Timestamp) {
         if !matches!(self.awaited, Awaited::Acknowledgment(..)) {
@@ -90,7 +89,6 @@ impl RoundTrip {
         }
     }
 
-    /// Discards the sample: bytes in flight were retransmitted or are missing.
     pub(super) fn retransmitted(&mut self) {
         self.awaited = Awaited::Segment;
     }

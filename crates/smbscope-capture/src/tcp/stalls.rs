@@ -5,7 +5,6 @@ use super::ring::Ring;
 use crate::segment::TcpSegment;
 use smbscope_model::Timestamp;
 
-/// Number of late ranges remembered.
 const RECENT_STALLS: usize = 32;
 
 /// Range of the stream of which at least a part reached the receiver late.
@@ -32,7 +31,6 @@ impl Stalls {
         self.ended.footprint()
     }
 
-    /// Handles an acknowledgment that advances to `position`.
     #[inline]
     pub(super) fn moved_on(&mut self, position: u64, segment: &TcpSegment<'_>) {
         self.window = segment.window;
@@ -75,7 +73,6 @@ mod tests {
     use smbscope_model::{PacketRef, Stamp};
     use std::net::SocketAddr;
 
-    /// Builds an acknowledgment without data.
     fn at(time: i64, names_later_bytes: bool) -> TcpSegment<'static> {
         let stamp = Stamp { time: Timestamp(time), packet: PacketRef::default() };
         TcpSegment {

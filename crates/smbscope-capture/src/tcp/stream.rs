@@ -83,7 +83,6 @@ impl Sighting {
         self.position + u64::from(self.payload_length)
     }
 
-    /// Packs the identifying fields into three words.
     fn fields(&self) -> [u64; 3] {
         [
             self.position,
@@ -130,18 +129,15 @@ pub(super) struct TcpHalfStream {
     pub(super) next: Option<u64>,
     /// Position of the first byte known; an overtaken SYN belongs right before it.
     pub(super) begin: Option<u64>,
-    /// Initial sequence number, if the SYN was seen.
     pub(super) initial: Option<u32>,
     pub(super) finished: bool,
     /// Position of the FIN, right after the last byte.
     pub(super) fin: Option<u64>,
-    /// Highest position acknowledged by the other side.
     pub(super) acknowledged: Option<u64>,
     /// The receiver has closed its window since data was last delivered.
     pub(super) receiver_full: bool,
     pub(super) round_trip: RoundTrip,
     pub(super) stalls: Stalls,
-    /// Receive window of the other side.
     pub(super) window: ReceiveWindow,
     pub(super) counts: StreamCounts,
     pub(super) largest_payload: u32,
@@ -175,7 +171,6 @@ pub(super) struct TcpHalfStream {
 }
 
 impl TcpHalfStream {
-    /// Returns the memory of the lists in bytes.
     #[inline]
     pub(super) fn footprint(&self) -> usize {
         self.packets.footprint()
@@ -315,7 +310,6 @@ impl TcpHalfStream {
         false
     }
 
-    /// Records bytes delivered for the first time.
     #[inline]
     pub(super) fn delivered(&mut self, position: u64, length: u64, payload_length: u32, stamp: Stamp) {
         self.advance_to(position + length);
@@ -328,7 +322,6 @@ impl TcpHalfStream {
         self.round_trip.sent(position + length, stamp.time);
     }
 
-    /// Notes that data follows a delayed acknowledgment.
     pub(super) fn went_on(&mut self, segment: &TcpSegment<'_>, trips: Trips) {
         let Some(delayed) = self.round_trip.take_delayed() else { return };
         let is_small = delayed.was_small || segment.payload_length < self.full_segment();
@@ -360,7 +353,6 @@ impl TcpHalfStream {
         self.round_trip.note_delayed(Delayed { since, was_small, time, sequence });
     }
 
-    /// Returns the time of the latest packet.
     pub(super) fn last_packet(&self) -> Option<Timestamp> {
         let data = self.segments.newest().map(|sighting| sighting.time);
         let other = self.packets.newest().map(|sighting| sighting.time);
@@ -466,7 +458,6 @@ impl TcpHalfStream {
         self.counts.resend_delay = self.resent.take().map_or(Nanos(0), |resent| resent.delay());
     }
 
-    /// Records skipped bytes and moves past them.
     pub(super) fn skip(&mut self, gap: StreamGap) {
         self.advance_to(gap.end());
         self.gaps.push(gap);
@@ -505,7 +496,6 @@ impl TcpHalfStream {
     }
 }
 
-/// Appends to a list that keeps the newest `limit` entries.
 fn remember<T>(list: &mut VecDeque<T>, entry: T, limit: usize) {
     if list.len() == limit {
         list.pop_front();

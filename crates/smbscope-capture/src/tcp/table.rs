@@ -8,7 +8,6 @@ use smbscope_model::{FlowDirection, FlowId, MemoryBudget, Role, Timestamp};
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
-/// Memory of a flow's table entries, in addition to the flow itself.
 const PLACE_BYTES: usize = 2 * size_of::<(FlowKey, usize)>();
 /// Time for which an ended flow stays in the table, to recognise its late packets.
 const LINGER_NS: i64 = 10_000_000_000;
@@ -46,7 +45,6 @@ impl FlowKey {
     }
 }
 
-/// All flows of a capture and the sink that receives their events.
 pub struct FlowTable<K: StreamSink> {
     sink: K,
     /// Index into `flows` by connection. The hash is keyed, so a crafted capture can't cause collisions.
@@ -70,7 +68,6 @@ impl<K: StreamSink> FlowTable<K> {
         FlowTable::within(sink, MemoryBudget::default().flows)
     }
 
-    /// Creates a table with a memory budget in bytes.
     pub fn within(sink: K, budget: usize) -> FlowTable<K> {
         FlowTable {
             sink,
@@ -171,7 +168,6 @@ impl<K: StreamSink> FlowTable<K> {
         Some(verdict)
     }
 
-    /// Starts following a flow and returns its index.
     fn open(&mut self, key: FlowKey, segment: &TcpSegment<'_>) -> usize {
         let opener = match (segment.flags.syn(), segment.flags.ack()) {
             (true, false) => Some(FlowDirection::Forward),
@@ -220,7 +216,6 @@ impl<K: StreamSink> FlowTable<K> {
         self.flows[*self.places.get(key)?].as_ref()
     }
 
-    /// Removes flows whose linger time is over.
     fn let_go(&mut self, now: Timestamp) {
         while let Some((since, key)) = self.over.front().copied() {
             if (now - since).0 < LINGER_NS {

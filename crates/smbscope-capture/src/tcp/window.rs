@@ -36,10 +36,8 @@ impl Trips {
     }
 }
 
-/// Receive window for one direction.
 #[derive(Debug)]
 pub(super) struct ReceiveWindow {
-    /// Scale option of the receiver's SYN.
     scale: WindowScale,
     /// Time at which the window closed, while it is closed.
     closed_since: Option<Timestamp>,
@@ -81,7 +79,6 @@ impl Default for ReceiveWindow {
 }
 
 impl ReceiveWindow {
-    /// Notes the receiver's SYN.
     pub(super) fn offered(&mut self, scale: WindowScale) {
         self.scale = scale;
     }
@@ -158,7 +155,6 @@ impl ReceiveWindow {
         }
     }
 
-    /// Handles the first data after the window reopened.
     #[cold]
     fn used(&mut self, time: Timestamp, trips: Trips) {
         let Some((closed, until)) = self.reopened.take() else { return };
@@ -180,7 +176,6 @@ impl ReceiveWindow {
         self.closed_since.is_some()
     }
 
-    /// Returns the scale option of the receiver's SYN.
     #[inline]
     pub(super) fn scale(&self) -> WindowScale {
         self.scale
