@@ -14,7 +14,6 @@ impl<'a> Bytes<'a> {
         Some(u16::from_le_bytes([self.u8()?, self.u8()?]))
     }
 
-    /// Returns up to `length` of the next bytes.
     pub(crate) fn up_to(&mut self, length: usize) -> &'a [u8] {
         let (taken, rest) = self.0.split_at(length.min(self.0.len()));
         self.0 = rest;

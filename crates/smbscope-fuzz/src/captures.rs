@@ -39,7 +39,6 @@ pub fn compressed(data: &[u8]) {
     both_ways(data);
 }
 
-/// Replaces the first bytes.
 fn begun(data: &[u8], start: &[u8]) -> Vec<u8> {
     [start, data.get(start.len()..).unwrap_or_default()].concat()
 }
@@ -88,7 +87,6 @@ struct ReadPacket {
 struct Reading {
     packets: Vec<ReadPacket>,
     quality: Quality,
-    /// Read to its end.
     whole: bool,
 }
 

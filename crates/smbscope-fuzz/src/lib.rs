@@ -27,7 +27,6 @@ pub struct Target {
     pub body: fn(&[u8]),
 }
 
-/// All targets, from the outside in.
 pub const TARGETS: [Target; 13] = [
     Target { name: "pcap", body: captures::pcap },
     Target { name: "pcapng", body: captures::pcapng },

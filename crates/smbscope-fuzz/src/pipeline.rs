@@ -17,10 +17,8 @@ use std::io::Cursor;
 
 /// Maximum number of packets read, because a few compressed bytes can expand to very many.
 const MAX_PACKETS: u64 = 20_000;
-/// Width of the text report in columns.
 const WIDTH: usize = 100;
 
-/// Analyses a capture and writes every report.
 pub fn pipeline(data: &[u8]) {
     let Some(analysis) = Analysis::run(data, MemoryBudget::default()) else { return };
     for exchange in &analysis.exchanges {
@@ -51,7 +49,6 @@ pub fn pipeline(data: &[u8]) {
     }
 }
 
-/// Budgets that a few flows exhaust.
 const TIGHT: MemoryBudget = MemoryBudget { flows: 20_000, names: 2_000, connections: 1 };
 
 /// Checks that distributing flows over threads gives the same exchanges, connections and counts.
@@ -78,7 +75,6 @@ fn open(data: &[u8]) -> Option<CaptureSet> {
     CaptureSet::from_reader("capture", Box::new(Cursor::new(data.to_vec()))).ok()
 }
 
-/// Complete result of an analysis.
 struct Analysis {
     exchanges: Vec<Exchange>,
     quality: Quality,

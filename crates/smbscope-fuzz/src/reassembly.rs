@@ -106,7 +106,6 @@ struct Checker {
 
 #[derive(Default)]
 struct Told {
-    /// Position at which the next event must start.
     next: Option<u64>,
     /// Difference between a byte and its position, which is constant within a stream.
     base: Option<u8>,

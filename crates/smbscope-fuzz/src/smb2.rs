@@ -5,7 +5,6 @@ use smbscope_wire::smb2::{PROTOCOL_ID, Smb2Header, Smb2Request, Smb2Response, TR
 
 /// Longest prefix that the parser may request: a name or token at the largest offset.
 const MOST_NEEDED: usize = 192 * 1024;
-/// Maximum number of compound members read.
 const MAX_MEMBERS: usize = 256;
 
 /// Parses a frame with its header. Other first bytes than the protocol id are replaced.

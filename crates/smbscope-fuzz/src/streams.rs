@@ -14,7 +14,6 @@ use smbscope_testkit::{Packet, Side, framed};
 use smbscope_wire::nbss::HEADER_LENGTH;
 use std::net::SocketAddr;
 
-/// The server is the sender.
 pub const SERVER: u8 = 0x01;
 /// The bytes are sent without a frame header.
 pub const UNFRAMED: u8 = 0x02;
@@ -22,7 +21,6 @@ pub const UNFRAMED: u8 = 0x02;
 const PAUSE_SHIFT: u8 = 2;
 /// Only the first half was captured.
 pub const SNAPPED: u8 = 0x10;
-/// Not captured.
 pub const LOST: u8 = 0x20;
 /// The sender has not yet received the other side's last message.
 pub const UNINFORMED: u8 = 0x40;
@@ -35,7 +33,6 @@ pub fn smb2_stream(data: &[u8]) {
     stream(data);
 }
 
-/// Bytes sent by one side at one time.
 struct Utterance {
     side: usize,
     time: i64,

@@ -22,19 +22,15 @@ use std::net::SocketAddr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     pub side: Side,
-    /// Offset of the first byte of the frame.
     pub start: u64,
-    /// Offset after the last byte.
     pub end: u64,
 }
 
 impl Span {
-    /// Returns the index of the first packet that contains the first byte.
     pub fn first_packet(&self, packets: &[Packet]) -> Option<usize> {
         packets.iter().position(|packet| packet.holds(self.side, self.start))
     }
 
-    /// Returns the index of the first packet that contains the last byte.
     pub fn last_packet(&self, packets: &[Packet]) -> Option<usize> {
         packets.iter().position(|packet| packet.holds(self.side, self.end - 1))
     }
@@ -106,7 +102,6 @@ impl Conversation {
         conversation
     }
 
-    /// Creates a connection whose start was not captured.
     pub fn midstream() -> Conversation {
         Conversation {
             ends: [SocketAddr::from(([10, 0, 0, 1], 50_000)), SocketAddr::from(([10, 0, 0, 2], 445))],
@@ -163,22 +158,18 @@ impl Conversation {
         self.says(Side::Server, at_us * 1000, framed(message))
     }
 
-    /// Sends a framed message in as many segments of roughly equal size as there are times.
     pub fn client_says_over(self, at_us: &[i64], message: impl Into<Vec<u8>>) -> Conversation {
         self.says_over(Side::Client, at_us, framed(message))
     }
 
-    /// Sends a framed message in as many segments of roughly equal size as there are times.
     pub fn server_says_over(self, at_us: &[i64], message: impl Into<Vec<u8>>) -> Conversation {
         self.says_over(Side::Server, at_us, framed(message))
     }
 
-    /// Sends unframed bytes.
     pub fn client_sends(self, at_us: i64, bytes: impl Into<Vec<u8>>) -> Conversation {
         self.says(Side::Client, at_us * 1000, bytes.into())
     }
 
-    /// Sends unframed bytes.
     pub fn server_sends(self, at_us: i64, bytes: impl Into<Vec<u8>>) -> Conversation {
         self.says(Side::Server, at_us * 1000, bytes.into())
     }
@@ -193,7 +184,6 @@ impl Conversation {
         self
     }
 
-    /// Sends a FIN from the client, then one from the server.
     pub fn closes(mut self, at_us: i64) -> Conversation {
         self.push(Side::Client, at_us * 1000, TcpFlags::FIN | TcpFlags::ACK, Vec::new());
         self.push(Side::Server, at_us * 1000 + 10_000, TcpFlags::FIN | TcpFlags::ACK, Vec::new());
@@ -201,7 +191,6 @@ impl Conversation {
         self
     }
 
-    /// Sets the window that a side announces from now on.
     pub fn window(mut self, side: Side, window: u16) -> Conversation {
         self.windows[side.index()] = window;
         self
@@ -213,7 +202,6 @@ impl Conversation {
         self
     }
 
-    /// Sends unframed bytes, split into segments.
     pub fn says(mut self, side: Side, at_ns: i64, bytes: Vec<u8>) -> Conversation {
         let start = self.said[side.index()];
         self.spans.push(Span { side, start, end: start + bytes.len() as u64 });
@@ -247,12 +235,10 @@ impl Conversation {
         at_ns + (bytes.div_ceil(self.segment_size) as i64 - 1).max(0) * self.pace_ns
     }
 
-    /// Returns the ranges of all messages in the order in which they were added.
     pub fn spans(&self) -> &[Span] {
         &self.spans
     }
 
-    /// Returns the packets in time order.
     pub fn packets(&self) -> Vec<Packet> {
         let mut events = self.events.clone();
         events.sort_by_key(|event| event.time_ns);
@@ -293,7 +279,6 @@ impl Conversation {
     }
 }
 
-/// Merges the packets of several conversations into one capture.
 pub fn together(conversations: &[Conversation]) -> Vec<Packet> {
     let mut packets: Vec<Packet> = conversations.iter().flat_map(Conversation::packets).collect();
     packets.sort_by_key(|packet| packet.time);

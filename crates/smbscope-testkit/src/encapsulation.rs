@@ -46,9 +46,7 @@ pub enum Encapsulation {
     Backbone,
     /// RFC 4302 before the TCP header.
     Authenticated,
-    /// VXLAN in Linux cooked capture.
     VxlanInCooked,
-    /// VXLAN in Linux cooked capture v2.
     VxlanInCooked2,
     /// VXLAN in GRE around a frame, in IPv6 below a VLAN tag.
     Nested,
@@ -80,7 +78,6 @@ impl Encapsulation {
         Encapsulation::Nested,
     ];
 
-    /// Returns the link type of the wrapped packets.
     pub fn link_type(self) -> u32 {
         match self {
             Encapsulation::VxlanInCooked => 113,

@@ -16,7 +16,6 @@ pub fn read(start_ns: i64, response_time_ns: i64) -> Exchange {
     }
 }
 
-/// Returns one half of an exchange: a packet of 100 bytes.
 pub fn packet(time_ns: i64) -> Half {
     let stamp = Some(Stamp { time: Timestamp(time_ns), packet: PacketRef::default() });
     Half { first: stamp, last: stamp, packets: 1, bytes: 100 }

@@ -9,9 +9,7 @@ use std::ops::Range;
 const IP: usize = 14;
 /// Longest payload that [`Frame::set_payload`] accepts; an IP packet holds little more.
 const PAYLOAD_MAX: usize = 60_000;
-/// Offset of the sequence number in a TCP header.
 pub const SEQUENCE: usize = 4;
-/// Offset of the acknowledgment number in a TCP header.
 pub const ACKNOWLEDGMENT: usize = 8;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +43,6 @@ impl Frame {
         (is_tcp && at >= IP + 20 && self.data.len() >= at + 20).then_some(at)
     }
 
-    /// Returns the range of the payload; empty if there is none.
     fn payload_range(&self) -> Range<usize> {
         let Some(tcp) = self.tcp() else { return 0..0 };
         let start = tcp + 4 * usize::from(self.data[tcp + 12] >> 4);
@@ -81,7 +78,6 @@ impl Frame {
         *field = u32::from_be_bytes(*field).wrapping_add(by).to_be_bytes();
     }
 
-    /// Returns the TCP flags, or zero without TCP.
     pub fn flags(&self) -> u8 {
         self.tcp().map_or(0, |tcp| self.data[tcp + 13])
     }

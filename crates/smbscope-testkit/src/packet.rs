@@ -34,7 +34,6 @@ impl Side {
 /// A packet of a capture under construction. Its number is its position in the list, from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packet {
-    /// Index in the undamaged list.
     pub origin: usize,
     pub time: Timestamp,
     pub side: Side,
@@ -48,7 +47,6 @@ pub struct Packet {
     pub window: u16,
     /// Window scale option, if it has one.
     pub window_scale: Option<u8>,
-    /// Identification field of the IPv4 header.
     pub ip_id: u16,
     pub payload: Vec<u8>,
     /// Maximum captured length in bytes, from the Ethernet header on.
@@ -70,12 +68,10 @@ impl Packet {
         HEADERS + self.options().len() + self.payload.len()
     }
 
-    /// Returns the TCP options: a no-operation and the window scale.
     fn options(&self) -> Vec<u8> {
         self.window_scale.map_or_else(Vec::new, |shift| vec![1, 3, 3, shift])
     }
 
-    /// Converts to a segment, as packet `number` of the first capture.
     pub fn segment(&self, number: usize) -> TcpSegment<'_> {
         let packet = PacketRef::new(CaptureId(0), number as u64);
         let stamp = Stamp { time: self.time, packet };
@@ -142,7 +138,6 @@ impl Packet {
     }
 }
 
-/// Returns the microseconds since [`EPOCH`].
 pub fn micros(stamp: Stamp) -> i64 {
     (stamp.time - EPOCH).0 / 1000
 }

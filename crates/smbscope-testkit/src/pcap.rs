@@ -12,12 +12,10 @@ const MICROSECONDS: u32 = 0xa1b2_c3d4;
 /// Little-endian, nanoseconds.
 const NANOSECONDS: u32 = 0xa1b2_3c4d;
 
-/// Writes a file with microsecond timestamps.
 pub fn micros(packets: &[Packet]) -> Vec<u8> {
     file(MICROSECONDS, 1000, packets)
 }
 
-/// Writes a file with nanosecond timestamps.
 pub fn nanos(packets: &[Packet]) -> Vec<u8> {
     file(NANOSECONDS, 1, packets)
 }

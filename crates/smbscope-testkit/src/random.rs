@@ -4,7 +4,6 @@
 pub struct Random(u64);
 
 impl Random {
-    /// Creates a generator; any seed is fine.
     pub fn new(seed: u64) -> Random {
         // The state must not be zero, and adjacent seeds should give unrelated sequences (splitmix64).
         let mut state = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -25,7 +24,6 @@ impl Random {
         self.bits() % end.max(1)
     }
 
-    /// Returns true with this probability.
     pub fn chance(&mut self, probability: f64) -> bool {
         ((self.bits() >> 11) as f64 / (1u64 << 53) as f64) < probability
     }

@@ -17,7 +17,6 @@ const TAGGED: u32 = 0x2000_1000;
 /// Time between the capture point and either end.
 const LATENCY_NS: i64 = 20_000;
 
-/// Operation of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// CREATE or NT_CREATE_ANDX.
@@ -32,15 +31,12 @@ pub enum Kind {
     Query,
 }
 
-/// One request of a client.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
     pub kind: Kind,
-    /// Number of bytes read or written.
     pub size: u16,
     /// Time since the previous request, unless the window is full.
     pub gap_us: u16,
-    /// Time that the server takes.
     pub service_us: u16,
     /// The server sends STATUS_PENDING first (SMB2 only).
     pub interim: bool,
@@ -58,14 +54,11 @@ pub enum Ids {
 #[derive(Debug, Clone)]
 pub struct Script {
     pub ids: Ids,
-    /// Maximum number of outstanding requests.
     pub window: usize,
-    /// Maximum payload of a packet in bytes.
     pub segment_size: usize,
     pub steps: Vec<Step>,
 }
 
-/// Result of playing a script.
 #[derive(Debug, Clone)]
 pub struct Played {
     pub packets: Vec<Packet>,
@@ -73,7 +66,6 @@ pub struct Played {
     pub truth: Vec<TrueExchange>,
 }
 
-/// True properties of an exchange.
 #[derive(Debug, Clone, Copy)]
 pub struct TrueExchange {
     pub tag: u32,
@@ -86,13 +78,11 @@ pub struct TrueExchange {
     pub response: Span,
 }
 
-/// Generates scripts of either protocol.
 pub fn scripts() -> impl Strategy<Value = Script> {
     let mids = prop_oneof![Just(1u16), Just(2), Just(50)];
     scripts_with(prop_oneof![Just(Ids::Smb2), mids.prop_map(|mids| Ids::Smb1 { mids })], 1..60)
 }
 
-/// Generates scripts with these ids and numbers of steps.
 pub fn scripts_with(ids: impl Strategy<Value = Ids>, steps: std::ops::Range<usize>) -> impl Strategy<Value = Script> {
     let sizes = prop_oneof![Just(1460usize), 300usize..1460, Just(8960)];
     let steps = prop::collection::vec(step(), steps);
@@ -147,7 +137,6 @@ impl Script {
 /// A request, the messages of its response, and tag, command and id of each member.
 type Turn = (Vec<u8>, Vec<Vec<u8>>, Vec<(u32, Command, u64)>);
 
-/// A pending response of the server.
 struct Due {
     ready_ns: i64,
     frames: Vec<Vec<u8>>,
@@ -157,7 +146,6 @@ struct Due {
     is_interim: bool,
 }
 
-/// State of a play.
 struct Stage {
     conversation: Conversation,
     ids: Ids,
@@ -371,7 +359,6 @@ impl Stage {
     }
 }
 
-/// Returns the tag of a response.
 pub fn response_tag(exchange: &Exchange) -> Option<u32> {
     match exchange.status? {
         ResponseStatus::Nt(status) => status.0.checked_sub(TAGGED).filter(|tag| *tag < 0x1000_0000),

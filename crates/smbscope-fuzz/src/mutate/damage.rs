@@ -13,7 +13,6 @@ const FORGED: [u8; 5] = [0x11, 0x04, 0x14, 0x02, 0x12];
 const SMB1_FIELDS: [usize; 16] = [4, 5, 9, 10, 11, 24, 26, 28, 30, 32, 33, 35, 36, 37, 43, 51];
 /// Important bytes of an SMB2 message: status, command, flags, NextCommand, ids, start of the body.
 const SMB2_FIELDS: [usize; 18] = [4, 8, 11, 12, 16, 17, 20, 21, 24, 25, 32, 36, 40, 64, 66, 68, 72, 80];
-/// Boundary values.
 const EDGES: [u8; 8] = [0, 1, 2, 0x7f, 0x80, 0xfc, 0xfe, 0xff];
 
 /// Damage that changes the number or order of packets.
@@ -24,7 +23,6 @@ const TO_THE_LIST: [fn(&mut Vec<Frame>, &mut Random); 9] =
 const IN_PLACE: [fn(&mut [Frame], &mut Random); 8] =
     [jump, acknowledge, snap_one, step_clock, flip_in_header, reframe, relink, flip_anywhere];
 
-/// Applies one kind of damage.
 pub(super) fn apply(frames: &mut Vec<Frame>, random: &mut Random) {
     let kinds = TO_THE_LIST.len() + IN_PLACE.len();
     let kind = random.below(kinds as u64) as usize;
@@ -97,7 +95,6 @@ fn overlap(frames: &mut Vec<Frame>, random: &mut Random) {
     frames.insert(if random.chance(0.5) { at } else { at + 1 }, copy);
 }
 
-/// Makes the sequence numbers of a direction jump from here on.
 fn jump(frames: &mut [Frame], random: &mut Random) {
     let at = place(frames, random);
     let far = [1, 1460, 65_536, 1 << 24, 1 << 31, u32::MAX][random.below(6) as usize];
@@ -154,7 +151,6 @@ fn messages(payload: &[u8]) -> Vec<usize> {
     payload.windows(4).enumerate().filter(|(_, four)| is_id(four)).map(|(at, _)| at).collect()
 }
 
-/// Changes an important field in the header of a message.
 fn flip_in_header(frames: &mut [Frame], random: &mut Random) {
     let Some(frame) = any_with_payload(frames, random) else { return };
     let payload = frame.payload_mut();
@@ -170,7 +166,6 @@ fn flip_in_header(frames: &mut [Frame], random: &mut Random) {
     }
 }
 
-/// Changes the length in an NBSS header.
 fn reframe(frames: &mut [Frame], random: &mut Random) {
     let Some(frame) = any_with_payload(frames, random) else { return };
     let payload = frame.payload_mut();
@@ -185,7 +180,6 @@ fn reframe(frames: &mut [Frame], random: &mut Random) {
     }
 }
 
-/// Changes the NextCommand of a compound.
 fn relink(frames: &mut [Frame], random: &mut Random) {
     let Some(frame) = any_with_payload(frames, random) else { return };
     let payload = frame.payload_mut();
@@ -197,7 +191,6 @@ fn relink(frames: &mut [Frame], random: &mut Random) {
     }
 }
 
-/// Splits a segment in two.
 fn split(frames: &mut Vec<Frame>, random: &mut Random) {
     let Some(at) = place_with_payload(frames, random) else { return };
     let payload = frames[at].payload().to_vec();

@@ -9,7 +9,6 @@ mod damage;
 use smbscope_testkit::random::Random;
 use smbscope_testkit::{Frame, pcap};
 
-/// Maximum number of packets in a mutated capture.
 const MAX_PACKETS: usize = 600;
 
 /// Mutates the first `size` bytes of `data` in place, growing to at most `max_size` bytes. Returns the new size.
@@ -72,7 +71,6 @@ fn mutate_payload(frames: &mut [Frame], random: &mut Random, bytes: &mut impl Fn
     frame.set_payload(&payload);
 }
 
-/// Writes as many packets as fit.
 fn store(frames: &[Frame], data: &mut [u8], max_size: usize) -> usize {
     let mut length = pcap::FILE_HEADER;
     let fits = |frame: &&Frame| {

@@ -4,7 +4,6 @@ use crate::packet::Packet;
 use crate::pcap::{FILE_HEADER, RECORD_HEADER};
 use smbscope_model::Timestamp;
 
-/// Moves packets so that each is at least a nanosecond later than the one before.
 pub fn move_apart(packets: &[Packet]) -> Vec<Packet> {
     let mut packets = packets.to_vec();
     for index in 1..packets.len() {

@@ -21,11 +21,8 @@ use smbscope_model::Timestamp;
 
 /// A captured packet, which a capture program can drop, repeat, delay or truncate.
 pub trait Captured: Clone {
-    /// Returns the time of capture.
     fn time(&self) -> Timestamp;
-    /// Returns the same packet with another time of capture.
     fn captured_at(&self, time: Timestamp) -> Self;
-    /// Returns the same packet truncated to at most this many bytes.
     fn snapped(&self, length: usize) -> Self;
 }
 
@@ -77,7 +74,6 @@ pub fn drop_among<P: Captured>(
     packets.iter().filter(&mut keep).cloned().collect()
 }
 
-/// Removes these packets, by index.
 pub fn without<P: Captured>(packets: &[P], dropped: &[usize]) -> Vec<P> {
     let kept = packets.iter().enumerate().filter(|(index, _)| !dropped.contains(index));
     kept.map(|(_, packet)| packet.clone()).collect()

@@ -60,14 +60,12 @@ pub fn lose(packets: &[Packet], seed: u64, probability: f64, places: u64) -> (Ve
     (result, known)
 }
 
-/// Progress of a sender.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sender {
     latest_id: u16,
     acknowledgment: u32,
     /// Number of copies sent so far, by which its later identifications are higher.
     sent_again: u16,
-    /// Highest start offset of a captured data packet.
     captured_to: u64,
 }
 
@@ -181,7 +179,6 @@ pub fn coalesce(packets: &[Packet], seed: u64, probability: f64) -> Vec<Packet> 
     result
 }
 
-/// Returns a part of a segment.
 fn slice(packet: &Packet, from: usize, to: usize) -> Packet {
     Packet {
         sequence: packet.sequence.wrapping_add(from as u32),

@@ -35,7 +35,6 @@ pub struct Plan {
     pub clock_step: Option<(f64, i64)>,
 }
 
-/// Counts of the changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Done {
     /// Losses before the capture point whose retransmission follows later bytes; only these are recognisable.
@@ -46,15 +45,12 @@ pub struct Done {
     pub reordered: u64,
     pub duplicated: u64,
     pub dropped: u64,
-    /// Dropped packets with data.
     pub dropped_segments: u64,
-    /// Truncated packets.
     pub snapped: u64,
     /// Packets after the clock step.
     pub stepped: u64,
 }
 
-/// A damaged capture.
 #[derive(Debug, Clone)]
 pub struct Damaged {
     pub packets: Vec<Packet>,

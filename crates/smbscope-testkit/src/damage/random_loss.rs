@@ -16,14 +16,10 @@ const PLACES: u64 = 5;
 /// Range of snap lengths.
 const SNAPS: (u64, u64) = (110, 256);
 
-/// Selection of lost packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Loss {
-    /// Packets are lost independently.
     Independent,
-    /// Several in a row.
     Bursts,
-    /// Packets of one direction of the flows.
     OneDirection,
     /// Packets with payload, but not pure acknowledgments.
     DataSegments,
@@ -33,16 +29,11 @@ pub enum Loss {
     LateStart,
 }
 
-/// Additional damage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Combination {
-    /// None.
     Alone,
-    /// Some packets are captured twice.
     Duplicates,
-    /// Some packets are captured late.
     Reordering,
-    /// Packets are truncated.
     SnapLength,
 }
 
@@ -50,7 +41,6 @@ impl Loss {
     pub const ALL: [Loss; 6] =
         [Loss::Independent, Loss::Bursts, Loss::OneDirection, Loss::DataSegments, Loss::Neighbours, Loss::LateStart];
 
-    /// Returns the name in tables and arguments.
     pub fn name(self) -> &'static str {
         match self {
             Loss::Independent => "independent",
@@ -67,7 +57,6 @@ impl Combination {
     pub const ALL: [Combination; 4] =
         [Combination::Alone, Combination::Duplicates, Combination::Reordering, Combination::SnapLength];
 
-    /// Returns the name in tables and arguments.
     pub fn name(self) -> &'static str {
         match self {
             Combination::Alone => "",
@@ -78,7 +67,6 @@ impl Combination {
     }
 }
 
-/// Parameters of the damage to one capture.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RandomDamage {
     pub seed: u64,
@@ -104,7 +92,6 @@ impl RandomDamage {
         RandomDamage::of_mode(seed, loss, combination)
     }
 
-    /// Chooses the parameters for a mode from a seed.
     pub fn of_mode(seed: u64, loss: Loss, combination: Combination) -> RandomDamage {
         let mut random = Random::new(seed);
         let mut fraction = || random.below(1 << 32) as f64 / (1u64 << 32) as f64;

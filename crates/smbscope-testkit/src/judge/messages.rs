@@ -19,7 +19,6 @@ pub(crate) type Ends = (SocketAddr, SocketAddr);
 /// First byte of the protocol id, and message id; `None` for encrypted, compressed or raw frames.
 pub(crate) type Id = Option<(u8, u64)>;
 
-/// A message, or a frame without a readable one.
 #[derive(Debug, Clone)]
 pub(crate) struct Message {
     pub(crate) id: Id,
@@ -37,7 +36,6 @@ pub(crate) struct Message {
     pub(crate) header: Vec<(usize, usize)>,
 }
 
-/// A packet with payload.
 struct Piece {
     place: usize,
     sequence: u32,
@@ -53,7 +51,6 @@ pub(crate) fn read(recording: &Recording) -> HashMap<Ends, Vec<Message>> {
     messages
 }
 
-/// Returns all streams.
 pub(crate) fn streams(recording: &Recording) -> Vec<(Ends, Stream)> {
     // A SYN with another sequence number starts a new stream on the same ports.
     let mut streams: BTreeMap<(SocketAddr, SocketAddr, usize), (u32, Vec<Piece>)> = BTreeMap::new();
@@ -77,7 +74,6 @@ pub(crate) fn streams(recording: &Recording) -> Vec<(Ends, Stream)> {
 /// Bytes of a stream up to its first hole, with the packet that carried each.
 #[derive(Default)]
 pub(crate) struct Stream {
-    /// Sequence number of the first byte.
     pub(crate) base: u32,
     pub(crate) bytes: Vec<u8>,
     /// For each packet with new bytes: their stream offset, the packet's index, and the number of payload bytes seen
@@ -85,7 +81,6 @@ pub(crate) struct Stream {
     owners: Vec<(usize, usize, usize)>,
     /// Start, end and index of every packet, sorted by start.
     pieces: Vec<(usize, usize, usize)>,
-    /// Length of the longest.
     longest: usize,
 }
 
@@ -127,7 +122,6 @@ impl Stream {
         })
     }
 
-    /// Returns all packets that contain parts of a range, including copies.
     fn holders(&self, from: usize, to: usize) -> Vec<usize> {
         let first = self.pieces.partition_point(|(start, ..)| start + self.longest <= from);
         let near = self.pieces[first..].iter().take_while(|(start, ..)| *start < to);
@@ -142,7 +136,6 @@ impl Stream {
         messages
     }
 
-    /// Returns start and end of each complete frame with a message.
     pub(crate) fn frames(&self) -> Vec<(usize, usize)> {
         let mut frames = Vec::new();
         let mut at = 0;
@@ -159,7 +152,6 @@ impl Stream {
         frames
     }
 
-    /// Appends the messages of a frame.
     fn frame(&self, start: usize, end: usize, messages: &mut Vec<Message>) {
         let owner = |at| self.owners[self.owner(at)].1;
         let frame = Message {

@@ -39,7 +39,6 @@ struct Pair {
     expected: bool,
 }
 
-/// Request or response of an exchange, by packet index.
 #[derive(Debug, Default)]
 struct Part {
     first: usize,
@@ -74,11 +73,9 @@ pub struct Counts {
     pub allowed: u64,
     /// Allowed exchanges that were measured.
     pub right: u64,
-    /// Pairs that do not exist in the undamaged capture.
     pub false_pairs: u64,
     /// Right pairs with a wrong start or end.
     pub mistimed: u64,
-    /// Measured exchanges, allowed or not.
     pub measured: u64,
 }
 
@@ -112,7 +109,6 @@ impl fmt::Display for Wrong {
     }
 }
 
-/// Verdict on one copy.
 #[derive(Debug, Clone, Default)]
 pub struct Judgement {
     pub counts: Counts,
@@ -122,7 +118,6 @@ pub struct Judgement {
 }
 
 impl Truth {
-    /// Creates the truth about a capture from the analysis of all its packets.
     pub fn new(recording: &Recording, exchanges: &[Exchange]) -> Truth {
         let reading = Reading::new(recording);
         let mut truth = Truth { pairs: Vec::new(), by_request: vec![Vec::new(); recording.len()], filled: 0 };
@@ -182,7 +177,6 @@ impl Truth {
         self.filled > 0
     }
 
-    /// Judges the exchanges found in a copy.
     pub fn judge(&self, recording: &Recording, copy: &[Kept], found: &[Exchange], say_missing: bool) -> Judgement {
         let survivors = Survivors::new(recording, copy);
         let mut verdict = Judgement::default();
@@ -255,7 +249,6 @@ impl Truth {
     }
 }
 
-/// Describes an exchange by its packet numbers in the copy and in the undamaged capture.
 fn describe(exchange: &Exchange, copy: &[Kept]) -> String {
     let numbers = |half: &Half| {
         let number = |stamp: Option<Stamp>| stamp.map_or("?".to_owned(), |stamp| stamp.packet.number().to_string());
@@ -312,7 +305,6 @@ impl Pair {
     }
 }
 
-/// Messages of the undamaged capture.
 struct Reading<'a> {
     recording: &'a Recording,
     by_id: HashMap<(Ends, Id), Vec<Message>>,
@@ -329,7 +321,6 @@ impl Reading<'_> {
         Reading { recording, by_id }
     }
 
-    /// Returns the packets of one half of an exchange.
     fn part(&self, half: &Half, ends: Ends, exchange: &Exchange) -> Option<Part> {
         let (first, last) = (place(half.first)?, place(half.last)?);
         let protocol = match exchange.command.protocol() {
@@ -366,11 +357,8 @@ impl Reading<'_> {
 
 /// Packets of the undamaged capture that remain in a copy.
 struct Survivors {
-    /// First index in the copy.
     arrival: Vec<Option<usize>>,
-    /// Number of payload bytes in the copy.
     payload: Vec<usize>,
-    /// Times of the copy's packets, by index.
     times: Vec<i64>,
     /// First and last packet of each flow in the copy.
     spans: HashMap<u32, (usize, usize)>,
@@ -420,7 +408,6 @@ fn flow_of(direction: u32) -> u32 {
     direction / 2
 }
 
-/// Returns the index of a packet.
 fn place_of(stamp: Stamp) -> usize {
     stamp.packet.number() as usize - 1
 }

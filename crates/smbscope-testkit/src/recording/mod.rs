@@ -37,11 +37,8 @@ struct Stored {
 /// A packet in a damaged copy of a [`Recording`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kept {
-    /// Index in the undamaged capture.
     pub origin: usize,
-    /// Timestamp in the copy.
     pub time: Timestamp,
-    /// Maximum number of bytes kept.
     pub snap: usize,
 }
 
@@ -97,7 +94,6 @@ impl Recording {
         }
     }
 
-    /// Returns all packets unchanged.
     pub fn undamaged(&self) -> Vec<Kept> {
         let kept = |(origin, packet): (usize, &Stored)| Kept { origin, time: packet.time, snap: usize::MAX };
         self.packets.iter().enumerate().map(kept).collect()
@@ -117,7 +113,6 @@ impl Recording {
         self.packets[origin].direction
     }
 
-    /// Returns true if the packet carries TCP payload.
     pub fn has_payload(&self, origin: usize) -> bool {
         self.packets[origin].payload_length > 0
     }

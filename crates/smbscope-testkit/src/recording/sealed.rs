@@ -13,7 +13,6 @@ use smbscope_wire::nbss::HEADER_LENGTH;
 use smbscope_wire::smb2::{self, Smb2Header, TRANSFORM_ID, TransformHeader};
 use std::collections::HashMap;
 
-/// Generation of nonces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nonces {
     /// Both sides count the messages of a session, like Samba's server and client.
@@ -52,7 +51,6 @@ pub(crate) fn stays_readable(command: Command) -> bool {
     }
 }
 
-/// A stream with its messages encrypted.
 struct Sealed {
     base: u32,
     bytes: Vec<u8>,
@@ -100,7 +98,6 @@ impl Sealed {
         readable + (covers * TransformHeader::LENGTH) as u64
     }
 
-    /// Maps a sequence number of the readable stream.
     fn sequence(&self, readable: u32) -> u32 {
         let offset = i64::from(readable.wrapping_sub(self.base) as i32);
         let position = u64::try_from(offset).map_or(offset, |offset| self.position(offset) as i64);

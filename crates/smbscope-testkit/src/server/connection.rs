@@ -21,7 +21,6 @@ use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::sleep_until;
 
-/// Size of the read buffer that all connections share.
 const READ_SIZE: usize = 256 << 10;
 /// Longest frame accepted; clients send shorter ones.
 const MAX_FRAME: usize = 9 << 20;
@@ -39,7 +38,6 @@ impl Buffers {
     }
 }
 
-/// A delayed response.
 #[derive(Debug)]
 struct Held {
     due: Instant,
@@ -48,7 +46,6 @@ struct Held {
     message_id: Option<u64>,
 }
 
-/// State of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Open,
@@ -64,15 +61,12 @@ struct ServerConnection {
     shared: Rc<RefCell<Shared>>,
     smb1: smb1::Smb1,
     smb2: smb2::Smb2,
-    /// Incomplete frame.
     partial: Vec<u8>,
     held: Vec<Held>,
     fate: Fate,
-    /// Message to send repeatedly.
     repeated: Vec<u8>,
 }
 
-/// Serves a connection until either side ends it.
 pub(super) async fn serve(
     mut stream: TcpStream,
     number: u64,
@@ -129,7 +123,6 @@ pub(super) async fn serve(
     }
 }
 
-/// Sends the same bytes until the client ends the connection.
 async fn repeat(mut stream: TcpStream, bytes: &[u8], pause: Duration) -> io::Result<()> {
     loop {
         stream.write_all(bytes).await?;
@@ -175,7 +168,6 @@ impl ServerConnection {
         self.partial = partial;
     }
 
-    /// Processes all complete frames and returns their total length.
     fn frames(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> usize {
         let mut at = 0;
         while let Some(header) = bytes[at..].first_chunk::<HEADER_LENGTH>() {
@@ -197,7 +189,6 @@ impl ServerConnection {
         at
     }
 
-    /// Responds to a frame according to the script.
     fn frame(&mut self, message: &[u8], out: &mut Vec<u8>) {
         let shared = self.shared.clone();
         let shared = &mut *shared.borrow_mut();
@@ -295,7 +286,6 @@ impl ServerConnection {
         fault
     }
 
-    /// Applies the fault to the frame that starts at `start`.
     fn apply(&mut self, fault: Fault, shared: &mut Shared, now: Instant, out: &mut Vec<u8>, start: usize) {
         match fault {
             Fault::Stall(time) => shared.stalled_until = Some(now + time),

@@ -5,9 +5,7 @@ use smbscope_wire::names::InfoLevel;
 
 /// 2021-01-01 00:00 UTC as FILETIME, used for all times.
 pub(super) const FILETIME: u64 = 132_539_328_000_000_000;
-/// FILE_ATTRIBUTE_DIRECTORY
 const DIRECTORY: u32 = 0x10;
-/// FILE_ATTRIBUTE_ARCHIVE
 const ARCHIVE: u32 = 0x20;
 const CLUSTER: u64 = 4096;
 
@@ -16,7 +14,6 @@ pub(super) struct Node {
     pub(super) is_directory: bool,
     /// EndOfFile of files.
     pub(super) size: u64,
-    /// Unique.
     pub(super) index: u64,
 }
 
@@ -210,7 +207,6 @@ pub(super) struct Listing<'a> {
     pub(super) pattern: &'a str,
     pub(super) entries: usize,
     pub(super) file_size: u64,
-    /// The entries are directories.
     pub(super) nested: bool,
 }
 

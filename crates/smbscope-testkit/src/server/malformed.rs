@@ -13,7 +13,6 @@ use smbscope_wire::smb2::messages::{
 use smbscope_wire::smb2::{self, TRANSFORM_ID};
 use std::ops::Range;
 
-/// Required action once the frame has been sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Afterwards {
     GoOn,
@@ -93,7 +92,6 @@ pub(super) fn spoil(how: Malformed, out: &mut Vec<u8>, start: usize) -> Afterwar
     Afterwards::GoOn
 }
 
-/// Stores the length of the frame from `start` to the end in its header.
 pub(super) fn set_frame_length(out: &mut [u8], start: usize) {
     let length = (out.len() - start - HEADER_LENGTH) as u32;
     out[start..start + HEADER_LENGTH].copy_from_slice(&length.to_be_bytes());
@@ -234,7 +232,6 @@ fn lengthen(message: &mut [u8], by: u16) -> bool {
     }
 }
 
-/// Adds to a two-byte field.
 fn add(message: &mut [u8], at: usize, by: u16) {
     if let Some(value) = u16_at(message, at) {
         overwrite(message, at, &value.wrapping_add(by).to_le_bytes());

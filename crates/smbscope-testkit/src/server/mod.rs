@@ -43,7 +43,6 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::Notify;
 use tokio::task::LocalSet;
 
-/// Length of the accept queue.
 const BACKLOG: u32 = 4096;
 /// A running server. Dropping it ends the server and its connections.
 #[derive(Debug)]
@@ -56,29 +55,23 @@ pub struct ScriptedServer {
 /// Counters of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
-    /// Accepted connections.
     pub connections: u64,
-    /// Open connections.
     pub open: u64,
     /// Commands received; each member of a compound counts.
     pub commands: u64,
     /// SMB2 commands received, by command code.
     pub smb2: [u64; SMB2_COMMANDS],
-    /// Faults applied.
     pub faults: u64,
 }
 
 impl Counters {
-    /// Returns the number of commands of one kind.
     pub fn count(&self, command: Smb2Command) -> u64 {
         self.smb2.get(usize::from(command.0)).copied().unwrap_or_default()
     }
 }
 
-/// Number of SMB2 command codes.
 const SMB2_COMMANDS: usize = 20;
 
-/// State shared between the server's thread and the test's.
 #[derive(Debug, Default)]
 struct Outside {
     tally: Tally,
@@ -93,7 +86,6 @@ impl Outside {
     }
 }
 
-/// Atomic version of [`Counters`].
 #[derive(Debug, Default)]
 struct Tally {
     connections: AtomicU64,
@@ -120,7 +112,6 @@ impl Tally {
     }
 }
 
-/// State shared by all connections.
 #[derive(Debug)]
 struct Shared {
     script: Script,
@@ -147,7 +138,6 @@ impl Shared {
 }
 
 impl ScriptedServer {
-    /// Listens and serves on a thread of its own.
     pub fn start(script: Script) -> io::Result<ScriptedServer> {
         let outside = Arc::new(Outside::default());
         let (sender, receiver) = mpsc::channel();
@@ -195,7 +185,6 @@ impl Drop for ScriptedServer {
     }
 }
 
-/// Accepts connections until stopped.
 async fn run(script: Script, outside: Arc<Outside>, ready: &mpsc::Sender<io::Result<SocketAddr>>) {
     let listener = match listen(script.address).and_then(|listener| Ok((listener.local_addr()?, listener))) {
         Ok((address, listener)) => {

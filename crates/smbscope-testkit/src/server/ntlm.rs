@@ -3,14 +3,11 @@
 use smbscope_wire::bytes::u32_at;
 use smbscope_wire::codec::Put;
 
-/// NTLM message contained in a client token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Leg {
     /// NEGOTIATE_MESSAGE, with the client's flags.
     Negotiate(u32),
-    /// AUTHENTICATE_MESSAGE.
     Authenticate,
-    /// No NTLM message.
     Unknown,
 }
 

@@ -4,7 +4,6 @@ use smbscope_model::Command;
 use smbscope_wire::status::NtStatus;
 use std::time::Duration;
 
-/// Properties of the server, and rules for its faults.
 #[derive(Debug, Clone)]
 pub struct Script {
     /// Listen address; port 0 selects any free port.
@@ -13,9 +12,7 @@ pub struct Script {
     pub dialects: Vec<u16>,
     /// Enables SMB1 NT LM 0.12.
     pub smb1: bool,
-    /// Size of every file in bytes.
     pub file_size: u64,
-    /// Number of files in every directory.
     pub entries: usize,
     /// Maximum size in bytes of reads, writes and metadata transactions.
     pub max_transfer: u32,
@@ -25,7 +22,6 @@ pub struct Script {
     pub credits: u16,
     /// SMB 3.1.1: select signing and encryption algorithms in negotiate contexts. Guests use neither.
     pub contexts: bool,
-    /// Grant requested oplocks and leases.
     pub oplocks: bool,
     /// Every directory contains directories instead of files, recursively.
     pub nested: bool,
@@ -69,7 +65,6 @@ impl Script {
     }
 }
 
-/// A fault and its conditions.
 #[derive(Debug, Clone)]
 pub struct Rule {
     pub(super) fault: Fault,
@@ -116,7 +111,6 @@ impl Rule {
         self
     }
 
-    /// Applies at most this often.
     pub fn times(mut self, times: u64) -> Rule {
         self.times = times;
         self
@@ -143,7 +137,6 @@ impl Rule {
 pub enum Fault {
     /// No connection gets a response for this long; then all held responses are sent.
     Stall(Duration),
-    /// Delays the response.
     Delay(Duration),
     /// Resets the connection (RST) instead of responding.
     Reset,
@@ -151,13 +144,10 @@ pub enum Fault {
     Close,
     /// Never responds on this connection again, but keeps it open.
     Silent,
-    /// Does not respond to this command.
     Drop,
-    /// Responds with this error status.
     Status(NtStatus),
     /// Sends STATUS_PENDING immediately (MS-SMB2 3.3.4.2) and the final response this much later.
     Pending(Duration),
-    /// The response violates the protocol.
     Malformed(Malformed),
     /// Breaks the oplock of the last open before responding (MS-SMB2 2.2.23.1).
     OplockBreak,
@@ -167,48 +157,39 @@ pub enum Fault {
     KeepAlive,
     /// Sends the response in pieces, with a pause after each.
     Dribble {
-        /// Size of a piece in bytes.
         piece: usize,
         pause: Duration,
     },
     /// Sends the same message endlessly, as fast as the client reads, and stops reading requests.
     Flood {
         of: Flood,
-        /// Respond to the command first.
         answered: bool,
     },
     /// Announces a frame of 16 MiB and sends it byte by byte, with a pause after each.
     Trickle(Duration),
 }
 
-/// Message to send endlessly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flood {
-    /// Breaks of the last open's oplock.
     OplockBreak,
     /// Breaks of a lease, to be acknowledged (SMB1: of the oplock).
     LeaseBreak,
-    /// NetBIOS keep-alives.
     KeepAlive,
     /// Incomplete responses: STATUS_PENDING (SMB1: transaction parts without data).
     Unfinished,
-    /// Responses without a request.
     Answers,
 }
 
 impl Fault {
-    /// Applies the fault to this command.
     pub fn on(self, command: impl Into<AnyCommand>) -> Rule {
         Rule::new(self, Some(command.into().0))
     }
 
-    /// Applies the fault to every command.
     pub fn always(self) -> Rule {
         Rule::new(self, None)
     }
 }
 
-/// A command of either protocol.
 #[derive(Debug, Clone, Copy)]
 pub struct AnyCommand(Command);
 
@@ -230,10 +211,8 @@ impl From<smbscope_wire::smb2::Smb2Command> for AnyCommand {
     }
 }
 
-/// Protocol violation in a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Malformed {
-    /// Invalid protocol id.
     ProtocolId,
     /// StructureSize of 7 in the body (SMB1: word count of 99).
     StructureSize,
@@ -243,7 +222,6 @@ pub enum Malformed {
     LengthBehindEnd,
     /// The frame header announces 16 MiB, which never arrive.
     FrameLength,
-    /// Undefined frame type.
     FrameType,
     /// Only this many bytes of the message, with a matching frame header.
     Truncated(usize),
@@ -255,15 +233,12 @@ pub enum Malformed {
     WithoutRequest,
     /// Sent twice.
     Twice,
-    /// Wrong command.
     Command,
-    /// Response flag missing.
     NotAResponse,
     /// No credits granted (no effect on SMB1).
     NoCredits,
     /// NextCommand points beyond the end of the message (no effect on SMB1).
     NextCommand,
-    /// Invalid signature.
     WrongSignature,
     /// Encrypted with an unknown key.
     Encrypted,

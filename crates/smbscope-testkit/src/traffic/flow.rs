@@ -20,40 +20,33 @@ const TIMESTAMPS: usize = 12;
 const OFFLOADED: usize = 44;
 /// Time per byte at 1 Gbit/s.
 const NS_PER_BYTE: i64 = 8;
-/// Delay of the acknowledgment of a single segment.
 const ACK_DELAY_NS: i64 = 40_000_000;
 /// Delay of a retransmission: a tail loss probe (RFC 8985 §7.2) on a fast network.
 const RESENT_AFTER_NS: i64 = 3_000_000;
-/// Number of servers.
 const SERVERS: u32 = 4;
 
 pub(super) struct Flow {
     index: u32,
     ends: [(Ipv4Addr, u16); 2],
-    /// Next sequence number of each side.
     next: [u32; 2],
     ip_ids: [u16; 2],
     /// Last TSval of each side.
     timestamps: [u32; 2],
     has_timestamps: bool,
     segment: usize,
-    /// Packets of the handshake sent so far.
     handshake: u8,
     turns: Turns,
     client: Box<dyn Client>,
     /// Share of retransmitted segments, and whether the next segment is a retransmission.
     resent: f64,
     is_again: bool,
-    /// Bytes of the current turn sent so far.
     sent: usize,
-    /// Number of unacknowledged segments.
     unacknowledged: u32,
     /// Side that acknowledges next, and the time at which the turns resume.
     acknowledges: Option<(Side, i64)>,
 }
 
 impl Flow {
-    /// Creates a connection that has not started.
     pub(super) fn new(index: u32, settings: &Settings, client: Box<dyn Client>, mut random: Random) -> Flow {
         let host = index / settings.flows_per_host.max(1);
         let [_, a, b, c] = (host + 1).to_be_bytes();

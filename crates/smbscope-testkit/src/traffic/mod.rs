@@ -47,7 +47,6 @@ pub enum Mix {
     Site,
 }
 
-/// Maximum payload of a TCP segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Segments {
     /// As much as fits into an Ethernet frame of 1514 bytes.
@@ -56,40 +55,31 @@ pub enum Segments {
     Offload,
 }
 
-/// End of the capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// When the file has this many bytes.
     Bytes(u64),
-    /// When the file has this many packets.
     Packets(u64),
 }
 
 /// Damage between the network and the file; each field is a probability per packet.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Damage {
-    /// The packet is missing.
     pub drop: f64,
-    /// The packet is captured twice.
     pub duplicate: f64,
     /// The packet is swapped with the next one if that has the same direction.
     pub reorder: f64,
 }
 
-/// Parameters of a capture.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
     pub mix: Mix,
-    /// The same seed gives the same bytes.
     pub seed: u64,
-    /// Number of concurrent connections.
     pub flows: u32,
     /// Number of connections per client host.
     pub flows_per_host: u32,
     /// Share of retransmitted segments.
     pub resent: f64,
     pub limit: Limit,
-    /// Snap length in bytes.
     pub snap: u32,
     pub segments: Segments,
     pub damage: Damage,
@@ -119,20 +109,15 @@ impl Settings {
     }
 }
 
-/// True counts of the capture.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Truth {
     pub packets: u64,
     pub file_bytes: u64,
     /// Total length of the packets on the wire.
     pub wire_bytes: u64,
-    /// Total length of the captured bytes.
     pub captured_bytes: u64,
-    /// Packets truncated by the snap length.
     pub snapped_packets: u64,
-    /// Packets that only acknowledge.
     pub pure_acks: u64,
-    /// Connections started.
     pub flows: u64,
     /// Completely sent requests by command; each compound member counts.
     pub requests: BTreeMap<Command, u64>,
@@ -141,9 +126,7 @@ pub struct Truth {
     pub interim_responses: u64,
     pub dropped_packets: u64,
     pub duplicated_packets: u64,
-    /// Packets swapped with the next one.
     pub reordered_packets: u64,
-    /// Segments retransmitted by their sender.
     pub resent_segments: u64,
 }
 

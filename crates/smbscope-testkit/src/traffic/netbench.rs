@@ -15,9 +15,7 @@ commands!(TRANSACTION2, LOCKING_ANDX);
 
 /// Number of MIDs used in rotation, in steps of 64 as on Windows clients.
 const MIDS: u16 = 16;
-/// Client processes that share a connection.
 const PROCESSES: u16 = 4;
-/// Usual size of reads and writes.
 const BLOCK: u16 = 4096;
 static DATA: [u8; 32_768] = [0x5a; 32_768];
 

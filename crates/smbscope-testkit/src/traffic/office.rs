@@ -32,7 +32,6 @@ const DOCUMENTS: Sizes = Sizes { read: [32 * KIB, 32 * KIB, 256 * KIB, 1024 * KI
 /// including all headers.
 const SMALL_FILES: Sizes = Sizes { read: [8 * KIB, 16 * KIB, 32 * KIB, 192 * KIB], written: 64 * KIB };
 
-/// A client with a session and one tree.
 pub(super) struct Smb2Client {
     index: u32,
     dialect: u16,
@@ -70,7 +69,6 @@ impl Smb2Client {
         }
     }
 
-    /// Creates one of a site's many clients.
     pub(super) fn site(index: u32) -> Smb2Client {
         const DIALECTS: [u16; 4] = [0x0210, 0x0300, 0x0302, 0x0311];
         // Signs some connections of each dialect.
@@ -92,7 +90,6 @@ impl Smb2Client {
         0x4000_0000_0001 + u64::from(self.index) * 4
     }
 
-    /// Puts a message into the client's session and tree.
     fn own(&self, message: Message) -> Message {
         let message = message.session(self.session()).tree(5);
         if self.is_signed { message.signed() } else { message }

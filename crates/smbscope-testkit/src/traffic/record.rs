@@ -9,26 +9,21 @@ use std::io::{self, Write};
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
-/// Write size in bytes.
 const BUFFER: usize = 1 << 20;
 /// Size of the random block that filler payload is taken from.
 const NOISE: usize = 1 << 18;
 /// Ethernet, IPv4, and TCP with the timestamps option.
 const MAX_HEADERS: usize = 14 + 20 + 32;
 
-/// Header fields of a packet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Headers {
     pub(super) flow: u32,
-    /// The next packet of the flow has the same direction.
     pub(super) followed: bool,
-    /// Addresses and ports of sender and receiver.
     pub(super) ends: [(Ipv4Addr, u16); 2],
     pub(super) sequence: u32,
     pub(super) acknowledgment: u32,
     pub(super) flags: u8,
     pub(super) ip_id: u16,
-    /// TSval and TSecr.
     pub(super) timestamps: Option<[u32; 2]>,
 }
 
@@ -46,7 +41,6 @@ pub(super) struct Recorder<W: Write> {
 }
 
 impl<W: Write> Recorder<W> {
-    /// Starts a file with microsecond timestamps.
     pub(super) fn new(settings: &Settings, mut random: Random, out: W) -> io::Result<Recorder<W>> {
         let noise = (0..NOISE / 8).flat_map(|_| random.bits().to_le_bytes()).collect();
         let mut buffer = Vec::with_capacity(BUFFER + NOISE);
@@ -75,17 +69,14 @@ impl<W: Write> Recorder<W> {
         }
     }
 
-    /// Counts a retransmission.
     pub(super) fn sent_again(&mut self) {
         self.truth.resent_segments += 1;
     }
 
-    /// Counts a new connection.
     pub(super) fn flow_begins(&mut self) {
         self.truth.flows += 1;
     }
 
-    /// Counts a completely sent frame.
     pub(super) fn said(&mut self, part: Part) {
         match part {
             Part::Requests(commands) => {
@@ -102,7 +93,6 @@ impl<W: Write> Recorder<W> {
         }
     }
 
-    /// Writes a packet without payload.
     pub(super) fn control(&mut self, now_ns: i64, headers: &Headers) -> io::Result<()> {
         self.packet(now_ns, headers, &Frame { head: Vec::new(), filler: 0 }, 0..0)
     }
@@ -138,7 +128,6 @@ impl<W: Write> Recorder<W> {
         Ok(self.truth)
     }
 
-    /// Appends a record to the buffer.
     fn encode(&mut self, now_ns: i64, headers: &Headers, frame: &Frame, part: Range<usize>) {
         let mut bytes = [0; MAX_HEADERS];
         let header_length = headers.encode(&mut bytes, part.len());
@@ -160,7 +149,6 @@ impl<W: Write> Recorder<W> {
         self.buffer.extend_from_slice(&self.noise[from..from + left]);
     }
 
-    /// Counts the record at the end of the buffer.
     fn count(&mut self, start: usize, pure_ack: bool) {
         let record = &self.buffer[start..];
         let captured = (record.len() - 16) as u64;
@@ -204,7 +192,6 @@ impl<W: Write> Recorder<W> {
 }
 
 impl Headers {
-    /// Encodes Ethernet, IPv4 and TCP headers and returns their length.
     fn encode(&self, bytes: &mut [u8; MAX_HEADERS], payload: usize) -> usize {
         let [(source, source_port), (destination, destination_port)] = self.ends;
         let tcp_length = if self.timestamps.is_some() { 32 } else { 20 };

@@ -10,7 +10,6 @@ use std::collections::VecDeque;
 pub(super) struct Frame {
     /// NetBIOS session header and the bytes that the analysis reads.
     pub(super) head: Vec<u8>,
-    /// Number of filler bytes after `head`.
     pub(super) filler: usize,
 }
 
@@ -24,22 +23,18 @@ impl Frame {
         Frame { head, filler }
     }
 
-    /// Returns the length including the NetBIOS session header.
     pub(super) fn length(&self) -> usize {
         self.head.len() + self.filler
     }
 }
 
-/// Contents of a frame, for the counts.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Part {
     Requests(&'static [Command]),
-    /// Final responses.
     Responses(&'static [Command]),
     Interim,
 }
 
-/// A message, its sender and its time.
 #[derive(Debug)]
 pub(super) struct Turn {
     pub(super) side: Side,
@@ -49,13 +44,11 @@ pub(super) struct Turn {
     pub(super) part: Part,
 }
 
-/// Queue of planned turns.
 pub(super) struct Turns {
     queue: VecDeque<Turn>,
     service_ns: i64,
     think_ns: i64,
     wait_ns: i64,
-    /// Source of the clients' decisions.
     pub(super) random: Random,
 }
 
@@ -64,19 +57,16 @@ impl Turns {
         Turns { queue: VecDeque::new(), service_ns, think_ns, wait_ns: 0, random }
     }
 
-    /// Adds think time before the client's next request.
     pub(super) fn think(&mut self) {
         self.wait_ns = self.about(self.think_ns);
     }
 
-    /// Adds a request.
     pub(super) fn ask(&mut self, commands: &'static [Command], frame: Frame) {
         // Even within an operation, a client needs some time between requests.
         let wait_ns = std::mem::take(&mut self.wait_ns).max(2_000);
         self.queue.push_back(Turn { side: Side::Client, wait_ns, frame, part: Part::Requests(commands) });
     }
 
-    /// Adds a response.
     pub(super) fn answer(&mut self, commands: &'static [Command], frame: Frame) {
         let wait_ns = self.about(self.service_ns);
         self.queue.push_back(Turn { side: Side::Server, wait_ns, frame, part: Part::Responses(commands) });
@@ -90,7 +80,6 @@ impl Turns {
         }
     }
 
-    /// Adds an interim response.
     pub(super) fn interim(&mut self, frame: Frame) {
         let wait_ns = self.about(self.service_ns);
         self.queue.push_back(Turn { side: Side::Server, wait_ns, frame, part: Part::Interim });
@@ -100,7 +89,6 @@ impl Turns {
         self.queue.front()
     }
 
-    /// Ends the current turn.
     pub(super) fn next(&mut self) {
         self.queue.pop_front();
     }
@@ -115,6 +103,5 @@ impl Turns {
 pub(super) trait Client {
     /// Adds the turns of the next operation; the first operation sets up the connection.
     fn act(&mut self, turns: &mut Turns);
-    /// Returns true if the client's TCP sends timestamps.
     fn has_timestamps(&self) -> bool;
 }

@@ -14,7 +14,6 @@ use std::collections::HashMap;
 
 mod transaction;
 
-/// State of a connection.
 #[derive(Debug)]
 pub(super) struct Smb1 {
     number: u64,
@@ -28,7 +27,6 @@ pub(super) struct Smb1 {
 
 /// Marks the FID of a directory.
 const DIRECTORY_BIT: u16 = 1;
-/// SMB_FILE_ATTRIBUTE_ARCHIVE
 const ARCHIVE: u16 = 0x20;
 /// 2021-01-01 00:00 UTC as UTIME.
 const UTIME: u32 = 1_609_459_200;

@@ -15,7 +15,6 @@ pub(super) struct Search {
 
 /// Levels from this value on are MS-FSCC classes (MS-SMB 2.2.2.3.5).
 const PASS_THROUGH: u16 = 1000;
-/// Contents of a transaction's response.
 #[derive(Default)]
 pub(super) struct Reply {
     pub(super) parameters: Vec<u8>,
@@ -108,7 +107,6 @@ impl Smb1 {
     }
 }
 
-/// Returns the offset of the last entry of a listing.
 fn last_entry(entries: &[u8]) -> usize {
     let mut at = 0;
     while let Some(next @ 1..) = u32_at(entries, at) {

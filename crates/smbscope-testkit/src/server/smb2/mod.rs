@@ -14,7 +14,6 @@ mod setup;
 
 pub(super) use setup::negotiate_from_smb1;
 
-/// State of a connection.
 #[derive(Debug)]
 pub(super) struct Smb2 {
     number: u64,
@@ -22,7 +21,6 @@ pub(super) struct Smb2 {
     credits: u32,
     trees: u32,
     opens: u64,
-    /// Position in each directory listing.
     listed: HashMap<u64, usize>,
 }
 
@@ -56,7 +54,6 @@ impl Smb2 {
         Smb2 { number, dialect: 0, credits: 1, trees: 0, opens: 0, listed: HashMap::new() }
     }
 
-    /// Returns the last file opened.
     pub(super) fn last_open(&self) -> u64 {
         self.opens << 1
     }
@@ -272,7 +269,6 @@ pub(super) fn interim(answer: &mut [u8], async_id: u64, out: &mut Vec<u8>) {
     answer[..Smb2Header::LENGTH].copy_from_slice(&Smb2Header { credits: 0, ..header }.to_bytes());
 }
 
-/// Appends an error response without data.
 pub(super) fn refuse(header: Smb2Header, out: &mut Vec<u8>) {
     header.emit(out);
     error::Smb2ErrorResponse::default().emit(out);
