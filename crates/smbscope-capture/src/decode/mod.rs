@@ -4,11 +4,9 @@
 //! are counted by protocol; those that can't be parsed are counted in [`Quality`]. Start with [`Decoder::decode`].
 
 mod fields;
-mod fragments;
 mod ip;
 mod link;
 mod outline;
-mod skipped;
 mod tcp;
 mod tunnel;
 
@@ -17,10 +15,8 @@ pub use outline::{Fragment, Outline, PacketContent};
 
 use crate::segment::{Packet, TcpSegment};
 use fields::Fields;
-use fragments::{Added, DatagramReassembly, Fragments};
-use ip::{IpPacket, TCP};
+use ip::{Added, DatagramReassembly, Fragments, IpPacket, TCP};
 use link::Peeled;
-use skipped::SkippedProtocolCounts;
 use smbscope_model::{Quality, SkippedPackets, SkippedProtocol, Stamp};
 use std::net::SocketAddr;
 use tcp::TcpHeader;
@@ -325,6 +321,69 @@ fn segment_of<'a>(
         hops_left: datagram.hops_left,
         payload: header.payload,
         payload_length: header.payload_length,
+    }
+}
+
+/// Maximum number of protocols listed individually, not counting IP protocols and UDP ports, which all are.
+const MAX_SKIPPED_PROTOCOLS: usize = 128;
+
+/// One counter per protocol, in tables of fixed maximum size.
+#[derive(Debug)]
+struct SkippedProtocolCounts {
+    ip: Box<[u64]>,
+    udp: Box<[u64]>,
+    others: Vec<(SkippedProtocol, u64)>,
+    rest: u64,
+}
+
+impl SkippedProtocolCounts {
+    fn new() -> SkippedProtocolCounts {
+        SkippedProtocolCounts {
+            ip: vec![0; usize::from(u8::MAX) + 1].into_boxed_slice(),
+            udp: vec![0; usize::from(u16::MAX) + 1].into_boxed_slice(),
+            others: Vec::new(),
+            rest: 0,
+        }
+    }
+
+    fn count(&mut self, protocol: SkippedProtocol) {
+        *self.counter(protocol) += 1;
+    }
+
+    /// Moves packets counted under `before` to `now`, or removes them if that is `None`.
+    fn recount(&mut self, packets: u64, before: SkippedProtocol, now: Option<SkippedProtocol>) {
+        let counter = self.counter(before);
+        *counter = counter.saturating_sub(packets);
+        if let Some(now) = now {
+            *self.counter(now) += packets;
+        }
+    }
+
+    fn counter(&mut self, protocol: SkippedProtocol) -> &mut u64 {
+        match protocol {
+            SkippedProtocol::IpProtocol(number) => &mut self.ip[usize::from(number)],
+            SkippedProtocol::UdpPort(number) => &mut self.udp[usize::from(number)],
+            _ => {
+                let place = self.others.iter().position(|(known, _)| *known == protocol);
+                match place {
+                    Some(place) => &mut self.others[place].1,
+                    None if self.others.len() < MAX_SKIPPED_PROTOCOLS => {
+                        let place = self.others.len();
+                        self.others.push((protocol, 0));
+                        &mut self.others[place].1
+                    }
+                    None => &mut self.rest,
+                }
+            }
+        }
+    }
+
+    /// Returns the `n` protocols with the most packets, and the sum of the rest.
+    fn most(&self, n: usize) -> Vec<SkippedPackets> {
+        let ip = (0..=u8::MAX).zip(&self.ip).map(|(number, packets)| (SkippedProtocol::IpProtocol(number), *packets));
+        let udp = (0..=u16::MAX).zip(&self.udp).map(|(number, packets)| (SkippedProtocol::UdpPort(number), *packets));
+        let all = ip.chain(udp).chain(self.others.iter().copied());
+        SkippedPackets::most(all.chain([(SkippedProtocol::Others, self.rest)]), n)
     }
 }
 

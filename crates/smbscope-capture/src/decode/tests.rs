@@ -556,3 +556,17 @@ proptest! {
         prop_assert_eq!(decode_all(&packets).segment.map(|segment| segment.2), Some(payload));
     }
 }
+
+#[test]
+fn protocols_that_are_too_many_are_added_up_and_no_packet_is_lost() {
+    let mut skipped = SkippedProtocolCounts::new();
+    for link_type in 0..2 * MAX_SKIPPED_PROTOCOLS as u32 {
+        skipped.count(SkippedProtocol::LinkType(link_type));
+    }
+    skipped.count(SkippedProtocol::UdpPort(53));
+    skipped.count(SkippedProtocol::UdpPort(53));
+    let most = skipped.most(4);
+    assert_eq!(most[0], SkippedPackets { protocol: SkippedProtocol::UdpPort(53), packets: 2 });
+    assert_eq!((most.len(), most[4].protocol), (5, SkippedProtocol::Others));
+    assert_eq!(most.iter().map(|skipped| skipped.packets).sum::<u64>(), 2 * MAX_SKIPPED_PROTOCOLS as u64 + 2);
+}

@@ -1,16 +1,13 @@
 //! One input, opened and surveyed: the location of its bytes and the strategy for reading it in time order.
 
-use super::clock::StepBack;
-use super::compression::Compression;
+use super::clocks::{ClockCorrection, SAMPLE_BYTES, SortedRun, StepBack};
 use super::format::{self, CaptureParser, SNIFF_LENGTH, Sniffed};
-use super::info::{CaptureError, CaptureInput};
 use super::map::Map;
 use super::pcapng::Interfaces;
 use super::record::ParseStep;
-use super::runs::SortedRun;
-use super::sides::{ClockCorrection, SAMPLE_BYTES};
-use super::stream::{self, Fill, InputStream, counted};
+use super::stream::{self, Compression, Fill, InputStream, counted};
 use super::survey::{ReorderStrategy, Survey};
+use super::{CaptureError, CaptureInput};
 use smbscope_model::{CaptureInfo, Timestamp};
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -556,7 +553,7 @@ fn recognise_stream(
     stream.fill(4, None);
     let enough = match stream.window() {
         [0x0a, 0x0d, 0x0d, 0x0a, ..] => super::pcapng::FILE_HEADER,
-        [b's', b'n', b'o', b'o', ..] => super::snoop::FILE_HEADER,
+        [b's', b'n', b'o', b'o', ..] => super::pcap::SNOOP_FILE_HEADER,
         _ => super::pcap::FILE_HEADER,
     };
     stream.fill(enough, None);

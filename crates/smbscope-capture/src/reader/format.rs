@@ -1,9 +1,8 @@
 //! Detects the format of a capture from its first bytes; holds the parser's state.
 
-use super::pcap::{self, Pcap};
+use super::pcap::{self, Pcap, Snoop};
 use super::pcapng::{self, Interfaces, PcapngSection};
 use super::record::ParseStep;
-use super::snoop::{self, Snoop};
 
 /// Number of bytes that suffice to recognise every format.
 pub(super) const SNIFF_LENGTH: usize = 264;
@@ -63,9 +62,9 @@ pub(super) fn sniff(head: &[u8]) -> Sniffed {
     }
     if Snoop::is_magic(head) {
         return Snoop::parse(head)
-            .filter(|_| head.len() >= snoop::FILE_HEADER)
+            .filter(|_| head.len() >= pcap::SNOOP_FILE_HEADER)
             .map_or(Sniffed::HeaderCut("snoop"), |header| {
-                Sniffed::Capture(CaptureParser::Snoop(header), snoop::FILE_HEADER)
+                Sniffed::Capture(CaptureParser::Snoop(header), pcap::SNOOP_FILE_HEADER)
             });
     }
     match FOREIGN.iter().find(|(magic, _)| head.starts_with(magic)) {

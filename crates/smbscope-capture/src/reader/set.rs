@@ -3,10 +3,9 @@
 use super::capture::{
     Backing, CaptureBudget, CaptureSetState, CaptureTrust, OpenCapture, RELEASED_BYTES, WINDOW_LEAST,
 };
-use super::info::{CaptureError, CaptureInput};
-use super::lane::{CaptureLane, ReorderWindow};
-use super::source::{Head, MemorySource, PacketPoll, PacketSource, StreamSource};
+use super::lane::{CaptureLane, Head, MemorySource, PacketPoll, PacketSource, ReorderWindow, StreamSource};
 use super::survey::ReorderStrategy;
+use super::{CaptureError, CaptureInput};
 use crate::segment::Packet;
 use smbscope_model::{CaptureId, CaptureInfo, ClockStep, PacketRef, Quality, Stamp, Timestamp};
 use std::cmp::Reverse;

@@ -3,14 +3,12 @@
 //! Packets are analysed in time order. The survey finds a way to do this without a table of packets: it splits the file
 //! into runs of ascending timestamps, and decides whether a bounded window or a merge of the runs restores the order.
 
-use super::clock::{self, NEIGHBOURS, StepBack};
+use super::clocks::{self, ClockCorrection, Descent, NEIGHBOURS, SortedRun, StepBack};
 use super::format::CaptureParser;
+use super::lane::Warmer;
 use super::pcapng::Interfaces;
 use super::record::{PacketRecord, ParseStep, SkipReason};
-use super::runs::{Descent, SortedRun};
-use super::sides::ClockCorrection;
 use super::stream::{self, ENDS_INSIDE, InputStream, RecordPoll};
-use super::warm::Warmer;
 use smbscope_model::{ClockStep, Nanos};
 
 /// Capacity of a reorder window, in packets and in bytes of their records.
@@ -234,7 +232,7 @@ impl Survey {
         if !self.may_have_steps() {
             return Vec::new();
         }
-        let steps = clock::settle(bytes, interfaces, &mut self.runs, &descents);
+        let steps = clocks::settle(bytes, interfaces, &mut self.runs, &descents);
         if steps.len() == descents.len() {
             self.descending = 0;
         }

@@ -5,26 +5,20 @@
 //! could have seen: while one direction has a hole, both directions wait until it is filled or skipped as a gap, so
 //! that no response is delivered before its request.
 
-mod copies;
-mod counts;
+mod buffers;
+mod duplicates;
 mod flow;
-mod held;
-mod layers;
-mod outages;
-mod resent;
-mod ring;
-mod round_trip;
-mod stalls;
+mod losses;
 mod stream;
 mod table;
-mod window;
+mod waits;
 
 #[cfg(test)]
 mod tests;
 
 pub use flow::limits;
 pub use table::FlowTable;
-pub use window::WindowCounts;
+pub use waits::WindowCounts;
 
 use crate::segment::TcpSegment;
 use smbscope_model::{ClockStep, FlowDirection, FlowId, Nanos, Outage, Quality, Stamp, Timestamp};

@@ -1,12 +1,9 @@
 //! Sequence space of one direction: positions that never wrap, bytes seen, bytes acknowledged.
 
-use super::copies::{Copies, DUPLICATE_WINDOW_WITH_ID};
-use super::layers::Layers;
-use super::resent::{Resent, ResentSegment};
-use super::ring::Ring;
-use super::round_trip::{Delayed, RoundTrip};
-use super::stalls::Stalls;
-use super::window::{ReceiveWindow, Trips};
+use super::buffers::Ring;
+use super::duplicates::{Copies, DUPLICATE_WINDOW_WITH_ID, Layers, Sighting};
+use super::losses::{Resent, ResentSegment, Stalls};
+use super::waits::{Delayed, ReceiveWindow, RoundTrip, Trips};
 use super::{StreamCounts, StreamGap};
 use crate::segment::TcpSegment;
 use smbscope_model::{Nanos, Stamp, Timestamp};
@@ -34,92 +31,6 @@ const ORDINARY_SEGMENT: u32 = 1_460;
 const LONGEST_STALLED_TRIP: Nanos = Nanos(25_000_000);
 /// Allowed distance between copies, relative to the distance between the copies of the SYN.
 const COPY_LAG_FACTOR: i64 = 4;
-
-/// Fields that identify a packet when it is captured twice.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Sighting {
-    pub(super) position: u64,
-    pub(super) time: Timestamp,
-    pub(super) payload_length: u32,
-    acknowledgment: u32,
-    /// Number of packets of the direction captured before it.
-    serial: u32,
-    /// Zero if absent; see `has`.
-    timestamp_value: u32,
-    window: u16,
-    /// Zero if absent; see `has`.
-    ip_id: u16,
-    flags: u8,
-    has: u8,
-}
-
-const HAS_TIMESTAMP: u8 = 1;
-const HAS_IP_ID: u8 = 2;
-
-impl Sighting {
-    #[inline]
-    fn new(position: u64, serial: u32, segment: &TcpSegment<'_>) -> Sighting {
-        let timestamp = if segment.timestamp_value.is_some() { HAS_TIMESTAMP } else { 0 };
-        let identified = if segment.ip_id.is_some() { HAS_IP_ID } else { 0 };
-        Sighting {
-            position,
-            time: segment.stamp.time,
-            payload_length: segment.payload_length,
-            acknowledgment: segment.acknowledgment,
-            serial,
-            timestamp_value: segment.timestamp_value.unwrap_or(0),
-            window: segment.window,
-            ip_id: segment.ip_id.unwrap_or(0),
-            flags: segment.flags.0,
-            has: timestamp | identified,
-        }
-    }
-
-    fn ip_id(&self) -> Option<u16> {
-        (self.has & HAS_IP_ID != 0).then_some(self.ip_id)
-    }
-
-    pub(super) fn end(&self) -> u64 {
-        self.position + u64::from(self.payload_length)
-    }
-
-    fn fields(&self) -> [u64; 3] {
-        [
-            self.position,
-            u64::from(self.acknowledgment) << 32 | u64::from(self.payload_length),
-            u64::from(self.timestamp_value) << 32
-                | u64::from(self.ip_id) << 16
-                | u64::from(self.window.rotate_left(5)) ^ u64::from(self.flags),
-        ]
-    }
-
-    /// Returns true unless the IP identifications show that these are different packets. Zero means none.
-    pub(super) fn may_share_id(&self, other: &Sighting) -> bool {
-        let [one, other] = [self, other].map(|packet| packet.ip_id().filter(|id| *id != 0));
-        one.is_none() || other.is_none() || one == other
-    }
-
-    /// Returns true if both were sent in the same state of the connection, `later` by at most `ticks` of the timestamp
-    /// option.
-    pub(super) fn is_like(&self, later: &Sighting, ticks: u32) -> bool {
-        self.acknowledgment == later.acknowledgment
-            && later.timestamp_value.wrapping_sub(self.timestamp_value) <= ticks
-            && (self.has ^ later.has) & HAS_TIMESTAMP == 0
-    }
-
-    /// Returns true if `later` is the same packet: same fields, within `window`.
-    fn is_same_packet(&self, later: &Sighting, window: Nanos) -> bool {
-        self.position == later.position
-            && self.payload_length == later.payload_length
-            && self.acknowledgment == later.acknowledgment
-            && self.flags == later.flags
-            && self.window == later.window
-            && self.timestamp_value == later.timestamp_value
-            && self.ip_id == later.ip_id
-            && self.has == later.has
-            && later.time - self.time <= window
-    }
-}
 
 #[derive(Debug, Default)]
 pub(super) struct TcpHalfStream {

@@ -1,3 +1,15 @@
+//! Ascending runs of timestamps in a file, and the places between them.
+//!
+//! Decodes single packets for the checks made before the capture is read.
+//!
+//! Clock steps: timestamps of a file go back at one place although its packets continue.
+//!
+//! Normally a file out of time order is sorted. That would be wrong if the clock was set back during the capture: then
+//! the packets are in order and their times are not. TCP distinguishes the cases. After a clock step every stream
+//! continues where it was; in files that were concatenated, or recorded from several interfaces, streams go back or the
+//! surrounding packets belong to unrelated flows. After a step, later times are shifted forward so that it takes no
+//! time.
+//!
 //! Captures whose two directions were stamped by different clocks: two ports of a tap, or two merged files.
 //!
 //! TCP reveals this. An acknowledgment can't precede the data that it acknowledges, so the minimum delays of both
@@ -5,14 +17,169 @@
 //! Packets stamped by the late clock are moved back before any other code uses their times.
 
 use super::format::CaptureParser;
-use super::look::Looker;
 use super::pcapng::Interfaces;
 use super::record::{PacketRecord, ParseStep};
-use crate::segment::TcpSegment;
-use smbscope_model::{CaptureClockOffset, Nanos};
+use crate::decode::Decoder;
+use crate::segment::{Packet, TcpSegment};
+use smbscope_model::{CaptureClockOffset, Nanos, Quality, Stamp, Timestamp};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
+
+/// Part of a file with ascending timestamps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SortedRun {
+    pub(super) position: u64,
+    /// Number of its first packet, from 1.
+    pub(super) number: u64,
+    pub(super) time: i64,
+    pub(super) format: CaptureParser,
+    /// Added to its timestamps, to compensate for clock steps.
+    pub(super) shift: i64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Descent {
+    /// Index of the run that starts there.
+    pub(super) run: usize,
+    pub(super) time_before: i64,
+    /// Offsets of the packets before it, in file order.
+    pub(super) before: Vec<u64>,
+}
+
+/// Decoder with quality counters of its own, which are discarded.
+#[derive(Default)]
+pub(super) struct Looker {
+    decoder: Decoder,
+    quality: Quality,
+}
+
+impl Looker {
+    /// Passes on the TCP segment that the packet contains or completes. `window` starts with its record.
+    pub(super) fn look(&mut self, record: &PacketRecord, window: &[u8], take: impl FnOnce(&TcpSegment<'_>)) {
+        let end = record.data_start.saturating_add(record.data_length);
+        let Some(data) = window.get(record.data_start..end) else { return };
+        let stamp = Stamp { time: Timestamp(record.time), ..Stamp::default() };
+        let packet = Packet { stamp, link_type: record.link_type, data, wire_length: record.wire_length };
+        if let Some(segment) = self.decoder.decode(&packet, &mut self.quality) {
+            take(&segment);
+        }
+    }
+}
+
+/// Packets examined on either side of a step.
+pub(super) const NEIGHBOURS: usize = 64;
+/// Smaller steps are reordering of neighbouring packets.
+const LEAST_STEP_NS: i64 = 50_000_000;
+/// Maximum number of bytes by which a stream may progress during the step.
+const MAX_PROGRESS: i32 = 1 << 20;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct StepBack {
+    /// Number and time of the last packet before it; the time includes the shifts of earlier steps.
+    pub(super) before: (u64, i64),
+    /// Number of the first packet after it and its unshifted time.
+    pub(super) after: (u64, i64),
+}
+
+struct StreamPosition {
+    ends: (SocketAddr, SocketAddr),
+    sequence: u32,
+    end: u32,
+}
+
+/// Finds the clock steps among the places where time goes back, and shifts the runs after them.
+pub(super) fn settle(
+    bytes: &[u8],
+    interfaces: &Interfaces,
+    runs: &mut [SortedRun],
+    descents: &[Descent],
+) -> Vec<StepBack> {
+    // Several interfaces may have several clocks, or one that is read at different moments.
+    if interfaces.count() > 1 {
+        return Vec::new();
+    }
+    let mut steps = Vec::new();
+    let mut shift = 0;
+    for (index, run) in runs.iter_mut().enumerate() {
+        let descent = descents.iter().find(|descent| descent.run == index);
+        if let Some(descent) = descent.filter(|descent| is_step(bytes, &mut interfaces.clone(), run, descent)) {
+            let before = descent.time_before + shift;
+            steps.push(StepBack { before: (run.number - 1, before), after: (run.number, run.time) });
+            shift = before - run.time;
+        }
+        run.shift = shift;
+    }
+    steps
+}
+
+fn is_step(bytes: &[u8], interfaces: &mut Interfaces, run: &SortedRun, descent: &Descent) -> bool {
+    if descent.time_before - run.time < LEAST_STEP_NS {
+        return false;
+    }
+    let mut format = run.format;
+    let mut before: Vec<StreamPosition> = Vec::new();
+    for position in &descent.before {
+        if let Some((place, _)) = place_at(bytes, *position, &mut format, interfaces)
+            && let Some(place) = place
+        {
+            enter(&mut before, place);
+        }
+    }
+    let mut behind: Vec<StreamPosition> = Vec::new();
+    let (mut position, mut format) = (run.position, run.format);
+    for _ in 0..NEIGHBOURS {
+        let Some((place, length)) = place_at(bytes, position, &mut format, interfaces) else { break };
+        position += length as u64;
+        // Only the first packet of each direction counts.
+        behind.extend(place.filter(|place| behind.iter().all(|known| known.ends != place.ends)));
+    }
+    // A stream counts only if its other direction was captured too: one direction alone proves nothing.
+    let is_both_ways = |place: &StreamPosition| {
+        let reverse = (place.ends.1, place.ends.0);
+        before.iter().chain(&behind).any(|other| other.ends == reverse)
+    };
+    let (mut goes_on, mut contradicts) = (0, 0);
+    for place in behind.iter().filter(|place| is_both_ways(place)) {
+        let Some(known) = before.iter().find(|known| known.ends == place.ends) else { continue };
+        match place.sequence.wrapping_sub(known.end) as i32 {
+            0..=MAX_PROGRESS => goes_on += 1,
+            _ => contradicts += 1,
+        }
+    }
+    goes_on > 0 && contradicts == 0
+}
+
+/// Parses the packet at `position`. Returns its stream position if it is TCP, and the length of its record.
+fn place_at(
+    bytes: &[u8],
+    position: u64,
+    format: &mut CaptureParser,
+    interfaces: &mut Interfaces,
+) -> Option<(Option<StreamPosition>, usize)> {
+    let window = bytes.get(usize::try_from(position).ok()?..)?;
+    let (record, length) = match format.step(interfaces, window) {
+        ParseStep::Packet(record, length) => (record, length),
+        ParseStep::Skip { length, .. } => return Some((None, length)),
+        ParseStep::More(_) | ParseStep::Stop(_) => return None,
+    };
+    let mut place = None;
+    // A new decoder for each packet, so fragments are never reassembled.
+    Looker::default().look(&record, window, |segment| {
+        let end = segment.sequence.wrapping_add(segment.payload_length).wrapping_add(u32::from(segment.flags.fin()));
+        let ends = (segment.source, segment.destination);
+        place = (!segment.flags.syn()).then_some(StreamPosition { ends, sequence: segment.sequence, end });
+    });
+    Some((place, length))
+}
+
+fn enter(places: &mut Vec<StreamPosition>, place: StreamPosition) {
+    match places.iter_mut().find(|known| known.ends == place.ends) {
+        Some(known) if place.end.wrapping_sub(known.end) as i32 > 0 => known.end = place.end,
+        Some(_) => {}
+        None => places.push(place),
+    }
+}
 
 /// Packets examined at the start of a capture; if the first ones show no problem, only those.
 const SAMPLE_PACKETS: usize = 4096;
