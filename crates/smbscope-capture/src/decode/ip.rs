@@ -1,11 +1,10 @@
-//! IPv4 (RFC 791) and IPv6 (RFC 8200) headers.
+//! IPv4 (RFC 791) and IPv6 (RFC 8200) headers, and reassembly of fragments (RFC 791 §3.2, RFC 8200 §4.5) in a bounded
+//! table.
 //!
 //! The length field determines the datagram; anything after it is padding. There are two exceptions. Zero (segmentation
 //! offload, jumbograms) means all of the record. A length beyond the record is believed: slicing switches and capture
 //! cards truncate packets and record the truncated length as the original one, whereas no host would have sent or
 //! accepted such a packet.
-//!
-//! Reassembles IP fragments (RFC 791 §3.2, RFC 8200 §4.5) in a bounded table.
 //!
 //! Where fragments overlap, the first copy counts. A fragment truncated by the snap length still fills its place: its
 //! length is known, and the datagram's captured bytes end at the first truncation.
@@ -340,7 +339,7 @@ fn insert(stretches: &mut Vec<Range<u32>>, new: Range<u32>) {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Added {
     pub(super) completed: bool,
-    pub(super) given_up: u64,
+    pub(super) dropped: u64,
 }
 
 #[derive(Debug)]
@@ -356,7 +355,7 @@ impl Fragments {
     }
 
     pub(super) fn add(&mut self, datagram: &IpPacket<'_>, stamp: Stamp) -> Added {
-        let mut added = Added { completed: false, given_up: 0 };
+        let mut added = Added { completed: false, dropped: 0 };
         let Some(fragment) = datagram.fragment else { return added };
         let key = ReassemblyKey {
             source: datagram.source,
@@ -365,7 +364,7 @@ impl Fragments {
             protocol: if datagram.source.is_ipv4() { datagram.protocol } else { 0 },
         };
         let now = stamp.time.0;
-        added.given_up += self.expire(now);
+        added.dropped += self.expire(now);
         let just_completed =
             |(done, time): &(ReassemblyKey, i64)| *done == key && now.saturating_sub(*time) < DUPLICATE_NS;
         if self.completed_last.iter().any(just_completed) {
@@ -376,7 +375,7 @@ impl Fragments {
             None => {
                 if self.assemblies.len() >= MAX_DATAGRAMS {
                     self.assemblies.pop_front();
-                    added.given_up += 1;
+                    added.dropped += 1;
                 }
                 self.assemblies.push_back(DatagramReassembly {
                     key,
@@ -403,7 +402,7 @@ impl Fragments {
         }
         if !assembly.add(fragment.offset, fragment.more, datagram.payload, datagram.payload_length) {
             self.assemblies.remove(index);
-            added.given_up += 1;
+            added.dropped += 1;
         } else if assembly.is_complete() {
             self.completed = self.assemblies.remove(index);
             if self.completed_last.len() >= MAX_COMPLETED {
@@ -431,11 +430,11 @@ impl Fragments {
     }
 
     fn expire(&mut self, now: i64) -> u64 {
-        let mut given_up = 0;
+        let mut dropped = 0;
         while self.assemblies.front().is_some_and(|a| now.saturating_sub(a.first.time.0) > LIFETIME_NS) {
             self.assemblies.pop_front();
-            given_up += 1;
+            dropped += 1;
         }
-        given_up
+        dropped
     }
 }

@@ -99,7 +99,7 @@ impl Decoder {
             DecodedPacket::Tcp(datagram) => self.segment(packet, &datagram, quality),
             DecodedPacket::Fragment(datagram) => self.fragment(packet, &datagram, quality),
             other => {
-                self.pass_over(&other, quality);
+                self.count_skipped(&other, quality);
                 None
             }
         }
@@ -120,7 +120,7 @@ impl Decoder {
         quality.ip_datagrams_incomplete += self.fragments.clear();
     }
 
-    fn pass_over(&mut self, found: &DecodedPacket<'_>, quality: &mut Quality) {
+    fn count_skipped(&mut self, found: &DecodedPacket<'_>, quality: &mut Quality) {
         match found {
             DecodedPacket::Skipped(protocol) => {
                 quality.not_tcp += 1;
@@ -142,7 +142,7 @@ impl Decoder {
         let Some(header) = TcpHeader::parse(datagram.payload, datagram.payload_length, &mut ()) else {
             let captured = datagram.payload.len();
             let cut = captured < tcp::NEEDED && (captured as u64) < u64::from(datagram.payload_length);
-            self.pass_over(&if cut { DecodedPacket::Cut } else { DecodedPacket::Malformed }, quality);
+            self.count_skipped(&if cut { DecodedPacket::Cut } else { DecodedPacket::Malformed }, quality);
             return None;
         };
         quality.tcp_packets += 1;
@@ -171,10 +171,10 @@ impl Decoder {
         if !holds_tcp(counted) && !tunnel::is_tunnel(counted) {
             return None;
         }
-        let mut whole = self.put_together(datagram, packet.stamp, quality)?;
+        let mut whole = self.reassemble(datagram, packet.stamp, quality)?;
         let mut counted = (whole.protocol, whole.packets);
         for _ in 0..MAX_TUNNELS {
-            match look_into(&whole) {
+            match contents_of(&whole) {
                 DecodedPacket::Tcp(inner) => {
                     self.recount(counted, None, quality);
                     quality.tunneled_packets += if holds_tcp(counted.0) { 0 } else { counted.1 };
@@ -199,7 +199,7 @@ impl Decoder {
                     if !is_read {
                         return None;
                     }
-                    whole = self.put_together(&inner, whole.first, quality)?;
+                    whole = self.reassemble(&inner, whole.first, quality)?;
                 }
                 DecodedPacket::Skipped(protocol) => {
                     self.recount(counted, Some(protocol), quality);
@@ -217,14 +217,14 @@ impl Decoder {
         None
     }
 
-    fn put_together(
+    fn reassemble(
         &mut self,
         datagram: &IpPacket<'_>,
         stamp: Stamp,
         quality: &mut Quality,
     ) -> Option<DatagramReassembly> {
         let added = self.fragments.add(datagram, stamp);
-        quality.ip_datagrams_incomplete += added.given_up;
+        quality.ip_datagrams_incomplete += added.dropped;
         let Added { completed: true, .. } = added else { return None };
         quality.ip_datagrams_reassembled += 1;
         self.fragments.take_completed()
@@ -275,7 +275,7 @@ fn follow<'a, F: Fields>(mut datagram: IpPacket<'a>, fields: &mut F) -> DecodedP
     DecodedPacket::Skipped(SkippedProtocol::NestedTunnels)
 }
 
-fn look_into(whole: &DatagramReassembly) -> DecodedPacket<'_> {
+fn contents_of(whole: &DatagramReassembly) -> DecodedPacket<'_> {
     let (captured, length) = whole.bytes();
     // An IPv6 datagram may have extension headers after the fragment header.
     let Some((protocol, offset)) = ip::upper_layer(whole.next_header, captured, length, &mut ()) else {

@@ -109,7 +109,7 @@ pub(super) struct OpenCapture {
     live_stream: Option<InputStream>,
     pub(super) live: bool,
     /// The survey is made while packets are delivered.
-    pub(super) surveyed_on_the_way: bool,
+    pub(super) surveys_while_reading: bool,
     input_bytes: Option<Arc<AtomicU64>>,
     pub(super) interfaces: Interfaces,
     pub(super) clock_steps: Vec<StepBack>,
@@ -180,7 +180,7 @@ impl OpenCapture {
             cut_short: Arc::default(),
             live_stream: None,
             live: false,
-            surveyed_on_the_way: false,
+            surveys_while_reading: false,
             input_bytes: None,
             interfaces,
             clock_steps: Vec::new(),
@@ -234,7 +234,7 @@ impl OpenCapture {
         format.describe(&mut capture.interfaces);
         capture.live_stream = Some(stream);
         capture.live = true;
-        capture.surveyed_on_the_way = true;
+        capture.surveys_while_reading = true;
         capture.compression = compression;
         capture.plan = ReorderStrategy::Window;
         Ok(capture)
@@ -349,7 +349,7 @@ impl OpenCapture {
         };
         self.survey.first = first;
         self.survey.runs = vec![start];
-        self.surveyed_on_the_way = true;
+        self.surveys_while_reading = true;
     }
 
     /// Prepares to read the stream once; consumes everything before its first packet.
@@ -377,7 +377,7 @@ impl OpenCapture {
             }
         }
         self.live_stream = Some(stream);
-        self.surveyed_on_the_way = true;
+        self.surveys_while_reading = true;
     }
 
     /// Drops the runs that the strategy does not need.
@@ -410,13 +410,13 @@ impl OpenCapture {
     #[inline]
     pub(super) fn parts(&mut self) -> (&[u8], &mut Interfaces, Option<&mut Survey>) {
         let bytes = self.bytes.as_deref().map(Backing::deref).unwrap_or_default();
-        (bytes, &mut self.interfaces, self.surveyed_on_the_way.then_some(&mut self.survey))
+        (bytes, &mut self.interfaces, self.surveys_while_reading.then_some(&mut self.survey))
     }
 
     /// Returns the parser's interface table, and the survey if it is made while reading.
     #[inline]
     pub(super) fn tables(&mut self) -> (&mut Interfaces, Option<&mut Survey>) {
-        (&mut self.interfaces, self.surveyed_on_the_way.then_some(&mut self.survey))
+        (&mut self.interfaces, self.surveys_while_reading.then_some(&mut self.survey))
     }
 
     pub(super) fn release_pages(&self) {
@@ -457,10 +457,10 @@ impl OpenCapture {
 
     /// Returns the delivered share of the input, in bytes of the file.
     pub(super) fn done_bytes(&self) -> u64 {
-        if let (true, Some(input_bytes)) = (self.surveyed_on_the_way, &self.input_bytes) {
+        if let (true, Some(input_bytes)) = (self.surveys_while_reading, &self.input_bytes) {
             return input_bytes.load(Ordering::Relaxed).min(self.file_bytes);
         }
-        if self.surveyed_on_the_way || self.survey.length == 0 {
+        if self.surveys_while_reading || self.survey.length == 0 {
             return self.delivered_bytes;
         }
         let done = u128::from(self.delivered_bytes) * u128::from(self.file_bytes) / u128::from(self.survey.length);

@@ -1,18 +1,15 @@
-//! Ascending runs of timestamps in a file, and the places between them.
+//! Timestamps that do not follow the order of the packets, and the clock faults that can cause this.
 //!
-//! Decodes single packets for the checks made before the capture is read.
+//! Normally a file out of time order is sorted: it is split into ascending runs ([`SortedRun`]) that are merged. Two
+//! clock faults need another treatment, and TCP reveals both.
 //!
-//! Clock steps: timestamps of a file go back at one place although its packets continue.
+//! Clock steps ([`settle`]): the clock was set back during the capture, so the packets are in order and their times are
+//! not. After a step every stream continues where it was. In files that were concatenated, or recorded from several
+//! interfaces, streams go back or the surrounding packets belong to unrelated flows. Times after a step are shifted
+//! forward so that it takes no time.
 //!
-//! Normally a file out of time order is sorted. That would be wrong if the clock was set back during the capture: then
-//! the packets are in order and their times are not. TCP distinguishes the cases. After a clock step every stream
-//! continues where it was; in files that were concatenated, or recorded from several interfaces, streams go back or the
-//! surrounding packets belong to unrelated flows. After a step, later times are shifted forward so that it takes no
-//! time.
-//!
-//! Captures whose two directions were stamped by different clocks: two ports of a tap, or two merged files.
-//!
-//! TCP reveals this. An acknowledgment can't precede the data that it acknowledges, so the minimum delays of both
+//! Two clocks ([`ClockCorrection`]): the directions were stamped by different clocks, by a tap with two ports or in two
+//! merged files. An acknowledgment can't precede the data that it acknowledges, so the minimum delays of both
 //! directions bound the clock offset (Paxson, "On Calibrating Measurements of Packet Transit Times", SIGMETRICS 1998).
 //! Packets stamped by the late clock are moved back before any other code uses their times.
 

@@ -1,12 +1,8 @@
-//! Packet sources of a lane: part of a file in memory, or a stream.
-//!
-//! Warms the CPU caches ahead of the reader.
-//!
-//! The start of a record is known only from the length of the previous one, so walking from record to record waits for
-//! main memory once per record. Touching cache lines sequentially is much faster, because the hardware prefetcher
-//! recognises the pattern. Only speed depends on this.
-//!
 //! A lane delivers packets with ascending timestamps: a source that is in order, or one with a reorder window.
+//!
+//! A source is a part of a file in memory or a stream. Walking a file from record to record would wait for main memory
+//! once per record, because the start of a record is known only from the length of the previous one; [`Warmer`] touches
+//! the cache lines ahead sequentially, a pattern that the hardware prefetcher recognises. Only speed depends on it.
 
 use super::capture::OpenCapture;
 use super::clocks::{ClockCorrection, SortedRun};

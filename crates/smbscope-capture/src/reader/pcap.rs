@@ -1,11 +1,10 @@
-//! The pcap format (draft-ietf-opsawg-pcap): microseconds or nanoseconds, either byte order, and Kuznetzov's "modified"
-//! variant with 24-byte record headers.
+//! Formats with one file header and packet records: pcap (draft-ietf-opsawg-pcap) and the snoop format of Solaris (RFC
+//! 1761).
 //!
-//! Three systems wrote longer record headers under the same magic numbers: Nokia firewalls (20 bytes), Red Hat 6.1 (24
-//! bytes) and, under the modified variant's, SuSE 6.3 (28 bytes). The records themselves reveal the length: with a
-//! wrong one, the second record makes no sense.
-//!
-//! The Solaris snoop format (RFC 1761): big-endian, microseconds.
+//! pcap has microseconds or nanoseconds, either byte order, and Kuznetzov's "modified" variant with 24-byte record
+//! headers. Three systems wrote longer record headers under the same magic numbers: Nokia firewalls (20 bytes), Red Hat
+//! 6.1 (24 bytes) and, under the modified variant's, SuSE 6.3 (28 bytes). The records themselves reveal the length:
+//! with a wrong one, the second record makes no sense. snoop is always big-endian with microseconds.
 
 use super::record::{ByteOrder, MAX_CAPTURED_LENGTH, PacketRecord, ParseStep, absurd_length};
 

@@ -103,7 +103,7 @@ impl CaptureSet {
             first: Arc::default(),
         };
         for index in 0..set.captures.len() {
-            if !set.captures[index].surveyed_on_the_way {
+            if !set.captures[index].surveys_while_reading {
                 set.count(index);
             }
             set.add_lanes(index);
@@ -265,7 +265,7 @@ impl CaptureSet {
             }));
         } else {
             let (format, live) = (capture.format, capture.live);
-            let (surveying, number) = (capture.surveyed_on_the_way, capture.survey.numbered);
+            let (surveying, number) = (capture.surveys_while_reading, capture.survey.numbered);
             let source = StreamSource { stream: None, format, number, delivered: 0, surveying };
             // A live input has no survey, so its first packet is requested before any other is delivered.
             let first = if live { i64::MIN } else { capture.survey.first.unwrap_or(i64::MIN) };
@@ -302,7 +302,7 @@ impl CaptureSet {
         if self.open_lanes[capture_index] == 0 {
             capture.close();
             self.infos[capture_index] = capture.info();
-            if capture.surveyed_on_the_way {
+            if capture.surveys_while_reading {
                 self.count(capture_index);
             }
         }

@@ -1,9 +1,8 @@
-//! Inputs that are read once, front to back: decompressed files, pipes and standard input.
+//! Inputs that are read once, front to back: pipes, standard input, and compressed files, which are detected by content
+//! (gzip, zstd, lz4 frames and xz).
 //!
 //! A thread reads and decompresses ahead into a bounded channel; the parser sees a refillable window. If the system
 //! refuses the thread, the parser reads the source itself.
-//!
-//! Compressed captures: gzip, zstd, lz4 frames and xz, detected by content and decompressed as a stream.
 
 use super::format::CaptureParser;
 use super::pcapng::Interfaces;

@@ -1,7 +1,6 @@
-//! Ring buffer of the newest entries.
-//!
-//! Segments waiting for a hole to be filled, indexed by arrival and by position so that finding the one that fills the
-//! hole takes no linear search.
+//! Bounded memory of a flow: a ring of the newest entries, and the queue of segments that wait for a hole to be filled.
+//! The queue is indexed by arrival and by position, so that finding the segment that fills the hole takes no linear
+//! search.
 
 use crate::segment::TcpSegment;
 use smbscope_model::FlowDirection;

@@ -1,16 +1,14 @@
-//! Detects packets captured twice many packets apart: a mirror port that sees both ways repeats every packet about a
-//! millisecond and some hundred packets later.
+//! Packets that were captured twice, and data that was captured at two layers of one host.
 //!
-//! The few packets that every direction remembers anyway reveal the first such copy. Only then are fingerprints of many
-//! more packets kept, eight bytes each, so that a flow without copies pays nothing.
+//! A mirror port that sees both ways repeats every packet about a millisecond and some hundred packets later. The few
+//! packets that every direction remembers anyway reveal the first such copy. Only then does [`Copies`] keep
+//! fingerprints of many more packets, eight bytes each, so that a flow without copies pays nothing.
 //!
-//! Detects data captured at two layers of one host: as a large record before segmentation offload and again as the
-//! packets that the network card made of it, or the reverse where the card coalesces received packets. `pktmon` and
-//! other Windows traces contain both.
-//!
-//! The second layer repeats the first layer's bytes in order, with the same acknowledgment number and timestamp option,
-//! within microseconds: faster than any sender retransmits (RFC 6298, RFC 6675). A record carries the IP identification
-//! of its first packet, or none; a retransmission has a new one.
+//! [`Layers`] detects data captured as a large record before segmentation offload and again as the packets that the
+//! network card made of it, or the reverse where the card coalesces received packets. `pktmon` and other Windows traces
+//! contain both. The second layer repeats the first layer's bytes in order, with the same acknowledgment number and
+//! timestamp option, within microseconds: faster than any sender retransmits (RFC 6298, RFC 6675). A record carries the
+//! IP identification of its first packet, or none; a retransmission has a new one.
 
 use super::buffers::Ring;
 use crate::segment::TcpSegment;

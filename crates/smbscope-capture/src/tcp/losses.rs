@@ -1,13 +1,12 @@
-//! Bytes that did not reach their receiver, judged by its acknowledgments: they stay at one position although later
-//! bytes arrived (RFC 5681 §2), or carry SACK blocks for later bytes (RFC 2018).
+//! What losses cost, per direction or flow: [`Stalls`] finds bytes that reached the receiver late, [`Resent`] counts
+//! needed and unneeded retransmissions and the time that the stream waited for them, [`Outages`] are periods without
+//! any reply.
 //!
-//! Outages: periods in which one side retransmitted repeatedly and received nothing at all, because the path between
-//! the capture point and the other side, or that side's host, was down.
-//!
-//! Retransmissions of one direction: how many were needed, and how long their losses stalled the stream.
-//!
-//! A D-SACK (RFC 2883) arrives one round trip after the copy that it reports as unneeded, so the latest retransmissions
-//! are remembered. This state exists only for directions with retransmissions.
+//! A receiver misses bytes if its acknowledgments stay at one position although later bytes arrived (RFC 5681 §2), or
+//! if they carry SACK blocks for later bytes (RFC 2018). A D-SACK (RFC 2883) arrives one round trip after the copy that
+//! it reports as unneeded, so the latest retransmissions are remembered. In an outage, one side retransmits repeatedly
+//! and receives nothing at all, because the path between the capture point and the other side, or that side's host, is
+//! down.
 
 use super::buffers::Ring;
 use crate::segment::TcpSegment;

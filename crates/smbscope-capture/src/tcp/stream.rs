@@ -119,7 +119,7 @@ impl TcpHalfStream {
     }
 
     /// Returns true if the sink has received data or a gap: the start of the stream is then fixed.
-    pub(super) fn has_told(&self) -> bool {
+    pub(super) fn has_delivered(&self) -> bool {
         self.counts.data_packets > 0 || self.begin.is_some_and(|begin| self.next != Some(begin))
     }
 
@@ -376,7 +376,7 @@ impl TcpHalfStream {
     }
 
     /// Returns true if all of `position..end` was skipped before, so that the packet is too late.
-    pub(super) fn was_given_up(&self, position: u64, end: u64) -> bool {
+    pub(super) fn was_skipped(&self, position: u64, end: u64) -> bool {
         self.gaps.iter().any(|gap| gap.position <= position && end <= gap.end())
     }
 

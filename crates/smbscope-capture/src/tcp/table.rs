@@ -94,14 +94,14 @@ impl<K: StreamSink> FlowTable<K> {
     /// Processes the next segment; segments must come in time order.
     #[inline]
     pub fn segment(&mut self, segment: &TcpSegment<'_>) {
-        self.let_go(segment.stamp.time);
+        self.expire(segment.stamp.time);
         self.take(segment);
     }
 
     /// Like [`FlowTable::segment`]. Returns true if segments of its flow, possibly including this one, are held back
     /// for later delivery.
     pub fn follow(&mut self, segment: &TcpSegment<'_>) -> bool {
-        self.let_go(segment.stamp.time);
+        self.expire(segment.stamp.time);
         let place = self.take(segment);
         self.flows[place].as_ref().is_some_and(TcpFlow::holds_back)
     }
@@ -109,7 +109,7 @@ impl<K: StreamSink> FlowTable<K> {
     /// Processes the segments of a period, in any order that keeps each connection in time order. Flows that had
     /// expired when the period begins are removed first.
     pub fn stretch<'s>(&mut self, begins: Timestamp, segments: impl Iterator<Item = TcpSegment<'s>>) {
-        self.let_go(begins);
+        self.expire(begins);
         segments.for_each(|segment| _ = self.take(&segment));
     }
 
@@ -157,7 +157,7 @@ impl<K: StreamSink> FlowTable<K> {
             if segment.source == flow.view.source { FlowDirection::Forward } else { FlowDirection::Backward };
         let was_over = flow.is_over();
         let verdict = flow.segment(Directed { direction, segment }, self.place, &mut self.sink);
-        if flow.is_to_be_charged() {
+        if flow.needs_charge() {
             let takes = flow.footprint() + self.sink.footprint(&flow.state) + PLACE_BYTES;
             self.used = self.used + takes - flow.charged;
             flow.charged = takes;
@@ -216,7 +216,7 @@ impl<K: StreamSink> FlowTable<K> {
         self.flows[*self.places.get(key)?].as_ref()
     }
 
-    fn let_go(&mut self, now: Timestamp) {
+    fn expire(&mut self, now: Timestamp) {
         while let Some((since, key)) = self.over.front().copied() {
             if (now - since).0 < LINGER_NS {
                 return;

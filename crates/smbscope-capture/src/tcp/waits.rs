@@ -1,7 +1,5 @@
-//! Round-trip times between the capture point and the receiver of a direction's data, and the receiver's delayed
-//! acknowledgments.
-//!
-//! Time during which the receiver's window limited the sender: closed, or full as soon as it opened (RFC 9293 §3.8.6).
+//! Waits of senders: round trips between the capture point and the receiver of a direction's data, acknowledgments that
+//! the receiver delayed, and its window, closed or full as soon as it opened (RFC 9293 §3.8.6).
 //!
 //! Only periods in which the sender had more to send count. A closed window counts once the sender probes it, or sends
 //! soon after it opens. To detect a window that is too small, one acknowledgment at a time is taken as a sample. It

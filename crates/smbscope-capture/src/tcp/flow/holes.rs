@@ -87,7 +87,7 @@ impl<S> TcpFlow<S> {
             } else {
                 self.counts.reorder_buffer_overflows += 1;
             }
-            self.give_up_hole(sink);
+            self.skip_hole(sink);
         }
     }
 
@@ -95,7 +95,7 @@ impl<S> TcpFlow<S> {
         self.held.len() > MAX_HELD_SEGMENTS || self.held.bytes() > MAX_HELD_BYTES
     }
 
-    pub(super) fn give_up_hole<K: StreamSink<Flow = S>>(&mut self, sink: &mut K) {
+    pub(super) fn skip_hole<K: StreamSink<Flow = S>>(&mut self, sink: &mut K) {
         let Some(hole) = self.hole.take() else { return };
         let next = self.streams[hole.direction.index()].next.unwrap_or(hole.end);
         let held = self.held.next_position(hole.direction, next);
