@@ -18,8 +18,6 @@ pub mod smb1;
 pub mod smb2;
 pub mod streams;
 
-mod bytes;
-
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
     /// Name of the target and of its directories below `fuzz/`.
@@ -42,3 +40,24 @@ pub const TARGETS: [Target; 13] = [
     Target { name: "security", body: security::security },
     Target { name: "pipeline", body: pipeline::pipeline },
 ];
+
+pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Bytes<'a> {
+    pub(crate) fn u8(&mut self) -> Option<u8> {
+        let (&byte, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(byte)
+    }
+
+    /// Returns the next two bytes, little-endian.
+    pub(crate) fn u16(&mut self) -> Option<u16> {
+        Some(u16::from_le_bytes([self.u8()?, self.u8()?]))
+    }
+
+    pub(crate) fn up_to(&mut self, length: usize) -> &'a [u8] {
+        let (taken, rest) = self.0.split_at(length.min(self.0.len()));
+        self.0 = rest;
+        taken
+    }
+}

@@ -3,7 +3,7 @@
 //! The input is a list of packets: one byte selects the link type, one byte gives the excess of the wire length over
 //! the captured length, two bytes give the packet's length; then the packet.
 
-use crate::bytes::Bytes;
+use crate::Bytes;
 use smbscope_capture::Packet;
 use smbscope_capture::decode::Decoder;
 use smbscope_model::{CaptureId, PacketRef, Quality, Stamp, Timestamp};

@@ -3,7 +3,7 @@
 //! The input is a list of eight-byte steps: kind of segment, elapsed time, length, offset, acknowledgment. The payload
 //! is determined by the sequence numbers alone, so all copies of a byte are equal and the output can be verified.
 
-use crate::bytes::Bytes;
+use crate::Bytes;
 use smbscope_capture::TcpFlags;
 use smbscope_capture::tcp::{FlowEnd, FlowTable, FlowView, Retransmission, StreamChunk, StreamGap, StreamSink};
 use smbscope_model::{FlowDirection, Timestamp};
@@ -105,14 +105,14 @@ struct Checker {
 }
 
 #[derive(Default)]
-struct Told {
+struct DirectionCheck {
     next: Option<u64>,
     /// Difference between a byte and its position, which is constant within a stream.
     base: Option<u8>,
     bytes: u64,
 }
 
-impl Told {
+impl DirectionCheck {
     fn follow(&mut self, position: u64, length: u64) {
         assert!(self.next.is_none_or(|next| next == position), "{:?} expected, {position} came", self.next);
         self.next = position.checked_add(length);
@@ -121,34 +121,40 @@ impl Told {
 }
 
 impl StreamSink for Checker {
-    type Flow = [Told; 2];
+    type Flow = [DirectionCheck; 2];
 
-    fn opened(&mut self, _: &FlowView) -> [Told; 2] {
+    fn opened(&mut self, _: &FlowView) -> [DirectionCheck; 2] {
         self.opened += 1;
         Default::default()
     }
 
-    fn data(&mut self, flow: &mut [Told; 2], _: &FlowView, direction: FlowDirection, chunk: &StreamChunk<'_>) {
+    fn data(
+        &mut self,
+        flow: &mut [DirectionCheck; 2],
+        _: &FlowView,
+        direction: FlowDirection,
+        chunk: &StreamChunk<'_>,
+    ) {
         assert!(chunk.bytes.len() as u64 <= chunk.length && chunk.length > 0);
-        let told = &mut flow[direction.index()];
-        told.follow(chunk.position, chunk.length);
-        told.bytes += chunk.length;
+        let check = &mut flow[direction.index()];
+        check.follow(chunk.position, chunk.length);
+        check.bytes += chunk.length;
         let Some(first) = chunk.bytes.first() else { return };
         assert_eq!(chunk.bytes, &ALL[usize::from(*first)..][..chunk.bytes.len()], "a chunk of bytes from two places");
         let base = first.wrapping_sub(chunk.position as u8);
-        assert_eq!(*told.base.get_or_insert(base), base, "bytes that belong elsewhere than {}", chunk.position);
+        assert_eq!(*check.base.get_or_insert(base), base, "bytes that belong elsewhere than {}", chunk.position);
     }
 
-    fn gap(&mut self, flow: &mut [Told; 2], _: &FlowView, direction: FlowDirection, gap: &StreamGap) {
+    fn gap(&mut self, flow: &mut [DirectionCheck; 2], _: &FlowView, direction: FlowDirection, gap: &StreamGap) {
         assert!(gap.length > 0);
         flow[direction.index()].follow(gap.position, gap.length);
     }
 
-    fn retransmitted(&mut self, _: &mut [Told; 2], _: &FlowView, _: FlowDirection, again: &Retransmission) {
+    fn retransmitted(&mut self, _: &mut [DirectionCheck; 2], _: &FlowView, _: FlowDirection, again: &Retransmission) {
         assert!(again.length > 0);
     }
 
-    fn closed(&mut self, flow: [Told; 2], _: &FlowView, end: FlowEnd) {
+    fn closed(&mut self, flow: [DirectionCheck; 2], _: &FlowView, end: FlowEnd) {
         self.closed += 1;
         for direction in FlowDirection::BOTH {
             assert_eq!(flow[direction.index()].bytes, end.counts[direction.index()].bytes, "bytes that were counted");

@@ -4,7 +4,7 @@
 //! otherwise, the NBSS header is added here, so that the framing survives a message that grows. If all messages are
 //! complete and framed, the exchanges must not depend on the segmentation of the streams.
 
-use crate::bytes::Bytes;
+use crate::Bytes;
 use smbscope_analyze::{Analyzer, AnalyzerOptions};
 use smbscope_capture::TcpFlags;
 use smbscope_capture::tcp::FlowTable;

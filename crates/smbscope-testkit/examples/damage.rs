@@ -88,12 +88,12 @@ struct Totals {
     by_row: BTreeMap<Row, (u64, Counts)>,
     by_capture: BTreeMap<usize, (u64, Counts)>,
     /// Accuracy of the estimated share of untimed commands, by capture and kind of loss.
-    told: BTreeMap<(usize, Loss), Told>,
+    accuracy: BTreeMap<(usize, Loss), EstimateAccuracy>,
 }
 
 /// Accuracy of reported shares of untimed commands.
 #[derive(Debug, Clone, Copy, Default)]
-struct Told {
+struct EstimateAccuracy {
     runs: u64,
     /// Estimates within 10% or 0.1 percentage points of the truth, or ranges that contain it.
     well: u64,
@@ -104,7 +104,7 @@ struct Told {
     width: f64,
 }
 
-impl Told {
+impl EstimateAccuracy {
     /// Adds an estimate. The truth lies between the share that damage left untimed and the share of all untimed
     /// commands, because the number of damaged ones among the never measured is unknowable. Returns true if the
     /// estimate is good.
@@ -159,8 +159,8 @@ fn main() -> anyhow::Result<ExitCode> {
     let all = print_tables(&arguments, &subjects, &totals);
     if arguments.coverage {
         let of = |wanted: bool| {
-            let told = totals.told.iter().filter(|((capture, _), _)| subjects[*capture].encrypted == wanted);
-            told.fold((0, 0), |(well, runs), (_, told)| (well + told.well, runs + told.runs))
+            let accuracy = totals.accuracy.iter().filter(|((capture, _), _)| subjects[*capture].encrypted == wanted);
+            accuracy.fold((0, 0), |(well, runs), (_, accuracy)| (well + accuracy.well, runs + accuracy.runs))
         };
         let [(readable, of_readable), (encrypted, of_encrypted)] = [of(false), of(true)];
         eprintln!("damage: share told well in {readable} of {of_readable}, encrypted {encrypted} of {of_encrypted}");
@@ -201,13 +201,13 @@ fn run_once(arguments: &Arguments, subject: &Subject, capture: usize, seed: u64,
     let verdict = truth.judge(recording, &copy, &found, arguments.missing);
     report(arguments, recording, &damage, &copy, &verdict);
     let mut totals = totals.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let Totals { by_row, by_capture, told } = &mut *totals;
+    let Totals { by_row, by_capture, accuracy } = &mut *totals;
     if arguments.coverage {
         let Counts { commands, exchanges, measured, .. } = verdict.counts;
         let share = |missed: u64| 100.0 * missed as f64 / commands.max(1) as f64;
         let truth = [share(exchanges - measured), share(commands - measured)];
         let said = said(&found, &quality);
-        let well = told.entry((capture, damage.loss)).or_default().add(truth, said);
+        let well = accuracy.entry((capture, damage.loss)).or_default().add(truth, said);
         if arguments.missing && !well {
             let (name, UntimedShare { percent, at_least, at_most }) = (&recording.name, said);
             eprintln!(
@@ -341,8 +341,8 @@ fn print_tables(arguments: &Arguments, subjects: &[Subject], totals: &Totals) ->
     if arguments.coverage {
         println!("\n| capture | loss | runs | told well | one figure | truth | said | width of the range |");
         println!("|---|---|---:|---:|---:|---:|---:|---:|");
-        for ((capture, loss), told) in &totals.told {
-            let Told { runs, well, figures, truth, said, width } = *told;
+        for ((capture, loss), accuracy) in &totals.accuracy {
+            let EstimateAccuracy { runs, well, figures, truth, said, width } = *accuracy;
             let mean = |sum: f64| format!("{:.2}%", sum / runs as f64);
             let name = &subjects[*capture].recording.name;
             let means = [mean(truth), mean(said), mean(width)].join(" | ");

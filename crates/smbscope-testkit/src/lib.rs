@@ -1,12 +1,12 @@
 //! Test support: scripted conversations, realistic damage to captures, and the truth to compare results with.
 //!
 //! - Synthetic captures: start with [`Conversation`], which turns messages of client and server into TCP packets.
-//!   [`smb1`] and [`smb2`] encode the messages; [`script`] plays random conversations and knows the matching requests and
-//!   responses; [`traffic`] writes large captures from a seed.
-//! - Damage and encoding: [`damage`] applies effects of networks and captures; [`pcap`] writes files, [`encapsulation`] wraps
-//!   their packets in tunnels, and [`frame`] edits them in place.
-//! - Real captures: [`recording`] holds a capture to damage, and [`judge`] compares the analysis of the damaged copy with
-//!   the truth.
+//!   [`smb1`] and [`smb2`] encode the messages; [`script`] plays random conversations and knows the matching requests
+//!   and responses; [`traffic`] writes large captures from a seed.
+//! - Damage and encoding: [`damage`] applies effects of networks and captures; [`pcap`] writes files, [`encapsulation`]
+//!   wraps their packets in tunnels, and [`frame`] edits them in place.
+//! - Real captures: [`recording`] holds a capture to damage, and [`judge`] compares the analysis of the damaged copy
+//!   with the truth.
 //! - [`server`] answers real clients according to a script, faults included. [`exchange`] builds exchanges for tests of
 //!   the code after the analysis. [`skip`] reports missing prerequisites of a test.
 

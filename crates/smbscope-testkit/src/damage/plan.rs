@@ -1,7 +1,7 @@
 //! Complete damage to a conversation from one seed, in realistic order, with counts of the changes for comparison with
 //! the results of an analysis.
 
-use super::network::{self, lose};
+use super::lose;
 use crate::packet::Packet;
 use crate::random::Random;
 use proptest::prelude::*;
@@ -66,16 +66,16 @@ impl Plan {
         let (handshake, said) = packets.split_at(3.min(packets.len()));
         let mut packets = said.to_vec();
         if let Some(largest) = self.resegment {
-            packets = network::resegment(&packets, seed, largest);
+            packets = super::resegment(&packets, seed, largest);
         }
-        packets = network::coalesce(&packets, seed, self.coalesced);
+        packets = super::coalesce(&packets, seed, self.coalesced);
         (packets, done.lost) = lose(&packets, seed, self.lost, 12);
         let before = packets.len();
-        packets = network::retransmit(&packets, seed, self.resent, 30);
-        packets = network::retransmit_in_part(&packets, seed.wrapping_add(1), self.resent_in_part, 30);
+        packets = super::retransmit(&packets, seed, self.resent, 30);
+        packets = super::retransmit_in_part(&packets, seed.wrapping_add(1), self.resent_in_part, 30);
         done.resent = (packets.len() - before) as u64;
         let already_late = late(&packets).count();
-        packets = network::reorder(&packets, seed, self.reordered, 5);
+        packets = super::reorder(&packets, seed, self.reordered, 5);
         done.reordered = late(&packets).count().saturating_sub(already_late) as u64;
         let before = packets.len();
         packets = super::duplicate(&packets, seed, self.duplicated);

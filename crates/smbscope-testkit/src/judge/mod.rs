@@ -2,14 +2,14 @@
 //!
 //! The terms match `scripts/accuracy.py`, which also compares the undamaged analysis with tshark:
 //!
-//! - An exchange is **allowed** if the copy still contains everything its measurement needs: the first packet of the request,
-//!   the first and last packets of the final response, and the headers of both up to the message id. In addition, no packet
-//!   of the request may follow the start of the response, since packets may be reordered.
+//! - An exchange is **allowed** if the copy still contains everything its measurement needs: the first packet of the
+//!   request, the first and last packets of the final response, and the headers of both up to the message id. In
+//!   addition, no packet of the request may follow the start of the response, since packets may be reordered.
 //! - It is **right** if the analysis of the copy measures it, and **missing** if it is allowed but not measured.
-//! - A pair is **false** if the analysis combines a request with a response, or an end of one, that does not belong to it in
-//!   the undamaged capture.
-//! - A right pair is **mistimed** if its time starts or ends at a packet other than the first copy of the right one. With
-//!   reordering, the packet that arrived last ends a message.
+//! - A pair is **false** if the analysis combines a request with a response, or an end of one, that does not belong to
+//!   it in the undamaged capture.
+//! - A right pair is **mistimed** if its time starts or ends at a packet other than the first copy of the right one.
+//!   With reordering, the packet that arrived last ends a message.
 
 pub(crate) mod messages;
 

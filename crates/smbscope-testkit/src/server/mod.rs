@@ -19,7 +19,6 @@ mod connection;
 mod info;
 mod malformed;
 mod ntlm;
-mod rules;
 mod script;
 mod smb1;
 mod smb2;
@@ -27,7 +26,7 @@ mod smb2;
 pub use script::{AnyCommand, Fault, Flood, Malformed, Rule, Script};
 
 use connection::Buffers;
-use rules::Rules;
+use script::Rules;
 use smbscope_model::Command;
 use smbscope_wire::smb2::Smb2Command;
 use std::array;
@@ -44,6 +43,7 @@ use tokio::sync::Notify;
 use tokio::task::LocalSet;
 
 const BACKLOG: u32 = 4096;
+
 /// A running server. Dropping it ends the server and its connections.
 #[derive(Debug)]
 pub struct ScriptedServer {
