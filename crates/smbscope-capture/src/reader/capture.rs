@@ -20,16 +20,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub(super) const RESIDENT_BYTES: usize = 8 << 20;
 /// How far behind the current position pages may have been touched again by packets still in use; rarely reached.
 const TOUCHED_BYTES: usize = 256 << 20;
-/// Bytes delivered between two releases of pages.
 pub(super) const RELEASED_BYTES: usize = 8 << 20;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CaptureBudget {
-    /// Total decompressed bytes that small compressed captures may keep in memory.
     pub(super) memory: usize,
-    /// Total number of sorted runs that may be remembered.
     pub(super) runs: usize,
-    /// Maximum window of each decompressor in bytes.
     pub(super) window: u64,
 }
 
@@ -65,7 +61,6 @@ impl CaptureSetState {
     }
 }
 
-/// Bytes of a capture that is not a stream. Packets handed to other threads may keep them alive.
 pub struct Backing(BackingBytes);
 
 enum BackingBytes {
@@ -105,7 +100,6 @@ pub(super) struct OpenCapture {
     bytes: Option<Arc<Backing>>,
     /// Set when the mapped file was truncated while it was read.
     cut_short: Arc<AtomicBool>,
-    /// Stream of a live input, until its source takes it.
     live_stream: Option<InputStream>,
     pub(super) live: bool,
     /// The survey is made while packets are delivered.
@@ -113,7 +107,6 @@ pub(super) struct OpenCapture {
     input_bytes: Option<Arc<AtomicU64>>,
     pub(super) interfaces: Interfaces,
     pub(super) clock_steps: Vec<StepBack>,
-    /// Correction for a capture stamped by two clocks, if it was.
     pub(super) sides: Option<Arc<ClockCorrection>>,
     pub(super) survey: Survey,
     pub(super) format: CaptureParser,
@@ -269,7 +262,7 @@ impl OpenCapture {
             return Ok(capture);
         }
         capture.survey = Survey::new(shared.left.runs);
-        capture.survey.of_stream(&mut stream, format, &mut capture.interfaces);
+        capture.survey.read_stream(&mut stream, format, &mut capture.interfaces);
         capture.plan = capture.survey.plan_for_stream();
         if let Some(copy) = stream.copy.take() {
             // A small capture stays in memory, so that it need not be decompressed again.
@@ -300,7 +293,7 @@ impl OpenCapture {
         let release = |end: usize| map.iter().for_each(|map| map.release(0, map.len().min(end)));
         let mut released = 0;
         let sides = self.sides.as_deref();
-        self.survey.of_bytes(bytes, self.format, self.header_length, &mut self.interfaces, sides, |position| {
+        self.survey.read_bytes(bytes, self.format, self.header_length, &mut self.interfaces, sides, |position| {
             if position - released >= RESIDENT_BYTES {
                 release(position);
                 released = position;
@@ -380,7 +373,6 @@ impl OpenCapture {
         self.surveys_while_reading = true;
     }
 
-    /// Drops the runs that the strategy does not need.
     fn settle_plan(&mut self, shared: &mut CaptureSetState) {
         if self.plan != ReorderStrategy::Merge {
             self.survey.runs.truncate(1);
@@ -395,7 +387,6 @@ impl OpenCapture {
         self.bytes.is_some()
     }
 
-    /// Returns the whole file if it is in memory, otherwise nothing.
     #[inline]
     pub(super) fn bytes(&self) -> &[u8] {
         self.bytes.as_deref().map(Backing::deref).unwrap_or_default()
@@ -413,7 +404,6 @@ impl OpenCapture {
         (bytes, &mut self.interfaces, self.surveys_while_reading.then_some(&mut self.survey))
     }
 
-    /// Returns the parser's interface table, and the survey if it is made while reading.
     #[inline]
     pub(super) fn tables(&mut self) -> (&mut Interfaces, Option<&mut Survey>) {
         (&mut self.interfaces, self.surveys_while_reading.then_some(&mut self.survey))
@@ -455,7 +445,6 @@ impl OpenCapture {
         Ok(stream)
     }
 
-    /// Returns the delivered share of the input, in bytes of the file.
     pub(super) fn done_bytes(&self) -> u64 {
         if let (true, Some(input_bytes)) = (self.surveys_while_reading, &self.input_bytes) {
             return input_bytes.load(Ordering::Relaxed).min(self.file_bytes);

@@ -1,8 +1,5 @@
-//! A lane delivers packets with ascending timestamps: a source that is in order, or one with a reorder window.
-//!
-//! A source is a part of a file in memory or a stream. Walking a file from record to record would wait for main memory
-//! once per record, because the start of a record is known only from the length of the previous one; [`Warmer`] touches
-//! the cache lines ahead sequentially, a pattern that the hardware prefetcher recognises. Only speed depends on it.
+//! A lane delivers packets with ascending timestamps: a source that is in order, or one with a reorder window. A source
+//! is a part of a file in memory or a stream.
 
 use super::capture::OpenCapture;
 use super::clocks::{ClockCorrection, SortedRun};
@@ -11,14 +8,12 @@ use super::pcapng::Interfaces;
 use super::record::{ParseStep, SkipReason};
 use super::stream::{self, ENDS_INSIDE, InputStream, RecordPoll};
 use super::survey::{Survey, WINDOW_BYTES, WINDOW_PACKETS};
-use crate::prefetch::CACHE_LINE;
+use crate::prefetch::Warmer;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
-use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A parsed packet header and the location of the packet's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) time: i64,
@@ -34,7 +29,6 @@ pub(super) struct Head {
 
 pub(super) enum PacketPoll {
     Packet(Head),
-    /// No packet arrived within the time limit.
     Idle,
     End,
 }
@@ -44,12 +38,10 @@ pub(super) enum PacketSource {
     Stream(Box<StreamSource>),
 }
 
-/// Part of a file in memory, from one packet to another.
 pub(super) struct MemorySource {
     position: usize,
     format: CaptureParser,
     next_number: u64,
-    /// Added to all timestamps, to compensate for clock steps.
     shift: i64,
     /// Number of the packet at which the part ends, exclusive.
     end_number: u64,
@@ -58,7 +50,6 @@ pub(super) struct MemorySource {
 }
 
 impl MemorySource {
-    /// Starts at `run` and ends before packet `end_number`.
     pub(super) fn new(run: &SortedRun, end_number: u64, sides: Option<Arc<ClockCorrection>>) -> MemorySource {
         MemorySource {
             position: usize::try_from(run.position).unwrap_or(usize::MAX),
@@ -78,7 +69,6 @@ pub(super) struct StreamSource {
     pub(super) number: u64,
     /// Length of the already delivered record at the start of the window.
     pub(super) delivered: usize,
-    /// The stream is read for the first time and is surveyed on the way.
     pub(super) surveying: bool,
 }
 
@@ -221,26 +211,6 @@ impl StreamSource {
     }
 }
 
-/// Distance in bytes to read ahead: beyond the next record's header, given Ethernet-sized packets.
-const AHEAD: usize = 2048;
-
-#[derive(Debug, Default)]
-pub(super) struct Warmer {
-    warm_until: usize,
-}
-
-impl Warmer {
-    #[inline]
-    pub(super) fn at(&mut self, position: usize, bytes: &[u8]) {
-        // The rest of a longer record (captured before segmentation offload) is never read, so it is not warmed.
-        let begin = self.warm_until.max(position);
-        let ahead = bytes.get(begin..bytes.len().min(position.saturating_add(AHEAD))).unwrap_or_default();
-        let lines = ahead.iter().step_by(CACHE_LINE);
-        self.warm_until = begin + lines.len() * CACHE_LINE;
-        black_box(lines.fold(0, |sum, byte| sum ^ byte));
-    }
-}
-
 /// Maximum time that a packet of an idle live capture is held for older ones.
 const LIVE_HOLD: Duration = Duration::from_millis(100);
 const SPARE_BUFFERS: usize = 64;
@@ -284,7 +254,6 @@ pub(super) struct ReorderWindow {
     ended: bool,
     /// Time at which a live source was last found idle or began to fill the window.
     waiting_since: Option<Instant>,
-    /// The source has gone idle, so the held packets are released.
     draining: bool,
     live: bool,
     current: Vec<u8>,
@@ -292,7 +261,6 @@ pub(super) struct ReorderWindow {
 }
 
 impl ReorderWindow {
-    /// Creates a window. For a live source, it releases its packets when nothing arrives for a while.
     pub(super) fn new(live: bool) -> ReorderWindow {
         ReorderWindow { live, ..ReorderWindow::default() }
     }
@@ -404,22 +372,5 @@ impl CaptureLane {
             (Some(window), PacketSource::Stream(_)) => &window.current,
             _ => self.source.data(capture, head),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_line_is_touched_once_and_none_beyond_the_file() {
-        let bytes = [1; 10_000];
-        let mut warmer = Warmer::default();
-        // First beyond 2,048; then on from there; then from the end of a record of 4,000 bytes.
-        let until = [0, 24, 1_500, 5_500, 9_000, 10_000, 20_000].map(|position| {
-            warmer.at(position, &bytes);
-            warmer.warm_until
-        });
-        assert_eq!(until, [2_048, 2_112, 3_584, 7_548, 10_024, 10_024, 20_000]);
     }
 }

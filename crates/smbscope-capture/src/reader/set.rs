@@ -29,7 +29,6 @@ pub struct CaptureSet {
     current: Option<usize>,
     quality: Quality,
     last_time: i64,
-    /// Bytes of records delivered since pages were last released.
     resident: usize,
     trust: CaptureTrust,
     out_of_order: bool,
@@ -65,7 +64,7 @@ impl CaptureSet {
     pub fn from_reader(name: &str, source: Box<dyn Read + Send>) -> Result<CaptureSet, CaptureError> {
         let shared = CaptureSetState::new(CaptureBudget::default(), CaptureTrust::Nothing);
         let capture = OpenCapture::open_live(name.to_owned(), source, &shared)?;
-        Ok(CaptureSet::of_captures(vec![capture], CaptureTrust::Nothing, shared))
+        Ok(CaptureSet::from_captures(vec![capture], CaptureTrust::Nothing, shared))
     }
 
     pub(super) fn open_within(
@@ -81,10 +80,10 @@ impl CaptureSet {
         for input in inputs {
             captures.push(OpenCapture::open(input, &mut shared)?);
         }
-        Ok(CaptureSet::of_captures(captures, trust, shared))
+        Ok(CaptureSet::from_captures(captures, trust, shared))
     }
 
-    fn of_captures(mut captures: Vec<OpenCapture>, trust: CaptureTrust, shared: CaptureSetState) -> CaptureSet {
+    fn from_captures(mut captures: Vec<OpenCapture>, trust: CaptureTrust, shared: CaptureSetState) -> CaptureSet {
         // A rotated set may be given in any order. Inputs without a known first timestamp go last.
         captures.sort_by_key(|capture: &OpenCapture| (capture.survey.first.is_none(), capture.survey.first));
         let mut set = CaptureSet {
@@ -308,7 +307,6 @@ impl CaptureSet {
         }
     }
 
-    /// Adds a capture's findings to the quality counters, once they are final.
     fn count(&mut self, index: usize) {
         let OpenCapture { survey, live, .. } = &self.captures[index];
         // Packets too late to be reordered have their own counter.
@@ -332,7 +330,6 @@ impl CaptureSet {
         }
     }
 
-    /// Counts delivered bytes and releases pages periodically.
     #[inline]
     fn delivered(&mut self, capture: usize, length: usize) {
         self.captures[capture].delivered_bytes += length as u64;

@@ -5,10 +5,10 @@
 
 use super::clocks::{self, ClockCorrection, Descent, NEIGHBOURS, SortedRun, StepBack};
 use super::format::CaptureParser;
-use super::lane::Warmer;
 use super::pcapng::Interfaces;
 use super::record::{PacketRecord, ParseStep, SkipReason};
 use super::stream::{self, ENDS_INSIDE, InputStream, RecordPoll};
+use crate::prefetch::Warmer;
 use smbscope_model::{ClockStep, Nanos};
 
 /// Capacity of a reorder window, in packets and in bytes of their records.
@@ -17,13 +17,10 @@ pub(super) const WINDOW_BYTES: usize = 16 << 20;
 /// Up to this number of runs, merging them beats buffering packets in a window.
 const FEW_RUNS: usize = 1024;
 
-/// Strategy for delivering a capture's packets in time order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReorderStrategy {
     Straight,
-    /// A window of [`WINDOW_PACKETS`] restores the order.
     Window,
-    /// Merging the runs restores the order.
     Merge,
     /// Nothing bounded restores the order; the window does what it can.
     BestEffort,
@@ -53,7 +50,6 @@ pub(super) struct Survey {
     reach: WindowReach,
 }
 
-/// Minimum number of packets for judging the clock's resolution.
 const TICKS_MIN: u64 = 16;
 /// Smallest step of a clock that counts as coarse, in nanoseconds.
 const COARSE_NS: i64 = 100_000;
@@ -226,7 +222,6 @@ impl Survey {
         (2..=ClockStep::MAX_CLOCK_STEPS + 1).contains(&self.runs.len()) && !self.too_many_runs
     }
 
-    /// Looks for clock steps in a file in memory and shifts the timestamps after them.
     pub(super) fn settle_clock(&mut self, bytes: &[u8], interfaces: &Interfaces) -> Vec<StepBack> {
         let descents = std::mem::take(&mut self.descents);
         if !self.may_have_steps() {
@@ -263,7 +258,7 @@ impl Survey {
     }
 
     /// Surveys a whole file in memory. Calls `release` after each portion that has been read.
-    pub(super) fn of_bytes(
+    pub(super) fn read_bytes(
         &mut self,
         bytes: &[u8],
         mut format: CaptureParser,
@@ -307,7 +302,7 @@ impl Survey {
         self.length = position as u64;
     }
 
-    pub(super) fn of_stream(
+    pub(super) fn read_stream(
         &mut self,
         stream: &mut InputStream,
         mut format: CaptureParser,

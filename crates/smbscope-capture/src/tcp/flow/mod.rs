@@ -18,7 +18,6 @@ use limits::{MAX_JUMP, MAX_SILENCE};
 use owner::SegmentOwner;
 use smbscope_model::{FlowDirection, Nanos, Quality, Role, Stamp, Timestamp};
 
-/// Bounds of the state a flow may hold.
 pub mod limits {
     use smbscope_model::Nanos;
 
@@ -71,7 +70,6 @@ struct Hole {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SegmentDisposition {
     Taken,
-    /// The segment starts another connection on the same ports.
     NewConnection,
 }
 
@@ -150,12 +148,10 @@ impl<S> TcpFlow<S> {
         self.hole.is_some()
     }
 
-    /// Returns true if the connection was reset or both sides sent FIN.
     pub(super) fn is_over(&self) -> bool {
         self.reset || self.streams.iter().all(|stream| stream.finished)
     }
 
-    /// Processes the next segment of the flow, in capture order.
     pub(super) fn segment<K: StreamSink<Flow = S>>(
         &mut self,
         directed: Directed<'_>,
@@ -166,10 +162,7 @@ impl<S> TcpFlow<S> {
         if let Some(place) = place
             && self.is_elsewhere(direction, segment, place)
         {
-            self.streams[direction.index()].counts.packets += 1;
-            self.counts.smb_flow_packets += 1;
-            self.counts.duplicate_packets += 1;
-            self.counts.copies_behind_router += 1;
+            self.count_other_side(direction);
             return SegmentDisposition::Taken;
         }
         if self.begins_anew(direction, segment) {
@@ -410,7 +403,6 @@ impl<S> TcpFlow<S> {
         self.streams[direction.index()].went_on(segment, trips);
     }
 
-    /// Counts repeated bytes up to `end` and notifies the sink.
     #[cold]
     fn sent_again<K: StreamSink<Flow = S>>(&mut self, located: &Located<'_>, end: u64, sink: &mut K) {
         let stream = &mut self.streams[located.direction.index()];

@@ -6,7 +6,6 @@ use crate::segment::{TcpFlags, TcpSegment};
 use crate::tcp::StreamSink;
 use smbscope_model::{ClockStep, FlowDirection, Role, Stamp};
 
-/// Owner of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SegmentOwner {
     Here,
@@ -23,6 +22,13 @@ impl<S> TcpFlow<S> {
         let client = self.view.opener.unwrap_or_else(|| self.view.client_by_port());
         let near_sender = (direction == client) == (place == Role::Client);
         self.streams[direction.index()].is_elsewhere(segment, near_sender)
+    }
+
+    pub(super) fn count_other_side(&mut self, direction: FlowDirection) {
+        self.streams[direction.index()].counts.packets += 1;
+        self.counts.smb_flow_packets += 1;
+        self.counts.duplicate_packets += 1;
+        self.counts.copies_behind_router += 1;
     }
 
     #[cold]
@@ -59,7 +65,6 @@ impl<S> TcpFlow<S> {
         }
     }
 
-    /// Decides by its distance from the streams where a segment belongs.
     #[inline]
     pub(super) fn place_of<K: StreamSink<Flow = S>>(
         &mut self,
