@@ -18,7 +18,6 @@ use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
-/// Value of [`Packed::backing`] for payloads stored in the arena.
 const ARENA: u32 = u32::MAX;
 /// Longest payload that is copied because it seems to start a message.
 const COPIED_MAX: usize = 2048;
@@ -34,7 +33,6 @@ const PAYLOAD_LINES: usize = 4;
 pub struct SegmentBatch {
     segments: Vec<Packed>,
     connections: BatchConnections,
-    /// Packet number and ordinal of the first segment.
     base: (u64, u64),
     firsts: Vec<(usize, Stamp)>,
     duplicate_sacks: Vec<(usize, (u32, u32))>,
@@ -63,7 +61,6 @@ struct Packed {
     flags: u8,
     has: u8,
     hops_left: u8,
-    /// Shift count, or one of the two special values below.
     window_scale: u8,
 }
 
@@ -417,7 +414,6 @@ pub struct BatchOrder {
 }
 
 impl BatchOrder {
-    /// Groups the indexes by connection (a counting sort).
     fn sort(&mut self, batch: &SegmentBatch) {
         self.next.clear();
         self.next.extend(batch.connections.list.iter().scan(0, |sum, connection| {

@@ -71,7 +71,6 @@ impl<R: Read> Blocks<R> {
         Blocks { input, block: Vec::new(), at: 0 }
     }
 
-    /// Ensures that a value is available at `at`. Returns false at the end of the input.
     fn fill(&mut self) -> io::Result<bool> {
         if self.at < self.block.len() {
             return Ok(true);
@@ -125,7 +124,6 @@ impl<R: Read, T: for<'de> Deserialize<'de>> BlockReader<R, T> {
     }
 }
 
-/// Reads segments whose payloads borrow the current block.
 pub struct PieceReader<R: Read>(Blocks<R>);
 
 impl<R: Read> PieceReader<R> {

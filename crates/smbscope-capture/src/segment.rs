@@ -10,7 +10,6 @@ pub struct Packet<'a> {
     /// Link type from the tcpdump.org registry (LINKTYPE_*): 1 is Ethernet.
     pub link_type: u32,
     pub data: &'a [u8],
-    /// Length on the wire; greater than `data.len()` if the snap length truncated the packet.
     pub wire_length: u32,
 }
 

@@ -19,7 +19,6 @@ const MAX_WRITTEN_INTERFACES: usize = 4096;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CaptureInterface {
     pub link_type: u32,
-    /// Zero if not stated.
     pub snap_length: u32,
     /// Clock resolution: timestamps are multiples of this, a power of ten up to 10⁹ ns.
     pub resolution_ns: u64,
@@ -82,7 +81,6 @@ impl<W: Write> PcapngWriter<W> {
         Ok(self.out)
     }
 
-    /// Returns the interface's number; describes the interface on first use.
     fn interface(&mut self, interface: CaptureInterface) -> io::Result<u32> {
         if let Some(known) = self.interfaces.iter().position(|known| *known == interface) {
             return Ok(known as u32);

@@ -5,13 +5,11 @@
 
 use std::ops::Range;
 
-/// Treatment of a field in an anonymised copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stays {
     Whole,
     /// Keep these bits of each byte.
     Bits(u8),
-    /// Replace each byte with this value.
     As(u8),
     Address,
     /// Recompute the checksum of this IPv4 header.
@@ -43,7 +41,6 @@ pub struct Understood {
     pub bytes: Vec<u8>,
     /// Ranges of IP addresses, possibly truncated, which still hold the original bytes.
     pub addresses: Vec<Range<usize>>,
-    /// Ranges of complete IPv4 headers, whose checksums are zero.
     pub ipv4_headers: Vec<Range<usize>>,
 }
 

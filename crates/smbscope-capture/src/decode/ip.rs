@@ -30,7 +30,6 @@ const MAX_EXTENSION_HEADERS: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FragmentInfo {
     pub(super) identification: u32,
-    /// In bytes.
     pub(super) offset: u32,
     pub(super) more: bool,
 }
@@ -215,9 +214,7 @@ pub(super) fn upper_layer<F: Fields>(
     None
 }
 
-/// Maximum number of incomplete datagrams; the oldest is dropped first.
 const MAX_DATAGRAMS: usize = 256;
-/// Longest datagram in bytes.
 const MAX_LENGTH: u32 = 65_535;
 /// Maximum number of disjoint ranges in one datagram; no sender needs more.
 const MAX_STRETCHES: usize = 64;
@@ -246,7 +243,6 @@ pub(super) struct DatagramReassembly {
     pub(super) identification: Option<u16>,
     /// Protocol of the payload, from the first fragment.
     pub(super) next_header: u8,
-    /// Protocol under which its fragments were counted.
     pub(super) protocol: u8,
     pub(super) packets: u64,
     bytes: Vec<u8>,
@@ -418,7 +414,6 @@ impl Fragments {
         self.completed.take()
     }
 
-    /// Keeps a datagram while its bytes are in use.
     pub(super) fn keep(&mut self, assembly: DatagramReassembly) -> &DatagramReassembly {
         self.completed.insert(assembly)
     }

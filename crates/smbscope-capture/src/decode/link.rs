@@ -64,7 +64,6 @@ pub(super) fn read16<F: Fields>(data: &[u8], at: usize, fields: &mut F) -> Optio
     be16(data, at)
 }
 
-/// Reads and enters a one-byte field of which only `bits` matter.
 #[inline(always)]
 pub(super) fn read8<F: Fields>(data: &[u8], at: usize, bits: u8, fields: &mut F) -> Option<u8> {
     let byte = data.get(at..at.checked_add(1)?)?;

@@ -21,7 +21,6 @@ use smbscope_model::{Quality, SkippedPackets, SkippedProtocol, Stamp};
 use std::net::SocketAddr;
 use tcp::TcpHeader;
 
-/// Maximum nesting of tunnels and fragments.
 const MAX_TUNNELS: usize = 8;
 
 /// Decodes packets one by one. Keeps incomplete datagrams, and statistics that explain captures without SMB.
@@ -30,14 +29,11 @@ pub struct Decoder {
     fragments: Fragments,
     packets: u64,
     skipped: SkippedProtocolCounts,
-    /// TCP packets by the lower of their ports.
     port_packets: Box<[u64]>,
 }
 
 enum DecodedPacket<'a> {
-    /// A whole IP packet that carries TCP.
     Tcp(IpPacket<'a>),
-    /// A fragment that may carry TCP.
     Fragment(IpPacket<'a>),
     Skipped(SkippedProtocol),
     Malformed,
@@ -256,7 +252,6 @@ fn holds_tcp(protocol: u8) -> bool {
     protocol == TCP || ip::is_extension(protocol)
 }
 
-/// Follows a packet that is not TCP through one tunnel after another.
 #[cold]
 fn follow<'a, F: Fields>(mut datagram: IpPacket<'a>, fields: &mut F) -> DecodedPacket<'a> {
     for _ in 0..MAX_TUNNELS {
@@ -327,7 +322,6 @@ fn segment_of<'a>(
 /// Maximum number of protocols listed individually, not counting IP protocols and UDP ports, which all are.
 const MAX_SKIPPED_PROTOCOLS: usize = 128;
 
-/// One counter per protocol, in tables of fixed maximum size.
 #[derive(Debug)]
 struct SkippedProtocolCounts {
     ip: Box<[u64]>,
@@ -378,7 +372,6 @@ impl SkippedProtocolCounts {
         }
     }
 
-    /// Returns the `n` protocols with the most packets, and the sum of the rest.
     fn most(&self, n: usize) -> Vec<SkippedPackets> {
         let ip = (0..=u8::MAX).zip(&self.ip).map(|(number, packets)| (SkippedProtocol::IpProtocol(number), *packets));
         let udp = (0..=u16::MAX).zip(&self.udp).map(|(number, packets)| (SkippedProtocol::UdpPort(number), *packets));

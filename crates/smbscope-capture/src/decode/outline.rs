@@ -21,7 +21,6 @@ pub struct Outline {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PacketContent {
     Tcp {
-        /// Offset of the payload in the packet.
         payload: usize,
     },
     UnreadTcp {
@@ -34,17 +33,14 @@ pub enum PacketContent {
     Cut,
 }
 
-/// IP fragment and the location of its data in the packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fragment {
     pub ends: (IpAddr, IpAddr),
     /// Identification shared by the fragments of a datagram between the same ends.
     pub identification: u32,
     pub protocol: u8,
-    /// Offset of its data in the datagram.
     pub offset: u32,
     pub length: u32,
-    /// More fragments follow (MF flag).
     pub more: bool,
     /// Range of its captured data in the packet.
     pub place: Range<usize>,

@@ -33,7 +33,6 @@ pub(super) struct TcpHeader<'a> {
 }
 
 impl<'a> TcpHeader<'a> {
-    /// Parses a segment of `length` bytes on the wire, of which `data` was captured.
     #[inline]
     pub(super) fn parse<F: Fields>(data: &'a [u8], length: u32, fields: &mut F) -> Option<TcpHeader<'a>> {
         let fixed: &[u8; NEEDED] = data.get(..NEEDED)?.try_into().ok()?;
@@ -79,7 +78,6 @@ impl<'a> TcpHeader<'a> {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct TcpOptions {
-    /// TSval of the timestamps option (RFC 7323 §3.2).
     timestamp_value: Option<u32>,
     /// A SACK block starts beyond the acknowledgment (D-SACK blocks, RFC 2883, need not).
     names_later_bytes: bool,

@@ -10,7 +10,6 @@ use super::ip::{self, IpPacket};
 use super::link::{self, Peeled, read8, read16};
 use smbscope_model::SkippedProtocol;
 
-/// IP protocol numbers.
 const IPV4: u8 = 4;
 const UDP: u8 = 17;
 const IPV6: u8 = 41;
@@ -32,7 +31,6 @@ const TZSP: u16 = 37008;
 const ERSPAN_I_II: u16 = 0x88be;
 const ERSPAN_III: u16 = 0x22eb;
 const PPP: u16 = 0x880b;
-/// Bits of the first byte of an ERSPAN header that hold its version.
 const ERSPAN_VERSION: u8 = 0xf0;
 
 /// Maximum number of GTP-U header extensions or TZSP tagged fields; a longer chain is damage.

@@ -23,7 +23,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 
-/// Part of a file with ascending timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SortedRun {
     pub(super) position: u64,
@@ -37,7 +36,6 @@ pub(super) struct SortedRun {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Descent {
-    /// Index of the run that starts there.
     pub(super) run: usize,
     pub(super) time_before: i64,
     /// Offsets of the packets before it, in file order.
@@ -64,7 +62,6 @@ impl Looker {
     }
 }
 
-/// Packets examined on either side of a step.
 pub(super) const NEIGHBOURS: usize = 64;
 /// Smaller steps are reordering of neighbouring packets.
 const LEAST_STEP_NS: i64 = 50_000_000;
@@ -213,9 +210,7 @@ struct FlowAckTimes {
 /// Bounds on the offset between the clocks, from the minimum delays between data and acknowledgment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Bounds {
-    /// Minimum by which the clock of the late side is ahead.
     low: i64,
-    /// Maximum by which the clock of the late side is ahead.
     high: i64,
 }
 
@@ -269,7 +264,6 @@ impl FlowAckTimes {
 }
 
 impl ClockCorrection {
-    /// Looks for a second clock at the start of a capture. `bytes` excludes the file header.
     pub(super) fn find(bytes: &[u8], format: CaptureParser, interfaces: &Interfaces) -> Option<ClockCorrection> {
         let (mut format, mut interfaces, mut position) = (format, interfaces.clone(), 0);
         let mut flows: BTreeMap<(SocketAddr, SocketAddr), FlowAckTimes> = BTreeMap::new();
@@ -330,7 +324,6 @@ impl ClockCorrection {
         self.offset
     }
 
-    /// Describes the correction and the remaining uncertainty.
     pub(super) fn warning(&self) -> String {
         let CaptureClockOffset { of_servers, applied, low, high } = self.offset;
         let whose = self.offset.whose();

@@ -18,7 +18,6 @@ pub(super) struct Map {
     #[cfg(unix)]
     _guard: Option<guard::Guard>,
     bytes: Mmap,
-    /// Set when pages were missing.
     cut_short: Arc<AtomicBool>,
 }
 
@@ -87,7 +86,6 @@ mod guard {
     static REGIONS: [Region; MAX_GUARDED_MAPS] = [const {
         Region { start: AtomicUsize::new(0), end: AtomicUsize::new(0), cut_short: AtomicPtr::new(ptr::null_mut()) }
     }; MAX_GUARDED_MAPS];
-    /// Held while a region is allocated.
     static TAKING: Mutex<()> = Mutex::new(());
     static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
     static PAGE: AtomicUsize = AtomicUsize::new(0);

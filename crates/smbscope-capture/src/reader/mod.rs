@@ -74,13 +74,10 @@ pub enum CaptureError {
     },
     #[error("{name}: not a capture file (starts with {starts_with})")]
     NotACapture { name: String, starts_with: String },
-    /// Compressed data that can't be decoded at all.
     #[error("{name}: damaged {compression} data: {reason}")]
     Decompress { name: String, compression: &'static str, reason: String },
-    /// Another process truncated the file while it was read.
     #[error("{name}: the file was cut short while it was read; try again once nobody writes to it")]
     CutShort { name: String },
-    /// The data needs a larger decompressor window than allowed.
     #[error(
         "{name}: {compression} data that needs a window of more than the {} MiB that --memory allows; raise --memory",
         allowed >> 20
@@ -92,7 +89,6 @@ pub enum CaptureError {
         std::env::temp_dir().display()
     )]
     Spool { name: String, source: io::Error },
-    /// There are more inputs than capture numbers.
     #[error("{count} inputs are too many: at most 65,535 are read at once")]
     TooManyInputs { count: usize },
 }

@@ -13,9 +13,8 @@ const STANDARD: u8 = 16;
 const NOKIA: u8 = 20;
 const MODIFIED: u8 = 24;
 const SUSE: u8 = 28;
-/// Number of records that settle the header length.
+/// Plausibility checks that settle the header length: records examined, longest packet, largest time distance.
 const SETTLED_BY: usize = 4;
-/// Longest packet accepted among these records.
 const MAX_SETTLED_LENGTH: u32 = 1 << 20;
 const YEAR_SECONDS: u32 = 366 * 86_400;
 /// Bytes after the file header that usually contain enough of them.

@@ -30,9 +30,7 @@ const MAX_LINK_TYPES: usize = 64;
 /// Timestamp unit of an interface (if_tsresol).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tick {
-    /// 10^-n seconds.
     Decimal(u8),
-    /// 2^-n seconds.
     Binary(u8),
 }
 
@@ -53,7 +51,6 @@ impl Tick {
         i64::try_from(ns).unwrap_or(i64::MAX)
     }
 
-    /// Returns nanoseconds per tick, rounded up.
     fn resolution_ns(self) -> u64 {
         match self {
             Tick::Decimal(n @ 0..=8) => 10u64.pow(9 - u32::from(n)),
@@ -93,7 +90,6 @@ impl InterfaceDescription {
     }
 }
 
-/// All interfaces of a file in block order, and the properties of the capture taken from them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Interfaces {
     list: Vec<InterfaceDescription>,
@@ -144,7 +140,6 @@ impl PcapngSection {
             && [ByteOrder::LITTLE, ByteOrder::BIG].iter().any(|o| o.u32(bytes, 8) == Some(BYTE_ORDER_MAGIC))
     }
 
-    /// Returns the state before the first block of a file.
     pub(super) fn start() -> PcapngSection {
         PcapngSection { order: ByteOrder::LITTLE, first: 0, count: 0, last_time: 0 }
     }

@@ -5,7 +5,6 @@
 /// Longest captured packet accepted: no capture tool writes longer ones, so the file is damaged.
 pub(super) const MAX_CAPTURED_LENGTH: u32 = 256 << 20;
 
-/// One packet; its bytes are a range of the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PacketRecord {
     /// Nanoseconds since the Unix epoch.
@@ -23,7 +22,6 @@ pub(super) struct PacketRecord {
 pub(super) enum ParseStep {
     /// A packet in a record of this length, entirely within the window.
     Packet(PacketRecord, usize),
-    /// This many bytes contain no packet; they may extend beyond the window.
     Skip {
         length: usize,
         what: SkipReason,

@@ -17,9 +17,7 @@ use std::time::Duration;
 /// Damage reason for a file whose last record is truncated.
 pub(super) const ENDS_INSIDE: &str = "the file ends in the middle of a record";
 
-/// Size of the chunks passed between the threads.
 const CHUNK_LENGTH: usize = 256 << 10;
-/// Capacity of the channel, in chunks.
 const CHUNKS_AHEAD: usize = 4;
 /// Interval at which a blocked read checks the stop flag.
 const STOP_INTERVAL: Duration = Duration::from_millis(100);
@@ -63,7 +61,6 @@ pub(super) struct InputStream {
     chunks: Chunks,
     window: Vec<u8>,
     start: usize,
-    /// Offset of `window[start]` in the stream.
     offset: u64,
     ended: bool,
     /// Read or decompression error that ended the stream.
@@ -135,7 +132,6 @@ impl InputStream {
         self.error.is_none() && (self.window().is_empty() || self.stop.load(Ordering::Relaxed))
     }
 
-    /// Fills the window to at least `need` bytes. Waits without limit, or for `patience`.
     pub(super) fn fill(&mut self, need: usize, patience: Option<Duration>) -> Fill {
         while self.window.len() - self.start < need {
             if self.ended {
@@ -173,7 +169,6 @@ impl InputStream {
         self.window.extend_from_slice(chunk);
     }
 
-    /// Advances the start of the window. Returns false if the stream ends first.
     pub(super) fn consume(&mut self, mut length: usize) -> bool {
         loop {
             let step = length.min(self.window.len() - self.start);

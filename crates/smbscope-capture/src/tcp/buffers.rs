@@ -100,13 +100,11 @@ impl OutOfOrderQueue {
         self.bytes + self.queue.len() * (size_of::<OutOfOrderSegment>() + 2 * size_of::<(usize, u64, Arrival)>())
     }
 
-    /// Adds a segment after the others in arrival order.
     pub(super) fn push(&mut self, held: OutOfOrderSegment) {
         let last = self.queue.last_key_value().map_or(0, |(arrival, _)| arrival.0);
         self.insert(Arrival(last + 1), held);
     }
 
-    /// Adds a segment before the others in arrival order.
     pub(super) fn push_first(&mut self, held: OutOfOrderSegment) {
         let first = self.queue.first_key_value().map_or(0, |(arrival, _)| arrival.0);
         self.insert(Arrival(first - 1), held);
@@ -145,7 +143,6 @@ impl OutOfOrderQueue {
         self.queue.range(..arrival).map(|(_, held)| held).find(follows)
     }
 
-    /// Returns the earliest arrival among the segments that contain the byte at `next`.
     pub(super) fn filler(&self, direction: FlowDirection, next: u64) -> Option<Arrival> {
         let index = direction.index();
         let before = self.places.range((index, 0, Arrival(i64::MIN))..=(index, next, Arrival::LAST));
@@ -153,7 +150,6 @@ impl OutOfOrderQueue {
         before.map(|(_, _, arrival)| *arrival).filter(holds).min()
     }
 
-    /// Returns the lowest start position beyond `next`.
     pub(super) fn next_position(&self, direction: FlowDirection, next: u64) -> Option<u64> {
         let index = direction.index();
         let behind = self.places.range((index, next + 1, Arrival(i64::MIN))..);

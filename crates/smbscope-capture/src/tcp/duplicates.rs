@@ -14,7 +14,6 @@ use super::buffers::Ring;
 use crate::segment::TcpSegment;
 use smbscope_model::{Nanos, Timestamp};
 
-/// Fields that identify a packet when it is captured twice.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sighting {
     pub(super) position: u64,
@@ -86,7 +85,6 @@ impl Sighting {
             && (self.has ^ later.has) & HAS_TIMESTAMP == 0
     }
 
-    /// Returns true if `later` is the same packet: same fields, within `window`.
     pub(super) fn is_same_packet(&self, later: &Sighting, window: Nanos) -> bool {
         self.position == later.position
             && self.payload_length == later.payload_length
@@ -175,7 +173,6 @@ impl Copies {
         is_known
     }
 
-    /// Remembers a packet that is known not to be a copy.
     pub(super) fn remember(&mut self, fields: [u64; 3], time: Timestamp) {
         let (hash, entry) = entry_of(fields, time);
         self.put(hash, entry);
@@ -186,7 +183,6 @@ impl Copies {
         &mut self.0[hash as usize % sets]
     }
 
-    /// Adds an entry to its set. Grows first if the set's oldest entry may still be needed.
     fn put(&mut self, hash: u64, entry: PacketFingerprint) {
         let needs_oldest = |set: &Set| {
             let oldest = set.entries[WAYS - 1];
@@ -206,7 +202,6 @@ impl Copies {
     }
 }
 
-/// Returns the packet's hash, which selects its set, and the entry to store.
 fn entry_of(fields: [u64; 3], time: Timestamp) -> (u64, PacketFingerprint) {
     let hash = fields.iter().fold(0x9e37_79b9_7f4a_7c15u64, |hash, field| {
         let mixed = (hash ^ field).wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -233,7 +228,6 @@ const KNOWN_MIN: u32 = 16;
 
 #[derive(Debug, Default)]
 pub(super) struct Layers {
-    /// End position and time of its last packet.
     last: Option<(u64, Timestamp)>,
     pub(super) packets: u32,
 }

@@ -26,7 +26,6 @@ struct AckStall {
 /// Periods in which the acknowledgments of one direction did not advance.
 #[derive(Debug, Default)]
 pub(super) struct Stalls {
-    /// Start of the bytes the receiver is missing now.
     missing: Option<u64>,
     ended: Ring<AckStall, RECENT_STALLS>,
     /// Window of the last acknowledgment, to recognise window updates, which repeat the position as well.
@@ -74,7 +73,6 @@ impl Stalls {
     }
 }
 
-/// Shortest outage; anything shorter is ordinary loss.
 const SHORTEST: Nanos = Nanos(1_000_000_000);
 /// Fewest retransmissions of the same data that make an outage.
 const FEWEST_RETRIES: u32 = 2;
@@ -96,7 +94,6 @@ struct OutageCandidate {
 
 #[derive(Debug, Default)]
 pub(super) struct Outages {
-    /// By direction of the retransmitted data.
     silences: [Option<OutageCandidate>; 2],
     ended: Vec<Outage>,
 }
@@ -121,7 +118,6 @@ impl Outages {
         self.end(direction.reverse(), time, true);
     }
 
-    /// Returns true if neither side is waiting.
     pub(super) fn are_over(&self) -> bool {
         self.silences == [None, None]
     }
@@ -161,7 +157,6 @@ pub(super) struct ResentSegment {
     pub(super) end: u64,
     pub(super) since: Option<Timestamp>,
     pub(super) time: Timestamp,
-    /// The capture contains no other copy.
     pub(super) seen_once: bool,
     pub(super) needless: bool,
     /// Position up to which D-SACKs have reported it: a large segment is reported in pieces.
@@ -204,7 +199,6 @@ impl Resent {
         (!was_known).then_some(*known)
     }
 
-    /// Returns the total time during which losses stalled the stream.
     pub(super) fn delay(mut self) -> Nanos {
         while let Some(oldest) = self.recent.pop_front() {
             self.add_delay(&oldest);

@@ -24,7 +24,6 @@ use crate::segment::TcpSegment;
 use smbscope_model::{ClockStep, FlowDirection, FlowId, Nanos, Outage, Quality, Stamp, Timestamp};
 use std::net::SocketAddr;
 
-/// Facts about a flow at the time its data is delivered.
 #[derive(Debug, Clone, Copy)]
 pub struct FlowView {
     /// Numbered by first packet.
@@ -69,10 +68,8 @@ impl FlowView {
 pub struct StreamChunk<'a> {
     pub position: u64,
     pub length: u64,
-    /// Captured bytes; shorter than `length` if the snap length truncated the packet.
     pub bytes: &'a [u8],
     pub ordinal: u64,
-    /// Offset of the chunk in its segment's payload.
     pub offset: u64,
     pub first: Stamp,
     pub stamp: Stamp,
@@ -127,7 +124,6 @@ pub struct Retransmission {
     pub position: u64,
     pub length: u64,
     pub stamp: Stamp,
-    /// Time since the first copy, if that is still remembered.
     pub delay: Option<Nanos>,
 }
 
@@ -173,7 +169,6 @@ pub struct FlowEnd {
 }
 
 pub trait StreamSink {
-    /// Per-flow state of the sink.
     type Flow;
 
     fn opened(&mut self, view: &FlowView) -> Self::Flow;
@@ -195,7 +190,6 @@ pub trait StreamSink {
     fn footprint(&self, _: &Self::Flow) -> usize {
         0
     }
-    /// Called when the flow ends; nothing follows.
     fn closed(&mut self, flow: Self::Flow, view: &FlowView, end: FlowEnd);
 }
 

@@ -17,7 +17,6 @@ const RECENT_PACKETS: usize = 8;
 const RECENT_SEGMENTS: usize = 64;
 /// Gaps remembered to recognise packets that turn up late.
 const RECENT_GAPS: usize = 32;
-/// Maximum number of unacknowledged data segments tracked.
 const MAX_UNACKNOWLEDGED: usize = 1024;
 /// Longest interval between two captures of one packet, for packets without an IP identification.
 const DUPLICATE_WINDOW: Nanos = Nanos(1_000_000);
@@ -45,7 +44,6 @@ pub(super) struct TcpHalfStream {
     /// Position of the FIN, right after the last byte.
     pub(super) fin: Option<u64>,
     pub(super) acknowledged: Option<u64>,
-    /// The receiver has closed its window since data was last delivered.
     pub(super) receiver_full: bool,
     pub(super) round_trip: RoundTrip,
     pub(super) stalls: Stalls,
@@ -74,9 +72,7 @@ pub(super) struct TcpHalfStream {
     /// There was a jump since data was last delivered.
     pub(super) id_skipped: bool,
     unacknowledged: VecDeque<u64>,
-    /// Time at which the acknowledged position last advanced.
     acknowledged_at: Timestamp,
-    /// Retransmissions; allocated with the first one.
     resent: Option<Box<Resent>>,
     gaps: Ring<StreamGap, RECENT_GAPS>,
 }
@@ -123,7 +119,6 @@ impl TcpHalfStream {
         self.counts.data_packets > 0 || self.begin.is_some_and(|begin| self.next != Some(begin))
     }
 
-    /// Returns the number of packets that repeat data at another layer of the host.
     pub(super) fn at_two_layers(&self) -> u64 {
         self.layers.as_ref().map_or(0, |layers| layers.packets.into())
     }
@@ -168,7 +163,6 @@ impl TcpHalfStream {
         false
     }
 
-    /// Returns true if a possible copy is one; otherwise remembers it.
     #[inline(never)]
     fn came_before(&mut self, position: u64, end: u64, segment: &TcpSegment<'_>) -> bool {
         let sighting = Sighting::new(position, self.serial, segment);
@@ -251,7 +245,6 @@ impl TcpHalfStream {
         }
     }
 
-    /// Notes that an acknowledgment up to `position` is as late as delayed ones are.
     #[cold]
     fn acknowledged_late(&mut self, position: u64, segment: &TcpSegment<'_>) {
         // No system delays the acknowledgment of a SYN.
@@ -303,7 +296,6 @@ impl TcpHalfStream {
         if self.acknowledged.is_some() { self.unacknowledged.len() as u64 } else { 0 }
     }
 
-    /// Returns the time of the first copy of the byte at `position`, if it is remembered.
     pub(super) fn first_copy(&self, position: u64) -> Option<Timestamp> {
         let holds = |sighting: &&Sighting| (sighting.position..sighting.end()).contains(&position);
         self.segments.iter().find(holds).map(|sighting| sighting.time)

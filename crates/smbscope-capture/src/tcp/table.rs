@@ -58,12 +58,10 @@ pub struct FlowTable<K: StreamSink> {
     /// and counted.
     used: usize,
     budget: usize,
-    /// For packets captured on both sides of a router, the side whose copies count.
     place: Option<Role>,
 }
 
 impl<K: StreamSink> FlowTable<K> {
-    /// Creates a table with the default budget of an analysis.
     pub fn new(sink: K) -> FlowTable<K> {
         FlowTable::within(sink, MemoryBudget::default().flows)
     }
@@ -113,7 +111,6 @@ impl<K: StreamSink> FlowTable<K> {
         segments.for_each(|segment| _ = self.take(&segment));
     }
 
-    /// Passes a segment to its flow and returns the flow's index.
     #[inline]
     fn take(&mut self, segment: &TcpSegment<'_>) -> usize {
         let key = FlowKey::from_segment(segment);

@@ -18,12 +18,9 @@ const DELAYS: [(Nanos, Nanos); 2] = [(DELAYED_LEAST, Nanos(60_000_000)), (Nanos(
 /// Maximum reaction time of a sender that waited for an acknowledgment, in addition to the round trip.
 const ACK_REACTION: Nanos = Nanos(2_000_000);
 
-/// Delayed acknowledgment that the sender may have been waiting for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Delayed {
-    /// Time of the last data segment before it.
     pub(super) since: Timestamp,
-    /// That segment was smaller than a full-sized one.
     pub(super) was_small: bool,
     /// Time and sequence number of the acknowledgment.
     pub(super) time: Timestamp,
@@ -35,7 +32,6 @@ pub(super) struct Delayed {
 enum Awaited {
     #[default]
     Segment,
-    /// The segment after a delayed acknowledgment.
     SegmentAfter(Delayed),
     /// The acknowledgment of a segment with this end position and time.
     Acknowledgment(u64, Timestamp),
@@ -125,7 +121,6 @@ const LATE_PART: i64 = 8;
 /// Largest segment on the network in bytes. Larger ones are offload artefacts. A sender waiting for window space leaves
 /// less than one segment of it unused.
 const LARGEST_SEGMENT: u32 = 9_000;
-/// Value of `edge` while there is no sample.
 const NO_EDGE: u64 = u64::MAX;
 
 /// Smallest round trips known so far: from the capture point to the sender of a direction's data and back, and to its
@@ -152,9 +147,7 @@ pub(super) struct ReceiveWindow {
     /// Edge allowed by the current sample and the time of the sample; [`NO_EDGE`] if there is none.
     edge: u64,
     since: Timestamp,
-    /// The sender has reached the sample's edge.
     filled: bool,
-    /// Bytes the sample allowed beyond the acknowledged position.
     allowed: u32,
     counts: WindowCounts,
 }
@@ -212,7 +205,6 @@ impl ReceiveWindow {
         }
     }
 
-    /// Starts a new sample if the current one is done or expired.
     #[inline]
     fn sample(&mut self, edge: u64, allowed: u32, time: Timestamp, trips: Trips) {
         if self.edge != NO_EDGE && !self.filled && time - self.since <= latest(trips) {
@@ -227,7 +219,6 @@ impl ReceiveWindow {
         (self.edge, self.since, self.filled, self.allowed) = (edge, time, false, allowed);
     }
 
-    /// Handles data sent up to `end`, in segments of at most `segment_size` bytes.
     #[inline]
     pub(super) fn sent(&mut self, end: u64, segment_size: u32, time: Timestamp, trips: Trips) {
         let left_over = u64::from(segment_size.min(LARGEST_SEGMENT));
