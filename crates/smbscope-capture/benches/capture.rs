@@ -1,4 +1,4 @@
-//! Records of a mapped file, their headers, and the order of segments: what every packet passes.
+//! Costs that every packet pays: reading records of a mapped file, decoding headers, following flows.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use smbscope_capture::decode::Decoder;
@@ -10,10 +10,10 @@ use smbscope_testkit::traffic::{Limit, Mix, Settings, generate, packets};
 use std::fs::File;
 use std::hint::black_box;
 
-/// Small enough for the processor's cache, so that the functions are measured and not the memory.
+/// Small enough for the CPU cache, so that the code is measured and not the memory.
 const PACKETS: u64 = 4_000;
 
-/// Throws away what it is given.
+/// Discards all events.
 struct Nothing;
 
 impl StreamSink for Nothing {

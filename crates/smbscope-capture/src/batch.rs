@@ -1,13 +1,13 @@
-//! Segments on their way from the thread that reads to one that follows flows.
+//! Segments in transit from the reading thread to a thread that follows flows.
 //!
-//! A batch keeps the segments' headers and knows where their payloads are: in the file, which stays mapped as long as
-//! a batch needs it, or in an arena of the batch where they were on the way in a stream or were put together from
-//! fragments. Payloads that begin a message are in the arena too, as they will be read: what lies in the file may have left
-//! the caches by then. Headers are packed, since what one core writes and another reads costs by the cache line. Batches are
-//! filled again after use, so nothing is allocated for a packet.
+//! A batch stores the segment headers and the locations of their payloads: in the memory-mapped file, which stays
+//! mapped while a batch needs it, or in the batch's own arena if they came from a stream or from IP reassembly.
+//! Payloads that start a message are also copied to the arena: they will be read, and by then the file's pages may have
+//! left the CPU caches. Headers are packed because passing them between cores costs one transfer per cache line.
+//! Batches are reused, so no allocation happens per packet.
 //!
-//! A batch can be gone through connection by connection ([`Batch::by_connection`]): of thousands of connections, what is
-//! kept of one then comes into the processor's caches once for all its segments in the batch.
+//! [`SegmentBatch::by_connection`] visits a batch one connection at a time, so that with thousands of connections the
+//! state of each is loaded into the CPU caches once per batch.
 
 use crate::prefetch::{CACHE_LINE, prefetch};
 use crate::reader::Backing;
@@ -18,42 +18,36 @@ use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
-/// Marks payloads that are in the arena.
 const ARENA: u32 = u32::MAX;
-/// Payloads up to this length are copied where a message seems to begin with them.
+/// Longest payload that is copied because it seems to start a message.
 const COPIED_MAX: usize = 2048;
 
-/// How many segments ahead their headers and payloads are fetched, where a batch is gone through in another order than that
-/// in which it was filled; what was tried around these made it slower.
+/// Prefetch distance, in segments, for headers and payloads when a batch is read out of order. Tuned by measurement:
+/// the other values that were tried were slower.
 const HEADERS_AHEAD: usize = 12;
 const PAYLOADS_AHEAD: usize = 4;
-/// Lines of a payload that are fetched: most messages have no more.
+/// Cache lines prefetched per payload; most messages are no longer than this.
 const PAYLOAD_LINES: usize = 4;
 
-/// Segments in the order in which they were read.
 #[derive(Default)]
 pub struct SegmentBatch {
     segments: Vec<Packed>,
     connections: BatchConnections,
-    /// Number and ordinal of the first segment.
     base: (u64, u64),
-    /// The first packets of segments that were put together from fragments, with the indexes of these.
     firsts: Vec<(usize, Stamp)>,
-    /// D-SACK blocks, by the index of their segments.
     duplicate_sacks: Vec<(usize, (u32, u32))>,
     arena: Vec<u8>,
     backings: Vec<Arc<Backing>>,
 }
 
-/// The fields of a segment, and where its payload is, in one line of the cache.
+/// Header fields of a segment and the location of its payload, in one cache line.
 #[repr(align(64))]
 struct Packed {
     time: i64,
     start: usize,
-    /// From that of the batch's first segment on.
+    /// Offset from the packet number of the batch's first segment; `ordinal` likewise.
     number: i32,
     ordinal: i32,
-    /// Its place in the list of the batch.
     connection: u32,
     sequence: u32,
     acknowledgment: u32,
@@ -67,15 +61,12 @@ struct Packed {
     flags: u8,
     has: u8,
     hops_left: u8,
-    /// The shift, or one of the two below.
     window_scale: u8,
 }
 
-/// Values of [`Packed::window_scale`] that are no shift.
 const SCALE_ABSENT: u8 = 0xfe;
 const SCALE_UNKNOWN: u8 = 0xff;
 
-/// Bits of [`Packed::has`].
 const FROM_SECOND: u8 = 1;
 const TIMESTAMP_VALUE: u8 = 2;
 const IP_ID: u8 = 4;
@@ -99,13 +90,13 @@ impl Packed {
     }
 }
 
-/// The connections of a batch, in the order of their first segments.
 #[derive(Default)]
 struct BatchConnections {
     list: Vec<BatchConnection>,
-    /// Places in the list by the hash of both ends; [`VACANT`] where there is none. At least twice as many as connections.
+    /// Open-addressing hash table of indexes into `list`; [`VACANT`] marks a free slot. At least twice as long as
+    /// `list`.
     slots: Vec<u32>,
-    /// Whoever makes a capture does not know where its connections clash.
+    /// Keyed, so that a crafted capture can't cause collisions.
     hash: RandomState,
 }
 
@@ -114,21 +105,19 @@ struct BatchConnection {
     segments: u32,
 }
 
-/// Both ends of a connection, the smaller one first: the same for both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct EndpointPair {
-    /// One of IPv4 is in the first word.
+    /// IPv4 addresses use the first word only.
     addresses: [[u64; 2]; 2],
     ports: [u16; 2],
     are_v4: [bool; 2],
 }
 
 const VACANT: u32 = u32::MAX;
-/// Slots of a batch at first, a power of two.
 const FIRST_SLOTS: usize = 256;
 
 impl EndpointPair {
-    /// The ends of a segment, and whether the second one is its source.
+    /// Returns the endpoints of a segment, and true if the second one is its source.
     #[inline]
     fn from_segment(segment: &TcpSegment<'_>) -> (EndpointPair, bool) {
         let pack = |end: SocketAddr| match end.ip() {
@@ -152,7 +141,7 @@ impl EndpointPair {
     }
 }
 
-/// Whole words, and as few as can be: this is done for every packet.
+/// Hashes whole words, and as few as possible: this runs for every packet.
 impl Hash for EndpointPair {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -168,7 +157,7 @@ impl Hash for EndpointPair {
 }
 
 impl BatchConnections {
-    /// The place of a connection of which there is another segment.
+    /// Counts one more segment of a connection and returns its index.
     #[inline]
     fn count(&mut self, ends: EndpointPair) -> u32 {
         if self.slots.len() < self.list.len() * 2 + 2 {
@@ -189,12 +178,12 @@ impl BatchConnections {
         }
     }
 
-    /// Where a connection is in the list, and in which slot that stands or is to stand.
+    /// Returns the index of a connection, if it is known, and its slot or the slot to put it in.
     #[inline]
     fn find(&self, ends: &EndpointPair) -> (Option<u32>, usize) {
         let mask = self.slots.len() - 1;
         let mut slot = self.hash.hash_one(ends) as usize & mask;
-        // There are more slots than connections, so a vacant one turns up.
+        // Terminates because there are more slots than connections.
         loop {
             match self.slots[slot] {
                 VACANT => return (None, slot),
@@ -222,8 +211,8 @@ impl BatchConnections {
 }
 
 impl SegmentBatch {
-    /// Whether there is a way to keep a segment beside those that are there: the numbers of packets and segments may be two
-    /// billions apart.
+    /// Returns true if the segment can be added: offsets of packet numbers and ordinals from the first segment must fit
+    /// in an `i32`.
     #[inline]
     pub fn fits(&self, segment: &TcpSegment<'_>) -> bool {
         self.is_empty() || self.since_base(segment).is_some()
@@ -236,7 +225,8 @@ impl SegmentBatch {
         since(segment.stamp.packet.number(), number).zip(since(segment.ordinal, ordinal))
     }
 
-    /// Adds a segment that fits. Its payload stays where it is if that is in `backing`, unless somebody is to read it.
+    /// Adds a segment, which must fit. The payload is not copied if it lies in `backing`, unless it seems to start a
+    /// message.
     #[inline]
     pub fn push(&mut self, segment: &TcpSegment<'_>, backing: Option<&Arc<Backing>>) {
         if self.is_empty() {
@@ -284,7 +274,7 @@ impl SegmentBatch {
         });
     }
 
-    /// Where a payload is found later: in which backing, or in the arena, and where there.
+    /// Returns the backing, or [`ARENA`], and the payload's offset in it.
     #[inline]
     fn place(&mut self, payload: &[u8], backing: Option<&Arc<Backing>>) -> (u32, usize) {
         let is_to_be_read = payload.len() <= COPIED_MAX && may_begin_message(payload);
@@ -301,38 +291,32 @@ impl SegmentBatch {
         }
     }
 
-    /// How many segments there are.
     pub fn len(&self) -> usize {
         self.segments.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }
 
-    /// Of how many connections they are.
     pub fn connections(&self) -> usize {
         self.connections.list.len()
     }
 
-    /// Bytes that were copied.
     pub fn copied_bytes(&self) -> usize {
         self.arena.len()
     }
 
-    /// When the first one came.
     pub fn begins(&self) -> Option<Timestamp> {
         self.segments.first().map(|packed| Timestamp(packed.time))
     }
 
-    /// The segments as they came.
     pub fn iter(&self) -> impl Iterator<Item = TcpSegment<'_>> {
         (0..self.segments.len()).map(|index| self.segment(index))
     }
 
-    /// The segments of each connection as they came, those of the connection that comes first before all others. `order` is
-    /// room for their order.
+    /// Returns the segments grouped by connection, in reading order within each, starting with the connection of the
+    /// first segment. `order` is scratch space.
     pub fn by_connection<'b>(&'b self, order: &'b mut BatchOrder) -> impl Iterator<Item = TcpSegment<'b>> {
         order.sort(self);
         let indexes = &order.indexes;
@@ -344,7 +328,7 @@ impl SegmentBatch {
         })
     }
 
-    /// What is in the arena; the file is read in its order.
+    /// Prefetches arena payloads only: the file is read sequentially, which the processor's own prefetcher handles.
     #[inline]
     fn prefetch_payload(&self, segment: &Packed) {
         if segment.backing == ARENA {
@@ -387,7 +371,6 @@ impl SegmentBatch {
         }
     }
 
-    /// The first packet of a segment that was put together from fragments.
     #[cold]
     fn first(&self, index: usize) -> Option<Stamp> {
         let at = self.firsts.binary_search_by_key(&index, |(index, _)| *index).ok()?;
@@ -400,7 +383,6 @@ impl SegmentBatch {
         Some(self.duplicate_sacks[at].1)
     }
 
-    /// Empties the batch and keeps its room.
     pub fn clear(&mut self) {
         self.segments.clear();
         self.connections.clear();
@@ -419,22 +401,19 @@ impl SegmentBatch {
     }
 }
 
-/// Whether an SMB message in its frame may begin here.
 #[inline]
 fn may_begin_message(payload: &[u8]) -> bool {
     matches!(payload, [0, _, _, _, 0xfc..=0xff, b'S', b'M', b'B', ..])
 }
 
-/// The segments of a batch in another order. Kept from batch to batch, so that nothing is allocated.
+/// Order that groups a batch's segments by connection. Reused between batches to avoid allocation.
 #[derive(Default)]
 pub struct BatchOrder {
     indexes: Vec<u32>,
-    /// Where in the order the next segment of each connection goes.
     next: Vec<u32>,
 }
 
 impl BatchOrder {
-    /// Those of one connection come together.
     fn sort(&mut self, batch: &SegmentBatch) {
         self.next.clear();
         self.next.extend(batch.connections.list.iter().scan(0, |sum, connection| {
@@ -513,12 +492,12 @@ mod tests {
     #[test]
     fn segments_of_a_connection_stay_in_order_and_come_together() {
         let [one, two, server] = [1, 2, 9].map(|last| SocketAddr::from(([10, 0, 0, last], 445)));
-        // The address of IPv6 with the same bits is another one.
+        // This IPv6 address has the same bits as the IPv4 address, but must not compare equal.
         let other = SocketAddr::from((Ipv6Addr::from([0, 0, 0, 0x0a00, 1, 0, 0, 0]), 445));
         let ends = [(one, server), (two, server), (server, one), (other, server), (one, server), (server, two)];
         let mut batch = SegmentBatch::default();
         for (number, (source, destination)) in (0..).zip(ends) {
-            // Each second one was put together from fragments.
+            // Every second segment is reassembled from fragments.
             let first = stamp(number + 100 * (number % 2));
             batch.push(&TcpSegment { source, destination, stamp: stamp(number), first, ..plain() }, None);
         }
@@ -539,7 +518,7 @@ mod tests {
         let mut batch = SegmentBatch::default();
         let far = 1 << 40;
         batch.push(&TcpSegment { ordinal: far, stamp: stamp(far), first: stamp(far), ..plain() }, None);
-        // Captures that are read together number their packets by themselves.
+        // Captures that are read together number their packets independently.
         let before = TcpSegment { ordinal: far + 1, stamp: stamp(far - 5), first: stamp(far - 5), ..plain() };
         assert!(batch.fits(&before));
         batch.push(&before, None);

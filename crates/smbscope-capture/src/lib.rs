@@ -1,7 +1,7 @@
-//! Capture files, compressed files and pipes → packets → TCP stream events.
+//! From capture files, compressed files and pipes to packets, and on to TCP stream events.
 //!
-//! [`reader`] turns inputs into packets in time order, [`decode`] peels link, IP and TCP headers off a packet, and
-//! [`tcp`] puts the segments of every flow in order and says what the capture is missing.
+//! [`reader`] turns inputs into packets in time order, [`decode`] strips link, IP and TCP headers, and [`tcp`]
+//! reassembles each flow and reports what the capture is missing.
 
 pub mod batch;
 pub mod decode;

@@ -1,8 +1,9 @@
-//! Segments on their way to another process: what one capture file holds of some of its connections, in the order of time.
+//! Serialised segments for another process: some connections of one capture file, in time order.
 //!
-//! A piece is a sequence of blocks, each compressed by itself (LZ4) and behind its length, so that neither side holds more
-//! than one of them. What is in a block is [postcard](https://postcard.jamesmunns.com/wire-format); only the version that
-//! wrote a piece reads it, since a piece lives no longer than one analysis.
+//! A piece is a sequence of length-prefixed blocks, each compressed on its own (LZ4), so that neither side holds more
+//! than one block in memory. Values in a block are encoded with
+//! [postcard](https://postcard.jamesmunns.com/wire-format). There is no format version: a piece lives no longer than
+//! the analysis that wrote it.
 
 use crate::segment::TcpSegment;
 use lz4_flex::block::{compress_prepend_size, decompress_size_prepended};
@@ -11,12 +12,12 @@ use smbscope_model::Stamp;
 use std::io::{self, ErrorKind, Read, Write};
 use std::marker::PhantomData;
 
-/// Bytes of a block, but for the last value in it.
+/// Block size in bytes at which a block is written; the last value may exceed it.
 const BLOCK_BYTES: usize = 256 << 10;
-/// Bytes of a block at most, whatever a damaged piece says: a value, the longest segment among them, is below 128 KiB.
+/// Maximum block size accepted from a (possibly damaged) piece. Each value, including the longest segment, is below 128
+/// KiB.
 const BLOCK_BYTES_MAX: usize = BLOCK_BYTES + (128 << 10);
 
-/// Writes values of a kind.
 pub struct BlockWriter<W: Write> {
     out: W,
     block: Vec<u8>,
@@ -24,25 +25,23 @@ pub struct BlockWriter<W: Write> {
 }
 
 impl<W: Write> BlockWriter<W> {
-    /// Into `out`.
     pub fn new(out: W) -> BlockWriter<W> {
         BlockWriter { out, block: Vec::with_capacity(BLOCK_BYTES), written: 0 }
     }
 
-    /// Adds a value.
     pub fn push(&mut self, value: &impl Serialize) -> io::Result<()> {
         self.block = postcard::to_extend(value, std::mem::take(&mut self.block)).map_err(io::Error::other)?;
         if self.block.len() >= BLOCK_BYTES { self.write_block() } else { Ok(()) }
     }
 
-    /// Writes what is left; tells how many bytes were written in all.
+    /// Writes the last block and flushes. Returns the total number of bytes written.
     pub fn finish(mut self) -> io::Result<u64> {
         self.write_block()?;
         self.out.flush()?;
         Ok(self.written)
     }
 
-    /// Writes what is left, and gives back what it was written to.
+    /// Writes the last block and returns the underlying writer, unflushed.
     pub fn into_inner(mut self) -> io::Result<W> {
         self.write_block()?;
         Ok(self.out)
@@ -61,7 +60,6 @@ impl<W: Write> BlockWriter<W> {
     }
 }
 
-/// Reads values one after the other, one block at a time.
 struct Blocks<R: Read> {
     input: R,
     block: Vec<u8>,
@@ -73,7 +71,6 @@ impl<R: Read> Blocks<R> {
         Blocks { input, block: Vec::new(), at: 0 }
     }
 
-    /// Sees to it that there is a value at `at`; false at the end.
     fn fill(&mut self) -> io::Result<bool> {
         if self.at < self.block.len() {
             return Ok(true);
@@ -107,19 +104,16 @@ fn damaged(why: impl ToString) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, why.to_string())
 }
 
-/// Reads values of a kind that borrow nothing.
 pub struct BlockReader<R: Read, T> {
     blocks: Blocks<R>,
     kind: PhantomData<T>,
 }
 
 impl<R: Read, T: for<'de> Deserialize<'de>> BlockReader<R, T> {
-    /// From `input`.
     pub fn new(input: R) -> BlockReader<R, T> {
         BlockReader { blocks: Blocks::new(input), kind: PhantomData }
     }
 
-    /// The next value; none at the end.
     pub fn next_value(&mut self) -> io::Result<Option<T>> {
         if !self.blocks.fill()? {
             return Ok(None);
@@ -130,26 +124,23 @@ impl<R: Read, T: for<'de> Deserialize<'de>> BlockReader<R, T> {
     }
 }
 
-/// Reads segments; the payload of each stays in the block.
 pub struct PieceReader<R: Read>(Blocks<R>);
 
 impl<R: Read> PieceReader<R> {
-    /// From `input`.
     pub fn new(input: R) -> PieceReader<R> {
         PieceReader(Blocks::new(input))
     }
 
-    /// Which packet completes the next segment; none at the end.
+    /// Returns the completing packet of the next segment without consuming it, or `None` at the end.
     pub fn next_stamp(&mut self) -> io::Result<Option<Stamp>> {
         if !self.0.fill()? {
             return Ok(None);
         }
-        // The first fields of a segment.
+        // The first fields of a `TcpSegment`, in declaration order.
         let ((_, _, stamp), _) = postcard::take_from_bytes::<(u64, Stamp, Stamp)>(self.0.rest()).map_err(damaged)?;
         Ok(Some(stamp))
     }
 
-    /// The next segment; none at the end.
     pub fn next_segment(&mut self) -> io::Result<Option<TcpSegment<'_>>> {
         if !self.0.fill()? {
             return Ok(None);
@@ -205,7 +196,7 @@ mod tests {
 
     #[test]
     fn segments_come_out_as_they_went_in() {
-        // Three of them are longer than a block together.
+        // Together, the long payloads exceed one block.
         let payloads =
             [vec![1; 65_000], Vec::new(), (0..=255).collect(), vec![2; 65_000], vec![3; 65_000], vec![4; 65_535]];
         let bytes = written(&payloads);

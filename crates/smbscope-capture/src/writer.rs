@@ -1,4 +1,4 @@
-//! Packets → a pcapng file (draft-ietf-opsawg-pcapng): one section, with an interface for each link type and clock.
+//! Writes pcapng files (draft-ietf-opsawg-pcapng): one section, one interface per link type and clock resolution.
 
 use smbscope_model::Timestamp;
 use std::io::{self, Write};
@@ -6,41 +6,33 @@ use std::io::{self, Write};
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
-/// A custom block that counts as a packet where packets are numbered.
+/// Custom block, which readers that number packets count as one.
 const CUSTOM_NOT_COPIED: u32 = 0x4000_0bad;
-/// Byte order, version 1.0, a section of unknown length.
+/// Byte-order magic, version 1.0, unknown section length.
 const SECTION_FIELDS: [u8; 16] = [0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255];
 const OPTION_COMMENT: u16 = 1;
 const OPTION_SHB_USERAPPL: u16 = 4;
 const OPTION_IF_TSRESOL: u16 = 9;
-/// Interfaces of a file; more are those of damaged inputs.
+/// Maximum number of interfaces per file; only damaged inputs need more.
 const MAX_WRITTEN_INTERFACES: usize = 4096;
 
-/// An interface, as far as packets on it differ from others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CaptureInterface {
-    /// LINKTYPE_*
     pub link_type: u32,
-    /// Zero where none was stated.
     pub snap_length: u32,
-    /// Times are whole multiples of so many nanoseconds: a power of ten up to a second.
+    /// Clock resolution: timestamps are multiples of this, a power of ten up to 10⁹ ns.
     pub resolution_ns: u64,
 }
 
-/// A packet to be written.
 #[derive(Debug, Clone, Copy)]
 pub struct PacketBlock<'a> {
-    /// When.
     pub time: Timestamp,
-    /// Where.
     pub interface: CaptureInterface,
-    /// The bytes that there are of it, one part behind the other.
+    /// Captured bytes, in two consecutive parts.
     pub parts: [&'a [u8]; 2],
-    /// Length on the wire.
     pub wire_length: u32,
 }
 
-/// A file that is being written.
 pub struct PcapngWriter<W: Write> {
     out: W,
     interfaces: Vec<CaptureInterface>,
@@ -48,7 +40,7 @@ pub struct PcapngWriter<W: Write> {
 }
 
 impl<W: Write> PcapngWriter<W> {
-    /// Begins a file with a comment, and the name of the program that writes it.
+    /// Starts a file. `program` is recorded as the application that wrote it.
     pub fn new(out: W, comment: &str, program: &str) -> io::Result<PcapngWriter<W>> {
         let mut writer = PcapngWriter { out, interfaces: Vec::new(), block: Vec::new() };
         writer.block.extend(SECTION_FIELDS);
@@ -59,7 +51,6 @@ impl<W: Write> PcapngWriter<W> {
         Ok(writer)
     }
 
-    /// Appends a packet.
     pub fn packet(&mut self, record: &PacketBlock<'_>) -> io::Result<()> {
         let time = u64::try_from(record.time.0).unwrap_or(0);
         let mut interface = record.interface;
@@ -78,20 +69,18 @@ impl<W: Write> PcapngWriter<W> {
         self.put(ENHANCED_PACKET)
     }
 
-    /// Leaves out a number, so that the packets behind keep theirs.
+    /// Skips one packet number, so that later packets keep theirs.
     pub fn skip_number(&mut self) -> io::Result<()> {
-        // A private enterprise number, here the one reserved for documentation (RFC 5612).
+        // Private Enterprise Number reserved for documentation (RFC 5612).
         self.block.extend(32_473u32.to_le_bytes());
         self.put(CUSTOM_NOT_COPIED)
     }
 
-    /// Ends the file.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;
         Ok(self.out)
     }
 
-    /// The number of an interface, which is described when it is first met.
     fn interface(&mut self, interface: CaptureInterface) -> io::Result<u32> {
         if let Some(known) = self.interfaces.iter().position(|known| *known == interface) {
             return Ok(known as u32);
@@ -110,7 +99,6 @@ impl<W: Write> PcapngWriter<W> {
         Ok(self.interfaces.len() as u32 - 1)
     }
 
-    /// Writes the block whose body was gathered.
     fn put(&mut self, kind: u32) -> io::Result<()> {
         let length = (12 + self.block.len() as u32).to_le_bytes();
         self.out.write_all(&kind.to_le_bytes())?;

@@ -1,4 +1,4 @@
-//! Captures made to exhaust whoever reads them: floods of connections, absurd lengths, options that never end.
+//! Captures built to exhaust their reader: connection floods, absurd lengths, endless options.
 
 use smbscope_capture::TcpFlags;
 use smbscope_capture::decode::Decoder;
@@ -10,7 +10,7 @@ use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
-/// Counts flows: how many live at once, and how they end.
+/// Counts flows: live ones, their maximum, and how they ended.
 #[derive(Debug, Default)]
 struct Census {
     live: usize,
@@ -57,9 +57,9 @@ fn a_flood_of_a_million_syns_keeps_the_table_at_its_bound() {
     }
     let census = table.finish();
     assert_eq!((census.opened, census.live), (u64::from(FLOOD), 0));
-    // A flow takes half a kilobyte at least, and not ten.
+    // A flow takes at least half a kilobyte, but not ten.
     assert!((BUDGET / 10_000..BUDGET / 512).contains(&census.most), "{} at once", census.most);
-    // Those that are not in the table at the end were evicted and counted.
+    // Flows missing from the table at the end were evicted and counted.
     let kept = census.opened - census.evicted;
     let most = census.most as u64;
     assert!(kept <= most && kept >= most / 8 * 6, "{kept} of {most} kept");
@@ -67,8 +67,8 @@ fn a_flood_of_a_million_syns_keeps_the_table_at_its_bound() {
 
 #[test]
 fn addresses_that_a_simple_hash_would_collide_are_found_at_once() {
-    // Addresses and ports whose sums and exclusive ors are all the same. Were they in one bucket, 30,000 flows of three
-    // packets would take 30,000 · 90,000 / 2 comparisons of two addresses: minutes, where a second is plenty.
+    // Addresses and ports with equal sums and equal XORs. In a single bucket, 30,000 flows of three packets would take
+    // 30,000 · 90,000 / 2 comparisons of two addresses: minutes, where a second is plenty.
     const FLOWS: u32 = 30_000;
     let began = Instant::now();
     let mut table = FlowTable::new(Census::default());
@@ -88,7 +88,7 @@ fn addresses_that_a_simple_hash_would_collide_are_found_at_once() {
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
 }
 
-/// Packets and counts of a file with these bytes.
+/// Reads a file with these bytes. Returns its packets, segments and counters.
 fn read(bytes: &[u8]) -> (u64, u64, Quality) {
     let mut file = tempfile::NamedTempFile::new().expect("a temporary file can be made");
     file.write_all(bytes).expect("and written");
@@ -103,7 +103,7 @@ fn read(bytes: &[u8]) -> (u64, u64, Quality) {
     (quality.packets, segments, quality)
 }
 
-/// A pcapng file of five packets, with the place where its last block begins.
+/// Builds a pcapng file of five packets; also returns the offset of its last block.
 fn five_packets() -> (Vec<u8>, usize) {
     let packets = Conversation::new().client_sends(100, [1; 40]).server_sends(200, [2; 40]).packets();
     let bytes = pcap::next_generation(&packets, &[0; 5]);
@@ -116,7 +116,7 @@ fn five_packets() -> (Vec<u8>, usize) {
 fn a_block_with_an_absurd_length_ends_a_pcapng_file_there() {
     let (whole, last) = five_packets();
     assert_eq!(read(&whole).0, 5);
-    // Of the block: nothing, less than its own header, no multiple of four, more than there is, 4 GB.
+    // Block lengths: zero, less than the header, no multiple of four, more than is left, 4 GB.
     for length in [0u32, 4, 8, 11, 13, 0x7fff_fffc, 0xffff_fff0, u32::MAX] {
         let mut bytes = whole.clone();
         bytes[last + 4..last + 8].copy_from_slice(&length.to_le_bytes());
@@ -140,21 +140,21 @@ fn a_captured_length_beyond_its_block_costs_that_packet_at_most() {
 
 #[test]
 fn options_without_a_length_end_where_they_stand() {
-    // An interface block whose options claim lengths that lead nowhere: zero again and again, or past the end.
+    // An interface block whose options claim useless lengths: zero repeatedly, or past the end.
     let packets = Conversation::new().client_sends(100, [1; 40]).packets();
     for option in [[9u8, 0, 0, 0], [9, 0, 255, 255], [1, 0, 0, 0]] {
         let mut bytes = pcap::next_generation(&packets, &[0; 4]);
-        // Section header of 28 bytes, then type, length, link type and snap length of the interface.
+        // Section header of 28 bytes; then type, length, link type and snap length of the interface.
         bytes[28 + 16..28 + 20].copy_from_slice(&option);
         assert_eq!(read(&bytes).0, 4, "{option:?}");
     }
-    // TCP options of length zero and one, which point at themselves.
+    // TCP options of length zero and one, which would not advance.
     for options in [[8u8, 0, 0, 0], [8, 1, 8, 1], [1, 1, 5, 0]] {
         let mut segments = 0;
         let mut packet = packets[3].clone();
         packet.payload.splice(0..0, options);
         let mut bytes = pcap::nanos(&[packet]);
-        // The data offset of the TCP header grows by one word: the first bytes of the payload become options.
+        // The TCP data offset grows by one word: the first bytes of the payload become options.
         bytes[24 + 16 + 14 + 20 + 12] = 6 << 4;
         segments += read(&bytes).1;
         assert_eq!(segments, 1, "{options:?}");

@@ -1,7 +1,7 @@
-//! The development captures, where they are at hand: every variant of a capture must give the segments of its parent.
+//! Tests on the development captures: every variant of a capture must yield the segments of its parent.
 //!
-//! They are looked for in `SMBSCOPE_SHARED_CAPTURES`, else in `../shared/captures` beside the workspace; without them
-//! these tests say so and pass.
+//! The captures are expected in `SMBSCOPE_SHARED_CAPTURES`, or in `../shared/captures` next to the workspace. Without
+//! them, these tests report that and pass.
 
 use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::{CaptureError, CaptureInput, CaptureSet};
@@ -23,7 +23,7 @@ fn shared(file: &str) -> Option<PathBuf> {
     None
 }
 
-/// What must not depend on file format, link type or file order.
+/// Properties of a segment that must not depend on file format, link type or file order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Seen {
     time: i64,
@@ -124,9 +124,9 @@ fn binary_time_resolution_is_within_a_nanosecond_of_its_parent() {
 
 #[test]
 fn unsorted_files_come_out_in_order_and_keep_their_packet_numbers() {
-    // index.tsv: all client packets first, then all server packets; the numbers then are those of the file.
+    // index.tsv: all client packets first, then all server packets; packet numbers are positions in the file.
     let Some((parent, unsorted)) = variant("twoif_unsorted.pcapng") else { return };
-    // Packets of one microsecond come in file order, so a direction's own order is what must be kept.
+    // Packets in the same microsecond come in file order, so only the order within a direction must be preserved.
     for (a, b) in [(&parent, &unsorted), (&unsorted, &parent)] {
         let server = a.segments[0].destination.ip();
         let of = |reading: &Reading, from_server: bool| -> Vec<Seen> {
@@ -185,7 +185,7 @@ fn ip_version_6_holds_the_same_segments() {
 #[test]
 fn ip_fragments_are_put_together() {
     let Some((parent, variant)) = variant("ipfrag5.pcap") else { return };
-    // index.tsv: 277 packets became two fragments, 1 µs apart.
+    // index.tsv: 277 packets became two fragments each, 1 µs apart.
     assert_eq!(variant.quality.ip_fragments, 2 * 277);
     assert_eq!(variant.quality.ip_datagrams_reassembled, 277);
     assert_eq!(variant.quality.ip_datagrams_incomplete, 0);

@@ -1,13 +1,13 @@
-//! Capture files: every format, from a file and from a pipe, plain and compressed.
+//! Targets for capture files: every format, from a file and from a pipe, plain and compressed.
 
 use smbscope_capture::reader::{CaptureInput, CaptureSet};
 use smbscope_model::Quality;
 use std::io::{Cursor, Write};
 
-/// Packets of a compressed capture that are looked at; a few bytes can stand for very many.
+/// Maximum number of packets read, because a few compressed bytes can expand to very many.
 const MAX_PACKETS: usize = 20_000;
 
-/// First bytes of pcap files: micro- and nanoseconds and the modified format, in both byte orders.
+/// pcap magic numbers: microseconds, nanoseconds and modified format, in both byte orders.
 const PCAP_MAGICS: [[u8; 4]; 6] = [
     [0xd4, 0xc3, 0xb2, 0xa1],
     [0xa1, 0xb2, 0xc3, 0xd4],
@@ -17,34 +17,33 @@ const PCAP_MAGICS: [[u8; 4]; 6] = [
     [0xa1, 0xb2, 0xcd, 0x34],
 ];
 
-/// pcap. Bytes that do not begin as one get a beginning.
+/// Reads pcap. Other first bytes are replaced.
 pub fn pcap(data: &[u8]) {
     let known = PCAP_MAGICS.iter().any(|magic| data.starts_with(magic));
     let chosen = usize::from(data.first().copied().unwrap_or(0)) % PCAP_MAGICS.len();
     plain(&if known { data.to_vec() } else { begun(data, &PCAP_MAGICS[chosen]) });
 }
 
-/// pcapng. Bytes that do not begin as one get a beginning.
+/// Reads pcapng. Other first bytes are replaced.
 pub fn pcapng(data: &[u8]) {
     plain(&begun(data, &[0x0a, 0x0d, 0x0d, 0x0a]));
 }
 
-/// snoop. Bytes that do not begin as one get a beginning.
+/// Reads snoop. Other first bytes are replaced.
 pub fn snoop(data: &[u8]) {
     plain(&begun(data, b"snoop\0\0\0"));
 }
 
-/// gzip, zstd, lz4 and xz, told by content; and whatever else the bytes may be.
+/// Reads gzip, zstd, lz4 and xz, detected by content, and anything else.
 pub fn compressed(data: &[u8]) {
     both_ways(data);
 }
 
-/// The bytes with other first ones.
 fn begun(data: &[u8], start: &[u8]) -> Vec<u8> {
     [start, data.get(start.len()..).unwrap_or_default()].concat()
 }
 
-/// A capture that is not compressed: it can't hold more than its bytes.
+/// Reads an uncompressed capture, whose packets can't be larger than the file.
 fn plain(bytes: &[u8]) {
     if let Some(reading) = both_ways(bytes) {
         let held: usize = reading.packets.iter().map(|packet| packet.data.len()).sum();
@@ -52,7 +51,7 @@ fn plain(bytes: &[u8]) {
     }
 }
 
-/// Reads from a pipe and from a file, which must give the same.
+/// Reads from a pipe and from a file, with equal results.
 fn both_ways(bytes: &[u8]) -> Option<Reading> {
     let piped = CaptureSet::from_reader("x", Box::new(Cursor::new(bytes.to_vec())));
     let mut file = tempfile::NamedTempFile::new().expect("there is a directory for temporary files");
@@ -76,7 +75,6 @@ fn both_ways(bytes: &[u8]) -> Option<Reading> {
     Some(opened)
 }
 
-/// One packet.
 #[derive(Debug, PartialEq, Eq)]
 struct ReadPacket {
     number: u64,
@@ -86,11 +84,9 @@ struct ReadPacket {
     wire_length: u32,
 }
 
-/// What a capture gave.
 struct Reading {
     packets: Vec<ReadPacket>,
     quality: Quality,
-    /// Whether it was read to its end.
     whole: bool,
 }
 

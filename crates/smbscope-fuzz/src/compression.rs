@@ -1,9 +1,9 @@
-//! Compressed SMB2 messages: both layouts of the transform header, and every decompressor.
+//! Target for compressed SMB2 messages: both layouts of the transform header, and every decompressor.
 
 use smbscope_wire::compression::{CompressedFrame, MAX_RECOVERED, looks_chained, parse_as, recover_prefix};
 use smbscope_wire::smb2::COMPRESSION_ID;
 
-/// Reads a frame in both layouts. Other first bytes than the protocol id are replaced.
+/// Parses a frame in both layouts. Other first bytes than the protocol id are replaced.
 pub fn compression(data: &[u8]) {
     let frame = [&COMPRESSION_ID, data.get(4..).unwrap_or_default()].concat();
     looks_chained(&frame);
@@ -23,7 +23,7 @@ pub fn compression(data: &[u8]) {
             let recovered = recover_prefix(&frame, chained, limit).ok();
             let length = recovered.as_ref().map_or(0, Vec::len);
             assert!(length <= limit.min(MAX_RECOVERED), "{length} bytes where {limit} were asked for");
-            // A lower limit is reached before the damage that a higher one runs into.
+            // A lower limit may avoid damage that a higher one runs into.
             if let (Some(less), Some(more)) = (&before, &recovered) {
                 assert!(more.starts_with(less), "a higher limit gives other bytes");
             }

@@ -1,8 +1,9 @@
-//! For tests only: what the fuzz targets do with their bytes, as ordinary functions.
+//! Test support: the bodies of the fuzz targets as ordinary functions.
 //!
-//! A target in `fuzz/fuzz_targets/` hands its bytes to the function of the same name here; so does a plain test, with
-//! the inputs that are kept in `fuzz/corpus/` and `fuzz/finds/`. A body never fails on bad input: it panics where the
-//! parsers break a promise. [`mutate`] damages captures packet by packet for the target that reads them whole.
+//! A target in `fuzz/fuzz_targets/` passes its bytes to the function of the same name here, and a normal test runs the
+//! same functions on the inputs in `fuzz/corpus/` and `fuzz/finds/`. Invalid input is never an error: a body panics
+//! only if a parser breaks a promise. [`mutate`] damages captures packet by packet, for the target that reads whole
+//! captures.
 
 #![forbid(unsafe_code)]
 
@@ -17,18 +18,13 @@ pub mod smb1;
 pub mod smb2;
 pub mod streams;
 
-mod bytes;
-
-/// A fuzz target.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// Its name, and that of its directories below `fuzz/`.
+    /// Name of the target and of its directories below `fuzz/`.
     pub name: &'static str,
-    /// What it does with an input.
     pub body: fn(&[u8]),
 }
 
-/// Every target, from the outside in.
 pub const TARGETS: [Target; 13] = [
     Target { name: "pcap", body: captures::pcap },
     Target { name: "pcapng", body: captures::pcapng },
@@ -44,3 +40,24 @@ pub const TARGETS: [Target; 13] = [
     Target { name: "security", body: security::security },
     Target { name: "pipeline", body: pipeline::pipeline },
 ];
+
+pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Bytes<'a> {
+    pub(crate) fn u8(&mut self) -> Option<u8> {
+        let (&byte, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(byte)
+    }
+
+    /// Returns the next two bytes, little-endian.
+    pub(crate) fn u16(&mut self) -> Option<u16> {
+        Some(u16::from_le_bytes([self.u8()?, self.u8()?]))
+    }
+
+    pub(crate) fn up_to(&mut self, length: usize) -> &'a [u8] {
+        let (taken, rest) = self.0.split_at(length.min(self.0.len()));
+        self.0 = rest;
+        taken
+    }
+}

@@ -1,17 +1,16 @@
-//! Packets of every link type: link, IP and TCP headers, and IP fragments.
+//! Target for packets of every link type: link, IP and TCP headers, and IP fragments.
 //!
-//! An input is a list of packets: a byte that chooses the link type, a byte by which the wire had more than was
-//! captured, a length of two bytes, the packet.
+//! The input is a list of packets: one byte selects the link type, one byte gives the excess of the wire length over
+//! the captured length, two bytes give the packet's length; then the packet.
 
-use crate::bytes::Bytes;
+use crate::Bytes;
 use smbscope_capture::Packet;
 use smbscope_capture::decode::Decoder;
 use smbscope_model::{CaptureId, PacketRef, Quality, Stamp, Timestamp};
 
-/// Link types that are read, and one that is not.
+/// Supported link types and an unsupported one.
 pub const LINK_TYPES: [u32; 13] = [1, 113, 276, 12, 14, 101, 228, 229, 0, 108, 6, 9, 50];
 
-/// Decodes a list of packets.
 pub fn packets(data: &[u8]) {
     let mut decoder = Decoder::new();
     let mut quality = Quality::default();

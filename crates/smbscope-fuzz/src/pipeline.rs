@@ -1,4 +1,4 @@
-//! A whole analysis: the bytes of a capture to the reports.
+//! Target for a whole analysis, from a capture to the reports.
 
 use smbscope_analyze::pipeline::{Sharding, Threading, run};
 use smbscope_analyze::{Analyzer, AnalyzerOptions, AnalyzerOutcome};
@@ -15,12 +15,10 @@ use smbscope_report::{Explanation, Report, classic, json, text};
 use smbscope_stats::Aggregator;
 use std::io::Cursor;
 
-/// Packets that are looked at; a few compressed bytes can stand for very many.
+/// Maximum number of packets read, because a few compressed bytes can expand to very many.
 const MAX_PACKETS: u64 = 20_000;
-/// Columns of the text report.
 const WIDTH: usize = 100;
 
-/// Analyses a capture and writes every report.
 pub fn pipeline(data: &[u8]) {
     let Some(analysis) = Analysis::run(data, MemoryBudget::default()) else { return };
     for exchange in &analysis.exchanges {
@@ -39,7 +37,7 @@ pub fn pipeline(data: &[u8]) {
     json::write(&report, &mut object).expect("a vector takes every byte");
     let parsed: serde_json::Value = serde_json::from_slice(&object).expect("the report is JSON");
     assert_eq!(parsed["schema"], json::SCHEMA);
-    // Some inputs are looked at again in other ways.
+    // Some inputs are also analysed in other ways.
     match data.len() % 4 {
         0 => {
             let again = Analysis::run(data, MemoryBudget::default()).expect("it could be read before");
@@ -51,10 +49,9 @@ pub fn pipeline(data: &[u8]) {
     }
 }
 
-/// Budgets that a few flows use up.
 const TIGHT: MemoryBudget = MemoryBudget { flows: 20_000, names: 2_000, connections: 1 };
 
-/// Flows divided among threads give the same exchanges, connections and counts.
+/// Checks that distributing flows over threads gives the same exchanges, connections and counts.
 fn check_sharded(data: &[u8], whole: &Analysis) {
     let mut set = open(data).expect("it could be read before");
     let mut found = [Vec::new(), Vec::new()];
@@ -63,7 +60,7 @@ fn check_sharded(data: &[u8], whole: &Analysis) {
     let options = AnalyzerOptions::default();
     let result = run(&mut set, &options, Sharding::Connections, Threading::Workers, &mut sinks, |_| {});
     drop(sinks);
-    // A session may span shards; then all is to be done again without any.
+    // If a session spans shards, the caller has to repeat the analysis without sharding.
     let Ok(sharded) = result else { return };
     let mut found = found.concat();
     let mut expected: Vec<String> = whole.exchanges.iter().map(|exchange| format!("{exchange:?}")).collect();
@@ -78,7 +75,6 @@ fn open(data: &[u8]) -> Option<CaptureSet> {
     CaptureSet::from_reader("capture", Box::new(Cursor::new(data.to_vec()))).ok()
 }
 
-/// Everything that is known at the end.
 struct Analysis {
     exchanges: Vec<Exchange>,
     quality: Quality,
@@ -121,7 +117,7 @@ impl Analysis {
         Some(Analysis { exchanges, quality, found, capture, first, last })
     }
 
-    /// The exchange table, which has a row of the same width for every exchange.
+    /// Returns the exchange table. All its rows have the same number of columns.
     fn table(&self) -> Vec<u8> {
         let mut writer = CsvExchangeWriter::new(Vec::new()).expect("a vector takes every byte");
         let names = [self.capture.name.clone()];
@@ -167,7 +163,7 @@ impl Analysis {
     }
 }
 
-/// What holds for every exchange, however damaged the capture is.
+/// Checks invariants that hold even for damaged captures.
 fn check(exchange: &Exchange) {
     let Exchange { request, response, .. } = exchange;
     assert!(request.first.or(request.last).or(response.first).or(response.last).is_some(), "nothing was seen of it");
@@ -181,7 +177,7 @@ fn check(exchange: &Exchange) {
     }
 }
 
-/// Names from the wire must not steer a terminal.
+/// Names from the network must not contain terminal control characters.
 fn check_text(text: &str) {
     let bad = text.chars().find(|c| c.is_control() && *c != '\n');
     assert!(bad.is_none(), "a control character: {bad:?}");

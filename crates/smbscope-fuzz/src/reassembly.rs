@@ -1,10 +1,9 @@
-//! TCP segments of two flows, in any order and state: what comes out is in order and nobody made it up.
+//! Target for TCP reassembly: segments of two flows in any order and state. The output must be in order and genuine.
 //!
-//! An input is a list of steps of eight bytes: what is sent, the time passed, the length, where, and what it
-//! acknowledges. The payload of a segment follows from its sequence numbers alone, so every copy of a byte is equal and
-//! what comes out can be checked.
+//! The input is a list of eight-byte steps: kind of segment, elapsed time, length, offset, acknowledgment. The payload
+//! is determined by the sequence numbers alone, so all copies of a byte are equal and the output can be verified.
 
-use crate::bytes::Bytes;
+use crate::Bytes;
 use smbscope_capture::TcpFlags;
 use smbscope_capture::tcp::{FlowEnd, FlowTable, FlowView, Retransmission, StreamChunk, StreamGap, StreamSink};
 use smbscope_model::{FlowDirection, Timestamp};
@@ -12,7 +11,7 @@ use smbscope_testkit::packet::HEADERS;
 use smbscope_testkit::{Packet, Side};
 use std::net::SocketAddr;
 
-/// The bytes that a segment can hold, wherever it begins: each is the low byte of its sequence number.
+/// Payload for any segment: each byte is the low byte of its sequence number.
 static ALL: [u8; 65_536 + 256] = {
     let mut bytes = [0; 65_536 + 256];
     let mut at = 0;
@@ -23,12 +22,12 @@ static ALL: [u8; 65_536 + 256] = {
     bytes
 };
 
-/// Where the next byte of each side lies.
+/// Next sequence number of each side.
 struct Ends {
     next: [u32; 2],
 }
 
-/// Plays the steps, with room for all that has to wait, and without.
+/// Plays the steps with an ample and with a tight memory budget.
 pub fn reassembly(data: &[u8]) {
     play(data, FlowTable::new(Checker::default()));
     play(data, FlowTable::within(Checker::default(), 20_000));
@@ -46,7 +45,7 @@ fn play(data: &[u8], mut table: FlowTable<Checker>) {
         let side = usize::from(what >> 3 & 1);
         let which = usize::from(what >> 6 & 1);
         let flow = &mut flows[which];
-        // The highest bit makes the clock step back, or a long time pass.
+        // The highest bits make the clock step back or a long time pass.
         time = match (what & 0x80, passed & 0x80) {
             (0, _) => time.saturating_add(i64::from(passed) * 20_000),
             (_, 0) => time.saturating_add(i64::from(passed) * 500_000_000),
@@ -98,24 +97,22 @@ fn play(data: &[u8], mut table: FlowTable<Checker>) {
     assert_eq!(checker.opened, checker.closed, "flows that were opened, and closed");
 }
 
-/// Follows every flow and checks that it is told in order.
+/// Checks that the events of every flow are in order.
 #[derive(Default)]
 struct Checker {
     opened: u64,
     closed: u64,
 }
 
-/// One direction of a flow.
 #[derive(Default)]
-struct Told {
-    /// Where the next event has to begin.
+struct DirectionCheck {
     next: Option<u64>,
-    /// A byte less its position, which is the same for every byte of a stream.
+    /// Difference between a byte and its position, which is constant within a stream.
     base: Option<u8>,
     bytes: u64,
 }
 
-impl Told {
+impl DirectionCheck {
     fn follow(&mut self, position: u64, length: u64) {
         assert!(self.next.is_none_or(|next| next == position), "{:?} expected, {position} came", self.next);
         self.next = position.checked_add(length);
@@ -124,34 +121,40 @@ impl Told {
 }
 
 impl StreamSink for Checker {
-    type Flow = [Told; 2];
+    type Flow = [DirectionCheck; 2];
 
-    fn opened(&mut self, _: &FlowView) -> [Told; 2] {
+    fn opened(&mut self, _: &FlowView) -> [DirectionCheck; 2] {
         self.opened += 1;
         Default::default()
     }
 
-    fn data(&mut self, flow: &mut [Told; 2], _: &FlowView, direction: FlowDirection, chunk: &StreamChunk<'_>) {
+    fn data(
+        &mut self,
+        flow: &mut [DirectionCheck; 2],
+        _: &FlowView,
+        direction: FlowDirection,
+        chunk: &StreamChunk<'_>,
+    ) {
         assert!(chunk.bytes.len() as u64 <= chunk.length && chunk.length > 0);
-        let told = &mut flow[direction.index()];
-        told.follow(chunk.position, chunk.length);
-        told.bytes += chunk.length;
+        let check = &mut flow[direction.index()];
+        check.follow(chunk.position, chunk.length);
+        check.bytes += chunk.length;
         let Some(first) = chunk.bytes.first() else { return };
         assert_eq!(chunk.bytes, &ALL[usize::from(*first)..][..chunk.bytes.len()], "a chunk of bytes from two places");
         let base = first.wrapping_sub(chunk.position as u8);
-        assert_eq!(*told.base.get_or_insert(base), base, "bytes that belong elsewhere than {}", chunk.position);
+        assert_eq!(*check.base.get_or_insert(base), base, "bytes that belong elsewhere than {}", chunk.position);
     }
 
-    fn gap(&mut self, flow: &mut [Told; 2], _: &FlowView, direction: FlowDirection, gap: &StreamGap) {
+    fn gap(&mut self, flow: &mut [DirectionCheck; 2], _: &FlowView, direction: FlowDirection, gap: &StreamGap) {
         assert!(gap.length > 0);
         flow[direction.index()].follow(gap.position, gap.length);
     }
 
-    fn retransmitted(&mut self, _: &mut [Told; 2], _: &FlowView, _: FlowDirection, again: &Retransmission) {
+    fn retransmitted(&mut self, _: &mut [DirectionCheck; 2], _: &FlowView, _: FlowDirection, again: &Retransmission) {
         assert!(again.length > 0);
     }
 
-    fn closed(&mut self, flow: [Told; 2], _: &FlowView, end: FlowEnd) {
+    fn closed(&mut self, flow: [DirectionCheck; 2], _: &FlowView, end: FlowEnd) {
         self.closed += 1;
         for direction in FlowDirection::BOTH {
             assert_eq!(flow[direction.index()].bytes, end.counts[direction.index()].bytes, "bytes that were counted");

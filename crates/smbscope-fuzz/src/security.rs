@@ -1,8 +1,8 @@
-//! Security tokens: SPNEGO, NTLM, Kerberos.
+//! Target for security tokens: SPNEGO, NTLM, Kerberos.
 
 use smbscope_wire::security::{SecurityToken, identify};
 
-/// Reads a token, whole and cut.
+/// Parses a token, complete and truncated.
 pub fn security(data: &[u8]) {
     let names = match identify(data) {
         Some(SecurityToken::NtlmAuthenticate { domain, user, workstation, .. }) => vec![domain, user, workstation],
@@ -11,7 +11,7 @@ pub fn security(data: &[u8]) {
         Some(SecurityToken::NtlmNegotiate) | None => vec![],
     };
     for name in names {
-        // A byte that is no text takes three as the replacement character.
+        // An invalid byte becomes a replacement character of three bytes.
         assert!(name.len() <= 3 * data.len() + 3, "a name of {} bytes in a token of {}", name.len(), data.len());
     }
     identify(&data[..data.len() / 2]);

@@ -1,12 +1,12 @@
-//! One SMB1 message: header, parameter and data blocks, request and response of every command.
+//! Target for one SMB1 message: header, parameter and data blocks, request and response of every command.
 
 use smbscope_wire::nbss::FrameHeader;
 use smbscope_wire::smb1::{Block, PROTOCOL_ID, Smb1Command, Smb1Header, Smb1Request, Smb1Response, blocks, needed};
 
-/// Longest prefix that may be asked for: a chain of blocks, and the names and token in the last.
+/// Longest prefix that the parser may request: a chain of blocks, with names and a token in the last.
 const MOST_NEEDED: usize = 128 * 1024;
 
-/// Reads a message that begins with its header. Other first bytes than the protocol id are replaced.
+/// Parses a message with its header. Other first bytes than the protocol id are replaced.
 pub fn smb1(data: &[u8]) {
     if let Some(&first) = data.first_chunk() {
         FrameHeader::parse(first);
@@ -31,14 +31,14 @@ pub fn smb1(data: &[u8]) {
         at_hand = wanted.min(message.len());
     }
     let from_prefix = read(&header, &message[..at_hand]);
-    // What is at hand after every wish was granted says as much of a request as the whole message; but of a long name or
-    // a chain that jumps about, less is wanted than there is, and of a response only what sane offsets point at.
+    // The requested prefix must yield the same request as the whole message. Excluded are long names and scattered
+    // chains, for which less is requested, and responses, for which only plausible offsets are followed.
     let modest =
         whole.len() == 1 && message.len() < 600 && header.command != Smb1Command::TRANSACTION && !header.is_reply();
     assert!(!modest || from_prefix == whole, "{at_hand} bytes of {}: {from_prefix:?}, {whole:?}", message.len());
 }
 
-/// Every block as what it is, in words; it is read as request and as response.
+/// Parses and formats every block, both as request and as response.
 fn read(header: &Smb1Header, message: &[u8]) -> Vec<String> {
     let all: Vec<Block<'_>> = blocks(header, message).collect();
     all.iter()

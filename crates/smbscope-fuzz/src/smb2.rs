@@ -1,21 +1,20 @@
-//! One SMB2 frame: header, compound, the bodies of every command, transform header.
+//! Target for one SMB2 frame: header, compound, the bodies of every command, transform header.
 
 use smbscope_wire::names::InfoLevel;
 use smbscope_wire::smb2::{PROTOCOL_ID, Smb2Header, Smb2Request, Smb2Response, TRANSFORM_ID, TransformHeader};
 
-/// Longest prefix that may be asked for: a name or token at the largest offset.
+/// Longest prefix that the parser may request: a name or token at the largest offset.
 const MOST_NEEDED: usize = 192 * 1024;
-/// Members of a compound that are followed.
 const MAX_MEMBERS: usize = 256;
 
-/// Reads a frame that begins with a header. Other first bytes than the protocol id are replaced.
+/// Parses a frame with its header. Other first bytes than the protocol id are replaced.
 pub fn smb2(data: &[u8]) {
     let frame = [&PROTOCOL_ID, data.get(4..).unwrap_or_default()].concat();
     let mut rest = &frame[..];
     for _ in 0..MAX_MEMBERS {
         let Some(header) = Smb2Header::parse(rest) else { break };
         let next = header.next_command as usize;
-        // A member is no shorter than its header.
+        // A member is at least as long as its header.
         let end = if next < Smb2Header::LENGTH { rest.len() } else { next.min(rest.len()) };
         message(&header, &rest[..end]);
         if next < Smb2Header::LENGTH || end == rest.len() {
@@ -41,7 +40,7 @@ fn message(header: &Smb2Header, message: &[u8]) {
         Smb2Request::Info { level, .. } => same_level(*level),
         _ => {}
     }
-    // What is at hand after every wish was granted says as much as the whole message.
+    // The requested prefix must yield the same as the whole message.
     let mut at_hand = message.len().min(Smb2Header::LENGTH);
     loop {
         let wanted = Smb2Request::needed(header.command, &message[..at_hand]);
@@ -66,7 +65,7 @@ fn message(header: &Smb2Header, message: &[u8]) {
     assert_eq!(from_prefix, response, "{at_hand} bytes of {} are not enough", message.len());
 }
 
-/// A level goes to the wire and back, and has a name to print.
+/// Checks that a level survives encoding and decoding and can be printed.
 fn same_level(level: InfoLevel) {
     let (kind, class) = level.to_wire();
     let again = InfoLevel::from_wire(kind, class);

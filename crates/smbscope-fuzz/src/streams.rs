@@ -1,10 +1,10 @@
-//! What client and server say on one connection: framing, resynchronisation, messages, and the state of the protocol.
+//! Targets for a whole connection: framing, resynchronisation, messages and protocol state.
 //!
-//! An input is a list of utterances: a byte that says who speaks and how, a length of two bytes, the message. The NBSS
-//! header is written by the target unless the byte says otherwise, so a message that grows does not lose the framing.
-//! Where every message is whole and in a frame, the exchanges must not depend on how the streams are cut into segments.
+//! The input is a list of utterances: one byte of flags, two bytes of length, the message. Unless the flags say
+//! otherwise, the NBSS header is added here, so that the framing survives a message that grows. If all messages are
+//! complete and framed, the exchanges must not depend on the segmentation of the streams.
 
-use crate::bytes::Bytes;
+use crate::Bytes;
 use smbscope_analyze::{Analyzer, AnalyzerOptions};
 use smbscope_capture::TcpFlags;
 use smbscope_capture::tcp::FlowTable;
@@ -14,30 +14,25 @@ use smbscope_testkit::{Packet, Side, framed};
 use smbscope_wire::nbss::HEADER_LENGTH;
 use std::net::SocketAddr;
 
-/// The server speaks.
 pub const SERVER: u8 = 0x01;
-/// The bytes come without a frame around them.
+/// The bytes are sent without a frame header.
 pub const UNFRAMED: u8 = 0x02;
-/// Time since the utterance before, 2 bits: 1 µs to 1 s.
+/// Position of the 2 bits for the time since the previous utterance: 1 µs to 1 s.
 const PAUSE_SHIFT: u8 = 2;
-/// The capture has only the first half.
+/// Only the first half was captured.
 pub const SNAPPED: u8 = 0x10;
-/// The capture does not have it.
 pub const LOST: u8 = 0x20;
-/// The speaker has not yet received what the other side said last.
+/// The sender has not yet received the other side's last message.
 pub const UNINFORMED: u8 = 0x40;
 
-/// A conversation over SMB1, or whatever the bytes make of it.
 pub fn smb1_stream(data: &[u8]) {
     stream(data);
 }
 
-/// A conversation over SMB2 and SMB3, or whatever the bytes make of it.
 pub fn smb2_stream(data: &[u8]) {
     stream(data);
 }
 
-/// Bytes of one side at one time.
 struct Utterance {
     side: usize,
     time: i64,
@@ -49,7 +44,7 @@ struct Utterance {
 }
 
 impl Utterance {
-    /// A message in its frame, all of which was captured.
+    /// Returns true for a framed message that was captured completely.
     fn is_sound(&self) -> bool {
         let length = self.bytes.len().saturating_sub(HEADER_LENGTH) as u32;
         let framed = self.bytes.starts_with(&length.to_be_bytes());
@@ -65,7 +60,7 @@ fn stream(data: &[u8]) {
     let utterances = utterances(input);
     let whole = analyze(&utterances, usize::MAX);
     let cut = analyze(&utterances, piece);
-    // Where frames have to be searched for, segments do help.
+    // When frames have to be searched for, segment boundaries matter.
     if utterances.iter().all(Utterance::is_sound) {
         assert_eq!(whole, cut, "the exchanges depend on segments, of {piece} bytes here");
     }
@@ -93,10 +88,10 @@ fn utterances(mut input: Bytes<'_>) -> Vec<Utterance> {
     all
 }
 
-/// What an exchange is, and when: all that must not depend on segments.
+/// Properties of an exchange that must not depend on the segmentation.
 type Found = (String, Option<u64>, [Option<Timestamp>; 4], [u64; 2], String);
 
-/// The exchanges of a connection whose handshake was captured, in pieces of some bytes at most.
+/// Analyses a connection with a captured handshake, in segments of up to `piece` bytes.
 fn analyze(utterances: &[Utterance], piece: usize) -> Vec<Found> {
     let mut found = Vec::new();
     let mut table = FlowTable::new(Analyzer::new(AnalyzerOptions::default(), |exchange: Exchange| {
@@ -127,7 +122,7 @@ fn analyze(utterances: &[Utterance], piece: usize) -> Vec<Found> {
         };
     send(0, -30, 0, 0, TcpFlags::SYN, &[], 0);
     send(1, -20, 0, 1, TcpFlags::SYN | TcpFlags::ACK, &[], 0);
-    // No packet of IP holds more.
+    // Limit of an IP packet.
     let piece = piece.min(60_000);
     for Utterance { side, time, offset, acknowledged, captured, bytes, .. } in utterances.iter().filter(|u| !u.lost) {
         for (index, part) in bytes.chunks(piece).enumerate() {

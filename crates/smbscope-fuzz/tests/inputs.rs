@@ -1,4 +1,4 @@
-//! The kept inputs of every fuzz target, on the stable toolchain: where fuzzing starts from, and what it found before.
+//! Runs every fuzz target on its seeds and previous finds, with the stable toolchain.
 
 use smbscope_fuzz::TARGETS;
 use smbscope_fuzz::mutate::{cross, mutate};
@@ -11,7 +11,7 @@ fn fuzz() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
 }
 
-/// The files in a directory, in a fixed order; none when it does not exist.
+/// Returns the files in a directory, sorted; none if it does not exist.
 fn files(directory: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
     let mut found: Vec<PathBuf> = entries.map(|entry| entry.expect("it can be listed").path()).collect();
@@ -54,7 +54,7 @@ fn every_target_has_a_wrapper_a_corpus_and_a_line_in_the_documentation() {
     }
 }
 
-/// The seeds of the target that has a mutator of its own.
+/// Returns the seeds of the target with its own mutator.
 fn captures() -> Vec<Vec<u8>> {
     let paths = files(&fuzz().join("corpus/pipeline"));
     paths.iter().map(|path| fs::read(path).expect("it can be read")).collect()
@@ -67,7 +67,7 @@ fn damaged_captures_are_analysed_and_keep_within_their_room() {
             let room = if seed % 5 == 0 { capture.len() } else { capture.len() + 2000 };
             let mut data = capture.clone();
             data.resize(room, 0);
-            // In place of the fuzzer's mutator: turn the first byte round.
+            // Replaces the fuzzer's mutator: inverts the first byte.
             let flip = |bytes: &mut [u8], size: usize, _: usize| {
                 bytes.first_mut().into_iter().for_each(|byte| *byte = !*byte);
                 size

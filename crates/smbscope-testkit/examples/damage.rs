@@ -1,12 +1,12 @@
-//! Damages captures at random, and judges what the analysis finds in each damaged copy by its own analysis of the
-//! undamaged capture. Prints a table by mode; a false pair is printed in full, and is an error.
+//! Damages captures at random and compares the analysis of each copy with that of the undamaged capture. Prints a table
+//! by mode. A false pair is an error and is printed in full.
 //!
 //! ```sh
 //! cargo run --release -p smbscope-testkit --example damage -- --runs 10000 tests/data/own
 //! ```
 //!
-//! A seed and a capture decide a run: `--seed 4711 --runs 1 X.pcap` repeats the run with the seed 4711. What the columns
-//! mean is said in [`smbscope_testkit::judge`]. Exit status 1 when anything is false or mistimed.
+//! A run is determined by its seed and capture: `--seed 4711 --runs 1 X.pcap` repeats the run with seed 4711. The
+//! columns are explained in [`smbscope_testkit::judge`]. The exit status is 1 if anything is false or mistimed.
 
 use anyhow::{Context, bail};
 use clap::Parser;
@@ -24,90 +24,90 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What the bytes of encrypted twins come from.
+/// Seed for the contents of encrypted twins.
 const SEAL_SEED: u64 = 1;
 
-/// Damage captures at random and compare with the undamaged analysis.
+/// Damage captures at random and compare their analysis with that of the originals.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Capture files, or directories of them
     #[arg(required = true)]
     captures: Vec<PathBuf>,
-    /// Stop after this many damaged copies in all; every capture has the same share of them
+    /// Total number of damaged copies, divided evenly among the captures
     #[arg(long, default_value_t = 10_000)]
     runs: u64,
-    /// Stop after this many seconds, even before all runs
+    /// Stop after this many seconds, even if runs remain
     #[arg(long)]
     seconds: Option<f64>,
-    /// First seed; when every capture was damaged by it, the next one follows
+    /// First seed; each seed is used for every capture before the next one
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Number of threads [default: one per processor]
     #[arg(long)]
     threads: Option<usize>,
-    /// Use only this kind of loss, such as "bursts" or "one direction"
+    /// Use only this kind of loss, e.g. "bursts" or "one direction"
     #[arg(long)]
     loss: Option<String>,
     /// Use only this combination: "alone", "duplicates", "reordering" or "snap length"
     #[arg(long)]
     combination: Option<String>,
-    /// Lose this share of the packets in every run, in percent, instead of 0.5 to 80 %
+    /// Lose this share of the packets in every run, in percent, instead of 0.5 to 80%
     #[arg(long)]
     percent: Option<f64>,
-    /// Instead of random damage, leave out in turn each N packets in a row of every capture
+    /// Instead of random damage, remove each run of N consecutive packets in turn
     #[arg(long, value_name = "N")]
     each: Option<usize>,
     /// Write copies with a false pair to this directory
     #[arg(long)]
     keep: Option<PathBuf>,
-    /// Print the exchanges that are missing, too, and with `--coverage` the shares that were not told well
+    /// Also print missing exchanges and, with `--coverage`, inaccurate estimates
     #[arg(long)]
     missing: bool,
-    /// Print a table by capture, too
+    /// Also print a table by capture
     #[arg(long)]
     by_capture: bool,
-    /// Compare the share of commands that could not be timed with what a report says of it
+    /// Compare the true share of untimed commands with the estimate in the report
     #[arg(long)]
     coverage: bool,
-    /// Damage the encrypted twins of readable SMB2 captures, too: what is in them remains known
+    /// Also damage encrypted twins of readable SMB2 captures, whose contents remain known
     #[arg(long)]
     sealed: bool,
 }
 
-/// A capture to damage.
 struct Subject {
     recording: Recording,
     truth: Truth,
     encrypted: bool,
 }
 
-/// A row of the table: how, and whether the capture is encrypted.
+/// Table row: capture is encrypted, loss, combination.
 type Row = (bool, Loss, Combination);
 
 #[derive(Default)]
 struct Totals {
     by_row: BTreeMap<Row, (u64, Counts)>,
     by_capture: BTreeMap<usize, (u64, Counts)>,
-    /// How well the share of commands without a time was told, by capture and kind of loss.
-    told: BTreeMap<(usize, Loss), Told>,
+    /// Accuracy of the estimated share of untimed commands, by capture and kind of loss.
+    accuracy: BTreeMap<(usize, Loss), EstimateAccuracy>,
 }
 
-/// What reports said of the share of commands that could not be timed.
+/// Accuracy of reported shares of untimed commands.
 #[derive(Debug, Clone, Copy, Default)]
-struct Told {
+struct EstimateAccuracy {
     runs: u64,
-    /// Within a tenth of the truth or a tenth of a percent, or a range that holds it.
+    /// Estimates within 10% or 0.1 percentage points of the truth, or ranges that contain it.
     well: u64,
-    /// Those of them that gave one figure.
+    /// Good estimates given as a single figure.
     figures: u64,
     truth: f64,
     said: f64,
     width: f64,
 }
 
-impl Told {
-    /// The share that damage left without a time, and that of all commands without one: how many of those that are never
-    /// measured were damaged, nobody can say. Returns whether it was told well.
+impl EstimateAccuracy {
+    /// Adds an estimate. The truth lies between the share that damage left untimed and the share of all untimed
+    /// commands, because the number of damaged ones among the never measured is unknowable. Returns true if the
+    /// estimate is good.
     fn add(&mut self, [truth, most]: [f64; 2], said: UntimedShare) -> bool {
         let near = |truth: f64| (said.percent - truth).abs() <= (0.1 * truth).max(0.1);
         let within = said.at_least <= most && truth <= said.at_most;
@@ -147,7 +147,7 @@ fn main() -> anyhow::Result<ExitCode> {
                     if run >= runs || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                         return;
                     }
-                    // Every capture has its turn with a seed before the next seed.
+                    // Each seed is used for every capture before the next one.
                     let captures = subjects.len() as u64;
                     let (capture, seed) = ((run % captures) as usize, first_seed.wrapping_add(run / captures));
                     run_once(&arguments, &subjects[capture], capture, seed, &totals);
@@ -159,8 +159,8 @@ fn main() -> anyhow::Result<ExitCode> {
     let all = print_tables(&arguments, &subjects, &totals);
     if arguments.coverage {
         let of = |wanted: bool| {
-            let told = totals.told.iter().filter(|((capture, _), _)| subjects[*capture].encrypted == wanted);
-            told.fold((0, 0), |(well, runs), (_, told)| (well + told.well, runs + told.runs))
+            let accuracy = totals.accuracy.iter().filter(|((capture, _), _)| subjects[*capture].encrypted == wanted);
+            accuracy.fold((0, 0), |(well, runs), (_, accuracy)| (well + accuracy.well, runs + accuracy.runs))
         };
         let [(readable, of_readable), (encrypted, of_encrypted)] = [of(false), of(true)];
         eprintln!("damage: share told well in {readable} of {of_readable}, encrypted {encrypted} of {of_encrypted}");
@@ -175,7 +175,7 @@ fn main() -> anyhow::Result<ExitCode> {
     Ok(if all.1.false_pairs + all.1.mistimed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// One damaged copy.
+/// Damages and judges one copy.
 fn run_once(arguments: &Arguments, subject: &Subject, capture: usize, seed: u64, totals: &Mutex<Totals>) {
     let mut damage = RandomDamage::of_seed(seed);
     let loss = Loss::ALL.into_iter().find(|loss| arguments.loss.as_deref() == Some(loss.name()));
@@ -201,13 +201,13 @@ fn run_once(arguments: &Arguments, subject: &Subject, capture: usize, seed: u64,
     let verdict = truth.judge(recording, &copy, &found, arguments.missing);
     report(arguments, recording, &damage, &copy, &verdict);
     let mut totals = totals.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let Totals { by_row, by_capture, told } = &mut *totals;
+    let Totals { by_row, by_capture, accuracy } = &mut *totals;
     if arguments.coverage {
         let Counts { commands, exchanges, measured, .. } = verdict.counts;
         let share = |missed: u64| 100.0 * missed as f64 / commands.max(1) as f64;
         let truth = [share(exchanges - measured), share(commands - measured)];
         let said = said(&found, &quality);
-        let well = told.entry((capture, damage.loss)).or_default().add(truth, said);
+        let well = accuracy.entry((capture, damage.loss)).or_default().add(truth, said);
         if let Some(directory) = arguments.keep.as_ref().filter(|_| !well) {
             keep(directory, recording, seed, &copy);
         }
@@ -227,7 +227,7 @@ fn run_once(arguments: &Arguments, subject: &Subject, capture: usize, seed: u64,
     }
 }
 
-/// Says what was wrong, and keeps the copy.
+/// Reports errors and keeps the copy.
 fn report(arguments: &Arguments, recording: &Recording, damage: &RandomDamage, copy: &[Kept], verdict: &Judgement) {
     let name = &recording.name;
     let mut text = String::new();
@@ -260,7 +260,7 @@ fn keep(directory: &Path, recording: &Recording, seed: u64, copy: &[Kept]) {
     }
 }
 
-/// Every capture with an exchange to lose; `sealed` says whether their encrypted twins are subjects, too.
+/// Returns the captures with at least one exchange, and with `sealed` also their encrypted twins.
 fn subjects(paths: &[PathBuf], sealed: bool) -> anyhow::Result<Vec<Subject>> {
     let mut files = Vec::new();
     for path in paths {
@@ -293,7 +293,7 @@ fn subjects(paths: &[PathBuf], sealed: bool) -> anyhow::Result<Vec<Subject>> {
     Ok(subjects)
 }
 
-/// The encrypted twin of a capture with these exchanges.
+/// Creates the encrypted twin of a capture with these exchanges.
 fn twin(readable: &Recording, exchanges: &[Exchange], nonces: Nonces) -> Option<Subject> {
     let recording = readable.sealed(nonces, SEAL_SEED)?;
     let mut truth = Truth::sealed(&recording, exchanges);
@@ -308,7 +308,7 @@ fn is_capture(path: &Path) -> bool {
     [".pcap", ".pcapng", ".cap", ".snoop"].iter().any(|ending| plain.ends_with(ending))
 }
 
-/// The share of commands that could not be timed, as a report gives it.
+/// Returns the share of untimed commands as a report gives it.
 fn said(found: &[Exchange], quality: &Quality) -> UntimedShare {
     let ended = |outcome| found.iter().filter(|exchange| exchange.outcome == outcome).count() as u64;
     let not_commands = ended(ExchangeOutcome::Complete)
@@ -325,7 +325,7 @@ fn analyze(recording: &Recording, copy: &[Kept]) -> (Vec<Exchange>, Quality) {
     (exchanges, quality)
 }
 
-/// Prints the tables and returns the sum of all rows.
+/// Prints the tables and returns the total of all rows.
 fn print_tables(arguments: &Arguments, subjects: &[Subject], totals: &Totals) -> (u64, Counts) {
     const HEAD: &str = "runs | exchanges | allowed | right | missing | false | mistimed | recall |\n\
                         |---|---:|---:|---:|---:|---:|---:|---:|---:|";
@@ -352,8 +352,8 @@ fn print_tables(arguments: &Arguments, subjects: &[Subject], totals: &Totals) ->
     if arguments.coverage {
         println!("\n| capture | loss | runs | told well | one figure | truth | said | width of the range |");
         println!("|---|---|---:|---:|---:|---:|---:|---:|");
-        for ((capture, loss), told) in &totals.told {
-            let Told { runs, well, figures, truth, said, width } = *told;
+        for ((capture, loss), accuracy) in &totals.accuracy {
+            let EstimateAccuracy { runs, well, figures, truth, said, width } = *accuracy;
             let mean = |sum: f64| format!("{:.2}%", sum / runs as f64);
             let name = &subjects[*capture].recording.name;
             let means = [mean(truth), mean(said), mean(width)].join(" | ");
@@ -373,7 +373,7 @@ fn add(sum: &mut (u64, Counts), row: &(u64, Counts)) {
 }
 
 fn print_row(name: &str, (runs, counts): &(u64, Counts)) {
-    // Never rounded up to 100 %.
+    // Never rounded up to 100%.
     let hundredths = (10_000 * counts.right).checked_div(counts.allowed);
     let recall = hundredths.map_or("–".to_owned(), |hundredths| format!("{:.2}%", hundredths as f64 / 100.0));
     let cells =

@@ -1,4 +1,4 @@
-//! Writes a large capture from a seed, and says what is in it.
+//! Writes a large capture from a seed and prints its true counts.
 //!
 //! ```sh
 //! cargo run --release -p smbscope-testkit --example generate -- --mix office --flows 100 --bytes 1G -o office.pcap
@@ -21,46 +21,46 @@ enum MixName {
     Site,
 }
 
-/// Writes a large capture from a seed, and says what is in it.
+/// Write a large capture from a seed and print its true counts.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// What the clients do
+    /// Workload of the clients
     #[arg(long, value_enum)]
     mix: MixName,
-    /// The same seed gives the same bytes
+    /// Seed; the same seed gives the same bytes
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Connections at once
+    /// Number of concurrent connections
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     flows: u32,
-    /// Size of the file: 500M, 1G, or bytes
+    /// Size of the file in bytes, or like 500M or 1G
     #[arg(long, value_parser = bytes, required_unless_present = "packets", conflicts_with = "packets")]
     bytes: Option<u64>,
-    /// Packets in the file
+    /// Number of packets in the file
     #[arg(long)]
     packets: Option<u64>,
-    /// Bytes captured of a packet at most
+    /// Snap length in bytes
     #[arg(long, default_value_t = 262_144, value_parser = clap::value_parser!(u32).range(54..=262_144))]
     snap: u32,
-    /// Segments as a host captures them whose network card cuts them: up to 64 KB
+    /// Write segments of up to 64 KB, as captured on a host with segmentation offload
     #[arg(long)]
     offload: bool,
-    /// Share of the packets that the capture lacks
+    /// Share of packets to drop, from 0 to 1
     #[arg(long, default_value_t = 0.0)]
     drop: f64,
-    /// Share of the packets that the capture holds twice
+    /// Share of packets to duplicate, from 0 to 1
     #[arg(long, default_value_t = 0.0)]
     duplicate: f64,
-    /// Share of the packets that change places with the next one
+    /// Share of packets to swap with the next one, from 0 to 1
     #[arg(long, default_value_t = 0.0)]
     reorder: f64,
-    /// Mean time of the server for an answer, in microseconds
+    /// Mean service time of the server in microseconds
     #[arg(long)]
     service_us: Option<u32>,
-    /// Mean time between the operations of a client, in microseconds
+    /// Mean think time between a client's operations in microseconds
     #[arg(long)]
     think_us: Option<u32>,
-    /// The capture
+    /// Output file
     #[arg(short, long)]
     output: PathBuf,
 }
@@ -103,7 +103,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A line each, for scripts.
+/// Prints one `name value` line per count, for scripts.
 fn print(truth: &Truth) {
     for (name, value) in [
         ("packets", truth.packets),

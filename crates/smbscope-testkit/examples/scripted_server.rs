@@ -1,11 +1,11 @@
-//! A scripted SMB server as a process of its own, so that a client's processor time can be measured apart.
+//! Runs a scripted SMB server as a separate process, so that a client's CPU time can be measured on its own.
 //!
 //! ```sh
 //! cargo run --release -p smbscope-testkit --example scripted_server -- --listen 127.0.0.1:4450
 //! smbclient -p 4450 -N //127.0.0.1/share -c ls
 //! ```
 //!
-//! It prints the address that it listens on, and when its standard input ends it prints what it did and ends, too.
+//! It prints its listen address. When its standard input ends, it prints its counters and exits.
 
 use clap::Parser;
 use smbscope_testkit::server::{Fault, Script, ScriptedServer};
@@ -13,28 +13,28 @@ use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// A server that answers with zeros.
+/// Run an SMB server whose files contain zeros.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Where to listen
+    /// Listen address
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// Bytes in every file
+    /// Size of every file in bytes
     #[arg(long, default_value_t = 1 << 20)]
     file_size: u64,
-    /// Files in every directory
+    /// Number of files in every directory
     #[arg(long, default_value_t = 10)]
     entries: usize,
-    /// Delay of every answer in microseconds (a timer of 1 ms resolution)
+    /// Delay of every response in microseconds (timer resolution: 1 ms)
     #[arg(long, default_value_t = 0)]
     delay_us: u64,
-    /// Seconds after the start at which all answers stall
+    /// Stall all responses this many seconds after the start
     #[arg(long, requires = "stall_s")]
     stall_at_s: Option<f64>,
-    /// For how many seconds
+    /// Duration of the stall in seconds
     #[arg(long, requires = "stall_at_s")]
     stall_s: Option<f64>,
-    /// Run until killed, whatever standard input does
+    /// Ignore the end of standard input and run until killed
     #[arg(long)]
     forever: bool,
 }

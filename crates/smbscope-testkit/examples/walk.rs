@@ -1,5 +1,5 @@
-//! The least that an analysis of a capture can do: a walk through a memory map that touches each record header and the
-//! first 80 bytes of each packet. Prints packets and a checksum, so that nothing can be left out.
+//! Lower bound for the time of an analysis: walks through a memory-mapped capture and touches each record header and
+//! the first 80 bytes of each packet. Prints the number of packets and a checksum, so that nothing is optimised away.
 //!
 //! ```sh
 //! cargo run --release -p smbscope-testkit --example walk -- office.pcap
@@ -8,7 +8,7 @@
 use anyhow::{Context, bail};
 use std::fs::File;
 
-/// Headers of Ethernet, IP, TCP and a little of the payload.
+/// Ethernet, IP and TCP headers and a little payload.
 const TOUCHED: usize = 80;
 const GLOBAL_HEADER: usize = 24;
 const RECORD_HEADER: usize = 16;
@@ -16,7 +16,7 @@ const RECORD_HEADER: usize = 16;
 fn main() -> anyhow::Result<()> {
     let path = std::env::args_os().nth(1).context("walk FILE")?;
     let file = File::open(&path)?;
-    // SAFETY: the map is only read; whoever measures does not change the file meanwhile.
+    // SAFETY: the map is only read, and the file must not change during the measurement.
     #[allow(unsafe_code)]
     let map = unsafe { memmap2::Mmap::map(&file)? };
     if map.get(..4) != Some(&0xa1b2_c3d4u32.to_le_bytes()) {
@@ -27,7 +27,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Packets, and a sum over what was touched of them.
+/// Returns the number of packets and a sum over the bytes touched.
 fn walk(mut records: &[u8]) -> (u64, u64) {
     let (mut packets, mut sum) = (0, 0u64);
     while let Some((header, rest)) = records.split_at_checked(RECORD_HEADER) {
@@ -40,7 +40,6 @@ fn walk(mut records: &[u8]) -> (u64, u64) {
     (packets, sum)
 }
 
-/// Whole words of eight bytes.
 fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
     bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word))
 }

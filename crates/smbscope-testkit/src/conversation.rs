@@ -1,4 +1,4 @@
-//! A TCP connection told as a story: who says what, and when.
+//! Scripted TCP connections: messages of client and server with their times, turned into packets.
 //!
 //! ```
 //! use smbscope_testkit::{Conversation, smb2};
@@ -9,38 +9,33 @@
 //! assert_eq!(packets.len(), 3 + 2, "the handshake, and one packet each");
 //! ```
 //!
-//! Times are microseconds since [`EPOCH`]. The handshake passes at 0, 10 and 20 µs, so the round trip from the capture
-//! point to either side is 10 µs. A message longer than a segment takes 10 µs more for each further segment. Every
-//! packet acknowledges all that its sender has received, which is all that was captured a `latency` ago.
+//! Times are microseconds since [`EPOCH`]. The handshake takes place at 0, 10 and 20 µs, so the round trip between the
+//! capture point and either side is 10 µs. Each further segment of a long message follows 10 µs after the previous one.
+//! Each packet acknowledges everything captured at least two latencies before it.
 
 use crate::packet::{EPOCH, Packet, Side};
 use smbscope_capture::TcpFlags;
 use smbscope_model::Timestamp;
 use std::net::SocketAddr;
 
-/// Where something lies in what a side says.
+/// Range of a message in the stream of one side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// Who says it.
     pub side: Side,
-    /// Offset of the first byte of the frame.
     pub start: u64,
-    /// Offset after the last byte.
     pub end: u64,
 }
 
 impl Span {
-    /// Index of the first packet in a list that holds the first byte.
     pub fn first_packet(&self, packets: &[Packet]) -> Option<usize> {
         packets.iter().position(|packet| packet.holds(self.side, self.start))
     }
 
-    /// Index of the first packet in a list that holds the last byte.
     pub fn last_packet(&self, packets: &[Packet]) -> Option<usize> {
         packets.iter().position(|packet| packet.holds(self.side, self.end - 1))
     }
 
-    /// Whether every byte from `start` on, `length` of them at most, is in some packet of the list.
+    /// Returns true if the packets contain every byte of the span, or its first `length` bytes if it is longer.
     pub fn is_captured(&self, packets: &[Packet], length: u64) -> bool {
         let mut at = self.start;
         let end = self.end.min(self.start + length);
@@ -53,7 +48,6 @@ impl Span {
     }
 }
 
-/// A connection and what was said on it.
 #[derive(Debug, Clone)]
 pub struct Conversation {
     ends: [SocketAddr; 2],
@@ -84,7 +78,7 @@ impl Default for Conversation {
     }
 }
 
-/// A message in its NetBIOS session service frame.
+/// Returns the message with a NetBIOS session service header.
 pub fn framed(message: impl Into<Vec<u8>>) -> Vec<u8> {
     let message = message.into();
     let mut frame = (message.len() as u32).to_be_bytes().to_vec();
@@ -93,12 +87,12 @@ pub fn framed(message: impl Into<Vec<u8>>) -> Vec<u8> {
 }
 
 impl Conversation {
-    /// A connection from its handshake on, from 10.0.0.1:50000 to 10.0.0.2:445.
+    /// Creates a connection with a handshake, from 10.0.0.1:50000 to 10.0.0.2:445.
     pub fn new() -> Conversation {
         Conversation::far(10)
     }
 
-    /// The same with a round trip of so many microseconds between the capture point and the server.
+    /// Creates a connection with this round trip, in microseconds, between the capture point and the server.
     pub fn far(server_us: i64) -> Conversation {
         let answered = server_us * 1000;
         let mut conversation = Conversation::midstream();
@@ -108,7 +102,6 @@ impl Conversation {
         conversation
     }
 
-    /// A connection of which the capture does not hold the beginning.
     pub fn midstream() -> Conversation {
         Conversation {
             ends: [SocketAddr::from(([10, 0, 0, 1], 50_000)), SocketAddr::from(([10, 0, 0, 2], 445))],
@@ -124,85 +117,73 @@ impl Conversation {
         }
     }
 
-    /// Other ends.
     pub fn between(mut self, client: ([u8; 4], u16), server: ([u8; 4], u16)) -> Conversation {
         self.ends = [SocketAddr::from(client), SocketAddr::from(server)];
         self
     }
 
-    /// Other ports.
     pub fn ports(self, client: u16, server: u16) -> Conversation {
         self.between(([10, 0, 0, 1], client), ([10, 0, 0, 2], server))
     }
 
-    /// Other initial sequence numbers.
     pub fn initial_sequences(mut self, client: u32, server: u32) -> Conversation {
         self.initial = [client, server];
         self
     }
 
-    /// Payload bytes of a packet at most; 1460 otherwise.
+    /// Sets the maximum payload of a packet in bytes. Default: 1460.
     pub fn segment_size(mut self, bytes: usize) -> Conversation {
         self.segment_size = bytes;
         self
     }
 
-    /// Time between the segments of a message; 10 µs otherwise.
+    /// Sets the time between the segments of a message. Default: 10 µs.
     pub fn pace_ns(mut self, pace: i64) -> Conversation {
         self.pace_ns = pace;
         self
     }
 
-    /// Time from the capture point to either end; none otherwise. Who sends at `t` has seen what passed before
-    /// `t` − 2 × latency.
+    /// Sets the time between the capture point and either end. Default: 0. A sender at `t` has received what passed the
+    /// capture point before `t` − 2 × latency.
     pub fn latency_ns(mut self, latency: i64) -> Conversation {
         self.latency_ns = latency;
         self
     }
 
-    /// The client sends a message in a frame.
     pub fn client_says(self, at_us: i64, message: impl Into<Vec<u8>>) -> Conversation {
         self.says(Side::Client, at_us * 1000, framed(message))
     }
 
-    /// The server sends a message in a frame.
     pub fn server_says(self, at_us: i64, message: impl Into<Vec<u8>>) -> Conversation {
         self.says(Side::Server, at_us * 1000, framed(message))
     }
 
-    /// The client sends a message in as many segments, of about the same size, as there are times.
     pub fn client_says_over(self, at_us: &[i64], message: impl Into<Vec<u8>>) -> Conversation {
         self.says_over(Side::Client, at_us, framed(message))
     }
 
-    /// The server sends a message in as many segments, of about the same size, as there are times.
     pub fn server_says_over(self, at_us: &[i64], message: impl Into<Vec<u8>>) -> Conversation {
         self.says_over(Side::Server, at_us, framed(message))
     }
 
-    /// Bytes without a frame from the client.
     pub fn client_sends(self, at_us: i64, bytes: impl Into<Vec<u8>>) -> Conversation {
         self.says(Side::Client, at_us * 1000, bytes.into())
     }
 
-    /// Bytes without a frame from the server.
     pub fn server_sends(self, at_us: i64, bytes: impl Into<Vec<u8>>) -> Conversation {
         self.says(Side::Server, at_us * 1000, bytes.into())
     }
 
-    /// The client acknowledges.
     pub fn client_acks(mut self, at_us: i64) -> Conversation {
         self.push(Side::Client, at_us * 1000, TcpFlags::ACK, Vec::new());
         self
     }
 
-    /// The server acknowledges.
     pub fn server_acks(mut self, at_us: i64) -> Conversation {
         self.push(Side::Server, at_us * 1000, TcpFlags::ACK, Vec::new());
         self
     }
 
-    /// The client sends FIN, then the server.
     pub fn closes(mut self, at_us: i64) -> Conversation {
         self.push(Side::Client, at_us * 1000, TcpFlags::FIN | TcpFlags::ACK, Vec::new());
         self.push(Side::Server, at_us * 1000 + 10_000, TcpFlags::FIN | TcpFlags::ACK, Vec::new());
@@ -210,19 +191,17 @@ impl Conversation {
         self
     }
 
-    /// A side announces this window from now on.
     pub fn window(mut self, side: Side, window: u16) -> Conversation {
         self.windows[side.index()] = window;
         self
     }
 
-    /// The SYNs of client and server offer to shift windows by so many bits (RFC 7323 2.2); otherwise they don't.
+    /// Adds the window scale option with these shifts to both SYNs (RFC 7323 §2.2).
     pub fn window_scales(mut self, client: u8, server: u8) -> Conversation {
         self.window_scales = Some([client, server]);
         self
     }
 
-    /// Sends bytes, cut into segments.
     pub fn says(mut self, side: Side, at_ns: i64, bytes: Vec<u8>) -> Conversation {
         let start = self.said[side.index()];
         self.spans.push(Span { side, start, end: start + bytes.len() as u64 });
@@ -251,17 +230,15 @@ impl Conversation {
         self.events.push(Event { time_ns, side, offset, flags, window, payload });
     }
 
-    /// When a message of this many bytes that begins at `at_ns` has passed.
+    /// Returns the time at which a message of this length that starts at `at_ns` has passed.
     pub fn passed_ns(&self, at_ns: i64, bytes: usize) -> i64 {
         at_ns + (bytes.div_ceil(self.segment_size) as i64 - 1).max(0) * self.pace_ns
     }
 
-    /// Where what was said lies, in the order in which it was told.
     pub fn spans(&self) -> &[Span] {
         &self.spans
     }
 
-    /// The packets, in time order.
     pub fn packets(&self) -> Vec<Packet> {
         let mut events = self.events.clone();
         events.sort_by_key(|event| event.time_ns);
@@ -271,7 +248,7 @@ impl Conversation {
         for event in events {
             let (us, them) = (event.side.index(), event.side.other().index());
             let control = |flag: u8| u64::from(event.flags & flag != 0);
-            // The SYN has the position before offset 0.
+            // The SYN precedes offset 0.
             let sequence =
                 self.initial[us].wrapping_add(event.offset as u32).wrapping_add(1 - control(TcpFlags::SYN) as u32);
             let end = event.offset + event.payload.len() as u64 + control(TcpFlags::FIN);
@@ -302,7 +279,6 @@ impl Conversation {
     }
 }
 
-/// The packets of several conversations in one capture.
 pub fn together(conversations: &[Conversation]) -> Vec<Packet> {
     let mut packets: Vec<Packet> = conversations.iter().flat_map(Conversation::packets).collect();
     packets.sort_by_key(|packet| packet.time);

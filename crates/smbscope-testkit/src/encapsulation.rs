@@ -1,22 +1,22 @@
-//! Captures as they look behind a mirror port or in a virtual network: every packet of a file wrapped in a tunnel.
+//! Captures from mirror ports and virtual networks: every packet of a file wrapped in a tunnel.
 //!
-//! The headers are built field by field after the RFCs that each variant names, with values that a reader must not
-//! depend on (keys, identifiers, sequence numbers, options) set to something.
+//! The headers are built field by field from the RFC of each variant. Values that a reader must not depend on (keys,
+//! identifiers, sequence numbers, options) are set to something other than zero.
 
 use crate::{Frame, pcap};
 
-/// What each packet is wrapped in. Where it says no more, the outer packet is IPv4 from 192.0.2.1 to 192.0.2.2.
+/// Tunnel around each packet. Unless stated otherwise, the outer packet is IPv4 from 192.0.2.1 to 192.0.2.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encapsulation {
     /// RFC 7348.
     Vxlan,
-    /// The same over IPv6.
+    /// RFC 7348 over IPv6.
     VxlanOverIpv6,
-    /// The same with the port of Linux, below a VLAN tag.
+    /// RFC 7348 with the default port of Linux, below a VLAN tag.
     VxlanOfLinux,
-    /// Its generic extension (draft-ietf-nvo3-vxlan-gpe), with IP inside.
+    /// Generic extension of VXLAN (draft-ietf-nvo3-vxlan-gpe), directly around IP.
     VxlanGeneric,
-    /// The same in outer fragments of 1,480 bytes at most.
+    /// VXLAN in outer fragments of up to 1,480 bytes.
     VxlanInFragments,
     /// RFC 8926, with eight bytes of options.
     Geneve,
@@ -24,7 +24,7 @@ pub enum Encapsulation {
     Gre,
     /// RFC 2890: with checksum, key and sequence number.
     GreWithKey,
-    /// GRE with a whole frame.
+    /// GRE around an Ethernet frame.
     GreEthernet,
     /// draft-foschiano-erspan, type I.
     Erspan1,
@@ -38,24 +38,21 @@ pub enum Encapsulation {
     IpInIpv6,
     /// 3GPP TS 29.281, with a sequence number and an extension header.
     GtpUser,
-    /// RFC 4448: an Ethernet pseudowire, with a control word.
+    /// RFC 4448: Ethernet pseudowire with a control word.
     Pseudowire,
-    /// The same without.
+    /// RFC 4448 without a control word.
     PseudowireWithoutControlWord,
     /// IEEE 802.1ah.
     Backbone,
-    /// RFC 4302 in front of the TCP header.
+    /// RFC 4302 before the TCP header.
     Authenticated,
-    /// VXLAN below Linux cooked capture.
     VxlanInCooked,
-    /// VXLAN below Linux cooked capture, version 2.
     VxlanInCooked2,
-    /// VXLAN in GRE with a whole frame in IPv6 below a VLAN tag.
+    /// VXLAN in GRE around a frame, in IPv6 below a VLAN tag.
     Nested,
 }
 
 impl Encapsulation {
-    /// All of them.
     pub const ALL: [Encapsulation; 22] = [
         Encapsulation::Vxlan,
         Encapsulation::VxlanOverIpv6,
@@ -81,7 +78,6 @@ impl Encapsulation {
         Encapsulation::Nested,
     ];
 
-    /// Link type of the wrapped packets.
     pub fn link_type(self) -> u32 {
         match self {
             Encapsulation::VxlanInCooked => 113,
@@ -90,7 +86,7 @@ impl Encapsulation {
         }
     }
 
-    /// The packets that carry an Ethernet frame of IPv4 or IPv6; `number` varies what differs from packet to packet.
+    /// Wraps an Ethernet frame of IPv4 or IPv6 in one or more packets. `number` varies per-packet fields.
     pub fn wrap(self, frame: &[u8], number: u32) -> Vec<Vec<u8>> {
         let ip = &frame[14..];
         let is_v6 = ip[0] >> 4 == 6;
@@ -104,7 +100,7 @@ impl Encapsulation {
                 ethernet(0x8100, &[&[0, 42][..], &IPV4.to_be_bytes(), &inside].concat())
             }
             Encapsulation::VxlanGeneric => {
-                // The flags I and P; next protocol 1 is IPv4, 2 is IPv6.
+                // Flags I and P; next protocol 1 is IPv4, 2 is IPv6.
                 let header = [0x0c, 0, 0, 1 + u8::from(is_v6), 0, 0x12, 0x34, 0];
                 ethernet(IPV4, &ipv4(17, id, &udp(4790, &[&header, ip].concat())))
             }
@@ -133,7 +129,7 @@ impl Encapsulation {
             Encapsulation::IpInIpv6 => ethernet(IPV6, &ipv6(if is_v6 { 41 } else { 4 }, ip)),
             Encapsulation::GtpUser => {
                 let length = (ip.len() as u16 + 8).to_be_bytes();
-                // Version 1, flags E and S; an extension header of one word: a PDU session container.
+                // Version 1, flags E and S; an extension header of one word, a PDU session container.
                 let start = [&[0x36, 255][..], &length, &[0, 0, 0, 9], &[id as u8, 0, 0, 0x85], &[1, 0, 9, 0]].concat();
                 ethernet(IPV4, &ipv4(17, id, &udp(2152, &[start.as_slice(), ip].concat())))
             }
@@ -163,8 +159,8 @@ impl Encapsulation {
         vec![whole]
     }
 
-    /// A little-endian pcap file of Ethernet frames with each of them wrapped. Only whole packets can be wrapped; what
-    /// is not IP stays as it is.
+    /// Wraps each Ethernet frame of a little-endian pcap file. Packets must not be truncated; those without IP stay as
+    /// they are.
     pub fn wrap_file(self, file: &[u8]) -> Vec<u8> {
         let wrap = |(frame, number): (Frame, u32)| {
             assert_eq!(frame.data.len(), frame.wire_length, "the packets are whole");
@@ -218,7 +214,7 @@ fn gre(flags: u16, protocol: u16, words: &[u8], payload: &[u8]) -> Vec<u8> {
     [&flags.to_be_bytes()[..], &protocol.to_be_bytes(), words, payload].concat()
 }
 
-/// Cuts what an outer packet carries into pieces that fit Ethernet.
+/// Splits the payload of an outer packet into fragments that fit Ethernet.
 fn fragments(id: u16, payload: &[u8]) -> Vec<Vec<u8>> {
     const PIECE: usize = 1_480;
     let pieces = payload.chunks(PIECE).enumerate();
@@ -230,7 +226,7 @@ fn fragments(id: u16, payload: &[u8]) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Puts an authentication header (24 bytes) behind the IP header.
+/// Inserts an authentication header of 24 bytes after the IP header.
 fn authenticated(ip: &[u8], number: u32) -> Vec<u8> {
     let mut packet = ip.to_vec();
     let (protocol_at, length_at, header) = match ip[0] >> 4 {

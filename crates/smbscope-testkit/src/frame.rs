@@ -1,27 +1,22 @@
-//! A packet of a capture file as bytes, to be changed in place: Ethernet, IPv4, TCP, payload. [`pcap`](crate::pcap) reads
-//! and writes files of them.
+//! A packet of a capture file as bytes that can be edited in place: Ethernet, IPv4, TCP, payload. [`pcap`](crate::pcap)
+//! reads and writes files of them.
 
 use crate::damage::Captured;
 use smbscope_model::Timestamp;
 use std::ops::Range;
 
-/// Where the IPv4 header begins.
+/// Offset of the IPv4 header.
 const IP: usize = 14;
-/// Longest payload that is put in: a packet of IP holds little more.
+/// Longest payload that [`Frame::set_payload`] accepts; an IP packet holds little more.
 const PAYLOAD_MAX: usize = 60_000;
-/// Where the sequence number stands in a TCP header.
 pub const SEQUENCE: usize = 4;
-/// Where the acknowledgment number stands in a TCP header.
 pub const ACKNOWLEDGMENT: usize = 8;
 
-/// A packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// When it was captured.
     pub time: Timestamp,
-    /// From the Ethernet header on, as far as it was captured.
+    /// Captured bytes from the Ethernet header on.
     pub data: Vec<u8>,
-    /// How long it was on the wire.
     pub wire_length: usize,
 }
 
@@ -41,32 +36,29 @@ impl Captured for Frame {
 }
 
 impl Frame {
-    /// Where the TCP header begins, if it is one in IPv4 in Ethernet.
+    /// Returns the offset of the TCP header, if there is one in IPv4 in Ethernet.
     fn tcp(&self) -> Option<usize> {
         let is_tcp = self.data.get(12..14)? == [8, 0] && *self.data.get(IP + 9)? == 6;
         let at = IP + 4 * usize::from(self.data.get(IP)? & 0x0f);
         (is_tcp && at >= IP + 20 && self.data.len() >= at + 20).then_some(at)
     }
 
-    /// Where the payload lies; empty when there is none.
     fn payload_range(&self) -> Range<usize> {
         let Some(tcp) = self.tcp() else { return 0..0 };
         let start = tcp + 4 * usize::from(self.data[tcp + 12] >> 4);
         if start < self.data.len() { start..self.data.len() } else { 0..0 }
     }
 
-    /// The captured payload.
     pub fn payload(&self) -> &[u8] {
         &self.data[self.payload_range()]
     }
 
-    /// The captured payload, to change it in place.
     pub fn payload_mut(&mut self) -> &mut [u8] {
         let range = self.payload_range();
         &mut self.data[range]
     }
 
-    /// Another payload in place of the one that there is; the lengths follow.
+    /// Replaces a non-empty payload and adjusts the lengths.
     pub fn set_payload(&mut self, payload: &[u8]) {
         let range = self.payload_range();
         if range.is_empty() {
@@ -79,32 +71,30 @@ impl Frame {
         self.wire_length = self.data.len();
     }
 
-    /// Adds to [`SEQUENCE`] or [`ACKNOWLEDGMENT`].
+    /// Adds to the field at [`SEQUENCE`] or [`ACKNOWLEDGMENT`].
     pub fn shift(&mut self, number: usize, by: u32) {
         let Some(tcp) = self.tcp() else { return };
         let field: &mut [u8; 4] = (&mut self.data[tcp + number..tcp + number + 4]).try_into().expect("four bytes");
         *field = u32::from_be_bytes(*field).wrapping_add(by).to_be_bytes();
     }
 
-    /// The TCP flags; none where it is not TCP.
     pub fn flags(&self) -> u8 {
         self.tcp().map_or(0, |tcp| self.data[tcp + 13])
     }
 
-    /// Changes the flags.
     pub fn set_flags(&mut self, flags: u8) {
         if let Some(tcp) = self.tcp() {
             self.data[tcp + 13] = flags;
         }
     }
 
-    /// The ports of sender and receiver; zeros where it is not TCP.
+    /// Returns the ports of sender and receiver, or zeros without TCP.
     pub fn ports(&self) -> (u16, u16) {
         let port = |at: usize| u16::from_be_bytes([self.data[at], self.data[at + 1]]);
         self.tcp().map_or((0, 0), |tcp| (port(tcp), port(tcp + 2)))
     }
 
-    /// Addresses and ports, in the order of sender and receiver: one direction of one flow.
+    /// Returns addresses and ports of sender and receiver, which identify one direction of a flow.
     pub fn direction(&self) -> Option<[u8; 12]> {
         let tcp = self.tcp()?;
         let mut key = [0; 12];

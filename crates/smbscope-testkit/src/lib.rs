@@ -1,12 +1,14 @@
-//! For tests only: conversations told as a story, the damage that captures suffer, and the truth to compare with.
+//! Test support: scripted conversations, realistic damage to captures, and the truth to compare results with.
 //!
-//! [`Conversation`] turns what client and server say into TCP packets; [`smb1`] and [`smb2`] encode what they say;
-//! [`damage`] does to packets what captures and networks do; [`script`] plays random conversations and knows which
-//! response belongs to which request; [`pcap`] writes it all to a file, and [`encapsulation`] wraps a file's packets in
-//! tunnels; [`frame`] changes the bytes of packets that a file holds. [`recording`] is a real capture to damage, and [`judge`] compares what an analysis finds in the damaged copy
-//! with the truth. [`traffic`] writes large captures from a seed.
-//! [`server`] answers real clients with what a script says, faults included. [`exchange`] makes exchanges for what comes
-//! after the analysis. [`skip`] says what a test lacks.
+//! - Synthetic captures: start with [`Conversation`], which turns messages of client and server into TCP packets.
+//!   [`smb1`] and [`smb2`] encode the messages; [`script`] plays random conversations and knows the matching requests
+//!   and responses; [`traffic`] writes large captures from a seed.
+//! - Damage and encoding: [`damage`] applies effects of networks and captures; [`pcap`] writes files, [`encapsulation`]
+//!   wraps their packets in tunnels, and [`frame`] edits them in place.
+//! - Real captures: [`recording`] holds a capture to damage, and [`judge`] compares the analysis of the damaged copy
+//!   with the truth.
+//! - [`server`] answers real clients according to a script, faults included. [`exchange`] builds exchanges for tests of
+//!   the code after the analysis. [`skip`] reports missing prerequisites of a test.
 
 #![forbid(unsafe_code)]
 

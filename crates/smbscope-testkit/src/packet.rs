@@ -1,4 +1,4 @@
-//! A TCP packet as a test makes it: with the truth about where it comes from, and its encoding.
+//! TCP packets for tests: their fields, their origin and their encoding.
 
 use smbscope_capture::{TcpFlags, TcpSegment, WindowScale};
 use smbscope_model::{CaptureId, PacketRef, Stamp, Timestamp};
@@ -6,20 +6,16 @@ use std::net::{IpAddr, SocketAddr};
 
 /// Time zero of every conversation.
 pub const EPOCH: Timestamp = Timestamp(1_700_000_000_000_000_000);
-/// Ethernet, IPv4 and TCP headers without options.
+/// Length of the Ethernet, IPv4 and TCP headers without options.
 pub const HEADERS: usize = 14 + 20 + 20;
 
-/// Who sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// The side that opens the connection and asks.
     Client,
-    /// The side that answers.
     Server,
 }
 
 impl Side {
-    /// The other one.
     pub fn other(self) -> Side {
         match self {
             Side::Client => Side::Server,
@@ -27,7 +23,6 @@ impl Side {
         }
     }
 
-    /// Index into a table with one entry a side.
     pub fn index(self) -> usize {
         match self {
             Side::Client => 0,
@@ -36,61 +31,47 @@ impl Side {
     }
 }
 
-/// A packet of a capture under construction. Its number is its place in the list, from 1.
+/// A packet of a capture under construction. Its number is its position in the list, from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packet {
-    /// Its place in the list before any damage.
     pub origin: usize,
-    /// When it was captured.
     pub time: Timestamp,
-    /// Who sent it.
     pub side: Side,
-    /// Where its payload lies in what its side says, from 0.
+    /// Offset of the payload in its sender's stream, from 0.
     pub offset: u64,
-    /// Sender.
     pub source: SocketAddr,
-    /// Receiver.
     pub destination: SocketAddr,
-    /// Sequence number.
     pub sequence: u32,
-    /// Acknowledgment number.
     pub acknowledgment: u32,
-    /// Flags.
     pub flags: TcpFlags,
-    /// Receive window.
     pub window: u16,
-    /// The window scale option, of a SYN that has one.
+    /// Window scale option, if it has one.
     pub window_scale: Option<u8>,
-    /// Identification of the IPv4 header.
     pub ip_id: u16,
-    /// What it carries.
     pub payload: Vec<u8>,
-    /// Bytes of the packet that are captured at most, from the Ethernet header on.
+    /// Maximum captured length in bytes, from the Ethernet header on.
     pub snap: usize,
 }
 
 impl Packet {
-    /// Offset after the last payload byte.
     pub fn end(&self) -> u64 {
         self.offset + self.payload.len() as u64
     }
 
-    /// Whether the payload holds a byte of what its side says.
+    /// Returns true if the payload contains this byte of the side's stream.
     pub fn holds(&self, side: Side, offset: u64) -> bool {
         self.side == side && (self.offset..self.end()).contains(&offset)
     }
 
-    /// Length on the wire, from the Ethernet header on.
+    /// Returns the length on the wire, from the Ethernet header on.
     pub fn wire_length(&self) -> usize {
         HEADERS + self.options().len() + self.payload.len()
     }
 
-    /// The TCP options: a no-operation before the window scale.
     fn options(&self) -> Vec<u8> {
         self.window_scale.map_or_else(Vec::new, |shift| vec![1, 3, 3, shift])
     }
 
-    /// What a TCP reader is given when this is packet `number` of the first capture.
     pub fn segment(&self, number: usize) -> TcpSegment<'_> {
         let packet = PacketRef::new(CaptureId(0), number as u64);
         let stamp = Stamp { time: self.time, packet };
@@ -120,7 +101,7 @@ impl Packet {
         }
     }
 
-    /// The packet as an Ethernet frame, cut at the snap length.
+    /// Encodes the packet as an Ethernet frame, truncated to the snap length.
     pub fn ethernet(&self) -> Vec<u8> {
         let (IpAddr::V4(source), IpAddr::V4(destination)) = (self.source.ip(), self.destination.ip()) else {
             panic!("conversations are held over IPv4");
@@ -157,12 +138,11 @@ impl Packet {
     }
 }
 
-/// Microseconds since time zero.
 pub fn micros(stamp: Stamp) -> i64 {
     (stamp.time - EPOCH).0 / 1000
 }
 
-/// The internet checksum (RFC 1071) over parts of even length, but for the last.
+/// Internet checksum (RFC 1071); all parts but the last must have even length.
 fn checksum(parts: &[&[u8]]) -> u16 {
     let mut sum = 0u32;
     for pair in parts.iter().flat_map(|part| part.chunks(2)) {

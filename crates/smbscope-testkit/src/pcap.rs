@@ -1,26 +1,21 @@
-//! Packets as a pcap or pcapng file (draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng).
+//! Reads and writes packets as pcap, and writes pcapng (draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng).
 
 use crate::frame::Frame;
 use crate::packet::Packet;
 use smbscope_model::Timestamp;
 
-/// LINKTYPE_ETHERNET.
 pub const ETHERNET: u32 = 1;
-/// Length of a file header.
 pub const FILE_HEADER: usize = 24;
-/// Length of a record header.
 pub const RECORD_HEADER: usize = 16;
 /// Little-endian, microseconds.
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
 /// Little-endian, nanoseconds.
 const NANOSECONDS: u32 = 0xa1b2_3c4d;
 
-/// A file with microsecond timestamps.
 pub fn micros(packets: &[Packet]) -> Vec<u8> {
     file(MICROSECONDS, 1000, packets)
 }
 
-/// A file with nanosecond timestamps.
 pub fn nanos(packets: &[Packet]) -> Vec<u8> {
     file(NANOSECONDS, 1, packets)
 }
@@ -33,7 +28,7 @@ fn file(magic: u32, resolution_ns: i64, packets: &[Packet]) -> Vec<u8> {
     bytes
 }
 
-/// The packets of a little-endian file with microseconds or nanoseconds, up to the first that can't be read.
+/// Reads the packets of a little-endian file up to the first unreadable one.
 pub fn read(file: &[u8]) -> Vec<Frame> {
     let field = |at: usize| Some(u32::from_le_bytes(file.get(at..at + 4)?.try_into().ok()?));
     let resolution_ns = match field(0) {
@@ -55,12 +50,12 @@ pub fn read(file: &[u8]) -> Vec<Frame> {
     frames
 }
 
-/// A file with nanosecond timestamps of such packets.
+/// Writes a file with nanosecond timestamps.
 pub fn write<'a>(link_type: u32, frames: impl IntoIterator<Item = &'a Frame>) -> Vec<u8> {
     file_of(link_type, frames.into_iter().map(|frame| (frame.time, &frame.data[..], frame.wire_length)))
 }
 
-/// A file with nanosecond timestamps of packets given by time, captured bytes and length on the wire.
+/// Writes a file with nanosecond timestamps from time, captured bytes and length on the wire of each packet.
 pub fn file_of<'a>(link_type: u32, packets: impl Iterator<Item = (Timestamp, &'a [u8], usize)>) -> Vec<u8> {
     let mut bytes = header(NANOSECONDS, link_type);
     for (time, data, wire_length) in packets {
@@ -86,10 +81,10 @@ fn record(bytes: &mut Vec<u8>, resolution_ns: i64, time: Timestamp, data: &[u8],
     bytes.extend(data);
 }
 
-/// A pcapng file with nanosecond timestamps, each packet on an interface of its own choice.
+/// Writes a pcapng file with nanosecond timestamps; `interface_of` selects the interface of each packet.
 pub fn next_generation(packets: &[Packet], interface_of: &[usize]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    // Byte order, version 1.0, a section of unknown length.
+    // Byte-order magic, version 1.0, section of unknown length.
     block(&mut bytes, 0x0a0d_0d0a, &[0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255]);
     for _ in 0..=interface_of.iter().copied().max().unwrap_or(0) {
         // Ethernet, no snap length; if_tsresol (9) is 10^-9 s.

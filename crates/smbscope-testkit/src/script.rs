@@ -1,7 +1,7 @@
-//! Random conversations of SMB clients, and which response belongs to which request.
+//! Random conversations of SMB clients, with the truth about matching requests and responses.
 //!
-//! Every response carries a status of its own, its *tag*, and every request carries the same tag where its command
-//! has room: as offset, name or file. So an exchange that pairs the wrong halves gives itself away.
+//! Every response carries a unique status, its *tag*. Every request carries the same tag where its command has a
+//! suitable field: offset, name or file. An exchange with mismatched halves is thus recognisable.
 
 use crate::conversation::{Conversation, Span, framed};
 use crate::packet::{Packet, Side};
@@ -12,101 +12,77 @@ use proptest::prelude::*;
 use smbscope_model::{CUT_NAME_MARK, Command, Exchange, FileId, ResponseStatus};
 use smbscope_wire::{smb1 as wire1, smb2 as wire2};
 
-/// Success with the customer bit, and a low half that is no SMB1 error class: what a tag is added to.
+/// Status without a tag: success with the customer bit, and a low half that is no SMB1 error class.
 const TAGGED: u32 = 0x2000_1000;
-/// From the capture point to either end.
+/// Time between the capture point and either end.
 const LATENCY_NS: i64 = 20_000;
 
-/// What a client does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// CREATE or NT_CREATE_ANDX.
     Open,
-    /// CLOSE.
     Close,
     /// READ or READ_ANDX; the size is that of the response.
     Read,
     /// WRITE or WRITE_ANDX; the size is that of the request.
     Write,
-    /// ECHO.
     Echo,
-    /// SMB1: TRANS2_QUERY_PATH_INFORMATION, in two messages when it is large. SMB2: CREATE and CLOSE in a compound.
+    /// SMB1: TRANS2_QUERY_PATH_INFORMATION, in two messages if it is large. SMB2: CREATE and CLOSE in a compound.
     Query,
 }
 
-/// One request of a client.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
-    /// What it does.
     pub kind: Kind,
-    /// Bytes that are read or written.
     pub size: u16,
-    /// Time since the request before, if the window is open.
+    /// Time since the previous request, unless the window is full.
     pub gap_us: u16,
-    /// What the server needs.
     pub service_us: u16,
-    /// The server says STATUS_PENDING first (SMB2).
+    /// The server sends STATUS_PENDING first (SMB2 only).
     pub interim: bool,
 }
 
-/// Which protocol, and how a client numbers its requests.
+/// Protocol and numbering of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ids {
-    /// Message ids count up.
+    /// Consecutive message ids.
     Smb2,
-    /// This many MIDs, used in turn.
-    Smb1 {
-        /// How many.
-        mids: u16,
-    },
+    /// A fixed number of MIDs, used in rotation.
+    Smb1 { mids: u16 },
 }
 
-/// A conversation to be played.
 #[derive(Debug, Clone)]
 pub struct Script {
-    /// Protocol and ids.
     pub ids: Ids,
-    /// Requests outstanding at most.
     pub window: usize,
-    /// Payload of a packet at most.
     pub segment_size: usize,
-    /// What is done.
     pub steps: Vec<Step>,
 }
 
-/// What was played.
 #[derive(Debug, Clone)]
 pub struct Played {
-    /// The undamaged capture.
     pub packets: Vec<Packet>,
-    /// What an analysis has to find.
+    /// Exchanges that an analysis must find.
     pub truth: Vec<TrueExchange>,
 }
 
-/// An exchange as it was.
 #[derive(Debug, Clone, Copy)]
 pub struct TrueExchange {
-    /// Its tag.
     pub tag: u32,
-    /// Its command.
     pub command: Command,
     /// MessageId or MID.
     pub message_id: u64,
-    /// The frame of its request.
     pub request: Span,
-    /// The frame of its interim response.
     pub interim: Option<Span>,
-    /// The frame or frames of its response.
+    /// One or more consecutive frames.
     pub response: Span,
 }
 
-/// Scripts of either protocol.
 pub fn scripts() -> impl Strategy<Value = Script> {
     let mids = prop_oneof![Just(1u16), Just(2), Just(50)];
     scripts_with(prop_oneof![Just(Ids::Smb2), mids.prop_map(|mids| Ids::Smb1 { mids })], 1..60)
 }
 
-/// Scripts with ids of a kind and a number of steps.
 pub fn scripts_with(ids: impl Strategy<Value = Ids>, steps: std::ops::Range<usize>) -> impl Strategy<Value = Script> {
     let sizes = prop_oneof![Just(1460usize), 300usize..1460, Just(8960)];
     let steps = prop::collection::vec(step(), steps);
@@ -133,7 +109,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 impl Script {
-    /// A script from a seed, for tests that need very many.
+    /// Creates a script from a seed, for tests that need very many.
     pub fn random(ids: Ids, steps: usize, seed: u64) -> Script {
         const KINDS: [Kind; 6] = [Kind::Open, Kind::Close, Kind::Read, Kind::Write, Kind::Echo, Kind::Query];
         let mut random = Random::new(seed);
@@ -148,7 +124,7 @@ impl Script {
         Script { ids, window: 1 + random.below(8) as usize, segment_size: 1460, steps }
     }
 
-    /// Plays it: the client sends as fast as its window allows, the server answers in the order in which it is done.
+    /// Plays the script: the client sends as fast as its window allows; the server responds in order of completion.
     pub fn play(&self) -> Played {
         let mut stage = Stage::new(self);
         for (index, step) in self.steps.iter().enumerate() {
@@ -158,10 +134,9 @@ impl Script {
     }
 }
 
-/// A request, the messages of its response, and tag, command and id of each of its members.
+/// A request, the messages of its response, and tag, command and id of each member.
 type Turn = (Vec<u8>, Vec<Vec<u8>>, Vec<(u32, Command, u64)>);
 
-/// What the server still has to say.
 struct Due {
     ready_ns: i64,
     frames: Vec<Vec<u8>>,
@@ -171,7 +146,6 @@ struct Due {
     is_interim: bool,
 }
 
-/// The current play.
 struct Stage {
     conversation: Conversation,
     ids: Ids,
@@ -181,7 +155,7 @@ struct Stage {
     client_free_ns: i64,
     server_free_ns: i64,
     due: Vec<Due>,
-    /// When the client knows of each answer that it waits for, and which MID that frees.
+    /// For each outstanding request: time at which the client receives the response, and the MID freed by that.
     busy: Vec<(i64, u64)>,
     truth: Vec<TrueExchange>,
 }
@@ -212,7 +186,6 @@ impl Stage {
         self.speak_until(at);
         self.busy.retain(|(known, _)| *known > at);
         while self.busy.len() + self.due.iter().filter(|due| !due.is_interim).count() >= self.window {
-            // Wait for the next answer.
             while self.busy.is_empty() {
                 self.speak_next();
             }
@@ -256,7 +229,7 @@ impl Stage {
         self.conversation = conversation.says(side, at_ns, bytes);
     }
 
-    /// The server says what is ready before `until`.
+    /// Sends the responses that are ready by `until`.
     fn speak_until(&mut self, until: i64) {
         while self.due.iter().any(|due| due.ready_ns.max(self.server_free_ns) <= until) {
             self.speak_next();
@@ -386,7 +359,6 @@ impl Stage {
     }
 }
 
-/// The tag that a response carries.
 pub fn response_tag(exchange: &Exchange) -> Option<u32> {
     match exchange.status? {
         ResponseStatus::Nt(status) => status.0.checked_sub(TAGGED).filter(|tag| *tag < 0x1000_0000),
@@ -395,7 +367,7 @@ pub fn response_tag(exchange: &Exchange) -> Option<u32> {
 }
 
 impl TrueExchange {
-    /// Whether an exchange has the request of this one, by what the request says, as far as it was captured.
+    /// Returns true if an exchange has this one's request, judged by the captured parts of the request.
     pub fn has_request_of(&self, exchange: &Exchange) -> bool {
         let tag = self.tag / 2;
         let says_tag = match exchange.command {
@@ -407,10 +379,10 @@ impl TrueExchange {
             Command::Smb1(wire1::Smb1Command::CLOSE) => {
                 exchange.file_id.is_none_or(|file| file == FileId::Smb1(0x1000 + tag as u16))
             }
-            // The header, a word and a length: the text of an ECHO is as long as its tag.
+            // Header, word count, word and byte count: the data of an ECHO is as long as its tag.
             Command::Smb1(wire1::Smb1Command::ECHO) => exchange.request.bytes == 32 + 1 + 2 + 2 + u64::from(tag),
             _ => exchange.path.as_deref().is_none_or(|path| {
-                // The snap length may have cut the end.
+                // The snap length may have truncated the name.
                 let name = format!("\\t{tag}");
                 path.strip_suffix(CUT_NAME_MARK).map_or(path == name, |beginning| name.starts_with(beginning))
             }),

@@ -1,15 +1,16 @@
-//! SMB1 messages as tests need them (MS-CIFS 2.2.4): the fields that an analysis reads, zeros elsewhere.
+//! SMB1 messages for tests (MS-CIFS 2.2.4): the fields that the analysis reads, and zeros elsewhere. Comments on
+//! functions name the section of MS-CIFS.
 
 use smbscope_wire::codec::{FixedSizeField, Put};
 use smbscope_wire::names::Trans2;
 use smbscope_wire::smb1::messages::{self as wire, *};
 use smbscope_wire::smb1::{Smb1Command, Smb1Header, flags, flags2};
 
-/// A message: the header and a block of words and data for each command of the chain.
+/// A message: the header and, for each command of the AndX chain, a block of words and data.
 #[derive(Debug, Clone)]
 pub struct Message {
     header: Smb1Header,
-    /// Each from its count of words on.
+    /// Each block starts with its word count.
     blocks: Vec<(Smb1Command, Vec<u8>)>,
 }
 
@@ -22,37 +23,36 @@ impl Message {
         Message { header, blocks: vec![(command, bytes.split_off(Smb1Header::LENGTH))] }
     }
 
-    /// In this tree; 1 otherwise.
+    /// Sets the tree id. Default: 1.
     pub fn tid(mut self, tid: u16) -> Message {
         self.header.tid = tid;
         self
     }
 
-    /// Of this process; 0x1234 otherwise.
+    /// Sets the process id. Default: 0x1234.
     pub fn pid(mut self, pid: u16) -> Message {
         self.header.pid = pid;
         self
     }
 
-    /// Of this user; 100 otherwise.
+    /// Sets the user id. Default: 100.
     pub fn uid(mut self, uid: u16) -> Message {
         self.header.uid = uid;
         self
     }
 
-    /// With this NTSTATUS.
     pub fn status(mut self, status: u32) -> Message {
         self.header.status = status;
         self
     }
 
-    /// Without the reply bit, as servers send breaks and Samba its "go ahead".
+    /// Clears the reply bit, as in oplock breaks from servers and in Samba's "go ahead".
     pub fn without_reply_bit(mut self) -> Message {
         self.header.flags &= !flags::REPLY;
         self
     }
 
-    /// With a further command behind (AndX).
+    /// Appends a further command (AndX).
     pub fn and(mut self, next: Message) -> Message {
         self.blocks.extend(next.blocks);
         self
@@ -84,7 +84,7 @@ fn answer<M: wire::Smb1Message>(mid: u16, message: M) -> Message {
     Message::new(mid, flags::REPLY, &message)
 }
 
-/// A command whose words and data no client of ours sends, or no server answers.
+/// Builds a command from raw words and data, for messages that our client and server do not support.
 fn raw(command: Smb1Command, mid: u16, flags: u8, words: Vec<u8>, data: &[u8]) -> Message {
     assert!(words.len().is_multiple_of(2), "parameters are words");
     let mut block = vec![(words.len() / 2) as u8];
@@ -95,14 +95,13 @@ fn raw(command: Smb1Command, mid: u16, flags: u8, words: Vec<u8>, data: &[u8]) -
     Message { header, blocks: vec![(command, block)] }
 }
 
-/// Words one after the other, and zeros up to so many bytes.
+/// Encodes words, padded with zeros to `length` bytes.
 fn words(words: &[u16], length: usize) -> Vec<u8> {
     let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     bytes.resize(length, 0);
     bytes
 }
 
-/// A response with nothing in it.
 pub fn empty_response(command: Smb1Command, mid: u16) -> Message {
     raw(command, mid, flags::REPLY, Vec::new(), &[])
 }
@@ -117,7 +116,7 @@ pub fn negotiate_response(mid: u16, index: u16) -> Message {
     raw(Smb1Command::NEGOTIATE, mid, flags::REPLY, words(&[index], 34), &[]).tid(0).uid(0)
 }
 
-/// 2.2.4.53.1: account and domain in the clear.
+/// 2.2.4.53.1, with account and domain in plain text.
 pub fn session_setup(mid: u16, domain: &str, user: &str) -> Message {
     let setup = SessionSetupAndxPlain {
         account_name: user.into(),
@@ -134,7 +133,7 @@ pub fn session_setup_response(mid: u16, uid: u16) -> Message {
     raw(Smb1Command::SESSION_SETUP_ANDX, mid, flags::REPLY, words(&[0xff, 0, 0], 6), &[]).tid(0).uid(uid)
 }
 
-/// 2.2.4.55.1: `\\server\share`.
+/// 2.2.4.55.1, with the path as `\\server\share`.
 pub fn tree_connect(mid: u16, path: &str) -> Message {
     let connect = TreeConnectAndx { flags: 0, password: &[0], path: path.into(), service: "?????".into() };
     request(mid, connect).tid(0)
@@ -185,33 +184,33 @@ pub fn write_andx_response(mid: u16, count: u16) -> Message {
     answer(mid, WriteAndxResponse { count, ..Default::default() })
 }
 
-/// 2.2.4.39.1: the server is to answer `count` times.
+/// 2.2.4.39.1. The server shall respond `count` times.
 pub fn echo(mid: u16, count: u16, data: &[u8]) -> Message {
     request(mid, Echo { echo_count: count, data })
 }
 
-/// 2.2.4.39.2: answer `number`, from 1.
+/// 2.2.4.39.2. Responses are numbered from 1.
 pub fn echo_response(mid: u16, number: u16, data: &[u8]) -> Message {
     answer(mid, EchoResponse { sequence_number: number, data })
 }
 
-/// 2.2.4.22.1, in eight words. The answer is a frame without SMB header.
+/// 2.2.4.22.1, with eight words. The response is a frame without an SMB header.
 pub fn read_raw(mid: u16, fid: u16, offset: u32, length: u16) -> Message {
     raw(Smb1Command::READ_RAW, mid, 0, words(&[fid, offset as u16, (offset >> 16) as u16, length], 16), &[])
 }
 
-/// 2.2.4.25.1, in twelve words. The data block follows in a frame without SMB header, once the server has said "go ahead".
+/// 2.2.4.25.1, with twelve words. The data follows in a frame without an SMB header, after the server's "go ahead".
 pub fn write_raw(mid: u16, fid: u16, offset: u32, count: u16, write_through: bool) -> Message {
     let fields = [fid, count, 0, offset as u16, (offset >> 16) as u16, 0, 0, write_through.into()];
     raw(Smb1Command::WRITE_RAW, mid, 0, words(&fields, 24), &[])
 }
 
-/// 2.2.4.25.2: "go ahead", with the data that the server can take at once.
+/// 2.2.4.25.2: "go ahead", with the amount of data that the server can accept.
 pub fn go_ahead(mid: u16) -> Message {
     raw(Smb1Command::WRITE_RAW, mid, flags::REPLY, words(&[0xffff], 2), &[])
 }
 
-/// 2.2.4.25.3: the answer to the data block in write-through mode.
+/// 2.2.4.25.3: response to the data in write-through mode.
 pub fn write_complete(mid: u16, count: u16) -> Message {
     answer(mid, WriteComplete { count })
 }
@@ -232,19 +231,19 @@ pub fn oplock_break(fid: u16) -> Message {
     request(0xffff, LockingAndx { fid, type_of_lock: lock_type::OPLOCK_RELEASE, ..LockingAndx::default() })
 }
 
-/// Bytes of parameters and data: of the whole transaction, and in one message.
+/// Data of a transaction in one of its messages.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
-    /// Data bytes of the whole.
+    /// Total number of data bytes.
     pub total: u16,
-    /// Data bytes before this message.
+    /// Data bytes in earlier messages.
     pub before: u16,
     /// Data bytes in this message.
     pub here: u16,
 }
 
 impl Part {
-    /// All in one message.
+    /// Returns a part with all data in one message.
     pub fn whole(total: u16) -> Part {
         Part { total, before: 0, here: total }
     }
@@ -286,7 +285,7 @@ pub fn trans2_secondary(mid: u16, parameters_total: u16, data: Part) -> Message 
     request(mid, Transaction2Secondary(data.with_counts(parameters_total, &vec![0x55; data.here.into()])))
 }
 
-/// 2.2.4.46.2: the server has room for the secondary requests.
+/// 2.2.4.46.2: the server is ready for the secondary requests.
 pub fn trans2_interim(mid: u16) -> Message {
     empty_response(Smb1Command::TRANSACTION2, mid)
 }

@@ -1,4 +1,5 @@
-//! SMB2 messages as tests need them (MS-SMB2 2.2): the fields that an analysis reads, zeros elsewhere.
+//! SMB2 messages for tests (MS-SMB2 2.2): the fields that the analysis reads, and zeros elsewhere. Comments on
+//! functions name the section of MS-SMB2.
 
 use smbscope_wire::codec::{FixedSizeField, List, Put};
 use smbscope_wire::names::{Fsctl, InfoLevel};
@@ -6,23 +7,19 @@ use smbscope_wire::smb2::messages::{self as wire, *};
 use smbscope_wire::smb2::{FileReference, LockElement, Smb2Command, Smb2Header, TRANSFORM_ID, TransformHeader, flags};
 use smbscope_wire::status::NtStatus;
 
-/// STATUS_PENDING.
 pub const STATUS_PENDING: u32 = 0x0000_0103;
-/// STATUS_CANCELLED.
 pub const STATUS_CANCELLED: u32 = 0xc000_0120;
-/// STATUS_MORE_PROCESSING_REQUIRED.
 pub const STATUS_MORE_PROCESSING: u32 = 0xc000_0016;
-/// STATUS_OBJECT_NAME_NOT_FOUND.
 pub const STATUS_NOT_FOUND: u32 = 0xc000_0034;
 
-/// What Windows has in the reserved field of a message that is not asynchronous.
+/// Value that Windows puts in the reserved field of synchronous messages.
 const PROCESS_ID: u32 = 0xfeff;
 
-/// A message, or a member of a compound.
+/// A message or a compound member.
 #[derive(Debug, Clone)]
 pub struct Message {
     header: Smb2Header,
-    /// Behind room for the header.
+    /// Starts with space for the header.
     bytes: Vec<u8>,
 }
 
@@ -34,50 +31,49 @@ impl Message {
         Message { header, bytes }.session(0x11).tree(1)
     }
 
-    /// In this session; 0x11 otherwise.
+    /// Sets the session id. Default: 0x11.
     pub fn session(mut self, session_id: u64) -> Message {
         self.header.session_id = Some(session_id);
         self
     }
 
-    /// In this tree; 1 otherwise.
+    /// Sets the tree id. Default: 1.
     pub fn tree(mut self, tree_id: u32) -> Message {
         self.header.tree_id = Some(tree_id);
         self
     }
 
-    /// With this status.
     pub fn status(mut self, status: u32) -> Message {
         self.header.status = NtStatus(status);
         self
     }
 
-    /// An asynchronous message: it carries an async id instead of a tree.
+    /// Makes the message asynchronous: it has an async id instead of a tree id.
     pub fn asynchronous(mut self, async_id: u64) -> Message {
         self.header.flags |= flags::ASYNC_COMMAND;
         self.header.async_id = Some(async_id);
         self
     }
 
-    /// Related to the member before it.
+    /// Marks the message as related to the previous compound member.
     pub fn related(mut self) -> Message {
         self.header.flags |= flags::RELATED_OPERATIONS;
         self
     }
 
-    /// With the flag of a signed message.
+    /// Sets the flag of a signed message.
     pub fn signed(mut self) -> Message {
         self.header.flags |= flags::SIGNED;
         self
     }
 
-    /// A request that costs so many credits and asks for as many, or a response to one that grants so many.
+    /// Sets the credit charge, and the credits requested or granted.
     pub fn credits(mut self, charge: u16, credits: u16) -> Message {
         (self.header.credit_charge, self.header.credits) = (charge, credits);
         self
     }
 
-    /// Outside of any session and tree.
+    /// Clears session and tree id.
     fn outside(self) -> Message {
         self.session(0).tree(0)
     }
@@ -99,7 +95,7 @@ impl From<Message> for Vec<u8> {
     }
 }
 
-/// Several messages in one frame.
+/// Combines several messages in one frame.
 pub fn compound(members: &[Message]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (index, member) in members.iter().enumerate() {
@@ -114,7 +110,7 @@ pub fn compound(members: &[Message]) -> Vec<u8> {
     bytes
 }
 
-/// A frame in a TRANSFORM_HEADER, around a message of this length that nobody can read.
+/// Builds a TRANSFORM_HEADER frame around an undecipherable message of this length.
 pub fn encrypted(session_id: u64, plain_length: usize) -> Vec<u8> {
     let mut bytes = TRANSFORM_ID.to_vec();
     bytes.resize(36, 0x5a);
@@ -133,12 +129,12 @@ fn answer<M: wire::Smb2Message>(message_id: u64, body: M) -> Message {
     Message::new(M::COMMAND, message_id, flags::SERVER_TO_REDIR, |out| body.emit(out))
 }
 
-/// The FileId that tests call by a number; all ones is that of a related operation.
+/// Returns the FileId for a test's file number; all ones refers to the related operation.
 pub fn file(number: u64) -> FileReference {
     if number == u64::MAX { FileReference::RELATED } else { FileReference { persistent: 0x100, volatile: number } }
 }
 
-/// The file of the operation before, in a related compound.
+/// The file of the previous operation in a related compound.
 pub const RELATED: u64 = u64::MAX;
 
 /// 2.2.3
@@ -152,7 +148,7 @@ pub fn negotiate_response(message_id: u64, dialect: u16) -> Message {
     answer(message_id, negotiate::Response { security_mode: 1, dialect, ..Default::default() }).outside()
 }
 
-/// 2.2.3 and 2.2.4 of two sides with these capabilities.
+/// 2.2.3 and 2.2.4, with these capabilities on both sides.
 pub fn negotiation(message_id: u64, dialect: u16, capabilities: u32) -> (Message, Message) {
     let dialects = &[dialect];
     let offer =
@@ -173,7 +169,7 @@ pub fn session_setup_begin(message_id: u64) -> Message {
     request(message_id, session_setup::Request { token, ..Default::default() }).outside()
 }
 
-/// 2.2.5, which binds the connection to a session.
+/// 2.2.5, binding the connection to a session.
 pub fn session_bind(message_id: u64, domain: &str, user: &str, session_id: u64) -> Message {
     let token = &ntlm_authenticate(domain, user);
     let flags = session_setup::Request::BINDING;
@@ -185,7 +181,7 @@ pub fn session_setup_response(message_id: u64, session_id: u64) -> Message {
     answer(message_id, session_setup::Response::default()).session(session_id).tree(0)
 }
 
-/// An NTLM AUTHENTICATE_MESSAGE (MS-NLMP 2.2.1.3) that names a user.
+/// Builds an NTLM AUTHENTICATE_MESSAGE (MS-NLMP 2.2.1.3) that names a user.
 pub fn ntlm_authenticate(domain: &str, user: &str) -> Vec<u8> {
     let (domain, user) = (utf16(domain), utf16(user));
     let mut bytes = b"NTLMSSP\0\x03\0\0\0".to_vec();
@@ -211,7 +207,7 @@ pub fn logoff(message_id: u64) -> Message {
     request(message_id, plain::Logoff {})
 }
 
-/// 2.2.9: `\\server\share`.
+/// 2.2.9, with the path as `\\server\share`.
 pub fn tree_connect(message_id: u64, path: &str) -> Message {
     request(message_id, tree_connect::Request { path: path.into() }).tree(0)
 }
@@ -231,18 +227,18 @@ pub fn create_response(message_id: u64, number: u64) -> Message {
     answer(message_id, create::Response { file: file(number), ..Default::default() })
 }
 
-/// 2.2.13: an open that asks for an oplock of this level; 0xff for a lease.
+/// 2.2.13, requesting an oplock of this level (0xff for a lease).
 pub fn create_asking(message_id: u64, name: &str, oplock_level: u8) -> Message {
     request(message_id, create::Request { name: name.into(), oplock_level, ..Default::default() })
 }
 
-/// 2.2.14: an open that was granted an oplock of this level, of a file that was written last at that time.
+/// 2.2.14, granting an oplock of this level; `last_write` is the file's LastWriteTime.
 pub fn create_granting(message_id: u64, number: u64, oplock_level: u8, last_write: u64) -> Message {
     let times = [0, 0, last_write, 0];
     answer(message_id, create::Response { file: file(number), oplock_level, times, ..Default::default() })
 }
 
-/// The same with a lease of these states: 1 read, 2 handle, 4 write.
+/// 2.2.14, granting a lease with these states: 1 read, 2 handle, 4 write.
 pub fn create_leasing(message_id: u64, number: u64, state: u32, last_write: u64) -> Message {
     let lease = create_context::Lease { key: [number as u8; 16], state, ..Default::default() };
     let list = [create_context::CreateContext::LeaseV1(lease)];
@@ -251,7 +247,7 @@ pub fn create_leasing(message_id: u64, number: u64, state: u32, last_write: u64)
     answer(message_id, create::Response { file: file(number), oplock_level, times, contexts, ..Default::default() })
 }
 
-/// 2.2.23.2: the server breaks the lease that [`create_leasing`] gave this open.
+/// 2.2.23.2: the server breaks the lease granted by [`create_leasing`].
 pub fn lease_break(number: u64, new_state: u32) -> Message {
     let key = [number as u8; 16];
     let lease = oplock_break::LeaseBreak { key, current_state: 7, new_state, ..Default::default() };
@@ -278,7 +274,7 @@ pub fn read_response(message_id: u64, data: &[u8]) -> Message {
     answer(message_id, read::Response { data })
 }
 
-/// 2.2.21. Without data there is not even the one byte that the buffer must have, so that others can put theirs there.
+/// 2.2.21. Without data, the mandatory one-byte buffer is omitted so that the caller can append its own data.
 pub fn write(message_id: u64, number: u64, offset: u64, data: &[u8]) -> Message {
     let mut message = request(message_id, write::Request { offset, file: file(number), data });
     message.bytes.truncate(write::Request::END + data.len());
@@ -311,12 +307,12 @@ pub fn echo_response(message_id: u64) -> Message {
     answer(message_id, plain::Echo {})
 }
 
-/// 2.2.30: cancel the request with this MessageId.
+/// 2.2.30. Cancels the request with this MessageId.
 pub fn cancel(message_id: u64) -> Message {
     request(message_id, plain::Cancel {})
 }
 
-/// 2.2.33: FileIdBothDirectoryInformation of what matches a pattern.
+/// 2.2.33, for FileIdBothDirectoryInformation.
 pub fn query_directory(message_id: u64, number: u64, pattern: &str) -> Message {
     let (file, pattern) = (file(number), pattern.into());
     let list = query_directory::Request { class: 37, flags: 0, file, output_buffer_length: 65_536, pattern };
@@ -328,12 +324,12 @@ pub fn query_directory_response(message_id: u64, output: &[u8]) -> Message {
     answer(message_id, query_directory::Response { output })
 }
 
-/// FileIdBothDirectoryInformation (MS-FSCC 2.4.17) of `number` files with names of twelve characters.
+/// Builds FileIdBothDirectoryInformation (MS-FSCC 2.4.17) of `number` files with twelve-character names.
 pub fn directory_entries(number: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(number * 128);
     for index in 0..number {
         bytes.put(if index + 1 == number { 0 } else { 128u32 });
-        // FileIndex, times, size, allocation; attributes; length of the name; the short name is empty.
+        // FileIndex, times, sizes; attributes; name length; empty short name.
         bytes.put_zeros(4 + 6 * 8);
         bytes.put(0x20u32);
         bytes.put(24u32);
@@ -343,7 +339,7 @@ pub fn directory_entries(number: usize) -> Vec<u8> {
     bytes
 }
 
-/// 2.2.37: FileNetworkOpenInformation.
+/// 2.2.37, for FileNetworkOpenInformation.
 pub fn query_info(message_id: u64, number: u64) -> Message {
     let level = InfoLevel::FILE_NETWORK_OPEN_INFORMATION;
     let query =
@@ -356,13 +352,13 @@ pub fn query_info_response(message_id: u64, output: &[u8]) -> Message {
     answer(message_id, query_info::Response { output })
 }
 
-/// 2.2.31: asks for the server's interfaces.
+/// 2.2.31, for the server's network interfaces.
 pub fn query_interfaces(message_id: u64) -> Message {
     let code = Fsctl::QUERY_NETWORK_INTERFACE_INFO;
     request(message_id, ioctl::Request::new(code, FileReference::NONE, &[], 65_536))
 }
 
-/// 2.2.32.5: interfaces by number, speed in bits a second, and IPv4 address.
+/// 2.2.32.5: interfaces as index, speed in bit/s, and IPv4 address.
 pub fn interfaces_response(message_id: u64, interfaces: &[(u32, u64, [u8; 4])]) -> Message {
     let mut output = Vec::new();
     for (at, (index, speed, address)) in interfaces.iter().enumerate() {
@@ -391,7 +387,7 @@ pub fn notify_response(message_id: u64) -> Message {
     answer(message_id, change_notify::Response::default())
 }
 
-/// 2.2.39: FileRenameInformation.
+/// 2.2.39, with FileRenameInformation.
 pub fn rename(message_id: u64, number: u64, new_name: &str) -> Message {
     let data = set_info::Data::Rename { path: new_name.into(), replace: false };
     request(message_id, set_info::Request::new(file(number), data))
@@ -407,12 +403,12 @@ pub fn oplock_break(number: u64) -> Message {
     answer(u64::MAX, oplock_break::Oplock { oplock_level: 1, file: file(number) }).outside()
 }
 
-/// 2.2.2: an interim response.
+/// 2.2.2, as an interim response.
 pub fn pending(command: Smb2Command, message_id: u64, async_id: u64) -> Message {
     error(command, message_id, STATUS_PENDING).asynchronous(async_id)
 }
 
-/// 2.2.2: an ERROR response.
+/// 2.2.2
 pub fn error(command: Smb2Command, message_id: u64, status: u32) -> Message {
     let emit = |out: &mut Vec<u8>| error::Smb2ErrorResponse::default().emit(out);
     Message::new(command, message_id, flags::SERVER_TO_REDIR, emit).status(status)

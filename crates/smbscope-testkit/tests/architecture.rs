@@ -1,10 +1,10 @@
-//! The direction of imports, and that the inner crates do no I/O: what ARCHITECTURE.md promises, checked.
+//! Checks what ARCHITECTURE.md promises: the direction of imports, and inner crates without I/O.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// All that a program may use: the command line, or a package of another language.
+/// Crates available to a program, i.e. the command line or a package for another language.
 const LIBRARIES: &[&str] = &[
     "smbscope-wire",
     "smbscope-model",
@@ -19,10 +19,10 @@ const LIBRARIES: &[&str] = &[
     "smbscope-run",
 ];
 
-/// The Python package carries the command line, so that one file installs both.
+/// The Python package includes the command line, so that one file installs both.
 const PACKAGE: &[&str] = &["smbscope-run", "smbscope-cli", "smbscope-model", "smbscope-report"];
 
-/// What each crate may use, from the inside out.
+/// Allowed dependencies of each crate, from the inside out.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("smbscope-wire", &[]),
     ("smbscope-model", &["smbscope-wire"]),
@@ -67,14 +67,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Tests may also use the test kit and what the test kit is made of, and servers to try things on.
+/// Additional dependencies allowed in tests: the test kit with its own dependencies, and servers.
 const TESTS_MAY_USE: &[&str] =
     &["smbscope-testkit", "smbscope-wire", "smbscope-model", "smbscope-capture", "smbscope-lab"];
 
-/// Crates that take time as an argument and touch no file, socket, process or thread of their own.
+/// Crates that take time as an argument and use no files, sockets, processes or threads of their own.
 const NO_IO: &[&str] = &["smbscope-wire", "smbscope-model", "smbscope-analyze", "smbscope-stats", "smbscope-diagnose"];
 
-/// Names that a crate without I/O has no use for. `std::net` is not among them: an address is a value.
+/// Names that a crate without I/O must not use. `std::net` is missing here because an address is a value.
 const IO_NAMES: &[&str] = &[
     "SystemTime",
     "Instant",
@@ -87,10 +87,10 @@ const IO_NAMES: &[&str] = &[
     "std::process",
 ];
 
-/// Macros for the command line only: a library returns what it has to say, or emits an event of `tracing`.
+/// Macros for the command line only: libraries return values or emit `tracing` events.
 const PRINT_MACROS: &[&str] = &["print!", "println!", "eprint!", "eprintln!", "dbg!"];
 
-/// Crates that print: the command line, and tools of tests.
+/// Crates that print: the command line, and test tools.
 const MAY_PRINT: &[&str] = &["smbscope-cli", "smbscope-testkit", "smbscope-fuzz"];
 
 #[test]
@@ -103,9 +103,9 @@ fn every_crate_uses_only_what_the_architecture_allows() {
             let for_tests = section.ends_with("dev-dependencies");
             let fine = allowed.contains(&dependency.as_str())
                 || (for_tests && TESTS_MAY_USE.contains(&dependency.as_str()))
-                // A crate's tests may use features of it that no program is built with.
+                // A crate may depend on itself in tests, to enable features that no program uses.
                 || (for_tests && name == dependency)
-                // The test kit is the outermost: its own tests may look at all.
+                // The test kit is the outermost crate, so its own tests may use all others.
                 || (for_tests && name == "smbscope-testkit");
             if !fine {
                 wrong.push(format!("{name} uses {dependency} in [{section}]"));
@@ -143,7 +143,7 @@ fn libraries_print_nothing() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Cargo finds no test files by itself where a crate builds them as one program, and a forgotten one would never run.
+/// If a crate builds its tests as one program, Cargo does not discover test files, and a forgotten one would never run.
 #[test]
 fn every_test_file_is_in_a_program() {
     for (name, directory) in crates() {
@@ -194,7 +194,7 @@ fn names_are_found_in_code_but_not_in_comments_or_tests() {
     assert_eq!(mentioned("fn f() { eprintln!(); }", PRINT_MACROS), ["eprintln!"]);
 }
 
-/// Every crate of the workspace, by name.
+/// Returns every crate of the workspace by name.
 fn crates() -> BTreeMap<String, PathBuf> {
     let all = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in crates/");
     let found: BTreeMap<_, _> = fs::read_dir(all)
@@ -207,7 +207,7 @@ fn crates() -> BTreeMap<String, PathBuf> {
     found
 }
 
-/// The section and name of each `smbscope-…` dependency in a manifest.
+/// Returns section and name of each `smbscope-…` dependency in a manifest.
 fn own_dependencies(manifest: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut section = String::new();
@@ -231,7 +231,7 @@ fn own_dependencies(manifest: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Rust files below a directory that are not only tests.
+/// Returns the Rust files below a directory, without those that contain only tests.
 fn rust_files(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).expect("sources can be listed") {
@@ -246,7 +246,7 @@ fn rust_files(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Those of the names that the code before the tests mentions.
+/// Returns the names that the code before the tests mentions.
 fn mentioned(source: &str, names: &[&'static str]) -> Vec<&'static str> {
     let code: String = source
         .split("#[cfg(test)]")
@@ -256,7 +256,7 @@ fn mentioned(source: &str, names: &[&'static str]) -> Vec<&'static str> {
         .map(|line| line.split("//").next().unwrap_or_default())
         .collect::<Vec<_>>()
         .join("\n");
-    // `use std::{fmt, fs}` names std::fs as well.
+    // `use std::{fmt, fs}` also mentions std::fs.
     let grouped: String = code
         .split("std::{")
         .skip(1)
@@ -266,7 +266,7 @@ fn mentioned(source: &str, names: &[&'static str]) -> Vec<&'static str> {
     names.iter().copied().filter(|name| mentions(&code, name) || mentions(&grouped, name)).collect()
 }
 
-/// Whether the text holds the name as a whole word.
+/// Returns true if the text contains the name as a whole word.
 fn mentions(text: &str, name: &str) -> bool {
     let in_word = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(name)
@@ -277,7 +277,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A child that is started otherwise gets the user's password, and passes it on.
+/// A child started in any other way inherits the user's password.
 #[test]
 fn every_child_is_started_without_the_password() {
     // `lab run` gives its command the password of its own server.

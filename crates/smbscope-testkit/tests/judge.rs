@@ -1,4 +1,4 @@
-//! The judge of damaged captures finds what was put wrong on purpose. Packet numbers can be counted in `conversation`.
+//! The judge of damaged captures finds deliberate errors. Packet numbers refer to the conversation in [`recording`].
 
 use smbscope_analyze::{Analyzer, AnalyzerOptions};
 use smbscope_capture::tcp::FlowTable;
@@ -8,7 +8,7 @@ use smbscope_testkit::judge::{Counts, Judgement, Truth};
 use smbscope_testkit::recording::{Kept, Recording};
 use smbscope_testkit::{Conversation, framed, pcap, smb2};
 
-/// Packets 1–3 are the handshake, 4–5 an exchange of one packet each, 6–9 one whose response has three packets.
+/// Packets 1–3 are the handshake, 4–5 an exchange of one packet each, 6–9 one with a response of three packets.
 fn recording() -> Recording {
     let conversation = Conversation::new()
         .segment_size(150)
@@ -29,7 +29,7 @@ fn analyze(recording: &Recording, copy: &[Kept]) -> Vec<Exchange> {
     exchanges
 }
 
-/// The verdict on what an analysis finds in a copy, after `falsify` changed it.
+/// Judges the analysis of a copy after `falsify` has changed it.
 fn judged(copy: impl Fn(&[Kept]) -> Vec<Kept>, falsify: impl Fn(&mut [Exchange])) -> Judgement {
     let recording = recording();
     let undamaged = recording.undamaged();
@@ -59,7 +59,7 @@ fn a_capture_with_a_hole_filled_late_is_known() {
     let recording = recording();
     let undamaged = recording.undamaged();
     assert!(!Truth::new(&recording, &analyze(&recording, &undamaged)).has_filled_holes());
-    // The second of the three packets of the response is lost, and sent again after the third.
+    // The second of the response's three packets is lost and retransmitted after the third.
     let conversation = Conversation::new()
         .segment_size(150)
         .client_sends(300, framed(smb2::read(6, 1, 0, 300)))
@@ -118,7 +118,7 @@ fn an_exchange_without_an_end_or_a_header_is_not_allowed() {
     for end in [5, 6, 8] {
         assert_eq!(allowed(&[end]), 1, "packet {} is an end of the second exchange", end + 1);
     }
-    // 54 bytes of headers, 4 of the frame, 32 to the end of the message id.
+    // 54 bytes of packet headers, 4 of the frame header, 32 up to the end of the message id.
     assert_eq!(judged(|packets| snap(packets, 90), |_| ()).counts.allowed, 2);
     assert_eq!(judged(|packets| snap(packets, 89), |_| ()).counts.allowed, 0);
 }
@@ -127,7 +127,7 @@ fn an_exchange_without_an_end_or_a_header_is_not_allowed() {
 fn a_response_captured_before_its_request_is_not_allowed() {
     let counts = judged(
         |packets| {
-            // The request of the second exchange moves behind its response.
+            // Moves the request of the second exchange after its response.
             let mut order = packets.to_vec();
             order.swap(5, 8);
             order.iter().zip(packets).map(|(moved, place)| Kept { time: place.time, ..*moved }).collect()

@@ -1,9 +1,9 @@
-//! `docs/limits.md` names every bound that the source has, with its value.
+//! Checks that `docs/limits.md` lists every bound in the sources with its value.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Crates that read captures and count, and those that talk to servers and keep what came out.
+/// Crates that read captures and compute statistics, and crates that talk to servers and keep results.
 const CRATES: [&str; 7] = [
     "smbscope-wire",
     "smbscope-model",
@@ -13,12 +13,12 @@ const CRATES: [&str; 7] = [
     "smbscope-load",
     "smbscope-run",
 ];
-/// How the names of bounds begin and end.
+/// Prefixes and suffixes of the names of bounds.
 const BEGINNINGS: [&str; 7] = ["MAX_", "RECENT_", "WINDOW_", "BATCH", "CHUNK_", "CHUNKS_", "FEW_"];
 const ENDINGS: [&str; 4] = ["_MAX", "_MIN", "_HAND", "_TIMEOUTS"];
 
-/// Fields of the specification whose names look like it: MaxParameterCount (MS-CIFS 2.2.4.46.1), and the oplock level
-/// SMB2_OPLOCK_LEVEL_BATCH (MS-SMB2 2.2.13); what the client asks for in such fields; how it divides its own writes.
+/// Constants with such names that are not bounds: fields of the specification, like MaxParameterCount (MS-CIFS
+/// 2.2.4.46.1) and SMB2_OPLOCK_LEVEL_BATCH (MS-SMB2 2.2.13), the client's values for such fields, and its write size.
 const NO_BOUNDS: [&str; 6] =
     ["MAX_PARAMETER_COUNT", "BATCH", "MAX_BUFFER_SIZE", "MAX_TRANSACT", "WRITE_MAX", "SHIFT_MAX"];
 
@@ -33,7 +33,7 @@ fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The constants of a source, each a name and the expression of its value.
+/// Returns name and value expression of each constant in a source.
 fn constants(source: &str) -> impl Iterator<Item = (&str, &str)> {
     source.split("const ").skip(1).filter_map(|rest| {
         let (name, rest) = rest.split_once(':')?;
@@ -49,7 +49,7 @@ fn is_bound(name: &str) -> bool {
             || ENDINGS.iter().any(|ending| name.ends_with(ending)))
 }
 
-/// What an expression comes to, durations in nanoseconds: numbers joined by `*` or `<<`, as bounds are written.
+/// Evaluates an expression of numbers joined by `*` or `<<`; durations in nanoseconds.
 fn value(expression: &str) -> Option<u64> {
     let durations = [("Duration::from_secs(", 1_000_000_000), ("Duration::from_millis(", 1_000_000), ("Nanos(", 1)];
     for (beginning, scale) in durations {
@@ -66,7 +66,7 @@ fn value(expression: &str) -> Option<u64> {
     expression.replace('_', "").parse().ok()
 }
 
-/// How the page may write a value.
+/// Returns the notations that the page may use for a value.
 fn forms(value: u64) -> Vec<String> {
     let grouped = |number: u64| {
         let digits = number.to_string();
@@ -80,7 +80,7 @@ fn forms(value: u64) -> Vec<String> {
     with_unit.map(|(unit, name)| format!("{} {name}", grouped(value / unit))).chain([grouped(value)]).collect()
 }
 
-/// Whether the text has this number, and not as a part of another.
+/// Returns true if the text contains this number, but not as a part of another.
 fn says(text: &str, number: &str) -> bool {
     text.match_indices(number).any(|(at, _)| {
         let digit = |c: char| c.is_ascii_digit();
@@ -94,7 +94,7 @@ fn says(text: &str, number: &str) -> bool {
     })
 }
 
-/// The constants that are bounds, from all sources.
+/// Returns all constants that are bounds.
 fn bounds() -> Vec<(PathBuf, String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates");
     let mut files = Vec::new();
@@ -128,7 +128,7 @@ fn the_page_of_limits_has_the_values_of_the_source() {
     for row in page.lines().filter(|line| line.starts_with("| `")) {
         let cells: Vec<&str> = row.split('|').collect();
         for (_, name, expression) in bounds.iter().filter(|(_, name, _)| cells[1].contains(&format!("`{name}`"))) {
-            // Several constants may have one name: one of the rows that name it has to fit each.
+            // Several constants may share a name; each must match one of the rows with that name.
             let Some(value) = value(expression) else { continue };
             let rows = page.lines().filter(|line| line.starts_with("| `") && line.contains(&format!("`{name}`")));
             let forms = forms(value);

@@ -1,4 +1,4 @@
-//! The large captures that `traffic` writes hold what it says they hold: an analysis finds the same.
+//! Captures from `traffic` match their stated counts: an analysis finds the same.
 
 use smbscope_analyze::{Analyzer, AnalyzerOptions};
 use smbscope_capture::decode::Decoder;
@@ -12,7 +12,7 @@ use std::io::Cursor;
 
 const MIXES: [Mix; 4] = [Mix::NetBench, Mix::Office, Mix::Bulk, Mix::Site];
 
-/// What an analysis found: exchanges by command and outcome.
+/// Results of an analysis: exchanges by command and outcome.
 struct Found {
     exchanges: BTreeMap<(Command, ExchangeOutcome), u64>,
     quality: Quality,
@@ -86,7 +86,7 @@ fn analysis_finds_every_packet_request_and_response_that_was_written() {
             assert_eq!(interim_responses, truth.interim_responses);
             assert_eq!(found.connections, truth.flows);
             assert_eq!(found.with(ExchangeOutcome::Complete), truth.responses, "{mix:?} {segments:?}");
-            // A request that the end of the capture cut has no response either, and its head may have been seen.
+            // A request truncated by the end of the capture has no response, but its header may have been seen.
             let begun: u64 = found.requests().values().sum();
             let all = truth.all_requests()..=truth.all_requests() + truth.flows;
             assert!(all.contains(&begun), "{mix:?}: {begun} requests, {} written", truth.all_requests());
@@ -147,6 +147,6 @@ fn thousands_of_flows_are_open_at_once() {
     let settings = Settings::new(Mix::Office, 3_000, Limit::Bytes(12_000_000));
     let (file, truth) = write(&Settings { think_ns: 100_000_000, ..settings });
     assert_eq!(truth.flows, 3_000);
-    // Some have not said a word yet when the capture stops.
+    // Some connections have sent nothing when the capture stops.
     assert_eq!(analyze(file).connections, truth.requests[&Command::Smb2(smb2::Smb2Command::NEGOTIATE)]);
 }

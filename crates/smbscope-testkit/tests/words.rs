@@ -1,9 +1,9 @@
-//! Users read the words of the field: what was said another way once must not come back.
+//! Checks that user-facing texts use established terms and that replaced phrases do not return.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What was written, in small letters, and what is written instead.
+/// Replaced phrases in lower case, and their replacements.
 const REPLACED: [(&str, &str); 37] = [
     ("with work in hand", "active time"),
     ("half were answered", "median"),
@@ -44,7 +44,7 @@ const REPLACED: [(&str, &str); 37] = [
     ("it is the server:", "server-bound"),
 ];
 
-/// Heads of columns and rows, as they stand in the sources, and what is written instead.
+/// Replaced column and row headings as they appear in the sources, and their replacements.
 const HEADS: [(&str, &str); 14] = [
     ("Waited", "Total wait"),
     ("All of them", "Total"),
@@ -91,7 +91,7 @@ fn words_that_were_replaced_are_gone_from_code_page_and_docs() {
         let heads = HEADS.iter().filter(|(head, _)| text.contains(&format!("\"{head}\"")));
         wrong.extend(heads.map(|(head, instead)| format!("{}: a head {head:?} (write: {instead})", path.display())));
         let text = text.to_lowercase();
-        // A phrase may be broken over two lines of a comment or of a text.
+        // Phrases may span two lines of a comment or string.
         let text: Vec<&str> =
             text.split(|c: char| c.is_whitespace() || "/!*\\".contains(c)).filter(|word| !word.is_empty()).collect();
         let text = text.join(" ");

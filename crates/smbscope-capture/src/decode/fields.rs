@@ -1,35 +1,30 @@
-//! The header fields that the decoder reads: all that an anonymous copy of a packet keeps of its headers.
+//! Records the header fields that the decoder reads: an anonymised copy of a packet keeps only these.
 //!
 //! Each parser enters a field where it reads it. Bytes that no parser entered become zero, so that keys, identifiers,
-//! options, padding and protocols that are not read can't carry an address out.
+//! options, padding and unsupported protocols can't leak an address.
 
 use std::ops::Range;
 
-/// What stays of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stays {
-    /// All of its bits.
     Whole,
-    /// These bits of each byte.
+    /// Keep these bits of each byte.
     Bits(u8),
-    /// Nothing: each byte becomes this.
     As(u8),
-    /// It is an address of IPv4 or IPv6, which another one replaces.
     Address,
-    /// It is an IPv4 header, whose checksum is made anew.
+    /// Recompute the checksum of this IPv4 header.
     Checksummed,
 }
 
-/// Receives the fields that a parser reads.
+/// Receives the fields that parsers read.
 pub(super) trait Fields {
-    /// Whether anything comes of [`enter`](Fields::enter): parsers skip what serves nothing else.
+    /// False if [`enter`](Fields::enter) does nothing, so that parsers can skip work that serves only this purpose.
     const RECORDS: bool;
 
-    /// Enters a field, a part of the packet. Ignores `None`, a field that was not captured.
+    /// Enters a field, given as a slice of the packet. Ignores `None`, i.e. a field that was not captured.
     fn enter(&mut self, field: Option<&[u8]>, stays: Stays);
 }
 
-/// Decoding keeps no fields.
 impl Fields for () {
     const RECORDS: bool = false;
 
@@ -37,21 +32,19 @@ impl Fields for () {
     fn enter(&mut self, _: Option<&[u8]>, _: Stays) {}
 }
 
-/// The first bytes of a packet without what the decoder does not read.
+/// Leading bytes of a packet, with everything the decoder does not read set to zero.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Understood {
-    /// Start of the packet in memory: parsers enter slices of it.
+    /// Address of the packet in memory: parsers enter slices of it.
     start: usize,
-    /// Fields at their places, and zeros between them.
+    /// Fields at their original offsets, with zeros in between.
     pub bytes: Vec<u8>,
-    /// Places of IP addresses, whole or cut short. Their bytes are those of the packet.
+    /// Ranges of IP addresses, possibly truncated, which still hold the original bytes.
     pub addresses: Vec<Range<usize>>,
-    /// Places of whole IPv4 headers, whose checksums are zero.
     pub ipv4_headers: Vec<Range<usize>>,
 }
 
 impl Understood {
-    /// Nothing yet of the first `length` bytes of a packet.
     pub(super) fn new(packet: &[u8], length: usize) -> Understood {
         let bytes = vec![0; length.min(packet.len())];
         Understood { start: packet.as_ptr() as usize, bytes, addresses: Vec::new(), ipv4_headers: Vec::new() }

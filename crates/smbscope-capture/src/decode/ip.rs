@@ -1,14 +1,20 @@
-//! IPv4 (RFC 791) and IPv6 (RFC 8200) headers.
+//! IPv4 (RFC 791) and IPv6 (RFC 8200) headers, and reassembly of fragments (RFC 791 §3.2, RFC 8200 §4.5) in a bounded
+//! table.
 //!
-//! The IP header says how long the datagram is; what the record holds beyond is padding. Two exceptions: a length of
-//! zero (segmentation offload, jumbograms) stands for all of the record, and a length beyond the record is believed,
-//! because what cuts packets short and writes the cut length as the original one (slicing switches and capture cards)
-//! is met in practice, while a host would not have sent or taken such a packet.
+//! The length field determines the datagram; anything after it is padding. There are two exceptions. Zero (segmentation
+//! offload, jumbograms) means all of the record. A length beyond the record is believed: slicing switches and capture
+//! cards truncate packets and record the truncated length as the original one, whereas no host would have sent or
+//! accepted such a packet.
+//!
+//! Where fragments overlap, the first copy counts. A fragment truncated by the snap length still fills its place: its
+//! length is known, and the datagram's captured bytes end at the first truncation.
 
 use super::fields::{Fields, Stays};
+use smbscope_model::Stamp;
+use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ops::Range;
 
-/// Protocol number of TCP.
 pub(super) const TCP: u8 = 6;
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
@@ -18,38 +24,31 @@ const DESTINATION_OPTIONS: u8 = 60;
 const MOBILITY: u8 = 135;
 const HOST_IDENTITY: u8 = 139;
 const SHIM6: u8 = 140;
-/// Extension headers that are followed; a longer chain is damage.
+/// Maximum number of extension headers; a longer chain is damage.
 const MAX_EXTENSION_HEADERS: usize = 16;
 
-/// Where a fragment belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FragmentInfo {
     pub(super) identification: u32,
-    /// Offset in bytes.
     pub(super) offset: u32,
     pub(super) more: bool,
 }
 
-/// An IP packet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct IpPacket<'a> {
     pub(super) source: IpAddr,
     pub(super) destination: IpAddr,
-    /// Protocol behind the last extension header; for an IPv6 fragment what the fragment header says follows.
+    /// Protocol after the last extension header; for an IPv6 fragment, the next header in the fragment header.
     pub(super) protocol: u8,
-    /// Time to live, or hop limit.
     pub(super) hops_left: u8,
-    /// Identification of the IPv4 header.
     pub(super) identification: Option<u16>,
     pub(super) fragment: Option<FragmentInfo>,
-    /// Captured bytes behind the headers.
     pub(super) payload: &'a [u8],
-    /// Length of the payload on the wire.
     pub(super) payload_length: u32,
 }
 
-/// Parses the headers of a packet that was `on_wire` bytes long; none when they contradict themselves or are cut off.
-/// `version` is what the link layer says it is.
+/// Parses the headers of a packet of `on_wire` bytes. Returns `None` if they are inconsistent or cut off. `version`
+/// comes from the link layer, if that states it.
 #[inline]
 pub(super) fn parse<'a, F: Fields>(
     version: Option<u8>,
@@ -74,7 +73,6 @@ fn be32(data: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(data.get(at..at.checked_add(4)?)?.try_into().ok()?))
 }
 
-/// The captured part of `length` bytes from `at`.
 fn captured(data: &[u8], at: usize, length: u32) -> &[u8] {
     let rest = data.get(at..).unwrap_or_default();
     &rest[..rest.len().min(length as usize)]
@@ -84,7 +82,7 @@ fn ipv4<'a, F: Fields>(data: &'a [u8], on_wire: u32, fields: &mut F) -> Option<I
     let header: &[u8; 20] = data.get(..20)?.try_into().ok()?;
     let header_length = usize::from(header[0] & 0x0f) * 4;
     if F::RECORDS {
-        // Options stay behind, as zeros: they end a list of options.
+        // Options are not entered. They become zeros, which mark the end of the option list.
         fields.enter(data.get(..6), Stays::Whole);
         fields.enter(data.get(6..7), Stays::Bits(0x7f));
         fields.enter(data.get(7..10), Stays::Whole);
@@ -116,7 +114,7 @@ fn ipv4<'a, F: Fields>(data: &'a [u8], on_wire: u32, fields: &mut F) -> Option<I
         payload_length,
     };
     if datagram.protocol == AUTHENTICATION && fragment.is_none() {
-        // RFC 4302 protects the packet and leaves it readable.
+        // The authentication header (RFC 4302) leaves the packet readable.
         let (protocol, skipped) = upper_layer(AUTHENTICATION, datagram.payload, payload_length, fields)?;
         datagram.protocol = protocol;
         datagram.payload = datagram.payload.get(skipped..)?;
@@ -128,7 +126,7 @@ fn ipv4<'a, F: Fields>(data: &'a [u8], on_wire: u32, fields: &mut F) -> Option<I
 fn ipv6<'a, F: Fields>(data: &'a [u8], on_wire: u32, fields: &mut F) -> Option<IpPacket<'a>> {
     let header: &[u8; 40] = data.get(..40)?.try_into().ok()?;
     if F::RECORDS {
-        // Version and traffic class. Systems may make flow labels of addresses.
+        // Version and traffic class, but not the flow label, which some systems derive from addresses.
         fields.enter(data.get(..1), Stays::Whole);
         fields.enter(data.get(1..2), Stays::Bits(0xf0));
         fields.enter(data.get(4..8), Stays::Whole);
@@ -168,7 +166,7 @@ fn ipv6<'a, F: Fields>(data: &'a [u8], on_wire: u32, fields: &mut F) -> Option<I
         datagram.payload_length = datagram.payload_length.checked_sub(8)?;
         datagram.protocol = next_header;
         if offset == 0 && !more {
-            // An atomic fragment (RFC 6946) is whole: go on behind its header.
+            // An atomic fragment (RFC 6946) is complete; continue after its header.
             let (protocol, skipped) = upper_layer(next_header, datagram.payload, datagram.payload_length, fields)?;
             datagram.protocol = protocol;
             datagram.payload = datagram.payload.get(skipped..)?;
@@ -180,7 +178,7 @@ fn ipv6<'a, F: Fields>(data: &'a [u8], on_wire: u32, fields: &mut F) -> Option<I
     Some(datagram)
 }
 
-/// Whether an IPv6 extension header of this kind may stand between the fragment header and TCP.
+/// Returns true if an IPv6 extension header of this kind may precede TCP after the fragment header.
 pub(super) fn is_extension(next_header: u8) -> bool {
     matches!(
         next_header,
@@ -188,7 +186,7 @@ pub(super) fn is_extension(next_header: u8) -> bool {
     )
 }
 
-/// Passes IPv6 extension headers: the protocol that follows, [`FRAGMENT`] among them, and where it starts.
+/// Skips IPv6 extension headers. Returns the protocol that follows, possibly [`FRAGMENT`], and its offset.
 pub(super) fn upper_layer<F: Fields>(
     mut next_header: u8,
     payload: &[u8],
@@ -205,7 +203,7 @@ pub(super) fn upper_layer<F: Fields>(
             AUTHENTICATION => units(offset + 1)?.checked_add(2)? * 4,
             other => return Some((other, offset)),
         };
-        // Which header follows, and the length of this one.
+        // Next header, and the length of this one.
         fields.enter(payload.get(offset..offset + 2), Stays::Whole);
         next_header = *payload.get(offset)?;
         offset = offset.checked_add(header_length)?;
@@ -214,4 +212,224 @@ pub(super) fn upper_layer<F: Fields>(
         }
     }
     None
+}
+
+const MAX_DATAGRAMS: usize = 256;
+const MAX_LENGTH: u32 = 65_535;
+/// Maximum number of disjoint ranges in one datagram; no sender needs more.
+const MAX_STRETCHES: usize = 64;
+/// Maximum time between fragments of one datagram, because identifications are reused (RFC 791: 15 s; Linux: 30 s).
+const LIFETIME_NS: i64 = 30_000_000_000;
+/// Recently completed datagrams remembered, so that a duplicate fragment does not start a new one.
+const MAX_COMPLETED: usize = 64;
+const DUPLICATE_NS: i64 = 1_000_000_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ReassemblyKey {
+    source: IpAddr,
+    destination: IpAddr,
+    identification: u32,
+    /// IPv4 identifications are per protocol; for IPv6 this is constant.
+    protocol: u8,
+}
+
+#[derive(Debug)]
+pub(super) struct DatagramReassembly {
+    key: ReassemblyKey,
+    pub(super) source: IpAddr,
+    pub(super) destination: IpAddr,
+    pub(super) first: Stamp,
+    pub(super) hops_left: u8,
+    pub(super) identification: Option<u16>,
+    /// Protocol of the payload, from the first fragment.
+    pub(super) next_header: u8,
+    pub(super) protocol: u8,
+    pub(super) packets: u64,
+    bytes: Vec<u8>,
+    /// Byte ranges on the wire and captured byte ranges; sorted and disjoint.
+    on_wire: Vec<Range<u32>>,
+    captured: Vec<Range<u32>>,
+    length: Option<u32>,
+}
+
+impl DatagramReassembly {
+    /// Returns the captured bytes up to the first missing one, and the length on the wire.
+    pub(super) fn bytes(&self) -> (&[u8], u32) {
+        let whole = match self.captured.first() {
+            Some(stretch) if stretch.start == 0 => stretch.end as usize,
+            _ => 0,
+        };
+        (self.bytes.get(..whole).unwrap_or_default(), self.length.unwrap_or(0))
+    }
+
+    fn is_complete(&self) -> bool {
+        self.length.is_some_and(|length| matches!(self.on_wire.as_slice(), [all] if *all == (0..length)))
+    }
+
+    /// Adds a fragment. Returns false if the datagram has to be dropped.
+    fn add(&mut self, offset: u32, more: bool, captured: &[u8], length: u32) -> bool {
+        let end = offset.saturating_add(length);
+        if end > MAX_LENGTH || self.length.is_some_and(|known| end > known) {
+            // It does not fit this datagram, which can still be completed without it.
+            return true;
+        }
+        if !more && self.length.is_none() {
+            if self.on_wire.last().is_some_and(|last| last.end > end) {
+                return false;
+            }
+            self.length = Some(end);
+        }
+        for missing in gaps(&self.on_wire, offset..end) {
+            let from = (missing.start - offset) as usize;
+            let until = captured.len().min((missing.end - offset) as usize);
+            if let Some(new) = captured.get(from..until).filter(|new| !new.is_empty()) {
+                let target = missing.start as usize..missing.start as usize + new.len();
+                if self.bytes.len() < target.end {
+                    self.bytes.resize(target.end, 0);
+                }
+                self.bytes[target.clone()].copy_from_slice(new);
+                insert(&mut self.captured, target.start as u32..target.end as u32);
+            }
+            insert(&mut self.on_wire, missing);
+        }
+        self.on_wire.len() <= MAX_STRETCHES && self.captured.len() <= MAX_STRETCHES
+    }
+}
+
+/// Returns the parts of `wanted` that no range covers.
+fn gaps(stretches: &[Range<u32>], wanted: Range<u32>) -> Vec<Range<u32>> {
+    let mut gaps = Vec::new();
+    let mut from = wanted.start;
+    for stretch in stretches {
+        if stretch.end <= from {
+            continue;
+        }
+        if stretch.start >= wanted.end {
+            break;
+        }
+        if stretch.start > from {
+            gaps.push(from..stretch.start);
+        }
+        from = stretch.end;
+    }
+    if from < wanted.end {
+        gaps.push(from..wanted.end);
+    }
+    gaps
+}
+
+/// Adds a range that overlaps no other and merges it with adjacent ones.
+fn insert(stretches: &mut Vec<Range<u32>>, new: Range<u32>) {
+    let at = stretches.partition_point(|stretch| stretch.start < new.start);
+    stretches.insert(at, new);
+    if at + 1 < stretches.len() && stretches[at].end == stretches[at + 1].start {
+        stretches[at].end = stretches[at + 1].end;
+        stretches.remove(at + 1);
+    }
+    if at > 0 && stretches[at - 1].end == stretches[at].start {
+        stretches[at - 1].end = stretches[at].end;
+        stretches.remove(at);
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Added {
+    pub(super) completed: bool,
+    pub(super) dropped: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Fragments {
+    assemblies: VecDeque<DatagramReassembly>,
+    completed: Option<DatagramReassembly>,
+    completed_last: VecDeque<(ReassemblyKey, i64)>,
+}
+
+impl Fragments {
+    pub(super) fn new() -> Fragments {
+        Fragments { assemblies: VecDeque::new(), completed: None, completed_last: VecDeque::new() }
+    }
+
+    pub(super) fn add(&mut self, datagram: &IpPacket<'_>, stamp: Stamp) -> Added {
+        let mut added = Added { completed: false, dropped: 0 };
+        let Some(fragment) = datagram.fragment else { return added };
+        let key = ReassemblyKey {
+            source: datagram.source,
+            destination: datagram.destination,
+            identification: fragment.identification,
+            protocol: if datagram.source.is_ipv4() { datagram.protocol } else { 0 },
+        };
+        let now = stamp.time.0;
+        added.dropped += self.expire(now);
+        let just_completed =
+            |(done, time): &(ReassemblyKey, i64)| *done == key && now.saturating_sub(*time) < DUPLICATE_NS;
+        if self.completed_last.iter().any(just_completed) {
+            return added;
+        }
+        let index = match self.assemblies.iter().position(|assembly| assembly.key == key) {
+            Some(index) => index,
+            None => {
+                if self.assemblies.len() >= MAX_DATAGRAMS {
+                    self.assemblies.pop_front();
+                    added.dropped += 1;
+                }
+                self.assemblies.push_back(DatagramReassembly {
+                    key,
+                    source: datagram.source,
+                    destination: datagram.destination,
+                    first: stamp,
+                    hops_left: datagram.hops_left,
+                    identification: datagram.identification,
+                    next_header: datagram.protocol,
+                    protocol: datagram.protocol,
+                    packets: 0,
+                    bytes: Vec::new(),
+                    on_wire: Vec::new(),
+                    captured: Vec::new(),
+                    length: None,
+                });
+                self.assemblies.len() - 1
+            }
+        };
+        let assembly = &mut self.assemblies[index];
+        assembly.packets += 1;
+        if fragment.offset == 0 {
+            assembly.next_header = datagram.protocol;
+        }
+        if !assembly.add(fragment.offset, fragment.more, datagram.payload, datagram.payload_length) {
+            self.assemblies.remove(index);
+            added.dropped += 1;
+        } else if assembly.is_complete() {
+            self.completed = self.assemblies.remove(index);
+            if self.completed_last.len() >= MAX_COMPLETED {
+                self.completed_last.pop_front();
+            }
+            self.completed_last.push_back((key, now));
+            added.completed = true;
+        }
+        added
+    }
+
+    pub(super) fn take_completed(&mut self) -> Option<DatagramReassembly> {
+        self.completed.take()
+    }
+
+    pub(super) fn keep(&mut self, assembly: DatagramReassembly) -> &DatagramReassembly {
+        self.completed.insert(assembly)
+    }
+
+    pub(super) fn clear(&mut self) -> u64 {
+        let count = self.assemblies.len() as u64;
+        self.assemblies.clear();
+        count
+    }
+
+    fn expire(&mut self, now: i64) -> u64 {
+        let mut dropped = 0;
+        while self.assemblies.front().is_some_and(|a| now.saturating_sub(a.first.time.0) > LIFETIME_NS) {
+            self.assemblies.pop_front();
+            dropped += 1;
+        }
+        dropped
+    }
 }

@@ -1,9 +1,9 @@
-//! Link layers: where in the packet the IP header starts. Link types are those of the registry of tcpdump.org.
+//! Link layers: locates the IP header in a packet. Link types are from the tcpdump.org registry.
 
 use super::fields::{Fields, Stays};
 use smbscope_model::SkippedProtocol;
 
-/// Tags and labels in front of an IP header that are followed; deeper nesting is damage.
+/// Maximum number of tags and labels before an IP header; deeper nesting is damage.
 const MAX_TAGS: usize = 16;
 
 const IPV4: u16 = 0x0800;
@@ -18,25 +18,24 @@ const PPPOE_SESSION: u16 = 0x8864;
 const BACKBONE_SERVICE: u16 = 0x88e7;
 /// Transparent Ethernet bridging (RFC 1701 and its successors): a whole frame.
 const BRIDGED_ETHERNET: u16 = 0x6558;
-/// VN-Tag (IEEE 802.1BR's predecessor, on Cisco fabric extenders): four bytes, then the next EtherType.
+/// VN-Tag (predecessor of IEEE 802.1BR, on Cisco fabric extenders): four bytes, then the next EtherType.
 const VN_TAG: u16 = 0x8926;
-/// First byte of an address in a pseudowire whose other bytes are zero: like neither a control word nor IP.
+/// Replacement for the first byte of a hidden address in a pseudowire: must look like neither a control word nor IP.
 const HIDDEN_ADDRESS: u8 = 0x10;
 /// Two addresses and an EtherType.
 pub(super) const ETHERNET_HEADER: usize = 14;
 
-/// What is left without the headers of a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Peeled {
-    /// An IP header starts at the offset, of the version that the layer above says, or else the header itself.
-    Ip { offset: usize, version: Option<u8> },
-    /// Something that is not read.
+    /// IP header at the offset. The version comes from the outer layer; `None` means from the header itself.
+    Ip {
+        offset: usize,
+        version: Option<u8>,
+    },
     Other(SkippedProtocol),
-    /// The header is cut off or contradicts itself.
     Malformed,
 }
 
-/// Finds the IP header.
 #[inline]
 pub(super) fn peel<F: Fields>(link_type: u32, data: &[u8], fields: &mut F) -> Peeled {
     let peeled = match link_type {
@@ -44,7 +43,7 @@ pub(super) fn peel<F: Fields>(link_type: u32, data: &[u8], fields: &mut F) -> Pe
         // Linux cooked capture v1 and v2.
         113 => read16(data, 14, fields).map(|protocol| protocols(data, 16, protocol, fields)),
         276 => read16(data, 0, fields).map(|protocol| protocols(data, 20, protocol, fields)),
-        // Raw IP, also by the numbers that some systems write into files.
+        // Raw IP, including the numbers that some systems write into files.
         12 | 14 | 101 => Some(Peeled::Ip { offset: 0, version: None }),
         228 => Some(Peeled::Ip { offset: 0, version: Some(4) }),
         229 => Some(Peeled::Ip { offset: 0, version: Some(6) }),
@@ -59,14 +58,12 @@ pub(super) fn be16(data: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(data.get(at..at.checked_add(2)?)?.try_into().ok()?))
 }
 
-/// Reads a field of two bytes.
 #[inline(always)]
 pub(super) fn read16<F: Fields>(data: &[u8], at: usize, fields: &mut F) -> Option<u16> {
     fields.enter(data.get(at..at.checked_add(2)?), Stays::Whole);
     be16(data, at)
 }
 
-/// Reads a field of one byte, of which only `bits` matter.
 #[inline(always)]
 pub(super) fn read8<F: Fields>(data: &[u8], at: usize, bits: u8, fields: &mut F) -> Option<u8> {
     let byte = data.get(at..at.checked_add(1)?)?;
@@ -74,7 +71,6 @@ pub(super) fn read8<F: Fields>(data: &[u8], at: usize, bits: u8, fields: &mut F)
     byte.first().copied()
 }
 
-/// The frame that starts at `offset`: Ethernet II, or IEEE 802.3 with a SNAP header.
 #[inline]
 pub(super) fn ethernet<F: Fields>(data: &[u8], offset: usize, fields: &mut F) -> Peeled {
     match read16(data, offset + ETHERNET_HEADER - 2, fields) {
@@ -83,7 +79,6 @@ pub(super) fn ethernet<F: Fields>(data: &[u8], offset: usize, fields: &mut F) ->
     }
 }
 
-/// Follows tags from one EtherType to the next.
 pub(super) fn protocols<F: Fields>(data: &[u8], mut offset: usize, mut kind: u16, fields: &mut F) -> Peeled {
     for _ in 0..MAX_TAGS {
         let (next, length) = match kind {
@@ -98,13 +93,13 @@ pub(super) fn protocols<F: Fields>(data: &[u8], mut offset: usize, mut kind: u16
             }
             BRIDGED_ETHERNET => (read16(data, offset + ETHERNET_HEADER - 2, fields), ETHERNET_HEADER),
             PPPOE_SESSION => {
-                // Version, type and code, and the length, but not the session.
+                // Version, type, code and length, but not the session ID.
                 fields.enter(data.get(offset..offset + 2), Stays::Whole);
                 fields.enter(data.get(offset + 4..offset + 6), Stays::Whole);
                 return ppp(data, offset + 6, fields);
             }
             _ if MPLS.contains(&kind) => return mpls(data, offset, fields),
-            // A length, and then IEEE 802.2: IP comes with a SNAP header only.
+            // A length, followed by IEEE 802.2: IP requires a SNAP header.
             ..0x0600 => match data.get(offset..offset + 8) {
                 Some(header @ [0xaa, 0xaa, 0x03, 0, 0, 0, high, low]) => {
                     fields.enter(Some(header), Stays::Whole);
@@ -123,7 +118,8 @@ pub(super) fn protocols<F: Fields>(data: &[u8], mut offset: usize, mut kind: u16
     Peeled::Malformed
 }
 
-/// The PPP frame at `offset` (RFC 1661), with or without address and control field, the protocol in one byte or two.
+/// Parses the PPP frame at `offset` (RFC 1661), with or without the address and control fields, and with a protocol
+/// field of one or two bytes.
 pub(super) fn ppp<F: Fields>(data: &[u8], offset: usize, fields: &mut F) -> Peeled {
     let control = data.get(offset..offset + 2).filter(|control| *control == [0xff, 0x03]);
     fields.enter(control, Stays::Whole);
@@ -143,8 +139,8 @@ pub(super) fn ppp<F: Fields>(data: &[u8], offset: usize, fields: &mut F) -> Peel
     }
 }
 
-/// Passes the label stack (RFC 3032). What follows it only shows by itself: IP by its version, or the Ethernet frame of a
-/// pseudowire, with a control word in front of it (RFC 4385, four bits zero) or without.
+/// Skips the label stack (RFC 3032). Only the contents reveal what follows: IP, by its version, or the Ethernet frame
+/// of a pseudowire, with or without a control word (RFC 4385, first four bits zero).
 pub(super) fn mpls<F: Fields>(data: &[u8], mut offset: usize, fields: &mut F) -> Peeled {
     for _ in 0..MAX_TAGS {
         let Some(entry) = data.get(offset..offset + 4) else { return Peeled::Malformed };
@@ -153,7 +149,7 @@ pub(super) fn mpls<F: Fields>(data: &[u8], mut offset: usize, fields: &mut F) ->
         if entry[2] & 1 == 0 {
             continue;
         }
-        // Addresses of Ethernet may begin like IP or like a control word, so that all of the reading has to fit.
+        // An Ethernet address may start like IP or like a control word, so the whole interpretation has to fit.
         let reading = match data.get(offset).map(|byte| byte >> 4) {
             Some(0) => [Some(offset + 4), Some(offset)].into_iter().flatten().find(|at| is_ethernet(data, *at)),
             Some(version @ (4 | 6)) if !is_ethernet(data, offset) => {
@@ -163,12 +159,12 @@ pub(super) fn mpls<F: Fields>(data: &[u8], mut offset: usize, fields: &mut F) ->
             None => return Peeled::Malformed,
         };
         if reading == Some(offset) && data.get(offset).is_some_and(|byte| byte >> 4 != 0) {
-            // The address must not begin like a control word when it is hidden.
+            // The hidden address must not start like a control word.
             fields.enter(data.get(offset..offset + 1), Stays::As(HIDDEN_ADDRESS));
         }
         return match reading {
             Some(at) => ethernet(data, at, fields),
-            // What would tell is cut off.
+            // The bytes that would decide are cut off.
             None if data.len() <= offset + 4 + ETHERNET_HEADER => Peeled::Malformed,
             None => Peeled::Other(SkippedProtocol::Mpls),
         };
@@ -176,7 +172,7 @@ pub(super) fn mpls<F: Fields>(data: &[u8], mut offset: usize, fields: &mut F) ->
     Peeled::Malformed
 }
 
-/// Whether a frame at `at` leads over nothing but VLAN tags to IP, of the version that its header has, or to ARP.
+/// Returns true if the frame at `at` leads through VLAN tags only to ARP, or to IP of the matching version.
 fn is_ethernet(data: &[u8], at: usize) -> bool {
     let mut kind_at = at + ETHERNET_HEADER - 2;
     for _ in 0..MAX_TAGS {
@@ -191,7 +187,7 @@ fn is_ethernet(data: &[u8], at: usize) -> bool {
     false
 }
 
-/// BSD loopback: an address family in the byte order of the capturing host, or of the network (LOOP).
+/// Parses BSD loopback: an address family in the byte order of the capturing host or in network order (LOOP).
 fn loopback<F: Fields>(data: &[u8], fields: &mut F) -> Option<Peeled> {
     let family: [u8; 4] = data.get(..4)?.try_into().ok()?;
     fields.enter(data.get(..4), Stays::Whole);
@@ -199,7 +195,7 @@ fn loopback<F: Fields>(data: &[u8], fields: &mut F) -> Option<Peeled> {
     Some(if is(2) {
         Peeled::Ip { offset: 4, version: Some(4) }
     } else if [10, 24, 28, 30].into_iter().any(is) {
-        // AF_INET6 of Linux, NetBSD and OpenBSD, FreeBSD, Darwin.
+        // AF_INET6 on Linux, NetBSD and OpenBSD, FreeBSD, Darwin.
         Peeled::Ip { offset: 4, version: Some(6) }
     } else {
         Peeled::Other(SkippedProtocol::AddressFamily(u32::from_be_bytes(family).min(u32::from_le_bytes(family))))

@@ -1,14 +1,12 @@
-//! Packet → TCP segment: peels the link, IP and TCP headers off a packet and puts IP fragments together.
+//! Decodes packets: strips the link, IP and TCP headers and reassembles IP fragments.
 //!
-//! Headers are read in place; only fragments are copied. Tunnels are followed to the packet within them, and what is no
-//! TCP is counted by its protocol. Whatever does not parse is counted in [`Quality`].
+//! Headers are read in place; only fragments are copied. Tunnels are followed to the inner packet. Packets without TCP
+//! are counted by protocol; those that can't be parsed are counted in [`Quality`]. Start with [`Decoder::decode`].
 
 mod fields;
-mod fragments;
 mod ip;
 mod link;
 mod outline;
-mod skipped;
 mod tcp;
 mod tunnel;
 
@@ -17,36 +15,28 @@ pub use outline::{Fragment, Outline, PacketContent};
 
 use crate::segment::{Packet, TcpSegment};
 use fields::Fields;
-use fragments::{Added, DatagramReassembly, Fragments};
-use ip::{IpPacket, TCP};
+use ip::{Added, DatagramReassembly, Fragments, IpPacket, TCP};
 use link::Peeled;
-use skipped::SkippedProtocolCounts;
 use smbscope_model::{Quality, SkippedPackets, SkippedProtocol, Stamp};
 use std::net::SocketAddr;
 use tcp::TcpHeader;
 
-/// Tunnels within each other that are followed, fragments within fragments among them.
 const MAX_TUNNELS: usize = 8;
 
-/// Decodes packets one after the other; remembers fragments, and what it has seen for the case that nothing is SMB.
+/// Decodes packets one by one. Keeps incomplete datagrams, and statistics that explain captures without SMB.
 #[derive(Debug)]
 pub struct Decoder {
     fragments: Fragments,
     packets: u64,
     skipped: SkippedProtocolCounts,
-    /// TCP packets by the lower of their two ports.
     port_packets: Box<[u64]>,
 }
 
-/// What a packet is behind its link header and its tunnels.
 enum DecodedPacket<'a> {
-    /// A whole IP packet that holds TCP.
     Tcp(IpPacket<'a>),
-    /// A part of one, which may hold TCP.
     Fragment(IpPacket<'a>),
     Skipped(SkippedProtocol),
     Malformed,
-    /// The snap length cut it off inside its headers.
     Cut,
 }
 
@@ -63,7 +53,6 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// A decoder without memory of any packet.
     pub fn new() -> Decoder {
         Decoder {
             fragments: Fragments::new(),
@@ -73,7 +62,7 @@ impl Decoder {
         }
     }
 
-    /// The TCP segment that the packet holds, or completes as the last of its fragments.
+    /// Returns the TCP segment that the packet contains, or completes as the last fragment.
     pub fn decode<'a>(&'a mut self, packet: &Packet<'a>, quality: &mut Quality) -> Option<TcpSegment<'a>> {
         self.packets += 1;
         quality.packets += 1;
@@ -106,29 +95,28 @@ impl Decoder {
             DecodedPacket::Tcp(datagram) => self.segment(packet, &datagram, quality),
             DecodedPacket::Fragment(datagram) => self.fragment(packet, &datagram, quality),
             other => {
-                self.pass_over(&other, quality);
+                self.count_skipped(&other, quality);
                 None
             }
         }
     }
 
-    /// The protocols of the packets that are no TCP, at most `n` of them with the most packets; the rest is added up.
+    /// Returns the packet counts of protocols other than TCP: the `n` largest, and the sum of the rest.
     pub fn skipped(&self, n: usize) -> Vec<SkippedPackets> {
         self.skipped.most(n)
     }
 
-    /// The TCP ports with their packets. A connection counts for the lower of its ports, which is as a rule the server's.
+    /// Returns the TCP ports with their packets. A connection counts under its lower port, usually the server's.
     pub fn ports(&self) -> impl Iterator<Item = (u16, u64)> {
         (0..=u16::MAX).zip(self.port_packets.iter().copied()).filter(|(_, packets)| *packets > 0)
     }
 
-    /// Gives up the datagrams that are still incomplete at the end of the capture, and counts them.
+    /// Drops and counts the datagrams that are still incomplete at the end of the capture.
     pub fn finish(&mut self, quality: &mut Quality) {
         quality.ip_datagrams_incomplete += self.fragments.clear();
     }
 
-    /// Counts a packet that holds no segment.
-    fn pass_over(&mut self, found: &DecodedPacket<'_>, quality: &mut Quality) {
+    fn count_skipped(&mut self, found: &DecodedPacket<'_>, quality: &mut Quality) {
         match found {
             DecodedPacket::Skipped(protocol) => {
                 quality.not_tcp += 1;
@@ -150,7 +138,7 @@ impl Decoder {
         let Some(header) = TcpHeader::parse(datagram.payload, datagram.payload_length, &mut ()) else {
             let captured = datagram.payload.len();
             let cut = captured < tcp::NEEDED && (captured as u64) < u64::from(datagram.payload_length);
-            self.pass_over(&if cut { DecodedPacket::Cut } else { DecodedPacket::Malformed }, quality);
+            self.count_skipped(&if cut { DecodedPacket::Cut } else { DecodedPacket::Malformed }, quality);
             return None;
         };
         quality.tcp_packets += 1;
@@ -158,8 +146,8 @@ impl Decoder {
         Some(segment_of(self.packets, packet.stamp, packet.stamp, datagram, &header))
     }
 
-    /// Takes a fragment; a datagram that it completes is followed through its tunnels, where it may be a fragment of
-    /// another one again.
+    /// Processes a fragment. If it completes a datagram, follows that through its tunnels; the inner packet may be a
+    /// fragment again.
     #[cold]
     fn fragment<'a>(
         &'a mut self,
@@ -168,7 +156,7 @@ impl Decoder {
         quality: &mut Quality,
     ) -> Option<TcpSegment<'a>> {
         quality.ip_fragments += 1;
-        // Counted by what the datagram seems to hold, and anew once that is known.
+        // Counted by the protocol in the header; corrected once the payload is known.
         let counted = datagram.protocol;
         if holds_tcp(counted) {
             quality.tcp_packets += 1;
@@ -179,14 +167,14 @@ impl Decoder {
         if !holds_tcp(counted) && !tunnel::is_tunnel(counted) {
             return None;
         }
-        let mut whole = self.put_together(datagram, packet.stamp, quality)?;
+        let mut whole = self.reassemble(datagram, packet.stamp, quality)?;
         let mut counted = (whole.protocol, whole.packets);
         for _ in 0..MAX_TUNNELS {
-            match look_into(&whole) {
+            match contents_of(&whole) {
                 DecodedPacket::Tcp(inner) => {
                     self.recount(counted, None, quality);
                     quality.tunneled_packets += if holds_tcp(counted.0) { 0 } else { counted.1 };
-                    // The payload is a part of the datagram's bytes, which are to stay.
+                    // The payload borrows the datagram's bytes, so the datagram has to be kept.
                     let start = inner.payload.as_ptr() as usize - whole.bytes().0.as_ptr() as usize;
                     let inner = IpPacket { payload: &[], ..inner };
                     let whole = self.fragments.keep(whole);
@@ -207,7 +195,7 @@ impl Decoder {
                     if !is_read {
                         return None;
                     }
-                    whole = self.put_together(&inner, whole.first, quality)?;
+                    whole = self.reassemble(&inner, whole.first, quality)?;
                 }
                 DecodedPacket::Skipped(protocol) => {
                     self.recount(counted, Some(protocol), quality);
@@ -225,21 +213,21 @@ impl Decoder {
         None
     }
 
-    /// Enters a fragment; the whole datagram if it was the last part.
-    fn put_together(
+    fn reassemble(
         &mut self,
         datagram: &IpPacket<'_>,
         stamp: Stamp,
         quality: &mut Quality,
     ) -> Option<DatagramReassembly> {
         let added = self.fragments.add(datagram, stamp);
-        quality.ip_datagrams_incomplete += added.given_up;
+        quality.ip_datagrams_incomplete += added.dropped;
         let Added { completed: true, .. } = added else { return None };
         quality.ip_datagrams_reassembled += 1;
         self.fragments.take_completed()
     }
 
-    /// The fragments of a datagram, counted before by the protocol in their headers, hold TCP or, with `skipped`, that.
+    /// Corrects the counts of a datagram's fragments, made by the protocol in their headers: they carry TCP or, if
+    /// given, `skipped`.
     fn recount(&mut self, (protocol, packets): (u8, u64), skipped: Option<SkippedProtocol>, quality: &mut Quality) {
         match (holds_tcp(protocol), skipped) {
             (true, None) => {}
@@ -259,12 +247,11 @@ impl Decoder {
     }
 }
 
-/// Whether a fragment of this protocol is taken for a part of a segment: TCP, or an IPv6 extension header in front of it.
+/// Returns true if a fragment of this protocol counts as TCP: TCP itself, or an IPv6 extension header before it.
 fn holds_tcp(protocol: u8) -> bool {
     protocol == TCP || ip::is_extension(protocol)
 }
 
-/// Goes into a packet that is no TCP, through one tunnel after the other.
 #[cold]
 fn follow<'a, F: Fields>(mut datagram: IpPacket<'a>, fields: &mut F) -> DecodedPacket<'a> {
     for _ in 0..MAX_TUNNELS {
@@ -283,10 +270,9 @@ fn follow<'a, F: Fields>(mut datagram: IpPacket<'a>, fields: &mut F) -> DecodedP
     DecodedPacket::Skipped(SkippedProtocol::NestedTunnels)
 }
 
-/// What a datagram that was put together holds.
-fn look_into(whole: &DatagramReassembly) -> DecodedPacket<'_> {
+fn contents_of(whole: &DatagramReassembly) -> DecodedPacket<'_> {
     let (captured, length) = whole.bytes();
-    // An IPv6 datagram may have extension headers behind the fragment header.
+    // An IPv6 datagram may have extension headers after the fragment header.
     let Some((protocol, offset)) = ip::upper_layer(whole.next_header, captured, length, &mut ()) else {
         return DecodedPacket::unparsed(captured, length);
     };
@@ -330,6 +316,67 @@ fn segment_of<'a>(
         hops_left: datagram.hops_left,
         payload: header.payload,
         payload_length: header.payload_length,
+    }
+}
+
+/// Maximum number of protocols listed individually, not counting IP protocols and UDP ports, which all are.
+const MAX_SKIPPED_PROTOCOLS: usize = 128;
+
+#[derive(Debug)]
+struct SkippedProtocolCounts {
+    ip: Box<[u64]>,
+    udp: Box<[u64]>,
+    others: Vec<(SkippedProtocol, u64)>,
+    rest: u64,
+}
+
+impl SkippedProtocolCounts {
+    fn new() -> SkippedProtocolCounts {
+        SkippedProtocolCounts {
+            ip: vec![0; usize::from(u8::MAX) + 1].into_boxed_slice(),
+            udp: vec![0; usize::from(u16::MAX) + 1].into_boxed_slice(),
+            others: Vec::new(),
+            rest: 0,
+        }
+    }
+
+    fn count(&mut self, protocol: SkippedProtocol) {
+        *self.counter(protocol) += 1;
+    }
+
+    /// Moves packets counted under `before` to `now`, or removes them if that is `None`.
+    fn recount(&mut self, packets: u64, before: SkippedProtocol, now: Option<SkippedProtocol>) {
+        let counter = self.counter(before);
+        *counter = counter.saturating_sub(packets);
+        if let Some(now) = now {
+            *self.counter(now) += packets;
+        }
+    }
+
+    fn counter(&mut self, protocol: SkippedProtocol) -> &mut u64 {
+        match protocol {
+            SkippedProtocol::IpProtocol(number) => &mut self.ip[usize::from(number)],
+            SkippedProtocol::UdpPort(number) => &mut self.udp[usize::from(number)],
+            _ => {
+                let place = self.others.iter().position(|(known, _)| *known == protocol);
+                match place {
+                    Some(place) => &mut self.others[place].1,
+                    None if self.others.len() < MAX_SKIPPED_PROTOCOLS => {
+                        let place = self.others.len();
+                        self.others.push((protocol, 0));
+                        &mut self.others[place].1
+                    }
+                    None => &mut self.rest,
+                }
+            }
+        }
+    }
+
+    fn most(&self, n: usize) -> Vec<SkippedPackets> {
+        let ip = (0..=u8::MAX).zip(&self.ip).map(|(number, packets)| (SkippedProtocol::IpProtocol(number), *packets));
+        let udp = (0..=u16::MAX).zip(&self.udp).map(|(number, packets)| (SkippedProtocol::UdpPort(number), *packets));
+        let all = ip.chain(udp).chain(self.others.iter().copied());
+        SkippedPackets::most(all.chain([(SkippedProtocol::Others, self.rest)]), n)
     }
 }
 

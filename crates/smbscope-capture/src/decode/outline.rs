@@ -1,4 +1,4 @@
-//! Where in a packet its headers are and where they end: what a slim copy of the packet has to keep.
+//! Locates the headers of a packet, to determine which bytes a slim copy of the packet has to keep.
 
 use super::fields::{Fields, Understood};
 use super::ip::{self, TCP};
@@ -10,77 +10,59 @@ use smbscope_model::SkippedProtocol;
 use std::net::IpAddr;
 use std::ops::Range;
 
-/// Bytes in which headers that are not those of TCP are looked for; an extension header of IPv6 has up to 2048.
+/// Limit in bytes for headers other than TCP's; a single IPv6 extension header can take up to 2048.
 const MAX_HEADERS: usize = 4096;
 
-/// The headers of a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outline {
-    /// What is behind the last of them.
     pub kind: PacketContent,
 }
 
-/// What is behind the headers of a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PacketContent {
-    /// A TCP segment whose payload begins there.
     Tcp {
-        /// From the packet's first byte.
         payload: usize,
     },
-    /// A TCP header that can't be read: cut off, or else damaged.
     UnreadTcp {
-        /// The snap length cut it.
+        /// True if the snap length cut it off; false if it is damaged.
         cut: bool,
     },
-    /// A part of a datagram.
     Fragment(Fragment),
-    /// Another protocol.
     Skipped(SkippedProtocol),
-    /// Headers that contradict themselves.
     Malformed,
-    /// The snap length cut the headers.
     Cut,
 }
 
-/// Where a fragment belongs, and where its part of the datagram is in the packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fragment {
-    /// Sender and receiver.
     pub ends: (IpAddr, IpAddr),
-    /// What the datagram's fragments have in common, together with the ends.
+    /// Identification shared by the fragments of a datagram between the same ends.
     pub identification: u32,
-    /// Protocol of the datagram.
     pub protocol: u8,
-    /// Where its part begins in the datagram.
     pub offset: u32,
-    /// Length of its part.
     pub length: u32,
-    /// Another part follows.
     pub more: bool,
-    /// The captured bytes of its part, in the packet.
+    /// Range of its captured data in the packet.
     pub place: Range<usize>,
 }
 
 impl Outline {
-    /// Finds the headers of a packet.
     pub fn parse(packet: &Packet<'_>) -> Outline {
         Outline::entered(packet, &mut ())
     }
 
-    /// The first `length` bytes of a packet without what the decoder does not read: a packet that begins with them has
-    /// the same outline.
+    /// Returns the first `length` bytes of a packet with everything the decoder does not read set to zero. A packet
+    /// that starts with them has the same outline.
     pub fn understood(packet: &Packet<'_>, length: usize) -> Understood {
         let mut understood = Understood::new(packet.data, length);
         Outline::entered(packet, &mut understood);
         understood
     }
 
-    /// Finds the headers and enters their fields.
     fn entered<F: Fields>(packet: &Packet<'_>, fields: &mut F) -> Outline {
         let place = |bytes: &[u8]| {
             let start = (bytes.as_ptr() as usize).wrapping_sub(packet.data.as_ptr() as usize);
-            // What is not there is nowhere.
+            // A slice outside the packet is empty.
             if start <= packet.data.len() { start } else { packet.data.len() }
         };
         let found = match link::peel(packet.link_type, packet.data, fields) {
@@ -128,8 +110,8 @@ impl Outline {
         Outline { kind }
     }
 
-    /// The bytes of a packet without payload that must stay so that it counts as what it is: so many of its first ones,
-    /// and zeros behind them up to a length.
+    /// Returns how much of a packet without payload must be kept for it to be classified the same: the number of
+    /// leading bytes, and the total length after padding with zeros.
     pub fn needed(&self, packet: &Packet<'_>) -> (usize, usize) {
         match &self.kind {
             PacketContent::Tcp { payload } => (*payload, *payload),
@@ -140,7 +122,7 @@ impl Outline {
                 if let Some(enough) = (0..=most).find(|length| reads_alike(&packet.data[..*length])) {
                     return (enough, enough);
                 }
-                // Only the whole length shows that nothing was cut.
+                // Only the full length shows that nothing was cut off.
                 let mut zeroed = vec![0; packet.data.len()];
                 let enough = (0..=most).find(|length| {
                     zeroed[..*length].copy_from_slice(&packet.data[..*length]);
@@ -162,7 +144,6 @@ mod tests {
         Packet { stamp, link_type: 1, data, wire_length }
     }
 
-    /// Ethernet, IPv4 with this protocol, and what follows.
     fn frame(protocol: u8, behind: &[u8]) -> Vec<u8> {
         let mut bytes = vec![2; 12];
         bytes.extend([8, 0, 0x45, 0, 0, 20 + behind.len() as u8, 0, 1, 0, 0, 64, protocol, 0, 0]);
@@ -173,7 +154,7 @@ mod tests {
 
     #[test]
     fn the_headers_of_tcp_end_behind_its_options() {
-        // RFC 9293 3.1: source, destination, sequence, acknowledgment, six words of header.
+        // RFC 9293 §3.1: source, destination, sequence, acknowledgment; a header of six words.
         let mut tcp = vec![0, 80, 1, 189, 0, 0, 0, 1, 0, 0, 0, 1, 6 << 4, 0x10, 1, 0, 0, 0, 0, 0, 1, 1, 1, 0];
         tcp.extend(b"payload");
         let bytes = frame(TCP, &tcp);
@@ -188,7 +169,7 @@ mod tests {
         let outline = Outline::parse(&udp);
         assert_eq!(outline.kind, PacketContent::Skipped(SkippedProtocol::UdpPort(53)));
         assert_eq!(outline.needed(&udp), (14 + 20 + 4, 14 + 20 + 4));
-        // A header of two words.
+        // A header length of two words.
         let mut damaged = frame(TCP, &[0; 20]);
         damaged[14] = 0x42;
         let damaged = packet(&damaged, 54);

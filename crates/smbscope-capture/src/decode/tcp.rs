@@ -1,13 +1,11 @@
-//! TCP headers (RFC 9293 3.1).
+//! TCP headers (RFC 9293 §3.1).
 
 use super::fields::{Fields, Stays};
 use crate::segment::{TcpFlags, WindowScale};
 
-/// Up to the window: with less than this of a header nothing can be done.
+/// Bytes up to the window field, the minimum to process a segment.
 pub(super) const NEEDED: usize = 16;
-/// Length of a header without options.
 const MIN_HEADER: u32 = 20;
-/// Option kinds.
 const END_OF_OPTIONS: u8 = 0;
 const NO_OPERATION: u8 = 1;
 const SEGMENT_SIZE: u8 = 2;
@@ -15,10 +13,9 @@ const SHIFT_COUNT: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
-/// The largest shift of a window; a larger one counts as this (RFC 7323 2.3).
+/// Maximum window shift; larger values count as this (RFC 7323 §2.3).
 const LARGEST_SHIFT: u8 = 14;
 
-/// The fields of a header and the payload behind it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TcpHeader<'a> {
     pub(super) source_port: u16,
@@ -36,7 +33,6 @@ pub(super) struct TcpHeader<'a> {
 }
 
 impl<'a> TcpHeader<'a> {
-    /// Parses a segment that was `length` bytes long on the wire, of which `data` was captured.
     #[inline]
     pub(super) fn parse<F: Fields>(data: &'a [u8], length: u32, fields: &mut F) -> Option<TcpHeader<'a>> {
         let fixed: &[u8; NEEDED] = data.get(..NEEDED)?.try_into().ok()?;
@@ -80,14 +76,12 @@ impl<'a> TcpHeader<'a> {
     }
 }
 
-/// What the options say.
 #[derive(Debug, Clone, Copy, Default)]
 struct TcpOptions {
-    /// TSval of the timestamps option (RFC 7323 3.2).
     timestamp_value: Option<u32>,
-    /// A block of the SACK option begins behind the acknowledgment (those of RFC 2883 do not all).
+    /// A SACK block starts beyond the acknowledgment (D-SACK blocks, RFC 2883, need not).
     names_later_bytes: bool,
-    /// The first block of the SACK option, where it reports bytes that came twice (RFC 2883 section 4).
+    /// First SACK block, if it reports bytes received twice (RFC 2883 §4).
     duplicate_sack: Option<(u32, u32)>,
 }
 
@@ -95,7 +89,7 @@ struct TcpOptions {
 fn read_options(options: &[u8], acknowledgment: u32) -> TcpOptions {
     match options {
         [] => TcpOptions::default(),
-        // What Linux and Windows send as a rule: two no-operations in front of the timestamps, and nothing else.
+        // The usual options of Linux and Windows: two no-operations, then timestamps.
         [NO_OPERATION, NO_OPERATION, TIMESTAMPS, 10, a, b, c, d, _, _, _, _] => {
             TcpOptions { timestamp_value: Some(u32::from_be_bytes([*a, *b, *c, *d])), ..TcpOptions::default() }
         }
@@ -130,8 +124,8 @@ fn read_other_options(mut options: &[u8], acknowledgment: u32) -> TcpOptions {
     }
 }
 
-/// Enters the options that tell nothing of who sent them (RFC 9293 3.2, RFC 7323, RFC 2018). Others become
-/// no-operations: one of multipath TCP holds an address (RFC 8684 3.4.1).
+/// Enters the options that reveal nothing about the sender (RFC 9293 §3.2, RFC 7323, RFC 2018). Others become
+/// no-operations; a multipath TCP option, for example, can contain an address (RFC 8684 §3.4.1).
 #[cold]
 fn enter_options<F: Fields>(mut options: &[u8], fields: &mut F) {
     loop {
@@ -146,7 +140,7 @@ fn enter_options<F: Fields>(mut options: &[u8], fields: &mut F) {
                 let (option, behind) = options.split_at(length.min(options.len()));
                 let stays = match (*kind, length) {
                     (SEGMENT_SIZE, 4) | (SHIFT_COUNT, 3) | (SACK_PERMITTED, 2) | (TIMESTAMPS, 10) => option.len(),
-                    // Whole blocks of it.
+                    // Only whole blocks.
                     (SACK, _) => 2 + (option.len() - 2) / 8 * 8,
                     _ => 0,
                 };
@@ -161,7 +155,6 @@ fn enter_options<F: Fields>(mut options: &[u8], fields: &mut F) {
     }
 }
 
-/// Reads a SACK block: its first sequence number, and the one behind its last.
 fn read_block(block: &[u8]) -> (u32, u32) {
     let edge = |at: usize| u32::from_be_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]);
     (edge(0), edge(4))
@@ -178,7 +171,7 @@ fn read_duplicate(first: Option<(u32, u32)>, second: Option<(u32, u32)>, acknowl
     (is_after(acknowledgment, left) || second.is_some_and(is_inside)).then_some((left, right))
 }
 
-/// The window scale of a SYN, whose options are whole.
+/// Parses the window scale of a SYN whose options were captured completely.
 #[inline(never)]
 fn read_window_scale(mut options: &[u8]) -> WindowScale {
     loop {
@@ -198,7 +191,6 @@ fn read_window_scale(mut options: &[u8]) -> WindowScale {
 mod tests {
     use super::*;
 
-    /// A header with options, of which so many bytes were captured.
     fn scale(flags: u8, options: &[u8], captured: usize) -> WindowScale {
         let length = 20 + options.len();
         let mut header = vec![0; 20];
@@ -212,7 +204,7 @@ mod tests {
 
     #[test]
     fn the_window_scale_is_read_from_a_syn_whose_options_are_whole() {
-        // As Linux sends them: MSS, SACK permitted, timestamps, a no-operation, window scale 7.
+        // As sent by Linux: MSS, SACK permitted, timestamps, no-operation, window scale 7.
         let linux = [2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 7];
         assert_eq!(scale(TcpFlags::SYN, &linux, 100), WindowScale::Shift(7));
         assert_eq!(scale(TcpFlags::SYN, &linux, 39), WindowScale::Unknown, "the snap length cut it");

@@ -1,4 +1,4 @@
-//! Packets built header by header after the RFCs, and what they decode to.
+//! Decodes packets built header by header from the RFCs.
 
 use super::*;
 use crate::segment::TcpFlags;
@@ -18,14 +18,15 @@ fn packet(link_type: u32, data: &[u8], wire_length: usize, number: u64) -> Packe
     Packet { stamp, link_type, data, wire_length: wire_length as u32 }
 }
 
-/// A TCP segment from port 49,152 to 445, sequence 0x01020304, acknowledgment 0x05060708, flags PSH and ACK, window 502.
+/// Builds a TCP segment from port 49,152 to 445 with sequence 0x01020304, acknowledgment 0x05060708, flags PSH and ACK,
+/// window 502.
 fn tcp(options: &[u8], payload: &[u8]) -> Vec<u8> {
     let words = 5 + options.len() as u8 / 4;
     let fixed = [0xc0, 0, 0x01, 0xbd, 1, 2, 3, 4, 5, 6, 7, 8, words << 4, 0x18, 0x01, 0xf6, 0, 0, 0, 0];
     [&fixed, options, payload].concat()
 }
 
-/// An IPv4 packet from 10.0.0.2 to 10.0.0.1, identification 0x1234, with the offset in bytes.
+/// Builds an IPv4 packet from 10.0.0.2 to 10.0.0.1 with identification 0x1234 and this fragment offset in bytes.
 fn ipv4_part(payload: &[u8], offset: u16, more: bool) -> Vec<u8> {
     let total = (20 + payload.len() as u16).to_be_bytes();
     let fragment = ((offset / 8) | if more { 0x2000 } else { 0 }).to_be_bytes();
@@ -59,7 +60,7 @@ struct Decoded {
     quality: Quality,
 }
 
-/// Decodes packets, given as link type, bytes and length on the wire, and returns what the last one gave.
+/// Decodes packets, given as link type, bytes and length on the wire, and returns the result for the last.
 fn decode_all(packets: &[(u32, &[u8], usize)]) -> Decoded {
     let (mut decoder, mut quality) = (Decoder::new(), Quality::default());
     let mut last = None;
@@ -144,7 +145,7 @@ fn every_tunnel_leads_to_the_segment_in_it() {
 
 #[test]
 fn the_identification_is_that_of_the_inner_packet() {
-    // A copy of a packet that passes the capture point plain and wrapped is one of the same packet.
+    // A packet that passes the capture point both plain and encapsulated must be recognised as the same packet.
     let frame = ethernet([8, 0], &ipv4(&tcp(&[], b"SMB")));
     for encapsulation in Encapsulation::ALL {
         let (mut decoder, mut quality) = (Decoder::new(), Quality::default());
@@ -257,7 +258,7 @@ fn a_total_length_of_zero_stands_for_the_whole_record() {
     let mut v6 = ipv6(TCP, &tcp(&[], &[7; 100]));
     v6[4..6].fill(0);
     assert_eq!(payload_of(101, &v6), Some(vec![7; 100]));
-    // Cut by the snap length as well: the record still knows.
+    // Also truncated by the snap length: the record states the original length.
     let decoded = decode_all(&[(101, &v4[..50], v4.len())]);
     let (.., payload, length, _, _, _) = decoded.segment.unwrap();
     assert_eq!((payload, length), (vec![7; 10], 100));
@@ -312,7 +313,7 @@ fn a_block_behind_the_acknowledgment_tells_of_a_hole() {
     for (options, expected) in [
         ([[1, 1, 5, 10].as_slice(), &block(acknowledged + 50)].concat(), true),
         ([&timestamps, [1, 1, 5, 10].as_slice(), &block(acknowledged + 50)].concat(), true),
-        // What came twice is told first (RFC 2883); the hole, if any, behind it.
+        // The D-SACK block comes first (RFC 2883); a block for a hole may follow.
         ([[1, 1, 5, 10].as_slice(), &block(acknowledged - 50)].concat(), false),
         ([[1, 1, 5, 18].as_slice(), &block(acknowledged - 50), &block(acknowledged + 50)].concat(), true),
         (vec![1, 1, 5, 10, 0xff, 0xff, 0xff, 0xff], false), // longer than the header
@@ -335,7 +336,7 @@ fn a_first_block_below_the_acknowledgment_or_inside_the_second_reports_a_duplica
         let segment = tcp(&options, b"");
         TcpHeader::parse(&segment, segment.len() as u32, &mut ()).expect("a whole header").duplicate_sack
     };
-    // The examples of RFC 2883 section 4.
+    // The examples of RFC 2883 §4.
     assert_eq!(reported(&[&below]), Some((acknowledged - 90, acknowledged - 80)));
     assert_eq!(reported(&[&block(20, 30), &block(10, 30)]), Some((acknowledged + 20, acknowledged + 30)));
     assert_eq!(reported(&[&block(20, 30), &block(40, 50)]), None);
@@ -361,12 +362,12 @@ fn ipv4_options_and_ipv6_extension_headers_are_passed() {
     ]
     .concat();
     assert_eq!(payload_of(101, &ipv6(0, &extensions)).as_deref(), Some(b"SMB".as_slice()));
-    // An atomic fragment (RFC 6946) is whole.
+    // An atomic fragment (RFC 6946) is complete.
     let atomic = [[TCP, 0, 0, 0, 0, 0, 0, 9].as_slice(), &tcp(&[], b"SMB")].concat();
     assert_eq!(payload_of(101, &ipv6(44, &atomic)).as_deref(), Some(b"SMB".as_slice()));
 }
 
-/// The parts of a TCP segment as IPv4 fragments of 48, 48 and the other bytes.
+/// Splits a TCP segment into IPv4 fragments of 48 bytes, 48 bytes and the rest.
 fn three_fragments() -> [Vec<u8>; 3] {
     let segment = tcp(&[], &(0..100).collect::<Vec<u8>>());
     [ipv4_part(&segment[..48], 0, true), ipv4_part(&segment[48..96], 48, true), ipv4_part(&segment[96..], 96, false)]
@@ -395,7 +396,7 @@ fn second_copies_of_fragments_do_no_harm_and_the_first_copy_counts() {
     let order = [&parts[0], &parts[0], &forged, &parts[1], &parts[1], &parts[2]];
     let decoded = decode_all(&order.map(|part| (101, part.as_slice(), part.len())));
     assert_eq!(decoded.segment.unwrap().2, (0..100).collect::<Vec<u8>>());
-    // The copy of the last fragment begins no new datagram.
+    // The duplicate of the last fragment starts no new datagram.
     let order = [&parts[0], &parts[1], &parts[2], &parts[2]];
     let decoded = decode_all(&order.map(|part| (101, part.as_slice(), part.len())));
     assert!(decoded.segment.is_none());
@@ -500,7 +501,7 @@ proptest! {
         }
     }
 
-    /// What an anonymous copy keeps of headers: whatever is damaged in them, the copy reads as the packet does.
+    /// Fields kept in an anonymised copy: even for damaged headers, the copy parses like the packet.
     #[test]
     fn the_fields_that_are_read_read_alike_without_the_rest(
         encapsulation in proptest::sample::select(Encapsulation::ALL.to_vec()),
@@ -521,7 +522,7 @@ proptest! {
         kept.resize(length, 0);
         let copy = packet(encapsulation.link_type(), &kept, data.len(), 1);
         match (&outline.kind, Outline::parse(&copy).kind) {
-            // The copy has nothing of the part's bytes.
+            // The copy has none of the fragment's data.
             (PacketContent::Fragment(one), PacketContent::Fragment(other)) => {
                 prop_assert_eq!(one, &Fragment { place: one.place.clone(), ..other });
             }
@@ -554,4 +555,18 @@ proptest! {
         let packets: Vec<(u32, &[u8], usize)> = parts.iter().map(|part| (101, part.as_slice(), part.len())).collect();
         prop_assert_eq!(decode_all(&packets).segment.map(|segment| segment.2), Some(payload));
     }
+}
+
+#[test]
+fn protocols_that_are_too_many_are_added_up_and_no_packet_is_lost() {
+    let mut skipped = SkippedProtocolCounts::new();
+    for link_type in 0..2 * MAX_SKIPPED_PROTOCOLS as u32 {
+        skipped.count(SkippedProtocol::LinkType(link_type));
+    }
+    skipped.count(SkippedProtocol::UdpPort(53));
+    skipped.count(SkippedProtocol::UdpPort(53));
+    let most = skipped.most(4);
+    assert_eq!(most[0], SkippedPackets { protocol: SkippedProtocol::UdpPort(53), packets: 2 });
+    assert_eq!((most.len(), most[4].protocol), (5, SkippedProtocol::Others));
+    assert_eq!(most.iter().map(|skipped| skipped.packets).sum::<u64>(), 2 * MAX_SKIPPED_PROTOCOLS as u64 + 2);
 }

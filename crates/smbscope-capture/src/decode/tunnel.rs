@@ -1,16 +1,15 @@
-//! What IP carries beside TCP, where that is a tunnel: where in the payload of an IP packet the packet within starts.
+//! Tunnels over IP: finds the start of the inner packet in the payload of an IP packet.
 //!
-//! Mirrored and virtual networks' traffic comes like this: VXLAN (RFC 7348), its generic extension, GENEVE (RFC 8926),
-//! GRE (RFC 2784, 2890 and the version of PPTP, RFC 2637) with ERSPAN I to III (draft-foschiano-erspan) in it, IP in IP
-//! (RFC 2003, 2473, 4213), EtherIP (RFC 3378), MPLS in IP, in UDP and in GRE (RFC 4023, 7510), GRE in UDP (RFC 8086),
-//! GTP-U (3GPP TS 29.281), TZSP, and what the authentication header protects (RFC 4302).
+//! Traffic of mirror ports and virtual networks arrives in these: VXLAN (RFC 7348) and its generic extension, GENEVE
+//! (RFC 8926), GRE (RFC 2784, 2890, and PPTP's version, RFC 2637), ERSPAN I to III in GRE (draft-foschiano-erspan), IP
+//! in IP (RFC 2003, 2473, 4213), EtherIP (RFC 3378), MPLS in IP, UDP and GRE (RFC 4023, 7510), GRE in UDP (RFC 8086),
+//! GTP-U (3GPP TS 29.281) and TZSP. The IP authentication header (RFC 4302) is skipped as well.
 
 use super::fields::{Fields, Stays};
 use super::ip::{self, IpPacket};
 use super::link::{self, Peeled, read8, read16};
 use smbscope_model::SkippedProtocol;
 
-/// Protocol numbers of IP.
 const IPV4: u8 = 4;
 const UDP: u8 = 17;
 const IPV6: u8 = 41;
@@ -18,33 +17,30 @@ const GRE: u8 = 47;
 const ETHERIP: u8 = 97;
 const MPLS: u8 = 137;
 
-/// UDP ports, of the receiver.
+/// UDP destination ports.
 const GTP_USER: u16 = 2152;
 const GRE_IN_UDP: u16 = 4754;
 const VXLAN: u16 = 4789;
-/// What Linux takes for VXLAN unless it is told otherwise.
+/// Default VXLAN port of Linux.
 const VXLAN_LINUX: u16 = 8472;
 const VXLAN_GENERIC: u16 = 4790;
 const GENEVE: u16 = 6081;
 const MPLS_IN_UDP: u16 = 6635;
 const TZSP: u16 = 37008;
 
-/// EtherTypes of GRE.
 const ERSPAN_I_II: u16 = 0x88be;
 const ERSPAN_III: u16 = 0x22eb;
 const PPP: u16 = 0x880b;
-/// Bits of the first byte of an ERSPAN header that tell its version.
 const ERSPAN_VERSION: u8 = 0xf0;
 
-/// Header extensions of GTP-U, and tagged fields of TZSP, that are passed; a longer chain is damage.
+/// Maximum number of GTP-U header extensions or TZSP tagged fields; a longer chain is damage.
 const MAX_OPTIONS: usize = 32;
 
-/// Whether a datagram in fragments has to be put together to see what it carries.
+/// Returns true if a fragmented datagram must be reassembled to see its contents.
 pub(super) fn is_tunnel(protocol: u8) -> bool {
     matches!(protocol, IPV4 | UDP | IPV6 | GRE | ETHERIP | MPLS)
 }
 
-/// Finds the packet in the payload of one that is not TCP.
 pub(super) fn peel<F: Fields>(datagram: &IpPacket<'_>, fields: &mut F) -> Peeled {
     let data = datagram.payload;
     let peeled = match datagram.protocol {
@@ -53,7 +49,7 @@ pub(super) fn peel<F: Fields>(datagram: &IpPacket<'_>, fields: &mut F) -> Peeled
         GRE => gre(data, 0, fields),
         UDP => udp(data, fields),
         MPLS => Some(link::mpls(data, 0, fields)),
-        // Version 3 in the upper four bits, the rest is zero.
+        // The version, 3, is in the upper four bits; the rest is zero.
         ETHERIP if read8(data, 0, 0xf0, fields).is_none_or(|byte| byte >> 4 == 3) => {
             Some(link::ethernet(data, 2, fields))
         }
@@ -62,7 +58,6 @@ pub(super) fn peel<F: Fields>(datagram: &IpPacket<'_>, fields: &mut F) -> Peeled
     peeled.unwrap_or(Peeled::Malformed)
 }
 
-/// The offset of what follows a GRE header, by the flags in it.
 fn gre<F: Fields>(data: &[u8], start: usize, fields: &mut F) -> Option<Peeled> {
     let flags = u16::from_be_bytes([read8(data, start, 0xf0, fields)?, read8(data, start + 1, 0x87, fields)?]);
     let protocol = read16(data, start + 2, fields)?;
@@ -71,20 +66,20 @@ fn gre<F: Fields>(data: &[u8], start: usize, fields: &mut F) -> Option<Peeled> {
     const ROUTING: u16 = 0x4000;
     const KEY: u16 = 0x2000;
     const SEQUENCE: u16 = 0x1000;
-    // Only the version of PPTP has it.
+    // Only in PPTP's version.
     const ACKNOWLEDGMENT: u16 = 0x0080;
     let unread = Peeled::Other(SkippedProtocol::Gre(protocol));
     match flags & 7 {
         0 => {
             if flags & ROUTING != 0 {
-                // Source routes of RFC 1701, which nobody sends.
+                // Source routes (RFC 1701), which nobody uses.
                 return Some(unread);
             }
             let offset = start + 4 + word(CHECKSUM) + word(KEY) + word(SEQUENCE);
             Some(match protocol {
-                // A keep-alive: an empty packet.
+                // A keep-alive, without payload.
                 0 => unread,
-                // The first version has no header of its own, and its GRE header no sequence number.
+                // Type I has no header of its own, and its GRE header has no sequence number.
                 ERSPAN_I_II if flags & SEQUENCE == 0 => link::ethernet(data, offset, fields),
                 ERSPAN_I_II => {
                     read8(data, offset, ERSPAN_VERSION, fields);
@@ -103,7 +98,8 @@ fn gre<F: Fields>(data: &[u8], start: usize, fields: &mut F) -> Option<Peeled> {
     }
 }
 
-/// ERSPAN type III: 12 bytes, whose last ones say what kind of frame follows and whether 8 further bytes stand between.
+/// Parses an ERSPAN type III header of 12 bytes. The last ones give the kind of frame and whether 8 more bytes precede
+/// it.
 fn erspan_iii<F: Fields>(data: &[u8], start: usize, fields: &mut F) -> Option<Peeled> {
     read8(data, start, ERSPAN_VERSION, fields);
     let last = u16::from_be_bytes([read8(data, start + 10, 0x7c, fields)?, read8(data, start + 11, 1, fields)?]);
@@ -116,7 +112,7 @@ fn erspan_iii<F: Fields>(data: &[u8], start: usize, fields: &mut F) -> Option<Pe
 
 fn udp<F: Fields>(data: &[u8], fields: &mut F) -> Option<Peeled> {
     let (source, port) = (read16(data, 0, fields)?, read16(data, 2, fields)?);
-    // The length.
+    // Length.
     fields.enter(data.get(4..6), Stays::Whole);
     let is_named = |port: u16| SkippedProtocol::UdpPort(port).name().is_some();
     let service = match (is_named(source), is_named(port)) {
@@ -127,7 +123,7 @@ fn udp<F: Fields>(data: &[u8], fields: &mut F) -> Option<Peeled> {
     let unread = Peeled::Other(SkippedProtocol::UdpPort(service));
     const START: usize = 8;
     Some(match port {
-        // The flag of a valid network identifier.
+        // Flag for a valid network identifier.
         VXLAN | VXLAN_LINUX if read8(data, START, 0x08, fields)? & 0x08 != 0 => link::ethernet(data, START + 8, fields),
         VXLAN_GENERIC => match read8(data, START + 3, 0xff, fields)? {
             1 => Peeled::Ip { offset: START + 8, version: Some(4) },
@@ -158,12 +154,12 @@ fn udp<F: Fields>(data: &[u8], fields: &mut F) -> Option<Peeled> {
     })
 }
 
-/// The offset of the user's packet in GTP-U (TS 29.281 5.1); none in a signalling message.
+/// Returns the offset of the user packet in GTP-U (TS 29.281 §5.1); `Some(None)` for a signalling message.
 fn gtp_user<F: Fields>(data: &[u8], start: usize, fields: &mut F) -> Option<Option<usize>> {
     let (flags, kind) = (read8(data, start, 0xf7, fields)?, read8(data, start + 1, 0xff, fields)?);
-    // The length.
+    // Length.
     fields.enter(data.get(start + 2..start + 4), Stays::Whole);
-    // Version 1, GTP and not GTP', a G-PDU.
+    // Version 1, GTP rather than GTP', message type G-PDU.
     if flags >> 4 != 3 || kind != 255 {
         return Some(None);
     }
@@ -187,8 +183,8 @@ fn gtp_user<F: Fields>(data: &[u8], start: usize, fields: &mut F) -> Option<Opti
     None
 }
 
-/// The offset of the Ethernet frame in TZSP, version 1, whose tagged fields end with tag 1; none where it holds another
-/// kind of frame, or none.
+/// Returns the offset of the Ethernet frame in TZSP version 1, after the tagged fields, which end with tag 1;
+/// `Some(None)` if it contains another kind of frame or none.
 fn tzsp<F: Fields>(data: &[u8], start: usize, fields: &mut F) -> Option<Option<usize>> {
     let header = data.get(start..start + 4)?;
     fields.enter(Some(header), Stays::Whole);
@@ -207,7 +203,6 @@ fn tzsp<F: Fields>(data: &[u8], start: usize, fields: &mut F) -> Option<Option<u
     None
 }
 
-/// The IP packet at `offset` of the payload of another one.
 pub(super) fn inner<'a, F: Fields>(
     outer: &IpPacket<'a>,
     offset: usize,

@@ -1,16 +1,13 @@
-//! One input, opened and surveyed: where its bytes are and how to read them in time order.
+//! One input, opened and surveyed: the location of its bytes and the strategy for reading it in time order.
 
-use super::clock::StepBack;
-use super::compression::Compression;
+use super::clocks::{ClockCorrection, SAMPLE_BYTES, SortedRun, StepBack};
 use super::format::{self, CaptureParser, SNIFF_LENGTH, Sniffed};
-use super::info::{CaptureError, CaptureInput};
 use super::map::Map;
 use super::pcapng::Interfaces;
 use super::record::ParseStep;
-use super::runs::SortedRun;
-use super::sides::{ClockCorrection, SAMPLE_BYTES};
-use super::stream::{self, Fill, InputStream, counted};
+use super::stream::{self, Compression, Fill, InputStream, counted};
 use super::survey::{ReorderStrategy, Survey};
+use super::{CaptureError, CaptureInput};
 use smbscope_model::{CaptureInfo, Timestamp};
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -19,25 +16,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Bytes of mapped files that may be resident before their pages are given back.
+/// Resident bytes of mapped files at which pages are released.
 pub(super) const RESIDENT_BYTES: usize = 8 << 20;
-/// How far behind the reader somebody may still look at pages, and does no more than now and then.
+/// How far behind the current position pages may have been touched again by packets still in use; rarely reached.
 const TOUCHED_BYTES: usize = 256 << 20;
-/// Bytes that are delivered between two times at which pages are given back.
 pub(super) const RELEASED_BYTES: usize = 8 << 20;
 
-/// What a set of captures may occupy.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CaptureBudget {
-    /// Decompressed bytes that small compressed captures may occupy together.
     pub(super) memory: usize,
-    /// Runs that may be remembered.
     pub(super) runs: usize,
-    /// Bytes that the window of each decompressor may take.
     pub(super) window: u64,
 }
 
-/// A decompressor may have a window of this size, whatever the budget: plain `zstd` asks for 8 MiB, `xz -9` for 64 MiB.
+/// Window size that a decompressor may always use: plain `zstd` needs 8 MiB, `xz -9` 64 MiB.
 pub(super) const WINDOW_LEAST: u64 = 65 << 20;
 
 impl Default for CaptureBudget {
@@ -46,21 +38,18 @@ impl Default for CaptureBudget {
     }
 }
 
-/// Whether files are surveyed before they are read.
+/// Policy for files before they are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CaptureTrust {
-    /// The order of packets is found out first.
+    /// Survey the packet order first.
     Nothing,
-    /// Packets are expected in time order, and what a survey finds out is noted on the way.
+    /// Expect time order; survey while reading.
     Order,
 }
 
-/// What all captures of a set share.
 pub(super) struct CaptureSetState {
     trust: CaptureTrust,
-    /// Ends blocked reads.
     pub(super) stop: Arc<AtomicBool>,
-    /// What is left.
     left: CaptureBudget,
     /// Bytes of maps that may still be resident from the survey.
     unreleased: usize,
@@ -72,13 +61,10 @@ impl CaptureSetState {
     }
 }
 
-/// The bytes of a capture that is not a stream. Whoever works on its packets may keep them.
 pub struct Backing(BackingBytes);
 
 enum BackingBytes {
-    /// A file.
     Mapped(Map),
-    /// A small one that had to be decompressed.
     Owned(Vec<u8>),
 }
 
@@ -107,37 +93,29 @@ impl Deref for Backing {
     }
 }
 
-/// An input that has been opened.
 pub(super) struct OpenCapture {
     pub(super) name: String,
     path: Option<PathBuf>,
-    /// Absent for a stream, and once it has been read to its end.
+    /// `None` for a stream, and after the capture has been read to its end.
     bytes: Option<Arc<Backing>>,
-    /// Whether the mapped file was cut short while it was read.
+    /// Set when the mapped file was truncated while it was read.
     cut_short: Arc<AtomicBool>,
-    /// The stream of a live input until its source takes it.
     live_stream: Option<InputStream>,
-    /// Whether the input can be read only once.
     pub(super) live: bool,
-    /// Whether what a survey finds out is noted while packets are delivered.
-    pub(super) surveyed_on_the_way: bool,
-    /// Bytes of a compressed file that have been read.
+    /// The survey is made while packets are delivered.
+    pub(super) surveys_while_reading: bool,
     input_bytes: Option<Arc<AtomicU64>>,
     pub(super) interfaces: Interfaces,
-    /// Where the clock was set back.
     pub(super) clock_steps: Vec<StepBack>,
-    /// The two clocks that stamped it, if there are two.
     pub(super) sides: Option<Arc<ClockCorrection>>,
     pub(super) survey: Survey,
     pub(super) format: CaptureParser,
     header_length: usize,
     compression: Option<Compression>,
-    /// Bytes that its window may take.
     window: u64,
     file_bytes: u64,
     pub(super) plan: ReorderStrategy,
     stop: Arc<AtomicBool>,
-    /// Length of the records delivered.
     pub(super) delivered_bytes: u64,
 }
 
@@ -195,7 +173,7 @@ impl OpenCapture {
             cut_short: Arc::default(),
             live_stream: None,
             live: false,
-            surveyed_on_the_way: false,
+            surveys_while_reading: false,
             input_bytes: None,
             interfaces,
             clock_steps: Vec::new(),
@@ -220,7 +198,7 @@ impl OpenCapture {
         let input_bytes = Arc::default();
         let mut head = Vec::new();
         let mut first = [0; 6];
-        // Only as much as tells the compression: a pipe may have no more to give for now.
+        // Reads only enough to detect the compression: a pipe may have no more data yet.
         while head.len() < first.len() {
             let wanted = first.len() - head.len();
             match source.read(&mut first[..wanted]) {
@@ -242,14 +220,14 @@ impl OpenCapture {
             .map_err(|source| CaptureError::Open { name: name.clone(), source })?;
         let (mut format, header_length) = recognise_stream(&name, &mut stream, compression, window)?;
         stream.consume(header_length);
-        // What has come by now: a pipe may have no more to give.
+        // Uses only the data that has arrived: a pipe may have no more yet.
         format.settle(stream.window());
         let mut capture = OpenCapture::new(name, format, header_length, shared);
         capture.interfaces = Interfaces::for_stream();
         format.describe(&mut capture.interfaces);
         capture.live_stream = Some(stream);
         capture.live = true;
-        capture.surveyed_on_the_way = true;
+        capture.surveys_while_reading = true;
         capture.compression = compression;
         capture.plan = ReorderStrategy::Window;
         Ok(capture)
@@ -284,10 +262,10 @@ impl OpenCapture {
             return Ok(capture);
         }
         capture.survey = Survey::new(shared.left.runs);
-        capture.survey.of_stream(&mut stream, format, &mut capture.interfaces);
+        capture.survey.read_stream(&mut stream, format, &mut capture.interfaces);
         capture.plan = capture.survey.plan_for_stream();
         if let Some(copy) = stream.copy.take() {
-            // A small one stays in memory, so that it need not be decompressed again.
+            // A small capture stays in memory, so that it need not be decompressed again.
             shared.left.memory = shared.left.memory.saturating_sub(copy.len());
             capture.bytes = Some(Arc::new(Backing(BackingBytes::Owned(copy))));
             capture.settle_clock();
@@ -315,7 +293,7 @@ impl OpenCapture {
         let release = |end: usize| map.iter().for_each(|map| map.release(0, map.len().min(end)));
         let mut released = 0;
         let sides = self.sides.as_deref();
-        self.survey.of_bytes(bytes, self.format, self.header_length, &mut self.interfaces, sides, |position| {
+        self.survey.read_bytes(bytes, self.format, self.header_length, &mut self.interfaces, sides, |position| {
             if position - released >= RESIDENT_BYTES {
                 release(position);
                 released = position;
@@ -323,7 +301,7 @@ impl OpenCapture {
         });
         shared.unreleased += map.map_or(0, |map| map.len() - released);
         if shared.unreleased >= RESIDENT_BYTES {
-            // Those of the captures before this one together stay below the limit.
+            // Keeps the total of this and all previous captures below the limit.
             release(usize::MAX);
             shared.unreleased = 0;
         }
@@ -337,18 +315,17 @@ impl OpenCapture {
         self.sides = ClockCorrection::find(bytes, self.format, &self.interfaces).map(Arc::new);
     }
 
-    /// Looks for clock steps in a file that was surveyed.
     fn settle_clock(&mut self) {
         let bytes = self.bytes.as_deref().map(Backing::deref).unwrap_or_default();
         self.clock_steps = self.survey.settle_clock(bytes, &self.interfaces);
     }
 
-    /// Reads the file as one run, and looks only for its first packet.
+    /// Treats the file as a single run; looks only for the first packet.
     fn expect_order_in_bytes(&mut self) {
         let mut format = self.format;
         let mut position = self.header_length;
         let bytes = self.bytes.as_deref().map(Backing::deref).unwrap_or_default();
-        // The reader counts what is skipped here.
+        // Skipped records are counted by the reader.
         let first = loop {
             match format.step(&mut self.interfaces, bytes.get(position..).unwrap_or_default()) {
                 ParseStep::Packet(record, _) => break Some(record.time),
@@ -365,10 +342,10 @@ impl OpenCapture {
         };
         self.survey.first = first;
         self.survey.runs = vec![start];
-        self.surveyed_on_the_way = true;
+        self.surveys_while_reading = true;
     }
 
-    /// Reads the stream once; what stands in front of its first packet is read now.
+    /// Prepares to read the stream once; consumes everything before its first packet.
     fn expect_order_in_stream(&mut self, mut stream: InputStream) {
         self.interfaces = Interfaces::for_stream();
         self.format.describe(&mut self.interfaces);
@@ -388,81 +365,73 @@ impl OpenCapture {
                     }
                 }
                 ParseStep::More(need) if stream.fill(need, None) == Fill::Ready => {}
-                // The reader comes to the same end.
+                // The reader will meet the same end.
                 ParseStep::More(_) | ParseStep::Stop(_) => break,
             }
         }
         self.live_stream = Some(stream);
-        self.surveyed_on_the_way = true;
+        self.surveys_while_reading = true;
     }
 
-    /// Forgets the runs that the plan has no use for.
     fn settle_plan(&mut self, shared: &mut CaptureSetState) {
         if self.plan != ReorderStrategy::Merge {
             self.survey.runs.truncate(1);
         }
         self.survey.runs.shrink_to_fit();
-        // A capture without disorder has one run, so that one is always left.
+        // Even an ordered capture has one run, so each capture may remember one.
         shared.left.runs = shared.left.runs.saturating_sub(self.survey.runs.len()).max(1);
     }
 
-    /// Whether packets are read from memory, where any position can be returned to.
+    /// Returns true if packets are read from memory, so that any position can be revisited.
     pub(super) fn is_in_memory(&self) -> bool {
         self.bytes.is_some()
     }
 
-    /// The whole file, where it is in memory.
     #[inline]
     pub(super) fn bytes(&self) -> &[u8] {
         self.bytes.as_deref().map(Backing::deref).unwrap_or_default()
     }
 
-    /// The same, to be kept.
     #[inline]
     pub(super) fn backing(&self) -> Option<&Arc<Backing>> {
         self.bytes.as_ref()
     }
 
-    /// The same, with the table that the parser needs and the survey, where that is made on the way.
+    /// Returns the bytes, the parser's interface table, and the survey if it is made while reading.
     #[inline]
     pub(super) fn parts(&mut self) -> (&[u8], &mut Interfaces, Option<&mut Survey>) {
         let bytes = self.bytes.as_deref().map(Backing::deref).unwrap_or_default();
-        (bytes, &mut self.interfaces, self.surveyed_on_the_way.then_some(&mut self.survey))
+        (bytes, &mut self.interfaces, self.surveys_while_reading.then_some(&mut self.survey))
     }
 
-    /// The table that the parser needs and the survey, where that is made on the way.
     #[inline]
     pub(super) fn tables(&mut self) -> (&mut Interfaces, Option<&mut Survey>) {
-        (&mut self.interfaces, self.surveyed_on_the_way.then_some(&mut self.survey))
+        (&mut self.interfaces, self.surveys_while_reading.then_some(&mut self.survey))
     }
 
-    /// Gives back pages of a mapped file.
     pub(super) fn release_pages(&self) {
         if let Some(map) = self.bytes.as_deref().and_then(Backing::map) {
             let done = match self.plan {
-                // Whoever works on packets is some of them behind.
+                // Packets in progress on other threads are somewhat behind.
                 ReorderStrategy::Straight => {
                     (self.delivered_bytes as usize).saturating_sub(RESIDENT_BYTES).min(map.len())
                 }
                 _ => map.len(),
             };
-            // What is further behind was given back before, and touched again at most by chance.
+            // Anything further back was released before and is rarely touched again.
             let since = done.saturating_sub(TOUCHED_BYTES);
             map.release(since, done - since);
         }
     }
 
-    /// Whether the file was cut short by somebody while it was read.
     pub(super) fn was_cut_short(&self) -> bool {
         self.cut_short.load(Ordering::Relaxed)
     }
 
-    /// Lets go of the bytes once every packet has been delivered.
     pub(super) fn close(&mut self) {
         self.bytes = None;
     }
 
-    /// The stream of packets behind the file header.
     pub(super) fn open_stream(&mut self) -> io::Result<InputStream> {
         if let Some(stream) = self.live_stream.take() {
             return Ok(stream);
@@ -472,28 +441,26 @@ impl OpenCapture {
         };
         let mut stream = decompress(path, compression, self.window, &self.stop, &Arc::default(), 0)?;
         stream.consume(self.header_length);
-        // The first walk filled the table; this one only counts through it.
+        // The first pass filled the interface table; this one only steps through it.
         Ok(stream)
     }
 
-    /// Share of the input that has been delivered, in bytes of the file.
     pub(super) fn done_bytes(&self) -> u64 {
-        if let (true, Some(input_bytes)) = (self.surveyed_on_the_way, &self.input_bytes) {
+        if let (true, Some(input_bytes)) = (self.surveys_while_reading, &self.input_bytes) {
             return input_bytes.load(Ordering::Relaxed).min(self.file_bytes);
         }
-        if self.surveyed_on_the_way || self.survey.length == 0 {
+        if self.surveys_while_reading || self.survey.length == 0 {
             return self.delivered_bytes;
         }
         let done = u128::from(self.delivered_bytes) * u128::from(self.file_bytes) / u128::from(self.survey.length);
         u64::try_from(done).unwrap_or(u64::MAX).min(self.file_bytes)
     }
 
-    /// Length of the file; unknown for what can be read only once.
+    /// Returns the file length; `None` for an input that can be read only once.
     pub(super) fn total_bytes(&self) -> Option<u64> {
         (!self.live).then_some(self.file_bytes)
     }
 
-    /// What is known about the capture by now.
     pub(super) fn info(&self) -> CaptureInfo {
         let survey = &self.survey;
         let of_what = if self.compression.is_some() { " of the decompressed data" } else { "" };
@@ -546,7 +513,7 @@ fn decompress(
     InputStream::new(source, Arc::clone(input_bytes), Arc::clone(stop), copy_budget)
 }
 
-/// Decompresses into an unlinked temporary file, as far as the survey could read, and maps that.
+/// Decompresses into an unlinked temporary file, up to where the survey got, and maps it.
 fn spool(
     path: &std::path::Path,
     compression: Compression,
@@ -571,11 +538,11 @@ fn recognise_stream(
     compression: Option<Compression>,
     window: u64,
 ) -> Result<(CaptureParser, usize), CaptureError> {
-    // Each format needs no more than this of what it writes first; a longer wait could be one for a packet.
+    // No format needs more than this of its header; waiting for more could mean waiting for a packet.
     stream.fill(4, None);
     let enough = match stream.window() {
         [0x0a, 0x0d, 0x0d, 0x0a, ..] => super::pcapng::FILE_HEADER,
-        [b's', b'n', b'o', b'o', ..] => super::snoop::FILE_HEADER,
+        [b's', b'n', b'o', b'o', ..] => super::pcap::SNOOP_FILE_HEADER,
         _ => super::pcap::FILE_HEADER,
     };
     stream.fill(enough, None);

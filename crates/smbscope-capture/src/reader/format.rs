@@ -1,14 +1,13 @@
-//! Which capture format a file is in, told by its first bytes, and the parser's state for it.
+//! Detects the format of a capture from its first bytes; holds the parser's state.
 
-use super::pcap::{self, Pcap};
+use super::pcap::{self, Pcap, Snoop};
 use super::pcapng::{self, Interfaces, PcapngSection};
 use super::record::ParseStep;
-use super::snoop::{self, Snoop};
 
-/// As many first bytes as it takes to recognise every format.
+/// Number of bytes that suffice to recognise every format.
 pub(super) const SNIFF_LENGTH: usize = 264;
 
-/// A parser and its state: a few words, so that a position in a file is cheap to keep.
+/// Format parser and its state. Small and `Copy`, so that remembering a position in a file is cheap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CaptureParser {
     Pcap(Pcap),
@@ -16,19 +15,16 @@ pub(super) enum CaptureParser {
     Snoop(Snoop),
 }
 
-/// What the first bytes of an input are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sniffed {
-    /// A format that is read here, and the length of its file header.
+    /// A supported format and the length of its file header.
     Capture(CaptureParser, usize),
-    /// A format that is read here, but the file header is cut off.
     HeaderCut(&'static str),
-    /// A format that is known but not read.
     Foreign(&'static str),
     Unknown,
 }
 
-/// Formats that are recognised to tell the user what to do, by the first bytes that Wireshark knows them by.
+/// Unsupported formats and the magic bytes by which Wireshark detects them; used for error messages.
 const FOREIGN: [(&[u8], &str); 16] = [
     (b"GMBU", "Microsoft Network Monitor 2"),
     (b"RTSS", "Microsoft Network Monitor 1"),
@@ -48,7 +44,7 @@ const FOREIGN: [(&[u8], &str); 16] = [
     (b"\x0a\x0d\x0d\x0a", "pcapng with an unknown byte order"),
 ];
 
-/// Looks at the first [`SNIFF_LENGTH`] bytes, or all bytes of a shorter file.
+/// Examines the first [`SNIFF_LENGTH`] bytes, or all bytes of a shorter file.
 pub(super) fn sniff(head: &[u8]) -> Sniffed {
     if Pcap::is_magic(head) {
         return Pcap::parse(head)
@@ -58,7 +54,7 @@ pub(super) fn sniff(head: &[u8]) -> Sniffed {
             });
     }
     if PcapngSection::is_magic(head) {
-        // The section header is a block like any other, so nothing is skipped.
+        // The section header is an ordinary block, so nothing is skipped.
         return match head.len() >= pcapng::FILE_HEADER {
             true => Sniffed::Capture(CaptureParser::Pcapng(PcapngSection::start()), 0),
             false => Sniffed::HeaderCut("pcapng"),
@@ -66,9 +62,9 @@ pub(super) fn sniff(head: &[u8]) -> Sniffed {
     }
     if Snoop::is_magic(head) {
         return Snoop::parse(head)
-            .filter(|_| head.len() >= snoop::FILE_HEADER)
+            .filter(|_| head.len() >= pcap::SNOOP_FILE_HEADER)
             .map_or(Sniffed::HeaderCut("snoop"), |header| {
-                Sniffed::Capture(CaptureParser::Snoop(header), snoop::FILE_HEADER)
+                Sniffed::Capture(CaptureParser::Snoop(header), pcap::SNOOP_FILE_HEADER)
             });
     }
     match FOREIGN.iter().find(|(magic, _)| head.starts_with(magic)) {
@@ -77,7 +73,6 @@ pub(super) fn sniff(head: &[u8]) -> Sniffed {
     }
 }
 
-/// How the first bytes of a file look in an error message.
 pub(super) fn shown(head: &[u8]) -> String {
     let head = &head[..head.len().min(8)];
     let hex: Vec<String> = head.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -88,7 +83,6 @@ pub(super) fn shown(head: &[u8]) -> String {
 }
 
 impl CaptureParser {
-    /// The name in reports.
     pub(super) fn name(&self) -> &'static str {
         match self {
             CaptureParser::Pcap(header) => header.name(),
@@ -97,14 +91,14 @@ impl CaptureParser {
         }
     }
 
-    /// Settles what only the records tell, by those at the start of `bytes`.
+    /// Determines properties that only the records reveal, from those at the start of `bytes`.
     pub(super) fn settle(&mut self, bytes: &[u8]) {
         if let CaptureParser::Pcap(header) = self {
             header.settle(bytes);
         }
     }
 
-    /// Enters what the file header alone says into the table that holds it for pcapng.
+    /// Enters the file header's properties into the table that pcapng fills from its blocks.
     pub(super) fn describe(&self, interfaces: &mut Interfaces) {
         match self {
             CaptureParser::Pcap(header) => {
@@ -120,7 +114,6 @@ impl CaptureParser {
         }
     }
 
-    /// Looks at the record at the start of the window.
     #[inline]
     pub(super) fn step(&mut self, interfaces: &mut Interfaces, window: &[u8]) -> ParseStep {
         match self {

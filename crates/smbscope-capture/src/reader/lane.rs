@@ -1,18 +1,221 @@
-//! A lane delivers packets with ascending timestamps: a source that is in order, or one behind a reorder window.
+//! A lane delivers packets with ascending timestamps: a source that is in order, or one with a reorder window. A source
+//! is a part of a file in memory or a stream.
 
 use super::capture::OpenCapture;
-use super::source::{Head, MemorySource, PacketPoll, PacketSource};
-use super::survey::{WINDOW_BYTES, WINDOW_PACKETS};
+use super::clocks::{ClockCorrection, SortedRun};
+use super::format::CaptureParser;
+use super::pcapng::Interfaces;
+use super::record::{ParseStep, SkipReason};
+use super::stream::{self, ENDS_INSIDE, InputStream, RecordPoll};
+use super::survey::{Survey, WINDOW_BYTES, WINDOW_PACKETS};
+use crate::prefetch::Warmer;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a packet of a live capture may wait for older ones when nothing else arrives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) time: i64,
+    pub(super) number: u64,
+    pub(super) link_type: u32,
+    pub(super) wire_length: u32,
+    /// Start of the captured bytes: in the file for [`PacketSource::Bytes`], in the window for
+    /// [`PacketSource::Stream`].
+    pub(super) data_start: usize,
+    pub(super) data_length: usize,
+    pub(super) record_length: usize,
+}
+
+pub(super) enum PacketPoll {
+    Packet(Head),
+    Idle,
+    End,
+}
+
+pub(super) enum PacketSource {
+    Bytes(MemorySource),
+    Stream(Box<StreamSource>),
+}
+
+pub(super) struct MemorySource {
+    position: usize,
+    format: CaptureParser,
+    next_number: u64,
+    shift: i64,
+    /// Number of the packet at which the part ends, exclusive.
+    end_number: u64,
+    sides: Option<Arc<ClockCorrection>>,
+    warmer: Warmer,
+}
+
+impl MemorySource {
+    pub(super) fn new(run: &SortedRun, end_number: u64, sides: Option<Arc<ClockCorrection>>) -> MemorySource {
+        MemorySource {
+            position: usize::try_from(run.position).unwrap_or(usize::MAX),
+            format: run.format,
+            next_number: run.number,
+            shift: run.shift,
+            end_number,
+            sides,
+            warmer: Warmer::default(),
+        }
+    }
+}
+
+pub(super) struct StreamSource {
+    pub(super) stream: Option<InputStream>,
+    pub(super) format: CaptureParser,
+    pub(super) number: u64,
+    /// Length of the already delivered record at the start of the window.
+    pub(super) delivered: usize,
+    pub(super) surveying: bool,
+}
+
+impl PacketSource {
+    /// Returns the next packet in file order. Invalidates the bytes of the previous one.
+    #[inline]
+    pub(super) fn next(&mut self, capture: &mut OpenCapture, patience: Option<Duration>) -> PacketPoll {
+        match self {
+            PacketSource::Bytes(stretch) => {
+                let (bytes, interfaces, survey) = capture.parts();
+                stretch.next(bytes, interfaces, survey)
+            }
+            PacketSource::Stream(source) => source.next(capture, patience),
+        }
+    }
+
+    #[inline]
+    pub(super) fn data<'s>(&'s self, capture: &'s OpenCapture, head: &Head) -> &'s [u8] {
+        let bytes = match self {
+            PacketSource::Bytes(_) => capture.bytes(),
+            PacketSource::Stream(source) => source.stream.as_ref().map(InputStream::window).unwrap_or_default(),
+        };
+        bytes.get(head.data_start..head.data_start + head.data_length).unwrap_or_default()
+    }
+}
+
+impl MemorySource {
+    #[inline(always)]
+    pub(super) fn next(
+        &mut self,
+        bytes: &[u8],
+        interfaces: &mut Interfaces,
+        mut survey: Option<&mut Survey>,
+    ) -> PacketPoll {
+        while self.next_number < self.end_number {
+            self.warmer.at(self.position, bytes);
+            let window = bytes.get(self.position..).unwrap_or_default();
+            match self.format.step(interfaces, window) {
+                ParseStep::Packet(mut record, length) => {
+                    record.time += self.shift;
+                    if let Some(sides) = &self.sides {
+                        sides.correct(&mut record, window);
+                    }
+                    if let Some(survey) = &mut survey {
+                        survey.ordered_packet(record.time);
+                    }
+                    let head = Head {
+                        time: record.time,
+                        number: self.next_number,
+                        link_type: record.link_type,
+                        wire_length: record.wire_length,
+                        data_start: self.position + record.data_start,
+                        data_length: record.data_length,
+                        record_length: length,
+                    };
+                    self.position += length;
+                    self.next_number += 1;
+                    return PacketPoll::Packet(head);
+                }
+                ParseStep::Skip { length, what } => {
+                    if let Some(survey) = &mut survey {
+                        survey.passed(what);
+                        if length > window.len() {
+                            survey.damaged(ENDS_INSIDE.to_owned(), self.position as u64);
+                        }
+                    }
+                    self.position = self.position.saturating_add(length);
+                    self.next_number += u64::from(what == SkipReason::Numbered);
+                }
+                ParseStep::More(_) if window.is_empty() => break,
+                ParseStep::More(_) => {
+                    // If there was an earlier survey, it has reported this already.
+                    if let Some(survey) = &mut survey {
+                        survey.damaged(ENDS_INSIDE.to_owned(), self.position as u64);
+                    }
+                    break;
+                }
+                ParseStep::Stop(reason) => {
+                    if let Some(survey) = &mut survey {
+                        survey.damaged(reason, self.position as u64);
+                    }
+                    break;
+                }
+            }
+        }
+        PacketPoll::End
+    }
+}
+
+impl StreamSource {
+    fn next(&mut self, capture: &mut OpenCapture, patience: Option<Duration>) -> PacketPoll {
+        if self.stream.is_none() {
+            // The survey has read this file before: if it can't be opened again, its remaining packets are lost.
+            match capture.open_stream() {
+                Ok(stream) => self.stream = Some(stream),
+                Err(error) => {
+                    capture.survey.damaged(format!("it cannot be read again ({error})"), 0);
+                    return PacketPoll::End;
+                }
+            }
+        }
+        let Some(stream) = &mut self.stream else { return PacketPoll::End };
+        stream.consume(std::mem::take(&mut self.delivered));
+        loop {
+            match stream::next_record(stream, &mut self.format, &mut capture.interfaces, patience) {
+                RecordPoll::Packet(record, length) => {
+                    if self.surveying {
+                        capture.survey.packet(&record, length, stream.offset(), &self.format);
+                    }
+                    self.number += 1;
+                    self.delivered = length;
+                    return PacketPoll::Packet(Head {
+                        time: record.time,
+                        number: self.number,
+                        link_type: record.link_type,
+                        wire_length: record.wire_length,
+                        data_start: record.data_start,
+                        data_length: record.data_length,
+                        record_length: length,
+                    });
+                }
+                RecordPoll::Passed(what) => {
+                    self.number += u64::from(what == SkipReason::Numbered);
+                    if self.surveying {
+                        capture.survey.passed(what);
+                    }
+                }
+                RecordPoll::Idle => return PacketPoll::Idle,
+                RecordPoll::End(reason) => {
+                    if self.surveying {
+                        capture.survey.length = stream.input_bytes();
+                        if let Some(reason) = reason {
+                            capture.survey.damaged(reason, stream.offset());
+                        }
+                    }
+                    return PacketPoll::End;
+                }
+            }
+        }
+    }
+}
+
+/// Maximum time that a packet of an idle live capture is held for older ones.
 const LIVE_HOLD: Duration = Duration::from_millis(100);
-/// Packet buffers kept for reuse.
 const SPARE_BUFFERS: usize = 64;
 
-/// A packet in a reorder window. Its bytes are copied only where the source can't return to them.
+/// Packet in a reorder window. Its bytes are copied only if the source can't return to them.
 struct BufferedPacket {
     head: Head,
     copy: Vec<u8>,
@@ -44,15 +247,13 @@ impl Ord for BufferedPacket {
     }
 }
 
-/// Holds packets until enough later ones have been seen.
 #[derive(Default)]
 pub(super) struct ReorderWindow {
     held: BinaryHeap<Reverse<BufferedPacket>>,
     bytes: usize,
     ended: bool,
-    /// When a live source was last found without anything new, or began to fill the window.
+    /// Time at which a live source was last found idle or began to fill the window.
     waiting_since: Option<Instant>,
-    /// The source has fallen silent: what is held goes out.
     draining: bool,
     live: bool,
     current: Vec<u8>,
@@ -60,7 +261,6 @@ pub(super) struct ReorderWindow {
 }
 
 impl ReorderWindow {
-    /// A window over a source; a live one lets go of its packets when nothing arrives for a while.
     pub(super) fn new(live: bool) -> ReorderWindow {
         ReorderWindow { live, ..ReorderWindow::default() }
     }
@@ -94,7 +294,7 @@ impl ReorderWindow {
         self.draining && !self.held.is_empty()
     }
 
-    /// How long to wait for the source: without end while nothing is held.
+    /// Returns the time limit for waiting on the source; `None` (no limit) while nothing is held.
     fn patience(&self) -> Option<Duration> {
         let since = self.waiting_since.filter(|_| self.live && !self.held.is_empty())?;
         Some(LIVE_HOLD.saturating_sub(since.elapsed()))
@@ -115,14 +315,13 @@ impl ReorderWindow {
     }
 }
 
-/// Packets of one capture in time order.
 pub(super) struct CaptureLane {
     pub(super) capture: usize,
     source: PacketSource,
     window: Option<Box<ReorderWindow>>,
-    /// The packet that is delivered next, or was delivered last.
+    /// The packet to deliver next, or the one just delivered.
     head: Option<Head>,
-    /// Whether `head` is still to be delivered.
+    /// `head` has not been delivered yet.
     pub(super) loaded: bool,
 }
 
@@ -131,7 +330,6 @@ impl CaptureLane {
         CaptureLane { capture, source, window: window.map(Box::new), head: None, loaded: false }
     }
 
-    /// Loads the next packet; none at the end.
     #[inline]
     pub(super) fn load(&mut self, capture: &mut OpenCapture) -> Option<Head> {
         self.head = match &mut self.window {
@@ -145,7 +343,7 @@ impl CaptureLane {
         self.head
     }
 
-    /// The stretch that it goes straight through, when the packet at its front has been delivered.
+    /// Returns the source for the fast path, if the lane has no window and its front packet has been delivered.
     #[inline]
     pub(super) fn straight(&mut self) -> Option<&mut MemorySource> {
         match (&self.window, self.loaded, &mut self.source) {
@@ -157,19 +355,17 @@ impl CaptureLane {
         }
     }
 
-    /// The packet that was taken from the stretch last is still to be delivered.
+    /// Puts back a packet taken through [`CaptureLane::straight`] but not delivered.
     pub(super) fn put_back(&mut self, head: Head) {
         self.head = Some(head);
         self.loaded = true;
     }
 
-    /// The packet at the front.
     #[inline]
     pub(super) fn head(&self) -> Option<Head> {
         self.head
     }
 
-    /// Its captured bytes.
     #[inline]
     pub(super) fn data<'l>(&'l self, capture: &'l OpenCapture, head: &Head) -> &'l [u8] {
         match (&self.window, &self.source) {

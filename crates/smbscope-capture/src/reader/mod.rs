@@ -1,33 +1,94 @@
-//! Inputs → packets in time order.
+//! Reads inputs and returns their packets in time order.
 //!
-//! pcap, pcapng and snoop, plain or compressed, from files or a pipe; several inputs are one capture. Plain files are
-//! mapped, surveyed once and read in place; what has to be put in time order is merged from its ascending runs, or
-//! passes a bounded window. The steps: [`CaptureSet`] merges lanes, a lane is a source with or without a window, a
-//! source walks records, and the parsers of the formats are pure functions over bytes.
+//! Formats are pcap, pcapng and snoop, plain or compressed, from files or a pipe; several inputs form one capture.
+//! Plain files are mapped, surveyed once and read in place. Disorder is repaired by merging ascending runs or by a
+//! bounded window. Start with [`CaptureSet`], which merges lanes; a lane is a source with or without a window, a source
+//! walks records, and the format parsers are pure functions over bytes.
 
 mod capture;
-mod clock;
-mod compression;
+mod clocks;
 mod format;
-mod info;
 mod lane;
-mod look;
 mod map;
 mod pcap;
 mod pcapng;
 mod record;
-mod runs;
 mod set;
-mod sides;
-mod snoop;
-mod source;
 mod stream;
 mod survey;
-mod warm;
 
 pub use capture::Backing;
-pub use info::{CaptureError, CaptureInput};
 pub use set::CaptureSet;
 
 #[cfg(test)]
 mod tests;
+
+use std::io;
+use std::path::PathBuf;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CaptureInput {
+    File(PathBuf),
+    Stdin,
+}
+
+impl CaptureInput {
+    /// Parses a command-line argument; `-` is standard input.
+    pub fn from_argument(argument: impl Into<PathBuf>) -> CaptureInput {
+        let path = argument.into();
+        if path.as_os_str() == "-" { CaptureInput::Stdin } else { CaptureInput::File(path) }
+    }
+
+    /// Returns true for a regular file, which can be read a second time.
+    pub fn can_be_read_again(&self) -> bool {
+        matches!(self, CaptureInput::File(path) if path.is_file())
+    }
+
+    pub fn name(&self) -> String {
+        match self {
+            CaptureInput::File(path) => path.display().to_string(),
+            CaptureInput::Stdin => "-".to_owned(),
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CaptureError {
+    /// The file can't be opened or read: missing, no permission, I/O error.
+    #[error("cannot open {name}: {source}")]
+    Open { name: String, source: io::Error },
+    #[error("{name}: empty file")]
+    Empty { name: String },
+    /// The file ends before its first record.
+    #[error("{name}: the {format} file header is cut off after {length} bytes")]
+    HeaderCut { name: String, format: &'static str, length: usize },
+    #[error("{name}: {format} captures are not read; convert it with: editcap -F pcapng {name} OUT.pcapng")]
+    Unsupported { name: String, format: &'static str },
+    #[error("{name}: {format} files are not read; unpack it first with {remedy}")]
+    Packed {
+        name: String,
+        format: &'static str,
+        /// Command that unpacks it.
+        remedy: &'static str,
+    },
+    #[error("{name}: not a capture file (starts with {starts_with})")]
+    NotACapture { name: String, starts_with: String },
+    #[error("{name}: damaged {compression} data: {reason}")]
+    Decompress { name: String, compression: &'static str, reason: String },
+    #[error("{name}: the file was cut short while it was read; try again once nobody writes to it")]
+    CutShort { name: String },
+    #[error(
+        "{name}: {compression} data that needs a window of more than the {} MiB that --memory allows; raise --memory",
+        allowed >> 20
+    )]
+    Window { name: String, compression: &'static str, allowed: u64 },
+    /// A compressed capture needs sorting, but there is no space to decompress it.
+    #[error(
+        "{name}: out of time order, and it cannot be decompressed into {}: {source}; decompress it first, or set TMPDIR",
+        std::env::temp_dir().display()
+    )]
+    Spool { name: String, source: io::Error },
+    #[error("{count} inputs are too many: at most 65,535 are read at once")]
+    TooManyInputs { count: usize },
+}

@@ -1,29 +1,25 @@
-//! The pcap format (draft-ietf-opsawg-pcap): microseconds or nanoseconds, either byte order, and Kuznetzov's "modified"
-//! variant, whose record headers are 24 bytes long.
+//! Formats with one file header and packet records: pcap (draft-ietf-opsawg-pcap) and the snoop format of Solaris (RFC
+//! 1761).
 //!
-//! Three systems wrote longer record headers under the same magic numbers: Nokia's firewalls (20 bytes), Red Hat 6.1 (24
-//! bytes) and, under that of the modified variant, SuSE 6.3 (28 bytes). The records themselves tell them apart: with the
-//! wrong length the second record is nonsense.
+//! pcap has microseconds or nanoseconds, either byte order, and Kuznetzov's "modified" variant with 24-byte record
+//! headers. Three systems wrote longer record headers under the same magic numbers: Nokia firewalls (20 bytes), Red Hat
+//! 6.1 (24 bytes) and, under the modified variant's, SuSE 6.3 (28 bytes). The records themselves reveal the length:
+//! with a wrong one, the second record makes no sense. snoop is always big-endian with microseconds.
 
 use super::record::{ByteOrder, MAX_CAPTURED_LENGTH, PacketRecord, ParseStep, absurd_length};
 
-/// Length of the file header.
 pub(super) const FILE_HEADER: usize = 24;
-/// Lengths of record headers.
 const STANDARD: u8 = 16;
 const NOKIA: u8 = 20;
 const MODIFIED: u8 = 24;
 const SUSE: u8 = 28;
-/// Records that settle how long headers are.
+/// Plausibility checks that settle the header length: records examined, longest packet, largest time distance.
 const SETTLED_BY: usize = 4;
-/// Longest packet in them.
 const MAX_SETTLED_LENGTH: u32 = 1 << 20;
-/// How far apart their times may be.
 const YEAR_SECONDS: u32 = 366 * 86_400;
-/// Bytes behind the file header that hold enough of them, as a rule.
+/// Bytes after the file header that usually contain enough of them.
 pub(super) const SETTLE_LENGTH: usize = 128 << 10;
 
-/// What the file header says, as far as records depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pcap {
     order: ByteOrder,
@@ -31,14 +27,13 @@ pub(super) struct Pcap {
     fraction_ns: u16,
     record_header: u8,
     modified: bool,
-    /// Files before version 2.4 may hold the two lengths in the other order (libpcap, sf-pcap.c).
+    /// Files before version 2.4 may have the two lengths swapped (libpcap, sf-pcap.c).
     lengths_may_be_swapped: bool,
     link_type: u16,
     snap_length: u32,
 }
 
 impl Pcap {
-    /// Whether these are the first bytes of a pcap file.
     pub(super) fn is_magic(bytes: &[u8]) -> bool {
         Pcap::magic(bytes).is_some()
     }
@@ -53,11 +48,10 @@ impl Pcap {
         variant(ByteOrder::LITTLE).or_else(|| variant(ByteOrder::BIG))
     }
 
-    /// Parses the file header.
     pub(super) fn parse(bytes: &[u8]) -> Option<Pcap> {
         let (order, fraction_ns, record_header) = Pcap::magic(bytes)?;
         let (major, minor) = (order.u16(bytes, 4)?, order.u16(bytes, 6)?);
-        // The upper half of the field holds the FCS length; the link type is 16 bits wide.
+        // The upper half of the field holds the FCS length; the link type has 16 bits.
         let link_type = (order.u32(bytes, 20)? & 0xffff) as u16;
         Some(Pcap {
             order,
@@ -70,7 +64,6 @@ impl Pcap {
         })
     }
 
-    /// The name of the variant.
     pub(super) fn name(&self) -> &'static str {
         match (self.record_header, self.modified, self.fraction_ns) {
             (STANDARD, _, 1) => "pcap (ns)",
@@ -82,7 +75,7 @@ impl Pcap {
         }
     }
 
-    /// Settles how long record headers are, by the records at the start of `bytes`, of which there may be too few to tell.
+    /// Determines the length of record headers from the records at the start of `bytes`, if there are enough.
     pub(super) fn settle(&mut self, bytes: &[u8]) {
         if self.fraction_ns == 1 {
             return;
@@ -93,13 +86,13 @@ impl Pcap {
         }
     }
 
-    /// Whether all records that can be seen make sense with headers of this length, and a second one can be seen.
+    /// Returns true if all visible records make sense with headers of this length and there are at least two.
     fn fits(&self, record_header: u8, bytes: &[u8]) -> bool {
         let mut position = 0;
         let mut first_second = None;
         for seen in 0..SETTLED_BY {
             let Some(header) = bytes.get(position..position + 16) else {
-                // The end of the file right behind a record is as good as another record.
+                // The end of the file right after a record is as good as another record.
                 return seen > 1 || seen == 1 && position == bytes.len();
             };
             let field = |at: usize| self.order.u32(header, at).unwrap_or(u32::MAX);
@@ -117,22 +110,19 @@ impl Pcap {
         true
     }
 
-    /// Nanoseconds between two ticks of the timestamps.
     pub(super) fn resolution_ns(&self) -> u64 {
         u64::from(self.fraction_ns)
     }
 
-    /// The link type of every packet.
     pub(super) fn link_type(&self) -> u32 {
         u32::from(self.link_type)
     }
 
-    /// The snap length of the capture; 0 where the writer did not say.
+    /// Returns the snap length; 0 if the writer did not state it.
     pub(super) fn snap_length(&self) -> u32 {
         self.snap_length
     }
 
-    /// Looks at the record at the start of the window.
     #[inline]
     pub(super) fn step(&self, window: &[u8]) -> ParseStep {
         let header = usize::from(self.record_header);
@@ -160,5 +150,68 @@ impl Pcap {
             data_length: captured as usize,
         };
         ParseStep::Packet(record, length)
+    }
+}
+
+pub(super) const SNOOP_FILE_HEADER: usize = 16;
+const SNOOP_RECORD_HEADER: usize = 24;
+/// Marks link types without a LINKTYPE_* value; the lower bits are snoop's own number.
+const FOREIGN_LINK_TYPE: u32 = 0x8000_0000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Snoop {
+    link_type: u32,
+}
+
+impl Snoop {
+    pub(super) fn is_magic(bytes: &[u8]) -> bool {
+        bytes.starts_with(b"snoop\0\0\0")
+    }
+
+    pub(super) fn parse(bytes: &[u8]) -> Option<Snoop> {
+        if !Snoop::is_magic(bytes) {
+            return None;
+        }
+        let link_type = match ByteOrder::BIG.u32(bytes, 12)? {
+            0 | 4 => 1, // IEEE 802.3, Ethernet
+            2 => 6,     // IEEE 802.5
+            8 => 10,    // FDDI
+            other => FOREIGN_LINK_TYPE | other,
+        };
+        Some(Snoop { link_type })
+    }
+
+    pub(super) fn link_type(&self) -> u32 {
+        self.link_type
+    }
+
+    pub(super) fn step(&self, window: &[u8]) -> ParseStep {
+        let field = |at| ByteOrder::BIG.u32(window, at);
+        let (Some(original), Some(captured), Some(total)) = (field(0), field(4), field(8)) else {
+            return ParseStep::More(SNOOP_RECORD_HEADER);
+        };
+        let (Some(seconds), Some(microseconds)) = (field(16), field(20)) else {
+            return ParseStep::More(SNOOP_RECORD_HEADER);
+        };
+        if captured > MAX_CAPTURED_LENGTH {
+            return absurd_length(captured);
+        }
+        let (total, data_length) = (total as usize, captured as usize);
+        // The record length includes the header and padding, of which no writer adds more than a few bytes.
+        if total < SNOOP_RECORD_HEADER + data_length || total > SNOOP_RECORD_HEADER + data_length + 4096 {
+            return ParseStep::Stop(format!("record length {total} does not fit captured length {captured}"));
+        }
+        if window.len() < total {
+            return ParseStep::More(total);
+        }
+        let time = i64::from(seconds) * 1_000_000_000 + i64::from(microseconds) * 1_000;
+        let record = PacketRecord {
+            time,
+            link_type: self.link_type,
+            wire_length: original.max(captured),
+            data_start: SNOOP_RECORD_HEADER,
+            data_length,
+        };
+        ParseStep::Packet(record, total)
     }
 }

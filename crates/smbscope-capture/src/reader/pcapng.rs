@@ -1,14 +1,14 @@
-//! The pcapng format (draft-ietf-opsawg-pcapng): sections with their own byte order, interfaces with their own link
+//! The pcapng format (draft-ietf-opsawg-pcapng): sections with their own byte order; interfaces with their own link
 //! type, snap length and clock.
 //!
-//! The state that a reader carries from block to block is a few words ([`Section`]) that point into a table of
-//! interfaces kept once a file ([`Interfaces`]), so that a merge may hold thousands of positions of one file.
+//! A reader's state between blocks ([`PcapngSection`]) is a few words that refer to a table of interfaces kept once per
+//! file ([`Interfaces`]), so that a merge can hold thousands of positions in one file.
 
 use super::record::{ByteOrder, MAX_CAPTURED_LENGTH, PacketRecord, ParseStep, SkipReason};
 
 /// Block type of the section header: a palindrome, so it reads the same in either byte order.
 pub(super) const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
-/// The shortest section header: what a file needs to be recognised as pcapng.
+/// Shortest section header: needed to recognise pcapng.
 pub(super) const FILE_HEADER: usize = 28;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 const INTERFACE_DESCRIPTION: u32 = 1;
@@ -20,21 +20,17 @@ const CUSTOM: u32 = 0x0000_0bad;
 const CUSTOM_NOT_COPIED: u32 = 0x4000_0bad;
 const OPTION_IF_TSRESOL: u16 = 9;
 const OPTION_IF_TSOFFSET: u16 = 14;
-/// Block type and two lengths.
 const BLOCK_OVERHEAD: usize = 12;
-/// Longest block that is believed: the longest packet with room for options.
+/// Longest block accepted: the longest packet with room for options.
 const MAX_BLOCK_LENGTH: u32 = MAX_CAPTURED_LENGTH + (1 << 20);
-/// Interfaces kept per file, and per section where a stream forgets the past sections.
+/// Maximum number of interfaces per file, or per section for streams, which forget earlier sections.
 const MAX_INTERFACES: usize = 1 << 20;
-/// Link types remembered for the description of the capture.
 const MAX_LINK_TYPES: usize = 64;
 
-/// An interface's timestamp unit, from if_tsresol.
+/// Timestamp unit of an interface (if_tsresol).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tick {
-    /// 10^-n seconds.
     Decimal(u8),
-    /// 2^-n seconds.
     Binary(u8),
 }
 
@@ -44,7 +40,7 @@ impl Tick {
         if if_tsresol & 0x80 == 0 { Tick::Decimal(exponent) } else { Tick::Binary(exponent) }
     }
 
-    /// Nanoseconds since the epoch, rounded down; limited to what a timestamp holds.
+    /// Converts to nanoseconds, rounded down and saturating.
     #[inline]
     fn to_ns(self, ticks: u64) -> i64 {
         let ns = match self {
@@ -55,7 +51,6 @@ impl Tick {
         i64::try_from(ns).unwrap_or(i64::MAX)
     }
 
-    /// Nanoseconds between two ticks, rounded up.
     fn resolution_ns(self) -> u64 {
         match self {
             Tick::Decimal(n @ 0..=8) => 10u64.pow(9 - u32::from(n)),
@@ -65,7 +60,6 @@ impl Tick {
     }
 }
 
-/// An Interface Description Block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct InterfaceDescription {
     link_type: u16,
@@ -96,26 +90,23 @@ impl InterfaceDescription {
     }
 }
 
-/// Every interface of a file in the order of their blocks, and what they say about the capture.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Interfaces {
     list: Vec<InterfaceDescription>,
-    /// A stream never returns to a past section, so it need not remember its interfaces.
+    /// A stream never returns to an earlier section, so it need not remember that section's interfaces.
     forget_past_sections: bool,
     pub(super) link_types: Vec<u32>,
     pub(super) snap_length: Option<u32>,
     pub(super) resolution_ns: u64,
-    /// A Simple Packet Block was seen; these have no timestamps.
     pub(super) simple_packets: bool,
 }
 
 impl Interfaces {
-    /// The table for a stream that is read once, front to back.
     pub(super) fn for_stream() -> Interfaces {
         Interfaces { forget_past_sections: true, ..Interfaces::default() }
     }
 
-    /// How many there are, in a format that describes them.
+    /// Returns the number of interfaces; zero in formats that do not describe them.
     pub(super) fn count(&self) -> usize {
         self.list.len()
     }
@@ -133,30 +124,26 @@ impl Interfaces {
     }
 }
 
-/// Where in a file's sections a reader stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PcapngSection {
     order: ByteOrder,
-    /// The section's first interface in the table, and how many of them the reader has passed.
+    /// Table index of the section's first interface, and number of the section's interfaces passed so far.
     first: u32,
     count: u32,
-    /// Timestamp of the section's last packet, for packets without one.
+    /// Timestamp of the section's last packet, used for packets without one.
     last_time: i64,
 }
 
 impl PcapngSection {
-    /// Whether these are the first bytes of a pcapng file.
     pub(super) fn is_magic(bytes: &[u8]) -> bool {
         bytes.starts_with(&SECTION_HEADER)
             && [ByteOrder::LITTLE, ByteOrder::BIG].iter().any(|o| o.u32(bytes, 8) == Some(BYTE_ORDER_MAGIC))
     }
 
-    /// The state in front of a file's first block.
     pub(super) fn start() -> PcapngSection {
         PcapngSection { order: ByteOrder::LITTLE, first: 0, count: 0, last_time: 0 }
     }
 
-    /// Looks at the block at the start of the window.
     #[inline]
     pub(super) fn step(&mut self, interfaces: &mut Interfaces, window: &[u8]) -> ParseStep {
         if window.starts_with(&SECTION_HEADER) {
@@ -169,7 +156,7 @@ impl PcapngSection {
         if (total as usize) < BLOCK_OVERHEAD || total > MAX_BLOCK_LENGTH {
             return ParseStep::Stop(format!("block length {total} is impossible"));
         }
-        // Some writers forget the padding in the length; blocks are aligned all the same.
+        // Some writers omit the padding from the length, but still align blocks.
         let length = (total as usize).next_multiple_of(4);
         if !matches!(kind, INTERFACE_DESCRIPTION | PACKET | SIMPLE_PACKET | ENHANCED_PACKET) {
             let numbered = matches!(kind, SYSTEMD_JOURNAL | CUSTOM | CUSTOM_NOT_COPIED);
@@ -221,7 +208,7 @@ impl PcapngSection {
             interfaces.list.clear();
             self.first = 0;
         } else {
-            // The table holds the sections one after the other, on the first walk and on every later one.
+            // The table lists the sections in file order, on the first pass and on later ones.
             self.first += self.count;
         }
         *self = PcapngSection { order, first: self.first, count: 0, last_time: self.last_time };
@@ -260,7 +247,7 @@ impl PcapngSection {
         self.timed_packet(interface, block)
     }
 
-    /// The fields that the enhanced and the obsolete packet block have in common.
+    /// Parses the fields common to enhanced and obsolete packet blocks.
     fn timed_packet(&self, interface: &InterfaceDescription, block: &[u8]) -> Option<PacketRecord> {
         let (high, low) = (self.order.u32(block, 12)?, self.order.u32(block, 16)?);
         let (captured, original) = (self.order.u32(block, 20)?, self.order.u32(block, 24)?);

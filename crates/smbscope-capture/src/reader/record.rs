@@ -1,51 +1,45 @@
-//! What a format parser says about the bytes in front of it: one record, something to pass over, or more bytes wanted.
+//! Result of a format parser for the bytes it is given: one packet, bytes to skip, or a request for more bytes.
 //!
-//! Parsers are pure functions over a window of bytes, so that one parser serves memory maps and pipes.
+//! Parsers are pure functions over a window of bytes, so that the same parser serves memory maps and pipes.
 
-/// Records with more captured bytes than this are damage: no capture tool writes them.
+/// Longest captured packet accepted: no capture tool writes longer ones, so the file is damaged.
 pub(super) const MAX_CAPTURED_LENGTH: u32 = 256 << 20;
 
-/// One packet, its bytes given as a range of the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PacketRecord {
     /// Nanoseconds since the Unix epoch.
     pub(super) time: i64,
-    /// LINKTYPE_* value.
     pub(super) link_type: u32,
-    /// Length on the wire, never less than what was captured.
+    /// Length on the wire, at least `data_length`.
     pub(super) wire_length: u32,
-    /// Where in the window the captured bytes start.
     pub(super) data_start: usize,
-    /// How many were captured.
     pub(super) data_length: usize,
 }
 
-/// The outcome of looking at a window. A parser changes its state only with `Packet` and `Skip`, so a window that was
-/// too small may be offered again.
+/// Result of parsing the start of a window. A parser changes its state only for `Packet` and `Skip`, so the same window
+/// may be offered again with more data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ParseStep {
-    /// A packet in a record of this many bytes, all of them in the window.
+    /// A packet in a record of this length, entirely within the window.
     Packet(PacketRecord, usize),
-    /// This many bytes hold no packet; they may reach beyond the window.
-    Skip { length: usize, what: SkipReason },
-    /// The window has to hold this many bytes.
+    Skip {
+        length: usize,
+        what: SkipReason,
+    },
     More(usize),
-    /// The file cannot be read beyond this point.
     Stop(String),
 }
 
-/// Why bytes are skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SkipReason {
-    /// They describe the capture.
     Description,
-    /// No packet, but Wireshark shows it as one and counts it.
+    /// Not a packet, but Wireshark shows and numbers it as one.
     Numbered,
-    /// It should have been a packet or describe one.
+    /// Should have been a packet or an interface description.
     Unreadable,
 }
 
-/// Reads fixed-width fields in the byte order of the file. Every access is checked.
+/// Reads integers in the byte order of the file. Every access is bounds-checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ByteOrder {
     pub(super) big_endian: bool,
@@ -74,7 +68,6 @@ impl ByteOrder {
     }
 }
 
-/// The step for a captured length that no tool writes.
 pub(super) fn absurd_length(length: u32) -> ParseStep {
     ParseStep::Stop(format!("captured length {length} is beyond {MAX_CAPTURED_LENGTH} bytes"))
 }

@@ -1,12 +1,11 @@
-//! Several captures as one: packets of all inputs in time order.
+//! Several captures read as one: packets of all inputs in time order.
 
 use super::capture::{
     Backing, CaptureBudget, CaptureSetState, CaptureTrust, OpenCapture, RELEASED_BYTES, WINDOW_LEAST,
 };
-use super::info::{CaptureError, CaptureInput};
-use super::lane::{CaptureLane, ReorderWindow};
-use super::source::{Head, MemorySource, PacketPoll, PacketSource, StreamSource};
+use super::lane::{CaptureLane, Head, MemorySource, PacketPoll, PacketSource, ReorderWindow, StreamSource};
 use super::survey::ReorderStrategy;
+use super::{CaptureError, CaptureInput};
 use crate::segment::Packet;
 use smbscope_model::{CaptureId, CaptureInfo, ClockStep, PacketRef, Quality, Stamp, Timestamp};
 use std::cmp::Reverse;
@@ -15,23 +14,21 @@ use std::io::Read;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
-/// What decides which packet comes first: time, capture, position in the file.
+/// Merge order of packets: time, capture, position in the file.
 type PacketMergeKey = (i64, usize, u64);
 
-/// An ordered set of captures, read as one.
 pub struct CaptureSet {
     captures: Vec<OpenCapture>,
     infos: Vec<CaptureInfo>,
-    /// A lane is dropped when it has delivered its last packet.
+    /// Lanes of all captures; `None` once a lane has delivered its last packet.
     lanes: Vec<Option<CaptureLane>>,
-    /// Open lanes per capture, to let go of its bytes after the last one.
+    /// Number of open lanes per capture: its bytes are released after the last.
     open_lanes: Vec<usize>,
-    /// Lanes other than the current one, by their next packet, or by the first one if they have not begun.
+    /// All lanes but the current one, by their next packet (by the first one if they have not started).
     waiting: BinaryHeap<Reverse<(PacketMergeKey, usize)>>,
     current: Option<usize>,
     quality: Quality,
     last_time: i64,
-    /// Bytes of records delivered since pages were given back last.
     resident: usize,
     trust: CaptureTrust,
     out_of_order: bool,
@@ -40,20 +37,19 @@ pub struct CaptureSet {
 }
 
 impl CaptureSet {
-    /// Opens and surveys every input.
     pub fn open(inputs: &[CaptureInput]) -> Result<CaptureSet, CaptureError> {
         CaptureSet::open_within(inputs, CaptureBudget::default(), CaptureTrust::Nothing)
     }
 
-    /// Opens every input without a survey. Each file is expected to be in time order; whether that was true shows in
-    /// [`CaptureSet::is_out_of_order`] once a packet was not, and then nothing that was read may be relied on. For
-    /// inputs that can be read again ([`Input::can_be_read_again`]).
+    /// Opens all inputs without a survey and expects each to be in time order. If one is not,
+    /// [`CaptureSet::is_out_of_order`] returns true and everything read so far must be discarded, so this requires
+    /// inputs that can be read again ([`CaptureInput::can_be_read_again`]).
     pub fn open_in_order(inputs: &[CaptureInput]) -> Result<CaptureSet, CaptureError> {
         CaptureSet::open_within(inputs, CaptureBudget::default(), CaptureTrust::Order)
     }
 
-    /// One of the two above, whose decompressors may take `memory` bytes for their windows, all together. What every
-    /// ordinary file asks for is allowed in any case.
+    /// Opens the inputs with or without a survey (`in_order`). `memory` limits the total size of the decompressors'
+    /// windows in bytes; what ordinary files need is always allowed.
     pub fn open_with_memory(
         inputs: &[CaptureInput],
         in_order: bool,
@@ -64,11 +60,11 @@ impl CaptureSet {
         CaptureSet::open_within(inputs, CaptureBudget { window, ..CaptureBudget::default() }, trust)
     }
 
-    /// A set of one capture that is read from `source` once, as standard input is.
+    /// Reads one capture from `source`, once, like standard input.
     pub fn from_reader(name: &str, source: Box<dyn Read + Send>) -> Result<CaptureSet, CaptureError> {
         let shared = CaptureSetState::new(CaptureBudget::default(), CaptureTrust::Nothing);
         let capture = OpenCapture::open_live(name.to_owned(), source, &shared)?;
-        Ok(CaptureSet::of_captures(vec![capture], CaptureTrust::Nothing, shared))
+        Ok(CaptureSet::from_captures(vec![capture], CaptureTrust::Nothing, shared))
     }
 
     pub(super) fn open_within(
@@ -84,11 +80,11 @@ impl CaptureSet {
         for input in inputs {
             captures.push(OpenCapture::open(input, &mut shared)?);
         }
-        Ok(CaptureSet::of_captures(captures, trust, shared))
+        Ok(CaptureSet::from_captures(captures, trust, shared))
     }
 
-    fn of_captures(mut captures: Vec<OpenCapture>, trust: CaptureTrust, shared: CaptureSetState) -> CaptureSet {
-        // A rotated set may be given in any order. What has no first timestamp yet goes last.
+    fn from_captures(mut captures: Vec<OpenCapture>, trust: CaptureTrust, shared: CaptureSetState) -> CaptureSet {
+        // A rotated set may be given in any order. Inputs without a known first timestamp go last.
         captures.sort_by_key(|capture: &OpenCapture| (capture.survey.first.is_none(), capture.survey.first));
         let mut set = CaptureSet {
             infos: captures.iter().map(OpenCapture::info).collect(),
@@ -106,7 +102,7 @@ impl CaptureSet {
             first: Arc::default(),
         };
         for index in 0..set.captures.len() {
-            if !set.captures[index].surveyed_on_the_way {
+            if !set.captures[index].surveys_while_reading {
                 set.count(index);
             }
             set.add_lanes(index);
@@ -114,14 +110,14 @@ impl CaptureSet {
         set
     }
 
-    /// The next packet in time order; packets of equal time in the order of their captures and their places in them.
+    /// Returns the next packet in time order. Ties are broken by capture, then by position in the file.
     #[inline]
     pub fn next_packet(&mut self) -> Result<Option<Packet<'_>>, CaptureError> {
         self.advance();
         Ok(self.current_packet())
     }
 
-    /// Goes on to the next packet in time order; false at the end.
+    /// Moves to the next packet in time order. Returns false at the end.
     #[inline]
     pub fn advance(&mut self) -> bool {
         loop {
@@ -145,9 +141,9 @@ impl CaptureSet {
         }
     }
 
-    /// Passes up to `limit` packets on in one go, and tells how many: all that stands between them and the file is left
-    /// out, where a file that is in memory is read from front to back and no other has a packet before. Where that is
-    /// not so, or at the end, there are none, and [`CaptureSet::advance`] goes on.
+    /// Delivers up to `limit` packets in one call and returns their number. This fast path bypasses the merge; it
+    /// applies while an in-memory file is read front to back and no other input has an earlier packet. Otherwise, and
+    /// at the end, it returns 0 and the caller continues with [`CaptureSet::advance`].
     pub fn advance_straight(&mut self, limit: usize, mut take: impl FnMut(&Packet<'_>, &Arc<Backing>)) -> usize {
         let Some(index) = self.current else { return 0 };
         let others_begin = self.waiting.peek().map_or(i64::MAX, |Reverse(((time, ..), _))| *time);
@@ -192,7 +188,7 @@ impl CaptureSet {
         taken
     }
 
-    /// Where the clock of a capture was set back: the times behind are moved forward, so that each step takes no time.
+    /// Returns the backward clock steps. Later timestamps are shifted forward so that each step takes no time.
     pub fn clock_steps(&self) -> Vec<ClockStep> {
         let mut steps = Vec::new();
         for (index, capture) in self.captures.iter().enumerate() {
@@ -206,13 +202,13 @@ impl CaptureSet {
         steps
     }
 
-    /// Whether a file that was expected to be in time order is not.
+    /// Returns true if a file that was expected to be in time order is not.
     pub fn is_out_of_order(&self) -> bool {
         self.out_of_order
     }
 
-    /// An error where a file was cut short by another process while it was read: what was read of it behind its new end
-    /// were zeros, so nothing may be relied on.
+    /// Fails if another process truncated a file while it was read. The bytes after its new end were read as zeros, so
+    /// no result is reliable.
     pub fn refuse_cut_short(&self) -> Result<(), CaptureError> {
         match self.captures.iter().find(|capture| capture.was_cut_short()) {
             Some(capture) => Err(CaptureError::CutShort { name: capture.name.clone() }),
@@ -220,28 +216,29 @@ impl CaptureSet {
         }
     }
 
-    /// The inputs in the order of their first packets. Final once `next_packet` has returned none.
+    /// Returns the inputs in the order of their first packets. Final once `next_packet` has returned `None`.
     pub fn captures(&self) -> &[CaptureInfo] {
         &self.infos
     }
 
-    /// Bytes done and, where it is known, how many there are; those of the compressed file where it is compressed.
+    /// Returns the bytes read and the total if known; for compressed files, those of the compressed file.
     pub fn progress(&self) -> (u64, Option<u64>) {
         let done = self.captures.iter().map(OpenCapture::done_bytes).sum();
         (done, self.captures.iter().map(OpenCapture::total_bytes).sum())
     }
 
-    /// The counters of reading: order, truncation, unreadable records. Final once `next_packet` has returned none.
+    /// Returns the counters of the reader: order, truncation, unreadable records. Final once `next_packet` has returned
+    /// `None`.
     pub fn quality(&self) -> &Quality {
         &self.quality
     }
 
-    /// Set this to end a read that waits for a pipe: the capture then ends as if the pipe had been closed.
+    /// Returns a flag that ends reads blocked on a pipe; the capture then ends as if the pipe had been closed.
     pub fn stop_flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.stop)
     }
 
-    /// The time of the first packet: known from the moment on when that is delivered, on every thread.
+    /// Returns a cell that is set to the time of the first packet when that is delivered.
     pub fn first_packet(&self) -> Arc<OnceLock<Timestamp>> {
         Arc::clone(&self.first)
     }
@@ -267,9 +264,9 @@ impl CaptureSet {
             }));
         } else {
             let (format, live) = (capture.format, capture.live);
-            let (surveying, number) = (capture.surveyed_on_the_way, capture.survey.numbered);
+            let (surveying, number) = (capture.surveys_while_reading, capture.survey.numbered);
             let source = StreamSource { stream: None, format, number, delivered: 0, surveying };
-            // Nothing is known of a live input, so its first packet is asked for before any other is delivered.
+            // A live input has no survey, so its first packet is requested before any other is delivered.
             let first = if live { i64::MIN } else { capture.survey.first.unwrap_or(i64::MIN) };
             lanes.push(((first, index, 0), CaptureLane::new(index, PacketSource::Stream(Box::new(source)), window)));
         }
@@ -283,7 +280,6 @@ impl CaptureSet {
         }
     }
 
-    /// The packet at the front of a lane; a lane without any is dropped.
     #[inline]
     fn load(&mut self, index: usize) -> Option<Head> {
         let lane = self.lanes[index].as_mut()?;
@@ -305,16 +301,15 @@ impl CaptureSet {
         if self.open_lanes[capture_index] == 0 {
             capture.close();
             self.infos[capture_index] = capture.info();
-            if capture.surveyed_on_the_way {
+            if capture.surveys_while_reading {
                 self.count(capture_index);
             }
         }
     }
 
-    /// Enters a capture's findings into the quality counters, once they are final.
     fn count(&mut self, index: usize) {
         let OpenCapture { survey, live, .. } = &self.captures[index];
-        // What came too late to be put in order is counted by itself.
+        // Packets too late to be reordered have their own counter.
         let late = if *live { self.quality.packets_out_of_time_order } else { 0 };
         self.quality.packets_reordered_by_time += survey.descending.saturating_sub(late);
         self.quality.truncated_captures += u64::from(survey.damage.is_some());
@@ -335,7 +330,6 @@ impl CaptureSet {
         }
     }
 
-    /// Counts bytes of a capture as delivered, and gives pages back now and then.
     #[inline]
     fn delivered(&mut self, capture: usize, length: usize) {
         self.captures[capture].delivered_bytes += length as u64;
@@ -346,12 +340,12 @@ impl CaptureSet {
         }
     }
 
-    /// The packet that [`CaptureSet::advance`] went on to.
+    /// Returns the packet that [`CaptureSet::advance`] moved to.
     #[inline]
     pub fn current_packet(&self) -> Option<Packet<'_>> {
         let lane = self.lanes.get(self.current?)?.as_ref()?;
         let head = lane.head()?;
-        // `open` has seen to it that there are no more captures than ids.
+        // `open` ensures that the number of captures fits.
         let capture = CaptureId(lane.capture as u16);
         Some(Packet {
             stamp: Stamp { time: Timestamp(head.time), packet: PacketRef::new(capture, head.number) },
@@ -361,7 +355,7 @@ impl CaptureSet {
         })
     }
 
-    /// Where the bytes of the current packet are, when they stay there.
+    /// Returns the backing of the current packet's bytes, if they stay valid.
     #[inline]
     pub fn current_backing(&self) -> Option<&Arc<Backing>> {
         let lane = self.lanes.get(self.current?)?.as_ref()?;

@@ -1,28 +1,27 @@
-//! Inputs that are read once, front to back: decompressed files, pipes and standard input.
+//! Inputs that are read once, front to back: pipes, standard input, and compressed files, which are detected by content
+//! (gzip, zstd, lz4 frames and xz).
 //!
-//! A thread reads (and decompresses) ahead into a bounded channel; the parser sees one window that is refilled. Where the
-//! system refuses the thread, the parser reads the source itself.
+//! A thread reads and decompresses ahead into a bounded channel; the parser sees a refillable window. If the system
+//! refuses the thread, the parser reads the source itself.
 
 use super::format::CaptureParser;
 use super::pcapng::Interfaces;
 use super::record::{PacketRecord, ParseStep, SkipReason};
-use std::io::{self, Read};
+use std::io;
+use std::io::{BufReader, Read};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Why a file cannot be read any further when its last record is cut off.
+/// Damage reason for a file whose last record is truncated.
 pub(super) const ENDS_INSIDE: &str = "the file ends in the middle of a record";
 
-/// Bytes handed from thread to thread at once.
 const CHUNK_LENGTH: usize = 256 << 10;
-/// Chunks that may wait in the channel.
 const CHUNKS_AHEAD: usize = 4;
-/// How often a blocked read looks whether it should stop.
+/// Interval at which a blocked read checks the stop flag.
 const STOP_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Counts the bytes that are read through it.
 struct Counting<R> {
     source: R,
     bytes: Arc<AtomicU64>,
@@ -36,22 +35,16 @@ impl<R: Read> Read for Counting<R> {
     }
 }
 
-/// What came of waiting for more bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fill {
-    /// The window holds the bytes asked for.
     Ready,
-    /// The input has ended.
     Ended,
-    /// Nothing came within the time given.
     Idle,
 }
 
-/// Where the bytes come from.
 enum Chunks {
-    /// A thread that reads ahead.
     Ahead(Receiver<io::Result<Vec<u8>>>),
-    /// The source itself: no wait for it can be ended early.
+    /// The source itself; waits for it can't be interrupted.
     Source(Box<dyn Read + Send>),
 }
 
@@ -64,31 +57,28 @@ impl Chunks {
     }
 }
 
-/// A refillable window over a stream.
 pub(super) struct InputStream {
     chunks: Chunks,
     window: Vec<u8>,
     start: usize,
-    /// Offset of `window[start]` in the stream.
     offset: u64,
     ended: bool,
-    /// Why the stream ended before its end.
+    /// Read or decompression error that ended the stream.
     error: Option<io::Error>,
     stop: Arc<AtomicBool>,
-    /// Bytes read from the input, compressed where it is.
+    /// Number of bytes read from the input, before decompression.
     input_bytes: Arc<AtomicU64>,
-    /// Everything read so far, as long as it fits the budget.
+    /// Everything read so far, while it fits the budget.
     pub(super) copy: Option<Vec<u8>>,
     copy_budget: usize,
 }
 
-/// Wraps a source so that the bytes read from it are counted.
 pub(super) fn counted(source: Box<dyn Read + Send>, bytes: &Arc<AtomicU64>) -> Box<dyn Read + Send> {
     Box::new(Counting { source, bytes: Arc::clone(bytes) })
 }
 
 impl InputStream {
-    /// Starts reading `source` on a thread. `input_bytes` is counted by a [`counted`] source below it.
+    /// Starts reading `source` on a thread. `input_bytes` is updated by a [`counted`] source below it.
     pub(super) fn new(
         source: Box<dyn Read + Send>,
         input_bytes: Arc<AtomicU64>,
@@ -120,32 +110,28 @@ impl InputStream {
         })
     }
 
-    /// The bytes at hand.
     pub(super) fn window(&self) -> &[u8] {
         &self.window[self.start..]
     }
 
-    /// Where in the stream the window starts.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Bytes read from the input, compressed where it is.
+    /// Returns the number of bytes read from the input, before decompression.
     pub(super) fn input_bytes(&self) -> u64 {
         self.input_bytes.load(Ordering::Relaxed)
     }
 
-    /// Why the stream ended early, once it has ended.
     pub(super) fn error(&self) -> Option<&io::Error> {
         self.error.as_ref()
     }
 
-    /// Whether the stream ended between two records, or because it was told to.
+    /// Returns true if the stream ended between two records or because of the stop flag.
     fn ended_cleanly(&self) -> bool {
         self.error.is_none() && (self.window().is_empty() || self.stop.load(Ordering::Relaxed))
     }
 
-    /// Sees to it that the window holds `need` bytes. Waits as long as it takes, or for `patience`.
     pub(super) fn fill(&mut self, need: usize, patience: Option<Duration>) -> Fill {
         while self.window.len() - self.start < need {
             if self.ended {
@@ -183,7 +169,6 @@ impl InputStream {
         self.window.extend_from_slice(chunk);
     }
 
-    /// Moves the window's start; false when the stream ends before.
     pub(super) fn consume(&mut self, mut length: usize) -> bool {
         loop {
             let step = length.min(self.window.len() - self.start);
@@ -203,14 +188,13 @@ impl InputStream {
 fn read_ahead(mut source: Box<dyn Read + Send>, chunks: &SyncSender<io::Result<Vec<u8>>>) {
     while let Some(chunk) = next_chunk(&mut source) {
         let failed = chunk.is_err();
-        // The reader may be gone; there is nobody else to tell.
+        // If the receiver is gone, the error has nowhere to go.
         if chunks.send(chunk).is_err() || failed {
             return;
         }
     }
 }
 
-/// Returns nothing at the end of the source.
 fn next_chunk(source: &mut Box<dyn Read + Send>) -> Option<io::Result<Vec<u8>>> {
     let mut chunk = vec![0; CHUNK_LENGTH];
     loop {
@@ -226,20 +210,18 @@ fn next_chunk(source: &mut Box<dyn Read + Send>) -> Option<io::Result<Vec<u8>>> 
     }
 }
 
-/// The next record of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RecordPoll {
-    /// A packet at the start of the window, in a record of this length, which is to be consumed.
+    /// A packet at the start of the window, in a record of this length, which the caller must consume.
     Packet(PacketRecord, usize),
-    /// A record that could not be read, or is shown and counted though it is no packet, was skipped.
+    /// A record was skipped because it could not be read, or because it is not a packet although Wireshark numbers it.
     Passed(SkipReason),
-    /// Nothing came within the time given.
     Idle,
-    /// The end; with a reason when it is not a clean one.
+    /// End of the stream, with a reason if it is not a clean one.
     End(Option<String>),
 }
 
-/// Finds the next packet. The caller consumes it before it asks again.
+/// Finds the next packet. The caller must consume it before asking again.
 pub(super) fn next_record(
     stream: &mut InputStream,
     format: &mut CaptureParser,
@@ -268,10 +250,137 @@ pub(super) fn next_record(
     }
 }
 
-/// Why there is no more, when the stream ended inside a record.
 pub(super) fn ended_inside(stream: &InputStream) -> String {
     match stream.error() {
         Some(error) => format!("the input is damaged or ends early ({error})"),
         None => ENDS_INSIDE.to_owned(),
+    }
+}
+
+const READ_LENGTH: usize = 64 << 10;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Compression {
+    Gzip,
+    Zstd,
+    Lz4,
+    Xz,
+}
+
+impl Compression {
+    pub(super) fn sniff(head: &[u8]) -> Option<Compression> {
+        match head {
+            [0x1f, 0x8b, 8, ..] => Some(Compression::Gzip),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Compression::Zstd),
+            // A skippable frame, which parallel compressors write first.
+            [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Compression::Zstd),
+            [0x04, 0x22, 0x4d, 0x18, ..] | [0x02, 0x21, 0x4c, 0x18, ..] => Some(Compression::Lz4),
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Compression::Xz),
+            _ => None,
+        }
+    }
+
+    /// Detects compressions and archives that are not supported; returns the name and the command that unpacks them.
+    pub(super) fn sniff_foreign(head: &[u8]) -> Option<(&'static str, &'static str)> {
+        match head {
+            [b'B', b'Z', b'h', b'1'..=b'9', ..] => Some(("bzip2", "bunzip2")),
+            [b'P', b'K', 3, 4, ..] => Some(("zip archive", "unzip")),
+            [b'7', b'z', 0xbc, 0xaf, ..] => Some(("7z archive", "7z x")),
+            [0x1f, 0x9d, ..] => Some(("compress", "uncompress")),
+            _ if head.get(257..262) == Some(b"ustar") => Some(("tar archive", "tar -x")),
+            _ => None,
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Compression::Gzip => "gzip",
+            Compression::Zstd => "zstd",
+            Compression::Lz4 => "lz4",
+            Compression::Xz => "xz",
+        }
+    }
+
+    /// Returns a reader of the decompressed bytes. Consecutive members or frames form one stream. A window larger than
+    /// `window` bytes fails with [`io::ErrorKind::OutOfMemory`].
+    pub(super) fn decoder(self, compressed: Box<dyn Read + Send>, window: u64) -> io::Result<Box<dyn Read + Send>> {
+        let buffered = BufReader::with_capacity(READ_LENGTH, compressed);
+        Ok(match self {
+            Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(buffered)),
+            Compression::Zstd => {
+                let mut decoder = zstd::stream::read::Decoder::with_buffer(buffered)?;
+                // A window is a power of two plus up to seven eighths; zstd compares the limit with the total.
+                decoder.window_log_max(window.max(1).ilog2().clamp(10, 31))?;
+                Box::new(Windowed { decoder, window })
+            }
+            Compression::Lz4 => {
+                let source = Tail { source: buffered, last: [0xff; 8] };
+                Box::new(Lz4Frames { decoder: lz4_flex::frame::FrameDecoder::new(source) })
+            }
+            Compression::Xz => {
+                let stream = liblzma::stream::Stream::new_stream_decoder(window, liblzma::stream::CONCATENATED)
+                    .map_err(io::Error::other)?;
+                Box::new(Windowed { decoder: liblzma::bufread::XzDecoder::new_stream(buffered, stream), window })
+            }
+        })
+    }
+}
+
+/// Explains the error when a window is too large.
+struct Windowed<R> {
+    decoder: R,
+    window: u64,
+}
+
+impl<R: Read> Read for Windowed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.decoder.read(buffer).map_err(|error| {
+            let reason = error.to_string().to_lowercase();
+            // "Frame requires too much memory for decoding" (zstd), "memory limit reached" (xz).
+            if !reason.contains("too much memory") && !reason.contains("memory limit") {
+                return error;
+            }
+            let allowed = self.window >> 20;
+            let text = format!("it needs a window of more than the {allowed} MiB that --memory allows: raise --memory");
+            io::Error::new(io::ErrorKind::OutOfMemory, text)
+        })
+    }
+}
+
+struct Tail<R> {
+    source: R,
+    last: [u8; 8],
+}
+
+impl<R: Read> Read for Tail<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.source.read(buffer)?;
+        let new = &buffer[..count];
+        let kept = new.len().min(8);
+        self.last.copy_within(kept.., 0);
+        self.last[8 - kept..].copy_from_slice(&new[new.len() - kept..]);
+        Ok(count)
+    }
+}
+
+/// Reads consecutive lz4 frames. The decoder returns zero bytes both at the end of a frame and for a truncated one. The
+/// end mark, four zero bytes before an optional checksum, distinguishes them (LZ4 frame format).
+struct Lz4Frames<R: Read> {
+    decoder: lz4_flex::frame::FrameDecoder<Tail<R>>,
+}
+
+impl<R: Read> Read for Lz4Frames<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        for _ in 0..2 {
+            let count = self.decoder.read(buffer)?;
+            if count > 0 || buffer.is_empty() {
+                return Ok(count);
+            }
+        }
+        let last = &self.decoder.get_ref().last;
+        match last[..4] == [0; 4] || last[4..] == [0; 4] {
+            true => Ok(0),
+            false => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "incomplete frame")),
+        }
     }
 }

@@ -1,55 +1,46 @@
-//! What a walk over the record headers of a capture finds out: how many packets, when, and in which order.
+//! Survey of a capture's record headers: number, time range and order of its packets.
 //!
-//! Packets are analysed in time order. A survey tells how to get there without a table of packets: the file falls
-//! into runs of ascending timestamps, and either a bounded window or a merge of the runs puts it in order.
+//! Packets are analysed in time order. The survey finds a way to do this without a table of packets: it splits the file
+//! into runs of ascending timestamps, and decides whether a bounded window or a merge of the runs restores the order.
 
-use super::clock::{self, NEIGHBOURS, StepBack};
+use super::clocks::{self, ClockCorrection, Descent, NEIGHBOURS, SortedRun, StepBack};
 use super::format::CaptureParser;
 use super::pcapng::Interfaces;
 use super::record::{PacketRecord, ParseStep, SkipReason};
-use super::runs::{Descent, SortedRun};
-use super::sides::ClockCorrection;
 use super::stream::{self, ENDS_INSIDE, InputStream, RecordPoll};
-use super::warm::Warmer;
+use crate::prefetch::Warmer;
 use smbscope_model::{ClockStep, Nanos};
 
-/// Packets that a reorder window holds, and bytes of their records.
+/// Capacity of a reorder window, in packets and in bytes of their records.
 pub(super) const WINDOW_PACKETS: usize = 4096;
 pub(super) const WINDOW_BYTES: usize = 16 << 20;
-/// With no more runs than this, merging them beats holding packets in a window.
+/// Up to this number of runs, merging them beats buffering packets in a window.
 const FEW_RUNS: usize = 1024;
 
-/// How to read a capture so that its packets come in time order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReorderStrategy {
-    /// They stand in order.
     Straight,
-    /// A window of [`WINDOW_PACKETS`] puts them in order.
     Window,
-    /// The runs are to be merged.
     Merge,
-    /// Nothing bounded puts them in order; the window does what it can.
+    /// Nothing bounded restores the order; the window does what it can.
     BestEffort,
 }
 
-/// The findings.
 #[derive(Debug, Default)]
 pub(super) struct Survey {
     pub(super) packets: u64,
     pub(super) first: Option<i64>,
     pub(super) last: Option<i64>,
-    /// Packets with a timestamp below that of a packet in front of them.
+    /// Number of packets with a timestamp below that of an earlier packet.
     pub(super) descending: u64,
-    /// Records that are no packets but counted as such by Wireshark.
+    /// Number of records that are not packets but that Wireshark numbers as packets.
     pub(super) numbered: u64,
-    /// Records skipped because they could not be read.
     pub(super) unreadable: u64,
-    /// Why the walk ended before the end of the file: reason, packet number, offset.
+    /// Reason why the survey ended before the end of the file, with packet number and offset.
     pub(super) damage: Option<(String, u64, u64)>,
-    /// Offset of the end of what was read.
     pub(super) length: u64,
     pub(super) runs: Vec<SortedRun>,
-    /// Where time goes back; none once there are more places than clock steps are looked for.
+    /// Places where time goes back; empty once there are too many to be clock steps.
     pub(super) descents: Vec<Descent>,
     pub(super) ticks: Ticks,
     recent: RecentOffsets,
@@ -59,18 +50,15 @@ pub(super) struct Survey {
     reach: WindowReach,
 }
 
-/// Packets that a statement about the smallest step of a clock needs.
 const TICKS_MIN: u64 = 16;
-/// A clock is coarse whose smallest step is so long.
+/// Smallest step of a clock that counts as coarse, in nanoseconds.
 const COARSE_NS: i64 = 100_000;
-/// And which gives one in so many packets the time of the packet before it.
+/// A coarse clock gives at least one packet in this many the same timestamp as the packet before.
 const SAME_TIME: u64 = 4;
 
-/// Steps of the clock from packet to packet.
 #[derive(Debug)]
 pub(super) struct Ticks {
     packets: u64,
-    /// Packets with the timestamp of the packet before.
     same: u64,
     smallest: i64,
 }
@@ -92,7 +80,7 @@ impl Ticks {
         }
     }
 
-    /// The smallest step of a coarse clock: zero if it stands still.
+    /// Returns the smallest step of a coarse clock, zero if the clock stands still; `None` if the clock is not coarse.
     pub(super) fn coarse(&self) -> Option<Nanos> {
         let is_told = self.packets >= TICKS_MIN && self.same * SAME_TIME >= self.packets;
         let step = Nanos(if self.smallest == i64::MAX { 0 } else { self.smallest });
@@ -100,7 +88,6 @@ impl Ticks {
     }
 }
 
-/// Offsets of the newest packets.
 #[derive(Debug)]
 struct RecentOffsets {
     offsets: [u64; NEIGHBOURS],
@@ -126,9 +113,9 @@ impl RecentOffsets {
     }
 }
 
-/// Tells whether a reorder window would deliver every packet in order. It does when no packet is older than any packet
-/// that a full window has pushed out by then, which is one of those in front of the last window's worth of packets. The
-/// highest timestamp there is kept at marks half a window apart.
+/// Checks whether a reorder window would deliver every packet in order: no packet may be older than a packet that a
+/// full window has already released, i.e. one before the last window's worth of packets. Their highest timestamp is
+/// sampled every half window.
 #[derive(Debug)]
 struct WindowReach {
     before_older_mark: i64,
@@ -168,13 +155,13 @@ impl WindowReach {
 }
 
 impl Survey {
-    /// A survey that remembers at most `max_runs` runs; with none it only counts.
+    /// Creates a survey that remembers at most `max_runs` runs; with zero it only counts.
     pub(super) fn new(max_runs: usize) -> Survey {
         Survey { max_runs, ..Survey::default() }
     }
 
-    /// Enters a packet. `format` is the parser's state behind its record: it differs from that in front of it only in
-    /// the time that the next packet without a timestamp would get, and a run never starts with such a packet.
+    /// Adds a packet. `format` is the parser's state after the record. Using it as the state before the record is fine:
+    /// the two differ only in the time given to a next packet without a timestamp, and no run starts with one.
     #[inline]
     pub(super) fn packet(&mut self, record: &PacketRecord, length: usize, position: u64, format: &CaptureParser) {
         let time = record.time;
@@ -198,7 +185,7 @@ impl Survey {
         }
     }
 
-    /// Enters a packet of a file that is expected to be in order; once it is not, the survey has to be made.
+    /// Adds a packet of a file that is expected to be in order. If it turns out not to be, a full survey is needed.
     #[inline]
     pub(super) fn ordered_packet(&mut self, time: i64) {
         self.packets += 1;
@@ -230,18 +217,17 @@ impl Survey {
         }
     }
 
-    /// Whether so few places go back that the clock may have stepped there.
+    /// Returns true if time goes back in so few places that they may be clock steps.
     pub(super) fn may_have_steps(&self) -> bool {
         (2..=ClockStep::MAX_CLOCK_STEPS + 1).contains(&self.runs.len()) && !self.too_many_runs
     }
 
-    /// Looks for clock steps in a file that is in memory, and moves the times behind them.
     pub(super) fn settle_clock(&mut self, bytes: &[u8], interfaces: &Interfaces) -> Vec<StepBack> {
         let descents = std::mem::take(&mut self.descents);
         if !self.may_have_steps() {
             return Vec::new();
         }
-        let steps = clock::settle(bytes, interfaces, &mut self.runs, &descents);
+        let steps = clocks::settle(bytes, interfaces, &mut self.runs, &descents);
         if steps.len() == descents.len() {
             self.descending = 0;
         }
@@ -251,11 +237,10 @@ impl Survey {
         steps
     }
 
-    /// How to read the capture.
     pub(super) fn plan(&self) -> ReorderStrategy {
         match (self.descending, self.reach.exceeded) {
             (0, _) if self.runs.len() < 2 => ReorderStrategy::Straight,
-            // Only clock steps, which the runs tell.
+            // Only clock steps, which are recorded in the runs.
             (0, _) => ReorderStrategy::Merge,
             _ if !self.too_many_runs && self.runs.len() <= FEW_RUNS => ReorderStrategy::Merge,
             (_, false) => ReorderStrategy::Window,
@@ -264,7 +249,7 @@ impl Survey {
         }
     }
 
-    /// How to read it when it can't be read from the middle.
+    /// Returns the strategy for an input that can't be read from the middle.
     pub(super) fn plan_for_stream(&self) -> ReorderStrategy {
         match self.plan() {
             ReorderStrategy::Merge if !self.reach.exceeded => ReorderStrategy::Window,
@@ -272,8 +257,8 @@ impl Survey {
         }
     }
 
-    /// Walks over a whole file in memory. `release` is told after every stretch of the file that has been read.
-    pub(super) fn of_bytes(
+    /// Surveys a whole file in memory. Calls `release` after each portion that has been read.
+    pub(super) fn read_bytes(
         &mut self,
         bytes: &[u8],
         mut format: CaptureParser,
@@ -317,8 +302,7 @@ impl Survey {
         self.length = position as u64;
     }
 
-    /// Walks over a stream to its end.
-    pub(super) fn of_stream(
+    pub(super) fn read_stream(
         &mut self,
         stream: &mut InputStream,
         mut format: CaptureParser,
@@ -343,7 +327,6 @@ impl Survey {
         }
     }
 
-    /// Enters a record that was skipped.
     pub(super) fn passed(&mut self, what: SkipReason) {
         match what {
             SkipReason::Description => {}
@@ -352,7 +335,6 @@ impl Survey {
         }
     }
 
-    /// Notes why the file can't be read any further.
     pub(super) fn damaged(&mut self, reason: String, offset: u64) {
         self.damage = Some((reason, self.packets + self.numbered + 1, offset));
     }

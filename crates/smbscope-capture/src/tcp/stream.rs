@@ -1,185 +1,83 @@
-//! The sequence space of one direction: positions that never wrap, what was seen, what was acknowledged.
+//! Sequence space of one direction: positions that never wrap, bytes seen, bytes acknowledged.
 
-use super::copies::{Copies, DUPLICATE_WINDOW_WITH_ID};
-use super::layers::Layers;
-use super::resent::{Resent, ResentSegment};
-use super::ring::Ring;
-use super::round_trip::{Delayed, RoundTrip};
-use super::stalls::Stalls;
-use super::window::{ReceiveWindow, Trips};
+use super::buffers::Ring;
+use super::duplicates::{Copies, DUPLICATE_WINDOW_WITH_ID, Layers, Sighting};
+use super::losses::{Resent, ResentSegment, Stalls};
+use super::waits::{Delayed, ReceiveWindow, RoundTrip, Trips};
 use super::{StreamCounts, StreamGap};
 use crate::segment::TcpSegment;
 use smbscope_model::{Nanos, Stamp, Timestamp};
 use std::collections::VecDeque;
 
-/// Positions start here, so that bytes from before the first seen one have a position too.
+/// Initial position, far enough from zero for bytes before the first one seen.
 const ORIGIN: u64 = 1 << 40;
-/// Packets without data remembered to recognise one that was captured twice.
+/// Packets without data remembered to recognise duplicates.
 const RECENT_PACKETS: usize = 8;
-/// Data segments remembered to date the first copy of a retransmission, and to tell it from a packet that was
-/// captured twice.
+/// Data segments remembered to date the first copy of a retransmission and to recognise duplicates.
 const RECENT_SEGMENTS: usize = 64;
-/// Gaps remembered to recognise a packet that turns up late.
+/// Gaps remembered to recognise packets that turn up late.
 const RECENT_GAPS: usize = 32;
-/// Data segments waiting for an acknowledgment that are counted at most.
 const MAX_UNACKNOWLEDGED: usize = 1024;
-/// Two identical packets without an IP identification are one packet captured twice up to this distance.
+/// Longest interval between two captures of one packet, for packets without an IP identification.
 const DUPLICATE_WINDOW: Nanos = Nanos(1_000_000);
-/// The same for a SYN, which nobody sends again so soon (RFC 6298: after a second; Linux and Windows agree).
+/// The same for a SYN, which is retransmitted only after a second (RFC 6298; Linux and Windows comply).
 const DUPLICATE_SYN_WINDOW: Nanos = Nanos(100_000_000);
-/// Bytes of a full segment on the network at least and at most, and of an ordinary one.
+/// Minimum and maximum size in bytes of a full segment on the network, and the usual size.
 const LEAST_FULL_SEGMENT: u32 = 1_200;
 const LARGEST_SEGMENT: u32 = 9_000;
 const ORDINARY_SEGMENT: u32 = 1_460;
-/// With longer round trips, one cannot be told from a delayed acknowledgment.
+/// Round trips from this on can't be distinguished from a delayed acknowledgment.
 const LONGEST_STALLED_TRIP: Nanos = Nanos(25_000_000);
-/// How much further apart than the copies of the SYN other copies may be.
+/// Allowed distance between copies, relative to the distance between the copies of the SYN.
 const COPY_LAG_FACTOR: i64 = 4;
 
-/// What makes a packet recognisable when it is captured twice.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Sighting {
-    pub(super) position: u64,
-    pub(super) time: Timestamp,
-    pub(super) payload_length: u32,
-    acknowledgment: u32,
-    /// How many packets of the direction had been captured by then.
-    serial: u32,
-    /// Zero where there is none, as `has` says.
-    timestamp_value: u32,
-    window: u16,
-    /// Zero where there is none, as `has` says.
-    ip_id: u16,
-    flags: u8,
-    has: u8,
-}
-
-/// Bits of [`Sighting::has`].
-const HAS_TIMESTAMP: u8 = 1;
-const HAS_IP_ID: u8 = 2;
-
-impl Sighting {
-    #[inline]
-    fn new(position: u64, serial: u32, segment: &TcpSegment<'_>) -> Sighting {
-        let timestamp = if segment.timestamp_value.is_some() { HAS_TIMESTAMP } else { 0 };
-        let identified = if segment.ip_id.is_some() { HAS_IP_ID } else { 0 };
-        Sighting {
-            position,
-            time: segment.stamp.time,
-            payload_length: segment.payload_length,
-            acknowledgment: segment.acknowledgment,
-            serial,
-            timestamp_value: segment.timestamp_value.unwrap_or(0),
-            window: segment.window,
-            ip_id: segment.ip_id.unwrap_or(0),
-            flags: segment.flags.0,
-            has: timestamp | identified,
-        }
-    }
-
-    fn ip_id(&self) -> Option<u16> {
-        (self.has & HAS_IP_ID != 0).then_some(self.ip_id)
-    }
-
-    pub(super) fn end(&self) -> u64 {
-        self.position + u64::from(self.payload_length)
-    }
-
-    /// What makes the packet recognisable, in three words.
-    fn fields(&self) -> [u64; 3] {
-        [
-            self.position,
-            u64::from(self.acknowledgment) << 32 | u64::from(self.payload_length),
-            u64::from(self.timestamp_value) << 32
-                | u64::from(self.ip_id) << 16
-                | u64::from(self.window.rotate_left(5)) ^ u64::from(self.flags),
-        ]
-    }
-
-    /// Returns true if the identifications do not contradict that both are of one packet. Zero stands for none.
-    pub(super) fn may_share_id(&self, other: &Sighting) -> bool {
-        let [one, other] = [self, other].map(|packet| packet.ip_id().filter(|id| *id != 0));
-        one.is_none() || other.is_none() || one == other
-    }
-
-    /// Returns true if both were sent in the same state of the connection, `later` at most so many ticks of the timestamp
-    /// option later.
-    pub(super) fn is_like(&self, later: &Sighting, ticks: u32) -> bool {
-        self.acknowledgment == later.acknowledgment
-            && later.timestamp_value.wrapping_sub(self.timestamp_value) <= ticks
-            && (self.has ^ later.has) & HAS_TIMESTAMP == 0
-    }
-
-    /// Whether `later` is the same packet: the same fields, within `window`.
-    fn is_same_packet(&self, later: &Sighting, window: Nanos) -> bool {
-        self.position == later.position
-            && self.payload_length == later.payload_length
-            && self.acknowledgment == later.acknowledgment
-            && self.flags == later.flags
-            && self.window == later.window
-            && self.timestamp_value == later.timestamp_value
-            && self.ip_id == later.ip_id
-            && self.has == later.has
-            && later.time - self.time <= window
-    }
-}
-
-/// One direction of a flow.
 #[derive(Debug, Default)]
 pub(super) struct TcpHalfStream {
-    /// A sequence number and its position, moved along with the stream.
+    /// A sequence number and its position; advances with the stream.
     reference: Option<(u32, u64)>,
-    /// Position of the next byte to hand on; unknown until the direction was seen.
+    /// Position of the next byte to deliver; `None` until the direction has been seen.
     pub(super) next: Option<u64>,
-    /// Position of the first byte that was known of: where a SYN that was overtaken belongs.
+    /// Position of the first byte known; an overtaken SYN belongs right before it.
     pub(super) begin: Option<u64>,
-    /// Initial sequence number, when a SYN was seen.
     pub(super) initial: Option<u32>,
-    /// FIN seen.
     pub(super) finished: bool,
-    /// Position of the FIN: behind the last byte.
+    /// Position of the FIN, right after the last byte.
     pub(super) fin: Option<u64>,
-    /// Highest position that the other side acknowledged.
     pub(super) acknowledged: Option<u64>,
-    /// The receiver closed its window since data was handed on last.
     pub(super) receiver_full: bool,
     pub(super) round_trip: RoundTrip,
     pub(super) stalls: Stalls,
-    /// That of the receiver.
     pub(super) window: ReceiveWindow,
     pub(super) counts: StreamCounts,
     pub(super) largest_payload: u32,
     packets: Ring<Sighting, RECENT_PACKETS>,
     segments: Ring<Sighting, RECENT_SEGMENTS>,
-    /// End of the data seen so far: what lies before it may be a copy.
+    /// End of the data seen so far; anything before it may be a copy.
     seen_to: u64,
-    /// Packets further back, once something came twice.
+    /// Fingerprints of older packets, once a copy was seen.
     copies: Option<Copies>,
-    /// How far apart copies of packets without an identification may be, as the SYN told.
+    /// Maximum distance between copies of packets without an IP identification, learned from the SYN.
     copy_window: Option<Nanos>,
-    /// Second layer of the host at which data was captured; only if any data came again.
+    /// Second capture layer of the host; allocated once any data repeats.
     layers: Option<Box<Layers>>,
-    /// Hops left of the packet that was not a copy last.
+    /// TTL of the last packet that was not a copy.
     hops_left: u8,
-    /// The most and the least hops left of copies of one packet: it was captured on both sides of a router.
+    /// Highest and lowest TTL among copies of one packet, which was captured on both sides of a router.
     pub(super) both_sides: Option<(u8, u8)>,
     serial: u32,
     last_id: Option<u16>,
-    /// Packets whose IP identification follows that of the packet before, and others.
+    /// Number of packets whose IP identification follows the previous packet's, and of all others.
     id_steps: u32,
     id_jumps: u32,
-    /// There was such a jump since data was handed on last.
+    /// There was a jump since data was last delivered.
     pub(super) id_skipped: bool,
     unacknowledged: VecDeque<u64>,
-    /// When the acknowledged position moved last.
     acknowledged_at: Timestamp,
-    /// What was sent again; only where anything was.
     resent: Option<Box<Resent>>,
     gaps: Ring<StreamGap, RECENT_GAPS>,
 }
 
 impl TcpHalfStream {
-    /// What the lists take.
     #[inline]
     pub(super) fn footprint(&self) -> usize {
         self.packets.footprint()
@@ -192,7 +90,7 @@ impl TcpHalfStream {
             + self.resent.as_ref().map_or(0, |resent| resent.footprint())
     }
 
-    /// Position of a sequence number: the one nearest to what was seen last.
+    /// Returns the position of a sequence number: the one nearest to the latest position.
     #[inline]
     pub(super) fn position_of(&mut self, sequence: u32) -> u64 {
         let (reference, position) = *self.reference.get_or_insert((sequence, ORIGIN));
@@ -200,12 +98,12 @@ impl TcpHalfStream {
         position.wrapping_add_signed(i64::from(distance))
     }
 
-    /// Whether the byte at this position was handed on, or lies in a gap that was.
+    /// Returns true if the byte at this position was delivered or lies in a reported gap.
     pub(super) fn holds(&self, position: u64) -> bool {
         self.begin.zip(self.next).is_some_and(|(begin, next)| (begin..next).contains(&position))
     }
 
-    /// Moves on to `position`, so that sequence numbers around it can be told from wrapped ones.
+    /// Moves on to `position`, and moves the reference along so that wrapped sequence numbers stay unambiguous.
     #[inline]
     pub(super) fn advance_to(&mut self, position: u64) {
         self.begin.get_or_insert(self.next.unwrap_or(position));
@@ -216,18 +114,17 @@ impl TcpHalfStream {
         }
     }
 
-    /// Whether the sink was told of data or of a gap: what comes next can no longer begin elsewhere.
-    pub(super) fn has_told(&self) -> bool {
+    /// Returns true if the sink has received data or a gap: the start of the stream is then fixed.
+    pub(super) fn has_delivered(&self) -> bool {
         self.counts.data_packets > 0 || self.begin.is_some_and(|begin| self.next != Some(begin))
     }
 
-    /// Packets that repeat data at another layer of the host.
     pub(super) fn at_two_layers(&self) -> u64 {
         self.layers.as_ref().map_or(0, |layers| layers.packets.into())
     }
 
-    /// Whether a packet was captured at the other one of two places than where it is wanted: that nearer to its sender,
-    /// where it has more hops left.
+    /// Returns true if the packet was captured at the side of the router that does not count. Nearer to its sender, a
+    /// packet has more hops left.
     #[inline]
     pub(super) fn is_elsewhere(&self, segment: &TcpSegment<'_>, near_sender: bool) -> bool {
         let Some((most, least)) = self.both_sides else { return false };
@@ -235,12 +132,12 @@ impl TcpHalfStream {
         segment.hops_left == unwanted
     }
 
-    /// Whether this very packet was captured before; remembers it otherwise.
+    /// Returns true if this packet was captured before; otherwise remembers it.
     #[inline]
     pub(super) fn is_duplicate(&mut self, position: u64, segment: &TcpSegment<'_>) -> bool {
         let has_payload = segment.payload_length > 0;
         let end = position + u64::from(segment.payload_length);
-        // Data that goes on where it left off is new; nothing needs to be searched.
+        // Fast path: data that continues the stream is new, so no search is needed.
         if has_payload && end > self.seen_to && self.copies.is_none() {
             self.seen_to = end;
             self.segments.push(Sighting::new(position, self.serial, segment));
@@ -266,7 +163,6 @@ impl TcpHalfStream {
         false
     }
 
-    /// Whether a packet that may be a copy is one; remembers it otherwise.
     #[inline(never)]
     fn came_before(&mut self, position: u64, end: u64, segment: &TcpSegment<'_>) -> bool {
         let sighting = Sighting::new(position, self.serial, segment);
@@ -308,7 +204,7 @@ impl TcpHalfStream {
         match has_payload {
             true => {
                 if !is_new_data {
-                    // Sent again, or a copy of what was forgotten: the next one will be known.
+                    // A retransmission, or a copy of a forgotten packet. The next copy will be recognised.
                     self.copies.get_or_insert_with(Copies::new);
                 }
                 self.seen_to = self.seen_to.max(end);
@@ -319,7 +215,6 @@ impl TcpHalfStream {
         false
     }
 
-    /// Notes bytes handed on for the first time.
     #[inline]
     pub(super) fn delivered(&mut self, position: u64, length: u64, payload_length: u32, stamp: Stamp) {
         self.advance_to(position + length);
@@ -332,7 +227,6 @@ impl TcpHalfStream {
         self.round_trip.sent(position + length, stamp.time);
     }
 
-    /// Notes that data follows a delayed acknowledgment.
     pub(super) fn went_on(&mut self, segment: &TcpSegment<'_>, trips: Trips) {
         let Some(delayed) = self.round_trip.take_delayed() else { return };
         let is_small = delayed.was_small || segment.payload_length < self.full_segment();
@@ -343,7 +237,7 @@ impl TcpHalfStream {
         }
     }
 
-    /// Bytes of a full segment, as the network carries it: larger ones are cut by the card.
+    /// Returns the size of a full segment on the network; anything larger is an offload artefact.
     fn full_segment(&self) -> u32 {
         match self.largest_payload {
             seen @ LEAST_FULL_SEGMENT..=LARGEST_SEGMENT => seen,
@@ -351,10 +245,9 @@ impl TcpHalfStream {
         }
     }
 
-    /// Notes that an acknowledgment of everything before `position` came as late as delayed ones do.
     #[cold]
     fn acknowledged_late(&mut self, position: u64, segment: &TcpSegment<'_>) {
-        // Nobody delays the acknowledgment of a SYN.
+        // No system delays the acknowledgment of a SYN.
         if self.counts.data_packets == 0 || segment.flags.fin() {
             return;
         }
@@ -364,14 +257,13 @@ impl TcpHalfStream {
         self.round_trip.note_delayed(Delayed { since, was_small, time, sequence });
     }
 
-    /// When the latest packet passed.
     pub(super) fn last_packet(&self) -> Option<Timestamp> {
         let data = self.segments.newest().map(|sighting| sighting.time);
         let other = self.packets.newest().map(|sighting| sighting.time);
         data.max(other)
     }
 
-    /// The other side acknowledged everything before `position`. Returns whether that is its latest word.
+    /// Processes an acknowledgment up to `position`. Returns true unless it is older than one seen before.
     #[inline]
     pub(super) fn acknowledge(&mut self, position: u64, segment: &TcpSegment<'_>) -> bool {
         if let Some(acknowledged) = self.acknowledged.filter(|acknowledged| *acknowledged >= position) {
@@ -394,28 +286,27 @@ impl TcpHalfStream {
         true
     }
 
-    /// Whether data that was handed on waits for an acknowledgment, and one of everything before `position` brings it.
+    /// Returns true if delivered data is outstanding and an acknowledgment up to `position` covers some of it.
     pub(super) fn unacknowledged_before(&self, position: u64) -> bool {
         self.acknowledged.is_some() && self.unacknowledged.front().is_some_and(|end| *end <= position)
     }
 
-    /// Data segments that nobody acknowledged; zero when the capture holds no acknowledgments at all.
+    /// Returns the number of unacknowledged data segments; zero if the capture contains no acknowledgments at all.
     pub(super) fn unacknowledged_segments(&self) -> u64 {
         if self.acknowledged.is_some() { self.unacknowledged.len() as u64 } else { 0 }
     }
 
-    /// When the first copy of the byte at `position` passed, where it is remembered.
     pub(super) fn first_copy(&self, position: u64) -> Option<Timestamp> {
         let holds = |sighting: &&Sighting| (sighting.position..sighting.end()).contains(&position);
         self.segments.iter().find(holds).map(|sighting| sighting.time)
     }
 
-    /// Notes that the bytes from `start` to `end` were sent again, which the capture holds twice. Those that the receiver
-    /// had acknowledged were not needed.
+    /// Records a retransmission of which the capture contains both copies. It was unneeded if the receiver had already
+    /// acknowledged the bytes.
     pub(super) fn resent(&mut self, start: u64, end: u64, time: Timestamp) {
         let needless = self.acknowledged.is_some_and(|acknowledged| acknowledged >= end);
         self.counts.needless += u64::from(needless);
-        // A first copy that is forgotten came about when the acknowledgment of the bytes before it was on its way.
+        // A forgotten first copy was sent at about the time of the acknowledgment of the bytes before it.
         let forgotten = || {
             let trip = self.round_trip.smallest().filter(|_| self.acknowledged.is_some())?;
             Some(Timestamp(self.acknowledged_at.0.saturating_sub(trip.0)))
@@ -424,8 +315,8 @@ impl TcpHalfStream {
         self.push_resent(ResentSegment { start, end, since, time, seen_once: false, needless, reported_to: 0 });
     }
 
-    /// Notes that the bytes from `start` to `end` were sent again, and that the capture holds no other copy of them. It was
-    /// waited for since bytes that follow had come. Bytes that the receiver had are missing in the capture only.
+    /// Records a retransmission of which the capture contains no other copy. The stream waited since later bytes
+    /// arrived. `needless` means that the receiver had the bytes, so that only the capture missed the first copy.
     pub(super) fn resent_unseen(&mut self, start: u64, end: u64, since: Timestamp, time: Timestamp, needless: bool) {
         match needless {
             true => self.counts.needless += 1,
@@ -447,7 +338,7 @@ impl TcpHalfStream {
         self.resent.get_or_insert_default().push(segment);
     }
 
-    /// The receiver reports that bytes came twice (RFC 2883). A single byte is that of a keep-alive or window probe.
+    /// Handles a D-SACK (RFC 2883). A single byte belongs to a keep-alive or window probe and does not count.
     #[cold]
     pub(super) fn reported_twice(&mut self, (left, right): (u32, u32)) {
         let (start, end) = (self.position_of(left), self.position_of(right));
@@ -461,7 +352,7 @@ impl TcpHalfStream {
         }
     }
 
-    /// Sums up what is known at the end only. `round_trip` is that between the two ends.
+    /// Computes the totals that are known only at the end. `round_trip` is measured end to end.
     pub(super) fn finish(&mut self, round_trip: Nanos) {
         if round_trip >= LONGEST_STALLED_TRIP {
             (self.counts.ack_stalls, self.counts.ack_stall) = (0, Nanos(0));
@@ -470,30 +361,29 @@ impl TcpHalfStream {
         self.counts.resend_delay = self.resent.take().map_or(Nanos(0), |resent| resent.delay());
     }
 
-    /// Notes skipped bytes and moves past them.
     pub(super) fn skip(&mut self, gap: StreamGap) {
         self.advance_to(gap.end());
         self.gaps.push(gap);
         self.round_trip.retransmitted();
     }
 
-    /// Whether all of `position..end` was skipped before: a packet that turned up too late.
-    pub(super) fn was_given_up(&self, position: u64, end: u64) -> bool {
+    /// Returns true if all of `position..end` was skipped before, so that the packet is too late.
+    pub(super) fn was_skipped(&self, position: u64, end: u64) -> bool {
         self.gaps.iter().any(|gap| gap.position <= position && end <= gap.end())
     }
 
-    /// How many packets a gap was: counted by the IP identification where the sender numbers its packets one by one
-    /// (RFC 6864 does not promise it, Linux does it for each connection), otherwise at least as many as the largest
-    /// segment seen needs.
+    /// Estimates the number of packets in a gap: from the IP identifications if the sender numbers its packets
+    /// consecutively (not guaranteed by RFC 6864, but Linux does so per connection), otherwise the minimum, given the
+    /// largest segment seen.
     pub(super) fn packets_in(&self, gap: &StreamGap) -> u64 {
         let at_least = gap.length.div_ceil(u64::from(self.largest_payload.max(1460)));
         let counted = self.packets_by_identification(gap).filter(|counted| *counted <= gap.length);
         counted.map_or(at_least, |counted| counted.max(at_least))
     }
 
-    /// Whether the sender numbers its packets one by one.
+    /// Returns true if the sender numbers its packets consecutively.
     pub(super) fn numbers_packets(&self) -> bool {
-        // Drops make jumps too; a sender with a counter for all its connections makes many more.
+        // Drops cause jumps too, but a counter shared by all connections causes many more.
         self.id_steps >= 8 && self.id_jumps <= self.id_steps / 3
     }
 
@@ -509,7 +399,6 @@ impl TcpHalfStream {
     }
 }
 
-/// Appends to a list that keeps the newest `limit` entries.
 fn remember<T>(list: &mut VecDeque<T>, entry: T, limit: usize) {
     if list.len() == limit {
         list.pop_front();

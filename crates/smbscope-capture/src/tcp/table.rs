@@ -1,4 +1,4 @@
-//! The flow of a segment: by 5-tuple, with ports that are used again, in a table with a bound.
+//! Finds the flow of a segment by 5-tuple, in a bounded table that handles port reuse.
 
 use super::flow::{SegmentDisposition, TcpFlow};
 use super::{Directed, FlowView, StreamSink};
@@ -8,20 +8,19 @@ use smbscope_model::{FlowDirection, FlowId, MemoryBudget, Role, Timestamp};
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
-/// What a flow takes in the tables, beside itself.
 const PLACE_BYTES: usize = 2 * size_of::<(FlowKey, usize)>();
-/// How long a flow that is over stays in the table, to recognise late packets of it.
+/// Time for which an ended flow stays in the table, to recognise its late packets.
 const LINGER_NS: i64 = 10_000_000_000;
 
-/// Flows whose places are at hand without a search.
+/// Size of the direct-mapped cache in front of the hash table.
 const AT_HAND: usize = 64;
 
-/// Both ends of a flow, the smaller one first, so that both directions have one key; packed to be hashed and compared
-/// fast.
+/// Both ends of a flow, the smaller one first, so that both directions have the same key; packed for fast hashing and
+/// comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct FlowKey {
     addresses: [u128; 2],
-    /// The ports, and which of the addresses are those of IPv4.
+    /// Both ports, and two bits that mark IPv4 addresses.
     ports: u64,
 }
 
@@ -37,7 +36,7 @@ impl FlowKey {
         FlowKey { addresses: [low.0, high.0], ports: low.1 << 32 | high.1 }
     }
 
-    /// Where the place of the flow may be at hand. Clashes cost a search and nothing else.
+    /// Returns the cache slot of the flow. A collision costs only a hash lookup.
     #[inline]
     fn slot(&self) -> usize {
         let mixed = (self.ports ^ self.addresses[0] as u64 ^ (self.addresses[1] as u64).rotate_left(24))
@@ -46,31 +45,27 @@ impl FlowKey {
     }
 }
 
-/// Every flow of a capture, and the sink that follows them.
 pub struct FlowTable<K: StreamSink> {
     sink: K,
-    /// Where in `flows` a connection is followed. The hash is keyed: a capture can't be made to collide.
+    /// Index into `flows` by connection. The hash is keyed, so a crafted capture can't cause collisions.
     places: HashMap<FlowKey, usize, RandomState>,
     flows: Vec<Option<TcpFlow<K::Flow>>>,
     free: Vec<usize>,
-    /// Places of flows that were met of late.
+    /// Cache of recently used entries of `places`.
     at_hand: Box<[Option<(FlowKey, usize)>; AT_HAND]>,
     over: VecDeque<(Timestamp, FlowKey)>,
-    /// Approximate bytes of all flows, and their budget. Beyond it, the least recently active flows are evicted and
-    /// counted.
+    /// Approximate memory of all flows in bytes, and its limit. Beyond it, the least recently active flows are evicted
+    /// and counted.
     used: usize,
     budget: usize,
-    /// Of packets that were captured on both sides of a router, those nearer to this end count.
     place: Option<Role>,
 }
 
 impl<K: StreamSink> FlowTable<K> {
-    /// An empty table with the budget of a whole analysis.
     pub fn new(sink: K) -> FlowTable<K> {
         FlowTable::within(sink, MemoryBudget::default().flows)
     }
 
-    /// An empty table whose flows may take `budget` bytes.
     pub fn within(sink: K, budget: usize) -> FlowTable<K> {
         FlowTable {
             sink,
@@ -85,38 +80,37 @@ impl<K: StreamSink> FlowTable<K> {
         }
     }
 
-    /// Of packets that were captured on both sides of a router, only those nearer to this end count.
+    /// For packets captured on both sides of a router, counts only the copies nearer to this side.
     pub fn beside(self, place: Option<Role>) -> FlowTable<K> {
         FlowTable { place, ..self }
     }
 
-    /// The sink, to read what it has gathered so far.
     pub fn sink_mut(&mut self) -> &mut K {
         &mut self.sink
     }
 
-    /// Takes the next segment, in time order.
+    /// Processes the next segment; segments must come in time order.
     #[inline]
     pub fn segment(&mut self, segment: &TcpSegment<'_>) {
-        self.let_go(segment.stamp.time);
+        self.expire(segment.stamp.time);
         self.take(segment);
     }
 
-    /// The same; tells whether segments of its flow are held back, this one maybe among them: then the sink gets them later.
+    /// Like [`FlowTable::segment`]. Returns true if segments of its flow, possibly including this one, are held back
+    /// for later delivery.
     pub fn follow(&mut self, segment: &TcpSegment<'_>) -> bool {
-        self.let_go(segment.stamp.time);
+        self.expire(segment.stamp.time);
         let place = self.take(segment);
         self.flows[place].as_ref().is_some_and(TcpFlow::holds_back)
     }
 
-    /// Takes the segments of a stretch of time, in any order in which those of each connection are in time order. What has
-    /// been over for a while when it begins is let go of.
+    /// Processes the segments of a period, in any order that keeps each connection in time order. Flows that had
+    /// expired when the period begins are removed first.
     pub fn stretch<'s>(&mut self, begins: Timestamp, segments: impl Iterator<Item = TcpSegment<'s>>) {
-        self.let_go(begins);
+        self.expire(begins);
         segments.for_each(|segment| _ = self.take(&segment));
     }
 
-    /// Hands a segment to its flow; returns the place of that.
     #[inline]
     fn take(&mut self, segment: &TcpSegment<'_>) -> usize {
         let key = FlowKey::from_segment(segment);
@@ -143,7 +137,7 @@ impl<K: StreamSink> FlowTable<K> {
         place
     }
 
-    /// Ends every flow, in the order of their first packets, and returns the sink.
+    /// Ends all flows in the order of their first packets and returns the sink.
     pub fn finish(mut self) -> K {
         let mut flows: Vec<_> = self.flows.drain(..).flatten().collect();
         flows.sort_by_key(|flow| flow.view.id);
@@ -160,7 +154,7 @@ impl<K: StreamSink> FlowTable<K> {
             if segment.source == flow.view.source { FlowDirection::Forward } else { FlowDirection::Backward };
         let was_over = flow.is_over();
         let verdict = flow.segment(Directed { direction, segment }, self.place, &mut self.sink);
-        if flow.is_to_be_charged() {
+        if flow.needs_charge() {
             let takes = flow.footprint() + self.sink.footprint(&flow.state) + PLACE_BYTES;
             self.used = self.used + takes - flow.charged;
             flow.charged = takes;
@@ -171,7 +165,6 @@ impl<K: StreamSink> FlowTable<K> {
         Some(verdict)
     }
 
-    /// Begins to follow a flow; returns its place.
     fn open(&mut self, key: FlowKey, segment: &TcpSegment<'_>) -> usize {
         let opener = match (segment.flags.syn(), segment.flags.ack()) {
             (true, false) => Some(FlowDirection::Forward),
@@ -220,8 +213,7 @@ impl<K: StreamSink> FlowTable<K> {
         self.flows[*self.places.get(key)?].as_ref()
     }
 
-    /// Lets go of flows that have been over for a while.
-    fn let_go(&mut self, now: Timestamp) {
+    fn expire(&mut self, now: Timestamp) {
         while let Some((since, key)) = self.over.front().copied() {
             if (now - since).0 < LINGER_NS {
                 return;
@@ -236,8 +228,8 @@ impl<K: StreamSink> FlowTable<K> {
         }
     }
 
-    /// Gives up the flows that were silent longest, until an eighth of the budget is free, so that the search pays. One
-    /// flow alone is within its own bounds.
+    /// Evicts the least recently active flows until an eighth of the budget is free, to amortise the search. A single
+    /// flow is never evicted; it has its own bounds.
     fn evict(&mut self) {
         let age = |(key, place): (&FlowKey, &usize)| {
             let flow = self.flows[*place].as_ref()?;

@@ -1,6 +1,6 @@
-//! Writes the inputs that fuzzing starts from: `cargo run -p smbscope-fuzz --example write_seeds -- fuzz/corpus`.
+//! Writes the seeds of the fuzz targets: `cargo run -p smbscope-fuzz --example write_seeds -- fuzz/corpus`.
 //!
-//! They are made of what the test kit can say, so they hold a bit of everything and nothing that anybody captured.
+//! The seeds come from the test kit, so they cover a bit of everything and contain no real traffic.
 
 mod seeds;
 

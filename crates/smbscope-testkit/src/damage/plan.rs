@@ -1,90 +1,81 @@
-//! Everything that happens to a conversation on its way into a capture, in the order in which it happens, from one
-//! seed; with a count of what was done, to compare with what an analysis says.
+//! Complete damage to a conversation from one seed, in realistic order, with counts of the changes for comparison with
+//! the results of an analysis.
 
-use super::network::{self, lose};
+use super::lose;
 use crate::packet::Packet;
 use crate::random::Random;
 use proptest::prelude::*;
 use smbscope_model::Timestamp;
 
-/// What to do to a conversation. The default does nothing.
+/// Damage to a conversation. The default does nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Plan {
-    /// Where every choice comes from.
     pub seed: u64,
-    /// The senders cut their data into segments of up to this many bytes.
+    /// Resegments the data into segments of up to this many bytes.
     pub resegment: Option<u64>,
-    /// Neighbouring segments are put together, with a probability.
+    /// Probability of merging neighbouring segments.
     pub coalesced: f64,
-    /// Segments that the network loses before the capture point; the sender sends them again.
+    /// Probability of a loss before the capture point, followed by a retransmission.
     pub lost: f64,
-    /// Segments that are sent again, though they arrived.
+    /// Probability of an unneeded retransmission.
     pub resent: f64,
-    /// The same, in a piece of another size.
+    /// Probability of an unneeded retransmission with other segment boundaries.
     pub resent_in_part: f64,
-    /// Packets that are captured later than they were sent.
+    /// Probability that a packet is captured late.
     pub reordered: f64,
-    /// Packets that are captured twice.
+    /// Probability that a packet is captured twice.
     pub duplicated: f64,
-    /// Packets that the capture drops.
+    /// Probability that the capture drops a packet.
     pub dropped: f64,
-    /// How many it drops in a row; 0 is 1.
+    /// Number of packets dropped in a row; 0 means 1.
     pub burst: usize,
-    /// Bytes of each packet that it keeps.
+    /// Snap length in bytes.
     pub snap: Option<usize>,
-    /// Its clock is set back: after this share of the packets, by this much.
+    /// Backward clock step: position as a share of the packets, and size in nanoseconds.
     pub clock_step: Option<(f64, i64)>,
 }
 
-/// What was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Done {
-    /// Segments lost before the capture point whose late copy follows later bytes: only then can anyone know.
+    /// Losses before the capture point whose retransmission follows later bytes; only these are recognisable.
     pub lost: u64,
-    /// Segments captured a second time because they were sent a second time, whole or in part.
+    /// Segments captured again because they were retransmitted, completely or in part.
     pub resent: u64,
-    /// Segments captured after later bytes of their sender, though they were sent before them.
+    /// Segments captured after later bytes of their sender although they were sent before.
     pub reordered: u64,
-    /// Packets captured twice.
     pub duplicated: u64,
-    /// Packets not captured.
     pub dropped: u64,
-    /// Those of them with data.
     pub dropped_segments: u64,
-    /// Packets cut short.
     pub snapped: u64,
-    /// Packets with a time from after the step.
+    /// Packets after the clock step.
     pub stepped: u64,
 }
 
-/// A capture with a history.
 #[derive(Debug, Clone)]
 pub struct Damaged {
-    /// What it holds.
     pub packets: Vec<Packet>,
-    /// What was done to it.
     pub done: Done,
 }
 
 impl Plan {
-    /// Does it. The handshake, which is the first three packets, is lost, moved or dropped only where a test does so
-    /// itself: an analysis that begins in the middle is another matter.
+    /// Applies the damage. Spares the handshake, which is the first three packets: analysis without it is a separate
+    /// subject that tests create themselves.
     pub fn apply(&self, packets: &[Packet]) -> Damaged {
         let seed = self.seed;
         let mut done = Done::default();
         let (handshake, said) = packets.split_at(3.min(packets.len()));
         let mut packets = said.to_vec();
         if let Some(largest) = self.resegment {
-            packets = network::resegment(&packets, seed, largest);
+            packets = super::resegment(&packets, seed, largest);
         }
-        packets = network::coalesce(&packets, seed, self.coalesced);
+        packets = super::coalesce(&packets, seed, self.coalesced);
         (packets, done.lost) = lose(&packets, seed, self.lost, 12);
         let before = packets.len();
-        packets = network::retransmit(&packets, seed, self.resent, 30);
-        packets = network::retransmit_in_part(&packets, seed.wrapping_add(1), self.resent_in_part, 30);
+        packets = super::retransmit(&packets, seed, self.resent, 30);
+        packets = super::retransmit_in_part(&packets, seed.wrapping_add(1), self.resent_in_part, 30);
         done.resent = (packets.len() - before) as u64;
         let already_late = late(&packets).count();
-        packets = network::reorder(&packets, seed, self.reordered, 5);
+        packets = super::reorder(&packets, seed, self.reordered, 5);
         done.reordered = late(&packets).count().saturating_sub(already_late) as u64;
         let before = packets.len();
         packets = super::duplicate(&packets, seed, self.duplicated);
@@ -108,7 +99,7 @@ impl Plan {
     }
 }
 
-/// Places of the data packets that lie behind one of the same side with later data.
+/// Returns the indexes of data packets that follow later data of the same side.
 pub fn late(packets: &[Packet]) -> impl Iterator<Item = usize> {
     let mut furthest: [u64; 2] = [0, 0];
     packets.iter().enumerate().filter(|(_, packet)| !packet.payload.is_empty()).filter_map(move |(index, packet)| {
@@ -119,7 +110,7 @@ pub fn late(packets: &[Packet]) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Plans that do a little of everything; nothing among it that hides when something happened.
+/// Generates plans with a bit of everything, but without clock steps.
 pub fn plans() -> impl Strategy<Value = Plan> {
     let network = (prop::option::of(1u64..1460), 0.0..0.5f64, 0.0..0.1f64, 0.0..0.1f64, 0.0..0.1f64);
     let capture = (0.0..0.3f64, 0.0..0.2f64, 0.0..0.3f64, 1usize..6, prop::option::weighted(0.2, 96usize..400));
@@ -144,8 +135,8 @@ pub fn plans() -> impl Strategy<Value = Plan> {
     })
 }
 
-/// The capture is spread over two interfaces: packet by packet with a probability for the second, or one for each side.
-/// Returns for each packet which one it is. Times must differ for the order to be known, so they are moved apart.
+/// Distributes the capture over two interfaces: each packet goes to the second with this probability, or by side if
+/// that is `None`. Returns the packets, moved apart so that times determine their order, and the interface of each.
 pub fn two_interfaces(packets: &[Packet], seed: u64, second: Option<f64>) -> (Vec<Packet>, Vec<usize>) {
     let mut random = Random::new(seed);
     let interface = |packet: &Packet| second.map_or(packet.side.index(), |second| usize::from(random.chance(second)));

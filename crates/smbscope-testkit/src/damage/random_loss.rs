@@ -1,57 +1,46 @@
-//! Random damage to real captures: what the damage tool does. A seed decides all of it.
+//! Random damage to real captures, fully determined by a seed. Used by the damage tool.
 
 use super::{drop_among, drop_bursts, drop_some, duplicate, reorder, snap};
 use crate::random::Random;
 use crate::recording::{Kept, Recording};
 use std::fmt;
 
-/// The least and the greatest share of packets that a capture loses.
+/// Range of the share of lost packets.
 const SHARES: (f64, f64) = (0.005, 0.8);
-/// The longest burst of losses in packets.
+/// Longest burst of losses in packets.
 const LONGEST_BURST: f64 = 200.0;
-/// The greatest share of packets that a capture holds twice, or that it moves.
+/// Maximum share of duplicated or reordered packets.
 const REPEATED: f64 = 0.3;
-/// The places by which a packet is moved at most.
+/// Maximum number of places by which a packet is moved.
 const PLACES: u64 = 5;
-/// The least and the greatest snap length.
+/// Range of snap lengths.
 const SNAPS: (u64, u64) = (110, 256);
 
-/// Which packets the capture loses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Loss {
-    /// Each packet by itself.
     Independent,
-    /// Several in a row.
     Bursts,
-    /// Packets of one direction of the flows.
     OneDirection,
-    /// Packets with payload; those that only acknowledge stay.
+    /// Packets with payload, but not pure acknowledgments.
     DataSegments,
-    /// A packet and the one behind it.
+    /// Pairs of neighbouring packets.
     Neighbours,
-    /// The beginning, and a burst later on.
+    /// The start of the capture, and a burst later on.
     LateStart,
 }
 
-/// What happens to the packets besides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Combination {
-    /// Nothing.
     Alone,
-    /// Some packets are captured twice.
     Duplicates,
-    /// Some packets are captured later than they were sent.
     Reordering,
-    /// Packets are cut short.
     SnapLength,
 }
 
 impl Loss {
-    /// Every kind, for tables.
     pub const ALL: [Loss; 6] =
         [Loss::Independent, Loss::Bursts, Loss::OneDirection, Loss::DataSegments, Loss::Neighbours, Loss::LateStart];
 
-    /// The name in tables and arguments.
     pub fn name(self) -> &'static str {
         match self {
             Loss::Independent => "independent",
@@ -65,11 +54,9 @@ impl Loss {
 }
 
 impl Combination {
-    /// Every kind, for tables.
     pub const ALL: [Combination; 4] =
         [Combination::Alone, Combination::Duplicates, Combination::Reordering, Combination::SnapLength];
 
-    /// The name in tables and arguments.
     pub fn name(self) -> &'static str {
         match self {
             Combination::Alone => "",
@@ -80,27 +67,24 @@ impl Combination {
     }
 }
 
-/// What is done to a capture, with its figures.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RandomDamage {
-    /// Where every choice comes from.
     pub seed: u64,
-    /// Which packets are lost.
     pub loss: Loss,
-    /// About this share of those that may be lost; 0 loses nothing.
+    /// Approximate share of lost packets among those eligible; 0 loses nothing.
     pub share: f64,
-    /// This many in a row.
+    /// Number of packets lost in a row.
     pub burst: usize,
-    /// For [`Loss::OneDirection`]: the other one of the two.
+    /// For [`Loss::OneDirection`]: selects the second direction instead of the first.
     pub second_direction: bool,
-    /// What else happens.
     pub combination: Combination,
-    /// How much of that: a share of the packets, or a snap length.
+    /// Extent of the additional damage: a share of the packets, or a snap length.
     pub amount: f64,
 }
 
 impl RandomDamage {
-    /// Every choice by a seed. The mode follows from the seed's remainder, so that consecutive seeds go through all.
+    /// Chooses mode and parameters from a seed. The mode is the seed modulo the number of modes, so consecutive seeds
+    /// cover all.
     pub fn of_seed(seed: u64) -> RandomDamage {
         let losses = Loss::ALL.len() as u64;
         let loss = Loss::ALL[(seed % losses) as usize];
@@ -108,11 +92,10 @@ impl RandomDamage {
         RandomDamage::of_mode(seed, loss, combination)
     }
 
-    /// Figures by a seed for a given mode.
     pub fn of_mode(seed: u64, loss: Loss, combination: Combination) -> RandomDamage {
         let mut random = Random::new(seed);
         let mut fraction = || random.below(1 << 32) as f64 / (1u64 << 32) as f64;
-        // Small shares are as likely as great ones.
+        // Logarithmic distribution: small shares are as likely as large ones.
         let share = SHARES.0 * (SHARES.1 / SHARES.0).powf(fraction());
         let burst = match loss {
             Loss::Bursts => LONGEST_BURST.powf(fraction()).round().max(2.0) as usize,
@@ -128,7 +111,7 @@ impl RandomDamage {
         RandomDamage { seed, loss, share, burst, second_direction: fraction() < 0.5, combination, amount }
     }
 
-    /// A copy of the capture with this damage. First the network reorders, then the capture repeats, loses and cuts.
+    /// Returns a damaged copy of the capture: the network reorders, then the capture duplicates, drops and truncates.
     pub fn apply(&self, recording: &Recording) -> Vec<Kept> {
         let mut copy = recording.undamaged();
         match self.combination {
@@ -168,7 +151,7 @@ impl RandomDamage {
     }
 }
 
-/// With which probability a burst begins at a packet behind the last one, so that this share of packets is in bursts.
+/// Returns the probability with which a burst must start after the previous one for this share of packets to be lost.
 fn burst_probability(share: f64, length: usize) -> f64 {
     share / (share + length as f64 * (1.0 - share))
 }
@@ -207,7 +190,7 @@ mod tests {
 
     #[test]
     fn bursts_hold_the_share_asked_for() {
-        // Between two bursts lie (1 - p) / p packets on the average.
+        // On average, (1 - p) / p packets lie between two bursts.
         for (share, length) in [(0.005, 1), (0.3, 2), (0.8, 50)] {
             let p = burst_probability(share, length);
             let between = (1.0 - p) / p;

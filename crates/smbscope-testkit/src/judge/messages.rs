@@ -1,50 +1,48 @@
-//! Which packets of an undamaged capture hold which SMB message: a small second opinion that shares no code with the
-//! analysis. It only ever sees undamaged captures, so it is short and plain: a stream is read up to its first hole.
+//! Maps SMB messages to the packets of an undamaged capture. A second implementation that shares no code with the
+//! analysis; since it only reads undamaged captures, it stays simple and reads each stream up to its first hole.
 
 use crate::recording::Recording;
 use smbscope_capture::TcpFlags;
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 
-/// Header of a NetBIOS session service frame (RFC 1002 4.3.1).
+/// Length of a NetBIOS session service header (RFC 1002 §4.3.1).
 const FRAME_HEADER: usize = 4;
-/// From the start of an SMB header to behind its message id, in both protocols (MS-CIFS 2.2.3.1, MS-SMB2 2.2.1).
+/// End offset of the message id in the SMB header of either protocol (MS-CIFS 2.2.3.1, MS-SMB2 2.2.1).
 const ID_END: usize = 32;
-/// The protocol id, which tells an encrypted or compressed frame.
+/// Length of the protocol id, enough to recognise encrypted or compressed frames.
 const PROTOCOL_ID: usize = 4;
 
-/// Who says something to whom.
+/// Sender and receiver.
 pub(crate) type Ends = (SocketAddr, SocketAddr);
 
-/// The protocol's first byte and the message id; absent in frames that are encrypted, compressed or raw.
+/// First byte of the protocol id, and message id; `None` for encrypted, compressed or raw frames.
 pub(crate) type Id = Option<(u8, u64)>;
 
-/// A message, or a frame that shows none.
 #[derive(Debug, Clone)]
 pub(crate) struct Message {
     pub(crate) id: Id,
-    /// The packet with the first byte of its frame, in its first copy.
+    /// Packet with the first byte of its frame, in the first copy.
     pub(crate) first: usize,
-    /// The packet with the last byte, in its first copy.
+    /// Packet with the last byte of its frame, in the first copy.
     pub(crate) last: usize,
-    /// Places of the packets that hold its frame, with those that were sent again.
+    /// All packets that contain parts of its frame, including retransmissions.
     pub(crate) packets: Vec<usize>,
-    /// Those that hold its first byte.
+    /// All packets that contain its first byte.
     pub(crate) first_copies: Vec<usize>,
-    /// Those that hold its last byte.
+    /// All packets that contain its last byte.
     pub(crate) last_copies: Vec<usize>,
-    /// What must be there to know its id: places of packets, each with the bytes of its payload that are needed.
+    /// Packets needed to know its id, each with the number of payload bytes needed.
     pub(crate) header: Vec<(usize, usize)>,
 }
 
-/// One packet with payload.
 struct Piece {
     place: usize,
     sequence: u32,
     payload: Vec<u8>,
 }
 
-/// The messages of every direction, in the order of its streams.
+/// Returns the messages of each direction in stream order.
 pub(crate) fn read(recording: &Recording) -> HashMap<Ends, Vec<Message>> {
     let mut messages: HashMap<Ends, Vec<Message>> = HashMap::new();
     for (ends, stream) in streams(recording) {
@@ -53,9 +51,8 @@ pub(crate) fn read(recording: &Recording) -> HashMap<Ends, Vec<Message>> {
     messages
 }
 
-/// The streams of every direction.
 pub(crate) fn streams(recording: &Recording) -> Vec<(Ends, Stream)> {
-    // A SYN with another sequence number begins a new stream of the same ports.
+    // A SYN with another sequence number starts a new stream on the same ports.
     let mut streams: BTreeMap<(SocketAddr, SocketAddr, usize), (u32, Vec<Piece>)> = BTreeMap::new();
     let mut current: HashMap<Ends, (usize, u32)> = HashMap::new();
     recording.segments(&recording.undamaged(), |place, segment| {
@@ -74,18 +71,16 @@ pub(crate) fn streams(recording: &Recording) -> Vec<(Ends, Stream)> {
     streams.into_iter().map(stream).collect()
 }
 
-/// The bytes of a stream up to its first hole, and which packet brought each.
+/// Bytes of a stream up to its first hole, with the packet that carried each.
 #[derive(Default)]
 pub(crate) struct Stream {
-    /// Sequence number of the first byte.
     pub(crate) base: u32,
     pub(crate) bytes: Vec<u8>,
-    /// Where in the stream the fresh bytes of a packet begin, its place, and how many bytes of its payload were not
-    /// fresh.
+    /// For each packet with new bytes: their stream offset, the packet's index, and the number of payload bytes seen
+    /// before.
     owners: Vec<(usize, usize, usize)>,
-    /// Start, end and place of every packet, by start.
+    /// Start, end and index of every packet, sorted by start.
     pieces: Vec<(usize, usize, usize)>,
-    /// The longest of them.
     longest: usize,
 }
 
@@ -117,7 +112,7 @@ impl Stream {
         self.owners.partition_point(|(start, _, _)| *start <= position) - 1
     }
 
-    /// The packets that hold a range, each with the bytes of its payload that reach to the end of the range.
+    /// Returns the packets needed for a range, each with the number of payload bytes up to the end of the range.
     fn needed(&self, start: usize, end: usize) -> impl Iterator<Item = (usize, usize)> {
         let owners = self.owner(start)..=self.owner(end - 1);
         owners.map(move |index| {
@@ -127,7 +122,6 @@ impl Stream {
         })
     }
 
-    /// Places of the packets that hold a part of a range, copies among them.
     fn holders(&self, from: usize, to: usize) -> Vec<usize> {
         let first = self.pieces.partition_point(|(start, ..)| start + self.longest <= from);
         let near = self.pieces[first..].iter().take_while(|(start, ..)| *start < to);
@@ -142,7 +136,6 @@ impl Stream {
         messages
     }
 
-    /// Start and end of each frame with a message, as far as frames are whole.
     pub(crate) fn frames(&self) -> Vec<(usize, usize)> {
         let mut frames = Vec::new();
         let mut at = 0;
@@ -159,7 +152,6 @@ impl Stream {
         frames
     }
 
-    /// Appends the messages of a frame.
     fn frame(&self, start: usize, end: usize, messages: &mut Vec<Message>) {
         let owner = |at| self.owners[self.owner(at)].1;
         let frame = Message {

@@ -1,15 +1,15 @@
-//! What an analysis finds in a damaged copy of a capture, judged by the analysis of the undamaged one.
+//! Compares the analysis of a damaged capture with that of the undamaged original.
 //!
-//! The terms are those of `scripts/accuracy.py`, which also compares the undamaged analysis with tshark:
+//! The terms match `scripts/accuracy.py`, which also compares the undamaged analysis with tshark:
 //!
-//! - An exchange is **allowed** when the copy still holds what its measurement needs: the first packet of its request,
-//!   the first and the last packet of its final response, and the headers of both up to the message id; and when no
-//!   packet of its request stands behind the beginning of its response, as packets may overtake each other.
-//! - It is **right** when the analysis of the copy measures it, and **missing** when it does not, though it is allowed.
-//! - A pair is **false** when the analysis joins a request with a response, or with one end of a response, that is not
-//!   its own in the undamaged capture.
-//! - A right pair is **mistimed** when its time begins or ends at another packet than the first copy of the right one.
-//!   Where packets overtook each other, the one that arrived last ends a message.
+//! - An exchange is **allowed** if the copy still contains everything its measurement needs: the first packet of the
+//!   request, the first and last packets of the final response, and the headers of both up to the message id. In
+//!   addition, no packet of the request may follow the start of the response, since packets may be reordered.
+//! - It is **right** if the analysis of the copy measures it, and **missing** if it is allowed but not measured.
+//! - A pair is **false** if the analysis combines a request with a response, or an end of one, that does not belong to
+//!   it in the undamaged capture.
+//! - A right pair is **mistimed** if its time starts or ends at a packet other than the first copy of the right one.
+//!   With reordering, the packet that arrived last ends a message.
 
 pub(crate) mod messages;
 
@@ -19,13 +19,13 @@ use smbscope_model::{Command, Exchange, ExchangeOutcome, Half, Protocol, Stamp};
 use std::collections::HashMap;
 use std::fmt;
 
-/// The undamaged capture: every exchange that was measured, with the packets that hold it.
+/// Measured exchanges of the undamaged capture, with their packets.
 #[derive(Debug)]
 pub struct Truth {
     pairs: Vec<Pair>,
-    /// By the place of a packet: the pairs with a request that it holds a part of.
+    /// Indexes of the pairs whose request the packet contains parts of, by packet.
     by_request: Vec<Vec<usize>>,
-    /// Halves of exchanges that a late packet completed.
+    /// Number of request and response halves completed by a late packet.
     filled: usize,
 }
 
@@ -35,24 +35,23 @@ struct Pair {
     message_id: Option<u64>,
     request: Part,
     response: Part,
-    /// It is measured where nothing is damaged.
+    /// It is measured in the undamaged capture.
     expected: bool,
 }
 
-/// One half of an exchange, by places of packets.
 #[derive(Debug, Default)]
 struct Part {
     first: usize,
     last: usize,
-    /// All that hold a part of it, ascending.
+    /// All packets that contain parts of it, ascending.
     packets: Vec<usize>,
-    /// Those that hold its first byte.
+    /// All packets that contain its first byte.
     first_copies: Vec<usize>,
-    /// Those that hold its last byte.
+    /// All packets that contain its last byte.
     last_copies: Vec<usize>,
-    /// Whether it ends with a packet that filled a hole, behind the one with its last byte.
+    /// It ends with a packet that filled a hole, after the packet with its last byte.
     filled: bool,
-    /// What must be there to know its id.
+    /// Packets needed to know its id, each with the number of payload bytes needed.
     header: Vec<(usize, usize)>,
 }
 
@@ -62,33 +61,29 @@ impl Part {
     }
 }
 
-/// Counts of one damaged copy, or of many.
+/// Counts of one or more damaged copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Answered commands of the undamaged capture, but for those before the first and behind the last packet of their
-    /// flow that the copy holds: of those, nobody can know.
+    /// Answered commands of the undamaged capture, except those before the first or after the last packet of their flow
+    /// in the copy, which are unknowable.
     pub commands: u64,
-    /// Those of them that are measured where nothing is damaged.
+    /// Commands measured in the undamaged capture.
     pub exchanges: u64,
-    /// Those that the copy still allows to be measured.
+    /// Exchanges that are measurable in the copy.
     pub allowed: u64,
-    /// Those of them that were measured.
+    /// Allowed exchanges that were measured.
     pub right: u64,
-    /// Pairs that are not in the undamaged capture.
     pub false_pairs: u64,
-    /// Right pairs with a wrong begin or end.
+    /// Right pairs with a wrong start or end.
     pub mistimed: u64,
-    /// Those of `exchanges` that were measured, allowed or not.
     pub measured: u64,
 }
 
 impl Counts {
-    /// Allowed and not measured.
     pub fn missing(&self) -> u64 {
         self.allowed - self.right
     }
 
-    /// Adds those of another copy.
     pub fn add(&mut self, other: Counts) {
         self.commands += other.commands;
         self.exchanges += other.exchanges;
@@ -100,10 +95,10 @@ impl Counts {
     }
 }
 
-/// Something wrong, with packet numbers (from 1) of the copy and of the undamaged capture.
+/// An error, described with packet numbers (from 1) of the copy and of the undamaged capture.
 #[derive(Debug, Clone)]
 pub struct Wrong {
-    /// Two exchanges that are not one; otherwise a begin or end.
+    /// True for a false pair, false for a wrong start or end.
     pub is_false_pair: bool,
     text: String,
 }
@@ -114,19 +109,15 @@ impl fmt::Display for Wrong {
     }
 }
 
-/// What came of a copy.
 #[derive(Debug, Clone, Default)]
 pub struct Judgement {
-    /// How much.
     pub counts: Counts,
-    /// What was wrong.
     pub wrong: Vec<Wrong>,
-    /// Exchanges that are missing, in words; only when asked for.
+    /// Descriptions of the missing exchanges, if requested.
     pub missing: Vec<String>,
 }
 
 impl Truth {
-    /// The truth about a capture by what the analysis of all its packets says.
     pub fn new(recording: &Recording, exchanges: &[Exchange]) -> Truth {
         let reading = Reading::new(recording);
         let mut truth = Truth { pairs: Vec::new(), by_request: vec![Vec::new(); recording.len()], filled: 0 };
@@ -145,8 +136,8 @@ impl Truth {
         truth
     }
 
-    /// The truth about a [sealed](crate::recording::Recording::sealed) capture by what the analysis of the readable one
-    /// says: what stands in one frame there is one exchange.
+    /// Creates the truth about a [sealed](crate::recording::Recording::sealed) capture from the analysis of the
+    /// readable one: messages that share a frame form one exchange.
     pub fn sealed(sealed: &Recording, readable: &[Exchange]) -> Truth {
         let mut frames: Vec<Exchange> = Vec::new();
         for exchange in readable.iter().filter(|exchange| exchange.is_complete()) {
@@ -166,8 +157,8 @@ impl Truth {
         Truth::new(sealed, &frames)
     }
 
-    /// Leaves exchanges out that the analysis of the undamaged capture does not measure: nobody expects more of a copy.
-    /// Pairs of them are still no false ones.
+    /// Excludes exchanges that the analysis of the undamaged capture does not measure, as a copy can't be better. Pairs
+    /// of them still do not count as false.
     pub fn expect_only(&mut self, recording: &Recording, found: &[Exchange]) {
         let undamaged = recording.undamaged();
         let measured = self.matches(found, &undamaged, &mut Vec::new());
@@ -176,18 +167,16 @@ impl Truth {
         }
     }
 
-    /// How many exchanges it has.
     pub fn exchanges(&self) -> usize {
         self.pairs.len()
     }
 
-    /// Whether the network lost packets of its messages, so that retransmissions completed them. When such a message ends
-    /// in a copy depends on which of its packets were lost there, too: no copy of it can be judged.
+    /// Returns true if the network lost packets of messages and retransmissions completed them. The end of such a
+    /// message in a copy depends on which of its packets were lost there too, so no copy can be judged.
     pub fn has_filled_holes(&self) -> bool {
         self.filled > 0
     }
 
-    /// Judges what was found in a copy.
     pub fn judge(&self, recording: &Recording, copy: &[Kept], found: &[Exchange], say_missing: bool) -> Judgement {
         let survivors = Survivors::new(recording, copy);
         let mut verdict = Judgement::default();
@@ -223,7 +212,7 @@ impl Truth {
         verdict
     }
 
-    /// What was found of each exchange in a copy. Pairs that are none of them go to `foreign`.
+    /// Returns the exchange found for each pair. Other pairs go to `foreign`.
     fn matches<'a>(
         &self,
         found: &'a [Exchange],
@@ -260,7 +249,6 @@ impl Truth {
     }
 }
 
-/// An exchange of a copy, with the numbers of its packets in the copy and in the undamaged capture.
 fn describe(exchange: &Exchange, copy: &[Kept]) -> String {
     let numbers = |half: &Half| {
         let number = |stamp: Option<Stamp>| stamp.map_or("?".to_owned(), |stamp| stamp.packet.number().to_string());
@@ -277,7 +265,7 @@ impl Pair {
         self.command == exchange.command && (exchange.message_id.is_none() || exchange.message_id == self.message_id)
     }
 
-    /// Whether both ends of the response are its own, and the end of the request.
+    /// Returns true if the end of the request and both ends of the response are the pair's own.
     fn has_ends_of(&self, exchange: &Exchange, copy: &[Kept]) -> bool {
         let in_part = |stamp: Option<Stamp>, part: &Part| stamp.is_none_or(|it| part.holds(copy[place_of(it)].origin));
         in_part(exchange.request.last, &self.request)
@@ -285,7 +273,7 @@ impl Pair {
             && in_part(exchange.response.last, &self.response)
     }
 
-    /// What is wrong with the packets that the time was taken from.
+    /// Describes what is wrong with the packets that the time is based on.
     fn timing(&self, exchange: &Exchange, copy: &[Kept], survivors: &Survivors) -> Option<String> {
         let ends = [
             ("request begins", exchange.request.first, &self.request.first_copies, self.request.first),
@@ -297,7 +285,7 @@ impl Pair {
                 packets.iter().filter_map(|packet| survivors.arrival[*packet]).collect()
             };
             let first_copy = arrived(copies).into_iter().min();
-            // Where packets overtook each other, the one that arrived last completes a message.
+            // With reordering, the packet that arrived last completes a message.
             let overtaken = first_copy.is_some()
                 && match what {
                     "request begins" => arrived(&self.request.packets).into_iter().min() == Some(place),
@@ -317,7 +305,6 @@ impl Pair {
     }
 }
 
-/// The messages of the undamaged capture.
 struct Reading<'a> {
     recording: &'a Recording,
     by_id: HashMap<(Ends, Id), Vec<Message>>,
@@ -334,7 +321,6 @@ impl Reading<'_> {
         Reading { recording, by_id }
     }
 
-    /// The packets of one half of an exchange.
     fn part(&self, half: &Half, ends: Ends, exchange: &Exchange) -> Option<Part> {
         let (first, last) = (place(half.first)?, place(half.last)?);
         let protocol = match exchange.command.protocol() {
@@ -348,7 +334,7 @@ impl Reading<'_> {
         let mut own: Vec<&Message> =
             exchange.message_id.map(|id| of_id(Some((protocol, id))).collect()).unwrap_or_default();
         if own.is_empty() {
-            // A frame that shows no message; or raw data, or an answer in another protocol: whatever this side said.
+            // A frame without a readable message: raw data, or a response in another protocol.
             own.extend(of_id(None).find(|message| (message.first, message.last) == (first, last)));
         }
         let mut part = Part { first, last, first_copies: vec![first], last_copies: vec![last], ..Part::default() };
@@ -369,15 +355,12 @@ impl Reading<'_> {
     }
 }
 
-/// What became of the packets of the undamaged capture.
+/// Packets of the undamaged capture that remain in a copy.
 struct Survivors {
-    /// First place in the copy.
     arrival: Vec<Option<usize>>,
-    /// Bytes of payload that the copy holds.
     payload: Vec<usize>,
-    /// Times of the copy's packets in the order of their places.
     times: Vec<i64>,
-    /// By flow, its first and its last packet that the copy holds.
+    /// First and last packet of each flow in the copy.
     spans: HashMap<u32, (usize, usize)>,
 }
 
@@ -398,7 +381,7 @@ impl Survivors {
         Survivors { arrival, payload, times: copy.iter().map(|kept| kept.time.0).collect(), spans }
     }
 
-    /// Whether any of a pair passed between the first and the last packet of its flow in the copy.
+    /// Returns true if the pair overlaps the range from the first to the last packet of its flow in the copy.
     fn spans(&self, recording: &Recording, pair: &Pair) -> bool {
         let flow = recording.direction(pair.request.first).map(flow_of);
         let span = flow.and_then(|flow| self.spans.get(&flow));
@@ -421,12 +404,10 @@ impl Survivors {
     }
 }
 
-/// The flow of a direction.
 fn flow_of(direction: u32) -> u32 {
     direction / 2
 }
 
-/// A packet's place in its capture.
 fn place_of(stamp: Stamp) -> usize {
     stamp.packet.number() as usize - 1
 }

@@ -1,4 +1,4 @@
-//! A real capture in memory, so that it can be damaged and read again many times without its file.
+//! A real capture in memory, to be damaged and read repeatedly without its file.
 
 mod sealed;
 
@@ -15,16 +15,13 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// A capture.
 #[derive(Debug, Clone)]
 pub struct Recording {
-    /// Its file name.
     pub name: String,
     bytes: Vec<u8>,
     packets: Vec<Stored>,
 }
 
-/// One of its packets.
 #[derive(Debug, Clone, Copy)]
 struct Stored {
     time: Timestamp,
@@ -32,19 +29,16 @@ struct Stored {
     wire_length: u32,
     start: usize,
     length: usize,
-    /// By the addresses and ports of its sender and receiver, where it is TCP.
+    /// Numbers the pairs of sender and receiver; `None` without TCP.
     direction: Option<u32>,
     payload_length: u32,
 }
 
-/// A packet of a damaged copy of a [`Recording`].
+/// A packet in a damaged copy of a [`Recording`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kept {
-    /// Its place in the undamaged capture, from 0.
     pub origin: usize,
-    /// When the copy says it was captured.
     pub time: Timestamp,
-    /// How many of its bytes the copy holds at most.
     pub snap: usize,
 }
 
@@ -100,41 +94,37 @@ impl Recording {
         }
     }
 
-    /// Every packet as it is.
     pub fn undamaged(&self) -> Vec<Kept> {
         let kept = |(origin, packet): (usize, &Stored)| Kept { origin, time: packet.time, snap: usize::MAX };
         self.packets.iter().enumerate().map(kept).collect()
     }
 
-    /// How many packets it has.
     pub fn len(&self) -> usize {
         self.packets.len()
     }
 
-    /// Whether it has none.
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
 
-    /// A number for the direction of the flow that a packet belongs to, by its place from 0; absent when it is not TCP.
-    /// The direction of a flow's first packet has an even number, the other one the next.
+    /// Returns the number of a packet's flow direction; `None` without TCP. The direction of a flow's first packet has
+    /// an even number, the opposite direction the next.
     pub fn direction(&self, origin: usize) -> Option<u32> {
         self.packets[origin].direction
     }
 
-    /// Whether a packet carries TCP payload.
     pub fn has_payload(&self, origin: usize) -> bool {
         self.packets[origin].payload_length > 0
     }
 
-    /// Places of the packets with payload from `first` to `last` that go in the direction of both.
+    /// Returns the packets with payload from `first` to `last` in the direction of `first`.
     pub(crate) fn payloads_between(&self, first: usize, last: usize) -> Vec<usize> {
         let direction = self.direction(first);
         (first..=last).filter(|at| self.direction(*at) == direction && self.has_payload(*at)).collect()
     }
 
-    /// Decodes the packets of a copy in their order and hands each TCP segment on, with its place in the copy from 0.
-    /// Packets are numbered by their places, from 1.
+    /// Decodes the packets of a copy in order and passes each TCP segment to `each`, with its index in the copy. Packet
+    /// numbers are indexes plus one.
     pub fn segments(&self, copy: &[Kept], mut each: impl FnMut(usize, &TcpSegment<'_>)) {
         let (mut decoder, mut quality) = (Decoder::new(), Quality::default());
         for (place, kept) in copy.iter().enumerate() {
@@ -156,7 +146,7 @@ impl Recording {
         &self.bytes[stored.start..stored.start + stored.length.min(kept.snap)]
     }
 
-    /// A copy as a pcap file with nanoseconds. All packets get the link type of the first.
+    /// Writes a copy as a nanosecond pcap file. All packets get the link type of the first.
     pub fn to_pcap(&self, copy: &[Kept]) -> Vec<u8> {
         let link_type = self.packets.first().map_or(pcap::ETHERNET, |packet| packet.link_type);
         let packets = copy.iter().map(|kept| {

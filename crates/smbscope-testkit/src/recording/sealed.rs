@@ -1,5 +1,5 @@
-//! The encrypted twin of a readable SMB2 capture: the same packets at the same times, with every message in a
-//! TRANSFORM_HEADER (MS-SMB2 2.2.41). What a message is remains known from the readable capture.
+//! Encrypted twin of a readable SMB2 capture: same packets and times, with every message in a TRANSFORM_HEADER (MS-SMB2
+//! 2.2.41). The readable capture provides the truth about the messages.
 
 use super::{Recording, Stored};
 use crate::judge::messages::{Ends, Stream, streams};
@@ -13,19 +13,17 @@ use smbscope_wire::nbss::HEADER_LENGTH;
 use smbscope_wire::smb2::{self, Smb2Header, TRANSFORM_ID, TransformHeader};
 use std::collections::HashMap;
 
-/// Choice of nonces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nonces {
-    /// Both count their messages of a session, as Samba's server and client do.
+    /// Both sides count the messages of a session, like Samba's server and client.
     Counted,
-    /// The server counts, and the client draws them at random, as that of Linux does.
+    /// The server counts; the client uses random nonces, like the Linux client.
     ServerCounts,
-    /// Both draw them at random.
+    /// Both sides use random nonces.
     Random,
 }
 
 impl Nonces {
-    /// Every choice, for loops.
     pub const ALL: [Nonces; 3] = [Nonces::Counted, Nonces::ServerCounts, Nonces::Random];
 
     fn name(self) -> &'static str {
@@ -45,7 +43,7 @@ impl Nonces {
     }
 }
 
-/// Returns true if a command passes before there is a key.
+/// Returns true if a command is sent before there is a key.
 pub(crate) fn stays_readable(command: Command) -> bool {
     match command {
         Command::Smb2(command) => matches!(command, smb2::Smb2Command::NEGOTIATE | smb2::Smb2Command::SESSION_SETUP),
@@ -53,11 +51,10 @@ pub(crate) fn stays_readable(command: Command) -> bool {
     }
 }
 
-/// A stream with its messages sealed.
 struct Sealed {
     base: u32,
     bytes: Vec<u8>,
-    /// Positions in the readable stream before which a TRANSFORM_HEADER stands, ascending.
+    /// Positions in the readable stream before which a TRANSFORM_HEADER is inserted, ascending.
     covers: Vec<u64>,
 }
 
@@ -95,13 +92,12 @@ impl Sealed {
         sealed
     }
 
-    /// The place of a byte of the readable stream.
+    /// Maps a position of the readable stream.
     fn position(&self, readable: u64) -> u64 {
         let covers = self.covers.partition_point(|cover| *cover < readable);
         readable + (covers * TransformHeader::LENGTH) as u64
     }
 
-    /// The same for a sequence number.
     fn sequence(&self, readable: u32) -> u32 {
         let offset = i64::from(readable.wrapping_sub(self.base) as i32);
         let position = u64::try_from(offset).map_or(offset, |offset| self.position(offset) as i64);
@@ -110,8 +106,8 @@ impl Sealed {
 }
 
 impl Recording {
-    /// The encrypted twin, packet by packet; absent where the capture has cut packets, several streams between the same
-    /// ports, addresses of IPv6, or no SMB2 message but those of a login.
+    /// Creates the encrypted twin, packet by packet. Returns `None` if the capture has truncated packets, several
+    /// streams between the same ports, IPv6 addresses, or no SMB2 messages after logon.
     pub fn sealed(&self, nonces: Nonces, seed: u64) -> Option<Recording> {
         let mut random = Random::new(seed);
         let streams = streams(self);
@@ -143,7 +139,7 @@ impl Recording {
     }
 }
 
-/// A packet with what becomes of a segment.
+/// Returns the packet that carries the encrypted segment.
 fn sealed_segment(sealed: &HashMap<Ends, Sealed>, segment: &TcpSegment<'_>) -> Option<Vec<u8>> {
     let us = sealed.get(&(segment.source, segment.destination))?;
     let them = sealed.get(&(segment.destination, segment.source));
@@ -159,7 +155,7 @@ fn sealed_segment(sealed: &HashMap<Ends, Sealed>, segment: &TcpSegment<'_>) -> O
         let end = us.sequence(segment.sequence.wrapping_add(length));
         us.bytes.get(place(sequence)..place(end)).map_or_else(|| segment.payload.to_vec(), <[u8]>::to_vec)
     };
-    // The total length of the IPv4 header.
+    // The total length of an IPv4 packet has 16 bits.
     if payload.len() > usize::from(u16::MAX) - 48 {
         return None;
     }

@@ -1,4 +1,4 @@
-//! One connection of a scripted server: frames in, answers out, now or when their time has come.
+//! One connection of a scripted server: receives frames and sends the responses, immediately or delayed.
 
 use super::malformed::{Afterwards, change_words, set_frame_length, spoil};
 use super::script::{Fault, Flood, Malformed};
@@ -21,12 +21,11 @@ use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::sleep_until;
 
-/// Read buffer that all connections share.
 const READ_SIZE: usize = 256 << 10;
-/// A frame above this is no request that a client makes.
+/// Longest frame accepted; clients send shorter ones.
 const MAX_FRAME: usize = 9 << 20;
 
-/// Buffers that are in use only between one wait and the next, so that connections share them.
+/// Buffers in use only between two awaits, so that all connections can share them.
 #[derive(Debug)]
 pub(super) struct Buffers {
     read: Vec<u8>,
@@ -39,23 +38,21 @@ impl Buffers {
     }
 }
 
-/// An answer that waits for its time.
 #[derive(Debug)]
 struct Held {
     due: Instant,
     bytes: Vec<u8>,
-    /// Of an operation that can be cancelled.
+    /// Message id, if the operation can be cancelled.
     message_id: Option<u64>,
 }
 
-/// How a connection goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Open,
     Silent,
     Closing,
     Resetting,
-    /// What the connection holds to be repeated is all that is sent from now on, with a pause after each time.
+    /// Sends only `repeated` from now on, with this pause after each time.
     Repeating(Duration),
 }
 
@@ -64,15 +61,12 @@ struct ServerConnection {
     shared: Rc<RefCell<Shared>>,
     smb1: smb1::Smb1,
     smb2: smb2::Smb2,
-    /// The beginning of a frame whose rest has not come.
     partial: Vec<u8>,
     held: Vec<Held>,
     fate: Fate,
-    /// What is sent again and again.
     repeated: Vec<u8>,
 }
 
-/// Serves a connection until one of both sides ends it.
 pub(super) async fn serve(
     mut stream: TcpStream,
     number: u64,
@@ -129,7 +123,6 @@ pub(super) async fn serve(
     }
 }
 
-/// Sends the same bytes until the client ends the connection.
 async fn repeat(mut stream: TcpStream, bytes: &[u8], pause: Duration) -> io::Result<()> {
     loop {
         stream.write_all(bytes).await?;
@@ -140,7 +133,7 @@ async fn repeat(mut stream: TcpStream, bytes: &[u8], pause: Duration) -> io::Res
     }
 }
 
-/// FIN, and then whatever the client still sends, for a while: unread bytes would turn the close into a reset.
+/// Sends a FIN, then drains the client's data for a while: closing with unread bytes would send a reset.
 async fn close(mut stream: TcpStream, buffers: &RefCell<Buffers>) -> io::Result<()> {
     stream.shutdown().await?;
     let drain = async {
@@ -150,7 +143,7 @@ async fn close(mut stream: TcpStream, buffers: &RefCell<Buffers>) -> io::Result<
     tokio::time::timeout(Duration::from_secs(5), drain).await.unwrap_or(Ok(()))
 }
 
-/// Reads into the shared buffer; the bytes are there until the next wait.
+/// Reads into the shared buffer; its contents are valid until the next await.
 fn read(stream: &mut TcpStream, buffers: &RefCell<Buffers>, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
     let mut buffers = buffers.borrow_mut();
     let mut buffer = ReadBuf::new(&mut buffers.read);
@@ -158,7 +151,7 @@ fn read(stream: &mut TcpStream, buffers: &RefCell<Buffers>, context: &mut Contex
 }
 
 impl ServerConnection {
-    /// Answers every whole frame of what came.
+    /// Processes the received bytes frame by frame.
     fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         if self.partial.is_empty() {
             let used = self.frames(bytes, out);
@@ -175,7 +168,6 @@ impl ServerConnection {
         self.partial = partial;
     }
 
-    /// Bytes of the whole frames.
     fn frames(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> usize {
         let mut at = 0;
         while let Some(header) = bytes[at..].first_chunk::<HEADER_LENGTH>() {
@@ -188,7 +180,7 @@ impl ServerConnection {
             let Some(message) = bytes.get(start..start + length as usize) else { break };
             at = start + length as usize;
             match frame_type {
-                // Positive session response (RFC 1002 4.3.3).
+                // Positive session response (RFC 1002 §4.3.3).
                 FrameType::SessionRequest => out.extend([0x82, 0, 0, 0]),
                 FrameType::Message if self.fate == Fate::Open => self.frame(message, out),
                 _ => {}
@@ -197,7 +189,6 @@ impl ServerConnection {
         at
     }
 
-    /// Answers a frame, as the script says.
     fn frame(&mut self, message: &[u8], out: &mut Vec<u8>) {
         let shared = self.shared.clone();
         let shared = &mut *shared.borrow_mut();
@@ -211,7 +202,7 @@ impl ServerConnection {
         };
         if out.len() == start + HEADER_LENGTH {
             out.truncate(start);
-            // Still, what was no request at all ends a connection, and a fault may be that there is no answer.
+            // An invalid request closes the connection; a fault may have no response.
             if !matches!(fault, Some(Fault::Reset | Fault::Close | Fault::Silent)) {
                 return;
             }
@@ -228,7 +219,7 @@ impl ServerConnection {
         }
     }
 
-    /// Answers the members of a compound, or the one message; the last fault that is not just a status.
+    /// Responds to a message or to all members of a compound. Returns the last fault that is not just a status.
     fn smb2_frame(&mut self, frame: &[u8], shared: &mut Shared, now: Instant, out: &mut Vec<u8>) -> Option<Fault> {
         let mut fault = None;
         let mut related = smb2::Related::default();
@@ -256,7 +247,7 @@ impl ServerConnection {
             if header.command == wire2::Smb2Command::CANCEL {
                 self.cancel(header.message_id, out);
             }
-            // Members of a compound begin at multiples of eight.
+            // Compound members are aligned to eight bytes.
             if let Some(previous) = last {
                 let length = (out.len() - previous).next_multiple_of(8);
                 out.resize(previous + length, 0);
@@ -295,7 +286,6 @@ impl ServerConnection {
         fault
     }
 
-    /// Lets the fault happen to the frame that begins at `start`.
     fn apply(&mut self, fault: Fault, shared: &mut Shared, now: Instant, out: &mut Vec<u8>, start: usize) {
         match fault {
             Fault::Stall(time) => shared.stalled_until = Some(now + time),
@@ -341,12 +331,12 @@ impl ServerConnection {
                 self.repeated = vec![0];
                 self.fate = Fate::Repeating(pause);
             }
-            // Taken into account when the answer was made.
+            // Was handled when the response was built.
             Fault::Status(_) => {}
         }
     }
 
-    /// From now on sends nothing but one message; some of them at once, so that the client is what holds it up.
+    /// Starts to flood the client with one message. Sends many at once, so that the client is the bottleneck.
     fn flood(&mut self, of: Flood, answered: bool, out: &mut Vec<u8>, start: usize) {
         const AT_ONCE: usize = 64 << 10;
         let answer = out.split_off(start);
@@ -361,7 +351,7 @@ impl ServerConnection {
                 frame = answer.clone();
                 spoil(Malformed::MessageId, &mut frame, 0);
             }
-            // TotalDataCount is more than has come, and DataCount is nothing (MS-CIFS 2.2.4.46.2).
+            // TotalDataCount announces more data and DataCount is zero (MS-CIFS 2.2.4.46.2).
             Flood::Unfinished if is_smb1 => {
                 frame = answer.clone();
                 change_words(&mut frame[HEADER_LENGTH..], Transaction2ResponseFields::parse, |words| {
@@ -386,7 +376,7 @@ impl ServerConnection {
         }
     }
 
-    /// SMB2: an interim response now, the answer later. SMB1 has no such thing: the answer is late.
+    /// Sends an interim response now and the final one later (SMB2). SMB1 has no interim responses, so only delays it.
     fn pend(&mut self, due: Instant, out: &mut Vec<u8>, start: usize) {
         let mut answer = out.split_off(start);
         let mut message_id = None;
@@ -399,7 +389,7 @@ impl ServerConnection {
         self.hold(due, answer, message_id);
     }
 
-    /// STATUS_CANCELLED for an answer that is pending (MS-SMB2 3.3.5.16).
+    /// Cancels a pending request with STATUS_CANCELLED (MS-SMB2 3.3.5.16).
     fn cancel(&mut self, message_id: u64, out: &mut Vec<u8>) {
         let Some(index) = self.held.iter().position(|held| held.message_id == Some(message_id)) else { return };
         let held = self.held.swap_remove(index);
@@ -413,7 +403,7 @@ impl ServerConnection {
         }
     }
 
-    /// The answers whose time has come, in the order in which they were held.
+    /// Removes and returns the responses that are due, in the order in which they were held.
     fn take_due(&mut self, now: Instant) -> Vec<u8> {
         let mut bytes = Vec::new();
         let is_open = self.fate == Fate::Open;

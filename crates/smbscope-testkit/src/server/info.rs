@@ -1,23 +1,19 @@
-//! What files, directories and the file system say about themselves (MS-FSCC 2.4 and 2.5): the same of every file.
+//! Metadata of files, directories and the file system (MS-FSCC 2.4 and 2.5): the same for every file.
 
 use smbscope_wire::codec::{FixedSizeField, Put};
 use smbscope_wire::names::InfoLevel;
 
-/// 2021-01-01 00:00 UTC as FILETIME: every time that the server tells.
+/// 2021-01-01 00:00 UTC as FILETIME, used for all times.
 pub(super) const FILETIME: u64 = 132_539_328_000_000_000;
-/// FILE_ATTRIBUTE_DIRECTORY
 const DIRECTORY: u32 = 0x10;
-/// FILE_ATTRIBUTE_ARCHIVE
 const ARCHIVE: u32 = 0x20;
 const CLUSTER: u64 = 4096;
 
-/// A file or directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Node {
     pub(super) is_directory: bool,
     /// EndOfFile of files.
     pub(super) size: u64,
-    /// Unique.
     pub(super) index: u64,
 }
 
@@ -37,7 +33,7 @@ impl Node {
     /// CreationTime, LastAccessTime, LastWriteTime, ChangeTime.
     pub(super) const TIMES: [u64; 4] = [FILETIME; 4];
 
-    /// The bytes of a class; `None` where the server does not know it.
+    /// Appends the structure of an information class. Returns `None` for an unsupported class.
     pub(super) fn put_info(&self, level: InfoLevel, out: &mut Vec<u8>) -> Option<()> {
         match level {
             InfoLevel::File(class) => self.put_file(class, out),
@@ -112,7 +108,7 @@ impl Node {
         Some(())
     }
 
-    /// An entry of a directory listing, without what follows it: NextEntryOffset is zero (MS-FSCC 2.4.10 to 2.4.18).
+    /// Appends a directory entry with a NextEntryOffset of zero (MS-FSCC 2.4.10 to 2.4.18).
     pub(super) fn put_entry(&self, class: u8, name: &str, out: &mut Vec<u8>) -> Option<()> {
         let level = InfoLevel::File(class);
         let has_ids = [InfoLevel::FILE_ID_BOTH_DIRECTORY_INFORMATION, InfoLevel::FILE_ID_FULL_DIRECTORY_INFORMATION];
@@ -162,7 +158,7 @@ fn put_name(name: &str, out: &mut Vec<u8>) {
     out.put_utf16(name);
 }
 
-/// 1 TiB, half of it free, of clusters of 4 KiB.
+/// Appends volume information: 1 TiB, half of it free, in clusters of 4 KiB.
 fn put_file_system(class: u8, out: &mut Vec<u8>) -> Option<()> {
     const UNITS: u64 = (1 << 40) / CLUSTER;
     match InfoLevel::FileSystem(class) {
@@ -206,12 +202,11 @@ fn put_file_system(class: u8, out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// The listing of a directory: ".", "..", and the script's number of files; or the one name that was asked for.
+/// Directory listing: ".", ".." and the script's number of files, or a single name if the pattern has no wildcard.
 pub(super) struct Listing<'a> {
     pub(super) pattern: &'a str,
     pub(super) entries: usize,
     pub(super) file_size: u64,
-    /// Its entries are directories.
     pub(super) nested: bool,
 }
 
@@ -224,8 +219,8 @@ impl Listing<'_> {
         if self.is_one_name() { 1 } else { self.entries.saturating_add(2) }
     }
 
-    /// Entries from `position` on, `most` and what there is room for at most; the position after them. `None`: no such class, or not
-    /// even room for one; the position stays where there are no more.
+    /// Appends up to `most` entries from `position` on that fit in `room` bytes, and returns the position after them,
+    /// which is unchanged at the end. Returns `None` for an unsupported class or if not even one entry fits.
     pub(super) fn put(&self, class: u8, position: usize, room: usize, most: usize, out: &mut Vec<u8>) -> Option<usize> {
         let start = out.len();
         let mut last = None;

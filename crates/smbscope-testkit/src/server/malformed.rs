@@ -1,4 +1,4 @@
-//! Answers that break the protocol: bytes of a good answer, changed.
+//! Turns valid responses into malformed ones.
 
 use super::script::Malformed;
 use crate::random::Random;
@@ -13,14 +13,13 @@ use smbscope_wire::smb2::messages::{
 use smbscope_wire::smb2::{self, TRANSFORM_ID};
 use std::ops::Range;
 
-/// What must happen with the connection once the frame is out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Afterwards {
     GoOn,
     Close,
 }
 
-/// Spoils the frame that begins at `start` and reaches to the end of `out`.
+/// Damages the frame from `start` to the end of `out`.
 pub(super) fn spoil(how: Malformed, out: &mut Vec<u8>, start: usize) -> Afterwards {
     let at = start + HEADER_LENGTH;
     let message = &mut out[at..];
@@ -93,7 +92,6 @@ pub(super) fn spoil(how: Malformed, out: &mut Vec<u8>, start: usize) -> Afterwar
     Afterwards::GoOn
 }
 
-/// Writes the length of the frame from `start` to the end into its header.
 pub(super) fn set_frame_length(out: &mut [u8], start: usize) {
     let length = (out.len() - start - HEADER_LENGTH) as u32;
     out[start..start + HEADER_LENGTH].copy_from_slice(&length.to_be_bytes());
@@ -107,7 +105,7 @@ fn change_id(message: &mut [u8]) {
     );
 }
 
-/// Changes fields of the header, where there is a whole one.
+/// Changes fields of the header, if it is complete.
 fn change(message: &mut [u8], smb1: impl FnOnce(&mut smb1::Smb1Header), smb2: impl FnOnce(&mut smb2::Smb2Header)) {
     if let Some(header) = smb1::Smb1Header::parse(message) {
         rewrite(message, header, smb1, smb1::Smb1Header::emit);
@@ -116,7 +114,7 @@ fn change(message: &mut [u8], smb1: impl FnOnce(&mut smb1::Smb1Header), smb2: im
     }
 }
 
-/// Changes words of an SMB1 answer that has them.
+/// Changes words of an SMB1 response, if it has them.
 pub(super) fn change_words<M: Smb1Message + Copy>(
     message: &mut [u8],
     parse: fn(&[u8]) -> Result<M, smb1::messages::Malformed>,
@@ -127,7 +125,7 @@ pub(super) fn change_words<M: Smb1Message + Copy>(
     }
 }
 
-/// Writes what a change makes different over what is there. All else stays, whether our types have a field for it or not.
+/// Writes only the bytes that a change affects, so that bytes without a field in our types stay.
 fn rewrite<T: Copy>(bytes: &mut [u8], was: T, change: impl FnOnce(&mut T), emit: impl Fn(&T, &mut Vec<u8>)) {
     let (mut is, mut before, mut after) = (was, Vec::new(), Vec::new());
     change(&mut is);
@@ -150,15 +148,15 @@ enum Which {
     Length,
 }
 
-/// An offset, or a length, behind the end of every answer.
+/// An offset or length beyond the end of every response.
 const BEHIND: u16 = 0xfff0;
 
-/// Lets every offset, or every length, that the body of the answer has point behind its end.
+/// Makes every offset, or every length, in the body of the response point beyond its end.
 fn behind_end(message: &mut [u8], which: Which) {
     if let Some(header) = smb2::Smb2Header::parse(message) {
         for place in places(header.command) {
             let [spoilt, other] = [which as usize, 1 - which as usize].map(|index| place[index].clone());
-            // A buffer that is not there is looked at with a length and an offset only.
+            // The client checks an absent buffer only if both length and offset are set.
             if message.get(other.clone()).is_some_and(|other| other.iter().all(|byte| *byte == 0)) {
                 overwrite(message, other.start, &[128]);
             }
@@ -186,7 +184,7 @@ fn behind_end(message: &mut [u8], which: Which) {
     }
 }
 
-/// Where answers of SMB2 tell offset and length of what they carry.
+/// Returns the positions of offset and length of each buffer in SMB2 responses.
 fn places(command: smb2::Smb2Command) -> &'static [[Range<usize>; 2]] {
     match command {
         smb2::Smb2Command::NEGOTIATE => negotiate::Response::PLACES,
@@ -200,14 +198,13 @@ fn places(command: smb2::Smb2Command) -> &'static [[Range<usize>; 2]] {
     }
 }
 
-/// Where ByteCount is in an SMB1 message, behind its words.
+/// Returns the position of ByteCount in an SMB1 message, after its words.
 fn byte_count(message: &[u8]) -> usize {
     let words = message.get(smb1::Smb1Header::LENGTH).copied().unwrap_or_default();
     smb1::Smb1Header::LENGTH + 1 + 2 * usize::from(words)
 }
 
-/// READ says that it brings more, and WRITE that it wrote more; other answers stay as they are. Whether the data must
-/// become longer, too.
+/// Increases the length in READ and WRITE responses. Returns true if the data must become longer, too.
 fn lengthen(message: &mut [u8], by: u16) -> bool {
     if let Some(header) = smb2::Smb2Header::parse(message) {
         match header.command {
@@ -235,7 +232,6 @@ fn lengthen(message: &mut [u8], by: u16) -> bool {
     }
 }
 
-/// Adds to a field of two bytes.
 fn add(message: &mut [u8], at: usize, by: u16) {
     if let Some(value) = u16_at(message, at) {
         overwrite(message, at, &value.wrapping_add(by).to_le_bytes());

@@ -1,15 +1,15 @@
-//! A server that answers real clients as a script says: canned answers at little cost, and faults at given times.
+//! A scripted server for real clients: cheap canned responses, and faults at given times.
 //!
-//! It speaks SMB1 NT LM 0.12 and SMB 2.0.2 to 3.1.1, lets everybody in as a guest without a session key (so nothing is
-//! signed or encrypted, MS-SMB2 3.2.5.3.1), and has every file that anybody asks for, full of zeros.
+//! It speaks SMB1 NT LM 0.12 and SMB 2.0.2 to 3.1.1, accepts everybody as a guest without a session key (so nothing is
+//! signed or encrypted, MS-SMB2 3.2.5.3.1), and has every file that a client opens, full of zeros.
 //!
 //! ```
 //! use smbscope_testkit::server::{Fault, Script, ScriptedServer};
-//! use smbscope_wire::{smb2::Command, status::NtStatus};
+//! use smbscope_wire::{smb2::Smb2Command, status::NtStatus};
 //!
 //! let script = Script::new()
-//!     .rule(Fault::Status(NtStatus::INSUFFICIENT_RESOURCES).on(Command::CREATE).after(10).share(0.5))
-//!     .rule(Fault::Reset.on(Command::READ).after(100).once());
+//!     .rule(Fault::Status(NtStatus::INSUFFICIENT_RESOURCES).on(Smb2Command::CREATE).after(10).share(0.5))
+//!     .rule(Fault::Reset.on(Smb2Command::READ).after(100).once());
 //! let server = ScriptedServer::start(script).unwrap();
 //! println!("listening on {}", server.address());
 //! assert_eq!(server.counters().connections, 0);
@@ -19,7 +19,6 @@ mod connection;
 mod info;
 mod malformed;
 mod ntlm;
-mod rules;
 mod script;
 mod smb1;
 mod smb2;
@@ -27,7 +26,7 @@ mod smb2;
 pub use script::{AnyCommand, Fault, Flood, Malformed, Rule, Script};
 
 use connection::Buffers;
-use rules::Rules;
+use script::Rules;
 use smbscope_model::Command;
 use smbscope_wire::smb2::Smb2Command;
 use std::array;
@@ -43,9 +42,9 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::Notify;
 use tokio::task::LocalSet;
 
-/// Connections that may wait to be accepted.
 const BACKLOG: u32 = 4096;
-/// A running server. It ends, and with it its connections, when it is dropped.
+
+/// A running server. Dropping it ends the server and its connections.
 #[derive(Debug)]
 pub struct ScriptedServer {
     address: SocketAddr,
@@ -53,32 +52,26 @@ pub struct ScriptedServer {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the server has done.
+/// Counters of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
-    /// Connections accepted.
     pub connections: u64,
-    /// Those that are open.
     pub open: u64,
     /// Commands received; each member of a compound counts.
     pub commands: u64,
-    /// Of them SMB2, by command code.
+    /// SMB2 commands received, by command code.
     pub smb2: [u64; SMB2_COMMANDS],
-    /// Faults that happened.
     pub faults: u64,
 }
 
 impl Counters {
-    /// Commands of one kind.
     pub fn count(&self, command: Smb2Command) -> u64 {
         self.smb2.get(usize::from(command.0)).copied().unwrap_or_default()
     }
 }
 
-/// SMB2 has so many commands.
 const SMB2_COMMANDS: usize = 20;
 
-/// Between the server's thread and the test's.
 #[derive(Debug, Default)]
 struct Outside {
     tally: Tally,
@@ -93,7 +86,6 @@ impl Outside {
     }
 }
 
-/// [`Counters`] while they count.
 #[derive(Debug, Default)]
 struct Tally {
     connections: AtomicU64,
@@ -120,7 +112,6 @@ impl Tally {
     }
 }
 
-/// What connections share.
 #[derive(Debug)]
 struct Shared {
     script: Script,
@@ -131,7 +122,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// The time; that of the start where no rule needs a clock.
+    /// Returns the current time, or the start time if no rule needs a clock.
     fn now(&mut self) -> Instant {
         if self.outside.has_added.swap(false, Ordering::Acquire) {
             let added = std::mem::take(&mut *self.outside.added());
@@ -147,7 +138,6 @@ impl Shared {
 }
 
 impl ScriptedServer {
-    /// Listens, and serves in a thread of its own.
     pub fn start(script: Script) -> io::Result<ScriptedServer> {
         let outside = Arc::new(Outside::default());
         let (sender, receiver) = mpsc::channel();
@@ -163,12 +153,10 @@ impl ScriptedServer {
         Ok(ScriptedServer { address, outside, thread: Some(thread) })
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What it has done so far.
     pub fn counters(&self) -> Counters {
         let tally = &self.outside.tally;
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -181,7 +169,7 @@ impl ScriptedServer {
         }
     }
 
-    /// One more rule, from now on.
+    /// Adds a rule, effective immediately.
     pub fn add(&self, rule: Rule) {
         self.outside.added().push(rule);
         self.outside.has_added.store(true, Ordering::Release);
@@ -197,7 +185,6 @@ impl Drop for ScriptedServer {
     }
 }
 
-/// Accepts connections until it is told to stop.
 async fn run(script: Script, outside: Arc<Outside>, ready: &mpsc::Sender<io::Result<SocketAddr>>) {
     let listener = match listen(script.address).and_then(|listener| Ok((listener.local_addr()?, listener))) {
         Ok((address, listener)) => {
@@ -214,7 +201,7 @@ async fn run(script: Script, outside: Arc<Outside>, ready: &mpsc::Sender<io::Res
     let accept = async {
         loop {
             let Ok((stream, _)) = listener.accept().await else {
-                // Out of descriptors: those that wait are accepted when others have ended.
+                // Out of file descriptors: retry, as other connections may have ended.
                 tokio::time::sleep(std::time::Duration::from_millis(10)).await;
                 continue;
             };
@@ -222,7 +209,7 @@ async fn run(script: Script, outside: Arc<Outside>, ready: &mpsc::Sender<io::Res
             outside.tally.open.fetch_add(1, Ordering::Relaxed);
             let (shared, buffers, outside) = (shared.clone(), buffers.clone(), outside.clone());
             tokio::task::spawn_local(async move {
-                // How a connection ends is the client's business.
+                // Errors are expected here: clients end connections as they like.
                 drop(connection::serve(stream, number, shared, buffers).await);
                 outside.tally.open.fetch_sub(1, Ordering::Relaxed);
             });

@@ -1,20 +1,17 @@
-//! The server's half of a logon that lets everybody in: SPNEGO (RFC 4178) around NTLM (MS-NLMP), without a key.
+//! Server side of a logon that accepts everybody: SPNEGO (RFC 4178) around NTLM (MS-NLMP), without a key.
 
 use smbscope_wire::bytes::u32_at;
 use smbscope_wire::codec::Put;
 
-/// Which leg of the logon a client's token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Leg {
-    /// NEGOTIATE_MESSAGE, with the flags that the client offers.
+    /// NEGOTIATE_MESSAGE, with the client's flags.
     Negotiate(u32),
-    /// AUTHENTICATE_MESSAGE.
     Authenticate,
-    /// No NTLM in it.
     Unknown,
 }
 
-/// Finds the NTLM message in a token, inside SPNEGO or bare (MS-NLMP 2.2).
+/// Finds the NTLM message in a token, with or without SPNEGO (MS-NLMP 2.2).
 pub(super) fn leg(token: &[u8]) -> (Leg, Wrapping) {
     let wrapping = if token.starts_with(SIGNATURE) { Wrapping::Bare } else { Wrapping::Spnego };
     let Some(start) = token.windows(SIGNATURE.len()).position(|window| window == SIGNATURE) else {
@@ -29,10 +26,10 @@ pub(super) fn leg(token: &[u8]) -> (Leg, Wrapping) {
     (leg, wrapping)
 }
 
-/// How the client wraps its tokens; the server does as the client.
+/// Token wrapping of the client, which the server mirrors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wrapping {
-    /// NTLM and nothing around it.
+    /// Plain NTLM.
     Bare,
     /// NegTokenInit and NegTokenResp.
     Spnego,
@@ -44,7 +41,7 @@ const SPNEGO_OID: &[u8] = &[0x06, 0x06, 0x2b, 0x06, 0x01, 0x05, 0x05, 0x02];
 /// 1.3.6.1.4.1.311.2.2.10
 const NTLM_OID: &[u8] = &[0x06, 0x0a, 0x2b, 0x06, 0x01, 0x04, 0x01, 0x82, 0x37, 0x02, 0x02, 0x0a];
 
-/// What the server says it can: NegTokenInit with NTLM alone.
+/// Returns the server's NegTokenInit, which offers only NTLM.
 pub(super) fn offer() -> Vec<u8> {
     let types = tagged(0xa0, &tagged(0x30, NTLM_OID));
     let mut inner = SPNEGO_OID.to_vec();
@@ -52,7 +49,7 @@ pub(super) fn offer() -> Vec<u8> {
     tagged(0x60, &inner)
 }
 
-/// CHALLENGE_MESSAGE, and the request for the client's next leg.
+/// Returns a CHALLENGE_MESSAGE, with accept-incomplete if wrapped.
 pub(super) fn challenge(offered: u32, wrapping: Wrapping) -> Vec<u8> {
     let message = challenge_message(offered);
     if wrapping == Wrapping::Bare {
@@ -64,7 +61,7 @@ pub(super) fn challenge(offered: u32, wrapping: Wrapping) -> Vec<u8> {
     tagged(0xa1, &tagged(0x30, &fields))
 }
 
-/// accept-completed.
+/// Returns the final token, accept-completed if wrapped.
 pub(super) fn accepted(wrapping: Wrapping) -> Vec<u8> {
     match wrapping {
         Wrapping::Bare => Vec::new(),
@@ -72,8 +69,8 @@ pub(super) fn accepted(wrapping: Wrapping) -> Vec<u8> {
     }
 }
 
-/// MS-NLMP 2.2.1.2. The target information has no timestamp: a client that sees one answers with integrity codes that
-/// need the password on this side.
+/// Builds a CHALLENGE_MESSAGE (MS-NLMP 2.2.1.2). Its target information omits the timestamp, because with one the
+/// client sends integrity codes that the server could only check with the password.
 fn challenge_message(offered: u32) -> Vec<u8> {
     /// NEGOTIATE_UNICODE, REQUEST_TARGET, NTLM, ALWAYS_SIGN, EXTENDED_SESSIONSECURITY, KEY_EXCH, 128, 56.
     const ECHOED: u32 = 0xe008_8205;
@@ -108,10 +105,10 @@ fn challenge_message(offered: u32) -> Vec<u8> {
     message
 }
 
-/// What the server calls itself.
+/// Name of the server and its domain.
 pub(super) const NAME: &str = "SCRIPTED";
 
-/// A DER value of up to 65,535 bytes.
+/// Encodes a DER value of up to 65,535 bytes.
 fn tagged(tag: u8, value: &[u8]) -> Vec<u8> {
     let mut bytes = vec![tag];
     match value.len() {
@@ -140,7 +137,7 @@ mod tests {
 
     #[test]
     fn target_information_of_the_challenge_lies_inside_it() {
-        // MS-NLMP 2.2.1.2: TargetInfoFields at 40, and an MsvAvEOL of four zeros at the end.
+        // MS-NLMP 2.2.1.2: TargetInfoFields at offset 40, and an MsvAvEOL of four zeros at the end.
         let message = challenge_message(u32::MAX);
         let (length, offset) = (u16_at(&message, 40).unwrap(), u32_at(&message, 44).unwrap());
         assert_eq!(usize::from(length) + offset as usize, message.len());

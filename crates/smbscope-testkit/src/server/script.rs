@@ -1,39 +1,37 @@
-//! What a scripted server does: how it presents itself, and what goes wrong when.
+//! Configuration of a scripted server: its properties, its faults with their conditions, and the selection of the rule
+//! that applies to a command.
 
 use smbscope_model::Command;
 use smbscope_wire::status::NtStatus;
-use std::time::Duration;
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
-/// How the server presents itself, and the rules by which its answers go wrong.
 #[derive(Debug, Clone)]
 pub struct Script {
-    /// Where to listen; port 0 is any free one.
+    /// Listen address; port 0 selects any free port.
     pub address: std::net::SocketAddr,
-    /// SMB2 dialects that it speaks; of those that a client offers it takes the highest.
+    /// Supported SMB2 dialects. The highest common one is chosen.
     pub dialects: Vec<u16>,
-    /// Whether it speaks SMB1 NT LM 0.12.
+    /// Enables SMB1 NT LM 0.12.
     pub smb1: bool,
-    /// Bytes in every file.
     pub file_size: u64,
-    /// Files in every directory.
     pub entries: usize,
-    /// Largest read, write and metadata transaction.
+    /// Maximum size in bytes of reads, writes and metadata transactions.
     pub max_transfer: u32,
-    /// SMB1: largest message that the server takes, except for large writes.
+    /// SMB1: maximum message size accepted, except for large writes.
     pub smb1_buffer: u32,
-    /// Credits granted at most with an answer; a client gets what it asks for up to that.
+    /// Maximum number of credits granted per response; up to this, clients get what they request.
     pub credits: u16,
-    /// SMB 3.1.1: answer offers of signing and encryption algorithms with a choice. Guests use neither.
+    /// SMB 3.1.1: select signing and encryption algorithms in negotiate contexts. Guests use neither.
     pub contexts: bool,
-    /// Grant the oplock or lease that is asked for.
     pub oplocks: bool,
-    /// Every directory holds directories instead of files, which hold directories, and so on.
+    /// Every directory contains directories instead of files, recursively.
     pub nested: bool,
-    /// A listing begins again where it should end.
+    /// Directory listings restart instead of ending.
     pub looping: bool,
-    /// Every session setup is answered with one more challenge.
+    /// Every session setup is answered with another challenge.
     pub endless_login: bool,
-    /// What goes wrong, in order; the first rule that applies to a command decides.
+    /// Faults in order of priority: the first rule that applies to a command decides.
     pub rules: Vec<Rule>,
 }
 
@@ -59,19 +57,16 @@ impl Default for Script {
 }
 
 impl Script {
-    /// A server without faults.
     pub fn new() -> Script {
         Script::default()
     }
 
-    /// With one more rule.
     pub fn rule(mut self, rule: Rule) -> Script {
         self.rules.push(rule);
         self
     }
 }
 
-/// A fault, and when it happens.
 #[derive(Debug, Clone)]
 pub struct Rule {
     pub(super) fault: Fault,
@@ -100,121 +95,103 @@ impl Rule {
         }
     }
 
-    /// Only on this connection, counted from 0 in the order in which they were accepted.
+    /// Limits the rule to one connection, numbered from 0 in order of acceptance.
     pub fn connection(mut self, number: u64) -> Rule {
         self.connection = Some(number);
         self
     }
 
-    /// Count commands of each connection by themselves; those of all connections together otherwise.
+    /// Counts commands per connection instead of over all connections.
     pub fn each_connection(mut self) -> Rule {
         self.each_connection = true;
         self
     }
 
-    /// Only after this many commands of the kind.
+    /// Applies only after this many matching commands.
     pub fn after(mut self, commands: u64) -> Rule {
         self.after = commands;
         self
     }
 
-    /// Only this often.
     pub fn times(mut self, times: u64) -> Rule {
         self.times = times;
         self
     }
 
-    /// Only once.
     pub fn once(self) -> Rule {
         self.times(1)
     }
 
-    /// Only to this share of the commands (0 to 1), spread evenly.
+    /// Applies to this share of the commands (0 to 1), evenly spread.
     pub fn share(mut self, share: f64) -> Rule {
         self.share = share;
         self
     }
 
-    /// Only in this time since the start of the server, or since the rule was added to a running one.
+    /// Applies only in this interval after the start of the server, or after the rule was added to a running one.
     pub fn between(mut self, from: Duration, until: Duration) -> Rule {
         (self.from, self.until) = (from, until);
         self
     }
 }
 
-/// What goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Fault {
-    /// No answer on any connection leaves the server for this long; then all that were held do.
+    /// No connection gets a response for this long; then all held responses are sent.
     Stall(Duration),
-    /// The answer is late.
     Delay(Duration),
-    /// The connection is reset (RST) instead of an answer.
+    /// Resets the connection (RST) instead of responding.
     Reset,
-    /// The connection is closed (FIN) instead of an answer.
+    /// Closes the connection (FIN) instead of responding.
     Close,
-    /// No answer, to this and to whatever comes on the connection, which stays open.
+    /// Never responds on this connection again, but keeps it open.
     Silent,
-    /// No answer to this command.
     Drop,
-    /// This error and nothing else.
     Status(NtStatus),
-    /// STATUS_PENDING at once (MS-SMB2 3.3.4.2), the answer this much later.
+    /// Sends STATUS_PENDING immediately (MS-SMB2 3.3.4.2) and the final response this much later.
     Pending(Duration),
-    /// The answer breaks the protocol.
     Malformed(Malformed),
-    /// The server breaks the oplock of the last open before it answers (MS-SMB2 2.2.23.1).
+    /// Breaks the oplock of the last open before responding (MS-SMB2 2.2.23.1).
     OplockBreak,
-    /// The server breaks a lease before it answers (MS-SMB2 2.2.23.2).
+    /// Breaks a lease before responding (MS-SMB2 2.2.23.2).
     LeaseBreak,
-    /// A NetBIOS keep-alive (RFC 1002 4.3.6) before the answer.
+    /// Sends a NetBIOS keep-alive (RFC 1002 §4.3.6) before the response.
     KeepAlive,
-    /// The answer arrives in pieces of so many bytes, with a pause after each.
+    /// Sends the response in pieces, with a pause after each.
     Dribble {
-        /// Bytes of a piece.
         piece: usize,
-        /// Time between pieces.
         pause: Duration,
     },
-    /// The same message without end, as fast as the client takes it; nothing that the client sends is read any more.
+    /// Sends the same message endlessly, as fast as the client reads, and stops reading requests.
     Flood {
-        /// What is sent.
         of: Flood,
-        /// The command is answered before.
         answered: bool,
     },
-    /// A frame of 16 MiB is announced and arrives byte by byte, with a pause after each.
+    /// Announces a frame of 16 MiB and sends it byte by byte, with a pause after each.
     Trickle(Duration),
 }
 
-/// What a server can send without end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flood {
-    /// Breaks of the oplock of the last open.
     OplockBreak,
-    /// Breaks of a lease that have to be acknowledged (SMB1: of the oplock).
+    /// Breaks of a lease, to be acknowledged (SMB1: of the oplock).
     LeaseBreak,
-    /// NetBIOS keep-alives.
     KeepAlive,
-    /// Answers that are not the last one: STATUS_PENDING (SMB1: parts of a transaction that bring nothing).
+    /// Incomplete responses: STATUS_PENDING (SMB1: transaction parts without data).
     Unfinished,
-    /// Answers to a request that was never made.
     Answers,
 }
 
 impl Fault {
-    /// To every such command.
     pub fn on(self, command: impl Into<AnyCommand>) -> Rule {
         Rule::new(self, Some(command.into().0))
     }
 
-    /// To whatever comes.
     pub fn always(self) -> Rule {
         Rule::new(self, None)
     }
 }
 
-/// A command of either protocol, so that rules read well.
 #[derive(Debug, Clone, Copy)]
 pub struct AnyCommand(Command);
 
@@ -236,45 +213,152 @@ impl From<smbscope_wire::smb2::Smb2Command> for AnyCommand {
     }
 }
 
-/// How an answer breaks the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Malformed {
-    /// The protocol id is not one of SMB.
     ProtocolId,
-    /// The StructureSize of the body is 7 (SMB1: the word count is 99).
+    /// StructureSize of 7 in the body (SMB1: word count of 99).
     StructureSize,
-    /// Offsets in the body point behind the end of the message.
+    /// Offsets in the body point beyond the end of the message.
     OffsetBehindEnd,
-    /// Lengths in the body reach behind the end of the message.
+    /// Lengths in the body reach beyond the end of the message.
     LengthBehindEnd,
-    /// The frame's header announces 16 MiB, which never come.
+    /// The frame header announces 16 MiB, which never arrive.
     FrameLength,
-    /// The frame's type does not exist.
     FrameType,
-    /// The message has only its first bytes, and its frame's header says so.
+    /// Only this many bytes of the message, with a matching frame header.
     Truncated(usize),
-    /// The message has only its first bytes, though its frame's header says more; then the connection is closed.
+    /// Only this many bytes of the message, although the frame header announces all; then the connection is closed.
     CutOff(usize),
-    /// The message id (SMB1: MID) is another.
+    /// Wrong message id (SMB1: MID).
     MessageId,
-    /// Another answer, to a request that was never made, goes ahead.
+    /// Preceded by another response without a request.
     WithoutRequest,
-    /// The answer is sent twice.
+    /// Sent twice.
     Twice,
-    /// It answers another command.
     Command,
-    /// It has no flag of a response.
     NotAResponse,
-    /// It grants no credit (SMB1 has none: nothing changes).
+    /// No credits granted (no effect on SMB1).
     NoCredits,
-    /// NextCommand points behind the end of the message (SMB1 has none: nothing changes).
+    /// NextCommand points beyond the end of the message (no effect on SMB1).
     NextCommand,
-    /// It is signed, wrongly.
     WrongSignature,
-    /// It is encrypted, with a key that nobody has.
+    /// Encrypted with an unknown key.
     Encrypted,
-    /// READ brings so many bytes more than were asked for, and WRITE says that it wrote so many more.
+    /// READ returns this many bytes more than requested; WRITE reports this many more written.
     Longer(u16),
-    /// Bytes changed at random, by a seed: 1 to 8 of them anywhere behind the frame's header.
+    /// Random changes from a seed: 1 to 8 bytes anywhere after the frame header.
     Random(u64),
+}
+
+#[derive(Debug)]
+pub(super) struct Rules {
+    running: Vec<Running>,
+}
+
+#[derive(Debug)]
+struct Running {
+    rule: Rule,
+    since: Instant,
+    /// Matching commands so far: in total (`None`), or by connection.
+    seen: HashMap<Option<u64>, u64>,
+    applied: HashMap<Option<u64>, u64>,
+}
+
+impl Rules {
+    pub(super) fn new(rules: &[Rule], now: Instant) -> Rules {
+        let mut all = Rules { running: Vec::new() };
+        rules.iter().for_each(|rule| all.add(rule.clone(), now));
+        all
+    }
+
+    pub(super) fn add(&mut self, rule: Rule, now: Instant) {
+        self.running.push(Running { rule, since: now, seen: HashMap::new(), applied: HashMap::new() });
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    /// Returns the fault for this command. All rules count it; the first that applies decides.
+    pub(super) fn decide(&mut self, command: Command, connection: u64, now: Instant) -> Option<Fault> {
+        let mut decided = None;
+        for running in &mut self.running {
+            if running.counts(command, connection, now) && decided.is_none() {
+                decided = running.apply(connection);
+            }
+        }
+        decided
+    }
+}
+
+impl Running {
+    /// Counts the command if it matches. Returns true if the rule applies to it.
+    fn counts(&mut self, command: Command, connection: u64, now: Instant) -> bool {
+        let age = now.saturating_duration_since(self.since);
+        let rule = &self.rule;
+        if rule.command.is_some_and(|of| of != command)
+            || rule.connection.is_some_and(|number| number != connection)
+            || age < rule.from
+            || age >= rule.until
+        {
+            return false;
+        }
+        let seen = self.seen.entry(self.rule.each_connection.then_some(connection)).or_default();
+        *seen += 1;
+        // Spreads the share evenly: the n-th command is included if n × share passes a whole number.
+        let position = seen.checked_sub(self.rule.after + 1);
+        position.is_some_and(|n| ((n + 1) as f64 * self.rule.share).floor() > (n as f64 * self.rule.share).floor())
+    }
+
+    fn apply(&mut self, connection: u64) -> Option<Fault> {
+        let applied = self.applied.entry(self.rule.each_connection.then_some(connection)).or_default();
+        if *applied >= self.rule.times {
+            return None;
+        }
+        *applied += 1;
+        Some(self.rule.fault)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smbscope_wire::smb2::Smb2Command as Smb2;
+
+    const READ: Command = Command::Smb2(Smb2::READ);
+
+    fn positions(rule: Rule, commands: u64) -> Vec<u64> {
+        let now = Instant::now();
+        let mut rules = Rules::new(&[rule], now);
+        (0..commands).filter(|_| rules.decide(READ, 0, now).is_some()).collect()
+    }
+
+    #[test]
+    fn rules_skip_and_stop_by_count() {
+        assert_eq!(positions(Fault::Drop.on(Smb2::READ).after(2).times(3), 10), [2, 3, 4]);
+        assert_eq!(positions(Fault::Drop.on(Smb2::WRITE), 10), [] as [u64; 0]);
+    }
+
+    #[test]
+    fn shares_are_spread_evenly() {
+        // Every fourth command.
+        assert_eq!(positions(Fault::Drop.always().share(0.25), 12), [3, 7, 11]);
+    }
+
+    #[test]
+    fn each_connection_has_its_own_count() {
+        let now = Instant::now();
+        let mut rules = Rules::new(&[Fault::Drop.on(Smb2::READ).once().each_connection()], now);
+        let mut hit = |connection| rules.decide(READ, connection, now).is_some();
+        assert_eq!([hit(0), hit(0), hit(1), hit(1)], [true, false, true, false]);
+    }
+
+    #[test]
+    fn rules_hold_in_their_time_only() {
+        let start = Instant::now();
+        let (from, until) = (Duration::from_secs(1), Duration::from_secs(2));
+        let mut rules = Rules::new(&[Fault::Drop.always().between(from, until)], start);
+        let mut hit = |millis| rules.decide(READ, 0, start + Duration::from_millis(millis)).is_some();
+        assert_eq!([hit(999), hit(1000), hit(1999), hit(2000)], [false, true, true, false]);
+    }
 }

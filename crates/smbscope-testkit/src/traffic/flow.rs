@@ -1,7 +1,7 @@
-//! A TCP connection that plays the turns of its client: handshake, segments, acknowledgments.
+//! A TCP connection that plays its client's turns: handshake, segments, acknowledgments.
 //!
-//! Who has received two segments acknowledges them; a single one is acknowledged by what its receiver says next, or
-//! after the delay of RFC 9293 3.8.6.3. A sender has seen everything that passed the capture before.
+//! A receiver acknowledges every second segment. A single segment is acknowledged by the receiver's next message, or
+//! after the delay of RFC 9293 §3.8.6.3. Every sender has received everything that the capture contains so far.
 
 use super::record::{Headers, Recorder};
 use super::turn::{Client, Turns};
@@ -12,49 +12,41 @@ use smbscope_capture::TcpFlags;
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
 
-/// Payload of an Ethernet frame of 1514 bytes behind headers without options.
+/// Payload of a 1514-byte Ethernet frame with headers without options.
 const MSS: usize = 1460;
-/// Of the timestamps option and its padding.
+/// Length of the timestamps option with padding.
 const TIMESTAMPS: usize = 12;
-/// Segments that a network card cuts from one.
+/// Segments sent as one packet with segmentation offload.
 const OFFLOADED: usize = 44;
-/// At 1 Gbit/s.
+/// Time per byte at 1 Gbit/s.
 const NS_PER_BYTE: i64 = 8;
-/// A single segment is acknowledged after this time.
 const ACK_DELAY_NS: i64 = 40_000_000;
-/// A segment is sent again after this time: a tail loss probe (RFC 8985 7.2) on a fast network.
+/// Delay of a retransmission: a tail loss probe (RFC 8985 §7.2) on a fast network.
 const RESENT_AFTER_NS: i64 = 3_000_000;
-/// Servers that the clients share.
 const SERVERS: u32 = 4;
 
-/// A connection.
 pub(super) struct Flow {
     index: u32,
     ends: [(Ipv4Addr, u16); 2],
-    /// The next sequence number of each side.
     next: [u32; 2],
     ip_ids: [u16; 2],
-    /// The last TSval of each side.
+    /// Last TSval of each side.
     timestamps: [u32; 2],
     has_timestamps: bool,
     segment: usize,
-    /// Packets of the handshake that have passed.
     handshake: u8,
     turns: Turns,
     client: Box<dyn Client>,
-    /// The share of the segments that are sent again, and whether this one was sent before.
+    /// Share of retransmitted segments, and whether the next segment is a retransmission.
     resent: f64,
     is_again: bool,
-    /// Bytes of the current turn that were sent.
     sent: usize,
-    /// Segments that their receiver has not acknowledged.
     unacknowledged: u32,
-    /// Who acknowledges next, and when the turns go on after that.
+    /// Side that acknowledges next, and the time at which the turns resume.
     acknowledges: Option<(Side, i64)>,
 }
 
 impl Flow {
-    /// A connection that has not begun.
     pub(super) fn new(index: u32, settings: &Settings, client: Box<dyn Client>, mut random: Random) -> Flow {
         let host = index / settings.flows_per_host.max(1);
         let [_, a, b, c] = (host + 1).to_be_bytes();
@@ -83,7 +75,7 @@ impl Flow {
         }
     }
 
-    /// Sends the next packet; returns when the one after it is due.
+    /// Sends the next packet. Returns the time at which the following one is due.
     pub(super) fn step<W: Write>(&mut self, now: i64, recorder: &mut Recorder<W>) -> io::Result<i64> {
         if self.handshake < 3 {
             return self.shake_hands(now, recorder);
@@ -108,7 +100,7 @@ impl Flow {
         if is_again {
             recorder.sent_again();
         } else if is_last {
-            // Now, as the file may end before the other copy.
+            // Counted with the first copy, because the file may end before the second.
             recorder.said(part);
         }
         if !is_again && self.resent > 0.0 && self.turns.random.chance(self.resent) {
@@ -126,7 +118,7 @@ impl Flow {
             self.sent = 0;
             resume += self.plan();
         }
-        // The other side says something next, and acknowledges with it.
+        // The other side's next message carries the acknowledgment.
         let is_answered = is_last && self.turns.current().is_some_and(|turn| turn.side != side);
         if is_answered && resume - now < ACK_DELAY_NS {
             self.unacknowledged = 0;
@@ -140,7 +132,7 @@ impl Flow {
         Ok(resume)
     }
 
-    /// Has turns to play; returns how long the next one waits.
+    /// Ensures that there are turns to play. Returns the wait before the next one.
     fn plan(&mut self) -> i64 {
         if self.turns.current().is_none() {
             self.client.act(&mut self.turns);
@@ -170,7 +162,7 @@ impl Flow {
     fn headers(&mut self, now: i64, side: Side, flags: u8) -> Headers {
         let (us, them) = (side.index(), side.other().index());
         self.ip_ids[us] = self.ip_ids[us].wrapping_add(1);
-        // A clock of milliseconds that does not begin at zero.
+        // A millisecond clock with an arbitrary start.
         self.timestamps[us] = ((now - EPOCH.0) / 1_000_000) as u32 + 1 + self.index * 7;
         Headers {
             flow: self.index,

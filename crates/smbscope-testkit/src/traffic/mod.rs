@@ -1,12 +1,12 @@
-//! Large captures from a seed: what [`generate`] writes is never held in memory, and it counts what it writes.
+//! Large captures from a seed. [`generate`] streams them to the output and counts what it writes.
 //!
-//! Clients ([`Mix`]) ask and a server answers, each on a TCP connection of its own; `flow` turns what they say into
-//! packets, and all flows are interleaved in time order. `record` frames the packets, cuts them at the snap length and
-//! does the damage. Ethernet, IPv4 and TCP headers are valid; the IPv4 checksum is right, the TCP checksum is zero, as
-//! a host that leaves it to its network card captures it.
+//! Clients ([`Mix`]) and servers talk over one TCP connection per client. `flow` turns their messages into packets and
+//! interleaves all flows in time order. `record` encodes the packets, truncates them at the snap length and applies the
+//! damage. Headers are valid, including the IPv4 checksum; the TCP checksum is zero, as in a capture on a host with
+//! checksum offload.
 //!
-//! The capture stops when it is large enough, as one that a person stops does: some requests are outstanding then. So
-//! [`Truth`] counts requests and responses apart.
+//! The capture stops abruptly when it is large enough, with requests outstanding. Therefore [`Truth`] counts requests
+//! and responses separately.
 
 mod flow;
 mod netbench;
@@ -27,84 +27,70 @@ use turn::Client;
 
 pub use packets::packets;
 
-/// Between the handshakes of one flow and the next at most.
+/// Maximum time between the handshakes of two consecutive flows.
 const STAGGER_NS: i64 = 100_000;
-/// All flows have begun after this time, so that many are open at once in a small capture as well.
+/// Time by which all flows have started, so that even a small capture has many concurrent flows.
 const BEGUN_NS: i64 = 5_000_000;
 
-/// What the clients do.
+/// Workload of the clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mix {
-    /// SMB1 (NT LM 0.12) as NetBench's clients speak it: many small operations, reads and writes of a few KiB, ids
-    /// that are soon used again, no TCP timestamps.
+    /// SMB1 (NT LM 0.12) as used by NetBench: many small operations, reads and writes of a few KiB, quickly reused ids,
+    /// no TCP timestamps.
     NetBench,
-    /// SMB 2.1 and 3.1.1 as people at work speak it: compounds, directories, files read and written, notifications.
+    /// SMB 2.1 and 3.1.1 office work: compounds, directories, reads and writes of files, notifications.
     Office,
-    /// SMB 3.1.1 copying large files, mostly from the server: 1 MiB reads, four outstanding.
+    /// SMB 3.1.1 copies of large files, mostly reads: 1 MiB each, four outstanding.
     Bulk,
-    /// What a site has: people at work on hosts with several connections each, SMB 2.1 to 3.1.1 in turn, a quarter of the
-    /// connections signed, one segment in a thousand sent again.
+    /// A whole site: office workers on hosts with several connections each, SMB 2.1 to 3.1.1 in turn, a quarter of the
+    /// connections signed, one segment in a thousand retransmitted.
     Site,
 }
 
-/// Payload of a TCP segment at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Segments {
-    /// What fits into an Ethernet frame of 1514 bytes.
+    /// As much as fits into an Ethernet frame of 1514 bytes.
     Mtu,
-    /// As a sender captures it whose network card cuts the segments: up to 45 frames in one.
+    /// Segments captured before segmentation offload: up to 44 frames in one.
     Offload,
 }
 
-/// When the capture is large enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// The file has this many bytes.
     Bytes(u64),
-    /// It has this many packets.
     Packets(u64),
 }
 
-/// What happens to packets between the network and the file; each a probability for a packet.
+/// Damage between the network and the file; each field is a probability per packet.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Damage {
-    /// The capture lacks it.
     pub drop: f64,
-    /// The capture holds it twice.
     pub duplicate: f64,
-    /// It changes places with the next one, where that goes the same way.
+    /// The packet is swapped with the next one if that has the same direction.
     pub reorder: f64,
 }
 
-/// Which capture to write.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
-    /// What the clients do.
     pub mix: Mix,
-    /// The same seed gives the same bytes.
     pub seed: u64,
-    /// Connections at once.
     pub flows: u32,
-    /// So many of them have the same hosts.
+    /// Number of connections per client host.
     pub flows_per_host: u32,
-    /// The share of the segments that their sender sends again.
+    /// Share of retransmitted segments.
     pub resent: f64,
-    /// When to stop.
     pub limit: Limit,
-    /// Bytes of a packet that are captured at most.
     pub snap: u32,
-    /// Payload of a segment at most.
     pub segments: Segments,
-    /// Damage.
     pub damage: Damage,
-    /// Mean time that the server needs for an answer.
+    /// Mean service time of the server.
     pub service_ns: i64,
-    /// Mean time between the operations of a client.
+    /// Mean think time of a client between operations.
     pub think_ns: i64,
 }
 
 impl Settings {
-    /// An undamaged capture with full payload.
+    /// Creates parameters for an undamaged capture with full payload.
     pub fn new(mix: Mix, flows: u32, limit: Limit) -> Settings {
         let think_ns = if mix == Mix::Bulk { 500_000 } else { 5_000_000 };
         Settings {
@@ -123,52 +109,38 @@ impl Settings {
     }
 }
 
-/// What was written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Truth {
-    /// Packets in the file.
     pub packets: u64,
-    /// Bytes of the file.
     pub file_bytes: u64,
-    /// Bytes of the packets on the wire.
+    /// Total length of the packets on the wire.
     pub wire_bytes: u64,
-    /// Bytes of the packets in the file.
     pub captured_bytes: u64,
-    /// Packets that the snap length cut short.
     pub snapped_packets: u64,
-    /// Packets that only acknowledge.
     pub pure_acks: u64,
-    /// Connections that were begun.
     pub flows: u64,
-    /// Requests whose last byte was sent, by command; each member of a compound counts.
+    /// Completely sent requests by command; each compound member counts.
     pub requests: BTreeMap<Command, u64>,
-    /// Final responses whose last byte was sent, by command.
+    /// Completely sent final responses by command.
     pub responses: BTreeMap<Command, u64>,
-    /// Interim responses.
     pub interim_responses: u64,
-    /// Packets that were left out.
     pub dropped_packets: u64,
-    /// Packets that were written twice.
     pub duplicated_packets: u64,
-    /// Packets that changed places with the next one.
     pub reordered_packets: u64,
-    /// Segments that their sender sent again.
     pub resent_segments: u64,
 }
 
 impl Truth {
-    /// Requests of every command.
     pub fn all_requests(&self) -> u64 {
         self.requests.values().sum()
     }
 
-    /// Final responses of every command.
     pub fn all_responses(&self) -> u64 {
         self.responses.values().sum()
     }
 }
 
-/// Writes a capture; returns what is in it.
+/// Writes a capture and returns its true counts.
 pub fn generate(settings: &Settings, out: impl Write) -> io::Result<Truth> {
     let mut random = Random::new(settings.seed);
     let mut recorder = Recorder::new(settings, Random::new(random.bits()), out)?;

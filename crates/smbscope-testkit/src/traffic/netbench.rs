@@ -1,4 +1,4 @@
-//! SMB1 as NetBench's clients speak it: one request at a time, small reads and writes, ids that recycle soon.
+//! SMB1 clients like NetBench's: one request at a time, small reads and writes, quickly reused ids.
 
 use super::turn::{Client, Frame, Turns};
 use crate::smb1::{self, Message, Part};
@@ -13,16 +13,12 @@ macro_rules! commands {
 commands!(NEGOTIATE, SESSION_SETUP_ANDX, TREE_CONNECT_ANDX, NT_CREATE_ANDX, CLOSE, READ_ANDX, WRITE_ANDX);
 commands!(TRANSACTION2, LOCKING_ANDX);
 
-/// MIDs are used in turn, in steps of 64 as Windows clients do.
+/// Number of MIDs used in rotation, in steps of 64 as on Windows clients.
 const MIDS: u16 = 16;
-/// Processes of a client that share its connection.
 const PROCESSES: u16 = 4;
-/// Most reads and writes are of this size.
 const BLOCK: u16 = 4096;
-/// What is written.
 static DATA: [u8; 32_768] = [0x5a; 32_768];
 
-/// A client.
 pub(super) struct NetBench {
     index: u32,
     is_set_up: bool,
@@ -31,12 +27,11 @@ pub(super) struct NetBench {
 }
 
 impl NetBench {
-    /// Client `index`.
     pub(super) fn new(index: u32) -> NetBench {
         NetBench { index, is_set_up: false, asked: 0, files: 0 }
     }
 
-    /// One request and its answer. The ids of both are set here.
+    /// Adds one request and its response, and sets the ids of both.
     fn exchange(
         &mut self,
         turns: &mut Turns,
@@ -103,7 +98,7 @@ impl NetBench {
         );
     }
 
-    /// Opens a file, reads or writes it, perhaps under a lock, and closes it.
+    /// Opens a file, reads or writes it, possibly under a lock, and closes it.
     fn file(&mut self, turns: &mut Turns) {
         let name = self.name(turns);
         self.files = self.files % 4_000 + 1;

@@ -1,4 +1,4 @@
-//! SMB2 and SMB3: people at work with documents, and copies of large files.
+//! SMB2 and SMB3 clients: office workers, and copies of large files.
 
 use super::turn::{Client, Frame, Turns};
 use crate::smb2::{self, Message, RELATED, STATUS_NOT_FOUND};
@@ -18,20 +18,20 @@ const STATUS_NO_MORE_FILES: u32 = 0x8000_0006;
 const KIB: u64 = 1024;
 /// Outstanding reads of a copy.
 const WINDOW: usize = 4;
-/// Where READ responses and WRITE requests say how much data they carry.
+/// Offset of the data length in READ responses and WRITE requests.
 const DATA_LENGTH: usize = 64 + 4;
 
-/// The largest files that are read, each as often as the others, and the largest that are written.
+/// Maximum file sizes for reads, chosen with equal probability, and for writes.
 struct Sizes {
     read: [u64; 4],
     written: u64,
 }
 
 const DOCUMENTS: Sizes = Sizes { read: [32 * KIB, 32 * KIB, 256 * KIB, 1024 * KIB], written: 256 * KIB };
-/// At a site most commands open, look and list, and most files are small: 3.7 KB a command with all headers.
+/// Sizes measured at a site, where most commands are metadata operations and most files are small: 3.7 KB per command
+/// including all headers.
 const SMALL_FILES: Sizes = Sizes { read: [8 * KIB, 16 * KIB, 32 * KIB, 192 * KIB], written: 64 * KIB };
 
-/// A client with a session in one tree.
 pub(super) struct Smb2Client {
     index: u32,
     dialect: u16,
@@ -41,11 +41,11 @@ pub(super) struct Smb2Client {
     is_set_up: bool,
     message_id: u64,
     file: u64,
-    /// A notification that waits for a change: message id and async id.
+    /// Pending change notification: message id and async id.
     notify: Option<(u64, u64)>,
 }
 
-/// A message with data that is not written out.
+/// Builds a message whose data is filler.
 fn with_data(message: Message, length: u64) -> Frame {
     let mut bytes: Vec<u8> = message.into();
     bytes[DATA_LENGTH..DATA_LENGTH + 4].copy_from_slice(&(length as u32).to_le_bytes());
@@ -53,7 +53,7 @@ fn with_data(message: Message, length: u64) -> Frame {
 }
 
 impl Smb2Client {
-    /// Somebody at work; every other one with an older system.
+    /// Creates an office worker; every second one uses an older dialect.
     pub(super) fn office(index: u32) -> Smb2Client {
         let dialect = if index.is_multiple_of(2) { 0x0311 } else { 0x0210 };
         Smb2Client {
@@ -69,16 +69,14 @@ impl Smb2Client {
         }
     }
 
-    /// One of many at a site.
     pub(super) fn site(index: u32) -> Smb2Client {
         const DIALECTS: [u16; 4] = [0x0210, 0x0300, 0x0302, 0x0311];
-        // Each dialect is signed on some connections.
+        // Signs some connections of each dialect.
         let is_signed = (index / DIALECTS.len() as u32).is_multiple_of(4);
         let dialect = DIALECTS[index as usize % DIALECTS.len()];
         Smb2Client { dialect, is_signed, sizes: &SMALL_FILES, ..Smb2Client::office(index) }
     }
 
-    /// A copy of large files.
     pub(super) fn bulk(index: u32) -> Smb2Client {
         Smb2Client { dialect: 0x0311, is_bulk: true, ..Smb2Client::office(index) }
     }
@@ -92,7 +90,6 @@ impl Smb2Client {
         0x4000_0000_0001 + u64::from(self.index) * 4
     }
 
-    /// In the client's session and tree.
     fn own(&self, message: Message) -> Message {
         let message = message.session(self.session()).tree(5);
         if self.is_signed { message.signed() } else { message }
@@ -143,7 +140,7 @@ impl Smb2Client {
         self.exchange(turns, CLOSE, |id| smb2::close(id, file), smb2::close_response);
     }
 
-    /// Opens a file, asks for its attributes and closes it, in one frame.
+    /// Opens a file, queries its attributes and closes it, in one compound.
     fn stat(&mut self, turns: &mut Turns) {
         let name = self.name(turns);
         let ids = [self.next_id(), self.next_id(), self.next_id()];
@@ -180,7 +177,7 @@ impl Smb2Client {
         self.close(turns, file);
     }
 
-    /// Waits for a change, or hears of it.
+    /// Completes a pending change notification, or starts one.
     fn watch(&mut self, turns: &mut Turns) {
         if let Some((id, async_id)) = self.notify.take() {
             let changed = smb2::notify_response(id).session(self.session()).asynchronous(async_id);
@@ -202,7 +199,7 @@ impl Smb2Client {
         self.close(turns, file);
     }
 
-    /// Reads a file in pieces, some of them asked for before the one before has come.
+    /// Reads a file in pieces with several requests outstanding.
     fn read(&mut self, turns: &mut Turns, size: u64, piece: u64) {
         let file = self.open(turns);
         let mut under_way = VecDeque::new();

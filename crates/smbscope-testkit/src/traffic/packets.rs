@@ -1,4 +1,4 @@
-//! The packets of a capture that fits into memory, for tests and benches of what comes behind the decoder.
+//! Packets of a small generated capture, for tests and benchmarks of the code after the decoder.
 
 use super::{Settings, generate};
 use crate::packet::{Packet, Side};
@@ -7,7 +7,7 @@ use smbscope_capture::TcpFlags;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
-/// What [`generate`] writes, as packets. The payload behind the snap length is zeros.
+/// Generates a capture and returns its packets. Payload beyond the snap length is zero.
 pub fn packets(settings: &Settings) -> Vec<Packet> {
     let mut file = Vec::new();
     generate(settings, &mut file).expect("a Vec takes everything");
@@ -24,7 +24,7 @@ pub fn packets(settings: &Settings) -> Vec<Packet> {
     packets
 }
 
-/// Of the shape that the recorder writes: Ethernet, IPv4 without options, TCP.
+/// Parses the packets that the recorder writes: Ethernet, IPv4 without options, TCP.
 fn parse(Frame { time, data, wire_length }: &Frame) -> Packet {
     let u16_at = |at: usize| u16::from_be_bytes([data[at], data[at + 1]]);
     let u32_at = |at: usize| u32::from_be_bytes([data[at], data[at + 1], data[at + 2], data[at + 3]]);

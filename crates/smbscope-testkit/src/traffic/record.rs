@@ -1,4 +1,4 @@
-//! Packets as records of a pcap file (draft-ietf-opsawg-pcap), cut at the snap length and damaged.
+//! Writes packets as pcap records (draft-ietf-opsawg-pcap), truncated at the snap length and damaged.
 
 use super::turn::{Frame, Part};
 use super::{Damage, Limit, Settings, Truth};
@@ -9,35 +9,24 @@ use std::io::{self, Write};
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
-/// Written at a time.
 const BUFFER: usize = 1 << 20;
-/// Payload bytes that nobody looks at are cut from a block of this size.
+/// Size of the random block that filler payload is taken from.
 const NOISE: usize = 1 << 18;
-/// Ethernet, IPv4, TCP with the timestamps option.
+/// Ethernet, IPv4, and TCP with the timestamps option.
 const MAX_HEADERS: usize = 14 + 20 + 32;
 
-/// The headers of a packet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Headers {
-    /// Which flow.
     pub(super) flow: u32,
-    /// The next packet of the flow goes the same way.
     pub(super) followed: bool,
-    /// Addresses and ports of sender and receiver.
     pub(super) ends: [(Ipv4Addr, u16); 2],
-    /// Sequence number.
     pub(super) sequence: u32,
-    /// Acknowledgment number.
     pub(super) acknowledgment: u32,
-    /// Flags.
     pub(super) flags: u8,
-    /// IPv4 identification.
     pub(super) ip_id: u16,
-    /// TSval and TSecr.
     pub(super) timestamps: Option<[u32; 2]>,
 }
 
-/// Writes packets and counts.
 pub(super) struct Recorder<W: Write> {
     out: W,
     buffer: Vec<u8>,
@@ -46,13 +35,12 @@ pub(super) struct Recorder<W: Write> {
     damage: Damage,
     is_damaged: bool,
     random: Random,
-    /// By flow: a record that waits until the next one of its direction has passed.
+    /// By flow: a record held back until the next one in its direction has been written.
     held: HashMap<u32, Vec<u8>>,
     truth: Truth,
 }
 
 impl<W: Write> Recorder<W> {
-    /// Begins a file with microsecond timestamps.
     pub(super) fn new(settings: &Settings, mut random: Random, out: W) -> io::Result<Recorder<W>> {
         let noise = (0..NOISE / 8).flat_map(|_| random.bits().to_le_bytes()).collect();
         let mut buffer = Vec::with_capacity(BUFFER + NOISE);
@@ -74,7 +62,6 @@ impl<W: Write> Recorder<W> {
         })
     }
 
-    /// Whether the file is large enough.
     pub(super) fn is_full(&self, limit: Limit) -> bool {
         match limit {
             Limit::Bytes(bytes) => self.truth.file_bytes >= bytes,
@@ -82,17 +69,14 @@ impl<W: Write> Recorder<W> {
         }
     }
 
-    /// A segment was sent again.
     pub(super) fn sent_again(&mut self) {
         self.truth.resent_segments += 1;
     }
 
-    /// A connection begins.
     pub(super) fn flow_begins(&mut self) {
         self.truth.flows += 1;
     }
 
-    /// A frame was sent to its end.
     pub(super) fn said(&mut self, part: Part) {
         match part {
             Part::Requests(commands) => {
@@ -109,12 +93,11 @@ impl<W: Write> Recorder<W> {
         }
     }
 
-    /// A packet without payload.
     pub(super) fn control(&mut self, now_ns: i64, headers: &Headers) -> io::Result<()> {
         self.packet(now_ns, headers, &Frame { head: Vec::new(), filler: 0 }, 0..0)
     }
 
-    /// A packet with a part of a frame.
+    /// Writes a packet that carries a part of a frame.
     pub(super) fn packet(
         &mut self,
         now_ns: i64,
@@ -137,7 +120,7 @@ impl<W: Write> Recorder<W> {
         Ok(())
     }
 
-    /// Ends the file. What waits for a packet that did not come is not in it.
+    /// Ends the file. Records still held back are dropped and counted.
     pub(super) fn finish(mut self) -> io::Result<Truth> {
         self.truth.dropped_packets += self.held.len() as u64;
         self.out.write_all(&self.buffer)?;
@@ -145,7 +128,6 @@ impl<W: Write> Recorder<W> {
         Ok(self.truth)
     }
 
-    /// Appends the record to the buffer.
     fn encode(&mut self, now_ns: i64, headers: &Headers, frame: &Frame, part: Range<usize>) {
         let mut bytes = [0; MAX_HEADERS];
         let header_length = headers.encode(&mut bytes, part.len());
@@ -167,7 +149,6 @@ impl<W: Write> Recorder<W> {
         self.buffer.extend_from_slice(&self.noise[from..from + left]);
     }
 
-    /// Counts the record at the end of the buffer.
     fn count(&mut self, start: usize, pure_ack: bool) {
         let record = &self.buffer[start..];
         let captured = (record.len() - 16) as u64;
@@ -180,7 +161,7 @@ impl<W: Write> Recorder<W> {
         self.truth.pure_acks += u64::from(pure_ack);
     }
 
-    /// Decides what becomes of the record at the end of the buffer.
+    /// Applies random damage to the record at the end of the buffer.
     fn do_damage(&mut self, start: usize, headers: &Headers, pure_ack: bool) {
         let behind = self.held.remove(&headers.flow);
         let mut time = [0; 8];
@@ -211,7 +192,6 @@ impl<W: Write> Recorder<W> {
 }
 
 impl Headers {
-    /// Writes Ethernet, IPv4 and TCP headers; returns their length.
     fn encode(&self, bytes: &mut [u8; MAX_HEADERS], payload: usize) -> usize {
         let [(source, source_port), (destination, destination_port)] = self.ends;
         let tcp_length = if self.timestamps.is_some() { 32 } else { 20 };

@@ -1,21 +1,20 @@
-//! What client and server say in turn, and who makes it up.
+//! Turns of client and server, and the trait of clients that invent them.
 
 use crate::packet::Side;
 use crate::random::Random;
 use smbscope_model::Command;
 use std::collections::VecDeque;
 
-/// A message in its frame: the bytes that matter, and how many that do not follow.
+/// A framed message: its relevant bytes, and the amount of filler.
 #[derive(Debug)]
 pub(super) struct Frame {
-    /// NetBIOS session header and what the analysis reads.
+    /// NetBIOS session header and the bytes that the analysis reads.
     pub(super) head: Vec<u8>,
-    /// Payload behind it, of which nobody looks at a byte.
     pub(super) filler: usize,
 }
 
 impl Frame {
-    /// A message whose last `filler` bytes are not in `message`.
+    /// Frames a message whose last `filler` bytes are not in `message`.
     pub(super) fn new(message: impl Into<Vec<u8>>, filler: usize) -> Frame {
         let message = message.into();
         let mut head = Vec::with_capacity(4 + message.len());
@@ -24,71 +23,56 @@ impl Frame {
         Frame { head, filler }
     }
 
-    /// Length with the NetBIOS session header.
     pub(super) fn length(&self) -> usize {
         self.head.len() + self.filler
     }
 }
 
-/// What a frame is for the count.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Part {
-    /// Requests.
     Requests(&'static [Command]),
-    /// Their final responses.
     Responses(&'static [Command]),
-    /// An interim response.
     Interim,
 }
 
-/// Something said.
 #[derive(Debug)]
 pub(super) struct Turn {
-    /// By whom.
     pub(super) side: Side,
-    /// After the end of the turn before.
+    /// Time since the end of the previous turn.
     pub(super) wait_ns: i64,
-    /// The words.
     pub(super) frame: Frame,
-    /// For the count.
     pub(super) part: Part,
 }
 
-/// The turns that a client has planned.
 pub(super) struct Turns {
     queue: VecDeque<Turn>,
     service_ns: i64,
     think_ns: i64,
     wait_ns: i64,
-    /// For what clients decide.
     pub(super) random: Random,
 }
 
 impl Turns {
-    /// None yet.
     pub(super) fn new(service_ns: i64, think_ns: i64, random: Random) -> Turns {
         Turns { queue: VecDeque::new(), service_ns, think_ns, wait_ns: 0, random }
     }
 
-    /// The client thinks before its next request.
     pub(super) fn think(&mut self) {
         self.wait_ns = self.about(self.think_ns);
     }
 
-    /// The client asks.
     pub(super) fn ask(&mut self, commands: &'static [Command], frame: Frame) {
-        // A program needs a moment even between operations that belong together.
+        // Even within an operation, a client needs some time between requests.
         let wait_ns = std::mem::take(&mut self.wait_ns).max(2_000);
         self.queue.push_back(Turn { side: Side::Client, wait_ns, frame, part: Part::Requests(commands) });
     }
 
-    /// The server answers.
     pub(super) fn answer(&mut self, commands: &'static [Command], frame: Frame) {
         let wait_ns = self.about(self.service_ns);
         self.queue.push_back(Turn { side: Side::Server, wait_ns, frame, part: Part::Responses(commands) });
     }
 
-    /// The server answers at once, because the answer was ready while it sent the one before.
+    /// Adds a response that is sent directly after the previous one.
     pub(super) fn answer_at_once(&mut self, commands: &'static [Command], frame: Frame) {
         self.answer(commands, frame);
         if let Some(last) = self.queue.back_mut() {
@@ -96,32 +80,28 @@ impl Turns {
         }
     }
 
-    /// The server says that the answer will take a while.
     pub(super) fn interim(&mut self, frame: Frame) {
         let wait_ns = self.about(self.service_ns);
         self.queue.push_back(Turn { side: Side::Server, wait_ns, frame, part: Part::Interim });
     }
 
-    /// The current turn.
     pub(super) fn current(&self) -> Option<&Turn> {
         self.queue.front()
     }
 
-    /// The current turn is over.
     pub(super) fn next(&mut self) {
         self.queue.pop_front();
     }
 
-    /// From nothing to twice the mean.
+    /// Returns a random time from almost zero to twice the mean.
     fn about(&mut self, mean_ns: i64) -> i64 {
         1_000 + self.random.below(2 * mean_ns.max(0) as u64) as i64
     }
 }
 
-/// Makes up what a client and its server say.
+/// Invents the messages of a client and its server.
 pub(super) trait Client {
-    /// Adds the turns of the next operation; the first sets the connection up.
+    /// Adds the turns of the next operation; the first operation sets up the connection.
     fn act(&mut self, turns: &mut Turns);
-    /// Whether the client's TCP sends timestamps.
     fn has_timestamps(&self) -> bool;
 }

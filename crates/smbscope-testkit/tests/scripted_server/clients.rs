@@ -1,4 +1,4 @@
-//! smbclient works with the scripted server on every dialect, and tshark finds nothing malformed in what it says.
+//! smbclient works with the scripted server on every dialect, and tshark finds no malformed messages.
 
 use smbscope_testkit::server::{Script, ScriptedServer};
 use smbscope_testkit::skip::{has, has_optional};
@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// Every dialect, as smbclient calls them.
+/// All dialects, in smbclient's notation.
 const DIALECTS: [&str; 6] = ["NT1", "SMB2_02", "SMB2_10", "SMB3_00", "SMB3_02", "SMB3_11"];
 
 fn smbclient(address: SocketAddr, dialect: &str, folder: &Path, commands: &str) -> String {
@@ -61,7 +61,7 @@ fn tshark_finds_no_malformed_packet_in_the_answers() {
             .output()
             .expect("it runs");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        // 8388608 is the severity "error": a dissector that could not go on.
+        // 8388608 is the severity "error": the dissector could not continue.
         let wrong: Vec<&str> =
             text.lines().filter(|line| !line.starts_with('\t') || line.contains("8388608")).collect();
         assert!(text.contains("Close Response"), "{dialect}: nothing was dissected: {text}");
@@ -69,10 +69,10 @@ fn tshark_finds_no_malformed_packet_in_the_answers() {
     }
 }
 
-/// Whether the client said it, and what.
+/// For each message: sent by the client, bytes.
 type Said = Arc<Mutex<Vec<(bool, Vec<u8>)>>>;
 
-/// Carries one connection, and keeps what both sides say.
+/// Forwards one connection and records both directions.
 struct Proxy {
     address: SocketAddr,
     said: Said,
@@ -94,7 +94,7 @@ impl Proxy {
         proxy
     }
 
-    /// What was said as a capture, in the order in which it passed.
+    /// Returns the recorded messages as a capture, in order.
     fn capture(&self) -> Vec<u8> {
         let said = self.said.lock().unwrap();
         let story = said.iter().enumerate().fold(Conversation::new(), |story, (index, (is_client, bytes))| {

@@ -1,4 +1,4 @@
-//! Rules of the script, seen from the other end of the wire.
+//! Effects of the script's rules, seen by a client.
 
 use crate::wire::{Client, header};
 use smbscope_testkit::server::{Fault, Malformed, Script, ScriptedServer};
@@ -37,7 +37,7 @@ fn members_of_a_compound_share_the_open_and_the_frame() {
     let read = &answer[create.next_command as usize..];
     let close = &read[header(read).next_command as usize..];
     assert!(matches!(Smb2Response::parse(Smb2Command::CREATE, &answer), Smb2Response::Create(_)));
-    // The file has five bytes (2.2.20: DataLength at 4 of the body).
+    // The file has five bytes (2.2.20: DataLength at offset 4 of the body).
     assert_eq!(read[68], 5);
     assert_eq!([create.message_id, header(read).message_id, header(close).message_id], [4, 5, 6]);
     assert_eq!(header(close).next_command, 0);
@@ -152,7 +152,7 @@ fn dribbled_answers_arrive_whole() {
     let mut client = Client::logged_on(&server);
     let start = Instant::now();
     let answer = client.ask(smb2::read(4, 2, 0, 100));
-    // 64 + 16 + 100 bytes and four of the frame, by seven: 27 pieces, 26 pauses.
+    // 64 + 16 + 100 bytes and four of the frame header in pieces of seven: 27 pieces, 26 pauses.
     assert!(start.elapsed() >= 26 * pause);
     assert_eq!(answer.len(), 64 + 16 + 100);
 }
@@ -180,7 +180,7 @@ fn a_dropped_server_leaves_no_connection_and_no_listener() {
     let address = server.address();
     drop(server);
     assert!(client.hear().is_err());
-    // A server of another test may have been given the port meanwhile; it does not stay long.
+    // The server of another test may have got this port for a moment.
     let refused = || {
         std::thread::sleep(std::time::Duration::from_millis(50));
         std::net::TcpStream::connect(address).is_err()

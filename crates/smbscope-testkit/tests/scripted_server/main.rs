@@ -1,4 +1,4 @@
-//! The scripted server keeps to its script, and clients that others wrote take it for a server.
+//! The scripted server follows its script, and third-party clients accept it.
 
 mod clients;
 mod faults;

@@ -1,4 +1,4 @@
-//! SMB1 requests by hand: chains, the end of a file, and faults.
+//! Hand-built SMB1 requests: chains, end of file, faults.
 
 use crate::wire::Client;
 use smbscope_testkit::server::{Fault, Script, ScriptedServer};
@@ -54,7 +54,7 @@ fn a_broken_oplock_is_a_request_of_the_server() {
     let server = ScriptedServer::start(Script::new().rule(Fault::OplockBreak.on(Smb1Command::ECHO))).unwrap();
     let mut client = Client::new(&server);
     let unasked = client.ask(smb1::echo(9, 1, b"x"));
-    // MS-CIFS 3.2.5.42: LOCKING_ANDX with a MID of all ones and no reply bit.
+    // MS-CIFS 3.2.5.42: LOCKING_ANDX with a MID of all ones and without reply bit.
     assert_eq!((header(&unasked).command, header(&unasked).mid), (Smb1Command::LOCKING_ANDX, 0xffff));
     assert!(!header(&unasked).is_reply());
     let answer = client.hear().unwrap();

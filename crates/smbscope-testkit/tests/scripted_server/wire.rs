@@ -1,4 +1,4 @@
-//! A client of a few lines that says whatever a test wants, and hears what comes.
+//! A minimal client that sends arbitrary messages and returns the responses.
 
 use smbscope_testkit::server::ScriptedServer;
 use smbscope_testkit::{framed, smb2};
@@ -7,11 +7,10 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// A connection that waits two seconds for an answer.
+/// Times out after two seconds.
 pub(crate) struct Client(TcpStream);
 
 impl Client {
-    /// Connected, and nothing said.
     pub(crate) fn new(server: &ScriptedServer) -> Client {
         let stream = TcpStream::connect(server.address()).expect("the server listens");
         stream.set_read_timeout(Some(Duration::from_secs(2))).expect("a timeout above zero");
@@ -19,7 +18,7 @@ impl Client {
         Client(stream)
     }
 
-    /// Connected and logged on, with SMB 2.1.
+    /// Connects and logs on with SMB 2.1.
     pub(crate) fn logged_on(server: &ScriptedServer) -> Client {
         let mut client = Client::new(server);
         client.ask(smb2::negotiate(0, &[0x0210]));
@@ -29,13 +28,13 @@ impl Client {
         client
     }
 
-    /// Sends messages, each in its frame, with one write.
+    /// Sends framed messages in one write.
     pub(crate) fn say(&mut self, messages: impl IntoIterator<Item = impl Into<Vec<u8>>>) {
         let bytes: Vec<u8> = messages.into_iter().flat_map(framed).collect();
         self.0.write_all(&bytes).expect("the server reads");
     }
 
-    /// The bytes of the next frame, without its header.
+    /// Returns the next frame without its header.
     pub(crate) fn hear(&mut self) -> io::Result<Vec<u8>> {
         let mut header = [0; 4];
         self.0.read_exact(&mut header)?;
@@ -44,21 +43,20 @@ impl Client {
         Ok(message)
     }
 
-    /// The next bytes, whatever they are.
+    /// Returns the next bytes, without framing.
     pub(crate) fn hear_bytes<const N: usize>(&mut self) -> [u8; N] {
         let mut bytes = [0; N];
         self.0.read_exact(&mut bytes).expect("so many bytes");
         bytes
     }
 
-    /// A request and its answer.
+    /// Sends a request and returns the response.
     pub(crate) fn ask(&mut self, message: impl Into<Vec<u8>>) -> Vec<u8> {
         self.say([message.into()]);
         self.hear().expect("an answer")
     }
 }
 
-/// The header of a message that must have one.
 pub(crate) fn header(message: &[u8]) -> Smb2Header {
     Smb2Header::parse(message).expect("an SMB2 header")
 }

@@ -1,4 +1,4 @@
-//! Every format by hand-built files.
+//! All formats, read from hand-built files.
 
 use super::*;
 use crate::reader::format::{self, CaptureParser, Sniffed};
@@ -29,7 +29,7 @@ fn pcap_variants_differ_in_byte_order_unit_and_header_length() {
     }
 }
 
-/// A pcap file whose record headers have so many bytes more than those of the standard.
+/// Builds a pcap file whose record headers are `more` bytes longer than the standard ones.
 fn pcap_with_longer_headers(magic: u32, big_endian: bool, more: usize, count: u32) -> Vec<u8> {
     let mut bytes = pcap(magic, big_endian, &[]);
     for number in 0..count {
@@ -47,7 +47,7 @@ fn pcap_with_longer_headers(magic: u32, big_endian: bool, more: usize, count: u3
 
 #[test]
 fn variants_with_longer_record_headers_are_told_by_their_records() {
-    // Header lengths as editcap writes them for nokiapcap, rh6_1pcap, suse6_3pcap and modpcap: 20, 24, 28 and 24 bytes.
+    // Header lengths that editcap writes for nokiapcap, rh6_1pcap, suse6_3pcap and modpcap: 20, 24, 28 and 24 bytes.
     for (magic, more, name) in [
         (0xa1b2_c3d4, 0, "pcap"),
         (0xa1b2_c3d4, 4, "pcap (Nokia)"),
@@ -67,7 +67,7 @@ fn variants_with_longer_record_headers_are_told_by_their_records() {
 
 #[test]
 fn pcap_seconds_are_unsigned() {
-    // 2106-02-07, the last second of the format.
+    // 2106-02-07, the last second that the format can represent.
     let reading = read(&pcap(0xa1b2_c3d4, false, &[(u32::MAX, 0, b"x")]));
     assert_eq!(reading.times(), [4_294_967_295 * SECOND]);
 }
@@ -132,7 +132,7 @@ fn pcapng_simple_packets_get_the_time_of_the_packet_before_them_and_a_warning() 
         LITTLE.interface(1, 4, &[]),
         LITTLE.enhanced(0, 77, b"a", 1),
         LITTLE.simple(b"bc"),
-        // Longer than the snap length of 4: the block holds 4 bytes.
+        // Longer than the snap length of 4: the block contains 4 bytes.
         LITTLE.block(3, &[9u32.to_le_bytes().as_slice(), b"defg"].concat()),
     ]
     .concat();
@@ -233,7 +233,7 @@ fn what_is_no_capture_is_refused_with_a_reason() {
     assert!(matches!(CaptureSet::open(&[CaptureInput::from_argument("/")]).err(), Some(CaptureError::Open { .. })));
 }
 
-/// Walks any bytes to their end; a parser must always come on.
+/// Parses arbitrary bytes to their end; the parser must always make progress.
 fn walk(mut format: CaptureParser, bytes: &[u8]) -> usize {
     let mut interfaces = Interfaces::default();
     let (mut position, mut packets) = (0, 0);
@@ -259,7 +259,7 @@ fn walk(mut format: CaptureParser, bytes: &[u8]) -> usize {
     }
 }
 
-/// Bytes that look like little-endian block or record fields more often than chance would have it.
+/// Generates bytes with plausible little-endian block and record fields more often than random data would have.
 fn plausible_bytes() -> impl Strategy<Value = Vec<u8>> {
     let word = prop_oneof![
         any::<u32>(),

@@ -1,4 +1,4 @@
-//! Tests over captures that they write themselves, byte by byte after the format specifications.
+//! Tests over captures built byte by byte from the format specifications.
 
 mod formats;
 mod order;
@@ -10,7 +10,7 @@ use smbscope_model::{CaptureInfo, Quality};
 use std::io::Write;
 use tempfile::NamedTempFile;
 
-/// What a test wants to know of a packet: capture, number, time, bytes, length on the wire.
+/// Packet as seen by a test: capture, number, time, bytes, length on the wire.
 type Read = (u16, u64, i64, Vec<u8>, u32);
 
 struct Reading {
@@ -59,7 +59,7 @@ fn error(bytes: &[u8]) -> String {
     read_within(&[bytes], CaptureBudget::default()).err().unwrap().to_string()
 }
 
-/// A pcap file of the variant with this magic; each packet is (units of seconds and fraction, bytes).
+/// Builds a pcap file with this magic; each packet is (seconds, fraction, bytes).
 fn pcap(magic: u32, big_endian: bool, packets: &[(u32, u32, &[u8])]) -> Vec<u8> {
     let u32 = |value: u32| if big_endian { value.to_be_bytes() } else { value.to_le_bytes() };
     let u16 = |value: u16| if big_endian { value.to_be_bytes() } else { value.to_le_bytes() };
@@ -75,7 +75,7 @@ fn pcap(magic: u32, big_endian: bool, packets: &[(u32, u32, &[u8])]) -> Vec<u8> 
     bytes
 }
 
-/// A little-endian microsecond pcap of one packet per time in microseconds; a packet's bytes are its number.
+/// Builds a little-endian microsecond pcap with one packet per time in microseconds, numbered in its bytes.
 fn pcap_of_times(times: impl IntoIterator<Item = u32>, length: usize) -> Vec<u8> {
     let mut bytes = pcap(0xa1b2_c3d4, false, &[]);
     for (index, time) in times.into_iter().enumerate() {
@@ -89,7 +89,7 @@ fn pcap_of_times(times: impl IntoIterator<Item = u32>, length: usize) -> Vec<u8>
     bytes
 }
 
-/// Blocks of one pcapng byte order.
+/// Builds pcapng blocks in one byte order.
 #[derive(Clone, Copy)]
 struct Blocks {
     big_endian: bool,
@@ -115,7 +115,7 @@ impl Blocks {
         self.block(0x0a0d_0d0a, &[self.u32(0x1a2b_3c4d).as_slice(), &version, &[0xff; 8]].concat())
     }
 
-    /// An interface with options given as (code, value).
+    /// Builds an interface description with options (code, value).
     fn interface(self, link_type: u16, snap_length: u32, options: &[(u16, &[u8])]) -> Vec<u8> {
         let mut body = [self.u16(link_type).as_slice(), &[0; 2], &self.u32(snap_length)].concat();
         for (code, value) in options {
@@ -151,7 +151,7 @@ impl Blocks {
 const LITTLE: Blocks = Blocks { big_endian: false };
 const BIG: Blocks = Blocks { big_endian: true };
 
-/// A snoop file after RFC 1761; each packet is (seconds, microseconds, bytes, original length).
+/// Builds a snoop file (RFC 1761); each packet is (seconds, microseconds, bytes, original length).
 fn snoop(packets: &[(u32, u32, &[u8], u32)]) -> Vec<u8> {
     let mut bytes = [b"snoop\0\0\0".as_slice(), &2u32.to_be_bytes(), &4u32.to_be_bytes()].concat();
     for (seconds, microseconds, data, original) in packets {

@@ -86,7 +86,7 @@ fn overlapping_files_are_merged_and_ties_follow_the_order_of_captures() {
     let reading = read_within(&[&all, &even], CaptureBudget::default()).unwrap();
     assert!(reading.times().is_sorted());
     assert_eq!(reading.packets.len(), 149);
-    // Time 2 is in both; the capture that starts first is capture 0.
+    // Time 2 occurs in both; the capture that starts first is capture 0.
     let of_two: Vec<u16> = reading.packets.iter().filter(|p| p.2 == 2_000).map(|p| p.0).collect();
     assert_eq!(of_two, [0, 1]);
     assert_eq!(reading.infos[0].packets, 50);
@@ -94,7 +94,7 @@ fn overlapping_files_are_merged_and_ties_follow_the_order_of_captures() {
 
 #[test]
 fn pcapng_runs_keep_the_interfaces_of_their_section() {
-    // The second section lies before the first in time, and counts in nanoseconds.
+    // The second section is earlier in time and uses nanoseconds.
     let bytes = [
         LITTLE.section(),
         LITTLE.interface(1, 0, &[]),

@@ -30,7 +30,7 @@ fn xz(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Incompressible packets, so that a cut of the compressed file is a cut of the packets.
+/// Builds incompressible packets, so that truncating the compressed file truncates the packets in proportion.
 fn noise(packets: u32) -> Vec<u8> {
     let mut state = 1u64;
     let mut bytes = pcap_of_times(0..packets, 1_000);
@@ -84,7 +84,7 @@ fn compressed_data_that_ends_early_gives_what_it_holds_and_a_warning() {
         bytes.truncate(bytes.len() / 2);
         for limits in [NO_MEMORY, CaptureBudget::default()] {
             let reading = read_within(&[&bytes], limits).unwrap();
-            // zstd's blocks hold 128 KiB, these of lz4 64 KiB: what is in the cut one is lost.
+            // zstd blocks hold 128 KiB, these lz4 blocks 64 KiB; a truncated block is lost.
             let packets = reading.packets.len();
             assert!((300..=1_500).contains(&packets), "{name}: {packets}");
             let message = reading.infos[0].truncated.as_deref().unwrap();
@@ -102,7 +102,7 @@ fn damaged_compressed_data_gives_what_is_in_front_of_the_damage() {
         let middle = bytes.len() / 2;
         bytes[middle..middle + 4_000].fill(0x55);
         let reading = read_within(&[&bytes], NO_MEMORY).unwrap();
-        // gzip and xz store noise as it is and find the damage by their check sums, zstd by its block structure.
+        // gzip and xz store noise uncompressed and find the damage by checksum, zstd by block structure.
         assert!(reading.packets.len() >= 1_000, "{name}: {}", reading.packets.len());
         assert!(reading.quality.truncated_captures == 1 || reading.packets.len() == 3_000, "{name}");
     }

@@ -1,14 +1,10 @@
-//! The claims of RFC 9293 and of the design about streams, each through [`FlowTable`] with a sink that records.
+//! Tests of stream reassembly (RFC 9293 and our own design), all through [`FlowTable`] with a recording sink.
 
-mod delayed;
-mod gaps;
-mod layers;
-mod loss;
-mod mirror;
+mod duplicates;
+mod losses;
 mod order;
-mod outage;
 mod reuse;
-mod window;
+mod waits;
 
 use super::{FlowEnd, FlowTable, FlowView, Retransmission, StreamChunk, StreamGap, StreamSink};
 use crate::segment::{TcpFlags, TcpSegment, WindowScale};
@@ -18,7 +14,7 @@ use std::net::SocketAddr;
 const CLIENT: ([u8; 4], u16) = ([10, 0, 0, 1], 50_000);
 const SERVER: ([u8; 4], u16) = ([10, 0, 0, 2], 445);
 
-/// An event of a flow, in words: what the sink was told. Positions count from the first byte after the SYN.
+/// Event reported to the sink. Positions count from the first byte after the SYN.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Event {
     /// Direction (`>` from the client), position, bytes, packet number.
@@ -30,7 +26,7 @@ enum Event {
     Closed,
 }
 
-/// Records what every flow was told.
+/// Records the events of all flows.
 #[derive(Default)]
 struct Recorder {
     flows: Vec<Vec<Event>>,
@@ -49,7 +45,7 @@ fn arrow(view: &FlowView, direction: FlowDirection) -> char {
 }
 
 impl Recorder {
-    fn tell(&mut self, flow: &Recorded, view: &FlowView, event: Event) {
+    fn send(&mut self, flow: &Recorded, view: &FlowView, event: Event) {
         self.flows[flow.index].push(event);
         self.views[flow.index] = *view;
     }
@@ -68,14 +64,14 @@ impl StreamSink for Recorder {
         let origin = *flow.origins[direction.index()].get_or_insert(chunk.position);
         let text = String::from_utf8_lossy(chunk.bytes).into_owned();
         let event = Event::Data(arrow(view, direction), chunk.position - origin, text, chunk.stamp.packet.number());
-        self.tell(flow, view, event);
+        self.send(flow, view, event);
     }
 
     fn gap(&mut self, flow: &mut Recorded, view: &FlowView, direction: FlowDirection, gap: &StreamGap) {
         let origin = *flow.origins[direction.index()].get_or_insert(gap.position);
         let by_capture = gap.cause == super::GapCause::Capture;
         let event = Event::Gap(arrow(view, direction), gap.position - origin, gap.length, by_capture);
-        self.tell(flow, view, event);
+        self.send(flow, view, event);
     }
 
     fn retransmitted(
@@ -89,25 +85,25 @@ impl StreamSink for Recorder {
         let delay = retransmission.delay.map(|delay| delay.0 / 1000);
         let position = retransmission.position.wrapping_sub(origin);
         let event = Event::Again(arrow(view, direction), position, retransmission.length, delay);
-        self.tell(flow, view, event);
+        self.send(flow, view, event);
     }
 
     fn closed(&mut self, flow: Recorded, view: &FlowView, end: FlowEnd) {
-        self.tell(&flow, view, Event::Closed);
+        self.send(&flow, view, Event::Closed);
         self.ends.push(end);
     }
 }
 
-/// A connection that packets are sent on. Initial sequence numbers are 1000 and 5000, so data begins at 1001 and 5001.
+/// A connection to send packets on. Initial sequence numbers are 1000 and 5000, so data starts at 1001 and 5001.
 struct Wire {
     table: FlowTable<Recorder>,
     number: u64,
     ids: [u16; 2],
 }
 
-/// What a test says about a packet; the rest has a default.
+/// The fields of a packet that tests set; the rest has defaults.
 #[derive(Clone, Copy)]
-struct Told<'a> {
+struct SentPacket<'a> {
     at_us: i64,
     from_client: bool,
     sequence: u32,
@@ -122,8 +118,8 @@ struct Told<'a> {
     duplicate_sack: Option<(u32, u32)>,
 }
 
-fn client<'a>(at_us: i64, sequence: u32, acknowledgment: u32, payload: &'a str) -> Told<'a> {
-    Told {
+fn client<'a>(at_us: i64, sequence: u32, acknowledgment: u32, payload: &'a str) -> SentPacket<'a> {
+    SentPacket {
         at_us,
         from_client: true,
         sequence,
@@ -139,8 +135,8 @@ fn client<'a>(at_us: i64, sequence: u32, acknowledgment: u32, payload: &'a str) 
     }
 }
 
-fn server<'a>(at_us: i64, sequence: u32, acknowledgment: u32, payload: &'a str) -> Told<'a> {
-    Told { from_client: false, ..client(at_us, sequence, acknowledgment, payload) }
+fn server<'a>(at_us: i64, sequence: u32, acknowledgment: u32, payload: &'a str) -> SentPacket<'a> {
+    SentPacket { from_client: false, ..client(at_us, sequence, acknowledgment, payload) }
 }
 
 impl Wire {
@@ -148,43 +144,43 @@ impl Wire {
         Wire { table: FlowTable::new(Recorder::default()), number: 0, ids: [100, 900] }
     }
 
-    /// With the handshake: SYN at 0, its answer at 40, the acknowledgment at 100 µs.
+    /// Starts with a handshake: SYN at 0, SYN-ACK at 40 and ACK at 100 µs.
     fn open() -> Wire {
         let mut wire = Wire::new();
-        wire.tell(Told { flags: TcpFlags::SYN, ..client(0, 1000, 0, "") });
-        wire.tell(Told { flags: TcpFlags::SYN | TcpFlags::ACK, ..server(40, 5000, 1001, "") });
-        wire.tell(client(100, 1001, 5001, ""));
+        wire.send(SentPacket { flags: TcpFlags::SYN, ..client(0, 1000, 0, "") });
+        wire.send(SentPacket { flags: TcpFlags::SYN | TcpFlags::ACK, ..server(40, 5000, 1001, "") });
+        wire.send(client(100, 1001, 5001, ""));
         wire
     }
 
     /// Sends a packet with the next IP identification of its sender.
-    fn tell(&mut self, told: Told<'_>) -> &mut Wire {
-        let next = &mut self.ids[usize::from(!told.from_client)];
+    fn send(&mut self, packet: SentPacket<'_>) -> &mut Wire {
+        let next = &mut self.ids[usize::from(!packet.from_client)];
         *next += 1;
-        let ip_id = told.ip_id.unwrap_or(*next);
+        let ip_id = packet.ip_id.unwrap_or(*next);
         self.number += 1;
-        let packet = PacketRef::new(CaptureId(0), self.number);
-        let stamp = Stamp { time: Timestamp(told.at_us * 1000), packet };
+        let reference = PacketRef::new(CaptureId(0), self.number);
+        let stamp = Stamp { time: Timestamp(packet.at_us * 1000), packet: reference };
         let (client, server) = (SocketAddr::from(CLIENT), SocketAddr::from(SERVER));
-        let (source, destination) = if told.from_client { (client, server) } else { (server, client) };
+        let (source, destination) = if packet.from_client { (client, server) } else { (server, client) };
         self.table.segment(&TcpSegment {
             ordinal: self.number,
             first: stamp,
             stamp,
             source,
             destination,
-            sequence: told.sequence,
-            acknowledgment: told.acknowledgment,
-            flags: TcpFlags(told.flags),
-            window: told.window,
-            window_scale: told.window_scale,
+            sequence: packet.sequence,
+            acknowledgment: packet.acknowledgment,
+            flags: TcpFlags(packet.flags),
+            window: packet.window,
+            window_scale: packet.window_scale,
             timestamp_value: None,
             names_later_bytes: false,
-            duplicate_sack: told.duplicate_sack,
+            duplicate_sack: packet.duplicate_sack,
             ip_id: Some(ip_id),
-            hops_left: told.hops_left,
-            payload: told.payload,
-            payload_length: told.length.unwrap_or(told.payload.len() as u32),
+            hops_left: packet.hops_left,
+            payload: packet.payload,
+            payload_length: packet.length.unwrap_or(packet.payload.len() as u32),
         });
         self
     }
@@ -195,14 +191,14 @@ impl Wire {
 }
 
 impl Recorder {
-    /// The events of the only flow, without its end.
+    /// Returns the events of the only flow, without its end.
     fn events(&self) -> &[Event] {
         let [flow] = &self.flows[..] else { panic!("one flow expected: {:?}", self.flows) };
         let [events @ .., Event::Closed] = &flow[..] else { panic!("a flow ends: {flow:?}") };
         events
     }
 
-    /// What was handed on of both directions, as text: `>abc <def`.
+    /// Returns the delivered data of both directions as text: `>abc <def`.
     fn text(&self) -> String {
         let mut text = String::new();
         for event in self.events() {

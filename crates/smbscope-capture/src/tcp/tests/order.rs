@@ -1,4 +1,4 @@
-//! Order, retransmissions and duplicates: every byte is handed on once, in order, whatever the packets do.
+//! Reordering, retransmissions and duplicates: every byte is delivered once and in order.
 
 use super::*;
 use crate::tcp::limits::{GRACE_PACKETS, MAX_HELD_SEGMENTS};
@@ -6,12 +6,12 @@ use crate::tcp::limits::{GRACE_PACKETS, MAX_HELD_SEGMENTS};
 #[test]
 fn sequence_numbers_wrap() {
     let mut wire = Wire::new();
-    wire.tell(Told { flags: TcpFlags::SYN, ..client(0, u32::MAX - 2, 0, "") });
-    wire.tell(Told { flags: TcpFlags::SYN | TcpFlags::ACK, ..server(40, 5000, u32::MAX - 1, "") });
-    // Data begins at 2³² − 2: "abcd" has the sequence numbers −2, −1, 0 and 1; "ef" begins at 2.
-    wire.tell(client(200, u32::MAX - 1, 5001, "abcd"));
-    wire.tell(client(210, 2, 5001, "ef"));
-    wire.tell(server(250, 5001, 4, "x"));
+    wire.send(SentPacket { flags: TcpFlags::SYN, ..client(0, u32::MAX - 2, 0, "") });
+    wire.send(SentPacket { flags: TcpFlags::SYN | TcpFlags::ACK, ..server(40, 5000, u32::MAX - 1, "") });
+    // Data starts at 2³² − 2: "abcd" has the sequence numbers −2, −1, 0 and 1; "ef" starts at 2.
+    wire.send(client(200, u32::MAX - 1, 5001, "abcd"));
+    wire.send(client(210, 2, 5001, "ef"));
+    wire.send(server(250, 5001, 4, "x"));
     let recorder = wire.end();
     assert_eq!(recorder.text(), ">abcd >ef <x");
     assert_eq!(recorder.quality().dropped_bytes + recorder.quality().retransmitted_segments, 0);
@@ -19,14 +19,14 @@ fn sequence_numbers_wrap() {
 
 #[test]
 fn more_than_four_gigabytes_pass_without_a_gap() {
-    // Snapped segments of 1 MiB each: 5000 of them are 4.9 GiB, so sequence numbers wrap once.
+    // Truncated segments of 1 MiB each: 5000 of them are 4.9 GiB, so sequence numbers wrap once.
     let mut wire = Wire::open();
     let mut sequence = 1001u32;
     for step in 0..5000 {
-        wire.tell(Told { length: Some(1 << 20), ..client(200 + step, sequence, 5001, "m") });
+        wire.send(SentPacket { length: Some(1 << 20), ..client(200 + step, sequence, 5001, "m") });
         sequence = sequence.wrapping_add(1 << 20);
     }
-    wire.tell(server(6000, 5001, sequence, "done"));
+    wire.send(server(6000, 5001, sequence, "done"));
     let recorder = wire.end();
     assert_eq!(recorder.events().len(), 5001);
     let Event::Data('>', position, ..) = recorder.events()[4999] else { panic!() };
@@ -37,10 +37,10 @@ fn more_than_four_gigabytes_pass_without_a_gap() {
 #[test]
 fn a_late_segment_fills_its_hole() {
     let mut wire = Wire::open();
-    wire.tell(client(200, 1001, 5001, "ab"));
-    wire.tell(Told { ip_id: Some(140), ..client(210, 1005, 5001, "ef") });
-    wire.tell(Told { ip_id: Some(139), ..client(220, 1003, 5001, "cd") });
-    wire.tell(server(300, 5001, 1007, "x"));
+    wire.send(client(200, 1001, 5001, "ab"));
+    wire.send(SentPacket { ip_id: Some(140), ..client(210, 1005, 5001, "ef") });
+    wire.send(SentPacket { ip_id: Some(139), ..client(220, 1003, 5001, "cd") });
+    wire.send(server(300, 5001, 1007, "x"));
     let recorder = wire.end();
     assert_eq!(recorder.text(), ">ab >cd >ef <x");
     assert_eq!((recorder.quality().out_of_order_segments, recorder.quality().retransmissions_seen_once), (1, 0));
@@ -49,9 +49,9 @@ fn a_late_segment_fills_its_hole() {
 #[test]
 fn a_segment_that_fills_a_hole_with_a_newer_identification_was_sent_again() {
     let mut wire = Wire::open();
-    wire.tell(client(200, 1001, 5001, "ab"));
-    wire.tell(Told { ip_id: Some(140), ..client(210, 1005, 5001, "ef") });
-    wire.tell(Told { ip_id: Some(141), ..client(220, 1003, 5001, "cd") });
+    wire.send(client(200, 1001, 5001, "ab"));
+    wire.send(SentPacket { ip_id: Some(140), ..client(210, 1005, 5001, "ef") });
+    wire.send(SentPacket { ip_id: Some(141), ..client(220, 1003, 5001, "cd") });
     let recorder = wire.end();
     assert_eq!(recorder.text(), ">ab >cd >ef");
     assert_eq!((recorder.quality().out_of_order_segments, recorder.quality().retransmissions_seen_once), (0, 1));
@@ -60,8 +60,8 @@ fn a_segment_that_fills_a_hole_with_a_newer_identification_was_sent_again() {
 #[test]
 fn a_response_waits_for_the_request_that_it_acknowledges() {
     let mut wire = Wire::open();
-    wire.tell(server(190, 5001, 1004, "yes"));
-    wire.tell(client(200, 1001, 5001, "ask"));
+    wire.send(server(190, 5001, 1004, "yes"));
+    wire.send(client(200, 1001, 5001, "ask"));
     let recorder = wire.end();
     assert_eq!(recorder.text(), ">ask <yes", "the capture reordered the two directions");
     assert_eq!(recorder.quality().dropped_bytes, 0, "an acknowledgment before its data loses nothing");
@@ -69,12 +69,12 @@ fn a_response_waits_for_the_request_that_it_acknowledges() {
 
 #[test]
 fn a_hole_that_opens_behind_a_hole_is_filled_by_what_is_held() {
-    // The second request (at 1004) comes first, then its answer, the answer to the first, and the first itself.
+    // The second request (at 1004) comes first, then its response, the response to the first, and the first itself.
     let mut wire = Wire::open();
-    wire.tell(client(200, 1004, 5003, "Q2"));
-    wire.tell(server(210, 5003, 1006, "R2"));
-    wire.tell(server(220, 5001, 1004, "R1"));
-    wire.tell(client(230, 1001, 5001, "Q1."));
+    wire.send(client(200, 1004, 5003, "Q2"));
+    wire.send(server(210, 5003, 1006, "R2"));
+    wire.send(server(220, 5001, 1004, "R1"));
+    wire.send(client(230, 1001, 5001, "Q1."));
     let recorder = wire.end();
     assert_eq!(recorder.text(), ">Q1. <R1 >Q2 <R2");
     assert_eq!(recorder.quality().dropped_bytes, 0);
@@ -83,8 +83,8 @@ fn a_hole_that_opens_behind_a_hole_is_filled_by_what_is_held() {
 #[test]
 fn a_retransmission_adds_no_bytes_and_is_dated_from_the_first_copy() {
     let mut wire = Wire::open();
-    wire.tell(client(200, 1001, 5001, "abc"));
-    wire.tell(client(700, 1001, 5001, "abc"));
+    wire.send(client(200, 1001, 5001, "abc"));
+    wire.send(client(700, 1001, 5001, "abc"));
     let recorder = wire.end();
     let expected = [Event::Data('>', 0, "abc".into(), 4), Event::Again('>', 0, 3, Some(500))];
     assert_eq!(recorder.events(), expected);
@@ -96,17 +96,17 @@ fn a_retransmission_adds_no_bytes_and_is_dated_from_the_first_copy() {
 #[test]
 fn a_retransmission_of_acknowledged_bytes_is_spurious() {
     let mut wire = Wire::open();
-    wire.tell(client(200, 1001, 5001, "abc"));
-    wire.tell(server(300, 5001, 1004, ""));
-    wire.tell(client(700, 1001, 5001, "abc"));
+    wire.send(client(200, 1001, 5001, "abc"));
+    wire.send(server(300, 5001, 1004, ""));
+    wire.send(client(700, 1001, 5001, "abc"));
     assert_eq!(wire.end().quality().spurious_retransmissions, 1);
 }
 
 #[test]
 fn a_partial_overlap_hands_on_only_what_is_new() {
     let mut wire = Wire::open();
-    wire.tell(client(200, 1001, 5001, "abc"));
-    wire.tell(client(300, 1003, 5001, "cdef"));
+    wire.send(client(200, 1001, 5001, "abc"));
+    wire.send(client(300, 1003, 5001, "cdef"));
     let recorder = wire.end();
     let expected = [
         Event::Data('>', 0, "abc".into(), 4),
@@ -119,9 +119,9 @@ fn a_partial_overlap_hands_on_only_what_is_new() {
 #[test]
 fn the_same_packet_captured_twice_is_no_retransmission() {
     let mut wire = Wire::open();
-    let packet = Told { ip_id: Some(300), ..client(200, 1001, 5001, "abc") };
-    wire.tell(packet);
-    wire.tell(Told { at_us: 201, ..packet });
+    let packet = SentPacket { ip_id: Some(300), ..client(200, 1001, 5001, "abc") };
+    wire.send(packet);
+    wire.send(SentPacket { at_us: 201, ..packet });
     let recorder = wire.end();
     assert_eq!(recorder.text(), ">abc");
     assert_eq!((recorder.quality().duplicate_packets, recorder.quality().retransmitted_segments), (1, 0));
@@ -130,19 +130,19 @@ fn the_same_packet_captured_twice_is_no_retransmission() {
 #[test]
 fn a_pure_acknowledgment_captured_twice_is_a_duplicate_too() {
     let mut wire = Wire::open();
-    wire.tell(client(200, 1001, 5001, "abc"));
-    let packet = Told { ip_id: Some(300), ..server(300, 5001, 1004, "") };
-    wire.tell(packet);
-    wire.tell(Told { at_us: 301, ..packet });
+    wire.send(client(200, 1001, 5001, "abc"));
+    let packet = SentPacket { ip_id: Some(300), ..server(300, 5001, 1004, "") };
+    wire.send(packet);
+    wire.send(SentPacket { at_us: 301, ..packet });
     assert_eq!(wire.end().quality().duplicate_packets, 1);
 }
 
 #[test]
 fn a_snapped_segment_is_no_gap() {
     let mut wire = Wire::open();
-    wire.tell(Told { length: Some(1000), ..client(200, 1001, 5001, "head") });
-    wire.tell(client(210, 2001, 5001, "next"));
-    wire.tell(server(300, 5001, 2005, "x"));
+    wire.send(SentPacket { length: Some(1000), ..client(200, 1001, 5001, "head") });
+    wire.send(client(210, 2001, 5001, "next"));
+    wire.send(server(300, 5001, 2005, "x"));
     let recorder = wire.end();
     assert_eq!(recorder.text(), ">head >next <x");
     assert_eq!(recorder.quality().dropped_bytes, 0);
@@ -150,12 +150,12 @@ fn a_snapped_segment_is_no_gap() {
 
 #[test]
 fn a_keep_alive_is_counted_and_hands_on_nothing() {
-    // RFC 9293 3.8.4: the sequence number before the next one, with one byte of garbage or none.
+    // RFC 9293 §3.8.4: the sequence number before the next one, with one byte of garbage or none.
     let mut wire = Wire::open();
-    wire.tell(client(200, 1001, 5001, "abc"));
-    wire.tell(server(300, 5001, 1004, ""));
-    wire.tell(client(10_000_000, 1003, 5001, "c"));
-    wire.tell(client(20_000_000, 1003, 5001, ""));
+    wire.send(client(200, 1001, 5001, "abc"));
+    wire.send(server(300, 5001, 1004, ""));
+    wire.send(client(10_000_000, 1003, 5001, "c"));
+    wire.send(client(20_000_000, 1003, 5001, ""));
     let recorder = wire.end();
     assert_eq!(recorder.text(), ">abc");
     assert_eq!((recorder.quality().keep_alives, recorder.quality().retransmitted_segments), (2, 0));
@@ -164,31 +164,31 @@ fn a_keep_alive_is_counted_and_hands_on_nothing() {
 #[test]
 fn a_closed_window_is_counted() {
     let mut wire = Wire::open();
-    wire.tell(client(200, 1001, 5001, "abc"));
-    wire.tell(Told { window: 0, ..server(300, 5001, 1004, "") });
+    wire.send(client(200, 1001, 5001, "abc"));
+    wire.send(SentPacket { window: 0, ..server(300, 5001, 1004, "") });
     assert_eq!(wire.end().quality().zero_windows, 1);
 }
 
 #[test]
 fn round_trips_come_from_the_handshake_and_from_acknowledgments() {
-    // The handshake: 40 µs from SYN to its answer, 60 µs from the answer to its acknowledgment.
+    // Handshake: 40 µs from SYN to SYN-ACK, 60 µs from SYN-ACK to ACK.
     let mut wire = Wire::open();
-    wire.tell(client(200, 1001, 5001, "abc"));
+    wire.send(client(200, 1001, 5001, "abc"));
     let view = wire.table.sink_mut().views[0];
     assert_eq!(view.round_trip.map(|trip| trip.map(|trip| trip.0)), [Some(40_000), Some(60_000)]);
     // 30 µs from data to its acknowledgment is less than 40.
-    wire.tell(server(230, 5001, 1004, "x"));
+    wire.send(server(230, 5001, 1004, "x"));
     let view = wire.end().views[0];
     assert_eq!(view.round_trip.map(|trip| trip.map(|trip| trip.0)), [Some(30_000), Some(60_000)]);
 }
 
 #[test]
 fn a_retransmitted_segment_gives_no_round_trip() {
-    // Karn: 1 µs from the second copy to the acknowledgment, but which copy was it for?
+    // Karn's algorithm: 1 µs from the second copy to the acknowledgment, which may belong to either copy.
     let mut wire = Wire::open();
-    wire.tell(client(200, 1001, 5001, "abc"));
-    wire.tell(client(700, 1001, 5001, "abc"));
-    wire.tell(server(701, 5001, 1004, ""));
+    wire.send(client(200, 1001, 5001, "abc"));
+    wire.send(client(700, 1001, 5001, "abc"));
+    wire.send(server(701, 5001, 1004, ""));
     let view = wire.end().views[0];
     assert_eq!(view.round_trip[0].map(|trip| trip.0), Some(40_000));
 }
@@ -196,10 +196,10 @@ fn a_retransmitted_segment_gives_no_round_trip() {
 #[test]
 fn what_is_held_is_bounded_and_the_overflow_counted() {
     let mut wire = Wire::open();
-    wire.tell(client(200, 1001, 5001, "a"));
-    // Byte 1002 never comes, and nobody acknowledges anything.
+    wire.send(client(200, 1001, 5001, "a"));
+    // Byte 1002 never arrives, and the server acknowledges nothing.
     for step in 0..=MAX_HELD_SEGMENTS as u32 {
-        wire.tell(client(300 + i64::from(step), 1003 + step, 5001, "x"));
+        wire.send(client(300 + i64::from(step), 1003 + step, 5001, "x"));
     }
     let held = wire.table.sink_mut().flows[0].len();
     assert_eq!(held, 1 + 1 + MAX_HELD_SEGMENTS + 1, "the first byte, the gap, and all that was held");
@@ -208,10 +208,11 @@ fn what_is_held_is_bounded_and_the_overflow_counted() {
 
 #[test]
 fn two_segments_that_wait_for_each_other_lose_nothing() {
-    // Either acknowledges the other, which no order of sending allows: a late copy with a new acknowledgment.
+    // Each acknowledges the other, which is impossible in any sending order: one is a late copy with a newer
+    // acknowledgment.
     let mut wire = Wire::open();
-    wire.tell(server(300, 5001, 1004, "yes"));
-    wire.tell(client(900, 1001, 5004, "ask"));
+    wire.send(server(300, 5001, 1004, "yes"));
+    wire.send(client(900, 1001, 5004, "ask"));
     let recorder = wire.end();
     assert_eq!(recorder.text(), ">ask <yes");
     assert_eq!(recorder.quality().dropped_bytes, 0);
@@ -219,23 +220,23 @@ fn two_segments_that_wait_for_each_other_lose_nothing() {
 
 #[test]
 fn the_last_byte_before_a_captured_fin_is_waited_for() {
-    // "!" was overtaken by the FIN behind it; the answer acknowledges "!", not the FIN.
+    // "!" was overtaken by the FIN; the response acknowledges "!" but not the FIN.
     let mut wire = Wire::open();
-    wire.tell(client(200, 1001, 5001, "ask"));
-    wire.tell(Told { flags: TcpFlags::FIN | TcpFlags::ACK, ..client(210, 1005, 5001, "") });
-    wire.tell(server(220, 5001, 1005, "yes"));
-    wire.tell(client(230, 1004, 5001, "!"));
+    wire.send(client(200, 1001, 5001, "ask"));
+    wire.send(SentPacket { flags: TcpFlags::FIN | TcpFlags::ACK, ..client(210, 1005, 5001, "") });
+    wire.send(server(220, 5001, 1005, "yes"));
+    wire.send(client(230, 1004, 5001, "!"));
     assert_eq!(wire.end().text(), ">ask >! <yes");
 }
 
 #[test]
 fn reordering_by_less_than_the_grace_loses_nothing() {
     let mut wire = Wire::open();
-    wire.tell(client(200, 1001, 5001, "a"));
+    wire.send(client(200, 1001, 5001, "a"));
     for step in 0..GRACE_PACKETS - 1 {
-        wire.tell(server(300 + i64::from(step), 5001 + step, 1003, "x"));
+        wire.send(server(300 + i64::from(step), 5001 + step, 1003, "x"));
     }
-    wire.tell(client(400, 1002, 5001, "b"));
+    wire.send(client(400, 1002, 5001, "b"));
     let recorder = wire.end();
     assert!(recorder.text().starts_with(">a >b <x"), "{}", recorder.text());
     assert_eq!(recorder.quality().dropped_bytes, 0);

@@ -1,4 +1,4 @@
-//! Capture files and packets.
+//! Seeds for capture files and packets.
 
 use super::streams::conversations;
 use smbscope_testkit::script::{Ids, Kind, Script, Step};
@@ -7,12 +7,12 @@ use std::io::Write;
 
 type Named = Vec<(String, Vec<u8>)>;
 
-/// A short exchange, for formats whose payload does not matter.
+/// Returns a short exchange, for formats whose payload does not matter.
 fn short() -> Vec<Packet> {
     Conversation::new().client_sends(100, *b"what").server_sends(200, *b"that").closes(300).packets()
 }
 
-/// Both byte orders of three variants.
+/// Three variants in both byte orders.
 pub(crate) fn pcap() -> Named {
     let little = pcap::micros(&short());
     let mut seeds = vec![("micros_le".to_owned(), little.clone()), ("nanos_le".to_owned(), pcap::nanos(&short()))];
@@ -37,7 +37,7 @@ pub(crate) fn pcap() -> Named {
     seeds
 }
 
-/// The same file in the other byte order.
+/// Converts a file to the other byte order.
 fn swapped(file: &[u8], record_header: usize) -> Vec<u8> {
     let word = |bytes: &[u8]| [bytes[3], bytes[2], bytes[1], bytes[0]];
     let mut out = Vec::from(word(&file[..4]));
@@ -53,7 +53,6 @@ fn swapped(file: &[u8], record_header: usize) -> Vec<u8> {
     out
 }
 
-/// A pcapng block.
 fn block(kind: u32, body: &[u8]) -> Vec<u8> {
     let mut body = body.to_vec();
     body.resize(body.len().next_multiple_of(4), 0);
@@ -116,7 +115,7 @@ pub(crate) fn snoop() -> Named {
     vec![("ethernet".into(), file), ("cut".into(), cut)]
 }
 
-/// Puts bytes into a container.
+/// Compresses bytes.
 type Encode = fn(&[u8]) -> Vec<u8>;
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -125,7 +124,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("a vector takes every byte")
 }
 
-/// Every container, whole, cut and in two pieces.
+/// Every compression format: complete, truncated and in two members.
 pub(crate) fn compressed() -> Named {
     let file = pcap::micros(&short());
     let (front, back) = file.split_at(150);
@@ -148,18 +147,18 @@ pub(crate) fn compressed() -> Named {
         seeds.push((name.to_owned(), whole));
         seeds.push((format!("{name}_twice"), [encode(front), encode(back)].concat()));
     }
-    // A skippable frame in front, as parallel compressors write it.
+    // With a leading skippable frame, as parallel compressors write it.
     let skippable = [&[0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0, 1, 2, 3, 4][..], &zstd(&file)].concat();
     seeds.push(("zstd_skippable".to_owned(), skippable));
     seeds
 }
 
-/// An entry of the `packets` target.
+/// Returns an entry of the `packets` target.
 fn entry(kind: u8, more: u8, packet: &[u8]) -> Vec<u8> {
     [&[kind, more][..], &(packet.len() as u16).to_le_bytes(), packet].concat()
 }
 
-/// Every link type, tags, both versions of IP, fragments.
+/// Every link type, tags, both IP versions, fragments.
 pub(crate) fn packets() -> Named {
     let frame = short()[3].ethernet();
     let (ethernet, ip) = frame.split_at(14);
@@ -189,7 +188,7 @@ pub(crate) fn packets() -> Named {
     lists.into_iter().map(|(name, bytes)| (name.to_owned(), bytes)).collect()
 }
 
-/// A datagram in three parts, the last one first.
+/// Splits a datagram into three fragments, the last one first.
 fn fragments(ip: &[u8]) -> Vec<u8> {
     let (header, payload) = ip.split_at(20);
     let part = |from: usize, to: usize, more: bool| {
@@ -214,7 +213,7 @@ fn fragments_ipv6(ipv6: &[u8]) -> Vec<u8> {
     [part(0, 16, true), part(16, payload.len(), false)].concat()
 }
 
-/// Conversations as files, and a damaged one of each.
+/// Conversations as files, each also in a damaged version.
 pub(crate) fn pipeline() -> Named {
     let mut seeds: Named = conversations()
         .into_iter()

@@ -1,10 +1,10 @@
-//! The inputs, by target.
+//! Seeds by target.
 
 mod captures;
 mod messages;
 mod streams;
 
-/// Target, name and bytes of every seed.
+/// Returns target, name and bytes of every seed.
 pub(crate) fn all() -> Vec<(&'static str, String, Vec<u8>)> {
     let mut seeds = Vec::new();
     let mut add = |target, named: Vec<(String, Vec<u8>)>| {

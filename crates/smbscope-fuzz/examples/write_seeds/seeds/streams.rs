@@ -1,4 +1,4 @@
-//! What client and server say to each other, as conversations and as the stream targets read them.
+//! Conversations of client and server, and their encoding for the stream targets.
 
 use smbscope_fuzz::streams::{LOST, SERVER, SNAPPED, UNFRAMED, UNINFORMED};
 use smbscope_testkit::{Conversation, Side, damage, smb1, smb2};
@@ -71,7 +71,7 @@ fn smb1_transactions() -> Conversation {
         .server_says(610, smb1::trans2_response(2, part(60, 30)))
 }
 
-/// Negotiation and logon to session 0x11, share and tree 1.
+/// Negotiation, and logon to session 0x11, share and tree 1.
 fn smb2_begun() -> Conversation {
     Conversation::new()
         .client_says(100, smb2::negotiate(0, &[0x0202, 0x0300, 0x0311]))
@@ -129,7 +129,7 @@ fn smb2_compound() -> Conversation {
         .server_says(1300, smb2::compound(&answered[1..]))
 }
 
-/// Encrypted, and compressed without and with a chain.
+/// Encrypted messages, and compressed ones with and without chaining.
 fn smb3_covered() -> Conversation {
     let mut compressed = b"\xfcSMB".to_vec();
     compressed.extend([0, 0, 0, 0, 0, 0, 0, 0, 200, 0, 0, 0]);
@@ -153,7 +153,7 @@ fn smb3_covered() -> Conversation {
         .server_says(1800, smb2::encrypted(0x11, 60))
 }
 
-/// The frames of a conversation in the order in which they were told: who, when in the list, the bytes.
+/// Returns the frames of a conversation in order: sender, index, bytes.
 pub(crate) fn said(conversation: &Conversation) -> Vec<(Side, usize, Vec<u8>)> {
     let packets = conversation.packets();
     let streams = [Side::Client, Side::Server].map(|side| damage::said(&packets, side));
@@ -166,13 +166,13 @@ pub(crate) fn said(conversation: &Conversation) -> Vec<(Side, usize, Vec<u8>)> {
         .collect()
 }
 
-/// The input of a stream target: pieces of so many bytes, and how each utterance is damaged.
+/// Encodes a conversation for a stream target, with the segment size and the damage to each utterance.
 fn input(conversation: &Conversation, piece: u8, damage: impl Fn(usize) -> u8) -> Vec<u8> {
     let mut bytes = vec![piece];
     for (side, index, frame) in said(conversation) {
         let how = damage(index);
         let said = if how & UNFRAMED != 0 { &frame[..] } else { &frame[4..] };
-        // 1 ms since the utterance before.
+        // 1 ms since the previous utterance.
         bytes.push(how | 0x04 | if side == Side::Server { SERVER } else { 0 });
         bytes.extend((said.len() as u16).to_le_bytes());
         bytes.extend(said);
@@ -203,7 +203,7 @@ pub(crate) fn smb2() -> Named {
     [inputs("smb2"), inputs("smb3")].concat()
 }
 
-/// Steps of the `reassembly` target: what, time, length, offset, acknowledgment.
+/// Encodes steps of the `reassembly` target: kind, time, length, offset, acknowledgment.
 fn steps(all: &[(u8, u8, u16, i16, i16)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (what, passed, length, offset, acknowledged) in all {

@@ -1,20 +1,16 @@
-//! Answers to SMB2 requests (MS-SMB2 3.3.5): every file exists, every user is a guest, every byte is zero.
+//! Responses to SMB2 requests (MS-SMB2 3.3.5): every file exists, every user is a guest, every byte is zero.
 
 use super::info::{FILETIME, Listing, Node};
 use super::ntlm;
 use super::script::Script;
-use smbscope_wire::codec::Put;
+use negotiate::{capabilities, security_mode};
+use smbscope_wire::codec::{List, Put};
 use smbscope_wire::names::Fsctl;
 use smbscope_wire::smb2::messages::*;
 use smbscope_wire::smb2::{FileReference, Smb2Command, Smb2Header, flags};
 use smbscope_wire::status::NtStatus;
 use std::collections::HashMap;
 
-mod setup;
-
-pub(super) use setup::negotiate_from_smb1;
-
-/// What the server knows of a connection.
 #[derive(Debug)]
 pub(super) struct Smb2 {
     number: u64,
@@ -22,11 +18,10 @@ pub(super) struct Smb2 {
     credits: u32,
     trees: u32,
     opens: u64,
-    /// How far each directory was listed.
     listed: HashMap<u64, usize>,
 }
 
-/// A compound hands these from member to member (MS-SMB2 3.3.5.2.7.2).
+/// Ids inherited by the next member of a related compound (MS-SMB2 3.3.5.2.7.2).
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Related {
     session_id: u64,
@@ -35,17 +30,17 @@ pub(super) struct Related {
     failed: Option<NtStatus>,
 }
 
-/// The other end of an open: its number, and whether it is a directory, in the lowest bit.
+/// Lowest bit of an open's number: set for a directory.
 const DIRECTORY_BIT: u64 = 1;
 
 type Answered = Result<(), NtStatus>;
 
 const INVALID: NtStatus = NtStatus::INVALID_PARAMETER;
-/// What files hold, as much of it as a frame can carry.
+/// File contents, as much as one frame can carry.
 pub(super) static ZEROS: [u8; 1 << 24] = [0; 1 << 24];
 
 impl Related {
-    /// The open that a request names, or that of the compound.
+    /// Returns the open that a request names, or the one inherited from the compound.
     fn file(&self, named: FileReference) -> u64 {
         if named.volatile == u64::MAX { self.file } else { named.volatile }
     }
@@ -56,7 +51,6 @@ impl Smb2 {
         Smb2 { number, dialect: 0, credits: 1, trees: 0, opens: 0, listed: HashMap::new() }
     }
 
-    /// The file that was opened last.
     pub(super) fn last_open(&self) -> u64 {
         self.opens << 1
     }
@@ -65,7 +59,7 @@ impl Smb2 {
         0x5000_0000_0001 + self.number
     }
 
-    /// Appends the answer to one message, or to a member of a compound; nothing to CANCEL.
+    /// Appends the response to one message or compound member; nothing for CANCEL.
     pub(super) fn answer(
         &mut self,
         header: &Smb2Header,
@@ -95,7 +89,7 @@ impl Smb2 {
             None => self.body(header.command, message, script, related, out),
         };
         if let Err(status) = result {
-            // What needs a body beside its status has written it.
+            // Statuses that come with a body have written it already.
             let has_body = matches!(status, NtStatus::MORE_PROCESSING_REQUIRED | NtStatus::BUFFER_OVERFLOW);
             if !has_body || forced.is_some() || inherited.is_some() {
                 out.truncate(start + Smb2Header::LENGTH);
@@ -116,7 +110,7 @@ impl Smb2 {
         out[start..start + Smb2Header::LENGTH].copy_from_slice(&header.to_bytes());
     }
 
-    /// What the request asked for, up to the script's limit, and never so little that the client is stuck.
+    /// Grants what the request asks for, within the script's limit, but never leaves the client without credits.
     fn grant(&mut self, header: &Smb2Header, script: &Script) -> u16 {
         self.credits = self.credits.saturating_sub(header.credit_charge.max(1).into());
         let room = u32::from(script.credits).saturating_sub(self.credits);
@@ -150,7 +144,7 @@ impl Smb2 {
             Smb2Command::QUERY_DIRECTORY => self.query_directory(message, script, related, out)?,
             Smb2Command::SET_INFO => set_info::Response {}.emit(out),
             Smb2Command::OPLOCK_BREAK => oplock_break::Acknowledgement::parse(message).ok_or(INVALID)?.emit(out),
-            // Without a change there is nothing to tell, ever; STATUS_PENDING would promise that there will be.
+            // Nothing ever changes, and STATUS_PENDING would promise a notification.
             Smb2Command::CHANGE_NOTIFY => return Err(NtStatus::NOT_SUPPORTED),
             Smb2Command::LOGOFF
             | Smb2Command::TREE_DISCONNECT
@@ -244,7 +238,7 @@ impl Smb2 {
         let request = ioctl::Request::parse(message).ok_or(INVALID)?;
         let mut output = Vec::new();
         match request.code {
-            Fsctl::VALIDATE_NEGOTIATE_INFO => setup::validation(self.dialect).emit(&mut output),
+            Fsctl::VALIDATE_NEGOTIATE_INFO => validation(self.dialect).emit(&mut output),
             Fsctl::SRV_REQUEST_RESUME_KEY => copy_chunk::ResumeKey::default().emit(&mut output),
             Fsctl::SRV_COPYCHUNK | Fsctl::SRV_COPYCHUNK_WRITE => {
                 let (_, chunks) = copy_chunk::parse(request.input).ok_or(INVALID)?;
@@ -263,8 +257,8 @@ impl Smb2 {
     }
 }
 
-/// STATUS_PENDING to a request whose answer is there already, and the answer made an asynchronous one
-/// (MS-SMB2 3.3.4.2, 3.3.4.4: the interim response grants the credits, the final one none).
+/// Appends a STATUS_PENDING response and turns the final response into an asynchronous one (MS-SMB2 3.3.4.2, 3.3.4.4:
+/// the interim response grants the credits, the final one none).
 pub(super) fn interim(answer: &mut [u8], async_id: u64, out: &mut Vec<u8>) {
     let Some(header) = Smb2Header::parse(answer).filter(|_| answer.len() >= Smb2Header::LENGTH) else { return };
     let header = Smb2Header { flags: header.flags | flags::ASYNC_COMMAND, async_id: Some(async_id), ..header };
@@ -272,13 +266,13 @@ pub(super) fn interim(answer: &mut [u8], async_id: u64, out: &mut Vec<u8>) {
     answer[..Smb2Header::LENGTH].copy_from_slice(&Smb2Header { credits: 0, ..header }.to_bytes());
 }
 
-/// An answer that is nothing but its status.
 pub(super) fn refuse(header: Smb2Header, out: &mut Vec<u8>) {
     header.emit(out);
     error::Smb2ErrorResponse::default().emit(out);
 }
 
-/// An oplock break to none, or the break of a lease from read caching to none, which may have to be acknowledged.
+/// Appends an oplock break to none, or with `lease` a lease break from read caching to none. The lease flags tell
+/// whether an acknowledgment is required.
 pub(super) fn put_break(file: u64, lease: Option<u32>, out: &mut Vec<u8>) {
     let header = Smb2Header::new(Smb2Command::OPLOCK_BREAK);
     Smb2Header { flags: flags::SERVER_TO_REDIR, message_id: u64::MAX, ..header }.emit(out);
@@ -296,8 +290,8 @@ pub(super) fn put_break(file: u64, lease: Option<u32>, out: &mut Vec<u8>) {
     }
 }
 
-/// CreateAction by CreateDisposition: FILE_SUPERSEDE superseded, FILE_OPEN and FILE_OPEN_IF opened, FILE_CREATE created,
-/// the others overwritten.
+/// Maps CreateDisposition to CreateAction: FILE_SUPERSEDE gives superseded, FILE_OPEN and FILE_OPEN_IF opened,
+/// FILE_CREATE created, the others overwritten.
 pub(super) fn action(disposition: u32) -> u32 {
     match disposition {
         0 => 0,
@@ -334,4 +328,110 @@ fn query_info(message: &[u8], script: &Script, related: &Related, out: &mut Vec<
     output.truncate(request.output_buffer_length as usize);
     query_info::Response { output: &output }.emit(out);
     if fits { Ok(()) } else { Err(NtStatus::BUFFER_OVERFLOW) }
+}
+
+const SERVER_GUID: [u8; 16] = *b"scripted server.";
+/// Maximum transfer size of dialect 2.0.2.
+const SMALL: u32 = 65_536;
+/// SMB2 wildcard dialect, which requests another NEGOTIATE.
+const WILDCARD: u16 = 0x02ff;
+
+impl Smb2 {
+    fn negotiate(&mut self, message: &[u8], script: &Script, out: &mut Vec<u8>) -> Answered {
+        let request = negotiate::Request::parse(message).ok_or(INVALID)?;
+        let common = request.dialects.iter().filter(|dialect| script.dialects.contains(dialect));
+        self.dialect = common.max().ok_or(NtStatus::NOT_SUPPORTED)?;
+        // Selects the first offered cipher and signing algorithm.
+        let contexts = request.contexts;
+        let first = |list: Option<List<'_, u16>>| list.filter(|_| script.contexts).and_then(|list| list.iter().next());
+        let (cipher, algorithm) = (first(contexts.ciphers()), first(contexts.signing_algorithms()));
+        let offer = negotiate_context::Offer {
+            salt: &[0x5a; 32],
+            ciphers: cipher.as_slice(),
+            signing_algorithms: algorithm.as_slice(),
+            net_name: None,
+        };
+        let contexts = match self.dialect {
+            0x0311 => negotiate_context::NegotiateContextList::Offer(offer),
+            _ => negotiate_context::NegotiateContextList::default(),
+        };
+        put_negotiate(self.dialect, contexts, script, out);
+        Ok(())
+    }
+
+    fn session_setup(&mut self, message: &[u8], script: &Script, related: &mut Related, out: &mut Vec<u8>) -> Answered {
+        use session_setup::{Request, Response};
+        const MORE: Answered = Err(NtStatus::MORE_PROCESSING_REQUIRED);
+        let (leg, wrapping) = ntlm::leg(Request::parse(message).ok_or(INVALID)?.token);
+        related.session_id = self.session_id();
+        // The last leg makes everybody a guest.
+        let (session_flags, token, result) = match leg {
+            ntlm::Leg::Negotiate(offered) => (0, ntlm::challenge(offered, wrapping), MORE),
+            ntlm::Leg::Authenticate if script.endless_login => (0, ntlm::challenge(0, wrapping), MORE),
+            ntlm::Leg::Authenticate => (Response::GUEST, ntlm::accepted(wrapping), Ok(())),
+            ntlm::Leg::Unknown => return Err(NtStatus::LOGON_FAILURE),
+        };
+        Response { session_flags, token: &token }.emit(out);
+        result
+    }
+
+    fn tree_connect(&mut self, message: &[u8], related: &mut Related, out: &mut Vec<u8>) -> Answered {
+        let path = tree_connect::Request::parse(message).ok_or(INVALID)?.path.to_string();
+        self.trees += 1;
+        related.tree_id = self.trees;
+        let share_type = if path.to_ascii_uppercase().ends_with("\\IPC$") { 2 } else { 1 };
+        tree_connect::Response { share_type, maximal_access: 0x001f_01ff, ..Default::default() }.emit(out);
+        Ok(())
+    }
+}
+
+/// Responds to an SMB1 NEGOTIATE that offers SMB2 (§3.3.5.3.1, §3.3.5.3.2); returns `None` if it does not.
+pub(super) fn negotiate_from_smb1(message: &[u8], script: &Script, out: &mut Vec<u8>) -> Option<()> {
+    let offers = |name: &[u8]| message.windows(name.len()).any(|window| window == name);
+    let dialect = if offers(b"\x02SMB 2.???\0") && script.dialects.iter().any(|dialect| *dialect > 0x0202) {
+        WILDCARD
+    } else if offers(b"\x02SMB 2.002\0") && script.dialects.contains(&0x0202) {
+        0x0202
+    } else {
+        return None;
+    };
+    Smb2Header { credits: 1, flags: flags::SERVER_TO_REDIR, ..Smb2Header::new(Smb2Command::NEGOTIATE) }.emit(out);
+    put_negotiate(dialect, negotiate_context::NegotiateContextList::default(), script, out);
+    Some(())
+}
+
+fn put_negotiate(
+    dialect: u16,
+    contexts: negotiate_context::NegotiateContextList<'_>,
+    script: &Script,
+    out: &mut Vec<u8>,
+) {
+    let largest = if dialect == 0x0202 { script.max_transfer.min(SMALL) } else { script.max_transfer };
+    let response = negotiate::Response {
+        security_mode: security_mode::SIGNING_ENABLED,
+        dialect,
+        server_guid: SERVER_GUID,
+        capabilities: capabilities(dialect),
+        max_transact_size: largest,
+        max_read_size: largest,
+        max_write_size: largest,
+        system_time: FILETIME,
+        security_buffer: &ntlm::offer(),
+        contexts,
+    };
+    response.emit(out);
+}
+
+fn capabilities(dialect: u16) -> u32 {
+    if dialect > 0x0202 { capabilities::LEASING | capabilities::LARGE_MTU } else { 0 }
+}
+
+/// Repeats the NEGOTIATE response for VALIDATE_NEGOTIATE_INFO.
+fn validation(dialect: u16) -> validate_negotiate::ValidateNegotiateResponse {
+    validate_negotiate::ValidateNegotiateResponse {
+        capabilities: capabilities(dialect),
+        guid: SERVER_GUID,
+        security_mode: security_mode::SIGNING_ENABLED,
+        dialect,
+    }
 }

@@ -1,31 +1,107 @@
-//! What can happen to packets: to where they are, to their TCP headers, and to the SMB messages in them.
+//! Mutator for whole captures that works on packets.
+//!
+//! Random byte changes rarely leave a capture that still contains SMB. This mutator parses a pcap file, applies effects
+//! of networks, capture programs and attackers to its packets, and writes it again. The fuzzer's own mutator is applied
+//! to single payloads and occasionally to the whole file.
 
 use smbscope_model::Timestamp;
-use smbscope_testkit::Frame;
 use smbscope_testkit::damage::{self, Captured};
 use smbscope_testkit::frame::{ACKNOWLEDGMENT, SEQUENCE};
 use smbscope_testkit::random::Random;
+use smbscope_testkit::{Frame, pcap};
+
+const MAX_PACKETS: usize = 600;
+
+/// Mutates the first `size` bytes of `data` in place, growing to at most `max_size` bytes. Returns the new size.
+///
+/// `bytes` is the fuzzer's own mutator; its arguments are a buffer, the used size and the maximum size.
+pub fn mutate(
+    data: &mut [u8],
+    size: usize,
+    max_size: usize,
+    seed: u32,
+    mut bytes: impl FnMut(&mut [u8], usize, usize) -> usize,
+) -> usize {
+    let mut random = Random::new(seed.into());
+    let max_size = max_size.min(data.len());
+    let mut frames = pcap::read(&data[..size]);
+    if frames.is_empty() || random.chance(0.02) {
+        return bytes(data, size, max_size);
+    }
+    for _ in 0..1 + random.below(4) {
+        if random.chance(0.3) {
+            mutate_payload(&mut frames, &mut random, &mut bytes);
+        } else {
+            apply(&mut frames, &mut random);
+        }
+    }
+    store(&frames, data, max_size)
+}
+
+/// Combines parts of two captures, concatenated or interleaved.
+pub fn cross(first: &[u8], second: &[u8], out: &mut [u8], seed: u32) -> usize {
+    let mut random = Random::new(seed.into());
+    let (mut ours, mut theirs) = (pcap::read(first), pcap::read(second));
+    if random.chance(0.5) {
+        ours.truncate(1 + random.below(ours.len() as u64) as usize);
+        theirs.drain(..random.below(theirs.len() as u64) as usize);
+        ours.extend(theirs);
+    } else {
+        ours.extend(theirs);
+        ours.sort_by_key(|frame| frame.time);
+    }
+    let room = out.len();
+    store(&ours, out, room)
+}
+
+/// Applies the fuzzer's mutator to one payload. Later sequence numbers stay, so a payload that grows overlaps the next
+/// one.
+fn mutate_payload(frames: &mut [Frame], random: &mut Random, bytes: &mut impl FnMut(&mut [u8], usize, usize) -> usize) {
+    let Some(frame) = any_with_payload(frames, random) else { return };
+    let mut payload = frame.payload().to_vec();
+    let size = payload.len();
+    // Usually the length stays, and with it everything that follows.
+    let room = if random.chance(0.7) { size } else { size + 64 };
+    payload.resize(room, 0);
+    let new_size = bytes(&mut payload, size, room).min(room);
+    if room == size {
+        payload.resize(size, 0);
+    } else {
+        payload.truncate(new_size);
+    }
+    frame.set_payload(&payload);
+}
+
+fn store(frames: &[Frame], data: &mut [u8], max_size: usize) -> usize {
+    let mut length = pcap::FILE_HEADER;
+    let fits = |frame: &&Frame| {
+        length += pcap::RECORD_HEADER + frame.data.len();
+        length <= max_size
+    };
+    let mut file = pcap::write(pcap::ETHERNET, frames.iter().take(MAX_PACKETS).take_while(fits));
+    file.truncate(max_size);
+    data[..file.len()].copy_from_slice(&file);
+    file.len()
+}
 
 /// FIN and ACK, RST, RST and ACK, SYN, SYN and ACK.
 const FORGED: [u8; 5] = [0x11, 0x04, 0x14, 0x02, 0x12];
 
-/// Bytes of an SMB1 message that decide: command, status, flags, ids, word count, AndX.
+/// Important bytes of an SMB1 message: command, status, flags, ids, word count, AndX.
 const SMB1_FIELDS: [usize; 16] = [4, 5, 9, 10, 11, 24, 26, 28, 30, 32, 33, 35, 36, 37, 43, 51];
-/// Bytes of an SMB2 message that decide: status, command, flags, NextCommand, ids, the start of the body.
+/// Important bytes of an SMB2 message: status, command, flags, NextCommand, ids, start of the body.
 const SMB2_FIELDS: [usize; 18] = [4, 8, 11, 12, 16, 17, 20, 21, 24, 25, 32, 36, 40, 64, 66, 68, 72, 80];
-/// Values on the edge of something.
 const EDGES: [u8; 8] = [0, 1, 2, 0x7f, 0x80, 0xfc, 0xfe, 0xff];
 
-/// Damage that changes how many packets there are, or their order.
+/// Damage that changes the number or order of packets.
 const TO_THE_LIST: [fn(&mut Vec<Frame>, &mut Random); 9] =
     [lose, duplicate, reorder, resend_in_part, overlap, forge, begin_late, snap_all, split];
 
-/// Damage that packets suffer where they are.
+/// Damage to packets in place.
 const IN_PLACE: [fn(&mut [Frame], &mut Random); 8] =
     [jump, acknowledge, snap_one, step_clock, flip_in_header, reframe, relink, flip_anywhere];
 
-/// Does one kind of damage.
-pub(super) fn apply(frames: &mut Vec<Frame>, random: &mut Random) {
+fn apply(frames: &mut Vec<Frame>, random: &mut Random) {
     let kinds = TO_THE_LIST.len() + IN_PLACE.len();
     let kind = random.below(kinds as u64) as usize;
     match (frames.is_empty(), TO_THE_LIST.get(kind)) {
@@ -35,8 +111,8 @@ pub(super) fn apply(frames: &mut Vec<Frame>, random: &mut Random) {
     }
 }
 
-/// A packet with payload, found from a place by chance on.
-pub(super) fn any_with_payload<'a>(frames: &'a mut [Frame], random: &mut Random) -> Option<&'a mut Frame> {
+/// Returns a packet with payload, starting the search at a random place.
+fn any_with_payload<'a>(frames: &'a mut [Frame], random: &mut Random) -> Option<&'a mut Frame> {
     let at = place_with_payload(frames, random)?;
     frames.get_mut(at)
 }
@@ -50,7 +126,7 @@ fn place_with_payload(frames: &[Frame], random: &mut Random) -> Option<usize> {
     (start..frames.len()).chain(0..start).find(|at| !frames[*at].payload().is_empty())
 }
 
-/// A probability by which a few packets of these are met.
+/// Returns a probability that selects a few of these packets.
 fn few(frames: &[Frame], random: &mut Random) -> f64 {
     (1 + random.below(3)) as f64 / frames.len() as f64
 }
@@ -74,7 +150,7 @@ fn snap_all(frames: &mut Vec<Frame>, random: &mut Random) {
     *frames = damage::snap(frames, [54, 68, 86, 96, 128, 160, 256][random.below(7) as usize]);
 }
 
-/// Sent again with other cut points.
+/// Retransmits with other segment boundaries.
 fn resend_in_part(frames: &mut Vec<Frame>, random: &mut Random) {
     let Some(at) = place_with_payload(frames, random) else { return };
     let mut copy = frames[at].clone();
@@ -88,7 +164,7 @@ fn resend_in_part(frames: &mut Vec<Frame>, random: &mut Random) {
     frames.insert(later, copy);
 }
 
-/// The same place in the stream with other bytes: what an attacker does, or a broken card.
+/// Repeats a range of the stream with other bytes, as an attacker or a defective card might.
 fn overlap(frames: &mut Vec<Frame>, random: &mut Random) {
     let Some(at) = place_with_payload(frames, random) else { return };
     let mut copy = frames[at].clone();
@@ -97,7 +173,6 @@ fn overlap(frames: &mut Vec<Frame>, random: &mut Random) {
     frames.insert(if random.chance(0.5) { at } else { at + 1 }, copy);
 }
 
-/// The numbers of a direction jump from here on.
 fn jump(frames: &mut [Frame], random: &mut Random) {
     let at = place(frames, random);
     let far = [1, 1460, 65_536, 1 << 24, 1 << 31, u32::MAX][random.below(6) as usize];
@@ -107,7 +182,7 @@ fn jump(frames: &mut [Frame], random: &mut Random) {
     }
 }
 
-/// A packet of an end that never sent it: FIN, RST or SYN.
+/// Inserts a forged FIN, RST or SYN.
 fn forge(frames: &mut Vec<Frame>, random: &mut Random) {
     let at = place(frames, random);
     let mut forged = frames[at].clone();
@@ -121,7 +196,7 @@ fn forge(frames: &mut Vec<Frame>, random: &mut Random) {
     frames.insert(at + usize::from(random.chance(0.5)), forged);
 }
 
-/// Another acknowledgment: ahead of what was seen, or behind.
+/// Changes an acknowledgment number, forwards or backwards.
 fn acknowledge(frames: &mut [Frame], random: &mut Random) {
     let at = place(frames, random);
     let by = (random.below(4000) as u32).wrapping_sub(2000);
@@ -134,7 +209,7 @@ fn snap_one(frames: &mut [Frame], random: &mut Random) {
     frames[at] = frames[at].snapped(length);
 }
 
-/// The clock steps, in either direction, for some packets or until the end.
+/// Steps the clock in either direction, for some packets or until the end.
 fn step_clock(frames: &mut [Frame], random: &mut Random) {
     let from = place(frames, random);
     let to = if random.chance(0.5) { frames.len() } else { (from + 4).min(frames.len()) };
@@ -148,13 +223,12 @@ fn begin_late(frames: &mut Vec<Frame>, random: &mut Random) {
     frames.drain(..first);
 }
 
-/// Where messages begin in a payload: behind each protocol id.
+/// Returns the positions of messages in a payload: each protocol id.
 fn messages(payload: &[u8]) -> Vec<usize> {
     let is_id = |four: &[u8]| four[0] >= 0xfc && four[1..] == *b"SMB";
     payload.windows(4).enumerate().filter(|(_, four)| is_id(four)).map(|(at, _)| at).collect()
 }
 
-/// Changes a field that decides something in the header of a message.
 fn flip_in_header(frames: &mut [Frame], random: &mut Random) {
     let Some(frame) = any_with_payload(frames, random) else { return };
     let payload = frame.payload_mut();
@@ -170,7 +244,6 @@ fn flip_in_header(frames: &mut [Frame], random: &mut Random) {
     }
 }
 
-/// Changes the length in an NBSS header.
 fn reframe(frames: &mut [Frame], random: &mut Random) {
     let Some(frame) = any_with_payload(frames, random) else { return };
     let payload = frame.payload_mut();
@@ -185,7 +258,6 @@ fn reframe(frames: &mut [Frame], random: &mut Random) {
     }
 }
 
-/// Changes a compound's NextCommand.
 fn relink(frames: &mut [Frame], random: &mut Random) {
     let Some(frame) = any_with_payload(frames, random) else { return };
     let payload = frame.payload_mut();
@@ -197,7 +269,6 @@ fn relink(frames: &mut [Frame], random: &mut Random) {
     }
 }
 
-/// One segment becomes two.
 fn split(frames: &mut Vec<Frame>, random: &mut Random) {
     let Some(at) = place_with_payload(frames, random) else { return };
     let payload = frames[at].payload().to_vec();

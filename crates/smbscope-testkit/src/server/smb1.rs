@@ -1,40 +1,38 @@
-//! Answers to SMB1 requests (MS-CIFS 3.3.5, MS-SMB 3.3.5): the same files and guests as with SMB2.
+//! Responses to SMB1 requests (MS-CIFS 3.3.5, MS-SMB 3.3.5), with the same files and guests as over SMB2.
 //!
-//! A request is one message: parameters of transactions that span several are not put together. Raw modes are not
-//! offered.
+//! Each request is a single message: transactions that span several are not reassembled. Raw modes are not offered.
 
-use super::info::{FILETIME, Node};
+use super::info::{FILETIME, Listing, Node};
 use super::ntlm;
 use super::script::Script;
 use super::smb2::{ZEROS, action};
+use smbscope_wire::bytes::{u16_at, u32_at};
 use smbscope_wire::codec::Put;
+use smbscope_wire::names::{InfoLevel, Trans2};
+use smbscope_wire::smb1::messages::trans2::{InformationLevel, find_class};
 use smbscope_wire::smb1::messages::*;
-use smbscope_wire::smb1::{Block, Smb1Command, Smb1Header, Smb1Request, blocks, flags, flags2};
+use smbscope_wire::smb1::{Block, Smb1Command, Smb1Header, Smb1Request, TransactionRequest, blocks, flags, flags2};
 use smbscope_wire::status::NtStatus;
 use std::collections::HashMap;
 
-mod transaction;
-
-/// What the server knows of a connection.
 #[derive(Debug)]
 pub(super) struct Smb1 {
     number: u64,
     trees: u16,
     opens: u16,
-    searches: HashMap<u16, transaction::Search>,
+    searches: HashMap<u16, Search>,
     next_search: u16,
-    /// NEGOTIATE agreed on extended security (MS-SMB 2.2.4.5.2.1).
+    /// NEGOTIATE selected extended security (MS-SMB 2.2.4.5.2.1).
     extended: bool,
 }
 
-/// In the number of an open: it is a directory.
+/// Marks the FID of a directory.
 const DIRECTORY_BIT: u16 = 1;
-/// SMB_FILE_ATTRIBUTE_ARCHIVE
 const ARCHIVE: u16 = 0x20;
 /// 2021-01-01 00:00 UTC as UTIME.
 const UTIME: u32 = 1_609_459_200;
 
-/// What the server calls its system and itself.
+/// Native OS and LAN manager.
 const NATIVE: WireText<'_> = WireText::Str("Script");
 const INVALID: NtStatus = NtStatus::INVALID_PARAMETER;
 
@@ -45,7 +43,7 @@ impl Smb1 {
         Smb1 { number, trees: 0, opens: 0, searches: HashMap::new(), next_search: 0, extended: false }
     }
 
-    /// Appends the answer to a message, its whole chain included; nothing where none is due.
+    /// Appends the response to a message with its whole AndX chain, if one is due.
     pub(super) fn answer(
         &mut self,
         header: &Smb1Header,
@@ -69,7 +67,8 @@ impl Smb1 {
             Ok(false) => out.truncate(start),
             Err(status) => {
                 writer.set(Smb1Header::STATUS, status.0);
-                // One that failed ends the chain without words (MS-CIFS 3.3.5.2.3), unless the status comes with an answer.
+                // An error ends the chain without parameters (MS-CIFS 3.3.5.2.3), unless the status comes with a
+                // response body.
                 if status != NtStatus::MORE_PROCESSING_REQUIRED || forced.is_some() {
                     writer.add_empty(command);
                 }
@@ -77,7 +76,7 @@ impl Smb1 {
         }
     }
 
-    /// Appends the answer to one command; whether there is one.
+    /// Appends the response to one command. Returns false if there is none.
     fn block(
         &mut self,
         header: &Smb1Header,
@@ -135,7 +134,7 @@ impl Smb1 {
         Ok(true)
     }
 
-    /// NT LM 0.12, with a token or, for clients without extended security, a challenge (MS-SMB 2.2.4.5.2).
+    /// Responds to NT LM 0.12, with a token or, for clients without extended security, a challenge (MS-SMB 2.2.4.5.2).
     fn negotiate(
         &mut self,
         header: &Smb1Header,
@@ -229,7 +228,7 @@ impl Smb1 {
         let is_directory = request.create_options & 1 != 0 || is_root;
         let fid = self.open(is_directory);
         let node = node(fid, script);
-        // NT_CREATE_REQUEST_OPLOCK and NT_CREATE_REQUEST_OPBATCH, which become level 1 (exclusive) and 2 (batch).
+        // NT_CREATE_REQUEST_OPLOCK and NT_CREATE_REQUEST_OPBATCH become level 1 (exclusive) and 2 (batch).
         let oplock_level = if script.oplocks { (request.flags >> 1 & 3).min(2) as u8 } else { 0 };
         writer.add(&NtCreateAndxResponse {
             oplock_level,
@@ -240,7 +239,7 @@ impl Smb1 {
             allocation_size: node.allocation(),
             end_of_file: node.end_of_file(),
             resource_type: 0,
-            // Neither streams, nor attributes, nor reparse tags are missed.
+            // All status bits: no streams, extended attributes or reparse tags.
             status_flags: 7,
             directory: is_directory.into(),
         });
@@ -258,7 +257,7 @@ impl Smb1 {
         });
     }
 
-    /// LOCKING_ANDX from the server, an oplock broken to none.
+    /// Builds an oplock break to none: a LOCKING_ANDX from the server.
     pub(super) fn put_break(&self, out: &mut Vec<u8>) {
         let header = Smb1Header {
             command: Smb1Command::LOCKING_ANDX,
@@ -282,7 +281,7 @@ impl Smb1 {
     }
 }
 
-/// Commands whose answer has neither words nor data.
+/// Commands whose response has neither words nor data.
 const HAS_EMPTY_ANSWER: [Smb1Command; 15] = [
     Smb1Command::CLOSE,
     Smb1Command::FLUSH,
@@ -309,13 +308,14 @@ fn read(offset: u64, length: u64, script: &Script, writer: &mut Smb1MessageWrite
     if length > u64::from(script.max_transfer) {
         return Err(INVALID);
     }
-    // A read behind the end is none of any byte, and no error.
+    // A read beyond the end of the file succeeds without data.
     let length = length.min(script.file_size.saturating_sub(offset)) as usize;
     writer.add(&ReadAndxResponse { available: u16::MAX, padding: 1, data: ZEROS.get(..length).ok_or(INVALID)? });
     Ok(())
 }
 
-/// Of an answer: what the client has of long names, extended security, NTSTATUS and Unicode, the server has, too.
+/// Returns the header of a response: the server mirrors the client's long names, extended security, NTSTATUS and
+/// Unicode.
 fn answer_header(of: &Smb1Header) -> Smb1Header {
     const ECHOED: u16 = flags2::LONG_NAMES | flags2::EXTENDED_SECURITY | flags2::NT_STATUS | flags2::UNICODE;
     Smb1Header {
@@ -324,4 +324,173 @@ fn answer_header(of: &Smb1Header) -> Smb1Header {
         flags2: of.flags2 & ECHOED | flags2::NT_STATUS,
         ..*of
     }
+}
+
+#[derive(Debug)]
+struct Search {
+    pattern: String,
+    position: usize,
+}
+
+/// Levels from this value on are MS-FSCC classes (MS-SMB 2.2.2.3.5).
+const PASS_THROUGH: u16 = 1000;
+#[derive(Default)]
+struct Reply {
+    parameters: Vec<u8>,
+    data: Vec<u8>,
+}
+
+impl Smb1 {
+    fn transaction2(
+        &mut self,
+        request: &TransactionRequest,
+        message: &[u8],
+        script: &Script,
+    ) -> Result<Reply, NtStatus> {
+        let Transaction2 { subcommand, max_data_count, parameters, .. } =
+            Transaction2::parse(message).map_err(|_| INVALID)?;
+        let room = usize::from(max_data_count);
+        let path = request.path.as_ref().map_or("", |name| &name.text).trim_start_matches('\\');
+        let mut reply = Reply::default();
+        match subcommand {
+            Trans2::FIND_FIRST2 => {
+                let pattern = path.rsplit('\\').next().unwrap_or_default().to_owned();
+                self.next_search = self.next_search.wrapping_add(1);
+                self.searches.insert(self.next_search, Search { pattern, position: 0 });
+                reply.parameters.put_u16(self.next_search);
+                let (most, level) = (u16_at(parameters, 2), u16_at(parameters, 6));
+                self.find(self.next_search, most.zip(level).ok_or(INVALID)?, room, script, &mut reply)?;
+            }
+            Trans2::FIND_NEXT2 => {
+                let sid = u16_at(parameters, 0).ok_or(INVALID)?;
+                let (most, level) = (u16_at(parameters, 2), u16_at(parameters, 4));
+                self.find(sid, most.zip(level).ok_or(INVALID)?, room, script, &mut reply)?;
+            }
+            Trans2::QUERY_FS_INFORMATION => {
+                put_file_system(u16_at(parameters, 0).ok_or(INVALID)?, &mut reply.data)?;
+            }
+            Trans2::QUERY_PATH_INFORMATION => {
+                let node = Node { is_directory: path.is_empty(), size: script.file_size, index: 999 };
+                reply.parameters.put_u16(0);
+                put_info(node, u16_at(parameters, 0).ok_or(INVALID)?, &mut reply.data)?;
+            }
+            Trans2::QUERY_FILE_INFORMATION => {
+                let node = node(u16_at(parameters, 0).ok_or(INVALID)?, script);
+                reply.parameters.put_u16(0);
+                put_info(node, u16_at(parameters, 2).ok_or(INVALID)?, &mut reply.data)?;
+            }
+            Trans2::SET_PATH_INFORMATION | Trans2::SET_FILE_INFORMATION | Trans2::CREATE_DIRECTORY => {
+                reply.parameters.put_u16(0);
+            }
+            Trans2::GET_DFS_REFERRAL => return Err(NtStatus::NOT_FOUND),
+            _ => return Err(NtStatus::NOT_SUPPORTED),
+        }
+        reply.data.truncate(room);
+        Ok(reply)
+    }
+
+    /// Appends SearchCount, EndOfSearch, EaErrorOffset, LastNameOffset, and the entries (2.2.6.2.2).
+    fn find(
+        &mut self,
+        sid: u16,
+        (most, level): (u16, u16),
+        room: usize,
+        script: &Script,
+        reply: &mut Reply,
+    ) -> Answered {
+        let search = self.searches.get_mut(&sid).ok_or(NtStatus::INVALID_HANDLE)?;
+        let class = match find_class(InformationLevel(level)) {
+            Some(class) => class.to_wire().1,
+            None => level.checked_sub(PASS_THROUGH).ok_or(NtStatus::INVALID_LEVEL)? as u8,
+        };
+        let Script { entries, file_size, nested, looping, .. } = *script;
+        let listing = Listing { pattern: &search.pattern, entries, file_size, nested };
+        if looping && search.position >= entries.saturating_add(2) {
+            search.position = 0;
+        }
+        let before = search.position;
+        let after = listing.put(class, before, room, most.into(), &mut reply.data).ok_or(NtStatus::INVALID_LEVEL)?;
+        search.position = after;
+        if after == before && before == 0 {
+            return Err(NtStatus::NO_SUCH_FILE);
+        }
+        let is_end = !looping && listing.put(class, after, usize::MAX, 1, &mut Vec::new()) == Some(after);
+        if is_end {
+            self.searches.remove(&sid);
+        }
+        reply.parameters.put_u16((after - before) as u16);
+        reply.parameters.put_u16(is_end.into());
+        reply.parameters.put_u16(0);
+        reply.parameters.put_u16(last_entry(&reply.data) as u16);
+        Ok(())
+    }
+}
+
+fn last_entry(entries: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(next @ 1..) = u32_at(entries, at) {
+        at += next as usize;
+    }
+    at
+}
+
+/// MS-CIFS 2.2.8.3
+fn put_info(node: Node, level: u16, data: &mut Vec<u8>) -> Answered {
+    let class = match level {
+        // SMB_INFO_STANDARD: DOS dates and times.
+        1 => {
+            (0..3).for_each(|_| data.put_u32(0x5221));
+            data.put_u32(node.end_of_file() as u32);
+            data.put_u32(node.allocation() as u32);
+            data.put_u16(node.attributes() as u16);
+            return Ok(());
+        }
+        0x0101 => InfoLevel::FILE_BASIC_INFORMATION,
+        0x0102 => InfoLevel::FILE_STANDARD_INFORMATION,
+        0x0103 => InfoLevel::FILE_EA_INFORMATION,
+        0x0104 => InfoLevel::FILE_NAME_INFORMATION,
+        // SMB_QUERY_FILE_ALL_INFO: less than the MS-FSCC class of the same name.
+        0x0107 => {
+            let parts = [
+                InfoLevel::FILE_BASIC_INFORMATION,
+                InfoLevel::FILE_STANDARD_INFORMATION,
+                InfoLevel::FILE_EA_INFORMATION,
+                InfoLevel::FILE_NAME_INFORMATION,
+            ];
+            return parts.iter().try_for_each(|part| node.put_info(*part, data)).ok_or(NtStatus::INVALID_LEVEL);
+        }
+        0x0108 => InfoLevel::FILE_ALTERNATE_NAME_INFORMATION,
+        0x0109 => InfoLevel::FILE_STREAM_INFORMATION,
+        0x010b => InfoLevel::FILE_COMPRESSION_INFORMATION,
+        _ => InfoLevel::File(level.checked_sub(PASS_THROUGH).ok_or(NtStatus::INVALID_LEVEL)? as u8),
+    };
+    node.put_info(class, data).ok_or(NtStatus::INVALID_LEVEL)
+}
+
+/// MS-CIFS 2.2.8.2
+fn put_file_system(level: u16, data: &mut Vec<u8>) -> Answered {
+    let class = match level {
+        // SMB_INFO_ALLOCATION
+        1 => {
+            for value in [0, 8, 1 << 28, 1 << 27] {
+                data.put_u32(value);
+            }
+            data.put_u16(512);
+            return Ok(());
+        }
+        // SMB_INFO_VOLUME
+        2 => {
+            data.put_u32(0x5eed_5eed);
+            data.put_u8(8);
+            data.put_utf16("SCRIPTED");
+            return Ok(());
+        }
+        0x0102 => InfoLevel::FILE_FS_VOLUME_INFORMATION,
+        0x0103 => InfoLevel::FILE_FS_SIZE_INFORMATION,
+        0x0104 => InfoLevel::FILE_FS_DEVICE_INFORMATION,
+        0x0105 => InfoLevel::FILE_FS_ATTRIBUTE_INFORMATION,
+        _ => InfoLevel::FileSystem(level.checked_sub(PASS_THROUGH).ok_or(NtStatus::INVALID_LEVEL)? as u8),
+    };
+    let root = Node { is_directory: true, size: 0, index: 1 };
+    root.put_info(class, data).ok_or(NtStatus::INVALID_LEVEL)
 }
