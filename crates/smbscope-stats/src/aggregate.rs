@@ -1,4 +1,4 @@
-//! The finished tables that a report prints.
+//! The finished tables of a report, returned by [`Aggregator::finish`](crate::Aggregator::finish).
 
 use crate::caching::CachingFigures;
 use crate::entity::{Entities, FileKey};
@@ -11,106 +11,80 @@ use smbscope_model::{Command, CommandGroup, Exchange, ExchangeOutcome, Nanos, Su
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// Everything that [`Aggregator`](crate::Aggregator) counted, finished.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Aggregate {
-    /// Commands of every group: the whole that shares are shares of.
+    /// Number of commands in all groups: the denominator of every share.
     pub count: u64,
-    /// Commands of every group that got an error response.
     pub errors: u64,
-    /// Commands of every group that should have been timed and could not be.
+    /// Commands that should have a response time but have none, such as those without a response.
     pub untimed: u64,
-    /// How the commands of every group ended; only what occurred.
+    /// Number of commands per outcome. Outcomes that never occurred are omitted.
     pub outcomes: Vec<(ExchangeOutcome, u64)>,
-    /// The sum of the headline groups: no expected waits, no encrypted frames.
+    /// Sum of the headline groups, which exclude expected waits and encrypted frames.
     pub total: CommandStatistics,
-    /// A row a command, in the order of protocol and code.
+    /// Ordered by protocol and code.
     pub commands: Vec<CommandRow>,
-    /// A row a group that occurred, in the order of [`Group::ALL`].
+    /// In the order of [`CommandGroup::ALL`]. Empty groups are omitted.
     pub groups: Vec<GroupRow>,
-    /// The paper's *Other*: Attributes, Directory and Locking together.
+    /// Attributes, Directory and Locking combined: the *Other* group of Swartz (1997).
     pub other: Option<GroupSum>,
-    /// Commands that are counted in their group but have no row of their own, because there were too many rows.
+    /// Commands counted in their group but without a row of their own, because the table of rows was full.
     pub folded: u64,
-    /// By share.
     pub shares: Entities<Arc<str>>,
-    /// By file.
     pub files: Entities<FileKey>,
-    /// By client.
     pub clients: Entities<IpAddr>,
-    /// By server.
     pub servers: Entities<SocketAddr>,
-    /// By user.
     pub users: Entities<Arc<str>>,
-    /// Over time.
     pub timeline: BinnedTimeline,
-    /// Response times over time.
     pub heat_map: HeatMap,
-    /// Response time against load.
     pub concurrency: Vec<Concurrency>,
-    /// The slowest exchanges, slowest first.
     pub slowest: Vec<Exchange>,
-    /// What clients were allowed to keep, and read again all the same.
+    /// Caching rights granted to clients, and data that they read again anyway.
     pub caching: CachingFigures,
-    /// Where the time went.
     pub splits: Splits,
-    /// The commands divided by what was asked for; none where nothing was.
+    /// Absent unless slicing was requested.
     pub slices: Option<DimensionBreakdown>,
-    /// First packet of any exchange.
     pub first: Option<Timestamp>,
-    /// Last packet of any exchange.
     pub last: Option<Timestamp>,
 }
 
-/// A command.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommandRow {
-    /// The command.
     pub command: Command,
-    /// The row holds the expected waits of the command (group [`Group::Waiting`]), which are never mixed with others.
+    /// The row holds the command's expected waits ([`CommandGroup::Waiting`]), which never share a row with other
+    /// exchanges.
     pub waiting: bool,
-    /// The groups that its exchanges belong to.
     pub groups: Vec<CommandGroup>,
-    /// All exchanges of the command.
     pub row: CommandStatistics,
-    /// Those with a subcommand, by it; exchanges without one are in `row` only.
+    /// Exchanges with a subcommand, by subcommand. Exchanges without one appear in `row` only.
     pub subcommands: Vec<SubcommandRow>,
-    /// What is no command of its own and not in `row`: the asynchronous portion of Write_Raw, and what the server
-    /// sent of its own accord.
+    /// Messages that are not commands and not counted in `row`: the asynchronous portion of Write_Raw, and messages
+    /// that the server sent unasked.
     pub apart: Vec<SubcommandRow>,
 }
 
-/// A part of a command.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SubcommandRow {
-    /// The subcommand.
     pub subcommand: Subcommand,
-    /// Its exchanges.
     pub row: CommandStatistics,
 }
 
-/// A group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupRow {
-    /// The group.
     pub group: CommandGroup,
-    /// Its exchanges.
     pub row: CommandStatistics,
-    /// The cumulative distribution of its response time: values with the fraction of commands that took no longer.
+    /// Cumulative distribution of the response time: pairs of a value and the fraction of commands at or below it.
     pub cumulative: Vec<(Nanos, f64)>,
 }
 
-/// Several groups together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupSum {
-    /// Their exchanges.
     pub row: CommandStatistics,
-    /// As in [`GroupRow`].
     pub cumulative: Vec<(Nanos, f64)>,
 }
 
 impl Aggregate {
-    /// From the first packet of any exchange to the last.
+    /// Time from the first packet of any exchange to the last.
     pub fn elapsed(&self) -> Option<Nanos> {
         Some(self.last? - self.first?)
     }

@@ -1,4 +1,4 @@
-//! Captures whose clock moves in coarse steps: times below a step are forgotten, as they are rounded to nothing.
+//! Captures with a coarse clock: removes times below the clock's step, because they were rounded to nothing.
 
 use crate::aggregate::Aggregate;
 use crate::entity::{Entities, EntityStatistics};
@@ -8,7 +8,7 @@ use crate::summary::DurationStatistics;
 use smbscope_model::{Nanos, TimeKind};
 
 impl DurationStatistics {
-    /// Forgets what is below `step`; sum and count stay.
+    /// Sum and count are unchanged.
     fn forget_below(&mut self, step: Nanos) {
         let DurationStatistics { min, max, mean, stddev, p50, p90, p95, p99, p999, .. } = self;
         for time in [min, max, mean, stddev, p50, p90, p95, p99, p999] {
@@ -36,7 +36,7 @@ fn forget_in_entities<K>(entities: &mut Entities<K>, step: Nanos) {
 }
 
 impl Aggregate {
-    /// Forgets every minimum, mean, maximum and percentile below `step`, the smallest step of the capture's clock.
+    /// Removes every minimum, mean, maximum and percentile below `step`, the resolution of the capture's clock.
     pub fn forget_below(&mut self, step: Nanos) {
         let commands = self.commands.iter_mut().flat_map(|command| {
             let parts = command.subcommands.iter_mut().chain(&mut command.apart);

@@ -1,4 +1,4 @@
-//! Counts by decades of seconds, as in the paper's "response time distributions" (Swartz 1997, appendix A).
+//! Counts by decades of seconds, as in the "response time distributions" of Swartz (1997), appendix A.
 
 use serde::{Deserialize, Serialize};
 use smbscope_model::Nanos;
@@ -9,18 +9,16 @@ pub struct Distribution {
     counts: [u64; 10],
 }
 
-/// One line of a distribution.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Decade {
-    /// Index of the decade, 0 to 9.
+    /// 0 to 9.
     pub index: usize,
-    /// Values of the decade are below this; absent for the last decade.
+    /// Upper edge, exclusive. Absent for the last decade.
     pub below: Option<Nanos>,
-    /// Values in it.
     pub count: u64,
     /// Share of all values, in percent.
     pub percent: f64,
-    /// Share of all values in this decade and those before, in percent.
+    /// Share of all values in this decade and those before it, in percent.
     pub cumulative_percent: f64,
 }
 
@@ -38,29 +36,26 @@ impl Distribution {
         Nanos(100_000_000_000),
     ];
 
-    /// Adds a value. Negative ones belong to the first decade.
+    /// Counts a value. Negative values belong to the first decade.
     pub fn record(&mut self, value: Nanos) {
         self.counts[Distribution::EDGES.partition_point(|edge| *edge <= value)] += 1;
     }
 
-    /// Adds the counts of another part.
     pub fn merge(&mut self, other: &Distribution) {
         for (mine, theirs) in self.counts.iter_mut().zip(other.counts) {
             *mine += theirs;
         }
     }
 
-    /// Counts of the ten decades.
     pub fn counts(&self) -> [u64; 10] {
         self.counts
     }
 
-    /// Number of values.
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// The decades from the first to the last that has a value; none for an empty distribution.
+    /// Returns the decades from the first to the last occupied one, including empty ones between them.
     pub fn decades(&self) -> Vec<Decade> {
         let total = self.total();
         let Some(first) = self.counts.iter().position(|count| *count > 0) else { return Vec::new() };

@@ -1,8 +1,8 @@
-//! Statistics over exchanges: exact and histogram summaries, and the tables of a report.
+//! Statistics over exchanges: summaries, and the tables of a report.
 //!
-//! [`Aggregator`] takes one [`Exchange`](smbscope_model::Exchange) after the other; aggregators of any partition of
-//! the exchanges merge to the same result as one that saw them all. [`Aggregator::finish`] turns it into an
-//! [`Aggregate`], the finished figures that reports print.
+//! [`Aggregator`] takes one [`Exchange`](smbscope_model::Exchange) after another. Aggregators of any partition of the
+//! exchanges merge to the same result as one that saw them all. [`Aggregator::finish`] computes an [`Aggregate`], which
+//! reports print. Start reading in `aggregator`.
 
 mod aggregate;
 mod aggregator;

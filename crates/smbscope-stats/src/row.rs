@@ -1,4 +1,4 @@
-//! A row of the command and group tables: counts, packets, statuses and every time of a set of exchanges.
+//! Rows of the command and group tables: counts, packets, statuses and times of a set of exchanges.
 
 use crate::distribution::Distribution;
 use crate::summary::{DurationStatistics, Summary, SummaryPrecision};
@@ -6,52 +6,46 @@ use serde::{Deserialize, Serialize};
 use smbscope_model::{Exchange, ExchangeOutcome, Nanos, ResponseStatus, TimeKind};
 use std::collections::BTreeMap;
 
-/// Distinct error statuses that a row tells apart; those with the largest codes are added up beyond it.
+/// Maximum number of distinct error statuses per row. Beyond it, those with the largest codes are combined.
 pub const STATUSES_MAX: usize = 128;
 
-/// What was counted of a kind of commands.
 #[derive(Debug, Clone, Copy)]
 pub struct CommandTallyView<'a> {
-    /// Response times of those that are complete.
+    /// Response times of complete exchanges.
     pub response_time: &'a Summary,
-    /// Error responses by status, at most [`STATUSES_MAX`](crate::STATUSES_MAX) of them.
+    /// Error responses by status, at most [`STATUSES_MAX`](crate::STATUSES_MAX).
     pub errors: &'a BTreeMap<ResponseStatus, u64>,
 }
 
 /// A finished row.
 ///
-/// Times and the distribution are those of complete exchanges; the rest is about all exchanges of the row.
+/// Times and the distribution cover complete exchanges; all other fields cover all exchanges of the row.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CommandStatistics {
-    /// Exchanges, timed or not.
+    /// Exchanges with or without a response time.
     pub count: u64,
-    /// Exchanges that entered the times.
+    /// Complete exchanges, which entered the times.
     pub timed: u64,
-    /// Exchanges whose final response has an error status.
     pub errors: u64,
-    /// Error statuses with their counts, in the order of their codes.
+    /// Ordered by code.
     pub statuses: Vec<(ResponseStatus, u64)>,
-    /// Errors whose status is not among `statuses`, because there were too many different ones.
+    /// Errors whose status does not fit in `statuses`.
     pub other_statuses: u64,
-    /// How the exchanges ended; only what occurred.
+    /// Number of exchanges per outcome. Outcomes that never occurred are omitted.
     pub outcomes: Vec<(ExchangeOutcome, u64)>,
-    /// Packets of the exchanges in `packet_exchanges`, both halves.
+    /// Packets of both halves of the exchanges in `packet_exchanges`.
     pub packets: u64,
-    /// Those of them that carried the request.
     pub request_packets: u64,
-    /// Exchanges whose packets are known in full: complete ones, and messages that have no answer by design.
+    /// Exchanges whose packets are all known: complete ones, and messages without a response by design.
     pub packet_exchanges: u64,
-    /// Bytes of requests.
     pub request_bytes: u64,
-    /// Bytes of final responses.
     pub response_bytes: u64,
-    /// Decades of the response time.
+    /// Response time by decade.
     pub distribution: Distribution,
     times: [DurationStatistics; TimeKind::ALL.len()],
 }
 
 impl CommandStatistics {
-    /// The figures of one of the times.
     pub fn time(&self, kind: TimeKind) -> &DurationStatistics {
         &self.times[kind as usize]
     }
@@ -60,12 +54,11 @@ impl CommandStatistics {
         &mut self.times[kind as usize]
     }
 
-    /// Packets per exchange.
     pub fn average_packets(&self) -> Option<f64> {
         (self.packet_exchanges > 0).then(|| self.packets as f64 / self.packet_exchanges as f64)
     }
 
-    /// Exchanges that should have been timed and could not be.
+    /// Number of exchanges that should have a response time but have none.
     pub fn untimed(&self) -> u64 {
         let by_design: u64 = self
             .outcomes
@@ -79,7 +72,6 @@ impl CommandStatistics {
     }
 }
 
-/// A growing row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CommandTally {
     count: u64,
@@ -118,7 +110,7 @@ impl Default for CommandTally {
 }
 
 impl CommandTally {
-    /// One that keeps percentiles of the response and the service time only.
+    /// Creates a row that keeps percentiles of the response and service times only.
     pub(crate) fn lean() -> CommandTally {
         let limit = |kind| match kind {
             TimeKind::ResponseTime | TimeKind::ServiceTime => SummaryPrecision::ROW,
@@ -127,7 +119,6 @@ impl CommandTally {
         CommandTally { times: TimeKind::ALL.map(|kind| Summary::new(limit(kind))), ..CommandTally::default() }
     }
 
-    /// Nothing was recorded yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -136,7 +127,7 @@ impl CommandTally {
         CommandTallyView { response_time: &self.times[TimeKind::ResponseTime as usize], errors: &self.statuses }
     }
 
-    /// The cumulative distribution of the response time.
+    /// Cumulative distribution of the response time.
     pub(crate) fn cumulative(&self) -> Vec<(Nanos, f64)> {
         self.times[TimeKind::ResponseTime as usize].cumulative()
     }
@@ -195,7 +186,7 @@ impl CommandTally {
         }
     }
 
-    /// The smallest codes stay, whatever the order: see [`crate::bounded`] for why merges agree.
+    /// Keeps the smallest codes, whatever the order of arrival; [`crate::bounded`] explains why merges agree.
     fn add_status(&mut self, status: ResponseStatus, count: u64) {
         *self.statuses.entry(status).or_default() += count;
         if self.statuses.len() > STATUSES_MAX
@@ -273,7 +264,7 @@ mod tests {
             tally.record(&failed);
         }
         let row = tally.finish();
-        // 0xc0000016 (MORE_PROCESSING_REQUIRED) is among the codes and is no error: 135 − 1 errors, 128 listed.
+        // 0xc0000016 (MORE_PROCESSING_REQUIRED) is among the codes and is not an error: 135 − 1 errors, 128 listed.
         assert_eq!((row.errors, row.statuses.len() as u64, row.other_statuses), (134, 128, 6));
     }
 }

@@ -1,13 +1,12 @@
-//! What is wrong with an expression: one sentence that says where and what was expected, a hint where one can be given,
-//! and the expression with a mark below the place.
+//! Errors in expressions: one sentence with the place and the expectation, a hint where possible, and the expression
+//! with a marker below the place.
 
 use std::fmt;
 use std::ops::Range;
 
-/// An expression that cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterError {
-    /// Bytes of the expression that are wrong; empty at its end.
+    /// Byte range of the error; empty at the end of the expression.
     place: Range<usize>,
     expression: String,
     problem: Problem,
@@ -16,12 +15,12 @@ pub struct FilterError {
 impl std::error::Error for FilterError {}
 
 impl FilterError {
-    /// The character, counted from 1, at which the trouble begins.
+    /// Position of the error in characters, starting at 1.
     pub fn position(&self) -> usize {
         self.expression.get(..self.place.start).map_or(0, |before| before.chars().count()) + 1
     }
 
-    /// What is wrong, without the place: for a literal that is all there is.
+    /// Returns the error without its position, as used for single literals.
     pub fn sentence(&self) -> String {
         self.problem.to_string()
     }
@@ -30,14 +29,14 @@ impl FilterError {
 impl fmt::Display for FilterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "character {}: {}", self.position(), self.problem)?;
-        // A mark below the place lines up only where the expression is one line.
+        // Keeps the expression on one line, so that the marker lines up.
         let line: String = self.expression.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let width = self.expression.get(self.place.clone()).map_or(1, |wrong| wrong.chars().count().max(1));
         write!(f, "\n  {line}\n  {:indent$}{}", "", "^".repeat(width), indent = self.position() - 1)
     }
 }
 
-/// The trouble, wherever it is.
+/// An error without its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     what: String,
@@ -52,30 +51,29 @@ impl fmt::Display for Problem {
 }
 
 impl Problem {
-    /// This is wrong.
     pub fn new(what: impl Into<String>) -> Problem {
         Problem { what: what.into(), hint: None }
     }
 
-    /// What to write instead.
+    /// Adds a suggestion.
     pub fn hint(self, hint: impl Into<String>) -> Problem {
         Problem { hint: Some(hint.into()), ..self }
     }
 
-    /// The same where there may be no hint.
+    /// Adds a suggestion if there is one.
     pub fn maybe(self, hint: Option<String>) -> Problem {
         Problem { hint: hint.or(self.hint), ..self }
     }
 
-    /// In this expression, at these bytes of it.
+    /// Adds the expression and the byte range of the error.
     pub fn at(self, expression: &str, place: Range<usize>) -> FilterError {
         FilterError { place, expression: expression.to_owned(), problem: self }
     }
 }
 
-/// Returns `did you mean response_time?` if one of the names is near enough.
+/// Returns `did you mean response_time?` if one of the names is similar enough.
 pub fn did_you_mean<'n>(wrong: &str, names: impl IntoIterator<Item = &'n str>) -> Option<String> {
-    // As near as a slip of the finger or a forgotten word, and not much further than the nearest; more misleads.
+    // Accepts a typing error or a missing word, and names about as similar as the best match; more would mislead.
     const NEAR: f64 = 0.8;
     const AS_NEAR: f64 = 0.05;
     let wrong = wrong.to_lowercase();

@@ -21,7 +21,7 @@ use super::literal::{Pattern, Prefix, Scalar, Word, has_wildcards};
 use super::tokens::{Cursor, LocatedProblem, Token, TokenKind, tokens};
 use std::borrow::Cow;
 
-/// Parentheses and `not` in one another: more is no expression that anyone wrote.
+/// Limit for nested parentheses and `not`, to bound the recursion.
 const DEEPEST: usize = 100;
 
 pub(super) fn parse(text: &str) -> Result<Expression, FilterError> {
@@ -103,7 +103,7 @@ impl FilterParser<'_, '_> {
                 }
             }
             ColumnAccessor::Address(_) => {
-                // `==` asks for one host, `in` for those of a network.
+                // `==` takes a single address, `in` takes networks as well.
                 let is_equal = matches!(self.tokens.peek(), Some(Token { kind: TokenKind::Operator("==" | "!="), .. }));
                 let read = |text: &str| match Prefix::parse(text)? {
                     prefix if is_equal && !prefix.is_single() => {
@@ -130,7 +130,7 @@ impl FilterParser<'_, '_> {
         Ok(Expression::Test(column, condition?))
     }
 
-    /// `path == *.ini` would hold for no file: no name has such characters, other than patterns of a search.
+    /// Rejects `path == *.ini`, which would match nothing: file names can't contain wildcards, except in searches.
     fn refuse_wildcards(&self, column: &FilterColumn) -> Result<(), LocatedProblem> {
         let is_before_value = |kind: &TokenKind<'_>| match kind {
             TokenKind::Operator(sign) => matches!(*sign, "==" | "!="),
@@ -153,7 +153,7 @@ impl FilterParser<'_, '_> {
         Ok(())
     }
 
-    /// What may stand behind a column that is yes or no.
+    /// Parses the condition on a flag, which may be missing.
     fn flag(&mut self, column: &FilterColumn) -> Result<FilterCondition, LocatedProblem> {
         let negated = if self.tokens.sign("==") {
             false
@@ -174,7 +174,7 @@ impl FilterParser<'_, '_> {
         })
     }
 
-    /// `==`, `!=`, `in` and `not in`, which every other type has.
+    /// Parses `==`, `!=`, `in` and `not in`, which all types but flags support.
     fn equal<T>(
         &mut self,
         column: &FilterColumn,
@@ -183,7 +183,7 @@ impl FilterParser<'_, '_> {
     ) -> Result<FilterCondition, LocatedProblem> {
         for (sign, negated) in [("==", false), ("!=", true)] {
             if self.tokens.sign(sign) {
-                // Every exchange has addresses, so there null is as wrong as any other word.
+                // Every exchange has addresses, so null is an error there.
                 let may_be_unknown = !matches!(column.value, ColumnAccessor::Address(_));
                 if may_be_unknown && self.tokens.keyword("null") {
                     return Ok(FilterCondition::Known(negated));
@@ -204,7 +204,7 @@ impl FilterParser<'_, '_> {
         })
     }
 
-    /// A literal, or several in parentheses.
+    /// Parses a literal, or several in parentheses.
     fn list<T>(&mut self, read: impl Fn(&str) -> Result<T, Problem>) -> Result<Vec<T>, LocatedProblem> {
         if !self.tokens.takes(&TokenKind::Open) {
             return Ok(vec![self.literal(read)?]);
@@ -236,7 +236,7 @@ impl FilterParser<'_, '_> {
         value.map_err(|problem| (problem, place.clone()))
     }
 
-    /// An operator that the column's type has no use for.
+    /// Reports an operator that the column's type does not support.
     fn not_for(&self, column: &FilterColumn) -> LocatedProblem {
         let (problem, place) = self.tokens.expected(&operators(column));
         let article = match column.type_name() {
@@ -248,7 +248,6 @@ impl FilterParser<'_, '_> {
     }
 }
 
-/// What may stand behind a column.
 fn operators(column: &FilterColumn) -> String {
     let operators = match &column.value {
         ColumnAccessor::Flag(_) => "== or !=",
@@ -268,7 +267,7 @@ fn unknown_column(name: &str) -> Problem {
     problem.hint("docs/filter.md lists the columns").maybe(did_you_mean(name, names))
 }
 
-/// A path as it is compared.
+/// Normalizes a path for comparison.
 fn spelt<'a>(names: &TextDomain, text: &'a str) -> Cow<'a, str> {
     match names {
         TextDomain::Path => Cow::Owned(text.replace('/', "\\").trim_start_matches('\\').to_owned()),
@@ -276,7 +275,7 @@ fn spelt<'a>(names: &TextDomain, text: &'a str) -> Cow<'a, str> {
     }
 }
 
-/// A name or any other text; names that do not exist are refused.
+/// Parses a name. Rejects names that the column can't have.
 fn word(names: &TextDomain, text: &str) -> Result<Word, Problem> {
     let word = Word::new(&spelt(names, text));
     let TextDomain::Known { all, codes, .. } = names else { return Ok(word) };
@@ -292,7 +291,7 @@ fn word(names: &TextDomain, text: &str) -> Result<Word, Problem> {
     Err(problem.maybe(few).maybe(hint))
 }
 
-/// A list of parts in which no part is a list of the same kind.
+/// Flattens nested lists of the same kind.
 fn flat(
     parts: Vec<Expression>,
     make: impl Fn(Vec<Expression>) -> Expression,

@@ -1,43 +1,34 @@
-//! Tokens of an expression, and a place among them: of filters, and of other conditions written like these.
+//! Tokenizer for filters and other conditions with the same syntax, and a cursor over the tokens.
 
 use super::error::Problem;
 use super::literal::is_bare;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// What is wrong, and which bytes of the text.
+/// A problem and the byte range of the text that has it.
 pub type LocatedProblem = (Problem, Range<usize>);
 
-/// What a token is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TokenKind<'a> {
-    /// `(`
     Open,
-    /// `)`
     Close,
-    /// `,`
     Comma,
-    /// Of signs.
     Operator(&'static str),
-    /// Anything without blanks and signs.
+    /// Text without blanks or operator characters.
     Word(&'a str),
-    /// Text in quotes.
     Quoted(Cow<'a, str>),
 }
 
-/// A piece of an expression.
 #[derive(Debug)]
 pub struct Token<'a> {
-    /// What it is.
     pub kind: TokenKind<'a>,
-    /// Its bytes.
+    /// Byte range in the text.
     pub place: Range<usize>,
 }
 
-/// Signs, the longer ones first.
+/// Longer operators first, so that they win.
 const OPERATORS: [&str; 11] = ["==", "!=", "<=", ">=", "!~", "&&", "||", "<", ">", "~", "!"];
 
-/// The text in tokens.
 pub fn tokens(text: &str) -> Result<Vec<Token<'_>>, LocatedProblem> {
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -78,7 +69,7 @@ pub fn tokens(text: &str) -> Result<Vec<Token<'_>>, LocatedProblem> {
     Ok(tokens)
 }
 
-/// Text in quotes, and how long it is with them.
+/// Parses quoted text. Returns it with its length including the quotes, or `None` if the closing quote is missing.
 fn quoted(text: &str, quote: char) -> Option<(TokenKind<'_>, usize)> {
     let mut from = 1;
     loop {
@@ -96,7 +87,6 @@ fn quoted(text: &str, quote: char) -> Option<(TokenKind<'_>, usize)> {
     }
 }
 
-/// A place among the tokens of an expression.
 #[derive(Debug)]
 pub struct Cursor<'t, 'a> {
     tokens: &'t [Token<'a>],
@@ -106,44 +96,40 @@ pub struct Cursor<'t, 'a> {
 }
 
 impl<'t, 'a> Cursor<'t, 'a> {
-    /// Before the first token of the text.
     pub fn new(text: &str, tokens: &'t [Token<'a>]) -> Cursor<'t, 'a> {
         Cursor { tokens, end: text.len(), at: 0 }
     }
 
-    /// The tokens from here on.
     pub fn rest(&self) -> &'t [Token<'a>] {
         &self.tokens[self.at..]
     }
 
-    /// Goes on behind the next token.
     pub fn skip(&mut self) {
         self.at += 1;
     }
 
-    /// The next token.
     pub fn peek(&self) -> Option<&'t Token<'a>> {
         self.tokens.get(self.at)
     }
 
-    /// The bytes of the next token, or the end.
+    /// Returns the byte range of the next token, or of the end.
     pub fn place(&self) -> Range<usize> {
         self.peek().map_or(self.end..self.end, |token| token.place.clone())
     }
 
-    /// Goes on behind a token of this kind, if it is the next.
+    /// Skips the next token if it is of this kind.
     pub fn takes(&mut self, kind: &TokenKind<'_>) -> bool {
         let found = self.peek().is_some_and(|token| token.kind == *kind);
         self.at += usize::from(found);
         found
     }
 
-    /// The same of an operator.
+    /// Skips the next token if it is this operator.
     pub fn sign(&mut self, sign: &'static str) -> bool {
         self.takes(&TokenKind::Operator(sign))
     }
 
-    /// The same of a word, in any case.
+    /// Skips the next token if it is this word, in any case.
     pub fn keyword(&mut self, keyword: &str) -> bool {
         let found = matches!(self.peek(), Some(Token { kind: TokenKind::Word(word), .. })
             if word.eq_ignore_ascii_case(keyword));
@@ -151,8 +137,8 @@ impl<'t, 'a> Cursor<'t, 'a> {
         found
     }
 
-    /// Takes the words up to `and`, a sign or the end: a number and its unit, with or without a blank between them. Returns
-    /// them with their bytes, or none if there is no word.
+    /// Takes the words up to `and`, an operator or the end: a number and its unit, with or without a blank between
+    /// them. Returns them with their byte range, or `None` if there is no word.
     pub fn value<'s>(&mut self, text: &'s str) -> Option<(&'s str, Range<usize>)> {
         let start = self.place().start;
         let mut end = start;
@@ -165,7 +151,7 @@ impl<'t, 'a> Cursor<'t, 'a> {
         (end > start).then(|| (&text[start..end], start..end))
     }
 
-    /// What was expected instead of the next token.
+    /// Returns an error that names the next token and what was expected instead.
     pub fn expected(&self, what: &str) -> LocatedProblem {
         let found = match self.peek().map(|token| &token.kind) {
             None => "the end".to_owned(),

@@ -1,6 +1,6 @@
-//! Many rows at once: of thirty rows at 95% one or two differ by chance.
+//! Adjustments for multiple comparisons: of thirty rows at 95%, one or two differ by chance.
 
-/// Holm's adjustment: of all rows that stay at or below 0.05, the probability that even one is there by chance is 5%
+/// Adjusts p-values by Holm's method: with the rows at or below 0.05, the probability of even one false positive is 5%
 /// (Holm, "A Simple Sequentially Rejective Multiple Test Procedure", 1979). For the few claims of a headline.
 pub fn holm(p_values: &[Option<f64>]) -> Vec<Option<f64>> {
     let order = ascending(p_values);
@@ -13,7 +13,7 @@ pub fn holm(p_values: &[Option<f64>]) -> Vec<Option<f64>> {
     adjusted
 }
 
-/// The adjustment of Benjamini and Hochberg: of all rows that stay at or below 0.05, about 5% are there by chance
+/// Adjusts p-values by the method of Benjamini and Hochberg: of the rows at or below 0.05, about 5% are false positives
 /// ("Controlling the False Discovery Rate", 1995). For tables.
 pub fn benjamini_hochberg(p_values: &[Option<f64>]) -> Vec<Option<f64>> {
     let order = ascending(p_values);
@@ -26,7 +26,7 @@ pub fn benjamini_hochberg(p_values: &[Option<f64>]) -> Vec<Option<f64>> {
     adjusted
 }
 
-/// Places of the known values, ascending.
+/// Returns the indices and values of the known p-values, in ascending order.
 fn ascending(p_values: &[Option<f64>]) -> Vec<(usize, f64)> {
     let known = p_values.iter().enumerate().filter_map(|(at, p)| Some((at, (*p)?)).filter(|(_, p)| !p.is_nan()));
     let mut known: Vec<(usize, f64)> = known.collect();

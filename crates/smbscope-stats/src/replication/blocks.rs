@@ -1,23 +1,23 @@
-//! How long the blocks of a stationary bootstrap must be.
+//! Mean block length for the stationary bootstrap.
 
-/// Autocorrelation is looked at until this many lags in a row (Politis and White: K_N) show none.
+/// Number of consecutive insignificant lags at which the search stops (K_N in Politis and White).
 const QUIET_LAGS: usize = 5;
-/// Standard errors below which an autocorrelation is none (their c).
+/// Significance bound for autocorrelations, in standard errors (c in Politis and White).
 const INSIGNIFICANT: f64 = 2.0;
-/// Weight below which a lag adds nothing to the variance of resamples.
+/// Lags with a smaller weight are ignored in the variance of resamples.
 const LEAST_SEEN: f64 = 1e-3;
-/// The most that resamples are taken to miss; the estimate of a short series can be anything.
+/// Upper limit for the correction; the estimate from a short series can be anything.
 const MOST_MISSED: f64 = 4.0;
-/// Correlation of neighbours beyond which a series is none of independent blocks anyway.
+/// Upper limit for the correlation of neighbours; beyond it the blocks are not independent anyway.
 const CLOSEST_NEIGHBOURS: f64 = 0.95;
 
-/// How the intervals of a run depend on their neighbours.
+/// Serial dependence of the intervals of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Dependence {
-    /// Mean length of blocks.
+    /// Mean block length.
     pub(super) length: f64,
-    /// The variance of the mean, as a multiple of what resamples of such blocks have: they break neighbours apart at
-    /// their ends, and so show too little.
+    /// Ratio of the variance of the mean to that of the resamples, which is too small because blocks separate
+    /// neighbours at their ends.
     pub(super) missed: f64,
 }
 
@@ -25,9 +25,9 @@ impl Dependence {
     const NONE: Dependence = Dependence { length: 1.0, missed: 1.0 };
 }
 
-/// The mean length of blocks for the stationary bootstrap of the mean of a series (Politis and White, "Automatic
+/// Returns the mean block length for the stationary bootstrap of the mean of a series (Politis and White, "Automatic
 /// Block-Length Selection for the Dependent Bootstrap", Econometric Reviews 23, 2004, with the correction of Patton,
-/// Politis and White, 2009); at least 1, at most the lesser of 3·√n and n/3.
+/// Politis and White, 2009). At least 1, at most the lesser of 3·√n and n/3.
 pub fn block_length(series: &[f64]) -> f64 {
     dependence(series).length
 }
@@ -52,7 +52,7 @@ pub(super) fn dependence(series: &[f64]) -> Dependence {
     let covariances: Vec<f64> = (0..=lags_max).map(covariance).collect();
     let bound = INSIGNIFICANT * (n.log10() / n).sqrt();
     let loud = |lag: &usize| (covariances[*lag] / variance).abs() >= bound;
-    // The last lag before `quiet` in a row without correlation; where there is no such place, the last with one.
+    // The last lag before `quiet` consecutive insignificant ones; if there is no such place, the last significant lag.
     let begin = (1..=lags_max.saturating_sub(quiet) + 1)
         .find(|begin| !(*begin..(begin + quiet).min(lags_max + 1)).any(|lag| loud(&lag)));
     let last = match begin {
@@ -74,12 +74,13 @@ pub(super) fn dependence(series: &[f64]) -> Dependence {
     // D of the stationary bootstrap, corrected: 2·g(0)².
     let length = (2.0 * slope.powi(2) / (2.0 * spectrum.powi(2))).cbrt() * n.cbrt();
     let length = length.clamp(1.0, most);
-    // What the stationary bootstrap's variance tends to (Politis and Romano 1994, lemma 1).
+    // Limit of the stationary bootstrap's variance (Politis and Romano 1994, lemma 1).
     let kept = |lag: usize| (1.0 - lag as f64 / n) * (1.0 - 1.0 / length).powi(lag as i32);
     let seen = (1..count).take_while(|lag| kept(*lag) > LEAST_SEEN).map(|lag| 2.0 * kept(lag) * covariance(lag));
     let seen = variance + seen.sum::<f64>();
-    // The window sees only what is significant; of a short series that is less than there is. An autoregressive process
-    // with the same correlation of neighbours (corrected by Kendall for the length of the series) sees further.
+    // The window considers significant lags only, which underestimates the variance of a short series. An
+    // autoregressive process with the same correlation of neighbours (with Kendall's small-sample correction) includes
+    // longer lags.
     let neighbours = covariance(1) / variance;
     let neighbours = (neighbours + (1.0 + 3.0 * neighbours) / n).clamp(0.0, CLOSEST_NEIGHBOURS);
     let autoregressive = variance * (1.0 + neighbours) / (1.0 - neighbours);
@@ -87,7 +88,7 @@ pub(super) fn dependence(series: &[f64]) -> Dependence {
     Dependence { length, missed }
 }
 
-/// The lag window: 1 up to a half, from there on falling to 0.
+/// Flat-top lag window: 1 up to a half, then falling to 0.
 fn flat_top(share: f64) -> f64 {
     (2.0 * (1.0 - share)).clamp(0.0, 1.0)
 }

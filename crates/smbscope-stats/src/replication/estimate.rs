@@ -1,33 +1,32 @@
-//! The bootstrap of the logarithm of a ratio, and what can be read from it.
+//! Bootstrap of the logarithm of a ratio.
 //!
-//! The percentile bootstrap of few values is too narrow, for two reasons. Its variance lacks the factor n/(n − 1), and it
-//! knows nothing of Student's t; both are put right by taking percentiles further out, at Φ(−t·s/σ), where σ is the
-//! deviation of the resamples and s the standard error (Hesterberg, "What Teachers Should Know About the Bootstrap", The
-//! American Statistician 69, 2015: the expanded percentile interval). And resamples of few values take few values: those of
-//! five have 126 means. So the interval is on each side at least as wide as Student's.
+//! The percentile bootstrap of few values is too narrow, for two reasons. Its variance lacks the factor n/(n − 1), and
+//! it ignores Student's t. Both are corrected by taking percentiles further out, at Φ(−t·s/σ), where σ is the deviation
+//! of the resamples and s the standard error (Hesterberg, "What Teachers Should Know About the Bootstrap", The American
+//! Statistician 69, 2015: the expanded percentile interval). Also, few values have few distinct resamples: those of
+//! five values have 126 means. So each side of the interval is at least as wide as Student's.
 
 use super::{ReplicationSettings, mean, variance};
 use crate::random::Random;
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
-/// Resamples in a tail below which its share is not known.
+/// Minimum number of resamples in a tail to estimate its probability.
 const RESOLVED_TAIL: usize = 3;
 
-/// The logarithm of a ratio, and how uncertain it is.
 #[derive(Debug, Clone)]
 pub(super) struct LogRatioEstimate {
-    /// As observed.
+    /// Observed value.
     pub(super) log_ratio: f64,
-    /// Of the resamples, ascending.
+    /// Values of the resamples, ascending.
     pub(super) resampled: Vec<f64>,
     pub(super) standard_error: f64,
     pub(super) degrees_of_freedom: f64,
-    /// What the deviation of the resamples tends to; below the standard error.
+    /// Limit of the standard deviation of the resamples; below the standard error.
     pub(super) deviation: f64,
 }
 
 impl LogRatioEstimate {
-    /// Of the logarithms of the ratios of blocks.
+    /// Estimates from the logarithms of the ratios of blocks.
     pub(super) fn paired(logs: &[f64], resamples: u32, random: &mut Random) -> LogRatioEstimate {
         let count = logs.len() as f64;
         let squared = variance(logs) / count;
@@ -40,7 +39,7 @@ impl LogRatioEstimate {
         }
     }
 
-    /// Of the logarithms of two sets of values; degrees of freedom by Welch and Satterthwaite.
+    /// Estimates from the logarithms of two sets of values. Degrees of freedom by Welch and Satterthwaite.
     pub(super) fn unpaired(base: &[f64], values: &[f64], resamples: u32, random: &mut Random) -> LogRatioEstimate {
         let means = (0..resamples).map(|_| resampled_mean(values, random) - resampled_mean(base, random));
         let resampled = sorted(means.collect());
@@ -57,7 +56,7 @@ impl LogRatioEstimate {
         }
     }
 
-    /// The interval that leaves out `tail` on both sides together.
+    /// Returns the interval that excludes `tail`, both sides together.
     pub(super) fn interval(&self, tail: f64) -> (f64, f64) {
         let tail = tail.clamp(f64::EPSILON, 1.0);
         let half = student(1.0 - tail / 2.0, self.degrees_of_freedom) * self.standard_error;
@@ -69,8 +68,8 @@ impl LogRatioEstimate {
         (low.min(quantile(&self.resampled, share)), high.max(quantile(&self.resampled, 1.0 - share)))
     }
 
-    /// The probability of at least this difference where there is none: the tail that an interval may have and just not
-    /// hold 1.
+    /// Returns the probability of at least this difference under the null hypothesis: the largest tail at which the
+    /// interval still excludes a ratio of 1.
     pub(super) fn p_value(&self) -> f64 {
         if self.standard_error <= 0.0 {
             return if self.log_ratio == 0.0 { 1.0 } else { 0.0 };
@@ -91,7 +90,7 @@ impl LogRatioEstimate {
         by_student.max(two_sided(t))
     }
 
-    /// The logarithm of the least ratio that an interval like this one would show with the wanted power.
+    /// Returns the logarithm of the smallest ratio that such an interval would detect with the power in `settings`.
     pub(super) fn detectable(&self, settings: &ReplicationSettings) -> f64 {
         let quantiles = student(1.0 - (1.0 - settings.confidence) / 2.0, self.degrees_of_freedom)
             + student(settings.power, self.degrees_of_freedom);
@@ -109,14 +108,14 @@ pub(super) fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
-/// A quantile of ascending values, between neighbours in proportion (Hyndman and Fan's type 7, as NumPy's).
+/// Returns a quantile of ascending values by linear interpolation (Hyndman and Fan's type 7, as in NumPy).
 fn quantile(ascending: &[f64], share: f64) -> f64 {
     let place = share.clamp(0.0, 1.0) * (ascending.len() - 1) as f64;
     let (below, above) = (ascending[place.floor() as usize], ascending[place.ceil() as usize]);
     below + (above - below) * place.fract()
 }
 
-/// A quantile of Student's distribution, of the normal one where there is no such number of degrees of freedom.
+/// Returns a quantile of Student's distribution, or of the normal one if the degrees of freedom are invalid.
 pub(super) fn student(share: f64, degrees_of_freedom: f64) -> f64 {
     let share = if share.is_nan() { 0.5 } else { share.clamp(f64::EPSILON, 1.0 - f64::EPSILON) };
     match StudentsT::new(0.0, 1.0, degrees_of_freedom) {

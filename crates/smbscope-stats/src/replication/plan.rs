@@ -1,25 +1,23 @@
-//! How many repetitions would decide it.
+//! Number of repetitions needed to decide a comparison.
 
 use super::estimate::student;
 use super::{REPETITIONS_MIN, ReplicationSettings, variance};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-/// Repetitions beyond which the answer is that no number helps.
+/// Limit beyond which no number of repetitions is suggested.
 pub const REPETITIONS_MAX: u32 = 10_000;
 
-/// Confidence of the upper bound of the spread that is planned with: the spread of five runs is itself uncertain, and that
-/// observed is too small in more than half of all cases (Browne, "On the Use of a Pilot Sample for Sample Size
+/// Confidence of the upper bound for the variance used in planning. The variance of five runs is itself uncertain, and
+/// the observed one is too small in more than half of all cases (Browne, "On the Use of a Pilot Sample for Sample Size
 /// Determination", Statistics in Medicine 14, 1995).
 const SPREAD_CONFIDENCE: f64 = 0.8;
 
-/// How much the logarithms of ratios of single runs differ.
+/// Variance of the logarithms of single-run ratios.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RepetitionVariance {
-    /// Of one repetition.
     variance: f64,
-    /// Of that variance.
     degrees_of_freedom: f64,
-    /// Degrees of freedom that a further repetition adds: two sides have two runs in each.
+    /// Degrees of freedom that each further repetition adds: 1 if paired, 2 otherwise.
     each: f64,
 }
 
@@ -33,16 +31,16 @@ impl RepetitionVariance {
         RepetitionVariance { variance: variance(base) + variance(values), degrees_of_freedom, each: 2.0 }
     }
 
-    /// Repetitions in all that would show, with the wanted power, a difference of the margin where there is one, and that
-    /// there is none where there is none. Where as many are there already, as many as are needed if the ratio stays what
-    /// it is.
+    /// Returns the total number of repetitions that would, with the requested power, show a difference of the margin if
+    /// there is one, and show equality if there is none. If there are as many already, returns the number needed if the
+    /// ratio stays as it is.
     pub(super) fn repetitions(&self, log_ratio: f64, have: usize, settings: &ReplicationSettings) -> Option<u32> {
         if self.degrees_of_freedom < 1.0 || self.variance <= 0.0 {
             return None;
         }
         let margin = settings.margin.max(0.0).ln_1p();
         let tail = 1.0 - settings.confidence;
-        // A quantile of the test, and one of the power.
+        // Pairs of a test quantile and a power quantile.
         let shown = (1.0 - tail / 2.0, settings.power);
         let equal = (1.0 - tail, (1.0 + settings.power) / 2.0);
         let upper = self.upper_variance();
@@ -62,7 +60,7 @@ impl RepetitionVariance {
         }
     }
 
-    /// The fewest repetitions at which each pair of quantiles covers no more than its distance.
+    /// Returns the fewest repetitions at which every pair of quantiles stays within its distance.
     fn least(&self, variance: f64, wanted: &[((f64, f64), f64)]) -> Option<u32> {
         let enough = |repetitions: u32| {
             let error = (variance / f64::from(repetitions)).sqrt();

@@ -1,25 +1,26 @@
-//! One run of each side: the bootstrap over the time of each.
+//! Comparison of one run of each side: a bootstrap over the intervals of each run.
 //!
-//! Response times of neighbours depend on each other, so that intervals are drawn in blocks of random length (Politis and
-//! Romano, "The Stationary Bootstrap", JASA 89, 1994). What follows is about these two runs and not about the next.
+//! Response times of neighbouring intervals are correlated, so resamples consist of blocks of random length (Politis
+//! and Romano, "The Stationary Bootstrap", JASA 89, 1994). The result applies to these two runs only, not to future
+//! ones.
 
 use super::blocks::dependence;
 use super::estimate::{LogRatioEstimate, sorted};
 use super::{BaselineRatio, ReplicationSettings, Scope, is_usable};
 use crate::random::Random;
 
-/// Independent blocks of each side that an interval needs: with fewer nobody knows how much they differ.
+/// Minimum number of independent blocks of each side for an interval. With fewer, their variance is unknown.
 const BLOCKS_MIN: f64 = 4.0;
 
-/// A run as a series of intervals of the same length.
+/// A run as a series of intervals of equal length.
 pub struct Course<'a> {
-    /// A figure of each interval, from which the length of blocks follows.
+    /// One value per interval, from which the block length is computed.
     pub series: &'a [f64],
-    /// The figure of the run, were it made of these intervals.
+    /// Computes the value of a run that consists of the given intervals.
     pub figure: &'a dyn Fn(&[usize]) -> Option<f64>,
 }
 
-/// One run of the baseline, and one of what is compared with it.
+/// Compares one run with one run of the baseline.
 pub fn within_run(base: &Course<'_>, other: &Course<'_>, settings: &ReplicationSettings) -> BaselineRatio {
     let unknown = BaselineRatio { scope: Scope::WithinRun, ..BaselineRatio::unknown(1) };
     let whole = |course: &Course<'_>| {
@@ -42,7 +43,7 @@ pub fn within_run(base: &Course<'_>, other: &Course<'_>, settings: &ReplicationS
     }
     let [(base, base_blocks, base_missed), (other, other_blocks, other_missed)] = &sides[..] else { return known };
     let log_ratio = after - before;
-    // Where the resamples of a side lie beside its own figure, that is the figure's bias: it is no difference.
+    // Compares resamples with resamples, not with the observed values, so that a bias of the estimator cancels.
     let resampled = sorted(base.iter().zip(other).map(|(base, other)| other - base).collect());
     let squared =
         [(base, base_blocks, base_missed), (other, other_blocks, other_missed)].map(|(logs, blocks, missed)| {
@@ -62,7 +63,7 @@ pub fn within_run(base: &Course<'_>, other: &Course<'_>, settings: &ReplicationS
     known.judged(&estimate, settings, || None)
 }
 
-/// The logarithm of the figure of each resample; none where one of them has no figure.
+/// Returns the logarithm of the value of each resample. `None` if any resample has no value.
 fn resampled(course: &Course<'_>, length: f64, resamples: u32, random: &mut Random) -> Option<Vec<f64>> {
     let count = course.series.len();
     if count == 0 {

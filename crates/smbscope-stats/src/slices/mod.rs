@@ -1,12 +1,12 @@
-//! Exchanges grouped by fields: `--by client,share`.
+//! Slices: exchanges grouped by fields (`--by client,share`).
 //!
-//! As long as there are no more than [`SLICES_MAX`] different keys, every slice is exact. Beyond that, those that waited
-//! longest are kept: see `table` for how, and for what is guaranteed. Whatever is evicted is added up in one slice, so
-//! that the slices always add up to all commands.
+//! Up to [`SLICES_MAX`] distinct keys, every slice is exact. Beyond that, the keys with the most response time are
+//! kept; `table` describes the method and its guarantees. Evicted slices are combined in one, so that slices always add
+//! up to all commands.
 //!
-//! The order of the exchanges decides which slices are evicted. So the slicer of a part of a capture sees all of that, in one
-//! order, and the parts are merged in the order of their numbers ([`Parts`]); what the workers of a load client counted merges
-//! with the same guarantees.
+//! The order of exchanges decides which slices are evicted. So each part of a capture has its own slicer, which sees
+//! the part in order, and the parts are merged in order of their numbers ([`PartSlicers`]). The workers of a load
+//! client are merged with the same guarantees.
 
 mod dimension;
 mod parts;
@@ -26,18 +26,17 @@ use smbscope_model::{Exchange, named};
 use std::cmp::Reverse;
 use table::SlicerTable;
 
-/// Divides exchanges.
 #[derive(Debug, Clone)]
 pub struct Slicer {
     by: Vec<Dimension>,
     fields: Vec<Field>,
     table: SlicerTable,
-    /// The key of the exchange at hand.
+    /// Key of the current exchange, kept to reuse its memory.
     key: Vec<SliceFieldValue>,
 }
 
 impl Slicer {
-    /// Slices by these dimensions together.
+    /// Slices by a combination of dimensions.
     pub fn new(by: &[Dimension]) -> Slicer {
         Slicer::with_table(by, SlicerTable::new(SLICES_MAX, SLICES_KEPT))
     }
@@ -52,7 +51,6 @@ impl Slicer {
         Slicer { by: by.to_vec(), fields, table, key: Vec::new() }
     }
 
-    /// Counts an exchange in its slice.
     pub fn record(&mut self, exchange: &Exchange) {
         if derived::is_apart(exchange) {
             return;
@@ -62,15 +60,14 @@ impl Slicer {
         self.table.record(&self.key, exchange);
     }
 
-    /// Adds what another one counted, by the same dimensions.
+    /// Adds the slices of another slicer with the same dimensions.
     pub fn merge(&mut self, other: &Slicer) {
         self.table.merge(&other.table);
     }
 
-    /// The finished slices, in this order.
     pub fn finish(&self, sort: SliceSortKey) -> DimensionBreakdown {
         let mut entries = self.table.finish();
-        // What compares equal comes in the order of its keys.
+        // Equal slices stay in key order.
         match sort {
             SliceSortKey::Key => entries.sort_by(|a, b| a.key.cmp(&b.key)),
             _ => entries
@@ -87,70 +84,63 @@ impl Slicer {
     }
 }
 
-/// The finished slices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DimensionBreakdown {
-    /// What they are divided by.
     pub by: Vec<Dimension>,
-    /// What their keys consist of.
+    /// Components of the keys.
     pub fields: Vec<Field>,
-    /// Their order.
     pub sort: SliceSortKey,
-    /// Every slice that was kept.
     pub entries: Vec<SliceStatistics>,
-    /// What was evicted, added up; its key is empty.
+    /// Sum of the evicted slices, with an empty key.
     pub other: Option<SliceStatistics>,
-    /// A key without a slice of its own waited no longer than this in all: 0 as long as every key has one, and never
-    /// more than a [`SLICES_KEPT`]th of the response time of all slices.
+    /// Upper limit for the total response time of any key without a slice. 0 if every key has a slice; never more than
+    /// a [`SLICES_KEPT`]th of the response time of all slices.
     pub missed_at_most_ns: i128,
 }
 
-/// One slice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SliceStatistics {
-    /// What its exchanges have in common, by [`Slices::fields`].
+    /// Values of [`DimensionBreakdown::fields`].
     pub key: Vec<SliceFieldValue>,
-    /// Counts, bytes and response time.
     pub figures: EntityStatistics,
-    /// Service time.
     pub service_time: DurationStatistics,
-    /// Response time of this key that [`Slices::other`] holds, because it was evicted before it came back: at most
-    /// this. 0 where the slice has all of it.
+    /// Upper limit for the response time of this key that was evicted to [`DimensionBreakdown::other`] before the key
+    /// returned. 0 if the slice is complete.
     pub missed_at_most_ns: i128,
 }
 
 named! {
-    /// What comes first.
+    /// Order of slices.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub enum SliceSortKey {
-        /// The most response time in total.
+        /// Total response time, descending.
         #[default]
         ResponseTime = "response_time",
-        /// The most service time in total.
+        /// Total service time, descending.
         ServiceTime = "service_time",
-        /// The most commands.
+        /// Number of commands, descending.
         Count = "count",
-        /// The most error responses.
+        /// Number of error responses, descending.
         Errors = "errors",
-        /// The most bytes read and written.
+        /// Bytes read and written, descending.
         Bytes = "bytes",
-        /// The longest mean response time.
+        /// Mean response time, descending.
         Mean = "mean",
-        /// The longest median response time.
+        /// Median response time, descending.
         P50 = "p50",
-        /// The longest 95th percentile.
+        /// 95th percentile of the response time, descending.
         P95 = "p95",
-        /// The longest 99th percentile.
+        /// 99th percentile of the response time, descending.
         P99 = "p99",
-        /// The longest response time of a single command.
+        /// Longest response time of a single command, descending.
         Max = "max",
-        /// The first key.
+        /// Key, ascending.
         Key = "key",
     }
 }
 
 impl SliceSortKey {
-    /// What is compared; what is absent is least.
+    /// Value to sort by. Absent values sort last.
     fn weight(self, slice: &SliceStatistics) -> Option<i128> {
         let SliceStatistics { figures, service_time, .. } = slice;
         let EntityStatistics { response_time, .. } = figures;

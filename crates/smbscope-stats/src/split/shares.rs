@@ -1,25 +1,24 @@
-//! Adds up stretches of time that are divided among several, so that nothing is lost by rounding.
+//! Sums of divided time without rounding loss.
 
 use super::{TimePart, TimeSplit};
 
 const PARTS: usize = TimePart::ALL.len();
 
-/// Time by part. Undivided time is kept in nanoseconds, shares of divided time in 2⁻³² of one.
+/// Time by part. Undivided time is in nanoseconds, shares of divided time are in units of 2⁻³² ns.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shares {
     whole: [i64; PARTS],
     shared: [u128; PARTS],
-    /// The divided time, in nanoseconds: what `shared` adds up to, but for rounding.
+    /// Divided time in nanoseconds; equal to the sum of `shared` except for rounding.
     divided: i64,
 }
 
 impl Shares {
-    /// A stretch that belongs to one part.
     pub(super) fn add(&mut self, part: TimePart, length: i64) {
         self.whole[part as usize] += length;
     }
 
-    /// A stretch that is divided among as many as `counts` add up to.
+    /// Divides `length` in proportion to `counts`.
     pub(super) fn divide(&mut self, counts: &[u32; PARTS], length: i64) {
         let total: u128 = counts.iter().map(|count| u128::from(*count)).sum();
         let Some(share) = ((length.unsigned_abs() as u128) << 32).checked_div(total) else { return };
@@ -29,8 +28,8 @@ impl Shares {
         }
     }
 
-    /// Whole nanoseconds that add up to what was added: what rounding down leaves goes to the parts with the largest
-    /// rests, one nanosecond each.
+    /// Writes whole nanoseconds that add up to the recorded time. The remainder from rounding down goes to the parts
+    /// with the largest fractions, one nanosecond each.
     pub(super) fn finish(&self, split: &mut TimeSplit) {
         let mut parts: [i64; PARTS] = std::array::from_fn(|part| (self.shared[part] >> 32) as i64);
         let mut by_rest: Vec<usize> = (0..PARTS).filter(|part| self.shared[*part] > 0).collect();

@@ -1,4 +1,7 @@
-//! Goes through the exchanges of one connection in the order of time.
+//! Sweeps over the exchanges of one connection in time order and attributes every moment.
+//!
+//! [`Sweeper::follow`] collects exchanges, and `sweep` attributes the time up to a point at which all earlier exchanges
+//! are known. Start reading at `sweep`.
 
 use super::shares::Shares;
 use super::{TimePart, TimeSplit};
@@ -6,18 +9,18 @@ use smbscope_model::{
     CommandGroup, ConnectionSummary, Exchange, ExchangeOutcome, Nanos, Settled, Standstill, Timestamp,
 };
 
-/// How long a client thinks at most; a longer pause is idle.
+/// Maximum think time of a client. A longer pause is idle.
 pub const THINK_MAX: Nanos = Nanos(10_000_000_000);
 
-/// Commands of a connection that are kept until all that began before them are known. A command that is outstanding for
-/// longer than it takes that many others to end counts only from then on.
+/// Maximum number of commands held until all earlier ones are known. A command outstanding while more than this many
+/// others end is counted only from then on.
 pub(super) const HELD_MAX: usize = 256;
-/// Expected waits, and waits for segments to be sent again, that may lie in a pause; the oldest are left out.
+/// Maximum number of expected waits and retransmissions that may lie in a pause; the oldest are dropped.
 pub(super) const PAUSE_NOTES_MAX: usize = 64;
 
 const PARTS: usize = TimePart::ALL.len();
 
-/// What the sweep needs of a command that somebody waits for. The times ascend.
+/// Times of a command that a client waits for, in ascending order.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CommandSpan {
     pub(crate) start: Timestamp,
@@ -27,16 +30,16 @@ pub(crate) struct CommandSpan {
     round_trip: Option<Nanos>,
     /// During a transfer.
     standstill: Option<Standstill>,
-    /// Its request was not captured.
+    /// The request was not captured.
     begins_unknown: bool,
-    /// Its end was not captured.
+    /// The end of the response was not captured.
     ends_unknown: bool,
-    /// A filter lets it pass.
+    /// The command passes the filter.
     chosen: bool,
 }
 
 impl CommandSpan {
-    /// That of an exchange; none of an expected wait, and of what nobody waits for.
+    /// Returns `None` for expected waits and for messages that the server sent unasked.
     pub(crate) fn from_exchange(exchange: &Exchange) -> Option<CommandSpan> {
         let Exchange { request, response, .. } = exchange;
         if exchange.group == CommandGroup::Waiting || exchange.outcome == ExchangeOutcome::ServerInitiated {
@@ -44,7 +47,7 @@ impl CommandSpan {
         }
         let start = exchange.start()?;
         let sent = request.last.map_or(start, |stamp| stamp.time).max(start);
-        // Without both ends of the service time there is none that could be told.
+        // Without both ends of the service time, assume that it is zero.
         let answered = match (request.last, response.first) {
             (Some(_), Some(first)) => first.time.max(sent),
             _ => sent,
@@ -78,12 +81,12 @@ impl CommandSpan {
         self.answered - self.sent
     }
 
-    /// The network's share of the service time.
+    /// Part of the service time that belongs to the network.
     fn network(&self) -> Option<Nanos> {
         self.round_trip.map(|round_trip| round_trip.clamp(Nanos(0), self.service()))
     }
 
-    /// Its phases, in the order of time; some are empty.
+    /// Returns the phases in time order; some may be empty.
     fn phases(&self) -> [(TimePart, i64, i64); 5] {
         let CommandSpan { start, sent, answered, end, .. } = *self;
         let (service, there, back) = match self.network() {
@@ -103,14 +106,14 @@ impl CommandSpan {
     }
 }
 
-/// What happens beside commands.
+/// Conditions other than outstanding commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ConnectionCondition {
-    /// A lost segment is being sent again.
+    /// A lost segment is being retransmitted.
     Resent,
-    /// An expected wait holds the client up.
+    /// An expected wait blocks the client.
     Held,
-    /// A subscription to changes is outstanding.
+    /// A change notification request is pending.
     Subscribed,
     /// A request will never be answered.
     Unanswered(TimePart),
@@ -123,46 +126,46 @@ struct Noted {
     to: i64,
 }
 
-/// What is known of a time in which nothing is outstanding.
+/// Properties of a period with nothing outstanding.
 #[derive(Debug, Clone, Copy, Default)]
 struct IdlePeriod {
-    /// The request of the command that ends it was not captured.
+    /// The request of the command that ends the period was not captured.
     begins_unknown: bool,
-    /// It lies before the first command, or after the last.
+    /// The period lies before the first command or after the last.
     outer: bool,
-    /// The command that ends it was filtered out.
+    /// The command that ends the period was filtered out.
     filtered_out: bool,
 }
 
-/// The time of one connection, divided up to a position.
+/// Time of one connection, attributed up to `position`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sweeper {
     held: Vec<CommandSpan>,
     notes: Vec<Noted>,
-    /// Everything before is divided.
+    /// All earlier time is attributed.
     position: i64,
-    /// Where that began.
+    /// Start of the attributed time.
     origin: Option<i64>,
-    /// A first command was met.
+    /// At least one command was found.
     begun: bool,
-    /// The capture does not tell what comes after the position, up to the next command.
+    /// The capture does not determine the state from `position` to the next command.
     unknown: bool,
     client_round_trip: Option<Nanos>,
     shares: Shares,
     busy: i64,
     outstanding: i64,
-    /// An exchange of it counts.
+    /// At least one exchange of the connection passes the filter.
     pub(super) wanted: bool,
-    /// One does not.
+    /// At least one exchange of the connection does not pass the filter.
     pub(super) unwanted: bool,
-    /// Working memory.
+    /// Scratch memory.
     edges: Vec<(i64, i32, usize)>,
     cuts: Vec<i64>,
 }
 
 impl Sweeper {
-    /// Takes an exchange that is over; a filter lets it pass, or not. `busy` is told of the stretches with a chosen command
-    /// outstanding.
+    /// Adds an exchange that has ended. `chosen` is true if it passes the filter. Calls `busy` with each interval in
+    /// which a chosen command is outstanding.
     pub(super) fn follow(&mut self, exchange: &Exchange, chosen: bool, busy: &mut impl FnMut(i64, i64)) {
         if let Some(resent) = exchange.resent {
             let first = resent.0 - exchange.retransmission_delay.map_or(0, |delay| delay.0);
@@ -201,14 +204,14 @@ impl Sweeper {
             let until = *median;
             self.sweep(until, busy);
             if self.held.len() > HELD_MAX {
-                // Commands that begin and end at that moment: a record may hold thousands of them.
+                // Also sweep commands that begin and end at that moment: one TCP record may hold thousands of them.
                 self.sweep(until.saturating_add(1), busy);
             }
             debug_assert!(self.held.len() <= HELD_MAX, "{} commands are held", self.held.len());
         }
     }
 
-    /// Divides what is settled.
+    /// Attributes the time up to the settled point.
     pub(super) fn settled(&mut self, settled: &Settled, busy: &mut impl FnMut(i64, i64)) {
         self.begin_at(settled.first.0);
         self.client_round_trip = settled.client_round_trip;
@@ -221,12 +224,12 @@ impl Sweeper {
             self.notes.extend(since.map(|since| Noted { note, from: since.0, to: i64::MAX }));
         }
         self.sweep(settled.until.0, busy);
-        // They are still outstanding, and come as exchanges when they are over.
+        // These are still pending and arrive as exchanges when they end.
         self.notes.truncate(known);
         self.notes.retain(|noted| noted.to > self.position);
     }
 
-    /// Divides the rest.
+    /// Attributes the remaining time up to the end of the connection.
     pub(super) fn finish(mut self, connection: &ConnectionSummary, busy: &mut impl FnMut(i64, i64)) -> TimeSplit {
         let (first, last) = (connection.first.0, connection.last.0);
         self.begin_at(first);
@@ -269,7 +272,7 @@ impl Sweeper {
         }
     }
 
-    /// Divides the time before `until`, as far as it is no pause that goes on.
+    /// Attributes the time before `until`, except for a pause that may continue.
     fn sweep(&mut self, until: i64, busy: &mut impl FnMut(i64, i64)) {
         let mut held = std::mem::take(&mut self.held);
         held.sort_by_key(|stretch| stretch.start);
@@ -285,7 +288,7 @@ impl Sweeper {
                 self.pause(first.start.0, pause);
             }
             self.begun = true;
-            // What overlaps, directly or by others between.
+            // Collect commands that overlap, directly or through others.
             let (begin, mut end) = (next, first.end.0);
             next += 1;
             while let Some(other) = held.get(next).filter(|other| other.start.0 < end.min(until)) {
@@ -324,8 +327,8 @@ impl Sweeper {
         self.notes.iter().any(|noted| noted.note == ConnectionCondition::Resent)
     }
 
-    /// Adds up the time up to `limit` in which a chosen command is outstanding. The stretches are in the order of their
-    /// starts.
+    /// Reports the time up to `limit` in which a chosen command is outstanding. `overlapping` is in order of start
+    /// times.
     fn tell_busy(&mut self, overlapping: &[CommandSpan], limit: i64, busy: &mut impl FnMut(i64, i64)) {
         let mut tell = |from: i64, to: i64| {
             if from < to {
@@ -347,7 +350,7 @@ impl Sweeper {
         tell(from, to);
     }
 
-    /// A command with nothing beside it.
+    /// Attributes a command that overlaps no other.
     fn alone(&mut self, stretch: &CommandSpan) {
         let CommandSpan { start, sent, answered, end, chosen, .. } = *stretch;
         if !chosen {
@@ -364,13 +367,13 @@ impl Sweeper {
         self.shares.add(TimePart::ResponseTransfer, (end - answered).0);
     }
 
-    /// From the position to `limit`, where there is a command at every moment.
+    /// Attributes the time from `position` to `limit`, in which at least one command is always outstanding.
     fn together(&mut self, stretches: &[CommandSpan], limit: i64) {
-        /// Index of waits for lost segments, behind those of the parts.
+        /// Index of retransmission waits, following those of the parts.
         const RESENT: usize = PARTS;
-        /// Index of standstills of the server.
+        /// Index of server standstills.
         const STANDING: usize = PARTS + 1;
-        /// Index of responses that come in to commands that were filtered out: they hold up the chosen ones too.
+        /// Index of incoming responses to filtered-out commands, which block the chosen ones too.
         const OTHER_RESPONSE: usize = PARTS + 2;
         let position = self.position;
         let mut edges = std::mem::take(&mut self.edges);
@@ -432,7 +435,7 @@ impl Sweeper {
         self.edges = edges;
     }
 
-    /// From the position to `to`, where nothing is outstanding.
+    /// Attributes the time from `position` to `to`, in which nothing is outstanding.
     fn pause(&mut self, to: i64, pause: IdlePeriod) {
         let IdlePeriod { begins_unknown, outer, filtered_out } = pause;
         let from = std::mem::replace(&mut self.position, to);
@@ -479,7 +482,7 @@ impl Sweeper {
         self.shares.add(TimePart::Think, thought - network);
     }
 
-    /// The ends of a pause, and where something beside it begins or ends, in their order.
+    /// Collects the ends of a pause and the points within it at which a condition begins or ends, in order.
     fn cut(&self, from: i64, to: i64, cuts: &mut Vec<i64>) {
         cuts.clear();
         cuts.extend(self.notes.iter().flat_map(|noted| [noted.from, noted.to]));
