@@ -1,33 +1,33 @@
-//! A map that forgets its oldest entry when it is full.
+//! Bounded containers: a map that evicts its oldest entry when full.
 
 use ahash::RandomState;
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 
-/// About what an entry of a map takes beside its value.
+/// Approximate size of a map entry without its value.
 pub(crate) const ENTRY_BYTES: usize = 128;
 
-/// What a value takes on the heap.
 pub(crate) trait HeapBytes {
     fn heap_bytes(&self) -> usize;
 }
 
-/// A map that forgets its oldest entry when it is full, and says so.
+/// A map that evicts its oldest entry when full, and reports the eviction.
 #[derive(Debug)]
 pub(crate) struct FifoMap<K, V> {
     entries: HashMap<K, FifoMapEntry<V>, RandomState>,
-    /// The keys with the numbers of their entries, oldest first. Those of entries that were removed stay until they are many.
+    /// Keys and insertion numbers, oldest first. Stale entries of removed keys are purged when they outnumber the
+    /// others.
     order: VecDeque<(u64, K)>,
-    /// How many entries there have been.
+    /// Number of entries inserted so far.
     count: u64,
     limit: usize,
-    /// What the entries take, about.
+    /// Approximate size of all entries.
     bytes: usize,
 }
 
 #[derive(Debug)]
 struct FifoMapEntry<V> {
-    /// Tells an entry from another one of the same key.
+    /// Distinguishes an entry from a later one with the same key.
     number: u64,
     value: V,
 }
@@ -37,7 +37,6 @@ impl<K: Hash + Eq + Copy, V: HeapBytes> FifoMap<K, V> {
         FifoMap { entries: HashMap::default(), order: VecDeque::new(), count: 0, limit, bytes: 0 }
     }
 
-    /// What the entries take, about.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -50,27 +49,26 @@ impl<K: Hash + Eq + Copy, V: HeapBytes> FifoMap<K, V> {
         self.entries.get(key).map(|entry| &entry.value)
     }
 
-    /// A value to be changed in place; what it took before is to be told to [`Self::resized`].
+    /// Returns a value for modification. The caller reports a change of its size to [`Self::resized`].
     pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         self.entries.get_mut(key).map(|entry| &mut entry.value)
     }
 
-    /// A value took `before` bytes on the heap, and now takes `after`.
     pub(crate) fn resized(&mut self, before: usize, after: usize) {
         self.bytes = self.bytes + after - before;
     }
 
-    /// The key, if there is only one.
+    /// Returns the key if there is exactly one entry.
     pub(crate) fn only_key(&self) -> Option<K> {
         self.entries.keys().next().copied().filter(|_| self.entries.len() == 1)
     }
 
-    /// Adds or replaces an entry; returns how many were forgotten for it.
+    /// Adds or replaces an entry. Returns the number of evicted entries.
     pub(crate) fn insert(&mut self, key: K, value: V) -> u64 {
         self.insert_telling(key, value, |_, _| {})
     }
 
-    /// The same, and tells which were forgotten.
+    /// Like [`Self::insert`], and passes evicted entries to `forget`.
     pub(crate) fn insert_telling(&mut self, key: K, value: V, mut forget: impl FnMut(K, V)) -> u64 {
         self.bytes += ENTRY_BYTES + value.heap_bytes();
         if let Some(entry) = self.entries.get_mut(&key) {
@@ -100,7 +98,6 @@ impl<K: Hash + Eq + Copy, V: HeapBytes> FifoMap<K, V> {
         Some(old)
     }
 
-    /// The entry that has been there longest, without it from now on.
     pub(crate) fn remove_oldest(&mut self) -> Option<(K, V)> {
         loop {
             let (number, key) = self.order.pop_front()?;
@@ -128,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_key_that_comes_and_goes_takes_no_more_with_every_time() {
-        // A server that gives the same file id to every open.
+        // A server may assign the same file id to every open.
         let mut names: FifoMap<u8, Arc<str>> = FifoMap::new(1000);
         names.insert(1, "stays".into());
         for _ in 0..100_000 {

@@ -1,46 +1,48 @@
-//! What a frame holds, read from the first bytes of it: only headers and names, never bulk data.
+//! Parses the first bytes of a frame: headers and names, never bulk data.
 
 use crate::names::is_kept_whole;
 use smbscope_model::command::Dialect;
 use smbscope_wire::{CapturedName, RequestDetail, compression, smb1, smb2};
 
-/// Frame bytes that are copied at most, when a frame straddles segments. A compound whose members reach beyond is
-/// read as far as they do not.
+/// Maximum number of bytes copied from a frame that spans several segments. Members of a compound beyond it are not
+/// parsed.
 pub(crate) const MAX_HEAD: usize = 64 * 1024;
-/// Bytes recovered from a compressed frame at most.
+/// Maximum number of bytes recovered from a compressed frame.
 pub(crate) const MAX_RECOVERED: usize = 64 * 1024;
-/// Members of a compound that are read.
+/// Maximum number of compound members parsed.
 const MAX_COMPOUND: usize = 256;
 
-/// The readable content of a frame.
 #[derive(Debug)]
 pub(crate) enum FrameContent {
-    /// One SMB1 message.
     Smb1(Box<Message1>),
-    /// An SMB2 message, or several compounded.
+    /// A single message or a compound.
     Smb2 {
         members: Vec<Message2>,
         compressed: bool,
-        /// Members beyond what could be read.
+        /// Some members could not be parsed.
         cut: bool,
     },
     /// In a TRANSFORM_HEADER.
-    Encrypted { session_id: Option<u64>, nonce: Option<smb2::Nonce> },
-    /// In a COMPRESSION_TRANSFORM_HEADER that could not be undone.
+    Encrypted {
+        session_id: Option<u64>,
+        nonce: Option<smb2::Nonce>,
+    },
+    /// In a COMPRESSION_TRANSFORM_HEADER that could not be decompressed.
     Opaque,
-    /// No SMB header: the data of Read_Raw or Write_Raw, or something unknown.
+    /// No SMB header: data of Read_Raw or Write_Raw, or something unknown.
     Raw,
-    /// An SMB protocol id, but the header is cut off before the message id.
+    /// An SMB protocol id whose header is truncated before the message id.
     Cut,
 }
 
 impl FrameContent {
-    /// Whether its sender is the client; absent where both sides send such frames.
+    /// Returns true if the sender is the client. `None` if both sides send such frames.
     pub(crate) fn asks(&self) -> Option<bool> {
         match self {
             FrameContent::Smb2 { members, .. } => members.first().map(|member| !member.header.is_response()),
             FrameContent::Smb1(message) if message.header.is_reply() => Some(false),
-            // What servers send without reply bit: oplock breaks, and the interim answer to Write_Raw (Samba).
+            // Servers send oplock breaks and, in the case of Samba, the interim response to Write_Raw without the reply
+            // flag.
             FrameContent::Smb1(message) => {
                 let may_be_servers =
                     matches!(message.header.command, smb1::Smb1Command::LOCKING_ANDX | smb1::Smb1Command::WRITE_RAW);
@@ -51,21 +53,20 @@ impl FrameContent {
     }
 }
 
-/// An SMB1 message, owned.
 #[derive(Debug)]
 pub(crate) struct Message1 {
     pub(crate) header: smb1::Smb1Header,
-    /// Absent when it was cut off.
+    /// Absent if truncated.
     pub(crate) word_count: Option<u8>,
     pub(crate) chain: [smb1::Smb1Command; 3],
     pub(crate) body: Body1,
-    /// What the commands after the first one of a chain say.
+    /// Bodies of the commands that follow the first one in an AndX chain.
     pub(crate) chained: Vec<Body1>,
-    /// What the first one of a request asks for beyond that, where it is to be kept.
+    /// Parameters of the first command of a request, if requested by
+    /// [`AnalyzerOptions::details`](crate::AnalyzerOptions).
     pub(crate) detail: Option<Box<RequestDetail>>,
 }
 
-/// What a message says, by direction.
 #[derive(Debug)]
 pub(crate) enum RequestOrResponse<Q, A> {
     Request(Q),
@@ -75,24 +76,23 @@ pub(crate) enum RequestOrResponse<Q, A> {
 pub(crate) type Body1 = RequestOrResponse<smb1::Smb1Request, smb1::Smb1Response>;
 pub(crate) type Body2 = RequestOrResponse<smb2::Smb2Request, smb2::Smb2Response>;
 
-/// A member of an SMB2 compound, or a whole message.
 #[derive(Debug)]
 pub(crate) struct Message2 {
     pub(crate) header: smb2::Smb2Header,
-    /// Bytes of the member.
+    /// Length of the member in bytes.
     pub(crate) length: u64,
     pub(crate) body: Body2,
-    /// What a request asks for beyond that, where it is to be kept.
+    /// Parameters of a request, if requested by [`AnalyzerOptions::details`](crate::AnalyzerOptions).
     pub(crate) detail: Option<Box<RequestDetail>>,
 }
 
 impl Message1 {
-    /// What the commands of the chain say.
+    /// Iterates over the bodies of the AndX chain.
     pub(crate) fn bodies(&self) -> impl Iterator<Item = &Body1> {
         std::iter::once(&self.body).chain(&self.chained)
     }
 
-    /// Bytes that are missing of names that are not kept whole, for each such name.
+    /// Iterates over incompletely kept names and returns the number of missing bytes of each.
     pub(crate) fn cut_names(&self) -> impl Iterator<Item = usize> {
         let names = self.bodies().filter_map(|body| match body {
             RequestOrResponse::Request(smb1::Smb1Request::TreeConnect(name)) => Some(name),
@@ -107,7 +107,7 @@ impl Message1 {
 }
 
 impl Message2 {
-    /// Bytes that are missing of its name, where that is not kept whole.
+    /// Returns the number of missing bytes of the name if it is not kept completely.
     pub(crate) fn cut_name(&self) -> Option<usize> {
         use smb2::Smb2Request::{Create, Info, TreeConnect};
         match &self.body {
@@ -119,16 +119,14 @@ impl Message2 {
     }
 }
 
-/// Whether more of the frame must be at hand.
 pub(crate) enum FrameParseResult {
-    /// This many bytes of the frame's payload at least.
+    /// At least this many bytes of the payload are required.
     Needs(usize),
-    /// It could be read.
     Done(FrameContent),
 }
 
-/// Reads `head`, the first bytes of a payload of `length` bytes. With `last_try`, no more will come: what is there
-/// must do.
+/// Parses `head`, the first bytes of a payload of `length` bytes. With `last_try`, no more bytes will follow, so parses
+/// as much as possible.
 pub(crate) fn read(head: &[u8], length: u64, last_try: bool, details: bool) -> FrameParseResult {
     let length = usize::try_from(length).unwrap_or(usize::MAX);
     let reading = match head.get(..4) {
@@ -149,7 +147,7 @@ pub(crate) fn read(head: &[u8], length: u64, last_try: bool, details: bool) -> F
     }
 }
 
-/// The last resort for a frame that is cut off: by the snap length, by a gap, or by its own length.
+/// Parses as much as possible of a frame truncated by the snap length, by a gap, or by its own length.
 fn read_what_is_there(head: &[u8], length: usize, details: bool) -> FrameContent {
     match head.get(..4) {
         Some(id) if id == smb1::PROTOCOL_ID => {
@@ -175,13 +173,13 @@ fn read_encrypted(head: &[u8]) -> FrameParseResult {
     }
 }
 
-/// Undoes the compression as far as headers reach (MS-SMB2 2.2.42).
+/// Decompresses as much as the headers need (MS-SMB2 §2.2.42).
 fn decompressed(head: &[u8], details: bool) -> FrameContent {
     let chained = compression::looks_chained(head);
     let length = compression::parse_as(head, chained).map(|frame| frame.original_len());
     let recovered = compression::recover_prefix(head, chained, MAX_RECOVERED);
     match length.and_then(|length| recovered.map(|message| read_smb2(&message, length, true, details))) {
-        // What holds no SMB2 header was not undone, whatever came out.
+        // Data without an SMB2 header was not decompressed correctly.
         Ok(FrameParseResult::Done(FrameContent::Smb2 { members, cut, .. })) => {
             FrameContent::Smb2 { members, compressed: true, cut }
         }
@@ -226,7 +224,7 @@ fn smb1_message(head: &[u8], length: usize, details: bool) -> Option<Box<Message
     }))
 }
 
-/// What a block says. Of its message, so many bytes are missing at the end.
+/// Parses a block of a message that lacks `missing` bytes at the end.
 fn body1(header: &smb1::Smb1Header, block: &smb1::Block<'_>, message: &[u8], missing: usize) -> Body1 {
     if header.is_reply() {
         return RequestOrResponse::Response(smb1::Smb1Response::parse(block, message));
@@ -240,9 +238,9 @@ fn body1(header: &smb1::Smb1Header, block: &smb1::Block<'_>, message: &[u8], mis
     RequestOrResponse::Request(request)
 }
 
-/// Reads the members of a compound, one after the other.
+/// Parses the members of a compound.
 fn read_smb2(head: &[u8], length: usize, last_try: bool, details: bool) -> FrameParseResult {
-    // Nearly always it is one.
+    // Most frames have a single member.
     let mut members = Vec::with_capacity(1);
     let mut offset = 0;
     let mut cut = false;
@@ -280,7 +278,7 @@ fn read_smb2(head: &[u8], length: usize, last_try: bool, details: bool) -> Frame
         if header.next_command == 0 {
             break;
         }
-        // A member that does not even hold a header points nowhere.
+        // A member shorter than its header can't point to another one.
         if (header.next_command as usize) < smb2::Smb2Header::LENGTH || end >= length {
             cut = true;
             break;
@@ -302,7 +300,7 @@ fn needed(header: &smb2::Smb2Header, member: &[u8], details: bool) -> usize {
     }
 }
 
-/// What a message says of which so many bytes are missing at the end.
+/// Parses a message that lacks `missing` bytes at the end.
 fn body2(header: &smb2::Smb2Header, member: &[u8], missing: usize) -> Body2 {
     if header.is_response() {
         return RequestOrResponse::Response(smb2::Smb2Response::parse(header.command, member));
@@ -315,7 +313,7 @@ fn body2(header: &smb2::Smb2Header, member: &[u8], missing: usize) -> Body2 {
     })
 }
 
-/// The dialect behind an SMB1 dialect string (MS-CIFS 2.2.4.52.1, MS-SMB2 3.3.5.3.1).
+/// Returns the dialect for an SMB1 dialect string (MS-CIFS §2.2.4.52.1, MS-SMB2 §3.3.5.3.1).
 pub(crate) fn dialect_named(name: &str) -> Dialect {
     match name {
         "PC NETWORK PROGRAM 1.0" | "PCLAN1.0" => Dialect::Core,

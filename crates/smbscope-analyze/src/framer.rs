@@ -1,7 +1,8 @@
-//! Stream bytes of one direction → frames (NetBIOS session service, direct TCP), also across gaps.
+//! Splits the bytes of one direction into frames (NetBIOS session service, direct TCP), and recovers after gaps.
 //!
-//! Only the first bytes of a frame are looked at, where they lie in the capture; they are copied only when a frame's
-//! header straddles segments. When the framing is lost, [`crate::resync`] says where it may go on.
+//! Only the first bytes of a frame are parsed, in place if possible; they are copied only if a frame's header spans
+//! several segments. [`crate::resync`] finds the next frame when the framing is lost. Start reading at
+//! [`Framer::data`].
 
 use crate::content::{FrameContent, FrameParseResult, MAX_HEAD, read};
 use crate::losses::Losses;
@@ -11,83 +12,81 @@ use smbscope_capture::tcp::{StreamChunk, StreamGap};
 use smbscope_model::{Half, PacketRef, Quality, STANDSTILL_LEAST, Stamp, Standstill, Timestamp};
 use smbscope_wire::nbss::{FrameHeader, FrameType, HEADER_LENGTH};
 
-/// Segments of a flow that are searched for SMB before the flow is taken for something else.
+/// Number of segments to search for SMB before the flow is taken for another protocol.
 const SEARCHED_SEGMENTS: u32 = 64;
-/// The longest frame without an SMB header: 17 bits of NetBIOS length, more than raw commands can carry.
+/// Longest frame without an SMB header: 17 bits of NetBIOS length, more than raw commands can carry.
 const MAX_RAW: u32 = 0x1_ffff;
 
-/// A frame and the packets that carried it.
+/// A frame and its packets.
 #[derive(Debug)]
 pub(crate) struct Frame {
     pub(crate) frame_type: FrameType,
-    /// Position of the frame's header in its stream.
+    /// Stream position of the frame header.
     pub(crate) start: u64,
-    /// Position after the frame.
+    /// Stream position after the frame.
     pub(crate) end: u64,
-    /// The packet with the first byte.
     pub(crate) first: Stamp,
-    /// The packet with the last byte, or a later one that filled a hole; absent when it was not captured, or may not
-    /// have been.
+    /// The packet with the last byte, or a later one that filled a gap. Absent if it was not, or possibly not,
+    /// captured.
     pub(crate) last: Option<Stamp>,
-    /// The latest of its packets that only a retransmission brought.
+    /// The latest of its packets that was a retransmission of missing data.
     pub(crate) resent: Option<Stamp>,
-    /// The longest pause between its packets.
     pub(crate) pause: Option<FramePause>,
     pub(crate) packets: u32,
-    /// The least that any of the frame's packets acknowledges of the other direction: what its sender had got when it
-    /// sent the first of them, whichever of them is captured as a later copy.
+    /// Lowest acknowledgment of the frame's packets: the data that its sender had received when it sent the first of
+    /// them, even if some are captured as later copies.
     pub(crate) acknowledged_first: Option<u64>,
-    /// What any of the frame's packets acknowledges, but for those that may be late copies.
+    /// Highest acknowledgment of the frame's packets, except for possible late copies.
     pub(crate) acknowledged_last: Option<u64>,
     pub(crate) content: FrameContent,
 }
 
-/// A time between two packets of a frame, of [`STANDSTILL_LEAST`] and more, in which nothing of it was captured and
-/// nothing of it was sent again.
+/// A pause of at least [`STANDSTILL_LEAST`] between two packets of a frame, without capture loss or retransmission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FramePause {
     pub(crate) time: Standstill,
-    /// The receiver had no room for more.
+    /// The receive window was closed.
     pub(crate) receiver_full: bool,
 }
 
 impl Frame {
-    /// Bytes of the payload.
     pub(crate) fn length(&self) -> u64 {
         (self.end - self.start).saturating_sub(HEADER_LENGTH as u64)
     }
 
-    /// A request or response in it, of so many bytes.
+    /// Returns a half of an exchange with `bytes` bytes in this frame.
     #[inline]
     pub(crate) fn half(&self, bytes: u64) -> Half {
         Half { first: Some(self.first), last: self.last, packets: self.packets, bytes }
     }
 }
 
-/// Where the framer is in the stream.
 #[derive(Debug)]
 enum FramerState {
     /// At the beginning of a frame, with `have` bytes of its header.
-    Boundary { header: [u8; HEADER_LENGTH], have: usize, begin: Option<Begin> },
-    /// In a frame.
+    Boundary {
+        header: [u8; HEADER_LENGTH],
+        have: usize,
+        begin: Option<Begin>,
+    },
     Inside(OpenFrame),
-    /// Looking for a frame.
+    /// Searching for a frame.
     Hunting,
-    /// Not SMB: nothing is looked at any more.
+    /// Not SMB: the rest of the stream is ignored.
     Ignoring,
 }
 
-/// The packet that holds a frame's first byte.
+/// The packets of a frame header.
 #[derive(Debug, Clone, Copy)]
 struct Begin {
     position: u64,
     stamp: Stamp,
-    /// The least of the packets so far.
+    /// Lowest acknowledgment of the packets so far.
     acknowledged: Option<u64>,
     timely_acknowledgment: Option<u64>,
     packet: PacketRef,
     packets: u32,
-    /// The latest packet of the header so far that only a retransmission brought.
+    /// The latest packet so far that was a retransmission of missing data.
     resent: Option<Stamp>,
 }
 
@@ -111,25 +110,25 @@ struct OpenFrame {
     begin: Begin,
     end: u64,
     last: Stamp,
-    /// The latest packet that only a retransmission brought: the frame was not complete before.
+    /// The latest packet that was a retransmission of missing data: the frame was not complete before.
     resent: Option<Stamp>,
     /// Bytes before the next chunk are missing.
     interrupted: bool,
-    /// Until when its receiver missed bytes that the capture does not hold, at most.
+    /// Upper limit for the time until which the receiver may have lacked bytes that the capture does not hold.
     missed_until: Option<Timestamp>,
     pause: Option<FramePause>,
     packets: u32,
     last_packet: PacketRef,
     acknowledged_last: Option<u64>,
     content: Option<FrameContent>,
-    /// Bytes of the payload that the next attempt at reading needs.
+    /// Number of payload bytes needed for the next attempt to parse.
     wanted: usize,
-    /// Whether what follows it has to confirm it.
+    /// Determines if the following bytes have to confirm the frame.
     trust: ResyncConfidence,
 }
 
 impl OpenFrame {
-    /// Notes the time since the last packet, unless packets that were captured late or not at all account for it.
+    /// Records the time since the last packet as a pause, unless capture loss or a retransmission explains it.
     #[cold]
     fn note_pause(&mut self, chunk: &StreamChunk<'_>) {
         let time = Standstill { from: self.last.time, length: chunk.stamp.time - self.last.time };
@@ -140,7 +139,6 @@ impl OpenFrame {
     }
 }
 
-/// What a framer counts.
 #[derive(Debug, Clone, Copy, Default)]
 struct FramerCounts {
     keep_alives: u64,
@@ -152,65 +150,62 @@ struct FramerCounts {
     framing_cut: u64,
 }
 
-/// What the framer decided by some bytes of its stream: what a slim capture has to keep of them.
+/// A decision of the framer about bytes of its stream, which a slim capture has to preserve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark {
-    /// Position of the first byte.
     pub(crate) position: u64,
-    /// How many of them are there.
+    /// Number of these bytes that were captured.
     pub(crate) length: u64,
     pub(crate) decided: Decided,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decided {
-    /// The header of a frame, or the protocol id behind it.
+    /// These bytes are a frame header, or the protocol id after it.
     Header,
-    /// The payload of a frame of `length` bytes was read from its first ones.
+    /// These are the first bytes of a payload of `length` bytes, from which it was parsed.
     Content { length: u32 },
     /// No frame begins here.
     NoFrame,
-    /// Only that something is there.
+    /// Only the presence of the bytes matters.
     Presence,
 }
 
-/// The deframer of one direction.
 #[derive(Debug)]
 pub(crate) struct Framer {
     state: FramerState,
     head: Vec<u8>,
-    /// An SMB frame was seen.
+    /// At least one SMB frame was seen.
     synchronised: bool,
     searched: u32,
-    /// The port or the other direction says that this is SMB: never give up.
+    /// The port or the other direction shows that this is SMB, so never stop searching.
     certain: bool,
-    /// Messages keep what their requests ask for.
+    /// Keep the parameters of requests.
     details: bool,
-    /// Its messages are SMB2: raw data can't follow.
+    /// The messages are SMB2, so there is no raw data.
     speaks_smb2: bool,
-    /// The session of the last encrypted frame.
+    /// Session id of the latest encrypted frame.
     session: Option<u64>,
-    /// How much speaks for the frame that begins next.
+    /// Confidence in the frame that begins next.
     trust: ResyncConfidence,
-    /// Packets in which a message starts.
+    /// Number of packets in which a message starts.
     pub(crate) message_packets: u64,
     last_message_packet: Option<PacketRef>,
     started: bool,
     counts: FramerCounts,
-    /// Where messages may be hidden.
+    /// Ranges that may hide messages.
     pub(crate) losses: Losses,
-    /// What the stretches hold that could not be read.
+    /// Statistics of unreadable ranges.
     pub(crate) hidden: HiddenFrames,
-    /// Where such a stretch began that has not ended.
+    /// Start of the current unreadable range.
     unread_since: Option<u64>,
-    /// The last bytes that were searched in vain, each with its packet: a sender may write headers in segments of their own.
+    /// The last searched bytes with their packets, because a sender may write headers in segments of their own.
     tail: Vec<(Before, Begin)>,
-    /// What was decided since it was asked last, where someone asks.
+    /// Decisions since the last [`Framer::take_marks`]. `None` if not recorded.
     marks: Option<Vec<Mark>>,
 }
 
 impl Framer {
-    /// A framer at the beginning of a stream, or in the middle of one.
     pub(crate) fn new(midstream: bool, certain: bool, details: bool) -> Framer {
         let state = if midstream { FramerState::Hunting } else { BOUNDARY };
         Framer {
@@ -235,17 +230,17 @@ impl Framer {
         }
     }
 
-    /// The same, keeping record of what it decides by which bytes.
+    /// Enables the recording of decisions.
     pub(crate) fn marking(self) -> Framer {
         Framer { marks: Some(Vec::new()), ..self }
     }
 
-    /// What it decided since it was asked last.
+    /// Returns the decisions since the last call.
     pub(crate) fn take_marks(&mut self) -> Vec<Mark> {
         self.marks.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Position of the first byte that the next bytes will be read together with.
+    /// Returns the position of the first byte that will be parsed together with the following bytes.
     pub(crate) fn undecided_from(&self) -> Option<u64> {
         match &self.state {
             FramerState::Boundary { begin, .. } => begin.map(|begin| begin.position),
@@ -262,7 +257,7 @@ impl Framer {
         }
     }
 
-    /// Adds what it counted.
+    /// Adds the counters to `quality`.
     pub(crate) fn count(&self, quality: &mut Quality) {
         let FramerCounts {
             keep_alives,
@@ -282,13 +277,13 @@ impl Framer {
         quality.framing_cut += framing_cut;
     }
 
-    /// What it takes beside itself, about.
+    /// Approximate heap size in bytes.
     #[inline]
     pub(crate) fn footprint(&self) -> usize {
         self.head.capacity() + self.tail.capacity() * size_of::<(Before, Begin)>()
     }
 
-    /// The flow turned out to be SMB.
+    /// The flow is SMB after all.
     pub(crate) fn make_certain(&mut self) {
         self.certain = true;
         if matches!(self.state, FramerState::Ignoring) {
@@ -296,8 +291,7 @@ impl Framer {
         }
     }
 
-    /// The stream goes on at `position`, and the capture does not hold its SYN: before its first bytes, messages may
-    /// be hidden.
+    /// The stream continues at `position`, and its SYN was not captured, so messages may be hidden before.
     pub(crate) fn may_miss_the_beginning(&mut self, position: u64) {
         if !std::mem::replace(&mut self.started, true) {
             self.losses.begin(0);
@@ -307,7 +301,7 @@ impl Framer {
         }
     }
 
-    /// The part of the stream, from a position on, that belongs to an incomplete frame; for retransmissions.
+    /// Returns true if the position belongs to an incomplete frame.
     pub(crate) fn open_frame_holds(&self, position: u64) -> bool {
         match &self.state {
             FramerState::Inside(frame) => (frame.begin.position..frame.end).contains(&position),
@@ -315,7 +309,7 @@ impl Framer {
         }
     }
 
-    /// When the frame began that is not whole yet.
+    /// Returns the time of the first byte of the incomplete frame.
     pub(crate) fn open_since(&self) -> Option<Timestamp> {
         match &self.state {
             FramerState::Inside(frame) => Some(frame.begin.stamp.time),
@@ -324,7 +318,7 @@ impl Framer {
         }
     }
 
-    /// Takes bytes in order and appends the frames that they complete.
+    /// Processes bytes in stream order and appends completed frames.
     pub(crate) fn data(&mut self, chunk: &StreamChunk<'_>, frames: &mut Vec<Frame>) {
         self.losses.reach(chunk.end());
         let mut offset = 0u64;
@@ -342,7 +336,7 @@ impl Framer {
         }
     }
 
-    /// Bytes are missing.
+    /// Processes a gap.
     pub(crate) fn gap(&mut self, gap: &StreamGap, frames: &mut Vec<Frame>) {
         self.losses.reach(gap.end());
         self.tail.clear();
@@ -369,7 +363,7 @@ impl Framer {
         }
     }
 
-    /// The stream ended: an incomplete frame will not be completed.
+    /// Ends the stream; an incomplete frame will not be completed.
     pub(crate) fn finish(&mut self, frames: &mut Vec<Frame>) {
         if matches!(self.state, FramerState::Inside(_)) {
             self.read_what_is_there();
@@ -380,7 +374,7 @@ impl Framer {
         }
     }
 
-    /// No more of the frame's first bytes will come.
+    /// Parses the payload with the available bytes, because no more will follow.
     fn read_what_is_there(&mut self) {
         let FramerState::Inside(frame) = &mut self.state else { return };
         if frame.content.is_some() {
@@ -403,7 +397,7 @@ impl Framer {
         }
     }
 
-    /// Looks for a frame in a segment; returns how many bytes to pass over, or `None` when there is none.
+    /// Searches a segment for a frame. Returns the number of bytes to skip, or `None` if there is no frame.
     fn hunt(&mut self, chunk: &StreamChunk<'_>, offset: u64, captured: &[u8]) -> Option<u64> {
         let at_segment_start = offset == 0 && chunk.at_segment_start;
         let left = chunk.length - offset;
@@ -434,7 +428,7 @@ impl Framer {
         }
     }
 
-    /// A frame begins at `position`, after a stretch that could not be read.
+    /// Records that a frame begins at `position`, after an unreadable range.
     fn found(&mut self, position: u64, trust: ResyncConfidence) {
         if self.synchronised {
             self.counts.framing_found += 1;
@@ -446,7 +440,7 @@ impl Framer {
         self.trust = trust;
     }
 
-    /// Looks for a frame whose header began in the bytes before, and takes these for its beginning.
+    /// Searches for a frame whose header began in the previous bytes.
     fn hunt_behind_tail(&mut self, chunk: &StreamChunk<'_>, offset: u64, captured: &[u8]) -> Option<()> {
         let before: Vec<Before> = self.tail.iter().map(|(before, _)| *before).collect();
         let left = chunk.length - offset;
@@ -467,7 +461,7 @@ impl Framer {
         Some(())
     }
 
-    /// Keeps the bytes that may be the beginning of a header. Behind what the snap length cut, there are none.
+    /// Keeps the bytes that may begin a header. There are none after a truncated packet.
     fn keep_tail(&mut self, chunk: &StreamChunk<'_>, offset: u64, captured: &[u8]) {
         if captured.len() as u64 != chunk.length - offset {
             self.tail.clear();
@@ -482,7 +476,7 @@ impl Framer {
         self.tail.drain(..self.tail.len().saturating_sub(HEADER_LENGTH));
     }
 
-    /// Marks what may have confirmed a frame that was found at `position`, `skipped` bytes into what was captured.
+    /// Marks the bytes that may have confirmed the frame found at `position`, which is `skipped` bytes into `captured`.
     #[cold]
     fn mark_confirmation(&mut self, position: u64, captured: &[u8], skipped: u64) {
         let bytes = usize::try_from(skipped).ok().and_then(|at| captured.get(at..)).unwrap_or_default();
@@ -492,11 +486,11 @@ impl Framer {
         self.mark(position + length as u64, behind, Decided::Presence);
     }
 
-    /// Reads the header of a frame; returns the bytes taken.
+    /// Parses a frame header. Returns the number of bytes consumed.
     fn boundary(&mut self, chunk: &StreamChunk<'_>, offset: u64, captured: &[u8], frames: &mut Vec<Frame>) -> u64 {
         let FramerState::Boundary { header, have, begin } = &mut self.state else { return 0 };
         if captured.is_empty() {
-            // The snap length cut what would have been the header.
+            // The snap length cut off the header.
             self.counts.framing_cut += u64::from(self.synchronised);
             self.lose(chunk.position + offset);
             return chunk.length - offset;
@@ -529,7 +523,7 @@ impl Framer {
             None => match resync::misnamed(*header, payload, chunk.length - offset - taken as u64) {
                 Some(Misnamed::Message(header)) if self.synchronised => {
                     if begin.packets > 1 {
-                        // A window probe, with a byte of its own that the receiver dropped (RFC 9293 3.8.6.1).
+                        // A window probe, with a byte of its own that the receiver dropped (RFC 9293 §3.8.6.1).
                         begin = Begin { stamp: chunk.first, acknowledged: chunk.acknowledged, packets: 1, ..begin };
                     }
                     header
@@ -542,7 +536,7 @@ impl Framer {
                     self.mark(behind, payload.len().min(shown), Decided::Presence);
                     self.counts.unknown_frames += 1;
                     if first == 0 {
-                        // Whatever it is, the type says that it is a message.
+                        // Whatever its content, the type says that it is a message.
                         self.losses.begin(begin.position);
                         self.losses.end(begin.position + HEADER_LENGTH as u64 + length);
                     }
@@ -557,7 +551,7 @@ impl Framer {
             },
         };
         self.mark(begin.position, HEADER_LENGTH, Decided::Header);
-        // The id was looked at whatever the length of the frame.
+        // The id was inspected regardless of the frame's length.
         let is_id = payload.get(..4).is_some_and(resync::is_protocol_id);
         let id = if is_id { Decided::Header } else { Decided::Presence };
         self.mark(begin.position + HEADER_LENGTH as u64, payload.len().min(4), id);
@@ -584,7 +578,7 @@ impl Framer {
         taken as u64
     }
 
-    /// Goes through a frame; returns the bytes taken.
+    /// Consumes bytes of a frame. Returns their number.
     fn inside(&mut self, chunk: &StreamChunk<'_>, offset: u64, captured: &[u8], frames: &mut Vec<Frame>) -> u64 {
         let FramerState::Inside(frame) = &mut self.state else { return 0 };
         let position = chunk.position + offset;
@@ -672,7 +666,8 @@ impl Framer {
             content,
         };
         if trust == ResyncConfidence::Weak {
-            // The next frame would confirm it, but by then the other direction has gone on: too late to match it.
+            // Don't report it: the next frame would confirm it, but by then the other direction has continued, so that
+            // matching would be wrong.
             self.losses.begin(frame.start);
             self.losses.end(frame.end);
             self.trust = ResyncConfidence::Aligned;
@@ -694,7 +689,7 @@ impl Framer {
     }
 }
 
-/// The latest packet that only a retransmission brought; they fill holes in the order of the stream, not of time.
+/// Returns the latest retransmission of missing data. These fill gaps in stream order, not in time order.
 fn latest_resent(known: Option<Stamp>, chunk: &StreamChunk<'_>) -> Option<Stamp> {
     if !chunk.sent_again {
         return known;
@@ -702,20 +697,19 @@ fn latest_resent(known: Option<Stamp>, chunk: &StreamChunk<'_>) -> Option<Stamp>
     known.filter(|known| known.time > chunk.stamp.time).or(Some(chunk.stamp))
 }
 
-/// What a chunk acknowledges, unless it may be a late copy: its acknowledgment is of that time, not of its bytes' own.
+/// Returns the acknowledgment of a chunk, unless it may be a late copy: then it belongs to the time of the copy.
 fn timely_acknowledgment(chunk: &StreamChunk<'_>) -> Option<u64> {
     chunk.acknowledged.filter(|_| !chunk.known_received && !chunk.sent_again)
 }
 
-/// The smaller of two acknowledgments, where both are known.
 fn least(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     one.zip(other).map(|(one, other)| one.min(other)).or(one).or(other)
 }
 
 const BOUNDARY: FramerState = FramerState::Boundary { header: [0; HEADER_LENGTH], have: 0, begin: None };
 
-/// Reads a frame's content from `here`, in place where possible; keeps a copy in `head` where the rest is still to
-/// come. `whole` says that `here` is all that was on the wire, and not cut by the snap length.
+/// Parses a frame's content from `here`, in place if possible. Keeps a copy in `head` if more bytes are needed. `whole`
+/// is false if the snap length truncated `here`.
 fn gather(
     head: &mut Vec<u8>,
     wanted: &mut usize,

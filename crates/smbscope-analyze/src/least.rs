@@ -1,10 +1,10 @@
-//! A list with a bound that keeps the same values in whatever order they come.
+//! A bounded list whose contents don't depend on the order of insertion.
 
 use serde::{Deserialize, Serialize};
 use smbscope_model::{ClockStep, Endpoints, ForeignReply, PacketRef, SeenTwice, Timestamp};
 use std::collections::BTreeMap;
 
-/// The values with the least keys, at most `MOST` of them.
+/// The values with the smallest keys, at most `MOST`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(bound(
     serialize = "K: Serialize, V: Serialize",
@@ -19,7 +19,7 @@ impl<const MOST: usize, K, V> Default for Least<MOST, K, V> {
 }
 
 impl<const MOST: usize, K: Ord, V> Least<MOST, K, V> {
-    /// Adds a value, unless there are so many with lesser keys.
+    /// Adds a value unless the list is full of smaller keys.
     pub(crate) fn add(&mut self, key: K, value: V) {
         self.0.entry(key).or_insert(value);
         if self.0.len() > MOST {
@@ -27,7 +27,6 @@ impl<const MOST: usize, K: Ord, V> Least<MOST, K, V> {
         }
     }
 
-    /// Adds the values of another list.
     pub(crate) fn merge(&mut self, other: Self) {
         other.0.into_iter().for_each(|(key, value)| self.add(key, value));
     }
@@ -41,11 +40,11 @@ impl<const MOST: usize, K: Ord, V> Least<MOST, K, V> {
     }
 }
 
-/// The first steps of the clock, by the packets around them: each connection that a step is seen in has some of its own.
+/// The first clock steps, by the packets around them. Each connection that sees a step has its own packets.
 pub(crate) type ClockSteps = Least<256, (PacketRef, PacketRef), ClockStep>;
-/// Servers that answered in another protocol, in the order of their addresses.
+/// Servers that answered in another protocol, in order of their addresses.
 pub(crate) type ForeignReplies = Least<{ ForeignReply::MAX_LISTED }, ForeignReply>;
-/// Connections that were captured on both sides of a router, in the order of their addresses.
+/// Connections captured on both sides of a router, in order of their addresses.
 pub(crate) type Routed = Least<{ SeenTwice::MAX_NAMED }, Endpoints>;
 
 impl ClockSteps {
@@ -54,7 +53,7 @@ impl ClockSteps {
     }
 }
 
-/// Initial sequence numbers of client and server, when the connection began, and its ends.
+/// Initial sequence numbers of client and server, time of the first packet, and endpoints.
 pub(crate) type Initials = ([u32; 2], Timestamp, Endpoints);
 
 #[cfg(test)]

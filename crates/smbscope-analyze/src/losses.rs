@@ -1,32 +1,28 @@
-//! Where in a stream messages may be hidden: gaps over frame boundaries, stretches without framing, cut headers.
+//! Ranges of a stream that may hide messages: gaps over frame boundaries, ranges without framing, truncated headers.
 
 use std::collections::VecDeque;
 
-/// Ranges remembered; older ones are merged, which can only make the judgement more careful.
+/// Maximum number of ranges. Older ones are merged, which only makes conclusions more careful.
 const MAX_RANGES: usize = 64;
 
-/// Ranges of a stream, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Losses {
     ranges: VecDeque<(u64, u64)>,
     since: Option<u64>,
-    /// How far the stream has been read, or skipped as a gap.
+    /// Position up to which the stream has been read, or skipped as a gap.
     reached: u64,
 }
 
 impl Losses {
-    /// The stream was read, or skipped as a gap, up to here.
     #[inline]
     pub(crate) fn reach(&mut self, position: u64) {
         self.reached = position;
     }
 
-    /// From here on messages may be hidden.
     pub(crate) fn begin(&mut self, position: u64) {
         self.since.get_or_insert(position);
     }
 
-    /// Up to here.
     pub(crate) fn end(&mut self, position: u64) {
         let Some(start) = self.since.take().filter(|start| *start < position) else { return };
         if self.ranges.len() == MAX_RANGES {
@@ -38,14 +34,14 @@ impl Losses {
         self.ranges.push_back((start, position));
     }
 
-    /// Bytes in which messages may be hidden between two positions. What the other side says it has got, and has not been
-    /// read here yet, counts: where both streams miss something, one of them has to go first. The end of all,
-    /// `u64::MAX`, says nothing.
+    /// Returns the number of bytes between two positions that may hide messages. Bytes that the other side acknowledged
+    /// but that were not read here yet count: if both streams have a gap, one of them is processed first. `to` may be
+    /// `u64::MAX` for the end of the stream, which acknowledges nothing.
     pub(crate) fn bytes_between(&self, from: u64, to: u64) -> u64 {
         self.hidden_between(from, to, 0).fold(0, u64::saturating_add)
     }
 
-    /// The same, stretch by stretch, without those that are shorter than any message.
+    /// Iterates over the lengths of the ranges between two positions, excluding ranges shorter than `shortest`.
     pub(crate) fn hidden_between(&self, from: u64, to: u64, shortest: u64) -> impl Iterator<Item = u64> {
         let last = match self.since {
             Some(start) => (start, u64::MAX),
@@ -57,12 +53,10 @@ impl Losses {
         self.ranges.iter().copied().filter(holds_one).chain([last]).map(clipped).filter(|bytes| *bytes > 0)
     }
 
-    /// How far the stream has been read, or skipped as a gap.
     pub(crate) fn reached(&self) -> u64 {
         self.reached
     }
 
-    /// Whether a message may be hidden anywhere after a position.
     pub(crate) fn any_after(&self, position: u64) -> bool {
         self.since.is_some() || self.ranges.back().is_some_and(|(_, end)| *end > position)
     }

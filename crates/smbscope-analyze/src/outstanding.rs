@@ -1,10 +1,10 @@
-//! The requests of a connection that wait for a response: by what it will repeat, and in the order in which they were sent.
+//! Outstanding requests of a connection, by id and in the order of sending.
 
 use crate::pending::{PendingExchange, StreamSpan};
 use crate::sent_order::SentOrder;
 use std::collections::BTreeMap;
 
-/// Requests up to which all are looked at to find one: those of nearly every connection.
+/// Up to this number, requests are searched linearly, as on nearly every connection.
 const FEW_OUTSTANDING: usize = 64;
 
 /// Requests `R` by the ids `K` that responses repeat.
@@ -33,7 +33,7 @@ impl<K: Copy + Ord, R: AsRef<PendingExchange> + AsMut<PendingExchange>> Outstand
         self.requests.values_mut().map(R::as_mut)
     }
 
-    /// Adds a request; returns the one with the same ids that was outstanding.
+    /// Adds a request. Returns the outstanding request with the same id, if any.
     pub(crate) fn insert(&mut self, id: K, request: R) -> Option<R> {
         let alive = began_at(&self.requests);
         self.sent.push(request.as_ref().request.start, id, self.requests.len(), alive);
@@ -44,7 +44,6 @@ impl<K: Copy + Ord, R: AsRef<PendingExchange> + AsMut<PendingExchange>> Outstand
         self.requests.remove(&id)
     }
 
-    /// The request that has been outstanding longest.
     pub(crate) fn remove_oldest(&mut self) -> Option<R> {
         let oldest = self.sent.oldest(began_at(&self.requests))?;
         self.requests.remove(&oldest)
@@ -54,8 +53,8 @@ impl<K: Copy + Ord, R: AsRef<PendingExchange> + AsMut<PendingExchange>> Outstand
         std::mem::take(self).requests.into_values()
     }
 
-    /// The requests that may lie in a stretch of the client's stream; in another order than that in which they were sent,
-    /// where `order` has one.
+    /// Passes the requests that may lie in a range of the client's stream to `take`. Searches `order` instead of the
+    /// order of sending, if given.
     pub(crate) fn near(
         &mut self,
         span: StreamSpan,
@@ -73,7 +72,7 @@ impl<K: Copy + Ord, R: AsRef<PendingExchange> + AsMut<PendingExchange>> Outstand
     }
 }
 
-/// Whether the request that began there is still outstanding.
+/// Returns a predicate for requests that are still outstanding, by stream position and id.
 fn began_at<K: Ord, R: AsRef<PendingExchange>>(requests: &BTreeMap<K, R>) -> impl Fn(u64, K) -> bool {
     |start, id| requests.get(&id).is_some_and(|request| request.as_ref().request.start == start)
 }

@@ -1,4 +1,4 @@
-//! Outstanding exchanges, and exchanges that are over but may still be told of a late retransmission.
+//! Outstanding exchanges, and finished exchanges that a late retransmission may still affect.
 
 use crate::framer::Frame;
 use crate::sink::ExchangeSink;
@@ -7,14 +7,13 @@ use smbscope_model::{Exchange, ExchangeOutcome, FlowDirection, Nanos, ResponseSt
 use std::collections::VecDeque;
 use std::hint::black_box;
 
-/// Exchanges of a connection that are kept back for late retransmissions.
+/// Maximum number of finished exchanges held per connection for late retransmissions.
 const MAX_RECENT: usize = 16;
-/// How long they are kept back: longer than the first two retransmission time-outs of common systems.
+/// Maximum age of a finished exchange held back: more than the first two retransmission timeouts of common systems.
 const MAX_RECENT_AGE: Nanos = Nanos(2_000_000_000);
-/// Retransmissions remembered until the frame that they belong to is complete.
+/// Maximum number of retransmissions remembered until their frame is complete.
 const MAX_UNASSIGNED: usize = 16;
 
-/// A stretch of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StreamSpan {
     pub(crate) start: u64,
@@ -31,29 +30,30 @@ impl StreamSpan {
     }
 }
 
-/// A request that waits for its response. It is boxed, as it goes from list to list.
+/// A request that waits for its response. Boxed because it moves between lists.
 #[derive(Debug)]
 pub(crate) struct PendingExchange {
     pub(crate) exchange: Exchange,
     pub(crate) request: StreamSpan,
-    /// How much of the server's stream the client had seen when it sent the request: the response comes after that.
+    /// Position in the server's stream that the client had received when it sent the request; the response comes after
+    /// it.
     pub(crate) acknowledged: Option<u64>,
-    /// How much the client had seen when it sent the copy that was captured, be it a late one.
+    /// Position that the captured copy of the request acknowledged, even if that is a late copy.
     pub(crate) acknowledged_by_copy: Option<u64>,
-    /// How much the client had seen at least before this request: what the request before it says, and what the server
-    /// had said by then. If this one is a late copy, it had seen the response to the first copy already.
+    /// Lower limit for the position that the client had received before this request, from the previous request and the
+    /// server's messages so far. If this is a late copy, the client had already received the response to the first
+    /// copy.
     pub(crate) acknowledged_before: Option<u64>,
-    /// Of the response, when it comes in several messages.
+    /// Covers all messages of the response.
     pub(crate) response: Option<StreamSpan>,
-    /// The latest packets that only a retransmission brought: what consists of several messages is not complete before.
+    /// The latest packet of the request that was a retransmission of missing data; the request was not complete before.
     pub(crate) request_resent: Option<Stamp>,
-    /// The same of the response.
     pub(crate) response_resent: Option<Stamp>,
-    /// Servers answer it only to report an error.
+    /// Servers respond only to report an error.
     pub(crate) may_stay_unanswered: bool,
 }
 
-/// Whether a response can be that of a request, by what TCP says about both.
+/// Result of comparing the acknowledgments of a response and a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Causality {
     Possible,
@@ -62,7 +62,6 @@ pub(crate) enum Causality {
 }
 
 impl PendingExchange {
-    /// An exchange with the request in `frame`.
     #[inline]
     pub(crate) fn new(exchange: Exchange, frame: &Frame) -> Box<PendingExchange> {
         Box::new(PendingExchange {
@@ -78,7 +77,7 @@ impl PendingExchange {
         })
     }
 
-    /// What its path takes, at most: others may share it.
+    /// Returns the length of the path, which may be shared with other exchanges.
     pub(crate) fn path_bytes(&self) -> usize {
         self.exchange.path.as_ref().map_or(0, |path| path.len())
     }
@@ -89,7 +88,7 @@ impl PendingExchange {
         if received_before || sent_before { Causality::Impossible } else { Causality::Possible }
     }
 
-    /// Adds another message of the request.
+    /// Adds another message to the request.
     pub(crate) fn extend_request(&mut self, frame: &Frame, bytes: u64) {
         self.request_resent = later(self.request_resent, frame.resent);
         note_standstill(&mut self.exchange, frame, true);
@@ -101,7 +100,6 @@ impl PendingExchange {
         self.acknowledged = self.acknowledged.max(frame.acknowledged_last);
     }
 
-    /// Adds a message of the response.
     pub(crate) fn add_response(&mut self, frame: &Frame, bytes: u64, status: ResponseStatus) {
         self.response_resent = later(self.response_resent, frame.resent);
         note_standstill(&mut self.exchange, frame, false);
@@ -117,7 +115,7 @@ impl PendingExchange {
         span.end = frame.end;
     }
 
-    /// Settles the outcome once the last message of the response is there.
+    /// Sets the outcome once the response is complete.
     pub(crate) fn settle(&mut self) {
         let began = self.exchange.request.first;
         self.exchange.outcome = match self.exchange.response.last {
@@ -127,7 +125,7 @@ impl PendingExchange {
         };
     }
 
-    /// Notes a retransmission, if it is one of either half.
+    /// Records a retransmission if it belongs to either half.
     pub(crate) fn note(&mut self, retransmission: &Retransmission, from_client: bool) {
         let (start, end) = (retransmission.position, retransmission.position + retransmission.length);
         let span = if from_client { Some(self.request) } else { self.response };
@@ -145,8 +143,8 @@ impl PendingExchange {
     }
 }
 
-/// Notes the pause in a frame where it is the server's: in a request when the server had no room for more, in a response
-/// when the client had.
+/// Records a pause that the server caused: in a request while the server's receive window was closed, in a response
+/// while the client's was open.
 #[inline]
 pub(crate) fn note_standstill(exchange: &mut Exchange, frame: &Frame, from_client: bool) {
     if let Some(pause) = frame.pause.filter(|pause| pause.receiver_full == from_client)
@@ -156,7 +154,6 @@ pub(crate) fn note_standstill(exchange: &mut Exchange, frame: &Frame, from_clien
     }
 }
 
-/// The later of two packets.
 fn later(one: Option<Stamp>, other: Option<Stamp>) -> Option<Stamp> {
     match (one, other) {
         (Some(one), Some(other)) if other.time < one.time => Some(one),
@@ -164,26 +161,23 @@ fn later(one: Option<Stamp>, other: Option<Stamp>) -> Option<Stamp> {
     }
 }
 
-/// An exchange that is over.
 #[derive(Debug)]
 struct FinishedExchange {
     pending: Box<PendingExchange>,
-    /// When it ended, as far as the capture shows it.
+    /// Time at which the exchange ended according to the capture.
     time: Option<Timestamp>,
-    /// When it began.
     start: Option<Timestamp>,
 }
 
-/// Exchanges that are over, oldest first.
+/// Finished exchanges, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct RecentExchanges {
     finished: VecDeque<FinishedExchange>,
-    /// Bytes of their paths.
     path_bytes: usize,
 }
 
 impl RecentExchanges {
-    /// Adds an exchange and returns those that have been kept back long enough.
+    /// Adds an exchange and passes on those that have been held long enough.
     pub(crate) fn push(&mut self, pending: Box<PendingExchange>, sink: &mut dyn ExchangeSink) {
         let now = pending.exchange.response.last.or(pending.exchange.request.first).map(|stamp| stamp.time);
         self.path_bytes += pending.path_bytes();
@@ -205,18 +199,17 @@ impl RecentExchanges {
         self.finished.len()
     }
 
-    /// What the paths take, at most.
+    /// Upper limit for the size of the paths.
     pub(crate) fn path_bytes(&self) -> usize {
         self.path_bytes
     }
 
-    /// Returns everything.
     pub(crate) fn flush(&mut self, sink: &mut dyn ExchangeSink) {
         self.path_bytes = 0;
         self.finished.drain(..).for_each(|finished| sink.exchange(&finished.pending.exchange));
     }
 
-    /// When the exchange began that began first.
+    /// Returns the earliest start time.
     pub(crate) fn began(&self) -> Option<Timestamp> {
         self.finished.iter().filter_map(|finished| finished.start).min()
     }
@@ -226,8 +219,8 @@ impl RecentExchanges {
     }
 }
 
-/// Has the processor fetch an exchange that was written a while ago and is counted next: a field in each of its cache lines
-/// is read, and nobody waits for it.
+/// Prefetches an exchange that was written a while ago and is counted next: reads one field in each of its cache lines
+/// without waiting for the result.
 #[inline]
 fn fetch(exchange: &Exchange) {
     let Exchange { request, response, path, command, status, think_time, .. } = exchange;
@@ -250,7 +243,6 @@ impl Unassigned {
         list.push_back(retransmission);
     }
 
-    /// Those that belong to a frame.
     pub(crate) fn take(&mut self, direction: FlowDirection, frame: StreamSpan) -> Vec<Retransmission> {
         let list = &mut self.by_direction[direction.index()];
         if list.is_empty() {

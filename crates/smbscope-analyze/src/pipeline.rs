@@ -1,12 +1,12 @@
-//! Captures → exchanges on several threads, with the same result for any number of them.
+//! Captures → exchanges on several threads, with the same result for any number of threads.
 //!
-//! The calling thread reads and decodes. Segments are sharded by their connection, and each shard is followed by
-//! itself: its flows, connections and sessions, with limits of its own. There are always [`SHARDS`] shards, whatever
-//! number of threads works on them, so their number changes nothing but the time it takes. Where connections are sharded, a
-//! shard gathers segments, the more the more connections they are of, and goes through them connection by connection.
+//! The calling thread reads and decodes. Segments are sharded by connection, and each shard is followed on its own,
+//! with its own flows, connections, sessions and limits. There are always [`SHARDS`] shards, whatever the number of
+//! threads, so that number affects the running time only. If connections are sharded, a shard collects batches of
+//! segments, larger ones for more connections, and processes each batch connection by connection.
 //!
-//! What would differ from one shard for everything is an SMB2 session with channels in several shards. Where one is
-//! met, the analysis says so ([`Failure::Coupled`]) and is to be repeated with coarser shards.
+//! The only difference from a single shard would be an SMB2 session with channels in several shards. The analysis then
+//! fails with [`RerunReason::Coupled`] and has to be repeated with coarser shards. Start reading at [`run`].
 
 use crate::analyzer::{Analyzer, AnalyzerOptions, AnalyzerOutcome};
 use crate::channels::SessionRegistry;
@@ -27,54 +27,53 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// Into how many parts the flows are divided.
+/// Number of shards into which flows are divided.
 pub const SHARDS: usize = 16;
-/// Batches that may wait for a worker, so that one goes on while another has more to do.
+/// Number of batches queued per worker, so that one can continue while another has more work.
 const BATCHES_AHEAD: usize = 8;
-/// Packets between two calls of the observer.
+/// Number of packets between two calls of the observer.
 const INTERVAL: usize = 1 << 12;
 
-/// How flows are divided.
+/// Division of flows into shards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharding {
-    /// By connection.
     Connections,
-    /// By the pair of hosts.
+    /// By pair of hosts.
     Hosts,
-    /// Not at all: exchanges come in one order, that of their ends.
+    /// A single shard: all exchanges in order of completion.
     None,
 }
 
-/// Who does the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Threading {
-    /// The calling thread does everything, for the first sink.
+    /// The calling thread does everything and uses the first sink.
     Inline,
-    /// The calling thread reads, and every sink has a thread of its own.
+    /// The calling thread reads, and each sink has its own thread.
     Workers,
 }
 
-/// Why an analysis has to be made again in another way.
+/// Reason to repeat an analysis in another way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RerunReason {
-    /// The capture was trusted to be in time order and is not.
+    /// The capture was assumed to be in time order but is not.
     OutOfOrder,
     /// A session spans shards.
     Coupled,
 }
 
-/// What is done for every exchange, on the thread that found it.
+/// Receiver of exchanges. Runs on the thread that found them.
 pub trait Sink: Send {
-    /// What comes now is of this shard; its exchanges come in the same order whatever threads there are.
+    /// Announces the shard of the following calls. The order of exchanges within a shard does not depend on the
+    /// threads.
     fn turn_to(&mut self, _shard: usize) {}
 
-    /// An exchange is over.
+    /// Called when an exchange is over.
     fn exchange(&mut self, exchange: &Exchange);
 
-    /// Something is settled about a connection. Told every few exchanges.
+    /// Called after every few exchanges of a connection with the time up to which it is settled.
     fn settled(&mut self, _: &Settled) {}
 
-    /// A connection is over; all its exchanges were passed on.
+    /// Called when a connection is over, after all its exchanges.
     fn closed(&mut self, _: &ConnectionSummary) {}
 }
 
@@ -84,8 +83,8 @@ impl<F: FnMut(&Exchange) + Send> Sink for F {
     }
 }
 
-/// Reads `set` to its end, or until its stop flag is set, and passes every exchange to one of `sinks`, of which there
-/// is at least one. `observe` is called now and then.
+/// Reads `set` to its end, or until its stop flag is set, and passes every exchange to one of `sinks`, which must not
+/// be empty. Calls `observe` periodically.
 pub fn run<S: Sink>(
     set: &mut CaptureSet,
     options: &AnalyzerOptions,
@@ -99,9 +98,8 @@ pub fn run<S: Sink>(
     Ok(CaptureFindings { without_threads, ..partial.finish() })
 }
 
-/// The same for sinks of any type, so that what every packet passes is compiled once, here: one call through a table for an
-/// exchange costs nothing beside it. Returns true beside the result if worker threads were asked for and the system
-/// refused one.
+/// Implements [`run`] for all sink types, so that the code per packet is compiled only once; a virtual call per
+/// exchange is negligible. Returns true with the result if the system refused to start a requested worker thread.
 fn follow(
     set: &mut CaptureSet,
     options: &AnalyzerOptions,
@@ -136,7 +134,7 @@ fn follow(
                     worker.work(&batches, &empties);
                     worker.finish()
                 };
-                // Nothing is read yet: without one of them, the calling thread does all the work.
+                // Nothing is read yet, so if one thread is refused, the calling thread can do all the work.
                 let Ok(thread) = std::thread::Builder::new().spawn_scoped(scope, follow) else { return Ok(None) };
                 threads.push(thread);
                 lines.push(line);
@@ -192,12 +190,12 @@ fn follow(
     Ok((partial, without_threads))
 }
 
-/// Which of so many parts follows the pair of hosts of a segment: the same for both directions.
+/// Assigns the pair of hosts of a segment to one of `parts` parts. Both directions belong to the same part.
 pub fn part_of(segment: &TcpSegment<'_>, parts: usize) -> usize {
     (mixed(segment, false) % parts.max(1) as u64) as usize
 }
 
-/// Which shard follows the flow of a segment: the same for both directions.
+/// Returns the shard of a segment. Both directions belong to the same shard.
 #[inline]
 fn shard_of(segment: &TcpSegment<'_>, sharding: Sharding) -> usize {
     if sharding == Sharding::None {
@@ -206,7 +204,7 @@ fn shard_of(segment: &TcpSegment<'_>, sharding: Sharding) -> usize {
     (mixed(segment, sharding == Sharding::Connections) % SHARDS as u64) as usize
 }
 
-/// A number of the hosts of a segment, or of its connection.
+/// Hashes the hosts of a segment, or its connection.
 #[inline]
 fn mixed(segment: &TcpSegment<'_>, with_ports: bool) -> u64 {
     let mix = |end: SocketAddr| {
@@ -218,15 +216,15 @@ fn mixed(segment: &TcpSegment<'_>, with_ports: bool) -> u64 {
                 (bits >> 64) as u64 ^ bits as u64
             }
         };
-        // Fibonacci hashing; nothing depends on the quality of it but how evenly the work is divided.
-        // Only the highest bits depend on all of the number.
+        // Fibonacci hashing, whose quality affects only the distribution of work. Only the highest bits depend on the
+        // whole number.
         (address ^ port).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56
     };
     mix(segment.source).wrapping_add(mix(segment.destination))
 }
 
-/// Reads `set` to its end, or until its stop flag is set. `each` is told the time of every packet, and `take` every segment,
-/// to be followed elsewhere ([`Follower`]).
+/// Reads `set` to its end, or until its stop flag is set. Calls `each` with the time of every packet and `take` with
+/// every segment, which is to be followed elsewhere ([`HostPairFollower`]).
 pub fn decode(
     set: &mut CaptureSet,
     observe: &mut dyn FnMut(&CaptureSet),
@@ -243,8 +241,8 @@ pub fn decode(
     Ok(reader.finish(set))
 }
 
-/// Follows the segments of some pairs of hosts, on the calling thread. They come in the order of time, with ordinals and
-/// packets as in one analysis of everything.
+/// Follows the segments of some pairs of hosts on the calling thread. Expects segments in time order, with the ordinals
+/// and packets of a single analysis.
 pub struct HostPairFollower<'s> {
     worker: ShardWorker<'s>,
     sharding: Sharding,
@@ -254,7 +252,7 @@ pub struct HostPairFollower<'s> {
 }
 
 impl<'s> HostPairFollower<'s> {
-    /// Passes exchanges to `sink`. The steps of the clock are those of all captures.
+    /// Passes exchanges to `sink`. `steps_back` are the clock steps of all captures.
     pub fn new(
         options: &AnalyzerOptions,
         sharding: Sharding,
@@ -274,29 +272,27 @@ impl<'s> HostPairFollower<'s> {
         HostPairFollower { worker, sharding, channels, steps_back, connections_max: options.limits.connections }
     }
 
-    /// Takes the next segment.
     pub fn segment(&mut self, segment: &TcpSegment<'_>) {
         self.worker.segment(shard_of(segment, self.sharding), segment);
     }
 
-    /// Whether a session was met in several shards, so that [`Follower::finish`] fails.
+    /// Returns true if a session was seen in several shards, so that [`HostPairFollower::finish`] will fail.
     pub fn is_coupled(&self) -> bool {
         self.sharding != Sharding::None && self.channels.are_coupled()
     }
 
-    /// There are no more segments.
     pub fn finish(self) -> Result<Partial, RerunReason> {
         let mut partial = Partial::new(self.connections_max);
         partial.add_clock_steps(&self.steps_back);
         self.worker.finish().into_iter().for_each(|outcome| partial.add(outcome));
         partial.add_sessions(self.channels.met());
-        // Sessions are met until the last flow is over.
+        // Sessions may be found until the last flow ends.
         let is_coupled = self.sharding != Sharding::None && self.channels.are_coupled();
         if is_coupled { Err(RerunReason::Coupled) } else { Ok(partial) }
     }
 }
 
-/// The part that goes from packet to packet.
+/// Reads packets and decodes segments.
 struct SegmentReader {
     decoder: Decoder,
     partial: Partial,
@@ -353,7 +349,7 @@ impl SegmentReader {
     }
 }
 
-/// The way to a worker.
+/// The queue to a worker.
 struct WorkerBatchQueue {
     batches: SyncSender<(usize, SegmentBatch)>,
     empties: Receiver<SegmentBatch>,
@@ -366,10 +362,10 @@ impl WorkerBatchQueue {
         (WorkerBatchQueue { batches, empties }, worker_batches, worker_empties)
     }
 
-    /// Sends a batch of a shard, and leaves an empty one in its place.
+    /// Sends the batch of a shard and replaces it by an empty one.
     fn send(&self, shard: usize, batch: &mut SegmentBatch) {
         let empty = self.empties.try_recv().unwrap_or_default();
-        // A worker goes away early only when it panicked, and then its thread is joined.
+        // A worker ends early only if it panicked; the panic is reported when its thread is joined.
         let _ = self.batches.send((shard, std::mem::replace(batch, empty)));
     }
 }
@@ -391,27 +387,24 @@ impl ExchangeSink for Emit<'_> {
     }
 }
 
-/// What all workers have to know.
 struct PipelineConfig<'a> {
-    /// Whether segments are taken connection by connection.
+    /// Process segments connection by connection.
     by_connection: bool,
     shards: usize,
     options: &'a AnalyzerOptions,
-    /// Where sessions are noted that are met, if anywhere.
+    /// Registry for sessions, if several shards share them.
     channels: Option<&'a Arc<SessionRegistry>>,
     steps_back: &'a Arc<[ClockStep]>,
 }
 
-/// The shards of one thread.
 struct ShardWorker<'s> {
     sink: Rc<RefCell<&'s mut dyn Sink>>,
-    /// The first of its shards, and how many further on the next one is: shard `i` is at `i / stride`.
+    /// The first shard of this worker, and the distance to the next one: shard `i` is at `i / stride`.
     first: usize,
     stride: usize,
     shards: Vec<FlowTable<Analyzer<Emit<'s>>>>,
-    /// Whose exchanges come now, as far as the sink knows.
+    /// The shard announced to the sink.
     at: Option<usize>,
-    /// Whether segments are taken connection by connection.
     by_connection: bool,
     order: BatchOrder,
 }
@@ -433,7 +426,6 @@ impl<'s> ShardWorker<'s> {
         ShardWorker { sink, first: index, stride: count, shards, at: None, by_connection, order: BatchOrder::default() }
     }
 
-    /// What comes now is of this shard.
     #[inline]
     fn turn_to(&mut self, shard: usize) {
         if self.at != Some(shard) {
@@ -448,7 +440,6 @@ impl<'s> ShardWorker<'s> {
         self.shards[shard / self.stride].segment(segment);
     }
 
-    /// Takes what a shard has gathered.
     fn take(&mut self, shard: usize, batch: &SegmentBatch) {
         match batch.begins() {
             Some(begins) if self.by_connection => {
@@ -463,7 +454,7 @@ impl<'s> ShardWorker<'s> {
         while let Ok((shard, mut batch)) = batches.recv() {
             self.take(shard, &batch);
             batch.clear();
-            // There is room for all batches there are.
+            // The channel has room for all existing batches.
             let _ = empties.try_send(batch);
         }
     }

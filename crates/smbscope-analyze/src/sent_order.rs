@@ -1,9 +1,9 @@
-//! Outstanding requests in the order in which they were sent: the oldest one, and those in a stretch of the client's
-//! stream, are found without going through all of them.
+//! Order in which outstanding requests were sent. Finds the oldest request, and the requests in a range of the client's
+//! stream, without inspecting all of them.
 
 use std::collections::VecDeque;
 
-/// Keys of requests by the position at which each begins. Requests that are over stay until they are many.
+/// Keys of requests by start position. Entries of finished requests are purged when they outnumber the others.
 #[derive(Debug)]
 pub(crate) struct SentOrder<K> {
     entries: VecDeque<(u64, K)>,
@@ -16,8 +16,8 @@ impl<K> Default for SentOrder<K> {
 }
 
 impl<K: Copy> SentOrder<K> {
-    /// Adds a request that begins at `start`, which is not before those that were added before: messages come in the
-    /// order of the stream. `alive` tells whether an entry is still outstanding, `outstanding` how many are.
+    /// Adds a request. `start` must not decrease, since messages arrive in stream order. `alive` returns true for
+    /// entries that are still outstanding, of which there are `outstanding`.
     #[inline]
     pub(crate) fn push(&mut self, start: u64, key: K, outstanding: usize, alive: impl Fn(u64, K) -> bool) {
         if self.entries.len() >= 2 * outstanding + 16 {
@@ -26,7 +26,7 @@ impl<K: Copy> SentOrder<K> {
         self.entries.push_back((start, key));
     }
 
-    /// The oldest request that is still outstanding.
+    /// Returns the oldest request that is still outstanding.
     pub(crate) fn oldest(&mut self, alive: impl Fn(u64, K) -> bool) -> Option<K> {
         while let Some((start, key)) = self.entries.front().copied() {
             if alive(start, key) {
@@ -37,11 +37,11 @@ impl<K: Copy> SentOrder<K> {
         None
     }
 
-    /// The requests that begin before `end`, and the last one that begins before `start`, which may reach into the
-    /// stretch. Some may be over.
+    /// Iterates over the requests that begin before `end`, starting with the last one that begins at or before `start`
+    /// and may reach into the range. Some may be finished.
     pub(crate) fn within(&self, start: u64, end: u64) -> impl Iterator<Item = K> {
         let first = self.entries.partition_point(|(begin, _)| *begin <= start);
-        // The members of a compound all begin where their frame does.
+        // The members of a compound all have the start position of their frame.
         let frame = first.checked_sub(1).map_or(start, |before| self.entries[before].0);
         let first = self.entries.partition_point(|(begin, _)| *begin < frame);
         self.entries.iter().skip(first).take_while(move |(begin, _)| *begin < end).map(|(_, key)| *key)

@@ -1,16 +1,15 @@
-//! Where exchanges go.
+//! Receiver of exchanges.
 
 use smbscope_model::{ConnectionSummary, Exchange, Settled};
 
-/// Takes exchanges when they are over.
 pub trait ExchangeSink {
-    /// Nothing can change this exchange any more.
+    /// Called when nothing can change this exchange any more.
     fn exchange(&mut self, exchange: &Exchange);
 
-    /// Something is settled about a connection. Told every few exchanges.
+    /// Called after every few exchanges of a connection with the time up to which it is settled.
     fn settled(&mut self, _: &Settled) {}
 
-    /// A connection is over; all its exchanges were passed on.
+    /// Called when a connection is over, after all its exchanges.
     fn closed(&mut self, _: &ConnectionSummary) {}
 }
 

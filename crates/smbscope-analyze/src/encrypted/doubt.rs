@@ -1,31 +1,29 @@
-//! Doubt whether a connection was idle when it seemed to be: whether each response is that of the request before it, or
-//! of one further back, because others are outstanding all the time.
+//! Doubt about idle moments: does each response belong to the latest request, or to an earlier one because other
+//! requests are outstanding all the time?
 //!
-//! Where losses leave it open how many requests are outstanding, a moment at which all seems to be answered is taken for
-//! idle, in doubt. A response that can't be that of the request `n` places further back, by their sizes, disproves that
-//! `n` more were outstanding.
+//! If losses leave the number of outstanding requests open, a moment at which all requests seem to be answered is
+//! provisionally taken for idle. A response whose size rules out the request `n` places further back proves that there
+//! are not `n` additional requests outstanding.
 
 use super::habits::Habits;
 use super::sizes;
 
-/// Requests of which the size is remembered.
+/// Number of earlier requests whose size is remembered.
 const RECENT_REQUESTS: usize = 8;
-/// How many may be outstanding unnoticed at least, also on a connection on which there never was more than one.
+/// Number of additional requests assumed possible even if there was never more than one outstanding.
 const FEW: u64 = 2;
-/// Pairs of a connection on which there never was more than one request outstanding, after which it is one further request
-/// at most.
+/// Number of sequential pairs after which at most one additional request is assumed possible.
 const LONG: u32 = 32;
 
-/// What is open still.
 #[derive(Debug, Default)]
 pub(super) struct Doubt {
-    /// Bit `n` says that `n + 1` further requests may be outstanding.
+    /// Bit `n` is set if `n + 1` additional requests may be outstanding.
     open: u8,
-    /// Sizes of the latest requests, the latest first; zero where it is unknown.
+    /// Sizes of the latest requests, latest first; 0 if unknown.
     requests: [u64; RECENT_REQUESTS + 1],
-    /// The most requests that were outstanding together for certain.
+    /// Largest number of requests that were certainly outstanding together.
     concurrency: u64,
-    /// Pairs that are certain, all of them with nothing else outstanding.
+    /// Number of certain pairs with nothing else outstanding.
     sequential: u32,
 }
 
@@ -34,57 +32,53 @@ impl Doubt {
         self.open != 0
     }
 
-    /// This many requests more than it seems may be outstanding.
+    /// Up to `most` additional requests may be outstanding.
     pub(super) fn begin(&mut self, most: u64) {
         let few = if self.sequential >= LONG { 1 } else { FEW };
         let most = most.min(self.concurrency.clamp(few, RECENT_REQUESTS as u64));
         self.open |= ((1u16 << most) - 1) as u8;
     }
 
-    /// Some of the further requests may have been answered.
+    /// Some of the additional requests may have been answered.
     pub(super) fn spread(&mut self) {
         self.open |= self.open.checked_ilog2().map_or(0, |highest| ((1u16 << (highest + 1)) - 1) as u8);
     }
 
-    /// Nothing was outstanding.
     pub(super) fn end(&mut self) {
         self.open = 0;
     }
 
-    /// So many requests are outstanding together, at least.
     pub(super) fn note_outstanding(&mut self, least: u64) {
         self.concurrency = self.concurrency.max(least);
     }
 
-    /// Whether there ever was more than one request outstanding.
     pub(super) fn saw_concurrency(&self) -> bool {
         self.concurrency > 1
     }
 
-    /// A pair is certain.
+    /// Counts a certain pair.
     pub(super) fn pair(&mut self) {
         self.sequential = self.sequential.saturating_add(1);
     }
 
-    /// A request, with the size of its message.
     pub(super) fn request(&mut self, plain: u64) {
         self.requests.rotate_right(1);
         self.requests[0] = plain;
     }
 
-    /// The size of the latest request; zero where it is unknown.
+    /// Returns the size of the latest request; 0 if unknown.
     pub(super) fn latest_request(&self) -> u64 {
         self.requests[0]
     }
 
-    /// Whether the latest requests are of several kinds.
+    /// Returns true if the latest requests have more than two sizes.
     pub(super) fn sees_variety(&self) -> bool {
         let is_new = |index: &usize| !self.requests[..*index].contains(&self.requests[*index]);
         (0..self.requests.len()).filter(is_new).count() > 2
     }
 
-    /// Requests that were not seen: one with a message of this size, or so many that it is not known how far back those
-    /// before them are.
+    /// Accounts for requests that were not captured: one of a known size, or an unknown number, which makes all earlier
+    /// sizes useless.
     pub(super) fn hidden_requests(&mut self, only: Option<u64>) {
         match only {
             Some(plain) => self.request(plain),
@@ -92,7 +86,7 @@ impl Doubt {
         }
     }
 
-    /// A response while the latest request is the only one that seems to be outstanding.
+    /// Considers a response while the latest request appears to be the only one outstanding.
     pub(super) fn response(&mut self, plain: u64, habits: &Habits) {
         let [latest, earlier @ ..] = &self.requests;
         for (further, request) in earlier.iter().enumerate() {

@@ -1,25 +1,25 @@
-//! What requests of a size are answered with on a connection, learnt from pairs that are certain.
+//! Response sizes by request size, learnt from the certain pairs of a connection.
 //!
-//! Most sizes could be several commands, but a client uses few: where every request of a size got an answer of one size so
-//! far, an answer of another one hardly is that of such a request. Errors say nothing, as anything may fail.
+//! Most request sizes fit several commands, but a client uses few of them. If all requests of a size had responses of
+//! one size so far, a response of another size probably belongs to another request. Errors are ignored, because any
+//! request may fail.
 
 use super::sizes;
 
-/// Sizes of requests remembered.
+/// Maximum number of request sizes remembered.
 const MAX_HABITS: usize = 24;
-/// Sizes of answers that requests of a size may have; where there are more, they say nothing.
+/// Maximum number of response sizes per request size. If there are more, the size is not predictive.
 const MAX_ANSWERS: usize = 2;
-/// Answers after which their sizes are a habit.
+/// Minimum number of responses for a prediction.
 const LEAST_TIMES: u32 = 3;
 
-/// The answers to requests of a size.
 #[derive(Debug, Clone, Copy)]
 struct Habit {
     request: u64,
-    /// Their sizes, the unused ones zero.
+    /// Known response sizes; unused places are 0.
     responses: [u64; MAX_ANSWERS],
     times: u32,
-    /// They had more sizes.
+    /// There were more than [`MAX_ANSWERS`] response sizes.
     varies: bool,
 }
 
@@ -33,14 +33,12 @@ impl Habit {
     }
 }
 
-/// The habits of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Habits {
     known: Vec<Habit>,
 }
 
 impl Habits {
-    /// A request and its answer, by the sizes of their messages.
     pub(super) fn note(&mut self, request: u64, response: u64) {
         if sizes::may_be_error(response) {
             return;
@@ -58,14 +56,14 @@ impl Habits {
         self.known.push(Habit { request, responses, times: 1, varies: false });
     }
 
-    /// Whether a request of this size is answered like this; unknown where there is no habit.
+    /// Returns true if requests of this size usually get responses of this size. `None` if there is no prediction.
     pub(super) fn is_usual(&self, request: u64, response: u64) -> Option<bool> {
         let habit = self.known.iter().find(|habit| habit.request == sizes::alike(request))?;
         let is_habit = habit.times >= LEAST_TIMES && !habit.varies;
         is_habit.then(|| habit.responses.contains(&response))
     }
 
-    /// Whether an answer of this size is that of the latest request rather than of an earlier one.
+    /// Returns true if a response of this size fits the latest request but not an earlier one.
     pub(super) fn prefer(&self, latest: u64, earlier: u64, response: u64) -> bool {
         self.is_usual(latest, response) == Some(true) && self.is_usual(earlier, response) == Some(false)
     }

@@ -1,30 +1,28 @@
-//! Tells client and server apart where only encrypted frames were captured, by message sizes that only requests or only
-//! responses have (MS-SMB2 2.2).
+//! Determines the client of a connection from the sizes of encrypted messages, some of which occur only in requests or
+//! only in responses (MS-SMB2 §2.2).
 
 use super::sizes;
 use crate::content::FrameContent;
 use crate::framer::Frame;
 use smbscope_model::FlowDirection;
 
-/// Frames that are kept until sizes decide.
+/// Maximum number of frames held back until the client is known.
 const MAX_UNDECIDED: usize = 32;
-/// Score that decides. A size that few messages of the other side have counts 1, one that none has counts 2.
+/// Decisive score. A size that is rare on the other side counts 1, an impossible one counts 2.
 const DECISIVE: i32 = 4;
 
-/// A frame of a connection whose client is not known.
 #[derive(Debug)]
 pub(crate) struct UndecidedFrame {
     pub(crate) direction: FlowDirection,
     pub(crate) frame: Frame,
-    /// How far both streams had been read when it came.
+    /// Positions of both streams when the frame arrived.
     pub(crate) reached: [u64; 2],
 }
 
-/// Frames of a connection whose client is not known.
 #[derive(Debug, Default)]
 pub(crate) struct Undecided {
     frames: Vec<UndecidedFrame>,
-    /// Score of a client that sends forward.
+    /// Score in favour of the forward direction being the client's.
     forward: i32,
 }
 
@@ -46,12 +44,11 @@ impl Undecided {
         self.frames.is_empty()
     }
 
-    /// Returns true if no more frames are kept.
+    /// Returns true if no more frames are accepted.
     pub(crate) fn is_full(&self) -> bool {
         self.frames.len() >= MAX_UNDECIDED
     }
 
-    /// Approximate memory in bytes.
     pub(crate) fn footprint(&self) -> usize {
         self.frames.capacity() * size_of::<UndecidedFrame>()
     }

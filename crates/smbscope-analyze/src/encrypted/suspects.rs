@@ -1,26 +1,26 @@
-//! Pairs whose response has the size of an interim response, kept back in case that another response follows.
+//! Pairs whose response has the size of an interim response, held back in case another response follows.
 //!
-//! An error and an interim response have one size. A client that goes on takes an error for the answer, as a rule; but one
-//! that has several things to do goes on while a request is pending, too. Then a response comes later that no request
-//! explains. So these pairs are kept back for a while, and so are the pairs behind them: where requests overlap, one of
-//! them may have been given the late response, and the next ones each other's.
+//! Errors and interim responses have the same size. A client usually takes an error for the answer and continues, but a
+//! concurrent client continues while a request is pending, too. Then a later response is not explained by any request.
+//! So these pairs are held back for a while, and the pairs after them as well: if requests overlap, one of them may
+//! have got the late response, and the following pairs each other's.
 
 use super::sizes;
 use crate::pending::PendingExchange;
 use smbscope_model::ExchangeOutcome;
 use std::collections::VecDeque;
 
-/// Pairs that are kept back, from the first suspect on.
+/// Maximum number of pairs held back, counted from the first suspect.
 const MAX_SUSPECTS: usize = 64;
 
-/// Pairs in their order; the first one is a suspect.
+/// In order; the first pair is a suspect.
 #[derive(Debug, Default)]
 pub(super) struct Suspects {
     pairs: VecDeque<Box<PendingExchange>>,
 }
 
 impl Suspects {
-    /// Returns true if the response of a pair may be an interim one.
+    /// Returns true if the response may be an interim one.
     pub(super) fn is_suspect(pair: &PendingExchange) -> bool {
         let exchange = &pair.exchange;
         sizes::may_be_interim(sizes::plain(exchange.response.bytes)) && exchange.interim.is_none()
@@ -38,20 +38,20 @@ impl Suspects {
         self.pairs.iter_mut().map(Box::as_mut)
     }
 
-    /// Adds a pair that is settled.
+    /// Adds a settled pair.
     pub(super) fn push(&mut self, pair: Box<PendingExchange>) {
         self.pairs.push_back(pair);
     }
 
-    /// Removes the first pair if it need not be kept back any longer.
+    /// Removes the first pair if it no longer has to be held back.
     pub(super) fn pop_cleared(&mut self) -> Option<Box<PendingExchange>> {
         let first = self.pairs.front()?;
         let is_kept = self.pairs.len() <= MAX_SUSPECTS && Suspects::is_suspect(first);
         if is_kept { None } else { self.pairs.pop_front() }
     }
 
-    /// Takes out the pairs that a late response of this size makes doubtful: suspects that it may answer and, where
-    /// requests overlap, what was paired since.
+    /// Removes the pairs that a late response of this size makes doubtful: suspects that it may answer and, if requests
+    /// overlap, the pairs since.
     pub(super) fn take_all(&mut self, response: u64, overlap: bool) -> VecDeque<Box<PendingExchange>> {
         let (mut taken, mut kept) = (VecDeque::new(), VecDeque::new());
         for pair in self.pairs.drain(..) {
@@ -67,7 +67,7 @@ impl Suspects {
         taken
     }
 
-    /// The connection is over: no other response came.
+    /// Removes all pairs at the end of the connection, when no other response can follow.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = Box<PendingExchange>> {
         self.pairs.drain(..)
     }

@@ -1,13 +1,13 @@
-//! Addresses in the place of addresses: one for one, and those of a network stay in a network.
+//! Pseudonyms of addresses: a one-to-one mapping that preserves common prefixes.
 
 use super::{Disguise, PseudonymKey};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Addresses that are remembered; when there are more, all are forgotten.
+/// Maximum number of cached addresses. The cache is cleared when it is full.
 const REMEMBERED_ADDRESSES_MAX: usize = 64 << 10;
 
 impl Disguise {
-    /// The address in the place of another one. Addresses that are the same everywhere stay.
+    /// Returns the pseudonym of an address. Addresses with a fixed meaning are unchanged.
     pub fn address(&mut self, address: IpAddr) -> IpAddr {
         if let Some(known) = self.addresses.get(&address) {
             return *known;
@@ -24,16 +24,16 @@ impl Disguise {
     }
 }
 
-/// Bits of an IPv4 multicast address that tell that it is one (RFC 5771).
+/// Length of the prefix that marks an IPv4 multicast address (RFC 5771).
 const IPV4_MULTICAST: u32 = 4;
-/// Bits of an IPv6 multicast address with flags and scope (RFC 4291 2.7), and those in front of the end of a host's address
-/// in a solicited-node address (2.7.1).
+/// Length of an IPv6 multicast prefix with flags and scope (RFC 4291 §2.7), and of the prefix before the host part of a
+/// solicited-node address (§2.7.1).
 const IPV6_MULTICAST: u32 = 16;
 const SOLICITED_NODE: u32 = 104;
 const LINK_LOCAL: u32 = 64;
 
 fn ipv4(key: &PseudonymKey, address: Ipv4Addr) -> Ipv4Addr {
-    // Assigned groups (224.0.0.0/24 and 224.0.1.0/24, RFC 5771) name a protocol, not a host.
+    // Assigned groups (224.0.0.0/24 and 224.0.1.0/24, RFC 5771) identify a protocol, not a host.
     let is_common = |address: Ipv4Addr| {
         let is_assigned = matches!(address.octets(), [224, 0, 0 | 1, _]);
         address.is_unspecified() || address.is_loopback() || is_assigned || address.is_broadcast()
@@ -48,7 +48,7 @@ fn ipv4(key: &PseudonymKey, address: Ipv4Addr) -> Ipv4Addr {
     };
     let is_alike = |other: Ipv4Addr| !is_common(other) && other.is_multicast() == address.is_multicast();
     let mut disguised = disguise(address);
-    // What falls among those that stay goes on: that way each address has one of its own.
+    // Cycle walking: repeat until the result is of the same kind, which keeps the mapping one-to-one.
     while !is_alike(disguised) {
         disguised = disguise(disguised);
     }
@@ -67,12 +67,12 @@ fn ipv6(key: &PseudonymKey, address: Ipv6Addr) -> Ipv6Addr {
     disguised
 }
 
-/// How many of the first bits of an address tell what it is for and not whose it is.
+/// Returns the length of the prefix that describes the kind of address and not its owner.
 fn kept_bits(address: Ipv6Addr) -> u32 {
     match address.segments() {
         _ if address.is_unspecified() || address.is_loopback() => 128,
         [0xff02, 0, 0, 0, 0, 1, 0xff00..=0xffff, _] => SOLICITED_NODE,
-        // Assigned for good: the flags are zero, and the group is a small number.
+        // Permanently assigned groups: flags are 0, and the group is a small number.
         [0xff00..=0xff0f, 0, 0, 0, 0, 0, 0 | 1, _] => 128,
         [0xff00..=0xffff, ..] => IPV6_MULTICAST,
         _ if address.is_unicast_link_local() => LINK_LOCAL,
@@ -80,8 +80,8 @@ fn kept_bits(address: Ipv6Addr) -> u32 {
     }
 }
 
-/// Flips each bit, or not, by a hash of the bits in front of it: two addresses agree up to the same bit as before
-/// (J. Fan, J. Xu, M. Ammar, S. Moon: Prefix-preserving IP address anonymization, 2004).
+/// Flips each bit depending on a hash of the bits before it, so that two addresses share a prefix of the same length as
+/// before (J. Fan, J. Xu, M. Ammar, S. Moon: Prefix-preserving IP address anonymization, 2004).
 fn bits(key: &PseudonymKey, address: u128, from: u32, until: u32) -> u128 {
     let family = [until as u8];
     (from..until).fold(address, |disguised, bit| {
@@ -116,8 +116,8 @@ mod tests {
     #[test]
     fn multicast_addresses_that_hold_those_of_hosts_or_sites_are_hidden() {
         let mut names = disguise();
-        // Solicited node (RFC 4291 2.7.1), by a prefix of unicast addresses (RFC 3306), by an AS number (RFC 3180), of an
-        // organisation (RFC 2365), and one of 240.0.0.0/4, which some sites use.
+        // Solicited node (RFC 4291 §2.7.1), by a prefix of unicast addresses (RFC 3306), by an AS number (RFC 3180), of
+        // an organisation (RFC 2365), and one of 240.0.0.0/4, which some sites use.
         for (address, kept) in [
             ("ff02::1:ff0a:b0c1", "ff02::1:ff"),
             ("ff3e:30:2001:db8:77::1", "ff3e:"),

@@ -1,20 +1,21 @@
-//! Names that keep their length: each character gives way to another one.
+//! Pseudonyms of the same length as the name: each character is replaced.
 //!
-//! Names of ASCII letters, digits and common marks never fall together: the way from one such name to another of its
-//! length can be gone back with the key. That counts for short ones, of which a hash would make equal ones soon. What
-//! other characters become is a hash, and names with them fall together once in 49 to the power of their length.
+//! Names of ASCII letters, digits and common punctuation never collide: the mapping of such names of one length is a
+//! permutation, which the key can reverse. This matters for short names, whose hashes would soon collide. Other
+//! characters are replaced by a hash; names that contain them collide with a probability of 49 to the power of minus
+//! their length.
 
 use super::{PseudonymKey, is_kept};
 use ahash::HashMap;
 use sha2::{Digest, Sha256};
 
-/// What matches others in a pattern (MS-FSCC 2.1.4.4).
+/// Wildcards in a pattern (MS-FSCC §2.1.4.4).
 pub const WILDCARDS: [char; 5] = ['*', '?', '<', '>', '"'];
 /// Characters of names; letters stand for both cases.
 const SYMBOLS: &[u8; 49] = br"abcdefghijklmnopqrstuvwxyz0123456789-_. $~\()+,&'";
-/// What they become: nothing that begins or ends a part of a name, and no upper case.
+/// Replacements: no characters that begin or end a part of a name, and no upper case.
 const DISGUISES: &[u8; 49] = br"abcdefghijklmnopqrstuvwxyz0123456789_()&;!#%^{}[]";
-/// Place among [`SYMBOLS`] of each character of ASCII, or [`FOREIGN`].
+/// Index in [`SYMBOLS`] of each ASCII character, or [`FOREIGN`].
 const SYMBOL_OF: [u8; 128] = {
     let mut places = [FOREIGN; 128];
     let mut place = 0;
@@ -25,16 +26,16 @@ const SYMBOL_OF: [u8; 128] = {
     places
 };
 const FOREIGN: u8 = u8::MAX;
-/// Rounds of the Feistel network: ten where the halves of a name are short enough to try (as NIST SP 800-38G does), four
-/// elsewhere (M. Luby, C. Rackoff, 1988).
+/// Number of Feistel rounds: ten if the halves are short enough for exhaustive search (as in NIST SP 800-38G),
+/// otherwise four (M. Luby, C. Rackoff, 1988).
 const ROUNDS_OF_SHORT: u8 = 10;
 const ROUNDS: u8 = 4;
 const SHORT: usize = 32;
-/// Bytes of the names that are remembered with their disguises; when there are more, all are forgotten.
+/// Limit for the size of cached names and pseudonyms, in bytes. The cache is cleared when it is full.
 const REMEMBERED_BYTES_MAX: usize = 16 << 20;
-/// What stays in front of a name, since it says what the file is for.
+/// Prefixes that are preserved because they describe the purpose of a file.
 const PREFIXES: [&str; 2] = ["._", "~$"];
-/// Names that tell what something is and not whose: they stay.
+/// Names that are preserved because they describe a purpose and not an owner.
 const COMMON_NAMES: [&str; 33] = [
     ".",
     "..",
@@ -71,13 +72,13 @@ const COMMON_NAMES: [&str; 33] = [
     "zone.identifier",
 ];
 
-/// Puts other names in the place of names.
+/// Replaces names and addresses by pseudonyms.
 #[derive(Debug)]
 pub struct Disguise {
     key: PseudonymKey,
-    /// Directories of a path stay apart.
+    /// Preserve the directory structure of paths.
     pub depth: bool,
-    /// Endings of up to five letters and digits stay.
+    /// Preserve extensions of up to five letters and digits.
     pub extensions: bool,
     remembered: HashMap<(u8, Vec<u16>), Vec<u16>>,
     remembered_bytes: usize,
@@ -85,23 +86,18 @@ pub struct Disguise {
     pub(super) addresses: HashMap<std::net::IpAddr, std::net::IpAddr>,
 }
 
-/// What a name names: equal names of other things become other names.
+/// Kind of a name. Equal names of different kinds get different pseudonyms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PseudonymKind {
     /// A file, a directory, or a part of such a name.
     File,
-    /// A computer.
     Host,
-    /// A share.
     Share,
-    /// A user.
     User,
-    /// A domain.
     Domain,
 }
 
 impl Disguise {
-    /// Puts hashes with that key in their places.
     pub fn new(key: PseudonymKey, depth: bool, extensions: bool) -> Disguise {
         Disguise {
             key,
@@ -114,7 +110,7 @@ impl Disguise {
         }
     }
 
-    /// Lets it remember names of at most this many bytes.
+    /// Limits the cache of names to `most_bytes`.
     pub fn within(self, most_bytes: usize) -> Disguise {
         Disguise { most_bytes: most_bytes.min(REMEMBERED_BYTES_MAX), ..self }
     }
@@ -123,7 +119,7 @@ impl Disguise {
         &self.key
     }
 
-    /// A path below a share. A backslash in front stays.
+    /// Replaces a path below a share. Leading separators are preserved.
     pub fn path(&mut self, units: &mut [u16]) {
         let is_separator = |unit: &u16| *unit == u16::from(b'\\') || *unit == u16::from(b'/');
         if self.depth {
@@ -141,7 +137,7 @@ impl Disguise {
         }
     }
 
-    /// `\\server\share`, and a path that may follow.
+    /// Replaces `\\server\share` with an optional path.
     pub fn unc(&mut self, units: &mut [u16]) {
         let mut rest = units;
         for sort in [PseudonymKind::Host, PseudonymKind::Share] {
@@ -155,14 +151,14 @@ impl Disguise {
         self.path(rest);
     }
 
-    /// A name of that sort, unless it is a common one.
+    /// Replaces a name unless it is in [`COMMON_NAMES`].
     pub fn name(&mut self, sort: PseudonymKind, units: &mut [u16]) {
         if !is_common(units) {
             self.whole(sort, units);
         }
     }
 
-    /// The name of a file, or a pattern, with its streams.
+    /// Replaces a file name or pattern, with its stream names.
     fn file(&mut self, units: &mut [u16]) {
         let is_mark = |unit: &u16| {
             *unit == u16::from(b':') || WILDCARDS.iter().any(|wildcard| u32::from(*unit) == u32::from(*wildcard))
@@ -181,7 +177,7 @@ impl Disguise {
         self.whole(PseudonymKind::File, &mut units[..end]);
     }
 
-    /// Disguises all of a text.
+    /// Replaces the whole text.
     fn whole(&mut self, sort: PseudonymKind, units: &mut [u16]) {
         let folded: Vec<u16> = units.iter().map(|unit| fold(*unit)).collect();
         let key = (sort as u8, folded);
@@ -200,7 +196,7 @@ impl Disguise {
     }
 }
 
-/// The same of all cases.
+/// Converts to lower case if that is a single unit.
 fn fold(unit: u16) -> u16 {
     if let Ok(ascii @ ..0x80) = u8::try_from(unit) {
         return ascii.to_ascii_lowercase().into();
@@ -222,7 +218,7 @@ fn is_extension(units: &[u16]) -> bool {
     String::from_utf16(units).is_ok_and(|extension| is_kept(&extension))
 }
 
-/// Another text of that length. A zero stays one: it ends names.
+/// Returns the pseudonym of the same length. Zero, which terminates names, is preserved.
 fn disguised(key: &PseudonymKey, sort: u8, folded: &[u16]) -> Vec<u16> {
     let symbol = |unit: u16| SYMBOL_OF.get(usize::from(unit)).copied().filter(|place| *place != FOREIGN);
     let foreign: Vec<u8> =
@@ -238,8 +234,8 @@ fn disguised(key: &PseudonymKey, sort: u8, folded: &[u16]) -> Vec<u16> {
     folded.iter().zip(&symbols).map(disguise).collect()
 }
 
-/// Permutes the texts of a length by a Feistel network, which adds a keyed hash of each half to the other half. `tweak`
-/// selects the permutation.
+/// Permutes the texts of a length with a Feistel network, which adds a keyed hash of each half to the other half.
+/// `tweak` selects the permutation.
 fn permute(key: &PseudonymKey, tweak: [u8; 32], symbols: &mut [u8]) {
     if let [symbol] = symbols {
         *symbol = substitute(tweak, *symbol);
@@ -253,7 +249,7 @@ fn permute(key: &PseudonymKey, tweak: [u8; 32], symbols: &mut [u8]) {
     }
 }
 
-/// Adds numbers that a hash yields, block by block.
+/// Adds pseudo-random numbers derived from a hash.
 fn add(hash: [u8; 32], symbols: &mut [u8]) {
     const PER_BLOCK: usize = 16;
     for (block, symbols) in (0u64..).zip(symbols.chunks_mut(PER_BLOCK)) {
@@ -265,10 +261,10 @@ fn add(hash: [u8; 32], symbols: &mut [u8]) {
     }
 }
 
-/// One of the 42 × 49 affine permutations of the symbols, chosen by a hash.
+/// Applies one of the 42 × 49 affine permutations of the symbols, selected by a hash.
 fn substitute(hash: [u8; 32], symbol: u8) -> u8 {
     let [a, b, c, d, e, f, g, h, ..] = hash;
-    // Whatever does not share the factor 7 with 49 has an inverse.
+    // A factor has an inverse modulo 49 unless it is a multiple of 7.
     let factor = u32::from_le_bytes([a, b, c, d]) % 42;
     let factor = factor / 6 * 7 + factor % 6 + 1;
     let offset = u32::from_le_bytes([e, f, g, h]) % 49;

@@ -1,16 +1,16 @@
-//! The first bytes of a frame's payload, and what stays of them: what the analysis reads, and zeros in place of the rest.
+//! Slims the first bytes of a frame's payload: keeps the fields that the analysis reads and zeroes the rest.
 
 use super::names::NameAnonymizer;
 use crate::content::{FrameContent, FrameParseResult, MAX_HEAD, MAX_RECOVERED, read};
 use smbscope_wire::kept::RetainedRanges;
 use smbscope_wire::{compression, smb1, smb2};
 
-/// Header of an unchained compressed message (MS-SMB2 2.2.42.1), and its fields.
+/// Length of the header of an unchained compressed message (MS-SMB2 §2.2.42.1), and offsets of its fields.
 const COMPRESSION_HEADER: usize = 16;
 const COMPRESSED_SIZE: usize = 4;
 const COMPRESSION_OFFSET: usize = 12;
 
-/// What stays of `head`, the captured beginning of a payload of `length` bytes: as many of its bytes as are read.
+/// Slims `head`, the captured beginning of a payload of `length` bytes. The result is as long as the part that is read.
 pub(super) fn slim(head: &[u8], length: u32, names: &mut NameAnonymizer) -> Vec<u8> {
     if head.starts_with(&smb2::COMPRESSION_ID) {
         return compressed(head, length, names);
@@ -30,7 +30,7 @@ pub(super) fn slim(head: &[u8], length: u32, names: &mut NameAnonymizer) -> Vec<
     slim
 }
 
-/// How many bytes are read: of that many, as much can be read as of all of them.
+/// Returns the length of the shortest prefix that is parsed like the whole.
 fn needed(head: &[u8], length: u32) -> usize {
     let mut needed = 0;
     loop {
@@ -48,12 +48,12 @@ fn of_smb1(read: &[u8], slim: &mut [u8], names: &mut NameAnonymizer) {
     }
 }
 
-/// The members of a compound, one after the other.
+/// Slims the members of a compound.
 fn of_smb2(read: &[u8], length: usize, slim: &mut [u8], names: &mut NameAnonymizer) {
     let mut offset = 0;
     while let Some(member) = read.get(offset..).filter(|member| !member.is_empty()) {
         let Some(header) = smb2::Smb2Header::parse(member) else {
-            // Too little of a header to be one, or none: the id alone says which protocol it is not.
+            // Either too short for a header, or another protocol: keep what identifies it.
             let stays = if member.len() < smb2::Smb2Header::LEAST { member.len() } else { smb2::PROTOCOL_ID.len() };
             if member.starts_with(&smb2::PROTOCOL_ID) {
                 slim[offset..offset + stays].copy_from_slice(&member[..stays]);
@@ -63,7 +63,7 @@ fn of_smb2(read: &[u8], length: usize, slim: &mut [u8], names: &mut NameAnonymiz
         let next = header.next_command as usize;
         let end = if next == 0 { length } else { offset.saturating_add(next).min(length) };
         let bytes = &member[..member.len().min(end.saturating_sub(offset))];
-        // The header is read whatever the next message's place says of its length.
+        // The header is read regardless of the position of the next message.
         let fields = member.len().min(smb2::Smb2Header::SIGNATURE.start);
         slim[offset..offset + fields].copy_from_slice(&member[..fields]);
         enter(&smb2::kept(&header, bytes), bytes, &mut slim[offset..offset + bytes.len()], names);
@@ -74,7 +74,7 @@ fn of_smb2(read: &[u8], length: usize, slim: &mut [u8], names: &mut NameAnonymiz
     }
 }
 
-/// Copies what stays of a message; names and addresses go through `names`.
+/// Copies the preserved fields of a message. Replaces names and addresses through `names`.
 fn enter(kept: &RetainedRanges, message: &[u8], slim: &mut [u8], names: &mut NameAnonymizer) {
     for field in &kept.fields {
         let place = field.start.min(message.len())..field.end.min(message.len());
@@ -83,7 +83,7 @@ fn enter(kept: &RetainedRanges, message: &[u8], slim: &mut [u8], names: &mut Nam
         }
     }
     for name in &kept.names {
-        // No name begins inside a header.
+        // Names can't begin inside a header.
         let start = name.range.start.max(smb1::Smb1Header::LENGTH).min(message.len());
         let place = start..name.range.end.clamp(start, message.len());
         slim[place.clone()].copy_from_slice(&message[place.clone()]);
@@ -97,8 +97,8 @@ fn enter(kept: &RetainedRanges, message: &[u8], slim: &mut [u8], names: &mut Nam
     }
 }
 
-/// A compressed message becomes one whose first bytes, as many as are read, are not compressed. Where the frame has no
-/// room for them, as many as there is room for.
+/// Replaces a compressed message by one whose first bytes, as far as they are read, are uncompressed. If the frame
+/// lacks room for them, keeps as many as fit.
 fn compressed(head: &[u8], length: u32, names: &mut NameAnonymizer) -> Vec<u8> {
     let chained = compression::looks_chained(head);
     let original = compression::parse_as(head, chained).map(|frame| frame.original_len());
@@ -108,7 +108,7 @@ fn compressed(head: &[u8], length: u32, names: &mut NameAnonymizer) -> Vec<u8> {
         FrameParseResult::Done(FrameContent::Smb2 { compressed: true, .. })
     );
     let (Ok(original), Ok(message), true) = (original, recovered, is_read) else {
-        // It can't be read, and neither can its header alone.
+        // The message can't be decompressed, nor can its header alone.
         let mut slim = head[..head.len().min(COMPRESSION_HEADER)].to_vec();
         if let Some(offset) = slim.get_mut(COMPRESSION_OFFSET..) {
             offset.fill(0);

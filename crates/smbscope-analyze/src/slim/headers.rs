@@ -1,4 +1,4 @@
-//! Headers of link, IP, TCP and tunnels without anything that identifies the sender.
+//! Anonymises link, IP, TCP and tunnel headers.
 
 use super::names::NameAnonymizer;
 use smbscope_capture::Packet;
@@ -6,8 +6,9 @@ use smbscope_capture::decode::Outline;
 
 const IPV4_CHECKSUM: usize = 10;
 
-/// Returns the first `length` bytes of `packet`, its headers. Where names are replaced, only the fields that the decoder
-/// reads stay, with other addresses. Checksums of TCP and UDP do not: they cover addresses and would help to guess them.
+/// Returns the headers of `packet`, its first `length` bytes. If names are replaced, keeps only the fields that the
+/// decoder reads, with replaced addresses. TCP and UDP checksums are dropped, because they cover addresses and would
+/// help to guess them.
 pub(super) fn copy(packet: &Packet<'_>, length: usize, names: &mut NameAnonymizer) -> Vec<u8> {
     if !names.are_replaced() {
         return packet.data[..length].to_vec();
@@ -22,7 +23,7 @@ pub(super) fn copy(packet: &Packet<'_>, length: usize, names: &mut NameAnonymize
     headers.bytes
 }
 
-/// The checksum of a header whose own field is zero (RFC 1071).
+/// Computes the IPv4 header checksum; the checksum field must be 0 (RFC 1071).
 fn checksum(header: &[u8]) -> u16 {
     let sum: u32 = header.chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
     let folded = (sum & 0xffff) + (sum >> 16);
@@ -35,7 +36,7 @@ mod tests {
 
     #[test]
     fn the_checksum_of_a_header_fits_its_new_addresses() {
-        // The example of the Wikipedia page on IPv4 header checksums: 45 00 00 73 … has the checksum b861.
+        // Example from the Wikipedia page on IPv4 header checksums: 45 00 00 73 … has the checksum b861.
         let header = [0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0, 0, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0, 0xc7];
         assert_eq!(checksum(&header), 0xb861);
     }

@@ -1,19 +1,16 @@
-//! What becomes of names and addresses: they stay, or others as long take their places.
+//! Replacement of names and addresses by pseudonyms of the same length.
 
 use crate::pseudonym::{Disguise, PseudonymKind};
 use smbscope_wire::kept::NameOf;
 use std::net::IpAddr;
 
-/// What becomes of names and addresses.
 pub(super) enum NameAnonymizer {
-    /// They stay.
     Kept,
-    /// Others take their places.
     Replaced(Box<Disguise>),
 }
 
 impl NameAnonymizer {
-    /// Puts another name in the place of one.
+    /// Replaces a name.
     pub(super) fn replace(&mut self, of: NameOf, unicode: bool, name: &mut [u8]) {
         let NameAnonymizer::Replaced(disguise) = self else { return };
         let mut units: Vec<u16> = match unicode {
@@ -27,7 +24,7 @@ impl NameAnonymizer {
             NameOf::Domain => disguise.name(PseudonymKind::Domain, &mut units),
             NameOf::Host => disguise.name(PseudonymKind::Host, &mut units),
         }
-        // Half a character tells nothing.
+        // An incomplete UTF-16 unit at the end becomes 0.
         name.fill(0);
         match unicode {
             true => name.chunks_exact_mut(2).zip(units).for_each(|(place, unit)| {
@@ -37,7 +34,7 @@ impl NameAnonymizer {
         }
     }
 
-    /// Puts another address in the place of one, of IPv4 or IPv6 by its length.
+    /// Replaces an address, which is IPv4 or IPv6 depending on its length.
     pub(super) fn address(&mut self, address: &mut [u8]) {
         let NameAnonymizer::Replaced(disguise) = self else { return };
         if let Ok(bytes) = <[u8; 4]>::try_from(&*address) {
@@ -49,12 +46,11 @@ impl NameAnonymizer {
                 address.copy_from_slice(&other.octets());
             }
         } else {
-            // Cut off: what there is of it would tell the network.
+            // A truncated address would reveal the network.
             address.fill(0);
         }
     }
 
-    /// Whether names and addresses are to be hidden.
     pub(super) fn are_replaced(&self) -> bool {
         matches!(self, NameAnonymizer::Replaced(_))
     }

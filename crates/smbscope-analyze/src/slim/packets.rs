@@ -1,4 +1,4 @@
-//! From the bytes of a segment to those of the packets that carry it: one packet, or several IP fragments.
+//! Maps bytes of a segment to the packets that carry it: a single packet, or several IP fragments.
 
 use super::headers;
 use super::names::NameAnonymizer;
@@ -10,16 +10,16 @@ use smbscope_model::{CaptureId, PacketRef, Stamp, Timestamp};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
-/// Fragments whose datagrams are not complete; the oldest goes when there are more.
+/// Maximum number of fragments of incomplete datagrams; the oldest are dropped.
 const MAX_FRAGMENTS: usize = 4096;
 
-/// Entries of a list after which those of packets that went out are removed.
+/// Length of a list at which entries of written packets are removed.
 const PRUNED_AT: usize = 4096;
-/// Packets after which a fragment waits no longer.
+/// Maximum age of a waiting fragment in packets.
 const MAX_FRAGMENT_AGE: u64 = 16 << 10;
-/// Bytes in front of the payload of a segment in fragments: headers of IP, tunnels and TCP.
+/// Maximum number of bytes before the payload of a fragmented segment: IP, tunnel and TCP headers.
 const MAX_FRAGMENT_HEADERS: usize = 256;
-/// Raw IP, of either version, as a link type; the length of its headers without options.
+/// Link type of raw IP of either version; the length of its headers without options.
 const RAW_IP: u32 = 101;
 const IPV4_HEADER: usize = 20;
 const IPV6_HEADER: usize = 40;
@@ -28,17 +28,17 @@ const IPV6_HEADER: usize = 40;
 struct PendingFragment {
     ordinal: u64,
     fragment: Fragment,
-    /// What may be headers of it.
+    /// Beginning of the fragment, which may contain headers.
     beginning: Vec<u8>,
 }
 
-/// A datagram that was put together: where its parts are, and where its TCP payload begins.
+/// A reassembled datagram: the packet, offset and length of its parts, and the offset of its TCP payload.
 struct FragmentedDatagram {
     parts: Vec<(u64, u32, u32)>,
     payload: u32,
 }
 
-/// What stays of packets, told by the segments in them.
+/// Bytes to be preserved per packet, entered by segment.
 #[derive(Default)]
 pub(super) struct Packets {
     pub(super) window: PendingPacketQueue,
@@ -53,7 +53,7 @@ impl Packets {
         Packets { window, ..Packets::default() }
     }
 
-    /// Enters bytes that stay of the payload of a segment.
+    /// Preserves bytes of a segment's payload.
     pub(super) fn keep(&mut self, ordinal: u64, offset: usize, bytes: &[u8]) {
         match self.datagrams.get(&ordinal) {
             None => self.window.keep(ordinal, offset, bytes),
@@ -65,7 +65,7 @@ impl Packets {
         }
     }
 
-    /// Lets the payload of a segment reach to the end of these bytes.
+    /// Extends the payload of a segment to the end of these bytes.
     pub(super) fn show(&mut self, ordinal: u64, offset: usize, length: usize) {
         match self.datagrams.get(&ordinal) {
             None => self.window.show(ordinal, offset, length),
@@ -77,17 +77,17 @@ impl Packets {
         }
     }
 
-    /// Keeps the packets of a segment from going out.
+    /// Delays the packets of a segment.
     pub(super) fn hold(&mut self, ordinal: u64) {
         self.of_segment(ordinal).into_iter().for_each(|ordinal| self.window.hold(ordinal));
     }
 
-    /// Takes that back.
+    /// Releases the packets of a segment.
     pub(super) fn let_go(&mut self, ordinal: u64) {
         self.of_segment(ordinal).into_iter().for_each(|ordinal| self.window.let_go(ordinal));
     }
 
-    /// The packets that carry a segment.
+    /// Returns the packets that carry a segment.
     fn of_segment(&self, ordinal: u64) -> Vec<u64> {
         match self.datagrams.get(&ordinal) {
             None => vec![ordinal],
@@ -95,19 +95,19 @@ impl Packets {
         }
     }
 
-    /// A flow holds segments back; the segment of this packet may be one of them.
+    /// Delays the packet of a segment that its flow may hold back.
     pub(super) fn hold_back(&mut self, ends: (SocketAddr, SocketAddr), ordinal: u64) {
         self.hold(ordinal);
         let first = self.window.first();
         let held_back = self.held_back.entry(in_order(ends)).or_default();
-        // Those that went out hold nothing up.
+        // Written packets delay nothing.
         if held_back.len() % PRUNED_AT == PRUNED_AT - 1 {
             held_back.retain(|ordinal| *ordinal >= first);
         }
         held_back.push(ordinal);
     }
 
-    /// A flow holds nothing back any more.
+    /// Releases all packets of a flow that no longer holds segments back.
     pub(super) fn caught_up(&mut self, ends: (SocketAddr, SocketAddr)) {
         if self.held_back.is_empty() {
             return;
@@ -117,7 +117,7 @@ impl Packets {
         }
     }
 
-    /// A packet is a fragment, which waits for its datagram; `bytes` are those of its part.
+    /// Adds a fragment, which waits for its datagram.
     pub(super) fn fragment(&mut self, ordinal: u64, fragment: Fragment, bytes: &[u8]) {
         let is_old = |part: &PendingFragment| part.ordinal + MAX_FRAGMENT_AGE < ordinal;
         while self.fragments.len() >= MAX_FRAGMENTS || self.fragments.front().is_some_and(is_old) {
@@ -129,14 +129,14 @@ impl Packets {
         self.fragments.push_back(PendingFragment { ordinal, beginning: bytes[..room].to_vec(), fragment });
     }
 
-    /// Looks whether a fragment completed its datagram. `segment` is the length of the TCP payload that it then holds, if
-    /// it does: it stays in front of that.
+    /// Checks if a fragment completed its datagram. `segment` is the length of the TCP payload in the completed
+    /// datagram; the bytes before it are preserved as headers.
     pub(super) fn put_together(&mut self, ordinal: u64, segment: Option<u32>, names: &mut NameAnonymizer) {
         let Some(last) = self.fragments.back().filter(|part| part.ordinal == ordinal) else { return };
         let key = key(&last.fragment);
         let is_part = |part: &PendingFragment| self::key(&part.fragment) == key;
         let mut parts: Vec<&PendingFragment> = self.fragments.iter().filter(|part| is_part(part)).collect();
-        // Of bytes that come twice the first copy counts.
+        // The first copy of duplicate bytes counts.
         parts.sort_by_key(|part| (part.fragment.offset, part.ordinal));
         parts.dedup_by_key(|part| part.fragment.offset);
         let end_of = |part: &&PendingFragment| part.fragment.offset.saturating_add(part.fragment.length);
@@ -162,7 +162,7 @@ impl Packets {
                 self.datagrams.retain(|ordinal, _| *ordinal >= first);
             }
             self.datagrams.insert(ordinal, FragmentedDatagram { parts, payload });
-            // They wait for what the flow has to say, as the packet of any segment does.
+            // The parts wait for the decisions of the flow, like the packet of any segment.
             self.hold(ordinal);
         }
         let (parts, others) = std::mem::take(&mut self.fragments).into_iter().partition(is_part);
@@ -173,7 +173,8 @@ impl Packets {
 }
 
 impl FragmentedDatagram {
-    /// Where bytes of its segment's payload are: the packet, the place in its payload, and which of the bytes.
+    /// Maps a range of the segment's payload to packets: the ordinal, the offset in the packet's payload, and the part
+    /// of the range.
     fn places(&self, offset: usize, length: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> + '_ {
         let start = self.payload as usize + offset;
         let end = start + length;
@@ -186,7 +187,7 @@ impl FragmentedDatagram {
     }
 }
 
-/// A datagram as if it had come in one packet: what the beginnings of its parts tell of the headers in it.
+/// A datagram as a single packet, reassembled from the beginnings of its parts to find the headers.
 struct AsOne {
     bytes: Vec<u8>,
     header: usize,
@@ -194,25 +195,25 @@ struct AsOne {
 }
 
 impl AsOne {
-    /// Puts an IP header in front of the parts, in their order, of a datagram of `length` bytes.
+    /// Prepends an IP header to the parts, in their order, of a datagram of `length` bytes.
     fn new(parts: &[&PendingFragment], length: u32) -> AsOne {
         let ends = parts.first().map(|first| (first.fragment.ends.0.is_ipv4(), first.fragment.protocol));
         let (is_ipv4, next) = ends.unwrap_or_default();
-        // The version, and what follows; a length of zero stands for all of the packet.
+        // Version and protocol; a length of 0 stands for the whole packet.
         let (mut bytes, protocol) = if is_ipv4 { (vec![0; IPV4_HEADER], 9) } else { (vec![0; IPV6_HEADER], 6) };
         bytes[0] = if is_ipv4 { 0x45 } else { 0x60 };
         bytes[protocol] = next;
         let header = bytes.len();
         for part in parts {
             let there = (bytes.len() - header).checked_sub(part.fragment.offset as usize);
-            // Headers may go on in the next part, but not behind a hole.
+            // Headers may continue in the next part, but not after a gap.
             let Some(there) = there else { break };
             bytes.extend(part.beginning.get(there..).unwrap_or_default());
         }
         AsOne { bytes, header, wire_length: (header as u32).saturating_add(length) }
     }
 
-    /// Returns the headers, reduced to what is kept of them.
+    /// Returns the headers, reduced to the preserved fields.
     fn headers(&self, names: &mut NameAnonymizer) -> Vec<u8> {
         let stamp = Stamp { time: Timestamp(0), packet: PacketRef::new(CaptureId(0), 0) };
         let packet = Packet { stamp, link_type: RAW_IP, data: &self.bytes, wire_length: self.wire_length };
@@ -222,7 +223,7 @@ impl AsOne {
 }
 
 fn key(fragment: &Fragment) -> (IpAddr, IpAddr, u32, u8) {
-    // Fragments of IPv6 differ in what they say follows (RFC 8200 4.5).
+    // Fragments of an IPv6 datagram may differ in their next header (RFC 8200 §4.5).
     let protocol = if fragment.ends.0.is_ipv4() { fragment.protocol } else { 0 };
     (fragment.ends.0, fragment.ends.1, fragment.identification, protocol)
 }

@@ -1,73 +1,68 @@
-//! Packets that wait until it is decided what stays of them, and go out in the order in which they came.
+//! Packets that wait until their preserved bytes are known, and are written in their original order.
 //!
-//! Of a packet its headers stay. Of the payload nothing does but what is entered, and zeros in front of that.
+//! The headers of a packet are kept. Of its payload, only the entered bytes are kept, with zeros before and between
+//! them.
 
 use smbscope_capture::writer::{PacketBlock, PcapngWriter};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 
-/// Packets that wait at most, and bytes that are kept of them.
+/// Limits for the number of waiting packets and for the bytes kept of them.
 const MAX_WAITING_PACKETS: usize = 256 << 10;
 const MAX_WAITING_BYTES: usize = 64 << 20;
 
-/// Which packets have which numbers in the copy.
+/// Packet numbers in the copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Numbering {
-    /// Of several files: one after the other, in the order of time.
+    /// For several files: consecutive, in time order.
     #[default]
     Anew,
-    /// Of a file in the order of time: those of the file.
+    /// For a file in time order: unchanged.
     AsTheyCome,
-    /// Of a file that is not: those of the file, as far as the packets that wait suffice to put it in its order again.
+    /// For a file out of time order: unchanged, as far as the waiting packets suffice to restore the order of the file.
     Restored,
 }
 
-/// A packet that waits.
 #[derive(Debug)]
 pub(super) struct PendingPacket {
-    /// When, where, and its length on the wire.
     pub(super) record: PacketBlock<'static>,
-    /// Its number in its file.
+    /// Number in its file.
     pub(super) number: u64,
-    /// Its headers.
     pub(super) headers: Vec<u8>,
-    /// What stays of the payload.
+    /// Preserved part of the payload.
     pub(super) payload: Vec<u8>,
-    /// Captured bytes of the payload: what stays is not longer.
+    /// Number of captured payload bytes, the upper limit for `payload`.
     pub(super) captured: usize,
-    /// How many have yet to say what stays of it.
+    /// Number of pending decisions about this packet.
     pub(super) holders: u32,
 }
 
-/// The packets that wait.
 #[derive(Debug, Default)]
 pub(super) struct PendingPacketQueue {
     packets: VecDeque<PendingPacket>,
-    /// Which packet of all the first of them is.
+    /// Ordinal of the first packet in `packets`.
     first: u64,
     bytes: usize,
-    /// Bytes that may wait.
+    /// Limit for `bytes`.
     most_bytes: usize,
     numbering: Numbering,
-    /// Packets that are decided and wait for those with lower numbers.
+    /// Packets without pending decisions that wait for lower numbers.
     restored: BTreeMap<u64, PendingPacket>,
-    /// The last number that was written.
+    /// Number of the last packet written.
     last_number: u64,
-    /// Packets with another number than in their file, because too many would have had to wait.
+    /// Packets whose number differs from that in their file, because too many packets would have had to wait.
     pub(super) moved: u64,
-    /// Packets that went out before all was decided, because too many waited.
+    /// Packets written before all decisions were made, because too many waited.
     pub(super) undecided: u64,
-    /// Captured payload bytes that did not stay.
+    /// Captured payload bytes that were not kept.
     pub(super) removed: u64,
 }
 
 impl PendingPacketQueue {
-    /// An empty window, in which at most this many bytes wait.
     pub(super) fn new(numbering: Numbering, most_bytes: usize) -> PendingPacketQueue {
         PendingPacketQueue { numbering, most_bytes: most_bytes.min(MAX_WAITING_BYTES), ..PendingPacketQueue::default() }
     }
 
-    /// Takes the next packet of all.
     pub(super) fn push(&mut self, ordinal: u64, packet: PendingPacket) {
         if self.packets.is_empty() {
             self.first = ordinal;
@@ -76,7 +71,7 @@ impl PendingPacketQueue {
         self.packets.push_back(packet);
     }
 
-    /// Number of the first packet that waits.
+    /// Returns the ordinal of the first waiting packet.
     pub(super) fn first(&self) -> u64 {
         self.first
     }
@@ -86,7 +81,7 @@ impl PendingPacketQueue {
         self.packets.get_mut(index)
     }
 
-    /// Enters bytes that stay, at an offset of the payload.
+    /// Preserves bytes at an offset of the payload.
     pub(super) fn keep(&mut self, ordinal: u64, offset: usize, bytes: &[u8]) {
         self.show(ordinal, offset, bytes.len());
         let Some(packet) = self.at(ordinal) else { return };
@@ -96,7 +91,7 @@ impl PendingPacketQueue {
         }
     }
 
-    /// Lets the payload reach to the end of these bytes, whatever they are.
+    /// Extends the payload to the end of these bytes.
     pub(super) fn show(&mut self, ordinal: u64, offset: usize, length: usize) {
         let Some(packet) = self.at(ordinal) else { return };
         let end = offset.saturating_add(length).min(packet.captured);
@@ -107,21 +102,20 @@ impl PendingPacketQueue {
         }
     }
 
-    /// Keeps a packet from going out.
+    /// Delays a packet until [`Self::let_go`].
     pub(super) fn hold(&mut self, ordinal: u64) {
         if let Some(packet) = self.at(ordinal) {
             packet.holders += 1;
         }
     }
 
-    /// Takes that back.
     pub(super) fn let_go(&mut self, ordinal: u64) {
         if let Some(packet) = self.at(ordinal) {
             packet.holders = packet.holders.saturating_sub(1);
         }
     }
 
-    /// Writes the packets that are decided, up to the first that is not.
+    /// Writes packets up to the first with pending decisions.
     pub(super) fn write<W: Write>(&mut self, writer: &mut PcapngWriter<W>) -> io::Result<()> {
         while let Some(packet) = self.packets.front() {
             if packet.holders > 0 {
@@ -135,7 +129,6 @@ impl PendingPacketQueue {
         Ok(())
     }
 
-    /// Writes all that is left.
     pub(super) fn finish<W: Write>(&mut self, writer: &mut PcapngWriter<W>) -> io::Result<()> {
         while !self.packets.is_empty() {
             self.write_first(writer)?;

@@ -1,37 +1,37 @@
-//! Of how many messages an SMB1 response consists (MS-CIFS 2.2.4.33, 2.2.4.39, 2.2.4.46, 2.2.4.62), also where a snap
-//! length cut what says so.
+//! Number of messages in an SMB1 response (MS-CIFS §2.2.4.33, §2.2.4.39, §2.2.4.46, §2.2.4.62), even if the snap length
+//! cut off the fields that determine it.
 
 use crate::content::{Message1, RequestOrResponse};
 use smbscope_model::ResponseStatus;
 use smbscope_wire::smb1::{self, TransactionKind, TransactionProgress};
 
-/// Payload of a message without parameter words and data: the header, WordCount and ByteCount.
+/// Payload length of a message without parameter words and data: the header, WordCount and ByteCount.
 const WORDLESS: u64 = smb1::Smb1Header::LENGTH as u64 + 1 + 2;
-/// No client's buffer is smaller (MS-CIFS 2.2.4.53.1 asks for 1,024 bytes, Samba takes 500): a message that leaves the
-/// rest of an answer to the next one is not shorter than this.
+/// Lower limit for client buffers (MS-CIFS §2.2.4.53.1 requires 1,024 bytes, Samba accepts 500): a message that leaves
+/// the rest of the response to another one is at least this long.
 const LEAST_BUFFER: u64 = 500;
 
-/// How many messages make the response.
+/// Rule for the completion of a response.
 #[derive(Debug)]
 pub(crate) enum Answers {
     One,
-    /// ECHO: the number of the last one; absent when the request was cut off before it.
+    /// ECHO: the number of the last message. Absent if the request was truncated before it.
     Echo(Option<u16>),
-    /// Transactions and READ_MPX: complete when all bytes are there.
+    /// Transactions and READ_MPX: complete when all bytes have arrived.
     Parts(Smb1MultipartResponse),
 }
 
-/// What is known of a response in several messages.
+/// State of a response in several messages.
 #[derive(Debug, Default)]
 pub(crate) struct Smb1MultipartResponse {
-    /// How much of a transaction's request is in its first message; absent when that was cut off before it says so.
+    /// Progress of the transaction's request after its first message. Absent if that was truncated.
     request: Option<TransactionProgress>,
-    /// Whether there can be an interim response.
+    /// An interim response is possible.
     is_transaction: bool,
-    /// Bytes of the answer so far. Where a message does not say how many it holds, those that it has room for.
+    /// Bytes received so far. For a message that does not say how many it holds, the bytes that fit.
     received: u64,
     messages: u32,
-    /// Payload of the longest of them.
+    /// Payload length of the longest message.
     longest: u64,
 }
 
@@ -56,9 +56,9 @@ impl Answers {
         }
     }
 
-    /// A transaction's "go ahead": no words, success, and secondary requests still to come. A final response has words,
-    /// so where the request was cut off before it says how much is to come, a wordless one is no final response.
-    /// `length` is that of the message's payload.
+    /// Returns true for the interim response of a transaction: no words, success, and secondary requests still to come.
+    /// Final responses have words, so if the request was truncated before its counts, a response without words is not a
+    /// final one. `length` is the length of the message's payload.
     pub(crate) fn is_interim(&self, message: &Message1, length: u64) -> bool {
         let Answers::Parts(Smb1MultipartResponse { request, is_transaction: true, messages: 0, .. }) = self else {
             return false;
@@ -68,7 +68,7 @@ impl Answers {
             && request.is_none_or(|request| request.here < request.total)
     }
 
-    /// Takes in a message of the response; returns whether it is the last one.
+    /// Processes a message of the response. Returns true if it is the last one.
     pub(crate) fn complete(&mut self, message: &Message1, length: u64) -> bool {
         let failed = message.header.nt_status().map_or(!message.header.is_success(), |status| status.is_error());
         match self {
@@ -98,12 +98,12 @@ impl Smb1MultipartResponse {
                 self.received >= progress.total
             }
             (None, Some(words)) if self.is_transaction => {
-                // Cut off before it says which part of the answer it is; its length still does.
+                // Truncated before its counts, but its length is known.
                 self.received += length.saturating_sub(WORDLESS + 2 * u64::from(words));
                 let all = total.is_some_and(|total| self.received >= total);
                 length < LEAST_BUFFER || (all && (self.messages == 1 || length < self.longest))
             }
-            // The rest may follow, or not.
+            // The rest may or may not follow.
             _ => false,
         };
         self.longest = self.longest.max(length);
@@ -111,7 +111,7 @@ impl Smb1MultipartResponse {
     }
 }
 
-/// The status of a response, of whichever kind the client asked for.
+/// Returns the status of a response in the format that the client requested.
 pub(super) fn status(header: &smb1::Smb1Header) -> ResponseStatus {
     match header.nt_status() {
         Some(status) => ResponseStatus::Nt(status),
@@ -119,7 +119,7 @@ pub(super) fn status(header: &smb1::Smb1Header) -> ResponseStatus {
     }
 }
 
-/// Whether a message has no parameters and no data, be it by its length alone.
+/// Returns true if the message has neither parameters nor data, according to its word count or its length.
 fn is_wordless(message: &Message1, length: u64) -> bool {
     message.word_count.map_or(length == WORDLESS, |words| words == 0)
 }

@@ -1,29 +1,29 @@
-//! How soon an SMB1 client uses its ids again (MS-CIFS 2.2.1.6.2): a gap that can't hide so many requests can't hide a
-//! recycled id.
+//! Learns how soon an SMB1 client reuses its ids (MS-CIFS §2.2.1.6.2). A gap that can't hide that many requests can't
+//! hide a reused id.
 
 use std::collections::VecDeque;
 
-/// PID and MID: what a response repeats.
+/// PID and MID, which a response repeats.
 pub(super) type PidMid = (u16, u16);
 
-/// Requests remembered to learn how soon a client uses an id again.
+/// Number of requests remembered for this purpose.
 const REMEMBERED_IDS: usize = 128;
-/// Requests in a row whose MIDs count up, from which on they are taken for a counter.
+/// Number of consecutive requests with ascending MIDs that show a counter.
 const LEAST_RUN: u64 = 16;
-/// Requests that the capture may lack between two of them.
+/// Maximum number of missing requests between two of them.
 const MOST_SKIPPED: u16 = 32;
 
-/// The ids of a connection's latest requests.
+/// Ids of the latest requests of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct IdHistory {
     recent: VecDeque<u32>,
     requests: u64,
-    /// The fewest requests after which an id was used again.
+    /// Smallest number of requests after which an id was reused.
     shortest: Option<u64>,
     run: MidRun,
 }
 
-/// Requests in a row whose MIDs count up, by the same step but for those that the capture lacks.
+/// Consecutive requests whose MIDs rise by a constant step, apart from missing ones.
 #[derive(Debug, Default)]
 struct MidRun {
     last: u16,
@@ -32,10 +32,10 @@ struct MidRun {
 }
 
 impl IdHistory {
-    /// Takes in a request and returns its number on the connection.
+    /// Records a request and returns its number on the connection.
     pub(crate) fn note(&mut self, key: PidMid) -> u64 {
         self.run.note(key.1);
-        // One word each, so that the search for an id that is not there is quick.
+        // One word each, so that searching is fast.
         let key = u32::from(key.0) << 16 | u32::from(key.1);
         let (older, newer) = self.recent.as_slices();
         if newer.contains(&key) || older.contains(&key) {
@@ -51,14 +51,14 @@ impl IdHistory {
         self.requests
     }
 
-    /// Requests that were sent after this one.
+    /// Returns the number of requests sent after this one.
     pub(crate) fn since(&self, number: u64) -> u64 {
         self.requests - number
     }
 
-    /// The id of this request is not used again within fewer requests than this: no id was so far, or it belongs to a
-    /// counter that has come this far without beginning again. Ids that have not been seen twice say nothing else: a
-    /// client may take one MID for all that follows.
+    /// Returns the minimum number of requests before the id of this request is reused: the shortest distance observed,
+    /// or the length of the counter's run if this request belongs to one. Ids that occurred only once prove nothing
+    /// else, because a client may use one MID for everything.
     pub(crate) fn reuse_distance(&self, number: u64) -> u64 {
         let counted = self.run.length >= LEAST_RUN && self.since(number) < self.run.length;
         self.shortest.unwrap_or(0).max(if counted { self.run.length } else { 0 })
@@ -67,7 +67,7 @@ impl IdHistory {
 
 impl MidRun {
     fn note(&mut self, mid: u16) {
-        // A MID lower than the one before begins again.
+        // A falling MID starts a new run.
         let rise = mid.saturating_sub(self.last);
         self.last = mid;
         let goes_on = rise > 0 && self.length > 1 && rise.is_multiple_of(self.step) && rise / self.step <= MOST_SKIPPED;

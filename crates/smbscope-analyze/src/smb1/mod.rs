@@ -1,6 +1,6 @@
-//! SMB1 requests and responses: matched by PID and MID with TID and UID, which all recycle (MS-CIFS 2.2.1.6).
+//! SMB1 requests and responses, matched by PID and MID with TID and UID, all of which are recycled (MS-CIFS §2.2.1.6).
 //!
-//! Because ids recycle, a response after a gap is accepted only when the gap can't hide both the true response and
+//! Because ids are recycled, a response after a gap is accepted only if the gap can't hide both the true response and
 //! another request with the same ids.
 
 mod answers;
@@ -30,29 +30,29 @@ use smbscope_wire::smb1::{self, TransactionKind};
 use smbscope_wire::smb2;
 use smbscope_wire::status::NtStatus;
 
-/// A Read_Raw request with the header of its frame: 8 words, and no bytes (MS-CIFS 2.2.4.22.1).
+/// Length of a Read_Raw request with its frame header: 8 words and no bytes (MS-CIFS §2.2.4.22.1).
 const SMALLEST_READ_RAW: u64 = 4 + 32 + 1 + 16 + 2;
 
-/// What a connection knows of SMB1.
+/// SMB1 state of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Smb1ConnectionState {
     requests: Smb1RequestTracker,
     raw: Smb1RawTransfer,
     names: ConnectionNames,
-    /// What the latest NEGOTIATE offers.
+    /// Dialects in the latest NEGOTIATE.
     dialects: Vec<Dialect>,
     pub(crate) mids: MidCounter,
-    /// Where the last request ended.
+    /// Stream position after the last request.
     asked_to: u64,
 }
 
 impl Smb1ConnectionState {
-    /// Requests that wait for an answer, but for blocks of raw data.
+    /// Number of requests that wait for a response, excluding blocks of raw data.
     pub(crate) fn outstanding(&self) -> usize {
         self.requests.outstanding.by_id().len()
     }
 
-    /// What names take, about.
+    /// Approximate size of the names.
     pub(crate) fn name_bytes(&self) -> usize {
         self.names.bytes()
     }
@@ -65,13 +65,12 @@ impl Smb1ConnectionState {
         self.requests.outstanding.iter_mut().chain(self.raw.iter_mut())
     }
 
-    /// What may lie in a stretch of a stream: requests, or responses that have begun.
+    /// Passes requests and partial responses that may lie in a range of the stream to `take`.
     pub(crate) fn near(&mut self, span: StreamSpan, from_client: bool, take: &mut impl FnMut(&mut PendingExchange)) {
         self.raw.iter_mut().for_each(&mut *take);
         self.requests.near(span, from_client, take);
     }
 
-    /// Takes in a message.
     pub(crate) fn take(
         &mut self,
         ledger: &mut Ledger<'_>,
@@ -99,7 +98,7 @@ impl Smb1ConnectionState {
         }
     }
 
-    /// Takes in a frame without SMB header. Returns whether it was expected.
+    /// Processes a frame without an SMB header. Returns true if it was expected.
     pub(crate) fn take_raw(&mut self, ledger: &mut Ledger<'_>, direction: FlowDirection, frame: &Frame) -> bool {
         if direction == ledger.client() {
             self.raw.take_block_of_write(&mut self.requests, ledger, frame)
@@ -108,8 +107,8 @@ impl Smb1ConnectionState {
         }
     }
 
-    /// Takes in data without a header that answers no captured request. Returns true if a gap since the last request can
-    /// hide a Read_Raw: nothing else is answered like that.
+    /// Processes data without a header that does not answer a captured request. Returns true if a gap since the last
+    /// request can hide a Read_Raw, the only command answered like this.
     fn take_lost_read(&mut self, ledger: &mut Ledger<'_>, frame: &Frame) -> bool {
         let received = frame.acknowledged_first.unwrap_or(u64::MAX);
         if ledger.client_losses.bytes_between(self.asked_to, received) < SMALLEST_READ_RAW {
@@ -132,7 +131,7 @@ impl Smb1ConnectionState {
         true
     }
 
-    /// Takes in an SMB2 NEGOTIATE response; returns whether it answers an SMB1 NEGOTIATE (MS-SMB2 3.3.5.3).
+    /// Processes an SMB2 NEGOTIATE response. Returns true if it answers an SMB1 NEGOTIATE (MS-SMB2 §3.3.5.3).
     pub(crate) fn take_smb2_negotiate(
         &mut self,
         ledger: &mut Ledger<'_>,
@@ -158,7 +157,7 @@ impl Smb1ConnectionState {
             return;
         }
         if ledger.accounts.summary.dialect.is_none() {
-            // Mid-stream: SMB1 is what it is, whichever of its dialects.
+            // Mid-stream: it is SMB1, but the dialect is unknown.
             ledger.accounts.summary.dialect = Some(Dialect::OtherSmb1);
         }
         let tree = self.names.trees.get(&header.tid);
@@ -184,7 +183,7 @@ impl Smb1ConnectionState {
                 (exchange.caching, exchange.repeated) = (held.caching, held.repeated);
             }
             (CommandGroup::Write, Some(facts), Some(_)) => self.names.rereads.changed(&facts),
-            // What is set is not looked at: times, the end of the file, its name.
+            // Assume a change without looking at the information level: times, end of file, name.
             (_, Some(facts), _) if named.subcommand == Some(Subcommand::Trans2(Trans2::SET_FILE_INFORMATION)) => {
                 self.names.rereads.changed(&facts);
             }
@@ -211,7 +210,7 @@ impl Smb1ConnectionState {
         pending.may_stay_unanswered = named.oplock_release;
         let answers = Answers::to(message);
         if let Some(block) = self.raw.take_block(key) {
-            // The client uses the ids again, so the block before was answered, or never will be.
+            // The client reuses the ids, so the previous block was answered or never will be.
             ledger.abandon(block);
         }
         self.raw.expect(RawRequest::new(message, key));
@@ -234,7 +233,7 @@ impl Smb1ConnectionState {
         }
     }
 
-    /// Secondary requests, and further messages of WRITE_MPX, belong to the request before them.
+    /// Adds secondary requests, and further messages of WRITE_MPX, to their request. Returns false for other messages.
     fn continues(&mut self, key: PidMid, frame: &Frame, message: &Message1) -> bool {
         let command = message.header.command;
         let primary = TransactionKind::primary_of(command)

@@ -1,4 +1,5 @@
-//! What SMB2 requests name, and what their answers make true: sessions, trees and opens (MS-SMB2 3.3.1).
+//! Fields of SMB2 requests that name something, and the effect of successful responses on sessions, trees and opens
+//! (MS-SMB2 §3.3.1).
 
 use crate::content::{Body2, Message2, RequestOrResponse};
 use crate::names::{TrackedTreeConnect, kept, user_name};
@@ -10,7 +11,6 @@ use smbscope_wire::smb2::messages::session_setup;
 use smbscope_wire::smb2::{Created, FileReference, Smb2Command, Smb2Request};
 use std::sync::Arc;
 
-/// What the body of a request says.
 #[derive(Debug, Default)]
 pub(super) struct Smb2RequestFields {
     pub(super) file: Option<FileReference>,
@@ -52,7 +52,7 @@ impl Smb2RequestFields {
     }
 }
 
-/// What a successful answer changes.
+/// Change of state when the request succeeds.
 #[derive(Debug)]
 pub(super) enum Smb2ResponseEffect {
     None,
@@ -62,7 +62,7 @@ pub(super) enum Smb2ResponseEffect {
     Disconnect,
     Open {
         path: Option<Arc<str>>,
-        /// The oplock level that is asked for.
+        /// Requested oplock level.
         asked: Option<u8>,
     },
     Close,
@@ -70,7 +70,6 @@ pub(super) enum Smb2ResponseEffect {
 }
 
 impl Smb2ResponseEffect {
-    /// What a successful answer to a request will change.
     pub(super) fn from_message(member: &Message2, path: Option<Arc<str>>) -> Smb2ResponseEffect {
         match (&member.body, member.header.command) {
             (RequestOrResponse::Request(Smb2Request::SessionSetup { identity, .. }), _) => {
@@ -99,7 +98,7 @@ impl Smb2ResponseEffect {
     }
 }
 
-/// What an open was granted that asked for this oplock level; absent where that, or the lease, was cut off.
+/// Returns the granted oplock or lease. `None` if the request or the lease was truncated.
 pub(super) fn granted(asked: Option<u8>, created: &Created) -> Option<GrantedCaching> {
     match created.oplock_level {
         oplock::NONE => asked.map(|asked| match asked {
@@ -111,7 +110,6 @@ pub(super) fn granted(asked: Option<u8>, created: &Created) -> Option<GrantedCac
     }
 }
 
-/// An oplock by its level.
 pub(super) fn oplock_left(level: u8) -> Option<GrantedCaching> {
     match level {
         oplock::NONE => Some(GrantedCaching::NotGranted),
@@ -122,7 +120,7 @@ pub(super) fn oplock_left(level: u8) -> Option<GrantedCaching> {
     }
 }
 
-/// The user that a logon ended up as.
+/// Returns the user name after a logon with these session flags.
 pub(super) fn logged_on(user: Option<Arc<str>>, flags: u16) -> Option<Arc<str>> {
     match user {
         Some(user) if flags & session_setup::Response::GUEST != 0 => Some(format!("{user} (guest)").into()),

@@ -1,4 +1,4 @@
-//! The requests of SMB2 that are outstanding, by message id, also where a snap length cut the ids.
+//! Outstanding SMB2 requests by message id, even if the snap length truncated the ids.
 
 use super::named::{Smb2ResponseEffect, file_id};
 use crate::outstanding::OutstandingRequests;
@@ -6,34 +6,32 @@ use crate::pending::PendingExchange;
 use smbscope_model::Command;
 use smbscope_wire::smb2::{self, FileReference};
 
-/// Requests outstanding on a connection at most; servers grant no more than 8,192 credits.
+/// Maximum number of outstanding requests per connection; servers grant no more than 8,192 credits.
 const MAX_OUTSTANDING: usize = 8192;
-/// The message id of a notification that the server sends of its own accord (MS-SMB2 2.2.23).
+/// Message id of an unsolicited notification (MS-SMB2 §2.2.23).
 pub(super) const UNSOLICITED: u64 = u64::MAX;
 
-/// The requests that wait for a response.
 #[derive(Debug, Default)]
 pub(super) struct Smb2RequestTracker {
     pub(super) outstanding: OutstandingRequests<u64, Smb2TrackedRequest>,
-    /// How many that are outstanding have an id of which all bits are known, 32 bits, or fewer.
+    /// Number of outstanding requests by known bits of the id: all, at least 17, or fewer.
     by_mask: [usize; 3],
-    /// How many were answered with STATUS_PENDING.
+    /// Number of outstanding requests answered with STATUS_PENDING.
     asynchronous: u32,
-    /// The highest message id so far: ids begin at 0 and grow (MS-SMB2 3.2.4.1.3).
+    /// Highest message id so far: ids begin at 0 and grow (MS-SMB2 §3.2.4.1.3).
     highest_id: Option<u64>,
 }
 
-/// A request that waits for its response.
 #[derive(Debug)]
 pub(super) struct Smb2TrackedRequest {
     pub(super) pending: Box<PendingExchange>,
-    /// Which bits of its message id are known.
+    /// Known bits of the message id.
     pub(super) id_mask: u64,
     pub(super) async_id: Option<u64>,
     pub(super) file: Option<FileReference>,
-    /// The member of the same compound whose answer names the file.
+    /// Member of the same compound whose response provides the file.
     pub(super) file_from: Option<u64>,
-    /// The members of the same compound whose file the answer names.
+    /// Members of the same compound that use the file of this response.
     pub(super) followers: Vec<u64>,
     pub(super) effect: Smb2ResponseEffect,
 }
@@ -51,7 +49,7 @@ impl AsMut<PendingExchange> for Smb2TrackedRequest {
 }
 
 impl Smb2TrackedRequest {
-    /// Whether a response repeats what the request and its interim response said: the command, and the AsyncId.
+    /// Returns true if the response repeats the command and the AsyncId of the interim response.
     pub(super) fn fits(&self, header: &smb2::Smb2Header) -> bool {
         let same_operation = self.async_id.zip(header.async_id).is_none_or(|(known, answered)| known == answered);
         same_operation && self.pending.exchange.command == Command::Smb2(header.command)
@@ -64,7 +62,7 @@ impl Smb2RequestTracker {
         self.outstanding.take_all().map(|request| request.pending)
     }
 
-    /// Adds a request; returns the one with the same id that was outstanding.
+    /// Adds a request. Returns the outstanding request with the same id, if any.
     pub(super) fn insert(&mut self, message_id: u64, request: Smb2TrackedRequest) -> Option<Smb2TrackedRequest> {
         if let Some(first) = request.file_from.and_then(|id| self.outstanding.get_mut(id)) {
             first.followers.push(message_id);
@@ -79,7 +77,7 @@ impl Smb2RequestTracker {
         self.asynchronous -= u32::from(async_id.is_some());
     }
 
-    /// The server answers a request with STATUS_PENDING; returns how many requests it has put off like that.
+    /// Records an interim response with STATUS_PENDING. Returns the number of requests that are pending like this.
     pub(super) fn put_off(&mut self, message_id: u64, async_id: Option<u64>) -> u32 {
         if let Some(request) = self.outstanding.get_mut(message_id) {
             self.asynchronous += u32::from(request.async_id.is_none() && async_id.is_some());
@@ -94,7 +92,7 @@ impl Smb2RequestTracker {
         Some(request)
     }
 
-    /// Removes the request with the lowest id, where there are too many.
+    /// Removes the request with the lowest id if there are too many.
     pub(super) fn remove_excess(&mut self) -> Option<Smb2TrackedRequest> {
         let requests = self.outstanding.by_id();
         if requests.len() <= MAX_OUTSTANDING {
@@ -104,8 +102,9 @@ impl Smb2RequestTracker {
         self.remove(lowest)
     }
 
-    /// The request of a response, by message id. Where a snap length cut either id, by the bits that both have, if these
-    /// fit one request only. An AsyncId finds nothing: servers use the same few again and again.
+    /// Finds the request of a response by message id. If the snap length truncated either id, compares the bits that
+    /// both have; only one request may match. The AsyncId is useless for this, because servers reuse the same few
+    /// values.
     pub(super) fn find(&self, header: &smb2::Smb2Header) -> Option<u64> {
         let requests = self.outstanding.by_id();
         if requests.contains_key(&header.message_id) {
@@ -125,7 +124,7 @@ impl Smb2RequestTracker {
         }
     }
 
-    /// Adds the bits of a message id that a snap length cut: those of the id that is nearest to the highest so far.
+    /// Restores the bits of a truncated message id from the nearest possible id to the highest so far.
     pub(super) fn complete_id(&mut self, header: &mut smb2::Smb2Header, midstream: bool) {
         if header.id_mask != u64::MAX {
             let Some(highest) = self.highest_id.or((!midstream).then_some(0)) else { return };
@@ -144,7 +143,7 @@ impl Smb2RequestTracker {
         }
     }
 
-    /// Members of a compound that work on the file which its first member opened.
+    /// Sets the file of compound members that follow a CREATE.
     pub(super) fn name_followers(&mut self, followers: Vec<u64>, create: u64, file: FileReference) {
         for id in followers {
             let Some(request) = self.outstanding.get_mut(id).filter(|request| request.file_from == Some(create)) else {
@@ -156,7 +155,6 @@ impl Smb2RequestTracker {
     }
 }
 
-/// Index of a mask of known bits in a table of counts.
 fn mask_index(id_mask: u64) -> usize {
     match id_mask {
         u64::MAX => 0,
