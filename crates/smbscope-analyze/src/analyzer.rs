@@ -36,11 +36,9 @@ pub struct AnalyzerOptions {
 /// Limit for the total length of user and share names in the connection summaries of a shard, in bytes.
 const CONNECTION_NAMES_MAX: usize = 2 << 20;
 
-/// Receives the events of all flows of a shard and passes exchanges to a sink.
 pub struct Analyzer<E: ExchangeSink> {
     options: AnalyzerOptions,
     emit: E,
-    /// Buffer for the frames of a chunk, shared by all flows.
     frames: Vec<Frame>,
     quality: Quality,
     sessions: Sessions,
@@ -48,7 +46,6 @@ pub struct Analyzer<E: ExchangeSink> {
     /// The connections that began first.
     connections: BTreeMap<FlowId, Box<ConnectionSummary>>,
     connections_left_out: u64,
-    /// Total length of the names in `connections`, in bytes.
     connection_names: usize,
     steps_back: Arc<[ClockStep]>,
     clock_steps: ClockSteps,
@@ -58,14 +55,11 @@ pub struct Analyzer<E: ExchangeSink> {
     initials: Vec<Initials>,
 }
 
-/// Results of a shard after its last flow has ended.
 #[derive(Debug, Clone, Default)]
 pub struct AnalyzerOutcome {
     /// Covers only flows that carried SMB.
     pub quality: Quality,
-    /// Ordered by first packet.
     pub connections: Vec<ConnectionSummary>,
-    /// Number of connections that did not fit in the list.
     pub connections_left_out: u64,
     pub(crate) clock_steps: ClockSteps,
     pub(crate) foreign_replies: ForeignReplies,
@@ -75,7 +69,6 @@ pub struct AnalyzerOutcome {
 }
 
 impl<E: ExchangeSink> Analyzer<E> {
-    /// Creates an analyzer that passes exchanges to `emit` in order of completion.
     pub fn new(options: AnalyzerOptions, emit: E) -> Analyzer<E> {
         Analyzer {
             sessions: Sessions::within(options.limits.names),
@@ -136,7 +129,6 @@ impl<E: ExchangeSink> Analyzer<E> {
         }
     }
 
-    /// Drops names of a connection that exceed [`CONNECTION_NAMES_MAX`] together with those already listed.
     fn shorten_names(&mut self, connection: &mut ConnectionSummary) {
         for names in [&mut connection.users, &mut connection.shares] {
             names.retain(|name| {
@@ -148,7 +140,6 @@ impl<E: ExchangeSink> Analyzer<E> {
         }
     }
 
-    /// Drops the connection that began last.
     fn leave_out_last(&mut self) {
         if let Some((_, last)) = self.connections.pop_last() {
             self.connection_names -= last.users.iter().chain(&last.shares).map(|name| name.len()).sum::<usize>();
@@ -175,7 +166,6 @@ impl<E: ExchangeSink> Analyzer<E> {
 }
 
 impl<E: ExchangeSink> StreamSink for Analyzer<E> {
-    /// `None` for flows whose ports were not selected.
     type Flow = Option<FlowState>;
 
     fn opened(&mut self, view: &FlowView) -> Option<FlowState> {

@@ -15,7 +15,6 @@ const MAX_ATTEMPT_PAIRS: usize = 1024;
 /// The NetBIOS session service may end a connection with a message of its own before any SMB message (RFC 1002 §4.3.4).
 const NETBIOS_PORT: u16 = 139;
 
-/// Sums that don't depend on the order or grouping of attempts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ConnectAttemptTotals {
     to_smb: Sums,
@@ -47,7 +46,6 @@ impl Sums {
 }
 
 impl ConnectAttemptTotals {
-    /// Adds an attempt. `is_smb` is true if SMB is expected on the server's port.
     pub(crate) fn add(&mut self, attempt: ConnectAttempt, is_smb: bool) {
         let sums = if is_smb { &mut self.to_smb } else { &mut self.to_others };
         sums.add(attempt);
@@ -136,7 +134,6 @@ mod tests {
 
     #[test]
     fn the_pairs_with_most_attempts_are_listed_and_the_others_counted() {
-        // Clients 0 to 99 try once, client 50 three times.
         let mut attempts = ConnectAttemptTotals::default();
         (1..).zip((0..100).chain([50, 50])).for_each(|(number, client)| attempts.add(attempt(client, number), true));
         let found = attempts.finish(&BTreeSet::new());

@@ -11,17 +11,14 @@ pub(crate) trait HeapBytes {
     fn heap_bytes(&self) -> usize;
 }
 
-/// A map that evicts its oldest entry when full, and reports the eviction.
 #[derive(Debug)]
 pub(crate) struct FifoMap<K, V> {
     entries: HashMap<K, FifoMapEntry<V>, RandomState>,
     /// Keys and insertion numbers, oldest first. Stale entries of removed keys are purged when they outnumber the
     /// others.
     order: VecDeque<(u64, K)>,
-    /// Number of entries inserted so far.
     count: u64,
     limit: usize,
-    /// Approximate size of all entries.
     bytes: usize,
 }
 
@@ -58,17 +55,14 @@ impl<K: Hash + Eq + Copy, V: HeapBytes> FifoMap<K, V> {
         self.bytes = self.bytes + after - before;
     }
 
-    /// Returns the key if there is exactly one entry.
     pub(crate) fn only_key(&self) -> Option<K> {
         self.entries.keys().next().copied().filter(|_| self.entries.len() == 1)
     }
 
-    /// Adds or replaces an entry. Returns the number of evicted entries.
     pub(crate) fn insert(&mut self, key: K, value: V) -> u64 {
         self.insert_telling(key, value, |_, _| {})
     }
 
-    /// Like [`Self::insert`], and passes evicted entries to `forget`.
     pub(crate) fn insert_telling(&mut self, key: K, value: V, mut forget: impl FnMut(K, V)) -> u64 {
         self.bytes += ENTRY_BYTES + value.heap_bytes();
         if let Some(entry) = self.entries.get_mut(&key) {

@@ -21,7 +21,6 @@ pub(crate) fn connection_of(view: &FlowView) -> u64 {
     RandomState::with_seeds(1, 2, 3, 4).hash_one((one.min(other), one.max(other)))
 }
 
-/// Sessions seen by all parts.
 #[derive(Debug, Default)]
 pub(crate) struct SessionRegistry {
     coupled: AtomicBool,
@@ -32,7 +31,6 @@ pub(crate) struct SessionRegistry {
 struct SessionPartitions {
     /// By session id only, because a channel may lead to another address of the server.
     ids: HashMap<u64, Id, RandomState>,
-    /// Parts that use a session id with a server.
     servers: HashMap<(u64, IpAddr), PartitionUse, RandomState>,
 }
 
@@ -66,7 +64,6 @@ impl PartitionUse {
 }
 
 impl SessionRegistry {
-    /// Returns true if a session was seen in more than one part.
     pub(crate) fn are_coupled(&self) -> bool {
         self.coupled.load(Ordering::Relaxed)
     }
@@ -85,8 +82,6 @@ impl SessionRegistry {
         }
     }
 
-    /// Records that a part uses a session id with a server. `binds` is true if it binds another connection to the
-    /// session.
     fn note(&self, session_id: u64, server: IpAddr, part: u64, binds: bool) {
         // Safe to use after a panic: the table only gains parts.
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -107,13 +102,11 @@ impl SessionRegistry {
     }
 }
 
-/// Sessions seen by a part of an analysis, for detecting sessions that span parts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Met {
     servers: BTreeSet<(u64, IpAddr)>,
     /// Sessions to which another connection was bound, so that they may exist at another address as well.
     binding: BTreeSet<u64>,
-    /// The limit of tracked sessions was exceeded.
     too_many: bool,
 }
 
@@ -153,14 +146,11 @@ pub(crate) fn coupled<'m>(parts: impl Iterator<Item = &'m Met> + Clone) -> Vec<V
     members.into_values().collect()
 }
 
-/// Connects a shard to the registry.
 #[derive(Debug)]
 pub(crate) struct ShardCouplingMonitor {
     shard: u64,
-    /// Each connection is a part.
     by_connection: bool,
     channels: Arc<SessionRegistry>,
-    /// The last report, to skip repetitions.
     told: Option<(IpAddr, u64, u64)>,
 }
 
@@ -170,12 +160,10 @@ impl ShardCouplingMonitor {
         ShardCouplingMonitor { shard: shard as u64, by_connection, channels, told: None }
     }
 
-    /// Returns the part of a connection, which is identified by [`connection_of`].
     fn part(&self, connection: u64) -> u64 {
         if self.by_connection { connection } else { self.shard }
     }
 
-    /// Reports a session that is new to this shard.
     pub(crate) fn uses(&mut self, server: IpAddr, session_id: u64, connection: u64) {
         let part = self.part(connection);
         if self.told.replace((server, session_id, part)) != Some((server, session_id, part)) {
@@ -183,14 +171,12 @@ impl ShardCouplingMonitor {
         }
     }
 
-    /// Reports a session that another connection of this shard began.
     pub(crate) fn shares(&self, begun: u64, connection: u64) {
         if self.part(begun) != self.part(connection) {
             self.channels.couple();
         }
     }
 
-    /// Reports a request to bind the connection to a session that is unknown to this shard.
     pub(crate) fn binds(&self, server: IpAddr, session_id: u64, connection: u64) {
         self.channels.note(session_id, server, self.part(connection), true);
     }

@@ -110,7 +110,6 @@ impl ConnectionAnalyzer {
         }
     }
 
-    /// Counts a retransmission in the exchanges to which its bytes belong.
     pub(crate) fn retransmitted(&mut self, framer: &Framer, direction: FlowDirection, retransmission: &Retransmission) {
         if framer.open_frame_holds(retransmission.position) {
             self.accounts.unassigned.push(direction, *retransmission);
@@ -132,14 +131,12 @@ impl ConnectionAnalyzer {
         accounts.recent.iter_mut().for_each(&mut note);
     }
 
-    /// Assigns retransmissions that were captured before their frame was complete.
     fn assign_earlier(&mut self, direction: FlowDirection, frame: StreamSpan) {
         for retransmission in self.accounts.unassigned.take(direction, frame) {
             self.assign(direction, &retransmission);
         }
     }
 
-    /// Ends the connection. Outstanding requests remain unanswered.
     pub(crate) fn close(
         mut self,
         view: &FlowView,
@@ -172,7 +169,6 @@ impl ConnectionAnalyzer {
         summary
     }
 
-    /// Estimates the number of commands that were not captured at all.
     fn count_unseen(&self, view: &FlowView, shared: &mut ShardContext<'_>, hidden: [&mut HiddenFrames; 2]) {
         let ConnectionAnalyzer { accounts, protocols } = self;
         let [forward, backward] = hidden;

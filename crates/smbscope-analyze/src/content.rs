@@ -9,20 +9,16 @@ use smbscope_wire::{CapturedName, RequestDetail, compression, smb1, smb2};
 pub(crate) const MAX_HEAD: usize = 64 * 1024;
 /// Maximum number of bytes recovered from a compressed frame.
 pub(crate) const MAX_RECOVERED: usize = 64 * 1024;
-/// Maximum number of compound members parsed.
 const MAX_COMPOUND: usize = 256;
 
 #[derive(Debug)]
 pub(crate) enum FrameContent {
     Smb1(Box<Message1>),
-    /// A single message or a compound.
     Smb2 {
         members: Vec<Message2>,
         compressed: bool,
-        /// Some members could not be parsed.
         cut: bool,
     },
-    /// In a TRANSFORM_HEADER.
     Encrypted {
         session_id: Option<u64>,
         nonce: Option<smb2::Nonce>,
@@ -56,7 +52,6 @@ impl FrameContent {
 #[derive(Debug)]
 pub(crate) struct Message1 {
     pub(crate) header: smb1::Smb1Header,
-    /// Absent if truncated.
     pub(crate) word_count: Option<u8>,
     pub(crate) chain: [smb1::Smb1Command; 3],
     pub(crate) body: Body1,
@@ -79,15 +74,12 @@ pub(crate) type Body2 = RequestOrResponse<smb2::Smb2Request, smb2::Smb2Response>
 #[derive(Debug)]
 pub(crate) struct Message2 {
     pub(crate) header: smb2::Smb2Header,
-    /// Length of the member in bytes.
     pub(crate) length: u64,
     pub(crate) body: Body2,
-    /// Parameters of a request, if requested by [`AnalyzerOptions::details`](crate::AnalyzerOptions).
     pub(crate) detail: Option<Box<RequestDetail>>,
 }
 
 impl Message1 {
-    /// Iterates over the bodies of the AndX chain.
     pub(crate) fn bodies(&self) -> impl Iterator<Item = &Body1> {
         std::iter::once(&self.body).chain(&self.chained)
     }
@@ -107,7 +99,6 @@ impl Message1 {
 }
 
 impl Message2 {
-    /// Returns the number of missing bytes of the name if it is not kept completely.
     pub(crate) fn cut_name(&self) -> Option<usize> {
         use smb2::Smb2Request::{Create, Info, TreeConnect};
         match &self.body {
@@ -120,7 +111,6 @@ impl Message2 {
 }
 
 pub(crate) enum FrameParseResult {
-    /// At least this many bytes of the payload are required.
     Needs(usize),
     Done(FrameContent),
 }
@@ -147,7 +137,6 @@ pub(crate) fn read(head: &[u8], length: u64, last_try: bool, details: bool) -> F
     }
 }
 
-/// Parses as much as possible of a frame truncated by the snap length, by a gap, or by its own length.
 fn read_what_is_there(head: &[u8], length: usize, details: bool) -> FrameContent {
     match head.get(..4) {
         Some(id) if id == smb1::PROTOCOL_ID => {
@@ -224,7 +213,6 @@ fn smb1_message(head: &[u8], length: usize, details: bool) -> Option<Box<Message
     }))
 }
 
-/// Parses a block of a message that lacks `missing` bytes at the end.
 fn body1(header: &smb1::Smb1Header, block: &smb1::Block<'_>, message: &[u8], missing: usize) -> Body1 {
     if header.is_reply() {
         return RequestOrResponse::Response(smb1::Smb1Response::parse(block, message));
@@ -238,7 +226,6 @@ fn body1(header: &smb1::Smb1Header, block: &smb1::Block<'_>, message: &[u8], mis
     RequestOrResponse::Request(request)
 }
 
-/// Parses the members of a compound.
 fn read_smb2(head: &[u8], length: usize, last_try: bool, details: bool) -> FrameParseResult {
     // Most frames have a single member.
     let mut members = Vec::with_capacity(1);
@@ -300,7 +287,6 @@ fn needed(header: &smb2::Smb2Header, member: &[u8], details: bool) -> usize {
     }
 }
 
-/// Parses a message that lacks `missing` bytes at the end.
 fn body2(header: &smb2::Smb2Header, member: &[u8], missing: usize) -> Body2 {
     if header.is_response() {
         return RequestOrResponse::Response(smb2::Smb2Response::parse(header.command, member));

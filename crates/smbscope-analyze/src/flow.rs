@@ -12,10 +12,8 @@ use smbscope_wire::{smb1, smb2};
 #[derive(Debug)]
 pub struct FlowState {
     framers: [Framer; 2],
-    /// Direction of the client according to the ports, if exactly one is an SMB port.
     client_by_port: Option<FlowDirection>,
     connection: Option<Box<ConnectionAnalyzer>>,
-    /// Encrypted frames received before the client is known.
     undecided: Undecided,
     /// By direction: the first bytes were seen, and the protocol if they clearly belong to another one.
     heard: [bool; 2],
@@ -23,7 +21,6 @@ pub struct FlowState {
 }
 
 impl FlowState {
-    /// `promising` is true for the source or destination port if it is an SMB port.
     pub(crate) fn new(view: &FlowView, promising: [bool; 2], details: bool) -> FlowState {
         let certain = promising.contains(&true);
         FlowState {
@@ -78,7 +75,6 @@ impl FlowState {
         *shared.frames = frames;
     }
 
-    /// Approximate heap size in bytes.
     #[inline]
     pub(crate) fn footprint(&self) -> usize {
         let [forward, backward] = &self.framers;
@@ -92,7 +88,6 @@ impl FlowState {
         }
     }
 
-    /// Ends the flow. Returns a summary if it was SMB.
     pub(crate) fn close(
         mut self,
         view: &FlowView,
@@ -168,13 +163,11 @@ impl FlowState {
         }
     }
 
-    /// Decides by the ports, as nothing else identifies the client.
     fn guess_client(&mut self, view: &FlowView, shared: &mut ShardContext<'_>) {
         shared.quality.sides_guessed += 1;
         self.connect(view, view.client_by_port(), shared);
     }
 
-    /// Creates the connection and processes the frames held back.
     fn connect(&mut self, view: &FlowView, client: FlowDirection, shared: &mut ShardContext<'_>) {
         let connection = self.connection.insert(Box::new(ConnectionAnalyzer::new(view, client)));
         let now = self.framers.each_ref().map(|framer| framer.losses.reached());
@@ -204,7 +197,6 @@ fn known_client(
     }
 }
 
-/// Recognises other protocols by the first bytes of a direction.
 pub(crate) fn foreign_protocol(bytes: &[u8]) -> Option<ForeignProtocol> {
     Some(match bytes {
         [b'H', b'T', b'T', b'P', b'/', ..] => ForeignProtocol::Http,
@@ -221,7 +213,6 @@ pub(crate) fn foreign_protocol(bytes: &[u8]) -> Option<ForeignProtocol> {
 pub(crate) fn begins_connection(bytes: &[u8]) -> bool {
     let Some(message) = bytes.get(4..).filter(|_| bytes[0] == 0) else { return false };
     match message {
-        // SMB1: the command, and the reply flag after the status.
         [0xff, b'S', b'M', b'B', command, _, _, _, _, flags, ..] => {
             smb1::Smb1Command(*command) == smb1::Smb1Command::NEGOTIATE && flags & 0x80 == 0
         }

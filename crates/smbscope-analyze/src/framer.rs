@@ -17,13 +17,10 @@ const SEARCHED_SEGMENTS: u32 = 64;
 /// Longest frame without an SMB header: 17 bits of NetBIOS length, more than raw commands can carry.
 const MAX_RAW: u32 = 0x1_ffff;
 
-/// A frame and its packets.
 #[derive(Debug)]
 pub(crate) struct Frame {
     pub(crate) frame_type: FrameType,
-    /// Stream position of the frame header.
     pub(crate) start: u64,
-    /// Stream position after the frame.
     pub(crate) end: u64,
     pub(crate) first: Stamp,
     /// The packet with the last byte, or a later one that filled a gap. Absent if it was not, or possibly not,
@@ -54,7 +51,6 @@ impl Frame {
         (self.end - self.start).saturating_sub(HEADER_LENGTH as u64)
     }
 
-    /// Returns a half of an exchange with `bytes` bytes in this frame.
     #[inline]
     pub(crate) fn half(&self, bytes: u64) -> Half {
         Half { first: Some(self.first), last: self.last, packets: self.packets, bytes }
@@ -70,13 +66,10 @@ enum FramerState {
         begin: Option<Begin>,
     },
     Inside(OpenFrame),
-    /// Searching for a frame.
     Hunting,
-    /// Not SMB: the rest of the stream is ignored.
     Ignoring,
 }
 
-/// The packets of a frame header.
 #[derive(Debug, Clone, Copy)]
 struct Begin {
     position: u64,
@@ -86,7 +79,6 @@ struct Begin {
     timely_acknowledgment: Option<u64>,
     packet: PacketRef,
     packets: u32,
-    /// The latest packet so far that was a retransmission of missing data.
     resent: Option<Stamp>,
 }
 
@@ -112,7 +104,6 @@ struct OpenFrame {
     last: Stamp,
     /// The latest packet that was a retransmission of missing data: the frame was not complete before.
     resent: Option<Stamp>,
-    /// Bytes before the next chunk are missing.
     interrupted: bool,
     /// Upper limit for the time until which the receiver may have lacked bytes that the capture does not hold.
     missed_until: Option<Timestamp>,
@@ -121,9 +112,7 @@ struct OpenFrame {
     last_packet: PacketRef,
     acknowledged_last: Option<u64>,
     content: Option<FrameContent>,
-    /// Number of payload bytes needed for the next attempt to parse.
     wanted: usize,
-    /// Determines if the following bytes have to confirm the frame.
     trust: ResyncConfidence,
 }
 
@@ -154,7 +143,6 @@ struct FramerCounts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) position: u64,
-    /// Number of these bytes that were captured.
     pub(crate) length: u64,
     pub(crate) decided: Decided,
 }
@@ -164,8 +152,9 @@ pub(crate) enum Decided {
     /// These bytes are a frame header, or the protocol id after it.
     Header,
     /// These are the first bytes of a payload of `length` bytes, from which it was parsed.
-    Content { length: u32 },
-    /// No frame begins here.
+    Content {
+        length: u32,
+    },
     NoFrame,
     /// Only the presence of the bytes matters.
     Presence,
@@ -175,29 +164,21 @@ pub(crate) enum Decided {
 pub(crate) struct Framer {
     state: FramerState,
     head: Vec<u8>,
-    /// At least one SMB frame was seen.
     synchronised: bool,
     searched: u32,
     /// The port or the other direction shows that this is SMB, so never stop searching.
     certain: bool,
-    /// Keep the parameters of requests.
     details: bool,
     /// The messages are SMB2, so there is no raw data.
     speaks_smb2: bool,
-    /// Session id of the latest encrypted frame.
     session: Option<u64>,
-    /// Confidence in the frame that begins next.
     trust: ResyncConfidence,
-    /// Number of packets in which a message starts.
     pub(crate) message_packets: u64,
     last_message_packet: Option<PacketRef>,
     started: bool,
     counts: FramerCounts,
-    /// Ranges that may hide messages.
     pub(crate) losses: Losses,
-    /// Statistics of unreadable ranges.
     pub(crate) hidden: HiddenFrames,
-    /// Start of the current unreadable range.
     unread_since: Option<u64>,
     /// The last searched bytes with their packets, because a sender may write headers in segments of their own.
     tail: Vec<(Before, Begin)>,
@@ -230,12 +211,10 @@ impl Framer {
         }
     }
 
-    /// Enables the recording of decisions.
     pub(crate) fn marking(self) -> Framer {
         Framer { marks: Some(Vec::new()), ..self }
     }
 
-    /// Returns the decisions since the last call.
     pub(crate) fn take_marks(&mut self) -> Vec<Mark> {
         self.marks.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -257,7 +236,6 @@ impl Framer {
         }
     }
 
-    /// Adds the counters to `quality`.
     pub(crate) fn count(&self, quality: &mut Quality) {
         let FramerCounts {
             keep_alives,
@@ -277,13 +255,11 @@ impl Framer {
         quality.framing_cut += framing_cut;
     }
 
-    /// Approximate heap size in bytes.
     #[inline]
     pub(crate) fn footprint(&self) -> usize {
         self.head.capacity() + self.tail.capacity() * size_of::<(Before, Begin)>()
     }
 
-    /// The flow is SMB after all.
     pub(crate) fn make_certain(&mut self) {
         self.certain = true;
         if matches!(self.state, FramerState::Ignoring) {
@@ -301,7 +277,6 @@ impl Framer {
         }
     }
 
-    /// Returns true if the position belongs to an incomplete frame.
     pub(crate) fn open_frame_holds(&self, position: u64) -> bool {
         match &self.state {
             FramerState::Inside(frame) => (frame.begin.position..frame.end).contains(&position),
@@ -309,7 +284,6 @@ impl Framer {
         }
     }
 
-    /// Returns the time of the first byte of the incomplete frame.
     pub(crate) fn open_since(&self) -> Option<Timestamp> {
         match &self.state {
             FramerState::Inside(frame) => Some(frame.begin.stamp.time),
@@ -318,7 +292,6 @@ impl Framer {
         }
     }
 
-    /// Processes bytes in stream order and appends completed frames.
     pub(crate) fn data(&mut self, chunk: &StreamChunk<'_>, frames: &mut Vec<Frame>) {
         self.losses.reach(chunk.end());
         let mut offset = 0u64;
@@ -336,7 +309,6 @@ impl Framer {
         }
     }
 
-    /// Processes a gap.
     pub(crate) fn gap(&mut self, gap: &StreamGap, frames: &mut Vec<Frame>) {
         self.losses.reach(gap.end());
         self.tail.clear();
@@ -363,7 +335,6 @@ impl Framer {
         }
     }
 
-    /// Ends the stream; an incomplete frame will not be completed.
     pub(crate) fn finish(&mut self, frames: &mut Vec<Frame>) {
         if matches!(self.state, FramerState::Inside(_)) {
             self.read_what_is_there();
@@ -428,7 +399,6 @@ impl Framer {
         }
     }
 
-    /// Records that a frame begins at `position`, after an unreadable range.
     fn found(&mut self, position: u64, trust: ResyncConfidence) {
         if self.synchronised {
             self.counts.framing_found += 1;
@@ -440,7 +410,6 @@ impl Framer {
         self.trust = trust;
     }
 
-    /// Searches for a frame whose header began in the previous bytes.
     fn hunt_behind_tail(&mut self, chunk: &StreamChunk<'_>, offset: u64, captured: &[u8]) -> Option<()> {
         let before: Vec<Before> = self.tail.iter().map(|(before, _)| *before).collect();
         let left = chunk.length - offset;
@@ -486,11 +455,9 @@ impl Framer {
         self.mark(position + length as u64, behind, Decided::Presence);
     }
 
-    /// Parses a frame header. Returns the number of bytes consumed.
     fn boundary(&mut self, chunk: &StreamChunk<'_>, offset: u64, captured: &[u8], frames: &mut Vec<Frame>) -> u64 {
         let FramerState::Boundary { header, have, begin } = &mut self.state else { return 0 };
         if captured.is_empty() {
-            // The snap length cut off the header.
             self.counts.framing_cut += u64::from(self.synchronised);
             self.lose(chunk.position + offset);
             return chunk.length - offset;
@@ -578,7 +545,6 @@ impl Framer {
         taken as u64
     }
 
-    /// Consumes bytes of a frame. Returns their number.
     fn inside(&mut self, chunk: &StreamChunk<'_>, offset: u64, captured: &[u8], frames: &mut Vec<Frame>) -> u64 {
         let FramerState::Inside(frame) = &mut self.state else { return 0 };
         let position = chunk.position + offset;

@@ -15,11 +15,8 @@ const BATCH_LEAST: usize = 1024;
 /// Mean number of segments per connection in a batch, so that loading the connection's state into the CPU cache pays
 /// off.
 const BATCH_OF_EACH: usize = 128;
-/// Maximum batch size in segments, apart from those between two checks.
 const BATCH_SEGMENTS: usize = 16384;
-/// Maximum number of copied bytes in a batch.
 const BATCH_BYTES: usize = 2 << 20;
-/// Number of segments between two checks of all shards.
 const INTERVAL: usize = 512;
 
 pub(crate) struct ShardBatches {
@@ -61,7 +58,6 @@ impl ShardBatches {
         }
     }
 
-    /// Returns the shard whose batch should be passed on.
     #[inline(never)]
     fn due(&self) -> Option<usize> {
         let filled = self.batches.iter().filter(|batch| !batch.is_empty());
@@ -73,14 +69,12 @@ impl ShardBatches {
         is_due.then_some(shard)
     }
 
-    /// Passes on all remaining segments.
     pub(crate) fn finish(&mut self, mut take: impl FnMut(usize, &mut SegmentBatch)) {
         let left = self.batches.iter_mut().enumerate().filter(|(_, batch)| !batch.is_empty());
         left.for_each(|(shard, batch)| take(shard, batch));
     }
 }
 
-/// Returns the desired batch size of a shard in segments.
 fn enough(batch: &SegmentBatch) -> usize {
     (batch.connections() * BATCH_OF_EACH).clamp(BATCH_LEAST, BATCH_SEGMENTS)
 }
@@ -92,7 +86,6 @@ mod tests {
     use smbscope_model::Stamp;
     use std::net::SocketAddr;
 
-    /// Returns the batch sizes of `shards` shards with `connections` connections each, which receive segments in turn.
     fn sizes(shards: usize, connections: u16, segments: usize) -> Vec<(usize, usize)> {
         let mut gathered = ShardBatches::new(shards);
         let mut sizes = Vec::new();

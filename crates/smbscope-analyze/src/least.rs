@@ -19,7 +19,6 @@ impl<const MOST: usize, K, V> Default for Least<MOST, K, V> {
 }
 
 impl<const MOST: usize, K: Ord, V> Least<MOST, K, V> {
-    /// Adds a value unless the list is full of smaller keys.
     pub(crate) fn add(&mut self, key: K, value: V) {
         self.0.entry(key).or_insert(value);
         if self.0.len() > MOST {
@@ -42,9 +41,7 @@ impl<const MOST: usize, K: Ord, V> Least<MOST, K, V> {
 
 /// The first clock steps, by the packets around them. Each connection that sees a step has its own packets.
 pub(crate) type ClockSteps = Least<256, (PacketRef, PacketRef), ClockStep>;
-/// Servers that answered in another protocol, in order of their addresses.
 pub(crate) type ForeignReplies = Least<{ ForeignReply::MAX_LISTED }, ForeignReply>;
-/// Connections captured on both sides of a router, in order of their addresses.
 pub(crate) type Routed = Least<{ SeenTwice::MAX_NAMED }, Endpoints>;
 
 impl ClockSteps {

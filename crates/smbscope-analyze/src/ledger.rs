@@ -39,22 +39,18 @@ pub(crate) struct ShardContext<'a> {
     pub(crate) sessions: &'a mut Sessions,
     pub(crate) offers: &'a mut OfferPool,
     pub(crate) emit: &'a mut dyn ExchangeSink,
-    /// Buffer for the frames of a chunk.
     pub(crate) frames: &'a mut Vec<Frame>,
     /// Backward clock steps found by the reader.
     pub(crate) steps_back: &'a [ClockStep],
-    /// Clock steps within exchanges.
     pub(crate) clock_steps: &'a mut ClockSteps,
     pub(crate) foreign_replies: &'a mut ForeignReplies,
 }
 
-/// Returns true if a complete exchange spans the clock step.
 fn is_across(step: &ClockStep, exchange: &Exchange) -> bool {
     let ends = exchange.request.first.zip(exchange.response.last);
     exchange.outcome == ExchangeOutcome::Complete && ends.is_some_and(|(first, last)| step.lies_between(first, last))
 }
 
-/// A request whose response is not yet known.
 pub(crate) struct Opening {
     pub(crate) command: Command,
     pub(crate) subcommand: Option<Subcommand>,
@@ -66,7 +62,6 @@ pub(crate) struct Opening {
 #[derive(Debug)]
 pub(crate) struct ConnectionLedger {
     pub(crate) client: FlowDirection,
-    /// Identified by [`connection_of`].
     connection: u64,
     pub(crate) summary: ConnectionSummary,
     /// Number of commands by captured request, by captured response, and by either. Encrypted responses are not
@@ -76,16 +71,12 @@ pub(crate) struct ConnectionLedger {
     pub(crate) seen: u64,
     pub(crate) recent: RecentExchanges,
     pub(crate) unassigned: Unassigned,
-    /// Number of outstanding requests, excluding expected waits.
     busy: u32,
-    /// Length of the paths of outstanding requests.
     path_bytes: usize,
     last_response: Option<Timestamp>,
     /// Position in the server's stream that the last request acknowledged.
     acknowledged: Option<u64>,
-    /// End of the server's last frame.
     pub(crate) server_seen: u64,
-    /// Number of exchanges finished since the last report to the sink.
     unsettled: usize,
 }
 
@@ -109,13 +100,11 @@ impl ConnectionLedger {
         }
     }
 
-    /// Approximate size of the exchanges, of which `outstanding` are not finished.
     #[inline]
     pub(crate) fn footprint(&self, outstanding: usize) -> usize {
         (outstanding + self.recent.len()) * PENDING_BYTES + self.path_bytes + self.recent.path_bytes()
     }
 
-    /// Returns the protocol in use, if known.
     pub(crate) fn speaks(&self) -> Option<Protocol> {
         self.summary.dialect.map(Dialect::protocol)
     }
@@ -128,7 +117,6 @@ impl ConnectionLedger {
         self.last_response = exchange.response.last.map(|stamp| stamp.time).max(self.last_response);
     }
 
-    /// Returns true if enough exchanges have ended for a report to the sink.
     #[inline]
     pub(crate) fn can_settle(&self, outstanding: impl FnOnce() -> usize) -> bool {
         self.unsettled >= SETTLED_EVERY && self.unsettled >= outstanding() / SETTLED_PART
@@ -180,9 +168,7 @@ pub(crate) struct Ledger<'a> {
     emit: &'a mut dyn ExchangeSink,
     steps_back: &'a [ClockStep],
     clock_steps: &'a mut ClockSteps,
-    /// Ranges that may hide messages of the client.
     pub(crate) client_losses: &'a Losses,
-    /// Ranges that may hide messages of the server.
     pub(crate) server_losses: &'a Losses,
 }
 
@@ -214,7 +200,6 @@ impl<'a> Ledger<'a> {
         self.accounts.client
     }
 
-    /// Returns true if messages of either side may be hidden.
     pub(crate) fn may_have_missed_any(&self) -> bool {
         self.client_losses.any_after(0) || self.server_losses.any_after(0) || self.accounts.summary.encrypted_frames > 0
     }
@@ -223,7 +208,6 @@ impl<'a> Ledger<'a> {
         self.accounts.summary.endpoints.server.ip()
     }
 
-    /// Swaps the sides of client and server.
     pub(crate) fn change_client(&mut self, client: FlowDirection) {
         self.accounts.client = client;
         self.accounts.summary.endpoints = endpoints(self.view, client);
@@ -296,13 +280,11 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Completes an exchange with the last message of its response.
     pub(crate) fn complete(&mut self, mut pending: Box<PendingExchange>) {
         pending.settle();
         self.finish(pending);
     }
 
-    /// Ends a [started](Self::started) exchange with its outcome.
     pub(crate) fn finish(&mut self, pending: Box<PendingExchange>) {
         self.accounts.path_bytes = self.accounts.path_bytes.saturating_sub(pending.path_bytes());
         if pending.exchange.group != CommandGroup::Waiting {
@@ -364,7 +346,6 @@ impl<'a> Ledger<'a> {
         accounts.recent.push(pending, self.emit);
     }
 
-    /// Reports a response without a request.
     pub(crate) fn report_response(
         &mut self,
         frame: &Frame,

@@ -9,7 +9,6 @@ const MAX_RANGES: usize = 64;
 pub(crate) struct Losses {
     ranges: VecDeque<(u64, u64)>,
     since: Option<u64>,
-    /// Position up to which the stream has been read, or skipped as a gap.
     reached: u64,
 }
 
@@ -41,7 +40,6 @@ impl Losses {
         self.hidden_between(from, to, 0).fold(0, u64::saturating_add)
     }
 
-    /// Iterates over the lengths of the ranges between two positions, excluding ranges shorter than `shortest`.
     pub(crate) fn hidden_between(&self, from: u64, to: u64, shortest: u64) -> impl Iterator<Item = u64> {
         let last = match self.since {
             Some(start) => (start, u64::MAX),

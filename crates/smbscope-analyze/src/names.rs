@@ -13,13 +13,9 @@ use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Maximum number of SMB2 sessions over all connections.
 const MAX_SESSIONS: usize = 16_384;
-/// Maximum number of trees per session or SMB1 connection.
 const MAX_TREES: usize = 256;
-/// Maximum number of opens per session or SMB1 connection.
 const MAX_OPENS: usize = 16_384;
-/// Maximum length of a user, share or file name, in bytes.
 const MAX_NAME_BYTES: usize = 4096;
 
 impl HeapBytes for Arc<str> {
@@ -70,7 +66,6 @@ pub(crate) struct TrackedSession {
     pub(crate) opens: FifoMap<FileReference, TrackedOpen>,
     pub(crate) rereads: Rereads,
     channels: u32,
-    /// The first connection that used the session.
     begun: u64,
 }
 
@@ -112,16 +107,13 @@ impl HeapBytes for TrackedSession {
 #[derive(Debug)]
 pub(crate) struct Sessions {
     table: FifoMap<(IpAddr, u64), TrackedSession>,
-    /// Addresses at which each session id of the table is known.
     addresses: HashMap<u64, BTreeSet<IpAddr>, RandomState>,
     /// Channels to other addresses of a server, mapped to the origin of the session.
     aliases: FifoMap<(IpAddr, u64), (IpAddr, u64)>,
-    /// Set if flows are followed in shards.
     pub(crate) watch: Option<ShardCouplingMonitor>,
     /// The connection of the current message, identified by [`connection_of`](crate::channels::connection_of).
     pub(crate) connection: u64,
     pub(crate) forgotten: u64,
-    /// Memory limit of the table, in bytes.
     budget: usize,
 }
 
@@ -223,7 +215,6 @@ impl Sessions {
         }
     }
 
-    /// Records a possible change of the file.
     pub(crate) fn note_change(&mut self, server: IpAddr, session_id: u64, open: &OpenFacts) {
         let key = self.key(server, session_id);
         if let Some(session) = self.table.get_mut(&key) {
@@ -231,7 +222,6 @@ impl Sessions {
         }
     }
 
-    /// Records an oplock break of an open, or a lease break of the session.
     pub(crate) fn note_break(
         &mut self,
         server: IpAddr,
@@ -284,7 +274,6 @@ impl Sessions {
     }
 }
 
-/// Removes the address of a session that left the table.
 fn forget_address(addresses: &mut HashMap<u64, BTreeSet<IpAddr>, RandomState>, (server, session_id): (IpAddr, u64)) {
     if let Some(known) = addresses.get_mut(&session_id) {
         known.remove(&server);
@@ -340,7 +329,6 @@ pub(crate) fn kept(name: &CapturedName) -> Option<Arc<str>> {
     }
 }
 
-/// Returns true if the name is complete and not too long.
 pub(crate) fn is_kept_whole(name: &CapturedName) -> bool {
     name.is_whole() && name.text.len() <= MAX_NAME_BYTES
 }

@@ -13,10 +13,8 @@ use std::sync::Arc;
 
 /// Maximum number of distinct client offers, and of server offers, per shard. Real traffic has a few.
 const MAX_OFFERS: usize = 256;
-/// Maximum number of dialects stored per offer.
 const MAX_OFFERED_DIALECTS: usize = 24;
 
-/// Distinct offers of a shard.
 #[derive(Debug, Default)]
 pub(crate) struct OfferPool {
     clients: HashSet<Arc<ClientOffer>, RandomState>,
@@ -65,7 +63,6 @@ pub(crate) fn smb1_server(answer: &smb1::Smb1NegotiateResult, dialect: Option<Di
     ServerOffer { dialect, signing, algorithms, ..ServerOffer::default() }
 }
 
-/// Converts an SMB2 NEGOTIATE, possibly one that follows an SMB1 NEGOTIATE.
 pub(crate) fn smb2_client(offer: &smb2::Smb2ClientOffer, before: Option<&ClientOffer>) -> ClientOffer {
     let before = before.filter(|before| before.began_with_smb1);
     let mut dialects = Vec::new();

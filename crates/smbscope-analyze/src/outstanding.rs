@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 /// Up to this number, requests are searched linearly, as on nearly every connection.
 const FEW_OUTSTANDING: usize = 64;
 
-/// Requests `R` by the ids `K` that responses repeat.
 #[derive(Debug)]
 pub(crate) struct OutstandingRequests<K, R> {
     requests: BTreeMap<K, R>,
@@ -33,7 +32,6 @@ impl<K: Copy + Ord, R: AsRef<PendingExchange> + AsMut<PendingExchange>> Outstand
         self.requests.values_mut().map(R::as_mut)
     }
 
-    /// Adds a request. Returns the outstanding request with the same id, if any.
     pub(crate) fn insert(&mut self, id: K, request: R) -> Option<R> {
         let alive = began_at(&self.requests);
         self.sent.push(request.as_ref().request.start, id, self.requests.len(), alive);
@@ -72,7 +70,6 @@ impl<K: Copy + Ord, R: AsRef<PendingExchange> + AsMut<PendingExchange>> Outstand
     }
 }
 
-/// Returns a predicate for requests that are still outstanding, by stream position and id.
 fn began_at<K: Ord, R: AsRef<PendingExchange>>(requests: &BTreeMap<K, R>) -> impl Fn(u64, K) -> bool {
     |start, id| requests.get(&id).is_some_and(|request| request.as_ref().request.start == start)
 }

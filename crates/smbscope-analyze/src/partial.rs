@@ -18,26 +18,19 @@ use std::collections::BTreeMap;
 
 /// Maximum number of skipped protocols listed; the packets of others are combined.
 pub const SKIPPED_LISTED: usize = 32;
-/// Number of TCP ports listed if nothing is SMB.
 const PORTS_LISTED: usize = 5;
 /// Maximum time between the two captures of a connection before and after address translation.
 const MAX_APART: Nanos = Nanos(10_000_000_000);
 
 #[derive(Debug, Default)]
 pub struct CaptureFindings {
-    /// Counters of reading, decoding and analysing.
     pub quality: Quality,
-    /// Ordered by first packet.
     pub connections: Vec<ConnectionSummary>,
-    /// Number of connections that did not fit in the list.
     pub connections_left_out: u64,
     /// TCP connections to port 445 or 139, or to a server in `connections`, that never carried SMB.
     pub connect_attempts: ConnectAttempts,
-    /// The busiest TCP ports and their packets.
     pub busiest_ports: Vec<(u16, u64)>,
-    /// Packets other than TCP, by protocol, most packets first.
     pub skipped: Vec<SkippedPackets>,
-    /// Clock steps within exchanges, in time order.
     pub clock_steps: Vec<ClockStep>,
     pub foreign_replies: Vec<ForeignReply>,
     /// Connections captured at two places, at most [`SeenTwice::MAX_NAMED`].
@@ -56,7 +49,6 @@ pub struct Partial {
     connections_max: usize,
     connections_left_out: u64,
     attempts: ConnectAttemptTotals,
-    /// Packets by the lower TCP port.
     ports: BTreeMap<u16, u64>,
     skipped: BTreeMap<SkippedProtocol, u64>,
     clock_steps: ClockSteps,
@@ -77,7 +69,6 @@ impl Partial {
         &self.quality
     }
 
-    /// Returns the times of the earliest and the latest packet.
     pub fn span(&self) -> Option<(Timestamp, Timestamp)> {
         self.first.zip(self.last)
     }
@@ -113,7 +104,6 @@ impl Partial {
         self.initials.extend(outcome.initials);
     }
 
-    /// Adds clock steps found by the reader.
     pub fn add_clock_steps(&mut self, steps: &[ClockStep]) {
         steps.iter().for_each(|step| self.clock_steps.note(*step));
     }
@@ -137,7 +127,6 @@ impl Partial {
         }
     }
 
-    /// Drops the connections that began last if there are too many.
     fn fit(&mut self) {
         self.connections.sort_by_key(|connection| connection.flow);
         self.connections_left_out += self.connections.len().saturating_sub(self.connections_max) as u64;

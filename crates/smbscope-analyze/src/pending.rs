@@ -7,11 +7,9 @@ use smbscope_model::{Exchange, ExchangeOutcome, FlowDirection, Nanos, ResponseSt
 use std::collections::VecDeque;
 use std::hint::black_box;
 
-/// Maximum number of finished exchanges held per connection for late retransmissions.
 const MAX_RECENT: usize = 16;
 /// Maximum age of a finished exchange held back: more than the first two retransmission timeouts of common systems.
 const MAX_RECENT_AGE: Nanos = Nanos(2_000_000_000);
-/// Maximum number of retransmissions remembered until their frame is complete.
 const MAX_UNASSIGNED: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +42,6 @@ pub(crate) struct PendingExchange {
     /// server's messages so far. If this is a late copy, the client had already received the response to the first
     /// copy.
     pub(crate) acknowledged_before: Option<u64>,
-    /// Covers all messages of the response.
     pub(crate) response: Option<StreamSpan>,
     /// The latest packet of the request that was a retransmission of missing data; the request was not complete before.
     pub(crate) request_resent: Option<Stamp>,
@@ -53,7 +50,6 @@ pub(crate) struct PendingExchange {
     pub(crate) may_stay_unanswered: bool,
 }
 
-/// Result of comparing the acknowledgments of a response and a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Causality {
     Possible,
@@ -88,7 +84,6 @@ impl PendingExchange {
         if received_before || sent_before { Causality::Impossible } else { Causality::Possible }
     }
 
-    /// Adds another message to the request.
     pub(crate) fn extend_request(&mut self, frame: &Frame, bytes: u64) {
         self.request_resent = later(self.request_resent, frame.resent);
         note_standstill(&mut self.exchange, frame, true);
@@ -115,7 +110,6 @@ impl PendingExchange {
         span.end = frame.end;
     }
 
-    /// Sets the outcome once the response is complete.
     pub(crate) fn settle(&mut self) {
         let began = self.exchange.request.first;
         self.exchange.outcome = match self.exchange.response.last {
@@ -125,7 +119,6 @@ impl PendingExchange {
         };
     }
 
-    /// Records a retransmission if it belongs to either half.
     pub(crate) fn note(&mut self, retransmission: &Retransmission, from_client: bool) {
         let (start, end) = (retransmission.position, retransmission.position + retransmission.length);
         let span = if from_client { Some(self.request) } else { self.response };
@@ -164,12 +157,10 @@ fn later(one: Option<Stamp>, other: Option<Stamp>) -> Option<Stamp> {
 #[derive(Debug)]
 struct FinishedExchange {
     pending: Box<PendingExchange>,
-    /// Time at which the exchange ended according to the capture.
     time: Option<Timestamp>,
     start: Option<Timestamp>,
 }
 
-/// Finished exchanges, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct RecentExchanges {
     finished: VecDeque<FinishedExchange>,
@@ -177,7 +168,6 @@ pub(crate) struct RecentExchanges {
 }
 
 impl RecentExchanges {
-    /// Adds an exchange and passes on those that have been held long enough.
     pub(crate) fn push(&mut self, pending: Box<PendingExchange>, sink: &mut dyn ExchangeSink) {
         let now = pending.exchange.response.last.or(pending.exchange.request.first).map(|stamp| stamp.time);
         self.path_bytes += pending.path_bytes();
@@ -199,7 +189,6 @@ impl RecentExchanges {
         self.finished.len()
     }
 
-    /// Upper limit for the size of the paths.
     pub(crate) fn path_bytes(&self) -> usize {
         self.path_bytes
     }
@@ -209,7 +198,6 @@ impl RecentExchanges {
         self.finished.drain(..).for_each(|finished| sink.exchange(&finished.pending.exchange));
     }
 
-    /// Returns the earliest start time.
     pub(crate) fn began(&self) -> Option<Timestamp> {
         self.finished.iter().filter_map(|finished| finished.start).min()
     }
@@ -228,7 +216,6 @@ fn fetch(exchange: &Exchange) {
     black_box((path.is_some(), *command, status.is_some(), *think_time));
 }
 
-/// Retransmissions of bytes whose frame is not complete yet.
 #[derive(Debug, Default)]
 pub(crate) struct Unassigned {
     by_direction: [VecDeque<Retransmission>; 2],

@@ -27,18 +27,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// Number of shards into which flows are divided.
 pub const SHARDS: usize = 16;
 /// Number of batches queued per worker, so that one can continue while another has more work.
 const BATCHES_AHEAD: usize = 8;
-/// Number of packets between two calls of the observer.
 const INTERVAL: usize = 1 << 12;
 
-/// Division of flows into shards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharding {
     Connections,
-    /// By pair of hosts.
     Hosts,
     /// A single shard: all exchanges in order of completion.
     None,
@@ -52,12 +48,10 @@ pub enum Threading {
     Workers,
 }
 
-/// Reason to repeat an analysis in another way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RerunReason {
     /// The capture was assumed to be in time order but is not.
     OutOfOrder,
-    /// A session spans shards.
     Coupled,
 }
 
@@ -67,7 +61,6 @@ pub trait Sink: Send {
     /// threads.
     fn turn_to(&mut self, _shard: usize) {}
 
-    /// Called when an exchange is over.
     fn exchange(&mut self, exchange: &Exchange);
 
     /// Called after every few exchanges of a connection with the time up to which it is settled.
@@ -195,7 +188,6 @@ pub fn part_of(segment: &TcpSegment<'_>, parts: usize) -> usize {
     (mixed(segment, false) % parts.max(1) as u64) as usize
 }
 
-/// Returns the shard of a segment. Both directions belong to the same shard.
 #[inline]
 fn shard_of(segment: &TcpSegment<'_>, sharding: Sharding) -> usize {
     if sharding == Sharding::None {
@@ -204,7 +196,6 @@ fn shard_of(segment: &TcpSegment<'_>, sharding: Sharding) -> usize {
     (mixed(segment, sharding == Sharding::Connections) % SHARDS as u64) as usize
 }
 
-/// Hashes the hosts of a segment, or its connection.
 #[inline]
 fn mixed(segment: &TcpSegment<'_>, with_ports: bool) -> u64 {
     let mix = |end: SocketAddr| {
@@ -292,7 +283,6 @@ impl<'s> HostPairFollower<'s> {
     }
 }
 
-/// Reads packets and decodes segments.
 struct SegmentReader {
     decoder: Decoder,
     partial: Partial,
@@ -349,7 +339,6 @@ impl SegmentReader {
     }
 }
 
-/// The queue to a worker.
 struct WorkerBatchQueue {
     batches: SyncSender<(usize, SegmentBatch)>,
     empties: Receiver<SegmentBatch>,
@@ -362,7 +351,6 @@ impl WorkerBatchQueue {
         (WorkerBatchQueue { batches, empties }, worker_batches, worker_empties)
     }
 
-    /// Sends the batch of a shard and replaces it by an empty one.
     fn send(&self, shard: usize, batch: &mut SegmentBatch) {
         let empty = self.empties.try_recv().unwrap_or_default();
         // A worker ends early only if it panicked; the panic is reported when its thread is joined.
@@ -392,7 +380,6 @@ struct PipelineConfig<'a> {
     by_connection: bool,
     shards: usize,
     options: &'a AnalyzerOptions,
-    /// Registry for sessions, if several shards share them.
     channels: Option<&'a Arc<SessionRegistry>>,
     steps_back: &'a Arc<[ClockStep]>,
 }
@@ -403,7 +390,6 @@ struct ShardWorker<'s> {
     first: usize,
     stride: usize,
     shards: Vec<FlowTable<Analyzer<Emit<'s>>>>,
-    /// The shard announced to the sink.
     at: Option<usize>,
     by_connection: bool,
     order: BatchOrder,

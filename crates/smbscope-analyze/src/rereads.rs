@@ -10,7 +10,6 @@ use smbscope_model::GrantedCaching;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Maximum number of tracked files per session or SMB1 connection.
 const MAX_READ_FILES: usize = 1024;
 /// Maximum number of tracked ranges per file. Adjacent reads share one range.
 const MAX_STRETCHES_READ: usize = 3;
@@ -21,7 +20,6 @@ pub(crate) struct TrackedOpen {
     pub(crate) facts: OpenFacts,
 }
 
-/// State of an open apart from its name.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct OpenFacts {
     /// Hash of share and path; 0 if the path is unknown.
@@ -30,7 +28,6 @@ pub(crate) struct OpenFacts {
     version: u64,
     /// Number of lease breaks of the session at the time of the open.
     lease_breaks: u32,
-    /// The granted oplock or lease, valid until a break.
     caching: Option<GrantedCaching>,
 }
 
@@ -47,14 +44,12 @@ impl HeapBytes for TrackedOpen {
 }
 
 impl OpenFacts {
-    /// `last_write` and `size` are those reported by the open.
     pub(crate) fn new(
         share: Option<&str>,
         path: Option<&str>,
         (last_write, size): (u64, u64),
         caching: Option<GrantedCaching>,
     ) -> OpenFacts {
-        // Zero means that the path is unknown.
         let file = path.map_or(0, |path| hasher().hash_one((share, path)).max(1));
         OpenFacts { file, version: hasher().hash_one((last_write, size)), lease_breaks: 0, caching }
     }
@@ -64,7 +59,6 @@ fn hasher() -> RandomState {
     RandomState::with_seeds(5, 6, 7, 8)
 }
 
-/// Caching state of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct ReadCaching {
     pub(crate) caching: Option<GrantedCaching>,
@@ -73,7 +67,6 @@ pub(crate) struct ReadCaching {
 
 #[derive(Debug, Default)]
 pub(crate) struct Rereads {
-    /// Absent until the first read.
     files: Option<Box<FifoMap<u64, Read>>>,
     lease_breaks: u32,
 }
@@ -82,7 +75,6 @@ pub(crate) struct Rereads {
 struct Read {
     version: u64,
     lease_breaks: u32,
-    /// Index of the range to be evicted next.
     oldest: u8,
     stretches: [(u64, u64); MAX_STRETCHES_READ],
 }
@@ -100,7 +92,6 @@ impl HeapBytes for Rereads {
 }
 
 impl Rereads {
-    /// Completes the state of a new open.
     pub(crate) fn opened(&self, facts: OpenFacts) -> OpenFacts {
         OpenFacts { lease_breaks: self.lease_breaks, ..facts }
     }
@@ -110,7 +101,6 @@ impl Rereads {
         open.file == 0 || self.files.as_ref().is_some_and(|files| files.get(&open.file).is_some())
     }
 
-    /// Records a read.
     pub(crate) fn read(&mut self, open: &OpenFacts, bytes: Range<u64>) -> ReadCaching {
         let lease_breaks = self.lease_breaks;
         let caching = open.caching.filter(|_| open.lease_breaks == lease_breaks);
@@ -131,14 +121,12 @@ impl Rereads {
         ReadCaching { caching, repeated: read.add(bytes) }
     }
 
-    /// Records a possible change of the file.
     pub(crate) fn changed(&mut self, open: &OpenFacts) {
         if let Some(read) = self.files.as_mut().and_then(|files| files.get_mut(&open.file)) {
             read.stretches = Default::default();
         }
     }
 
-    /// Records an oplock break with the remaining level.
     pub(crate) fn oplock_broken(&mut self, open: &mut OpenFacts, left: GrantedCaching) {
         open.caching = Some(left);
         self.changed(open);

@@ -10,14 +10,12 @@ use smbscope_wire::{smb1, smb2};
 /// Number of bytes after a frame that confirm it: another frame header with a protocol id.
 pub(crate) const CONFIRMING: usize = HEADER_LENGTH + 4;
 
-/// Position at which a frame begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ResyncPoint {
     pub(crate) offset: u64,
     pub(crate) trust: ResyncConfidence,
 }
 
-/// Confidence in a frame found by searching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResyncConfidence {
     /// Confirmed by the following bytes, or a whole segment.
@@ -28,7 +26,6 @@ pub(crate) enum ResyncConfidence {
     Weak,
 }
 
-/// Returns true for the protocol id of an SMB1, SMB2, encrypted or compressed message.
 pub(crate) fn is_protocol_id(id: &[u8]) -> bool {
     matches!(id, [0xfc..=0xff, b'S', b'M', b'B'])
 }
@@ -94,7 +91,6 @@ fn candidate(
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Before {
     pub(crate) byte: u8,
-    /// The first byte of its segment.
     pub(crate) starts_segment: bool,
 }
 
@@ -152,7 +148,6 @@ fn trust(
     })
 }
 
-/// Returns the session id of an encrypted message with a complete header that agrees with the frame length.
 fn encrypted_session(payload: &[u8], length: u32) -> Option<u64> {
     let header = smb2::TransformHeader::parse(payload)?;
     let inside = length.checked_sub(smb2::TransformHeader::LENGTH as u32);
@@ -182,7 +177,6 @@ fn is_plausible_message(payload: &[u8], length: usize) -> bool {
 mod tests {
     use super::*;
 
-    /// An SMB2 ECHO request of 68 bytes with its frame header.
     fn echo_frame() -> Vec<u8> {
         let mut bytes = vec![0, 0, 0, 68, 0xfe, b'S', b'M', b'B', 64, 0];
         bytes.resize(4 + 12, 0);

@@ -26,7 +26,6 @@ impl<K: Copy> SentOrder<K> {
         self.entries.push_back((start, key));
     }
 
-    /// Returns the oldest request that is still outstanding.
     pub(crate) fn oldest(&mut self, alive: impl Fn(u64, K) -> bool) -> Option<K> {
         while let Some((start, key)) = self.entries.front().copied() {
             if alive(start, key) {

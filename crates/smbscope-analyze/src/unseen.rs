@@ -16,7 +16,6 @@ const MAX_ID_RANGES: usize = 64;
 const SMALLEST_MESSAGE: u64 = 4 + 32 + 3;
 /// Number of frames around missing bytes, or of commands around missing ids, that determine the typical size.
 const TYPICAL: f64 = 24.0;
-/// Number of consecutive MIDs that shows a counter.
 const LEAST_COUNTED: u64 = 8;
 /// The same for 64-bit numbers, which never follow one another by chance.
 const LEAST_COUNTED_LONG: u64 = 2;
@@ -27,7 +26,6 @@ const LEAST_REGULAR: u64 = 16;
 /// Variance from rounding a count.
 const ROUNDING: f64 = 0.25;
 
-/// An estimated number of commands with its variance.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct UnseenEstimate {
     pub(crate) count: f64,
@@ -63,7 +61,6 @@ impl UnseenEstimate {
     }
 }
 
-/// Number, sum and sum of squares of sizes.
 #[derive(Debug, Clone, Copy, Default)]
 struct SizeMoments {
     number: f64,
@@ -110,11 +107,9 @@ impl SizeMoments {
 /// SMB2 message ids that occurred on a connection.
 #[derive(Debug, Default)]
 pub(crate) struct MessageIds {
-    /// Ascending and separated by gaps.
     ranges: VecDeque<MessageIdRange>,
     /// Estimate for gaps that are no longer stored.
     settled: UnseenEstimate,
-    /// Recent numbers of ids per command.
     charges: SizeMoments,
     /// Id after the last captured request.
     requested_to: u64,
@@ -170,7 +165,6 @@ impl MessageIds {
         self.ranges.is_empty()
     }
 
-    /// Returns the number of commands after the last captured request, up to the last captured response.
     fn after_the_last_request(&self) -> f64 {
         let end = self.ranges.back().map_or(0, |last| last.end);
         self.charges.within(end.saturating_sub(self.requested_to) as f64).count
@@ -195,7 +189,6 @@ impl MessageIds {
 #[derive(Debug, Default)]
 pub(crate) struct SequenceTracker<const BITS: u32> {
     last: Option<u64>,
-    /// Increment of the counter.
     step: u64,
     /// Number of messages with the expected number and nothing missing before them, and of messages with an unexpected
     /// number.
@@ -214,12 +207,10 @@ impl<const BITS: u32> SequenceTracker<BITS> {
     const LONG: bool = BITS == u64::BITS;
     const LEAST_COUNTED: u64 = if Self::LONG { LEAST_COUNTED_LONG } else { LEAST_COUNTED };
 
-    /// The first number will be 1.
     pub(crate) fn begin(&mut self) {
         (self.last, self.step) = (Some(0), 1);
     }
 
-    /// Records a message; `lost` is true if bytes before it are missing.
     #[inline]
     pub(crate) fn note(&mut self, number: u64, lost: bool) {
         let rise = self.last.map_or(0, |last| number.wrapping_sub(last) & (u64::MAX >> (u64::BITS - BITS)));
@@ -246,7 +237,6 @@ impl<const BITS: u32> SequenceTracker<BITS> {
         self.last
     }
 
-    /// Returns true if all messages were counted.
     pub(crate) fn is_exact(&self) -> bool {
         self.irregular == 0 && self.regular >= Self::LEAST_COUNTED
     }
@@ -260,9 +250,7 @@ impl<const BITS: u32> SequenceTracker<BITS> {
 /// Estimates the number of frames in the unreadable ranges of a stream.
 #[derive(Debug, Default)]
 pub(crate) struct HiddenFrames {
-    /// Number of frames read.
     pub(crate) frames: u64,
-    /// Number of bytes not read.
     pub(crate) unread: u64,
     before: SizeMoments,
     /// The latest unreadable range with the sizes before and after it, until there are enough.
@@ -273,7 +261,6 @@ pub(crate) struct HiddenFrames {
 }
 
 impl HiddenFrames {
-    /// Records a frame.
     #[inline]
     pub(crate) fn frame(&mut self, length: u64) {
         let length = length as f64;
@@ -288,7 +275,6 @@ impl HiddenFrames {
         }
     }
 
-    /// Records an unreadable range at the end of the stream, which no frame follows.
     pub(crate) fn end(&mut self, bytes: u64) {
         self.unread += bytes;
         self.settle();
@@ -296,7 +282,6 @@ impl HiddenFrames {
         self.settled.add(self.tail);
     }
 
-    /// Records an unreadable range.
     pub(crate) fn stretch(&mut self, bytes: u64) {
         if bytes == 0 {
             return;
@@ -340,7 +325,6 @@ impl HiddenFrames {
     }
 }
 
-/// Observations of a connection's commands at its end.
 #[derive(Debug)]
 pub(crate) struct CommandObservations<'a> {
     /// Numbers of captured commands: with either half, with a request, with a response.
@@ -351,10 +335,8 @@ pub(crate) struct CommandObservations<'a> {
     pub(crate) server: &'a mut HiddenFrames,
     /// Present if all messages show their SMB2 message id.
     pub(crate) ids: Option<&'a MessageIds>,
-    /// Present if the connection uses SMB1.
     pub(crate) mids: Option<&'a MidCounter>,
     pub(crate) encrypted: EncryptedMissing,
-    /// The beginning of the connection was captured.
     pub(crate) from_the_beginning: bool,
 }
 

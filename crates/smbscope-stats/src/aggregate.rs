@@ -39,10 +39,8 @@ pub struct Aggregate {
     pub heat_map: HeatMap,
     pub concurrency: Vec<Concurrency>,
     pub slowest: Vec<Exchange>,
-    /// Caching rights granted to clients, and data that they read again anyway.
     pub caching: CachingFigures,
     pub splits: Splits,
-    /// Absent unless slicing was requested.
     pub slices: Option<DimensionBreakdown>,
     pub first: Option<Timestamp>,
     pub last: Option<Timestamp>,
@@ -84,7 +82,6 @@ pub struct GroupSum {
 }
 
 impl Aggregate {
-    /// Time from the first packet of any exchange to the last.
     pub fn elapsed(&self) -> Option<Nanos> {
         Some(self.last? - self.first?)
     }

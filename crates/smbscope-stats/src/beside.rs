@@ -16,7 +16,6 @@ pub fn beside<A: Send, B>(one: impl FnOnce() -> A + Send, other: impl FnOnce() -
     (one.expect("it was done there or is done here"), other)
 }
 
-/// Runs `work` for each item on a thread of its own.
 pub fn each_beside<T: Send>(items: impl IntoIterator<Item = T>, work: impl Fn(T) + Sync) {
     let slots: Vec<Mutex<Option<T>>> = items.into_iter().map(|item| Mutex::new(Some(item))).collect();
     let take = |slot: &Mutex<Option<T>>| {

@@ -9,7 +9,6 @@ use smbscope_model::{Nanos, Timestamp};
 use std::collections::HashMap;
 
 pub trait BinValue: Default + Clone {
-    /// Adds the values of a bin of the same time.
     fn add(&mut self, other: &Self);
 }
 
@@ -34,7 +33,6 @@ pub struct BinTable<B> {
     to: i64,
 }
 
-/// Serialized form, without the index.
 #[derive(Serialize, Deserialize)]
 struct Saved<B> {
     origin: i64,
@@ -70,7 +68,6 @@ impl<B: BinValue> TryFrom<Saved<B>> for BinTable<B> {
 }
 
 impl<B: BinValue> BinTable<B> {
-    /// Creates bins aligned to the Unix epoch.
     pub fn new(unit: Nanos, capacity: usize) -> BinTable<B> {
         BinTable::with_origin(Timestamp(0), unit, capacity)
     }
@@ -117,7 +114,6 @@ impl<B: BinValue> BinTable<B> {
         }
     }
 
-    /// Adds a table of the same origin and unit.
     pub fn merge(&mut self, other: &BinTable<B>) {
         debug_assert_eq!((self.origin, self.unit), (other.origin, other.unit));
         self.widen(other.doublings);
@@ -131,7 +127,6 @@ impl<B: BinValue> BinTable<B> {
         Nanos(self.unit << self.doublings)
     }
 
-    /// Returns the occupied bins in time order.
     pub fn finish(&self) -> Vec<(Timestamp, B)> {
         let mut bins: Vec<(Timestamp, B)> =
             self.bins.iter().map(|(index, bin)| (Timestamp(self.start(*index)), bin.clone())).collect();

@@ -12,13 +12,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::{Hash, Hasher};
 
-/// A table of at most `capacity` entries.
 #[derive(Debug, Clone)]
 pub struct BottomKTable<K, V> {
     capacity: usize,
     index: HashMap<K, usize, ahash::RandomState>,
     values: Vec<V>,
-    /// Slots of evicted values, for reuse.
     free: Vec<usize>,
     /// The kept keys. The largest hash, which is evicted first, is on top.
     order: BinaryHeap<(u64, K)>,
@@ -38,7 +36,6 @@ impl<K: Hash + Ord + Clone, V: Default> BottomKTable<K, V> {
         BottomKTable::weighing(capacity, |_| 0, 0)
     }
 
-    /// Creates a table with a limit on the total weight of its keys as well.
     pub fn weighing(capacity: usize, weigh: fn(&K) -> usize, weight_max: usize) -> BottomKTable<K, V> {
         assert!(capacity > 0, "a table without room keeps nothing");
         // Fixed seeds: the table never iterates in hash order, but its speed should not vary from run to run either.
@@ -60,7 +57,6 @@ impl<K: Hash + Ord + Clone, V: Default> BottomKTable<K, V> {
         }
     }
 
-    /// Sets the number of recent keys that are found without hashing.
     pub fn remembering(self, recent_max: usize) -> BottomKTable<K, V> {
         BottomKTable { recent_max, ..self }
     }
@@ -87,7 +83,6 @@ impl<K: Hash + Ord + Clone, V: Default> BottomKTable<K, V> {
         self.values.get_mut(slot)
     }
 
-    /// Finds or inserts a key and remembers it as the most recent.
     fn place(&mut self, key: &K, evicted: &mut impl FnMut(K, V)) -> Option<usize> {
         let known = self.index.get(key).copied();
         let slot = known.or_else(|| self.admit(stable_hash(key), key, evicted));
@@ -98,7 +93,6 @@ impl<K: Hash + Ord + Clone, V: Default> BottomKTable<K, V> {
         slot
     }
 
-    /// Inserts a new key. Returns `None` if it is not among those kept.
     fn admit(&mut self, hash: u64, key: &K, evicted: &mut impl FnMut(K, V)) -> Option<usize> {
         let ranked = (hash, key.clone());
         let full = self.index.len() == self.capacity && self.order.peek().is_none_or(|worst| *worst < ranked);
@@ -145,7 +139,6 @@ impl<K: Hash + Ord + Clone, V: Default> BottomKTable<K, V> {
         }
     }
 
-    /// Refuses keys from this hash on, and evicts those present.
     fn bar(&mut self, barred: &(u64, K), evicted: &mut impl FnMut(K, V)) {
         if self.barred.as_ref().is_none_or(|mine| barred < mine) {
             self.barred = Some(barred.clone());
@@ -156,7 +149,6 @@ impl<K: Hash + Ord + Clone, V: Default> BottomKTable<K, V> {
         }
     }
 
-    /// Removes the entry with the largest hash.
     fn evict(&mut self) -> Option<((u64, K), V)> {
         self.recent.clear();
         let worst = self.order.pop()?;
@@ -189,7 +181,6 @@ impl<K: Hash + Ord + Clone, V: Default> BottomKTable<K, V> {
         entries.into_iter()
     }
 
-    /// Returns all entries in key order.
     pub fn into_entries(mut self) -> Vec<(K, V)> {
         let slots = self.index.into_iter();
         let mut entries: Vec<(K, V)> = slots.map(|(key, slot)| (key, std::mem::take(&mut self.values[slot]))).collect();
@@ -198,7 +189,6 @@ impl<K: Hash + Ord + Clone, V: Default> BottomKTable<K, V> {
     }
 }
 
-/// Serializes the entries without the bounds, as [`BottomKTable::filled`] expects them.
 impl<K: Hash + Ord + Clone + Serialize, V: Default + Serialize> Serialize for BottomKTable<K, V> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let entries: Vec<(&K, &V)> = self.iter().collect();
@@ -230,7 +220,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Returns the entries of the table and the number of records that it did not keep.
     fn count_in(mut table: BottomKTable<u32, u64>, keys: &[u32]) -> (Vec<(u32, u64)>, u64) {
         let mut other = 0;
         for key in keys {
@@ -311,7 +300,6 @@ mod tests {
             let (kept, other) = count(&keys);
             prop_assert!(kept.len() <= 4);
             prop_assert_eq!(kept.iter().map(|(_, n)| n).sum::<u64>() + other, keys.len() as u64);
-            // Kept entries are complete.
             for (key, n) in kept {
                 prop_assert_eq!(n, keys.iter().filter(|k| **k == key).count() as u64);
             }

@@ -9,16 +9,12 @@ use smbscope_model::{CommandGroup, Exchange, GrantedCaching, groups};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Maximum number of rows by client and file.
 const REREAD_FILES_MAX: usize = 1_000;
-/// Limit for the total length of the paths in these rows, in bytes.
 const REREAD_NAMES_MAX: usize = 512 << 10;
 const REREAD_CLIENTS_MAX: usize = 1_000;
 
-/// Number and size of reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Reads {
-    /// Successful reads.
     pub reads: u64,
     pub bytes: u64,
 }
@@ -88,7 +84,6 @@ fn no_files() -> BottomKTable<(IpAddr, FileKey), RereadCounts> {
 pub struct CachingFigures {
     /// Number of opens per granted right. Rights that never occurred are omitted.
     pub opens: Vec<(GrantedCaching, u64)>,
-    /// Opens whose granted right is not in the capture.
     pub unknown_opens: u64,
     pub reads: Reads,
     pub repeated: RereadCounts,
@@ -187,7 +182,6 @@ mod tests {
     use smbscope_wire::smb2;
     use smbscope_wire::status::NtStatus;
 
-    /// Builds a read of 100 bytes.
     fn a_read(file: u32, repeated: bool, caching: Option<GrantedCaching>) -> Exchange {
         let path = Some(format!("file{file}").into());
         Exchange { length: Some(100), path, repeated, caching, ..read(0, 1_000) }

@@ -6,9 +6,7 @@ use smbscope_model::{CommandGroup, Exchange, ExchangeOutcome};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Census {
-    /// All exchanges, that is, the rows of the exchange table.
     pub exchanges: u64,
-    /// Commands in encrypted frames.
     pub encrypted: u64,
     outcomes: [u64; ExchangeOutcome::ALL.len()],
 }
@@ -28,7 +26,6 @@ impl Census {
         self.outcomes.iter_mut().zip(other.outcomes).for_each(|(mine, theirs)| *mine += theirs);
     }
 
-    /// Iterates over the outcomes that occurred.
     pub fn outcomes(&self) -> impl Iterator<Item = (ExchangeOutcome, u64)> {
         ExchangeOutcome::ALL.into_iter().zip(self.outcomes).filter(|(_, count)| *count > 0)
     }
@@ -37,7 +34,6 @@ impl Census {
         self.outcomes.iter().sum()
     }
 
-    /// Number of commands that should have a response time but have none.
     pub fn untimed(&self) -> u64 {
         let by_design =
             [ExchangeOutcome::Complete, ExchangeOutcome::NoResponseByDesign, ExchangeOutcome::ServerInitiated];

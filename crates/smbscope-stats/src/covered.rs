@@ -119,7 +119,6 @@ mod tests {
 
     #[test]
     fn a_long_interval_covers_the_gaps_between_short_ones() {
-        // 1–2, 3–4 and 5–6 within 0–10.
         assert_eq!(sum(&[(1, 2), (3, 4), (5, 6), (0, 10)]), 10);
         // 0–10 and 5–12 cover 12, 20–30 another 10.
         assert_eq!(sum(&[(0, 10), (5, 12), (20, 30)]), 22);
@@ -151,7 +150,6 @@ mod tests {
     }
 
     proptest! {
-        /// Compares with a set of all instants.
         #[test]
         fn each_moment_counts_once(intervals in prop::collection::vec((0i64..60, 0i64..30), 0..12)) {
             let intervals: Vec<(i64, i64)> = intervals.iter().map(|(start, long)| (*start, start + long)).collect();

@@ -4,14 +4,11 @@
 
 use smbscope_model::{CUT_NAME_MARK, CommandGroup, Exchange, ExchangeOutcome, Subcommand};
 
-/// Returns true for messages that are not commands: those that the server sent unasked, and the second part of a
-/// Write_Raw.
 pub(crate) fn is_apart(exchange: &Exchange) -> bool {
     exchange.outcome == ExchangeOutcome::ServerInitiated
         || matches!(exchange.subcommand, Some(Subcommand::AsyncPortion | Subcommand::ServerInitiated))
 }
 
-/// Returns true if the final response has an error status.
 pub(crate) fn failed(exchange: &Exchange) -> bool {
     exchange.status.is_some_and(|status| status.is_error())
 }
@@ -33,7 +30,6 @@ pub fn moved(exchange: &Exchange) -> Option<u64> {
     (is_done && moves).then(|| size(exchange))
 }
 
-/// Strips leading separators.
 pub fn below_share(path: &str) -> &str {
     path.trim_start_matches('\\')
 }
@@ -43,7 +39,6 @@ pub fn directory(path: &str) -> &str {
     below_share(path).rsplit_once('\\').map_or("", |(directory, _)| directory)
 }
 
-/// Returns true if the path was truncated.
 pub(crate) fn is_cut(path: &str) -> bool {
     path.ends_with(CUT_NAME_MARK)
 }
@@ -75,7 +70,6 @@ mod tests {
     #[test]
     fn the_size_of_a_read_is_what_came_and_that_of_a_write_what_went() {
         let mut short = read(0, 1_000);
-        // Requested 4,096 bytes; the response message has 164.
         (short.length, short.response.bytes) = (Some(4_096), 164);
         let write = Exchange { group: CommandGroup::Write, ..short.clone() };
         // 100 bytes for the request and 164 for the response.

@@ -11,14 +11,11 @@ pub struct Distribution {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Decade {
-    /// 0 to 9.
     pub index: usize,
     /// Upper edge, exclusive. Absent for the last decade.
     pub below: Option<Nanos>,
     pub count: u64,
-    /// Share of all values, in percent.
     pub percent: f64,
-    /// Share of all values in this decade and those before it, in percent.
     pub cumulative_percent: f64,
 }
 

@@ -23,7 +23,6 @@ pub struct FileKey {
 }
 
 pub(crate) trait EntityKey: Hash + Ord + Clone {
-    /// Heap size of the key in bytes.
     fn name_bytes(&self) -> usize {
         0
     }
@@ -68,7 +67,6 @@ pub struct EntityStatistics {
 pub struct Entities<K> {
     /// In descending order of total response time.
     pub entries: Vec<(K, EntityStatistics)>,
-    /// Sum of all keys that did not fit.
     pub other: Option<EntityStatistics>,
 }
 
@@ -106,7 +104,6 @@ pub(crate) struct EntityTally {
     bytes_written: u64,
     /// Absent until the first timed exchange, and when `groups` holds the times.
     response_time: Option<Box<Summary>>,
-    /// In order of first occurrence.
     groups: Vec<(CommandGroup, Summary)>,
 }
 
@@ -249,7 +246,6 @@ mod tests {
 
     #[test]
     fn bytes_read_are_those_that_came_back() {
-        // Requested 4,096 bytes; the response message has 164, which caps the data.
         let mut short = read(0, 1_000);
         short.length = Some(4_096);
         short.response.bytes = 164;

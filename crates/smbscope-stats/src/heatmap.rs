@@ -15,7 +15,6 @@ use std::sync::LazyLock;
 pub const INTERVALS_MAX: usize = 512;
 /// Histogram buckets per factor of ten; each is 10% wide.
 pub const BUCKETS_A_DECADE: usize = 24;
-/// Histogram buckets per row of the heat map.
 const BUCKETS_A_ROW: usize = 4;
 /// From 1 µs to 1,000 s, with one bucket below and one above.
 const DECADES: usize = 9;
@@ -42,7 +41,6 @@ pub struct HeatMap {
 }
 
 impl HeatMap {
-    /// Returns `None` if there are no intervals.
     pub fn if_any(self) -> Option<HeatMap> {
         (!self.bins.is_empty()).then_some(self)
     }
@@ -109,7 +107,6 @@ struct HeatMapColumn {
     response_bytes: u64,
     timed: u64,
     sum_ns: i128,
-    /// Occupied buckets, ascending.
     counts: Vec<(u16, u32)>,
 }
 
@@ -218,7 +215,6 @@ fn bucket(time: Nanos) -> u16 {
     (EDGES.partition_point(|edge| *edge <= time.0).max(1) - 1) as u16
 }
 
-/// Combines buckets into rows of the heat map; the lowest bucket is a row of its own.
 fn rows(counts: &[(u16, u32)]) -> Vec<(usize, u64)> {
     let mut rows: Vec<(usize, u64)> = Vec::new();
     for (bucket, count) in counts {

@@ -12,19 +12,13 @@ use std::str::FromStr;
 pub enum Measure {
     /// Statistic of the response times of a group, a command, a workload operation, or `total`.
     Time(TimeFigure, String),
-    /// Number of commands with a name, including connects.
     Count(String),
-    /// Error responses to commands with a name.
     ErrorsOf(String),
-    /// Operations that did not end as expected.
     Errors,
     /// Open-loop scenarios that began late, exceeded their time budget or never began, in percent of those due.
     Overload,
-    /// Workload operations per second.
     Operations,
-    /// Commands per second.
     Commands,
-    /// Bytes read and written per second.
     Throughput,
     /// Mean duration of a pass of the workload, from its first command to its last.
     Elapsed,
@@ -80,7 +74,6 @@ const OTHERS: [(&str, Measure); 13] = [
     ("iops", Measure::Server(ServerFigure::DiskOperations)),
 ];
 
-/// Counts the commands with a name.
 const COUNT: &str = "count";
 /// With a name, error responses to its commands; alone, failed operations.
 const ERRORS: &str = "errors";
@@ -144,12 +137,10 @@ impl Measure {
         Err((problem.hint(example), place.clone()))
     }
 
-    /// Name of a measure without parentheses.
     fn name(&self) -> &'static str {
         OTHERS.iter().find(|(_, measure)| measure == self).map_or("", |(name, _)| name)
     }
 
-    /// Returns true if higher values are better.
     pub fn more_is_better(&self) -> bool {
         matches!(self, Measure::Operations | Measure::Commands | Measure::Throughput)
     }
@@ -163,7 +154,6 @@ enum NamedFigure {
 }
 
 impl NamedFigure {
-    /// Lists the statistics supported with `known`.
     fn all(known: &[&str]) -> impl Iterator<Item = NamedFigure> {
         let counts = if known.contains(&COUNT) { &[NamedFigure::Count, NamedFigure::Errors][..] } else { &[] };
         TimeFigure::ALL.into_iter().map(NamedFigure::Time).chain(counts.iter().copied())

@@ -11,9 +11,7 @@ pub const STATUSES_MAX: usize = 128;
 
 #[derive(Debug, Clone, Copy)]
 pub struct CommandTallyView<'a> {
-    /// Response times of complete exchanges.
     pub response_time: &'a Summary,
-    /// Error responses by status, at most [`STATUSES_MAX`](crate::STATUSES_MAX).
     pub errors: &'a BTreeMap<ResponseStatus, u64>,
 }
 
@@ -22,14 +20,10 @@ pub struct CommandTallyView<'a> {
 /// Times and the distribution cover complete exchanges; all other fields cover all exchanges of the row.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CommandStatistics {
-    /// Exchanges with or without a response time.
     pub count: u64,
-    /// Complete exchanges, which entered the times.
     pub timed: u64,
     pub errors: u64,
-    /// Ordered by code.
     pub statuses: Vec<(ResponseStatus, u64)>,
-    /// Errors whose status does not fit in `statuses`.
     pub other_statuses: u64,
     /// Number of exchanges per outcome. Outcomes that never occurred are omitted.
     pub outcomes: Vec<(ExchangeOutcome, u64)>,
@@ -40,7 +34,6 @@ pub struct CommandStatistics {
     pub packet_exchanges: u64,
     pub request_bytes: u64,
     pub response_bytes: u64,
-    /// Response time by decade.
     pub distribution: Distribution,
     times: [DurationStatistics; TimeKind::ALL.len()],
 }
@@ -127,7 +120,6 @@ impl CommandTally {
         CommandTallyView { response_time: &self.times[TimeKind::ResponseTime as usize], errors: &self.statuses }
     }
 
-    /// Cumulative distribution of the response time.
     pub(crate) fn cumulative(&self) -> Vec<(Nanos, f64)> {
         self.times[TimeKind::ResponseTime as usize].cumulative()
     }

@@ -20,7 +20,6 @@ const COUNT: u64 = (1 << COUNT_BITS) - 1;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sketch {
-    /// Bucket and count of the occupied buckets, in ascending order.
     entries: Vec<u64>,
 }
 
@@ -53,7 +52,6 @@ impl Sketch {
         other.entries.iter().for_each(|entry| self.add(entry >> COUNT_BITS, entry & COUNT));
     }
 
-    /// Iterates over the middles and counts of the occupied buckets, ascending.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
         self.entries.iter().map(|entry| (middle(entry >> COUNT_BITS), entry & COUNT))
     }

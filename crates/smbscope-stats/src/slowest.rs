@@ -9,13 +9,11 @@ pub const SLOWEST_MAX: usize = 100;
 /// Excludes expected waits.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Slowest {
-    /// Unsorted; trimmed when it reaches 2 · [`SLOWEST_MAX`].
     found: Vec<Exchange>,
     /// Response time in nanoseconds below which exchanges are not kept.
     floor: i64,
 }
 
-/// Slowest first; of equals, the earliest.
 fn rank(exchange: &Exchange) -> impl Ord + use<> {
     let time = exchange.time(TimeKind::ResponseTime);
     let packet = exchange.request.first.map(|stamp| (stamp.packet.capture(), stamp.packet.number()));

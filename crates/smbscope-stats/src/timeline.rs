@@ -20,18 +20,15 @@ pub struct BinnedTimeline {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimelineBinning {
-    /// Start of a bin; all others are at multiples of the width from it.
     pub origin: Timestamp,
     /// Requested width, which doubles while there are too many bins.
     pub width: Nanos,
-    /// Maximum number of bins.
     pub most: usize,
     /// Compute percentiles for each bin, within 1.6%, or exactly if a bin has few values.
     pub percentiles: bool,
 }
 
 impl Default for TimelineBinning {
-    /// Bins of one second aligned to the Unix epoch, without percentiles.
     fn default() -> TimelineBinning {
         TimelineBinning { origin: Timestamp(0), width: SECOND, most: BINS_MAX, percentiles: false }
     }
@@ -49,7 +46,6 @@ pub struct TimelineCounts {
     pub timed: u64,
     pub response_time_sum_ns: i128,
     pub response_time_max: Option<Nanos>,
-    /// Absent unless percentiles were requested.
     pub response_time_p50: Option<Nanos>,
     /// Absent unless percentiles were requested and there are enough values.
     pub response_time_p95: Option<Nanos>,
@@ -62,7 +58,6 @@ pub struct TimelineCounts {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct TimelineTally {
     bin: TimelineCounts,
-    /// Absent unless percentiles were requested.
     times: Option<Box<Summary>>,
 }
 
@@ -108,7 +103,6 @@ impl TimelineTable {
         }
     }
 
-    /// Adds an interval with a command outstanding on a connection.
     pub(crate) fn busy(&mut self, from: i64, to: i64) {
         self.bins.spread(from, to, |tally, length| tally.bin.busy.0 += length);
     }

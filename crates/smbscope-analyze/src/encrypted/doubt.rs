@@ -8,7 +8,6 @@
 use super::habits::Habits;
 use super::sizes;
 
-/// Number of earlier requests whose size is remembered.
 const RECENT_REQUESTS: usize = 8;
 /// Number of additional requests assumed possible even if there was never more than one outstanding.
 const FEW: u64 = 2;
@@ -23,7 +22,6 @@ pub(super) struct Doubt {
     requests: [u64; RECENT_REQUESTS + 1],
     /// Largest number of requests that were certainly outstanding together.
     concurrency: u64,
-    /// Number of certain pairs with nothing else outstanding.
     sequential: u32,
 }
 
@@ -39,7 +37,6 @@ impl Doubt {
         self.open |= ((1u16 << most) - 1) as u8;
     }
 
-    /// Some of the additional requests may have been answered.
     pub(super) fn spread(&mut self) {
         self.open |= self.open.checked_ilog2().map_or(0, |highest| ((1u16 << (highest + 1)) - 1) as u8);
     }
@@ -56,7 +53,6 @@ impl Doubt {
         self.concurrency > 1
     }
 
-    /// Counts a certain pair.
     pub(super) fn pair(&mut self) {
         self.sequential = self.sequential.saturating_add(1);
     }
@@ -66,7 +62,6 @@ impl Doubt {
         self.requests[0] = plain;
     }
 
-    /// Returns the size of the latest request; 0 if unknown.
     pub(super) fn latest_request(&self) -> u64 {
         self.requests[0]
     }

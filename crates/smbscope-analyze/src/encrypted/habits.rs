@@ -6,17 +6,14 @@
 
 use super::sizes;
 
-/// Maximum number of request sizes remembered.
 const MAX_HABITS: usize = 24;
 /// Maximum number of response sizes per request size. If there are more, the size is not predictive.
 const MAX_ANSWERS: usize = 2;
-/// Minimum number of responses for a prediction.
 const LEAST_TIMES: u32 = 3;
 
 #[derive(Debug, Clone, Copy)]
 struct Habit {
     request: u64,
-    /// Known response sizes; unused places are 0.
     responses: [u64; MAX_ANSWERS],
     times: u32,
     /// There were more than [`MAX_ANSWERS`] response sizes.

@@ -33,9 +33,7 @@ use std::cmp::Ordering;
 use std::collections::VecDeque;
 use suspects::Suspects;
 
-/// Maximum number of unanswered frames.
 const MAX_OUTSTANDING: usize = 512;
-/// Maximum number of pairs held back until they are certain.
 const MAX_DOUBTFUL: usize = 64;
 /// Number of responses after which an apparently unanswered request is no longer assumed to be outstanding, since it
 /// may never be answered.
@@ -46,7 +44,6 @@ const PAUSE: i64 = 16;
 /// Number of pairs after which the longest response time is considered known.
 const TYPICAL: u32 = 8;
 
-/// Bounds for the number of outstanding requests, captured or hidden.
 #[derive(Debug, Clone, Copy, Default)]
 struct OutstandingBounds {
     least: u64,
@@ -76,16 +73,13 @@ struct EncryptedRequest {
     plain: u64,
 }
 
-/// A request with a response that may not be final.
 #[derive(Debug)]
 struct Answered {
     request: EncryptedRequest,
-    /// Size of the response message.
     plain: u64,
 }
 
 impl Answered {
-    /// Returns true if the response may be something other than a final one.
     fn may_be_more(&self) -> bool {
         let interim = sizes::may_be_interim(self.plain) && self.request.pending.exchange.interim.is_none();
         interim || sizes::may_be_break(self.plain)
@@ -111,15 +105,12 @@ pub(crate) struct Encrypted {
     lingers: bool,
     /// Since the connection was idle, there was a response that could not be assigned.
     ambiguous: bool,
-    /// Number of responses since the connection was idle.
     overtaken: u32,
     /// Pairs that may not have been preceded by an idle moment.
     doubtful: VecDeque<Box<PendingExchange>>,
     doubt: Doubt,
     habits: Habits,
-    /// Pairs whose response may have been an interim one.
     suspects: Suspects,
-    /// Stream positions up to which hidden messages have been counted.
     client_counted: u64,
     server_counted: u64,
     client_nonces: Nonces,
@@ -131,7 +122,6 @@ pub(crate) struct Encrypted {
     others: u64,
     /// The first captured message is a response.
     answers_to_earlier: bool,
-    /// Time of the latest frame.
     latest: Option<Timestamp>,
     longest: Nanos,
     pairs: u32,
@@ -142,7 +132,6 @@ impl Encrypted {
         self.waiting.drain(..).map(|request| request.pending)
     }
 
-    /// Number of requests that wait for a response, or for confirmation of their response.
     pub(crate) fn outstanding(&self) -> usize {
         self.waiting.len() + self.doubtful.len() + self.suspects.len()
     }
@@ -153,12 +142,10 @@ impl Encrypted {
         requests.chain(&mut self.doubtful).map(Box::as_mut).chain(self.suspects.iter_mut())
     }
 
-    /// Number of captured server messages, except for known non-final responses.
     pub(crate) fn final_responses(&self) -> u64 {
         self.responses - self.others
     }
 
-    /// Returns the numbers of missing messages according to the nonces of both sides.
     pub(crate) fn missing(&self) -> EncryptedMissing {
         EncryptedMissing {
             requests: self.client_nonces.missing(),
@@ -192,7 +179,6 @@ impl Encrypted {
         u64::try_from(outstanding).ok().filter(|outstanding| *outstanding <= MAX_OUTSTANDING as u64)
     }
 
-    /// Counts hidden requests up to a stream position.
     fn count_hidden_requests(&mut self, losses: &Losses, to: u64) {
         for bytes in hidden(losses, self.client_counted, to) {
             let most = sizes::most_requests(bytes);
@@ -250,7 +236,6 @@ impl Encrypted {
         self.overtaken >= MAX_OVERTAKEN && self.doubt.sees_variety()
     }
 
-    /// Learns from a certain pair.
     fn learn(&mut self, pending: &PendingExchange) {
         let [request, response] = [&pending.exchange.request, &pending.exchange.response];
         self.doubt.pair();
@@ -468,7 +453,6 @@ impl Encrypted {
         }
     }
 
-    /// Sets the number of outstanding requests, which resolves doubt.
     fn know_outstanding(&mut self, ledger: &mut Ledger<'_>, outstanding: u64) {
         self.outstanding = OutstandingBounds { least: outstanding, most: outstanding };
         match outstanding.cmp(&(self.waiting.len() as u64)) {
@@ -481,7 +465,6 @@ impl Encrypted {
         }
     }
 
-    /// Assigns a response while requests may be outstanding.
     fn take_response(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, plain: u64, responses_hidden: bool) {
         let possible = |request: &EncryptedRequest| request.pending.causality(frame) == Causality::Possible;
         let not_yet_there = self.waiting.iter().filter(|request| !possible(request)).count() as u64;
@@ -566,7 +549,6 @@ impl Encrypted {
         self.lingers = true;
     }
 
-    /// Completes a pair of request and final response.
     fn pair(&mut self, ledger: &mut Ledger<'_>, pending: Box<PendingExchange>) {
         self.longest = self.longest.max(pending.exchange.time(TimeKind::ResponseTime).unwrap_or(Nanos(0)));
         self.pairs = self.pairs.saturating_add(1);
@@ -618,7 +600,6 @@ impl Encrypted {
         ledger.report(pending);
     }
 
-    /// It can no longer be confirmed that the connection was idle.
     fn refuse_doubtful(&mut self, ledger: &mut Ledger<'_>) {
         while let Some(pending) = self.doubtful.pop_front() {
             self.refuse_aside(ledger, pending);
@@ -633,7 +614,6 @@ impl Encrypted {
         }
     }
 
-    /// The connection was idle, and all pairs since then are valid.
     fn accept_doubtful(&mut self, ledger: &mut Ledger<'_>) {
         self.doubt.end();
         while let Some(pending) = self.doubtful.pop_front() {
@@ -686,7 +666,6 @@ impl Encrypted {
     }
 }
 
-/// Returns the lengths of the gaps between two stream positions that may hide encrypted messages.
 fn hidden(losses: &Losses, from: u64, to: u64) -> impl Iterator<Item = u64> {
     losses.hidden_between(from, to, sizes::SHORTEST_FRAME)
 }

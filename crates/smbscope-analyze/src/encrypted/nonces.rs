@@ -11,31 +11,24 @@ use crate::losses::Losses;
 use crate::unseen::SequenceTracker;
 use smbscope_wire::smb2::Nonce;
 
-/// Maximum number of keys per direction; the least recently used is evicted.
 const MAX_KEYS: usize = 8;
 
-/// Messages of one direction encrypted with one key.
 #[derive(Debug)]
 struct NonceSequence {
     session: u64,
     salt: u64,
     counter: SequenceTracker<64>,
-    /// Stream position after the last of them.
     end: u64,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Nonces {
-    /// Most recently used key last.
     keys: Vec<NonceSequence>,
-    /// Missing messages of evicted keys.
     settled: u64,
-    /// A header was truncated before its nonce or session.
     others: bool,
 }
 
 impl Nonces {
-    /// Records a frame. `from_the_beginning` is true if the beginning of the stream was captured.
     pub(super) fn note(
         &mut self,
         sender: Option<(u64, Nonce)>,

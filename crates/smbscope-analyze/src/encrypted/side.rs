@@ -6,7 +6,6 @@ use crate::content::FrameContent;
 use crate::framer::Frame;
 use smbscope_model::FlowDirection;
 
-/// Maximum number of frames held back until the client is known.
 const MAX_UNDECIDED: usize = 32;
 /// Decisive score. A size that is rare on the other side counts 1, an impossible one counts 2.
 const DECISIVE: i32 = 4;
@@ -15,7 +14,6 @@ const DECISIVE: i32 = 4;
 pub(crate) struct UndecidedFrame {
     pub(crate) direction: FlowDirection,
     pub(crate) frame: Frame,
-    /// Positions of both streams when the frame arrived.
     pub(crate) reached: [u64; 2],
 }
 
@@ -27,7 +25,6 @@ pub(crate) struct Undecided {
 }
 
 impl Undecided {
-    /// Adds a frame. Returns the direction of the client if sizes decide it.
     pub(crate) fn push(&mut self, waiting: UndecidedFrame) -> Option<FlowDirection> {
         let UndecidedFrame { direction, frame, .. } = &waiting;
         let weight = match frame.content {
@@ -44,7 +41,6 @@ impl Undecided {
         self.frames.is_empty()
     }
 
-    /// Returns true if no more frames are accepted.
     pub(crate) fn is_full(&self) -> bool {
         self.frames.len() >= MAX_UNDECIDED
     }

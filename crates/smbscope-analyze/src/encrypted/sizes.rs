@@ -50,13 +50,10 @@ const COMPOUND_WITH_WRITE: u64 = SMALL[0] + SET_INFO_RESPONSE;
 /// Upper limit for CHANGE_NOTIFY responses.
 const MANY_CHANGES: u64 = 4096;
 
-/// Shortest frame.
 pub(super) const SHORTEST_FRAME: u64 = AROUND + SET_INFO_RESPONSE;
 pub(super) const LESS_THAN_TWO: u64 = 2 * SHORTEST_FRAME;
-/// Maximum number of break notifications considered in a gap.
 const MOST_BREAKS: u64 = 2;
 
-/// Returns the size of the message in a frame payload.
 pub(super) fn plain(payload: u64) -> u64 {
     payload.saturating_sub(TransformHeader::LENGTH as u64)
 }
@@ -111,7 +108,6 @@ pub(super) fn may_linger(request: u64) -> bool {
     request == CHANGE_NOTIFY || request == LOCK
 }
 
-/// Returns true if hidden bytes of the client may contain such requests.
 pub(super) fn may_hide_lingering(bytes: u64) -> bool {
     !is_one_request(bytes) || may_linger(bytes - AROUND)
 }
@@ -127,7 +123,6 @@ pub(super) fn may_answer_lingering(response: u64) -> bool {
     matches!(response, EMPTY | SHORT_ERROR | ERROR) || (HEADER + 8 + 14..MANY_CHANGES).contains(&response)
 }
 
-/// Returns true if hidden bytes of the server may be such a response.
 pub(super) fn may_hide_lingering_answer(bytes: u64) -> bool {
     bytes.checked_sub(AROUND).is_some_and(may_answer_lingering)
 }
@@ -144,7 +139,6 @@ pub(super) fn may_answer(request: u64, response: u64) -> bool {
             matches!(response, EMPTY | SHORT_ERROR | ERROR | CLOSE | CLOSED) || SMALL.contains(&response)
         }
         NOTHING_BUT_WRITE.. => response == ERROR || SMALL.contains(&response) || response >= COMPOUND_WITH_WRITE,
-        // A WRITE, alone or compounded.
         SURELY_WRITE.. => response == ERROR || response >= SMALL[0],
         _ => true,
     };
@@ -156,7 +150,6 @@ pub(super) fn may_answer(request: u64, response: u64) -> bool {
     to_short && of_short
 }
 
-/// Returns the maximum number of requests in hidden bytes.
 pub(super) fn most_requests(bytes: u64) -> u64 {
     (bytes / (AROUND + EMPTY)).max(1)
 }
@@ -166,12 +159,10 @@ pub(super) fn is_one_request(bytes: u64) -> bool {
     (AROUND + EMPTY + 1..LESS_THAN_TWO).contains(&bytes)
 }
 
-/// Returns the message size of hidden bytes that hold at most one request.
 pub(super) fn only_request(bytes: u64) -> Option<u64> {
     (bytes < LESS_THAN_TWO).then(|| bytes.saturating_sub(AROUND))
 }
 
-/// Returns the maximum number of final responses in hidden bytes.
 pub(super) fn most_responses(bytes: u64) -> u64 {
     bytes / SHORTEST_FRAME
 }

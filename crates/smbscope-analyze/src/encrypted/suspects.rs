@@ -13,14 +13,12 @@ use std::collections::VecDeque;
 /// Maximum number of pairs held back, counted from the first suspect.
 const MAX_SUSPECTS: usize = 64;
 
-/// In order; the first pair is a suspect.
 #[derive(Debug, Default)]
 pub(super) struct Suspects {
     pairs: VecDeque<Box<PendingExchange>>,
 }
 
 impl Suspects {
-    /// Returns true if the response may be an interim one.
     pub(super) fn is_suspect(pair: &PendingExchange) -> bool {
         let exchange = &pair.exchange;
         sizes::may_be_interim(sizes::plain(exchange.response.bytes)) && exchange.interim.is_none()
@@ -38,12 +36,10 @@ impl Suspects {
         self.pairs.iter_mut().map(Box::as_mut)
     }
 
-    /// Adds a settled pair.
     pub(super) fn push(&mut self, pair: Box<PendingExchange>) {
         self.pairs.push_back(pair);
     }
 
-    /// Removes the first pair if it no longer has to be held back.
     pub(super) fn pop_cleared(&mut self) -> Option<Box<PendingExchange>> {
         let first = self.pairs.front()?;
         let is_kept = self.pairs.len() <= MAX_SUSPECTS && Suspects::is_suspect(first);
@@ -67,7 +63,6 @@ impl Suspects {
         taken
     }
 
-    /// Removes all pairs at the end of the connection, when no other response can follow.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = Box<PendingExchange>> {
         self.pairs.drain(..)
     }

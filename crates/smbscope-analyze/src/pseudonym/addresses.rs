@@ -3,7 +3,6 @@
 use super::{Disguise, PseudonymKey};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Maximum number of cached addresses. The cache is cleared when it is full.
 const REMEMBERED_ADDRESSES_MAX: usize = 64 << 10;
 
 impl Disguise {

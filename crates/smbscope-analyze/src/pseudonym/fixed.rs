@@ -72,11 +72,9 @@ const COMMON_NAMES: [&str; 33] = [
     "zone.identifier",
 ];
 
-/// Replaces names and addresses by pseudonyms.
 #[derive(Debug)]
 pub struct Disguise {
     key: PseudonymKey,
-    /// Preserve the directory structure of paths.
     pub depth: bool,
     /// Preserve extensions of up to five letters and digits.
     pub extensions: bool,
@@ -89,7 +87,6 @@ pub struct Disguise {
 /// Kind of a name. Equal names of different kinds get different pseudonyms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PseudonymKind {
-    /// A file, a directory, or a part of such a name.
     File,
     Host,
     Share,
@@ -110,7 +107,6 @@ impl Disguise {
         }
     }
 
-    /// Limits the cache of names to `most_bytes`.
     pub fn within(self, most_bytes: usize) -> Disguise {
         Disguise { most_bytes: most_bytes.min(REMEMBERED_BYTES_MAX), ..self }
     }
@@ -151,14 +147,12 @@ impl Disguise {
         self.path(rest);
     }
 
-    /// Replaces a name unless it is in [`COMMON_NAMES`].
     pub fn name(&mut self, sort: PseudonymKind, units: &mut [u16]) {
         if !is_common(units) {
             self.whole(sort, units);
         }
     }
 
-    /// Replaces a file name or pattern, with its stream names.
     fn file(&mut self, units: &mut [u16]) {
         let is_mark = |unit: &u16| {
             *unit == u16::from(b':') || WILDCARDS.iter().any(|wildcard| u32::from(*unit) == u32::from(*wildcard))
@@ -177,7 +171,6 @@ impl Disguise {
         self.whole(PseudonymKind::File, &mut units[..end]);
     }
 
-    /// Replaces the whole text.
     fn whole(&mut self, sort: PseudonymKind, units: &mut [u16]) {
         let folded: Vec<u16> = units.iter().map(|unit| fold(*unit)).collect();
         let key = (sort as u8, folded);
@@ -249,7 +242,6 @@ fn permute(key: &PseudonymKey, tweak: [u8; 32], symbols: &mut [u8]) {
     }
 }
 
-/// Adds pseudo-random numbers derived from a hash.
 fn add(hash: [u8; 32], symbols: &mut [u8]) {
     const PER_BLOCK: usize = 16;
     for (block, symbols) in (0u64..).zip(symbols.chunks_mut(PER_BLOCK)) {
@@ -289,7 +281,6 @@ mod tests {
     #[test]
     fn short_names_never_fall_together() {
         let mut names = disguise(true, true);
-        // All names of one and two symbols: 49 and 49 times 49.
         let one = SYMBOLS.iter().map(|symbol| vec![u16::from(*symbol)]);
         let two =
             SYMBOLS.iter().flat_map(|first| SYMBOLS.iter().map(|second| vec![u16::from(*first), u16::from(*second)]));

@@ -40,14 +40,12 @@ impl PseudonymKey {
         PseudonymKey(Sha256::digest(bytes).into())
     }
 
-    /// Hashes the concatenation of the parts.
     fn digest(&self, parts: &[&[u8]]) -> [u8; 32] {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of any length");
         parts.iter().for_each(|part| mac.update(part));
         mac.finalize().into_bytes().into()
     }
 
-    /// Replaces the names in a path and preserves its depth.
     pub fn path(&self, path: &str) -> String {
         path.split('\\').map(|name| self.name(name)).collect::<Vec<_>>().join("\\")
     }

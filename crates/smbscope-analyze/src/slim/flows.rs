@@ -16,12 +16,10 @@ use std::collections::VecDeque;
 /// Fills bytes at which no frame begins: not a valid first byte of a frame header.
 const NO_FRAME: u8 = 0xff;
 
-/// Part of a stream that will be parsed together with the following bytes.
 struct UnparsedChunk {
     position: u64,
     bytes: Vec<u8>,
     ordinal: u64,
-    /// Offset of its first byte in the payload of its segment.
     offset: u64,
 }
 
@@ -38,7 +36,6 @@ pub(super) struct SlimFlow {
     is_smb: bool,
 }
 
-/// Records the bytes to be preserved in each packet.
 pub(super) struct Noting {
     pub(super) packets: Packets,
     pub(super) names: NameAnonymizer,
@@ -51,7 +48,6 @@ impl Noting {
         Noting { packets: Packets::new(window), names, frames: Vec::new() }
     }
 
-    /// Processes the decisions of a framer; `chunk` is the newest part of its stream.
     fn note(&mut self, lane: &mut SlimDirection, chunk: Option<&StreamChunk<'_>>) {
         for mark in lane.framer.take_marks() {
             let Mark { position, length, decided } = mark;
@@ -78,14 +74,12 @@ impl Noting {
         }
     }
 
-    /// Preserves bytes at a stream position.
     fn keep(&mut self, lane: &SlimDirection, chunk: Option<&StreamChunk<'_>>, position: u64, bytes: &[u8]) {
         self.each_part(lane, chunk, position, bytes.len() as u64, |packets, ordinal, offset, part| {
             packets.keep(ordinal, offset, &bytes[part]);
         });
     }
 
-    /// Calls `enter` with each packet that holds a part of the range.
     fn each_part(
         &mut self,
         lane: &SlimDirection,
@@ -116,7 +110,6 @@ impl Noting {
         }
     }
 
-    /// Completed frames may show that the flow is SMB.
     fn look_at_frames(&mut self, flow: &mut SlimFlow) {
         if !flow.is_smb && self.frames.iter().any(|frame| !matches!(frame.content, FrameContent::Raw)) {
             flow.is_smb = true;
@@ -127,7 +120,6 @@ impl Noting {
 }
 
 impl SlimDirection {
-    /// Returns a part of the stream, as far as it is available.
     fn bytes<'c>(&self, chunk: Option<&StreamChunk<'c>>, position: u64, length: u64) -> Cow<'c, [u8]> {
         if let Some(chunk) = chunk.filter(|chunk| chunk.position <= position) {
             let start = usize::try_from(position - chunk.position).unwrap_or(usize::MAX).min(chunk.bytes.len());
@@ -148,7 +140,6 @@ impl SlimDirection {
         Cow::Owned(bytes)
     }
 
-    /// Keeps the part of a chunk that will be parsed together with the following bytes.
     fn remember(&mut self, chunk: &StreamChunk<'_>, from: u64, packets: &mut Packets) {
         let skipped = from.saturating_sub(chunk.position);
         let start = usize::try_from(skipped).unwrap_or(usize::MAX).min(chunk.bytes.len());

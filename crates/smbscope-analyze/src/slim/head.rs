@@ -48,7 +48,6 @@ fn of_smb1(read: &[u8], slim: &mut [u8], names: &mut NameAnonymizer) {
     }
 }
 
-/// Slims the members of a compound.
 fn of_smb2(read: &[u8], length: usize, slim: &mut [u8], names: &mut NameAnonymizer) {
     let mut offset = 0;
     while let Some(member) = read.get(offset..).filter(|member| !member.is_empty()) {

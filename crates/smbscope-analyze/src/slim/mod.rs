@@ -27,39 +27,30 @@ use std::io::{self, Write};
 use std::sync::atomic::Ordering;
 use window::{Numbering, PendingPacket, PendingPacketQueue};
 
-/// Comment in the section header.
 const COMMENT: &str = "Slim copy made by smbscope: packet headers and SMB headers are original, file content, passwords \
                        and all other payload were removed";
-/// Number of packets between two calls of the observer.
 const INTERVAL: u64 = 1 << 12;
 
-/// Addition to the comment if names are hidden.
 const HIDDEN: &str = "; names and addresses were replaced by a keyed hash";
 
 #[derive(Debug, Clone, Default)]
 pub struct SlimOptions {
     pub limits: MemoryBudget,
-    /// `None` keeps names and addresses.
     pub anonymize: Option<Anonymize>,
 }
 
-/// Replacement of names and addresses.
 #[derive(Debug, Clone)]
 pub struct Anonymize {
     /// Captures made with the same key have the same pseudonyms.
     pub key: PseudonymKey,
-    /// Preserve the directory structure of paths.
     pub depth: bool,
-    /// Preserve extensions.
     pub extensions: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SlimSummary {
     pub packets: u64,
-    /// Captured bytes of all packets.
     pub captured_bytes: u64,
-    /// Captured payload bytes that are not in the copy.
     pub removed_bytes: u64,
     /// Packets written without payload because too many were waiting for bytes that the capture does not hold.
     pub undecided: u64,

@@ -10,7 +10,6 @@ pub(super) enum NameAnonymizer {
 }
 
 impl NameAnonymizer {
-    /// Replaces a name.
     pub(super) fn replace(&mut self, of: NameOf, unicode: bool, name: &mut [u8]) {
         let NameAnonymizer::Replaced(disguise) = self else { return };
         let mut units: Vec<u16> = match unicode {
@@ -34,7 +33,6 @@ impl NameAnonymizer {
         }
     }
 
-    /// Replaces an address, which is IPv4 or IPv6 depending on its length.
     pub(super) fn address(&mut self, address: &mut [u8]) {
         let NameAnonymizer::Replaced(disguise) = self else { return };
         if let Ok(bytes) = <[u8; 4]>::try_from(&*address) {

@@ -10,12 +10,10 @@ use smbscope_model::{CaptureId, PacketRef, Stamp, Timestamp};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
-/// Maximum number of fragments of incomplete datagrams; the oldest are dropped.
 const MAX_FRAGMENTS: usize = 4096;
 
 /// Length of a list at which entries of written packets are removed.
 const PRUNED_AT: usize = 4096;
-/// Maximum age of a waiting fragment in packets.
 const MAX_FRAGMENT_AGE: u64 = 16 << 10;
 /// Maximum number of bytes before the payload of a fragmented segment: IP, tunnel and TCP headers.
 const MAX_FRAGMENT_HEADERS: usize = 256;
@@ -24,7 +22,6 @@ const RAW_IP: u32 = 101;
 const IPV4_HEADER: usize = 20;
 const IPV6_HEADER: usize = 40;
 
-/// A fragment that waits for the rest of its datagram.
 struct PendingFragment {
     ordinal: u64,
     fragment: Fragment,
@@ -38,13 +35,11 @@ struct FragmentedDatagram {
     payload: u32,
 }
 
-/// Bytes to be preserved per packet, entered by segment.
 #[derive(Default)]
 pub(super) struct Packets {
     pub(super) window: PendingPacketQueue,
     fragments: VecDeque<PendingFragment>,
     datagrams: HashMap<u64, FragmentedDatagram>,
-    /// Packets of flows that hold segments back.
     held_back: HashMap<(SocketAddr, SocketAddr), Vec<u64>>,
 }
 
@@ -53,7 +48,6 @@ impl Packets {
         Packets { window, ..Packets::default() }
     }
 
-    /// Preserves bytes of a segment's payload.
     pub(super) fn keep(&mut self, ordinal: u64, offset: usize, bytes: &[u8]) {
         match self.datagrams.get(&ordinal) {
             None => self.window.keep(ordinal, offset, bytes),
@@ -82,12 +76,10 @@ impl Packets {
         self.of_segment(ordinal).into_iter().for_each(|ordinal| self.window.hold(ordinal));
     }
 
-    /// Releases the packets of a segment.
     pub(super) fn let_go(&mut self, ordinal: u64) {
         self.of_segment(ordinal).into_iter().for_each(|ordinal| self.window.let_go(ordinal));
     }
 
-    /// Returns the packets that carry a segment.
     fn of_segment(&self, ordinal: u64) -> Vec<u64> {
         match self.datagrams.get(&ordinal) {
             None => vec![ordinal],
@@ -95,7 +87,6 @@ impl Packets {
         }
     }
 
-    /// Delays the packet of a segment that its flow may hold back.
     pub(super) fn hold_back(&mut self, ends: (SocketAddr, SocketAddr), ordinal: u64) {
         self.hold(ordinal);
         let first = self.window.first();
@@ -107,7 +98,6 @@ impl Packets {
         held_back.push(ordinal);
     }
 
-    /// Releases all packets of a flow that no longer holds segments back.
     pub(super) fn caught_up(&mut self, ends: (SocketAddr, SocketAddr)) {
         if self.held_back.is_empty() {
             return;
@@ -117,7 +107,6 @@ impl Packets {
         }
     }
 
-    /// Adds a fragment, which waits for its datagram.
     pub(super) fn fragment(&mut self, ordinal: u64, fragment: Fragment, bytes: &[u8]) {
         let is_old = |part: &PendingFragment| part.ordinal + MAX_FRAGMENT_AGE < ordinal;
         while self.fragments.len() >= MAX_FRAGMENTS || self.fragments.front().is_some_and(is_old) {
@@ -213,7 +202,6 @@ impl AsOne {
         AsOne { bytes, header, wire_length: (header as u32).saturating_add(length) }
     }
 
-    /// Returns the headers, reduced to the preserved fields.
     fn headers(&self, names: &mut NameAnonymizer) -> Vec<u8> {
         let stamp = Stamp { time: Timestamp(0), packet: PacketRef::new(CaptureId(0), 0) };
         let packet = Packet { stamp, link_type: RAW_IP, data: &self.bytes, wire_length: self.wire_length };

@@ -7,11 +7,9 @@ use smbscope_capture::writer::{PacketBlock, PcapngWriter};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 
-/// Limits for the number of waiting packets and for the bytes kept of them.
 const MAX_WAITING_PACKETS: usize = 256 << 10;
 const MAX_WAITING_BYTES: usize = 64 << 20;
 
-/// Packet numbers in the copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Numbering {
     /// For several files: consecutive, in time order.
@@ -26,10 +24,8 @@ pub(super) enum Numbering {
 #[derive(Debug)]
 pub(super) struct PendingPacket {
     pub(super) record: PacketBlock<'static>,
-    /// Number in its file.
     pub(super) number: u64,
     pub(super) headers: Vec<u8>,
-    /// Preserved part of the payload.
     pub(super) payload: Vec<u8>,
     /// Number of captured payload bytes, the upper limit for `payload`.
     pub(super) captured: usize,
@@ -43,18 +39,15 @@ pub(super) struct PendingPacketQueue {
     /// Ordinal of the first packet in `packets`.
     first: u64,
     bytes: usize,
-    /// Limit for `bytes`.
     most_bytes: usize,
     numbering: Numbering,
     /// Packets without pending decisions that wait for lower numbers.
     restored: BTreeMap<u64, PendingPacket>,
-    /// Number of the last packet written.
     last_number: u64,
     /// Packets whose number differs from that in their file, because too many packets would have had to wait.
     pub(super) moved: u64,
     /// Packets written before all decisions were made, because too many waited.
     pub(super) undecided: u64,
-    /// Captured payload bytes that were not kept.
     pub(super) removed: u64,
 }
 
@@ -71,7 +64,6 @@ impl PendingPacketQueue {
         self.packets.push_back(packet);
     }
 
-    /// Returns the ordinal of the first waiting packet.
     pub(super) fn first(&self) -> u64 {
         self.first
     }
@@ -81,7 +73,6 @@ impl PendingPacketQueue {
         self.packets.get_mut(index)
     }
 
-    /// Preserves bytes at an offset of the payload.
     pub(super) fn keep(&mut self, ordinal: u64, offset: usize, bytes: &[u8]) {
         self.show(ordinal, offset, bytes.len());
         let Some(packet) = self.at(ordinal) else { return };
@@ -115,7 +106,6 @@ impl PendingPacketQueue {
         }
     }
 
-    /// Writes packets up to the first with pending decisions.
     pub(super) fn write<W: Write>(&mut self, writer: &mut PcapngWriter<W>) -> io::Result<()> {
         while let Some(packet) = self.packets.front() {
             if packet.holders > 0 {

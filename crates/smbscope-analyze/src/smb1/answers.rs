@@ -11,7 +11,6 @@ const WORDLESS: u64 = smb1::Smb1Header::LENGTH as u64 + 1 + 2;
 /// the rest of the response to another one is at least this long.
 const LEAST_BUFFER: u64 = 500;
 
-/// Rule for the completion of a response.
 #[derive(Debug)]
 pub(crate) enum Answers {
     One,
@@ -21,17 +20,14 @@ pub(crate) enum Answers {
     Parts(Smb1MultipartResponse),
 }
 
-/// State of a response in several messages.
 #[derive(Debug, Default)]
 pub(crate) struct Smb1MultipartResponse {
     /// Progress of the transaction's request after its first message. Absent if that was truncated.
     request: Option<TransactionProgress>,
-    /// An interim response is possible.
     is_transaction: bool,
     /// Bytes received so far. For a message that does not say how many it holds, the bytes that fit.
     received: u64,
     messages: u32,
-    /// Payload length of the longest message.
     longest: u64,
 }
 
@@ -111,7 +107,6 @@ impl Smb1MultipartResponse {
     }
 }
 
-/// Returns the status of a response in the format that the client requested.
 pub(super) fn status(header: &smb1::Smb1Header) -> ResponseStatus {
     match header.nt_status() {
         Some(status) => ResponseStatus::Nt(status),

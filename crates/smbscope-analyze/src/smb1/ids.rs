@@ -13,7 +13,6 @@ const LEAST_RUN: u64 = 16;
 /// Maximum number of missing requests between two of them.
 const MOST_SKIPPED: u16 = 32;
 
-/// Ids of the latest requests of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct IdHistory {
     recent: VecDeque<u32>,
@@ -32,7 +31,6 @@ struct MidRun {
 }
 
 impl IdHistory {
-    /// Records a request and returns its number on the connection.
     pub(crate) fn note(&mut self, key: PidMid) -> u64 {
         self.run.note(key.1);
         // One word each, so that searching is fast.
@@ -51,7 +49,6 @@ impl IdHistory {
         self.requests
     }
 
-    /// Returns the number of requests sent after this one.
     pub(crate) fn since(&self, number: u64) -> u64 {
         self.requests - number
     }

@@ -33,26 +33,21 @@ use smbscope_wire::status::NtStatus;
 /// Length of a Read_Raw request with its frame header: 8 words and no bytes (MS-CIFS §2.2.4.22.1).
 const SMALLEST_READ_RAW: u64 = 4 + 32 + 1 + 16 + 2;
 
-/// SMB1 state of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Smb1ConnectionState {
     requests: Smb1RequestTracker,
     raw: Smb1RawTransfer,
     names: ConnectionNames,
-    /// Dialects in the latest NEGOTIATE.
     dialects: Vec<Dialect>,
     pub(crate) mids: MidCounter,
-    /// Stream position after the last request.
     asked_to: u64,
 }
 
 impl Smb1ConnectionState {
-    /// Number of requests that wait for a response, excluding blocks of raw data.
     pub(crate) fn outstanding(&self) -> usize {
         self.requests.outstanding.by_id().len()
     }
 
-    /// Approximate size of the names.
     pub(crate) fn name_bytes(&self) -> usize {
         self.names.bytes()
     }

@@ -82,7 +82,6 @@ pub(super) enum Smb1ResponseEffect {
 }
 
 impl Smb1ResponseEffect {
-    /// Returns the effects of each command of the chain.
     pub(super) fn all_from_message(message: &Message1, path: Option<Arc<str>>) -> Vec<Smb1ResponseEffect> {
         let mut effects = Vec::new();
         let commands = std::iter::once(message.header.command).chain(message.chain);
@@ -117,7 +116,6 @@ impl Smb1ResponseEffect {
         effects
     }
 
-    /// Applies the effects of a successful response. Returns the number of evicted names.
     pub(super) fn take(
         effects: Vec<Smb1ResponseEffect>,
         names: &mut ConnectionNames,
@@ -172,7 +170,6 @@ impl Smb1ResponseEffect {
     }
 }
 
-/// Returns the FID of an open, and its other results if known.
 fn opened(body: &Body1) -> Option<(u16, Option<smb1::Smb1OpenResult>)> {
     match body {
         RequestOrResponse::Response(Smb1Response::Open(opened)) => Some((opened.fid, Some(*opened))),

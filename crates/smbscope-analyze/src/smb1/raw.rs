@@ -24,7 +24,6 @@ pub(crate) struct Smb1RawTransfer {
     block: Option<(PidMid, Box<PendingExchange>)>,
 }
 
-/// A Write_Raw between its request and its data block.
 #[derive(Debug)]
 struct WriteRaw {
     key: PidMid,
@@ -32,7 +31,6 @@ struct WriteRaw {
     go_ahead: Option<Box<Exchange>>,
 }
 
-/// A request that raw data will follow or answer.
 pub(crate) enum RawRequest {
     Read(PidMid),
     Write {
@@ -74,7 +72,6 @@ impl Smb1RawTransfer {
         }
     }
 
-    /// Returns the data block that waits for a response with these ids.
     pub(crate) fn take_block(&mut self, key: PidMid) -> Option<Box<PendingExchange>> {
         self.block.take_if(|(block_key, _)| *block_key == key).map(|(_, pending)| pending)
     }
@@ -87,7 +84,6 @@ impl Smb1RawTransfer {
         self.block.iter_mut().map(|(_, pending)| &mut **pending)
     }
 
-    /// Processes a frame of the server without an SMB header. Returns true if it was expected.
     pub(super) fn take_answer_to_read(
         &mut self,
         requests: &mut Smb1RequestTracker,
@@ -112,7 +108,6 @@ impl Smb1RawTransfer {
         true
     }
 
-    /// Processes a frame of the client without an SMB header. Returns true if it was expected.
     pub(super) fn take_block_of_write(
         &mut self,
         requests: &mut Smb1RequestTracker,

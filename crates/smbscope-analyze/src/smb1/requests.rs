@@ -16,7 +16,6 @@ use std::collections::VecDeque;
 const MAX_OUTSTANDING: usize = 4096;
 /// Length of the smallest SMB1 request with its frame header: the smallest gap that can hide one.
 const SMALLEST_REQUEST: u64 = 4 + 32 + 3;
-/// Maximum number of remembered responses without a request.
 const MAX_UNMATCHED: usize = 64;
 /// TID or UID that means none.
 pub(super) const NO_ID: u16 = 0xffff;
@@ -24,21 +23,17 @@ pub(super) const NO_ID: u16 = 0xffff;
 #[derive(Debug, Default)]
 pub(super) struct Smb1RequestTracker {
     pub(super) outstanding: OutstandingRequests<PidMid, Smb1TrackedRequest>,
-    /// Requests whose response in several messages has begun.
     answered_in_part: SentOrder<PidMid>,
     negotiate: Option<PidMid>,
     pub(super) ids: IdHistory,
-    /// The latest responses without a request, with their start positions.
     unmatched: VecDeque<(PidMid, u64)>,
 }
 
-/// A request that waits for its response, or for more messages of either.
 #[derive(Debug)]
 pub(super) struct Smb1TrackedRequest {
     pub(super) pending: Box<PendingExchange>,
     pub(super) tid: u16,
     pub(super) uid: u16,
-    /// Number of the request on the connection.
     pub(super) number: u64,
     /// Another request with the same ids was unanswered when this one was sent.
     pub(super) replaces: bool,
@@ -46,7 +41,6 @@ pub(super) struct Smb1TrackedRequest {
     pub(super) effects: Vec<Smb1ResponseEffect>,
 }
 
-/// Messages that gaps can hide between a request and a response with its ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hidden {
     /// Not both the true response and another request with the same ids.
@@ -70,7 +64,6 @@ impl Smb1RequestTracker {
         self.unmatched.push_back((key, frame.start));
     }
 
-    /// Removes the latest NEGOTIATE if it is outstanding.
     pub(super) fn take_negotiate(&mut self) -> Option<Box<PendingExchange>> {
         let negotiate = Command::Smb1(smb1::Smb1Command::NEGOTIATE);
         let key = self.negotiate.filter(|key| {
@@ -80,7 +73,6 @@ impl Smb1RequestTracker {
         self.outstanding.remove(key).map(|request| request.pending)
     }
 
-    /// Adds a request. Returns the outstanding request with the same ids, if any.
     pub(super) fn insert(&mut self, key: PidMid, request: Smb1TrackedRequest) -> Option<Smb1TrackedRequest> {
         if request.pending.exchange.command == Command::Smb1(smb1::Smb1Command::NEGOTIATE) {
             self.negotiate = Some(key);
@@ -88,12 +80,10 @@ impl Smb1RequestTracker {
         self.outstanding.insert(key, request)
     }
 
-    /// Removes the oldest request if there are too many.
     pub(super) fn remove_excess(&mut self) -> Option<Smb1TrackedRequest> {
         if self.outstanding.by_id().len() > MAX_OUTSTANDING { self.outstanding.remove_oldest() } else { None }
     }
 
-    /// Records the start of a response in several messages.
     pub(super) fn begins_to_answer(&mut self, key: PidMid, start: u64) {
         let requests = self.outstanding.by_id();
         let answers = |start: u64, key: PidMid| {
@@ -139,7 +129,6 @@ impl Smb1RequestTracker {
         }
     }
 
-    /// Determines what gaps can hide between a request and a response with its ids.
     pub(super) fn hidden_between(
         &self,
         ledger: &Ledger<'_>,

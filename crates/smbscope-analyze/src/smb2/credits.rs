@@ -14,7 +14,6 @@ const SOON: Nanos = Nanos(1_000_000);
 /// several credits each, like the large reads and writes of a copy.
 const OUTSTANDING_LEAST: u32 = 2;
 
-/// Credits of a connection whose messages are all known.
 #[derive(Debug, Default)]
 pub(super) struct ObservedCredits {
     /// Credits of the client. Unknown before the first response, and permanently after a missing message.
@@ -22,14 +21,12 @@ pub(super) struct ObservedCredits {
     /// Credits before the last response that granted any, and the time of that response.
     before: u32,
     granted: Timestamp,
-    /// Time of the last request, and number of outstanding requests then.
     asked: Timestamp,
     outstanding: u32,
     cost: u32,
 }
 
 impl ObservedCredits {
-    /// Forgets the credits permanently after a missing message.
     pub(super) fn forget(&mut self) {
         self.left = None;
     }
@@ -81,7 +78,6 @@ mod tests {
         Smb2Header { credits, credit_charge: charge, message_id: 7, ..Smb2Header::new(Smb2Command::READ) }
     }
 
-    /// A client that was granted this many credits by its NEGOTIATE.
     fn with(credits: u16) -> ObservedCredits {
         let mut known = ObservedCredits::default();
         known.grant(&Smb2Header { credits, ..Smb2Header::new(Smb2Command::NEGOTIATE) }, Timestamp(0));

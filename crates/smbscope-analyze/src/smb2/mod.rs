@@ -31,11 +31,9 @@ const MAX_JOINED: usize = 256;
 /// ShareType of a TREE_CONNECT response (MS-SMB2 §2.2.10).
 const SHARE_TYPE_PIPE: u8 = 2;
 
-/// SMB2 state of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Smb2 {
     requests: Smb2RequestTracker,
-    /// Sessions to leave when the connection ends.
     joined: Vec<u64>,
     /// The most recently used session: the only one known if the connection began before the capture.
     used: Option<u64>,
@@ -199,7 +197,6 @@ impl Smb2 {
         self.start(ledger, header.message_id, request);
     }
 
-    /// Accounts for the credits of a request and the time that its client waited for them.
     fn take_credits(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, header: &smb2::Smb2Header, group: CommandGroup) {
         // Missing or encrypted messages may grant credits.
         if ledger.may_have_missed_any() {
@@ -304,7 +301,6 @@ impl Smb2 {
         }
     }
 
-    /// Applies the effect of a successful response to sessions, trees, opens and names.
     fn take_effect(&mut self, ledger: &mut Ledger<'_>, request: &mut Smb2TrackedRequest, member: &Message2) {
         let header = &member.header;
         let server = ledger.server();
@@ -386,7 +382,6 @@ impl Smb2 {
     }
 }
 
-/// Records the use of an open: a read, or a possible change of the file.
 fn note_use(
     ledger: &mut Ledger<'_>,
     session_id: u64,
@@ -407,7 +402,6 @@ fn note_use(
     }
 }
 
-/// Reports a response without a captured request.
 fn report_unmatched(ledger: &mut Ledger<'_>, frame: &Frame, member: &Message2, outcome: ExchangeOutcome) {
     let header = &member.header;
     if outcome == ExchangeOutcome::RequestNotCaptured && header.status == NtStatus::PENDING {
@@ -436,7 +430,6 @@ fn kept_interfaces(interfaces: &[NetworkInterfaceInfo]) -> Vec<ServerInterface> 
     .collect()
 }
 
-/// Returns the message id unless it was truncated.
 fn whole_id(header: &smb2::Smb2Header) -> Option<u64> {
     (header.id_mask == u64::MAX).then_some(header.message_id)
 }

@@ -60,11 +60,7 @@ pub(super) enum Smb2ResponseEffect {
     LogOff,
     Connect(Option<TrackedTreeConnect>),
     Disconnect,
-    Open {
-        path: Option<Arc<str>>,
-        /// Requested oplock level.
-        asked: Option<u8>,
-    },
+    Open { path: Option<Arc<str>>, asked: Option<u8> },
     Close,
     Rename(Arc<str>),
 }
@@ -120,7 +116,6 @@ pub(super) fn oplock_left(level: u8) -> Option<GrantedCaching> {
     }
 }
 
-/// Returns the user name after a logon with these session flags.
 pub(super) fn logged_on(user: Option<Arc<str>>, flags: u16) -> Option<Arc<str>> {
     match user {
         Some(user) if flags & session_setup::Response::GUEST != 0 => Some(format!("{user} (guest)").into()),

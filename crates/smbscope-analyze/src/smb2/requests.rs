@@ -16,7 +16,6 @@ pub(super) struct Smb2RequestTracker {
     pub(super) outstanding: OutstandingRequests<u64, Smb2TrackedRequest>,
     /// Number of outstanding requests by known bits of the id: all, at least 17, or fewer.
     by_mask: [usize; 3],
-    /// Number of outstanding requests answered with STATUS_PENDING.
     asynchronous: u32,
     /// Highest message id so far: ids begin at 0 and grow (MS-SMB2 §3.2.4.1.3).
     highest_id: Option<u64>,
@@ -25,7 +24,6 @@ pub(super) struct Smb2RequestTracker {
 #[derive(Debug)]
 pub(super) struct Smb2TrackedRequest {
     pub(super) pending: Box<PendingExchange>,
-    /// Known bits of the message id.
     pub(super) id_mask: u64,
     pub(super) async_id: Option<u64>,
     pub(super) file: Option<FileReference>,
@@ -62,7 +60,6 @@ impl Smb2RequestTracker {
         self.outstanding.take_all().map(|request| request.pending)
     }
 
-    /// Adds a request. Returns the outstanding request with the same id, if any.
     pub(super) fn insert(&mut self, message_id: u64, request: Smb2TrackedRequest) -> Option<Smb2TrackedRequest> {
         if let Some(first) = request.file_from.and_then(|id| self.outstanding.get_mut(id)) {
             first.followers.push(message_id);
@@ -92,7 +89,6 @@ impl Smb2RequestTracker {
         Some(request)
     }
 
-    /// Removes the request with the lowest id if there are too many.
     pub(super) fn remove_excess(&mut self) -> Option<Smb2TrackedRequest> {
         let requests = self.outstanding.by_id();
         if requests.len() <= MAX_OUTSTANDING {
@@ -143,7 +139,6 @@ impl Smb2RequestTracker {
         }
     }
 
-    /// Sets the file of compound members that follow a CREATE.
     pub(super) fn name_followers(&mut self, followers: Vec<u64>, create: u64, file: FileReference) {
         for id in followers {
             let Some(request) = self.outstanding.get_mut(id).filter(|request| request.file_from == Some(create)) else {

@@ -38,7 +38,6 @@ pub struct Aggregator {
     of_one_share: bool,
     #[serde(deserialize_with = "leaves")]
     leaves: BottomKTable<CommandRowKey, CommandTally>,
-    /// Sums of the leaves beyond [`LEAVES_MAX`], by group.
     folded: BTreeMap<CommandGroup, CommandTally>,
     shares: EntityTable<Arc<str>>,
     files: EntityTable<FileKey>,
@@ -109,7 +108,6 @@ impl Aggregator {
         }
     }
 
-    /// Sets the bin width of the timeline. The width doubles while there are too many bins.
     pub fn with_interval(interval: Nanos) -> Aggregator {
         Aggregator::with_intervals(TimelineBinning { width: interval, ..TimelineBinning::default() })
     }
@@ -204,12 +202,10 @@ impl Aggregator {
         self.splits.follow(exchange, counts, &mut |from, to| self.timeline.busy(from, to));
     }
 
-    /// Records the point up to which a followed connection is settled.
     pub fn settled(&mut self, settled: &Settled) {
         self.splits.settled(settled, &mut |from, to| self.timeline.busy(from, to));
     }
 
-    /// Ends a connection and all its exchanges.
     pub fn closed(&mut self, connection: &ConnectionSummary) {
         self.splits.closed(connection, &mut |from, to| self.timeline.busy(from, to));
     }
@@ -252,7 +248,6 @@ impl Aggregator {
         self.leaves.iter().map(|(kind, tally)| (*kind, tally.counted()))
     }
 
-    /// Merges the response times of the selected leaves.
     pub fn response_times(&self, chooses: impl Fn(&CommandRowKey) -> bool) -> Summary {
         let mut whole = Summary::new(SummaryPrecision::ROW);
         let chosen = self.kinds().filter(|(kind, _)| !is_apart(kind) && chooses(kind));
@@ -364,7 +359,6 @@ impl Aggregator {
     }
 }
 
-/// Adds the counts of a leaf that does not fit to its group.
 fn fold(folded: &mut BTreeMap<CommandGroup, CommandTally>, kind: &CommandRowKey, tally: &CommandTally) {
     if !is_apart(kind) {
         folded.entry(kind.2).or_default().merge(tally);

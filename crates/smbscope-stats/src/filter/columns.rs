@@ -12,12 +12,9 @@ use std::fmt::{Display, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Evaluation state besides the exchange.
 #[derive(Debug, Clone)]
 pub(super) struct FilterContext {
-    /// Capture names, indexed by capture id.
     pub(super) captures: Arc<[String]>,
-    /// Buffer for values that the exchange does not hold as text.
     pub(super) scratch: String,
 }
 
@@ -47,7 +44,6 @@ pub(super) enum TextDomain {
 }
 
 impl FilterColumn {
-    /// Name of the type in the documentation.
     pub(super) fn type_name(&self) -> &'static str {
         match &self.value {
             ColumnAccessor::Flag(_) => "yes or no",

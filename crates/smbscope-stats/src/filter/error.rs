@@ -6,7 +6,6 @@ use std::ops::Range;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterError {
-    /// Byte range of the error; empty at the end of the expression.
     place: Range<usize>,
     expression: String,
     problem: Problem,
@@ -20,7 +19,6 @@ impl FilterError {
         self.expression.get(..self.place.start).map_or(0, |before| before.chars().count()) + 1
     }
 
-    /// Returns the error without its position, as used for single literals.
     pub fn sentence(&self) -> String {
         self.problem.to_string()
     }
@@ -36,7 +34,6 @@ impl fmt::Display for FilterError {
     }
 }
 
-/// An error without its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     what: String,
@@ -55,23 +52,19 @@ impl Problem {
         Problem { what: what.into(), hint: None }
     }
 
-    /// Adds a suggestion.
     pub fn hint(self, hint: impl Into<String>) -> Problem {
         Problem { hint: Some(hint.into()), ..self }
     }
 
-    /// Adds a suggestion if there is one.
     pub fn maybe(self, hint: Option<String>) -> Problem {
         Problem { hint: hint.or(self.hint), ..self }
     }
 
-    /// Adds the expression and the byte range of the error.
     pub fn at(self, expression: &str, place: Range<usize>) -> FilterError {
         FilterError { place, expression: expression.to_owned(), problem: self }
     }
 }
 
-/// Returns `did you mean response_time?` if one of the names is similar enough.
 pub fn did_you_mean<'n>(wrong: &str, names: impl IntoIterator<Item = &'n str>) -> Option<String> {
     // Accepts a typing error or a missing word, and names about as similar as the best match; more would mislead.
     const NEAR: f64 = 0.8;

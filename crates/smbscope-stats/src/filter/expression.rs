@@ -10,9 +10,7 @@ use std::fmt;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Expression {
-    /// At least two operands.
     Or(Vec<Expression>),
-    /// At least two operands.
     And(Vec<Expression>),
     Not(Box<Expression>),
     Test(&'static FilterColumn, FilterCondition),
@@ -142,13 +140,11 @@ impl FilterCondition {
 }
 
 impl TextDomain {
-    /// Returns true if the name, with or without an optional prefix, passes.
     #[inline]
     pub(super) fn any_form(&self, name: &str, passes: impl Fn(&str) -> bool) -> bool {
         self.forms(name).any(passes)
     }
 
-    /// Returns the name as it is, then without each optional prefix that it has.
     #[inline]
     pub(super) fn forms<'n>(&self, name: &'n str) -> impl Iterator<Item = &'n str> + use<'n> {
         let prefixes = match self {

@@ -14,12 +14,9 @@ use std::net::{IpAddr, SocketAddr};
 /// Unit of an ordered column, which also determines the syntax of its literals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ScalarUnit {
-    /// Ports, ids, packet numbers, counts.
     Count,
     Bytes,
-    /// Nanoseconds.
     Duration,
-    /// Nanoseconds since the Unix epoch.
     Time,
     Dialect,
 }
@@ -36,7 +33,6 @@ pub(super) enum Scalar {
 const DAY_NS: i128 = 86_400_000_000_000;
 
 impl Scalar {
-    /// Resolves relative times for captures that begin at `start`.
     pub(super) fn value(self, start: i64) -> i128 {
         let start = i128::from(start);
         match self {
@@ -81,7 +77,6 @@ impl Scalar {
     }
 }
 
-/// Returns the position in the order of dialects, oldest first.
 pub(super) fn rank(dialect: Dialect) -> i128 {
     match dialect {
         Dialect::Core => 0,
@@ -204,7 +199,6 @@ impl fmt::Display for Prefix {
     }
 }
 
-/// Clears all but the first `length` bits.
 fn masked(address: IpAddr, length: u8) -> IpAddr {
     match address {
         IpAddr::V4(v4) => {
@@ -297,12 +291,10 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// Returns true if the character may appear in an unquoted word.
 pub(super) fn is_bare(c: char) -> bool {
     !c.is_whitespace() && !matches!(c, '(' | ')' | ',' | '"' | '\'' | '=' | '!' | '<' | '>' | '~' | '&' | '|')
 }
 
-/// Writes text as a literal, in quotes if necessary.
 pub(super) fn write_text(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if !text.is_empty() && text.chars().all(is_bare) && !text.eq_ignore_ascii_case("null") {
         return f.write_str(text);

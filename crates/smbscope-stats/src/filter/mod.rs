@@ -39,7 +39,6 @@ impl fmt::Display for Filter {
 }
 
 impl Filter {
-    /// Iterates over column names and the names of their types.
     pub fn columns() -> impl Iterator<Item = (&'static str, &'static str)> {
         columns::COLUMNS.iter().map(|column| (column.name, column.type_name()))
     }

@@ -153,7 +153,6 @@ impl FilterParser<'_, '_> {
         Ok(())
     }
 
-    /// Parses the condition on a flag, which may be missing.
     fn flag(&mut self, column: &FilterColumn) -> Result<FilterCondition, LocatedProblem> {
         let negated = if self.tokens.sign("==") {
             false
@@ -174,7 +173,6 @@ impl FilterParser<'_, '_> {
         })
     }
 
-    /// Parses `==`, `!=`, `in` and `not in`, which all types but flags support.
     fn equal<T>(
         &mut self,
         column: &FilterColumn,
@@ -204,7 +202,6 @@ impl FilterParser<'_, '_> {
         })
     }
 
-    /// Parses a literal, or several in parentheses.
     fn list<T>(&mut self, read: impl Fn(&str) -> Result<T, Problem>) -> Result<Vec<T>, LocatedProblem> {
         if !self.tokens.takes(&TokenKind::Open) {
             return Ok(vec![self.literal(read)?]);
@@ -236,7 +233,6 @@ impl FilterParser<'_, '_> {
         value.map_err(|problem| (problem, place.clone()))
     }
 
-    /// Reports an operator that the column's type does not support.
     fn not_for(&self, column: &FilterColumn) -> LocatedProblem {
         let (problem, place) = self.tokens.expected(&operators(column));
         let article = match column.type_name() {
@@ -267,7 +263,6 @@ fn unknown_column(name: &str) -> Problem {
     problem.hint("docs/filter.md lists the columns").maybe(did_you_mean(name, names))
 }
 
-/// Normalizes a path for comparison.
 fn spelt<'a>(names: &TextDomain, text: &'a str) -> Cow<'a, str> {
     match names {
         TextDomain::Path => Cow::Owned(text.replace('/', "\\").trim_start_matches('\\').to_owned()),
@@ -275,7 +270,6 @@ fn spelt<'a>(names: &TextDomain, text: &'a str) -> Cow<'a, str> {
     }
 }
 
-/// Parses a name. Rejects names that the column can't have.
 fn word(names: &TextDomain, text: &str) -> Result<Word, Problem> {
     let word = Word::new(&spelt(names, text));
     let TextDomain::Known { all, codes, .. } = names else { return Ok(word) };
@@ -291,7 +285,6 @@ fn word(names: &TextDomain, text: &str) -> Result<Word, Problem> {
     Err(problem.maybe(few).maybe(hint))
 }
 
-/// Flattens nested lists of the same kind.
 fn flat(
     parts: Vec<Expression>,
     make: impl Fn(Vec<Expression>) -> Expression,

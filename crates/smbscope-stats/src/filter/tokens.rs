@@ -14,7 +14,6 @@ pub enum TokenKind<'a> {
     Close,
     Comma,
     Operator(&'static str),
-    /// Text without blanks or operator characters.
     Word(&'a str),
     Quoted(Cow<'a, str>),
 }
@@ -22,7 +21,6 @@ pub enum TokenKind<'a> {
 #[derive(Debug)]
 pub struct Token<'a> {
     pub kind: TokenKind<'a>,
-    /// Byte range in the text.
     pub place: Range<usize>,
 }
 
@@ -69,7 +67,6 @@ pub fn tokens(text: &str) -> Result<Vec<Token<'_>>, LocatedProblem> {
     Ok(tokens)
 }
 
-/// Parses quoted text. Returns it with its length including the quotes, or `None` if the closing quote is missing.
 fn quoted(text: &str, quote: char) -> Option<(TokenKind<'_>, usize)> {
     let mut from = 1;
     loop {
@@ -90,7 +87,6 @@ fn quoted(text: &str, quote: char) -> Option<(TokenKind<'_>, usize)> {
 #[derive(Debug)]
 pub struct Cursor<'t, 'a> {
     tokens: &'t [Token<'a>],
-    /// Length of the expression.
     end: usize,
     at: usize,
 }
@@ -112,24 +108,20 @@ impl<'t, 'a> Cursor<'t, 'a> {
         self.tokens.get(self.at)
     }
 
-    /// Returns the byte range of the next token, or of the end.
     pub fn place(&self) -> Range<usize> {
         self.peek().map_or(self.end..self.end, |token| token.place.clone())
     }
 
-    /// Skips the next token if it is of this kind.
     pub fn takes(&mut self, kind: &TokenKind<'_>) -> bool {
         let found = self.peek().is_some_and(|token| token.kind == *kind);
         self.at += usize::from(found);
         found
     }
 
-    /// Skips the next token if it is this operator.
     pub fn sign(&mut self, sign: &'static str) -> bool {
         self.takes(&TokenKind::Operator(sign))
     }
 
-    /// Skips the next token if it is this word, in any case.
     pub fn keyword(&mut self, keyword: &str) -> bool {
         let found = matches!(self.peek(), Some(Token { kind: TokenKind::Word(word), .. })
             if word.eq_ignore_ascii_case(keyword));
@@ -151,7 +143,6 @@ impl<'t, 'a> Cursor<'t, 'a> {
         (end > start).then(|| (&text[start..end], start..end))
     }
 
-    /// Returns an error that names the next token and what was expected instead.
     pub fn expected(&self, what: &str) -> LocatedProblem {
         let found = match self.peek().map(|token| &token.kind) {
             None => "the end".to_owned(),

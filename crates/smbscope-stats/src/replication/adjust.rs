@@ -26,7 +26,6 @@ pub fn benjamini_hochberg(p_values: &[Option<f64>]) -> Vec<Option<f64>> {
     adjusted
 }
 
-/// Returns the indices and values of the known p-values, in ascending order.
 fn ascending(p_values: &[Option<f64>]) -> Vec<(usize, f64)> {
     let known = p_values.iter().enumerate().filter_map(|(at, p)| Some((at, (*p)?)).filter(|(_, p)| !p.is_nan()));
     let mut known: Vec<(usize, f64)> = known.collect();

@@ -11,10 +11,8 @@ const MOST_MISSED: f64 = 4.0;
 /// Upper limit for the correlation of neighbours; beyond it the blocks are not independent anyway.
 const CLOSEST_NEIGHBOURS: f64 = 0.95;
 
-/// Serial dependence of the intervals of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Dependence {
-    /// Mean block length.
     pub(super) length: f64,
     /// Ratio of the variance of the mean to that of the resamples, which is too small because blocks separate
     /// neighbours at their ends.

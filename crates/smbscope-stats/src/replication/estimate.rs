@@ -15,7 +15,6 @@ const RESOLVED_TAIL: usize = 3;
 
 #[derive(Debug, Clone)]
 pub(super) struct LogRatioEstimate {
-    /// Observed value.
     pub(super) log_ratio: f64,
     /// Values of the resamples, ascending.
     pub(super) resampled: Vec<f64>,
@@ -26,7 +25,6 @@ pub(super) struct LogRatioEstimate {
 }
 
 impl LogRatioEstimate {
-    /// Estimates from the logarithms of the ratios of blocks.
     pub(super) fn paired(logs: &[f64], resamples: u32, random: &mut Random) -> LogRatioEstimate {
         let count = logs.len() as f64;
         let squared = variance(logs) / count;

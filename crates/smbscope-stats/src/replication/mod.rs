@@ -31,7 +31,6 @@ use serde::{Deserialize, Serialize};
 
 /// Minimum number of runs of each side, or blocks, for an interval.
 pub const REPETITIONS_MIN: usize = 5;
-/// Minimum number of runs of each side, or blocks, for a range.
 const RANGE_MIN: usize = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,9 +41,7 @@ pub struct ReplicationSettings {
     /// Probability of detecting a difference, for [`BaselineRatio::detectable`] and `repetitions_needed` of
     /// [`DifferenceVerdict::Undecided`].
     pub power: f64,
-    /// Number of bootstrap resamples.
     pub resamples: u32,
-    /// Seed of the bootstrap. Equal seeds give equal intervals.
     pub seed: u64,
 }
 
@@ -114,7 +111,6 @@ impl DifferenceVerdict {
     }
 }
 
-/// Compares pairs of baseline and value, one per block of adjacent runs.
 pub fn paired(blocks: &[(f64, f64)], settings: &ReplicationSettings) -> BaselineRatio {
     let known: Vec<(f64, f64)> = blocks.iter().copied().filter(|(base, value)| !(base * value).is_nan()).collect();
     let logs: Vec<f64> = known.iter().map(|(base, value)| (value / base).ln()).collect();
@@ -135,7 +131,6 @@ pub fn paired(blocks: &[(f64, f64)], settings: &ReplicationSettings) -> Baseline
     )
 }
 
-/// Compares runs with runs of the baseline.
 pub fn unpaired(base: &[f64], values: &[f64], settings: &ReplicationSettings) -> BaselineRatio {
     let known = |side: &[f64]| -> Vec<f64> { side.iter().copied().filter(|value| !value.is_nan()).collect() };
     let (base, values) = (known(base), known(values));
@@ -196,7 +191,6 @@ impl BaselineRatio {
         }
     }
 
-    /// Adds the interval and the verdict.
     fn judged(
         self,
         estimate: &LogRatioEstimate,
@@ -227,7 +221,6 @@ impl BaselineRatio {
     }
 }
 
-/// Returns true if the value has a finite logarithm.
 fn is_usable(value: f64) -> bool {
     value.is_finite() && value > 0.0
 }

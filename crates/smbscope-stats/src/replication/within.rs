@@ -20,7 +20,6 @@ pub struct Course<'a> {
     pub figure: &'a dyn Fn(&[usize]) -> Option<f64>,
 }
 
-/// Compares one run with one run of the baseline.
 pub fn within_run(base: &Course<'_>, other: &Course<'_>, settings: &ReplicationSettings) -> BaselineRatio {
     let unknown = BaselineRatio { scope: Scope::WithinRun, ..BaselineRatio::unknown(1) };
     let whole = |course: &Course<'_>| {
@@ -63,7 +62,6 @@ pub fn within_run(base: &Course<'_>, other: &Course<'_>, settings: &ReplicationS
     known.judged(&estimate, settings, || None)
 }
 
-/// Returns the logarithm of the value of each resample. `None` if any resample has no value.
 fn resampled(course: &Course<'_>, length: f64, resamples: u32, random: &mut Random) -> Option<Vec<f64>> {
     let count = course.series.len();
     if count == 0 {

@@ -9,7 +9,6 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 named! {
-    /// Property by which exchanges are sliced (`--by`).
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Dimension {
         Client = "client",
@@ -26,13 +25,11 @@ named! {
         Dialect = "dialect",
         Connection = "connection",
         Status = "status",
-        /// Size in bytes, by powers of two.
         Size = "size",
     }
 }
 
 impl Dimension {
-    /// Fields that the dimension adds to a key.
     pub(super) fn fields(self) -> &'static [Field] {
         match self {
             Dimension::Client => &[Field::Client],
@@ -53,14 +50,12 @@ impl Dimension {
 }
 
 named! {
-    /// A component of a key.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Field {
         Client = "client",
         Server = "server",
         User = "user",
         Share = "share",
-        /// Path below the share.
         File = "file",
         /// Path below the share; empty for the root.
         Directory = "directory",
@@ -70,7 +65,6 @@ named! {
         Group = "group",
         Dialect = "dialect",
         FlowId = "flow_id",
-        /// Both endpoints of the connection.
         Connection = "connection",
         Status = "status",
         /// Size in bytes, rounded down to a power of two.
@@ -129,7 +123,6 @@ pub enum SliceFieldValue {
     Group(CommandGroup),
     Dialect(Dialect),
     Flow(FlowId),
-    /// Client and server.
     Ends(SocketAddr, SocketAddr),
     Status(ResponseStatus),
     /// At least this many bytes, and less than twice as many.
@@ -139,7 +132,6 @@ pub enum SliceFieldValue {
 }
 
 impl SliceFieldValue {
-    /// Length of the text that the value keeps in memory, in bytes.
     pub(super) fn name_bytes(&self) -> usize {
         if let SliceFieldValue::Text(piece) = self { piece.whole.len() } else { 0 }
     }

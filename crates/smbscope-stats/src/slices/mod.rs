@@ -36,7 +36,6 @@ pub struct Slicer {
 }
 
 impl Slicer {
-    /// Slices by a combination of dimensions.
     pub fn new(by: &[Dimension]) -> Slicer {
         Slicer::with_table(by, SlicerTable::new(SLICES_MAX, SLICES_KEPT))
     }
@@ -60,7 +59,6 @@ impl Slicer {
         self.table.record(&self.key, exchange);
     }
 
-    /// Adds the slices of another slicer with the same dimensions.
     pub fn merge(&mut self, other: &Slicer) {
         self.table.merge(&other.table);
     }
@@ -87,7 +85,6 @@ impl Slicer {
 #[derive(Debug, Clone, PartialEq)]
 pub struct DimensionBreakdown {
     pub by: Vec<Dimension>,
-    /// Components of the keys.
     pub fields: Vec<Field>,
     pub sort: SliceSortKey,
     pub entries: Vec<SliceStatistics>,
@@ -100,7 +97,6 @@ pub struct DimensionBreakdown {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct SliceStatistics {
-    /// Values of [`DimensionBreakdown::fields`].
     pub key: Vec<SliceFieldValue>,
     pub figures: EntityStatistics,
     pub service_time: DurationStatistics,
@@ -110,37 +106,25 @@ pub struct SliceStatistics {
 }
 
 named! {
-    /// Order of slices.
+    /// Order of slices: largest value first, except for `Key`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub enum SliceSortKey {
-        /// Total response time, descending.
         #[default]
         ResponseTime = "response_time",
-        /// Total service time, descending.
         ServiceTime = "service_time",
-        /// Number of commands, descending.
         Count = "count",
-        /// Number of error responses, descending.
         Errors = "errors",
-        /// Bytes read and written, descending.
         Bytes = "bytes",
-        /// Mean response time, descending.
         Mean = "mean",
-        /// Median response time, descending.
         P50 = "p50",
-        /// 95th percentile of the response time, descending.
         P95 = "p95",
-        /// 99th percentile of the response time, descending.
         P99 = "p99",
-        /// Longest response time of a single command, descending.
         Max = "max",
-        /// Key, ascending.
         Key = "key",
     }
 }
 
 impl SliceSortKey {
-    /// Value to sort by. Absent values sort last.
     fn weight(self, slice: &SliceStatistics) -> Option<i128> {
         let SliceStatistics { figures, service_time, .. } = slice;
         let EntityStatistics { response_time, .. } = figures;

@@ -9,7 +9,6 @@ use std::collections::btree_map::Entry;
 #[derive(Debug, Clone)]
 pub(crate) struct PartSlicers {
     by: Vec<Dimension>,
-    /// By part number.
     slicers: BTreeMap<usize, Slicer>,
     at: usize,
 }

@@ -39,11 +39,9 @@ pub(super) struct SlicerTable {
     capacity: usize,
     kept: usize,
     index: HashMap<Box<[SliceFieldValue]>, usize, ahash::RandomState>,
-    /// In order of insertion.
     entries: Vec<TalliedSlice>,
     other: SliceTally,
     floor: i128,
-    /// Total length of the names in the keys, in bytes.
     names: usize,
 }
 
@@ -57,7 +55,6 @@ struct TalliedSlice {
 #[derive(Debug, Clone, Default)]
 struct SliceTally {
     tally: EntityTally,
-    /// Absent until the first timed exchange.
     service_time: Option<Box<Summary>>,
 }
 

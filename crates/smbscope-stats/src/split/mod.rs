@@ -42,12 +42,9 @@ use serde::{Deserialize, Serialize};
 use smbscope_model::Exchange;
 use smbscope_model::Nanos;
 
-/// Category to which a moment is attributed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TimePart {
-    /// Client think time.
     Think,
-    /// From the first to the last packet of a request.
     RequestTransfer,
     /// Round trips, and waits for retransmissions.
     Network,
@@ -55,20 +52,17 @@ pub enum TimePart {
     Server,
     /// Service time if the round trip is unknown.
     ServerOrNetwork,
-    /// From the first to the last packet of a response.
     ResponseTransfer,
     /// Expected waits with nothing else outstanding.
     Waiting,
     /// Long pauses, and the time before the first request and after the last response.
     Idle,
-    /// Not determined by the capture.
     Unknown,
     /// Only commands excluded by the filter were outstanding, or the client was thinking before one of them.
     FilteredOut,
 }
 
 impl TimePart {
-    /// In the order of the report.
     pub const ALL: [TimePart; 10] = [
         TimePart::Think,
         TimePart::RequestTransfer,
@@ -83,10 +77,8 @@ impl TimePart {
     ];
 }
 
-/// Time of one or several connections by part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TimeSplit {
-    /// Number of connections in the sum.
     pub connections: u64,
     /// Time with at least one command outstanding, excluding expected waits.
     pub busy: Nanos,
@@ -117,7 +109,6 @@ impl TimeSplit {
         Nanos(parts.into_iter().fold(0, |sum: i64, part| sum.saturating_add(self.part(part).0)))
     }
 
-    /// Time of request and response transfers.
     pub fn transfers(&self) -> Nanos {
         let [request, response] = [TimePart::RequestTransfer, TimePart::ResponseTransfer].map(|part| self.part(part).0);
         Nanos(request.saturating_add(response))

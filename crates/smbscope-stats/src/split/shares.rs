@@ -18,7 +18,6 @@ impl Shares {
         self.whole[part as usize] += length;
     }
 
-    /// Divides `length` in proportion to `counts`.
     pub(super) fn divide(&mut self, counts: &[u32; PARTS], length: i64) {
         let total: u128 = counts.iter().map(|count| u128::from(*count)).sum();
         let Some(share) = ((length.unsigned_abs() as u128) << 32).checked_div(total) else { return };

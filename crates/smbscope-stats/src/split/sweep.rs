@@ -20,7 +20,6 @@ pub(super) const PAUSE_NOTES_MAX: usize = 64;
 
 const PARTS: usize = TimePart::ALL.len();
 
-/// Times of a command that a client waits for, in ascending order.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CommandSpan {
     pub(crate) start: Timestamp,
@@ -28,13 +27,11 @@ pub(crate) struct CommandSpan {
     answered: Timestamp,
     pub(crate) end: Timestamp,
     round_trip: Option<Nanos>,
-    /// During a transfer.
     standstill: Option<Standstill>,
     /// The request was not captured.
     begins_unknown: bool,
     /// The end of the response was not captured.
     ends_unknown: bool,
-    /// The command passes the filter.
     chosen: bool,
 }
 
@@ -81,12 +78,10 @@ impl CommandSpan {
         self.answered - self.sent
     }
 
-    /// Part of the service time that belongs to the network.
     fn network(&self) -> Option<Nanos> {
         self.round_trip.map(|round_trip| round_trip.clamp(Nanos(0), self.service()))
     }
 
-    /// Returns the phases in time order; some may be empty.
     fn phases(&self) -> [(TimePart, i64, i64); 5] {
         let CommandSpan { start, sent, answered, end, .. } = *self;
         let (service, there, back) = match self.network() {
@@ -106,16 +101,12 @@ impl CommandSpan {
     }
 }
 
-/// Conditions other than outstanding commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ConnectionCondition {
-    /// A lost segment is being retransmitted.
     Resent,
     /// An expected wait blocks the client.
     Held,
-    /// A change notification request is pending.
     Subscribed,
-    /// A request will never be answered.
     Unanswered(TimePart),
 }
 
@@ -126,14 +117,11 @@ struct Noted {
     to: i64,
 }
 
-/// Properties of a period with nothing outstanding.
 #[derive(Debug, Clone, Copy, Default)]
 struct IdlePeriod {
-    /// The request of the command that ends the period was not captured.
     begins_unknown: bool,
     /// The period lies before the first command or after the last.
     outer: bool,
-    /// The command that ends the period was filtered out.
     filtered_out: bool,
 }
 
@@ -142,11 +130,8 @@ struct IdlePeriod {
 pub(super) struct Sweeper {
     held: Vec<CommandSpan>,
     notes: Vec<Noted>,
-    /// All earlier time is attributed.
     position: i64,
-    /// Start of the attributed time.
     origin: Option<i64>,
-    /// At least one command was found.
     begun: bool,
     /// The capture does not determine the state from `position` to the next command.
     unknown: bool,
@@ -154,11 +139,8 @@ pub(super) struct Sweeper {
     shares: Shares,
     busy: i64,
     outstanding: i64,
-    /// At least one exchange of the connection passes the filter.
     pub(super) wanted: bool,
-    /// At least one exchange of the connection does not pass the filter.
     pub(super) unwanted: bool,
-    /// Scratch memory.
     edges: Vec<(i64, i32, usize)>,
     cuts: Vec<i64>,
 }
@@ -211,7 +193,6 @@ impl Sweeper {
         }
     }
 
-    /// Attributes the time up to the settled point.
     pub(super) fn settled(&mut self, settled: &Settled, busy: &mut impl FnMut(i64, i64)) {
         self.begin_at(settled.first.0);
         self.client_round_trip = settled.client_round_trip;
@@ -229,7 +210,6 @@ impl Sweeper {
         self.notes.retain(|noted| noted.to > self.position);
     }
 
-    /// Attributes the remaining time up to the end of the connection.
     pub(super) fn finish(mut self, connection: &ConnectionSummary, busy: &mut impl FnMut(i64, i64)) -> TimeSplit {
         let (first, last) = (connection.first.0, connection.last.0);
         self.begin_at(first);
@@ -350,7 +330,6 @@ impl Sweeper {
         tell(from, to);
     }
 
-    /// Attributes a command that overlaps no other.
     fn alone(&mut self, stretch: &CommandSpan) {
         let CommandSpan { start, sent, answered, end, chosen, .. } = *stretch;
         if !chosen {
@@ -369,9 +348,7 @@ impl Sweeper {
 
     /// Attributes the time from `position` to `limit`, in which at least one command is always outstanding.
     fn together(&mut self, stretches: &[CommandSpan], limit: i64) {
-        /// Index of retransmission waits, following those of the parts.
         const RESENT: usize = PARTS;
-        /// Index of server standstills.
         const STANDING: usize = PARTS + 1;
         /// Index of incoming responses to filtered-out commands, which block the chosen ones too.
         const OTHER_RESPONSE: usize = PARTS + 2;

@@ -16,7 +16,6 @@ pub(super) const SPLITS_MAX: usize = 100_000;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Splits {
     pub whole: TimeSplit,
-    /// Connections included in the sums, in order of their flows.
     pub connections: Vec<(FlowId, TimeSplit)>,
     pub clients: Vec<(IpAddr, TimeSplit)>,
     pub servers: Vec<(SocketAddr, TimeSplit)>,

@@ -16,7 +16,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smbscope_model::Nanos;
 use std::borrow::Cow;
 
-/// Number of values kept, and the representation of larger sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SummaryPrecision {
     /// Percentiles are exact up to this many values.
@@ -24,21 +23,17 @@ pub struct SummaryPrecision {
     pub beyond: Beyond,
 }
 
-/// Representation of sets that are too large to keep every value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Beyond {
     /// A histogram of three significant digits: percentiles are within 0.1%, in 100 to 400 KB.
     Histogram,
     /// A sketch: percentiles are within 1.6%, in 8 bytes for each occupied 3% of the range.
     Sketch,
-    /// No percentiles.
     Nothing,
 }
 
 impl SummaryPrecision {
-    /// For rows of commands and groups.
     pub const ROW: SummaryPrecision = SummaryPrecision { exact: 10_000, beyond: Beyond::Histogram };
-    /// For shares, clients, servers, users and slices.
     pub const ENTITY: SummaryPrecision = SummaryPrecision { exact: 256, beyond: Beyond::Sketch };
     /// For files, and for the groups of each client and server.
     pub const FILE: SummaryPrecision = SummaryPrecision { exact: 64, beyond: Beyond::Sketch };
@@ -102,7 +97,6 @@ impl Buffered {
         other.waiting.iter().for_each(|value| self.record(*value));
     }
 
-    /// Returns the histogram of all values, including the buffered ones.
     fn whole(&self) -> Cow<'_, Histogram<u64>> {
         if self.waiting.is_empty() {
             return Cow::Borrowed(&self.histogram);
@@ -113,7 +107,6 @@ impl Buffered {
     }
 }
 
-/// Serializes the occupied buckets as pairs of value and count.
 impl Serialize for Buffered {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let whole = self.whole();
@@ -175,7 +168,6 @@ impl Summary {
         Summary { limit, count: 0, min: i64::MAX, max: i64::MIN, sum: 0, sum_of_squares: 0, values }
     }
 
-    /// Returns an empty summary with the same limit.
     pub(crate) fn empty(&self) -> Summary {
         Summary::new(self.limit)
     }
@@ -376,7 +368,6 @@ impl Summary {
         result
     }
 
-    /// Moves the values to the representation for larger sets.
     fn leave_exact(&mut self) {
         if let SummaryValues::Exact(values) = &mut self.values {
             let values = std::mem::take(values);
@@ -402,7 +393,6 @@ impl SummaryValues {
 }
 
 impl PartialEq for Summary {
-    /// Returns true if the recorded values are equal, in any order.
     fn eq(&self, other: &Summary) -> bool {
         let moments = |s: &Summary| (s.limit, s.count, s.min, s.max, s.sum, s.sum_of_squares);
         moments(self) == moments(other)
