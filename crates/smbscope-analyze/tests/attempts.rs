@@ -1,6 +1,6 @@
-//! Connections that were tried and never carried SMB.
+//! Connection attempts that never carried SMB.
 //!
-//! Expected values follow from the packets of each story: times in seconds since the first one.
+//! Expected values follow from the packets of each scenario.
 
 use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{Sharding, Threading, run};
@@ -16,7 +16,7 @@ const SYN: u8 = TcpFlags::SYN;
 const SYN_ACK: u8 = TcpFlags::SYN | TcpFlags::ACK;
 const RST: u8 = TcpFlags::RST | TcpFlags::ACK;
 
-/// Packets of a connection without data, each at a time in milliseconds: who sends which flags.
+/// Packets of a connection without data: time in milliseconds, sender and TCP flags of each.
 fn told(client_port: u16, server_port: u16, told: &[(i64, Side, u8)]) -> Vec<Packet> {
     let conversation = Conversation::new().ports(client_port, server_port);
     let packets = conversation.initial_sequences(1_000 * u32::from(client_port), 5_000).packets();
@@ -60,7 +60,7 @@ fn only(packets: Vec<Packet>) -> ConnectAttempt {
     found.listed[0].clone()
 }
 
-/// Attempts, SYNs, and how they ended: refused, unanswered, closed.
+/// Attempts, SYNs, and outcomes: refused, unanswered, closed.
 fn counts(attempt: &ConnectAttempt) -> [u64; 5] {
     let ConnectAttempt { attempts, syns, refused, unanswered, closed_without_data, .. } = *attempt;
     [attempts, syns, refused, unanswered, closed_without_data]
@@ -77,7 +77,7 @@ fn syns_without_any_answer_are_unanswered() {
 
 #[test]
 fn a_syn_that_is_answered_with_a_reset_is_refused_and_attempts_of_a_client_add_up() {
-    // Two ports of the client; the second attempt takes 2 s.
+    // Two client ports; the second attempt takes 2 s.
     let mut packets = told(50_000, 445, &[(0, Side::Client, SYN), (1, Side::Server, RST)]);
     packets.extend(told(50_001, 445, &[(500, Side::Client, SYN), (2_500, Side::Server, RST)]));
     let attempt = only(packets);

@@ -1,7 +1,7 @@
-//! What a capture does to packets: it drops them, keeps their beginnings only, or loses track of time. Quality says how
-//! much is missing, and what is there is timed.
+//! Damage by the capture: dropped packets, snap lengths, clock steps. Quality counts the missing data, and everything
+//! else is timed.
 //!
-//! Expected exchanges come from the script that was played, expected counts from the plan of the damage.
+//! Expected exchanges come from the played script, expected counts from the plan of the damage.
 
 use crate::common::analyze;
 use crate::common::truth::{assert_exactly, config, false_matches};
@@ -11,15 +11,15 @@ use smbscope_testkit::damage::{Damaged, Plan};
 use smbscope_testkit::script::{Ids, Kind, Played, Script, response_tag, scripts};
 use smbscope_testkit::{Packet, Side};
 
-/// Bytes that a side said before the furthest that the capture knows of, in its own packets or in the acknowledgments
-/// of the other side, and that no packet holds.
+/// Number of bytes of a side that no packet holds, up to the last byte known from its own packets or from the
+/// acknowledgments of the other side.
 fn missing_bytes(packets: &[Packet], side: Side) -> u64 {
     let own = packets.iter().filter(|packet| packet.side == side && !packet.flags.syn());
-    // Data begins behind the initial sequence numbers of a conversation: 1000 and 500,000.
+    // Data follows the initial sequence numbers of a conversation: 1000 and 500,000.
     let offset_0 = [1001u32, 500_001][side.index()];
     let others = packets.iter().filter(|packet| packet.side != side && !packet.flags.syn());
     let acknowledged = others.map(|packet| u64::from(packet.acknowledgment.wrapping_sub(offset_0))).max().unwrap_or(0);
-    // The FIN takes a number too.
+    // The FIN takes a sequence number, too.
     let finished = own.clone().filter(|packet| packet.flags.fin()).map(Packet::end).max();
     let acknowledged = finished.map_or(acknowledged, |end| acknowledged.min(end));
     let furthest = own.clone().filter(|it| !it.payload.is_empty()).map(Packet::end).max().unwrap_or(0);
@@ -36,9 +36,9 @@ fn missing_bytes(packets: &[Packet], side: Side) -> u64 {
 proptest! {
     #![proptest_config(config())]
 
-    /// Rules: the bytes that are missing are known to the byte, up to the last that the capture has word of (one byte
-    /// at the very end may be a FIN). The packets are at least as many as the bytes need, and no more than were dropped
-    /// where segments are no larger than those of Ethernet, or than the largest that was seen.
+    /// Missing bytes are known exactly, up to the last byte that the capture mentions (the very last one may be a FIN).
+    /// The number of missing packets is at least what the bytes require, and at most what was dropped if segments are
+    /// no larger than Ethernet's or the largest one seen.
     #[test]
     fn what_the_capture_dropped_is_known_to_the_byte(
         script in scripts(),
@@ -60,8 +60,8 @@ proptest! {
         prop_assert_eq!(quality.duplicate_packets + quality.retransmitted_segments, 0);
     }
 
-    /// Rule: with 128 bytes of every packet, each header that begins a segment is there, and all is as without. Later
-    /// members of a compound are not among these.
+    /// With 128 bytes per packet, every header at the start of a segment is captured and the results are unchanged,
+    /// except for later members of a compound.
     #[test]
     fn a_snap_length_that_keeps_the_headers_costs_nothing(mut script in scripts(), length in 128usize..2000) {
         if script.ids == Ids::Smb2 {
@@ -75,7 +75,7 @@ proptest! {
         prop_assert_eq!([quality.dropped_packets, quality.headers_truncated, quality.untimed_by_capture()], [0; 3]);
     }
 
-    /// Rule: no snap length makes a false match, whatever it hides.
+    /// No snap length causes a false match, whatever it hides.
     #[test]
     fn no_snap_length_makes_a_false_match(script in scripts(), length in 54usize..128, coalesced in 0.0..1.0f64) {
         let Played { packets, truth } = script.play();
@@ -83,7 +83,7 @@ proptest! {
         prop_assert_eq!(false_matches(&truth, &packets, &analyze(&packets)), Vec::<String>::new());
     }
 
-    /// Rule: exchanges that end before they begin by the capture's clock are matched and left out, one by one; all
+    /// Exchanges that end before they begin according to the capture's clock are matched and excluded one by one; all
     /// others are timed.
     #[test]
     fn a_clock_that_steps_back_costs_the_exchanges_under_way(
@@ -100,7 +100,7 @@ proptest! {
     }
 }
 
-/// Rule: of the commands that a capture begins in the middle of, none is timed; all that begin later are.
+/// No command in progress at the start of the capture is timed; all later ones are.
 #[test]
 fn a_capture_that_begins_in_the_middle_times_all_that_begins_after_it() {
     for seed in 0..300 {

@@ -1,5 +1,5 @@
-//! What happens to capture files: packets spread over several, ends cut off, records cut short. What the packets say
-//! stays the same.
+//! Damage to capture files: packets spread over several files, truncated files, truncated records. The meaning of the
+//! packets is unchanged.
 
 use crate::common::truth::{config, read_contents, read_files, renumber};
 use proptest::prelude::*;
@@ -31,7 +31,7 @@ proptest! {
         prop_assert_eq!(parts, whole);
     }
 
-    /// Each interface has its own file, and each packet is in one of them: in time order they are the whole.
+    /// Each interface has its own file, and each packet is in one of them; merged by time they are complete.
     #[test]
     fn two_interfaces_with_a_file_each_are_as_good_as_one(
         script in scripts(),
@@ -44,7 +44,7 @@ proptest! {
         let of = |interface| -> Vec<usize> { (0..packets.len()).filter(|at| interfaces[*at] == interface).collect() };
         let mut files = [of(0), of(1)];
         prop_assume!(files.iter().all(|places| !places.is_empty()));
-        // Files are numbered by their first packets.
+        // Files are numbered in order of their first packets.
         files.sort();
         let [first, second] = files;
         let file = |places: &[usize]| -> Vec<Packet> { places.iter().map(|at| packets[*at].clone()).collect() };
@@ -58,7 +58,7 @@ proptest! {
         prop_assert_eq!(parts, whole);
     }
 
-    /// In one file, the packets of two interfaces come in the order in which they were written, not captured.
+    /// In one file, the packets of two interfaces are in the order of writing, not of capture.
     #[test]
     fn two_interfaces_in_one_file_are_put_in_time_order(
         script in scripts(),
@@ -81,7 +81,7 @@ proptest! {
         prop_assert_eq!(read.1.packets_reordered_by_time > 0, moved);
     }
 
-    /// Rule: what lies before the cut is read, the cut is counted where it goes through a record.
+    /// Everything before the cut is read. A cut inside a record is counted.
     #[test]
     fn a_file_without_its_end_gives_everything_before_the_cut(script in scripts(), cut in 0.0..1.0f64) {
         let packets = script.play().packets;

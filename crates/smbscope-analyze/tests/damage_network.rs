@@ -1,7 +1,6 @@
-//! What a network does to packets hides nothing: every exchange is found with its own packets, and Quality counts what
-//! was done, one by one.
+//! Damage by the network hides nothing: every exchange is found with its own packets, and Quality counts each event.
 //!
-//! Expected exchanges come from the script that was played, expected counts from the plan of the damage.
+//! Expected exchanges come from the played script, expected counts from the plan of the damage.
 
 use crate::common::analyze;
 use crate::common::truth::{assert_exactly, assert_exactly_with_losses, config};
@@ -12,8 +11,8 @@ use smbscope_testkit::script::{Played, scripts};
 proptest! {
     #![proptest_config(config())]
 
-    /// Rule: each late copy behind later bytes of its sender was sent again, its first copy lost before the capture.
-    /// Nothing else is said of it: nothing was dropped, reordered, or captured twice.
+    /// Each late copy after later bytes of its sender is a retransmission whose first copy was lost before the capture.
+    /// It does not count as dropped, reordered or captured twice.
     #[test]
     fn what_the_network_lost_before_the_capture_is_told_from_what_the_capture_dropped(
         script in scripts(),
@@ -23,7 +22,7 @@ proptest! {
     ) {
         let Played { packets, truth } = script.play();
         let Damaged { packets, done } = Plan { seed, lost, resegment, ..Plan::default() }.apply(&packets);
-        // Of packets with the same time none is the last.
+        // Packets with equal times have no defined order.
         let packets = damage::move_apart(&packets);
         let analysis = analyze(&packets);
         assert_exactly_with_losses(&truth, &packets, &analysis)?;
@@ -34,8 +33,8 @@ proptest! {
         prop_assert_eq!(quality.untimed_by_capture(), 0);
     }
 
-    /// Rule: a segment captured a second time with a new identification was sent again. A piece of one byte at the end
-    /// of what was sent cannot be told from a TCP keep-alive, and counts as one.
+    /// A segment captured a second time with a new identification is a retransmission. A single byte at the end of the
+    /// sent data can't be distinguished from a TCP keep-alive, and counts as one.
     #[test]
     fn what_was_sent_again_is_counted_one_by_one(
         script in scripts(),
@@ -53,7 +52,7 @@ proptest! {
         prop_assert_eq!(others, [0; 3]);
     }
 
-    /// Rule: the same packet twice in a row is one packet captured twice, never a retransmission.
+    /// The same packet twice in a row was captured twice; it is never a retransmission.
     #[test]
     fn what_was_captured_twice_is_counted_one_by_one(
         script in scripts(),
@@ -68,7 +67,7 @@ proptest! {
         prop_assert_eq!(analysis.quality.retransmitted_segments, 0);
     }
 
-    /// Rule: each segment captured behind later bytes of its sender, with an older identification, was overtaken.
+    /// Each segment captured after later bytes of its sender with an older identification was reordered.
     #[test]
     fn what_was_overtaken_is_counted_one_by_one(
         script in scripts(),

@@ -1,4 +1,4 @@
-//! Encrypted frames: paired only as long as nothing else is outstanding.
+//! Encrypted frames are paired only while nothing else is outstanding.
 
 use crate::common::{analyze, analyze_ports, analyze_told, times, us};
 use smbscope_model::{Command, Exchange, ExchangeOutcome};
@@ -26,15 +26,15 @@ fn frames_one_after_the_other_are_pairs() {
 
 #[test]
 fn the_port_that_is_asked_for_is_the_servers_where_only_encrypted_frames_were_captured() {
-    // A server on a high port, as that of a test; the capture begins after the login. By the common rule that servers
-    // have the lower port, the client would be taken for the server, and its requests for answers.
+    // A server on a high port, as in a test setup; the capture begins after the login. If the lower port were taken for
+    // the server's, client and server would be swapped.
     let packets = Conversation::midstream()
         .ports(43_202, 44_653)
         .client_says(100, smb2::encrypted(SESSION, 140))
         .server_says(300, smb2::encrypted(SESSION, 152))
         .client_says(400, smb2::encrypted(SESSION, 88))
         .server_says(500, smb2::encrypted(SESSION, 124))
-        // What answers an open or a read is no answer to a close before it: so it is certain that nothing else is
+        // The response to an open or a read can't answer an earlier close, so it is certain that nothing else is
         // outstanding.
         .client_says(600, smb2::encrypted(SESSION, 140))
         .server_says(700, smb2::encrypted(SESSION, 152))
@@ -67,7 +67,7 @@ fn frames_under_way_together_are_not_paired() {
 
 #[test]
 fn an_answer_of_the_size_of_an_interim_response_is_final_only_when_the_client_goes_on() {
-    // A plain message of 73 bytes is an error, or STATUS_PENDING.
+    // A plain message of 73 bytes is an error or STATUS_PENDING.
     let analysis = analyze_told(
         &Conversation::new()
             .client_says(100, smb2::encrypted(SESSION, 200))
@@ -85,7 +85,8 @@ fn an_answer_of_the_size_of_an_interim_response_is_final_only_when_the_client_go
 
 #[test]
 fn a_pair_with_a_gap_between_is_no_pair() {
-    // The first answer and the second request are lost: the second answer must not be paired with the first request.
+    // The first response and the second request are lost: the second response must not be paired with the first
+    // request.
     let packets = Conversation::new()
         .client_says(100, smb2::encrypted(SESSION, 200))
         .server_says(200, smb2::encrypted(SESSION, 500))
@@ -103,7 +104,7 @@ fn a_pair_with_a_gap_between_is_no_pair() {
 
 #[test]
 fn an_encrypted_answer_without_its_request_is_not_paired_with_the_next() {
-    // Only the first request is lost: its answer was sent before the server had the second one.
+    // Only the first request is lost: its response was sent before the server had the second one.
     let packets = Conversation::new()
         .client_says(30, smb2::echo(1))
         .server_says(40, smb2::echo_response(1))
@@ -121,8 +122,8 @@ fn an_encrypted_answer_without_its_request_is_not_paired_with_the_next() {
 
 #[test]
 fn a_response_that_no_request_explains_makes_errors_before_it_doubtful() {
-    // The first request has an interim response, and its final one at 5,000; the second one ends at 1200, with an error
-    // of the same size. It could as well be the other way round.
+    // The first request has an interim response and ends at 5,000; the second one ends at 1200, with an error of the
+    // same size. It could as well be the other way round.
     let analysis = analyze_told(
         &Conversation::new()
             .client_says(100, smb2::encrypted(SESSION, 328))
@@ -137,7 +138,7 @@ fn a_response_that_no_request_explains_makes_errors_before_it_doubtful() {
     assert_eq!(outcomes, [ExchangeOutcome::NotPairable, ExchangeOutcome::NotPairable, ExchangeOutcome::Complete]);
 }
 
-/// Packets of a connection between high ports without its SYN; the server has the higher port.
+/// Packets of a connection between high ports without its SYN. The server has the higher port.
 fn midstream_on_high_ports(sizes: &[[usize; 2]]) -> Vec<Packet> {
     let mut told = Conversation::midstream().ports(43_202, 44_653);
     for (at, [request, response]) in (0..).step_by(200).zip(sizes) {
@@ -149,12 +150,12 @@ fn midstream_on_high_ports(sizes: &[[usize; 2]]) -> Vec<Packet> {
 
 #[test]
 fn sizes_tell_which_side_is_the_client() {
-    // CREATE, READ and CLOSE: a READ request has 113 bytes, a CLOSE request 88 and its response 124 (MS-SMB2 2.2).
+    // CREATE, READ and CLOSE: a READ request has 113 bytes, a CLOSE request 88 and its response 124 (MS-SMB2 §2.2).
     let sizes = [[140, 152], [113, 1000], [88, 124], [140, 152], [113, 1000], [88, 124]];
     let packets = midstream_on_high_ports(&sizes);
     let analysis = analyze(&packets);
     assert_eq!(analysis.quality.sides_guessed, 0);
-    // Nothing is lost of the frames from before it was known.
+    // Frames received before the client was known are not lost.
     let told = analyze_ports(&packets, &[44_653]);
     assert!(told.exchanges.iter().any(Exchange::is_complete));
     assert_eq!(format!("{:?}", analysis.exchanges), format!("{:?}", told.exchanges));
@@ -168,8 +169,8 @@ fn a_side_that_only_ports_tell_is_a_guess() {
 
 #[test]
 fn nonces_that_jump_at_will_are_no_counter() {
-    // The largest numbers behind gaps, where anything may be missing: nothing overflows, and what is said to be missing
-    // fits into the missing bytes.
+    // The largest nonces follow gaps that may hide anything: nothing overflows, and the number of missing messages is
+    // limited by the missing bytes.
     let mut told = Conversation::new();
     for (at, count) in (0..).step_by(200).zip([1, 2, 3, u64::MAX / 2 - 1, u64::MAX / 2, u64::MAX - 1, 7, 8]) {
         let numbered = |size| {

@@ -1,10 +1,10 @@
-//! Encrypted requests that stay pending: what ends them is not paired with a request that was sent since.
+//! Encrypted requests that stay pending: their final response is not paired with a later request.
 
 use crate::common::analyze;
 use smbscope_model::ExchangeOutcome;
 use smbscope_testkit::{Conversation, Packet, Side, damage, smb2};
 
-/// Sizes of messages (MS-SMB2 2.2), as clients and servers send them.
+/// Sizes of messages (MS-SMB2 §2.2) as clients and servers send them.
 const NOTIFY: usize = 96;
 const INTERIM: usize = 73;
 const CANCELLED: usize = 72;
@@ -13,7 +13,7 @@ const CLOSE: [usize; 2] = [88, 124];
 const READ: [usize; 2] = [113, 8272];
 const BREAK: usize = 88;
 
-/// Client and server in turns, half a millisecond apart.
+/// A conversation with messages half a millisecond apart.
 struct Talk {
     conversation: Conversation,
     at: i64,
@@ -46,7 +46,7 @@ impl Talk {
         self.client(request).server(response)
     }
 
-    /// Opens and closes files one by one: their sizes tell that nothing else is outstanding.
+    /// Opens and closes files one by one: the sizes prove that nothing else is outstanding.
     fn opens_and_closes(self) -> Talk {
         (0..4).fold(self, |talk, _| talk.asks(CREATE).asks(CLOSE))
     }
@@ -56,7 +56,7 @@ impl Talk {
     }
 }
 
-/// The packets of a message of this size, the last there is.
+/// Returns the indices of the packets of the last message of this size.
 fn last_of(packets: &[Packet], side: Side, plain: usize) -> Vec<usize> {
     let mut of_side = packets.iter().enumerate().rev().filter(|(_, packet)| packet.side == side);
     let framed =
@@ -66,7 +66,7 @@ fn last_of(packets: &[Packet], side: Side, plain: usize) -> Vec<usize> {
     (first..packets.len()).filter(|place| packets[*place].side == side).take(segments).collect()
 }
 
-/// Sizes of request and response of the pairs that are said to be complete.
+/// Returns the sizes of request and response of the complete pairs.
 fn pairs(packets: &[Packet]) -> Vec<[usize; 2]> {
     let complete =
         analyze(packets).exchanges.into_iter().filter(|exchange| exchange.outcome == ExchangeOutcome::Complete);
@@ -77,8 +77,8 @@ fn pairs(packets: &[Packet]) -> Vec<[usize; 2]> {
 
 #[test]
 fn what_ends_a_notification_is_no_answer_to_a_read() {
-    // READs two at a time; the CHANGE_NOTIFY ends when one READ is outstanding, and the client sends the next: with an
-    // error, or with a list of changes.
+    // READs two at a time; the CHANGE_NOTIFY ends with an error or a list of changes while one READ is outstanding, and
+    // the client sends the next one.
     for end in [CANCELLED, 94, 124] {
         let talk = Talk::new().asks([NOTIFY, INTERIM]).opens_and_closes();
         let [request, response] = READ;
@@ -109,8 +109,8 @@ fn a_notification_whose_interim_response_is_followed_by_a_gap_is_still_outstandi
 
 #[test]
 fn a_break_acknowledgment_has_an_answer_of_its_own() {
-    // An oplock break, its acknowledgment, which is as long as a CLOSE, and before the answer to that, which is as long as
-    // a break, the changes that a CHANGE_NOTIFY waited for.
+    // An oplock break, its acknowledgment, which is as long as a CLOSE, and the end of a CHANGE_NOTIFY before the
+    // response to the acknowledgment, which is as long as a break.
     let talk = Talk::new().asks([NOTIFY, INTERIM]).asks(CREATE);
     let talk = talk.server(BREAK).client(BREAK).server(CLOSE[1]).server(BREAK).asks(CREATE);
     assert_eq!(pairs(&talk.packets()), [CREATE, CREATE]);
@@ -118,7 +118,7 @@ fn a_break_acknowledgment_has_an_answer_of_its_own() {
 
 #[test]
 fn a_break_behind_a_gap_leaves_open_which_request_is_outstanding() {
-    // The answer to a READ, and the CLOSE after it, are lost; a break follows, and the answer to the CLOSE.
+    // The response to a READ and the CLOSE after it are lost. A break follows, and the response to the CLOSE.
     let talk = Talk::new().asks(CREATE).asks(READ).client(CLOSE[0]).server(BREAK).server(CLOSE[1]).asks(CREATE);
     let packets = talk.packets();
     let lost = [last_of(&packets, Side::Server, READ[1]), last_of(&packets, Side::Client, CLOSE[0])].concat();

@@ -1,4 +1,4 @@
-//! Which flows are SMB, who is client and who server, and what is said about a connection.
+//! Recognition of SMB flows, of client and server, and connection summaries.
 
 use crate::common::{analyze, analyze_ports, analyze_told, times};
 use smbscope_model::connection::ConnectionEnd;
@@ -18,7 +18,7 @@ fn smb_is_recognised_on_any_port() {
 
 #[test]
 fn the_side_that_asks_is_the_client_whatever_its_port() {
-    // The "client" opens from port 445 to 50,000, as through a tunnel.
+    // The "client" connects from port 445 to 50,000, as through a tunnel.
     let analysis = analyze_told(&echo_at(Conversation::new().ports(445, 50_000), 100, 1));
     assert_eq!(analysis.connections[0].endpoints.server.port(), 50_000);
 }
@@ -35,7 +35,7 @@ fn only_the_ports_asked_for_are_looked_at() {
 
 #[test]
 fn ports_that_are_used_again_make_two_connections() {
-    // Both connections use the message id 1; the answer to the first was never sent.
+    // Both connections use message id 1; the response to the first was never sent.
     let first = Conversation::new().client_says(100, smb2::echo(1)).closes(200);
     let mut second = echo_at(Conversation::new().initial_sequences(77_000, 99_000), 100, 1).packets();
     second.iter_mut().for_each(|packet| packet.time.0 += 1_000_000);
@@ -51,7 +51,7 @@ fn a_connection_knows_how_it_ended_and_what_it_carried() {
     let analysis = analyze_told(&echo_at(Conversation::new(), 100, 1).closes(300));
     let connection = &analysis.connections[0];
     assert_eq!((connection.end, connection.messages, connection.exchanges), (ConnectionEnd::Closed, 2, 1));
-    // Handshake 10 µs either way.
+    // Handshake with 10 µs either way.
     let trips = [connection.server_round_trip, connection.client_round_trip].map(|trip| trip.map(|trip| trip.0));
     assert_eq!(trips, [Some(10_000), Some(10_000)]);
     // SYN, ACK, ECHO, FIN, ACK; SYN/ACK, ECHO, FIN. An ECHO has 4 + 64 + 4 bytes.

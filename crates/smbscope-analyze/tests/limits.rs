@@ -1,11 +1,11 @@
-//! Every table has a bound, and what is evicted for it is counted.
+//! Every table is bounded, and evictions are counted.
 
 use crate::common::{analyze, analyze_told};
 use smbscope_model::ExchangeOutcome;
 use smbscope_testkit::conversation::together;
 use smbscope_testkit::{Conversation, framed, smb1, smb2};
 
-/// Frames of many messages, as one stretch of the client's stream.
+/// Frames of many messages, as one range of the client's stream.
 fn many(messages: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
     messages.flat_map(framed).collect()
 }
@@ -52,7 +52,7 @@ fn remembered_paths_are_bounded() {
 
 #[test]
 fn names_in_the_summaries_of_connections_are_bounded() {
-    // A share of 2,000 bytes on each of 1,100 connections: 2 MiB hold 1,048 of them.
+    // A share name of 2,000 bytes on each of 1,100 connections: 2 MiB hold 1,048 of them.
     let connection = |port: u16| {
         let share = format!(r"\\server\{port:02000}");
         Conversation::new()

@@ -1,15 +1,15 @@
-//! A hole in a message: the capture lost a packet, or the network did, and the capture the packet that was sent again.
-//! The acknowledgments of the receiver tell the two apart.
+//! Gaps in a message: either the capture lost a packet, or the network did, and the capture missed the retransmission.
+//! The receiver's acknowledgments distinguish the two.
 //!
-//! Expected times are those at which the conversations say what they say.
+//! Expected times are those of the conversations.
 
 use crate::common::{analyze, times};
 use smbscope_model::{ExchangeOutcome, Timestamp};
 use smbscope_testkit::packet::EPOCH;
 use smbscope_testkit::{Conversation, Packet, damage, smb2};
 
-/// A read that is answered in four packets, one every 10 µs from 400 µs on, with acknowledgments at these times. Each
-/// says that all before it arrived, but for those at `repeated`: these say no more than the one before.
+/// A read whose response arrives in four packets, one every 10 µs from 400 µs on. `acknowledged` are the times of
+/// acknowledgments of everything so far; those at `repeated` are duplicates of the previous one.
 fn read(acknowledged: &[i64], repeated: &[i64]) -> Vec<Packet> {
     let mut conversation = Conversation::new()
         .client_says(300, smb2::read(2, 7, 0, 5000))
@@ -32,7 +32,7 @@ fn place_of(packets: &[Packet], at_us: i64) -> usize {
     packets.iter().position(is_then).expect("a packet of that time")
 }
 
-/// Of the only exchange, without the packet of that time.
+/// The only exchange without the packet of this time.
 fn without(packets: &[Packet], at_us: i64) -> ([i64; 4], ExchangeOutcome) {
     let analysis = analyze(&damage::without(packets, &[place_of(packets, at_us)]));
     assert_eq!(analysis.quality.capture_gaps, 1);
@@ -41,7 +41,7 @@ fn without(packets: &[Packet], at_us: i64) -> ([i64; 4], ExchangeOutcome) {
 
 #[test]
 fn a_hole_that_the_client_had_too_leaves_the_response_untimed() {
-    // At 435 the client still lacks the second packet, which was sent again before 200,500.
+    // At 435 the client still lacks the second packet, which was retransmitted before 200,500.
     let packets = read(&[405, 200_500], &[435]);
     assert_eq!(without(&packets, 410), ([300, 300, 400, -1], ExchangeOutcome::ResponseEndMissing));
 }
@@ -50,7 +50,7 @@ fn a_hole_that_the_client_had_too_leaves_the_response_untimed() {
 fn a_hole_that_only_the_capture_has_keeps_the_time() {
     let packets = read(&[405, 435], &[]);
     assert_eq!(without(&packets, 410), ([300, 300, 400, 430], ExchangeOutcome::Complete));
-    // An acknowledgment that was on its way while the rest of the response passed shows nothing.
+    // An acknowledgment already in flight while the rest of the response passed proves nothing.
     let mut packets = read(&[432, 441], &[]);
     let (on_its_way, second) = (place_of(&packets, 432), place_of(&packets, 410));
     packets[on_its_way].acknowledgment = packets[second].sequence;

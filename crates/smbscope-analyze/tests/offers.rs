@@ -1,4 +1,4 @@
-//! What both sides of a connection offered: as far as the capture holds it, and not a bit further.
+//! Negotiated offers of both sides, as far as they were captured and not beyond.
 
 use crate::common::{analyze, analyze_told};
 use smbscope_model::{ConnectionSummary, Dialect, Offers, SigningOffer};
@@ -9,7 +9,7 @@ const SMB_2_0_2: Dialect = Dialect::Smb2(0x0202);
 const SMB_2_1: Dialect = Dialect::Smb2(0x0210);
 const SMB_3_0: Dialect = Dialect::Smb2(0x0300);
 
-/// The dialects that the client offered, and the one that the server chose.
+/// Dialects offered by the client, and the one chosen by the server.
 fn dialects(offers: &Offers) -> (Option<Vec<Dialect>>, Option<Dialect>) {
     (offers.client.as_ref().map(|client| client.dialects.clone()), offers.chosen())
 }
@@ -37,7 +37,7 @@ fn both_sides_are_told_apart() {
 
 #[test]
 fn a_negotiation_that_begins_with_smb1_goes_on_in_smb2() {
-    // MS-SMB2 3.3.5.3.2: "SMB 2.???" is answered with 0x02ff, and the client negotiates once more.
+    // MS-SMB2 §3.3.5.3.2: the answer to "SMB 2.???" is 0x02ff, and the client negotiates again.
     let analysis = analyze_told(
         &Conversation::new()
             .client_says(100, smb1::negotiate(1, &["NT LM 0.12", "SMB 2.002", "SMB 2.???"]))
@@ -54,7 +54,7 @@ fn a_negotiation_that_begins_with_smb1_goes_on_in_smb2() {
 
 #[test]
 fn a_server_that_answers_smb1_in_smb2_has_the_last_word() {
-    // 3.3.5.3.1: of "SMB 2.002" without a wildcard, 2.0.2 is the answer.
+    // MS-SMB2 §3.3.5.3.1: without a wildcard, the answer to "SMB 2.002" is 2.0.2.
     let analysis = analyze_told(
         &Conversation::new()
             .client_says(100, smb1::negotiate(1, &["NT LM 0.12", "SMB 2.002"]))

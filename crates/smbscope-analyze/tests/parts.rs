@@ -1,5 +1,5 @@
-//! Pairs of hosts divided among parts that are followed by themselves: merged in any order, and sent through bytes, they are
-//! what one analysis finds.
+//! Pairs of hosts divided among parts that are followed separately: merged in any order, and after serialization, the
+//! result equals that of a single analysis.
 
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng};
@@ -26,7 +26,7 @@ fn captured(bytes: &[u8]) -> Captured {
     Captured { _file: file, inputs }
 }
 
-/// Everything that was found, with exchanges in the order of their packets.
+/// All findings, with exchanges in packet order.
 fn told(partial: Partial, mut exchanges: Vec<Exchange>) -> String {
     exchanges.sort_by_key(|exchange| {
         let first = exchange.request.first.or(exchange.response.first).map(|stamp| stamp.packet);
@@ -52,7 +52,7 @@ impl Captured {
         format!("{found:?}\n{exchanges:#?}")
     }
 
-    /// What the file holds for each of so many parts, what decoding it counts, and the steps of its clock.
+    /// Divides the file into segments per part. Also returns the counters of decoding and the clock steps.
     fn divided(&self, parts: usize) -> (Vec<Vec<u8>>, Partial, Vec<ClockStep>) {
         let mut writers: Vec<_> = (0..parts).map(|_| BlockWriter::new(Vec::new())).collect();
         let mut pieces = vec![Vec::new(); parts];
@@ -67,7 +67,6 @@ impl Captured {
     }
 }
 
-/// What a part finds.
 fn followed(
     pieces: &[&[u8]],
     sharding: Sharding,
@@ -88,7 +87,7 @@ fn followed(
     Ok((partial, exchanges))
 }
 
-/// Merges any two of the parts, again and again; each of them travels before.
+/// Merges any two of the parts until one is left. Serializes each of them before.
 fn merged(mut parts: Vec<(Partial, Vec<Exchange>)>, rng: &mut TestRng) -> (Partial, Vec<Exchange>) {
     while parts.len() > 1 {
         let theirs = parts.swap_remove(rng.random_range(0..parts.len()));

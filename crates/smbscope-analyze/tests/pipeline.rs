@@ -1,4 +1,4 @@
-//! However the work is divided, the result is the same; and what is taken for granted is noticed when it is wrong.
+//! The result does not depend on the division of work, and violated assumptions are detected.
 
 use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{CaptureFindings, RerunReason, Sharding, Threading, run};
@@ -10,7 +10,6 @@ use smbscope_testkit::{Conversation, pcap, smb2};
 use std::io::Write;
 use tempfile::NamedTempFile;
 
-/// A capture file.
 struct File(NamedTempFile);
 
 impl File {
@@ -20,7 +19,7 @@ impl File {
         File(file)
     }
 
-    /// Everything that an analysis finds, the exchanges in the order of their packets.
+    /// All findings of an analysis, with exchanges in packet order.
     fn analyze(&self, way: Way) -> Result<(CaptureFindings, Vec<Exchange>), RerunReason> {
         let inputs = [CaptureInput::File(self.0.path().to_owned())];
         let set = if way.in_order { CaptureSet::open_in_order(&inputs) } else { CaptureSet::open(&inputs) };
@@ -41,12 +40,11 @@ impl File {
     }
 }
 
-/// How to go about it.
 #[derive(Clone)]
 struct Way {
     in_order: bool,
     sharding: Sharding,
-    /// None for everything on one thread.
+    /// 0 runs everything on one thread.
     workers: usize,
     options: AnalyzerOptions,
 }
@@ -118,7 +116,7 @@ fn a_file_that_is_out_of_order_is_noticed_when_order_is_taken_for_granted() {
     assert!(exchanges.len() == 1 && exchanges[0].is_complete() && analysis.quality.packets_reordered_by_time == 1);
 }
 
-/// A session with channels on two connections, from `client` to `server` on the second one.
+/// A session with channels on two connections; the second one is from `client` to `server`.
 fn channels(client: [u8; 4], server: [u8; 4], second: smb2::Message) -> File {
     let first = Conversation::new()
         .between(([10, 0, 0, 1], 50_000), ([10, 0, 0, 9], 445))
@@ -137,7 +135,7 @@ fn channels(client: [u8; 4], server: [u8; 4], second: smb2::Message) -> File {
     File::of(&pcap::nanos(&together(&[first, second])))
 }
 
-/// The path that the read of the second channel has.
+/// Path of the read on the second channel.
 fn path_of_read((_, exchanges): &(CaptureFindings, Vec<Exchange>)) -> Option<&str> {
     exchanges.iter().find(|exchange| exchange.command.to_string() == "READ")?.path.as_deref()
 }
@@ -159,7 +157,7 @@ fn a_session_with_two_channels_is_noticed_when_connections_are_sharded() {
 
 #[test]
 fn two_channels_are_noticed_in_one_shard_too() {
-    // Of 64 clients, some have their connection in the shard of the first one: there are 16.
+    // With 16 shards, some of 64 clients have their connection in the shard of the first one.
     for client in 1..=64 {
         let file = channels([10, 0, 0, client], [10, 0, 0, 9], smb2::session_setup(1, "DOM", "ann"));
         for workers in [0, 2] {

@@ -1,12 +1,11 @@
-//! What a connection's summary says about credits, pending commands, interfaces and windows; each figure can be worked out
-//! on paper.
+//! Credits, pending commands, interfaces and windows in connection summaries. All numbers can be computed on paper.
 
 use crate::common::{self, analyze_told};
 use smbscope_model::{ConnectionSummary, Nanos};
 use smbscope_testkit::{Conversation, Side, damage, smb2};
 use smbscope_wire::smb2::Smb2Command;
 
-/// Microseconds a millisecond.
+/// Microseconds per millisecond.
 const US: i64 = 1_000;
 
 fn only(connections: &[ConnectionSummary]) -> &ConnectionSummary {
@@ -18,7 +17,7 @@ fn summary(conversation: &Conversation) -> ConnectionSummary {
     only(&analyze_told(conversation).connections).clone()
 }
 
-/// A connection whose server grants so many credits with its NEGOTIATE.
+/// A connection whose server grants this many credits with its NEGOTIATE.
 fn with_credits(credits: u16) -> Conversation {
     Conversation::new()
         .client_says(100, smb2::negotiate(0, &[0x0311]).credits(1, 31))
@@ -67,7 +66,7 @@ fn requests_put_off_are_counted_until_their_final_response() {
             .client_says(id as i64 * US, smb2::notify(id, id))
             .server_says(id as i64 * US + 100, smb2::pending(Smb2Command::CHANGE_NOTIFY, id, 0x100 + id));
     }
-    // Two are over before the last one comes, so four were pending after it and five before.
+    // Two end before the last one arrives, so four were pending after it and five before.
     conversation = conversation
         .server_says(6 * US, smb2::notify_response(1).asynchronous(0x101))
         .server_says(6 * US + 50, smb2::notify_response(2).asynchronous(0x102))
@@ -93,16 +92,17 @@ fn the_interfaces_of_a_server_and_a_bound_session_are_kept() {
     assert!(only(&analyze_told(&bound).connections).binds_session);
 }
 
-/// smbtorture's tests of multichannel ask a real Samba, and then bind further connections to a session.
+/// smbtorture's multichannel tests query the interfaces of a real Samba, and then bind further connections to a
+/// session.
 #[test]
 fn the_interfaces_of_a_real_server_are_read() {
     let connections = common::read_connections(&common::bundled("own/torture_smb2.multichannel.generic.pcap.zst"));
     let told: Vec<_> = connections.iter().flat_map(|connection| &connection.server_interfaces).collect();
-    // The server has the addresses fd99::1 and 10.99.0.1, which Samba does not number.
+    // The server has the addresses fd99::1 and 10.99.0.1, to which Samba assigns no index.
     let addresses: Vec<String> = told.iter().map(|one| one.address.to_string()).collect();
     assert_eq!(addresses, ["fd99::1", "10.99.0.1"]);
     assert!(told.iter().all(|one| (one.index, one.link_speed) == (u32::MAX, 1_000_000_000)));
-    // smb2.multichannel.generic.num_channels makes 32 further connections, of which the server refuses the last.
+    // smb2.multichannel.generic.num_channels opens 32 further connections, of which the server refuses the last.
     assert_eq!(connections.iter().filter(|one| one.binds_session).count(), 32);
 }
 
@@ -111,7 +111,7 @@ fn an_answer_without_interfaces_says_nothing_of_them() {
     for refused in [
         smb2::error(Smb2Command::IOCTL, 1, 0xc000_00bb).into(),
         smb2::interfaces_response(1, &[]).into(),
-        // Cut in the middle of the first interface.
+        // Truncated in the middle of the first interface.
         Vec::from(smb2::interfaces_response(1, &[(2, 1, [10, 0, 0, 2])]))[..140].to_vec(),
     ] {
         let refused: Vec<u8> = refused;
@@ -120,8 +120,8 @@ fn an_answer_without_interfaces_says_nothing_of_them() {
     }
 }
 
-/// The client's window holds 8,000 bytes. Its server is 20 ms away and sends 48 segments of up to 1,000 bytes, 8 at a time,
-/// each 8 as soon as it can know that the client has the last ones: six round trips of 20.01 ms.
+/// The client's window holds 8,000 bytes. Its server is 20 ms away and sends 48 segments of up to 1,000 bytes, 8 at a
+/// time, each 8 as soon as the acknowledgment of the previous ones arrives: six round trips of 20.01 ms.
 #[test]
 fn a_response_that_comes_window_by_window_is_limited_by_the_client() {
     let conversation = |window: u16, late: i64| {
@@ -140,7 +140,8 @@ fn a_response_that_comes_window_by_window_is_limited_by_the_client() {
     };
     let limited = conversation(8_000, 0);
     assert_eq!((limited.window_limited_ns, limited.filled_window), (Nanos(6 * 20_010 * US), Some(8_000)));
-    // A window twice as large is never filled; a server that takes 10 ms more for each 8 segments waits for something else.
+    // A window twice as large is never filled; a server that takes 10 ms more for each 8 segments waits for something
+    // else.
     for other in [conversation(16_000, 0), conversation(8_000, 10 * US)] {
         assert_eq!((other.window_limited_ns, other.filled_window), (Nanos(0), None));
     }

@@ -1,24 +1,24 @@
-//! A server that stands still in the middle of a message: seen where nothing else accounts for the pause.
+//! A server that stalls in the middle of a message: detected only if nothing else explains the pause.
 //!
-//! Expected times are those at which the conversations say what they say.
+//! Expected times are those of the conversations.
 
 use crate::common::analyze;
 use smbscope_model::{PacketRef, STANDSTILL_LEAST, Stamp, Standstill, Timestamp};
 use smbscope_testkit::{Conversation, Packet, Side, micros, smb2};
 
-/// In microseconds since the conversation's time zero.
+/// Microseconds since the conversation's time zero.
 fn us(time: Timestamp) -> i64 {
     micros(Stamp { time, packet: PacketRef::default() })
 }
 
-/// When the only exchange's standstill began, and how long it was, in microseconds.
+/// Start and length of the only exchange's standstill in microseconds.
 fn standstill(packets: &[Packet]) -> Option<(i64, i64)> {
     let analysis = analyze(packets);
     let Standstill { from, length } = analysis.only().standstill?;
     Some((us(from), length.0 / 1_000))
 }
 
-/// A read of which the answer comes at four times; after the second of them the client may announce a window.
+/// A read whose response arrives at four times; after the second of them the client may announce a window.
 fn read_over(at_us: &[i64; 4], window: u16) -> Conversation {
     Conversation::new()
         .client_says(100, smb2::read(2, 7, 0, 3_000))

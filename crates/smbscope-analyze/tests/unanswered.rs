@@ -1,6 +1,6 @@
-//! Requests without a response: whether the server's TCP had them.
+//! Requests without a response: did the server's TCP receive them?
 //!
-//! Expected values follow from who acknowledges what in each conversation.
+//! Expected values follow from the acknowledgments in each conversation.
 
 use crate::common::analyze;
 use smbscope_model::{Exchange, ExchangeOutcome, Timestamp};
@@ -14,14 +14,13 @@ fn read_without_response() -> Conversation {
         .client_says(1_000, smb2::read(2, 7, 0, 3_000))
 }
 
-/// The read.
 fn last(packets: &[Packet]) -> Exchange {
     let exchanges = analyze(packets).exchanges;
     assert_eq!(exchanges[0].acknowledged, None, "it was answered");
     exchanges[1].clone()
 }
 
-/// The last packet once more, so many microseconds later.
+/// Repeats the last packet this many microseconds later.
 fn again(packets: &mut Vec<Packet>, later_us: i64) {
     let last = packets.last().expect("there are packets").clone();
     let (time, ip_id) = (Timestamp(last.time.0 + later_us * 1_000), last.ip_id.wrapping_add(1));
@@ -37,7 +36,7 @@ fn a_request_that_the_server_acknowledges_and_does_not_answer_has_reached_it() {
 
 #[test]
 fn a_request_that_nobody_acknowledges_is_told_from_one_that_reached_the_server_and_counts_its_copies() {
-    // Sent again after 300, 600 and 1,200 ms: 2.1 s from the first copy to the last.
+    // Retransmitted after 300, 600 and 1,200 ms: 2.1 s from the first copy to the last.
     let mut packets = read_without_response().packets();
     for later_us in [300_000, 600_000, 1_200_000] {
         again(&mut packets, later_us);
@@ -50,7 +49,7 @@ fn a_request_that_nobody_acknowledges_is_told_from_one_that_reached_the_server_a
 
 #[test]
 fn an_acknowledgment_of_a_part_of_a_request_is_none_of_the_request() {
-    // A write of two segments; the server acknowledges after the first of them.
+    // A write of two segments; the server acknowledges only the first of them.
     let packets = Conversation::new()
         .client_says(100, smb2::echo(1))
         .server_says(200, smb2::echo_response(1))
