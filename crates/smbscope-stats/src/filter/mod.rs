@@ -1,4 +1,13 @@
 //! Filters: the expressions of `--filter` over the columns of the exchange table.
+//!
+//! ```text
+//! group == Read and response_time > 50ms and path ~ "*.docx"
+//! ```
+//!
+//! An expression is parsed once into a [`Filter`], which checks every literal against the type of its column before any
+//! packet is read. A [`Matcher`] then tests exchanges without allocating. Text passes through `tokens` and `parser` to
+//! the tree in `expression`; `columns` and `literal` define names, types and values. `docs/filter.md` describes the
+//! language.
 
 mod columns;
 mod error;
