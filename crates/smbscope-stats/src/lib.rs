@@ -11,10 +11,8 @@ pub mod bins;
 mod bounded;
 mod caching;
 mod census;
-mod coarse;
 mod covered;
 pub mod derived;
-mod distribution;
 mod entity;
 pub mod filter;
 mod heatmap;
@@ -36,12 +34,11 @@ pub use bounded::BottomKTable;
 pub use caching::{CachingFigures, Reads, RereadCounts};
 pub use census::Census;
 pub use covered::{Covered, STRETCHES_MAX};
-pub use distribution::{Decade, Distribution};
 pub use entity::{ENTITIES_MAX, Entities, EntityStatistics, FileKey};
 pub use heatmap::{BUCKETS_A_DECADE, Concurrency, HeatMap, INTERVALS_MAX};
 pub use measure::{Measure, ServerFigure, TimeFigure};
 pub use random::Random;
-pub use row::{CommandStatistics, CommandTallyView, STATUSES_MAX};
+pub use row::{CommandStatistics, CommandTallyView, Decade, Distribution, STATUSES_MAX};
 pub use slices::{
     Dimension, DimensionBreakdown, Field, SLICES_KEPT, SLICES_MAX, SharedSubstring, SliceFieldValue, SliceSortKey,
     SliceStatistics, Slicer,

@@ -2,7 +2,7 @@
 //!
 //! All ordered values are integers: nanoseconds, bytes, or the rank of a dialect.
 
-use super::error::Problem;
+use super::tokens::Problem;
 use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
 use regex::{Regex, RegexBuilder};

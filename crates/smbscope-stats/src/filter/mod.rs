@@ -10,7 +10,6 @@
 //! language.
 
 mod columns;
-mod error;
 mod expression;
 mod literal;
 mod parser;
@@ -19,7 +18,7 @@ pub mod tokens;
 #[cfg(test)]
 mod tests;
 
-pub use error::{FilterError, Problem, did_you_mean};
+pub use tokens::{FilterError, Problem, did_you_mean};
 
 use columns::FilterContext;
 use expression::Expression;

@@ -15,10 +15,9 @@
 //! kind of word only, and a literal that its column can't read is an error at its place.
 
 use super::columns::{COLUMNS, ColumnAccessor, FilterColumn, TextDomain, find};
-use super::error::{FilterError, Problem, did_you_mean};
 use super::expression::{ComparisonOperator, Expression, FilterCondition};
 use super::literal::{Pattern, Prefix, Scalar, Word, has_wildcards};
-use super::tokens::{Cursor, LocatedProblem, Token, TokenKind, tokens};
+use super::tokens::{Cursor, FilterError, LocatedProblem, Problem, Token, TokenKind, did_you_mean, tokens};
 use std::borrow::Cow;
 
 /// Limit for nested parentheses and `not`, to bound the recursion.

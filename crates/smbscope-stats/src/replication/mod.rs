@@ -12,21 +12,16 @@
 //! is their geometric mean. NaN stands for a value that its run does not have, such as a p99 of ten commands, and
 //! excludes the run (or block). Zero, negative or infinite values make the ratio unknown.
 
-mod adjust;
-mod blocks;
 mod estimate;
-mod plan;
 #[cfg(test)]
 mod tests;
 mod within;
 
-pub use adjust::{benjamini_hochberg, holm};
-pub use blocks::block_length;
-pub use plan::REPETITIONS_MAX;
-pub use within::{Course, within_run};
+pub use estimate::REPETITIONS_MAX;
+pub use within::{Course, block_length, within_run};
 
 use crate::random::Random;
-use estimate::LogRatioEstimate;
+use estimate::{LogRatioEstimate, RepetitionVariance};
 use serde::{Deserialize, Serialize};
 
 /// Minimum number of runs of each side, or blocks, for an interval.
@@ -125,7 +120,7 @@ pub fn paired(blocks: &[(f64, f64)], settings: &ReplicationSettings) -> Baseline
         logs.len(),
         mean(&logs),
         extremes,
-        plan::RepetitionVariance::paired(&logs),
+        RepetitionVariance::paired(&logs),
         settings,
         estimate,
     )
@@ -149,7 +144,7 @@ pub fn unpaired(base: &[f64], values: &[f64], settings: &ReplicationSettings) ->
         repetitions,
         ratio,
         extremes,
-        plan::RepetitionVariance::unpaired(&base, &values),
+        RepetitionVariance::unpaired(&base, &values),
         settings,
         estimate,
     )
@@ -174,7 +169,7 @@ impl BaselineRatio {
         repetitions: usize,
         ratio: f64,
         extremes: (f64, f64),
-        spread: plan::RepetitionVariance,
+        spread: RepetitionVariance,
         settings: &ReplicationSettings,
         estimate: impl FnOnce() -> LogRatioEstimate,
     ) -> BaselineRatio {
@@ -240,4 +235,38 @@ fn variance(values: &[f64]) -> f64 {
     }
     let mean = mean(values);
     values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (values.len() - 1) as f64
+}
+
+/// Adjusts p-values for multiple comparisons, since of thirty rows at 95% one or two differ by chance. Uses Holm's
+/// method: with the rows at or below 0.05, the probability of even one false positive is 5% (Holm, "A Simple
+/// Sequentially Rejective Multiple Test Procedure", 1979). For the few claims of a headline.
+pub fn holm(p_values: &[Option<f64>]) -> Vec<Option<f64>> {
+    let order = ascending(p_values);
+    let mut adjusted = vec![None; p_values.len()];
+    let mut least = 0.0f64;
+    for (rank, (at, p)) in order.iter().enumerate() {
+        least = least.max(p * (order.len() - rank) as f64).min(1.0);
+        adjusted[*at] = Some(least);
+    }
+    adjusted
+}
+
+/// Adjusts p-values by the method of Benjamini and Hochberg: of the rows at or below 0.05, about 5% are false positives
+/// ("Controlling the False Discovery Rate", 1995). For tables.
+pub fn benjamini_hochberg(p_values: &[Option<f64>]) -> Vec<Option<f64>> {
+    let order = ascending(p_values);
+    let mut adjusted = vec![None; p_values.len()];
+    let mut most = 1.0f64;
+    for (rank, (at, p)) in order.iter().enumerate().rev() {
+        most = most.min(p * order.len() as f64 / (rank + 1) as f64);
+        adjusted[*at] = Some(most);
+    }
+    adjusted
+}
+
+fn ascending(p_values: &[Option<f64>]) -> Vec<(usize, f64)> {
+    let known = p_values.iter().enumerate().filter_map(|(at, p)| Some((at, (*p)?)).filter(|(_, p)| !p.is_nan()));
+    let mut known: Vec<(usize, f64)> = known.collect();
+    known.sort_by(|(_, a), (_, b)| a.total_cmp(b));
+    known
 }

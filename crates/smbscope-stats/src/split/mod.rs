@@ -24,7 +24,6 @@
 //! Before the first request and after the last response a connection is idle. Clients and the total are sums over
 //! connections. `sweep` has the algorithm.
 
-mod shares;
 mod sweep;
 mod table;
 
@@ -37,9 +36,10 @@ pub use table::Splits;
 pub(crate) use sweep::CommandSpan;
 pub(crate) use table::SplitTable;
 
-use serde::{Deserialize, Serialize};
 #[allow(unused_imports, reason = "named in the documentation above")]
 use smbscope_model::Exchange;
+
+use serde::{Deserialize, Serialize};
 use smbscope_model::Nanos;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -130,6 +130,47 @@ impl TimeSplit {
         self.outstanding = Nanos(self.outstanding.0.saturating_add(other.outstanding.0));
         for (mine, theirs) in self.parts.iter_mut().zip(other.parts) {
             *mine = mine.saturating_add(theirs);
+        }
+    }
+}
+
+const PARTS: usize = TimePart::ALL.len();
+
+/// Sums of time by part without rounding loss. Undivided time is in nanoseconds, shares of divided time are in units of 2⁻³² ns.
+#[derive(Debug, Clone, Default)]
+struct Shares {
+    whole: [i64; PARTS],
+    shared: [u128; PARTS],
+    /// Divided time in nanoseconds; equal to the sum of `shared` except for rounding.
+    divided: i64,
+}
+
+impl Shares {
+    fn add(&mut self, part: TimePart, length: i64) {
+        self.whole[part as usize] += length;
+    }
+
+    fn divide(&mut self, counts: &[u32; PARTS], length: i64) {
+        let total: u128 = counts.iter().map(|count| u128::from(*count)).sum();
+        let Some(share) = ((length.unsigned_abs() as u128) << 32).checked_div(total) else { return };
+        self.divided += length;
+        for (sum, count) in self.shared.iter_mut().zip(counts) {
+            *sum += share * u128::from(*count);
+        }
+    }
+
+    /// Writes whole nanoseconds that add up to the recorded time. The remainder from rounding down goes to the parts
+    /// with the largest fractions, one nanosecond each.
+    fn finish(&self, split: &mut TimeSplit) {
+        let mut parts: [i64; PARTS] = std::array::from_fn(|part| (self.shared[part] >> 32) as i64);
+        let mut by_rest: Vec<usize> = (0..PARTS).filter(|part| self.shared[*part] > 0).collect();
+        by_rest.sort_by_key(|part| std::cmp::Reverse(self.shared[*part] as u32));
+        let left = self.divided - parts.iter().sum::<i64>();
+        for part in by_rest.into_iter().cycle().take(left.max(0) as usize) {
+            parts[part] += 1;
+        }
+        for (sum, (shared, whole)) in split.parts.iter_mut().zip(parts.iter().zip(self.whole)) {
+            *sum = shared + whole;
         }
     }
 }

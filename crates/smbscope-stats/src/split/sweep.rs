@@ -3,8 +3,7 @@
 //! [`Sweeper::follow`] collects exchanges, and `sweep` attributes the time up to a point at which all earlier exchanges
 //! are known. Start reading at `sweep`.
 
-use super::shares::Shares;
-use super::{TimePart, TimeSplit};
+use super::{PARTS, Shares, TimePart, TimeSplit};
 use smbscope_model::{
     CommandGroup, ConnectionSummary, Exchange, ExchangeOutcome, Nanos, Settled, Standstill, Timestamp,
 };
@@ -17,8 +16,6 @@ pub const THINK_MAX: Nanos = Nanos(10_000_000_000);
 pub(super) const HELD_MAX: usize = 256;
 /// Maximum number of expected waits and retransmissions that may lie in a pause; the oldest are dropped.
 pub(super) const PAUSE_NOTES_MAX: usize = 64;
-
-const PARTS: usize = TimePart::ALL.len();
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CommandSpan {
@@ -139,8 +136,8 @@ pub(super) struct Sweeper {
     shares: Shares,
     busy: i64,
     outstanding: i64,
-    pub(super) wanted: bool,
-    pub(super) unwanted: bool,
+    pub(super) has_counted: bool,
+    pub(super) has_filtered_out: bool,
     edges: Vec<(i64, i32, usize)>,
     cuts: Vec<i64>,
 }

@@ -80,9 +80,9 @@ impl SplitTable {
     pub(crate) fn follow(&mut self, exchange: &Exchange, counts: bool, busy: &mut impl FnMut(i64, i64)) {
         let sweeper = self.flows.entry(exchange.flow).or_default();
         if counts {
-            sweeper.wanted = true;
+            sweeper.has_counted = true;
         } else {
-            sweeper.unwanted = true;
+            sweeper.has_filtered_out = true;
         }
         sweeper.follow(exchange, counts, busy);
     }
@@ -95,7 +95,7 @@ impl SplitTable {
 
     pub(crate) fn closed(&mut self, connection: &ConnectionSummary, busy: &mut impl FnMut(i64, i64)) {
         let sweeper = self.flows.remove(&connection.flow).unwrap_or_default();
-        let counts = sweeper.wanted || !sweeper.unwanted;
+        let counts = sweeper.has_counted || !sweeper.has_filtered_out;
         let split = sweeper.finish(connection, busy);
         if counts {
             self.whole.add(&split);

@@ -404,3 +404,27 @@ fn thousands_of_commands_at_one_moment_are_not_held() {
     };
     assert_eq!(parts(&sweep(10 * HELD_MAX)), parts(&sweep(1)));
 }
+
+#[test]
+fn thirds_of_a_nanosecond_are_not_lost() {
+    let mut shares = Shares::default();
+    let mut counts = [0; PARTS];
+    (counts[TimePart::Server as usize], counts[TimePart::Network as usize]) = (2, 1);
+    (0..1_000).for_each(|_| shares.divide(&counts, 1));
+    let mut split = TimeSplit::default();
+    shares.finish(&mut split);
+    // 1,000 ns in thirds: 666.67 and 333.33.
+    assert_eq!((split.part(TimePart::Server).0, split.part(TimePart::Network).0, split.elapsed().0), (667, 333, 1_000));
+}
+
+#[test]
+fn years_do_not_overflow() {
+    let mut shares = Shares::default();
+    let mut counts = [0; PARTS];
+    counts[TimePart::Server as usize] = u32::MAX;
+    shares.divide(&counts, i64::MAX / 2);
+    shares.add(TimePart::Idle, 5);
+    let mut split = TimeSplit::default();
+    shares.finish(&mut split);
+    assert_eq!((split.part(TimePart::Server).0, split.part(TimePart::Idle).0), (i64::MAX / 2, 5));
+}
