@@ -4,14 +4,14 @@
 //! [`Analyzer::closed`](StreamSink::closed) turns it into a connection summary or a failed connection attempt.
 
 use crate::attempts::{ConnectAttemptTotals, attempt_of};
+use crate::bounded::{ClockSteps, ForeignReplies, Initials, Routed};
 use crate::channels::{SessionRegistry, ShardCouplingMonitor};
 use crate::flow::{FlowState, begins_connection};
-use crate::framer::Frame;
-use crate::least::{ClockSteps, ForeignReplies, Initials, Routed};
+use crate::frame::Frame;
 use crate::ledger::ShardContext;
 use crate::names::Sessions;
 use crate::offers::OfferPool;
-use crate::sink::ExchangeSink;
+use crate::pending::ExchangeSink;
 use smbscope_capture::tcp::{FlowEnd, FlowView, Retransmission, StreamChunk, StreamGap, StreamSink};
 use smbscope_model::{ClockStep, ConnectionSummary, FlowDirection, FlowId, MemoryBudget, Quality, Role};
 use std::collections::BTreeMap;
@@ -33,7 +33,6 @@ pub struct AnalyzerOptions {
     pub details: bool,
 }
 
-/// Limit for the total length of user and share names in the connection summaries of a shard, in bytes.
 const CONNECTION_NAMES_MAX: usize = 2 << 20;
 
 pub struct Analyzer<E: ExchangeSink> {
@@ -43,7 +42,6 @@ pub struct Analyzer<E: ExchangeSink> {
     quality: Quality,
     sessions: Sessions,
     offers: OfferPool,
-    /// The connections that began first.
     connections: BTreeMap<FlowId, Box<ConnectionSummary>>,
     connections_left_out: u64,
     connection_names: usize,
@@ -57,7 +55,6 @@ pub struct Analyzer<E: ExchangeSink> {
 
 #[derive(Debug, Clone, Default)]
 pub struct AnalyzerOutcome {
-    /// Covers only flows that carried SMB.
     pub quality: Quality,
     pub connections: Vec<ConnectionSummary>,
     pub connections_left_out: u64,
@@ -114,7 +111,6 @@ impl<E: ExchangeSink> Analyzer<E> {
         }
     }
 
-    /// Collects evidence that a connection was captured at two places.
     fn note_places(&mut self, connection: &ConnectionSummary, view: &FlowView, end: &FlowEnd) {
         if end.quality.copies_behind_router > 0 {
             self.routed.add(connection.endpoints, ());

@@ -56,7 +56,6 @@ impl ConnectAttemptTotals {
         self.to_others.merge(other.to_others);
     }
 
-    /// Lists the attempts at SMB ports, and at servers that used SMB on other ports.
     pub(crate) fn finish(self, servers: &BTreeSet<SocketAddr>) -> ConnectAttempts {
         let others = self.to_others.pairs.into_values().filter(|attempt| servers.contains(&attempt.server));
         let mut listed: Vec<ConnectAttempt> = self.to_smb.pairs.into_values().chain(others).collect();

@@ -5,10 +5,10 @@
 
 use crate::content::FrameContent;
 use crate::encrypted::Encrypted;
-use crate::framer::{Frame, Framer};
+use crate::frame::Frame;
+use crate::framer::Framer;
 use crate::ledger::{ConnectionLedger, Ledger, ShardContext};
-use crate::pending::{PendingExchange, StreamSpan};
-use crate::sink::ExchangeSink;
+use crate::pending::{ExchangeSink, PendingExchange, StreamSpan};
 use crate::smb1::Smb1ConnectionState;
 use crate::smb2::Smb2;
 use crate::unseen::{CommandObservations, HiddenFrames};
@@ -26,7 +26,6 @@ pub(crate) struct ConnectionAnalyzer {
     protocols: Protocols,
 }
 
-/// Outstanding requests by protocol. A connection may begin with one protocol and continue with another.
 #[derive(Debug, Default)]
 struct Protocols {
     smb1: Smb1ConnectionState,

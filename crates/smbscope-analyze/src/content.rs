@@ -7,7 +7,6 @@ use smbscope_wire::{CapturedName, RequestDetail, compression, smb1, smb2};
 /// Maximum number of bytes copied from a frame that spans several segments. Members of a compound beyond it are not
 /// parsed.
 pub(crate) const MAX_HEAD: usize = 64 * 1024;
-/// Maximum number of bytes recovered from a compressed frame.
 pub(crate) const MAX_RECOVERED: usize = 64 * 1024;
 const MAX_COMPOUND: usize = 256;
 
@@ -55,7 +54,6 @@ pub(crate) struct Message1 {
     pub(crate) word_count: Option<u8>,
     pub(crate) chain: [smb1::Smb1Command; 3],
     pub(crate) body: Body1,
-    /// Bodies of the commands that follow the first one in an AndX chain.
     pub(crate) chained: Vec<Body1>,
     /// Parameters of the first command of a request, if requested by
     /// [`AnalyzerOptions::details`](crate::AnalyzerOptions).
@@ -84,7 +82,6 @@ impl Message1 {
         std::iter::once(&self.body).chain(&self.chained)
     }
 
-    /// Iterates over incompletely kept names and returns the number of missing bytes of each.
     pub(crate) fn cut_names(&self) -> impl Iterator<Item = usize> {
         let names = self.bodies().filter_map(|body| match body {
             RequestOrResponse::Request(smb1::Smb1Request::TreeConnect(name)) => Some(name),
@@ -162,7 +159,6 @@ fn read_encrypted(head: &[u8]) -> FrameParseResult {
     }
 }
 
-/// Decompresses as much as the headers need (MS-SMB2 §2.2.42).
 fn decompressed(head: &[u8], details: bool) -> FrameContent {
     let chained = compression::looks_chained(head);
     let length = compression::parse_as(head, chained).map(|frame| frame.original_len());
@@ -311,5 +307,47 @@ pub(crate) fn dialect_named(name: &str) -> Dialect {
         "SMB 2.002" => Dialect::Smb2(0x0202),
         "SMB 2.???" => Dialect::Smb2(0x02ff),
         _ => Dialect::OtherSmb1,
+    }
+}
+
+/// Parses a frame's content from `here`, in place if possible. Keeps a copy in `head` if more bytes are needed. `whole`
+/// is false if the snap length truncated `here`.
+pub(crate) fn gather(
+    head: &mut Vec<u8>,
+    wanted: &mut usize,
+    here: &[u8],
+    whole: bool,
+    length: u32,
+    details: bool,
+) -> Option<FrameContent> {
+    if head.is_empty() {
+        match read(here, u64::from(length), !whole, details) {
+            FrameParseResult::Done(content) => return Some(content),
+            FrameParseResult::Needs(bytes) => *wanted = bytes,
+        }
+        head.extend_from_slice(&here[..here.len().min(MAX_HEAD)]);
+        return None;
+    }
+    let mut here = here;
+    loop {
+        let missing = wanted.saturating_sub(head.len()).min(here.len());
+        head.extend_from_slice(&here[..missing]);
+        here = &here[missing..];
+        let last_try = !whole && here.is_empty();
+        if head.len() < *wanted && !last_try {
+            return None;
+        }
+        match read(head, u64::from(length), last_try, details) {
+            FrameParseResult::Done(content) => return Some(content),
+            FrameParseResult::Needs(bytes) if bytes > head.len() => *wanted = bytes,
+            FrameParseResult::Needs(_) => return Some(last_reading(head, length, details)),
+        }
+    }
+}
+
+pub(crate) fn last_reading(head: &[u8], length: u32, details: bool) -> FrameContent {
+    match read(head, u64::from(length), true, details) {
+        FrameParseResult::Done(content) => content,
+        FrameParseResult::Needs(_) => FrameContent::Cut,
     }
 }

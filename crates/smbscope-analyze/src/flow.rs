@@ -2,8 +2,9 @@
 
 use crate::connection::ConnectionAnalyzer;
 use crate::content::FrameContent;
-use crate::encrypted::side::{Undecided, UndecidedFrame};
-use crate::framer::{Frame, Framer};
+use crate::encrypted::sizes::{Undecided, UndecidedFrame};
+use crate::frame::Frame;
+use crate::framer::Framer;
 use crate::ledger::ShardContext;
 use smbscope_capture::tcp::{FlowEnd, FlowView, Retransmission, StreamChunk, StreamGap};
 use smbscope_model::{FlowDirection, ForeignProtocol, ForeignReply};

@@ -4,58 +4,18 @@
 //! several segments. [`crate::resync`] finds the next frame when the framing is lost. Start reading at
 //! [`Framer::data`].
 
-use crate::content::{FrameContent, FrameParseResult, MAX_HEAD, read};
-use crate::losses::Losses;
+use crate::content::{FrameContent, gather, last_reading};
+use crate::frame::{Begin, Frame, Losses, OpenFrame, latest_resent, least, timely_acknowledgment};
 use crate::resync::{self, Before, Misnamed, ResyncConfidence};
 use crate::unseen::HiddenFrames;
 use smbscope_capture::tcp::{StreamChunk, StreamGap};
-use smbscope_model::{Half, PacketRef, Quality, STANDSTILL_LEAST, Stamp, Standstill, Timestamp};
+use smbscope_model::{PacketRef, Quality, STANDSTILL_LEAST, Timestamp};
 use smbscope_wire::nbss::{FrameHeader, FrameType, HEADER_LENGTH};
 
-/// Number of segments to search for SMB before the flow is taken for another protocol.
+/// Number of segments to search for SMB before the flow is assumed to be another protocol.
 const SEARCHED_SEGMENTS: u32 = 64;
 /// Longest frame without an SMB header: 17 bits of NetBIOS length, more than raw commands can carry.
 const MAX_RAW: u32 = 0x1_ffff;
-
-#[derive(Debug)]
-pub(crate) struct Frame {
-    pub(crate) frame_type: FrameType,
-    pub(crate) start: u64,
-    pub(crate) end: u64,
-    pub(crate) first: Stamp,
-    /// The packet with the last byte, or a later one that filled a gap. Absent if it was not, or possibly not,
-    /// captured.
-    pub(crate) last: Option<Stamp>,
-    /// The latest of its packets that was a retransmission of missing data.
-    pub(crate) resent: Option<Stamp>,
-    pub(crate) pause: Option<FramePause>,
-    pub(crate) packets: u32,
-    /// Lowest acknowledgment of the frame's packets: the data that its sender had received when it sent the first of
-    /// them, even if some are captured as later copies.
-    pub(crate) acknowledged_first: Option<u64>,
-    /// Highest acknowledgment of the frame's packets, except for possible late copies.
-    pub(crate) acknowledged_last: Option<u64>,
-    pub(crate) content: FrameContent,
-}
-
-/// A pause of at least [`STANDSTILL_LEAST`] between two packets of a frame, without capture loss or retransmission.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct FramePause {
-    pub(crate) time: Standstill,
-    /// The receive window was closed.
-    pub(crate) receiver_full: bool,
-}
-
-impl Frame {
-    pub(crate) fn length(&self) -> u64 {
-        (self.end - self.start).saturating_sub(HEADER_LENGTH as u64)
-    }
-
-    #[inline]
-    pub(crate) fn half(&self, bytes: u64) -> Half {
-        Half { first: Some(self.first), last: self.last, packets: self.packets, bytes }
-    }
-}
 
 #[derive(Debug)]
 enum FramerState {
@@ -68,64 +28,6 @@ enum FramerState {
     Inside(OpenFrame),
     Hunting,
     Ignoring,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Begin {
-    position: u64,
-    stamp: Stamp,
-    /// Lowest acknowledgment of the packets so far.
-    acknowledged: Option<u64>,
-    timely_acknowledgment: Option<u64>,
-    packet: PacketRef,
-    packets: u32,
-    resent: Option<Stamp>,
-}
-
-impl Begin {
-    fn new(chunk: &StreamChunk<'_>, position: u64) -> Begin {
-        Begin {
-            position,
-            stamp: chunk.first,
-            acknowledged: chunk.acknowledged,
-            timely_acknowledgment: timely_acknowledgment(chunk),
-            packet: chunk.stamp.packet,
-            packets: 1,
-            resent: None,
-        }
-    }
-}
-
-#[derive(Debug)]
-struct OpenFrame {
-    header: FrameHeader,
-    begin: Begin,
-    end: u64,
-    last: Stamp,
-    /// The latest packet that was a retransmission of missing data: the frame was not complete before.
-    resent: Option<Stamp>,
-    interrupted: bool,
-    /// Upper limit for the time until which the receiver may have lacked bytes that the capture does not hold.
-    missed_until: Option<Timestamp>,
-    pause: Option<FramePause>,
-    packets: u32,
-    last_packet: PacketRef,
-    acknowledged_last: Option<u64>,
-    content: Option<FrameContent>,
-    wanted: usize,
-    trust: ResyncConfidence,
-}
-
-impl OpenFrame {
-    /// Records the time since the last packet as a pause, unless capture loss or a retransmission explains it.
-    #[cold]
-    fn note_pause(&mut self, chunk: &StreamChunk<'_>) {
-        let time = Standstill { from: self.last.time, length: chunk.stamp.time - self.last.time };
-        let longest = self.pause.is_none_or(|known| known.time.length < time.length);
-        if longest && !self.interrupted && !chunk.sent_again && !chunk.others_missing {
-            self.pause = Some(FramePause { time, receiver_full: chunk.receiver_full });
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -149,9 +51,7 @@ pub(crate) struct Mark {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decided {
-    /// These bytes are a frame header, or the protocol id after it.
     Header,
-    /// These are the first bytes of a payload of `length` bytes, from which it was parsed.
     Content {
         length: u32,
     },
@@ -166,10 +66,8 @@ pub(crate) struct Framer {
     head: Vec<u8>,
     synchronised: bool,
     searched: u32,
-    /// The port or the other direction shows that this is SMB, so never stop searching.
     certain: bool,
     details: bool,
-    /// The messages are SMB2, so there is no raw data.
     speaks_smb2: bool,
     session: Option<u64>,
     trust: ResyncConfidence,
@@ -219,7 +117,6 @@ impl Framer {
         self.marks.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Returns the position of the first byte that will be parsed together with the following bytes.
     pub(crate) fn undecided_from(&self) -> Option<u64> {
         match &self.state {
             FramerState::Boundary { begin, .. } => begin.map(|begin| begin.position),
@@ -357,7 +254,6 @@ impl Framer {
         self.mark(position, self.head.len(), Decided::Content { length });
     }
 
-    /// From `position` on, messages may be hidden.
     fn lose(&mut self, position: u64) {
         self.state = FramerState::Hunting;
         self.tail.clear();
@@ -368,7 +264,6 @@ impl Framer {
         }
     }
 
-    /// Searches a segment for a frame. Returns the number of bytes to skip, or `None` if there is no frame.
     fn hunt(&mut self, chunk: &StreamChunk<'_>, offset: u64, captured: &[u8]) -> Option<u64> {
         let at_segment_start = offset == 0 && chunk.at_segment_start;
         let left = chunk.length - offset;
@@ -430,7 +325,6 @@ impl Framer {
         Some(())
     }
 
-    /// Keeps the bytes that may begin a header. There are none after a truncated packet.
     fn keep_tail(&mut self, chunk: &StreamChunk<'_>, offset: u64, captured: &[u8]) {
         if captured.len() as u64 != chunk.length - offset {
             self.tail.clear();
@@ -445,7 +339,6 @@ impl Framer {
         self.tail.drain(..self.tail.len().saturating_sub(HEADER_LENGTH));
     }
 
-    /// Marks the bytes that may have confirmed the frame found at `position`, which is `skipped` bytes into `captured`.
     #[cold]
     fn mark_confirmation(&mut self, position: u64, captured: &[u8], skipped: u64) {
         let bytes = usize::try_from(skipped).ok().and_then(|at| captured.get(at..)).unwrap_or_default();
@@ -496,18 +389,8 @@ impl Framer {
                     header
                 }
                 Some(Misnamed::Other(length)) if self.synchronised => {
-                    let shown = usize::try_from(length).unwrap_or(usize::MAX).saturating_add(resync::CONFIRMING);
-                    let behind = begin.position + HEADER_LENGTH as u64;
-                    let first = header[0];
-                    self.mark(begin.position, HEADER_LENGTH, Decided::Header);
-                    self.mark(behind, payload.len().min(shown), Decided::Presence);
-                    self.counts.unknown_frames += 1;
-                    if first == 0 {
-                        // Whatever its content, the type says that it is a message.
-                        self.losses.begin(begin.position);
-                        self.losses.end(begin.position + HEADER_LENGTH as u64 + length);
-                    }
-                    self.state = BOUNDARY;
+                    let is_message = header[0] == 0;
+                    self.skip_unknown(begin.position, payload, length, is_message);
                     return taken as u64 + length;
                 }
                 _ => {
@@ -517,6 +400,29 @@ impl Framer {
                 }
             },
         };
+        self.enter(chunk, header, begin, payload);
+        if header.length == 0 {
+            self.complete(true, frames);
+        }
+        taken as u64
+    }
+
+    /// Skips a frame of an unknown type with a payload of `length` bytes.
+    fn skip_unknown(&mut self, position: u64, payload: &[u8], length: u64, is_message: bool) {
+        let shown = usize::try_from(length).unwrap_or(usize::MAX).saturating_add(resync::CONFIRMING);
+        let behind = position + HEADER_LENGTH as u64;
+        self.mark(position, HEADER_LENGTH, Decided::Header);
+        self.mark(behind, payload.len().min(shown), Decided::Presence);
+        self.counts.unknown_frames += 1;
+        if is_message {
+            // Whatever its content, the type says that it is a message.
+            self.losses.begin(position);
+            self.losses.end(behind + length);
+        }
+        self.state = BOUNDARY;
+    }
+
+    fn enter(&mut self, chunk: &StreamChunk<'_>, header: FrameHeader, begin: Begin, payload: &[u8]) {
         self.mark(begin.position, HEADER_LENGTH, Decided::Header);
         // The id was inspected regardless of the frame's length.
         let is_id = payload.get(..4).is_some_and(resync::is_protocol_id);
@@ -539,10 +445,6 @@ impl Framer {
             trust: std::mem::replace(&mut self.trust, ResyncConfidence::Sure),
             begin,
         });
-        if header.length == 0 {
-            self.complete(true, frames);
-        }
-        taken as u64
     }
 
     fn inside(&mut self, chunk: &StreamChunk<'_>, offset: u64, captured: &[u8], frames: &mut Vec<Frame>) -> u64 {
@@ -655,63 +557,4 @@ impl Framer {
     }
 }
 
-/// Returns the latest retransmission of missing data. These fill gaps in stream order, not in time order.
-fn latest_resent(known: Option<Stamp>, chunk: &StreamChunk<'_>) -> Option<Stamp> {
-    if !chunk.sent_again {
-        return known;
-    }
-    known.filter(|known| known.time > chunk.stamp.time).or(Some(chunk.stamp))
-}
-
-/// Returns the acknowledgment of a chunk, unless it may be a late copy: then it belongs to the time of the copy.
-fn timely_acknowledgment(chunk: &StreamChunk<'_>) -> Option<u64> {
-    chunk.acknowledged.filter(|_| !chunk.known_received && !chunk.sent_again)
-}
-
-fn least(one: Option<u64>, other: Option<u64>) -> Option<u64> {
-    one.zip(other).map(|(one, other)| one.min(other)).or(one).or(other)
-}
-
 const BOUNDARY: FramerState = FramerState::Boundary { header: [0; HEADER_LENGTH], have: 0, begin: None };
-
-/// Parses a frame's content from `here`, in place if possible. Keeps a copy in `head` if more bytes are needed. `whole`
-/// is false if the snap length truncated `here`.
-fn gather(
-    head: &mut Vec<u8>,
-    wanted: &mut usize,
-    here: &[u8],
-    whole: bool,
-    length: u32,
-    details: bool,
-) -> Option<FrameContent> {
-    if head.is_empty() {
-        match read(here, u64::from(length), !whole, details) {
-            FrameParseResult::Done(content) => return Some(content),
-            FrameParseResult::Needs(bytes) => *wanted = bytes,
-        }
-        head.extend_from_slice(&here[..here.len().min(MAX_HEAD)]);
-        return None;
-    }
-    let mut here = here;
-    loop {
-        let missing = wanted.saturating_sub(head.len()).min(here.len());
-        head.extend_from_slice(&here[..missing]);
-        here = &here[missing..];
-        let last_try = !whole && here.is_empty();
-        if head.len() < *wanted && !last_try {
-            return None;
-        }
-        match read(head, u64::from(length), last_try, details) {
-            FrameParseResult::Done(content) => return Some(content),
-            FrameParseResult::Needs(bytes) if bytes > head.len() => *wanted = bytes,
-            FrameParseResult::Needs(_) => return Some(last_reading(head, length, details)),
-        }
-    }
-}
-
-fn last_reading(head: &[u8], length: u32, details: bool) -> FrameContent {
-    match read(head, u64::from(length), true, details) {
-        FrameParseResult::Done(content) => content,
-        FrameParseResult::Needs(_) => FrameContent::Cut,
-    }
-}

@@ -4,14 +4,12 @@
 //! modules ([`crate::smb1`], [`crate::smb2`], [`crate::encrypted`]) match requests and responses. The ledger counts,
 //! and holds finished exchanges for a moment, because a late retransmission may still belong to one of them.
 
+use crate::bounded::{ClockSteps, ForeignReplies};
 use crate::channels::connection_of;
-use crate::framer::Frame;
-use crate::least::{ClockSteps, ForeignReplies};
-use crate::losses::Losses;
+use crate::frame::{Frame, Losses};
 use crate::names::Sessions;
 use crate::offers::OfferPool;
-use crate::pending::{PendingExchange, RecentExchanges, StreamSpan, Unassigned, note_standstill};
-use crate::sink::ExchangeSink;
+use crate::pending::{ExchangeSink, PendingExchange, RecentExchanges, StreamSpan, Unassigned, note_standstill};
 use smbscope_capture::tcp::FlowView;
 use smbscope_model::{
     ClientOffer, ClockStep, Command, CommandGroup, ConnectionSummary, Dialect, Endpoints, Exchange, ExchangeOutcome,
@@ -30,17 +28,14 @@ const MAX_LISTED_BYTES: usize = 2048;
 const SETTLED_EVERY: usize = 8;
 const SETTLED_PART: usize = 32;
 
-/// Approximate size of an outstanding or held-back exchange: the exchange itself, its names and its list entry.
 const PENDING_BYTES: usize = size_of::<PendingExchange>() + 128;
 
-/// State of a shard that outlives a single connection.
 pub(crate) struct ShardContext<'a> {
     pub(crate) quality: &'a mut Quality,
     pub(crate) sessions: &'a mut Sessions,
     pub(crate) offers: &'a mut OfferPool,
     pub(crate) emit: &'a mut dyn ExchangeSink,
     pub(crate) frames: &'a mut Vec<Frame>,
-    /// Backward clock steps found by the reader.
     pub(crate) steps_back: &'a [ClockStep],
     pub(crate) clock_steps: &'a mut ClockSteps,
     pub(crate) foreign_replies: &'a mut ForeignReplies,
@@ -74,7 +69,6 @@ pub(crate) struct ConnectionLedger {
     busy: u32,
     path_bytes: usize,
     last_response: Option<Timestamp>,
-    /// Position in the server's stream that the last request acknowledged.
     acknowledged: Option<u64>,
     pub(crate) server_seen: u64,
     unsettled: usize,
@@ -158,7 +152,6 @@ impl ConnectionLedger {
     }
 }
 
-/// The ledger of a connection with the context of the current frame.
 pub(crate) struct Ledger<'a> {
     pub(crate) accounts: &'a mut ConnectionLedger,
     pub(crate) view: &'a FlowView,
@@ -299,7 +292,6 @@ impl<'a> Ledger<'a> {
         self.accounts.note_response(&pending.exchange);
     }
 
-    /// Passes on an exchange that never was outstanding, or no longer is.
     pub(crate) fn report(&mut self, mut pending: Box<PendingExchange>) {
         let accounts = &mut *self.accounts;
         let exchange = &mut pending.exchange;
@@ -363,7 +355,6 @@ impl<'a> Ledger<'a> {
         self.report(pending);
     }
 
-    /// Ends a request without a complete response, which may be hidden or missing.
     pub(crate) fn abandon(&mut self, mut pending: Box<PendingExchange>) {
         let after = pending.acknowledged.unwrap_or(0);
         pending.exchange.outcome = if pending.exchange.response.first.is_some() {

@@ -58,7 +58,6 @@ impl HeapBytes for TrackedTreeConnect {
     }
 }
 
-/// An SMB2 session, which may have channels on several connections.
 #[derive(Debug)]
 pub(crate) struct TrackedSession {
     pub(crate) user: Option<Arc<str>>,
@@ -81,7 +80,6 @@ impl TrackedSession {
         }
     }
 
-    /// Evicts the oldest opens, then the oldest trees, to free `bytes` bytes. Returns the number of evicted names.
     fn forget_names(&mut self, bytes: usize) -> u64 {
         let bytes = bytes.saturating_sub(self.rereads.heap_bytes());
         self.rereads = Rereads::default();
@@ -103,7 +101,6 @@ impl HeapBytes for TrackedSession {
     }
 }
 
-/// Sessions of all connections; one session may have channels on several of them.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     table: FifoMap<(IpAddr, u64), TrackedSession>,
@@ -111,7 +108,6 @@ pub(crate) struct Sessions {
     /// Channels to other addresses of a server, mapped to the origin of the session.
     aliases: FifoMap<(IpAddr, u64), (IpAddr, u64)>,
     pub(crate) watch: Option<ShardCouplingMonitor>,
-    /// The connection of the current message, identified by [`connection_of`](crate::channels::connection_of).
     pub(crate) connection: u64,
     pub(crate) forgotten: u64,
     budget: usize,
@@ -240,7 +236,6 @@ impl Sessions {
         }
     }
 
-    /// Evicts the oldest sessions, and the oldest names of the last one, until the rest fits the budget.
     #[cold]
     fn trim(&mut self) {
         while self.table.bytes() > self.budget && self.table.len() > 1 {
@@ -261,7 +256,6 @@ impl Sessions {
         self.change(server, session_id, |session| session.channels += 1);
     }
 
-    /// Ends a connection of the session; removes the session with its last connection.
     pub(crate) fn leave(&mut self, server: IpAddr, session_id: u64) {
         let key = self.key(server, session_id);
         self.aliases.remove(&(server, session_id));
@@ -283,7 +277,6 @@ fn forget_address(addresses: &mut HashMap<u64, BTreeSet<IpAddr>, RandomState>, (
     }
 }
 
-/// SMB1 names, whose scope is the connection.
 #[derive(Debug)]
 pub(crate) struct ConnectionNames {
     pub(crate) users: FifoMap<u16, Arc<str>>,

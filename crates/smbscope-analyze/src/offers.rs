@@ -22,7 +22,6 @@ pub(crate) struct OfferPool {
 }
 
 impl OfferPool {
-    /// Returns the shared copy of an offer. `None` if there are too many.
     pub(crate) fn client(&mut self, offer: ClientOffer) -> Option<Arc<ClientOffer>> {
         share(&mut self.clients, offer)
     }

@@ -7,8 +7,8 @@
 
 use crate::analyzer::AnalyzerOutcome;
 use crate::attempts::ConnectAttemptTotals;
+use crate::bounded::{ClockSteps, ForeignReplies, Initials, Routed};
 use crate::channels::{self, Met};
-use crate::least::{ClockSteps, ForeignReplies, Initials, Routed};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{
     ClockStep, ConnectAttempts, ConnectionSummary, ForeignReply, Nanos, Quality, SeenTwice, SkippedPackets,
@@ -37,7 +37,6 @@ pub struct CaptureFindings {
     pub seen_twice: Vec<SeenTwice>,
     pub first: Option<Timestamp>,
     pub last: Option<Timestamp>,
-    /// The system refused to start a worker thread, so the calling thread did all the work.
     pub without_threads: bool,
 }
 

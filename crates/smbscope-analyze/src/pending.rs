@@ -1,10 +1,12 @@
-//! Outstanding exchanges, and finished exchanges that a late retransmission may still affect.
+//! Outstanding exchanges by id and in the order of sending, and finished exchanges that a late retransmission may still
+//! affect.
 
-use crate::framer::Frame;
-use crate::sink::ExchangeSink;
+use crate::frame::Frame;
 use smbscope_capture::tcp::Retransmission;
-use smbscope_model::{Exchange, ExchangeOutcome, FlowDirection, Nanos, ResponseStatus, Stamp, Timestamp};
-use std::collections::VecDeque;
+use smbscope_model::{
+    ConnectionSummary, Exchange, ExchangeOutcome, FlowDirection, Nanos, ResponseStatus, Settled, Stamp, Timestamp,
+};
+use std::collections::{BTreeMap, VecDeque};
 use std::hint::black_box;
 
 const MAX_RECENT: usize = 16;
@@ -28,7 +30,6 @@ impl StreamSpan {
     }
 }
 
-/// A request that waits for its response. Boxed because it moves between lists.
 #[derive(Debug)]
 pub(crate) struct PendingExchange {
     pub(crate) exchange: Exchange,
@@ -73,7 +74,6 @@ impl PendingExchange {
         })
     }
 
-    /// Returns the length of the path, which may be shared with other exchanges.
     pub(crate) fn path_bytes(&self) -> usize {
         self.exchange.path.as_ref().map_or(0, |path| path.len())
     }
@@ -242,5 +242,167 @@ impl Unassigned {
             .collect();
         list.retain(|known| known.position + known.length > frame.end);
         taken
+    }
+}
+
+/// Up to this number, requests are searched linearly, as on nearly every connection.
+const FEW_OUTSTANDING: usize = 64;
+
+/// Outstanding requests `R` of a connection, by the ids `K` that responses repeat and in the order of sending.
+#[derive(Debug)]
+pub(crate) struct OutstandingRequests<K, R> {
+    requests: BTreeMap<K, R>,
+    sent: SentOrder<K>,
+}
+
+impl<K, R> Default for OutstandingRequests<K, R> {
+    fn default() -> OutstandingRequests<K, R> {
+        OutstandingRequests { requests: BTreeMap::new(), sent: SentOrder::default() }
+    }
+}
+
+impl<K: Copy + Ord, R: AsRef<PendingExchange> + AsMut<PendingExchange>> OutstandingRequests<K, R> {
+    pub(crate) fn by_id(&self) -> &BTreeMap<K, R> {
+        &self.requests
+    }
+
+    pub(crate) fn get_mut(&mut self, id: K) -> Option<&mut R> {
+        self.requests.get_mut(&id)
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut PendingExchange> {
+        self.requests.values_mut().map(R::as_mut)
+    }
+
+    pub(crate) fn insert(&mut self, id: K, request: R) -> Option<R> {
+        let alive = began_at(&self.requests);
+        self.sent.push(request.as_ref().request.start, id, self.requests.len(), alive);
+        self.requests.insert(id, request)
+    }
+
+    pub(crate) fn remove(&mut self, id: K) -> Option<R> {
+        self.requests.remove(&id)
+    }
+
+    pub(crate) fn remove_oldest(&mut self) -> Option<R> {
+        let oldest = self.sent.oldest(began_at(&self.requests))?;
+        self.requests.remove(&oldest)
+    }
+
+    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = R> + use<K, R> {
+        std::mem::take(self).requests.into_values()
+    }
+
+    /// Passes the requests that may lie in a range of the client's stream to `take`. Searches `order` instead of the
+    /// order of sending, if given.
+    pub(crate) fn near(
+        &mut self,
+        span: StreamSpan,
+        order: Option<&SentOrder<K>>,
+        take: &mut impl FnMut(&mut PendingExchange),
+    ) {
+        if self.requests.len() <= FEW_OUTSTANDING {
+            return self.iter_mut().for_each(take);
+        }
+        for id in order.unwrap_or(&self.sent).within(span.start, span.end) {
+            if let Some(request) = self.requests.get_mut(&id) {
+                take(request.as_mut());
+            }
+        }
+    }
+}
+
+fn began_at<K: Ord, R: AsRef<PendingExchange>>(requests: &BTreeMap<K, R>) -> impl Fn(u64, K) -> bool {
+    |start, id| requests.get(&id).is_some_and(|request| request.as_ref().request.start == start)
+}
+
+/// Order in which outstanding requests were sent, by start position. Finds the oldest request, and the requests in a
+/// range of the client's stream, without inspecting all of them. Entries of finished requests are purged when they
+/// outnumber the others.
+#[derive(Debug)]
+pub(crate) struct SentOrder<K> {
+    entries: VecDeque<(u64, K)>,
+}
+
+impl<K> Default for SentOrder<K> {
+    fn default() -> SentOrder<K> {
+        SentOrder { entries: VecDeque::new() }
+    }
+}
+
+impl<K: Copy> SentOrder<K> {
+    /// Adds a request. `start` must not decrease, since messages arrive in stream order. `alive` returns true for
+    /// entries that are still outstanding, of which there are `outstanding`.
+    #[inline]
+    pub(crate) fn push(&mut self, start: u64, key: K, outstanding: usize, alive: impl Fn(u64, K) -> bool) {
+        if self.entries.len() >= 2 * outstanding + 16 {
+            self.entries.retain(|(start, key)| alive(*start, *key));
+        }
+        self.entries.push_back((start, key));
+    }
+
+    pub(crate) fn oldest(&mut self, alive: impl Fn(u64, K) -> bool) -> Option<K> {
+        while let Some((start, key)) = self.entries.front().copied() {
+            if alive(start, key) {
+                return Some(key);
+            }
+            self.entries.pop_front();
+        }
+        None
+    }
+
+    /// Iterates over the requests that begin before `end`, starting with the last one that begins at or before `start`
+    /// and may reach into the range. Some may be finished.
+    pub(crate) fn within(&self, start: u64, end: u64) -> impl Iterator<Item = K> {
+        let first = self.entries.partition_point(|(begin, _)| *begin <= start);
+        // The members of a compound all have the start position of their frame.
+        let frame = first.checked_sub(1).map_or(start, |before| self.entries[before].0);
+        let first = self.entries.partition_point(|(begin, _)| *begin < frame);
+        self.entries.iter().skip(first).take_while(move |(begin, _)| *begin < end).map(|(_, key)| *key)
+    }
+}
+
+pub trait ExchangeSink {
+    /// Called when nothing can change this exchange any more.
+    fn exchange(&mut self, exchange: &Exchange);
+
+    /// Called after every few exchanges of a connection with the time up to which it is settled.
+    fn settled(&mut self, _: &Settled) {}
+
+    /// Called when a connection is over, after all its exchanges.
+    fn closed(&mut self, _: &ConnectionSummary) {}
+}
+
+impl<F: FnMut(Exchange)> ExchangeSink for F {
+    fn exchange(&mut self, exchange: &Exchange) {
+        self(exchange.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_requests_of_a_stretch_are_found() {
+        let mut order = SentOrder::default();
+        for (start, key) in [(0, 'a'), (100, 'b'), (100, 'c'), (200, 'd'), (300, 'e')] {
+            order.push(start, key, 5, |_, _| true);
+        }
+        let within = |start, end| order.within(start, end).collect::<String>();
+        assert_eq!(within(150, 160), "bc", "both members of the compound that begins at 100 may reach there");
+        assert_eq!(within(100, 201), "bcd");
+        assert_eq!(within(250, 1000), "de");
+    }
+
+    #[test]
+    fn requests_that_are_over_do_not_stay_for_ever() {
+        let mut order = SentOrder::default();
+        for start in 0..10_000u64 {
+            order.push(start, start, 1, |_, key| key == 0);
+        }
+        assert!(order.entries.len() <= 18, "{}", order.entries.len());
+        assert_eq!(order.oldest(|_, key| key == 0), Some(0));
+        assert_eq!(order.oldest(|_, _| false), None);
     }
 }

@@ -13,7 +13,7 @@ use crate::channels::SessionRegistry;
 use crate::gathered::ShardBatches;
 use crate::partial::Partial;
 pub use crate::partial::{CaptureFindings, SKIPPED_LISTED};
-use crate::sink::ExchangeSink;
+use crate::pending::ExchangeSink;
 use smbscope_capture::batch::{BatchOrder, SegmentBatch};
 use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::{Backing, CaptureSet};
@@ -24,7 +24,7 @@ use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 pub const SHARDS: usize = 16;
@@ -104,7 +104,6 @@ fn follow(
     let shards = if sharding == Sharding::None { 1 } else { SHARDS };
     let channels = Arc::new(SessionRegistry::default());
     let watched = (shards > 1).then_some(&channels);
-    let stop = set.stop_flag();
     let steps_back: Arc<[ClockStep]> = set.clock_steps().into();
     let mut reader = SegmentReader {
         decoder: Decoder::new(),
@@ -115,64 +114,13 @@ fn follow(
     let work = PipelineConfig { by_connection, shards, options, channels: watched, steps_back: &steps_back };
     let by_workers = match threading {
         Threading::Inline => None,
-        Threading::Workers => std::thread::scope(|scope| {
-            let count = sinks.len();
-            let mut lines: Vec<WorkerBatchQueue> = Vec::new();
-            let mut threads = Vec::new();
-            for (index, sink) in sinks.iter_mut().enumerate() {
-                let (line, batches, empties) = WorkerBatchQueue::new();
-                let work = &work;
-                let follow = move || {
-                    let mut worker = ShardWorker::new(index, count, work, &mut **sink);
-                    worker.work(&batches, &empties);
-                    worker.finish()
-                };
-                // Nothing is read yet, so if one thread is refused, the calling thread can do all the work.
-                let Ok(thread) = std::thread::Builder::new().spawn_scoped(scope, follow) else { return Ok(None) };
-                threads.push(thread);
-                lines.push(line);
-            }
-            let mut gathered = ShardBatches::new(shards);
-            let take = |segment: &TcpSegment<'_>, backing: Option<&Arc<Backing>>| {
-                gathered.push(shard_of(segment, sharding), segment, backing, |shard, batch| {
-                    lines[shard % count].send(shard, batch);
-                });
-            };
-            let read = reader.read(set, &stop, observe, |_| {}, take);
-            gathered.finish(|shard, batch| lines[shard % count].send(shard, batch));
-            drop(lines);
-            let outcomes = threads.into_iter().map(|thread| match thread.join() {
-                Ok(outcomes) => outcomes,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            let outcomes: Vec<Vec<AnalyzerOutcome>> = outcomes.collect();
-            read.map(|()| Some(outcomes))
-        })?,
+        Threading::Workers => follow_on_workers(&mut reader, set, &work, sharding, &mut *sinks, &mut *observe)?,
     };
     let without_threads = threading == Threading::Workers && by_workers.is_none();
     let outcomes = match (by_workers, sinks) {
         (Some(outcomes), _) => outcomes,
         (None, []) => Vec::new(),
-        (None, [sink, ..]) => {
-            let mut worker = ShardWorker::new(0, 1, &work, &mut **sink);
-            if by_connection {
-                let mut gathered = ShardBatches::new(shards);
-                let take = |segment: &TcpSegment<'_>, backing: Option<&Arc<Backing>>| {
-                    gathered.push(shard_of(segment, sharding), segment, backing, |shard, batch| {
-                        worker.take(shard, batch);
-                        batch.clear();
-                    });
-                };
-                reader.read(set, &stop, observe, |_| {}, take)?;
-                gathered.finish(|shard, batch| worker.take(shard, batch));
-            } else {
-                let take = |segment: &TcpSegment<'_>, _: Option<&Arc<Backing>>| {
-                    worker.segment(shard_of(segment, sharding), segment);
-                };
-                reader.read(set, &stop, observe, |_| {}, take)?;
-            }
-            vec![worker.finish()]
-        }
+        (None, [sink, ..]) => vec![follow_inline(&mut reader, set, &work, sharding, &mut **sink, observe)?],
     };
     if channels.are_coupled() {
         return Err(RerunReason::Coupled);
@@ -181,6 +129,77 @@ fn follow(
     partial.add_clock_steps(&steps_back);
     outcomes.into_iter().flatten().for_each(|outcome| partial.add(outcome));
     Ok((partial, without_threads))
+}
+
+/// Passes batches to a thread per sink. Returns `None`, with nothing read, if the system refuses a thread.
+fn follow_on_workers(
+    reader: &mut SegmentReader,
+    set: &mut CaptureSet,
+    work: &PipelineConfig<'_>,
+    sharding: Sharding,
+    sinks: &mut [&mut dyn Sink],
+    observe: &mut dyn FnMut(&CaptureSet),
+) -> Result<Option<Vec<Vec<AnalyzerOutcome>>>, RerunReason> {
+    std::thread::scope(|scope| {
+        let count = sinks.len();
+        let mut lines: Vec<WorkerBatchQueue> = Vec::new();
+        let mut threads = Vec::new();
+        for (index, sink) in sinks.iter_mut().enumerate() {
+            let (line, batches, empties) = WorkerBatchQueue::new();
+            let follow = move || {
+                let mut worker = ShardWorker::new(index, count, work, &mut **sink);
+                worker.work(&batches, &empties);
+                worker.finish()
+            };
+            // Nothing is read yet, so if one thread is refused, the calling thread can do all the work.
+            let Ok(thread) = std::thread::Builder::new().spawn_scoped(scope, follow) else { return Ok(None) };
+            threads.push(thread);
+            lines.push(line);
+        }
+        let mut gathered = ShardBatches::new(work.shards);
+        let take = |segment: &TcpSegment<'_>, backing: Option<&Arc<Backing>>| {
+            gathered.push(shard_of(segment, sharding), segment, backing, |shard, batch| {
+                lines[shard % count].send(shard, batch);
+            });
+        };
+        let read = reader.read(set, observe, |_| {}, take);
+        gathered.finish(|shard, batch| lines[shard % count].send(shard, batch));
+        drop(lines);
+        let outcomes = threads.into_iter().map(|thread| match thread.join() {
+            Ok(outcomes) => outcomes,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        let outcomes: Vec<Vec<AnalyzerOutcome>> = outcomes.collect();
+        read.map(|()| Some(outcomes))
+    })
+}
+
+fn follow_inline(
+    reader: &mut SegmentReader,
+    set: &mut CaptureSet,
+    work: &PipelineConfig<'_>,
+    sharding: Sharding,
+    sink: &mut dyn Sink,
+    observe: &mut dyn FnMut(&CaptureSet),
+) -> Result<Vec<AnalyzerOutcome>, RerunReason> {
+    let mut worker = ShardWorker::new(0, 1, work, sink);
+    if work.by_connection {
+        let mut gathered = ShardBatches::new(work.shards);
+        let take = |segment: &TcpSegment<'_>, backing: Option<&Arc<Backing>>| {
+            gathered.push(shard_of(segment, sharding), segment, backing, |shard, batch| {
+                worker.take(shard, batch);
+                batch.clear();
+            });
+        };
+        reader.read(set, observe, |_| {}, take)?;
+        gathered.finish(|shard, batch| worker.take(shard, batch));
+    } else {
+        let take = |segment: &TcpSegment<'_>, _: Option<&Arc<Backing>>| {
+            worker.segment(shard_of(segment, sharding), segment);
+        };
+        reader.read(set, observe, |_| {}, take)?;
+    }
+    Ok(worker.finish())
 }
 
 /// Assigns the pair of hosts of a segment to one of `parts` parts. Both directions belong to the same part.
@@ -227,8 +246,7 @@ pub fn decode(
         partial: Partial::default(),
         channels: Arc::new(SessionRegistry::default()),
     };
-    let stop = set.stop_flag();
-    reader.read(set, &stop, observe, each, |segment, _| take(segment))?;
+    reader.read(set, observe, each, |segment, _| take(segment))?;
     Ok(reader.finish(set))
 }
 
@@ -293,11 +311,11 @@ impl SegmentReader {
     fn read(
         &mut self,
         set: &mut CaptureSet,
-        stop: &AtomicBool,
         observe: &mut dyn FnMut(&CaptureSet),
         mut each: impl FnMut(Timestamp),
         mut take: impl FnMut(&TcpSegment<'_>, Option<&Arc<Backing>>),
     ) -> Result<(), RerunReason> {
+        let stop = set.stop_flag();
         let Partial { quality, first, last, .. } = &mut self.partial;
         let decoder = &mut self.decoder;
         let mut packet = |packet: &Packet<'_>, backing: Option<&Arc<Backing>>| {

@@ -43,9 +43,9 @@ pub(crate) fn may_follow(bytes: &[u8]) -> bool {
 /// A frame with an invalid type, or without SMB where SMB is expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Misnamed {
-    /// It contains a message all the same: the type byte is not the one that was received.
+    /// A message: the type byte is not the one that was received.
     Message(FrameHeader),
-    /// It contains this many other bytes, and a frame follows.
+    /// This many other bytes, followed by a frame.
     Other(u64),
 }
 

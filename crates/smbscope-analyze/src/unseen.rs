@@ -75,7 +75,6 @@ impl SizeMoments {
         self.squares += size * size;
     }
 
-    /// Reduces the weight of older sizes to that of `number` sizes.
     fn forget(&mut self, number: f64) {
         if self.number > number {
             let share = number / self.number;
@@ -104,14 +103,11 @@ impl SizeMoments {
     }
 }
 
-/// SMB2 message ids that occurred on a connection.
 #[derive(Debug, Default)]
 pub(crate) struct MessageIds {
     ranges: VecDeque<MessageIdRange>,
-    /// Estimate for gaps that are no longer stored.
     settled: UnseenEstimate,
     charges: SizeMoments,
-    /// Id after the last captured request.
     requested_to: u64,
 }
 
@@ -241,13 +237,11 @@ impl<const BITS: u32> SequenceTracker<BITS> {
         self.irregular == 0 && self.regular >= Self::LEAST_COUNTED
     }
 
-    /// Returns the number of missing messages if the numbers are a counter.
     pub(crate) fn missing(&self) -> Option<u64> {
         (self.regular >= Self::LEAST_COUNTED && self.regular >= LEAST_REGULAR * self.irregular).then_some(self.missing)
     }
 }
 
-/// Estimates the number of frames in the unreadable ranges of a stream.
 #[derive(Debug, Default)]
 pub(crate) struct HiddenFrames {
     pub(crate) frames: u64,
@@ -256,7 +250,6 @@ pub(crate) struct HiddenFrames {
     /// The latest unreadable range with the sizes before and after it, until there are enough.
     open: Option<(u64, SizeMoments, SizeMoments)>,
     settled: UnseenEstimate,
-    /// Frames after the last one read.
     tail: UnseenEstimate,
 }
 
@@ -303,7 +296,6 @@ impl HiddenFrames {
         self.settled.add(estimate);
     }
 
-    /// Estimates the number of commands after the last frame read, given that `seen` commands were captured.
     fn commands_at_the_end(&self, seen: u64) -> UnseenEstimate {
         let per_frame = seen as f64 / self.frames.max(1) as f64;
         UnseenEstimate { count: self.tail.count * per_frame, variance: self.tail.variance * per_frame * per_frame }
@@ -333,7 +325,6 @@ pub(crate) struct CommandObservations<'a> {
     pub(crate) answered: u64,
     pub(crate) client: &'a mut HiddenFrames,
     pub(crate) server: &'a mut HiddenFrames,
-    /// Present if all messages show their SMB2 message id.
     pub(crate) ids: Option<&'a MessageIds>,
     pub(crate) mids: Option<&'a MidCounter>,
     pub(crate) encrypted: EncryptedMissing,
@@ -347,7 +338,6 @@ pub(crate) struct EncryptedMissing {
     pub(crate) responses: Option<u64>,
     /// Fraction of interim responses in the server's messages.
     pub(crate) others: f64,
-    /// Number of requests sent before the capture began and answered in it.
     pub(crate) before: u64,
 }
 
@@ -367,7 +357,7 @@ impl CommandObservations<'_> {
         if both.count < 0.5 { UnseenEstimate::default() } else { both }
     }
 
-    /// Estimates the number of commands of which nothing was captured: 0 if no bytes of the client are missing.
+    /// Estimates the number of commands that left no trace in the capture: 0 if no bytes of the client are missing.
     pub(crate) fn unseen(self) -> UnseenEstimate {
         let seen = self.seen as f64;
         let unread = self.client.unread;

@@ -55,7 +55,6 @@ pub struct CommandRow {
     pub waiting: bool,
     pub groups: Vec<CommandGroup>,
     pub row: CommandStatistics,
-    /// Exchanges with a subcommand, by subcommand. Exchanges without one appear in `row` only.
     pub subcommands: Vec<SubcommandRow>,
     /// Messages that are not commands and not counted in `row`: the asynchronous portion of Write_Raw, and messages
     /// that the server sent unasked.

@@ -18,7 +18,6 @@ pub struct BottomKTable<K, V> {
     index: HashMap<K, usize, ahash::RandomState>,
     values: Vec<V>,
     free: Vec<usize>,
-    /// The kept keys. The largest hash, which is evicted first, is on top.
     order: BinaryHeap<(u64, K)>,
     /// The most recently requested keys and their slots, since callers tend to repeat a key. A key that is not kept has
     /// no slot, and never will.
@@ -158,7 +157,6 @@ impl<K: Hash + Ord + Clone, V: Default> BottomKTable<K, V> {
         Some((worst, std::mem::take(&mut self.values[slot])))
     }
 
-    /// Deserializes the entries of a table that had the same bounds into this empty table.
     pub fn filled<'de, D: Deserializer<'de>>(mut self, deserializer: D) -> Result<Self, D::Error>
     where
         K: Deserialize<'de>,
@@ -174,7 +172,6 @@ impl<K: Hash + Ord + Clone, V: Default> BottomKTable<K, V> {
         Ok(self)
     }
 
-    /// Iterates in key order.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         let mut entries: Vec<_> = self.index.iter().map(|(key, slot)| (key, &self.values[*slot])).collect();
         entries.sort_by(|a, b| a.0.cmp(b.0));
@@ -237,7 +234,6 @@ mod tests {
         count_in(BottomKTable::new(4).remembering(2), keys)
     }
 
-    /// At most four keys with a total weight of 20. The weight of a key is its value.
     fn count_weighing(keys: &[u32]) -> (Vec<(u32, u64)>, u64) {
         count_in(BottomKTable::weighing(4, |key| *key as usize, 20), keys)
     }

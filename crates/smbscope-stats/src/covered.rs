@@ -62,7 +62,6 @@ impl Covered {
         Nanos(more)
     }
 
-    /// Inserts a stretch. If the table is full, joins the two nearest stretches.
     #[inline]
     fn put(&mut self, at: usize, new: CoveredInterval) {
         let count = usize::from(self.count);
@@ -84,7 +83,6 @@ impl Covered {
 }
 
 impl CoveredInterval {
-    /// Returns the span from the start of the earlier stretch to the end of the later one.
     fn with(&self, other: &CoveredInterval) -> CoveredInterval {
         CoveredInterval {
             start: self.start.min(other.start),

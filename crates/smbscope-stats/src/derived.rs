@@ -34,7 +34,6 @@ pub fn below_share(path: &str) -> &str {
     path.trim_start_matches('\\')
 }
 
-/// Returns the parent directory, empty for the root of the share.
 pub fn directory(path: &str) -> &str {
     below_share(path).rsplit_once('\\').map_or("", |(directory, _)| directory)
 }

@@ -92,7 +92,6 @@ fn no_entries<K: EntityKey>(capacity: usize) -> BottomKTable<K, EntityTally> {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) enum Keeps {
     Whole(SummaryPrecision),
-    /// By group; merged, they give the whole.
     Groups(SummaryPrecision),
 }
 
@@ -102,7 +101,6 @@ pub(crate) struct EntityTally {
     errors: u64,
     bytes_read: u64,
     bytes_written: u64,
-    /// Absent until the first timed exchange, and when `groups` holds the times.
     response_time: Option<Box<Summary>>,
     groups: Vec<(CommandGroup, Summary)>,
 }

@@ -208,7 +208,6 @@ impl HeatTable {
 }
 
 const ROWS: usize = 2 + DECADES * BUCKETS_A_DECADE / BUCKETS_A_ROW;
-/// Less than a sixteenth of a command outstanding.
 const LOWEST_CLASS: i32 = -9;
 
 fn bucket(time: Nanos) -> u16 {

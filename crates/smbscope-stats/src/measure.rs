@@ -28,7 +28,6 @@ pub enum Measure {
 }
 
 named! {
-    /// A server metric, averaged over the load point.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum ServerFigure {
         /// CPU time, in percent of all CPUs.
@@ -57,7 +56,6 @@ named! {
     }
 }
 
-/// Measures without parentheses. The first spelling is the one displayed.
 const OTHERS: [(&str, Measure); 13] = [
     (ERRORS, Measure::Errors),
     ("overload", Measure::Overload),

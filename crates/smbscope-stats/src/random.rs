@@ -6,7 +6,6 @@
 pub struct Random(u64);
 
 impl Random {
-    /// Creates an independent generator for each combination of numbers.
     pub fn new(parts: &[u64]) -> Random {
         let mut random = Random(0x736d_6273_636f_7065);
         for part in parts {
@@ -36,7 +35,6 @@ impl Random {
         ((u128::from(self.bits()) * u128::from(end)) >> 64) as u64
     }
 
-    /// Returns a number in [0, 1).
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -46,7 +44,6 @@ impl Random {
         -(1.0 - self.unit()).ln()
     }
 
-    /// Fills with incompressible bytes.
     pub fn fill(&mut self, bytes: &mut [u8]) {
         for chunk in bytes.chunks_mut(8) {
             let word = self.bits().to_le_bytes();

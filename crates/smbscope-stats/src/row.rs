@@ -50,7 +50,6 @@ impl CommandStatistics {
         (self.packet_exchanges > 0).then(|| self.packets as f64 / self.packet_exchanges as f64)
     }
 
-    /// Number of exchanges that should have a response time but have none.
     pub fn untimed(&self) -> u64 {
         let by_design: u64 = self
             .outcomes
@@ -102,7 +101,6 @@ impl Default for CommandTally {
 }
 
 impl CommandTally {
-    /// Creates a row that keeps percentiles of the response and service times only.
     pub(crate) fn lean() -> CommandTally {
         let limit = |kind| match kind {
             TimeKind::ResponseTime | TimeKind::ServiceTime => SummaryPrecision::ROW,
@@ -215,7 +213,6 @@ pub struct Distribution {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Decade {
     pub index: usize,
-    /// Upper edge, exclusive. Absent for the last decade.
     pub below: Option<Nanos>,
     pub count: u64,
     pub percent: f64,

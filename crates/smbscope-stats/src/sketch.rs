@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 
 /// Buckets per power of two. The relative error is at most 1/(2 · `PER_OCTAVE`), 1.6%.
 const PER_OCTAVE: u64 = 1 << BITS;
-/// Number of significant bits after the leading one that select the bucket.
 const BITS: u32 = 5;
 /// Low bits of an entry that hold the count. The bits above hold the bucket.
 const COUNT_BITS: u32 = 48;
@@ -23,7 +22,6 @@ pub(crate) struct Sketch {
     entries: Vec<u64>,
 }
 
-/// Values below [`PER_OCTAVE`] have a bucket each.
 fn bucket(value: u64) -> u64 {
     if value < PER_OCTAVE {
         return value;

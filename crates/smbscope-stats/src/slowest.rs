@@ -10,7 +10,6 @@ pub const SLOWEST_MAX: usize = 100;
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Slowest {
     found: Vec<Exchange>,
-    /// Response time in nanoseconds below which exchanges are not kept.
     floor: i64,
 }
 

@@ -42,16 +42,13 @@ pub struct TimelineCounts {
     pub errors: u64,
     pub request_bytes: u64,
     pub response_bytes: u64,
-    /// Commands of the headline groups with a response time.
     pub timed: u64,
     pub response_time_sum_ns: i128,
     pub response_time_max: Option<Nanos>,
     pub response_time_p50: Option<Nanos>,
     /// Absent unless percentiles were requested and there are enough values.
     pub response_time_p95: Option<Nanos>,
-    /// Time with at least one command outstanding, summed over connections.
     pub busy: Nanos,
-    /// Time for which commands were outstanding, summed over commands.
     pub outstanding: Nanos,
 }
 
@@ -68,7 +65,6 @@ pub(crate) struct TimelineTable {
 }
 
 impl TimelineTable {
-    /// The width is at least 1 ns.
     pub(crate) fn new(intervals: TimelineBinning) -> TimelineTable {
         let TimelineBinning { origin, width, most, percentiles } = intervals;
         TimelineTable { bins: BinTable::with_origin(origin, width.max(Nanos(1)), most), percentiles }

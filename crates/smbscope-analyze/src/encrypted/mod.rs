@@ -10,38 +10,29 @@
 //! not an interim one.
 
 mod doubt;
-mod habits;
 mod nonces;
-pub(crate) mod side;
-mod sizes;
-mod suspects;
+mod pairs;
+pub(crate) mod sizes;
 
-use crate::framer::Frame;
+use crate::frame::{Frame, Losses};
 use crate::ledger::{Ledger, Opening};
-use crate::losses::Losses;
 use crate::pending::{Causality, PendingExchange};
 use crate::unseen::EncryptedMissing;
-use doubt::Doubt;
-use habits::Habits;
+use doubt::{Doubt, Habits, Suspects};
 use nonces::Nonces;
-use smbscope_model::{
-    Command, CommandGroup, ExchangeOutcome, FlowDirection, Nanos, ResponseStatus, TimeKind, Timestamp,
-};
+use smbscope_model::{Command, CommandGroup, ExchangeOutcome, FlowDirection, Nanos, ResponseStatus, Timestamp};
 use smbscope_wire::smb2::Nonce;
 use smbscope_wire::status::NtStatus;
 use std::cmp::Ordering;
 use std::collections::VecDeque;
-use suspects::Suspects;
 
 const MAX_OUTSTANDING: usize = 512;
-const MAX_DOUBTFUL: usize = 64;
 /// Number of responses after which an apparently unanswered request is no longer assumed to be outstanding, since it
 /// may never be answered.
 const MAX_OVERTAKEN: u32 = 16;
 /// Pause of the client, as a multiple of the longest response time so far, after which nothing can be outstanding if
 /// the client speaks first.
 const PAUSE: i64 = 16;
-/// Number of pairs after which the longest response time is considered known.
 const TYPICAL: u32 = 8;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -96,7 +87,6 @@ impl Answered {
 pub(crate) struct Encrypted {
     /// Requests captured since the connection was idle that may still be unanswered, in order.
     waiting: VecDeque<EncryptedRequest>,
-    /// The latest answered request, until its response is known to be final.
     answered: Option<Answered>,
     /// A request with a possible interim response, after which the client sent a possible CANCEL.
     cancelled: Option<Answered>,
@@ -106,7 +96,6 @@ pub(crate) struct Encrypted {
     /// Since the connection was idle, there was a response that could not be assigned.
     ambiguous: bool,
     overtaken: u32,
-    /// Pairs that may not have been preceded by an idle moment.
     doubtful: VecDeque<Box<PendingExchange>>,
     doubt: Doubt,
     habits: Habits,
@@ -117,10 +106,8 @@ pub(crate) struct Encrypted {
     server_nonces: Nonces,
     /// Server's latest nonce minus the client's, taken while nothing was outstanding.
     lead: Option<i64>,
-    /// Number of server messages, and of interim responses among them.
     responses: u64,
     others: u64,
-    /// The first captured message is a response.
     answers_to_earlier: bool,
     latest: Option<Timestamp>,
     longest: Nanos,
@@ -242,7 +229,6 @@ impl Encrypted {
         self.habits.note(sizes::plain(request.bytes), sizes::plain(response.bytes));
     }
 
-    /// Returns true if the client has been silent for so long that nothing can be outstanding.
     fn pauses(&self, now: Timestamp) -> bool {
         let long_enough = |pause: Nanos| pause.0 / PAUSE > self.longest.0;
         self.pairs >= TYPICAL && self.latest.is_some_and(|latest| long_enough(now - latest))
@@ -331,7 +317,6 @@ impl Encrypted {
         }
     }
 
-    /// Decides, now that the client continues, if the last response was final.
     fn confirm_before(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, plain: u64) {
         if let Some(cancelled) = self.cancelled.take() {
             self.unanswer(ledger, cancelled, true);
@@ -508,170 +493,8 @@ impl Encrypted {
             self.accept_doubtful(ledger);
         }
     }
-
-    /// Replaces the response by a later one while nothing else is outstanding: the earlier one was an interim response
-    /// or a notification.
-    fn answer_again(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, mut answered: Answered, plain: u64) {
-        let pending = &mut answered.request.pending;
-        self.others += 1;
-        if sizes::may_be_interim(answered.plain) {
-            pending.exchange.interim = pending.exchange.response.first;
-            ledger.quality.interim_responses += 1;
-        }
-        take_back(pending);
-        pending.add_response(frame, frame.length(), ResponseStatus::Nt(NtStatus::SUCCESS));
-        pending.exchange.status = None;
-        self.answered = Some(Answered { plain, ..answered });
-    }
-
-    /// Withdraws a response that is not, or possibly not, the response to the request, which may still be outstanding
-    /// and is not timed. `hidden` is true if its response may be in a gap.
-    fn unanswer(&mut self, ledger: &mut Ledger<'_>, answered: Answered, hidden: bool) {
-        let mut pending = answered.request.pending;
-        if sizes::may_be_interim(answered.plain) {
-            pending.exchange.interim = pending.exchange.response.first;
-        }
-        self.outstanding.add(0, 1);
-        self.lingers |= sizes::may_linger(answered.request.plain);
-        take_back(&mut pending);
-        if hidden {
-            ledger.abandon(pending);
-        } else {
-            self.refuse(ledger, pending, ExchangeOutcome::NotPairable);
-        }
-    }
-
-    /// Handles more responses than requests: the connection was not idle when it seemed to be. Assumes that it is idle
-    /// now, unless even more requests were outstanding.
-    fn contradict(&mut self, ledger: &mut Ledger<'_>) {
-        self.refuse_doubtful(ledger);
-        self.doubt.begin(1);
-        self.lingers = true;
-    }
-
-    fn pair(&mut self, ledger: &mut Ledger<'_>, pending: Box<PendingExchange>) {
-        self.longest = self.longest.max(pending.exchange.time(TimeKind::ResponseTime).unwrap_or(Nanos(0)));
-        self.pairs = self.pairs.saturating_add(1);
-        if !self.doubt.is_open() {
-            if self.suspects.is_empty() && !Suspects::is_suspect(&pending) {
-                self.learn(&pending);
-                ledger.complete(pending);
-            } else {
-                ledger.set_aside(&pending);
-                self.accept_aside(ledger, pending);
-            }
-            return;
-        }
-        ledger.set_aside(&pending);
-        let doubtful = &mut self.doubtful;
-        doubtful.push_back(pending);
-        if doubtful.len() > MAX_DOUBTFUL
-            && let Some(oldest) = doubtful.pop_front()
-        {
-            self.refuse_aside(ledger, oldest);
-        }
-    }
-
-    /// Nothing is outstanding: the remaining requests were answered by hidden responses, or by responses that can't be
-    /// assigned.
-    fn idle(&mut self, ledger: &mut Ledger<'_>) {
-        self.outstanding = OutstandingBounds::default();
-        self.overtaken = 0;
-        let ambiguous = std::mem::take(&mut self.ambiguous);
-        while let Some(request) = self.waiting.pop_front() {
-            self.lingers |= sizes::may_linger(request.plain);
-            if ambiguous {
-                self.refuse(ledger, request.pending, ExchangeOutcome::NotPairable);
-            } else {
-                ledger.abandon(request.pending);
-            }
-        }
-    }
-
-    fn refuse(&mut self, ledger: &mut Ledger<'_>, mut pending: Box<PendingExchange>, outcome: ExchangeOutcome) {
-        take_back(&mut pending);
-        pending.exchange.outcome = outcome;
-        ledger.finish(pending);
-    }
-
-    fn refuse_aside(&mut self, ledger: &mut Ledger<'_>, mut pending: Box<PendingExchange>) {
-        take_back(&mut pending);
-        pending.exchange.outcome = ExchangeOutcome::NotPairable;
-        ledger.report(pending);
-    }
-
-    fn refuse_doubtful(&mut self, ledger: &mut Ledger<'_>) {
-        while let Some(pending) = self.doubtful.pop_front() {
-            self.refuse_aside(ledger, pending);
-        }
-    }
-
-    /// Requests in doubt may be answered by now, so later messages no longer confirm anything about earlier ones.
-    fn refuse_drained(&mut self, ledger: &mut Ledger<'_>) {
-        if self.doubt.is_open() {
-            self.refuse_doubtful(ledger);
-            self.doubt.spread();
-        }
-    }
-
-    fn accept_doubtful(&mut self, ledger: &mut Ledger<'_>) {
-        self.doubt.end();
-        while let Some(pending) = self.doubtful.pop_front() {
-            self.accept_aside(ledger, pending);
-        }
-    }
-
-    /// Reports a pair that was set aside once no pair before it is suspect.
-    fn accept_aside(&mut self, ledger: &mut Ledger<'_>, mut pending: Box<PendingExchange>) {
-        self.learn(&pending);
-        pending.settle();
-        self.suspects.push(pending);
-        while let Some(pending) = self.suspects.pop_cleared() {
-            ledger.report(pending);
-        }
-    }
-
-    /// Refuses the pairs that an unexplained response of this size makes doubtful. Returns false if there are none.
-    fn refuse_suspects(&mut self, ledger: &mut Ledger<'_>, plain: u64) -> bool {
-        let refused = self.suspects.take_all(plain, self.doubt.saw_concurrency());
-        self.others += u64::from(!refused.is_empty());
-        let is_any = !refused.is_empty();
-        for pending in refused {
-            self.refuse_aside(ledger, pending);
-        }
-        while let Some(pending) = self.suspects.pop_cleared() {
-            ledger.report(pending);
-        }
-        is_any
-    }
-
-    pub(crate) fn settle(&mut self, ledger: &mut Ledger<'_>) {
-        if let Some(cancelled) = self.cancelled.take() {
-            self.unanswer(ledger, cancelled, true);
-        }
-        if let Some(answered) = self.answered.take() {
-            if answered.may_be_more() {
-                self.unanswer(ledger, answered, true);
-            } else {
-                self.pair(ledger, answered.request.pending);
-            }
-        }
-        self.refuse_doubtful(ledger);
-        for pending in self.suspects.drain() {
-            ledger.report(pending);
-        }
-        if self.ambiguous {
-            self.idle(ledger);
-        }
-    }
 }
 
 fn hidden(losses: &Losses, from: u64, to: u64) -> impl Iterator<Item = u64> {
     losses.hidden_between(from, to, sizes::SHORTEST_FRAME)
-}
-
-fn take_back(pending: &mut PendingExchange) {
-    pending.exchange.response = Default::default();
-    pending.response = None;
-    pending.response_resent = None;
 }

@@ -6,8 +6,7 @@
 //! part of them.
 
 use super::sizes;
-use crate::framer::Frame;
-use crate::losses::Losses;
+use crate::frame::{Frame, Losses};
 use crate::unseen::SequenceTracker;
 use smbscope_wire::smb2::Nonce;
 
@@ -84,7 +83,6 @@ impl Nonces {
         }
     }
 
-    /// Returns the number of missing messages. `None` unless all keys count.
     pub(super) fn missing(&self) -> Option<u64> {
         if self.keys.is_empty() || self.others {
             return None;

@@ -3,10 +3,12 @@
 //! Sections without a document name refer to MS-SMB2. The functions named `may_…` return true if a message of the given
 //! size can be of that kind.
 
+use crate::content::FrameContent;
+use crate::frame::Frame;
+use smbscope_model::FlowDirection;
 use smbscope_wire::nbss::HEADER_LENGTH;
 use smbscope_wire::smb2::{Smb2Header, TransformHeader};
 
-/// Overhead of a message: frame header and TRANSFORM_HEADER.
 const AROUND: u64 = (HEADER_LENGTH + TransformHeader::LENGTH) as u64;
 const HEADER: u64 = Smb2Header::LENGTH as u64;
 
@@ -47,7 +49,6 @@ const NOTHING_BUT_WRITE: u64 = 8192;
 /// Shortest response to a compound with WRITE: a WRITE response and, aligned to 8 bytes, a SET_INFO response.
 const COMPOUND_WITH_WRITE: u64 = SMALL[0] + SET_INFO_RESPONSE;
 
-/// Upper limit for CHANGE_NOTIFY responses.
 const MANY_CHANGES: u64 = 4096;
 
 pub(super) const SHORTEST_FRAME: u64 = AROUND + SET_INFO_RESPONSE;
@@ -76,7 +77,6 @@ pub(super) fn speaks_for_client(plain: u64) -> i32 {
     }
 }
 
-/// Maps requests with equal responses to one size: WRITE requests of any length.
 pub(super) fn alike(request: u64) -> u64 {
     request.min(NOTHING_BUT_WRITE)
 }
@@ -89,7 +89,6 @@ pub(super) fn may_be_break(response: u64) -> bool {
     BREAKS.contains(&response)
 }
 
-/// Returns true if the request may be the client's reaction to a break notification.
 pub(super) fn may_acknowledge_break(request: u64) -> bool {
     BREAK_ACKNOWLEDGMENTS.contains(&request)
 }
@@ -154,7 +153,6 @@ pub(super) fn most_requests(bytes: u64) -> u64 {
     (bytes / (AROUND + EMPTY)).max(1)
 }
 
-/// Returns true if the hidden bytes are exactly one request, and one that has a response.
 pub(super) fn is_one_request(bytes: u64) -> bool {
     (AROUND + EMPTY + 1..LESS_THAN_TWO).contains(&bytes)
 }
@@ -177,12 +175,60 @@ fn may_be_breaks_or_none(bytes: u64) -> bool {
     bytes == 0 || may_be_breaks(bytes)
 }
 
-/// Returns true if hidden bytes of the server may consist of break notifications only.
 pub(super) fn may_be_breaks(bytes: u64) -> bool {
     let [oplock, lease] = BREAKS.map(|size| AROUND + size);
     (0..=MOST_BREAKS).any(|oplocks| {
         (0..=MOST_BREAKS - oplocks).any(|leases| oplocks + leases > 0 && oplocks * oplock + leases * lease == bytes)
     })
+}
+
+const MAX_UNDECIDED: usize = 32;
+/// Decisive score. A size that is rare on the other side counts 1, an impossible one counts 2.
+const DECISIVE: i32 = 4;
+
+#[derive(Debug)]
+pub(crate) struct UndecidedFrame {
+    pub(crate) direction: FlowDirection,
+    pub(crate) frame: Frame,
+    pub(crate) reached: [u64; 2],
+}
+
+/// Determines the client of a connection from the sizes of encrypted messages, some of which occur only in requests or
+/// only in responses (MS-SMB2 §2.2).
+#[derive(Debug, Default)]
+pub(crate) struct Undecided {
+    frames: Vec<UndecidedFrame>,
+    forward: i32,
+}
+
+impl Undecided {
+    pub(crate) fn push(&mut self, waiting: UndecidedFrame) -> Option<FlowDirection> {
+        let UndecidedFrame { direction, frame, .. } = &waiting;
+        let weight = match frame.content {
+            FrameContent::Encrypted { .. } => speaks_for_client(plain(frame.length())),
+            _ => 0,
+        };
+        self.forward += if *direction == FlowDirection::Forward { weight } else { -weight };
+        self.frames.push(waiting);
+        let client = if self.forward > 0 { FlowDirection::Forward } else { FlowDirection::Backward };
+        (self.forward.abs() >= DECISIVE).then_some(client)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.frames.len() >= MAX_UNDECIDED
+    }
+
+    pub(crate) fn footprint(&self) -> usize {
+        self.frames.capacity() * size_of::<UndecidedFrame>()
+    }
+
+    pub(crate) fn take_frames(&mut self) -> Vec<UndecidedFrame> {
+        std::mem::take(&mut self.frames)
+    }
 }
 
 #[cfg(test)]

@@ -5,10 +5,9 @@
 //! extensions, because servers and virus scanners treat files by extension. [`Disguise`] is for captures, where names
 //! must keep their length.
 
-mod addresses;
-mod fixed;
+mod disguise;
 
-pub use fixed::{Disguise, PseudonymKind, WILDCARDS};
+pub use disguise::{Disguise, PseudonymKind, WILDCARDS};
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};

@@ -1,13 +1,12 @@
 //! A flow table sink that records the bytes inspected by the analysis instead of extracting exchanges.
 
-use super::head;
-use super::names::NameAnonymizer;
-use super::packets::Packets;
-use super::window::PendingPacketQueue;
+use super::packets::{Packets, PendingPacketQueue};
+use super::reduce::{self, NameAnonymizer};
 use crate::analyzer::SMB_PORTS;
 use crate::content::{FrameContent, MAX_HEAD};
 use crate::flow::{begins_connection, foreign_protocol};
-use crate::framer::{Decided, Frame, Framer, Mark};
+use crate::frame::Frame;
+use crate::framer::{Decided, Framer, Mark};
 use smbscope_capture::tcp::{FlowEnd, FlowView, Retransmission, StreamChunk, StreamGap, StreamSink};
 use smbscope_model::FlowDirection;
 use std::borrow::Cow;
@@ -66,7 +65,7 @@ impl Noting {
                 }
                 Decided::Content { length: of_frame } => {
                     let read = lane.bytes(chunk, position, length);
-                    let slim = head::slim(&read, of_frame, &mut self.names);
+                    let slim = reduce::payload(&read, of_frame, &mut self.names);
                     self.keep(lane, chunk, position, &slim);
                     lane.kept_until = lane.kept_until.max(position + slim.len() as u64);
                 }

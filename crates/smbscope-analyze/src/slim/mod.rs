@@ -8,15 +8,13 @@
 //! packets in order.
 
 mod flows;
-mod head;
-mod headers;
-mod names;
 mod packets;
-mod window;
+mod reduce;
 
 use crate::pseudonym::{Disguise, PseudonymKey};
 use flows::Noting;
-use names::NameAnonymizer;
+use packets::{Numbering, PendingPacket, PendingPacketQueue};
+use reduce::NameAnonymizer;
 use smbscope_capture::decode::{Decoder, Outline, PacketContent};
 use smbscope_capture::reader::CaptureSet;
 use smbscope_capture::tcp::FlowTable;
@@ -25,7 +23,6 @@ use smbscope_capture::{Packet, TcpSegment};
 use smbscope_model::{CaptureInfo, ClockStep, MemoryBudget, Quality, Timestamp};
 use std::io::{self, Write};
 use std::sync::atomic::Ordering;
-use window::{Numbering, PendingPacket, PendingPacketQueue};
 
 const COMMENT: &str = "Slim copy made by smbscope: packet headers and SMB headers are original, file content, passwords \
                        and all other payload were removed";
@@ -147,7 +144,7 @@ impl Slimmer<'_> {
                 wire_length: packet.wire_length,
             },
             number: packet.stamp.packet.number(),
-            headers: headers::copy(packet, headers, &mut self.table.sink_mut().names),
+            headers: reduce::headers(packet, headers, &mut self.table.sink_mut().names),
             payload: Vec::new(),
             captured: packet.data.len() - length,
             holders: 0,

@@ -1,26 +1,22 @@
-//! SMB1 requests and responses, matched by PID and MID with TID and UID, all of which are recycled (MS-CIFS §2.2.1.6).
+//! SMB1 requests and responses, matched by PID and MID with TID and UID. All of these are recycled (MS-CIFS §2.2.1.6).
 //!
 //! Because ids are recycled, a response after a gap is accepted only if the gap can't hide both the true response and
 //! another request with the same ids.
 
-mod answers;
-mod ids;
 mod named;
 mod raw;
 mod requests;
 
 use crate::content::{Message1, RequestOrResponse, dialect_named};
-use crate::framer::Frame;
+use crate::frame::Frame;
 use crate::ledger::{Ledger, Opening};
 use crate::names::ConnectionNames;
 use crate::offers;
 use crate::pending::{Causality, PendingExchange, StreamSpan};
 use crate::unseen::MidCounter;
-use answers::{Answers, status};
-use ids::PidMid;
 use named::{Smb1RequestFields, Smb1ResponseEffect};
 use raw::{RawRequest, Smb1RawTransfer};
-use requests::{NO_ID, Smb1RequestTracker, Smb1TrackedRequest};
+use requests::{Answers, NO_ID, PidMid, Smb1RequestTracker, Smb1TrackedRequest, status};
 use smbscope_model::exchange::Details;
 use smbscope_model::{
     Command, CommandGroup, Dialect, ExchangeOutcome, FileId, FlowDirection, Half, ResponseStatus, Subcommand, groups,
@@ -60,7 +56,6 @@ impl Smb1ConnectionState {
         self.requests.outstanding.iter_mut().chain(self.raw.iter_mut())
     }
 
-    /// Passes requests and partial responses that may lie in a range of the stream to `take`.
     pub(crate) fn near(&mut self, span: StreamSpan, from_client: bool, take: &mut impl FnMut(&mut PendingExchange)) {
         self.raw.iter_mut().for_each(&mut *take);
         self.requests.near(span, from_client, take);
@@ -93,7 +88,6 @@ impl Smb1ConnectionState {
         }
     }
 
-    /// Processes a frame without an SMB header. Returns true if it was expected.
     pub(crate) fn take_raw(&mut self, ledger: &mut Ledger<'_>, direction: FlowDirection, frame: &Frame) -> bool {
         if direction == ledger.client() {
             self.raw.take_block_of_write(&mut self.requests, ledger, frame)

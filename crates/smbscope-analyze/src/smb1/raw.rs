@@ -4,11 +4,9 @@
 //! portion, which has a response time), and the block of data (the asynchronous portion), which has a response in
 //! write-through mode only.
 
-use super::answers::status;
-use super::ids::PidMid;
-use super::requests::{Hidden, Smb1RequestTracker};
+use super::requests::{Hidden, PidMid, Smb1RequestTracker, status};
 use crate::content::{Message1, RequestOrResponse};
-use crate::framer::Frame;
+use crate::frame::Frame;
 use crate::ledger::Ledger;
 use crate::pending::{Causality, PendingExchange};
 use smbscope_model::{Exchange, ExchangeOutcome, Half, ResponseStatus, Subcommand};
@@ -33,11 +31,7 @@ struct WriteRaw {
 
 pub(crate) enum RawRequest {
     Read(PidMid),
-    Write {
-        key: PidMid,
-        write_through: bool,
-    },
-    /// Any other request: earlier raw commands are over.
+    Write { key: PidMid, write_through: bool },
     None,
 }
 

@@ -1,11 +1,10 @@
 //! SMB2/3 requests and responses, matched by message id and named by session, tree and open (MS-SMB2 §3.3.5).
 
 mod credits;
-mod named;
 mod requests;
 
 use crate::content::{Message2, RequestOrResponse};
-use crate::framer::Frame;
+use crate::frame::Frame;
 use crate::ledger::{Ledger, Opening};
 use crate::offers;
 use crate::pending::{Causality, PendingExchange, StreamSpan};
@@ -13,8 +12,10 @@ use crate::rereads::{OpenFacts, ReadCaching, TrackedOpen};
 use crate::smb1::Smb1ConnectionState;
 use crate::unseen::MessageIds;
 use credits::ObservedCredits;
-use named::{Smb2RequestFields, Smb2ResponseEffect, display_path, file_id, granted, logged_on, oplock_left};
-use requests::{Smb2RequestTracker, Smb2TrackedRequest, UNSOLICITED};
+use requests::{
+    Smb2RequestFields, Smb2RequestTracker, Smb2ResponseEffect, Smb2TrackedRequest, UNSOLICITED, display_path, file_id,
+    granted, logged_on, oplock_left,
+};
 use smbscope_model::connection::ServerInterface;
 use smbscope_model::exchange::{CreatedFile, Details};
 use smbscope_model::{
@@ -26,7 +27,6 @@ use smbscope_wire::smb2::{self, FileReference, flags};
 use smbscope_wire::status::NtStatus;
 use std::sync::Arc;
 
-/// Maximum number of sessions per connection that are left when it ends.
 const MAX_JOINED: usize = 256;
 /// ShareType of a TREE_CONNECT response (MS-SMB2 §2.2.10).
 const SHARE_TYPE_PIPE: u8 = 2;
@@ -75,7 +75,6 @@ impl Smb2 {
         }
     }
 
-    /// Processes a frame. `smb1` may have a NEGOTIATE that is answered in SMB2.
     pub(crate) fn take(
         &mut self,
         ledger: &mut Ledger<'_>,

@@ -28,7 +28,6 @@ use std::sync::Arc;
 /// not per command.
 pub const LEAVES_MAX: usize = 2_048;
 
-/// Leaves found without hashing: those that one operation of the workload uses in turn.
 const RECENT_LEAVES: usize = 8;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -243,7 +242,6 @@ impl Aggregator {
         self.splits.is_settled() && self.slices.is_none()
     }
 
-    /// Iterates over the leaves in order of their keys; at most [`LEAVES_MAX`].
     pub fn kinds(&self) -> impl Iterator<Item = (CommandRowKey, CommandTallyView<'_>)> {
         self.leaves.iter().map(|(kind, tally)| (*kind, tally.counted()))
     }

@@ -77,7 +77,6 @@ pub(super) fn find(name: &str) -> Option<&'static FilterColumn> {
     COLUMNS.iter().find(|column| column.name == name)
 }
 
-/// All columns in the order of the exchange table, then the derived ones.
 pub(super) static COLUMNS: &[FilterColumn] = &[
     count("flow_id", |x| Some(x.flow.0.into())),
     address("client", |x| x.endpoints.client),

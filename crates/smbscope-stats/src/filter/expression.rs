@@ -19,11 +19,9 @@ pub(super) enum Expression {
 /// Condition on a column's value. The parser ensures that the condition fits the column's type.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum FilterCondition {
-    /// The value is known (true) or unknown (false).
     Known(bool),
     Flag(bool),
     Order(ComparisonOperator, Scalar),
-    /// The value is one of these, or (negated) none of them.
     Scalars(bool, Vec<Scalar>),
     Words(bool, Vec<Word>),
     Prefixes(bool, Vec<Prefix>),
@@ -211,7 +209,6 @@ impl fmt::Display for Literal {
     }
 }
 
-/// Writes `== a` for a single value if `equal` is set, otherwise `in (a, b)`.
 fn one_of(negated: bool, wanted: &[impl fmt::Display], equal: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if let (true, [only]) = (equal, wanted) {
         return write!(f, " {} {only}", if negated { "!=" } else { "==" });

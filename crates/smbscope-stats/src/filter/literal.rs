@@ -2,7 +2,7 @@
 //!
 //! All ordered values are integers: nanoseconds, bytes, or the rank of a dialect.
 
-use super::tokens::Problem;
+use super::tokens::{Problem, is_bare};
 use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
 use regex::{Regex, RegexBuilder};
@@ -11,7 +11,6 @@ use smbscope_model::{Dialect, Nanos};
 use std::fmt::{self, Write as _};
 use std::net::{IpAddr, SocketAddr};
 
-/// Unit of an ordered column, which also determines the syntax of its literals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ScalarUnit {
     Count,
@@ -212,7 +211,6 @@ fn masked(address: IpAddr, length: u8) -> IpAddr {
     }
 }
 
-/// Text compared case-insensitively, as SMB compares names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Word {
     text: String,
@@ -289,10 +287,6 @@ impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_text(&self.text, f)
     }
-}
-
-pub(super) fn is_bare(c: char) -> bool {
-    !c.is_whitespace() && !matches!(c, '(' | ')' | ',' | '"' | '\'' | '=' | '!' | '<' | '>' | '~' | '&' | '|')
 }
 
 pub(super) fn write_text(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -57,7 +57,6 @@ impl Filter {
         self.expression.compares_wildcards()
     }
 
-    /// Creates an evaluator. `captures` are indexed by [`CaptureId`](smbscope_model::CaptureId).
     pub fn matcher(&self, captures: &[String]) -> Matcher<'_> {
         Matcher {
             expression: &self.expression,

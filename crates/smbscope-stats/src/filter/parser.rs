@@ -1,18 +1,18 @@
-//! Text → tree.
+//! Parser: tokens to syntax tree.
 //!
 //! ```text
 //! or   = and { ("or" | "||") and }
 //! and  = not { ("and" | "&&") not }
 //! not  = ("not" | "!") not | "(" or ")" | test
-//! test = column                                    yes or no
+//! test = column                                    flags
 //!      | column ("==" | "!=") (literal | "null")
-//!      | column ("<" | "<=" | ">" | ">=") literal   what has an order
+//!      | column ("<" | "<=" | ">" | ">=") literal   ordered types
 //!      | column ("~" | "!~") pattern                text
 //!      | column ["not"] "in" (literal | "(" literal { "," literal } ")")
 //! ```
 //!
-//! A literal is a word without blanks, or text in quotes; how it is read is up to the column's type. So there is one
-//! kind of word only, and a literal that its column can't read is an error at its place.
+//! A literal is a word without blanks, or text in quotes. The column's type determines its syntax; a literal that does
+//! not fit its column is an error at its place.
 
 use super::columns::{COLUMNS, ColumnAccessor, FilterColumn, TextDomain, find};
 use super::expression::{ComparisonOperator, Expression, FilterCondition};

@@ -1,11 +1,9 @@
 //! Tokenizer for filters and other conditions with the same syntax, a cursor over the tokens, and errors with a place.
 
-use super::literal::is_bare;
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-/// A problem and the byte range of the text that has it.
 pub type LocatedProblem = (Problem, Range<usize>);
 
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +24,10 @@ pub struct Token<'a> {
 
 /// Longer operators first, so that they win.
 const OPERATORS: [&str; 11] = ["==", "!=", "<=", ">=", "!~", "&&", "||", "<", ">", "~", "!"];
+
+pub(super) fn is_bare(c: char) -> bool {
+    !c.is_whitespace() && !matches!(c, '(' | ')' | ',' | '"' | '\'' | '=' | '!' | '<' | '>' | '~' | '&' | '|')
+}
 
 pub fn tokens(text: &str) -> Result<Vec<Token<'_>>, LocatedProblem> {
     let mut tokens = Vec::new();

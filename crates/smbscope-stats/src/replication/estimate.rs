@@ -16,7 +16,6 @@ const RESOLVED_TAIL: usize = 3;
 #[derive(Debug, Clone)]
 pub(super) struct LogRatioEstimate {
     pub(super) log_ratio: f64,
-    /// Values of the resamples, ascending.
     pub(super) resampled: Vec<f64>,
     pub(super) standard_error: f64,
     pub(super) degrees_of_freedom: f64,
@@ -54,7 +53,6 @@ impl LogRatioEstimate {
         }
     }
 
-    /// Returns the interval that excludes `tail`, both sides together.
     pub(super) fn interval(&self, tail: f64) -> (f64, f64) {
         let tail = tail.clamp(f64::EPSILON, 1.0);
         let half = student(1.0 - tail / 2.0, self.degrees_of_freedom) * self.standard_error;
@@ -126,7 +124,6 @@ fn normal() -> Normal {
     Normal::standard()
 }
 
-/// Limit beyond which no number of repetitions is suggested.
 pub const REPETITIONS_MAX: u32 = 10_000;
 
 /// Confidence of the upper bound for the variance used in planning. The variance of five runs is itself uncertain, and
@@ -134,7 +131,6 @@ pub const REPETITIONS_MAX: u32 = 10_000;
 /// Determination", Statistics in Medicine 14, 1995).
 const SPREAD_CONFIDENCE: f64 = 0.8;
 
-/// Variance of the logarithms of single-run ratios.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RepetitionVariance {
     variance: f64,
@@ -182,7 +178,6 @@ impl RepetitionVariance {
         }
     }
 
-    /// Returns the fewest repetitions at which every pair of quantiles stays within its distance.
     fn least(&self, variance: f64, wanted: &[((f64, f64), f64)]) -> Option<u32> {
         let enough = |repetitions: u32| {
             let error = (variance / f64::from(repetitions)).sqrt();

@@ -228,7 +228,6 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Sample variance; 0 for fewer than two values.
 fn variance(values: &[f64]) -> f64 {
     if values.len() < 2 {
         return 0.0;

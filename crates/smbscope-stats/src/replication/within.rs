@@ -11,7 +11,6 @@ use crate::random::Random;
 /// Minimum number of independent blocks of each side for an interval. With fewer, their variance is unknown.
 const BLOCKS_MIN: f64 = 4.0;
 
-/// A run as a series of intervals of equal length.
 pub struct Course<'a> {
     /// One value per interval, from which the block length is computed.
     pub series: &'a [f64],

@@ -15,9 +15,7 @@ named! {
         Server = "server",
         User = "user",
         Share = "share",
-        /// Share and path.
         File = "file",
-        /// Share and parent directory.
         Directory = "directory",
         Extension = "extension",
         Command = "command",
@@ -67,7 +65,6 @@ named! {
         FlowId = "flow_id",
         Connection = "connection",
         Status = "status",
-        /// Size in bytes, rounded down to a power of two.
         Size = "size",
     }
 }
@@ -109,7 +106,6 @@ impl Field {
     }
 }
 
-/// Rounds down to a power of two; 0 stays 0.
 fn bucket(size: u64) -> u64 {
     size.checked_ilog2().map_or(0, |exponent| 1 << exponent)
 }
@@ -127,7 +123,6 @@ pub enum SliceFieldValue {
     Status(ResponseStatus),
     /// At least this many bytes, and less than twice as many.
     Size(u64),
-    /// The value is not in the capture.
     Unknown,
 }
 
@@ -137,7 +132,6 @@ impl SliceFieldValue {
     }
 }
 
-/// Part of a shared string, compared by content.
 #[derive(Debug, Clone)]
 pub struct SharedSubstring {
     whole: Arc<str>,

@@ -32,7 +32,6 @@ pub struct Slicer {
     by: Vec<Dimension>,
     fields: Vec<Field>,
     table: SlicerTable,
-    /// Key of the current exchange, kept to reuse its memory.
     key: Vec<SliceFieldValue>,
 }
 

@@ -28,10 +28,8 @@ use std::collections::HashMap;
 /// Maximum number of slices. Up to here everything is exact.
 pub const SLICES_MAX: usize = 20_000;
 
-/// Number of slices kept by an eviction.
 pub const SLICES_KEPT: usize = 10_000;
 
-/// Limit for the total length of names in the keys, in bytes.
 const SLICE_NAMES_MAX: usize = 32 << 20;
 
 #[derive(Debug, Clone)]

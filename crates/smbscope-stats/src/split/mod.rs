@@ -82,7 +82,6 @@ pub struct TimeSplit {
     pub connections: u64,
     /// Time with at least one command outstanding, excluding expected waits.
     pub busy: Nanos,
-    /// Sum of the times for which each command was outstanding.
     pub outstanding: Nanos,
     parts: [i64; TimePart::ALL.len()],
 }
@@ -119,7 +118,6 @@ impl TimeSplit {
         Nanos(self.waited().0.saturating_add(self.part(TimePart::Think).0))
     }
 
-    /// Mean number of outstanding commands while there was at least one.
     pub fn concurrency(&self) -> Option<f64> {
         (self.busy.0 > 0).then(|| self.outstanding.0 as f64 / self.busy.0 as f64)
     }
@@ -141,7 +139,6 @@ const PARTS: usize = TimePart::ALL.len();
 struct Shares {
     whole: [i64; PARTS],
     shared: [u128; PARTS],
-    /// Divided time in nanoseconds; equal to the sum of `shared` except for rounding.
     divided: i64,
 }
 

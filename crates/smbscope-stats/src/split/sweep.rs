@@ -25,9 +25,7 @@ pub(crate) struct CommandSpan {
     pub(crate) end: Timestamp,
     round_trip: Option<Nanos>,
     standstill: Option<Standstill>,
-    /// The request was not captured.
     begins_unknown: bool,
-    /// The end of the response was not captured.
     ends_unknown: bool,
     chosen: bool,
 }
@@ -117,7 +115,6 @@ struct Noted {
 #[derive(Debug, Clone, Copy, Default)]
 struct IdlePeriod {
     begins_unknown: bool,
-    /// The period lies before the first command or after the last.
     outer: bool,
     filtered_out: bool,
 }
@@ -249,7 +246,6 @@ impl Sweeper {
         }
     }
 
-    /// Attributes the time before `until`, except for a pause that may continue.
     fn sweep(&mut self, until: i64, busy: &mut impl FnMut(i64, i64)) {
         let mut held = std::mem::take(&mut self.held);
         held.sort_by_key(|stretch| stretch.start);
@@ -343,7 +339,6 @@ impl Sweeper {
         self.shares.add(TimePart::ResponseTransfer, (end - answered).0);
     }
 
-    /// Attributes the time from `position` to `limit`, in which at least one command is always outstanding.
     fn together(&mut self, stretches: &[CommandSpan], limit: i64) {
         const RESENT: usize = PARTS;
         const STANDING: usize = PARTS + 1;
@@ -409,7 +404,6 @@ impl Sweeper {
         self.edges = edges;
     }
 
-    /// Attributes the time from `position` to `to`, in which nothing is outstanding.
     fn pause(&mut self, to: i64, pause: IdlePeriod) {
         let IdlePeriod { begins_unknown, outer, filtered_out } = pause;
         let from = std::mem::replace(&mut self.position, to);
@@ -456,7 +450,6 @@ impl Sweeper {
         self.shares.add(TimePart::Think, thought - network);
     }
 
-    /// Collects the ends of a pause and the points within it at which a condition begins or ends, in order.
     fn cut(&self, from: i64, to: i64, cuts: &mut Vec<i64>) {
         cuts.clear();
         cuts.extend(self.notes.iter().flat_map(|noted| [noted.from, noted.to]));

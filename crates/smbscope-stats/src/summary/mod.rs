@@ -35,9 +35,7 @@ pub enum Beyond {
 impl SummaryPrecision {
     pub const ROW: SummaryPrecision = SummaryPrecision { exact: 10_000, beyond: Beyond::Histogram };
     pub const ENTITY: SummaryPrecision = SummaryPrecision { exact: 256, beyond: Beyond::Sketch };
-    /// For files, and for the groups of each client and server.
     pub const FILE: SummaryPrecision = SummaryPrecision { exact: 64, beyond: Beyond::Sketch };
-    /// For sums: count, mean, extremes and standard deviation only.
     pub const MOMENTS: SummaryPrecision = SummaryPrecision { exact: 0, beyond: Beyond::Nothing };
 }
 
@@ -154,12 +152,10 @@ pub struct DurationStatistics {
     pub p99: Option<Nanos>,
     /// 99.9th percentile.
     pub p999: Option<Nanos>,
-    /// Percentiles come from a histogram or a sketch, see [`Beyond`].
     #[serde(skip)]
     pub approximate: bool,
 }
 
-/// Percentiles in thousandths, and the minimum number of values for each.
 const PERCENTILES: [(u64, u64); 5] = [(500, 1), (900, 10), (950, 20), (990, 100), (999, 1_000)];
 
 impl Summary {

@@ -1,9 +1,13 @@
-//! Slims the first bytes of a frame's payload: keeps the fields that the analysis reads and zeroes the rest.
+//! Reduces packet headers and the first bytes of a frame's payload to the fields that the analysis reads, and replaces
+//! names and addresses.
 
-use super::names::NameAnonymizer;
 use crate::content::{FrameContent, FrameParseResult, MAX_HEAD, MAX_RECOVERED, read};
-use smbscope_wire::kept::RetainedRanges;
+use crate::pseudonym::{Disguise, PseudonymKind};
+use smbscope_capture::Packet;
+use smbscope_capture::decode::Outline;
+use smbscope_wire::kept::{NameOf, RetainedRanges};
 use smbscope_wire::{compression, smb1, smb2};
+use std::net::IpAddr;
 
 /// Length of the header of an unchained compressed message (MS-SMB2 §2.2.42.1), and offsets of its fields.
 const COMPRESSION_HEADER: usize = 16;
@@ -11,7 +15,7 @@ const COMPRESSED_SIZE: usize = 4;
 const COMPRESSION_OFFSET: usize = 12;
 
 /// Slims `head`, the captured beginning of a payload of `length` bytes. The result is as long as the part that is read.
-pub(super) fn slim(head: &[u8], length: u32, names: &mut NameAnonymizer) -> Vec<u8> {
+pub(super) fn payload(head: &[u8], length: u32, names: &mut NameAnonymizer) -> Vec<u8> {
     if head.starts_with(&smb2::COMPRESSION_ID) {
         return compressed(head, length, names);
     }
@@ -30,7 +34,6 @@ pub(super) fn slim(head: &[u8], length: u32, names: &mut NameAnonymizer) -> Vec<
     slim
 }
 
-/// Returns the length of the shortest prefix that is parsed like the whole.
 fn needed(head: &[u8], length: u32) -> usize {
     let mut needed = 0;
     loop {
@@ -73,7 +76,6 @@ fn of_smb2(read: &[u8], length: usize, slim: &mut [u8], names: &mut NameAnonymiz
     }
 }
 
-/// Copies the preserved fields of a message. Replaces names and addresses through `names`.
 fn enter(kept: &RetainedRanges, message: &[u8], slim: &mut [u8], names: &mut NameAnonymizer) {
     for field in &kept.fields {
         let place = field.start.min(message.len())..field.end.min(message.len());
@@ -126,4 +128,92 @@ fn compressed(head: &[u8], length: u32, names: &mut NameAnonymizer) -> Vec<u8> {
     slim[COMPRESSION_OFFSET..].copy_from_slice(&(read as u32).to_le_bytes());
     slim.extend(plain);
     slim
+}
+
+const IPV4_CHECKSUM: usize = 10;
+
+/// Returns the headers of `packet`, its first `length` bytes. If names are replaced, keeps only the fields that the
+/// decoder reads, with replaced addresses. TCP and UDP checksums are dropped, because they cover addresses and would
+/// help to guess them.
+pub(super) fn headers(packet: &Packet<'_>, length: usize, names: &mut NameAnonymizer) -> Vec<u8> {
+    if !names.are_replaced() {
+        return packet.data[..length].to_vec();
+    }
+    let mut headers = Outline::understood(packet, length);
+    headers.addresses.into_iter().for_each(|place| names.address(&mut headers.bytes[place]));
+    for place in headers.ipv4_headers {
+        let header = &mut headers.bytes[place];
+        let checksum = checksum(header);
+        header[IPV4_CHECKSUM..IPV4_CHECKSUM + 2].copy_from_slice(&checksum.to_be_bytes());
+    }
+    headers.bytes
+}
+
+fn checksum(header: &[u8]) -> u16 {
+    let sum: u32 = header.chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    !((folded & 0xffff) + (folded >> 16)) as u16
+}
+
+/// Replacement of names and addresses by pseudonyms of the same length.
+pub(super) enum NameAnonymizer {
+    Kept,
+    Replaced(Box<Disguise>),
+}
+
+impl NameAnonymizer {
+    pub(super) fn replace(&mut self, of: NameOf, unicode: bool, name: &mut [u8]) {
+        let NameAnonymizer::Replaced(disguise) = self else { return };
+        let mut units: Vec<u16> = match unicode {
+            true => name.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]])).collect(),
+            false => name.iter().map(|byte| u16::from(*byte)).collect(),
+        };
+        match of {
+            NameOf::Path => disguise.path(&mut units),
+            NameOf::Unc => disguise.unc(&mut units),
+            NameOf::User => disguise.name(PseudonymKind::User, &mut units),
+            NameOf::Domain => disguise.name(PseudonymKind::Domain, &mut units),
+            NameOf::Host => disguise.name(PseudonymKind::Host, &mut units),
+        }
+        // An incomplete UTF-16 unit at the end becomes 0.
+        name.fill(0);
+        match unicode {
+            true => name.chunks_exact_mut(2).zip(units).for_each(|(place, unit)| {
+                place.copy_from_slice(&unit.to_le_bytes());
+            }),
+            false => name.iter_mut().zip(units).for_each(|(place, unit)| *place = unit.to_le_bytes()[0]),
+        }
+    }
+
+    pub(super) fn address(&mut self, address: &mut [u8]) {
+        let NameAnonymizer::Replaced(disguise) = self else { return };
+        if let Ok(bytes) = <[u8; 4]>::try_from(&*address) {
+            if let IpAddr::V4(other) = disguise.address(IpAddr::from(bytes)) {
+                address.copy_from_slice(&other.octets());
+            }
+        } else if let Ok(bytes) = <[u8; 16]>::try_from(&*address) {
+            if let IpAddr::V6(other) = disguise.address(IpAddr::from(bytes)) {
+                address.copy_from_slice(&other.octets());
+            }
+        } else {
+            // A truncated address would reveal the network.
+            address.fill(0);
+        }
+    }
+
+    pub(super) fn are_replaced(&self) -> bool {
+        matches!(self, NameAnonymizer::Replaced(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checksum_of_a_header_fits_its_new_addresses() {
+        // Example from the Wikipedia page on IPv4 header checksums: 45 00 00 73 … has the checksum b861.
+        let header = [0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0, 0, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0, 0xc7];
+        assert_eq!(checksum(&header), 0xb861);
+    }
 }
