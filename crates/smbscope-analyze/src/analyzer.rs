@@ -93,7 +93,7 @@ impl<E: ExchangeSink> Analyzer<E> {
     }
 
     /// Excludes exchanges that span one of these clock steps from timing.
-    pub(crate) fn know_steps_back(&mut self, steps: Arc<[ClockStep]>) {
+    pub(crate) fn set_steps_back(&mut self, steps: Arc<[ClockStep]>) {
         self.steps_back = steps;
     }
 

@@ -60,10 +60,10 @@ impl<K: Hash + Eq + Copy, V: HeapBytes> FifoMap<K, V> {
     }
 
     pub(crate) fn insert(&mut self, key: K, value: V) -> u64 {
-        self.insert_telling(key, value, |_, _| {})
+        self.insert_with(key, value, |_, _| {})
     }
 
-    pub(crate) fn insert_telling(&mut self, key: K, value: V, mut forget: impl FnMut(K, V)) -> u64 {
+    pub(crate) fn insert_with(&mut self, key: K, value: V, mut forget: impl FnMut(K, V)) -> u64 {
         self.bytes += ENTRY_BYTES + value.heap_bytes();
         if let Some(entry) = self.entries.get_mut(&key) {
             let old = std::mem::replace(&mut entry.value, value);

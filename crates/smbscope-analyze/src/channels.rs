@@ -151,13 +151,13 @@ pub(crate) struct ShardCouplingMonitor {
     shard: u64,
     by_connection: bool,
     channels: Arc<SessionRegistry>,
-    told: Option<(IpAddr, u64, u64)>,
+    last_report: Option<(IpAddr, u64, u64)>,
 }
 
 impl ShardCouplingMonitor {
     /// With `by_connection`, each connection is a part; otherwise, the shard is.
     pub(crate) fn new(shard: usize, by_connection: bool, channels: Arc<SessionRegistry>) -> ShardCouplingMonitor {
-        ShardCouplingMonitor { shard: shard as u64, by_connection, channels, told: None }
+        ShardCouplingMonitor { shard: shard as u64, by_connection, channels, last_report: None }
     }
 
     fn part(&self, connection: u64) -> u64 {
@@ -166,7 +166,7 @@ impl ShardCouplingMonitor {
 
     pub(crate) fn uses(&mut self, server: IpAddr, session_id: u64, connection: u64) {
         let part = self.part(connection);
-        if self.told.replace((server, session_id, part)) != Some((server, session_id, part)) {
+        if self.last_report.replace((server, session_id, part)) != Some((server, session_id, part)) {
             self.channels.note(session_id, server, part, false);
         }
     }

@@ -186,7 +186,7 @@ impl Sessions {
                 let result = change(&mut session);
                 self.addresses.entry(key.1).or_default().insert(key.0);
                 let addresses = &mut self.addresses;
-                self.forgotten += self.table.insert_telling(key, session, |key, _| forget_address(addresses, key));
+                self.forgotten += self.table.insert_with(key, session, |key, _| forget_address(addresses, key));
                 result
             }
         };

@@ -420,7 +420,7 @@ impl<'s> ShardWorker<'s> {
         let options = AnalyzerOptions { limits: work.options.limits.part(shards), ..work.options.clone() };
         let tables = (index..shards).step_by(count).map(|shard| {
             let mut analyzer = Analyzer::new(options.clone(), Emit(Rc::clone(&sink)));
-            analyzer.know_steps_back(Arc::clone(steps_back));
+            analyzer.set_steps_back(Arc::clone(steps_back));
             if let Some(channels) = channels {
                 analyzer.watch_channels(shard, by_connection, Arc::clone(channels));
             }

@@ -111,7 +111,7 @@ impl Measure {
         if let Some(figure) = NamedFigure::find(name, known)
             && (figure != NamedFigure::Errors || cursor.peek().is_some_and(|token| token.kind == TokenKind::Open))
         {
-            let (of, place) = of_what(text, figure.name(), cursor, example)?;
+            let (of, place) = parse_operand(text, figure.name(), cursor, example)?;
             return Ok((figure.named(of), place));
         }
         if let Some((of, figure)) = name.rsplit_once('.').filter(|(of, _)| !of.is_empty()) {
@@ -180,7 +180,7 @@ impl NamedFigure {
 
 /// Parses the name in parentheses after a statistic and returns it with its byte range. The name may contain blanks and
 /// balanced parentheses and, in quotes, any characters.
-fn of_what(
+fn parse_operand(
     text: &str,
     figure: &str,
     cursor: &mut Cursor<'_, '_>,

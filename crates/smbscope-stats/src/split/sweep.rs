@@ -119,6 +119,32 @@ struct IdlePeriod {
     filtered_out: bool,
 }
 
+const RESENT: usize = PARTS;
+const STANDING: usize = PARTS + 1;
+/// Index of incoming responses to filtered-out commands, which block the chosen ones too.
+const OTHER_RESPONSE: usize = PARTS + 2;
+
+/// Number of commands in each phase at a moment, and of events that block a connection.
+#[derive(Debug, Clone, Copy, Default)]
+struct ActiveCounts {
+    parts: [u32; PARTS],
+    resent: u32,
+    standing: u32,
+    other_response: u32,
+}
+
+impl ActiveCounts {
+    fn change(&mut self, index: usize, change: i32) {
+        let count = match index {
+            RESENT => &mut self.resent,
+            STANDING => &mut self.standing,
+            OTHER_RESPONSE => &mut self.other_response,
+            _ => &mut self.parts[index],
+        };
+        *count = count.wrapping_add_signed(change);
+    }
+}
+
 /// Time of one connection, attributed up to `position`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sweeper {
@@ -272,7 +298,7 @@ impl Sweeper {
             self.unknown |= overlapping.iter().any(|stretch| stretch.ends_unknown);
             let limit = end.min(until);
             if limit > self.position {
-                self.tell_busy(overlapping, limit, busy);
+                self.report_busy(overlapping, limit, busy);
                 match overlapping {
                     [only]
                         if only.start.0 == self.position
@@ -302,7 +328,7 @@ impl Sweeper {
 
     /// Reports the time up to `limit` in which a chosen command is outstanding. `overlapping` is in order of start
     /// times.
-    fn tell_busy(&mut self, overlapping: &[CommandSpan], limit: i64, busy: &mut impl FnMut(i64, i64)) {
+    fn report_busy(&mut self, overlapping: &[CommandSpan], limit: i64, busy: &mut impl FnMut(i64, i64)) {
         let mut tell = |from: i64, to: i64| {
             if from < to {
                 busy(from, to);
@@ -340,10 +366,6 @@ impl Sweeper {
     }
 
     fn together(&mut self, stretches: &[CommandSpan], limit: i64) {
-        const RESENT: usize = PARTS;
-        const STANDING: usize = PARTS + 1;
-        /// Index of incoming responses to filtered-out commands, which block the chosen ones too.
-        const OTHER_RESPONSE: usize = PARTS + 2;
         let position = self.position;
         let mut edges = std::mem::take(&mut self.edges);
         let mut edge = |index: usize, from: i64, to: i64| {
@@ -367,41 +389,34 @@ impl Sweeper {
             edge(STANDING, standstill.from.0, standstill.end().0);
         }
         edges.sort_unstable();
-        let mut counts = [0u32; PARTS];
-        let (mut resent, mut standing, mut other_response) = (0u32, 0u32, 0u32);
+        let mut active = ActiveCounts::default();
         let mut at = position;
         for (time, change, index) in edges.drain(..) {
             if time > at {
-                let length = time - at;
-                let mut present = (0..TimePart::FilteredOut as usize).filter(|part| counts[*part] > 0);
-                match (present.next(), present.next()) {
-                    (None, _) if counts[TimePart::FilteredOut as usize] > 0 => {
-                        self.shares.add(TimePart::FilteredOut, length);
-                    }
-                    _ if resent > 0 => self.shares.add(TimePart::Network, length),
-                    _ if standing > 0 => self.shares.add(TimePart::Server, length),
-                    _ if counts[TimePart::ResponseTransfer as usize] + other_response > 0 => {
-                        self.shares.add(TimePart::ResponseTransfer, length);
-                    }
-                    (Some(only), None) => self.shares.add(TimePart::ALL[only], length),
-                    (Some(_), Some(_)) => {
-                        let filtered_out = std::mem::take(&mut counts[TimePart::FilteredOut as usize]);
-                        self.shares.divide(&counts, length);
-                        counts[TimePart::FilteredOut as usize] = filtered_out;
-                    }
-                    (None, _) => self.shares.add(TimePart::Unknown, length),
-                }
+                self.attribute(&active, time - at);
                 at = time;
             }
-            let count = match index {
-                RESENT => &mut resent,
-                STANDING => &mut standing,
-                OTHER_RESPONSE => &mut other_response,
-                _ => &mut counts[index],
-            };
-            *count = count.wrapping_add_signed(change);
+            active.change(index, change);
         }
         self.edges = edges;
+    }
+
+    /// Attributes a time during which the active phases don't change.
+    fn attribute(&mut self, active: &ActiveCounts, length: i64) {
+        let mut counts = active.parts;
+        let filtered_out = std::mem::take(&mut counts[TimePart::FilteredOut as usize]);
+        let mut present = (0..PARTS).filter(|part| counts[*part] > 0);
+        match (present.next(), present.next()) {
+            (None, _) if filtered_out > 0 => self.shares.add(TimePart::FilteredOut, length),
+            _ if active.resent > 0 => self.shares.add(TimePart::Network, length),
+            _ if active.standing > 0 => self.shares.add(TimePart::Server, length),
+            _ if counts[TimePart::ResponseTransfer as usize] + active.other_response > 0 => {
+                self.shares.add(TimePart::ResponseTransfer, length);
+            }
+            (Some(only), None) => self.shares.add(TimePart::ALL[only], length),
+            (Some(_), Some(_)) => self.shares.divide(&counts, length),
+            (None, _) => self.shares.add(TimePart::Unknown, length),
+        }
     }
 
     fn pause(&mut self, to: i64, pause: IdlePeriod) {
