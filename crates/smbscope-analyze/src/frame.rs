@@ -16,7 +16,6 @@ pub(crate) struct Frame {
     /// The packet with the last byte, or a later one that filled a gap. Absent if it was not, or possibly not,
     /// captured.
     pub(crate) last: Option<Stamp>,
-    /// The latest of its packets that was a retransmission of missing data.
     pub(crate) resent: Option<Stamp>,
     pub(crate) pause: Option<FramePause>,
     pub(crate) packets: u32,
@@ -50,7 +49,6 @@ impl Frame {
 pub(crate) struct Begin {
     pub(crate) position: u64,
     pub(crate) stamp: Stamp,
-    /// Lowest acknowledgment of the packets so far.
     pub(crate) acknowledged: Option<u64>,
     pub(crate) timely_acknowledgment: Option<u64>,
     pub(crate) packet: PacketRef,

@@ -376,7 +376,6 @@ impl WorkerBatchQueue {
     }
 }
 
-/// Lets the shards of a thread share its sink.
 struct Emit<'s>(Rc<RefCell<&'s mut dyn Sink>>);
 
 impl ExchangeSink for Emit<'_> {
@@ -394,7 +393,6 @@ impl ExchangeSink for Emit<'_> {
 }
 
 struct PipelineConfig<'a> {
-    /// Process segments connection by connection.
     by_connection: bool,
     shards: usize,
     options: &'a AnalyzerOptions,

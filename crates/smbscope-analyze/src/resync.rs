@@ -87,7 +87,6 @@ fn candidate(
     Some(ResyncPoint { offset: offset as u64, trust })
 }
 
-/// A byte before a segment that may begin a header.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Before {
     pub(crate) byte: u8,

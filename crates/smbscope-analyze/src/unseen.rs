@@ -23,7 +23,6 @@ const LEAST_COUNTED_LONG: u64 = 2;
 const MOST_SKIPPED: u64 = 32;
 /// Minimum ratio of numbers in step to numbers out of step.
 const LEAST_REGULAR: u64 = 16;
-/// Variance from rounding a count.
 const ROUNDING: f64 = 0.25;
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -199,7 +198,6 @@ pub(crate) type MidCounter = SequenceTracker<16>;
 impl<const BITS: u32> SequenceTracker<BITS> {
     /// A rise of at least this much is a fall: the counter restarted, and the missing numbers are unknown.
     const BACKWARDS: u64 = 1 << (BITS - 1);
-    /// Short numbers may follow one another by chance.
     const LONG: bool = BITS == u64::BITS;
     const LEAST_COUNTED: u64 = if Self::LONG { LEAST_COUNTED_LONG } else { LEAST_COUNTED };
 
@@ -336,7 +334,6 @@ pub(crate) struct CommandObservations<'a> {
 pub(crate) struct EncryptedMissing {
     pub(crate) requests: Option<u64>,
     pub(crate) responses: Option<u64>,
-    /// Fraction of interim responses in the server's messages.
     pub(crate) others: f64,
     pub(crate) before: u64,
 }

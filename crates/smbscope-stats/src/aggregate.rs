@@ -23,7 +23,6 @@ pub struct Aggregate {
     pub outcomes: Vec<(ExchangeOutcome, u64)>,
     /// Sum of the headline groups, which exclude expected waits and encrypted frames.
     pub total: CommandStatistics,
-    /// Ordered by protocol and code.
     pub commands: Vec<CommandRow>,
     /// In the order of [`CommandGroup::ALL`]. Empty groups are omitted.
     pub groups: Vec<GroupRow>,
@@ -88,7 +87,6 @@ impl Aggregate {
 }
 
 impl DurationStatistics {
-    /// Sum and count are unchanged.
     fn forget_below(&mut self, step: Nanos) {
         let DurationStatistics { min, max, mean, stddev, p50, p90, p95, p99, p999, .. } = self;
         for time in [min, max, mean, stddev, p50, p90, p95, p99, p999] {

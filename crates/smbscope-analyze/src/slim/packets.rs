@@ -12,7 +12,6 @@ use std::net::{IpAddr, SocketAddr};
 
 const MAX_FRAGMENTS: usize = 4096;
 
-/// Length of a list at which entries of written packets are removed.
 const PRUNED_AT: usize = 4096;
 const MAX_FRAGMENT_AGE: u64 = 16 << 10;
 /// Maximum number of bytes before the payload of a fragmented segment: IP, tunnel and TCP headers.
@@ -25,7 +24,6 @@ const IPV6_HEADER: usize = 40;
 struct PendingFragment {
     ordinal: u64,
     fragment: Fragment,
-    /// Beginning of the fragment, which may contain headers.
     beginning: Vec<u8>,
 }
 
@@ -71,7 +69,6 @@ impl Packets {
         }
     }
 
-    /// Delays the packets of a segment.
     pub(super) fn hold(&mut self, ordinal: u64) {
         self.of_segment(ordinal).into_iter().for_each(|ordinal| self.window.hold(ordinal));
     }

@@ -70,7 +70,6 @@ impl Smb1RequestFields {
     }
 }
 
-/// Change of state when the request succeeds.
 #[derive(Debug)]
 pub(super) enum Smb1ResponseEffect {
     LogOn(Option<Arc<str>>),

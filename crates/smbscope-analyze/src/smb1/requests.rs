@@ -298,11 +298,9 @@ fn is_wordless(message: &Message1, length: u64) -> bool {
     message.word_count.map_or(length == WORDLESS, |words| words == 0)
 }
 
-/// PID and MID, which a response repeats.
 pub(super) type PidMid = (u16, u16);
 
 const REMEMBERED_IDS: usize = 128;
-/// Number of consecutive requests with ascending MIDs that show a counter.
 const LEAST_RUN: u64 = 16;
 const MOST_SKIPPED: u16 = 32;
 

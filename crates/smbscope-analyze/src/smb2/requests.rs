@@ -202,7 +202,6 @@ impl Smb2RequestFields {
     }
 }
 
-/// Change of state when the request succeeds.
 #[derive(Debug)]
 pub(super) enum Smb2ResponseEffect {
     None,
@@ -274,7 +273,6 @@ pub(super) fn logged_on(user: Option<Arc<str>>, flags: u16) -> Option<Arc<str>> 
     }
 }
 
-/// The root of a share has an empty name.
 pub(super) fn display_path(name: &CapturedName) -> Option<Arc<str>> {
     if name.text.is_empty() && name.is_whole() { Some("\\".into()) } else { kept(name) }
 }

@@ -66,7 +66,6 @@ impl std::fmt::Debug for FilterColumn {
     }
 }
 
-/// Names are unique.
 impl PartialEq for FilterColumn {
     fn eq(&self, other: &FilterColumn) -> bool {
         self.name == other.name

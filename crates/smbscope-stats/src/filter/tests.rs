@@ -45,7 +45,6 @@ fn none_holds(expressions: &[&str]) {
     assert!(held.is_empty(), "{held:?} should not hold");
 }
 
-/// Returns the first line of the error.
 fn wrong(text: &str) -> String {
     let error = text.parse::<Filter>().expect_err(text).to_string();
     error.lines().next().unwrap_or_default().to_owned()

@@ -10,7 +10,6 @@ use super::{REPETITIONS_MIN, ReplicationSettings, mean, variance};
 use crate::random::Random;
 use statrs::distribution::{ChiSquared, ContinuousCDF, Normal, StudentsT};
 
-/// Minimum number of resamples in a tail to estimate its probability.
 const RESOLVED_TAIL: usize = 3;
 
 #[derive(Debug, Clone)]

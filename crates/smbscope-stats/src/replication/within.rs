@@ -82,7 +82,6 @@ fn resampled(course: &Course<'_>, length: f64, resamples: u32, random: &mut Rand
 const QUIET_LAGS: usize = 5;
 /// Significance bound for autocorrelations, in standard errors (c in Politis and White).
 const INSIGNIFICANT: f64 = 2.0;
-/// Lags with a smaller weight are ignored in the variance of resamples.
 const LEAST_SEEN: f64 = 1e-3;
 /// Upper limit for the correction; the estimate from a short series can be anything.
 const MOST_MISSED: f64 = 4.0;

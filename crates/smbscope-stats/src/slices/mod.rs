@@ -88,7 +88,6 @@ pub struct DimensionBreakdown {
     pub fields: Vec<Field>,
     pub sort: SliceSortKey,
     pub entries: Vec<SliceStatistics>,
-    /// Sum of the evicted slices, with an empty key.
     pub other: Option<SliceStatistics>,
     /// Upper limit for the total response time of any key without a slice. 0 if every key has a slice; never more than
     /// a [`SLICES_KEPT`]th of the response time of all slices.

@@ -401,7 +401,6 @@ impl Sweeper {
         self.edges = edges;
     }
 
-    /// Attributes a time during which the active phases don't change.
     fn attribute(&mut self, active: &ActiveCounts, length: i64) {
         let mut counts = active.parts;
         let filtered_out = std::mem::take(&mut counts[TimePart::FilteredOut as usize]);

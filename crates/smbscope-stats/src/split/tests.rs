@@ -63,7 +63,6 @@ fn split(connection: &ConnectionSummary, exchanges: &[Exchange]) -> TimeSplit {
     sweeper.finish(connection, &mut |_, _| {})
 }
 
-/// Returns the non-empty parts.
 fn parts(split: &TimeSplit) -> Vec<(TimePart, i64)> {
     TimePart::ALL.into_iter().map(|part| (part, split.part(part).0)).filter(|(_, time)| *time != 0).collect()
 }
