@@ -1,4 +1,4 @@
-//! Segments to exchanges: stream order, framing, messages, matching.
+//! Throughput from segments to exchanges: stream order, framing, parsing, matching.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use smbscope_analyze::{Analyzer, AnalyzerOptions};
@@ -8,7 +8,7 @@ use smbscope_model::Exchange;
 use smbscope_testkit::traffic::{Limit, Mix, Settings, packets};
 use std::hint::black_box;
 
-/// Small enough for the processor's cache, so that the functions are measured and not the memory.
+/// Fits in the CPU cache, so that the functions are measured and not the memory.
 const PACKETS: u64 = 4_000;
 
 fn exchanges(criterion: &mut Criterion) {

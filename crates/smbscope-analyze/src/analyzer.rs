@@ -1,54 +1,50 @@
-//! The sink of a flow table: keeps a state for each flow, and what outlives all of them.
+//! The analyzer of a shard: the sink of its flow table. Keeps a state per flow, and the data that outlives a flow.
+//!
+//! One shard holds many flows. [`Analyzer::opened`](StreamSink::opened) creates the state of a flow, and
+//! [`Analyzer::closed`](StreamSink::closed) turns it into a connection summary or a failed connection attempt.
 
 use crate::attempts::{ConnectAttemptTotals, attempt_of};
+use crate::bounded::{ClockSteps, ForeignReplies, Initials, Routed};
 use crate::channels::{SessionRegistry, ShardCouplingMonitor};
 use crate::flow::{FlowState, begins_connection};
-use crate::framer::Frame;
-use crate::least::{ClockSteps, ForeignReplies, Initials, Routed};
+use crate::frame::Frame;
 use crate::ledger::ShardContext;
 use crate::names::Sessions;
 use crate::offers::OfferPool;
-use crate::sink::ExchangeSink;
+use crate::pending::ExchangeSink;
 use crate::unseen::UnseenEstimate;
 use smbscope_capture::tcp::{FlowEnd, FlowView, Retransmission, StreamChunk, StreamGap, StreamSink};
 use smbscope_model::{ClockStep, ConnectionSummary, FlowDirection, FlowId, MemoryBudget, Quality, Role};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Ports that promise SMB: direct TCP and the NetBIOS session service.
+/// Ports on which SMB is expected: direct TCP and the NetBIOS session service.
 pub(crate) const SMB_PORTS: [u16; 2] = [445, 139];
 
-/// What is looked at.
 #[derive(Debug, Clone, Default)]
 pub struct AnalyzerOptions {
-    /// Only flows with one of these ports at either end, which is the server's where no message tells; all flows when
-    /// empty.
+    /// Analyse only flows with one of these ports. The side with such a port is the server unless a message says
+    /// otherwise. If empty, analyse all flows.
     pub ports: Vec<u16>,
-    /// What it may take.
     pub limits: MemoryBudget,
-    /// Of packets that were captured on both sides of a router, those nearer to this end count; where none is chosen, the
-    /// first copy.
+    /// Of packets captured on both sides of a router, count the copy closer to this end. If `None`, count the first
+    /// copy.
     pub beside: Option<Role>,
-    /// Exchanges keep what their requests asked for, to be sent again: [`Exchange::details`](smbscope_model::Exchange).
+    /// Keep the parameters of requests in [`Exchange::details`](smbscope_model::Exchange), for replay.
     pub details: bool,
 }
 
-/// Bytes of the names of users and shares in the summaries of a shard's connections.
 const CONNECTION_NAMES_MAX: usize = 2 << 20;
 
-/// Receives the events of every flow and passes exchanges on.
 pub struct Analyzer<E: ExchangeSink> {
     options: AnalyzerOptions,
     emit: E,
-    /// Room for the frames of a chunk, which all flows share.
     frames: Vec<Frame>,
     quality: Quality,
     sessions: Sessions,
     offers: OfferPool,
-    /// Those that began first.
     connections: BTreeMap<FlowId, Box<ConnectionSummary>>,
     connections_left_out: u64,
-    /// Bytes of the names in `connections`.
     connection_names: usize,
     steps_back: Arc<[ClockStep]>,
     clock_steps: ClockSteps,
@@ -58,16 +54,11 @@ pub struct Analyzer<E: ExchangeSink> {
     initials: Vec<Initials>,
 }
 
-/// What remains when every flow is over.
 #[derive(Debug, Clone, Default)]
 pub struct AnalyzerOutcome {
-    /// Counts of the flows that carried SMB.
     pub quality: Quality,
-    /// The connections, by first packet.
     pub connections: Vec<ConnectionSummary>,
-    /// Connections that are not in the list because it was full.
     pub connections_left_out: u64,
-    /// Where the clock of the capture stepped within exchanges.
     pub(crate) clock_steps: ClockSteps,
     pub(crate) foreign_replies: ForeignReplies,
     pub(crate) attempts: ConnectAttemptTotals,
@@ -76,7 +67,6 @@ pub struct AnalyzerOutcome {
 }
 
 impl<E: ExchangeSink> Analyzer<E> {
-    /// An analysis that hands every exchange to `emit`, in the order in which they end.
     pub fn new(options: AnalyzerOptions, emit: E) -> Analyzer<E> {
         Analyzer {
             sessions: Sessions::within(options.limits.names),
@@ -97,18 +87,17 @@ impl<E: ExchangeSink> Analyzer<E> {
         }
     }
 
-    /// Has every session that is met told to the other shards, and noticed where two connections of this one share it if
-    /// they are followed one after the other.
+    /// Reports every session to the other shards. With `by_connection`, also detects connections of this shard that
+    /// share a session, for shards whose connections are followed one after another.
     pub(crate) fn watch_channels(&mut self, shard: usize, by_connection: bool, channels: Arc<SessionRegistry>) {
         self.sessions.watch = Some(ShardCouplingMonitor::new(shard, by_connection, channels));
     }
 
-    /// Has exchanges across these steps of the clock left out.
-    pub(crate) fn know_steps_back(&mut self, steps: Arc<[ClockStep]>) {
+    /// Excludes exchanges that span one of these clock steps from timing.
+    pub(crate) fn set_steps_back(&mut self, steps: Arc<[ClockStep]>) {
         self.steps_back = steps;
     }
 
-    /// Sums up.
     pub fn finish(mut self) -> AnalyzerOutcome {
         self.quality.evicted_names += self.sessions.forgotten;
         AnalyzerOutcome {
@@ -123,12 +112,11 @@ impl<E: ExchangeSink> Analyzer<E> {
         }
     }
 
-    /// Notes what tells that a connection was captured at two places.
     fn note_places(&mut self, connection: &ConnectionSummary, view: &FlowView, end: &FlowEnd) {
         if end.quality.copies_behind_router > 0 {
             self.routed.add(connection.endpoints, ());
         }
-        // Address translation keeps sequence numbers, and two connections have both alike by no chance.
+        // Address translation keeps initial sequence numbers, and no two connections share both by chance.
         if let [Some(forward), Some(backward)] = end.initial
             && self.initials.len() < self.options.limits.connections
         {
@@ -138,7 +126,6 @@ impl<E: ExchangeSink> Analyzer<E> {
         }
     }
 
-    /// Gives up the names of a connection that is to be listed when those listed before have too many.
     fn shorten_names(&mut self, connection: &mut ConnectionSummary) {
         for names in [&mut connection.users, &mut connection.shares] {
             names.retain(|name| {
@@ -150,7 +137,6 @@ impl<E: ExchangeSink> Analyzer<E> {
         }
     }
 
-    /// Makes room in the list of connections by the one that began last.
     fn leave_out_last(&mut self) {
         if let Some((_, last)) = self.connections.pop_last() {
             self.connection_names -= last.users.iter().chain(&last.shares).map(|name| name.len()).sum::<usize>();
@@ -177,7 +163,6 @@ impl<E: ExchangeSink> Analyzer<E> {
 }
 
 impl<E: ExchangeSink> StreamSink for Analyzer<E> {
-    /// Nothing is kept for a flow whose ports are not asked for.
     type Flow = Option<FlowState>;
 
     fn opened(&mut self, view: &FlowView) -> Option<FlowState> {

@@ -1,7 +1,7 @@
-//! Attempts to connect to an SMB server that came to nothing, added up by client and server.
+//! Failed attempts to connect to an SMB server, by client and server.
 //!
-//! Which servers beside those on ports 445 and 139 speak SMB is known at the end only. Until then the attempts at other ports
-//! are kept apart, so that a port scan does not crowd out what is certain.
+//! Until the end of the capture it is unknown which ports other than 445 and 139 carry SMB. Attempts at other ports are
+//! kept separately until then, so that a port scan can't displace attempts at known SMB ports.
 
 use serde::{Deserialize, Serialize};
 use smbscope_capture::tcp::{FlowEnd, FlowView};
@@ -9,12 +9,12 @@ use smbscope_model::{ConnectAttempt, ConnectAttempts};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
-/// Pairs of client and server that are kept, of SMB ports and of others; those with the least addresses.
+/// Maximum number of pairs of client and server, for SMB ports and others each. Keeps those with the smallest
+/// addresses.
 const MAX_ATTEMPT_PAIRS: usize = 1024;
-/// The NetBIOS session service may end a connection in words of its own before any SMB message (RFC 1002 4.3.4).
+/// The NetBIOS session service may end a connection with a message of its own before any SMB message (RFC 1002 §4.3.4).
 const NETBIOS_PORT: u16 = 139;
 
-/// Attempts, added up in any order and grouping.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ConnectAttemptTotals {
     to_smb: Sums,
@@ -31,7 +31,7 @@ impl Sums {
     fn add(&mut self, attempt: ConnectAttempt) {
         let pair = (attempt.server, attempt.client);
         self.pairs.entry(pair).and_modify(|known| known.merge(&attempt)).or_insert(attempt);
-        // A pair that is left out once has more than enough lesser ones before it for good, so none is added up in part.
+        // An evicted pair always has enough smaller ones before it, so no pair is counted in part.
         if self.pairs.len() > MAX_ATTEMPT_PAIRS
             && let Some((_, last)) = self.pairs.pop_last()
         {
@@ -46,7 +46,6 @@ impl Sums {
 }
 
 impl ConnectAttemptTotals {
-    /// Adds an attempt; `is_smb` says that the server's port promises SMB.
     pub(crate) fn add(&mut self, attempt: ConnectAttempt, is_smb: bool) {
         let sums = if is_smb { &mut self.to_smb } else { &mut self.to_others };
         sums.add(attempt);
@@ -57,7 +56,6 @@ impl ConnectAttemptTotals {
         self.to_others.merge(other.to_others);
     }
 
-    /// Lists the attempts at SMB ports, and at the servers that spoke SMB on other ports.
     pub(crate) fn finish(self, servers: &BTreeSet<SocketAddr>) -> ConnectAttempts {
         let others = self.to_others.pairs.into_values().filter(|attempt| servers.contains(&attempt.server));
         let mut listed: Vec<ConnectAttempt> = self.to_smb.pairs.into_values().chain(others).collect();
@@ -68,8 +66,8 @@ impl ConnectAttemptTotals {
     }
 }
 
-/// Returns the attempt that a flow without SMB was: none if its SYN was not captured, if it carried other data, or if it
-/// was still open at the end.
+/// Returns the failed attempt that a flow without SMB represents. Returns `None` if its SYN was not captured, if it
+/// carried other data, or if it was still open at the end of the capture.
 pub(crate) fn attempt_of(view: &FlowView, end: &FlowEnd) -> Option<ConnectAttempt> {
     let opener = view.opener?;
     let (client, server) = view.ends(opener);
@@ -139,7 +137,6 @@ mod tests {
 
     #[test]
     fn the_pairs_with_most_attempts_are_listed_and_the_others_counted() {
-        // Clients 0 to 99 try once, client 50 three times.
         let mut attempts = ConnectAttemptTotals::default();
         (1..).zip((0..100).chain([50, 50])).for_each(|(number, client)| attempts.add(attempt(client, number), true));
         let found = attempts.finish(&BTreeSet::new());

@@ -1,33 +1,30 @@
-//! A map that forgets its oldest entry when it is full.
+//! Bounded containers: a map that evicts its oldest entry, and a list that keeps the smallest keys.
 
 use ahash::RandomState;
-use std::collections::{HashMap, VecDeque};
+use serde::{Deserialize, Serialize};
+use smbscope_model::{ClockStep, Endpoints, ForeignReply, PacketRef, SeenTwice, Timestamp};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::Hash;
 
-/// About what an entry of a map takes beside its value.
 pub(crate) const ENTRY_BYTES: usize = 128;
 
-/// What a value takes on the heap.
 pub(crate) trait HeapBytes {
     fn heap_bytes(&self) -> usize;
 }
 
-/// A map that forgets its oldest entry when it is full, and says so.
 #[derive(Debug)]
 pub(crate) struct FifoMap<K, V> {
     entries: HashMap<K, FifoMapEntry<V>, RandomState>,
-    /// The keys with the numbers of their entries, oldest first. Those of entries that were removed stay until they are many.
+    /// Keys and insertion numbers, oldest first. Stale entries of removed keys are purged when they outnumber the
+    /// others.
     order: VecDeque<(u64, K)>,
-    /// How many entries there have been.
     count: u64,
     limit: usize,
-    /// What the entries take, about.
     bytes: usize,
 }
 
 #[derive(Debug)]
 struct FifoMapEntry<V> {
-    /// Tells an entry from another one of the same key.
     number: u64,
     value: V,
 }
@@ -37,7 +34,6 @@ impl<K: Hash + Eq + Copy, V: HeapBytes> FifoMap<K, V> {
         FifoMap { entries: HashMap::default(), order: VecDeque::new(), count: 0, limit, bytes: 0 }
     }
 
-    /// What the entries take, about.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -50,28 +46,24 @@ impl<K: Hash + Eq + Copy, V: HeapBytes> FifoMap<K, V> {
         self.entries.get(key).map(|entry| &entry.value)
     }
 
-    /// A value to be changed in place; what it took before is to be told to [`Self::resized`].
+    /// Returns a value for modification. The caller reports a change of its size to [`Self::resized`].
     pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         self.entries.get_mut(key).map(|entry| &mut entry.value)
     }
 
-    /// A value took `before` bytes on the heap, and now takes `after`.
     pub(crate) fn resized(&mut self, before: usize, after: usize) {
         self.bytes = self.bytes + after - before;
     }
 
-    /// The key, if there is only one.
     pub(crate) fn only_key(&self) -> Option<K> {
         self.entries.keys().next().copied().filter(|_| self.entries.len() == 1)
     }
 
-    /// Adds or replaces an entry; returns how many were forgotten for it.
     pub(crate) fn insert(&mut self, key: K, value: V) -> u64 {
-        self.insert_telling(key, value, |_, _| {})
+        self.insert_with(key, value, |_, _| {})
     }
 
-    /// The same, and tells which were forgotten.
-    pub(crate) fn insert_telling(&mut self, key: K, value: V, mut forget: impl FnMut(K, V)) -> u64 {
+    pub(crate) fn insert_with(&mut self, key: K, value: V, mut forget: impl FnMut(K, V)) -> u64 {
         self.bytes += ENTRY_BYTES + value.heap_bytes();
         if let Some(entry) = self.entries.get_mut(&key) {
             let old = std::mem::replace(&mut entry.value, value);
@@ -100,7 +92,6 @@ impl<K: Hash + Eq + Copy, V: HeapBytes> FifoMap<K, V> {
         Some(old)
     }
 
-    /// The entry that has been there longest, without it from now on.
     pub(crate) fn remove_oldest(&mut self) -> Option<(K, V)> {
         loop {
             let (number, key) = self.order.pop_front()?;
@@ -111,9 +102,59 @@ impl<K: Hash + Eq + Copy, V: HeapBytes> FifoMap<K, V> {
     }
 }
 
+/// A bounded list whose contents don't depend on the order of insertion: the values with the smallest keys, at most
+/// `MOST`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(bound(
+    serialize = "K: Serialize, V: Serialize",
+    deserialize = "K: Ord + Deserialize<'de>, V: Deserialize<'de>"
+))]
+pub(crate) struct Least<const MOST: usize, K, V = ()>(BTreeMap<K, V>);
+
+impl<const MOST: usize, K, V> Default for Least<MOST, K, V> {
+    fn default() -> Self {
+        Least(BTreeMap::new())
+    }
+}
+
+impl<const MOST: usize, K: Ord, V> Least<MOST, K, V> {
+    pub(crate) fn add(&mut self, key: K, value: V) {
+        self.0.entry(key).or_insert(value);
+        if self.0.len() > MOST {
+            self.0.pop_last();
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: Self) {
+        other.0.into_iter().for_each(|(key, value)| self.add(key, value));
+    }
+
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &K> {
+        self.0.keys()
+    }
+
+    pub(crate) fn values(&self) -> impl Iterator<Item = &V> {
+        self.0.values()
+    }
+}
+
+/// The first clock steps, by the packets around them. Each connection that sees a step has its own packets.
+pub(crate) type ClockSteps = Least<256, (PacketRef, PacketRef), ClockStep>;
+pub(crate) type ForeignReplies = Least<{ ForeignReply::MAX_LISTED }, ForeignReply>;
+pub(crate) type Routed = Least<{ SeenTwice::MAX_NAMED }, Endpoints>;
+
+impl ClockSteps {
+    pub(crate) fn note(&mut self, step: ClockStep) {
+        self.add((step.after.packet, step.before.packet), step);
+    }
+}
+
+pub(crate) type Initials = ([u32; 2], Timestamp, Endpoints);
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use std::sync::Arc;
 
     #[test]
@@ -128,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_key_that_comes_and_goes_takes_no_more_with_every_time() {
-        // A server that gives the same file id to every open.
+        // A server may assign the same file id to every open.
         let mut names: FifoMap<u8, Arc<str>> = FifoMap::new(1000);
         names.insert(1, "stays".into());
         for _ in 0..100_000 {
@@ -138,5 +179,21 @@ mod tests {
         }
         names.insert(7, "x".into());
         assert_eq!(names.remove_oldest().map(|(key, _)| key), Some(1), "the key is as old as its last entry");
+    }
+
+    proptest! {
+        #[test]
+        fn lists_of_any_partition_merge_to_the_whole(values in prop::collection::vec((0u32..20, 0usize..3), 0..40)) {
+            let mut whole: Least<5, u32> = Least::default();
+            let mut parts: [Least<5, u32>; 3] = Default::default();
+            for (value, part) in &values {
+                whole.add(*value, ());
+                parts[*part].add(*value, ());
+            }
+            let [mut a, b, c] = parts;
+            a.merge(c);
+            a.merge(b);
+            prop_assert_eq!(a, whole);
+        }
     }
 }

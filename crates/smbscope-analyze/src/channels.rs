@@ -1,5 +1,8 @@
-//! Which SMB2 sessions were met in which part of the flows, to notice one that spans several of them. A part is whatever
-//! is followed by itself: a shard, or a connection where a shard goes through its segments connection by connection.
+//! Detects SMB2 sessions that span several parts of the flows.
+//!
+//! A part is followed on its own: a shard, or a connection if a shard follows its connections one after another. A
+//! session with channels in several parts (MS-SMB2 multichannel) would lose its names there, so the analysis is
+//! repeated with coarser parts.
 
 use ahash::RandomState;
 use serde::{Deserialize, Serialize};
@@ -9,17 +12,15 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Sessions that are watched; a capture with more of them is taken for one where they span shards.
+/// Maximum number of sessions tracked. Beyond it, assume that sessions span parts.
 const MAX_WATCHED: usize = 1 << 18;
 
-/// Which connection a flow is of: one for all flows between the same two sockets, as one goes on in another flow after it
-/// was evicted.
+/// Identifies a connection by its two sockets, so that a flow that continues after an eviction keeps its id.
 pub(crate) fn connection_of(view: &FlowView) -> u64 {
     let (one, other) = (view.source, view.destination);
     RandomState::with_seeds(1, 2, 3, 4).hash_one((one.min(other), one.max(other)))
 }
 
-/// What all parts have seen of sessions.
 #[derive(Debug, Default)]
 pub(crate) struct SessionRegistry {
     coupled: AtomicBool,
@@ -28,21 +29,18 @@ pub(crate) struct SessionRegistry {
 
 #[derive(Debug, Default)]
 struct SessionPartitions {
-    /// By session id, as a channel may lead to another address of the server.
+    /// By session id only, because a channel may lead to another address of the server.
     ids: HashMap<u64, Id, RandomState>,
-    /// The parts that use a session id with a server.
     servers: HashMap<(u64, IpAddr), PartitionUse, RandomState>,
 }
 
-/// Who uses a session id.
 #[derive(Debug, Default)]
 struct Id {
     all: PartitionUse,
-    /// To bind another connection to it, so that it may be the session of another address.
+    /// Parts that bind another connection to the session, which may therefore exist at another address as well.
     binding: PartitionUse,
 }
 
-/// Parts of the flows.
 #[derive(Debug, Default, Clone, Copy)]
 enum PartitionUse {
     #[default]
@@ -66,7 +64,6 @@ impl PartitionUse {
 }
 
 impl SessionRegistry {
-    /// Whether a session was met in more than one part.
     pub(crate) fn are_coupled(&self) -> bool {
         self.coupled.load(Ordering::Relaxed)
     }
@@ -75,7 +72,6 @@ impl SessionRegistry {
         self.coupled.store(true, Ordering::Relaxed);
     }
 
-    /// All of what was seen.
     pub(crate) fn met(&self) -> Met {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let binding = seen.ids.iter().filter(|(_, id)| !matches!(id.binding, PartitionUse::None)).map(|(id, _)| *id);
@@ -86,9 +82,8 @@ impl SessionRegistry {
         }
     }
 
-    /// A part uses a session id with a server, perhaps to bind another connection to it.
     fn note(&self, session_id: u64, server: IpAddr, part: u64, binds: bool) {
-        // The table is sound after a panic: it only ever gains parts.
+        // Safe to use after a panic: the table only gains parts.
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let SessionPartitions { ids, servers } = &mut *seen;
         if servers.len() >= MAX_WATCHED && !servers.contains_key(&(session_id, server)) {
@@ -107,13 +102,11 @@ impl SessionRegistry {
     }
 }
 
-/// The sessions that a part of an analysis met, to notice one that spans several parts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Met {
     servers: BTreeSet<(u64, IpAddr)>,
-    /// Those that another connection was bound to, so that they may be sessions of another address.
+    /// Sessions to which another connection was bound, so that they may exist at another address as well.
     binding: BTreeSet<u64>,
-    /// There were more than are watched.
     too_many: bool,
 }
 
@@ -125,7 +118,7 @@ impl Met {
     }
 }
 
-/// Which of several parts have sessions in common: groups of their indices, each part in one group, both in order.
+/// Groups parts that have sessions in common. Returns indices; each part is in one group, and both levels are in order.
 pub(crate) fn coupled<'m>(parts: impl Iterator<Item = &'m Met> + Clone) -> Vec<Vec<usize>> {
     let mut groups: Vec<usize> = (0..parts.clone().count()).collect();
     let mut join = |one: usize, other: usize| {
@@ -153,44 +146,37 @@ pub(crate) fn coupled<'m>(parts: impl Iterator<Item = &'m Met> + Clone) -> Vec<V
     members.into_values().collect()
 }
 
-/// A shard's way to tell the others.
 #[derive(Debug)]
 pub(crate) struct ShardCouplingMonitor {
     shard: u64,
-    /// Each connection is a part.
     by_connection: bool,
     channels: Arc<SessionRegistry>,
-    /// What was told last: it is told again and again.
-    told: Option<(IpAddr, u64, u64)>,
+    last_report: Option<(IpAddr, u64, u64)>,
 }
 
 impl ShardCouplingMonitor {
-    /// Of a shard, which is a part itself, or each connection of it is one.
+    /// With `by_connection`, each connection is a part; otherwise, the shard is.
     pub(crate) fn new(shard: usize, by_connection: bool, channels: Arc<SessionRegistry>) -> ShardCouplingMonitor {
-        ShardCouplingMonitor { shard: shard as u64, by_connection, channels, told: None }
+        ShardCouplingMonitor { shard: shard as u64, by_connection, channels, last_report: None }
     }
 
-    /// Of a connection by [`connection_of`].
     fn part(&self, connection: u64) -> u64 {
         if self.by_connection { connection } else { self.shard }
     }
 
-    /// A connection uses a session that is not known yet.
     pub(crate) fn uses(&mut self, server: IpAddr, session_id: u64, connection: u64) {
         let part = self.part(connection);
-        if self.told.replace((server, session_id, part)) != Some((server, session_id, part)) {
+        if self.last_report.replace((server, session_id, part)) != Some((server, session_id, part)) {
             self.channels.note(session_id, server, part, false);
         }
     }
 
-    /// A connection uses a session that another one of the shard began.
     pub(crate) fn shares(&self, begun: u64, connection: u64) {
         if self.part(begun) != self.part(connection) {
             self.channels.couple();
         }
     }
 
-    /// A connection asks to become a channel of a session that is not known here.
     pub(crate) fn binds(&self, server: IpAddr, session_id: u64, connection: u64) {
         self.channels.note(session_id, server, self.part(connection), true);
     }
@@ -263,7 +249,7 @@ mod tests {
         };
         let parts = [
             part(&[(1, 7), (1, 9)], &[]),
-            // The same number at another server is another session.
+            // The same id at another server is another session.
             part(&[(2, 7)], &[]),
             part(&[(1, 9)], &[]),
             part(&[(3, 5)], &[]),

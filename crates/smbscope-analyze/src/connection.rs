@@ -1,11 +1,14 @@
-//! One SMB connection: which side is the client, and which protocol a frame is of.
+//! One SMB connection: passes each frame to the analyzer of its protocol.
+//!
+//! A connection may change from SMB1 to SMB2 and from plain to encrypted messages, so it holds the state of all three.
+//! The protocol modules match requests and responses; [`crate::ledger`] counts the exchanges.
 
 use crate::content::FrameContent;
 use crate::encrypted::Encrypted;
-use crate::framer::{Frame, Framer};
+use crate::frame::Frame;
+use crate::framer::Framer;
 use crate::ledger::{ConnectionLedger, Ledger, ShardContext};
-use crate::pending::{PendingExchange, StreamSpan};
-use crate::sink::ExchangeSink;
+use crate::pending::{ExchangeSink, PendingExchange, StreamSpan};
 use crate::smb1::Smb1ConnectionState;
 use crate::smb2::Smb2;
 use crate::unseen::{CommandObservations, HiddenFrames};
@@ -14,17 +17,15 @@ use smbscope_model::connection::ConnectionEnd;
 use smbscope_model::{DirectionCounts, FlowDirection, Protocol, Timestamp};
 use smbscope_wire::nbss::FrameType;
 
-/// Approximate bytes of the tables of a connection: of requests and message ids, and its part of those of sessions.
+/// Approximate size of a connection's tables of requests and message ids, and of its part of the session tables.
 const TABLES_BYTES: usize = 4 << 10;
 
-/// An SMB connection.
 #[derive(Debug)]
 pub(crate) struct ConnectionAnalyzer {
     accounts: ConnectionLedger,
     protocols: Protocols,
 }
 
-/// What is outstanding, by protocol: a connection may begin with one and go on with another.
 #[derive(Debug, Default)]
 struct Protocols {
     smb1: Smb1ConnectionState,
@@ -33,7 +34,6 @@ struct Protocols {
 }
 
 impl Protocols {
-    /// Requests that wait for an answer.
     fn outstanding(&self) -> usize {
         self.smb1.outstanding() + self.smb2.outstanding() + self.encrypted.outstanding()
     }
@@ -62,14 +62,12 @@ impl ConnectionAnalyzer {
         self.accounts.client
     }
 
-    /// Approximate memory in bytes.
     #[inline]
     pub(crate) fn footprint(&self) -> usize {
         let exchanges = self.accounts.footprint(self.protocols.outstanding());
         size_of::<ConnectionAnalyzer>() + TABLES_BYTES + exchanges + self.protocols.smb1.name_bytes()
     }
 
-    /// Takes in a frame.
     pub(crate) fn take_frame(
         &mut self,
         view: &FlowView,
@@ -84,7 +82,7 @@ impl ConnectionAnalyzer {
         let ConnectionAnalyzer { accounts, protocols } = self;
         let mut ledger = Ledger::open(accounts, view, shared, framers.each_ref().map(|framer| &framer.losses));
         let content = std::mem::replace(&mut frame.content, FrameContent::Raw);
-        // The other side turns out to be the client: possible as long as nothing was matched.
+        // The other side is the client after all. Swap sides while nothing is matched.
         let is_wrong_side = content.asks() == Some(true) && direction != ledger.client();
         if is_wrong_side && ledger.accounts.summary.exchanges == 0 {
             protocols.abandon_all(&mut ledger);
@@ -97,8 +95,8 @@ impl ConnectionAnalyzer {
         self.assign_earlier(direction, StreamSpan::from_frame(frame));
     }
 
-    /// Tells the sink now and then before which time no further exchange begins. `open` is when the frames began that
-    /// are not whole yet, `now` the time of the latest packet.
+    /// Reports to the sink the time before which no further exchange begins. `open` holds the start times of incomplete
+    /// frames, `now` is the time of the latest packet. Does nothing most of the time.
     pub(crate) fn settle(
         &mut self,
         view: &FlowView,
@@ -111,7 +109,6 @@ impl ConnectionAnalyzer {
         }
     }
 
-    /// Bytes came again: note it where they belong.
     pub(crate) fn retransmitted(&mut self, framer: &Framer, direction: FlowDirection, retransmission: &Retransmission) {
         if framer.open_frame_holds(retransmission.position) {
             self.accounts.unassigned.push(direction, *retransmission);
@@ -125,7 +122,7 @@ impl ConnectionAnalyzer {
         let span = StreamSpan { start: retransmission.position, end: retransmission.position + retransmission.length };
         let mut note = |pending: &mut PendingExchange| pending.note(retransmission, from_client);
         protocols.smb1.near(span, from_client, &mut note);
-        // An SMB2 request is over with the first message of its response.
+        // An SMB2 request is removed from the table with the first message of its response.
         if from_client {
             protocols.smb2.requests_near(span, &mut note);
         }
@@ -133,14 +130,12 @@ impl ConnectionAnalyzer {
         accounts.recent.iter_mut().for_each(&mut note);
     }
 
-    /// Retransmissions that came before the frame was complete.
     fn assign_earlier(&mut self, direction: FlowDirection, frame: StreamSpan) {
         for retransmission in self.accounts.unassigned.take(direction, frame) {
             self.assign(direction, &retransmission);
         }
     }
 
-    /// The connection is over: what is outstanding stays unanswered.
     pub(crate) fn close(
         mut self,
         view: &FlowView,
@@ -173,7 +168,6 @@ impl ConnectionAnalyzer {
         summary
     }
 
-    /// Counts the commands of which nothing was captured.
     fn count_unseen(&self, view: &FlowView, shared: &mut ShardContext<'_>, hidden: [&mut HiddenFrames; 2]) {
         let ConnectionAnalyzer { accounts, protocols } = self;
         let [forward, backward] = hidden;
@@ -210,7 +204,7 @@ impl Protocols {
         match content {
             FrameContent::Smb1(message) => self.smb1.take(ledger, direction, frame, &message),
             FrameContent::Smb2 { members, compressed, cut } => {
-                // What follows in the compound is not seen.
+                // The rest of the compound was not captured.
                 ledger.quality.headers_truncated += u64::from(cut);
                 if compressed {
                     ledger.note_compressed();

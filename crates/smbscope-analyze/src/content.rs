@@ -1,36 +1,32 @@
-//! What a frame holds, read from the first bytes of it: only headers and names, never bulk data.
+//! Parses the first bytes of a frame: headers and names, never bulk data.
 
 use crate::names::is_kept_whole;
 use smbscope_model::command::Dialect;
 use smbscope_wire::{CapturedName, RequestDetail, compression, smb1, smb2};
 
-/// Frame bytes that are copied at most, when a frame straddles segments. A compound whose members reach beyond is
-/// read as far as they do not.
+/// Maximum number of bytes copied from a frame that spans several segments. Members of a compound beyond it are not
+/// parsed.
 pub(crate) const MAX_HEAD: usize = 64 * 1024;
-/// Bytes recovered from a compressed frame at most.
 pub(crate) const MAX_RECOVERED: usize = 64 * 1024;
-/// Members of a compound that are read.
 const MAX_COMPOUND: usize = 256;
 
-/// The readable content of a frame.
 #[derive(Debug)]
 pub(crate) enum FrameContent {
-    /// One SMB1 message.
     Smb1(Box<Message1>),
-    /// An SMB2 message, or several compounded.
     Smb2 {
         members: Vec<Message2>,
         compressed: bool,
-        /// Members beyond what could be read.
         cut: bool,
     },
-    /// In a TRANSFORM_HEADER.
-    Encrypted { session_id: Option<u64>, nonce: Option<smb2::Nonce> },
-    /// In a COMPRESSION_TRANSFORM_HEADER that could not be undone.
+    Encrypted {
+        session_id: Option<u64>,
+        nonce: Option<smb2::Nonce>,
+    },
+    /// In a COMPRESSION_TRANSFORM_HEADER that could not be decompressed.
     Opaque,
-    /// No SMB header: the data of Read_Raw or Write_Raw, or something unknown.
+    /// No SMB header: data of Read_Raw or Write_Raw, or something unknown.
     Raw,
-    /// An SMB protocol id, but the header is cut off before the message id.
+    /// An SMB protocol id whose header is truncated before the message id.
     Cut,
 }
 
@@ -40,12 +36,13 @@ impl FrameContent {
         matches!(self, FrameContent::Smb2 { cut: true, .. } | FrameContent::Cut)
     }
 
-    /// Whether its sender is the client; absent where both sides send such frames.
+    /// Returns true if the sender is the client. `None` if both sides send such frames.
     pub(crate) fn asks(&self) -> Option<bool> {
         match self {
             FrameContent::Smb2 { members, .. } => members.first().map(|member| !member.header.is_response()),
             FrameContent::Smb1(message) if message.header.is_reply() => Some(false),
-            // What servers send without reply bit: oplock breaks, and the interim answer to Write_Raw (Samba).
+            // Servers send oplock breaks and, in the case of Samba, the interim response to Write_Raw without the reply
+            // flag.
             FrameContent::Smb1(message) => {
                 let may_be_servers =
                     matches!(message.header.command, smb1::Smb1Command::LOCKING_ANDX | smb1::Smb1Command::WRITE_RAW);
@@ -56,21 +53,18 @@ impl FrameContent {
     }
 }
 
-/// An SMB1 message, owned.
 #[derive(Debug)]
 pub(crate) struct Message1 {
     pub(crate) header: smb1::Smb1Header,
-    /// Absent when it was cut off.
     pub(crate) word_count: Option<u8>,
     pub(crate) chain: [smb1::Smb1Command; 3],
     pub(crate) body: Body1,
-    /// What the commands after the first one of a chain say.
     pub(crate) chained: Vec<Body1>,
-    /// What the first one of a request asks for beyond that, where it is to be kept.
+    /// Parameters of the first command of a request, if requested by
+    /// [`AnalyzerOptions::details`](crate::AnalyzerOptions).
     pub(crate) detail: Option<Box<RequestDetail>>,
 }
 
-/// What a message says, by direction.
 #[derive(Debug)]
 pub(crate) enum RequestOrResponse<Q, A> {
     Request(Q),
@@ -80,24 +74,19 @@ pub(crate) enum RequestOrResponse<Q, A> {
 pub(crate) type Body1 = RequestOrResponse<smb1::Smb1Request, smb1::Smb1Response>;
 pub(crate) type Body2 = RequestOrResponse<smb2::Smb2Request, smb2::Smb2Response>;
 
-/// A member of an SMB2 compound, or a whole message.
 #[derive(Debug)]
 pub(crate) struct Message2 {
     pub(crate) header: smb2::Smb2Header,
-    /// Bytes of the member.
     pub(crate) length: u64,
     pub(crate) body: Body2,
-    /// What a request asks for beyond that, where it is to be kept.
     pub(crate) detail: Option<Box<RequestDetail>>,
 }
 
 impl Message1 {
-    /// What the commands of the chain say.
     pub(crate) fn bodies(&self) -> impl Iterator<Item = &Body1> {
         std::iter::once(&self.body).chain(&self.chained)
     }
 
-    /// Bytes that are missing of names that are not kept whole, for each such name.
     pub(crate) fn cut_names(&self) -> impl Iterator<Item = usize> {
         let names = self.bodies().filter_map(|body| match body {
             RequestOrResponse::Request(smb1::Smb1Request::TreeConnect(name)) => Some(name),
@@ -112,7 +101,6 @@ impl Message1 {
 }
 
 impl Message2 {
-    /// Bytes that are missing of its name, where that is not kept whole.
     pub(crate) fn cut_name(&self) -> Option<usize> {
         use smb2::Smb2Request::{Create, Info, TreeConnect};
         match &self.body {
@@ -124,16 +112,13 @@ impl Message2 {
     }
 }
 
-/// Whether more of the frame must be at hand.
 pub(crate) enum FrameParseResult {
-    /// This many bytes of the frame's payload at least.
     Needs(usize),
-    /// It could be read.
     Done(FrameContent),
 }
 
-/// Reads `head`, the first bytes of a payload of `length` bytes. With `last_try`, no more will come: what is there
-/// must do.
+/// Parses `head`, the first bytes of a payload of `length` bytes. With `last_try`, no more bytes will follow, so parses
+/// as much as possible.
 pub(crate) fn read(head: &[u8], length: u64, last_try: bool, details: bool) -> FrameParseResult {
     let length = usize::try_from(length).unwrap_or(usize::MAX);
     let reading = match head.get(..4) {
@@ -154,7 +139,6 @@ pub(crate) fn read(head: &[u8], length: u64, last_try: bool, details: bool) -> F
     }
 }
 
-/// The last resort for a frame that is cut off: by the snap length, by a gap, or by its own length.
 fn read_what_is_there(head: &[u8], length: usize, details: bool) -> FrameContent {
     match head.get(..4) {
         Some(id) if id == smb1::PROTOCOL_ID => {
@@ -180,13 +164,12 @@ fn read_encrypted(head: &[u8]) -> FrameParseResult {
     }
 }
 
-/// Undoes the compression as far as headers reach (MS-SMB2 2.2.42).
 fn decompressed(head: &[u8], details: bool) -> FrameContent {
     let chained = compression::looks_chained(head);
     let length = compression::parse_as(head, chained).map(|frame| frame.original_len());
     let recovered = compression::recover_prefix(head, chained, MAX_RECOVERED);
     match length.and_then(|length| recovered.map(|message| read_smb2(&message, length, true, details))) {
-        // What holds no SMB2 header was not undone, whatever came out.
+        // Data without an SMB2 header was not decompressed correctly.
         Ok(FrameParseResult::Done(FrameContent::Smb2 { members, cut, .. })) => {
             FrameContent::Smb2 { members, compressed: true, cut }
         }
@@ -231,7 +214,6 @@ fn smb1_message(head: &[u8], length: usize, details: bool) -> Option<Box<Message
     }))
 }
 
-/// What a block says. Of its message, so many bytes are missing at the end.
 fn body1(header: &smb1::Smb1Header, block: &smb1::Block<'_>, message: &[u8], missing: usize) -> Body1 {
     if header.is_reply() {
         return RequestOrResponse::Response(smb1::Smb1Response::parse(block, message));
@@ -245,9 +227,8 @@ fn body1(header: &smb1::Smb1Header, block: &smb1::Block<'_>, message: &[u8], mis
     RequestOrResponse::Request(request)
 }
 
-/// Reads the members of a compound, one after the other.
 fn read_smb2(head: &[u8], length: usize, last_try: bool, details: bool) -> FrameParseResult {
-    // Nearly always it is one.
+    // Most frames have a single member.
     let mut members = Vec::with_capacity(1);
     let mut offset = 0;
     let mut cut = false;
@@ -285,7 +266,7 @@ fn read_smb2(head: &[u8], length: usize, last_try: bool, details: bool) -> Frame
         if header.next_command == 0 {
             break;
         }
-        // A member that does not even hold a header points nowhere.
+        // A member shorter than its header can't point to another one.
         if (header.next_command as usize) < smb2::Smb2Header::LENGTH || end >= length {
             cut = true;
             break;
@@ -307,7 +288,6 @@ fn needed(header: &smb2::Smb2Header, member: &[u8], details: bool) -> usize {
     }
 }
 
-/// What a message says of which so many bytes are missing at the end.
 fn body2(header: &smb2::Smb2Header, member: &[u8], missing: usize) -> Body2 {
     if header.is_response() {
         return RequestOrResponse::Response(smb2::Smb2Response::parse(header.command, member));
@@ -320,7 +300,7 @@ fn body2(header: &smb2::Smb2Header, member: &[u8], missing: usize) -> Body2 {
     })
 }
 
-/// The dialect behind an SMB1 dialect string (MS-CIFS 2.2.4.52.1, MS-SMB2 3.3.5.3.1).
+/// Returns the dialect for an SMB1 dialect string (MS-CIFS §2.2.4.52.1, MS-SMB2 §3.3.5.3.1).
 pub(crate) fn dialect_named(name: &str) -> Dialect {
     match name {
         "PC NETWORK PROGRAM 1.0" | "PCLAN1.0" => Dialect::Core,
@@ -332,5 +312,47 @@ pub(crate) fn dialect_named(name: &str) -> Dialect {
         "SMB 2.002" => Dialect::Smb2(0x0202),
         "SMB 2.???" => Dialect::Smb2(0x02ff),
         _ => Dialect::OtherSmb1,
+    }
+}
+
+/// Parses a frame's content from `here`, in place if possible. Keeps a copy in `head` if more bytes are needed. `whole`
+/// is false if the snap length truncated `here`.
+pub(crate) fn gather(
+    head: &mut Vec<u8>,
+    wanted: &mut usize,
+    here: &[u8],
+    whole: bool,
+    length: u32,
+    details: bool,
+) -> Option<FrameContent> {
+    if head.is_empty() {
+        match read(here, u64::from(length), !whole, details) {
+            FrameParseResult::Done(content) => return Some(content),
+            FrameParseResult::Needs(bytes) => *wanted = bytes,
+        }
+        head.extend_from_slice(&here[..here.len().min(MAX_HEAD)]);
+        return None;
+    }
+    let mut here = here;
+    loop {
+        let missing = wanted.saturating_sub(head.len()).min(here.len());
+        head.extend_from_slice(&here[..missing]);
+        here = &here[missing..];
+        let last_try = !whole && here.is_empty();
+        if head.len() < *wanted && !last_try {
+            return None;
+        }
+        match read(head, u64::from(length), last_try, details) {
+            FrameParseResult::Done(content) => return Some(content),
+            FrameParseResult::Needs(bytes) if bytes > head.len() => *wanted = bytes,
+            FrameParseResult::Needs(_) => return Some(last_reading(head, length, details)),
+        }
+    }
+}
+
+pub(crate) fn last_reading(head: &[u8], length: u32, details: bool) -> FrameContent {
+    match read(head, u64::from(length), true, details) {
+        FrameParseResult::Done(content) => content,
+        FrameParseResult::Needs(_) => FrameContent::Cut,
     }
 }

@@ -1,30 +1,27 @@
-//! One flow: its two deframers, and the SMB connection once there is one.
+//! State of one flow: a framer per direction, and the SMB connection once one is recognised.
 
 use crate::connection::ConnectionAnalyzer;
 use crate::content::FrameContent;
-use crate::encrypted::side::{Undecided, UndecidedFrame};
-use crate::framer::{Frame, Framer};
+use crate::encrypted::sizes::{Undecided, UndecidedFrame};
+use crate::frame::Frame;
+use crate::framer::Framer;
 use crate::ledger::ShardContext;
 use smbscope_capture::tcp::{FlowEnd, FlowView, Retransmission, StreamChunk, StreamGap};
 use smbscope_model::{FlowDirection, ForeignProtocol, ForeignReply};
 use smbscope_wire::{smb1, smb2};
 
-/// What the analysis keeps for a flow.
 #[derive(Debug)]
 pub struct FlowState {
     framers: [Framer; 2],
-    /// Whose direction the client's is by the ports, where one of them promises SMB.
     client_by_port: Option<FlowDirection>,
     connection: Option<Box<ConnectionAnalyzer>>,
-    /// Encrypted frames from before it is known which side is the client.
     undecided: Undecided,
-    /// By direction, whether its first bytes were seen, and the protocol that they are of if it is plainly another one.
+    /// By direction: the first bytes were seen, and the protocol if they clearly belong to another one.
     heard: [bool; 2],
     foreign: [Option<ForeignProtocol>; 2],
 }
 
 impl FlowState {
-    /// A flow that was just seen; of its ports, source and destination, these promise SMB.
     pub(crate) fn new(view: &FlowView, promising: [bool; 2], details: bool) -> FlowState {
         let certain = promising.contains(&true);
         FlowState {
@@ -79,7 +76,6 @@ impl FlowState {
         *shared.frames = frames;
     }
 
-    /// What it takes beside itself, about.
     #[inline]
     pub(crate) fn footprint(&self) -> usize {
         let [forward, backward] = &self.framers;
@@ -93,7 +89,6 @@ impl FlowState {
         }
     }
 
-    /// The flow is over. Returns its summary if it was SMB.
     pub(crate) fn close(
         mut self,
         view: &FlowView,
@@ -149,7 +144,7 @@ impl FlowState {
         frames.clear();
     }
 
-    /// Keeps a frame until the client is known, which is now if `known` says so.
+    /// Holds a frame back until the client is known; `known` is the direction if this frame decides it.
     #[cold]
     fn wait(
         &mut self,
@@ -169,13 +164,11 @@ impl FlowState {
         }
     }
 
-    /// Nothing tells which side is the client but the ports.
     fn guess_client(&mut self, view: &FlowView, shared: &mut ShardContext<'_>) {
         shared.quality.sides_guessed += 1;
         self.connect(view, view.client_by_port(), shared);
     }
 
-    /// The client is known: takes in the frames that waited for it.
     fn connect(&mut self, view: &FlowView, client: FlowDirection, shared: &mut ShardContext<'_>) {
         let connection = self.connection.insert(Box::new(ConnectionAnalyzer::new(view, client)));
         let now = self.framers.each_ref().map(|framer| framer.losses.reached());
@@ -190,8 +183,8 @@ impl FlowState {
     }
 }
 
-/// Which direction is the client's, by a message of a flow: the side that asks. Where a message could be either's, as
-/// encrypted ones, the side that opened the connection, or the one whose port does not promise SMB.
+/// Returns the direction of the client: the sender of a request. If the message could be from either side, like
+/// encrypted ones, the side that opened the connection, or the one without an SMB port.
 fn known_client(
     view: &FlowView,
     by_port: Option<FlowDirection>,
@@ -205,7 +198,6 @@ fn known_client(
     }
 }
 
-/// The protocol that the first bytes of a direction are of, where they are plainly not those of SMB.
 pub(crate) fn foreign_protocol(bytes: &[u8]) -> Option<ForeignProtocol> {
     Some(match bytes {
         [b'H', b'T', b'T', b'P', b'/', ..] => ForeignProtocol::Http,
@@ -218,11 +210,10 @@ pub(crate) fn foreign_protocol(bytes: &[u8]) -> Option<ForeignProtocol> {
     })
 }
 
-/// Whether a segment begins with a request to negotiate, which stands only at the beginning of a connection.
+/// Returns true if a segment begins with a NEGOTIATE request, which occurs only at the beginning of a connection.
 pub(crate) fn begins_connection(bytes: &[u8]) -> bool {
     let Some(message) = bytes.get(4..).filter(|_| bytes[0] == 0) else { return false };
     match message {
-        // The command, and the flag of a reply behind the status.
         [0xff, b'S', b'M', b'B', command, _, _, _, _, flags, ..] => {
             smb1::Smb1Command(*command) == smb1::Smb1Command::NEGOTIATE && flags & 0x80 == 0
         }

@@ -1,146 +1,35 @@
-//! Stream bytes of one direction → frames (NetBIOS session service, direct TCP), also across gaps.
+//! Splits the bytes of one direction into frames (NetBIOS session service, direct TCP), and recovers after gaps.
 //!
-//! Only the first bytes of a frame are looked at, where they lie in the capture; they are copied only when a frame's
-//! header straddles segments. When the framing is lost, [`crate::resync`] says where it may go on.
+//! Only the first bytes of a frame are parsed, in place if possible; they are copied only if a frame's header spans
+//! several segments. [`crate::resync`] finds the next frame when the framing is lost. Start reading at
+//! [`Framer::data`].
 
-use crate::content::{FrameContent, FrameParseResult, MAX_HEAD, read};
-use crate::losses::Losses;
+use crate::content::{FrameContent, gather, last_reading};
+use crate::frame::{Begin, Frame, Losses, OpenFrame, latest_resent, least, timely_acknowledgment};
 use crate::resync::{self, Before, Misnamed, ResyncConfidence};
 use crate::unseen::HiddenFrames;
 use smbscope_capture::tcp::{StreamChunk, StreamGap};
-use smbscope_model::{Half, PacketRef, Quality, STANDSTILL_LEAST, Stamp, Standstill, Timestamp};
+use smbscope_model::{PacketRef, Quality, STANDSTILL_LEAST, Timestamp};
 use smbscope_wire::nbss::{FrameHeader, FrameType, HEADER_LENGTH};
 
-/// Segments of a flow that are searched for SMB before the flow is taken for something else.
+/// Number of segments to search for SMB before the flow is assumed to be another protocol.
 const SEARCHED_SEGMENTS: u32 = 64;
-/// The longest frame without an SMB header: 17 bits of NetBIOS length, more than raw commands can carry.
+/// Longest frame without an SMB header: 17 bits of NetBIOS length, more than raw commands can carry.
 const MAX_RAW: u32 = 0x1_ffff;
 
-/// A frame and the packets that carried it.
-#[derive(Debug)]
-pub(crate) struct Frame {
-    pub(crate) frame_type: FrameType,
-    /// Position of the frame's header in its stream.
-    pub(crate) start: u64,
-    /// Position after the frame.
-    pub(crate) end: u64,
-    /// The packet with the first byte.
-    pub(crate) first: Stamp,
-    /// The packet with the last byte, or a later one that filled a hole; absent when it was not captured, or may not
-    /// have been.
-    pub(crate) last: Option<Stamp>,
-    /// The latest of its packets that only a retransmission brought.
-    pub(crate) resent: Option<Stamp>,
-    /// The longest pause between its packets.
-    pub(crate) pause: Option<FramePause>,
-    pub(crate) packets: u32,
-    /// The least that any of the frame's packets acknowledges of the other direction: what its sender had got when it
-    /// sent the first of them, whichever of them is captured as a later copy.
-    pub(crate) acknowledged_first: Option<u64>,
-    /// What any of the frame's packets acknowledges, but for those that may be late copies.
-    pub(crate) acknowledged_last: Option<u64>,
-    pub(crate) content: FrameContent,
-}
-
-/// A time between two packets of a frame, of [`STANDSTILL_LEAST`] and more, in which nothing of it was captured and
-/// nothing of it was sent again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct FramePause {
-    pub(crate) time: Standstill,
-    /// The receiver had no room for more.
-    pub(crate) receiver_full: bool,
-}
-
-impl Frame {
-    /// Bytes of the payload.
-    pub(crate) fn length(&self) -> u64 {
-        (self.end - self.start).saturating_sub(HEADER_LENGTH as u64)
-    }
-
-    /// A request or response in it, of so many bytes.
-    #[inline]
-    pub(crate) fn half(&self, bytes: u64) -> Half {
-        Half { first: Some(self.first), last: self.last, packets: self.packets, bytes }
-    }
-}
-
-/// Where the framer is in the stream.
 #[derive(Debug)]
 enum FramerState {
     /// At the beginning of a frame, with `have` bytes of its header.
-    Boundary { header: [u8; HEADER_LENGTH], have: usize, begin: Option<Begin> },
-    /// In a frame.
+    Boundary {
+        header: [u8; HEADER_LENGTH],
+        have: usize,
+        begin: Option<Begin>,
+    },
     Inside(OpenFrame),
-    /// Looking for a frame.
     Hunting,
-    /// Not SMB: nothing is looked at any more.
     Ignoring,
 }
 
-/// The packet that holds a frame's first byte.
-#[derive(Debug, Clone, Copy)]
-struct Begin {
-    position: u64,
-    stamp: Stamp,
-    /// The least of the packets so far.
-    acknowledged: Option<u64>,
-    timely_acknowledgment: Option<u64>,
-    packet: PacketRef,
-    packets: u32,
-    /// The latest packet of the header so far that only a retransmission brought.
-    resent: Option<Stamp>,
-}
-
-impl Begin {
-    fn new(chunk: &StreamChunk<'_>, position: u64) -> Begin {
-        Begin {
-            position,
-            stamp: chunk.first,
-            acknowledged: chunk.acknowledged,
-            timely_acknowledgment: timely_acknowledgment(chunk),
-            packet: chunk.stamp.packet,
-            packets: 1,
-            resent: None,
-        }
-    }
-}
-
-#[derive(Debug)]
-struct OpenFrame {
-    header: FrameHeader,
-    begin: Begin,
-    end: u64,
-    last: Stamp,
-    /// The latest packet that only a retransmission brought: the frame was not complete before.
-    resent: Option<Stamp>,
-    /// Bytes before the next chunk are missing.
-    interrupted: bool,
-    /// Until when its receiver missed bytes that the capture does not hold, at most.
-    missed_until: Option<Timestamp>,
-    pause: Option<FramePause>,
-    packets: u32,
-    last_packet: PacketRef,
-    acknowledged_last: Option<u64>,
-    content: Option<FrameContent>,
-    /// Bytes of the payload that the next attempt at reading needs.
-    wanted: usize,
-    /// Whether what follows it has to confirm it.
-    trust: ResyncConfidence,
-}
-
-impl OpenFrame {
-    /// Notes the time since the last packet, unless packets that were captured late or not at all account for it.
-    #[cold]
-    fn note_pause(&mut self, chunk: &StreamChunk<'_>) {
-        let time = Standstill { from: self.last.time, length: chunk.stamp.time - self.last.time };
-        let longest = self.pause.is_none_or(|known| known.time.length < time.length);
-        if longest && !self.interrupted && !chunk.sent_again && !chunk.others_missing {
-            self.pause = Some(FramePause { time, receiver_full: chunk.receiver_full });
-        }
-    }
-}
-
-/// What a framer counts.
 #[derive(Debug, Clone, Copy, Default)]
 struct FramerCounts {
     keep_alives: u64,
@@ -152,65 +41,50 @@ struct FramerCounts {
     framing_cut: u64,
 }
 
-/// What the framer decided by some bytes of its stream: what a slim capture has to keep of them.
+/// A decision of the framer about bytes of its stream, which a slim capture has to preserve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark {
-    /// Position of the first byte.
     pub(crate) position: u64,
-    /// How many of them are there.
     pub(crate) length: u64,
     pub(crate) decided: Decided,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decided {
-    /// The header of a frame, or the protocol id behind it.
     Header,
-    /// The payload of a frame of `length` bytes was read from its first ones.
-    Content { length: u32 },
-    /// No frame begins here.
+    Content {
+        length: u32,
+    },
     NoFrame,
-    /// Only that something is there.
+    /// Only the presence of the bytes matters.
     Presence,
 }
 
-/// The deframer of one direction.
 #[derive(Debug)]
 pub(crate) struct Framer {
     state: FramerState,
     head: Vec<u8>,
-    /// An SMB frame was seen.
     synchronised: bool,
     searched: u32,
-    /// The port or the other direction says that this is SMB: never give up.
     certain: bool,
-    /// Messages keep what their requests ask for.
     details: bool,
-    /// Its messages are SMB2: raw data can't follow.
     speaks_smb2: bool,
-    /// The session of the last encrypted frame.
     session: Option<u64>,
-    /// How much speaks for the frame that begins next.
     trust: ResyncConfidence,
-    /// Packets in which a message starts.
     pub(crate) message_packets: u64,
     last_message_packet: Option<PacketRef>,
     started: bool,
     counts: FramerCounts,
-    /// Where messages may be hidden.
     pub(crate) losses: Losses,
-    /// What the stretches hold that could not be read.
     pub(crate) hidden: HiddenFrames,
-    /// Where such a stretch began that has not ended.
     unread_since: Option<u64>,
-    /// The last bytes that were searched in vain, each with its packet: a sender may write headers in segments of their own.
+    /// The last searched bytes with their packets, because a sender may write headers in segments of their own.
     tail: Vec<(Before, Begin)>,
-    /// What was decided since it was asked last, where someone asks.
+    /// Decisions since the last [`Framer::take_marks`]. `None` if not recorded.
     marks: Option<Vec<Mark>>,
 }
 
 impl Framer {
-    /// A framer at the beginning of a stream, or in the middle of one.
     pub(crate) fn new(midstream: bool, certain: bool, details: bool) -> Framer {
         let state = if midstream { FramerState::Hunting } else { BOUNDARY };
         Framer {
@@ -235,17 +109,14 @@ impl Framer {
         }
     }
 
-    /// The same, keeping record of what it decides by which bytes.
     pub(crate) fn marking(self) -> Framer {
         Framer { marks: Some(Vec::new()), ..self }
     }
 
-    /// What it decided since it was asked last.
     pub(crate) fn take_marks(&mut self) -> Vec<Mark> {
         self.marks.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Position of the first byte that the next bytes will be read together with.
     pub(crate) fn undecided_from(&self) -> Option<u64> {
         match &self.state {
             FramerState::Boundary { begin, .. } => begin.map(|begin| begin.position),
@@ -262,7 +133,6 @@ impl Framer {
         }
     }
 
-    /// Adds what it counted.
     pub(crate) fn count(&self, quality: &mut Quality) {
         let FramerCounts {
             keep_alives,
@@ -282,13 +152,11 @@ impl Framer {
         quality.framing_cut += framing_cut;
     }
 
-    /// What it takes beside itself, about.
     #[inline]
     pub(crate) fn footprint(&self) -> usize {
         self.head.capacity() + self.tail.capacity() * size_of::<(Before, Begin)>()
     }
 
-    /// The flow turned out to be SMB.
     pub(crate) fn make_certain(&mut self) {
         self.certain = true;
         if matches!(self.state, FramerState::Ignoring) {
@@ -296,8 +164,7 @@ impl Framer {
         }
     }
 
-    /// The stream goes on at `position`, and the capture does not hold its SYN: before its first bytes, messages may
-    /// be hidden.
+    /// The stream continues at `position`, and its SYN was not captured, so messages may be hidden before.
     pub(crate) fn may_miss_the_beginning(&mut self, position: u64) {
         if !std::mem::replace(&mut self.started, true) {
             self.losses.begin(0);
@@ -307,7 +174,6 @@ impl Framer {
         }
     }
 
-    /// The part of the stream, from a position on, that belongs to an incomplete frame; for retransmissions.
     pub(crate) fn open_frame_holds(&self, position: u64) -> bool {
         match &self.state {
             FramerState::Inside(frame) => (frame.begin.position..frame.end).contains(&position),
@@ -315,7 +181,6 @@ impl Framer {
         }
     }
 
-    /// When the frame began that is not whole yet.
     pub(crate) fn open_since(&self) -> Option<Timestamp> {
         match &self.state {
             FramerState::Inside(frame) => Some(frame.begin.stamp.time),
@@ -324,7 +189,6 @@ impl Framer {
         }
     }
 
-    /// Takes bytes in order and appends the frames that they complete.
     pub(crate) fn data(&mut self, chunk: &StreamChunk<'_>, frames: &mut Vec<Frame>) {
         self.losses.reach(chunk.end());
         let mut offset = 0u64;
@@ -342,7 +206,6 @@ impl Framer {
         }
     }
 
-    /// Bytes are missing.
     pub(crate) fn gap(&mut self, gap: &StreamGap, frames: &mut Vec<Frame>) {
         self.losses.reach(gap.end());
         self.tail.clear();
@@ -369,7 +232,6 @@ impl Framer {
         }
     }
 
-    /// The stream ended: an incomplete frame will not be completed.
     pub(crate) fn finish(&mut self, frames: &mut Vec<Frame>) {
         if matches!(self.state, FramerState::Inside(_)) {
             self.read_what_is_there();
@@ -380,7 +242,7 @@ impl Framer {
         }
     }
 
-    /// No more of the frame's first bytes will come.
+    /// Parses the payload with the available bytes, because no more will follow.
     fn read_what_is_there(&mut self) {
         let FramerState::Inside(frame) = &mut self.state else { return };
         if frame.content.is_some() {
@@ -392,7 +254,6 @@ impl Framer {
         self.mark(position, self.head.len(), Decided::Content { length });
     }
 
-    /// From `position` on, messages may be hidden.
     fn lose(&mut self, position: u64) {
         self.state = FramerState::Hunting;
         self.tail.clear();
@@ -403,7 +264,6 @@ impl Framer {
         }
     }
 
-    /// Looks for a frame in a segment; returns how many bytes to pass over, or `None` when there is none.
     fn hunt(&mut self, chunk: &StreamChunk<'_>, offset: u64, captured: &[u8]) -> Option<u64> {
         let at_segment_start = offset == 0 && chunk.at_segment_start;
         let left = chunk.length - offset;
@@ -437,7 +297,6 @@ impl Framer {
         }
     }
 
-    /// A frame begins at `position`, after a stretch that could not be read.
     fn found(&mut self, position: u64, trust: ResyncConfidence) {
         if self.synchronised {
             self.counts.framing_found += 1;
@@ -449,7 +308,6 @@ impl Framer {
         self.trust = trust;
     }
 
-    /// Looks for a frame whose header began in the bytes before, and takes these for its beginning.
     fn hunt_behind_tail(&mut self, chunk: &StreamChunk<'_>, offset: u64, captured: &[u8]) -> Option<()> {
         let before: Vec<Before> = self.tail.iter().map(|(before, _)| *before).collect();
         let left = chunk.length - offset;
@@ -470,7 +328,6 @@ impl Framer {
         Some(())
     }
 
-    /// Keeps the bytes that may be the beginning of a header. Behind what the snap length cut, there are none.
     fn keep_tail(&mut self, chunk: &StreamChunk<'_>, offset: u64, captured: &[u8]) {
         if captured.len() as u64 != chunk.length - offset {
             self.tail.clear();
@@ -485,7 +342,6 @@ impl Framer {
         self.tail.drain(..self.tail.len().saturating_sub(HEADER_LENGTH));
     }
 
-    /// Marks what may have confirmed a frame that was found at `position`, `skipped` bytes into what was captured.
     #[cold]
     fn mark_confirmation(&mut self, position: u64, captured: &[u8], skipped: u64) {
         let bytes = usize::try_from(skipped).ok().and_then(|at| captured.get(at..)).unwrap_or_default();
@@ -495,11 +351,9 @@ impl Framer {
         self.mark(position + length as u64, behind, Decided::Presence);
     }
 
-    /// Reads the header of a frame; returns the bytes taken.
     fn boundary(&mut self, chunk: &StreamChunk<'_>, offset: u64, captured: &[u8], frames: &mut Vec<Frame>) -> u64 {
         let FramerState::Boundary { header, have, begin } = &mut self.state else { return 0 };
         if captured.is_empty() {
-            // The snap length cut what would have been the header.
             self.counts.framing_cut += u64::from(self.synchronised);
             self.lose(chunk.position + offset);
             return chunk.length - offset;
@@ -532,24 +386,14 @@ impl Framer {
             None => match resync::misnamed(*header, payload, chunk.length - offset - taken as u64) {
                 Some(Misnamed::Message(header)) if self.synchronised => {
                     if begin.packets > 1 {
-                        // A window probe, with a byte of its own that the receiver dropped (RFC 9293 3.8.6.1).
+                        // A window probe, with a byte of its own that the receiver dropped (RFC 9293 §3.8.6.1).
                         begin = Begin { stamp: chunk.first, acknowledged: chunk.acknowledged, packets: 1, ..begin };
                     }
                     header
                 }
                 Some(Misnamed::Other(length)) if self.synchronised => {
-                    let shown = usize::try_from(length).unwrap_or(usize::MAX).saturating_add(resync::CONFIRMING);
-                    let behind = begin.position + HEADER_LENGTH as u64;
-                    let first = header[0];
-                    self.mark(begin.position, HEADER_LENGTH, Decided::Header);
-                    self.mark(behind, payload.len().min(shown), Decided::Presence);
-                    self.counts.unknown_frames += 1;
-                    if first == 0 {
-                        // Whatever it is, the type says that it is a message.
-                        self.losses.begin(begin.position);
-                        self.losses.end(begin.position + HEADER_LENGTH as u64 + length);
-                    }
-                    self.state = BOUNDARY;
+                    let is_message = header[0] == 0;
+                    self.skip_unknown(begin.position, payload, length, is_message);
                     return taken as u64 + length;
                 }
                 _ => {
@@ -559,8 +403,31 @@ impl Framer {
                 }
             },
         };
+        self.enter(chunk, header, begin, payload);
+        if header.length == 0 {
+            self.complete(true, frames);
+        }
+        taken as u64
+    }
+
+    /// Skips a frame of an unknown type with a payload of `length` bytes.
+    fn skip_unknown(&mut self, position: u64, payload: &[u8], length: u64, is_message: bool) {
+        let shown = usize::try_from(length).unwrap_or(usize::MAX).saturating_add(resync::CONFIRMING);
+        let behind = position + HEADER_LENGTH as u64;
+        self.mark(position, HEADER_LENGTH, Decided::Header);
+        self.mark(behind, payload.len().min(shown), Decided::Presence);
+        self.counts.unknown_frames += 1;
+        if is_message {
+            // Whatever its content, the type says that it is a message.
+            self.losses.begin(position);
+            self.losses.end(behind + length);
+        }
+        self.state = BOUNDARY;
+    }
+
+    fn enter(&mut self, chunk: &StreamChunk<'_>, header: FrameHeader, begin: Begin, payload: &[u8]) {
         self.mark(begin.position, HEADER_LENGTH, Decided::Header);
-        // The id was looked at whatever the length of the frame.
+        // The id was inspected regardless of the frame's length.
         let is_id = payload.get(..4).is_some_and(resync::is_protocol_id);
         let id = if is_id { Decided::Header } else { Decided::Presence };
         self.mark(begin.position + HEADER_LENGTH as u64, payload.len().min(4), id);
@@ -581,13 +448,8 @@ impl Framer {
             trust: std::mem::replace(&mut self.trust, ResyncConfidence::Sure),
             begin,
         });
-        if header.length == 0 {
-            self.complete(true, frames);
-        }
-        taken as u64
     }
 
-    /// Goes through a frame; returns the bytes taken.
     fn inside(&mut self, chunk: &StreamChunk<'_>, offset: u64, captured: &[u8], frames: &mut Vec<Frame>) -> u64 {
         let FramerState::Inside(frame) = &mut self.state else { return 0 };
         let position = chunk.position + offset;
@@ -675,7 +537,8 @@ impl Framer {
             content,
         };
         if trust == ResyncConfidence::Weak {
-            // The next frame would confirm it, but by then the other direction has gone on: too late to match it.
+            // Don't report it: the next frame would confirm it, but by then the other direction has continued, so that
+            // matching would be wrong.
             self.losses.begin(frame.start);
             self.losses.end(frame.end);
             self.trust = ResyncConfidence::Aligned;
@@ -700,64 +563,4 @@ impl Framer {
     }
 }
 
-/// The latest packet that only a retransmission brought; they fill holes in the order of the stream, not of time.
-fn latest_resent(known: Option<Stamp>, chunk: &StreamChunk<'_>) -> Option<Stamp> {
-    if !chunk.sent_again {
-        return known;
-    }
-    known.filter(|known| known.time > chunk.stamp.time).or(Some(chunk.stamp))
-}
-
-/// What a chunk acknowledges, unless it may be a late copy: its acknowledgment is of that time, not of its bytes' own.
-fn timely_acknowledgment(chunk: &StreamChunk<'_>) -> Option<u64> {
-    chunk.acknowledged.filter(|_| !chunk.known_received && !chunk.sent_again)
-}
-
-/// The smaller of two acknowledgments, where both are known.
-fn least(one: Option<u64>, other: Option<u64>) -> Option<u64> {
-    one.zip(other).map(|(one, other)| one.min(other)).or(one).or(other)
-}
-
 const BOUNDARY: FramerState = FramerState::Boundary { header: [0; HEADER_LENGTH], have: 0, begin: None };
-
-/// Reads a frame's content from `here`, in place where possible; keeps a copy in `head` where the rest is still to
-/// come. `whole` says that `here` is all that was on the wire, and not cut by the snap length.
-fn gather(
-    head: &mut Vec<u8>,
-    wanted: &mut usize,
-    here: &[u8],
-    whole: bool,
-    length: u32,
-    details: bool,
-) -> Option<FrameContent> {
-    if head.is_empty() {
-        match read(here, u64::from(length), !whole, details) {
-            FrameParseResult::Done(content) => return Some(content),
-            FrameParseResult::Needs(bytes) => *wanted = bytes,
-        }
-        head.extend_from_slice(&here[..here.len().min(MAX_HEAD)]);
-        return None;
-    }
-    let mut here = here;
-    loop {
-        let missing = wanted.saturating_sub(head.len()).min(here.len());
-        head.extend_from_slice(&here[..missing]);
-        here = &here[missing..];
-        let last_try = !whole && here.is_empty();
-        if head.len() < *wanted && !last_try {
-            return None;
-        }
-        match read(head, u64::from(length), last_try, details) {
-            FrameParseResult::Done(content) => return Some(content),
-            FrameParseResult::Needs(bytes) if bytes > head.len() => *wanted = bytes,
-            FrameParseResult::Needs(_) => return Some(last_reading(head, length, details)),
-        }
-    }
-}
-
-fn last_reading(head: &[u8], length: u32, details: bool) -> FrameContent {
-    match read(head, u64::from(length), true, details) {
-        FrameParseResult::Done(content) => content,
-        FrameParseResult::Needs(_) => FrameContent::Cut,
-    }
-}

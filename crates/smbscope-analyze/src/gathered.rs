@@ -1,27 +1,24 @@
-//! What each shard has gathered, and when it is handed over.
+//! Batches of segments per shard, and the decision when to pass a batch to a worker.
 //!
-//! Shards gather at about the same pace. If each were handed over when it is full, all would be full at once: whoever
-//! takes them would have them all to do, and then nothing for as long as it takes to fill them again. So there is room for
-//! half of what they ask for together, and the fullest goes when that is taken: they go in turn, as full as before. At the
-//! beginning less is gathered, so that nobody waits for it.
+//! Shards fill at about the same rate. If each batch were passed on when full, all would be full at once, and the
+//! workers would be overloaded and idle in turn. So there is room for half of what all shards ask for, and the fullest
+//! batch goes when that is used up. Batches then leave one at a time, as full as before. At the beginning the limit is
+//! lower, so that workers start early.
 
 use smbscope_capture::TcpSegment;
 use smbscope_capture::batch::SegmentBatch;
 use smbscope_capture::reader::Backing;
 use std::sync::Arc;
 
-/// Segments of a shard that are gathered at least, as handing them over costs something too.
+/// Minimum batch size in segments; passing on a batch has a cost.
 const BATCH_LEAST: usize = 1024;
-/// Segments of each connection that are gathered, on average, so that it pays to get its state into the caches.
+/// Mean number of segments per connection in a batch, so that loading the connection's state into the CPU cache pays
+/// off.
 const BATCH_OF_EACH: usize = 128;
-/// Segments of a shard that are gathered at most, but for those between two looks.
 const BATCH_SEGMENTS: usize = 16384;
-/// Copied bytes of them.
 const BATCH_BYTES: usize = 2 << 20;
-/// Segments between two looks at all shards.
 const INTERVAL: usize = 512;
 
-/// The segments that each shard has gathered.
 pub(crate) struct ShardBatches {
     batches: Vec<SegmentBatch>,
     until_look: usize,
@@ -33,8 +30,8 @@ impl ShardBatches {
         ShardBatches { batches: (0..shards).map(|_| SegmentBatch::default()).collect(), until_look: INTERVAL, looks: 0 }
     }
 
-    /// Adds a segment; `take` empties a batch, or takes it away and leaves an empty one. When it is called depends on the
-    /// segments alone.
+    /// Adds a segment. `take` empties a batch or replaces it by an empty one. When it is called depends on the segments
+    /// only.
     #[inline]
     pub(crate) fn push(
         &mut self,
@@ -61,7 +58,6 @@ impl ShardBatches {
         }
     }
 
-    /// The shard that is to be handed over, if one is.
     #[inline(never)]
     fn due(&self) -> Option<usize> {
         let filled = self.batches.iter().filter(|batch| !batch.is_empty());
@@ -73,14 +69,12 @@ impl ShardBatches {
         is_due.then_some(shard)
     }
 
-    /// What is left.
     pub(crate) fn finish(&mut self, mut take: impl FnMut(usize, &mut SegmentBatch)) {
         let left = self.batches.iter_mut().enumerate().filter(|(_, batch)| !batch.is_empty());
         left.for_each(|(shard, batch)| take(shard, batch));
     }
 }
 
-/// How many segments a shard asks for.
 fn enough(batch: &SegmentBatch) -> usize {
     (batch.connections() * BATCH_OF_EACH).clamp(BATCH_LEAST, BATCH_SEGMENTS)
 }
@@ -92,7 +86,6 @@ mod tests {
     use smbscope_model::Stamp;
     use std::net::SocketAddr;
 
-    /// The sizes of the batches of so many shards, each of `connections`, that get their segments in turn.
     fn sizes(shards: usize, connections: u16, segments: usize) -> Vec<(usize, usize)> {
         let mut gathered = ShardBatches::new(shards);
         let mut sizes = Vec::new();
@@ -128,7 +121,8 @@ mod tests {
 
     #[test]
     fn shards_go_in_turn_and_as_full_as_they_ask_for() {
-        // 16 shards of 32 connections ask for 4,096 segments each; half of that is 32,768, and 16 go from there.
+        // 16 shards of 32 connections ask for 4,096 segments each; half of that is 32,768, and 16 of them leave in
+        // turn.
         let sizes = sizes(16, 32, 400_000);
         let late = &sizes[sizes.len() - 16..];
         let mut shards: Vec<usize> = late.iter().map(|(shard, _)| *shard).collect();

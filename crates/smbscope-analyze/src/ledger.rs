@@ -1,17 +1,15 @@
-//! The ledger of an SMB connection: here an exchange begins, and here it ends, whichever protocol it is of.
+//! The ledger of an SMB connection: every exchange begins and ends here, whatever its protocol.
 //!
-//! [`Accounts`] is what a connection keeps; a [`Ledger`] is that with what is at hand while a frame is taken in. The
-//! protocols ([`crate::smb1`], [`crate::smb2`], [`crate::encrypted`]) match. The ledger counts, and keeps exchanges that are
-//! over for a moment: a late retransmission may still be one of theirs.
+//! [`ConnectionLedger`] is the persistent part; [`Ledger`] adds the context of the frame being processed. The protocol
+//! modules ([`crate::smb1`], [`crate::smb2`], [`crate::encrypted`]) match requests and responses. The ledger counts,
+//! and holds finished exchanges for a moment, because a late retransmission may still belong to one of them.
 
+use crate::bounded::{ClockSteps, ForeignReplies};
 use crate::channels::connection_of;
-use crate::framer::Frame;
-use crate::least::{ClockSteps, ForeignReplies};
-use crate::losses::Losses;
+use crate::frame::{Frame, Losses};
 use crate::names::Sessions;
 use crate::offers::OfferPool;
-use crate::pending::{PendingExchange, RecentExchanges, StreamSpan, Unassigned, note_standstill};
-use crate::sink::ExchangeSink;
+use crate::pending::{ExchangeSink, PendingExchange, RecentExchanges, StreamSpan, Unassigned, note_standstill};
 use smbscope_capture::tcp::FlowView;
 use smbscope_model::{
     ClientOffer, ClockStep, Command, CommandGroup, ConnectionSummary, Dialect, Endpoints, Exchange, ExchangeOutcome,
@@ -21,41 +19,33 @@ use smbscope_model::{
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Users and shares that a connection's summary names, and bytes of their names.
+/// Maximum number of users and shares in a connection summary, and of bytes in their names.
 const MAX_LISTED: usize = 16;
 const MAX_LISTED_BYTES: usize = 2048;
 
-/// After how many exchanges the sink is told what is settled; and after which part of the requests outstanding, as all of
-/// these are looked at for it.
+/// Interval between reports to the sink, in finished exchanges, and as a fraction of the outstanding requests, all of
+/// which are inspected for a report.
 const SETTLED_EVERY: usize = 8;
 const SETTLED_PART: usize = 32;
 
-/// Approximate bytes of an exchange that is outstanding or kept back: itself, its names and its place in a list.
 const PENDING_BYTES: usize = size_of::<PendingExchange>() + 128;
 
-/// Everything that outlives a single connection.
 pub(crate) struct ShardContext<'a> {
     pub(crate) quality: &'a mut Quality,
     pub(crate) sessions: &'a mut Sessions,
     pub(crate) offers: &'a mut OfferPool,
     pub(crate) emit: &'a mut dyn ExchangeSink,
-    /// Room for the frames of a chunk.
     pub(crate) frames: &'a mut Vec<Frame>,
-    /// Where the clock was set back, as the reader found out.
     pub(crate) steps_back: &'a [ClockStep],
-    /// Where the clock stepped within exchanges.
     pub(crate) clock_steps: &'a mut ClockSteps,
-    /// Servers that answered in another protocol.
     pub(crate) foreign_replies: &'a mut ForeignReplies,
 }
 
-/// Whether a complete exchange lies across a step of the clock.
 fn is_across(step: &ClockStep, exchange: &Exchange) -> bool {
     let ends = exchange.request.first.zip(exchange.response.last);
     exchange.outcome == ExchangeOutcome::Complete && ends.is_some_and(|(first, last)| step.lies_between(first, last))
 }
 
-/// What a request is, before the answer is known.
 pub(crate) struct Opening {
     pub(crate) command: Command,
     pub(crate) subcommand: Option<Subcommand>,
@@ -64,31 +54,23 @@ pub(crate) struct Opening {
     pub(crate) bytes: u64,
 }
 
-/// What a connection counts and remembers of its exchanges.
 #[derive(Debug)]
 pub(crate) struct ConnectionLedger {
     pub(crate) client: FlowDirection,
-    /// By [`connection_of`].
     connection: u64,
-    /// What will be said of the connection.
     pub(crate) summary: ConnectionSummary,
-    /// Commands that were seen: their requests, their responses, either. Encrypted responses are counted apart, as not
-    /// each of them belongs to a command that is known.
+    /// Number of commands by captured request, by captured response, and by either. Encrypted responses are not
+    /// included in `answered`, as not each of them belongs to a known command.
     pub(crate) asked: u64,
     pub(crate) answered: u64,
     pub(crate) seen: u64,
     pub(crate) recent: RecentExchanges,
     pub(crate) unassigned: Unassigned,
-    /// Requests outstanding that are not expected waits.
     busy: u32,
-    /// Bytes of the paths of requests outstanding.
     path_bytes: usize,
     last_response: Option<Timestamp>,
-    /// How much of the server's stream the last request acknowledged.
     acknowledged: Option<u64>,
-    /// End of the server's last frame.
     pub(crate) server_seen: u64,
-    /// Exchanges that came to an end since the sink was told what is settled.
     unsettled: usize,
 }
 
@@ -112,18 +94,15 @@ impl ConnectionLedger {
         }
     }
 
-    /// What exchanges take of which so many are outstanding, about.
     #[inline]
     pub(crate) fn footprint(&self, outstanding: usize) -> usize {
         (outstanding + self.recent.len()) * PENDING_BYTES + self.path_bytes + self.recent.path_bytes()
     }
 
-    /// The protocol that is spoken, as far as it is known.
     pub(crate) fn speaks(&self) -> Option<Protocol> {
         self.summary.dialect.map(Dialect::protocol)
     }
 
-    /// Requests outstanding that are not expected waits.
     pub(crate) fn busy(&self) -> u32 {
         self.busy
     }
@@ -132,14 +111,13 @@ impl ConnectionLedger {
         self.last_response = exchange.response.last.map(|stamp| stamp.time).max(self.last_response);
     }
 
-    /// Whether enough has ended, where so many are outstanding, to tell the sink what is settled.
     #[inline]
     pub(crate) fn can_settle(&self, outstanding: impl FnOnce() -> usize) -> bool {
         self.unsettled >= SETTLED_EVERY && self.unsettled >= outstanding() / SETTLED_PART
     }
 
-    /// Tells the sink before which time no further exchange begins. `outstanding` are all such requests, `open` is when
-    /// the frames began that are not whole yet, `now` the time of the latest packet.
+    /// Reports to the sink the time before which no further exchange begins. `outstanding` are all outstanding
+    /// requests, `open` holds the start times of incomplete frames, `now` is the time of the latest packet.
     pub(crate) fn settle<'a>(
         &mut self,
         view: &FlowView,
@@ -174,7 +152,6 @@ impl ConnectionLedger {
     }
 }
 
-/// The accounts of a connection, and what is at hand while a frame is taken in.
 pub(crate) struct Ledger<'a> {
     pub(crate) accounts: &'a mut ConnectionLedger,
     pub(crate) view: &'a FlowView,
@@ -184,14 +161,12 @@ pub(crate) struct Ledger<'a> {
     emit: &'a mut dyn ExchangeSink,
     steps_back: &'a [ClockStep],
     clock_steps: &'a mut ClockSteps,
-    /// Where the client's stream may hide messages.
     pub(crate) client_losses: &'a Losses,
-    /// Where the server's stream may hide messages.
     pub(crate) server_losses: &'a Losses,
 }
 
 impl<'a> Ledger<'a> {
-    /// Opens the accounts; `losses` are those of both directions.
+    /// `losses` are in the order of [`FlowDirection`].
     pub(crate) fn open(
         accounts: &'a mut ConnectionLedger,
         view: &'a FlowView,
@@ -218,36 +193,31 @@ impl<'a> Ledger<'a> {
         self.accounts.client
     }
 
-    /// Whether messages of either side may be hidden.
     pub(crate) fn may_have_missed_any(&self) -> bool {
         self.client_losses.any_after(0) || self.server_losses.any_after(0) || self.accounts.summary.encrypted_frames > 0
     }
 
-    /// The server's address.
     pub(crate) fn server(&self) -> IpAddr {
         self.accounts.summary.endpoints.server.ip()
     }
 
-    /// The other side turns out to be the client.
     pub(crate) fn change_client(&mut self, client: FlowDirection) {
         self.accounts.client = client;
         self.accounts.summary.endpoints = endpoints(self.view, client);
     }
 
-    /// Counts a message.
     pub(crate) fn note_message(&mut self, is_signed: bool) {
         self.accounts.summary.messages += 1;
         self.accounts.summary.signed_messages += u64::from(is_signed);
     }
 
-    /// The client negotiates: what the server said before is no answer to it.
+    /// Records the client's offer. An earlier server offer does not belong to it.
     pub(crate) fn note_client_offer(&mut self, offer: ClientOffer) {
         let client = self.offers.client(offer);
         self.quality.evicted_names += u64::from(client.is_none());
         self.accounts.summary.offers = Offers { client, server: None };
     }
 
-    /// The server answers.
     pub(crate) fn note_server_offer(&mut self, offer: ServerOffer) {
         let connection = &mut self.accounts.summary;
         connection.signing_required = offer.signing == SigningOffer::Required;
@@ -260,7 +230,6 @@ impl<'a> Ledger<'a> {
         self.quality.compressed_frames += 1;
     }
 
-    /// An exchange that begins with `frame`.
     pub(crate) fn begin(&mut self, frame: &Frame, opening: Opening) -> Box<PendingExchange> {
         let think_time = match self.accounts.last_response {
             Some(last) if self.accounts.busy == 0 && opening.group != CommandGroup::Waiting => {
@@ -271,7 +240,8 @@ impl<'a> Ledger<'a> {
         let request = frame.half(opening.bytes);
         let mut exchange = Exchange { request, think_time, ..self.blank(&opening) };
         note_standstill(&mut exchange, frame, true);
-        // Late copies may come in a row, or together in one packet: what the server said last was there before them all.
+        // Late copies may come in a row, or together in one packet; the server's last message was received before all
+        // of them.
         let acknowledged_before = self.accounts.acknowledged.min(Some(self.accounts.server_seen));
         if frame.acknowledged_last.is_some() {
             self.accounts.acknowledged = frame.acknowledged_first.min(frame.acknowledged_last);
@@ -283,7 +253,6 @@ impl<'a> Ledger<'a> {
         pending
     }
 
-    /// An exchange about which nothing is known but what it is.
     fn blank(&self, opening: &Opening) -> Exchange {
         let connection = &self.accounts.summary;
         Exchange {
@@ -294,7 +263,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Counts a request as outstanding. Every pending exchange that is started is finished with [`Self::finish`].
+    /// Counts a request as outstanding. Each started exchange must be finished with [`Self::finish`].
     pub(crate) fn started(&mut self, pending: &PendingExchange) {
         let accounts = &mut *self.accounts;
         accounts.path_bytes += pending.path_bytes();
@@ -304,13 +273,11 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// The last message of the response is there.
     pub(crate) fn complete(&mut self, mut pending: Box<PendingExchange>) {
         pending.settle();
         self.finish(pending);
     }
 
-    /// Ends an exchange that was [`Self::started`], with the outcome that it has.
     pub(crate) fn finish(&mut self, pending: Box<PendingExchange>) {
         self.accounts.path_bytes = self.accounts.path_bytes.saturating_sub(pending.path_bytes());
         if pending.exchange.group != CommandGroup::Waiting {
@@ -319,14 +286,12 @@ impl<'a> Ledger<'a> {
         self.report(pending);
     }
 
-    /// Counts a request as answered that was [`Self::started`], and that is to be passed on later, with
-    /// [`Self::report`].
+    /// Counts a [started](Self::started) request as answered. The caller passes it to [`Self::report`] later.
     pub(crate) fn set_aside(&mut self, pending: &PendingExchange) {
         self.accounts.busy = self.accounts.busy.saturating_sub(1);
         self.accounts.note_response(&pending.exchange);
     }
 
-    /// Passes on an exchange that never was outstanding, or no longer is.
     pub(crate) fn report(&mut self, mut pending: Box<PendingExchange>) {
         let accounts = &mut *self.accounts;
         let exchange = &mut pending.exchange;
@@ -373,7 +338,6 @@ impl<'a> Ledger<'a> {
         accounts.recent.push(pending, self.emit);
     }
 
-    /// A response without a request.
     pub(crate) fn report_response(
         &mut self,
         frame: &Frame,
@@ -391,11 +355,10 @@ impl<'a> Ledger<'a> {
         self.report(pending);
     }
 
-    /// Gives up a request: its response may be hidden, or there was none.
     pub(crate) fn abandon(&mut self, mut pending: Box<PendingExchange>) {
         let after = pending.acknowledged.unwrap_or(0);
         pending.exchange.outcome = if pending.exchange.response.first.is_some() {
-            // Some messages of the response were seen, but not the last one.
+            // Some messages of the response were captured, but not the last one.
             pending.exchange.response.last = None;
             ExchangeOutcome::ResponseEndMissing
         } else if pending.may_stay_unanswered {

@@ -1,8 +1,9 @@
 //! TCP stream events → SMB exchanges.
 //!
 //! [`Analyzer`] is the sink of [`smbscope_capture::tcp::FlowTable`]: bytes in order become frames (`framer`, and
-//! `resync` where the framing was lost), frames become messages (`content`), and messages become exchanges
-//! (`smb1`, `smb2`, `encrypted`), which a connection collects until nothing can change them any more.
+//! `resync` if the framing is lost), frames become messages (`content`), and messages become exchanges (`smb1`, `smb2`,
+//! `encrypted`), which a connection holds until nothing can change them any more. [`pipeline`] runs analyzers on
+//! several threads; start reading there or in `flow`.
 
 #![forbid(unsafe_code)]
 
@@ -14,22 +15,18 @@ mod connection;
 mod content;
 mod encrypted;
 mod flow;
+mod frame;
 mod framer;
 mod gathered;
-mod least;
 mod ledger;
-mod losses;
 mod names;
 mod offers;
-mod outstanding;
 mod partial;
 mod pending;
 pub mod pipeline;
 pub mod pseudonym;
 mod rereads;
 mod resync;
-mod sent_order;
-mod sink;
 pub mod slim;
 mod smb1;
 mod smb2;
@@ -38,4 +35,4 @@ mod unseen;
 pub use analyzer::{Analyzer, AnalyzerOptions, AnalyzerOutcome};
 pub use flow::FlowState;
 pub use partial::{Partial, coupled};
-pub use sink::ExchangeSink;
+pub use pending::ExchangeSink;

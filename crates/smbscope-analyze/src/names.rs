@@ -1,4 +1,4 @@
-//! Names that the protocol's state gives: users of sessions, shares of trees, paths of opens. Every table is bounded.
+//! Names known from earlier messages: users of sessions, shares of trees, paths of opens. All tables are bounded.
 
 use crate::bounded::{FifoMap, HeapBytes};
 use crate::channels::ShardCouplingMonitor;
@@ -13,13 +13,9 @@ use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// SMB2 sessions remembered over all connections.
 const MAX_SESSIONS: usize = 16_384;
-/// Trees remembered in a session or connection.
 const MAX_TREES: usize = 256;
-/// Opens remembered in a session or connection.
 const MAX_OPENS: usize = 16_384;
-/// Bytes that are kept of the name of a user, a share or a file.
 const MAX_NAME_BYTES: usize = 4096;
 
 impl HeapBytes for Arc<str> {
@@ -34,7 +30,6 @@ impl HeapBytes for (IpAddr, u64) {
     }
 }
 
-/// A tree connect.
 #[derive(Debug, Clone)]
 pub(crate) struct TrackedTreeConnect {
     pub(crate) share: Arc<str>,
@@ -43,7 +38,7 @@ pub(crate) struct TrackedTreeConnect {
 }
 
 impl TrackedTreeConnect {
-    /// A tree by the path of its request, `\\server\share`; absent when that was cut off before the share.
+    /// Parses the path of a tree connect, `\\server\share`. `None` if it was truncated before the share.
     pub(crate) fn new(path: &CapturedName) -> Option<TrackedTreeConnect> {
         let (server, share) = path.text.rsplit_once('\\').unwrap_or(("", &path.text));
         if !path.is_whole() && server.trim_start_matches('\\').is_empty() {
@@ -63,7 +58,6 @@ impl HeapBytes for TrackedTreeConnect {
     }
 }
 
-/// An SMB2 session, on one connection or on several channels.
 #[derive(Debug)]
 pub(crate) struct TrackedSession {
     pub(crate) user: Option<Arc<str>>,
@@ -71,7 +65,6 @@ pub(crate) struct TrackedSession {
     pub(crate) opens: FifoMap<FileReference, TrackedOpen>,
     pub(crate) rereads: Rereads,
     channels: u32,
-    /// The connection that was the first to use it.
     begun: u64,
 }
 
@@ -87,7 +80,6 @@ impl TrackedSession {
         }
     }
 
-    /// Forgets the oldest opens, and then the oldest trees, until so many bytes are free; returns how many it forgot.
     fn forget_names(&mut self, bytes: usize) -> u64 {
         let bytes = bytes.saturating_sub(self.rereads.heap_bytes());
         self.rereads = Rereads::default();
@@ -109,25 +101,19 @@ impl HeapBytes for TrackedSession {
     }
 }
 
-/// The sessions of all connections: a session may have channels on several of them.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     table: FifoMap<(IpAddr, u64), TrackedSession>,
-    /// The addresses at which a session id of the table is known.
     addresses: HashMap<u64, BTreeSet<IpAddr>, RandomState>,
-    /// Channels to other addresses of a server, and where the session began.
+    /// Channels to other addresses of a server, mapped to the origin of the session.
     aliases: FifoMap<(IpAddr, u64), (IpAddr, u64)>,
-    /// Told of every session, where the flows are followed in shards.
     pub(crate) watch: Option<ShardCouplingMonitor>,
-    /// The connection whose messages are read, by [`connection_of`](crate::channels::connection_of).
     pub(crate) connection: u64,
     pub(crate) forgotten: u64,
-    /// What the table may take.
     budget: usize,
 }
 
 impl Sessions {
-    /// No sessions, and room for some in `budget` bytes.
     pub(crate) fn within(budget: usize) -> Sessions {
         Sessions {
             table: FifoMap::new(MAX_SESSIONS),
@@ -155,8 +141,7 @@ impl Sessions {
         self.aliases.get(&key).copied().unwrap_or(key)
     }
 
-    /// A connection to `server` asks to become a channel of a session (MS-SMB2 3.3.5.5.2) that may have begun at
-    /// another address of the same server.
+    /// Binds a connection to a session (MS-SMB2 §3.3.5.5.2) that may have begun at another address of the same server.
     pub(crate) fn bind(&mut self, server: IpAddr, session_id: u64) {
         let key = (server, session_id);
         if let Some(session) = self.table.get(&key) {
@@ -174,7 +159,7 @@ impl Sessions {
         }
     }
 
-    /// Changes the session, made anew when it is not known: its beginning may not have been captured.
+    /// Modifies a session. Creates it if it is unknown, because its beginning may not have been captured.
     pub(crate) fn change<R>(
         &mut self,
         server: IpAddr,
@@ -201,7 +186,7 @@ impl Sessions {
                 let result = change(&mut session);
                 self.addresses.entry(key.1).or_default().insert(key.0);
                 let addresses = &mut self.addresses;
-                self.forgotten += self.table.insert_telling(key, session, |key, _| forget_address(addresses, key));
+                self.forgotten += self.table.insert_with(key, session, |key, _| forget_address(addresses, key));
                 result
             }
         };
@@ -211,7 +196,6 @@ impl Sessions {
         result
     }
 
-    /// A read through an open of the session.
     pub(crate) fn note_read(
         &mut self,
         server: IpAddr,
@@ -227,7 +211,6 @@ impl Sessions {
         }
     }
 
-    /// What was open through the session changed, or may have.
     pub(crate) fn note_change(&mut self, server: IpAddr, session_id: u64, open: &OpenFacts) {
         let key = self.key(server, session_id);
         if let Some(session) = self.table.get_mut(&key) {
@@ -235,7 +218,6 @@ impl Sessions {
         }
     }
 
-    /// The server took an oplock of the session back, of this open, or a lease.
     pub(crate) fn note_break(
         &mut self,
         server: IpAddr,
@@ -254,7 +236,6 @@ impl Sessions {
         }
     }
 
-    /// Forgets the oldest sessions, and the oldest names of the last one, until the rest is within the budget.
     #[cold]
     fn trim(&mut self) {
         while self.table.bytes() > self.budget && self.table.len() > 1 {
@@ -271,12 +252,10 @@ impl Sessions {
         self.table.resized(before, after);
     }
 
-    /// A connection uses the session.
     pub(crate) fn join(&mut self, server: IpAddr, session_id: u64) {
         self.change(server, session_id, |session| session.channels += 1);
     }
 
-    /// A connection of the session ended; the last one takes it along.
     pub(crate) fn leave(&mut self, server: IpAddr, session_id: u64) {
         let key = self.key(server, session_id);
         self.aliases.remove(&(server, session_id));
@@ -289,7 +268,6 @@ impl Sessions {
     }
 }
 
-/// A session is no longer in the table.
 fn forget_address(addresses: &mut HashMap<u64, BTreeSet<IpAddr>, RandomState>, (server, session_id): (IpAddr, u64)) {
     if let Some(known) = addresses.get_mut(&session_id) {
         known.remove(&server);
@@ -299,7 +277,6 @@ fn forget_address(addresses: &mut HashMap<u64, BTreeSet<IpAddr>, RandomState>, (
     }
 }
 
-/// SMB1 names, which belong to their connection.
 #[derive(Debug)]
 pub(crate) struct ConnectionNames {
     pub(crate) users: FifoMap<u16, Arc<str>>,
@@ -320,21 +297,19 @@ impl Default for ConnectionNames {
 }
 
 impl ConnectionNames {
-    /// The server takes an oplock back: which one is left is not looked at.
+    /// Assumes that no oplock remains, without looking at the new level.
     pub(crate) fn oplock_broken(&mut self, fid: u16) {
         if let Some(open) = self.opens.get_mut(&fid) {
             self.rereads.oplock_broken(&mut open.facts, GrantedCaching::NotGranted);
         }
     }
 
-    /// What they take, about.
     pub(crate) fn bytes(&self) -> usize {
         self.users.bytes() + self.trees.bytes() + self.opens.bytes() + self.rereads.heap_bytes()
     }
 }
 
-/// A name as it is kept and shown: one that was cut off, or is too long, ends with an ellipsis. Absent when nothing of it
-/// was captured.
+/// Returns a name for storage. Truncated or overlong names end with an ellipsis. `None` if nothing of it was captured.
 pub(crate) fn kept(name: &CapturedName) -> Option<Arc<str>> {
     let text = name.text.as_str();
     match is_kept_whole(name) {
@@ -347,18 +322,16 @@ pub(crate) fn kept(name: &CapturedName) -> Option<Arc<str>> {
     }
 }
 
-/// Whether all of a name was captured, and it is not too long to be kept.
 pub(crate) fn is_kept_whole(name: &CapturedName) -> bool {
     name.is_whole() && name.text.len() <= MAX_NAME_BYTES
 }
 
-/// Text that is whole, as it is kept.
 fn kept_text(text: String) -> Option<Arc<str>> {
     kept(&CapturedName::from(text))
 }
 
-/// How a session's user is shown. A Kerberos ticket hides the client's name and shows only the service it is for; where the
-/// snap length cut the name off, nobody is shown.
+/// Returns the display name of a session's user. A Kerberos ticket encrypts the client's name and shows only the
+/// service; a user name truncated by the snap length is not shown.
 pub(crate) fn user_name(identity: &SecurityToken) -> Option<Arc<str>> {
     match identity {
         SecurityToken::NtlmAuthenticate { anonymous: true, .. } => Some("(anonymous)".into()),

@@ -1,5 +1,5 @@
-//! What both sides of a connection offered, as messages of either protocol say it. Many connections of a client make the
-//! same offer: each is kept once.
+//! Negotiated offers of client and server in either protocol. Clients repeat their offers, so each distinct offer is
+//! stored once.
 
 use crate::content::dialect_named;
 use ahash::RandomState;
@@ -11,12 +11,10 @@ use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// Different offers of clients, and of servers, that a shard keeps: real traffic has a few.
+/// Maximum number of distinct client offers, and of server offers, per shard. Real traffic has a few.
 const MAX_OFFERS: usize = 256;
-/// Dialects that are kept of an offer.
 const MAX_OFFERED_DIALECTS: usize = 24;
 
-/// The offers of a shard, each once.
 #[derive(Debug, Default)]
 pub(crate) struct OfferPool {
     clients: HashSet<Arc<ClientOffer>, RandomState>,
@@ -24,12 +22,10 @@ pub(crate) struct OfferPool {
 }
 
 impl OfferPool {
-    /// The one that is equal; none where there are too many different ones.
     pub(crate) fn client(&mut self, offer: ClientOffer) -> Option<Arc<ClientOffer>> {
         share(&mut self.clients, offer)
     }
 
-    /// The same of a server.
     pub(crate) fn server(&mut self, offer: ServerOffer) -> Option<Arc<ServerOffer>> {
         share(&mut self.servers, offer)
     }
@@ -47,7 +43,7 @@ fn share<T: Hash + Eq>(known: &mut HashSet<Arc<T>, RandomState>, offer: T) -> Op
     Some(offer)
 }
 
-/// An SMB1 NEGOTIATE. What its header says of signatures is no offer: Windows sets the bits whatever its policy is.
+/// Converts an SMB1 NEGOTIATE. The signing flags of its header are ignored: Windows sets them regardless of its policy.
 pub(crate) fn smb1_client(names: &[String]) -> ClientOffer {
     let mut dialects = Vec::new();
     names.iter().for_each(|name| add(&mut dialects, dialect_named(name)));
@@ -56,7 +52,6 @@ pub(crate) fn smb1_client(names: &[String]) -> ClientOffer {
     ClientOffer { dialects, began_with_smb1: true, algorithms, ..ClientOffer::default() }
 }
 
-/// The answer to it in SMB1.
 pub(crate) fn smb1_server(answer: &smb1::Smb1NegotiateResult, dialect: Option<Dialect>) -> ServerOffer {
     use smb1::messages::security_mode::{SIGNATURES_ENABLED, SIGNATURES_REQUIRED};
     let signing = answer.policy.map_or(SigningOffer::Unknown, |(mode, _)| {
@@ -67,14 +62,13 @@ pub(crate) fn smb1_server(answer: &smb1::Smb1NegotiateResult, dialect: Option<Di
     ServerOffer { dialect, signing, algorithms, ..ServerOffer::default() }
 }
 
-/// An SMB2 NEGOTIATE, perhaps after one in SMB1.
 pub(crate) fn smb2_client(offer: &smb2::Smb2ClientOffer, before: Option<&ClientOffer>) -> ClientOffer {
     let before = before.filter(|before| before.began_with_smb1);
     let mut dialects = Vec::new();
     let of_smb1 = before.into_iter().flat_map(|before| before.dialects.iter().copied());
     let of_smb1 = of_smb1.filter(|dialect| *dialect != Dialect::SMB2_WILDCARD);
     of_smb1.chain(offer.dialects.iter().map(|code| Dialect::Smb2(*code))).for_each(|one| add(&mut dialects, one));
-    // 2.2.3: of a client that speaks no SMB 3, the field is reserved.
+    // MS-SMB2 §2.2.3: the field is reserved if the client does not support SMB 3.
     let speaks_smb3 = offer.dialects.iter().any(|code| (0x0300..0x0400).contains(code));
     ClientOffer {
         dialects,
@@ -85,7 +79,6 @@ pub(crate) fn smb2_client(offer: &smb2::Smb2ClientOffer, before: Option<&ClientO
     }
 }
 
-/// The answer to it, or to one in SMB1.
 pub(crate) fn smb2_server(answer: &smb2::Smb2ServerOffer) -> ServerOffer {
     ServerOffer {
         dialect: Some(Dialect::Smb2(answer.dialect)),

@@ -1,14 +1,14 @@
-//! What parts of an analysis found: adds up in any order and grouping, and is finished once.
+//! Findings of a part of an analysis, which merge in any order and grouping and are finished once.
 //!
-//! Parts divide the connections: each connection lies in one of them as a whole. Then parts merge to what one analysis of
-//! everything finds, with these bounds: as long as no shard has more connections than it may list
-//! ([`Limits::part`](smbscope_model::Limits::part)), evicts none for want of memory, and has no more than 2 MiB of names of
-//! their users and shares; and up to 128 protocols that are not read beside those of IP and ports of UDP.
+//! Parts divide the connections, and no connection is in two of them. The merge of all parts equals the findings of a
+//! single analysis as long as no shard has more connections than it may list
+//! ([`MemoryBudget::part`](smbscope_model::MemoryBudget::part)), evicts connections for lack of memory, or has more
+//! than 2 MiB of user and share names, and there are at most 128 skipped protocols besides those of IP and UDP ports.
 
 use crate::analyzer::AnalyzerOutcome;
 use crate::attempts::ConnectAttemptTotals;
+use crate::bounded::{ClockSteps, ForeignReplies, Initials, Routed};
 use crate::channels::{self, Met};
-use crate::least::{ClockSteps, ForeignReplies, Initials, Routed};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{
     ClockStep, ConnectAttempts, ConnectionSummary, ForeignReply, Nanos, Quality, SeenTwice, SkippedPackets,
@@ -16,53 +16,38 @@ use smbscope_model::{
 };
 use std::collections::BTreeMap;
 
-/// Protocols that are no TCP that are listed; the packets of others are added up.
+/// Maximum number of skipped protocols listed; the packets of others are combined.
 pub const SKIPPED_LISTED: usize = 32;
-/// TCP ports that are named where nothing is SMB.
 const PORTS_LISTED: usize = 5;
-/// How much later the other side of an address translation may have seen a connection begin.
+/// Maximum time between the two captures of a connection before and after address translation.
 const MAX_APART: Nanos = Nanos(10_000_000_000);
 
-/// What an analysis found, apart from the exchanges.
 #[derive(Debug, Default)]
 pub struct CaptureFindings {
-    /// Counts of reading, decoding and analysing.
     pub quality: Quality,
-    /// The connections, by first packet.
     pub connections: Vec<ConnectionSummary>,
-    /// Connections that are not in the list because it was full.
     pub connections_left_out: u64,
-    /// Failed attempts to connect: TCP connections to port 445 or 139, or to a server of `connections`, that never carried
-    /// SMB.
+    /// TCP connections to port 445 or 139, or to a server in `connections`, that never carried SMB.
     pub connect_attempts: ConnectAttempts,
-    /// The busiest TCP ports with their packets.
     pub busiest_ports: Vec<(u16, u64)>,
-    /// Packets that are no TCP, by protocol, most packets first.
     pub skipped: Vec<SkippedPackets>,
-    /// Where the clock of the captures stepped within exchanges, in the order of time.
     pub clock_steps: Vec<ClockStep>,
-    /// Servers that answered in another protocol.
     pub foreign_replies: Vec<ForeignReply>,
-    /// Connections that were captured at two places, at most [`SeenTwice::MAX_NAMED`].
+    /// Connections captured at two places, at most [`SeenTwice::MAX_NAMED`].
     pub seen_twice: Vec<SeenTwice>,
-    /// The earliest packet.
     pub first: Option<Timestamp>,
-    /// The latest packet.
     pub last: Option<Timestamp>,
-    /// The system refused a worker thread, so the calling thread did all the work.
     pub without_threads: bool,
 }
 
-/// What a part of an analysis found, apart from the exchanges.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Partial {
     pub(crate) quality: Quality,
-    /// By first packet, at most `connections_max` of them.
+    /// Ordered by first packet after [`Self::fit`]; at most twice `connections_max`.
     connections: Vec<ConnectionSummary>,
     connections_max: usize,
     connections_left_out: u64,
     attempts: ConnectAttemptTotals,
-    /// Packets by the lower TCP port.
     ports: BTreeMap<u16, u64>,
     skipped: BTreeMap<SkippedProtocol, u64>,
     clock_steps: ClockSteps,
@@ -75,22 +60,18 @@ pub struct Partial {
 }
 
 impl Partial {
-    /// What was found of nothing; it lists at most so many connections.
     pub(crate) fn new(connections_max: usize) -> Partial {
         Partial { connections_max, ..Partial::default() }
     }
 
-    /// What was counted.
     pub fn quality(&self) -> &Quality {
         &self.quality
     }
 
-    /// The earliest and the latest packet.
     pub fn span(&self) -> Option<(Timestamp, Timestamp)> {
         self.first.zip(self.last)
     }
 
-    /// Adds what another part found.
     pub fn merge(&mut self, other: Partial) {
         self.quality.merge(&other.quality);
         self.connections_max = self.connections_max.max(other.connections_max);
@@ -111,7 +92,6 @@ impl Partial {
         self.last = self.last.max(other.last);
     }
 
-    /// Adds what a shard found.
     pub(crate) fn add(&mut self, outcome: AnalyzerOutcome) {
         self.quality.merge(&outcome.quality);
         self.connections_left_out += outcome.connections_left_out;
@@ -123,7 +103,6 @@ impl Partial {
         self.initials.extend(outcome.initials);
     }
 
-    /// Steps of the clock that the files show by themselves.
     pub fn add_clock_steps(&mut self, steps: &[ClockStep]) {
         steps.iter().for_each(|step| self.clock_steps.note(*step));
     }
@@ -147,14 +126,12 @@ impl Partial {
         }
     }
 
-    /// Leaves out the connections that began last, where there are too many.
     fn fit(&mut self) {
         self.connections.sort_by_key(|connection| connection.flow);
         self.connections_left_out += self.connections.len().saturating_sub(self.connections_max) as u64;
         self.connections.truncate(self.connections_max);
     }
 
-    /// What was found of everything.
     pub fn finish(mut self) -> CaptureFindings {
         self.fit();
         let mut ports: Vec<(u16, u64)> = self.ports.into_iter().collect();
@@ -182,14 +159,14 @@ impl Partial {
     }
 }
 
-/// Which of several parts have sessions in common and are to be followed as one: groups of their indices, each part in
-/// one group, both in order.
+/// Groups parts that share sessions and have to be followed together. Returns indices; each part is in one group, and
+/// both levels are in order.
 pub fn coupled(parts: &[&Partial]) -> Vec<Vec<usize>> {
     channels::coupled(parts.iter().map(|part| &part.sessions))
 }
 
-/// Steps of the clock, each once: every flow that it is seen in has packets of its own around it. They come in the order
-/// of the packets behind them.
+/// Removes duplicates of clock steps, since each flow has its own packets around a step. Returns them in order of the
+/// packets after the step.
 fn distinct<'s>(steps: impl Iterator<Item = &'s ClockStep>) -> Vec<ClockStep> {
     let mut distinct: Vec<ClockStep> = Vec::new();
     for step in steps {
@@ -205,8 +182,8 @@ fn distinct<'s>(steps: impl Iterator<Item = &'s ClockStep>) -> Vec<ClockStep> {
     distinct
 }
 
-/// Connections with the same initial sequence numbers on both sides, at about the same time and with other addresses: the
-/// one that began first, and the other one.
+/// Finds connections with equal initial sequence numbers on both sides, similar start times and different addresses.
+/// Returns the earlier and the later of each pair.
 fn translated(mut initials: Vec<Initials>) -> Vec<SeenTwice> {
     initials.sort_unstable_by_key(|(numbers, first, ends)| (*numbers, *first, *ends));
     let pairs = initials.windows(2).filter_map(|pair| match pair {

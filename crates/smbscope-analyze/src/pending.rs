@@ -1,20 +1,19 @@
-//! Outstanding exchanges, and exchanges that are over but may still be told of a late retransmission.
+//! Outstanding exchanges by id and in the order of sending, and finished exchanges that a late retransmission may still
+//! affect.
 
-use crate::framer::Frame;
-use crate::sink::ExchangeSink;
+use crate::frame::Frame;
 use smbscope_capture::tcp::Retransmission;
-use smbscope_model::{Exchange, ExchangeOutcome, FlowDirection, Nanos, ResponseStatus, Stamp, Timestamp};
-use std::collections::VecDeque;
+use smbscope_model::{
+    ConnectionSummary, Exchange, ExchangeOutcome, FlowDirection, Nanos, ResponseStatus, Settled, Stamp, Timestamp,
+};
+use std::collections::{BTreeMap, VecDeque};
 use std::hint::black_box;
 
-/// Exchanges of a connection that are kept back for late retransmissions.
 const MAX_RECENT: usize = 16;
-/// How long they are kept back: longer than the first two retransmission time-outs of common systems.
+/// Maximum age of a finished exchange held back: more than the first two retransmission timeouts of common systems.
 const MAX_RECENT_AGE: Nanos = Nanos(2_000_000_000);
-/// Retransmissions remembered until the frame that they belong to is complete.
 const MAX_UNASSIGNED: usize = 16;
 
-/// A stretch of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StreamSpan {
     pub(crate) start: u64,
@@ -31,29 +30,27 @@ impl StreamSpan {
     }
 }
 
-/// A request that waits for its response. It is boxed, as it goes from list to list.
 #[derive(Debug)]
 pub(crate) struct PendingExchange {
     pub(crate) exchange: Exchange,
     pub(crate) request: StreamSpan,
-    /// How much of the server's stream the client had seen when it sent the request: the response comes after that.
+    /// Position in the server's stream that the client had received when it sent the request; the response comes after
+    /// it.
     pub(crate) acknowledged: Option<u64>,
-    /// How much the client had seen when it sent the copy that was captured, be it a late one.
+    /// Position that the captured copy of the request acknowledged, even if that is a late copy.
     pub(crate) acknowledged_by_copy: Option<u64>,
-    /// How much the client had seen at least before this request: what the request before it says, and what the server
-    /// had said by then. If this one is a late copy, it had seen the response to the first copy already.
+    /// Lower limit for the position that the client had received before this request, from the previous request and the
+    /// server's messages so far. If this is a late copy, the client had already received the response to the first
+    /// copy.
     pub(crate) acknowledged_before: Option<u64>,
-    /// Of the response, when it comes in several messages.
     pub(crate) response: Option<StreamSpan>,
-    /// The latest packets that only a retransmission brought: what consists of several messages is not complete before.
+    /// The latest packet of the request that was a retransmission of missing data; the request was not complete before.
     pub(crate) request_resent: Option<Stamp>,
-    /// The same of the response.
     pub(crate) response_resent: Option<Stamp>,
-    /// Servers answer it only to report an error.
+    /// Servers respond only to report an error.
     pub(crate) may_stay_unanswered: bool,
 }
 
-/// Whether a response can be that of a request, by what TCP says about both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Causality {
     Possible,
@@ -62,7 +59,6 @@ pub(crate) enum Causality {
 }
 
 impl PendingExchange {
-    /// An exchange with the request in `frame`.
     #[inline]
     pub(crate) fn new(exchange: Exchange, frame: &Frame) -> Box<PendingExchange> {
         Box::new(PendingExchange {
@@ -78,7 +74,6 @@ impl PendingExchange {
         })
     }
 
-    /// What its path takes, at most: others may share it.
     pub(crate) fn path_bytes(&self) -> usize {
         self.exchange.path.as_ref().map_or(0, |path| path.len())
     }
@@ -89,7 +84,6 @@ impl PendingExchange {
         if received_before || sent_before { Causality::Impossible } else { Causality::Possible }
     }
 
-    /// Adds another message of the request.
     pub(crate) fn extend_request(&mut self, frame: &Frame, bytes: u64) {
         self.request_resent = later(self.request_resent, frame.resent);
         note_standstill(&mut self.exchange, frame, true);
@@ -101,7 +95,6 @@ impl PendingExchange {
         self.acknowledged = self.acknowledged.max(frame.acknowledged_last);
     }
 
-    /// Adds a message of the response.
     pub(crate) fn add_response(&mut self, frame: &Frame, bytes: u64, status: ResponseStatus) {
         self.response_resent = later(self.response_resent, frame.resent);
         note_standstill(&mut self.exchange, frame, false);
@@ -117,7 +110,6 @@ impl PendingExchange {
         span.end = frame.end;
     }
 
-    /// Settles the outcome once the last message of the response is there.
     pub(crate) fn settle(&mut self) {
         let began = self.exchange.request.first;
         self.exchange.outcome = match self.exchange.response.last {
@@ -127,7 +119,6 @@ impl PendingExchange {
         };
     }
 
-    /// Notes a retransmission, if it is one of either half.
     pub(crate) fn note(&mut self, retransmission: &Retransmission, from_client: bool) {
         let (start, end) = (retransmission.position, retransmission.position + retransmission.length);
         let span = if from_client { Some(self.request) } else { self.response };
@@ -145,8 +136,8 @@ impl PendingExchange {
     }
 }
 
-/// Notes the pause in a frame where it is the server's: in a request when the server had no room for more, in a response
-/// when the client had.
+/// Records a pause that the server caused: in a request while the server's receive window was closed, in a response
+/// while the client's was open.
 #[inline]
 pub(crate) fn note_standstill(exchange: &mut Exchange, frame: &Frame, from_client: bool) {
     if let Some(pause) = frame.pause.filter(|pause| pause.receiver_full == from_client)
@@ -156,7 +147,6 @@ pub(crate) fn note_standstill(exchange: &mut Exchange, frame: &Frame, from_clien
     }
 }
 
-/// The later of two packets.
 fn later(one: Option<Stamp>, other: Option<Stamp>) -> Option<Stamp> {
     match (one, other) {
         (Some(one), Some(other)) if other.time < one.time => Some(one),
@@ -164,26 +154,20 @@ fn later(one: Option<Stamp>, other: Option<Stamp>) -> Option<Stamp> {
     }
 }
 
-/// An exchange that is over.
 #[derive(Debug)]
 struct FinishedExchange {
     pending: Box<PendingExchange>,
-    /// When it ended, as far as the capture shows it.
     time: Option<Timestamp>,
-    /// When it began.
     start: Option<Timestamp>,
 }
 
-/// Exchanges that are over, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct RecentExchanges {
     finished: VecDeque<FinishedExchange>,
-    /// Bytes of their paths.
     path_bytes: usize,
 }
 
 impl RecentExchanges {
-    /// Adds an exchange and returns those that have been kept back long enough.
     pub(crate) fn push(&mut self, pending: Box<PendingExchange>, sink: &mut dyn ExchangeSink) {
         let now = pending.exchange.response.last.or(pending.exchange.request.first).map(|stamp| stamp.time);
         self.path_bytes += pending.path_bytes();
@@ -205,18 +189,15 @@ impl RecentExchanges {
         self.finished.len()
     }
 
-    /// What the paths take, at most.
     pub(crate) fn path_bytes(&self) -> usize {
         self.path_bytes
     }
 
-    /// Returns everything.
     pub(crate) fn flush(&mut self, sink: &mut dyn ExchangeSink) {
         self.path_bytes = 0;
         self.finished.drain(..).for_each(|finished| sink.exchange(&finished.pending.exchange));
     }
 
-    /// When the exchange began that began first.
     pub(crate) fn began(&self) -> Option<Timestamp> {
         self.finished.iter().filter_map(|finished| finished.start).min()
     }
@@ -226,8 +207,8 @@ impl RecentExchanges {
     }
 }
 
-/// Has the processor fetch an exchange that was written a while ago and is counted next: a field in each of its cache lines
-/// is read, and nobody waits for it.
+/// Prefetches an exchange that was written a while ago and is counted next: reads one field in each of its cache lines
+/// without waiting for the result.
 #[inline]
 fn fetch(exchange: &Exchange) {
     let Exchange { request, response, path, command, status, think_time, .. } = exchange;
@@ -235,7 +216,6 @@ fn fetch(exchange: &Exchange) {
     black_box((path.is_some(), *command, status.is_some(), *think_time));
 }
 
-/// Retransmissions of bytes whose frame is not complete yet.
 #[derive(Debug, Default)]
 pub(crate) struct Unassigned {
     by_direction: [VecDeque<Retransmission>; 2],
@@ -250,7 +230,6 @@ impl Unassigned {
         list.push_back(retransmission);
     }
 
-    /// Those that belong to a frame.
     pub(crate) fn take(&mut self, direction: FlowDirection, frame: StreamSpan) -> Vec<Retransmission> {
         let list = &mut self.by_direction[direction.index()];
         if list.is_empty() {
@@ -263,5 +242,167 @@ impl Unassigned {
             .collect();
         list.retain(|known| known.position + known.length > frame.end);
         taken
+    }
+}
+
+/// Up to this number, requests are searched linearly, as on nearly every connection.
+const FEW_OUTSTANDING: usize = 64;
+
+/// Outstanding requests `R` of a connection, by the ids `K` that responses repeat and in the order of sending.
+#[derive(Debug)]
+pub(crate) struct OutstandingRequests<K, R> {
+    requests: BTreeMap<K, R>,
+    sent: SentOrder<K>,
+}
+
+impl<K, R> Default for OutstandingRequests<K, R> {
+    fn default() -> OutstandingRequests<K, R> {
+        OutstandingRequests { requests: BTreeMap::new(), sent: SentOrder::default() }
+    }
+}
+
+impl<K: Copy + Ord, R: AsRef<PendingExchange> + AsMut<PendingExchange>> OutstandingRequests<K, R> {
+    pub(crate) fn by_id(&self) -> &BTreeMap<K, R> {
+        &self.requests
+    }
+
+    pub(crate) fn get_mut(&mut self, id: K) -> Option<&mut R> {
+        self.requests.get_mut(&id)
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut PendingExchange> {
+        self.requests.values_mut().map(R::as_mut)
+    }
+
+    pub(crate) fn insert(&mut self, id: K, request: R) -> Option<R> {
+        let alive = began_at(&self.requests);
+        self.sent.push(request.as_ref().request.start, id, self.requests.len(), alive);
+        self.requests.insert(id, request)
+    }
+
+    pub(crate) fn remove(&mut self, id: K) -> Option<R> {
+        self.requests.remove(&id)
+    }
+
+    pub(crate) fn remove_oldest(&mut self) -> Option<R> {
+        let oldest = self.sent.oldest(began_at(&self.requests))?;
+        self.requests.remove(&oldest)
+    }
+
+    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = R> + use<K, R> {
+        std::mem::take(self).requests.into_values()
+    }
+
+    /// Passes the requests that may lie in a range of the client's stream to `take`. Searches `order` instead of the
+    /// order of sending, if given.
+    pub(crate) fn near(
+        &mut self,
+        span: StreamSpan,
+        order: Option<&SentOrder<K>>,
+        take: &mut impl FnMut(&mut PendingExchange),
+    ) {
+        if self.requests.len() <= FEW_OUTSTANDING {
+            return self.iter_mut().for_each(take);
+        }
+        for id in order.unwrap_or(&self.sent).within(span.start, span.end) {
+            if let Some(request) = self.requests.get_mut(&id) {
+                take(request.as_mut());
+            }
+        }
+    }
+}
+
+fn began_at<K: Ord, R: AsRef<PendingExchange>>(requests: &BTreeMap<K, R>) -> impl Fn(u64, K) -> bool {
+    |start, id| requests.get(&id).is_some_and(|request| request.as_ref().request.start == start)
+}
+
+/// Order in which outstanding requests were sent, by start position. Finds the oldest request, and the requests in a
+/// range of the client's stream, without inspecting all of them. Entries of finished requests are purged when they
+/// outnumber the others.
+#[derive(Debug)]
+pub(crate) struct SentOrder<K> {
+    entries: VecDeque<(u64, K)>,
+}
+
+impl<K> Default for SentOrder<K> {
+    fn default() -> SentOrder<K> {
+        SentOrder { entries: VecDeque::new() }
+    }
+}
+
+impl<K: Copy> SentOrder<K> {
+    /// Adds a request. `start` must not decrease, since messages arrive in stream order. `alive` returns true for
+    /// entries that are still outstanding, of which there are `outstanding`.
+    #[inline]
+    pub(crate) fn push(&mut self, start: u64, key: K, outstanding: usize, alive: impl Fn(u64, K) -> bool) {
+        if self.entries.len() >= 2 * outstanding + 16 {
+            self.entries.retain(|(start, key)| alive(*start, *key));
+        }
+        self.entries.push_back((start, key));
+    }
+
+    pub(crate) fn oldest(&mut self, alive: impl Fn(u64, K) -> bool) -> Option<K> {
+        while let Some((start, key)) = self.entries.front().copied() {
+            if alive(start, key) {
+                return Some(key);
+            }
+            self.entries.pop_front();
+        }
+        None
+    }
+
+    /// Iterates over the requests that begin before `end`, starting with the last one that begins at or before `start`
+    /// and may reach into the range. Some may be finished.
+    pub(crate) fn within(&self, start: u64, end: u64) -> impl Iterator<Item = K> {
+        let first = self.entries.partition_point(|(begin, _)| *begin <= start);
+        // The members of a compound all have the start position of their frame.
+        let frame = first.checked_sub(1).map_or(start, |before| self.entries[before].0);
+        let first = self.entries.partition_point(|(begin, _)| *begin < frame);
+        self.entries.iter().skip(first).take_while(move |(begin, _)| *begin < end).map(|(_, key)| *key)
+    }
+}
+
+pub trait ExchangeSink {
+    /// Called when nothing can change this exchange any more.
+    fn exchange(&mut self, exchange: &Exchange);
+
+    /// Called after every few exchanges of a connection with the time up to which it is settled.
+    fn settled(&mut self, _: &Settled) {}
+
+    /// Called when a connection is over, after all its exchanges.
+    fn closed(&mut self, _: &ConnectionSummary) {}
+}
+
+impl<F: FnMut(Exchange)> ExchangeSink for F {
+    fn exchange(&mut self, exchange: &Exchange) {
+        self(exchange.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_requests_of_a_stretch_are_found() {
+        let mut order = SentOrder::default();
+        for (start, key) in [(0, 'a'), (100, 'b'), (100, 'c'), (200, 'd'), (300, 'e')] {
+            order.push(start, key, 5, |_, _| true);
+        }
+        let within = |start, end| order.within(start, end).collect::<String>();
+        assert_eq!(within(150, 160), "bc", "both members of the compound that begins at 100 may reach there");
+        assert_eq!(within(100, 201), "bcd");
+        assert_eq!(within(250, 1000), "de");
+    }
+
+    #[test]
+    fn requests_that_are_over_do_not_stay_for_ever() {
+        let mut order = SentOrder::default();
+        for start in 0..10_000u64 {
+            order.push(start, start, 1, |_, key| key == 0);
+        }
+        assert!(order.entries.len() <= 18, "{}", order.entries.len());
+        assert_eq!(order.oldest(|_, key| key == 0), Some(0));
+        assert_eq!(order.oldest(|_, _| false), None);
     }
 }

@@ -1,19 +1,19 @@
-//! Captures → exchanges on several threads, with the same result for any number of them.
+//! Captures → exchanges on several threads, with the same result for any number of threads.
 //!
-//! The calling thread reads and decodes. Segments are sharded by their connection, and each shard is followed by
-//! itself: its flows, connections and sessions, with limits of its own. There are always [`SHARDS`] shards, whatever
-//! number of threads works on them, so their number changes nothing but the time it takes. Where connections are sharded, a
-//! shard gathers segments, the more the more connections they are of, and goes through them connection by connection.
+//! The calling thread reads and decodes. Segments are sharded by connection, and each shard is followed on its own,
+//! with its own flows, connections, sessions and limits. There are always [`SHARDS`] shards, whatever the number of
+//! threads, so that number affects the running time only. If connections are sharded, a shard collects batches of
+//! segments, larger ones for more connections, and processes each batch connection by connection.
 //!
-//! What would differ from one shard for everything is an SMB2 session with channels in several shards. Where one is
-//! met, the analysis says so ([`Failure::Coupled`]) and is to be repeated with coarser shards.
+//! The only difference from a single shard would be an SMB2 session with channels in several shards. The analysis then
+//! fails with [`RerunReason::Coupled`] and has to be repeated with coarser shards. Start reading at [`run`].
 
 use crate::analyzer::{Analyzer, AnalyzerOptions, AnalyzerOutcome};
 use crate::channels::SessionRegistry;
 use crate::gathered::ShardBatches;
 use crate::partial::Partial;
 pub use crate::partial::{CaptureFindings, SKIPPED_LISTED};
-use crate::sink::ExchangeSink;
+use crate::pending::ExchangeSink;
 use smbscope_capture::batch::{BatchOrder, SegmentBatch};
 use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::{Backing, CaptureSet};
@@ -24,57 +24,49 @@ use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// Into how many parts the flows are divided.
 pub const SHARDS: usize = 16;
-/// Batches that may wait for a worker, so that one goes on while another has more to do.
+/// Number of batches queued per worker, so that one can continue while another has more work.
 const BATCHES_AHEAD: usize = 8;
-/// Packets between two calls of the observer.
 const INTERVAL: usize = 1 << 12;
 
-/// How flows are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharding {
-    /// By connection.
     Connections,
-    /// By the pair of hosts.
     Hosts,
-    /// Not at all: exchanges come in one order, that of their ends.
+    /// A single shard: all exchanges in order of completion.
     None,
 }
 
-/// Who does the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Threading {
-    /// The calling thread does everything, for the first sink.
+    /// The calling thread does everything and uses the first sink.
     Inline,
-    /// The calling thread reads, and every sink has a thread of its own.
+    /// The calling thread reads, and each sink has its own thread.
     Workers,
 }
 
-/// Why an analysis has to be made again in another way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RerunReason {
-    /// The capture was trusted to be in time order and is not.
+    /// The capture was assumed to be in time order but is not.
     OutOfOrder,
-    /// A session spans shards.
     Coupled,
 }
 
-/// What is done for every exchange, on the thread that found it.
+/// Receiver of exchanges. Runs on the thread that found them.
 pub trait Sink: Send {
-    /// What comes now is of this shard; its exchanges come in the same order whatever threads there are.
+    /// Announces the shard of the following calls. The order of exchanges within a shard does not depend on the
+    /// threads.
     fn turn_to(&mut self, _shard: usize) {}
 
-    /// An exchange is over.
     fn exchange(&mut self, exchange: &Exchange);
 
-    /// Something is settled about a connection. Told every few exchanges.
+    /// Called after every few exchanges of a connection with the time up to which it is settled.
     fn settled(&mut self, _: &Settled) {}
 
-    /// A connection is over; all its exchanges were passed on.
+    /// Called when a connection is over, after all its exchanges.
     fn closed(&mut self, _: &ConnectionSummary) {}
 }
 
@@ -84,8 +76,8 @@ impl<F: FnMut(&Exchange) + Send> Sink for F {
     }
 }
 
-/// Reads `set` to its end, or until its stop flag is set, and passes every exchange to one of `sinks`, of which there
-/// is at least one. `observe` is called now and then.
+/// Reads `set` to its end, or until its stop flag is set, and passes every exchange to one of `sinks`, which must not
+/// be empty. Calls `observe` periodically.
 pub fn run<S: Sink>(
     set: &mut CaptureSet,
     options: &AnalyzerOptions,
@@ -99,9 +91,8 @@ pub fn run<S: Sink>(
     Ok(CaptureFindings { without_threads, ..partial.finish() })
 }
 
-/// The same for sinks of any type, so that what every packet passes is compiled once, here: one call through a table for an
-/// exchange costs nothing beside it. Returns true beside the result if worker threads were asked for and the system
-/// refused one.
+/// Implements [`run`] for all sink types, so that the code per packet is compiled only once; a virtual call per
+/// exchange is negligible. Returns true with the result if the system refused to start a requested worker thread.
 fn follow(
     set: &mut CaptureSet,
     options: &AnalyzerOptions,
@@ -113,7 +104,6 @@ fn follow(
     let shards = if sharding == Sharding::None { 1 } else { SHARDS };
     let channels = Arc::new(SessionRegistry::default());
     let watched = (shards > 1).then_some(&channels);
-    let stop = set.stop_flag();
     let steps_back: Arc<[ClockStep]> = set.clock_steps().into();
     let mut reader = SegmentReader {
         decoder: Decoder::new(),
@@ -124,64 +114,13 @@ fn follow(
     let work = PipelineConfig { by_connection, shards, options, channels: watched, steps_back: &steps_back };
     let by_workers = match threading {
         Threading::Inline => None,
-        Threading::Workers => std::thread::scope(|scope| {
-            let count = sinks.len();
-            let mut lines: Vec<WorkerBatchQueue> = Vec::new();
-            let mut threads = Vec::new();
-            for (index, sink) in sinks.iter_mut().enumerate() {
-                let (line, batches, empties) = WorkerBatchQueue::new();
-                let work = &work;
-                let follow = move || {
-                    let mut worker = ShardWorker::new(index, count, work, &mut **sink);
-                    worker.work(&batches, &empties);
-                    worker.finish()
-                };
-                // Nothing is read yet: without one of them, the calling thread does all the work.
-                let Ok(thread) = std::thread::Builder::new().spawn_scoped(scope, follow) else { return Ok(None) };
-                threads.push(thread);
-                lines.push(line);
-            }
-            let mut gathered = ShardBatches::new(shards);
-            let take = |segment: &TcpSegment<'_>, backing: Option<&Arc<Backing>>| {
-                gathered.push(shard_of(segment, sharding), segment, backing, |shard, batch| {
-                    lines[shard % count].send(shard, batch);
-                });
-            };
-            let read = reader.read(set, &stop, observe, |_| {}, take);
-            gathered.finish(|shard, batch| lines[shard % count].send(shard, batch));
-            drop(lines);
-            let outcomes = threads.into_iter().map(|thread| match thread.join() {
-                Ok(outcomes) => outcomes,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            let outcomes: Vec<Vec<AnalyzerOutcome>> = outcomes.collect();
-            read.map(|()| Some(outcomes))
-        })?,
+        Threading::Workers => follow_on_workers(&mut reader, set, &work, sharding, &mut *sinks, &mut *observe)?,
     };
     let without_threads = threading == Threading::Workers && by_workers.is_none();
     let outcomes = match (by_workers, sinks) {
         (Some(outcomes), _) => outcomes,
         (None, []) => Vec::new(),
-        (None, [sink, ..]) => {
-            let mut worker = ShardWorker::new(0, 1, &work, &mut **sink);
-            if by_connection {
-                let mut gathered = ShardBatches::new(shards);
-                let take = |segment: &TcpSegment<'_>, backing: Option<&Arc<Backing>>| {
-                    gathered.push(shard_of(segment, sharding), segment, backing, |shard, batch| {
-                        worker.take(shard, batch);
-                        batch.clear();
-                    });
-                };
-                reader.read(set, &stop, observe, |_| {}, take)?;
-                gathered.finish(|shard, batch| worker.take(shard, batch));
-            } else {
-                let take = |segment: &TcpSegment<'_>, _: Option<&Arc<Backing>>| {
-                    worker.segment(shard_of(segment, sharding), segment);
-                };
-                reader.read(set, &stop, observe, |_| {}, take)?;
-            }
-            vec![worker.finish()]
-        }
+        (None, [sink, ..]) => vec![follow_inline(&mut reader, set, &work, sharding, &mut **sink, observe)?],
     };
     if channels.are_coupled() {
         return Err(RerunReason::Coupled);
@@ -192,12 +131,82 @@ fn follow(
     Ok((partial, without_threads))
 }
 
-/// Which of so many parts follows the pair of hosts of a segment: the same for both directions.
+/// Passes batches to a thread per sink. Returns `None`, with nothing read, if the system refuses a thread.
+fn follow_on_workers(
+    reader: &mut SegmentReader,
+    set: &mut CaptureSet,
+    work: &PipelineConfig<'_>,
+    sharding: Sharding,
+    sinks: &mut [&mut dyn Sink],
+    observe: &mut dyn FnMut(&CaptureSet),
+) -> Result<Option<Vec<Vec<AnalyzerOutcome>>>, RerunReason> {
+    std::thread::scope(|scope| {
+        let count = sinks.len();
+        let mut lines: Vec<WorkerBatchQueue> = Vec::new();
+        let mut threads = Vec::new();
+        for (index, sink) in sinks.iter_mut().enumerate() {
+            let (line, batches, empties) = WorkerBatchQueue::new();
+            let follow = move || {
+                let mut worker = ShardWorker::new(index, count, work, &mut **sink);
+                worker.work(&batches, &empties);
+                worker.finish()
+            };
+            // Nothing is read yet, so if one thread is refused, the calling thread can do all the work.
+            let Ok(thread) = std::thread::Builder::new().spawn_scoped(scope, follow) else { return Ok(None) };
+            threads.push(thread);
+            lines.push(line);
+        }
+        let mut gathered = ShardBatches::new(work.shards);
+        let take = |segment: &TcpSegment<'_>, backing: Option<&Arc<Backing>>| {
+            gathered.push(shard_of(segment, sharding), segment, backing, |shard, batch| {
+                lines[shard % count].send(shard, batch);
+            });
+        };
+        let read = reader.read(set, observe, |_| {}, take);
+        gathered.finish(|shard, batch| lines[shard % count].send(shard, batch));
+        drop(lines);
+        let outcomes = threads.into_iter().map(|thread| match thread.join() {
+            Ok(outcomes) => outcomes,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        let outcomes: Vec<Vec<AnalyzerOutcome>> = outcomes.collect();
+        read.map(|()| Some(outcomes))
+    })
+}
+
+fn follow_inline(
+    reader: &mut SegmentReader,
+    set: &mut CaptureSet,
+    work: &PipelineConfig<'_>,
+    sharding: Sharding,
+    sink: &mut dyn Sink,
+    observe: &mut dyn FnMut(&CaptureSet),
+) -> Result<Vec<AnalyzerOutcome>, RerunReason> {
+    let mut worker = ShardWorker::new(0, 1, work, sink);
+    if work.by_connection {
+        let mut gathered = ShardBatches::new(work.shards);
+        let take = |segment: &TcpSegment<'_>, backing: Option<&Arc<Backing>>| {
+            gathered.push(shard_of(segment, sharding), segment, backing, |shard, batch| {
+                worker.take(shard, batch);
+                batch.clear();
+            });
+        };
+        reader.read(set, observe, |_| {}, take)?;
+        gathered.finish(|shard, batch| worker.take(shard, batch));
+    } else {
+        let take = |segment: &TcpSegment<'_>, _: Option<&Arc<Backing>>| {
+            worker.segment(shard_of(segment, sharding), segment);
+        };
+        reader.read(set, observe, |_| {}, take)?;
+    }
+    Ok(worker.finish())
+}
+
+/// Assigns the pair of hosts of a segment to one of `parts` parts. Both directions belong to the same part.
 pub fn part_of(segment: &TcpSegment<'_>, parts: usize) -> usize {
     (mixed(segment, false) % parts.max(1) as u64) as usize
 }
 
-/// Which shard follows the flow of a segment: the same for both directions.
 #[inline]
 fn shard_of(segment: &TcpSegment<'_>, sharding: Sharding) -> usize {
     if sharding == Sharding::None {
@@ -206,7 +215,6 @@ fn shard_of(segment: &TcpSegment<'_>, sharding: Sharding) -> usize {
     (mixed(segment, sharding == Sharding::Connections) % SHARDS as u64) as usize
 }
 
-/// A number of the hosts of a segment, or of its connection.
 #[inline]
 fn mixed(segment: &TcpSegment<'_>, with_ports: bool) -> u64 {
     let mix = |end: SocketAddr| {
@@ -218,15 +226,15 @@ fn mixed(segment: &TcpSegment<'_>, with_ports: bool) -> u64 {
                 (bits >> 64) as u64 ^ bits as u64
             }
         };
-        // Fibonacci hashing; nothing depends on the quality of it but how evenly the work is divided.
-        // Only the highest bits depend on all of the number.
+        // Fibonacci hashing, whose quality affects only the distribution of work. Only the highest bits depend on the
+        // whole number.
         (address ^ port).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56
     };
     mix(segment.source).wrapping_add(mix(segment.destination))
 }
 
-/// Reads `set` to its end, or until its stop flag is set. `each` is told the time of every packet, and `take` every segment,
-/// to be followed elsewhere ([`Follower`]).
+/// Reads `set` to its end, or until its stop flag is set. Calls `each` with the time of every packet and `take` with
+/// every segment, which is to be followed elsewhere ([`HostPairFollower`]).
 pub fn decode(
     set: &mut CaptureSet,
     observe: &mut dyn FnMut(&CaptureSet),
@@ -238,13 +246,12 @@ pub fn decode(
         partial: Partial::default(),
         channels: Arc::new(SessionRegistry::default()),
     };
-    let stop = set.stop_flag();
-    reader.read(set, &stop, observe, each, |segment, _| take(segment))?;
+    reader.read(set, observe, each, |segment, _| take(segment))?;
     Ok(reader.finish(set))
 }
 
-/// Follows the segments of some pairs of hosts, on the calling thread. They come in the order of time, with ordinals and
-/// packets as in one analysis of everything.
+/// Follows the segments of some pairs of hosts on the calling thread. Expects segments in time order, with the ordinals
+/// and packets of a single analysis.
 pub struct HostPairFollower<'s> {
     worker: ShardWorker<'s>,
     sharding: Sharding,
@@ -254,7 +261,7 @@ pub struct HostPairFollower<'s> {
 }
 
 impl<'s> HostPairFollower<'s> {
-    /// Passes exchanges to `sink`. The steps of the clock are those of all captures.
+    /// Passes exchanges to `sink`. `steps_back` are the clock steps of all captures.
     pub fn new(
         options: &AnalyzerOptions,
         sharding: Sharding,
@@ -274,29 +281,26 @@ impl<'s> HostPairFollower<'s> {
         HostPairFollower { worker, sharding, channels, steps_back, connections_max: options.limits.connections }
     }
 
-    /// Takes the next segment.
     pub fn segment(&mut self, segment: &TcpSegment<'_>) {
         self.worker.segment(shard_of(segment, self.sharding), segment);
     }
 
-    /// Whether a session was met in several shards, so that [`Follower::finish`] fails.
+    /// Returns true if a session was seen in several shards, so that [`HostPairFollower::finish`] will fail.
     pub fn is_coupled(&self) -> bool {
         self.sharding != Sharding::None && self.channels.are_coupled()
     }
 
-    /// There are no more segments.
     pub fn finish(self) -> Result<Partial, RerunReason> {
         let mut partial = Partial::new(self.connections_max);
         partial.add_clock_steps(&self.steps_back);
         self.worker.finish().into_iter().for_each(|outcome| partial.add(outcome));
         partial.add_sessions(self.channels.met());
-        // Sessions are met until the last flow is over.
+        // Sessions may be found until the last flow ends.
         let is_coupled = self.sharding != Sharding::None && self.channels.are_coupled();
         if is_coupled { Err(RerunReason::Coupled) } else { Ok(partial) }
     }
 }
 
-/// The part that goes from packet to packet.
 struct SegmentReader {
     decoder: Decoder,
     partial: Partial,
@@ -307,11 +311,11 @@ impl SegmentReader {
     fn read(
         &mut self,
         set: &mut CaptureSet,
-        stop: &AtomicBool,
         observe: &mut dyn FnMut(&CaptureSet),
         mut each: impl FnMut(Timestamp),
         mut take: impl FnMut(&TcpSegment<'_>, Option<&Arc<Backing>>),
     ) -> Result<(), RerunReason> {
+        let stop = set.stop_flag();
         let Partial { quality, first, last, .. } = &mut self.partial;
         let decoder = &mut self.decoder;
         let mut packet = |packet: &Packet<'_>, backing: Option<&Arc<Backing>>| {
@@ -353,7 +357,6 @@ impl SegmentReader {
     }
 }
 
-/// The way to a worker.
 struct WorkerBatchQueue {
     batches: SyncSender<(usize, SegmentBatch)>,
     empties: Receiver<SegmentBatch>,
@@ -366,15 +369,13 @@ impl WorkerBatchQueue {
         (WorkerBatchQueue { batches, empties }, worker_batches, worker_empties)
     }
 
-    /// Sends a batch of a shard, and leaves an empty one in its place.
     fn send(&self, shard: usize, batch: &mut SegmentBatch) {
         let empty = self.empties.try_recv().unwrap_or_default();
-        // A worker goes away early only when it panicked, and then its thread is joined.
+        // A worker ends early only if it panicked; the panic is reported when its thread is joined.
         let _ = self.batches.send((shard, std::mem::replace(batch, empty)));
     }
 }
 
-/// Lets the shards of a thread share its sink.
 struct Emit<'s>(Rc<RefCell<&'s mut dyn Sink>>);
 
 impl ExchangeSink for Emit<'_> {
@@ -391,27 +392,21 @@ impl ExchangeSink for Emit<'_> {
     }
 }
 
-/// What all workers have to know.
 struct PipelineConfig<'a> {
-    /// Whether segments are taken connection by connection.
     by_connection: bool,
     shards: usize,
     options: &'a AnalyzerOptions,
-    /// Where sessions are noted that are met, if anywhere.
     channels: Option<&'a Arc<SessionRegistry>>,
     steps_back: &'a Arc<[ClockStep]>,
 }
 
-/// The shards of one thread.
 struct ShardWorker<'s> {
     sink: Rc<RefCell<&'s mut dyn Sink>>,
-    /// The first of its shards, and how many further on the next one is: shard `i` is at `i / stride`.
+    /// The first shard of this worker, and the distance to the next one: shard `i` is at `i / stride`.
     first: usize,
     stride: usize,
     shards: Vec<FlowTable<Analyzer<Emit<'s>>>>,
-    /// Whose exchanges come now, as far as the sink knows.
     at: Option<usize>,
-    /// Whether segments are taken connection by connection.
     by_connection: bool,
     order: BatchOrder,
 }
@@ -423,7 +418,7 @@ impl<'s> ShardWorker<'s> {
         let options = AnalyzerOptions { limits: work.options.limits.part(shards), ..work.options.clone() };
         let tables = (index..shards).step_by(count).map(|shard| {
             let mut analyzer = Analyzer::new(options.clone(), Emit(Rc::clone(&sink)));
-            analyzer.know_steps_back(Arc::clone(steps_back));
+            analyzer.set_steps_back(Arc::clone(steps_back));
             if let Some(channels) = channels {
                 analyzer.watch_channels(shard, by_connection, Arc::clone(channels));
             }
@@ -433,7 +428,6 @@ impl<'s> ShardWorker<'s> {
         ShardWorker { sink, first: index, stride: count, shards, at: None, by_connection, order: BatchOrder::default() }
     }
 
-    /// What comes now is of this shard.
     #[inline]
     fn turn_to(&mut self, shard: usize) {
         if self.at != Some(shard) {
@@ -448,7 +442,6 @@ impl<'s> ShardWorker<'s> {
         self.shards[shard / self.stride].segment(segment);
     }
 
-    /// Takes what a shard has gathered.
     fn take(&mut self, shard: usize, batch: &SegmentBatch) {
         match batch.begins() {
             Some(begins) if self.by_connection => {
@@ -463,7 +456,7 @@ impl<'s> ShardWorker<'s> {
         while let Ok((shard, mut batch)) = batches.recv() {
             self.take(shard, &batch);
             batch.clear();
-            // There is room for all batches there are.
+            // The channel has room for all existing batches.
             let _ = empties.try_send(batch);
         }
     }

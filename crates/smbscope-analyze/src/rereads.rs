@@ -1,9 +1,8 @@
-//! Which bytes of which files a session has read: a read of bytes that were read before is repeated, as long as nothing
-//! says that they changed.
+//! Detects reads of bytes that the session has read before, unless there is a sign that the file changed.
 //!
-//! The signs of a change are a write, a change of the file's attributes or a control code through the same session, an
-//! oplock or lease break, and another last write time or size when the file is opened again. What others change while a
-//! session without oplock or lease keeps the file open is not seen.
+//! Such signs are a write, a change of attributes or a control code through the same session, an oplock or lease break,
+//! and a different last write time or size when the file is opened again. Changes by other clients while a session
+//! keeps the file open without oplock or lease are not detected.
 
 use crate::bounded::{FifoMap, HeapBytes};
 use ahash::RandomState;
@@ -11,33 +10,28 @@ use smbscope_model::GrantedCaching;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Files of a session, or of an SMB1 connection, whose reads are remembered.
 const MAX_READ_FILES: usize = 1024;
-/// Stretches of a file that are remembered: reads that touch each other are one stretch.
+/// Maximum number of tracked ranges per file. Adjacent reads share one range.
 const MAX_STRETCHES_READ: usize = 3;
 
-/// An open file.
 #[derive(Debug, Clone)]
 pub(crate) struct TrackedOpen {
     pub(crate) path: Arc<str>,
     pub(crate) facts: OpenFacts,
 }
 
-/// What is known of an open beside its name.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct OpenFacts {
-    /// Stands for share and path.
+    /// Hash of share and path; 0 if the path is unknown.
     file: u64,
-    /// Stands for the time of the last write and the size when it was opened.
+    /// Hash of last write time and size at the time of the open.
     version: u64,
-    /// Lease breaks that the session had seen by then.
+    /// Number of lease breaks of the session at the time of the open.
     lease_breaks: u32,
-    /// What it was granted, and holds as long as there is no break.
     caching: Option<GrantedCaching>,
 }
 
 impl TrackedOpen {
-    /// An open of which only the name is known.
     pub(crate) fn named(path: Arc<str>) -> TrackedOpen {
         TrackedOpen { path, facts: OpenFacts::default() }
     }
@@ -50,14 +44,12 @@ impl HeapBytes for TrackedOpen {
 }
 
 impl OpenFacts {
-    /// Of a file of a share that was opened with this last write time and size.
     pub(crate) fn new(
         share: Option<&str>,
         path: Option<&str>,
         (last_write, size): (u64, u64),
         caching: Option<GrantedCaching>,
     ) -> OpenFacts {
-        // Zero stands for a file without a name.
         let file = path.map_or(0, |path| hasher().hash_one((share, path)).max(1));
         OpenFacts { file, version: hasher().hash_one((last_write, size)), lease_breaks: 0, caching }
     }
@@ -67,27 +59,22 @@ fn hasher() -> RandomState {
     RandomState::with_seeds(5, 6, 7, 8)
 }
 
-/// What a read holds, and whether it is repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct ReadCaching {
     pub(crate) caching: Option<GrantedCaching>,
     pub(crate) repeated: bool,
 }
 
-/// The reads of a session, or of an SMB1 connection.
 #[derive(Debug, Default)]
 pub(crate) struct Rereads {
-    /// Absent until something is read.
     files: Option<Box<FifoMap<u64, Read>>>,
     lease_breaks: u32,
 }
 
-/// What was read of a file.
 #[derive(Debug, Clone, Copy, Default)]
 struct Read {
     version: u64,
     lease_breaks: u32,
-    /// The stretch to be forgotten next.
     oldest: u8,
     stretches: [(u64, u64); MAX_STRETCHES_READ],
 }
@@ -105,17 +92,15 @@ impl HeapBytes for Rereads {
 }
 
 impl Rereads {
-    /// What an open knows from now on.
     pub(crate) fn opened(&self, facts: OpenFacts) -> OpenFacts {
         OpenFacts { lease_breaks: self.lease_breaks, ..facts }
     }
 
-    /// Whether reads of the file are remembered, so that [`Self::read`] takes no more memory.
+    /// Returns true if the file is tracked or can't be, so that [`Self::read`] needs no more memory.
     pub(crate) fn knows(&self, open: &OpenFacts) -> bool {
         open.file == 0 || self.files.as_ref().is_some_and(|files| files.get(&open.file).is_some())
     }
 
-    /// A read of these bytes.
     pub(crate) fn read(&mut self, open: &OpenFacts, bytes: Range<u64>) -> ReadCaching {
         let lease_breaks = self.lease_breaks;
         let caching = open.caching.filter(|_| open.lease_breaks == lease_breaks);
@@ -136,27 +121,25 @@ impl Rereads {
         ReadCaching { caching, repeated: read.add(bytes) }
     }
 
-    /// The file changed, or may have.
     pub(crate) fn changed(&mut self, open: &OpenFacts) {
         if let Some(read) = self.files.as_mut().and_then(|files| files.get_mut(&open.file)) {
             read.stretches = Default::default();
         }
     }
 
-    /// The server took an oplock back: what is left.
     pub(crate) fn oplock_broken(&mut self, open: &mut OpenFacts, left: GrantedCaching) {
         open.caching = Some(left);
         self.changed(open);
     }
 
-    /// The server took a lease back. Which files it was of is not known: all are read anew.
+    /// Records a lease break. The affected files are unknown, so the tracking of all files begins anew.
     pub(crate) fn lease_broken(&mut self) {
         self.lease_breaks = self.lease_breaks.wrapping_add(1);
     }
 }
 
 impl Read {
-    /// Adds bytes; returns whether they were there.
+    /// Adds a range. Returns true if it was already covered.
     fn add(&mut self, bytes: Range<u64>) -> bool {
         let Range { mut start, mut end } = bytes;
         let touches = |(from, to): (u64, u64), start: u64, end: u64| from < to && from <= end && start <= to;

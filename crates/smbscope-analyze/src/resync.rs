@@ -1,41 +1,36 @@
-//! Finding a frame in the middle of a stream: after a gap, a cut-off header, or a mid-stream start.
+//! Finds a frame in the middle of a stream: after a gap, after a truncated header, or at a mid-stream start.
 //!
-//! A candidate must have a frame header and an SMB header that agree, and what follows it must fit: the end of the
-//! segment, or another frame. Data that happens to contain captured SMB traffic does not pass.
+//! A candidate needs a frame header and an SMB header that agree, and it must be followed by the end of the segment or
+//! by another frame. File data that happens to contain captured SMB traffic is rejected.
 
 use memchr::memchr_iter;
 use smbscope_wire::nbss::{FrameHeader, FrameType, HEADER_LENGTH};
 use smbscope_wire::{smb1, smb2};
 
-/// Bytes behind a frame that confirm it: another frame's header with a protocol id.
+/// Number of bytes after a frame that confirm it: another frame header with a protocol id.
 pub(crate) const CONFIRMING: usize = HEADER_LENGTH + 4;
 
-/// A place where a frame begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ResyncPoint {
-    /// Bytes before it.
     pub(crate) offset: u64,
-    /// How much speaks for it.
     pub(crate) trust: ResyncConfidence,
 }
 
-/// How much speaks for a frame that was found by searching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResyncConfidence {
-    /// What follows it confirms it, or it is a whole segment.
+    /// Confirmed by the following bytes, or a whole segment.
     Sure,
-    /// It begins where a segment does: the end of a segment will confirm it, or what follows.
+    /// Begins with a segment; still to be confirmed by the end of a segment or by the following bytes.
     Aligned,
-    /// It begins inside a segment, where data may hold captured SMB: only another frame behind it confirms it.
+    /// Begins inside a segment, where data may contain captured SMB; only another frame after it confirms it.
     Weak,
 }
 
-/// Whether four bytes are a protocol id of SMB1, SMB2, or of an encrypted or compressed message.
 pub(crate) fn is_protocol_id(id: &[u8]) -> bool {
     matches!(id, [0xfc..=0xff, b'S', b'M', b'B'])
 }
 
-/// Whether a frame may begin with these bytes, as far as they reach. No bytes may be anything.
+/// Returns true if the bytes, possibly truncated, may begin a frame. No bytes are accepted.
 pub(crate) fn may_follow(bytes: &[u8]) -> bool {
     let Some(header) = bytes.first_chunk::<HEADER_LENGTH>() else {
         return bytes.first().is_none_or(|byte| *byte == 0 || (0x81..=0x85).contains(byte));
@@ -45,17 +40,17 @@ pub(crate) fn may_follow(bytes: &[u8]) -> bool {
     header.frame_type != FrameType::Message || id.len() < 4 || is_protocol_id(id)
 }
 
-/// A frame of a type that does not exist, or without SMB in it where SMB is due.
+/// A frame with an invalid type, or without SMB where SMB is expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Misnamed {
-    /// It holds a message all the same: the byte with the type is not the one that was received.
+    /// A message: the type byte is not the one that was received.
     Message(FrameHeader),
-    /// It holds something else, of this many bytes, and a frame follows.
+    /// This many other bytes, followed by a frame.
     Other(u64),
 }
 
-/// What a frame is whose header can't be one. `payload` is what was captured behind the header, in a segment that
-/// has `length` more bytes.
+/// Classifies a frame with an invalid header. `payload` is the captured part after the header in a segment that has
+/// `length` more bytes.
 pub(crate) fn misnamed(header: [u8; HEADER_LENGTH], payload: &[u8], length: u64) -> Option<Misnamed> {
     let frame = FrameHeader::parse([0, header[1], header[2], header[3]])?;
     if is_plausible_message(payload, frame.length as usize) {
@@ -67,8 +62,8 @@ pub(crate) fn misnamed(header: [u8; HEADER_LENGTH], payload: &[u8], length: u64)
     (ends_with_segment || confirmed).then_some(Misnamed::Other(frame.length.into()))
 }
 
-/// Looks for a frame in the captured bytes of a segment of which `length` bytes were on the wire. `session` is the one
-/// whose encrypted frames were seen before.
+/// Searches for a frame in the captured bytes of a segment with `length` bytes on the wire. `session` is the id of
+/// earlier encrypted frames.
 pub(crate) fn find(captured: &[u8], length: u64, at_segment_start: bool, session: Option<u64>) -> Option<ResyncPoint> {
     if at_segment_start && let Some(found) = candidate(captured, 0, length, true, session) {
         return Some(found);
@@ -78,7 +73,6 @@ pub(crate) fn find(captured: &[u8], length: u64, at_segment_start: bool, session
         .find_map(|offset| candidate(captured, offset, length, false, session))
 }
 
-/// Whether a frame begins at `offset`.
 fn candidate(
     captured: &[u8],
     offset: usize,
@@ -93,15 +87,13 @@ fn candidate(
     Some(ResyncPoint { offset: offset as u64, trust })
 }
 
-/// A byte before a segment that a header may begin with.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Before {
     pub(crate) byte: u8,
-    /// It is the first of its segment.
     pub(crate) starts_segment: bool,
 }
 
-/// Looks for a frame whose header begins in the last bytes before a segment. Returns how many of them belong to it.
+/// Searches for a frame whose header begins in the last bytes before a segment. Returns the number of these bytes.
 pub(crate) fn find_straddling(
     before: &[Before],
     captured: &[u8],
@@ -114,15 +106,16 @@ pub(crate) fn find_straddling(
         let mut header = [0; HEADER_LENGTH];
         header.iter_mut().zip(&before[begin..]).for_each(|(to, from)| *to = from.byte);
         header[HEADER_LENGTH - here..].copy_from_slice(captured.get(..here)?);
-        // A sender that gives the header a segment of its own gives the message one, too.
+        // A sender that gives the header a segment of its own does the same for the message.
         let is_aligned = before[begin].starts_segment || (at_segment_start && here == 0);
         let trust = trust(header, &captured[here..], length.saturating_sub(here as u64), is_aligned, session)?;
         Some((before.len() - begin, trust))
     })
 }
 
-/// How much speaks for a frame with this header. `payload` is what was captured behind it, in a segment that has `length` more
-/// bytes; `at_segment_start` says that the frame, or its payload, begins with a segment.
+/// Returns the confidence in a frame with this header, or `None` if it is not a frame. `payload` is the captured part
+/// after the header in a segment that has `length` more bytes; `at_segment_start` is true if the frame or its payload
+/// begins with a segment.
 fn trust(
     header: [u8; HEADER_LENGTH],
     payload: &[u8],
@@ -136,7 +129,7 @@ fn trust(
     }
     let end = u64::from(header.length);
     let unconfirmed = match at_segment_start {
-        // The id of a session in an encrypted stream is no accident.
+        // A known session id in an encrypted stream is not a coincidence.
         _ if session.is_some() && encrypted_session(payload, header.length) == session => ResyncConfidence::Sure,
         true => ResyncConfidence::Aligned,
         false => ResyncConfidence::Weak,
@@ -145,7 +138,7 @@ fn trust(
     Some(match following.len() {
         _ if end == length && at_segment_start => ResyncConfidence::Sure,
         _ if end >= length => unconfirmed,
-        // Cut by the snap length: only the beginning of the segment speaks for it.
+        // Truncated by the snap length: only the start of the segment speaks for it.
         0 if at_segment_start => ResyncConfidence::Sure,
         0 => return None,
         _ if !may_follow(following) => return None,
@@ -154,7 +147,6 @@ fn trust(
     })
 }
 
-/// The session of an encrypted message whose header is whole and agrees with the length of the frame.
 fn encrypted_session(payload: &[u8], length: u32) -> Option<u64> {
     let header = smb2::TransformHeader::parse(payload)?;
     let inside = length.checked_sub(smb2::TransformHeader::LENGTH as u32);
@@ -184,7 +176,6 @@ fn is_plausible_message(payload: &[u8], length: usize) -> bool {
 mod tests {
     use super::*;
 
-    /// A whole SMB2 ECHO request of 68 bytes in its frame.
     fn echo_frame() -> Vec<u8> {
         let mut bytes = vec![0, 0, 0, 68, 0xfe, b'S', b'M', b'B', 64, 0];
         bytes.resize(4 + 12, 0);
@@ -222,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_message_behind_a_wrong_type_is_a_message() {
-        // The first byte was that of a window probe.
+        // The first byte is from a window probe.
         let bytes = echo_frame();
         let frame = FrameHeader { frame_type: FrameType::Message, length: 68 };
         assert_eq!(misnamed([0x5a, 0, 0, 68], &bytes[4..], 68), Some(Misnamed::Message(frame)));
@@ -239,7 +230,7 @@ mod tests {
 
     #[test]
     fn an_encrypted_frame_inside_a_segment_is_trusted_when_its_session_is_known() {
-        // MS-SMB2 2.2.41: OriginalMessageSize at 36, SessionId at 44.
+        // MS-SMB2 §2.2.41: OriginalMessageSize at 36, SessionId at 44.
         let mut bytes = vec![7; 5];
         bytes.extend([0, 0, 0, 52 + 80, 0xfd, b'S', b'M', b'B']);
         bytes.resize(5 + 4 + 36, 0);

@@ -1,37 +1,37 @@
-//! How many commands a capture hides altogether: of which neither the request nor the response was captured.
+//! Estimates the number of commands that a capture misses completely, request and response.
 //!
-//! SMB2 numbers its messages in a row on a connection (MS-SMB2 3.2.4.1.3), so the ids that were never seen are those of
-//! the commands that were lost; where a command takes several ids, their number is an estimate. The MIDs of most SMB1
-//! clients count up, too. For others, and for encrypted frames, the bytes that are missing in either direction, divided
-//! by the typical size of the frames around them, give two estimates of the same number; the surer one counts for more.
+//! SMB2 numbers the messages of a connection consecutively (MS-SMB2 §3.2.4.1.3), so the ids that never occurred belong
+//! to lost commands; if commands take several ids, their number is an estimate. The MIDs of most SMB1 clients are a
+//! counter, too. For other clients and for encrypted frames, the number of missing bytes in each direction, divided by
+//! the typical size of the frames around them, gives two estimates of the same number, which are weighted by their
+//! variance.
 
 use smbscope_model::Quality;
 use smbscope_wire::smb2::Smb2Header;
 use std::collections::VecDeque;
 
-/// Ranges of message ids remembered; where there are more, the oldest hole is counted for good.
+/// Maximum number of id ranges. When exceeded, the oldest gap is counted permanently.
 const MAX_ID_RANGES: usize = 64;
-/// The smallest request with its frame, one of SMB1 (MS-CIFS 2.2.3).
+/// Length of the smallest request with its frame header, one of SMB1 (MS-CIFS §2.2.3).
 const SMALLEST_MESSAGE: u64 = 4 + 32 + 3;
 /// Size of a request without bulk data: a quarter of the bundled captures have fewer bytes of the client per command.
 const TYPICAL_MESSAGE: f64 = 140.0;
-/// How many frames on either side of missing bytes, or commands on either side of missing ids, say what is typical.
+/// Number of frames around missing bytes, or of commands around missing ids, that determine the typical size.
 const TYPICAL: f64 = 24.0;
-/// MIDs in a row that show a counter.
+/// Consecutive MIDs that prove a counter.
 const LEAST_COUNTED: u64 = 8;
-/// The same for 64-bit numbers, which never follow one another by chance.
+/// Consecutive 64-bit numbers that prove a counter; they never follow one another by chance.
 const LEAST_COUNTED_LONG: u64 = 2;
-/// Requests that may be missing between two MIDs of a counter where no loss shows between them.
+/// Maximum number of missing requests between two MIDs of a counter if no loss is visible between them.
 const MOST_SKIPPED: u64 = 32;
-/// Of how many numbers one at most may be out of step.
+/// Minimum ratio of numbers in step to numbers out of step.
 const LEAST_REGULAR: u64 = 16;
-/// Square of the error of a single count that is not whole.
+/// Variance of a count whose last command is uncertain.
 const ROUNDING: f64 = 0.25;
 
 /// Uncertainty at an end of a connection that the capture misses.
 const A_COMMAND_MORE_OR_LESS: UnseenEstimate = UnseenEstimate { count: 0.0, variance: ROUNDING };
 
-/// A count of commands with the square of its standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct UnseenEstimate {
     pub(crate) count: f64,
@@ -53,8 +53,8 @@ impl UnseenEstimate {
         *self = self.plus(other);
     }
 
-    /// Two estimates of the same number as one: the surer one counts for more. Where they differ by more than their errors,
-    /// these are too small by as much (Birge 1932).
+    /// Combines two estimates of the same number, weighted by their variance. If they differ by more than their errors,
+    /// the variance is increased accordingly (Birge 1932).
     fn and(self, other: UnseenEstimate) -> UnseenEstimate {
         let weights = self.variance + other.variance;
         if weights <= 0.0 {
@@ -75,14 +75,12 @@ impl UnseenEstimate {
         UnseenEstimate { count, variance: count * count / 4.0 + ROUNDING }
     }
 
-    /// Adds it to the counts of the capture.
     pub(crate) fn count_in(self, quality: &mut Quality) {
         quality.commands_unseen += self.count.round() as u64;
         quality.commands_unseen_variance += self.variance.ceil() as u64;
     }
 }
 
-/// Mean and variance of sizes.
 #[derive(Debug, Clone, Copy, Default)]
 struct SizeMoments {
     number: f64,
@@ -97,7 +95,6 @@ impl SizeMoments {
         self.squares += size * size;
     }
 
-    /// Lets older sizes count less, so that about this many decide.
     fn forget(&mut self, number: f64) {
         if self.number > number {
             let share = number / self.number;
@@ -113,8 +110,8 @@ impl SizeMoments {
         }
     }
 
-    /// How many things of such sizes make up a total. Their number varies as the sum of independent sizes does, and the
-    /// mean is known from a few only.
+    /// Estimates how many items of these sizes make up a total. Includes the variation of a sum of independent sizes
+    /// and the uncertainty of the mean.
     fn within(self, total: f64) -> UnseenEstimate {
         if self.sum <= 0.0 || total <= 0.0 {
             return UnseenEstimate::default();
@@ -126,31 +123,25 @@ impl SizeMoments {
     }
 }
 
-/// The SMB2 message ids of a connection that were seen.
 #[derive(Debug, Default)]
 pub(crate) struct MessageIds {
-    /// Ascending, with holes between them.
     ranges: VecDeque<MessageIdRange>,
-    /// Of holes that are no longer remembered.
     settled: UnseenEstimate,
-    /// How many ids a command took of late.
     charges: SizeMoments,
-    /// The id after the last captured request.
     requested_to: u64,
 }
 
-/// Ids in a row.
 #[derive(Debug, Clone, Copy)]
 struct MessageIdRange {
     start: u64,
     end: u64,
-    /// How many ids a command took when the first of them was seen.
+    /// Numbers of ids per command when the first id of the range occurred.
     charges: SizeMoments,
 }
 
 impl MessageIds {
-    /// Notes the ids of a request, or of the response to it. Not for a CANCEL, which repeats an id, nor for what the
-    /// server sends of its own accord, which has none.
+    /// Records the ids of a request or its response. Not to be called for CANCEL, which repeats an id, or for
+    /// unsolicited messages, which have none.
     #[inline]
     pub(crate) fn note(&mut self, header: &Smb2Header) {
         let (start, charge) = (header.message_id, u64::from(header.credit_charge.max(1)));
@@ -190,13 +181,13 @@ impl MessageIds {
         self.ranges.is_empty()
     }
 
-    /// Returns the number of commands after the last captured request, up to the last captured response.
     fn after_the_last_request(&self) -> f64 {
         let end = self.ranges.back().map_or(0, |last| last.end);
         self.charges.within(end.saturating_sub(self.requested_to) as f64).count
     }
 
-    /// Commands whose ids were never seen. A connection whose beginning was captured begins with the id 0.
+    /// Estimates the number of commands whose ids never occurred. A connection starts with id 0 if its beginning was
+    /// captured.
     fn unseen(&self, from_the_beginning: bool) -> UnseenEstimate {
         let mut estimate = self.settled;
         let mut expected = if from_the_beginning { 0 } else { self.ranges.front().map_or(0, |first| first.start) };
@@ -209,34 +200,32 @@ impl MessageIds {
     }
 }
 
-/// Numbers of `BITS` bits that a sender gives its messages. If they are a counter, the missing numbers are lost messages.
+/// Numbers of `BITS` bits that a sender assigns to its messages. If they are a counter, the missing numbers are lost
+/// messages.
 #[derive(Debug, Default)]
 pub(crate) struct SequenceTracker<const BITS: u32> {
     last: Option<u64>,
-    /// By how much they grow.
     step: u64,
-    /// Messages whose number was the next one, with nothing missing before them; and those whose number was not.
+    /// Number of messages with the expected number and nothing missing before them, and of messages with an unexpected
+    /// number.
     regular: u64,
     irregular: u64,
     missing: u64,
 }
 
-/// The MIDs of a connection's SMB1 requests, which are a counter with most clients.
+/// MIDs of a connection's SMB1 requests, which are a counter with most clients.
 pub(crate) type MidCounter = SequenceTracker<16>;
 
 impl<const BITS: u32> SequenceTracker<BITS> {
-    /// A rise of this much or more is a fall: the numbers begin again, and leave out nothing that can be counted.
+    /// A rise of at least this much is a fall: the counter restarted, and the missing numbers are unknown.
     const BACKWARDS: u64 = 1 << (BITS - 1);
-    /// Short numbers may follow one another by chance.
     const LONG: bool = BITS == u64::BITS;
     const LEAST_COUNTED: u64 = if Self::LONG { LEAST_COUNTED_LONG } else { LEAST_COUNTED };
 
-    /// The numbers begin at 1.
     pub(crate) fn begin(&mut self) {
         (self.last, self.step) = (Some(0), 1);
     }
 
-    /// Notes a message; `lost` says whether bytes before it are missing.
     #[inline]
     pub(crate) fn note(&mut self, number: u64, lost: bool) {
         let rise = self.last.map_or(0, |last| number.wrapping_sub(last) & (u64::MAX >> (u64::BITS - BITS)));
@@ -252,50 +241,42 @@ impl<const BITS: u32> SequenceTracker<BITS> {
             self.irregular += u64::from(!lost);
         } else {
             self.irregular += u64::from(self.step > 0 || !Self::LONG);
-            // Until a step was confirmed, any is as good; a long counter counts messages.
+            // Any step is possible until one is confirmed; a long counter counts messages.
             if self.regular == 0 {
                 self.step = if Self::LONG { 1 } else { rise };
             }
         }
     }
 
-    /// Number of the last message.
     pub(crate) fn latest(&self) -> Option<u64> {
         self.last
     }
 
-    /// Whether every message counted.
     pub(crate) fn is_exact(&self) -> bool {
         self.irregular == 0 && self.regular >= Self::LEAST_COUNTED
     }
 
-    /// Messages that were left out, where the numbers are a counter.
     pub(crate) fn missing(&self) -> Option<u64> {
         (self.regular >= Self::LEAST_COUNTED && self.regular >= LEAST_REGULAR * self.irregular).then_some(self.missing)
     }
 }
 
-/// How many frames lie in the stretches of a stream that could not be read.
 #[derive(Debug, Default)]
 pub(crate) struct HiddenFrames {
-    /// Frames that were read.
     pub(crate) frames: u64,
-    /// Bytes that were not read.
     pub(crate) unread: u64,
     /// Bytes of frames with messages whose headers the snap length cut off.
     cut: u64,
     /// True if bytes before the first frame were not read.
     pub(crate) begins_unread: bool,
     before: SizeMoments,
-    /// The latest unread stretch with the sizes before it and behind it, until these are enough.
+    /// The latest unreadable range with the sizes before and after it, until there are enough.
     open: Option<(u64, SizeMoments, SizeMoments)>,
     settled: UnseenEstimate,
-    /// Frames behind the last one that was read.
     tail: UnseenEstimate,
 }
 
 impl HiddenFrames {
-    /// A frame was read.
     #[inline]
     pub(crate) fn frame(&mut self, length: u64) {
         let length = length as f64;
@@ -316,7 +297,6 @@ impl HiddenFrames {
         self.cut += length;
     }
 
-    /// The end of the stream could not be read: no frame follows.
     pub(crate) fn end(&mut self, bytes: u64) {
         self.unread += bytes;
         self.settle();
@@ -324,7 +304,6 @@ impl HiddenFrames {
         self.settled.add(self.tail);
     }
 
-    /// A stretch could not be read.
     pub(crate) fn stretch(&mut self, bytes: u64) {
         if bytes == 0 {
             return;
@@ -332,7 +311,7 @@ impl HiddenFrames {
         self.unread += bytes;
         self.begins_unread |= self.frames == 0;
         match &mut self.open {
-            // No frame between the two.
+            // There was no frame between the two ranges.
             Some((known, _, behind)) if behind.number == 0.0 => *known += bytes,
             _ => {
                 self.settle();
@@ -347,13 +326,13 @@ impl HiddenFrames {
         self.settled.add(estimate);
     }
 
-    /// The same for what lies behind the last frame that was read.
     fn commands_at_the_end(&self, seen: u64) -> UnseenEstimate {
         let per_frame = seen as f64 / self.frames.max(1) as f64;
         UnseenEstimate { count: self.tail.count * per_frame, variance: self.tail.variance * per_frame * per_frame }
     }
 
-    /// Commands of which this direction carried a half, when that of `seen` was seen.
+    /// Estimates the total number of commands with a half in this direction, of which `seen` were captured. Absent if
+    /// nothing was captured.
     fn commands(&mut self, seen: u64) -> Option<UnseenEstimate> {
         self.settle();
         if seen == 0 || self.frames == 0 {
@@ -368,40 +347,34 @@ impl HiddenFrames {
     }
 }
 
-/// What is known of a connection's commands when it ends.
 #[derive(Debug)]
 pub(crate) struct CommandObservations<'a> {
-    /// Commands that were seen, at least in part; those of them with a request and with a response.
+    /// Numbers of captured commands: with either half, with a request, with a response.
     pub(crate) seen: u64,
     pub(crate) asked: u64,
     pub(crate) answered: u64,
     pub(crate) client: &'a mut HiddenFrames,
     pub(crate) server: &'a mut HiddenFrames,
-    /// The SMB2 message ids, where every message shows its own.
     pub(crate) ids: Option<&'a MessageIds>,
-    /// The MIDs, where the connection speaks SMB1.
     pub(crate) mids: Option<&'a MidCounter>,
     pub(crate) encrypted: EncryptedMissing,
-    /// Whether the beginning of the connection was captured.
     pub(crate) from_the_beginning: bool,
     /// True if the capture began while the server was sending.
     pub(crate) begins_in_response: bool,
 }
 
-/// Encrypted messages of client and server that the capture does not hold, where they are numbered.
+/// Missing encrypted messages of client and server. Absent if they are not numbered.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct EncryptedMissing {
     pub(crate) requests: Option<u64>,
     pub(crate) responses: Option<u64>,
-    /// Share of interim responses in the server's messages.
     pub(crate) others: f64,
-    /// Requests from before the beginning of the capture that were answered in it.
     pub(crate) before: u64,
 }
 
 impl CommandObservations<'_> {
-    /// Estimates the commands at the end of the connection whose request and response are both missing, so that no id shows
-    /// them. Responses name some of the missing requests: these commands were seen.
+    /// Estimates the number of commands at the end of the connection that lack both request and response, so that their
+    /// ids never occur. Missing requests with a captured response are not included.
     fn lost_at_the_end(&self, ids: &MessageIds) -> UnseenEstimate {
         let mut requests = self.client.commands_at_the_end(self.asked).at_least_one();
         requests.count -= ids.after_the_last_request();
@@ -449,7 +422,7 @@ impl CommandObservations<'_> {
                 answered.plus(final_ones).plus(self.server.commands_at_the_end(self.answered))
             }
             (None, None) => {
-                // Both directions tell of the same commands.
+                // Both directions carry the same commands.
                 let both =
                     [self.client.commands(self.asked + self.encrypted.before), self.server.commands(self.answered)];
                 both.into_iter().flatten().reduce(UnseenEstimate::and).unwrap_or_default()
@@ -482,11 +455,11 @@ mod tests {
     #[test]
     fn ids_that_were_never_seen_are_the_commands_lost() {
         assert_eq!(unseen((0..50).map(|id| (id, 1))), UnseenEstimate::default());
-        // 3, 4, 5 and 20 are missing; a response names an id again, and responses come in any order.
+        // 3, 4, 5 and 20 are missing; a response repeats the id of its request, and responses arrive in any order.
         let ids = (0..30).filter(|id| ![3, 4, 5, 20].contains(id)).flat_map(|id| [(id ^ 1, 1), (id, 1)]);
         let ids = ids.filter(|(id, _)| ![3, 4, 5, 20].contains(id));
         assert_eq!(unseen(ids), UnseenEstimate { count: 4.0, variance: 0.0 });
-        // No charge means one id (MS-SMB2 2.2.1); a late response fills a hole.
+        // A charge of 0 means one id (MS-SMB2 §2.2.1); a late response fills a gap.
         assert_eq!(unseen([(0, 0), (2, 0), (1, 0)]), UnseenEstimate::default());
     }
 
@@ -499,7 +472,8 @@ mod tests {
 
     #[test]
     fn requests_missing_at_the_end_are_not_counted_beside_their_responses() {
-        // A request of 200 bytes is seen, and 400 bytes behind it are missing: two requests. The same for their responses.
+        // A request of 200 bytes is captured, and 400 bytes after it are missing: two requests. The same for their
+        // responses.
         let unseen = |(answered, missing): (u64, u64)| {
             let [mut client, mut server] = [HiddenFrames::default(), HiddenFrames::default()];
             client.frame(200);
@@ -591,7 +565,7 @@ mod tests {
         // Every command takes four ids, and those from 40 to 60 are missing: five commands.
         let ids = (0..25).map(|command| (4 * command, 4)).filter(|(id, _)| !(40..60).contains(id));
         assert_eq!(unseen(ids), UnseenEstimate { count: 5.0, variance: 0.0 });
-        // One in ten commands takes 11 ids, the others one: two ids a command. It may be one command or ten.
+        // One in ten commands takes 11 ids, the others one, so two ids on average. Ten ids may be one command or ten.
         let ids =
             (0..100u64).map(|command| (2 * (command / 10) * 10 + command % 10, if command % 10 == 9 { 11 } else { 1 }));
         let some = unseen(ids.filter(|(id, _)| !(40..50).contains(id)));
@@ -626,7 +600,7 @@ mod tests {
 
     #[test]
     fn missing_bytes_are_divided_by_the_sizes_around_them() {
-        // 1,000 frames of 2,000 bytes, then 1,000 of 100; between the last of them 5,000 bytes are missing.
+        // 1,000 frames of 2,000 bytes, then 1,000 of 100; in the middle of the latter, 5,000 bytes are missing.
         let mut hidden = HiddenFrames::default();
         (0..1000).for_each(|_| hidden.frame(2_000));
         (0..500).for_each(|_| hidden.frame(100));
@@ -640,7 +614,7 @@ mod tests {
     fn of_two_estimates_the_surer_one_counts_for_more() {
         let sure = UnseenEstimate { count: 10.0, variance: 1.0 };
         let vague = UnseenEstimate { count: 20.0, variance: 9.0 };
-        // (10 · 9 + 20 · 1) / 10 and 9 / 10, ten times as much as they differ by 10, and not by √10.
+        // (10 · 9 + 20 · 1) / 10 and 9 / 10, ten times as much because they differ by 10 instead of √10.
         assert_eq!(sure.and(vague), UnseenEstimate { count: 11.0, variance: 9.0 });
         // (10 · 9 + 13 · 1) / 10: a difference of 3 is within the errors.
         assert_eq!(sure.and(UnseenEstimate { count: 13.0, ..vague }), UnseenEstimate { count: 10.3, variance: 0.9 });

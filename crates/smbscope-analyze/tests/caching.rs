@@ -1,11 +1,11 @@
-//! What opens are granted, and which reads are repeated although nothing changed.
+//! Granted oplocks and leases, and repeated reads of unchanged data.
 
 use crate::common::{Analysis, analyze_told};
 use smbscope_model::{Command, GrantedCaching};
 use smbscope_testkit::{Conversation, smb2};
 use smbscope_wire::smb2::messages::create::oplock;
 
-/// A session that is logged on and connected to a share.
+/// A session with a user and a share.
 fn session() -> Conversation {
     Conversation::new()
         .client_says(10, smb2::session_setup(1, "LAB", "dave"))
@@ -14,20 +14,19 @@ fn session() -> Conversation {
         .server_says(40, smb2::tree_connect_response(2, 1))
 }
 
-/// What the opens were granted.
 fn granted(analysis: &Analysis) -> Vec<Option<GrantedCaching>> {
     let create = Command::Smb2(smbscope_wire::smb2::Smb2Command::CREATE);
     analysis.exchanges.iter().filter(|exchange| exchange.command == create).map(|exchange| exchange.caching).collect()
 }
 
-/// Of the reads, what their opens held, and which were repeated.
+/// For each read, the right that its open held, and if it was repeated.
 fn reads(analysis: &Analysis) -> Vec<(Option<GrantedCaching>, bool)> {
     let read = Command::Smb2(smbscope_wire::smb2::Smb2Command::READ);
     let reads = analysis.exchanges.iter().filter(|exchange| exchange.command == read);
     reads.map(|exchange| (exchange.caching, exchange.repeated)).collect()
 }
 
-/// Opens file 7 as message 3 with a lease of these states.
+/// Opens file 7 as message 3 with this lease state.
 fn leased(states: u32) -> Conversation {
     session()
         .client_says(100, smb2::create_asking(3, "a.ini", oplock::LEASE))
@@ -101,7 +100,7 @@ fn a_file_that_somebody_wrote_to_in_between_is_read_for_the_first_time() {
             .reads(1100, 10, 8),
     );
     let repeated: Vec<bool> = reads(&analysis).into_iter().map(|(_, repeated)| repeated).collect();
-    // Another last write time; a write of one's own; and at last nothing.
+    // A different last write time, a write through the same session, and finally no change.
     assert_eq!(repeated, [false, false, false, true]);
 }
 

@@ -1,6 +1,6 @@
-//! Captures with bad clocks: two that disagree by direction, and coarse ones.
+//! Captures with bad clocks: different clocks per direction, and coarse ones.
 //!
-//! The expected exchanges come from the same packets with true times.
+//! Expected exchanges come from the same packets with true times.
 
 use smbscope_analyze::AnalyzerOptions;
 use smbscope_analyze::pipeline::{CaptureFindings, Sharding, Threading, run};
@@ -10,7 +10,6 @@ use smbscope_testkit::script::{Ids, Script};
 use smbscope_testkit::{Packet, Side, pcap};
 use std::io::Write;
 
-/// Analyses a file with these packets.
 fn analyze(
     packets: &[Packet],
     is_compressed: bool,
@@ -60,7 +59,7 @@ fn two_clocks_are_told_and_set_right_whatever_the_order_of_the_file() {
                 }
                 let how = format!("seed {seed}, {side:?} by {by}, sorted: {is_sorted}");
                 let (analysis, found, offset, _) = analyze(&late, seed % 2 == 0);
-                // An offset that no acknowledgment contradicts is not seen.
+                // An offset that contradicts no acknowledgment can't be detected.
                 let Some(offset) = offset else {
                     assert!(by < 10_000_000, "{how}");
                     continue;
@@ -92,7 +91,7 @@ fn a_coarse_clock_is_told_by_its_smallest_step() {
     for seed in 0..20 {
         let mut packets = Script::random(Ids::Smb2, 60, seed).play().packets;
         assert_eq!(analyze(&packets, false).3, None, "seed {seed}");
-        // Spread over seconds, by a clock of Windows before 8.
+        // Spread over seconds, with the clock step of Windows before version 8.
         let (first, step) = (packets[0].time.0, 15_625_000);
         for packet in &mut packets {
             packet.time = Timestamp((packet.time.0 - first) * 20 / step * step);

@@ -1,4 +1,4 @@
-//! Encrypted traffic of which packets are missing: no false pair, and most of the pairs that are left.
+//! Encrypted traffic with missing packets: no false pairs, and most of the remaining pairs found.
 
 use crate::common::ciphertext::{Ciphertext, as_if_encrypted, client};
 use crate::common::{self, analyze, bundled, read_exchanges};
@@ -11,11 +11,10 @@ use smbscope_testkit::recording::{Kept, Nonces, Recording};
 use smbscope_testkit::{Conversation, Packet, Side, damage, random::Random, smb2};
 use std::collections::BTreeSet;
 
-/// How packets get lost.
 #[derive(Debug, Clone, Copy)]
 enum Loss {
     Each(f64),
-    /// With the chance that a burst begins, and its length.
+    /// Probability that a burst begins, and its length.
     Bursts(f64, u64),
     FromOne(Side, f64),
     Data(f64),
@@ -34,7 +33,6 @@ const LOSSES: [Loss; 10] = [
     Loss::Data(0.05),
 ];
 
-/// Which packets survive.
 struct Losing {
     loss: Loss,
     random: Random,
@@ -83,7 +81,7 @@ impl Score {
     }
 }
 
-/// What names a pair: the packets that its halves begin in, and that the response ends in.
+/// Identifies a pair: the first packets of its halves, and the last packet of the response.
 type Pair = [u64; 3];
 
 fn pair(exchange: &Exchange) -> Option<Pair> {
@@ -93,14 +91,14 @@ fn pair(exchange: &Exchange) -> Option<Pair> {
     is_pair.then_some([number(request.first?), number(response.first?), number(response.last?)])
 }
 
-/// Which packets an exchange needs: those of the pair, and that of the interim response.
+/// The packets that an exchange requires: those of the pair, and that of the interim response.
 fn needed(exchange: &Exchange) -> Option<(Pair, Vec<u64>)> {
     let pair = pair(exchange)?;
     let interim = exchange.interim.map(|interim| interim.packet.number());
     Some((pair, pair.into_iter().chain(interim).collect()))
 }
 
-/// Scores what is found without some packets. `whole` is what is found with them all, `truth` are the true pairs.
+/// Scores the result without some packets. `whole` is the result with all packets, `truth` holds the true pairs.
 fn score(whole: &[(Pair, Vec<u64>)], truth: &BTreeSet<Pair>, kept: &dyn Fn(u64) -> bool, found: &[Exchange]) -> Score {
     let found: BTreeSet<Pair> = found.iter().filter_map(pair).collect();
     let allowed: Vec<&Pair> =
@@ -112,7 +110,7 @@ fn score(whole: &[(Pair, Vec<u64>)], truth: &BTreeSet<Pair>, kept: &dyn Fn(u64) 
     }
 }
 
-/// Scores a capture with losses by seeds.
+/// Scores a capture with losses from `seeds` seeds.
 fn score_file(name: &str, loss: Loss, seeds: u64) -> Score {
     let file = bundled(name);
     let whole: Vec<_> = read_exchanges(&file, |_| true).iter().filter_map(needed).collect();
@@ -128,14 +126,13 @@ fn score_file(name: &str, loss: Loss, seeds: u64) -> Score {
     total
 }
 
-/// Numbers of the packets of an analysis are made those of the undamaged conversation.
+/// Maps packet numbers to those of the undamaged conversation.
 fn original(exchange: &mut Exchange, packets: &[Packet]) {
     common::truth::renumber(exchange, |packet| {
         PacketRef::new(packet.capture(), packets[packet.number() as usize - 1].origin as u64 + 1)
     });
 }
 
-/// Scores a conversation whose truth is known.
 fn score_told(told: &Ciphertext, loss: Loss, seed: u64) -> Score {
     let whole: Vec<_> = analyze(&told.packets).exchanges.iter().filter_map(needed).collect();
     let mut losing = Losing::new(loss, seed);
@@ -147,7 +144,6 @@ fn score_told(told: &Ciphertext, loss: Loss, seed: u64) -> Score {
     score(&whole, &truth(told), &|number| numbers.contains(&number), &found)
 }
 
-/// The true pairs of a conversation.
 fn truth(told: &Ciphertext) -> BTreeSet<Pair> {
     let packet = |index: Option<usize>| index.expect("nothing is lost") as u64 + 1;
     told.pairs
@@ -159,13 +155,13 @@ fn truth(told: &Ciphertext) -> BTreeSet<Pair> {
         .collect()
 }
 
-/// What is paired falsely without any loss.
+/// False pairs without any loss.
 fn untrue(told: &Ciphertext) -> Vec<Pair> {
     let pairs = truth(told);
     analyze(&told.packets).exchanges.iter().filter_map(pair).filter(|pair| !pairs.contains(pair)).collect()
 }
 
-/// Runs for each kind of loss: few, unless more are asked for.
+/// Runs per kind of loss; more with `SMBSCOPE_DAMAGE_RUNS`.
 fn runs(few: u64) -> u64 {
     std::env::var("SMBSCOPE_DAMAGE_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(few)
 }
@@ -186,7 +182,7 @@ fn losses_cost_few_encrypted_exchanges_and_make_no_false_pair() {
     }
 }
 
-/// Opens, writes and closes one file after the other, and which packets hold their requests.
+/// Opens, writes and closes one file after another. Returns the packets and the number of exchanges.
 fn files(number: usize) -> (Vec<Packet>, usize) {
     let steps = [(140, 152), (31_638, 80), (88, 124)];
     let mut conversation = Conversation::new();
@@ -202,8 +198,8 @@ fn files(number: usize) -> (Vec<Packet>, usize) {
 
 #[test]
 fn a_burst_costs_what_it_hits_and_few_others_also_where_the_same_comes_again_and_again() {
-    // Sizes come again after three requests. Lost are the beginning of a WRITE, and all up to the next CLOSE: nothing but
-    // the sizes of answers so far says that nothing else is outstanding behind it.
+    // The sequence of sizes repeats after three requests. The beginning of a WRITE and everything up to the next CLOSE
+    // are lost, so only the learnt response sizes show that nothing else is outstanding afterwards.
     let (packets, exchanges) = files(40);
     let is_write = |packet: &Packet| packet.payload.len() > 36 && packet.payload[1..4] == [0, 123, 202];
     let writes: Vec<usize> = (0..packets.len()).filter(|place| is_write(&packets[*place])).collect();
@@ -218,15 +214,15 @@ fn a_burst_costs_what_it_hits_and_few_others_also_where_the_same_comes_again_and
 
 #[test]
 fn a_stream_of_writes_that_ends_in_a_gap_is_not_paired_by_what_follows_it() {
-    // Several are outstanding all the time, and the last answers are lost.
+    // Several requests are always outstanding, and the last responses are lost.
     let told = client(195, 150, 0.3);
     assert_eq!(score_told(&told, Loss::Each(0.01), 195).wrong, 0);
 }
 
 #[test]
 fn what_was_hidden_before_the_first_encrypted_frame_confirms_no_pair() {
-    // The capture begins within a session setup, in plain: how many requests are outstanding is not known, and
-    // that the hidden message has 120 bytes says nothing of it.
+    // The capture begins within a plain session setup: the number of outstanding requests is unknown, and the size of
+    // the hidden message (120 bytes) proves nothing.
     let mut conversation = Conversation::midstream()
         .client_says(25, smb2::session_setup_begin(0))
         .server_says(50, smb2::session_setup_response(0, 0x1234))
@@ -249,8 +245,8 @@ fn what_was_hidden_before_the_first_encrypted_frame_confirms_no_pair() {
 
 #[test]
 fn one_lost_response_costs_one_encrypted_exchange() {
-    // 252 encrypted requests; the answer to the one in packet 24 is missing. A request with the size of a LOCK has an
-    // answer with the size of an interim response, and what that is does not show.
+    // 252 encrypted requests; the response to the one in packet 24 is missing. A request with the size of a LOCK has a
+    // response with the size of an interim response, which remains ambiguous.
     let exchanges = read_exchanges(&bundled("encrypted/one_response_lost.pcap.zst"), |_| true);
     let complete = exchanges.iter().filter_map(pair).count();
     let mut others: Vec<_> = exchanges
@@ -268,7 +264,7 @@ fn one_lost_response_costs_one_encrypted_exchange() {
 
 #[test]
 fn an_interim_response_is_not_final_when_the_client_acknowledges_more() {
-    // Packet 179 holds an interim response, the final one is missing, and the request of packet 180 acknowledges it.
+    // Packet 179 holds an interim response, the final one is missing, and the request in packet 180 acknowledges it.
     let exchanges = read_exchanges(&bundled("encrypted/interim_then_lost.pcap.zst"), |_| true);
     let write = exchanges.iter().find(|exchange| exchange.interim.map(|stamp| stamp.packet.number()) == Some(179));
     let write = write.expect("the interim response is known");
@@ -277,8 +273,8 @@ fn an_interim_response_is_not_final_when_the_client_acknowledges_more() {
 
 #[test]
 fn an_error_is_no_final_response_when_a_later_one_is_explained_by_no_request() {
-    // Packet 42 is an interim response to the request in 39, which ends in 49; 45 answers 44 (known from the keys of the
-    // server). Packets 42 and 45 have one size, so any of the two may be the interim one.
+    // Packet 42 is an interim response to the request in 39, which ends in 49; 45 answers 44 (known from the server's
+    // keys). Packets 42 and 45 have the same size, so either may be the interim one.
     let exchanges = read_exchanges(&bundled("encrypted/pending_then_final.pcap.zst"), |_| true);
     let outcome_of = |packet: u64| {
         let begins = |exchange: &&Exchange| exchange.request.first.is_some_and(|it| it.packet.number() == packet);
@@ -296,7 +292,7 @@ fn analyze_copy(recording: &Recording, copy: &[Kept]) -> (Vec<Exchange>, Quality
     (exchanges, quality)
 }
 
-/// Whether the share of commands that a damaged copy leaves without a time is told within a tenth, or in a range.
+/// Returns true if the share of commands without a time is estimated within a tenth, or in a range.
 fn is_told(recording: &Recording, truth: &Truth, damage: &RandomDamage) -> bool {
     let copy = damage.apply(recording);
     let (found, quality) = analyze_copy(recording, &copy);

@@ -1,5 +1,5 @@
-//! Captures in which a match was once false. What is right is said in `tests/data/README.md`: it follows from what was
-//! left out of an undamaged capture, and from tshark's reading of that.
+//! Captures that once caused a false match. `tests/data/README.md` states the correct results: they follow from the
+//! packets removed from an undamaged capture, and from tshark's analysis of it.
 
 use crate::common;
 use smbscope_model::{Exchange, ExchangeOutcome, Quality, TimeKind};
@@ -10,7 +10,7 @@ fn contents(name: &str) -> (Vec<Exchange>, Quality) {
     common::truth::read_contents(&[std::fs::read(path).expect("the capture is there")])
 }
 
-/// The exchanges of a capture in `tests/data/found`, by their first packets.
+/// Exchanges of a capture in `tests/data/found`, ordered by first packet.
 fn exchanges(name: &str) -> Vec<Exchange> {
     let (mut exchanges, _) = contents(name);
     exchanges.sort_by_key(|exchange| {
@@ -20,7 +20,7 @@ fn exchanges(name: &str) -> Vec<Exchange> {
     exchanges
 }
 
-/// The first packet of the request and the last one of the response, as they are counted in the file.
+/// File numbers of the first packet of the request and the last packet of the response.
 fn packets(exchange: &Exchange) -> [Option<u64>; 2] {
     [exchange.request.first, exchange.response.last].map(|stamp| stamp.map(|stamp| stamp.packet.number()))
 }
@@ -40,7 +40,7 @@ fn the_answer_to_an_smb2_negotiate_is_not_taken_for_that_of_the_smb1_negotiate()
 
 #[test]
 fn ids_that_were_not_seen_twice_say_nothing_of_how_soon_they_come_again() {
-    // Both requests of packet 1199 were answered in the gap behind it; 1200 answers one of their successors.
+    // Both requests of packet 1199 were answered in the gap after it; 1200 answers a later request.
     let found = exchanges("F4-smb1-mid.pcap.zst");
     let lost = (ExchangeOutcome::ResponseNotCaptured, [Some(1199), None]);
     assert_eq!(from_packet(&found, 1199), [lost, lost]);

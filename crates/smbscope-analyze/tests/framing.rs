@@ -1,11 +1,11 @@
-//! Frames: headers split anywhere, streams with gaps, data that looks like frames, packets that were cut off.
+//! Framing: headers split anywhere, streams with gaps, data that looks like frames, truncated packets.
 
 use crate::common::{self, analyze, analyze_told, times};
 use smbscope_model::{Dialect, Exchange, ExchangeOutcome};
 use smbscope_testkit::{Conversation, Packet, damage, framed, packet::HEADERS, pcap, smb1, smb2};
 
 /// An open, a read of 3,000 bytes and a close, each answered after 100 µs. Packets 1 to 3 are the handshake; 4 and 5
-/// open, 6 asks to read, 7 to 9 are the answer, 10 and 11 close, 12 acknowledges.
+/// open, 6 is the read request, 7 to 9 its response, 10 and 11 close, 12 acknowledges.
 fn open_read_close() -> Vec<Packet> {
     Conversation::new()
         .client_says(100, smb2::create(1, "a.txt"))
@@ -44,7 +44,7 @@ fn a_frame_may_be_split_into_single_bytes() {
             .server_says(30_000, smb2::create_response(1, 7)),
     );
     let exchange = analysis.only();
-    // 4 + 120 + 2 bytes, one every 10 µs; the answer has 4 + 152.
+    // 4 + 120 + 2 bytes, one every 10 µs; the response has 4 + 152.
     assert_eq!(times(exchange), [100, 100 + 125 * 10, 30_000, 30_000 + 155 * 10]);
     assert_eq!((exchange.path.as_deref(), exchange.request.packets), (Some("a"), 126));
 }
@@ -71,7 +71,7 @@ fn a_segment_may_hold_the_end_of_one_message_and_the_start_of_the_next() {
 
 #[test]
 fn a_capture_may_begin_in_the_middle_of_a_message() {
-    // Of the read's answer only the last packet was captured, and then a close.
+    // Only the last packet of the read's response was captured, and then a close.
     let packets = &open_read_close()[8..];
     let analysis = analyze(packets);
     assert_eq!(analysis.outcomes(), ["CLOSE complete"]);
@@ -96,7 +96,7 @@ fn a_capture_that_begins_with_a_response_knows_who_is_who() {
 
 #[test]
 fn a_gap_inside_a_body_keeps_the_exchange() {
-    // The second of three packets of the read's answer.
+    // The second of three packets of the read's response.
     let analysis = analyze(&damage::without(&open_read_close(), &[7]));
     assert_eq!(analysis.outcomes(), ["CREATE complete", "READ complete", "CLOSE complete"]);
     assert_eq!(times(&analysis.exchanges[1]), [300, 300, 400, 420]);
@@ -127,7 +127,7 @@ fn a_gap_over_the_first_packet_of_a_response_loses_the_exchange() {
     assert_eq!(analysis.outcomes(), ["CREATE complete", "READ response_not_captured", "CLOSE complete"]);
 }
 
-/// A client that sends the header of each frame in a segment of its own, or behind the end of the message before.
+/// A client that sends each frame header in a segment of its own, or with the end of the previous message.
 fn headers_apart(requests: u64) -> Conversation {
     let mut conversation = Conversation::new();
     for id in 1..=requests {
@@ -142,7 +142,7 @@ fn headers_apart(requests: u64) -> Conversation {
 
 #[test]
 fn a_lost_header_costs_one_message_where_headers_have_segments_of_their_own() {
-    // Packets 1 to 3 are the handshake; of each request the header, the message, and the response follow.
+    // Packets 1 to 3 are the handshake; then header, message and response for each request.
     let packets = headers_apart(20).packets();
     for lost in (6..60).step_by(3) {
         let analysis = analyze(&damage::without(&packets, &[lost]));
@@ -186,7 +186,7 @@ fn framing_goes_on_at_a_header_that_is_split_at_any_byte() {
 
 #[test]
 fn a_gap_over_a_header_loses_the_framing_until_the_next_frame() {
-    // The last packet of the read's answer and the answer to the close: the framing is found at the next ECHO.
+    // The last packet of the read's response and the response to the close: the framing is recovered at the next ECHO.
     let packets = Conversation::new()
         .client_says(300, smb2::read(2, 7, 0, 3000))
         .server_says(400, smb2::read_response(2, &[5; 3000]))
@@ -204,7 +204,7 @@ fn a_gap_over_a_header_loses_the_framing_until_the_next_frame() {
 
 #[test]
 fn the_framing_is_found_again_in_the_middle_of_a_segment() {
-    // A segment that begins with the tail of a read's answer and goes on with two whole frames.
+    // A segment that begins with the end of a read's response and continues with two whole frames.
     let tail = framed(smb2::read_response(1, &[5; 3000]));
     let (head, tail) = tail.split_at(1000);
     let rest = [tail, &framed(smb2::echo_response(2)), &framed(smb2::echo_response(3))].concat();
@@ -233,8 +233,8 @@ fn the_framing_is_found_again_in_the_middle_of_a_segment() {
 
 #[test]
 fn file_data_that_holds_captured_smb_makes_no_exchange() {
-    // A pcap file of an SMB conversation is written to the server and read back: with and without drops, only the
-    // commands that copy it may be seen, never those inside it.
+    // A pcap file of an SMB conversation is written to the server and read back. With and without drops, only the
+    // commands that copy it may be found, never those inside it.
     let inner = Conversation::new()
         .client_says(100, smb2::create(1001, "inner.txt"))
         .server_says(200, smb2::create_response(1001, 99))
@@ -299,7 +299,7 @@ fn every_snap_length_gives_true_times_or_none() {
             let truth = whole.exchanges.iter().find(|truth| truth.message_id == exchange.message_id).unwrap();
             assert_eq!(times(exchange), times(truth), "{length}");
         }
-        // Frame header and the first 32 bytes of the SMB2 header say which command it is, and which one.
+        // The frame header and the first 32 bytes of the SMB2 header identify the command and its message id.
         if length >= HEADERS + 4 + 32 {
             assert_eq!(snapped.outcomes(), whole.outcomes(), "{length}");
         }
@@ -328,7 +328,7 @@ fn netbios_sessions_are_smb_too() {
 
 #[test]
 fn a_length_of_more_than_16_bits_is_one_frame() {
-    // RFC 1002 4.3.1: the lowest bit of the flags is the 17th of the length; direct TCP has 24 bits.
+    // RFC 1002 §4.3.1: the lowest bit of the flags is bit 17 of the length; direct TCP has 24 bits.
     let data = vec![7; 100_000];
     let analysis = analyze_told(
         &Conversation::new()

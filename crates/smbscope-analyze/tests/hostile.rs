@@ -1,12 +1,13 @@
-//! Traffic made to mislead: what an attacker, a broken stack or a test tool may put on the wire. Each test says what
-//! must come of it: no pair that is not one, bounded work, and the right count in Quality.
+//! Misleading traffic, as from an attacker, a broken stack or a test tool. There must be no false pair, work must be
+//! bounded, and Quality must have the right counts.
 
 use crate::common::{Analysis, analyze, analyze_told, times};
 use smbscope_capture::TcpFlags;
 use smbscope_model::ExchangeOutcome;
+use smbscope_testkit::conversation::together;
 use smbscope_testkit::{Conversation, Packet, framed, smb1, smb2};
 
-/// Two reads and their answers at 100, 200, 300 and 400 µs; packets 3 to 6 behind the handshake.
+/// Two reads and their responses at 100, 200, 300 and 400 µs: packets 3 to 6, following the handshake.
 fn two_reads() -> Vec<Packet> {
     Conversation::new()
         .client_says(100, smb2::read(1, 7, 0, 100))
@@ -17,7 +18,7 @@ fn two_reads() -> Vec<Packet> {
         .packets()
 }
 
-/// A forged packet behind packet `after`.
+/// Inserts a forged packet after packet `after`.
 fn with(packets: &[Packet], after: usize, forged: Packet) -> Vec<Packet> {
     let mut packets = packets.to_vec();
     let time = packets[after].time;
@@ -25,7 +26,7 @@ fn with(packets: &[Packet], after: usize, forged: Packet) -> Vec<Packet> {
     packets
 }
 
-/// Both reads were timed with their own packets.
+/// Asserts that both reads were timed with their own packets.
 fn assert_two_reads(analysis: &Analysis) {
     assert_eq!(analysis.outcomes(), ["READ complete", "READ complete"]);
     assert_eq!(times(&analysis.exchanges[0]), [100, 100, 200, 200]);
@@ -47,7 +48,7 @@ fn of_overlapping_segments_with_different_bytes_the_first_copy_counts() {
 
 #[test]
 fn a_segment_that_overlaps_in_part_adds_only_what_is_new() {
-    // The second request comes in a segment that begins 20 bytes early, with other bytes there.
+    // The second request arrives in a segment that begins 20 bytes early, with different bytes there.
     let mut packets = two_reads();
     let second = &mut packets[5];
     second.sequence = second.sequence.wrapping_sub(20);
@@ -99,7 +100,7 @@ fn a_forged_end_of_the_connection_ends_no_exchange() {
 
 #[test]
 fn a_frame_longer_than_any_message_takes_no_memory_and_hides_nothing_else() {
-    // 0xffffffff as a length of 4 GB is no frame of either transport; the largest is 16 MB less one byte.
+    // Length 0xffffffff (4 GB) is invalid in both transports; the maximum is 16 MB less one byte.
     for (header, frames_lost) in [([0xff; 4], 1), ([0x00, 0xff, 0xff, 0xff], 1)] {
         let evil = Conversation::new()
             .client_says(100, smb2::echo(1))
@@ -117,7 +118,7 @@ fn a_frame_longer_than_any_message_takes_no_memory_and_hides_nothing_else() {
 
 #[test]
 fn a_compound_that_points_backwards_or_at_itself_is_read_once() {
-    // NextCommand of the first member: itself, into itself, behind itself by wrapping, beyond the end.
+    // NextCommand of the first member: itself, into itself, before itself by wrapping, beyond the end.
     for next in [1u32, 8, 63, 0xffff_ffc0, 0xffff_ffff, 0x7fff_ffff] {
         let mut request: Vec<u8> = smb2::compound(&[smb2::echo(1), smb2::echo(2)]);
         request[20..24].copy_from_slice(&next.to_le_bytes());
@@ -134,7 +135,7 @@ fn a_compound_of_more_members_than_are_read_is_cut() {
     let members: Vec<_> = (1..=300).map(smb2::echo).collect();
     let analysis =
         analyze_told(&Conversation::new().segment_size(60_000).client_says(100, smb2::compound(&members)).closes(300));
-    // The bound of a compound is 256 members.
+    // At most 256 members of a compound are parsed.
     assert_eq!(analysis.exchanges.len(), 256);
     assert!(analysis.exchanges.iter().all(|exchange| exchange.outcome == ExchangeOutcome::Unanswered));
 }
@@ -142,7 +143,7 @@ fn a_compound_of_more_members_than_are_read_is_cut() {
 #[test]
 fn a_chain_of_andx_commands_that_loops_is_read_once() {
     let request: Vec<u8> = smb1::session_setup(1, "DOM", "ann").and(smb1::tree_connect(1, "\\\\s\\data")).into();
-    // AndXOffset stands behind the header, the word count and AndXCommand: at itself, at the header, backwards.
+    // AndXOffset follows the header, the word count and AndXCommand: at itself, at the header, backwards.
     for offset in [32u16, 0, 4, 31, 33, 0xffff] {
         let mut request = request.clone();
         request[32 + 1 + 2..][..2].copy_from_slice(&offset.to_le_bytes());
@@ -156,7 +157,7 @@ fn a_chain_of_andx_commands_that_loops_is_read_once() {
     }
 }
 
-/// A compression header (MS-SMB2 2.2.42.1) that promises this size, and its data.
+/// A compressed message (MS-SMB2 §2.2.42.1) with this original size and data.
 fn compressed(original: u32, algorithm: u16, data: &[u8]) -> Vec<u8> {
     let mut frame = vec![0xfc, b'S', b'M', b'B'];
     frame.extend(original.to_le_bytes());
@@ -168,7 +169,7 @@ fn compressed(original: u32, algorithm: u16, data: &[u8]) -> Vec<u8> {
 
 #[test]
 fn compression_bombs_are_counted_as_frames_that_cannot_be_read() {
-    // LZNT1 chunks of one literal and a match of all that fits, LZ77 with long matches, and a size of 4 GB each.
+    // LZNT1 chunks of one literal and the longest match, LZ77 with long matches, and a size of 4 GB each.
     let lznt1: Vec<u8> = std::iter::repeat_n([0x03, 0xb0, 0x02, 0x00, 0xff, 0x0f], 5_000).flatten().collect();
     for (algorithm, data) in [(1, lznt1), (2, vec![0xff; 20_000]), (3, vec![0x11; 20_000]), (5, vec![0xf0; 20_000])] {
         let analysis = analyze_told(
@@ -189,7 +190,7 @@ fn compression_bombs_are_counted_as_frames_that_cannot_be_read() {
 
 #[test]
 fn a_message_id_that_is_used_again_while_it_is_outstanding_makes_one_pair_at_most() {
-    // Both requests were received before the answer was sent: the older one gives way.
+    // Both requests were received before the response was sent: the older one gives way.
     let again = Conversation::new()
         .client_says(100, smb2::read(5, 7, 0, 10))
         .client_says(200, smb2::read(5, 7, 10, 10))
@@ -199,7 +200,7 @@ fn a_message_id_that_is_used_again_while_it_is_outstanding_makes_one_pair_at_mos
     let analysis = analyze_told(&again);
     assert_eq!(analysis.outcomes(), ["READ id_reused", "READ complete", "READ request_not_captured"]);
     assert_eq!((analysis.quality.ids_reused, analysis.quality.responses_without_request), (1, 1));
-    // An answer that was sent before the second request arrived is not that of the second.
+    // A response sent before the second request arrived does not answer the second.
     let packets = Conversation::new()
         .latency_ns(60_000)
         .client_says(100, smb2::read(5, 7, 0, 10))
@@ -225,4 +226,69 @@ fn sides_that_speak_for_each_other_are_not_paired() {
     );
     assert_eq!(analysis.outcomes(), ["ECHO complete"]);
     assert_eq!(analysis.quality.malformed_messages, 2);
+}
+
+// Every table is bounded, and evictions are counted.
+
+/// Frames of many messages, as one range of the client's stream.
+fn many(messages: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
+    messages.flat_map(framed).collect()
+}
+
+#[test]
+fn outstanding_smb2_requests_are_bounded() {
+    let requests = many((1..=8192 + 100).map(|id| smb2::echo(id).into()));
+    let analysis = analyze_told(&Conversation::new().segment_size(60_000).client_sends(100, requests).closes(90_000));
+    let evicted: Vec<_> = analysis.exchanges.iter().filter(|it| it.outcome == ExchangeOutcome::Evicted).collect();
+    assert_eq!((evicted.len(), analysis.quality.evicted_requests), (100, 100));
+    assert!(evicted.iter().all(|exchange| exchange.message_id <= Some(100)), "the oldest go first");
+    assert_eq!(analysis.exchanges.len(), 8192 + 100, "each eviction is reported");
+}
+
+#[test]
+fn outstanding_smb1_requests_are_bounded() {
+    let requests = many((0..4096 + 100).map(|step: u16| smb1::close(step, step).into()));
+    let analysis = analyze_told(&Conversation::new().segment_size(60_000).client_sends(100, requests).closes(90_000));
+    assert_eq!((analysis.quality.evicted_requests, analysis.exchanges.len()), (100, 4096 + 100));
+}
+
+#[test]
+fn outstanding_encrypted_frames_are_bounded() {
+    let requests = many((0..512 + 100).map(|_| smb2::encrypted(1, 100)));
+    let analysis = analyze_told(&Conversation::new().segment_size(60_000).client_sends(100, requests).closes(90_000));
+    assert_eq!((analysis.quality.evicted_requests, analysis.exchanges.len()), (100, 512 + 100));
+}
+
+#[test]
+fn remembered_paths_are_bounded() {
+    let opens = 16_384 + 50;
+    let requests = |from: u64| many((from..(from + 1000).min(opens)).map(|id| smb2::create(id, "a").into()));
+    let responses = |from: u64| many((from..(from + 1000).min(opens)).map(|id| smb2::create_response(id, id).into()));
+    let mut conversation = Conversation::new().segment_size(60_000);
+    for step in 0..opens.div_ceil(1000) {
+        let at = 1000 + 1000 * step as i64;
+        conversation =
+            conversation.client_sends(at, requests(1000 * step)).server_sends(at + 500, responses(1000 * step));
+    }
+    let analysis = analyze_told(&conversation);
+    assert_eq!(analysis.exchanges.iter().filter(|exchange| exchange.is_complete()).count(), opens as usize);
+    assert_eq!(analysis.quality.evicted_names, 50);
+}
+
+#[test]
+fn names_in_the_summaries_of_connections_are_bounded() {
+    // A share name of 2,000 bytes on each of 1,100 connections: 2 MiB hold 1,048 of them.
+    let connection = |port: u16| {
+        let share = format!(r"\\server\{port:02000}");
+        Conversation::new()
+            .ports(port, 445)
+            .client_says(100, smb2::tree_connect(1, &share))
+            .server_says(200, smb2::tree_connect_response(1, 7))
+            .closes(300)
+    };
+    let conversations: Vec<Conversation> = (10_000..11_100).map(connection).collect();
+    let analysis = analyze(&together(&conversations));
+    let named = analysis.connections.iter().filter(|connection| !connection.shares.is_empty()).count();
+    assert_eq!((analysis.connections.len(), named), (1_100, 1_048));
+    assert_eq!(analysis.quality.evicted_names, 52);
 }

@@ -1,33 +1,24 @@
 //! Tests of the analysis on built and bundled captures.
 
-mod attempts;
 mod caching;
 mod clocks;
 mod common;
-mod damage_capture;
-mod damage_files;
-mod damage_network;
+mod damage;
 mod encrypted;
-mod encrypted_lingering;
 mod encrypted_losses;
 mod flows;
 mod foreign_bytes;
 mod found;
 mod framing;
 mod hostile;
-mod limits;
 mod missed;
 mod modules;
 mod names;
-mod offers;
-mod parts;
 mod pipeline;
 mod properties;
 mod raw;
-mod server_limits;
 mod slim;
 mod slim_layers;
 mod smb1;
 mod smb2;
-mod standstill;
-mod unanswered;
+mod summaries;

@@ -1,10 +1,10 @@
-//! No file of the analyser uses one that uses it, by whatever way round.
+//! Modules of the analyser have no circular dependencies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// What the `use` lines of each file name, by the path of its module: `smb1::raw`.
+/// Collects the `use` lines of each file by module path, such as `smb1::raw`.
 fn uses(directory: &Path, module: &str, found: &mut BTreeMap<String, Vec<String>>) {
     for entry in fs::read_dir(directory).expect("a directory of sources") {
         let path = entry.expect("can be listed").path();
@@ -15,7 +15,7 @@ fn uses(directory: &Path, module: &str, found: &mut BTreeMap<String, Vec<String>
         }
         let itself = if name == "mod" { module.trim_end_matches("::").to_owned() } else { format!("{module}{name}") };
         let source = fs::read_to_string(&path).expect("a source can be read");
-        // What stands at the beginning of a line; tests look at what they test.
+        // Only lines without indentation: unit tests may use what they test.
         let named = source.lines().filter_map(|line| line.strip_prefix("use ")).map(|used| {
             let used = used.strip_prefix("super::").map_or(used.to_owned(), |used| format!("{module}{used}"));
             match used.strip_prefix("crate::") {
@@ -47,7 +47,7 @@ fn no_file_uses_one_that_uses_it() {
         .collect();
     assert!(edges["connection"].contains("smb1") && edges["smb1"].contains("smb1::raw"), "{edges:?}");
     assert!(edges["smb1::raw"].contains("smb1::requests"), "{edges:?}");
-    // What uses nothing else is in no circle; take it away, and again.
+    // A module that uses no other is in no circle. Remove it, and repeat.
     while let Some(last) = edges.iter().find(|(_, used)| used.is_empty()).map(|(module, _)| module.clone()) {
         edges.remove(&last);
         for used in edges.values_mut() {

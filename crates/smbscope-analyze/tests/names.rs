@@ -1,4 +1,4 @@
-//! Who, where and on what: names that the protocol's state gives.
+//! Users, shares and paths, known from earlier messages.
 
 use crate::common::truth::read_files;
 use crate::common::{analyze, analyze_told};
@@ -7,7 +7,7 @@ use smbscope_testkit::conversation::together;
 use smbscope_testkit::smb1::Part;
 use smbscope_testkit::{Conversation, Packet, damage, smb1, smb2};
 
-/// User, share and path of an exchange; `-` for what is not known.
+/// User, share and path of an exchange; `-` if unknown.
 fn names(exchange: &Exchange) -> [&str; 3] {
     [&exchange.user, &exchange.share, &exchange.path].map(|name| name.as_deref().unwrap_or("-"))
 }
@@ -197,7 +197,7 @@ fn a_fid_that_is_given_out_again_has_its_new_path() {
     assert_eq!(paths, ["\\a", "\\a", "\\b", "\\b"].map(Some));
 }
 
-/// Headers in front of an SMB message: Ethernet, IPv4, TCP and the frame's length.
+/// Headers before an SMB message: Ethernet, IPv4, TCP and frame header.
 const HEADERS: usize = 14 + 20 + 20 + 4;
 
 /// A path of 100 characters.
@@ -205,7 +205,7 @@ fn long_path() -> String {
     format!("projects\\{}", "0123456789".repeat(10))[..100].to_owned()
 }
 
-/// SMB2: the path of 100 characters is opened and read, and the file then renamed to it.
+/// SMB2: opens and reads a path of 100 characters, and renames a file to it.
 fn smb2_names() -> Vec<Packet> {
     logged_on()
         .client_says(100, smb2::create(4, &long_path()))
@@ -231,14 +231,14 @@ fn smb1_names() -> Vec<Packet> {
 
 #[test]
 fn of_a_path_that_the_snap_length_cut_the_beginning_is_kept_with_a_mark() {
-    // MS-SMB2 2.2.13: the name lies 120 bytes behind the header; 40 of its characters are there.
+    // MS-SMB2 §2.2.13: the name starts 120 bytes after the header; 40 of its characters are captured.
     let snap = HEADERS + 120 + 2 * 40;
     let (exchanges, quality) = read_files(&[&damage::snap(&smb2_names(), snap)]);
     let expected = format!("{}…", &long_path()[..40]);
     let paths: Vec<_> = exchanges[3..5].iter().map(|exchange| exchange.path.as_deref()).collect();
     assert_eq!(paths, [Some(&*expected); 2], "of the CREATE and of the READ behind it");
     assert_eq!(quality.names_cut, 2, "the path and the new one");
-    // FILE_RENAME_INFORMATION_TYPE_2 has 20 bytes in front of its name, behind 96 of SET_INFO: 4 bytes less than CREATE.
+    // FILE_RENAME_INFORMATION_TYPE_2 has 20 bytes before its name, after 96 of SET_INFO: 4 bytes less than CREATE.
     assert_eq!(quality.snap_length_for_names(), Some((HEADERS + 120 + 2 * 100) as u64));
 }
 
@@ -261,7 +261,7 @@ fn what_was_cut_off_before_its_first_letter_is_no_name() {
         let (exchanges, quality) = read_files(&[&damage::snap(&smb2_names(), snap)]);
         assert!(exchanges.iter().all(|exchange| exchange.path.is_none()), "snap length {snap}");
         assert!(quality.names_cut >= 1, "snap length {snap}: {}", quality.names_cut);
-        // The server's name must not pass for a share.
+        // The server's name must not be taken for a share.
         let shares: Vec<_> = exchanges.iter().filter_map(|exchange| exchange.share.as_deref()).collect();
         assert!(shares.iter().all(|share| "data…".starts_with(share.trim_end_matches('…'))), "{snap}: {shares:?}");
     }

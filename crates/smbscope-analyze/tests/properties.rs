@@ -1,7 +1,7 @@
-//! What holds for every conversation and every damage.
+//! Properties of every conversation under every damage.
 //!
-//! Expected values come from the script that was played: it knows which response belongs to which request, and which
-//! bytes of the stream each of them has.
+//! Expected values come from the played script, which knows the response to each request and the stream positions of
+//! both.
 
 use crate::common::analyze;
 use crate::common::truth::{apply_harmless, assert_exactly, can_be_found, config, false_matches, harmless};
@@ -13,7 +13,7 @@ use smbscope_testkit::script::{Ids, Played, Script, response_tag, scripts};
 use smbscope_testkit::smb1::Part;
 use smbscope_testkit::{Conversation, Packet, Side, damage, framed, smb1, smb2};
 
-/// Found and missed of those that can be found, under everything that networks and captures do, by seed.
+/// Numbers of exchanges found and missed among those that can be found, under all kinds of damage.
 fn recall(ids: Ids, plan: Plan, seeds: std::ops::Range<u64>) -> (u64, u64) {
     let (mut found, mut missed) = (0, 0);
     for seed in seeds {
@@ -51,7 +51,7 @@ fn what_survives_is_found() {
     }
 }
 
-/// Bytes that a hostile peer may send: anything, and messages with some bytes changed, cut or of a wrong length.
+/// Bytes that a hostile peer may send: random ones, and messages that are modified, truncated or of a wrong length.
 fn noise() -> impl Strategy<Value = Vec<u8>> {
     let messages: Vec<Vec<u8>> = vec![
         framed(smb2::negotiate(0, &[0x0202, 0x0311])),

@@ -1,10 +1,10 @@
-//! Read_Raw and Write_Raw: frames without SMB header, told by their place.
+//! Read_Raw and Write_Raw: frames without an SMB header, matched by position.
 
 use crate::common::{Analysis, analyze, analyze_told, times};
 use smbscope_model::{ExchangeOutcome, FileId, Subcommand};
 use smbscope_testkit::{Conversation, Packet, damage, smb1};
 
-/// A connection on which SMB was spoken before: data without a header is expected nowhere else.
+/// A connection that has carried SMB before, without which data without a header is not expected.
 fn greeted() -> Conversation {
     Conversation::new()
         .client_says(30, smb1::negotiate(0, &["NT LM 0.12"]))
@@ -139,7 +139,7 @@ fn read_raw_data_behind_a_gap_is_not_taken_for_the_answer() {
         .server_says(400, [2; 100])
         .client_acks(500)
         .packets();
-    // The first answer and the second request are lost: the second answer would fit the first request.
+    // The first response and the second request are lost: the second response would fit the first request.
     let analysis = analyze(&damage::without(&packets, &[6, 7]));
     assert!(
         analysis.exchanges[1..].iter().all(|exchange| exchange.outcome != ExchangeOutcome::Complete),
@@ -148,8 +148,8 @@ fn read_raw_data_behind_a_gap_is_not_taken_for_the_answer() {
     );
 }
 
-/// Two blocks of a client that uses one MID, in write-through mode. Behind five packets of greeting, the place of each:
-/// request 5, "go ahead" 6, block 7, answer 8; the second ones from 9 on.
+/// Two blocks of a client that uses a single MID, in write-through mode. After five packets of greeting: request 5, "go
+/// ahead" 6, block 7, response 8; the second ones start at 9.
 fn two_blocks() -> Vec<Packet> {
     greeted()
         .client_says(100, smb1::write_raw(1, 7, 0, 1000, true))
@@ -164,7 +164,7 @@ fn two_blocks() -> Vec<Packet> {
         .packets()
 }
 
-/// Offset, outcome and times of both parts of each Write_Raw.
+/// Offset, outcome and times of both portions of each Write_Raw.
 fn raw_parts(analysis: &Analysis) -> Vec<(Option<u64>, ExchangeOutcome, [i64; 4])> {
     analysis.exchanges[1..].iter().map(|it| (it.offset, it.outcome, times(it))).collect()
 }
@@ -200,7 +200,7 @@ fn nor_does_it_where_the_next_request_is_lost_as_well() {
 
 #[test]
 fn a_block_behind_a_gap_is_not_that_of_the_request_before_it() {
-    // Lost: the first block, its answer, the second request and its "go ahead".
+    // Lost: the first block, its response, the second request and its "go ahead".
     let analysis = analyze(&damage::without(&two_blocks(), &[7, 8, 9, 10]));
     let expected = [(Some(0), ExchangeOutcome::Complete, [100, 100, 200, 200])];
     assert_eq!(raw_parts(&analysis)[..1], expected);

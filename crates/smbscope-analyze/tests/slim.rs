@@ -1,4 +1,4 @@
-//! Slim copies of captures: the analysis finds the same in them, and nothing of what was removed is left.
+//! Slim copies of captures: the analysis finds the same in them, and nothing of the removed data is left.
 
 use crate::common;
 use memchr::memmem;
@@ -17,7 +17,7 @@ use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-/// All that an analysis finds, but for what describes the file.
+/// All findings of an analysis, except for properties of the file.
 #[derive(Debug, PartialEq)]
 struct Found {
     exchanges: Vec<String>,
@@ -38,7 +38,7 @@ fn found_in(mut set: CaptureSet) -> Found {
         pipeline::run(&mut set, &options, Sharding::None, Threading::Inline, sinks, |_| ()).expect("it runs");
     let mut quality = analysis.quality.clone();
     (quality.captured_bytes, quality.snapped_packets, quality.longest_cut_packet) = (0, 0, 0);
-    // What is wrong with the file as a file is not in the copy.
+    // Defects of the file are not copied.
     (quality.truncated_captures, quality.unreadable_records) = (0, 0);
     let connections = analysis.connections.iter().map(|connection| format!("{connection:?}")).collect();
     let rest = format!(
@@ -65,20 +65,19 @@ fn slim_of(mut set: CaptureSet, anonymize: Option<Anonymize>) -> Vec<u8> {
     bytes
 }
 
-/// The bundled captures, or those of the folder that `SLIM_CAPTURES` names.
+/// The bundled captures, or those in the folder `SLIM_CAPTURES`.
 fn all_captures() -> Vec<PathBuf> {
     let bundled = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data");
     let folder = std::env::var_os("SLIM_CAPTURES").map_or_else(bundled, PathBuf::from);
     let mut paths = Vec::new();
     captures(&folder, &mut paths);
-    // Those of known cause are slim copies already, full of common words.
+    // Captures in `known` are already slim copies, full of common words.
     paths.retain(|path| !path.components().any(|part| part.as_os_str() == "known"));
     paths.retain(|path| CaptureSet::open(&[CaptureInput::File(path.clone())]).is_ok());
     assert!(!paths.is_empty());
     paths
 }
 
-/// Every capture below a folder.
 fn captures(folder: &Path, into: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> =
         fs::read_dir(folder).expect("it is there").map(|entry| entry.expect("it can be read").path()).collect();
@@ -126,7 +125,7 @@ fn the_analysis_of_every_bundled_capture_is_that_of_its_slim_copy() {
     assert!(differing.is_empty(), "{} of {}\n{}", differing.len(), paths.len(), differing.concat());
 }
 
-/// What an analysis finds beside names and addresses, and how many of these there are.
+/// All findings except names and addresses, and the numbers of these.
 #[derive(Debug, PartialEq)]
 struct Nameless {
     exchanges: Vec<String>,
@@ -136,7 +135,6 @@ struct Nameless {
     ends: usize,
 }
 
-/// Names and addresses.
 #[derive(Default)]
 struct Told {
     names: BTreeSet<String>,
@@ -149,7 +147,7 @@ fn nameless(path: &Path) -> (Nameless, Told) {
     let mut seen: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     let mut told = Told::default();
     let mut sink = |exchange: &Exchange| {
-        // Names are the same in every letter case, for a server and in an anonymous copy.
+        // Names are case-insensitive, for a server and in an anonymous copy.
         let mut see = |kind, name: &Option<std::sync::Arc<str>>| {
             seen.entry(kind).or_default().extend(name.as_ref().map(|name| name.to_lowercase()));
         };
@@ -209,15 +207,15 @@ fn an_anonymous_copy_tells_the_same_without_any_name_or_address() {
     assert!(wrong.is_empty(), "{}", wrong.concat());
 }
 
-/// A copy without its first block, in which words stand.
+/// A copy without its first block, which contains words.
 fn behind_comment(copy: &[u8]) -> &[u8] {
     let length = copy[4..8].try_into().map_or(0, u32::from_le_bytes);
     &copy[length as usize..]
 }
 
-/// The names and addresses of an original that a copy holds.
+/// Returns the names and addresses of the original that the copy contains.
 fn leaks(told: &Told, copy: &[u8]) -> Vec<String> {
-    // What the documentation lists as kept, and what is too short to be told from other bytes.
+    // Names that the documentation lists as preserved, and names too short to distinguish from other bytes.
     const KEPT: [&str; 15] = [
         "ipc$",
         "pipe",
@@ -268,15 +266,15 @@ fn no_payload_is_left() {
         let left: HashSet<&[u8]> = behind_comment(&copy).windows(8).collect();
         let mut set = CaptureSet::open(&[CaptureInput::File(path.clone())]).expect("it is a capture");
         while let Some(packet) = set.next_packet().expect("it goes on") {
-            // The names in a Kerberos ticket stay, however far behind they are.
+            // The names in a Kerberos ticket are preserved, however deep in the packet they are.
             if packet.data.windows(4).any(|word| word == b"cifs") {
                 continue;
             }
-            // Behind the headers of what a large packet begins with is content; but names and ids may come again.
+            // Large packets have content after the initial headers, but names and ids may repeat.
             let content = packet.data.get(400..).filter(|content| content.len() >= 600).unwrap_or_default();
             for window in content.windows(8).step_by(61) {
                 let distinct: BTreeSet<&u8> = window.iter().collect();
-                // A time of a file, which is kept and may stand in a listing too, ends with a one.
+                // The bytes of a preserved file time, which may also occur in a listing, end with a one.
                 if distinct.len() >= 7 && window.iter().all(|byte| *byte > 1) && left.contains(window) {
                     wrong.push(format!(
                         "{}: {window:02x?} of packet {}\n",
@@ -290,7 +288,7 @@ fn no_payload_is_left() {
     assert!(wrong.is_empty(), "{}\n{}", wrong.len(), wrong.concat());
 }
 
-/// The content of a file, which stands in no header.
+/// File content that occurs in no header.
 const CONTENT: &[u8] = b"Salary of A. Miller: 4711 ";
 
 /// A logon, and a read and a write of a file whose content is [`CONTENT`].
@@ -313,7 +311,7 @@ fn payroll() -> Vec<u8> {
     pcap::nanos(&conversation.packets())
 }
 
-/// The exchanges of a capture: command, user, share and path.
+/// Command, user, share and path of each exchange.
 fn told(capture: &[u8]) -> Vec<[String; 4]> {
     let mut told = Vec::new();
     let mut sink = |exchange: &Exchange| {
@@ -346,7 +344,7 @@ fn a_slim_copy_has_the_names_and_an_anonymous_one_has_others_as_long() {
     assert_eq!([hidden[1].len(), hidden[2].len(), hidden[3].len()], [user.len(), share.len(), path.len()]);
     assert!(hidden[3].ends_with(".xlsx") && hidden[3].find('\\') == Some(4), "{hidden:?}");
     assert!(!hidden.concat().contains("miller") && !hidden.concat().contains("november"), "{hidden:?}");
-    // The same key gives the same names, another one others.
+    // The same key gives the same names, another key different ones.
     assert_eq!(told(&slim_of(opened(&capture), anonymize(true, true))).pop(), Some(hidden.clone()));
     let other = Anonymize { key: PseudonymKey::new([2; 32]), depth: true, extensions: true };
     assert_ne!(told(&slim_of(opened(&capture), Some(other))).pop(), Some(hidden));
@@ -371,7 +369,7 @@ fn opened(bytes: &[u8]) -> CaptureSet {
     CaptureSet::open(&[CaptureInput::File(file.path().to_owned())]).expect("it begins as a capture")
 }
 
-/// Slims a capture, and that again: the analysis finds the same, and nothing changes the second time.
+/// Slims a capture twice: the findings are equal, and the second pass changes nothing.
 fn check(capture: &[u8]) -> Result<(), TestCaseError> {
     let copy = slim_of(opened(capture), None);
     let (before, after) = (found_in(opened(capture)), found_in(opened(&copy)));
@@ -392,14 +390,14 @@ proptest! {
         check(&pcap::nanos(&plan.apply(&script.play().packets).packets))?;
     }
 
-    /// Bytes of headers and names that no client sends.
+    /// Header and name bytes that no client sends.
     #[test]
     fn hostile_bytes_are_read_alike_in_the_slim_copy(
         script in scripts(),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..60),
     ) {
         let mut capture = pcap::nanos(&script.play().packets);
-        // The header of the file and the first packet's record stay, so that there is a capture.
+        // The file header and the first packet's record stay, so that it remains a capture.
         for (place, byte) in changes {
             let places = capture.len() - 100;
             capture[100 + place.index(places)] = byte;

@@ -1,4 +1,4 @@
-//! Anonymous slim copies: addresses and secrets that stand in any layer of a packet, or beside the packets, stay behind.
+//! Anonymous slim copies: addresses and secrets in any layer of a packet, or outside of packets, are removed.
 
 use memchr::memmem;
 use smbscope_analyze::pipeline::{self, Sharding, Threading};
@@ -10,11 +10,11 @@ use smbscope_model::{Exchange, Timestamp};
 use smbscope_testkit::encapsulation::Encapsulation;
 use smbscope_testkit::{Conversation, Frame, pcap, smb2};
 
-/// Stands for a key, an identifier, an option: no header has these bytes by itself.
+/// Stands for a key, an identifier or an option. These bytes occur in no header.
 const SECRET: [u8; 8] = [0xa7, 0xb6, 0xc5, 0xd4, 0xe3, 0xf2, 0xa1, 0xb9];
 /// Ethernet addresses of the hosts.
 const MACS: [u8; 12] = [0xd0, 0xa7, 0xb6, 0xc5, 0xd4, 0xe3, 0xd0, 0xf2, 0xa1, 0xb9, 0xc8, 0xd7];
-/// An address of IPv4 beside those in IP headers.
+/// An IPv4 address outside of IP headers.
 const ADDRESS: [u8; 4] = [203, 0, 113, 77];
 
 /// A logon, and a file that is opened and read.
@@ -32,14 +32,14 @@ fn conversation() -> Conversation {
         .server_says(900, smb2::read_response(4, &[1; 4000]).session(7).tree(5))
 }
 
-/// Its packets, with Ethernet addresses of their own.
+/// Packets of the conversation with distinct Ethernet addresses.
 fn frames() -> Vec<Frame> {
     let mut frames = pcap::read(&pcap::nanos(&conversation().packets()));
     frames.iter_mut().for_each(|frame| frame.data[..12].copy_from_slice(&MACS));
     frames
 }
 
-/// The packets with each frame changed to that.
+/// Applies `change` to each frame.
 fn changed(link_type: u32, change: impl Fn(&[u8], usize) -> Vec<Vec<u8>>) -> Vec<u8> {
     let packets = frames().into_iter().enumerate().flat_map(|(index, frame)| {
         let time = frame.time;
@@ -78,7 +78,7 @@ fn found(capture: &[u8]) -> (Vec<String>, String) {
     (exchanges, format!("{quality:?} {:?}", analysis.skipped))
 }
 
-/// Finds nothing that was planted in the copy, and the same exchanges as in the original.
+/// Asserts that the copy contains no planted bytes and the same exchanges as the original.
 fn check(what: &str, capture: &[u8], is_read: bool) {
     let copy = anonymous(capture);
     let planted = [&SECRET[..4], &SECRET[4..], &MACS[1..6], &MACS[7..12], &ADDRESS];
@@ -91,7 +91,7 @@ fn check(what: &str, capture: &[u8], is_read: bool) {
     assert_eq!(before.0.len(), if is_read { 5 } else { 0 }, "{what}: {:?}", before.1);
 }
 
-/// Puts bytes of a fixed length into a header of TCP, as options.
+/// Inserts options of a fixed length into the TCP header.
 fn with_tcp_options(frame: &[u8], options: &[u8]) -> Vec<u8> {
     let mut frame = frame.to_vec();
     let header = usize::from(frame[46] >> 4) * 4;
@@ -102,7 +102,7 @@ fn with_tcp_options(frame: &[u8], options: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// An outer packet of UDP over IPv4.
+/// An outer UDP packet over IPv4.
 fn udp(port: u16, payload: &[u8]) -> Vec<u8> {
     let length = |extra: usize| ((payload.len() + extra) as u16).to_be_bytes();
     let ports = [[0xc0, 1], port.to_be_bytes(), length(8), [SECRET[0], SECRET[1]]].concat();
@@ -115,7 +115,7 @@ fn ipv4(protocol: u8, payload: &[u8]) -> Vec<u8> {
     ethernet(0x0800, &[&header, payload].concat())
 }
 
-/// IPv6 between two addresses that hold [`ADDRESS`] (as those of NAT64 do).
+/// IPv6 between two addresses that contain [`ADDRESS`] (as with NAT64).
 fn ipv6(next_header: u8, payload: &[u8]) -> Vec<u8> {
     let length = (payload.len() as u16).to_be_bytes();
     let mut packet = vec![0x60, 0x0b, 0xb6, 0xc5, length[0], length[1], next_header, 61];
@@ -135,7 +135,7 @@ fn no_address_of_ethernet_stays_in_any_tunnel() {
     for encapsulation in Encapsulation::ALL {
         let capture = changed(encapsulation.link_type(), |frame, index| encapsulation.wrap(frame, index as u32));
         check(&format!("{encapsulation:?}"), &capture, true);
-        // Values that the headers of tunnels are built with: a key, a checksum, an option, an authentication.
+        // Values of the constructed tunnel headers: a key, a checksum, an option, an authentication field.
         let copy = anonymous(&capture);
         for built_in in [&[0xab, 0xcd][..], &[0x12, 0x34], &[9, 9, 9, 9], &[0x5a; 12], &[2, 0, 0, 0, 9, 2]] {
             let times = |bytes: &[u8]| memmem::find_iter(bytes, built_in).count();
@@ -257,7 +257,7 @@ fn secrets_in_headers_of_links_and_tunnels_stay_behind() {
             1,
             Box::new(move |frame| {
                 let mut frame = frame.to_vec();
-                // Record route (RFC 791 3.1) with two addresses.
+                // Record route (RFC 791 §3.1) with two addresses.
                 frame.splice(34..34, [&[7, 11, 12], &ADDRESS[..], &SECRET[..4], &[0]].concat());
                 frame[14] = 0x48;
                 let total = u16::from_be_bytes([frame[16], frame[17]]) + 12;
@@ -276,7 +276,8 @@ fn secrets_in_headers_of_links_and_tunnels_stay_behind() {
         ),
     ];
     for (what, link_type, wrap) in wraps {
-        // The authenticated one has other ends than the rest of the conversation, in both directions the same.
+        // With authentication, the tunnel has different endpoints from the rest of the conversation, the same in both
+        // directions.
         let is_read = what != "authentication";
         let capture = changed(link_type, |frame, _| vec![wrap(frame)]);
         if is_read {
@@ -306,7 +307,7 @@ fn options_of_tcp_that_are_not_read_become_no_operations() {
 
 #[test]
 fn headers_that_fragments_split_are_hidden_too() {
-    // The outer datagram in fragments of 16 bytes, so that addresses of both inner layers lie in different ones.
+    // The outer datagram in fragments of 16 bytes, so that addresses of both inner layers span several fragments.
     let capture = changed(1, |frame, index| {
         let whole = udp(4789, &[&[8, 0, 0, 0, 0xb6, 0xc5, 0xd4, 0], frame].concat());
         let pieces: Vec<&[u8]> = whole[34..].chunks(16).collect();
@@ -360,7 +361,7 @@ fn packets_that_are_not_read_keep_their_protocol_alone() {
     }
 }
 
-/// A block of a pcapng file: its body, padded.
+/// A pcapng block with padding.
 fn block(kind: u32, body: &[u8]) -> Vec<u8> {
     let mut padded = body.to_vec();
     padded.resize(body.len().next_multiple_of(4), 0);
@@ -368,7 +369,7 @@ fn block(kind: u32, body: &[u8]) -> Vec<u8> {
     [&kind.to_le_bytes()[..], &length, &padded, &length].concat()
 }
 
-/// Options of a pcapng block, and their end.
+/// Options of a pcapng block with the end marker.
 fn block_options(options: &[(u16, &[u8])]) -> Vec<u8> {
     let option = |(code, value): &(u16, &[u8])| {
         let mut bytes = [code.to_le_bytes(), (value.len() as u16).to_le_bytes()].concat();
@@ -383,7 +384,8 @@ fn block_options(options: &[(u16, &[u8])]) -> Vec<u8> {
 fn comments_filters_names_keys_and_unknown_blocks_stay_behind() {
     let secret = &SECRET[..];
     let section = [&[0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0][..], &[0xff; 8]].concat();
-    // Comment, hardware, operating system, application; name, description, address, filter and hardware of the interface.
+    // Comment, hardware, operating system, application; name, description, address, filter and hardware of the
+    // interface.
     let of_section = block_options(&[(1, secret), (2, secret), (3, secret), (4, secret), (2988, secret)]);
     let of_interface = block_options(&[
         (2, secret),
@@ -397,7 +399,7 @@ fn comments_filters_names_keys_and_unknown_blocks_stay_behind() {
     ]);
     let mut capture = block(0x0a0d_0d0a, &[section, of_section].concat());
     capture.extend(block(1, &[&[1, 0, 0, 0, 0, 0, 4, 0][..], &of_interface].concat()));
-    // Names of addresses, keys of TLS, an event of systemd, a custom block, and one that nobody knows.
+    // Name resolution, TLS keys, a systemd journal entry, a custom block, and an unknown one.
     capture.extend(block(4, &[&[1, 0, 12, 0][..], &ADDRESS, secret, &[0; 4]].concat()));
     capture.extend(block(10, &[&[0x4b, 0x53, 0x4c, 0x54, 8, 0, 0, 0][..], secret].concat()));
     capture.extend(block(9, secret));
@@ -419,7 +421,7 @@ fn comments_filters_names_keys_and_unknown_blocks_stay_behind() {
 
 #[test]
 fn names_of_a_netbios_session_and_other_protocols_stay_behind() {
-    // RFC 1001 14.1: a called and a calling name, half a byte a letter; here the letters are the secret.
+    // RFC 1001 §14.1: a called and a calling name with half a byte per letter; here the letters are the secret.
     let names = [&[32][..], &SECRET.repeat(4), &[0, 32], &SECRET.repeat(4), &[0]].concat();
     let request = [&[0x81, 0, 0, names.len() as u8][..], &names].concat();
     let http = [b"GET /".as_slice(), &SECRET, b" HTTP/1.1\r\n"].concat();

@@ -1,4 +1,4 @@
-//! SMB1 exchanges: ids that recycle, chains, and answers in several messages.
+//! SMB1 exchanges: recycled ids, AndX chains, and responses in several messages.
 
 use crate::common::{Analysis, analyze, analyze_told, times, us};
 use smbscope_model::{CommandGroup, Dialect, Exchange, ExchangeOutcome, FileId, Subcommand};
@@ -24,7 +24,7 @@ fn an_andx_chain_is_one_exchange_named_by_its_first_command() {
     assert_eq!((exchange.user.as_deref(), exchange.share.as_deref()), (Some("DOM\\ann"), Some("data")));
 }
 
-/// The classic false match. A client that uses the MID 1 again and again reads at 1000 (Q1, R1) and at 2000 (Q2, R2).
+/// The classic false match: a client that always uses MID 1 reads at 1000 (Q1, R1) and at 2000 (Q2, R2).
 fn two_reads_with_the_same_mid() -> Vec<Packet> {
     Conversation::new()
         .client_says(10, smb1::echo(1, 1, b"x"))
@@ -37,7 +37,7 @@ fn two_reads_with_the_same_mid() -> Vec<Packet> {
         .packets()
 }
 
-/// Places of R1 and Q2 in the list: the handshake, an ECHO and Q1 come before.
+/// Indices of R1 and Q2: the handshake, an ECHO and Q1 come before.
 const R1: usize = 6;
 const Q2: usize = 7;
 
@@ -82,7 +82,7 @@ fn a_response_is_accepted_when_the_gap_hides_only_responses() {
 
 #[test]
 fn a_response_is_accepted_when_ids_are_not_used_again_within_the_gap() {
-    // 50 MIDs in turn: 45 bytes of the client are missing, room for one request, but the MID comes again after 50.
+    // 50 MIDs in turn: 45 bytes of the client are missing, enough for one request, but a MID returns after 50.
     let mut conversation = Conversation::new();
     for step in 0..60u16 {
         let at = 100 + 200 * i64::from(step);
@@ -90,7 +90,7 @@ fn a_response_is_accepted_when_ids_are_not_used_again_within_the_gap() {
         conversation =
             conversation.client_says(at, smb1::close(mid, step)).server_says(at + 100, smb1::close_response(mid));
     }
-    // Two requests outstanding: A, B; the answer to B and another request C with its answer are dropped.
+    // Two requests outstanding, A and B. The response to B and another request C with its response are dropped.
     let packets = conversation
         .client_says(20_000, smb1::close(11, 1000))
         .client_says(20_010, smb1::close(12, 1001))
@@ -109,7 +109,7 @@ fn a_response_is_accepted_when_ids_are_not_used_again_within_the_gap() {
 
 #[test]
 fn ids_that_have_not_repeated_yet_may_repeat_within_the_next_gap() {
-    // A client that counted its MIDs up to 40 takes 5 for all that follows: nothing foretold it.
+    // A client that counted its MIDs up to 40 then uses 5 permanently, which could not be predicted.
     let mut conversation = Conversation::new();
     for mid in 1..=40 {
         let at = 100 + 200 * i64::from(mid);
@@ -124,7 +124,7 @@ fn ids_that_have_not_repeated_yet_may_repeat_within_the_next_gap() {
         .client_acks(20_400)
         .packets();
     let last = packets.len() - 1;
-    // The capture begins in the middle, and lacks an answer and the next request.
+    // The capture begins in the middle, and lacks a response and the next request.
     let kept = damage::without(&packets[20..], &[last - 3 - 20, last - 2 - 20]);
     let analysis = analyze(&kept);
     let found = analysis.exchanges.iter().find(|exchange| exchange.file_id == Some(FileId::Smb1(1000))).unwrap();
@@ -134,7 +134,8 @@ fn ids_that_have_not_repeated_yet_may_repeat_within_the_next_gap() {
 
 #[test]
 fn a_counter_of_mids_does_not_begin_again_within_a_short_gap() {
-    // As smbclient does: MIDs count up, several requests are outstanding. An answer and a request with its answer are lost.
+    // Like smbclient: MIDs count up, several requests are outstanding. A response and a request with its response are
+    // lost.
     let mut conversation = Conversation::new();
     for mid in 1..=40 {
         let at = 100 + 200 * i64::from(mid);
@@ -274,7 +275,7 @@ fn secondary_requests_belong_to_their_transaction_and_go_ahead_is_interim() {
 
 #[test]
 fn no_snap_length_makes_an_interim_response_or_a_part_the_final_response() {
-    // Headers take 58 bytes in front of the message, so 92 bytes leave its WordCount and a byte of its words.
+    // Headers take 58 bytes before the message, so 92 bytes leave its WordCount and a byte of its words.
     let set = Trans2::SET_FILE_INFORMATION;
     let packets = Conversation::new()
         .client_says(50, smb1::echo(9, 1, b"hi"))
@@ -321,8 +322,8 @@ fn an_echo_that_was_cut_off_before_its_count_may_have_more_answers() {
 
 #[test]
 fn parts_of_two_transactions_with_the_same_mid_make_no_answer() {
-    // Of the first transaction the second part is lost, of the second one the request and the first part: both
-    // surviving parts have the same ids and add up to a whole answer.
+    // The second part of the first transaction and the request and the first part of the second one are lost: both
+    // surviving parts have the same ids and add up to a whole response.
     let part = |before| Part { total: 200, before, here: 100 };
     let packets = Conversation::new()
         .client_says(100, smb1::query_path(1, "\\a"))
@@ -342,7 +343,7 @@ fn parts_of_two_transactions_with_the_same_mid_make_no_answer() {
 
 #[test]
 fn the_second_part_of_an_answer_is_not_taken_for_the_first_of_another() {
-    // The classic false match with transactions: what is left of R1 is its second part.
+    // The classic false match with transactions: only the second part of R1 is left.
     let part = |before| Part { total: 200, before, here: 100 };
     let packets = Conversation::new()
         .client_says(100, smb1::query_path(1, "\\a"))

@@ -1,4 +1,4 @@
-//! SMB2 exchanges: what ends them, what they are timed by, and what is said about the rest.
+//! SMB2 exchanges: completion, times, and outcomes.
 
 use crate::common::{analyze, analyze_told, duration_us, times, us};
 use smbscope_model::{CommandGroup, Dialect, ExchangeOutcome, FileId, ResponseStatus, Subcommand, TimeKind};
@@ -60,7 +60,7 @@ fn an_interim_response_ends_nothing() {
 
 #[test]
 fn an_async_id_alone_finds_no_request() {
-    // The server uses AsyncId 1 again and again. The final response to 5 and the request 6 are lost.
+    // The server reuses AsyncId 1. The final response to 5 and request 6 are lost.
     let packets = Conversation::new()
         .client_says(100, smb2::read(5, 7, 0, 4096))
         .server_says(200, smb2::pending(Smb2Command::READ, 5, 1))
@@ -80,7 +80,7 @@ fn an_async_id_alone_finds_no_request() {
 
 #[test]
 fn a_response_with_another_async_id_than_the_interim_response_is_refused() {
-    // MS-SMB2 3.3.4.2, 3.3.4.4: the final response carries the AsyncId that the interim response announced.
+    // MS-SMB2 §3.3.4.2, §3.3.4.4: the final response carries the AsyncId of the interim response.
     let analysis = analyze_told(
         &Conversation::new()
             .client_says(100, smb2::read(5, 7, 0, 4096))
@@ -172,8 +172,8 @@ fn an_smb1_negotiate_may_be_answered_in_smb2() {
 
 #[test]
 fn only_message_id_0_answers_an_smb1_negotiate() {
-    // MS-SMB2 3.3.5.3.2: the answer to the SMB1 NEGOTIATE has MessageId 0, the SMB2 NEGOTIATE behind it has 1. Lost are
-    // the answer of 300 µs and the request of 400 µs.
+    // MS-SMB2 §3.3.5.3.2: the response to the SMB1 NEGOTIATE has MessageId 0, the following SMB2 NEGOTIATE has 1. The
+    // response at 300 µs and the request at 400 µs are lost.
     let packets = Conversation::new()
         .client_says(100, smb1::negotiate(0, &["NT LM 0.12", "SMB 2.???"]))
         .server_says(300, smb2::negotiate_response(0, 0x02ff))
@@ -236,7 +236,7 @@ fn a_response_of_another_command_is_refused() {
 
 #[test]
 fn a_response_that_the_server_sent_before_it_had_the_request_is_refused() {
-    // The server acknowledges nothing of the request in its "response": it can't be one.
+    // The server acknowledges nothing of the request in its "response", so it can't be one.
     let mut packets =
         Conversation::new().client_says(100, smb2::echo(1)).server_says(200, smb2::echo_response(1)).packets();
     packets[4].acknowledgment = packets[3].sequence;
@@ -252,7 +252,7 @@ fn a_response_that_begins_before_the_end_of_its_request_has_no_service_time() {
         .server_says_over(&[200, 300], smb2::write_response(1, 2000))
         .closes(400)
         .packets();
-    // The capture wrote the end of the request down too late: 250 µs instead of 150.
+    // The capture recorded the end of the request too late: at 250 µs instead of 150.
     packets[4].time = smbscope_model::Timestamp(packets[4].time.0 + 100_000);
     packets.swap(4, 5);
     let analysis = analyze(&packets);
@@ -326,7 +326,7 @@ fn a_retransmission_moves_no_timestamp_and_its_delay_is_told() {
     let conversation =
         Conversation::new().client_says(100, smb2::echo(1)).server_says(900, smb2::echo_response(1)).client_acks(1000);
     let mut packets = conversation.packets();
-    // The request is sent again after 400 µs, with a new identification.
+    // The request is retransmitted after 400 µs, with a new identification.
     let mut again = packets[3].clone();
     again.time.0 += 400_000;
     again.ip_id += 1;

@@ -1,4 +1,4 @@
-//! One exchange after the other into the tables of a report.
+//! Throughput of exchanges into the tables of a report.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use smbscope_model::exchange::{Endpoints, Half};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 const EXCHANGES: u64 = 10_000;
 
-/// Number `index` of a capture with 50 clients, each with a user and 20 files.
+/// Exchange number `index` of a capture with 50 clients, each with a user and 20 files.
 fn exchange(index: u64, shares: &[Arc<str>], users: &[Arc<str>], paths: &[Arc<str>]) -> Exchange {
     const COMMANDS: [(smb2::Smb2Command, CommandGroup); 4] = [
         (smb2::Smb2Command::READ, CommandGroup::Read),

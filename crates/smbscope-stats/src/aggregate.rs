@@ -1,117 +1,180 @@
-//! The finished tables that a report prints.
+//! The finished tables of a report, returned by [`Aggregator::finish`](crate::Aggregator::finish).
 
 use crate::caching::CachingFigures;
-use crate::entity::{Entities, FileKey};
-use crate::heatmap::{Concurrency, HeatMap};
+use crate::entity::{Entities, EntityStatistics, FileKey};
+use crate::heatmap::{Concurrency, HeatMap, LoadTimes};
 use crate::row::CommandStatistics;
 use crate::slices::DimensionBreakdown;
 use crate::split::Splits;
+use crate::summary::DurationStatistics;
 use crate::timeline::BinnedTimeline;
-use smbscope_model::{Command, CommandGroup, Exchange, ExchangeOutcome, Nanos, Subcommand, Timestamp};
+use smbscope_model::{Command, CommandGroup, Exchange, ExchangeOutcome, Nanos, Subcommand, TimeKind, Timestamp};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// Everything that [`Aggregator`](crate::Aggregator) counted, finished.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Aggregate {
-    /// Commands of every group: the whole that shares are shares of.
+    /// Number of commands in all groups: the denominator of every share.
     pub count: u64,
-    /// Commands of every group that got an error response.
     pub errors: u64,
-    /// Commands of every group that should have been timed and could not be.
+    /// Commands that should have a response time but have none, such as those without a response.
     pub untimed: u64,
-    /// How the commands of every group ended; only what occurred.
+    /// Number of commands per outcome. Outcomes that never occurred are omitted.
     pub outcomes: Vec<(ExchangeOutcome, u64)>,
-    /// The sum of the headline groups: no expected waits, no encrypted frames.
+    /// Sum of the headline groups, which exclude expected waits and encrypted frames.
     pub total: CommandStatistics,
-    /// A row a command, in the order of protocol and code.
     pub commands: Vec<CommandRow>,
-    /// A row a group that occurred, in the order of [`Group::ALL`].
+    /// In the order of [`CommandGroup::ALL`]. Empty groups are omitted.
     pub groups: Vec<GroupRow>,
-    /// The paper's *Other*: Attributes, Directory and Locking together.
+    /// Attributes, Directory and Locking combined: the *Other* group of Swartz (1997).
     pub other: Option<GroupSum>,
-    /// Commands that are counted in their group but have no row of their own, because there were too many rows.
+    /// Commands counted in their group but without a row of their own, because the table of rows was full.
     pub folded: u64,
-    /// By share.
     pub shares: Entities<Arc<str>>,
-    /// By file.
     pub files: Entities<FileKey>,
-    /// By client.
     pub clients: Entities<IpAddr>,
-    /// By server.
     pub servers: Entities<SocketAddr>,
-    /// By user.
     pub users: Entities<Arc<str>>,
-    /// Over time.
     pub timeline: BinnedTimeline,
-    /// Response times over time.
     pub heat_map: HeatMap,
-    /// Response time against load.
     pub concurrency: Vec<Concurrency>,
-    /// The slowest exchanges, slowest first.
     pub slowest: Vec<Exchange>,
-    /// What clients were allowed to keep, and read again all the same.
     pub caching: CachingFigures,
-    /// Where the time went.
     pub splits: Splits,
-    /// The commands divided by what was asked for; none where nothing was.
     pub slices: Option<DimensionBreakdown>,
-    /// First packet of any exchange.
     pub first: Option<Timestamp>,
-    /// Last packet of any exchange.
     pub last: Option<Timestamp>,
 }
 
-/// A command.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommandRow {
-    /// The command.
     pub command: Command,
-    /// The row holds the expected waits of the command (group [`Group::Waiting`]), which are never mixed with others.
+    /// The row holds the command's expected waits ([`CommandGroup::Waiting`]), which never share a row with other
+    /// exchanges.
     pub waiting: bool,
-    /// The groups that its exchanges belong to.
     pub groups: Vec<CommandGroup>,
-    /// All exchanges of the command.
     pub row: CommandStatistics,
-    /// Those with a subcommand, by it; exchanges without one are in `row` only.
     pub subcommands: Vec<SubcommandRow>,
-    /// What is no command of its own and not in `row`: the asynchronous portion of Write_Raw, and what the server
-    /// sent of its own accord.
+    /// Messages that are not commands and not counted in `row`: the asynchronous portion of Write_Raw, and messages
+    /// that the server sent unasked.
     pub apart: Vec<SubcommandRow>,
 }
 
-/// A part of a command.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SubcommandRow {
-    /// The subcommand.
     pub subcommand: Subcommand,
-    /// Its exchanges.
     pub row: CommandStatistics,
 }
 
-/// A group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupRow {
-    /// The group.
     pub group: CommandGroup,
-    /// Its exchanges.
     pub row: CommandStatistics,
-    /// The cumulative distribution of its response time: values with the fraction of commands that took no longer.
+    /// Cumulative distribution of the response time: pairs of a value and the fraction of commands at or below it.
     pub cumulative: Vec<(Nanos, f64)>,
 }
 
-/// Several groups together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupSum {
-    /// Their exchanges.
     pub row: CommandStatistics,
-    /// As in [`GroupRow`].
     pub cumulative: Vec<(Nanos, f64)>,
 }
 
 impl Aggregate {
-    /// From the first packet of any exchange to the last.
     pub fn elapsed(&self) -> Option<Nanos> {
         Some(self.last? - self.first?)
+    }
+}
+
+impl DurationStatistics {
+    fn forget_below(&mut self, step: Nanos) {
+        let DurationStatistics { min, max, mean, stddev, p50, p90, p95, p99, p999, .. } = self;
+        for time in [min, max, mean, stddev, p50, p90, p95, p99, p999] {
+            forget(time, step);
+        }
+    }
+}
+
+fn forget(time: &mut Option<Nanos>, step: Nanos) {
+    *time = time.filter(|time| *time >= step);
+}
+
+fn forget_in_row(row: &mut CommandStatistics, step: Nanos) {
+    TimeKind::ALL.iter().for_each(|kind| row.time_mut(*kind).forget_below(step));
+}
+
+fn forget_in_entity(entity: &mut EntityStatistics, step: Nanos) {
+    entity.response_time.forget_below(step);
+    entity.groups.iter_mut().for_each(|(_, figures)| figures.forget_below(step));
+}
+
+fn forget_in_entities<K>(entities: &mut Entities<K>, step: Nanos) {
+    let entries = entities.entries.iter_mut().map(|(_, entity)| entity);
+    entries.chain(&mut entities.other).for_each(|entity| forget_in_entity(entity, step));
+}
+
+impl Aggregate {
+    /// Removes every minimum, mean, maximum and percentile below `step`, the resolution of a coarse clock, because it
+    /// was rounded to nothing.
+    pub fn forget_below(&mut self, step: Nanos) {
+        let commands = self.commands.iter_mut().flat_map(|command| {
+            let parts = command.subcommands.iter_mut().chain(&mut command.apart);
+            parts.map(|part| &mut part.row).chain([&mut command.row])
+        });
+        let groups = self.groups.iter_mut().map(|group| &mut group.row);
+        let other = self.other.iter_mut().map(|other| &mut other.row);
+        let rows = commands.chain(groups).chain(other).chain([&mut self.total]);
+        rows.for_each(|row| forget_in_row(row, step));
+        let others = self.other.iter_mut().map(|other| &mut other.cumulative);
+        for cumulative in self.groups.iter_mut().map(|group| &mut group.cumulative).chain(others) {
+            cumulative.retain(|(time, _)| *time >= step);
+        }
+        forget_in_entities(&mut self.shares, step);
+        forget_in_entities(&mut self.files, step);
+        forget_in_entities(&mut self.clients, step);
+        forget_in_entities(&mut self.servers, step);
+        forget_in_entities(&mut self.users, step);
+        if let Some(slices) = &mut self.slices {
+            for slice in slices.entries.iter_mut().chain(&mut slices.other) {
+                forget_in_entity(&mut slice.figures, step);
+                slice.service_time.forget_below(step);
+            }
+        }
+        for (_, bin) in &mut self.timeline.bins {
+            for time in [&mut bin.response_time_max, &mut bin.response_time_p50, &mut bin.response_time_p95] {
+                forget(time, step);
+            }
+        }
+        for load in &mut self.concurrency {
+            let LoadTimes { mean, p50, p95 } = &mut load.response_time;
+            [mean, p50, p95].into_iter().for_each(|time| forget(time, step));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_below_the_step_are_unknown_and_the_others_stay() {
+        let time = |ms: i64| Some(Nanos(ms * 1_000_000));
+        let mut figures = DurationStatistics {
+            count: 100,
+            sum_ns: 400_000_000,
+            min: time(0),
+            max: time(172),
+            mean: time(4),
+            stddev: time(20),
+            p50: time(0),
+            p90: time(15),
+            p95: time(16),
+            p99: time(172),
+            ..DurationStatistics::default()
+        };
+        figures.forget_below(Nanos(15_600_000));
+        let expected = DurationStatistics { min: None, mean: None, p50: None, p90: None, ..figures };
+        assert_eq!(figures, expected);
+        assert_eq!((figures.max, figures.p95, figures.sum_ns), (time(172), time(16), 400_000_000));
     }
 }

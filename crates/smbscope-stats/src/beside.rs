@@ -1,14 +1,14 @@
-//! Pieces of work at the same time, or one after the other where the system refuses threads.
+//! Runs work in parallel, or sequentially where the system refuses to start threads.
 
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Builder};
 
-/// Does `one` on a thread of its own while this one does `other`; one after the other where no thread can be started.
+/// Runs `one` on a new thread and `other` on the current one.
 pub fn beside<A: Send, B>(one: impl FnOnce() -> A + Send, other: impl FnOnce() -> B) -> (A, B) {
     let mut work = Some(one);
     let mut done = None;
     let other = thread::scope(|scope| {
-        // A panic there is one of the scope.
+        // The scope re-raises a panic of the thread.
         let _ = Builder::new().spawn_scoped(scope, || done = work.take().map(|work| work()));
         other()
     });
@@ -16,7 +16,6 @@ pub fn beside<A: Send, B>(one: impl FnOnce() -> A + Send, other: impl FnOnce() -
     (one.expect("it was done there or is done here"), other)
 }
 
-/// Does the work for each item on a thread of its own, or on this one where no thread can be started.
 pub fn each_beside<T: Send>(items: impl IntoIterator<Item = T>, work: impl Fn(T) + Sync) {
     let slots: Vec<Mutex<Option<T>>> = items.into_iter().map(|item| Mutex::new(Some(item))).collect();
     let take = |slot: &Mutex<Option<T>>| {

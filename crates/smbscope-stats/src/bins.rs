@@ -1,20 +1,17 @@
-//! Equal intervals of time that double their width when there are too many.
+//! Time bins of equal width, which doubles when too many bins are occupied.
 //!
-//! Bins are aligned to whole multiples of their width since an origin, such as the Unix epoch, and only occupied ones
-//! exist. The width is the smallest of unit, 2 units, 4 units … at which no more than a given number of bins are occupied;
-//! that depends only on what is recorded, so tables of any partition merge to that of the whole.
+//! Bins are aligned to multiples of their width from an origin, such as the Unix epoch, and empty bins take no space.
+//! The width is the smallest of 1, 2, 4 … units at which the occupied bins fit the capacity. It depends only on the
+//! recorded times, so the merge of any partition equals the whole.
 
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Nanos, Timestamp};
 use std::collections::HashMap;
 
-/// What a bin adds up.
 pub trait BinValue: Default + Clone {
-    /// Adds what another part of the same time counted.
     fn add(&mut self, other: &Self);
 }
 
-/// A growing table.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(
     into = "Saved<B>",
@@ -22,7 +19,6 @@ pub trait BinValue: Default + Clone {
     bound(serialize = "B: BinValue + Serialize", deserialize = "B: BinValue + Deserialize<'de>")
 )]
 pub struct BinTable<B> {
-    /// Where bins begin to be counted.
     origin: i64,
     unit: i64,
     /// The width is 2^doublings units.
@@ -30,14 +26,13 @@ pub struct BinTable<B> {
     capacity: usize,
     slots: HashMap<i64, usize, ahash::RandomState>,
     bins: Vec<(i64, B)>,
-    /// The slot that was used last, and the times that it holds: from, inclusive, and to. Most exchanges lie where the one
-    /// before did, and dividing is slow.
+    /// The last bin used and its bounds: `from` is inclusive, `to` is not. Caches the lookup, because consecutive
+    /// exchanges usually share a bin and division is slow.
     last: usize,
     from: i64,
     to: i64,
 }
 
-/// A table as it is serialized: without what finds its bins.
 #[derive(Serialize, Deserialize)]
 struct Saved<B> {
     origin: i64,
@@ -73,12 +68,10 @@ impl<B: BinValue> TryFrom<Saved<B>> for BinTable<B> {
 }
 
 impl<B: BinValue> BinTable<B> {
-    /// Bins that are aligned to the Unix epoch.
     pub fn new(unit: Nanos, capacity: usize) -> BinTable<B> {
         BinTable::with_origin(Timestamp(0), unit, capacity)
     }
 
-    /// Bins that are aligned to this time.
     pub fn with_origin(origin: Timestamp, unit: Nanos, capacity: usize) -> BinTable<B> {
         assert!(unit.0 > 0 && capacity > 0, "bins have a width, and there is room for one");
         let (origin, unit) = (origin.0, unit.0);
@@ -86,7 +79,6 @@ impl<B: BinValue> BinTable<B> {
         BinTable { origin, unit, doublings: 0, capacity, slots, bins, last: 0, from: 0, to: 0 }
     }
 
-    /// The bin that holds a time.
     #[inline]
     pub fn at(&mut self, time: Timestamp) -> &mut B {
         if time.0 < self.from || self.to <= time.0 {
@@ -97,7 +89,7 @@ impl<B: BinValue> BinTable<B> {
         &mut self.bins[self.last].1
     }
 
-    /// Tells every bin between two times how much of it lies between them.
+    /// Splits the interval at bin boundaries and calls `add` with each bin and the length of the interval within it.
     #[inline]
     pub fn spread(&mut self, from: i64, to: i64, mut add: impl FnMut(&mut B, i64)) {
         if self.from <= from && from < to && to <= self.to {
@@ -107,14 +99,14 @@ impl<B: BinValue> BinTable<B> {
     }
 
     fn spread_far(&mut self, from: i64, to: i64, mut add: impl FnMut(&mut B, i64)) {
-        // More than fit, whatever else is in the table.
+        // Widen first: an interval longer than the capacity can't fit, whatever else the table holds.
         let capacity = i64::try_from(self.capacity).unwrap_or(i64::MAX);
         while self.index(to).saturating_sub(self.index(from)) >= capacity {
             self.widen(self.doublings + 1);
         }
         let mut at = from;
         while at < to {
-            // The table may widen only now.
+            // `at` may widen the table, so the end of the bin is known only afterwards.
             self.at(Timestamp(at));
             let end = self.start(self.index(at).saturating_add(1)).min(to).max(at + 1);
             add(&mut self.bins[self.last].1, end - at);
@@ -122,7 +114,6 @@ impl<B: BinValue> BinTable<B> {
         }
     }
 
-    /// Adds another part, of the same origin and unit.
     pub fn merge(&mut self, other: &BinTable<B>) {
         debug_assert_eq!((self.origin, self.unit), (other.origin, other.unit));
         self.widen(other.doublings);
@@ -132,12 +123,10 @@ impl<B: BinValue> BinTable<B> {
         }
     }
 
-    /// Present width of every bin.
     pub fn width(&self) -> Nanos {
         Nanos(self.unit << self.doublings)
     }
 
-    /// The occupied bins in time order.
     pub fn finish(&self) -> Vec<(Timestamp, B)> {
         let mut bins: Vec<(Timestamp, B)> =
             self.bins.iter().map(|(index, bin)| (Timestamp(self.start(*index)), bin.clone())).collect();
@@ -213,7 +202,7 @@ mod tests {
         let mut table = BinTable::with_origin(Timestamp(7), Nanos(10), 4);
         [6, 7, 16, 17].into_iter().for_each(|time| *table.at(Timestamp(time)) += 1);
         assert_eq!(shown(&table), (10, vec![(-3, 1), (7, 2), (17, 1)]));
-        // Too many: twice as wide, from the same origin.
+        // One bin too many doubles the width and keeps the origin.
         [27, 37].into_iter().for_each(|time| *table.at(Timestamp(time)) += 1);
         assert_eq!(shown(&table), (20, vec![(-13, 1), (7, 3), (27, 2)]));
     }

@@ -1,46 +1,43 @@
-//! A table with a bound that keeps the same keys whatever the order in which they arrive.
+//! A bounded table whose selection of keys does not depend on their order of arrival.
 //!
-//! When more distinct keys turn up than fit, the table keeps those with the smallest hash (a "bottom-k" sketch; Cohen
-//! and Kaplan, "Summarizing Data using Bottom-k Sketches", PODC 2007). A key that was refused or evicted once never
-//! comes back, since the largest kept hash only falls; so every kept entry is complete, and tables of any partition
-//! merge to the table of the whole. Keys may have a weight, such as the bytes of a name: then as many are kept, in the
-//! order of their hashes, as the weight allows.
+//! When there are more distinct keys than fit, the table keeps those with the smallest hashes (a "bottom-k" sketch;
+//! Cohen and Kaplan, "Summarizing Data using Bottom-k Sketches", PODC 2007). The largest kept hash only falls, so a key
+//! that was once refused or evicted never returns. Hence every kept entry is complete, and the merge of any partition
+//! equals the whole.
+//!
+//! Keys may have a weight, such as the length of a name. The table then keeps keys in order of their hashes up to the
+//! weight limit.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::{Hash, Hasher};
 
-/// At most `capacity` entries by key.
 #[derive(Debug, Clone)]
 pub struct BottomKTable<K, V> {
     capacity: usize,
     index: HashMap<K, usize, ahash::RandomState>,
     values: Vec<V>,
-    /// Places of values that were evicted.
     free: Vec<usize>,
-    /// The kept keys, the one to evict first on top.
     order: BinaryHeap<(u64, K)>,
-    /// Keys that were asked for last, and their places: who asks often asks for the same. Those that do not belong to the
-    /// kept ones have none, and never will.
+    /// The most recently requested keys and their slots, since callers tend to repeat a key. A key that is not kept has
+    /// no slot, and never will.
     recent: Vec<(K, Option<usize>)>,
     recent_max: usize,
     weigh: fn(&K) -> usize,
     weight: usize,
     weight_max: usize,
-    /// The least hash that weight has kept out: nothing from there on comes in again.
+    /// Smallest hash excluded by weight. Keys from this hash on are refused.
     barred: Option<(u64, K)>,
 }
 
 impl<K: Hash + Ord + Clone, V: Default> BottomKTable<K, V> {
-    /// A table for so many keys.
     pub fn new(capacity: usize) -> BottomKTable<K, V> {
         BottomKTable::weighing(capacity, |_| 0, 0)
     }
 
-    /// The same, and the keys together weigh no more than `weight_max`.
     pub fn weighing(capacity: usize, weigh: fn(&K) -> usize, weight_max: usize) -> BottomKTable<K, V> {
         assert!(capacity > 0, "a table without room keeps nothing");
-        // Fixed seeds: the table never iterates in hash order, but runs should not differ even in speed.
+        // Fixed seeds: the table never iterates in hash order, but its speed should not vary from run to run either.
         let index = HashMap::with_hasher(ahash::RandomState::with_seeds(1, 2, 3, 4));
         let (values, free, order) = (Vec::new(), Vec::new(), BinaryHeap::new());
         let (recent, recent_max) = (Vec::new(), 1);
@@ -59,12 +56,11 @@ impl<K: Hash + Ord + Clone, V: Default> BottomKTable<K, V> {
         }
     }
 
-    /// The same, and so many keys are found without their hash.
     pub fn remembering(self, recent_max: usize) -> BottomKTable<K, V> {
         BottomKTable { recent_max, ..self }
     }
 
-    /// The same as [`Bounded::entry`] for a key that is made only where it `is` none of the last.
+    /// Like [`entry`](BottomKTable::entry), but builds the key only if `is` matches none of the recent keys.
     #[inline]
     pub fn recent_entry(
         &mut self,
@@ -79,14 +75,13 @@ impl<K: Hash + Ord + Clone, V: Default> BottomKTable<K, V> {
         self.values.get_mut(slot?)
     }
 
-    /// The entry of a key, made if new; none when the key does not belong to those kept. Entries that have to make room
-    /// are handed to `evicted`.
+    /// Returns the entry of a key, inserting a default. Returns `None` if the key is not among those kept. Passes
+    /// evicted entries to `evicted`.
     pub fn entry(&mut self, key: &K, mut evicted: impl FnMut(K, V)) -> Option<&mut V> {
         let slot = self.place(key, &mut evicted)?;
         self.values.get_mut(slot)
     }
 
-    /// The place of a key, which is now the last one that was asked for.
     fn place(&mut self, key: &K, evicted: &mut impl FnMut(K, V)) -> Option<usize> {
         let known = self.index.get(key).copied();
         let slot = known.or_else(|| self.admit(stable_hash(key), key, evicted));
@@ -97,7 +92,6 @@ impl<K: Hash + Ord + Clone, V: Default> BottomKTable<K, V> {
         slot
     }
 
-    /// The place of a new key with this hash, unless it does not belong to those kept.
     fn admit(&mut self, hash: u64, key: &K, evicted: &mut impl FnMut(K, V)) -> Option<usize> {
         let ranked = (hash, key.clone());
         let full = self.index.len() == self.capacity && self.order.peek().is_none_or(|worst| *worst < ranked);
@@ -122,13 +116,13 @@ impl<K: Hash + Ord + Clone, V: Default> BottomKTable<K, V> {
         self.index.get(key).copied()
     }
 
-    /// Adds the entries of another table of the same bounds: `add` joins the values of a key that both have. What one of
-    /// them evicted has no place in the merged table either; entries without a place are handed to `evicted`.
+    /// Adds the entries of a table with the same bounds, joining values of common keys with `add`. A key that either
+    /// table evicted is not kept in the result either. Passes entries that do not fit to `evicted`.
     pub fn merge(&mut self, mut other: Self, mut add: impl FnMut(&mut V, &V), mut evicted: impl FnMut(K, V)) {
         if let Some(barred) = &other.barred {
             self.bar(barred, &mut evicted);
         }
-        // Those with the least hashes come first, so that what is evicted was here before, and nothing comes and goes.
+        // In order of hashes, so that every evicted entry was here before and none is inserted only to be evicted.
         for (hash, key) in std::mem::take(&mut other.order).into_sorted_vec() {
             let Some(theirs) = other.index.get(&key).map(|slot| std::mem::take(&mut other.values[*slot])) else {
                 continue;
@@ -144,7 +138,6 @@ impl<K: Hash + Ord + Clone, V: Default> BottomKTable<K, V> {
         }
     }
 
-    /// Lets nothing in from this hash on, and evicts what is there.
     fn bar(&mut self, barred: &(u64, K), evicted: &mut impl FnMut(K, V)) {
         if self.barred.as_ref().is_none_or(|mine| barred < mine) {
             self.barred = Some(barred.clone());
@@ -155,7 +148,6 @@ impl<K: Hash + Ord + Clone, V: Default> BottomKTable<K, V> {
         }
     }
 
-    /// Takes out the entry with the largest hash.
     fn evict(&mut self) -> Option<((u64, K), V)> {
         self.recent.clear();
         let worst = self.order.pop()?;
@@ -165,7 +157,6 @@ impl<K: Hash + Ord + Clone, V: Default> BottomKTable<K, V> {
         Some((worst, std::mem::take(&mut self.values[slot])))
     }
 
-    /// This empty table with the entries of one that was serialized, which had the same bounds.
     pub fn filled<'de, D: Deserializer<'de>>(mut self, deserializer: D) -> Result<Self, D::Error>
     where
         K: Deserialize<'de>,
@@ -181,14 +172,12 @@ impl<K: Hash + Ord + Clone, V: Default> BottomKTable<K, V> {
         Ok(self)
     }
 
-    /// Every entry, in the order of its key.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         let mut entries: Vec<_> = self.index.iter().map(|(key, slot)| (key, &self.values[*slot])).collect();
         entries.sort_by(|a, b| a.0.cmp(b.0));
         entries.into_iter()
     }
 
-    /// Every entry, in the order of its key.
     pub fn into_entries(mut self) -> Vec<(K, V)> {
         let slots = self.index.into_iter();
         let mut entries: Vec<(K, V)> = slots.map(|(key, slot)| (key, std::mem::take(&mut self.values[slot]))).collect();
@@ -197,7 +186,6 @@ impl<K: Hash + Ord + Clone, V: Default> BottomKTable<K, V> {
     }
 }
 
-/// The entries, without the bounds: [`Bounded::filled`] reads them.
 impl<K: Hash + Ord + Clone + Serialize, V: Default + Serialize> Serialize for BottomKTable<K, V> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let entries: Vec<(&K, &V)> = self.iter().collect();
@@ -205,7 +193,7 @@ impl<K: Hash + Ord + Clone + Serialize, V: Default + Serialize> Serialize for Bo
     }
 }
 
-/// FNV-1a with a final mix: the same in every process, unlike the hash of a map.
+/// FNV-1a with a final mix. Identical in every process, unlike the hasher of a map.
 fn stable_hash(key: &impl Hash) -> u64 {
     struct Fnv(u64);
     impl Hasher for Fnv {
@@ -229,7 +217,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Counts keys in this table; returns what it holds and the number of records that went elsewhere.
     fn count_in(mut table: BottomKTable<u32, u64>, keys: &[u32]) -> (Vec<(u32, u64)>, u64) {
         let mut other = 0;
         for key in keys {
@@ -247,7 +234,6 @@ mod tests {
         count_in(BottomKTable::new(4).remembering(2), keys)
     }
 
-    /// Four keys, which together weigh no more than 20; each weighs what it is.
     fn count_weighing(keys: &[u32]) -> (Vec<(u32, u64)>, u64) {
         count_in(BottomKTable::weighing(4, |key| *key as usize, 20), keys)
     }
@@ -310,7 +296,6 @@ mod tests {
             let (kept, other) = count(&keys);
             prop_assert!(kept.len() <= 4);
             prop_assert_eq!(kept.iter().map(|(_, n)| n).sum::<u64>() + other, keys.len() as u64);
-            // What is kept is complete.
             for (key, n) in kept {
                 prop_assert_eq!(n, keys.iter().filter(|k| **k == key).count() as u64);
             }

@@ -1,5 +1,5 @@
-//! What clients were allowed to keep, and what they read again all the same: opens by the oplock or lease that they were
-//! granted, and reads of bytes that had been read before and did not change, by client and file.
+//! Client caching: the oplock or lease that each open was granted, and reads of bytes that had been read before and did
+//! not change, by client and file.
 
 use crate::bounded::BottomKTable;
 use crate::derived;
@@ -9,19 +9,13 @@ use smbscope_model::{CommandGroup, Exchange, GrantedCaching, groups};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Files that have a row, each with the client that read it; all further ones are added up in one row.
 const REREAD_FILES_MAX: usize = 1_000;
-/// Bytes of their names.
 const REREAD_NAMES_MAX: usize = 512 << 10;
-/// Clients that have a row.
 const REREAD_CLIENTS_MAX: usize = 1_000;
 
-/// Reads, of which some are repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Reads {
-    /// Reads that brought data.
     pub reads: u64,
-    /// Bytes that they brought.
     pub bytes: u64,
 }
 
@@ -37,12 +31,10 @@ impl Reads {
     }
 }
 
-/// Reads of bytes that had been read before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RereadCounts {
-    /// All of them.
     pub all: Reads,
-    /// Those through an open with an oplock or lease, which allowed the client to keep the bytes.
+    /// Rereads through an open with an oplock or lease that allowed the client to cache the data.
     pub cacheable: Reads,
 }
 
@@ -60,7 +52,6 @@ impl RereadCounts {
     }
 }
 
-/// A growing table.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct CachingTable {
     opens: [u64; GrantedCaching::ALL.len()],
@@ -89,20 +80,16 @@ fn no_files() -> BottomKTable<(IpAddr, FileKey), RereadCounts> {
     BottomKTable::weighing(REREAD_FILES_MAX, |(_, file)| file.path.len(), REREAD_NAMES_MAX)
 }
 
-/// The finished tables.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CachingFigures {
-    /// Opens by what they were granted; only what occurred.
+    /// Number of opens per granted right. Rights that never occurred are omitted.
     pub opens: Vec<(GrantedCaching, u64)>,
-    /// Opens of which the capture does not show it.
     pub unknown_opens: u64,
-    /// All reads.
     pub reads: Reads,
-    /// The repeated ones.
     pub repeated: RereadCounts,
-    /// Those of each client, most bytes first; at most 1,000.
+    /// By client, most bytes first; at most 1,000.
     pub clients: Vec<(IpAddr, RereadCounts)>,
-    /// Those of each client and file, most bytes first; at most 1,000.
+    /// By client and file, most bytes first; at most 1,000.
     pub files: Vec<((IpAddr, FileKey), RereadCounts)>,
 }
 
@@ -118,7 +105,6 @@ impl CachingTable {
         }
     }
 
-    /// Counts an exchange.
     #[inline]
     pub(crate) fn record(&mut self, exchange: &Exchange) {
         if !exchange.is_complete() || derived::failed(exchange) {
@@ -159,7 +145,6 @@ impl CachingTable {
         }
     }
 
-    /// Adds what another table counted.
     pub(crate) fn merge(&mut self, other: CachingTable) {
         self.opens.iter_mut().zip(other.opens).for_each(|(mine, theirs)| *mine += theirs);
         self.unknown_opens += other.unknown_opens;
@@ -172,7 +157,7 @@ impl CachingTable {
     pub(crate) fn finish(&self) -> CachingFigures {
         fn ranked<K: Clone>(rows: impl Iterator<Item = (K, RereadCounts)>) -> Vec<(K, RereadCounts)> {
             let mut rows: Vec<(K, RereadCounts)> = rows.collect();
-            // The sort is stable: equal ones stay in the order of their keys.
+            // The sort is stable: equal rows stay in the order of their keys.
             rows.sort_by_key(|(_, row)| std::cmp::Reverse((row.all.bytes, row.all.reads)));
             rows
         }
@@ -197,7 +182,6 @@ mod tests {
     use smbscope_wire::smb2;
     use smbscope_wire::status::NtStatus;
 
-    /// A read of 100 bytes of a file.
     fn a_read(file: u32, repeated: bool, caching: Option<GrantedCaching>) -> Exchange {
         let path = Some(format!("file{file}").into());
         Exchange { length: Some(100), path, repeated, caching, ..read(0, 1_000) }
@@ -236,7 +220,7 @@ mod tests {
             a_read(2, true, None),
             lost,
         ]);
-        // Messages of 100 bytes, so no more than 100 bytes of data each.
+        // The messages have 100 bytes, which caps the data of each read.
         assert_eq!(found.reads, Reads { reads: 4, bytes: 400 });
         let repeated = |all, cacheable| RereadCounts {
             all: Reads { reads: all, bytes: 100 * all },

@@ -1,21 +1,17 @@
-//! How the exchanges of a whole capture ended, whatever a filter leaves of them for the tables.
+//! Counts how the exchanges of a whole capture ended, before any filter.
 
 use crate::derived;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{CommandGroup, Exchange, ExchangeOutcome};
 
-/// Exchanges by their ends.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Census {
-    /// Exchanges: the rows of the exchange table.
     pub exchanges: u64,
-    /// Commands that are encrypted frames.
     pub encrypted: u64,
     outcomes: [u64; ExchangeOutcome::ALL.len()],
 }
 
 impl Census {
-    /// Counts an exchange.
     pub fn record(&mut self, exchange: &Exchange) {
         self.exchanges += 1;
         if !derived::is_apart(exchange) {
@@ -24,24 +20,20 @@ impl Census {
         }
     }
 
-    /// Adds what another part counted.
     pub fn merge(&mut self, other: &Census) {
         self.exchanges += other.exchanges;
         self.encrypted += other.encrypted;
         self.outcomes.iter_mut().zip(other.outcomes).for_each(|(mine, theirs)| *mine += theirs);
     }
 
-    /// How the commands ended; only what occurred.
     pub fn outcomes(&self) -> impl Iterator<Item = (ExchangeOutcome, u64)> {
         ExchangeOutcome::ALL.into_iter().zip(self.outcomes).filter(|(_, count)| *count > 0)
     }
 
-    /// Commands.
     pub fn commands(&self) -> u64 {
         self.outcomes.iter().sum()
     }
 
-    /// Commands that should have been timed and could not be.
     pub fn untimed(&self) -> u64 {
         let by_design =
             [ExchangeOutcome::Complete, ExchangeOutcome::NoResponseByDesign, ExchangeOutcome::ServerInitiated];

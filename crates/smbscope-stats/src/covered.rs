@@ -1,17 +1,17 @@
-//! Time that is covered by intervals, however they overlap.
+//! Length of a union of overlapping time intervals.
 
 use smbscope_model::{Nanos, Timestamp};
 
-/// Stretches that are kept apart; beyond that, those with the smallest gap between them become one.
+/// Number of separate stretches kept. Beyond it, the two with the smallest gap between them are joined.
 pub const STRETCHES_MAX: usize = 3;
 
-/// Adds up the time in which at least one of several intervals lasts, each moment once, in bounded memory.
+/// Computes the length of a union of intervals in bounded memory.
 ///
-/// Intervals may come in any order. The sum is exact but for an interval that begins or ends within stretches that became
-/// one: how much of its time was covered there is taken from the whole stretch in proportion.
+/// Intervals may arrive in any order. The result is exact unless an interval begins or ends within joined stretches,
+/// where the covered time is taken in proportion.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Covered {
-    /// In their order, apart from each other; only so many are there.
+    /// In time order, disjoint. Only the first `count` are valid.
     stretches: [CoveredInterval; STRETCHES_MAX],
     count: u8,
 }
@@ -20,17 +20,17 @@ pub struct Covered {
 struct CoveredInterval {
     start: Timestamp,
     end: Timestamp,
-    /// Of it; all of it unless it was joined from several.
+    /// Covered time in the stretch: all of it unless the stretch was joined from several.
     covered: i64,
 }
 
 impl Covered {
-    /// Adds an interval, and tells how much of it was not covered before.
+    /// Adds an interval. Returns the part of its length that was not covered before.
     #[inline]
     pub fn add(&mut self, start: Timestamp, end: Timestamp) -> Nanos {
         let end = end.max(start);
         let new = CoveredInterval { start, end, covered: (end - start).0 };
-        // Most come one after the other.
+        // Fast path: intervals mostly arrive in time order.
         match self.known().last() {
             Some(last) if start <= last.end => self.insert(new),
             _ => {
@@ -52,7 +52,7 @@ impl Covered {
             known = stretch.covered_between(new.start, new.end).saturating_add(known);
             whole = whole.with(stretch);
         }
-        // Proportions may be wrong; what is covered is no longer than the whole.
+        // The proportion is an estimate; covered time must not exceed the stretch.
         let free = (whole.end - whole.start).0 - whole.covered;
         let more = new.covered.saturating_sub(known).clamp(0, free.max(0));
         whole.covered += more;
@@ -62,7 +62,6 @@ impl Covered {
         Nanos(more)
     }
 
-    /// Puts a stretch between others, where there are too many with those joined that are nearest to each other.
     #[inline]
     fn put(&mut self, at: usize, new: CoveredInterval) {
         let count = usize::from(self.count);
@@ -84,7 +83,6 @@ impl Covered {
 }
 
 impl CoveredInterval {
-    /// From the first to the last moment of both.
     fn with(&self, other: &CoveredInterval) -> CoveredInterval {
         CoveredInterval {
             start: self.start.min(other.start),
@@ -119,12 +117,11 @@ mod tests {
 
     #[test]
     fn a_long_interval_covers_the_gaps_between_short_ones() {
-        // 1–2, 3–4 and 5–6 within 0–10.
         assert_eq!(sum(&[(1, 2), (3, 4), (5, 6), (0, 10)]), 10);
         // 0–10 and 5–12 cover 12, 20–30 another 10.
         assert_eq!(sum(&[(0, 10), (5, 12), (20, 30)]), 22);
         assert_eq!(sum(&[(5, 5), (7, 5)]), 0);
-        // An earlier one that comes late covers nothing between.
+        // An earlier interval that arrives late does not cover the gap.
         assert_eq!(sum(&[(100, 110), (5, 6)]), 11);
     }
 
@@ -143,14 +140,14 @@ mod tests {
 
     #[test]
     fn within_joined_stretches_the_proportion_counts() {
-        // A tenth of 5–49,996 is covered; half of it is spanned, so nine tenths of 25,000 are new, but for the rounding.
+        // A tenth of 5–49,996 is covered. The new interval spans half of that, so nine tenths of 25,000 are new, apart
+        // from rounding.
         let mut intervals: Vec<(i64, i64)> = (0..5_000).map(|n| (n * 10 + 5, n * 10 + 6)).collect();
         intervals.push((25_000, 50_000));
         assert!((27_490..=27_510).contains(&sum(&intervals)), "{}", sum(&intervals));
     }
 
     proptest! {
-        /// Against a set of all moments.
         #[test]
         fn each_moment_counts_once(intervals in prop::collection::vec((0i64..60, 0i64..30), 0..12)) {
             let intervals: Vec<(i64, i64)> = intervals.iter().map(|(start, long)| (*start, start + long)).collect();

@@ -1,4 +1,4 @@
-//! Who, where and on what: tables of shares, files, clients, servers and users.
+//! Tables of shares, files, clients, servers and users.
 
 use crate::bounded::BottomKTable;
 use crate::derived;
@@ -9,24 +9,20 @@ use std::hash::Hash;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// Distinct keys of each table; all further ones are added up in one entry.
+/// Maximum number of entries per table. Further keys share one entry.
 pub const ENTITIES_MAX: usize = 10_000;
 
-/// Bytes of all names in a table of shares, files or users, 400 for each of [`ENTITIES_MAX`].
+/// Limit for the total length of the names in a table of shares, files or users: 400 bytes for each of
+/// [`ENTITIES_MAX`].
 const ENTITY_NAMES_MAX: usize = 4 << 20;
 
-/// A file: its share, where known, and its path below the share.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FileKey {
-    /// The share's name.
     pub share: Option<Arc<str>>,
-    /// The path below the share.
     pub path: Arc<str>,
 }
 
-/// What a table is kept by.
 pub(crate) trait EntityKey: Hash + Ord + Clone {
-    /// Bytes of its names: what it takes beside its place.
     fn name_bytes(&self) -> usize {
         0
     }
@@ -43,41 +39,37 @@ impl EntityKey for Arc<str> {
 
 impl EntityKey for FileKey {
     fn name_bytes(&self) -> usize {
-        // Names of shares are few and stand once.
+        // Share names are few and stored once.
         self.path.len()
     }
 }
 
-/// What one share, file, client, server or user did.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct EntityStatistics {
-    /// Commands.
     pub count: u64,
     /// Commands that entered the response time: complete ones of the headline groups.
     pub timed: u64,
-    /// Error responses.
     pub errors: u64,
-    /// Bytes read: of complete reads without error, the length asked for, at most what the response holds.
+    /// Bytes read: the requested length of complete reads without error, capped at the size of the response.
     pub bytes_read: u64,
-    /// Bytes written: of complete writes without error, the length given.
+    /// Bytes written: the given length of complete writes without error.
     pub bytes_written: u64,
-    /// Response time; percentiles are exact up to some dozens or hundreds of values ([`Limit::ENTITY`], [`Limit::FILE`])
-    /// and within 1.6% above.
+    /// Percentiles are exact up to some dozens or hundreds of values
+    /// ([`SummaryPrecision::ENTITY`](crate::SummaryPrecision::ENTITY),
+    /// [`SummaryPrecision::FILE`](crate::SummaryPrecision::FILE)) and within 1.6% above.
     pub response_time: DurationStatistics,
-    /// The same by group, of clients and servers only; groups that occurred, in the order of [`Group::ALL`].
+    /// Response time by group, for clients and servers only, in the order of [`CommandGroup::ALL`]. Empty
+    /// groups are omitted.
     pub groups: Vec<(CommandGroup, DurationStatistics)>,
 }
 
-/// A finished table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entities<K> {
-    /// The entries, those with the most response time in total first.
+    /// In descending order of total response time.
     pub entries: Vec<(K, EntityStatistics)>,
-    /// Everything that did not fit.
     pub other: Option<EntityStatistics>,
 }
 
-/// A growing table.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(bound(serialize = "K: EntityKey + Serialize", deserialize = "K: EntityKey + Deserialize<'de>"))]
 pub(crate) struct EntityTable<K> {
@@ -97,12 +89,9 @@ fn no_entries<K: EntityKey>(capacity: usize) -> BottomKTable<K, EntityTally> {
     BottomKTable::weighing(capacity, K::name_bytes, ENTITY_NAMES_MAX)
 }
 
-/// What is kept of the times of an entry.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) enum Keeps {
-    /// All response times together.
     Whole(SummaryPrecision),
-    /// Response times by group; together they are those of the whole.
     Groups(SummaryPrecision),
 }
 
@@ -112,9 +101,7 @@ pub(crate) struct EntityTally {
     errors: u64,
     bytes_read: u64,
     bytes_written: u64,
-    /// Absent until the first timed exchange, and where `groups` has the times.
     response_time: Option<Box<Summary>>,
-    /// By group, in the order in which they came.
     groups: Vec<(CommandGroup, Summary)>,
 }
 
@@ -127,7 +114,7 @@ impl<K: EntityKey> EntityTable<K> {
         EntityTable { keeps, entries: no_entries(capacity), other: EntityTally::default() }
     }
 
-    /// Adds an exchange to the entry of a key, which is made only where it `is` not the one before.
+    /// Counts an exchange in the entry of a key, which is built only if `is` does not match the most recent key.
     #[inline]
     pub(crate) fn record(&mut self, is: impl Fn(&K) -> bool, key: impl FnOnce() -> K, exchange: &Exchange) {
         let keeps = self.keeps;
@@ -147,7 +134,7 @@ impl<K: EntityKey> EntityTable<K> {
     pub(crate) fn finish(&self) -> Entities<K> {
         let mut entries: Vec<(K, EntityStatistics)> =
             self.entries.iter().map(|(k, tally)| (k.clone(), tally.finish())).collect();
-        // The sort is stable: equal times stay in the order of their keys.
+        // The sort is stable: entries with equal times stay in key order.
         entries.sort_by_key(|(_, entity)| std::cmp::Reverse(entity.response_time.sum_ns));
         Entities { entries, other: (self.other.count > 0).then(|| self.other.finish()) }
     }
@@ -201,7 +188,6 @@ impl EntityTally {
         }
     }
 
-    /// The total response time in nanoseconds.
     pub(crate) fn response_time_sum(&self) -> i128 {
         self.response_time.as_ref().map_or(0, |summary| summary.sum_ns())
     }
@@ -258,7 +244,6 @@ mod tests {
 
     #[test]
     fn bytes_read_are_those_that_came_back() {
-        // Asked for 4,096; the response message has 164 bytes, so no more than 164 can be data.
         let mut short = read(0, 1_000);
         short.length = Some(4_096);
         short.response.bytes = 164;

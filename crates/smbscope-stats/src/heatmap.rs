@@ -1,9 +1,9 @@
-//! Response times over time, and how they depend on how many commands are outstanding: the curve of Swartz (1997),
+//! Response times over time, and response time as a function of outstanding commands: the curve of Swartz (1997),
 //! figures 2 and 3, from any capture.
 //!
-//! Time is cut into intervals ([`crate::bins`]) of the smallest of 1, 2, 4 … ms of which no more than [`INTERVALS_MAX`]
-//! are needed. Each keeps a histogram of the response times of the commands that begin in it, in buckets of
-//! [`BUCKETS_A_DECADE`] a decade.
+//! Time is divided into intervals ([`crate::bins`]) of the smallest of 1, 2, 4 … ms that needs no more than
+//! [`INTERVALS_MAX`] of them. Each interval has a histogram of the response times of the commands that begin in it,
+//! with [`BUCKETS_A_DECADE`] buckets per decade.
 
 use crate::bins::{self, BinTable};
 use crate::split::CommandSpan;
@@ -12,94 +12,91 @@ use smbscope_model::{Exchange, Nanos, TimeKind, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-/// Most intervals of a heat map.
 pub const INTERVALS_MAX: usize = 512;
-/// Buckets of response time for each factor of ten: 10 % wide.
+/// Histogram buckets per factor of ten; each is 10% wide.
 pub const BUCKETS_A_DECADE: usize = 24;
-/// How many of them make a row of the heat map.
 const BUCKETS_A_ROW: usize = 4;
-/// From 1 µs to 1,000 s; below and above is one bucket each.
+/// From 1 µs to 1,000 s, with one bucket below and one above.
 const DECADES: usize = 9;
 const LOWEST_NS: f64 = 1_000.0;
 const WIDTH: Nanos = Nanos(1_000_000);
 
-/// Lower edges of the buckets.
 static EDGES: LazyLock<Vec<i64>> = LazyLock::new(|| {
     let decade = |bucket: usize| bucket as f64 / BUCKETS_A_DECADE as f64;
     let edges = (0..=DECADES * BUCKETS_A_DECADE).map(|bucket| (LOWEST_NS * 10f64.powf(decade(bucket))).round() as i64);
     std::iter::once(0).chain(edges).collect()
 });
 
-/// Response times over time; expected waits are left out.
+/// Response times over time, without expected waits.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeatMap {
-    /// Width of an interval; the smallest of 1, 2, 4 … ms that needs no more than 512 of them.
+    /// Width of an interval: the smallest of 1, 2, 4 … ms that needs no more than 512 intervals.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub width_ns: Nanos,
-    /// Lower edges of the response time buckets, ascending; the first begins at 0, the last has no end.
+    /// Lower edges of the response time buckets, ascending. The first bucket begins at 0; the last has no upper edge.
     pub edges_ns: Vec<Nanos>,
-    /// Intervals in which something began or was outstanding, in time order.
+    /// Intervals in which a command began or was outstanding, in time order.
     pub bins: Vec<HeatMapBin>,
 }
 
 impl HeatMap {
-    /// Nothing where it has no interval.
     pub fn if_any(self) -> Option<HeatMap> {
         (!self.bins.is_empty()).then_some(self)
     }
 }
 
-/// An interval of a heat map.
+/// One interval of a heat map.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeatMapBin {
-    /// Where it begins.
+    /// Start of the interval.
     pub start_ns: Timestamp,
     /// Sum of the times for which commands were outstanding within the interval.
     pub outstanding_ns: Nanos,
-    /// Bytes of requests that began in it.
+    /// Bytes of the requests that began in the interval.
     pub request_bytes: u64,
-    /// Bytes of the responses to them.
+    /// Bytes of the responses to these requests.
     pub response_bytes: u64,
-    /// Pairs of bucket and count, of commands that began in the interval.
+    /// Pairs of bucket index and count, for commands that began in the interval.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<(usize, std::num::NonZeroU64)>"))]
     pub counts: Vec<(usize, u64)>,
 }
 
-/// How response time depends on load (Swartz 1997, figures 2 and 3, from a capture).
+/// Response time as a function of load (Swartz 1997, figures 2 and 3, from a capture).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Concurrency {
-    /// Mean number of commands outstanding in an interval of heatmap.width_ns, over all connections: from, inclusive.
+    /// Mean number of outstanding commands per interval of heatmap.width_ns, over all connections: lower bound,
+    /// inclusive.
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub outstanding_from: f64,
-    /// To, exclusive.
+    /// Upper bound, exclusive.
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub outstanding_to: f64,
-    /// How long it was like that, all intervals together.
+    /// Total time spent in this load class.
     pub time_ns: Nanos,
     /// Commands of the headline groups with a response time that began in these intervals.
     pub commands: u64,
-    /// Bytes of their requests.
+    /// Bytes of the requests of these commands.
     pub request_bytes: u64,
-    /// Bytes of their responses.
+    /// Bytes of the responses to these commands.
     pub response_bytes: u64,
-    /// Mean is exact; percentiles have the resolution of a histogram with 24 buckets a decade (10%), p50 needs 1
-    /// value, p95 20.
+    /// The mean is exact. Percentiles have the resolution of a histogram with 24 buckets per decade (10%); p50 needs 1
+    /// value, p95 needs 20.
     pub response_time: LoadTimes,
 }
 
-/// Mean is exact; percentiles have the resolution of a histogram with 24 buckets a decade (10%), p50 needs 1 value,
-/// p95 20.
+/// The mean is exact. Percentiles have the resolution of a histogram with 24 buckets per decade (10%); p50 needs 1
+/// value, p95 needs 20.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadTimes {
-    /// The mean.
+    /// Arithmetic mean.
     pub mean: Option<Nanos>,
-    /// The median.
+    /// Median.
     pub p50: Option<Nanos>,
-    /// The 95th percentile.
+    /// 95th percentile.
     pub p95: Option<Nanos>,
 }
 
@@ -110,7 +107,6 @@ struct HeatMapColumn {
     response_bytes: u64,
     timed: u64,
     sum_ns: i128,
-    /// Buckets that occurred, ascending.
     counts: Vec<(u16, u32)>,
 }
 
@@ -134,7 +130,6 @@ impl bins::BinValue for HeatMapColumn {
     }
 }
 
-/// A growing heat map.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct HeatTable {
     bins: BinTable<HeatMapColumn>,
@@ -145,7 +140,6 @@ impl HeatTable {
         HeatTable { bins: BinTable::new(WIDTH, INTERVALS_MAX) }
     }
 
-    /// Adds an exchange, which lasted that long.
     pub(crate) fn record(&mut self, exchange: &Exchange, CommandSpan { start, end, .. }: &CommandSpan) {
         let column = self.bins.at(*start);
         column.request_bytes += exchange.request.bytes;
@@ -180,7 +174,7 @@ impl HeatTable {
         }
     }
 
-    /// Intervals with something outstanding, by how much it was: a class for each factor of √2, by ascending load.
+    /// Groups the intervals with outstanding commands by load, in classes that differ by a factor of √2, ascending.
     pub(crate) fn concurrency(&self) -> Vec<Concurrency> {
         let width = self.bins.width();
         let mut classes: BTreeMap<i32, (i64, HeatMapColumn)> = BTreeMap::new();
@@ -214,14 +208,12 @@ impl HeatTable {
 }
 
 const ROWS: usize = 2 + DECADES * BUCKETS_A_DECADE / BUCKETS_A_ROW;
-/// Less than a sixteenth of a command outstanding.
 const LOWEST_CLASS: i32 = -9;
 
 fn bucket(time: Nanos) -> u16 {
     (EDGES.partition_point(|edge| *edge <= time.0).max(1) - 1) as u16
 }
 
-/// Buckets as rows of the heat map: the lowest one, and so many others together.
 fn rows(counts: &[(u16, u32)]) -> Vec<(usize, u64)> {
     let mut rows: Vec<(usize, u64)> = Vec::new();
     for (bucket, count) in counts {
@@ -234,7 +226,7 @@ fn rows(counts: &[(u16, u32)]) -> Vec<(usize, u64)> {
     rows
 }
 
-/// A quantile: the geometric middle of the bucket that holds it. Absent with fewer than `needed` values.
+/// Returns the geometric middle of the bucket that holds a quantile. Absent with fewer than `needed` values.
 fn quantile(column: &HeatMapColumn, fraction: f64, needed: u64) -> Option<Nanos> {
     let total: u64 = column.counts.iter().map(|(_, count)| u64::from(*count)).sum();
     if total < needed {
@@ -289,7 +281,7 @@ mod tests {
             assert_eq!(*count, expected as u64, "row {row}");
         }
         assert_eq!(counts.iter().map(|(_, count)| count).sum::<u64>(), times.len() as u64);
-        // Six rows a decade: 1 µs · 10^(1/6) = 1.468 µs.
+        // Six rows per decade: 1 µs · 10^(1/6) = 1.468 µs.
         assert_eq!(
             (map.edges_ns[0].0, map.edges_ns[1].0, map.edges_ns[2].0, map.edges_ns[7].0),
             (0, 1_000, 1_468, 10_000)
@@ -299,7 +291,7 @@ mod tests {
     #[test]
     fn intervals_are_classed_by_what_is_outstanding_in_them() {
         let mut table = HeatTable::new();
-        // In the first millisecond one command is outstanding throughout, in the second four.
+        // One command is outstanding throughout the first millisecond, four in the second.
         record(&mut table, &read(0, MS));
         (0..4).for_each(|_| record(&mut table, &read(MS, MS)));
         let classes = table.concurrency();

@@ -1,8 +1,8 @@
-//! Statistics over exchanges: exact and histogram summaries, and the tables of a report.
+//! Statistics over exchanges: summaries, and the tables of a report.
 //!
-//! [`Aggregator`] takes one [`Exchange`](smbscope_model::Exchange) after the other; aggregators of any partition of
-//! the exchanges merge to the same result as one that saw them all. [`Aggregator::finish`] turns it into an
-//! [`Aggregate`], the finished figures that reports print.
+//! [`Aggregator`] takes one [`Exchange`](smbscope_model::Exchange) after another. Aggregators of any partition of the
+//! exchanges merge to the same result as one that saw them all. [`Aggregator::finish`] computes an [`Aggregate`], which
+//! reports print. Start reading in `aggregator`.
 
 mod aggregate;
 mod aggregator;
@@ -11,10 +11,8 @@ pub mod bins;
 mod bounded;
 mod caching;
 mod census;
-mod coarse;
 mod covered;
 pub mod derived;
-mod distribution;
 mod entity;
 pub mod filter;
 mod heatmap;
@@ -36,12 +34,11 @@ pub use bounded::BottomKTable;
 pub use caching::{CachingFigures, Reads, RereadCounts};
 pub use census::Census;
 pub use covered::{Covered, STRETCHES_MAX};
-pub use distribution::{Decade, Distribution};
 pub use entity::{ENTITIES_MAX, Entities, EntityStatistics, FileKey};
 pub use heatmap::{BUCKETS_A_DECADE, Concurrency, HeatMap, INTERVALS_MAX};
 pub use measure::{Measure, ServerFigure, TimeFigure};
 pub use random::Random;
-pub use row::{CommandStatistics, CommandTallyView, STATUSES_MAX};
+pub use row::{CommandStatistics, CommandTallyView, Decade, Distribution, STATUSES_MAX};
 pub use slices::{
     Dimension, DimensionBreakdown, Field, SLICES_KEPT, SLICES_MAX, SharedSubstring, SliceFieldValue, SliceSortKey,
     SliceStatistics, Slicer,

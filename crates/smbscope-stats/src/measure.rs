@@ -1,4 +1,4 @@
-//! What a condition, a study or a comparison is about, by name: `p95(Read)`, `mean(total)`, `throughput`.
+//! Names of measures in conditions, studies and comparisons: `p95(Read)`, `mean(total)`, `throughput`.
 
 use crate::DurationStatistics;
 use crate::filter::tokens::{Cursor, LocatedProblem, Token, TokenKind, tokens};
@@ -8,72 +8,54 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-/// What is measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Measure {
-    /// A figure of the response times of a group, a command, an operation of the workload, or of all (`total`).
+    /// Statistic of the response times of a group, a command, a workload operation, or `total`.
     Time(TimeFigure, String),
-    /// How many commands of a name there were, connects included.
     Count(String),
-    /// Error responses to commands of a name.
     ErrorsOf(String),
-    /// Operations that did not end as expected.
     Errors,
-    /// Scenarios of an open loop that were too slow for their users, in percent of those that were due.
+    /// Open-loop scenarios that began late, exceeded their time budget or never began, in percent of those due.
     Overload,
-    /// Operations of the workload a second.
     Operations,
-    /// Commands a second.
     Commands,
-    /// Bytes read and written a second.
     Throughput,
-    /// How long a pass of the workload takes from its first command to its last, on average.
+    /// Mean duration of a pass of the workload, from its first command to its last.
     Elapsed,
-    /// How much of that a command was outstanding.
+    /// Part of `Elapsed` during which a command was outstanding.
     Waited,
-    /// A figure of the server's side.
     Server(ServerFigure),
 }
 
 named! {
-    /// A figure of the server's side, a mean over the load point.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum ServerFigure {
-        /// Processor time, in percent of all processors.
+        /// CPU time, in percent of all CPUs.
         Cpu = "server_cpu",
-        /// Processor time of a private server's Samba, in percent of one processor.
+        /// CPU time of a private server's Samba, in percent of one CPU.
         Samba = "samba_cpu",
-        /// Time in which the busiest disk had something to do, in percent.
+        /// Busy time of the busiest disk, in percent.
         DiskBusy = "disk_busy",
-        /// Transfers that wait for the disks or are served by them.
+        /// Disk transfers queued or in service.
         DiskQueue = "disk_queue",
-        /// Transfers of all disks a second.
+        /// Transfers of all disks per second.
         DiskOperations = "iops",
     }
 }
 
 named! {
-    /// A figure of response times.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum TimeFigure {
-        /// The average.
         Mean = "mean",
-        /// The longest.
         Max = "max",
-        /// The median.
         P50 = "p50",
-        /// The 90th percentile.
         P90 = "p90",
-        /// The 95th percentile.
         P95 = "p95",
-        /// The 99th percentile.
         P99 = "p99",
-        /// The 99.9th percentile.
         P999 = "p999",
     }
 }
 
-/// Those without parentheses, by name. One name may have several spellings; the first is the one that is shown.
 const OTHERS: [(&str, Measure); 13] = [
     (ERRORS, Measure::Errors),
     ("overload", Measure::Overload),
@@ -90,16 +72,14 @@ const OTHERS: [(&str, Measure); 13] = [
     ("iops", Measure::Server(ServerFigure::DiskOperations)),
 ];
 
-/// The one that counts commands of a name.
 const COUNT: &str = "count";
-/// With a name, error responses to its commands; by itself, failed operations.
+/// With a name, error responses to its commands; alone, failed operations.
 const ERRORS: &str = "errors";
 
-/// How measures look.
 const EXAMPLE: &str = "write measures such as p95(Read), mean(total), commands or throughput";
 
 impl TimeFigure {
-    /// This figure, where enough commands support it.
+    /// Returns the statistic, or `None` if there are too few commands for it.
     pub fn value_in(self, figures: &DurationStatistics) -> Option<Nanos> {
         match self {
             TimeFigure::Mean => figures.mean,
@@ -114,9 +94,9 @@ impl TimeFigure {
 }
 
 impl Measure {
-    /// Parses the measure at the cursor: `p95(Read)` or, the same, `Read.p95`. Returns it with the bytes of the name that it
-    /// is about. `known` lists the measures besides response times that have a meaning there; where `count` is one, commands
-    /// of a name are counted, and so are their `errors`.
+    /// Parses the measure at the cursor: `p95(Read)` or, equivalently, `Read.p95`. Returns it with the byte range of
+    /// the name. `known` lists the supported measures besides response times. If it includes `count`, `count` and
+    /// `errors` of a name are supported as well.
     pub fn take(
         text: &str,
         cursor: &mut Cursor<'_, '_>,
@@ -131,7 +111,7 @@ impl Measure {
         if let Some(figure) = NamedFigure::find(name, known)
             && (figure != NamedFigure::Errors || cursor.peek().is_some_and(|token| token.kind == TokenKind::Open))
         {
-            let (of, place) = of_what(text, figure.name(), cursor, example)?;
+            let (of, place) = parse_operand(text, figure.name(), cursor, example)?;
             return Ok((figure.named(of), place));
         }
         if let Some((of, figure)) = name.rsplit_once('.').filter(|(of, _)| !of.is_empty()) {
@@ -155,18 +135,15 @@ impl Measure {
         Err((problem.hint(example), place.clone()))
     }
 
-    /// What it is called where it has no parentheses.
     fn name(&self) -> &'static str {
         OTHERS.iter().find(|(_, measure)| measure == self).map_or("", |(name, _)| name)
     }
 
-    /// Whether more of it is better.
     pub fn more_is_better(&self) -> bool {
         matches!(self, Measure::Operations | Measure::Commands | Measure::Throughput)
     }
 }
 
-/// A figure of commands of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NamedFigure {
     Time(TimeFigure),
@@ -175,7 +152,6 @@ enum NamedFigure {
 }
 
 impl NamedFigure {
-    /// Those that have a meaning where `known` has.
     fn all(known: &[&str]) -> impl Iterator<Item = NamedFigure> {
         let counts = if known.contains(&COUNT) { &[NamedFigure::Count, NamedFigure::Errors][..] } else { &[] };
         TimeFigure::ALL.into_iter().map(NamedFigure::Time).chain(counts.iter().copied())
@@ -202,9 +178,9 @@ impl NamedFigure {
     }
 }
 
-/// The name in parentheses behind a figure, and its bytes; it may hold blanks and parentheses of its own, and in quotes
-/// any signs.
-fn of_what(
+/// Parses the name in parentheses after a statistic and returns it with its byte range. The name may contain blanks and
+/// balanced parentheses and, in quotes, any characters.
+fn parse_operand(
     text: &str,
     figure: &str,
     cursor: &mut Cursor<'_, '_>,

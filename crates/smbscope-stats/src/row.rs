@@ -1,57 +1,43 @@
-//! A row of the command and group tables: counts, packets, statuses and every time of a set of exchanges.
+//! Rows of the command and group tables: counts, packets, statuses and times of a set of exchanges.
 
-use crate::distribution::Distribution;
 use crate::summary::{DurationStatistics, Summary, SummaryPrecision};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Exchange, ExchangeOutcome, Nanos, ResponseStatus, TimeKind};
 use std::collections::BTreeMap;
 
-/// Distinct error statuses that a row tells apart; those with the largest codes are added up beyond it.
+/// Maximum number of distinct error statuses per row. Beyond it, those with the largest codes are combined.
 pub const STATUSES_MAX: usize = 128;
 
-/// What was counted of a kind of commands.
 #[derive(Debug, Clone, Copy)]
 pub struct CommandTallyView<'a> {
-    /// Response times of those that are complete.
     pub response_time: &'a Summary,
-    /// Error responses by status, at most [`STATUSES_MAX`](crate::STATUSES_MAX) of them.
     pub errors: &'a BTreeMap<ResponseStatus, u64>,
 }
 
 /// A finished row.
 ///
-/// Times and the distribution are those of complete exchanges; the rest is about all exchanges of the row.
+/// Times and the distribution cover complete exchanges; all other fields cover all exchanges of the row.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CommandStatistics {
-    /// Exchanges, timed or not.
     pub count: u64,
-    /// Exchanges that entered the times.
     pub timed: u64,
-    /// Exchanges whose final response has an error status.
     pub errors: u64,
-    /// Error statuses with their counts, in the order of their codes.
     pub statuses: Vec<(ResponseStatus, u64)>,
-    /// Errors whose status is not among `statuses`, because there were too many different ones.
     pub other_statuses: u64,
-    /// How the exchanges ended; only what occurred.
+    /// Number of exchanges per outcome. Outcomes that never occurred are omitted.
     pub outcomes: Vec<(ExchangeOutcome, u64)>,
-    /// Packets of the exchanges in `packet_exchanges`, both halves.
+    /// Packets of both halves of the exchanges in `packet_exchanges`.
     pub packets: u64,
-    /// Those of them that carried the request.
     pub request_packets: u64,
-    /// Exchanges whose packets are known in full: complete ones, and messages that have no answer by design.
+    /// Exchanges whose packets are all known: complete ones, and messages without a response by design.
     pub packet_exchanges: u64,
-    /// Bytes of requests.
     pub request_bytes: u64,
-    /// Bytes of final responses.
     pub response_bytes: u64,
-    /// Decades of the response time.
     pub distribution: Distribution,
     times: [DurationStatistics; TimeKind::ALL.len()],
 }
 
 impl CommandStatistics {
-    /// The figures of one of the times.
     pub fn time(&self, kind: TimeKind) -> &DurationStatistics {
         &self.times[kind as usize]
     }
@@ -60,12 +46,10 @@ impl CommandStatistics {
         &mut self.times[kind as usize]
     }
 
-    /// Packets per exchange.
     pub fn average_packets(&self) -> Option<f64> {
         (self.packet_exchanges > 0).then(|| self.packets as f64 / self.packet_exchanges as f64)
     }
 
-    /// Exchanges that should have been timed and could not be.
     pub fn untimed(&self) -> u64 {
         let by_design: u64 = self
             .outcomes
@@ -79,7 +63,6 @@ impl CommandStatistics {
     }
 }
 
-/// A growing row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CommandTally {
     count: u64,
@@ -118,7 +101,6 @@ impl Default for CommandTally {
 }
 
 impl CommandTally {
-    /// One that keeps percentiles of the response and the service time only.
     pub(crate) fn lean() -> CommandTally {
         let limit = |kind| match kind {
             TimeKind::ResponseTime | TimeKind::ServiceTime => SummaryPrecision::ROW,
@@ -127,7 +109,6 @@ impl CommandTally {
         CommandTally { times: TimeKind::ALL.map(|kind| Summary::new(limit(kind))), ..CommandTally::default() }
     }
 
-    /// Nothing was recorded yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -136,7 +117,6 @@ impl CommandTally {
         CommandTallyView { response_time: &self.times[TimeKind::ResponseTime as usize], errors: &self.statuses }
     }
 
-    /// The cumulative distribution of the response time.
     pub(crate) fn cumulative(&self) -> Vec<(Nanos, f64)> {
         self.times[TimeKind::ResponseTime as usize].cumulative()
     }
@@ -195,7 +175,7 @@ impl CommandTally {
         }
     }
 
-    /// The smallest codes stay, whatever the order: see [`crate::bounded`] for why merges agree.
+    /// Keeps the smallest codes, whatever the order of arrival; [`crate::bounded`] explains why merges agree.
     fn add_status(&mut self, status: ResponseStatus, count: u64) {
         *self.statuses.entry(status).or_default() += count;
         if self.statuses.len() > STATUSES_MAX
@@ -221,6 +201,76 @@ impl CommandTally {
             distribution: self.distribution,
             times: std::array::from_fn(|i| self.times[i].figures()),
         }
+    }
+}
+
+/// Counts of durations by decade, as in Swartz (1997), appendix A: below 1 µs, below 10 µs … below 100 s, and the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Distribution {
+    counts: [u64; 10],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Decade {
+    pub index: usize,
+    pub below: Option<Nanos>,
+    pub count: u64,
+    pub percent: f64,
+    pub cumulative_percent: f64,
+}
+
+impl Distribution {
+    /// Upper edges of all decades but the last. A value on an edge belongs to the decade above it.
+    pub const EDGES: [Nanos; 9] = [
+        Nanos(1_000),
+        Nanos(10_000),
+        Nanos(100_000),
+        Nanos(1_000_000),
+        Nanos(10_000_000),
+        Nanos(100_000_000),
+        Nanos(1_000_000_000),
+        Nanos(10_000_000_000),
+        Nanos(100_000_000_000),
+    ];
+
+    /// Counts a value. Negative values belong to the first decade.
+    pub fn record(&mut self, value: Nanos) {
+        self.counts[Distribution::EDGES.partition_point(|edge| *edge <= value)] += 1;
+    }
+
+    pub fn merge(&mut self, other: &Distribution) {
+        for (mine, theirs) in self.counts.iter_mut().zip(other.counts) {
+            *mine += theirs;
+        }
+    }
+
+    pub fn counts(&self) -> [u64; 10] {
+        self.counts
+    }
+
+    pub fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// Returns the decades from the first to the last occupied one, including empty ones between them.
+    pub fn decades(&self) -> Vec<Decade> {
+        let total = self.total();
+        let Some(first) = self.counts.iter().position(|count| *count > 0) else { return Vec::new() };
+        let last = self.counts.iter().rposition(|count| *count > 0).unwrap_or(first);
+        let mut seen = 0;
+        (first..=last)
+            .map(|index| {
+                let count = self.counts[index];
+                seen += count;
+                Decade {
+                    index,
+                    below: Distribution::EDGES.get(index).copied(),
+                    count,
+                    percent: 100.0 * count as f64 / total as f64,
+                    cumulative_percent: 100.0 * seen as f64 / total as f64,
+                }
+            })
+            .collect()
     }
 }
 
@@ -273,7 +323,54 @@ mod tests {
             tally.record(&failed);
         }
         let row = tally.finish();
-        // 0xc0000016 (MORE_PROCESSING_REQUIRED) is among the codes and is no error: 135 − 1 errors, 128 listed.
+        // 0xc0000016 (MORE_PROCESSING_REQUIRED) is among the codes and is not an error: 135 − 1 errors, 128 listed.
         assert_eq!((row.errors, row.statuses.len() as u64, row.other_statuses), (134, 128, 6));
+    }
+
+    fn distribution(values: &[i64]) -> Distribution {
+        let mut distribution = Distribution::default();
+        values.iter().for_each(|value| distribution.record(Nanos(*value)));
+        distribution
+    }
+
+    #[test]
+    fn a_value_on_an_edge_belongs_to_the_decade_above() {
+        // Exactly 0.001 s is not "<0.001"; one nanosecond less is.
+        assert_eq!(distribution(&[1_000_000]).counts(), [0, 0, 0, 0, 1, 0, 0, 0, 0, 0]);
+        assert_eq!(distribution(&[999_999]).counts(), [0, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn every_edge_separates_its_two_decades() {
+        for (index, edge) in Distribution::EDGES.into_iter().enumerate() {
+            let counts = distribution(&[edge.0 - 1, edge.0]).counts();
+            assert_eq!((counts[index], counts[index + 1]), (1, 1), "edge {edge}");
+        }
+    }
+
+    #[test]
+    fn the_ends_are_open() {
+        assert_eq!(distribution(&[i64::MIN, 0, i64::MAX]).counts(), [2, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+    }
+
+    #[test]
+    fn percentages_are_those_of_the_paper() {
+        // Appendix A, Check_Directory: 4 + 155 + 76 = 235: 1.7%, 66.0%, 32.3%; cumulative 1.7, 67.7, 100.0.
+        let mut values = vec![500_000; 4];
+        values.extend(vec![5_000_000; 155]);
+        values.extend(vec![50_000_000; 76]);
+        let shown: Vec<String> = distribution(&values)
+            .decades()
+            .iter()
+            .map(|d| format!("{} {:.1} {:.1}", d.count, d.percent, d.cumulative_percent))
+            .collect();
+        assert_eq!(shown, ["4 1.7 1.7", "155 66.0 67.7", "76 32.3 100.0"]);
+    }
+
+    #[test]
+    fn empty_decades_inside_are_listed_and_outside_are_not() {
+        let decades = distribution(&[5_000, 5_000_000]).decades();
+        assert_eq!(decades.iter().map(|d| (d.index, d.count)).collect::<Vec<_>>(), [(1, 1), (2, 0), (3, 0), (4, 1)]);
+        assert!(distribution(&[]).decades().is_empty());
     }
 }

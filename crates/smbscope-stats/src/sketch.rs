@@ -1,40 +1,36 @@
-//! Percentiles of very many sets of durations in little memory: a histogram whose buckets grow with the value.
+//! Percentiles of a very large number of duration sets in little memory: a histogram whose bucket width grows with the
+//! value.
 //!
 //! As in DDSketch (Masson, Rim and Lee, "DDSketch: A Fast and Fully-Mergeable Quantile Sketch with Relative-Error
-//! Guarantees", PVLDB 12(12), 2019), a value is known to a fixed share of itself, and sketches of any partition of the
-//! values merge to the sketch of all. Buckets divide each power of two into [`PER_OCTAVE`] equal parts, as HdrHistogram
-//! does, so that no logarithm is computed and every platform finds the same bucket. Only buckets that hold a value take
-//! memory (8 bytes each): the commands of one file or client spread over some dozens. HdrHistogram and the available
-//! crates for DDSketch keep the empty buckets between the smallest and the largest value as well.
+//! Guarantees", PVLDB 12(12), 2019), the relative error is bounded, and the merge of any partition equals the whole.
+//! Buckets divide each power of two into [`PER_OCTAVE`] equal parts, as in HdrHistogram. This needs no logarithm, so
+//! every platform finds the same bucket. Only occupied buckets take memory (8 bytes each); the commands of one file or
+//! client occupy a few dozen. HdrHistogram and the available crates for DDSketch also keep the empty buckets between
+//! the smallest and the largest value.
 
 use serde::{Deserialize, Serialize};
 
-/// Buckets of one power of two: a value is known to 1/(2 · `PER_OCTAVE`) of itself, 1.6%.
+/// Buckets per power of two. The relative error is at most 1/(2 · `PER_OCTAVE`), 1.6%.
 const PER_OCTAVE: u64 = 1 << BITS;
-/// The binary digits of a value, behind the first, that tell its bucket.
 const BITS: u32 = 5;
-/// Binary digits of an entry that hold its count; those above hold the bucket.
+/// Low bits of an entry that hold the count. The bits above hold the bucket.
 const COUNT_BITS: u32 = 48;
 const COUNT: u64 = (1 << COUNT_BITS) - 1;
 
-/// Counts by bucket.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sketch {
-    /// Bucket and count of those that hold a value, in the order of the buckets.
     entries: Vec<u64>,
 }
 
-/// The bucket of a value: below [`PER_OCTAVE`] every value has its own.
 fn bucket(value: u64) -> u64 {
     if value < PER_OCTAVE {
         return value;
     }
     let octave = value.ilog2() - BITS;
-    // The leading one moves the count of octaves up by one.
+    // The leading one of the value increments the octave.
     (u64::from(octave) << BITS) + (value >> octave)
 }
 
-/// The middle of a bucket.
 fn middle(bucket: u64) -> u64 {
     if bucket < 2 * PER_OCTAVE {
         return bucket;
@@ -45,24 +41,22 @@ fn middle(bucket: u64) -> u64 {
 }
 
 impl Sketch {
-    /// Adds a value; one below zero counts as 0.
+    /// Adds a value. Negative values count as 0.
     pub(crate) fn record(&mut self, value: i64) {
         self.add(bucket(value.max(0) as u64), 1);
     }
 
-    /// Adds the values of another.
     pub(crate) fn merge(&mut self, other: &Sketch) {
         other.entries.iter().for_each(|entry| self.add(entry >> COUNT_BITS, entry & COUNT));
     }
 
-    /// The middles of the buckets that hold values, ascending, with how many each holds.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
         self.entries.iter().map(|entry| (middle(entry >> COUNT_BITS), entry & COUNT))
     }
 
     fn add(&mut self, bucket: u64, count: u64) {
         match self.entries.binary_search_by_key(&bucket, |entry| entry >> COUNT_BITS) {
-            // 2^48 commands are 8 years of a million each second.
+            // 2^48 commands are 8 years at a million per second.
             Ok(at) => self.entries[at] += count.min(COUNT - (self.entries[at] & COUNT)),
             Err(at) => self.entries.insert(at, bucket << COUNT_BITS | count),
         }
@@ -82,7 +76,7 @@ mod tests {
 
     #[test]
     fn buckets_follow_each_other_without_a_gap() {
-        // Below 64 each value has a bucket; from 64 to 127 two share one, from 128 to 255 four.
+        // Below 64 each value has its own bucket; from 64 to 127 two share one, from 128 to 255 four.
         assert_eq!([0, 31, 32, 63, 64, 65, 66, 127, 128].map(bucket), [0, 31, 32, 63, 64, 64, 65, 95, 96]);
         assert_eq!([63, 64, 95, 96].map(middle), [63, 65, 127, 130]);
         assert!(bucket(u64::MAX) < 1 << (64 - COUNT_BITS));

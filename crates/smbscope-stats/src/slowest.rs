@@ -1,22 +1,18 @@
-//! The exchanges that took longest, to be looked up in the capture.
+//! The slowest exchanges, to be looked up in the capture.
 
 use serde::{Deserialize, Serialize};
 use smbscope_model::{CommandGroup, Exchange, TimeKind};
 use std::cmp::Reverse;
 
-/// How many are kept.
 pub const SLOWEST_MAX: usize = 100;
 
-/// The slowest exchanges so far, expected waits left out.
+/// Excludes expected waits.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Slowest {
-    /// In no order; as many as twice those that are kept in the end.
     found: Vec<Exchange>,
-    /// Nothing faster is kept.
     floor: i64,
 }
 
-/// What comes first: the longest; of equals the earliest.
 fn rank(exchange: &Exchange) -> impl Ord + use<> {
     let time = exchange.time(TimeKind::ResponseTime);
     let packet = exchange.request.first.map(|stamp| (stamp.packet.capture(), stamp.packet.number()));
@@ -43,7 +39,6 @@ impl Slowest {
         self.trim();
     }
 
-    /// The slowest, slowest first.
     pub(crate) fn finish(&self) -> Vec<Exchange> {
         let mut all = self.clone();
         all.trim();

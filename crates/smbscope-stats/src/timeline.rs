@@ -1,5 +1,5 @@
-//! Commands over time ([`crate::bins`]): the width of the bins is the smallest of once, twice, four times … the interval
-//! asked for (1 s unless told otherwise) at which no more than [`BINS_MAX`] of them are occupied.
+//! Commands over time, in bins ([`crate::bins`]). The width is the smallest of 1, 2, 4 … times the requested width
+//! (default 1 s) that needs no more than [`BINS_MAX`] bins.
 
 use crate::bins::{self, BinTable};
 use crate::derived;
@@ -8,78 +8,56 @@ use crate::summary::{Summary, SummaryPrecision};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Exchange, Nanos, TimeKind, Timestamp};
 
-/// Most bins of a timeline.
 pub const BINS_MAX: usize = 4_096;
 
 const SECOND: Nanos = Nanos(1_000_000_000);
 
-/// A finished timeline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BinnedTimeline {
-    /// Width of every bin.
     pub width: Nanos,
-    /// Occupied bins in time order.
     pub bins: Vec<(Timestamp, TimelineCounts)>,
 }
 
-/// How time is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimelineBinning {
-    /// Bins begin here, and at whole widths from it.
     pub origin: Timestamp,
-    /// Width of a bin, as long as they are not too many.
+    /// Requested width, which doubles while there are too many bins.
     pub width: Nanos,
-    /// Most bins.
     pub most: usize,
-    /// Whether each bin has percentiles of its own: within 1.6%, and exact where it has few values.
+    /// Compute percentiles for each bin, within 1.6%, or exactly if a bin has few values.
     pub percentiles: bool,
 }
 
 impl Default for TimelineBinning {
-    /// Seconds of the clock, without percentiles.
     fn default() -> TimelineBinning {
         TimelineBinning { origin: Timestamp(0), width: SECOND, most: BINS_MAX, percentiles: false }
     }
 }
 
-/// What began within a bin, and what was outstanding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TimelineCounts {
-    /// Commands that began.
+    /// Commands that began in the bin. The fields up to `response_time_p95` refer to these.
     pub commands: u64,
-    /// Those of them that are complete.
     pub complete: u64,
-    /// Those of them that got an error response.
     pub errors: u64,
-    /// Bytes of their requests.
     pub request_bytes: u64,
-    /// Bytes of their final responses.
     pub response_bytes: u64,
-    /// Commands that began with a response time in a headline group.
     pub timed: u64,
-    /// Sum of these response times, in nanoseconds.
     pub response_time_sum_ns: i128,
-    /// The longest of them.
     pub response_time_max: Option<Nanos>,
-    /// Their median; absent where percentiles were not asked for.
     pub response_time_p50: Option<Nanos>,
-    /// Their 95th percentile, where there are enough.
+    /// Absent unless percentiles were requested and there are enough values.
     pub response_time_p95: Option<Nanos>,
-    /// Time with at least one command outstanding, summed over connections.
     pub busy: Nanos,
-    /// Time for which commands were outstanding, summed over commands.
     pub outstanding: Nanos,
 }
 
-/// A growing bin.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct TimelineTally {
     bin: TimelineCounts,
-    /// Absent where there are no percentiles.
     times: Option<Box<Summary>>,
 }
 
-/// A growing timeline.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct TimelineTable {
     bins: BinTable<TimelineTally>,
@@ -87,14 +65,13 @@ pub(crate) struct TimelineTable {
 }
 
 impl TimelineTable {
-    /// Bins are at least 1 ns wide.
     pub(crate) fn new(intervals: TimelineBinning) -> TimelineTable {
         let TimelineBinning { origin, width, most, percentiles } = intervals;
         TimelineTable { bins: BinTable::with_origin(origin, width.max(Nanos(1)), most), percentiles }
     }
 
-    /// Adds an exchange, which lasted that long, to the bin in which it starts. `is_command` is false for what is not
-    /// counted as a command.
+    /// Adds an exchange to the bin in which it starts, and its duration to all bins that it overlaps. `is_command` is
+    /// false for messages that don't count as commands.
     pub(crate) fn record(&mut self, exchange: &Exchange, stretch: Option<&CommandSpan>, is_command: bool) {
         let Some(start) = exchange.start() else { return };
         let tally = self.bins.at(start);
@@ -122,12 +99,10 @@ impl TimelineTable {
         }
     }
 
-    /// Adds a stretch with a command outstanding on a connection.
     pub(crate) fn busy(&mut self, from: i64, to: i64) {
         self.bins.spread(from, to, |tally, length| tally.bin.busy.0 += length);
     }
 
-    /// Adds another part, of the same intervals.
     pub(crate) fn merge(&mut self, other: &TimelineTable) {
         self.bins.merge(&other.bins);
     }
@@ -142,7 +117,7 @@ impl TimelineTable {
         };
         let mut bins: Vec<(Timestamp, TimelineCounts)> =
             self.bins.finish().into_iter().map(|(start, tally)| (start, with_percentiles(tally))).collect();
-        // Connections may be busy with what is not counted.
+        // Drop bins in which connections were busy only with commands that are not counted.
         bins.retain(|(_, bin)| bin.commands > 0 || bin.outstanding.0 > 0 || bin.request_bytes + bin.response_bytes > 0);
         BinnedTimeline { width: self.bins.width(), bins }
     }

@@ -1,5 +1,5 @@
-//! Statistics merge: whatever connections are divided into, in whatever order the parts are merged, and whether or not a
-//! part was serialized on the way, the figures are those of one aggregator that saw everything.
+//! Statistics merge: for any division of the connections, any order of merges, and with or without serialization on the
+//! way, the result equals that of a single aggregator.
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRng;
@@ -15,7 +15,7 @@ use smbscope_wire::status::NtStatus;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// What connections did, in the order in which it ended.
+/// Records the exchanges of the selected connections in order of completion.
 fn record(aggregator: &mut Aggregator, exchanges: &[Exchange], belongs: impl Fn(FlowId) -> bool) {
     let mut open: Vec<ConnectionSummary> = Vec::new();
     for exchange in exchanges.iter().filter(|exchange| belongs(exchange.flow)) {
@@ -49,7 +49,7 @@ fn parts(exchanges: &[Exchange], count: u64) -> Vec<Aggregator> {
     (0..count).map(part).collect()
 }
 
-/// Merges any two of the parts, again and again; each of them travels before.
+/// Merges any two of the parts until one is left. Serializes each of them before.
 fn merged(mut parts: Vec<Aggregator>, rng: &mut TestRng) -> Aggregate {
     while parts.len() > 1 {
         let theirs = parts.swap_remove(rng.random_range(0..parts.len()));
@@ -119,7 +119,7 @@ fn beyond_all_bounds() -> Vec<Exchange> {
             group: if n.is_multiple_of(2) { CommandGroup::Read } else { CommandGroup::ALL[n % 8] },
             status: Some(ResponseStatus::Nt(NtStatus(0xc000_0000 + (n % (2 * STATUSES_MAX)) as u32))),
             share: Some(format!("share{}", n % 11).into()),
-            // Some names are long: their bytes are bounded as well.
+            // Some names are long, because their total length is bounded as well.
             path: Some(format!("{n}{}", "x".repeat(if n.is_multiple_of(10) { 9_000 } else { 20 })).into()),
             user: Some(format!("user{}", n * 7 % (2 * ENTITIES_MAX)).into()),
             caching: Some(GrantedCaching::ALL[n % GrantedCaching::ALL.len()]),
@@ -138,7 +138,7 @@ fn beyond_all_bounds() -> Vec<Exchange> {
 fn parts_merge_to_the_whole_where_every_table_is_full() {
     let exchanges = beyond_all_bounds();
     let whole = whole(&exchanges);
-    // Full they are, or this test would show nothing.
+    // Without full tables this test would prove nothing.
     assert!(whole.folded > 0 && whole.slowest.len() == SLOWEST_MAX && whole.timeline.bins.len() > BINS_MAX / 2);
     assert!(whole.files.other.is_some() && whole.users.other.is_some() && whole.files.entries.len() < ENTITIES_MAX);
     assert!(whole.total.other_statuses > 0 && whole.total.time(smbscope_model::TimeKind::ResponseTime).approximate);

@@ -1,4 +1,5 @@
-//! Intervals, probabilities, block lengths and adjustments, held against SciPy and NumPy by `scripts/check_statistics.py`.
+//! Compares intervals, probabilities, block lengths and adjustments with SciPy and NumPy, by
+//! `scripts/check_statistics.py`.
 
 use serde_json::{Value, json};
 use smbscope_stats::Random;
@@ -9,7 +10,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Runs whose logarithms are skewed, as those of response times are.
+/// Runs with skewed logarithms, like those of response times.
 fn runs(random: &mut Random, count: usize, level: f64) -> Vec<f64> {
     (0..count).map(|_| level * (0.1 * random.exponential()).exp()).collect()
 }

@@ -1,53 +1,40 @@
-//! Encrypted frames: what they hold can't be seen, but when they pass can (MS-SMB2 2.2.41).
+//! Encrypted frames: contents are hidden, but times and sizes are visible (MS-SMB2 §2.2.41).
 //!
-//! A client's frame and the server's next frame are a pair while nothing else is outstanding. So it is counted how many
-//! requests are outstanding, also where frames are hidden: a gap in a stream is put between the frames before and behind
-//! which it lies, by its position and by what both sides acknowledge, and its size says how many messages it can be.
-//! Where that leaves a choice, the next moment at which all seems to be answered is taken for idle, and pairs are kept
-//! back until sizes confirm it ([`doubt`]). Where several frames are outstanding together, nothing says which answer
-//! belongs to which, and none is timed.
+//! A client's frame and the server's next frame form a pair if nothing else is outstanding. So this module counts
+//! outstanding requests, including hidden ones: the position of a gap and the acknowledgments of both sides place it
+//! between frames, and its size limits the number of messages in it. If that leaves several possibilities, the next
+//! moment at which all requests seem to be answered is taken for idle, and pairs are held back until sizes confirm it
+//! ([`doubt`]). If several requests are outstanding together, the responses can't be assigned, and none is timed.
 //!
-//! A pair is final when the client goes on and the server has said nothing else in between: then the answer was not an
-//! interim one.
+//! A pair is final when the client continues and the server has sent nothing in between, because then its response was
+//! not an interim one.
 
 mod doubt;
-mod habits;
 mod nonces;
-pub(crate) mod side;
-mod sizes;
-mod suspects;
+mod pairs;
+pub(crate) mod sizes;
 
-use crate::framer::Frame;
+use crate::frame::{Frame, Losses};
 use crate::ledger::{Ledger, Opening};
-use crate::losses::Losses;
 use crate::pending::{Causality, PendingExchange};
 use crate::unseen::EncryptedMissing;
-use doubt::Doubt;
-use habits::Habits;
+use doubt::{Doubt, Habits, Suspects};
 use nonces::Nonces;
-use smbscope_model::{
-    Command, CommandGroup, ExchangeOutcome, FlowDirection, Nanos, ResponseStatus, TimeKind, Timestamp,
-};
+use smbscope_model::{Command, CommandGroup, ExchangeOutcome, FlowDirection, Nanos, ResponseStatus, Timestamp};
 use smbscope_wire::smb2::Nonce;
 use smbscope_wire::status::NtStatus;
 use std::cmp::Ordering;
 use std::collections::VecDeque;
-use suspects::Suspects;
 
-/// Frames that may be unanswered at most.
 const MAX_OUTSTANDING: usize = 512;
-/// Pairs that are kept back until it is certain that they are pairs.
-const MAX_DOUBTFUL: usize = 64;
-/// Responses after which a request that seems to be unanswered is no longer counted as outstanding for certain: it may
-/// never be answered.
+/// Number of responses after which an apparently unanswered request is no longer assumed to be outstanding, since it
+/// may never be answered.
 const MAX_OVERTAKEN: u32 = 16;
-/// A client that says nothing for this many times the longest response time so far has nothing outstanding, if it is the
-/// client who speaks first.
+/// Pause of the client, as a multiple of the longest response time so far, after which nothing can be outstanding if
+/// the client speaks first.
 const PAUSE: i64 = 16;
-/// Pairs after which the longest response time is known.
 const TYPICAL: u32 = 8;
 
-/// How many requests are outstanding, seen and hidden.
 #[derive(Debug, Clone, Copy, Default)]
 struct OutstandingBounds {
     least: u64,
@@ -64,78 +51,64 @@ impl OutstandingBounds {
         self.most = self.most.saturating_add(most).max(self.least);
     }
 
-    /// Responses were sent, this many of them final.
+    /// The server sent responses, of which between `least` and `most` are final.
     fn answer(&mut self, least: u64, most: u64) {
         self.least = self.least.saturating_sub(most);
         self.most = self.most.saturating_sub(least).max(self.least);
     }
 }
 
-/// A request, and the size of its message.
 #[derive(Debug)]
 struct EncryptedRequest {
     pending: Box<PendingExchange>,
     plain: u64,
 }
 
-/// A request with a response that may not be the final one.
 #[derive(Debug)]
 struct Answered {
     request: EncryptedRequest,
-    /// Size of the response's message.
     plain: u64,
 }
 
 impl Answered {
-    /// Whether the response may be something else than a final one.
     fn may_be_more(&self) -> bool {
         let interim = sizes::may_be_interim(self.plain) && self.request.pending.exchange.interim.is_none();
         interim || sizes::may_be_break(self.plain)
     }
 
-    /// Whether another message of the server may be the response to this request if it is a break acknowledgment: both
-    /// have one size (2.2.24, 2.2.25).
+    /// Returns true if another message of the server may be the response to this request because the request is a break
+    /// acknowledgment, whose response has the same size (MS-SMB2 §2.2.24, §2.2.25).
     fn may_answer_break(&self, plain: u64) -> bool {
         sizes::may_acknowledge_break(self.request.plain) && self.request.plain == plain
     }
 }
 
-/// Encrypted frames of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Encrypted {
-    /// Requests seen since the connection was idle, in their order, that may still be unanswered.
+    /// Requests captured since the connection was idle that may still be unanswered, in order.
     waiting: VecDeque<EncryptedRequest>,
-    /// The request that was answered last, until it is clear that the response was the final one.
     answered: Option<Answered>,
-    /// A request with what may be an interim response, after which the client sent what may be a CANCEL.
+    /// A request with a possible interim response, after which the client sent a possible CANCEL.
     cancelled: Option<Answered>,
     outstanding: OutstandingBounds,
-    /// Requests that no longer count may be answered one day: those that wait for a change, or for a lock.
+    /// Requests that no longer count may still be answered: change notifications and locks.
     lingers: bool,
-    /// A response was seen since the connection was idle, of which it is not known which request it answers.
+    /// Since the connection was idle, there was a response that could not be assigned.
     ambiguous: bool,
-    /// Responses since the connection was idle.
     overtaken: u32,
-    /// Pairs for which it is in doubt whether the connection was idle before them.
     doubtful: VecDeque<Box<PendingExchange>>,
     doubt: Doubt,
     habits: Habits,
-    /// Pairs whose response may have been an interim one.
     suspects: Suspects,
-    /// Positions of both streams up to which hidden messages are counted already.
     client_counted: u64,
     server_counted: u64,
-    /// Nonces of both sides.
     client_nonces: Nonces,
     server_nonces: Nonces,
     /// Server's latest nonce minus the client's, taken while nothing was outstanding.
     lead: Option<i64>,
-    /// Messages of the server, and the interim responses among them.
     responses: u64,
     others: u64,
-    /// The first message that the capture holds is a response.
     answers_to_earlier: bool,
-    /// When the last frame passed.
     latest: Option<Timestamp>,
     longest: Nanos,
     pairs: u32,
@@ -146,7 +119,6 @@ impl Encrypted {
         self.waiting.drain(..).map(|request| request.pending)
     }
 
-    /// Requests that wait for an answer, or for certainty about it.
     pub(crate) fn outstanding(&self) -> usize {
         self.waiting.len() + self.doubtful.len() + self.suspects.len()
     }
@@ -157,12 +129,10 @@ impl Encrypted {
         requests.chain(&mut self.doubtful).map(Box::as_mut).chain(self.suspects.iter_mut())
     }
 
-    /// Messages of the server that were seen, but for those that are known to be no final response.
     pub(crate) fn final_responses(&self) -> u64 {
         self.responses - self.others
     }
 
-    /// Messages that are missing from the nonces of both sides.
     pub(crate) fn missing(&self) -> EncryptedMissing {
         EncryptedMissing {
             requests: self.client_nonces.missing(),
@@ -172,7 +142,7 @@ impl Encrypted {
         }
     }
 
-    /// Notes the lead of the server's nonces if nothing is outstanding when the client sends this frame.
+    /// Records the lead of the server's nonces if nothing is outstanding when the client sends this frame.
     fn note_idle(&mut self, frame: &Frame) {
         if self.outstanding.most > 0 || self.doubt.is_open() || !self.waiting.is_empty() {
             return;
@@ -185,22 +155,21 @@ impl Encrypted {
         }
     }
 
-    /// Number of requests outstanding before this response, by the nonces of both sides. Absent if one side does not count,
-    /// or its latest message before the response was not captured.
+    /// Returns the number of requests outstanding before this response according to the nonces of both sides. `None` if
+    /// one side does not count, or if its latest message before the response was not captured.
     fn outstanding_before(&self, frame: &Frame) -> Option<u64> {
         let received = |(_, end): &(u64, u64)| frame.acknowledged_first == Some(*end);
         let (client, _) = self.client_nonces.latest().filter(received)?;
         let before = self.server_nonces.latest()?.0.wrapping_sub(1);
         let outstanding = self.lead?.checked_sub(before.wrapping_sub(client) as i64)?;
-        // An impossible number: these nonces do not count.
+        // An implausible number means that these nonces don't count.
         u64::try_from(outstanding).ok().filter(|outstanding| *outstanding <= MAX_OUTSTANDING as u64)
     }
 
-    /// Counts what the client has sent up to a position and the capture does not hold.
     fn count_hidden_requests(&mut self, losses: &Losses, to: u64) {
         for bytes in hidden(losses, self.client_counted, to) {
             let most = sizes::most_requests(bytes);
-            // Before the first encrypted frame, others are hidden, whose sizes tell nothing.
+            // Before the first encrypted frame, hidden messages are plain, and their sizes are meaningless.
             let encrypted = self.latest.is_some();
             self.outstanding.add(u64::from(encrypted && sizes::is_one_request(bytes)), most);
             self.lingers |= sizes::may_hide_lingering(bytes);
@@ -209,8 +178,8 @@ impl Encrypted {
         self.client_counted = self.client_counted.max(to);
     }
 
-    /// Counts what the server has sent up to a position and the capture does not hold. Returns whether more may have been
-    /// answered in it than seems to be outstanding. `goes_on` says that the client has them and sends the next request.
+    /// Counts hidden responses up to a stream position. Returns true if they may have answered more requests than seem
+    /// to be outstanding. `goes_on` is true if the client has received them and sends its next request.
     fn count_hidden_responses(&mut self, losses: &Losses, to: u64, goes_on: bool) -> bool {
         let mut more = false;
         for bytes in hidden(losses, self.server_counted, to) {
@@ -224,44 +193,42 @@ impl Encrypted {
         more
     }
 
-    /// Whether one request is outstanding, and of a size that nobody sends to go on with others until it is answered.
+    /// Returns true if exactly one request is outstanding and clients don't send other requests while one of its size
+    /// is pending.
     fn only_waits_for_the_server(&self) -> bool {
         let latest = self.doubt.latest_request();
         let one = self.outstanding.is_known() && self.outstanding.most == 1;
         one && latest > 0 && !sizes::may_stay_pending(latest)
     }
 
-    /// Whether a response may be that of a request that lingers, while others are outstanding. A client that asks for one
-    /// thing after the other goes on because it was answered.
+    /// Returns true if a lingering request may be answered while others are outstanding. A sequential client continues
+    /// only because its latest request was answered.
     fn others_may_answer(&self) -> bool {
         self.lingers && self.doubt.saw_concurrency()
     }
 
-    /// Whether a response may be the end of a request that lingers.
     fn may_end_lingering(&self, response: u64) -> bool {
         self.lingers && sizes::may_answer_lingering(response)
     }
 
-    /// Whether a response may be the end of a request that lingers instead of the answer to this one: not where requests
-    /// of this size are usually answered like this.
+    /// Returns true if the response may belong to a lingering request instead of this one, unless requests of this size
+    /// usually get such responses.
     fn may_end_another(&self, request: u64, response: u64) -> bool {
         self.may_end_lingering(response) && self.habits.is_usual(request, response) != Some(true)
     }
 
-    /// Whether a request that seems to be outstanding has been for so long that it may never be answered. Requests of one
-    /// kind may as well be many that are outstanding together.
+    /// Returns true if a request has been outstanding for so many responses that it may never be answered. Requests of
+    /// a single kind may instead be many concurrent ones.
     fn may_be_stuck(&self) -> bool {
         self.overtaken >= MAX_OVERTAKEN && self.doubt.sees_variety()
     }
 
-    /// Learns from a pair that is certain.
     fn learn(&mut self, pending: &PendingExchange) {
         let [request, response] = [&pending.exchange.request, &pending.exchange.response];
         self.doubt.pair();
         self.habits.note(sizes::plain(request.bytes), sizes::plain(response.bytes));
     }
 
-    /// Whether the client has been silent for so long that nothing can be outstanding.
     fn pauses(&self, now: Timestamp) -> bool {
         let long_enough = |pause: Nanos| pause.0 / PAUSE > self.longest.0;
         self.pairs >= TYPICAL && self.latest.is_some_and(|latest| long_enough(now - latest))
@@ -269,7 +236,6 @@ impl Encrypted {
 }
 
 impl Encrypted {
-    /// Takes in a frame in a TRANSFORM_HEADER.
     pub(crate) fn take(
         &mut self,
         ledger: &mut Ledger<'_>,
@@ -298,7 +264,7 @@ impl Encrypted {
 
     fn request(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, session_id: Option<u64>) {
         let plain = sizes::plain(frame.length());
-        // A late copy says too much: what it acknowledges the client may have received after the first copy.
+        // A late copy acknowledges too much: data that the client may have received after sending the first copy.
         let received = frame.acknowledged_last.unwrap_or(0);
         self.confirm_before(ledger, frame, plain);
         let nothing_between = self.client_counted == frame.start && self.server_counted == received;
@@ -340,7 +306,7 @@ impl Encrypted {
         self.doubt.request(plain);
         self.outstanding.add(u64::from(!sizes::may_be_cancel(plain)), 1);
         if frame.acknowledged_last.is_some() {
-            // What a late copy's client had got by then is not known.
+            // The state of the client when it sent the original of a late copy is unknown.
             self.doubt.note_outstanding(self.outstanding.least);
         }
         self.waiting.push_back(EncryptedRequest { pending, plain });
@@ -351,7 +317,6 @@ impl Encrypted {
         }
     }
 
-    /// The client goes on: decides whether the last response was a final one.
     fn confirm_before(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, plain: u64) {
         if let Some(cancelled) = self.cancelled.take() {
             self.unanswer(ledger, cancelled, true);
@@ -369,7 +334,7 @@ impl Encrypted {
                 let waits = is_break || sizes::may_stay_pending(answered.request.plain);
                 self.unanswer(ledger, answered, hidden);
                 if !waits {
-                    // The client goes on with something else, so it has its answer, this one or another.
+                    // The client continues with something else, so it has its response, this one or another.
                     self.outstanding.most -= 1;
                 }
                 return;
@@ -395,7 +360,7 @@ impl Encrypted {
         let responses_hidden = hidden(ledger.server_losses, self.server_counted, frame.start).next().is_some();
         let follows_at_once = !requests_hidden && !responses_hidden;
         if let Some(cancelled) = self.cancelled.take() {
-            // What has a response of its own was no CANCEL.
+            // A request with a response of its own was not a CANCEL.
             let is_other = sizes::is_empty(plain) && !sizes::may_answer(cancelled.request.plain, plain);
             let nothing_else = self.outstanding.most == 1;
             if follows_at_once && is_other {
@@ -403,7 +368,7 @@ impl Encrypted {
             } else {
                 self.unanswer(ledger, cancelled, responses_hidden);
                 if follows_at_once && nothing_else && sizes::may_be_interim(plain) {
-                    // Whether it answers what was cancelled, or is an error: nothing is outstanding now.
+                    // Either the response to the cancelled request or an error: nothing is outstanding now.
                     self.server_counted = frame.end;
                     self.ambiguous = true;
                     self.idle(ledger);
@@ -416,7 +381,7 @@ impl Encrypted {
             if follows_at_once && answered.may_be_more() && is_answer {
                 self.server_counted = frame.end;
                 if self.refuse_suspects(ledger, plain) || self.may_end_lingering(plain) {
-                    // One of the two is another request's; this one has its answer.
+                    // One of the two responses belongs to another request, and this request has its own.
                     self.refuse(ledger, answered.request.pending, ExchangeOutcome::NotPairable);
                 } else {
                     self.answer_again(ledger, frame, answered, plain);
@@ -424,13 +389,14 @@ impl Encrypted {
                 return;
             }
             if follows_at_once && self.may_end_lingering(answered.plain) && answered.may_answer_break(plain) {
-                // A CLOSE and the answer to another request, or a break acknowledgment and its own answer.
+                // A CLOSE and the response to another request, or a break acknowledgment and its own response.
                 self.server_counted = frame.end;
                 self.refuse(ledger, answered.request.pending, ExchangeOutcome::NotPairable);
                 return;
             }
             if follows_at_once && (sizes::may_be_break(plain) || !is_answer) {
-                // A notification, while nothing is outstanding; or the end of a request with an interim response.
+                // A break notification while nothing is outstanding, or the final response of a request with an interim
+                // one.
                 self.server_counted = frame.end;
                 if !sizes::may_be_break(plain) {
                     self.refuse_suspects(ledger, plain);
@@ -439,7 +405,7 @@ impl Encrypted {
                 return;
             }
             if !requests_hidden {
-                // One of the two is not the answer.
+                // One of the two is not the response.
                 self.refuse_suspects(ledger, plain);
                 self.unanswer(ledger, answered, responses_hidden);
                 self.contradict(ledger);
@@ -472,7 +438,6 @@ impl Encrypted {
         }
     }
 
-    /// Sets the number of outstanding requests, and settles doubt by it.
     fn know_outstanding(&mut self, ledger: &mut Ledger<'_>, outstanding: u64) {
         self.outstanding = OutstandingBounds { least: outstanding, most: outstanding };
         match outstanding.cmp(&(self.waiting.len() as u64)) {
@@ -485,7 +450,6 @@ impl Encrypted {
         }
     }
 
-    /// A response while requests may be outstanding.
     fn take_response(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, plain: u64, responses_hidden: bool) {
         let possible = |request: &EncryptedRequest| request.pending.causality(frame) == Causality::Possible;
         let not_yet_there = self.waiting.iter().filter(|request| !possible(request)).count() as u64;
@@ -494,13 +458,13 @@ impl Encrypted {
         let alone = certain && self.outstanding.most == not_yet_there + 1 && !responses_hidden;
         let fits = only.is_some_and(|index| {
             let request = self.waiting[index].plain;
-            // A response to a CANCEL is that of the request which it cancels.
+            // The response to a CANCEL belongs to the cancelled request.
             let cancels = sizes::may_be_cancel(request) && sizes::may_be_interim(plain);
             let is_anothers = self.others_may_answer() && self.may_end_another(request, plain);
             sizes::may_answer(request, plain) && !cancels && !is_anothers
         });
         if sizes::may_be_break(plain) && !(alone && fits) {
-            // What is hidden before it may have answered any that is outstanding.
+            // Hidden messages before it may have answered any outstanding request.
             self.ambiguous |= responses_hidden;
             return;
         }
@@ -529,174 +493,8 @@ impl Encrypted {
             self.accept_doubtful(ledger);
         }
     }
-
-    /// Another response while nothing else is outstanding: the one before was an interim response, or a notification.
-    fn answer_again(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, mut answered: Answered, plain: u64) {
-        let pending = &mut answered.request.pending;
-        self.others += 1;
-        if sizes::may_be_interim(answered.plain) {
-            pending.exchange.interim = pending.exchange.response.first;
-            ledger.quality.interim_responses += 1;
-        }
-        take_back(pending);
-        pending.add_response(frame, frame.length(), ResponseStatus::Nt(NtStatus::SUCCESS));
-        pending.exchange.status = None;
-        self.answered = Some(Answered { plain, ..answered });
-    }
-
-    /// What was taken for the response was none, or may be none: the request may be outstanding still, and is not timed.
-    /// `hidden` says that its response may be in a gap.
-    fn unanswer(&mut self, ledger: &mut Ledger<'_>, answered: Answered, hidden: bool) {
-        let mut pending = answered.request.pending;
-        if sizes::may_be_interim(answered.plain) {
-            pending.exchange.interim = pending.exchange.response.first;
-        }
-        self.outstanding.add(0, 1);
-        self.lingers |= sizes::may_linger(answered.request.plain);
-        take_back(&mut pending);
-        if hidden {
-            ledger.abandon(pending);
-        } else {
-            self.refuse(ledger, pending, ExchangeOutcome::NotPairable);
-        }
-    }
-
-    /// More responses were sent than requests: the connection was not idle when it seemed to be. Now it is, unless still
-    /// more was outstanding.
-    fn contradict(&mut self, ledger: &mut Ledger<'_>) {
-        self.refuse_doubtful(ledger);
-        self.doubt.begin(1);
-        self.lingers = true;
-    }
-
-    /// A request and its final response.
-    fn pair(&mut self, ledger: &mut Ledger<'_>, pending: Box<PendingExchange>) {
-        self.longest = self.longest.max(pending.exchange.time(TimeKind::ResponseTime).unwrap_or(Nanos(0)));
-        self.pairs = self.pairs.saturating_add(1);
-        if !self.doubt.is_open() {
-            if self.suspects.is_empty() && !Suspects::is_suspect(&pending) {
-                self.learn(&pending);
-                ledger.complete(pending);
-            } else {
-                ledger.set_aside(&pending);
-                self.accept_aside(ledger, pending);
-            }
-            return;
-        }
-        ledger.set_aside(&pending);
-        let doubtful = &mut self.doubtful;
-        doubtful.push_back(pending);
-        if doubtful.len() > MAX_DOUBTFUL
-            && let Some(oldest) = doubtful.pop_front()
-        {
-            self.refuse_aside(ledger, oldest);
-        }
-    }
-
-    /// Nothing is outstanding: what still waits was answered unseen, or by a response that may be another request's.
-    fn idle(&mut self, ledger: &mut Ledger<'_>) {
-        self.outstanding = OutstandingBounds::default();
-        self.overtaken = 0;
-        let ambiguous = std::mem::take(&mut self.ambiguous);
-        while let Some(request) = self.waiting.pop_front() {
-            self.lingers |= sizes::may_linger(request.plain);
-            if ambiguous {
-                self.refuse(ledger, request.pending, ExchangeOutcome::NotPairable);
-            } else {
-                ledger.abandon(request.pending);
-            }
-        }
-    }
-
-    fn refuse(&mut self, ledger: &mut Ledger<'_>, mut pending: Box<PendingExchange>, outcome: ExchangeOutcome) {
-        take_back(&mut pending);
-        pending.exchange.outcome = outcome;
-        ledger.finish(pending);
-    }
-
-    fn refuse_aside(&mut self, ledger: &mut Ledger<'_>, mut pending: Box<PendingExchange>) {
-        take_back(&mut pending);
-        pending.exchange.outcome = ExchangeOutcome::NotPairable;
-        ledger.report(pending);
-    }
-
-    /// It can't be confirmed any more that the connection was idle.
-    fn refuse_doubtful(&mut self, ledger: &mut Ledger<'_>) {
-        while let Some(pending) = self.doubtful.pop_front() {
-            self.refuse_aside(ledger, pending);
-        }
-    }
-
-    /// What may have been outstanding in doubt may be answered by now: what follows no longer tells of what was before.
-    fn refuse_drained(&mut self, ledger: &mut Ledger<'_>) {
-        if self.doubt.is_open() {
-            self.refuse_doubtful(ledger);
-            self.doubt.spread();
-        }
-    }
-
-    /// The connection was idle, and all since then is as it seemed to be.
-    fn accept_doubtful(&mut self, ledger: &mut Ledger<'_>) {
-        self.doubt.end();
-        while let Some(pending) = self.doubtful.pop_front() {
-            self.accept_aside(ledger, pending);
-        }
-    }
-
-    /// Reports a pair that was set aside, as soon as no pair before it is suspected of an interim response.
-    fn accept_aside(&mut self, ledger: &mut Ledger<'_>, mut pending: Box<PendingExchange>) {
-        self.learn(&pending);
-        pending.settle();
-        self.suspects.push(pending);
-        while let Some(pending) = self.suspects.pop_cleared() {
-            ledger.report(pending);
-        }
-    }
-
-    /// Refuses the pairs that an unexplained response of this size makes doubtful. Returns false if there are none.
-    fn refuse_suspects(&mut self, ledger: &mut Ledger<'_>, plain: u64) -> bool {
-        let refused = self.suspects.take_all(plain, self.doubt.saw_concurrency());
-        self.others += u64::from(!refused.is_empty());
-        let is_any = !refused.is_empty();
-        for pending in refused {
-            self.refuse_aside(ledger, pending);
-        }
-        while let Some(pending) = self.suspects.pop_cleared() {
-            ledger.report(pending);
-        }
-        is_any
-    }
-
-    /// No more frames will come.
-    pub(crate) fn settle(&mut self, ledger: &mut Ledger<'_>) {
-        if let Some(cancelled) = self.cancelled.take() {
-            self.unanswer(ledger, cancelled, true);
-        }
-        if let Some(answered) = self.answered.take() {
-            if answered.may_be_more() {
-                self.unanswer(ledger, answered, true);
-            } else {
-                self.pair(ledger, answered.request.pending);
-            }
-        }
-        self.refuse_doubtful(ledger);
-        for pending in self.suspects.drain() {
-            ledger.report(pending);
-        }
-        if self.ambiguous {
-            self.idle(ledger);
-        }
-    }
 }
 
-/// Stretches of a stream between two positions in which encrypted messages may be hidden, by their length.
 fn hidden(losses: &Losses, from: u64, to: u64) -> impl Iterator<Item = u64> {
     losses.hidden_between(from, to, sizes::SHORTEST_FRAME)
-}
-
-/// Takes a response back.
-fn take_back(pending: &mut PendingExchange) {
-    pending.exchange.response = Default::default();
-    pending.response = None;
-    pending.response_resent = None;
 }

@@ -1,41 +1,33 @@
-//! Nonces of encrypted messages. Samba counts the messages that it encrypts with a key, so a gap in the nonces is the number
-//! of messages that the capture lost.
+//! Nonces of encrypted messages. Samba counts the messages that it encrypts with a key, so a gap in the nonces is the
+//! number of lost messages.
 //!
-//! The specification asks for no order (MS-SMB2 3.1.4.3), and other senders draw nonces at random. Only nonces that were
-//! seen to count are used. In a session with several channels, each connection shows only a part of them.
+//! The specification does not require an order (MS-SMB2 §3.1.4.3), and other implementations choose random nonces, so
+//! only nonces that are observed to count are used. In a session with several channels, each connection shows only a
+//! part of them.
 
 use super::sizes;
-use crate::framer::Frame;
-use crate::losses::Losses;
+use crate::frame::{Frame, Losses};
 use crate::unseen::SequenceTracker;
 use smbscope_wire::smb2::Nonce;
 
-/// Keys of a direction; the least recently used is evicted.
 const MAX_KEYS: usize = 8;
 
-/// The messages of one direction that one key encrypted.
 #[derive(Debug)]
 struct NonceSequence {
     session: u64,
     salt: u64,
     counter: SequenceTracker<64>,
-    /// Position after the last of them.
     end: u64,
 }
 
-/// The nonces of one direction.
 #[derive(Debug, Default)]
 pub(super) struct Nonces {
-    /// The one used last is the last one.
     keys: Vec<NonceSequence>,
-    /// Missing messages of keys that were evicted.
     settled: u64,
-    /// A header was cut before its nonce or session.
     others: bool,
 }
 
 impl Nonces {
-    /// Notes a frame. `from_the_beginning` says whether the capture holds the beginning of the stream.
     pub(super) fn note(
         &mut self,
         sender: Option<(u64, Nonce)>,
@@ -58,7 +50,6 @@ impl Nonces {
         self.keys.push(key);
     }
 
-    /// A key that was not seen before.
     fn begin(
         &mut self,
         session: u64,
@@ -72,8 +63,8 @@ impl Nonces {
             self.settled = self.settled.saturating_add(oldest.counter.missing().unwrap_or(0));
         }
         let mut key = NonceSequence { session, salt: nonce.salt, counter: SequenceTracker::default(), end: 0 };
-        // The first message has the nonce 1. A later one follows messages on another channel if the missing bytes have no
-        // room for them.
+        // The first message has nonce 1. A larger nonce follows messages on another channel if the missing bytes have
+        // no room for them.
         let hidden: u64 = losses.hidden_between(0, frame.start, 1).fold(0, u64::saturating_add);
         if from_the_beginning && (1..=1 + hidden / sizes::SHORTEST_FRAME).contains(&nonce.count) {
             key.counter.begin();
@@ -81,7 +72,8 @@ impl Nonces {
         key
     }
 
-    /// Nonce of the latest message and the position after it. Absent unless a single key counts every message.
+    /// Returns the nonce of the latest message and the stream position after it. `None` unless a single key counts all
+    /// messages.
     pub(super) fn latest(&self) -> Option<(u64, u64)> {
         match self.keys.as_slice() {
             [key] if !self.others && self.settled == 0 && key.counter.is_exact() => {
@@ -91,7 +83,6 @@ impl Nonces {
         }
     }
 
-    /// Number of missing messages. Absent unless every key counts.
     pub(super) fn missing(&self) -> Option<u64> {
         if self.keys.is_empty() || self.others {
             return None;

@@ -1,70 +1,71 @@
-//! What the size of an encrypted message says of the message: the fixed parts of SMB2 bodies (MS-SMB2 2.2).
+//! Conclusions from the size of an encrypted message: the fixed parts of SMB2 bodies (MS-SMB2 §2.2).
+//!
+//! Sections without a document name refer to MS-SMB2. The functions named `may_…` return true if a message of the given
+//! size can be of that kind.
 
+use crate::content::FrameContent;
+use crate::frame::Frame;
+use smbscope_model::FlowDirection;
 use smbscope_wire::nbss::HEADER_LENGTH;
 use smbscope_wire::smb2::{Smb2Header, TransformHeader};
 
-/// Bytes around a message: frame header and TRANSFORM_HEADER.
 const AROUND: u64 = (HEADER_LENGTH + TransformHeader::LENGTH) as u64;
 const HEADER: u64 = Smb2Header::LENGTH as u64;
 
-/// ERROR response without data (2.2.2). Interim responses have this size, too.
+/// ERROR response without data (§2.2.2). Interim responses have the same size.
 const ERROR: u64 = HEADER + 9;
-/// The same without the byte that pads its empty data, as some servers send it.
+/// The same without the padding byte for the empty data, as some servers send it.
 const SHORT_ERROR: u64 = HEADER + 8;
-/// Oplock and lease break notifications (2.2.23).
+/// Oplock and lease break notifications (§2.2.23).
 const BREAKS: [u64; 2] = [HEADER + 24, HEADER + 44];
-/// Oplock and lease break acknowledgments (2.2.24).
+/// Oplock and lease break acknowledgments (§2.2.24).
 const BREAK_ACKNOWLEDGMENTS: [u64; 2] = [HEADER + 24, HEADER + 36];
-/// ECHO, LOGOFF, TREE_DISCONNECT, CANCEL, and the responses to those and to FLUSH and LOCK.
+/// ECHO, LOGOFF, TREE_DISCONNECT, CANCEL, the responses to these, and the responses to FLUSH and LOCK.
 const EMPTY: u64 = HEADER + 4;
 const LONGER_THAN_EMPTY: u64 = EMPTY + 1;
-/// CLOSE and FLUSH requests, oplock break acknowledgments; a TREE_CONNECT to a share with a name of a few letters.
+/// CLOSE and FLUSH requests, oplock break acknowledgments, and TREE_CONNECT to a share with a short name.
 const CLOSE: u64 = HEADER + 24;
-/// READ request (2.2.19), with and without the byte that pads its empty buffer.
+/// READ request (§2.2.19), with and without the padding byte for the empty buffer.
 const READ: u64 = HEADER + 49;
 const SHORT_READ: u64 = HEADER + 48;
-/// CLOSE response (2.2.16).
+/// CLOSE response (§2.2.16).
 const CLOSED: u64 = HEADER + 60;
-/// CHANGE_NOTIFY request (2.2.35).
+/// CHANGE_NOTIFY request (§2.2.35).
 const CHANGE_NOTIFY: u64 = HEADER + 32;
-/// SET_INFO response (2.2.40), the shortest of all that are final.
+/// SET_INFO response (§2.2.40), the shortest final response.
 const SET_INFO_RESPONSE: u64 = HEADER + 2;
-/// LOCK request with one lock (2.2.26), and what each further one takes.
+/// LOCK request with one lock (§2.2.26), and the size of each additional lock.
 const LOCK: u64 = HEADER + 48;
 const LOCK_ELEMENT: u64 = 24;
-/// WRITE responses (2.2.22), with and without the padding byte; TREE_CONNECT has this size, too (2.2.10).
+/// WRITE responses (§2.2.22), with and without the padding byte. TREE_CONNECT responses have the first size, too
+/// (§2.2.10).
 const SMALL: [u64; 2] = [HEADER + 16, HEADER + 17];
 /// Requests with more data than this are WRITE: all others carry names, tokens or attributes.
 const SURELY_WRITE: u64 = 4096;
 
-/// Requests with more than this are nothing but WRITE: an FSCTL_SRV_COPYCHUNK of 256 chunks takes 6,296 bytes (2.2.31.1),
-/// a fragment of a remote procedure call on a pipe less.
+/// Larger requests contain only WRITE: an FSCTL_SRV_COPYCHUNK of 256 chunks takes 6,296 bytes (§2.2.31.1), an RPC
+/// fragment on a pipe less.
 const NOTHING_BUT_WRITE: u64 = 8192;
-/// The shortest response to a compound with WRITE: that of a WRITE and, aligned to 8 bytes, a SET_INFO response.
+/// Shortest response to a compound with WRITE: a WRITE response and, aligned to 8 bytes, a SET_INFO response.
 const COMPOUND_WITH_WRITE: u64 = SMALL[0] + SET_INFO_RESPONSE;
 
-/// More than what CHANGE_NOTIFY says at once.
 const MANY_CHANGES: u64 = 4096;
 
-/// The shortest frame.
 pub(super) const SHORTEST_FRAME: u64 = AROUND + SET_INFO_RESPONSE;
-/// Bytes that can't be two frames.
 pub(super) const LESS_THAN_TWO: u64 = 2 * SHORTEST_FRAME;
-/// Break notifications in a gap that are thought of.
 const MOST_BREAKS: u64 = 2;
 
-/// Size of the message in a frame with this payload.
 pub(super) fn plain(payload: u64) -> u64 {
     payload.saturating_sub(TransformHeader::LENGTH as u64)
 }
 
-/// Whether a response of this size may be an error.
 pub(super) fn may_be_error(response: u64) -> bool {
     matches!(response, ERROR | SHORT_ERROR)
 }
 
-/// Score of a message of this size for its sender being the client, negative for the server. READ and CLOSE requests have
-/// sizes that few responses have; errors and responses to CLOSE, WRITE and SET_INFO have sizes that few requests have.
+/// Scores a message of this size: positive if its sender is probably the client, negative for the server. READ and
+/// CLOSE requests have sizes that few responses have; errors and responses to CLOSE, WRITE and SET_INFO have sizes that
+/// few requests have.
 pub(super) fn speaks_for_client(plain: u64) -> i32 {
     match plain {
         READ | SHORT_READ => 2,
@@ -76,64 +77,57 @@ pub(super) fn speaks_for_client(plain: u64) -> i32 {
     }
 }
 
-/// A size that stands for all requests that are answered alike: a WRITE of whatever length.
 pub(super) fn alike(request: u64) -> u64 {
     request.min(NOTHING_BUT_WRITE)
 }
 
-/// Whether a response of this size may be an interim one.
 pub(super) fn may_be_interim(response: u64) -> bool {
     response == ERROR
 }
 
-/// Whether a message of the server may be a break notification.
 pub(super) fn may_be_break(response: u64) -> bool {
     BREAKS.contains(&response)
 }
 
-/// Whether a request may be the client's reaction to a break notification.
 pub(super) fn may_acknowledge_break(request: u64) -> bool {
     BREAK_ACKNOWLEDGMENTS.contains(&request)
 }
 
-/// Whether a message has the shortest body but for a SET_INFO response.
 pub(super) fn is_empty(plain: u64) -> bool {
     plain == EMPTY
 }
 
-/// Whether a request may be a CANCEL, which has no response of its own.
+/// A CANCEL has no response of its own.
 pub(super) fn may_be_cancel(request: u64) -> bool {
     request == EMPTY
 }
 
-/// Whether a request may wait for something else than the server: for changes, or for a lock.
+/// Returns true if the request may wait for something other than the server: a change or a lock.
 pub(super) fn may_linger(request: u64) -> bool {
     request == CHANGE_NOTIFY || request == LOCK
 }
 
-/// Whether hidden bytes of the client may be such requests.
 pub(super) fn may_hide_lingering(bytes: u64) -> bool {
     !is_one_request(bytes) || may_linger(bytes - AROUND)
 }
 
-/// Whether a client may go on with other requests after an interim response to this one as a matter of course.
+/// Returns true if clients commonly continue with other requests after an interim response to this one.
 pub(super) fn may_stay_pending(request: u64) -> bool {
     may_linger(request) || request >= SURELY_WRITE
 }
 
-/// Whether a response may be the final one of a request that lingered: of LOCK, or of CHANGE_NOTIFY, with changes or
-/// without (2.2.36; an entry takes 14 bytes at least, MS-FSCC 2.7.1).
+/// Returns true if this may be the final response to LOCK or CHANGE_NOTIFY, with or without changes (§2.2.36; an entry
+/// takes at least 14 bytes, MS-FSCC §2.7.1).
 pub(super) fn may_answer_lingering(response: u64) -> bool {
     matches!(response, EMPTY | SHORT_ERROR | ERROR) || (HEADER + 8 + 14..MANY_CHANGES).contains(&response)
 }
 
-/// Whether hidden bytes of the server may be such a response.
 pub(super) fn may_hide_lingering_answer(bytes: u64) -> bool {
     bytes.checked_sub(AROUND).is_some_and(may_answer_lingering)
 }
 
-/// Whether a final response of this size can be that of a request of that size. Requests of most sizes can be several
-/// commands, and a compound; the shortest ones can't. A request of unknown size, zero, may be anything.
+/// Returns true if the response may be a final one for the request. Most request sizes fit several commands or a
+/// compound, but the shortest don't. A request of unknown size (0) fits everything.
 pub(super) fn may_answer(request: u64, response: u64) -> bool {
     if request == 0 {
         return true;
@@ -144,7 +138,6 @@ pub(super) fn may_answer(request: u64, response: u64) -> bool {
             matches!(response, EMPTY | SHORT_ERROR | ERROR | CLOSE | CLOSED) || SMALL.contains(&response)
         }
         NOTHING_BUT_WRITE.. => response == ERROR || SMALL.contains(&response) || response >= COMPOUND_WITH_WRITE,
-        // A WRITE, alone or compounded.
         SURELY_WRITE.. => response == ERROR || response >= SMALL[0],
         _ => true,
     };
@@ -156,28 +149,24 @@ pub(super) fn may_answer(request: u64, response: u64) -> bool {
     to_short && of_short
 }
 
-/// The most requests that hidden bytes of the client can be.
 pub(super) fn most_requests(bytes: u64) -> u64 {
     (bytes / (AROUND + EMPTY)).max(1)
 }
 
-/// Whether hidden bytes of the client are one request that is answered, and no more.
 pub(super) fn is_one_request(bytes: u64) -> bool {
     (AROUND + EMPTY + 1..LESS_THAN_TWO).contains(&bytes)
 }
 
-/// The size of the message that hidden bytes of the client are, where they are no more than one.
 pub(super) fn only_request(bytes: u64) -> Option<u64> {
     (bytes < LESS_THAN_TWO).then(|| bytes.saturating_sub(AROUND))
 }
 
-/// The most final responses that hidden bytes of the server can be.
 pub(super) fn most_responses(bytes: u64) -> u64 {
     bytes / SHORTEST_FRAME
 }
 
-/// Whether hidden bytes of the server can be without a final response: break notifications, and an interim response
-/// where one is possible.
+/// Returns true if hidden bytes of the server may lack a final response: break notifications and, if
+/// `interim_possible`, one interim response.
 pub(super) fn may_be_without_final(bytes: u64, interim_possible: bool) -> bool {
     may_be_breaks(bytes) || interim_possible && bytes.checked_sub(AROUND + ERROR).is_some_and(may_be_breaks_or_none)
 }
@@ -186,12 +175,60 @@ fn may_be_breaks_or_none(bytes: u64) -> bool {
     bytes == 0 || may_be_breaks(bytes)
 }
 
-/// Whether hidden bytes of the server can be break notifications and nothing else.
 pub(super) fn may_be_breaks(bytes: u64) -> bool {
     let [oplock, lease] = BREAKS.map(|size| AROUND + size);
     (0..=MOST_BREAKS).any(|oplocks| {
         (0..=MOST_BREAKS - oplocks).any(|leases| oplocks + leases > 0 && oplocks * oplock + leases * lease == bytes)
     })
+}
+
+const MAX_UNDECIDED: usize = 32;
+/// Decisive score. A size that is rare on the other side counts 1, an impossible one counts 2.
+const DECISIVE: i32 = 4;
+
+#[derive(Debug)]
+pub(crate) struct UndecidedFrame {
+    pub(crate) direction: FlowDirection,
+    pub(crate) frame: Frame,
+    pub(crate) reached: [u64; 2],
+}
+
+/// Determines the client of a connection from the sizes of encrypted messages, some of which occur only in requests or
+/// only in responses (MS-SMB2 §2.2).
+#[derive(Debug, Default)]
+pub(crate) struct Undecided {
+    frames: Vec<UndecidedFrame>,
+    forward: i32,
+}
+
+impl Undecided {
+    pub(crate) fn push(&mut self, waiting: UndecidedFrame) -> Option<FlowDirection> {
+        let UndecidedFrame { direction, frame, .. } = &waiting;
+        let weight = match frame.content {
+            FrameContent::Encrypted { .. } => speaks_for_client(plain(frame.length())),
+            _ => 0,
+        };
+        self.forward += if *direction == FlowDirection::Forward { weight } else { -weight };
+        self.frames.push(waiting);
+        let client = if self.forward > 0 { FlowDirection::Forward } else { FlowDirection::Backward };
+        (self.forward.abs() >= DECISIVE).then_some(client)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.frames.len() >= MAX_UNDECIDED
+    }
+
+    pub(crate) fn footprint(&self) -> usize {
+        self.frames.capacity() * size_of::<UndecidedFrame>()
+    }
+
+    pub(crate) fn take_frames(&mut self) -> Vec<UndecidedFrame> {
+        std::mem::take(&mut self.frames)
+    }
 }
 
 #[cfg(test)]
@@ -200,14 +237,14 @@ mod tests {
 
     #[test]
     fn a_close_is_answered_by_a_close_response_or_an_error_alone() {
-        // MS-SMB2 2.2.15 and 2.2.16: bodies of 24 and 60 bytes; a CREATE response has 88 at least (2.2.14).
+        // MS-SMB2 §2.2.15 and §2.2.16: bodies of 24 and 60 bytes; a CREATE response has at least 88 (§2.2.14).
         assert!(may_answer(64 + 24, 64 + 60) && may_answer(64 + 24, 64 + 9));
         assert!(!may_answer(64 + 24, 64 + 88) && !may_answer(64 + 24, 64 + 16 + 4096));
     }
 
     #[test]
     fn a_close_response_answers_no_write() {
-        // MS-SMB2 2.2.22: 16 bytes; a compound has another response of 2 bytes at least (2.2.40).
+        // MS-SMB2 §2.2.22: 16 bytes; a compound has another response of at least 2 bytes (§2.2.40).
         assert!(may_answer(31_638, 64 + 16) && may_answer(31_638, 64 + 9) && may_answer(31_638, 80 + 64 + 2));
         assert!(!may_answer(31_638, 64 + 60) && !may_answer(31_638, 64 + 32));
         assert!(may_answer(6_296, 64 + 60), "FSCTL_SRV_COPYCHUNK (2.2.31.1, 2.2.32.1)");
@@ -215,14 +252,14 @@ mod tests {
 
     #[test]
     fn an_echo_response_answers_no_create() {
-        // MS-SMB2 2.2.13: a body of 56 bytes and a name; 2.2.29: 4 bytes. One of 48 bytes may be a LOCK (2.2.26).
+        // MS-SMB2 §2.2.13: a body of 56 bytes and a name; §2.2.29: 4 bytes. A body of 48 bytes may be a LOCK (§2.2.26).
         assert!(!may_answer(64 + 32, 64 + 4));
         assert!(may_answer(64 + 4, 64 + 4) && may_answer(64 + 48, 64 + 4));
     }
 
     #[test]
     fn hidden_bytes_without_a_final_response_have_few_sizes() {
-        // Frames have 4 + 52 bytes around a message: an interim response takes 129, the breaks 144 and 164.
+        // Frames have 4 + 52 bytes of overhead: an interim response takes 129 bytes, the breaks 144 and 164.
         assert!(may_be_without_final(129, true) && !may_be_without_final(129, false));
         for bytes in [144, 164, 288, 308, 328, 129 + 144] {
             assert!(may_be_without_final(bytes, true), "{bytes}");

@@ -1,23 +1,25 @@
-//! Names and addresses as a keyed hash of theirs: equal ones stay equal, and whoever lacks the key can't try names.
+//! Pseudonyms: names and addresses replaced by a keyed hash. Equal names stay equal, and without the key names can't be
+//! guessed.
 //!
-//! A recording has names of any length. Directories stay as deep, and extensions stay, since servers and virus scanners
-//! treat files by them. In a capture a name has to keep its length: [`Disguise`] makes those.
+//! [`PseudonymKey`] is for recordings, where names may change their length. It preserves the depth of paths and
+//! extensions, because servers and virus scanners treat files by extension. [`Disguise`] is for captures, where names
+//! must keep their length.
 
-mod addresses;
-mod fixed;
+mod disguise;
 
-pub use fixed::{Disguise, PseudonymKind, WILDCARDS};
+pub use disguise::{Disguise, PseudonymKind, WILDCARDS};
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 use std::fmt;
 
-/// Extensions that are kept: longer ones may be names.
+/// Maximum length of preserved extensions; longer ones may be names.
 const EXTENSION_LONGEST: usize = 5;
-/// Hexadecimal digits of a name: among a hundred thousand names, two are alike once in 14 million recordings.
+/// Number of hexadecimal digits in a pseudonym. With a hundred thousand names, a collision occurs in one of 14 million
+/// recordings.
 const DIGITS: usize = 14;
 
-/// What names are hashed with. Who has it can try names.
+/// Key of the hash. Allows its owner to test guesses of names.
 #[derive(Clone)]
 pub struct PseudonymKey([u8; 32]);
 
@@ -28,29 +30,26 @@ impl fmt::Debug for PseudonymKey {
 }
 
 impl PseudonymKey {
-    /// Of these bytes, which nobody is to guess.
     pub fn new(bytes: [u8; 32]) -> PseudonymKey {
         PseudonymKey(bytes)
     }
 
-    /// Of the bytes of a file, as many as there are.
+    /// Derives a key from the content of a file of any length.
     pub fn of_bytes(bytes: &[u8]) -> PseudonymKey {
         PseudonymKey(Sha256::digest(bytes).into())
     }
 
-    /// The hash of some parts, which say together what is hashed.
     fn digest(&self, parts: &[&[u8]]) -> [u8; 32] {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of any length");
         parts.iter().for_each(|part| mac.update(part));
         mac.finalize().into_bytes().into()
     }
 
-    /// A path with other names, as deep.
     pub fn path(&self, path: &str) -> String {
         path.split('\\').map(|name| self.name(name)).collect::<Vec<_>>().join("\\")
     }
 
-    /// A pattern: one with wildcards keeps these and its extension alone.
+    /// Replaces a pattern. One with wildcards is reduced to `*` and its extension.
     pub fn pattern(&self, pattern: &str) -> String {
         if !pattern.contains(WILDCARDS) {
             return self.name(pattern);

@@ -1,50 +1,44 @@
-//! The sink of a flow table that takes no exchanges out of streams, but notes which bytes the analysis looks at.
+//! A flow table sink that records the bytes inspected by the analysis instead of extracting exchanges.
 
-use super::head;
-use super::names::NameAnonymizer;
-use super::packets::Packets;
-use super::window::PendingPacketQueue;
+use super::packets::{Packets, PendingPacketQueue};
+use super::reduce::{self, NameAnonymizer};
 use crate::analyzer::SMB_PORTS;
 use crate::content::{FrameContent, MAX_HEAD};
 use crate::flow::{begins_connection, foreign_protocol};
-use crate::framer::{Decided, Frame, Framer, Mark};
+use crate::frame::Frame;
+use crate::framer::{Decided, Framer, Mark};
 use smbscope_capture::tcp::{FlowEnd, FlowView, Retransmission, StreamChunk, StreamGap, StreamSink};
 use smbscope_model::FlowDirection;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-/// In the place of bytes where no frame begins: no header of one begins like this.
+/// Fills bytes at which no frame begins: not a valid first byte of a frame header.
 const NO_FRAME: u8 = 0xff;
 
-/// A part of a stream that is still to be read together with what follows it.
 struct UnparsedChunk {
     position: u64,
     bytes: Vec<u8>,
     ordinal: u64,
-    /// Of its first byte in the payload of its segment.
     offset: u64,
 }
 
-/// What is kept of a direction.
 struct SlimDirection {
     framer: Framer,
     pieces: VecDeque<UnparsedChunk>,
     heard: bool,
-    /// Where the last of the bytes end that stay as they are.
+    /// Stream position after the last byte that is preserved as it is.
     kept_until: u64,
 }
 
-/// What is kept of a flow.
 pub(super) struct SlimFlow {
     lanes: [SlimDirection; 2],
     is_smb: bool,
 }
 
-/// Notes what stays of each packet.
 pub(super) struct Noting {
     pub(super) packets: Packets,
     pub(super) names: NameAnonymizer,
-    /// Counted by the framers and not used.
+    /// Output of the framers, used only to recognise SMB.
     frames: Vec<Frame>,
 }
 
@@ -53,7 +47,6 @@ impl Noting {
         Noting { packets: Packets::new(window), names, frames: Vec::new() }
     }
 
-    /// Enters what a framer decided; `chunk` is the newest part of its stream.
     fn note(&mut self, lane: &mut SlimDirection, chunk: Option<&StreamChunk<'_>>) {
         for mark in lane.framer.take_marks() {
             let Mark { position, length, decided } = mark;
@@ -72,7 +65,7 @@ impl Noting {
                 }
                 Decided::Content { length: of_frame } => {
                     let read = lane.bytes(chunk, position, length);
-                    let slim = head::slim(&read, of_frame, &mut self.names);
+                    let slim = reduce::payload(&read, of_frame, &mut self.names);
                     self.keep(lane, chunk, position, &slim);
                     lane.kept_until = lane.kept_until.max(position + slim.len() as u64);
                 }
@@ -80,14 +73,12 @@ impl Noting {
         }
     }
 
-    /// Enters bytes that stay at a position of the stream.
     fn keep(&mut self, lane: &SlimDirection, chunk: Option<&StreamChunk<'_>>, position: u64, bytes: &[u8]) {
         self.each_part(lane, chunk, position, bytes.len() as u64, |packets, ordinal, offset, part| {
             packets.keep(ordinal, offset, &bytes[part]);
         });
     }
 
-    /// Goes through the packets that hold a part of the stream.
     fn each_part(
         &mut self,
         lane: &SlimDirection,
@@ -118,7 +109,6 @@ impl Noting {
         }
     }
 
-    /// What was completed may show that the flow is SMB.
     fn look_at_frames(&mut self, flow: &mut SlimFlow) {
         if !flow.is_smb && self.frames.iter().any(|frame| !matches!(frame.content, FrameContent::Raw)) {
             flow.is_smb = true;
@@ -129,7 +119,6 @@ impl Noting {
 }
 
 impl SlimDirection {
-    /// A part of the stream, as far as it is there.
     fn bytes<'c>(&self, chunk: Option<&StreamChunk<'c>>, position: u64, length: u64) -> Cow<'c, [u8]> {
         if let Some(chunk) = chunk.filter(|chunk| chunk.position <= position) {
             let start = usize::try_from(position - chunk.position).unwrap_or(usize::MAX).min(chunk.bytes.len());
@@ -142,7 +131,7 @@ impl SlimDirection {
         for (start, part) in pieces.chain(chunk.map(|chunk| (chunk.position, chunk.bytes))) {
             let from = position.max(start);
             let until = end.min(start + part.len() as u64);
-            // Bytes in front of a gap are read without those behind it.
+            // Bytes before a gap are parsed without those after it.
             if from < until && from == position + bytes.len() as u64 {
                 bytes.extend_from_slice(&part[(from - start) as usize..(until - start) as usize]);
             }
@@ -150,7 +139,6 @@ impl SlimDirection {
         Cow::Owned(bytes)
     }
 
-    /// Keeps the part of a chunk that is read together with what follows.
     fn remember(&mut self, chunk: &StreamChunk<'_>, from: u64, packets: &mut Packets) {
         let skipped = from.saturating_sub(chunk.position);
         let start = usize::try_from(skipped).unwrap_or(usize::MAX).min(chunk.bytes.len());
@@ -189,7 +177,7 @@ impl StreamSink for Noting {
         lane.framer.data(chunk, &mut self.frames);
         self.note(lane, Some(chunk));
         if !std::mem::replace(&mut lane.heard, true) && foreign_protocol(chunk.bytes).is_some() {
-            // Its first bytes, as few as tell the protocol.
+            // Preserve only the first bytes, as many as identify the protocol.
             let tells = |length: &usize| foreign_protocol(&chunk.bytes[..*length]).is_some();
             let length = (0..=chunk.bytes.len()).find(tells).unwrap_or_default();
             self.keep(lane, Some(chunk), chunk.position, &chunk.bytes[..length]);

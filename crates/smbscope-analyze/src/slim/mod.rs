@@ -1,19 +1,20 @@
-//! Captures → a capture with all that the analysis reads of them, and nothing else.
+//! Slim captures: a copy with everything that the analysis reads, and nothing else.
 //!
-//! Every packet stays, with its time, its length on the wire and its headers. Of its payload only what the framers look
-//! at stays: headers of frames, and of messages what [`smbscope_wire::kept`] lists. All else is zeros, and what lies
-//! behind the last byte that is needed is cut, as a snap length would have done.
+//! Every packet is kept with its time, its length on the wire and its headers. Of the payload, only the bytes that the
+//! framers inspect remain: frame headers, and the message fields listed by [`smbscope_wire::kept`]. Everything else is
+//! zeroed, and the bytes after the last one needed are cut off, as with a snap length.
+//!
+//! [`slim`] is the entry point. `flows` decides which bytes remain, `packets` maps them to packets, and `window` writes
+//! packets in order.
 
 mod flows;
-mod head;
-mod headers;
-mod names;
 mod packets;
-mod window;
+mod reduce;
 
 use crate::pseudonym::{Disguise, PseudonymKey};
 use flows::Noting;
-use names::NameAnonymizer;
+use packets::{Numbering, PendingPacket, PendingPacketQueue};
+use reduce::NameAnonymizer;
 use smbscope_capture::decode::{Decoder, Outline, PacketContent};
 use smbscope_capture::reader::CaptureSet;
 use smbscope_capture::tcp::FlowTable;
@@ -22,53 +23,40 @@ use smbscope_capture::{Packet, TcpSegment};
 use smbscope_model::{CaptureInfo, ClockStep, MemoryBudget, Quality, Timestamp};
 use std::io::{self, Write};
 use std::sync::atomic::Ordering;
-use window::{Numbering, PendingPacket, PendingPacketQueue};
 
-/// What the section header says of the file.
 const COMMENT: &str = "Slim copy made by smbscope: packet headers and SMB headers are original, file content, passwords \
                        and all other payload were removed";
-/// Packets between two calls of the observer.
 const INTERVAL: u64 = 1 << 12;
 
-/// What the section header says besides where names are hidden.
 const HIDDEN: &str = "; names and addresses were replaced by a keyed hash";
 
-/// What is done to a capture.
 #[derive(Debug, Clone, Default)]
 pub struct SlimOptions {
-    /// What it may take.
     pub limits: MemoryBudget,
-    /// Whether names and addresses are replaced, and how.
     pub anonymize: Option<Anonymize>,
 }
 
-/// How names and addresses are replaced.
 #[derive(Debug, Clone)]
 pub struct Anonymize {
-    /// Captures that were made with one key have the same names.
+    /// Captures made with the same key have the same pseudonyms.
     pub key: PseudonymKey,
-    /// Directories of a path stay apart.
     pub depth: bool,
-    /// Endings of names stay.
     pub extensions: bool,
 }
 
-/// What was done to a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SlimSummary {
-    /// Packets.
     pub packets: u64,
-    /// Captured bytes of them.
     pub captured_bytes: u64,
-    /// Captured bytes of payload that are not in the copy.
     pub removed_bytes: u64,
-    /// Packets that went out without payload because too many waited for bytes that the capture does not hold.
+    /// Packets written without payload because too many were waiting for bytes that the capture does not hold.
     pub undecided: u64,
-    /// Packets with another number than in their file, which is too far from the order of time.
+    /// Packets whose number differs from that in their file, which is too far from time order.
     pub moved: u64,
 }
 
-/// Reads `set` to its end, or until its stop flag is set, and writes a slim copy. `observe` is called now and then.
+/// Reads `set` to its end, or until its stop flag is set, and writes a slim copy to `out`. Calls `observe`
+/// periodically.
 pub fn slim(
     set: &mut CaptureSet,
     options: &SlimOptions,
@@ -89,7 +77,7 @@ pub fn slim(
         (1, _) => Numbering::Restored,
         _ => Numbering::Anew,
     };
-    // Slimming keeps no names of sessions: their budget serves waiting packets and replaced names.
+    // Slimming keeps no session names, so their budget serves waiting packets and pseudonyms.
     let noting = Noting::new(PendingPacketQueue::new(numbering, options.limits.names / 4 * 3), names);
     let mut slimmer = Slimmer {
         writer: PcapngWriter::new(out, &comment, concat!("smbscope ", env!("CARGO_PKG_VERSION")))?,
@@ -110,7 +98,7 @@ pub fn slim(
     slimmer.finish()
 }
 
-/// Where the clock of a capture was set back. The reader moves the times behind; the copy has those of the clock.
+/// Backward steps of a capture's clock. The reader shifts the times after a step; the copy restores the clock's times.
 struct Clocks {
     steps: Vec<ClockStep>,
 }
@@ -156,7 +144,7 @@ impl Slimmer<'_> {
                 wire_length: packet.wire_length,
             },
             number: packet.stamp.packet.number(),
-            headers: headers::copy(packet, headers, &mut self.table.sink_mut().names),
+            headers: reduce::headers(packet, headers, &mut self.table.sink_mut().names),
             payload: Vec::new(),
             captured: packet.data.len() - length,
             holders: 0,
@@ -195,12 +183,12 @@ impl Slimmer<'_> {
     }
 }
 
-/// Hands a segment on to its flow, and holds its packets as long as the flow holds it back.
+/// Passes a segment to its flow, and holds its packets for as long as the flow holds the segment back.
 fn follow(table: &mut FlowTable<Noting>, ordinal: u64, segment: &TcpSegment<'_>) {
     let ends = (segment.source, segment.destination);
     let is_held_back = table.follow(segment);
     let packets = &mut table.sink_mut().packets;
-    // Only data is held back.
+    // Flows hold only data back.
     if is_held_back && segment.payload_length > 0 {
         packets.hold_back(ends, ordinal);
     } else if !is_held_back {

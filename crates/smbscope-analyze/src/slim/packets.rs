@@ -1,50 +1,43 @@
-//! From the bytes of a segment to those of the packets that carry it: one packet, or several IP fragments.
+//! Maps bytes of a segment to the packets that carry it: a single packet, or several IP fragments.
 
-use super::headers;
-use super::names::NameAnonymizer;
-use super::window::PendingPacketQueue;
+use super::reduce::{self, NameAnonymizer};
 use ahash::HashMap;
 use smbscope_capture::Packet;
 use smbscope_capture::decode::{Fragment, Outline};
+use smbscope_capture::writer::{PacketBlock, PcapngWriter};
 use smbscope_model::{CaptureId, PacketRef, Stamp, Timestamp};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 
-/// Fragments whose datagrams are not complete; the oldest goes when there are more.
 const MAX_FRAGMENTS: usize = 4096;
 
-/// Entries of a list after which those of packets that went out are removed.
 const PRUNED_AT: usize = 4096;
-/// Packets after which a fragment waits no longer.
 const MAX_FRAGMENT_AGE: u64 = 16 << 10;
-/// Bytes in front of the payload of a segment in fragments: headers of IP, tunnels and TCP.
+/// Maximum number of bytes before the payload of a fragmented segment: IP, tunnel and TCP headers.
 const MAX_FRAGMENT_HEADERS: usize = 256;
-/// Raw IP, of either version, as a link type; the length of its headers without options.
+/// Link type of raw IP of either version; the length of its headers without options.
 const RAW_IP: u32 = 101;
 const IPV4_HEADER: usize = 20;
 const IPV6_HEADER: usize = 40;
 
-/// A fragment that waits for the rest of its datagram.
 struct PendingFragment {
     ordinal: u64,
     fragment: Fragment,
-    /// What may be headers of it.
     beginning: Vec<u8>,
 }
 
-/// A datagram that was put together: where its parts are, and where its TCP payload begins.
+/// A reassembled datagram: the packet, offset and length of its parts, and the offset of its TCP payload.
 struct FragmentedDatagram {
     parts: Vec<(u64, u32, u32)>,
     payload: u32,
 }
 
-/// What stays of packets, told by the segments in them.
 #[derive(Default)]
 pub(super) struct Packets {
     pub(super) window: PendingPacketQueue,
     fragments: VecDeque<PendingFragment>,
     datagrams: HashMap<u64, FragmentedDatagram>,
-    /// Packets of flows that hold segments back.
     held_back: HashMap<(SocketAddr, SocketAddr), Vec<u64>>,
 }
 
@@ -53,7 +46,6 @@ impl Packets {
         Packets { window, ..Packets::default() }
     }
 
-    /// Enters bytes that stay of the payload of a segment.
     pub(super) fn keep(&mut self, ordinal: u64, offset: usize, bytes: &[u8]) {
         match self.datagrams.get(&ordinal) {
             None => self.window.keep(ordinal, offset, bytes),
@@ -65,7 +57,7 @@ impl Packets {
         }
     }
 
-    /// Lets the payload of a segment reach to the end of these bytes.
+    /// Extends the payload of a segment to the end of these bytes.
     pub(super) fn show(&mut self, ordinal: u64, offset: usize, length: usize) {
         match self.datagrams.get(&ordinal) {
             None => self.window.show(ordinal, offset, length),
@@ -77,17 +69,14 @@ impl Packets {
         }
     }
 
-    /// Keeps the packets of a segment from going out.
     pub(super) fn hold(&mut self, ordinal: u64) {
         self.of_segment(ordinal).into_iter().for_each(|ordinal| self.window.hold(ordinal));
     }
 
-    /// Takes that back.
     pub(super) fn let_go(&mut self, ordinal: u64) {
         self.of_segment(ordinal).into_iter().for_each(|ordinal| self.window.let_go(ordinal));
     }
 
-    /// The packets that carry a segment.
     fn of_segment(&self, ordinal: u64) -> Vec<u64> {
         match self.datagrams.get(&ordinal) {
             None => vec![ordinal],
@@ -95,19 +84,17 @@ impl Packets {
         }
     }
 
-    /// A flow holds segments back; the segment of this packet may be one of them.
     pub(super) fn hold_back(&mut self, ends: (SocketAddr, SocketAddr), ordinal: u64) {
         self.hold(ordinal);
         let first = self.window.first();
         let held_back = self.held_back.entry(in_order(ends)).or_default();
-        // Those that went out hold nothing up.
+        // Written packets delay nothing.
         if held_back.len() % PRUNED_AT == PRUNED_AT - 1 {
             held_back.retain(|ordinal| *ordinal >= first);
         }
         held_back.push(ordinal);
     }
 
-    /// A flow holds nothing back any more.
     pub(super) fn caught_up(&mut self, ends: (SocketAddr, SocketAddr)) {
         if self.held_back.is_empty() {
             return;
@@ -117,7 +104,6 @@ impl Packets {
         }
     }
 
-    /// A packet is a fragment, which waits for its datagram; `bytes` are those of its part.
     pub(super) fn fragment(&mut self, ordinal: u64, fragment: Fragment, bytes: &[u8]) {
         let is_old = |part: &PendingFragment| part.ordinal + MAX_FRAGMENT_AGE < ordinal;
         while self.fragments.len() >= MAX_FRAGMENTS || self.fragments.front().is_some_and(is_old) {
@@ -129,14 +115,14 @@ impl Packets {
         self.fragments.push_back(PendingFragment { ordinal, beginning: bytes[..room].to_vec(), fragment });
     }
 
-    /// Looks whether a fragment completed its datagram. `segment` is the length of the TCP payload that it then holds, if
-    /// it does: it stays in front of that.
+    /// Checks if a fragment completed its datagram. `segment` is the length of the TCP payload in the completed
+    /// datagram; the bytes before it are preserved as headers.
     pub(super) fn put_together(&mut self, ordinal: u64, segment: Option<u32>, names: &mut NameAnonymizer) {
         let Some(last) = self.fragments.back().filter(|part| part.ordinal == ordinal) else { return };
         let key = key(&last.fragment);
         let is_part = |part: &PendingFragment| self::key(&part.fragment) == key;
         let mut parts: Vec<&PendingFragment> = self.fragments.iter().filter(|part| is_part(part)).collect();
-        // Of bytes that come twice the first copy counts.
+        // The first copy of duplicate bytes counts.
         parts.sort_by_key(|part| (part.fragment.offset, part.ordinal));
         parts.dedup_by_key(|part| part.fragment.offset);
         let end_of = |part: &&PendingFragment| part.fragment.offset.saturating_add(part.fragment.length);
@@ -162,7 +148,7 @@ impl Packets {
                 self.datagrams.retain(|ordinal, _| *ordinal >= first);
             }
             self.datagrams.insert(ordinal, FragmentedDatagram { parts, payload });
-            // They wait for what the flow has to say, as the packet of any segment does.
+            // The parts wait for the decisions of the flow, like the packet of any segment.
             self.hold(ordinal);
         }
         let (parts, others) = std::mem::take(&mut self.fragments).into_iter().partition(is_part);
@@ -173,7 +159,8 @@ impl Packets {
 }
 
 impl FragmentedDatagram {
-    /// Where bytes of its segment's payload are: the packet, the place in its payload, and which of the bytes.
+    /// Maps a range of the segment's payload to packets: the ordinal, the offset in the packet's payload, and the part
+    /// of the range.
     fn places(&self, offset: usize, length: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> + '_ {
         let start = self.payload as usize + offset;
         let end = start + length;
@@ -186,7 +173,7 @@ impl FragmentedDatagram {
     }
 }
 
-/// A datagram as if it had come in one packet: what the beginnings of its parts tell of the headers in it.
+/// A datagram as a single packet, reassembled from the beginnings of its parts to find the headers.
 struct AsOne {
     bytes: Vec<u8>,
     header: usize,
@@ -194,39 +181,195 @@ struct AsOne {
 }
 
 impl AsOne {
-    /// Puts an IP header in front of the parts, in their order, of a datagram of `length` bytes.
+    /// Prepends an IP header to the parts, in their order, of a datagram of `length` bytes.
     fn new(parts: &[&PendingFragment], length: u32) -> AsOne {
         let ends = parts.first().map(|first| (first.fragment.ends.0.is_ipv4(), first.fragment.protocol));
         let (is_ipv4, next) = ends.unwrap_or_default();
-        // The version, and what follows; a length of zero stands for all of the packet.
+        // Version and protocol; a length of 0 stands for the whole packet.
         let (mut bytes, protocol) = if is_ipv4 { (vec![0; IPV4_HEADER], 9) } else { (vec![0; IPV6_HEADER], 6) };
         bytes[0] = if is_ipv4 { 0x45 } else { 0x60 };
         bytes[protocol] = next;
         let header = bytes.len();
         for part in parts {
             let there = (bytes.len() - header).checked_sub(part.fragment.offset as usize);
-            // Headers may go on in the next part, but not behind a hole.
+            // Headers may continue in the next part, but not after a gap.
             let Some(there) = there else { break };
             bytes.extend(part.beginning.get(there..).unwrap_or_default());
         }
         AsOne { bytes, header, wire_length: (header as u32).saturating_add(length) }
     }
 
-    /// Returns the headers, reduced to what is kept of them.
     fn headers(&self, names: &mut NameAnonymizer) -> Vec<u8> {
         let stamp = Stamp { time: Timestamp(0), packet: PacketRef::new(CaptureId(0), 0) };
         let packet = Packet { stamp, link_type: RAW_IP, data: &self.bytes, wire_length: self.wire_length };
         let needed = Outline::parse(&packet).needed(&packet).0;
-        headers::copy(&packet, needed, names).split_off(self.header.min(needed))
+        reduce::headers(&packet, needed, names).split_off(self.header.min(needed))
     }
 }
 
 fn key(fragment: &Fragment) -> (IpAddr, IpAddr, u32, u8) {
-    // Fragments of IPv6 differ in what they say follows (RFC 8200 4.5).
+    // Fragments of an IPv6 datagram may differ in their next header (RFC 8200 §4.5).
     let protocol = if fragment.ends.0.is_ipv4() { fragment.protocol } else { 0 };
     (fragment.ends.0, fragment.ends.1, fragment.identification, protocol)
 }
 
 fn in_order((one, other): (SocketAddr, SocketAddr)) -> (SocketAddr, SocketAddr) {
     if one <= other { (one, other) } else { (other, one) }
+}
+
+const MAX_WAITING_PACKETS: usize = 256 << 10;
+const MAX_WAITING_BYTES: usize = 64 << 20;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Numbering {
+    /// For several files: consecutive, in time order.
+    #[default]
+    Anew,
+    AsTheyCome,
+    /// For a file out of time order: unchanged, as far as the waiting packets suffice to restore the order of the file.
+    Restored,
+}
+
+#[derive(Debug)]
+pub(super) struct PendingPacket {
+    pub(super) record: PacketBlock<'static>,
+    pub(super) number: u64,
+    pub(super) headers: Vec<u8>,
+    pub(super) payload: Vec<u8>,
+    pub(super) captured: usize,
+    pub(super) holders: u32,
+}
+
+/// Packets that wait until their preserved bytes are known, and are written in their original order.
+///
+/// The headers of a packet are kept. Of its payload, only the entered bytes are kept, with zeros before and between
+/// them.
+#[derive(Debug, Default)]
+pub(super) struct PendingPacketQueue {
+    packets: VecDeque<PendingPacket>,
+    first: u64,
+    bytes: usize,
+    most_bytes: usize,
+    numbering: Numbering,
+    restored: BTreeMap<u64, PendingPacket>,
+    last_number: u64,
+    /// Packets whose number differs from that in their file, because too many packets would have had to wait.
+    pub(super) moved: u64,
+    /// Packets written before all decisions were made, because too many waited.
+    pub(super) undecided: u64,
+    pub(super) removed: u64,
+}
+
+impl PendingPacketQueue {
+    pub(super) fn new(numbering: Numbering, most_bytes: usize) -> PendingPacketQueue {
+        PendingPacketQueue { numbering, most_bytes: most_bytes.min(MAX_WAITING_BYTES), ..PendingPacketQueue::default() }
+    }
+
+    pub(super) fn push(&mut self, ordinal: u64, packet: PendingPacket) {
+        if self.packets.is_empty() {
+            self.first = ordinal;
+        }
+        self.bytes += packet.headers.len() + size_of::<PendingPacket>();
+        self.packets.push_back(packet);
+    }
+
+    pub(super) fn first(&self) -> u64 {
+        self.first
+    }
+
+    fn at(&mut self, ordinal: u64) -> Option<&mut PendingPacket> {
+        let index = usize::try_from(ordinal.checked_sub(self.first)?).ok()?;
+        self.packets.get_mut(index)
+    }
+
+    pub(super) fn keep(&mut self, ordinal: u64, offset: usize, bytes: &[u8]) {
+        self.show(ordinal, offset, bytes.len());
+        let Some(packet) = self.at(ordinal) else { return };
+        let end = offset.saturating_add(bytes.len()).min(packet.payload.len());
+        if let Some(place) = packet.payload.get_mut(offset..end) {
+            place.copy_from_slice(&bytes[..end - offset]);
+        }
+    }
+
+    pub(super) fn show(&mut self, ordinal: u64, offset: usize, length: usize) {
+        let Some(packet) = self.at(ordinal) else { return };
+        let end = offset.saturating_add(length).min(packet.captured);
+        let grown = end.saturating_sub(packet.payload.len());
+        if length > 0 && grown > 0 {
+            packet.payload.resize(end, 0);
+            self.bytes += grown;
+        }
+    }
+
+    /// Delays a packet until [`Self::let_go`].
+    pub(super) fn hold(&mut self, ordinal: u64) {
+        if let Some(packet) = self.at(ordinal) {
+            packet.holders += 1;
+        }
+    }
+
+    pub(super) fn let_go(&mut self, ordinal: u64) {
+        if let Some(packet) = self.at(ordinal) {
+            packet.holders = packet.holders.saturating_sub(1);
+        }
+    }
+
+    pub(super) fn write<W: Write>(&mut self, writer: &mut PcapngWriter<W>) -> io::Result<()> {
+        while let Some(packet) = self.packets.front() {
+            if packet.holders > 0 {
+                if self.has_room() {
+                    return Ok(());
+                }
+                self.undecided += 1;
+            }
+            self.write_first(writer)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish<W: Write>(&mut self, writer: &mut PcapngWriter<W>) -> io::Result<()> {
+        while !self.packets.is_empty() {
+            self.write_first(writer)?;
+        }
+        while let Some((_, packet)) = self.restored.pop_first() {
+            self.put(&packet, writer)?;
+        }
+        Ok(())
+    }
+
+    fn has_room(&self) -> bool {
+        self.packets.len() + self.restored.len() <= MAX_WAITING_PACKETS && self.bytes <= self.most_bytes
+    }
+
+    fn write_first<W: Write>(&mut self, writer: &mut PcapngWriter<W>) -> io::Result<()> {
+        let Some(packet) = self.packets.pop_front() else { return Ok(()) };
+        self.first += 1;
+        if self.numbering != Numbering::Restored {
+            return self.put(&packet, writer);
+        }
+        self.restored.insert(packet.number, packet);
+        loop {
+            let is_next = self.restored.first_key_value().is_some_and(|(number, _)| *number <= self.last_number + 1);
+            if !is_next && self.has_room() {
+                return Ok(());
+            }
+            let Some((_, packet)) = self.restored.pop_first() else { return Ok(()) };
+            self.put(&packet, writer)?;
+        }
+    }
+
+    fn put<W: Write>(&mut self, packet: &PendingPacket, writer: &mut PcapngWriter<W>) -> io::Result<()> {
+        self.bytes -= packet.headers.len() + packet.payload.len() + size_of::<PendingPacket>();
+        self.removed += (packet.captured - packet.payload.len()) as u64;
+        if self.numbering != Numbering::Anew {
+            match packet.number.checked_sub(self.last_number + 1) {
+                Some(skipped) => {
+                    (0..skipped).try_for_each(|_| writer.skip_number())?;
+                    self.last_number = packet.number;
+                }
+                None => self.moved += 1,
+            }
+        }
+        writer.packet(&PacketBlock { parts: [&packet.headers, &packet.payload], ..packet.record })
+    }
 }

@@ -1,26 +1,22 @@
-//! SMB1 requests and responses: matched by PID and MID with TID and UID, which all recycle (MS-CIFS 2.2.1.6).
+//! SMB1 requests and responses, matched by PID and MID with TID and UID. All of these are recycled (MS-CIFS §2.2.1.6).
 //!
-//! Because ids recycle, a response after a gap is accepted only when the gap can't hide both the true response and
+//! Because ids are recycled, a response after a gap is accepted only if the gap can't hide both the true response and
 //! another request with the same ids.
 
-mod answers;
-mod ids;
 mod named;
 mod raw;
 mod requests;
 
 use crate::content::{Message1, RequestOrResponse, dialect_named};
-use crate::framer::Frame;
+use crate::frame::Frame;
 use crate::ledger::{Ledger, Opening};
 use crate::names::ConnectionNames;
 use crate::offers;
 use crate::pending::{Causality, PendingExchange, StreamSpan};
 use crate::unseen::MidCounter;
-use answers::{Answers, status};
-use ids::PidMid;
 use named::{Smb1RequestFields, Smb1ResponseEffect};
 use raw::{RawRequest, Smb1RawTransfer};
-use requests::{NO_ID, Smb1RequestTracker, Smb1TrackedRequest};
+use requests::{Answers, NO_ID, PidMid, Smb1RequestTracker, Smb1TrackedRequest, status};
 use smbscope_model::exchange::Details;
 use smbscope_model::{
     Command, CommandGroup, Dialect, ExchangeOutcome, FileId, FlowDirection, Half, ResponseStatus, Subcommand, groups,
@@ -30,29 +26,24 @@ use smbscope_wire::smb1::{self, TransactionKind};
 use smbscope_wire::smb2;
 use smbscope_wire::status::NtStatus;
 
-/// A Read_Raw request with the header of its frame: 8 words, and no bytes (MS-CIFS 2.2.4.22.1).
+/// Length of a Read_Raw request with its frame header: 8 words and no bytes (MS-CIFS §2.2.4.22.1).
 const SMALLEST_READ_RAW: u64 = 4 + 32 + 1 + 16 + 2;
 
-/// What a connection knows of SMB1.
 #[derive(Debug, Default)]
 pub(crate) struct Smb1ConnectionState {
     requests: Smb1RequestTracker,
     raw: Smb1RawTransfer,
     names: ConnectionNames,
-    /// What the latest NEGOTIATE offers.
     dialects: Vec<Dialect>,
     pub(crate) mids: MidCounter,
-    /// Where the last request ended.
     asked_to: u64,
 }
 
 impl Smb1ConnectionState {
-    /// Requests that wait for an answer, but for blocks of raw data.
     pub(crate) fn outstanding(&self) -> usize {
         self.requests.outstanding.by_id().len()
     }
 
-    /// What names take, about.
     pub(crate) fn name_bytes(&self) -> usize {
         self.names.bytes()
     }
@@ -65,13 +56,11 @@ impl Smb1ConnectionState {
         self.requests.outstanding.iter_mut().chain(self.raw.iter_mut())
     }
 
-    /// What may lie in a stretch of a stream: requests, or responses that have begun.
     pub(crate) fn near(&mut self, span: StreamSpan, from_client: bool, take: &mut impl FnMut(&mut PendingExchange)) {
         self.raw.iter_mut().for_each(&mut *take);
         self.requests.near(span, from_client, take);
     }
 
-    /// Takes in a message.
     pub(crate) fn take(
         &mut self,
         ledger: &mut Ledger<'_>,
@@ -99,7 +88,6 @@ impl Smb1ConnectionState {
         }
     }
 
-    /// Takes in a frame without SMB header. Returns whether it was expected.
     pub(crate) fn take_raw(&mut self, ledger: &mut Ledger<'_>, direction: FlowDirection, frame: &Frame) -> bool {
         if direction == ledger.client() {
             self.raw.take_block_of_write(&mut self.requests, ledger, frame)
@@ -108,8 +96,8 @@ impl Smb1ConnectionState {
         }
     }
 
-    /// Takes in data without a header that answers no captured request. Returns true if a gap since the last request can
-    /// hide a Read_Raw: nothing else is answered like that.
+    /// Processes data without a header that does not answer a captured request. Returns true if a gap since the last
+    /// request can hide a Read_Raw, the only command answered like this.
     fn take_lost_read(&mut self, ledger: &mut Ledger<'_>, frame: &Frame) -> bool {
         let received = frame.acknowledged_first.unwrap_or(u64::MAX);
         if ledger.client_losses.bytes_between(self.asked_to, received) < SMALLEST_READ_RAW {
@@ -132,7 +120,7 @@ impl Smb1ConnectionState {
         true
     }
 
-    /// Takes in an SMB2 NEGOTIATE response; returns whether it answers an SMB1 NEGOTIATE (MS-SMB2 3.3.5.3).
+    /// Processes an SMB2 NEGOTIATE response. Returns true if it answers an SMB1 NEGOTIATE (MS-SMB2 §3.3.5.3).
     pub(crate) fn take_smb2_negotiate(
         &mut self,
         ledger: &mut Ledger<'_>,
@@ -158,7 +146,7 @@ impl Smb1ConnectionState {
             return;
         }
         if ledger.accounts.summary.dialect.is_none() {
-            // Mid-stream: SMB1 is what it is, whichever of its dialects.
+            // Mid-stream: it is SMB1, but the dialect is unknown.
             ledger.accounts.summary.dialect = Some(Dialect::OtherSmb1);
         }
         let tree = self.names.trees.get(&header.tid);
@@ -184,7 +172,7 @@ impl Smb1ConnectionState {
                 (exchange.caching, exchange.repeated) = (held.caching, held.repeated);
             }
             (CommandGroup::Write, Some(facts), Some(_)) => self.names.rereads.changed(&facts),
-            // What is set is not looked at: times, the end of the file, its name.
+            // Assume a change without looking at the information level: times, end of file, name.
             (_, Some(facts), _) if named.subcommand == Some(Subcommand::Trans2(Trans2::SET_FILE_INFORMATION)) => {
                 self.names.rereads.changed(&facts);
             }
@@ -211,7 +199,7 @@ impl Smb1ConnectionState {
         pending.may_stay_unanswered = named.oplock_release;
         let answers = Answers::to(message);
         if let Some(block) = self.raw.take_block(key) {
-            // The client uses the ids again, so the block before was answered, or never will be.
+            // The client reuses the ids, so the previous block was answered or never will be.
             ledger.abandon(block);
         }
         self.raw.expect(RawRequest::new(message, key));
@@ -234,7 +222,7 @@ impl Smb1ConnectionState {
         }
     }
 
-    /// Secondary requests, and further messages of WRITE_MPX, belong to the request before them.
+    /// Adds secondary requests, and further messages of WRITE_MPX, to their request. Returns false for other messages.
     fn continues(&mut self, key: PidMid, frame: &Frame, message: &Message1) -> bool {
         let command = message.header.command;
         let primary = TransactionKind::primary_of(command)

@@ -1,4 +1,5 @@
-//! What SMB1 requests name, and what their answers make true: users, trees and opens (MS-CIFS 3.2.1, 3.3.1).
+//! Fields of SMB1 requests that name something, and the effect of successful responses on users, trees and opens
+//! (MS-CIFS §3.2.1, §3.3.1).
 
 use crate::content::{Body1, Message1, RequestOrResponse};
 use crate::names::{ConnectionNames, TrackedTreeConnect, kept, user_name};
@@ -9,7 +10,6 @@ use smbscope_wire::names::{NtTransact, Trans2};
 use smbscope_wire::smb1::{self, Smb1Command, Smb1Request, Smb1Response};
 use std::sync::Arc;
 
-/// What a request says about itself.
 #[derive(Debug, Default)]
 pub(super) struct Smb1RequestFields {
     pub(super) subcommand: Option<Subcommand>,
@@ -70,7 +70,6 @@ impl Smb1RequestFields {
     }
 }
 
-/// What a successful answer changes.
 #[derive(Debug)]
 pub(super) enum Smb1ResponseEffect {
     LogOn(Option<Arc<str>>),
@@ -82,7 +81,6 @@ pub(super) enum Smb1ResponseEffect {
 }
 
 impl Smb1ResponseEffect {
-    /// What the answer will make true, for each command of the chain.
     pub(super) fn all_from_message(message: &Message1, path: Option<Arc<str>>) -> Vec<Smb1ResponseEffect> {
         let mut effects = Vec::new();
         let commands = std::iter::once(message.header.command).chain(message.chain);
@@ -117,7 +115,6 @@ impl Smb1ResponseEffect {
         effects
     }
 
-    /// They are true now, as `answer` says. Returns how many names had to be forgotten.
     pub(super) fn take(
         effects: Vec<Smb1ResponseEffect>,
         names: &mut ConnectionNames,
@@ -172,7 +169,6 @@ impl Smb1ResponseEffect {
     }
 }
 
-/// The FID of what was opened, and what else the answer tells of it.
 fn opened(body: &Body1) -> Option<(u16, Option<smb1::Smb1OpenResult>)> {
     match body {
         RequestOrResponse::Response(Smb1Response::Open(opened)) => Some((opened.fid, Some(*opened))),
@@ -181,7 +177,7 @@ fn opened(body: &Body1) -> Option<(u16, Option<smb1::Smb1OpenResult>)> {
     }
 }
 
-/// What an open was granted; absent where it is not known whether it asked.
+/// Returns the granted oplock. `None` if it is unknown whether the request asked for one.
 fn granted(asks: Option<bool>, opened: &smb1::Smb1OpenResult) -> Option<GrantedCaching> {
     match opened.oplock_level? {
         0 if asks? => Some(GrantedCaching::NotGranted),

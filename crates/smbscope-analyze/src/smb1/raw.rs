@@ -1,30 +1,27 @@
-//! Read_Raw and Write_Raw (MS-CIFS 2.2.4.22, 2.2.4.25): data without an SMB header, so matched by its place alone.
+//! Read_Raw and Write_Raw (MS-CIFS §2.2.4.22, §2.2.4.25): data without an SMB header, matched by position alone.
 //!
-//! Write_Raw is reported in two parts, as Swartz does: the request up to the server's "go ahead" (the synchronous
-//! part, which has a response time), and the block of data (the asynchronous part), which is answered in
+//! Write_Raw is reported in two parts, as in Swartz (1997): the request up to the server's "go ahead" (the synchronous
+//! portion, which has a response time), and the block of data (the asynchronous portion), which has a response in
 //! write-through mode only.
 
-use super::answers::status;
-use super::ids::PidMid;
-use super::requests::{Hidden, Smb1RequestTracker};
+use super::requests::{Hidden, PidMid, Smb1RequestTracker, status};
 use crate::content::{Message1, RequestOrResponse};
-use crate::framer::Frame;
+use crate::frame::Frame;
 use crate::ledger::Ledger;
 use crate::pending::{Causality, PendingExchange};
 use smbscope_model::{Exchange, ExchangeOutcome, Half, ResponseStatus, Subcommand};
 use smbscope_wire::smb1;
 use smbscope_wire::status::NtStatus;
 
-/// What raw data is expected next. Only one raw command may be outstanding on a connection.
+/// Expected raw data. Only one raw command may be outstanding on a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Smb1RawTransfer {
     read: Option<PidMid>,
     write: Option<WriteRaw>,
-    /// The data block of a Write_Raw in write-through mode, which will be answered.
+    /// Data block of a Write_Raw in write-through mode, which will get a response.
     block: Option<(PidMid, Box<PendingExchange>)>,
 }
 
-/// A Write_Raw between its request and its data block.
 #[derive(Debug)]
 struct WriteRaw {
     key: PidMid,
@@ -32,14 +29,9 @@ struct WriteRaw {
     go_ahead: Option<Box<Exchange>>,
 }
 
-/// A request that raw data will follow or answer.
 pub(crate) enum RawRequest {
     Read(PidMid),
-    Write {
-        key: PidMid,
-        write_through: bool,
-    },
-    /// Any other request: the raw commands before it are over.
+    Write { key: PidMid, write_through: bool },
     None,
 }
 
@@ -66,7 +58,7 @@ impl Smb1RawTransfer {
         }
     }
 
-    /// The server is ready for the data block; what was learned from the synchronous part serves the other one.
+    /// The server is ready for the data block, which inherits the properties of the synchronous portion.
     pub(crate) fn go_ahead(&mut self, key: PidMid, pending: &PendingExchange) {
         match &mut self.write {
             Some(write) if write.key == key => write.go_ahead = Some(Box::new(pending.exchange.clone())),
@@ -74,7 +66,6 @@ impl Smb1RawTransfer {
         }
     }
 
-    /// The data block that waits for an answer with these ids.
     pub(crate) fn take_block(&mut self, key: PidMid) -> Option<Box<PendingExchange>> {
         self.block.take_if(|(block_key, _)| *block_key == key).map(|(_, pending)| pending)
     }
@@ -87,7 +78,6 @@ impl Smb1RawTransfer {
         self.block.iter_mut().map(|(_, pending)| &mut **pending)
     }
 
-    /// Takes in a frame of the server without SMB header. Returns whether it was expected.
     pub(super) fn take_answer_to_read(
         &mut self,
         requests: &mut Smb1RequestTracker,
@@ -97,7 +87,7 @@ impl Smb1RawTransfer {
         let Some(key) = self.read.take() else { return false };
         let Some(request) = requests.outstanding.by_id().get(&key) else { return false };
         let pending = &request.pending;
-        // Nothing but its place says whose answer this is: no gap may lie between.
+        // Only the position identifies the request, so there must be no gap in between.
         let sent = pending.acknowledged.unwrap_or(0);
         let hidden = ledger.server_losses.bytes_between(sent, frame.start) > 0;
         if hidden || pending.causality(frame) == Causality::Impossible {
@@ -105,14 +95,13 @@ impl Smb1RawTransfer {
         }
         if let Some(mut request) = requests.outstanding.remove(key) {
             request.pending.add_response(frame, frame.length(), ResponseStatus::Nt(NtStatus::SUCCESS));
-            // There is no header, hence no status: an error shows as an empty answer.
+            // There is no header and so no status: an error shows as an empty response.
             request.pending.exchange.status = None;
             ledger.complete(request.pending);
         }
         true
     }
 
-    /// Takes in a frame of the client without SMB header. Returns whether it was expected.
     pub(super) fn take_block_of_write(
         &mut self,
         requests: &mut Smb1RequestTracker,
@@ -122,7 +111,7 @@ impl Smb1RawTransfer {
         let Some(WriteRaw { key, write_through, go_ahead }) = self.write.take() else { return false };
         let synchronous = match go_ahead {
             Some(synchronous) => *synchronous,
-            // The client goes on, so the "go ahead" was sent: it was not captured.
+            // The client continues, so the "go ahead" was sent but not captured.
             None => {
                 let Some(request) = requests.outstanding.remove(key) else { return false };
                 let synchronous = request.pending.exchange.clone();
@@ -156,7 +145,8 @@ impl Smb1RawTransfer {
         true
     }
 
-    /// The answer to the data block of a Write_Raw in write-through mode: WRITE_COMPLETE, or, from Samba, WRITE_RAW.
+    /// Processes the response to the data block of a Write_Raw in write-through mode: WRITE_COMPLETE or, from Samba,
+    /// WRITE_RAW.
     pub(super) fn take_answer(
         &mut self,
         requests: &Smb1RequestTracker,

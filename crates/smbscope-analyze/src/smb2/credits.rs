@@ -1,49 +1,46 @@
-//! Whether a client waits for credits (MS-SMB2 3.2.4.1.2, 3.3.1.2): each request costs some, each response grants some.
+//! Detects clients that wait for credits (MS-SMB2 §3.2.4.1.2, §3.3.1.2): each request costs credits, each response
+//! grants some.
 //!
-//! What a client would like to send cannot be seen, but what it sends as soon as it can: a request that follows the grant at
-//! once, with fewer credits left before that than it costs, and others outstanding meanwhile, waited for it.
+//! The requests that a client would like to send are invisible, but not those that it sends as soon as it can. A
+//! request waited for credits if it follows a grant immediately, costs more credits than were left before the grant,
+//! and other requests were outstanding meanwhile.
 
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_wire::smb2::{Smb2Command, Smb2Header};
 
-/// A client that waits for credits uses them so soon, beside the trip to it and back.
+/// Maximum reaction time of a client that waits for credits, in addition to the round trip.
 const SOON: Nanos = Nanos(1_000_000);
-/// With fewer requests outstanding a client may work one by one, and not wait for credits; unless each of them costs
-/// several credits, as the large reads and writes of a copy do.
+/// With fewer outstanding requests, a client may be sequential instead of waiting for credits, unless its requests cost
+/// several credits each, like the large reads and writes of a copy.
 const OUTSTANDING_LEAST: u32 = 2;
 
-/// The credits of a connection, of which every message is known.
 #[derive(Debug, Default)]
 pub(super) struct ObservedCredits {
-    /// What the client has; unknown before the first response, and from then on when a message was missed.
+    /// Credits of the client. Unknown before the first response, and permanently after a missing message.
     left: Option<u32>,
-    /// What it had before the last response that granted any, and when that passed.
+    /// Credits before the last response that granted any, and the time of that response.
     before: u32,
     granted: Timestamp,
-    /// When it sent the last request, and how many were outstanding then.
     asked: Timestamp,
     outstanding: u32,
     cost: u32,
 }
 
 impl ObservedCredits {
-    /// Something was not seen: what is left is unknown for good.
     pub(super) fn forget(&mut self) {
         self.left = None;
     }
 
-    /// Whether what is left is known.
     #[inline]
     pub(super) fn are_known(&self) -> bool {
         self.left.is_some()
     }
 
-    /// A response passed.
     #[inline]
     pub(super) fn grant(&mut self, header: &Smb2Header, time: Timestamp) {
         let granted = u32::from(header.credits);
         match &mut self.left {
-            // Before it the client had one credit, which the request took.
+            // Before the NEGOTIATE the client had one credit, which that request used.
             None if header.message_id == 0 && header.command == Smb2Command::NEGOTIATE => self.left = Some(granted),
             Some(left) if granted > 0 => {
                 (self.before, self.granted) = (*left, time);
@@ -53,8 +50,8 @@ impl ObservedCredits {
         }
     }
 
-    /// A request passed, with which so many are outstanding; how long the client waited for credits before, with a trip of
-    /// this length to it and back.
+    /// Records a request. Returns the time for which the client waited for credits before it. `outstanding` includes
+    /// this request; `trip` is the round trip between capture point and client.
     #[inline]
     pub(super) fn take(&mut self, header: &Smb2Header, time: Timestamp, outstanding: u32, trip: Nanos) -> Nanos {
         let Some(left) = self.left else { return Nanos(0) };
@@ -65,7 +62,7 @@ impl ObservedCredits {
             && time - self.granted <= Nanos(SOON.0.saturating_add(trip.0));
         let waited = if waited { self.granted - self.asked } else { Nanos(0) };
         (self.asked, self.outstanding, self.cost) = (time, outstanding, cost);
-        // A client that spends what it does not have has got it in a way that is not known here.
+        // A client that spends more than it has got credits from somewhere else.
         self.left = left.checked_sub(cost);
         waited
     }
@@ -81,14 +78,14 @@ mod tests {
         Smb2Header { credits, credit_charge: charge, message_id: 7, ..Smb2Header::new(Smb2Command::READ) }
     }
 
-    /// A client that was granted so many credits with its NEGOTIATE.
     fn with(credits: u16) -> ObservedCredits {
         let mut known = ObservedCredits::default();
         known.grant(&Smb2Header { credits, ..Smb2Header::new(Smb2Command::NEGOTIATE) }, Timestamp(0));
         known
     }
 
-    /// Two requests of 4 credits each at 10 ms, the response to the first at 30 ms, a third request so much later.
+    /// Two requests of 4 credits each at 10 ms, the response to the first at 30 ms, and a third request `later` ms
+    /// after that.
     fn third_request(credits: u16, later: i64) -> Nanos {
         let mut known = with(credits);
         let ask = |known: &mut ObservedCredits, at: i64, outstanding| {

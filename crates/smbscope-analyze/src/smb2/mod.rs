@@ -1,11 +1,10 @@
-//! SMB2/3 requests and responses: matched by message id, named by session, tree and open (MS-SMB2 3.3.5).
+//! SMB2/3 requests and responses, matched by message id and named by session, tree and open (MS-SMB2 §3.3.5).
 
 mod credits;
-mod named;
 mod requests;
 
 use crate::content::{Message2, RequestOrResponse};
-use crate::framer::Frame;
+use crate::frame::Frame;
 use crate::ledger::{Ledger, Opening};
 use crate::offers;
 use crate::pending::{Causality, PendingExchange, StreamSpan};
@@ -13,8 +12,10 @@ use crate::rereads::{OpenFacts, ReadCaching, TrackedOpen};
 use crate::smb1::Smb1ConnectionState;
 use crate::unseen::MessageIds;
 use credits::ObservedCredits;
-use named::{Smb2RequestFields, Smb2ResponseEffect, display_path, file_id, granted, logged_on, oplock_left};
-use requests::{Smb2RequestTracker, Smb2TrackedRequest, UNSOLICITED};
+use requests::{
+    Smb2RequestFields, Smb2RequestTracker, Smb2ResponseEffect, Smb2TrackedRequest, UNSOLICITED, display_path, file_id,
+    granted, logged_on, oplock_left,
+};
 use smbscope_model::connection::ServerInterface;
 use smbscope_model::exchange::{CreatedFile, Details};
 use smbscope_model::{
@@ -26,25 +27,21 @@ use smbscope_wire::smb2::{self, FileReference, flags};
 use smbscope_wire::status::NtStatus;
 use std::sync::Arc;
 
-/// Sessions of one connection that are remembered to be left when it ends.
 const MAX_JOINED: usize = 256;
-/// ShareType of a TREE_CONNECT response (MS-SMB2 2.2.10).
+/// ShareType of a TREE_CONNECT response (MS-SMB2 §2.2.10).
 const SHARE_TYPE_PIPE: u8 = 2;
 
-/// What a connection knows of SMB2.
 #[derive(Debug, Default)]
 pub(crate) struct Smb2 {
     requests: Smb2RequestTracker,
-    /// Sessions that are to be left when the connection ends.
     joined: Vec<u64>,
-    /// The session that was used last: of a connection that began before the capture, the only one that is known.
+    /// The most recently used session: the only one known if the connection began before the capture.
     used: Option<u64>,
-    /// The message ids that were seen.
     pub(crate) message_ids: MessageIds,
     credits: ObservedCredits,
 }
 
-/// What a related member of a compound takes over from the one before it (MS-SMB2 3.3.5.2.7.2).
+/// Properties that a related member of a compound inherits (MS-SMB2 §3.3.5.2.7.2).
 #[derive(Debug, Default, Clone)]
 struct Previous {
     session_id: Option<u64>,
@@ -55,7 +52,6 @@ struct Previous {
 }
 
 impl Smb2 {
-    /// Requests that wait for an answer.
     pub(crate) fn outstanding(&self) -> usize {
         self.requests.outstanding.by_id().len()
     }
@@ -68,12 +64,10 @@ impl Smb2 {
         self.requests.outstanding.iter_mut()
     }
 
-    /// The requests that may lie in a stretch of the client's stream.
     pub(crate) fn requests_near(&mut self, span: StreamSpan, take: &mut impl FnMut(&mut PendingExchange)) {
         self.requests.outstanding.near(span, None, take);
     }
 
-    /// The connection ended: its sessions have a channel less.
     pub(crate) fn leave_sessions(&mut self, ledger: &mut Ledger<'_>) {
         let server = ledger.server();
         for session_id in self.joined.drain(..) {
@@ -81,7 +75,6 @@ impl Smb2 {
         }
     }
 
-    /// Takes in a frame of messages. `smb1` may wait for an answer that comes in SMB2.
     pub(crate) fn take(
         &mut self,
         ledger: &mut Ledger<'_>,
@@ -133,7 +126,7 @@ impl Smb2 {
             ledger.sessions.bind(server, id);
             ledger.accounts.summary.binds_session = true;
         }
-        // No session has the id zero (MS-SMB2 3.3.5.5.1).
+        // 0 is not a valid session id (MS-SMB2 §3.3.5.5.1).
         let session = session_id.filter(|id| *id != 0).and_then(|id| ledger.sessions.get(server, id));
         let tree = session.zip(tree_id).and_then(|(session, id)| session.trees.get(&id));
         let named = Smb2RequestFields::from_body(&member.body);
@@ -203,9 +196,8 @@ impl Smb2 {
         self.start(ledger, header.message_id, request);
     }
 
-    /// A request costs credits, for which its client may have waited.
     fn take_credits(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, header: &smb2::Smb2Header, group: CommandGroup) {
-        // Grants may be in what is missing, or in what is encrypted.
+        // Missing or encrypted messages may grant credits.
         if ledger.may_have_missed_any() {
             self.credits.forget();
             return;
@@ -255,7 +247,7 @@ impl Smb2 {
                 connection.dialect = Some(Dialect::Smb2(answer.dialect));
                 ledger.note_server_offer(offers::smb2_server(answer));
             }
-            // Only the first message id can answer an SMB1 NEGOTIATE (MS-SMB2 3.3.5.3.1, 3.3.5.3.2): the client goes on
+            // Only message id 0 can answer an SMB1 NEGOTIATE (MS-SMB2 §3.3.5.3.1, §3.3.5.3.2): the client continues
             // with an SMB2 NEGOTIATE or SESSION_SETUP of message id 1.
             let may_answer_smb1 = header.message_id == 0 && !self.requests.outstanding.by_id().contains_key(&0);
             if may_answer_smb1 && smb1.take_smb2_negotiate(ledger, frame, &header, member.length) {
@@ -277,7 +269,7 @@ impl Smb2 {
             request.pending.exchange.interim.get_or_insert(frame.first);
             ledger.quality.interim_responses += 1;
             let put_off = self.requests.put_off(key, header.async_id);
-            // The final response of some may be in what is missing.
+            // Missing messages may include the final responses of some.
             if !ledger.server_losses.any_after(0) {
                 let summary = &mut ledger.accounts.summary;
                 summary.max_asynchronous = summary.max_asynchronous.max(put_off);
@@ -295,7 +287,7 @@ impl Smb2 {
         ledger.complete(request.pending);
     }
 
-    /// The server takes an oplock or a lease back. It names no session with a lease (MS-SMB2 2.2.23.2).
+    /// Records an oplock or lease break. A lease break names no session (MS-SMB2 §2.2.23.2).
     fn broken(&mut self, ledger: &mut Ledger<'_>, notification: &Notification) {
         let oplock = match notification {
             Notification::Oplock(oplock) => oplock_left(oplock.oplock_level).map(|left| (oplock.file, left)),
@@ -308,7 +300,6 @@ impl Smb2 {
         }
     }
 
-    /// What the answer makes true: a session, a tree, an open, a name.
     fn take_effect(&mut self, ledger: &mut Ledger<'_>, request: &mut Smb2TrackedRequest, member: &Message2) {
         let header = &member.header;
         let server = ledger.server();
@@ -380,7 +371,7 @@ impl Smb2 {
                 if let Some(file) = request.file {
                     ledger.sessions.change(server, session_id, |session| {
                         if session.opens.get(&file).is_some() {
-                            // What is read of it under its new name is not known to be what it was.
+                            // The file under the new name may differ from the one read before.
                             session.opens.insert(file, TrackedOpen::named(path));
                         }
                     });
@@ -390,7 +381,6 @@ impl Smb2 {
     }
 }
 
-/// A request through an open: what a read holds; whatever may change the file makes its reads forgotten.
 fn note_use(
     ledger: &mut Ledger<'_>,
     session_id: u64,
@@ -411,11 +401,10 @@ fn note_use(
     }
 }
 
-/// A response that answers nothing that was seen.
 fn report_unmatched(ledger: &mut Ledger<'_>, frame: &Frame, member: &Message2, outcome: ExchangeOutcome) {
     let header = &member.header;
     if outcome == ExchangeOutcome::RequestNotCaptured && header.status == NtStatus::PENDING {
-        // The final response will tell.
+        // The final response will be reported.
         ledger.quality.interim_responses += 1;
         return;
     }
@@ -430,7 +419,6 @@ fn report_unmatched(ledger: &mut Ledger<'_>, frame: &Frame, member: &Message2, o
     ledger.report_response(frame, opening, ResponseStatus::Nt(header.status), outcome);
 }
 
-/// The interfaces of a server that a connection's summary holds.
 fn kept_interfaces(interfaces: &[NetworkInterfaceInfo]) -> Vec<ServerInterface> {
     let kept = interfaces.iter().take(ServerInterface::MAX_SERVER_INTERFACES);
     kept.map(|NetworkInterfaceInfo { index, link_speed, address, .. }| ServerInterface {
@@ -441,7 +429,6 @@ fn kept_interfaces(interfaces: &[NetworkInterfaceInfo]) -> Vec<ServerInterface> 
     .collect()
 }
 
-/// The message id, if all of it is there.
 fn whole_id(header: &smb2::Smb2Header) -> Option<u64> {
     (header.id_mask == u64::MAX).then_some(header.message_id)
 }

@@ -1,39 +1,39 @@
-//! The requests of SMB2 that are outstanding, by message id, also where a snap length cut the ids.
+//! Outstanding SMB2 requests by message id, even if the snap length truncated the ids; the fields of requests that name
+//! something, and the effect of successful responses on sessions, trees and opens (MS-SMB2 §3.3.1).
 
-use super::named::{Smb2ResponseEffect, file_id};
-use crate::outstanding::OutstandingRequests;
-use crate::pending::PendingExchange;
-use smbscope_model::Command;
-use smbscope_wire::smb2::{self, FileReference};
+use crate::content::{Body2, Message2, RequestOrResponse};
+use crate::names::{TrackedTreeConnect, kept, user_name};
+use crate::pending::{OutstandingRequests, PendingExchange};
+use smbscope_model::{Command, FileId, GrantedCaching, Subcommand};
+use smbscope_wire::CapturedName;
+use smbscope_wire::names::InfoLevel;
+use smbscope_wire::smb2::messages::create::oplock;
+use smbscope_wire::smb2::messages::session_setup;
+use smbscope_wire::smb2::{self, Created, FileReference, Smb2Command, Smb2Request};
+use std::sync::Arc;
 
-/// Requests outstanding on a connection at most; servers grant no more than 8,192 credits.
+/// Maximum number of outstanding requests per connection; servers grant no more than 8,192 credits.
 const MAX_OUTSTANDING: usize = 8192;
-/// The message id of a notification that the server sends of its own accord (MS-SMB2 2.2.23).
+/// Message id of an unsolicited notification (MS-SMB2 §2.2.23).
 pub(super) const UNSOLICITED: u64 = u64::MAX;
 
-/// The requests that wait for a response.
 #[derive(Debug, Default)]
 pub(super) struct Smb2RequestTracker {
     pub(super) outstanding: OutstandingRequests<u64, Smb2TrackedRequest>,
-    /// How many that are outstanding have an id of which all bits are known, 32 bits, or fewer.
+    /// Number of outstanding requests by known bits of the id: all, at least 17, or fewer.
     by_mask: [usize; 3],
-    /// How many were answered with STATUS_PENDING.
     asynchronous: u32,
-    /// The highest message id so far: ids begin at 0 and grow (MS-SMB2 3.2.4.1.3).
+    /// Highest message id so far: ids begin at 0 and grow (MS-SMB2 §3.2.4.1.3).
     highest_id: Option<u64>,
 }
 
-/// A request that waits for its response.
 #[derive(Debug)]
 pub(super) struct Smb2TrackedRequest {
     pub(super) pending: Box<PendingExchange>,
-    /// Which bits of its message id are known.
     pub(super) id_mask: u64,
     pub(super) async_id: Option<u64>,
     pub(super) file: Option<FileReference>,
-    /// The member of the same compound whose answer names the file.
     pub(super) file_from: Option<u64>,
-    /// The members of the same compound whose file the answer names.
     pub(super) followers: Vec<u64>,
     pub(super) effect: Smb2ResponseEffect,
 }
@@ -51,7 +51,7 @@ impl AsMut<PendingExchange> for Smb2TrackedRequest {
 }
 
 impl Smb2TrackedRequest {
-    /// Whether a response repeats what the request and its interim response said: the command, and the AsyncId.
+    /// Returns true if the response repeats the command and the AsyncId of the interim response.
     pub(super) fn fits(&self, header: &smb2::Smb2Header) -> bool {
         let same_operation = self.async_id.zip(header.async_id).is_none_or(|(known, answered)| known == answered);
         same_operation && self.pending.exchange.command == Command::Smb2(header.command)
@@ -64,7 +64,6 @@ impl Smb2RequestTracker {
         self.outstanding.take_all().map(|request| request.pending)
     }
 
-    /// Adds a request; returns the one with the same id that was outstanding.
     pub(super) fn insert(&mut self, message_id: u64, request: Smb2TrackedRequest) -> Option<Smb2TrackedRequest> {
         if let Some(first) = request.file_from.and_then(|id| self.outstanding.get_mut(id)) {
             first.followers.push(message_id);
@@ -79,7 +78,6 @@ impl Smb2RequestTracker {
         self.asynchronous -= u32::from(async_id.is_some());
     }
 
-    /// The server answers a request with STATUS_PENDING; returns how many requests it has put off like that.
     pub(super) fn put_off(&mut self, message_id: u64, async_id: Option<u64>) -> u32 {
         if let Some(request) = self.outstanding.get_mut(message_id) {
             self.asynchronous += u32::from(request.async_id.is_none() && async_id.is_some());
@@ -94,7 +92,6 @@ impl Smb2RequestTracker {
         Some(request)
     }
 
-    /// Removes the request with the lowest id, where there are too many.
     pub(super) fn remove_excess(&mut self) -> Option<Smb2TrackedRequest> {
         let requests = self.outstanding.by_id();
         if requests.len() <= MAX_OUTSTANDING {
@@ -104,8 +101,9 @@ impl Smb2RequestTracker {
         self.remove(lowest)
     }
 
-    /// The request of a response, by message id. Where a snap length cut either id, by the bits that both have, if these
-    /// fit one request only. An AsyncId finds nothing: servers use the same few again and again.
+    /// Finds the request of a response by message id. If the snap length truncated either id, compares the bits that
+    /// both have; only one request may match. The AsyncId is useless for this, because servers reuse the same few
+    /// values.
     pub(super) fn find(&self, header: &smb2::Smb2Header) -> Option<u64> {
         let requests = self.outstanding.by_id();
         if requests.contains_key(&header.message_id) {
@@ -125,7 +123,7 @@ impl Smb2RequestTracker {
         }
     }
 
-    /// Adds the bits of a message id that a snap length cut: those of the id that is nearest to the highest so far.
+    /// Restores the bits of a truncated message id from the nearest possible id to the highest so far.
     pub(super) fn complete_id(&mut self, header: &mut smb2::Smb2Header, midstream: bool) {
         if header.id_mask != u64::MAX {
             let Some(highest) = self.highest_id.or((!midstream).then_some(0)) else { return };
@@ -144,7 +142,6 @@ impl Smb2RequestTracker {
         }
     }
 
-    /// Members of a compound that work on the file which its first member opened.
     pub(super) fn name_followers(&mut self, followers: Vec<u64>, create: u64, file: FileReference) {
         for id in followers {
             let Some(request) = self.outstanding.get_mut(id).filter(|request| request.file_from == Some(create)) else {
@@ -156,11 +153,130 @@ impl Smb2RequestTracker {
     }
 }
 
-/// Index of a mask of known bits in a table of counts.
 fn mask_index(id_mask: u64) -> usize {
     match id_mask {
         u64::MAX => 0,
         mask if mask > u64::from(u16::MAX) => 1,
         _ => 2,
     }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Smb2RequestFields {
+    pub(super) file: Option<FileReference>,
+    pub(super) subcommand: Option<Subcommand>,
+    pub(super) offset: Option<u64>,
+    pub(super) length: Option<u64>,
+    pub(super) waits: bool,
+}
+
+impl Smb2RequestFields {
+    pub(super) fn from_body(body: &Body2) -> Smb2RequestFields {
+        let RequestOrResponse::Request(request) = body else { return Smb2RequestFields::default() };
+        match request {
+            Smb2Request::ReadWrite { file, offset, length } => Smb2RequestFields {
+                file: Some(*file),
+                offset: Some(*offset),
+                length: Some((*length).into()),
+                ..Smb2RequestFields::default()
+            },
+            Smb2Request::Lock { file, element } => Smb2RequestFields {
+                file: Some(*file),
+                offset: element.map(|element| element.offset),
+                length: element.map(|element| element.length),
+                waits: element.is_some_and(|element| element.waits()),
+                ..Smb2RequestFields::default()
+            },
+            Smb2Request::Ioctl { file, code } => {
+                let file = Some(*file).filter(|file| *file != FileReference::RELATED);
+                Smb2RequestFields { file, subcommand: Some(Subcommand::Fsctl(*code)), ..Smb2RequestFields::default() }
+            }
+            Smb2Request::Info { file, level, .. } => Smb2RequestFields {
+                file: Some(*file),
+                subcommand: Some(Subcommand::Info(*level)),
+                ..Smb2RequestFields::default()
+            },
+            Smb2Request::File(file) => Smb2RequestFields { file: Some(*file), ..Smb2RequestFields::default() },
+            _ => Smb2RequestFields::default(),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) enum Smb2ResponseEffect {
+    None,
+    LogOn(Option<Arc<str>>),
+    LogOff,
+    Connect(Option<TrackedTreeConnect>),
+    Disconnect,
+    Open { path: Option<Arc<str>>, asked: Option<u8> },
+    Close,
+    Rename(Arc<str>),
+}
+
+impl Smb2ResponseEffect {
+    pub(super) fn from_message(member: &Message2, path: Option<Arc<str>>) -> Smb2ResponseEffect {
+        match (&member.body, member.header.command) {
+            (RequestOrResponse::Request(Smb2Request::SessionSetup { identity, .. }), _) => {
+                Smb2ResponseEffect::LogOn(identity.as_ref().and_then(user_name))
+            }
+            (_, Smb2Command::LOGOFF) => Smb2ResponseEffect::LogOff,
+            (RequestOrResponse::Request(Smb2Request::TreeConnect(path)), _) => {
+                Smb2ResponseEffect::Connect(TrackedTreeConnect::new(path))
+            }
+            (_, Smb2Command::TREE_DISCONNECT) => Smb2ResponseEffect::Disconnect,
+            (RequestOrResponse::Request(Smb2Request::Create { oplock_level, .. }), _) => {
+                Smb2ResponseEffect::Open { path, asked: *oplock_level }
+            }
+            (_, Smb2Command::CREATE) => Smb2ResponseEffect::Open { path, asked: None },
+            (_, Smb2Command::CLOSE) => Smb2ResponseEffect::Close,
+            (
+                RequestOrResponse::Request(Smb2Request::Info {
+                    level: InfoLevel::FILE_RENAME_INFORMATION,
+                    new_name: Some(name),
+                    ..
+                }),
+                Smb2Command::SET_INFO,
+            ) => display_path(name).map_or(Smb2ResponseEffect::None, Smb2ResponseEffect::Rename),
+            _ => Smb2ResponseEffect::None,
+        }
+    }
+}
+
+/// Returns the granted oplock or lease. `None` if the request or the lease was truncated.
+pub(super) fn granted(asked: Option<u8>, created: &Created) -> Option<GrantedCaching> {
+    match created.oplock_level {
+        oplock::NONE => asked.map(|asked| match asked {
+            oplock::NONE => GrantedCaching::NotRequested,
+            _ => GrantedCaching::NotGranted,
+        }),
+        oplock::LEASE => created.lease.map(|lease| GrantedCaching::of_lease(lease.state)),
+        level => oplock_left(level),
+    }
+}
+
+pub(super) fn oplock_left(level: u8) -> Option<GrantedCaching> {
+    match level {
+        oplock::NONE => Some(GrantedCaching::NotGranted),
+        oplock::LEVEL_II => Some(GrantedCaching::LevelII),
+        oplock::EXCLUSIVE => Some(GrantedCaching::Exclusive),
+        oplock::BATCH => Some(GrantedCaching::Batch),
+        _ => None,
+    }
+}
+
+pub(super) fn logged_on(user: Option<Arc<str>>, flags: u16) -> Option<Arc<str>> {
+    match user {
+        Some(user) if flags & session_setup::Response::GUEST != 0 => Some(format!("{user} (guest)").into()),
+        None if flags & session_setup::Response::NULL != 0 => Some("(anonymous)".into()),
+        user => user,
+    }
+}
+
+pub(super) fn display_path(name: &CapturedName) -> Option<Arc<str>> {
+    if name.text.is_empty() && name.is_whole() { Some("\\".into()) } else { kept(name) }
+}
+
+pub(super) fn file_id(file: FileReference) -> Option<FileId> {
+    (file != FileReference::RELATED).then_some(FileId::Smb2 { persistent: file.persistent, volatile: file.volatile })
 }

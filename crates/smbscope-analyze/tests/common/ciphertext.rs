@@ -1,5 +1,5 @@
-//! Encrypted conversations with a known truth: told by a script, or captures of readable ones as they would have been
-//! with encryption: the same messages at the same times, each in a TRANSFORM_HEADER.
+//! Encrypted conversations with known pairs: generated ones, and readable captures converted message by message, with
+//! the same times and each message in a TRANSFORM_HEADER.
 
 use super::read_exchanges;
 use smbscope_model::{Exchange, ExchangeOutcome, PacketRef, Stamp};
@@ -8,29 +8,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 const SESSION: u64 = 0x5e55_1011;
-/// The size of an interim response, and of an error.
+/// Size of an error and of an interim response.
 const ERROR: u64 = 73;
 
-/// A message of a connection.
 #[derive(Debug, Clone, Copy)]
 struct Said {
     at_ns: i64,
     side: Side,
     plain: u64,
-    /// Which exchange it belongs to, and whether it is its final response.
+    /// The exchange of the message, and if it is its final response.
     exchange: Option<usize>,
     is_final: bool,
 }
 
-/// An encrypted connection.
 pub(crate) struct Ciphertext {
     pub(crate) packets: Vec<Packet>,
-    /// Request, and final response.
+    /// Requests and their final responses.
     pub(crate) pairs: Vec<(Span, Span)>,
 }
 
 impl Ciphertext {
-    /// Says the messages in the order of their times; those of one side one after the other.
+    /// Sends the messages in order of their times; those of one side never overlap.
     fn told(mut said: Vec<Said>, latency_ns: i64) -> Ciphertext {
         said.sort_by_key(|message| message.at_ns);
         let mut conversation = Conversation::new().latency_ns(latency_ns).pace_ns(1000);
@@ -57,12 +55,12 @@ impl Ciphertext {
     }
 }
 
-/// What a client does, request and response by their sizes (MS-SMB2 2.2): open, close, read, write, list, ask, set.
+/// Sizes of requests and responses (MS-SMB2 §2.2): open, close, read, write, list, query, set.
 const OPERATIONS: [(u64, u64); 9] =
     [(140, 152), (88, 124), (113, 8272), (31_638, 80), (98, 1200), (98, ERROR), (105, 96), (136, 66), (140, ERROR)];
 
-/// A client that asks for one thing after the other, and now and then for several at once; that watches a folder, and is
-/// told of breaks. `concurrency` says how often.
+/// A client that is mostly sequential, sometimes has several requests outstanding, watches a folder, and receives
+/// oplock breaks. `concurrency` is the probability of concurrent requests.
 pub(crate) fn client(seed: u64, length: usize, concurrency: f64) -> Ciphertext {
     let mut random = Random::new(seed);
     let mut teller = Teller { said: Vec::new(), now: 200_000, exchanges: 0 };
@@ -76,7 +74,7 @@ pub(crate) fn client(seed: u64, length: usize, concurrency: f64) -> Ciphertext {
                 _ => teller.cancel(&mut random),
             }
         }
-        // Files that were opened are closed soon.
+        // Opened files are closed soon.
         let (request, response) = match last {
             Some(0) if random.chance(0.3) => OPERATIONS[1],
             _ => OPERATIONS[random.below(OPERATIONS.len() as u64) as usize],
@@ -108,7 +106,7 @@ impl Teller {
         self.exchanges
     }
 
-    /// A request that is answered before anything else is asked.
+    /// A request that is answered before the next one.
     fn ask(&mut self, random: &mut Random, request: u64, response: u64) {
         let exchange = self.request(self.now, request);
         // The segments of a long message take their time.
@@ -122,7 +120,7 @@ impl Teller {
         self.now = answered + (response / 1460) as i64 * 1000 + 1_100_000;
     }
 
-    /// A window of requests of one kind: the next as soon as one is answered.
+    /// A window of requests of one kind: each response triggers the next request.
     fn pipeline(&mut self, random: &mut Random) {
         let (request, response) = [(113, 16_464), (16_496, 80)][random.below(2) as usize];
         let window = 2 + random.below(6) as usize;
@@ -134,7 +132,7 @@ impl Teller {
         while !outstanding.is_empty() {
             let index = if random.chance(0.9) { 0 } else { random.below(outstanding.len() as u64) as usize };
             let (asked, exchange) = outstanding.remove(index);
-            // A request takes its time to the server, and an answer to the client.
+            // Add the network latency in both directions.
             self.now = (self.now + 400_000 + random.below(400_000) as i64).max(asked + 1_100_000);
             self.say(self.now, Side::Server, response, Some(exchange), true);
             if left > 0 {
@@ -146,18 +144,18 @@ impl Teller {
         self.now += 1_500_000;
     }
 
-    /// A request that is answered some time later, while the client goes on.
+    /// A request that is answered later, while the client continues.
     fn watch(&mut self, random: &mut Random) {
         let exchange = self.request(self.now, 96);
         self.say(self.now + 1_100_000, Side::Server, ERROR, Some(exchange), false);
         let later = self.now + 3_000_000 + random.below(100_000_000) as i64;
-        // A change takes 12 bytes and a name (MS-FSCC 2.7.1).
+        // A change takes 12 bytes and a name (MS-FSCC §2.7.1).
         let plain = [ERROR, 72, 72 + 14 + 2 * random.below(20)][random.below(3) as usize];
         self.say(later, Side::Server, plain, Some(exchange), true);
         self.now += 2_500_000;
     }
 
-    /// The server breaks an oplock, and the client acknowledges.
+    /// An oplock break and its acknowledgment.
     fn breaks(&mut self, random: &mut Random) {
         let (notification, acknowledgment) = [(88, 88), (108, 100)][random.below(2) as usize];
         self.say(self.now + 500_000, Side::Server, notification, None, false);
@@ -167,7 +165,6 @@ impl Teller {
         }
     }
 
-    /// A request that is cancelled.
     fn cancel(&mut self, random: &mut Random) {
         let exchange = self.request(self.now, 112);
         self.say(self.now + 1_100_000, Side::Server, ERROR, Some(exchange), false);
@@ -179,7 +176,7 @@ impl Teller {
     }
 }
 
-/// The connections of a capture as they would have been with encryption.
+/// Converts the connections of a capture to encrypted ones.
 pub(crate) fn as_if_encrypted(capture: &Path) -> Vec<Ciphertext> {
     let mut connections: BTreeMap<_, Vec<Exchange>> = BTreeMap::new();
     for exchange in read_exchanges(capture, |_| true) {
@@ -215,7 +212,7 @@ fn encrypt(exchanges: &[Exchange]) -> Ciphertext {
     let first = requests.values().chain(responses.values()).map(|frame| frame.0).min_by_key(|stamp| stamp.time);
     let Some(first) = first else { return Ciphertext::told(Vec::new(), 0) };
     let numbers: BTreeMap<PacketRef, usize> = requests.keys().copied().zip(1..).collect();
-    // A compound may be answered in several frames; which of them ends it can't be seen.
+    // A compound may be answered in several frames, of which the last can't be recognised.
     let ends: BTreeMap<PacketRef, usize> =
         answers.iter().flat_map(|(request, frames)| frames.iter().map(|frame| (*frame, numbers[request]))).collect();
     let client = requests.iter().map(|(packet, (stamp, plain))| Said {

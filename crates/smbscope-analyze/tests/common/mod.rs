@@ -1,4 +1,4 @@
-//! Packets in, exchanges out.
+//! Runs analyses on packets and files.
 #![allow(dead_code)] // Each test file uses its own part.
 
 pub(crate) mod ciphertext;
@@ -12,7 +12,6 @@ use smbscope_model::{ConnectionSummary, Exchange, Quality, Stamp, TimeKind};
 use smbscope_testkit::{Conversation, Packet, Side, micros};
 use std::path::{Path, PathBuf};
 
-/// What an analysis found.
 pub(crate) struct Analysis {
     pub(crate) exchanges: Vec<Exchange>,
     pub(crate) quality: Quality,
@@ -24,7 +23,7 @@ pub(crate) fn analyze(packets: &[Packet]) -> Analysis {
     analyze_ports(packets, &[])
 }
 
-/// Analyses the flows of some ports.
+/// Analyses the flows of some ports only.
 pub(crate) fn analyze_ports(packets: &[Packet], ports: &[u16]) -> Analysis {
     let mut exchanges = Vec::new();
     let options = AnalyzerOptions { ports: ports.to_vec(), ..AnalyzerOptions::default() };
@@ -45,7 +44,7 @@ pub(crate) fn bundled(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data").join(name)
 }
 
-/// The exchanges of a capture file, without the packets that are not kept, by their number.
+/// Reads the exchanges of a capture file. `keep` selects packets by number.
 pub(crate) fn read_exchanges(file: &Path, mut keep: impl FnMut(u64) -> bool) -> Vec<Exchange> {
     let mut set = CaptureSet::open(&[CaptureInput::File(file.to_owned())]).expect("a capture that can be read");
     let mut exchanges = Vec::new();
@@ -62,7 +61,6 @@ pub(crate) fn read_exchanges(file: &Path, mut keep: impl FnMut(u64) -> bool) -> 
     exchanges
 }
 
-/// The connections of a capture file.
 pub(crate) fn read_connections(file: &Path) -> Vec<ConnectionSummary> {
     let mut set = CaptureSet::open(&[CaptureInput::File(file.to_owned())]).expect("a capture that can be read");
     let mut flows = FlowTable::new(Analyzer::new(AnalyzerOptions::default(), |_| {}));
@@ -75,7 +73,7 @@ pub(crate) fn read_connections(file: &Path) -> Vec<ConnectionSummary> {
     flows.finish().finish().connections
 }
 
-/// Of each packet of a capture of one connection, who sent it and whether it carries data.
+/// Returns sender and presence of data for each packet of a capture of one connection.
 pub(crate) fn read_packets(file: &Path) -> Vec<(Side, bool)> {
     let mut set = CaptureSet::open(&[CaptureInput::File(file.to_owned())]).expect("a capture that can be read");
     let (mut decoder, mut quality) = (Decoder::new(), Quality::default());
@@ -96,29 +94,26 @@ pub(crate) fn analyze_told(conversation: &Conversation) -> Analysis {
 }
 
 impl Analysis {
-    /// The only exchange.
     pub(crate) fn only(&self) -> &Exchange {
         let [exchange] = &self.exchanges[..] else { panic!("one exchange expected: {:#?}", self.exchanges) };
         exchange
     }
 
-    /// Command and outcome of every exchange, as text.
     pub(crate) fn outcomes(&self) -> Vec<String> {
         self.exchanges.iter().map(|exchange| format!("{} {}", exchange.command, exchange.outcome)).collect()
     }
 }
 
-/// The four timestamps in microseconds since the conversation's time zero; -1 for what was not captured.
+/// The four timestamps in microseconds since the conversation's time zero; -1 if not captured.
 pub(crate) fn times(exchange: &Exchange) -> [i64; 4] {
     [exchange.request.first, exchange.request.last, exchange.response.first, exchange.response.last].map(us)
 }
 
-/// A time in microseconds since the conversation's time zero.
+/// Microseconds since the conversation's time zero.
 pub(crate) fn us(stamp: Option<Stamp>) -> i64 {
     stamp.map_or(-1, micros)
 }
 
-/// A duration in microseconds.
 pub(crate) fn duration_us(exchange: &Exchange, kind: TimeKind) -> Option<i64> {
     exchange.time(kind).map(|time| time.0 / 1000)
 }

@@ -1,4 +1,4 @@
-//! What a played script says that an analysis has to find, and what it must never find.
+//! Compares an analysis with the played script: exchanges that it must find, and false matches that it must never make.
 
 use super::Analysis;
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ use smbscope_testkit::{Packet, Span, damage, pcap};
 use smbscope_wire::smb1::Smb1Command;
 use std::io::Write;
 
-/// What the network and the capture may do without hiding anything: `(seed, resegment, coalesce, duplicate, reorder)`.
+/// Effects of network and capture that hide nothing: `(seed, resegment, coalesce, duplicate, reorder)`.
 pub(crate) fn harmless() -> impl Strategy<Value = (u64, bool, bool, f64, f64)> {
     (any::<u64>(), any::<bool>(), any::<bool>(), 0.0..0.3f64, 0.0..0.5f64)
 }
@@ -30,18 +30,17 @@ pub(crate) fn apply_harmless(
     if coalesce {
         packets = damage::coalesce(&packets, seed, 0.5);
     }
-    // A handshake that comes behind the data is as good as none: it stays in front.
+    // A handshake captured after the data is useless, so it stays in front.
     let (handshake, rest) = packets.split_at(3);
     packets = [handshake, &damage::reorder(rest, seed, reorder, 5)].concat();
     damage::duplicate(&packets, seed, duplicate)
 }
 
-/// The stamp of the packet that holds a byte first, as the analysis has to give it.
 pub(crate) fn stamp_at(packets: &[Packet], index: Option<usize>) -> Option<Stamp> {
     index.map(|index| packets[index].segment(index + 1).stamp)
 }
 
-/// Every exchange of the truth is there, complete, with its own halves and their packets.
+/// Asserts that every true exchange is complete, with its own halves and packets.
 pub(crate) fn assert_exactly(
     truth: &[TrueExchange],
     packets: &[Packet],
@@ -50,8 +49,8 @@ pub(crate) fn assert_exactly(
     assert_ends(truth, packets, analysis, |span| span.last_packet(packets))
 }
 
-/// The same where the network lost packets: a half is over when all of it was there, which is when the last copy came
-/// that was sent late, behind later bytes.
+/// Like [`assert_exactly`], if the network lost packets: a half ends when all of it has arrived, that is, with the last
+/// retransmission.
 pub(crate) fn assert_exactly_with_losses(
     truth: &[TrueExchange],
     packets: &[Packet],
@@ -92,17 +91,17 @@ fn assert_ends(
     Ok(())
 }
 
-/// Complete, unless the capture reordered so much that the answer ends before the question begins.
+/// Complete, unless the capture reordered packets so much that the response ends before the request begins.
 fn expected_outcome(truth: &TrueExchange, packets: &[Packet], last: Option<usize>) -> ExchangeOutcome {
     let first = stamp_at(packets, truth.request.first_packet(packets)).map(|stamp| stamp.time);
     let last = stamp_at(packets, last).map(|stamp| stamp.time);
     if last < first { ExchangeOutcome::ClockStep } else { ExchangeOutcome::Complete }
 }
 
-/// The exchanges that pair the request of one with the response of another, or have a timestamp from elsewhere.
+/// Describes exchanges that pair halves of different exchanges, or have a foreign timestamp.
 ///
-/// The first packet of a half must hold its first byte. The last packet must hold some byte of it: where the capture
-/// dropped a segment and then holds a needless second copy of it, no reader can tell that nobody waited for the copy.
+/// The first packet of a half must hold its first byte. The last packet must hold any byte of it: if the capture
+/// dropped a segment and later holds a needless second copy, no reader can know that nobody waited for that copy.
 pub(crate) fn false_matches(truth: &[TrueExchange], packets: &[Packet], analysis: &Analysis) -> Vec<String> {
     let packet = |stamp: Stamp| &packets[stamp.packet.number() as usize - 1];
     let begins = |stamp: Option<Stamp>, span: Span| stamp.is_none_or(|it| packet(it).holds(span.side, span.start));
@@ -124,10 +123,10 @@ pub(crate) fn false_matches(truth: &[TrueExchange], packets: &[Packet], analysis
     wrong.map(|exchange| format!("{exchange:?}\n")).collect()
 }
 
-/// Bytes of a message that say which one it is: frame header and SMB1 header, or the fixed part of the SMB2 header.
+/// Number of bytes that identify a message: frame header and SMB1 header, or the fixed part of the SMB2 header.
 const IDENTIFYING: u64 = 4 + 36;
 
-/// Whether the capture holds every byte from `start` of a span on, `length` of them at most.
+/// Returns true if the capture holds the first `length` bytes of a span, or all of it.
 fn is_kept(span: Span, packets: &[Packet], length: u64) -> bool {
     let kept = |packet: &Packet| packet.payload.len().min(packet.snap.saturating_sub(HEADERS));
     let captured_end = |packet: &Packet| packet.offset + kept(packet) as u64;
@@ -141,11 +140,11 @@ fn is_kept(span: Span, packets: &[Packet], length: u64) -> bool {
     true
 }
 
-/// Whether what survived names both halves and dates them, and no id can be mistaken: the first packet and the header
-/// of the request, the header and the last packet of the response; of a compound, all headers.
+/// Returns true if the surviving packets identify and date both halves unambiguously: the first packet and the header
+/// of the request, the header and the last packet of the response; all headers of a compound.
 ///
-/// For SMB1, whose ids recycle, nothing of the client may be missing between the request and the response, where
-/// another request with its ids may hide; and of a transaction every part must be there.
+/// For SMB1, whose ids are recycled, nothing of the client may be missing between request and response, because it
+/// could hide another request with the same ids. All parts of a transaction must be present.
 pub(crate) fn can_be_found(exchange: &TrueExchange, packets: &[Packet]) -> bool {
     let Some(response) = exchange.response.first_packet(packets) else { return false };
     let second_of_compound = exchange.tag % 2 == 1;
@@ -154,7 +153,7 @@ pub(crate) fn can_be_found(exchange: &TrueExchange, packets: &[Packet]) -> bool 
         && is_kept(exchange.response, packets, needed)
         && exchange.response.last_packet(packets).is_some();
     let Command::Smb1(command) = exchange.command else { return named };
-    // Client data begins at the sequence number 1001.
+    // Client data begins at sequence number 1001.
     let seen_by_server = u64::from(packets[response].acknowledgment.wrapping_sub(1001));
     let until_response = Span { end: seen_by_server.max(exchange.request.end), ..exchange.request };
     let parts = command == Smb1Command::TRANSACTION2;
@@ -163,12 +162,11 @@ pub(crate) fn can_be_found(exchange: &TrueExchange, packets: &[Packet]) -> bool 
         && (!parts || exchange.response.is_captured(packets, u64::MAX >> 1))
 }
 
-/// Exchanges and counts of captures that are read from files, as `smbscope analyze` does.
+/// Reads captures from files like `smbscope analyze` does. Returns exchanges and counters.
 pub(crate) fn read_files(files: &[&[Packet]]) -> (Vec<Exchange>, Quality) {
     read_contents(&files.iter().map(|packets| pcap::nanos(packets)).collect::<Vec<_>>())
 }
 
-/// The same of files with these contents.
 pub(crate) fn read_contents(files: &[Vec<u8>]) -> (Vec<Exchange>, Quality) {
     let written: Vec<_> = files
         .iter()
@@ -194,7 +192,7 @@ pub(crate) fn read_contents(files: &[Vec<u8>]) -> (Vec<Exchange>, Quality) {
     (exchanges, quality)
 }
 
-/// Gives the packets of an exchange other numbers.
+/// Replaces the packet numbers of an exchange.
 pub(crate) fn renumber(exchange: &mut Exchange, number: impl Fn(PacketRef) -> PacketRef) {
     let (request, response) = (&mut exchange.request, &mut exchange.response);
     let stamps =
@@ -202,7 +200,7 @@ pub(crate) fn renumber(exchange: &mut Exchange, number: impl Fn(PacketRef) -> Pa
     stamps.into_iter().flatten().for_each(|stamp| stamp.packet = number(stamp.packet));
 }
 
-/// The same cases every time, so that a failure is somebody's doing; `PROPTEST_RNG_SEED` and `PROPTEST_CASES` try others.
+/// Deterministic cases, so that failures are reproducible. `PROPTEST_RNG_SEED` and `PROPTEST_CASES` select others.
 pub(crate) fn config() -> ProptestConfig {
     let default = ProptestConfig::default();
     let is_set = |name| std::env::var_os(name).is_some();

@@ -1,8 +1,8 @@
-//! Exchanges in, tables out: the one place where an exchange is counted.
+//! Counts exchanges and computes the tables of a report.
 //!
-//! An exchange enters one leaf only, that of its command, subcommand and group; rows of commands, groups and the
-//! total are sums of leaves, made by [`Aggregator::finish`]. So sums agree by construction, and a partition of the
-//! exchanges gives the same result as the whole.
+//! Each exchange enters exactly one leaf, identified by its command, subcommand and group. [`Aggregator::finish`] sums
+//! leaves into the rows of commands and groups and the total. So all sums agree by construction, and the merge of any
+//! partition of the exchanges equals the whole.
 
 use crate::aggregate::{Aggregate, CommandRow, GroupRow, GroupSum, SubcommandRow};
 use crate::beside::beside;
@@ -24,21 +24,19 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// Distinct combinations of command, subcommand and group that have a row. Real traffic has a few hundred; what
-/// a hostile capture adds beyond is counted in its group and not per command.
+/// Maximum number of leaves. Real traffic has a few hundred; in a hostile capture, the excess is counted per group but
+/// not per command.
 pub const LEAVES_MAX: usize = 2_048;
 
-/// Leaves that are found without their hash: those of an operation.
 const RECENT_LEAVES: usize = 8;
 
-/// Statistics of the exchanges recorded so far.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Aggregator {
-    /// Everything is done by one client on one share of one server: their tables would say what the total says.
+    /// All exchanges belong to one client and one share of one server, so the tables of clients, servers and shares
+    /// would repeat the total and are not kept.
     of_one_share: bool,
     #[serde(deserialize_with = "leaves")]
     leaves: BottomKTable<CommandRowKey, CommandTally>,
-    /// Leaves beyond [`LEAVES_MAX`], by group.
     folded: BTreeMap<CommandGroup, CommandTally>,
     shares: EntityTable<Arc<str>>,
     files: EntityTable<FileKey>,
@@ -50,7 +48,7 @@ pub struct Aggregator {
     slowest: Slowest,
     caching: CachingTable,
     splits: SplitTable,
-    /// Where slices were asked for, with their order. They are not serialized, as they depend on the order of exchanges.
+    /// Not serialized, because slices depend on the order of exchanges.
     #[serde(skip)]
     slices: Option<(PartSlicers, SliceSortKey)>,
     first: Option<Timestamp>,
@@ -65,7 +63,6 @@ fn no_leaves() -> BottomKTable<CommandRowKey, CommandTally> {
     BottomKTable::new(LEAVES_MAX).remembering(RECENT_LEAVES)
 }
 
-/// What a row of commands is about: the command, what it was used for, and where it is counted.
 pub type CommandRowKey = (Command, Option<Subcommand>, CommandGroup);
 
 fn kind_of(exchange: &Exchange) -> CommandRowKey {
@@ -76,7 +73,8 @@ fn kind_of(exchange: &Exchange) -> CommandRowKey {
     (exchange.command, subcommand, exchange.group)
 }
 
-/// Not a command of its own, and in no sum: what the server sent unasked, and the second part of a Write_Raw.
+/// Returns true for messages that are not commands and belong in no sum: those that the server sent unasked, and the
+/// second part of a Write_Raw.
 pub fn is_apart((_, subcommand, _): &CommandRowKey) -> bool {
     matches!(subcommand, Some(Subcommand::AsyncPortion | Subcommand::ServerInitiated))
 }
@@ -88,7 +86,6 @@ impl Default for Aggregator {
 }
 
 impl Aggregator {
-    /// Statistics of nothing.
     pub fn new() -> Aggregator {
         Aggregator {
             of_one_share: false,
@@ -110,37 +107,35 @@ impl Aggregator {
         }
     }
 
-    /// The same with bins of this width on the time line, as long as they are not too many.
     pub fn with_interval(interval: Nanos) -> Aggregator {
         Aggregator::with_intervals(TimelineBinning { width: interval, ..TimelineBinning::default() })
     }
 
-    /// The same with a time line that is cut like this; those that are merged must be cut alike.
+    /// Sets the bins of the timeline. Only aggregators with equal bins can be merged.
     pub fn with_intervals(intervals: TimelineBinning) -> Aggregator {
         Aggregator { timeline: TimelineTable::new(intervals), ..Aggregator::new() }
     }
 
-    /// The same for what one client does on one share of a server, and itself pays for the counting: there are no tables
-    /// of clients, servers and shares, as they would say what the total says, and percentiles are those of the response
-    /// and the service time alone.
+    /// Creates a cheaper aggregator for one client on one share of one server, for use while the load client measures
+    /// itself. Keeps no tables of clients, servers and shares, and only percentiles of the response and service times.
     pub fn of_one_share(intervals: TimelineBinning) -> Aggregator {
         Aggregator { of_one_share: true, ..Aggregator::with_intervals(intervals) }
     }
 
-    /// With slices by these dimensions together, in this order; without any where there is none.
+    /// Enables slices by a combination of dimensions. Does nothing if `by` is empty.
     pub fn sliced(self, by: &[Dimension], sort: SliceSortKey) -> Aggregator {
         Aggregator { slices: (!by.is_empty()).then(|| (PartSlicers::new(by), sort)), ..self }
     }
 
-    /// The exchanges that come now are of this part of all. Which slices are kept, where they are too many, depends on the
-    /// order of the exchanges in each part alone, whoever counts it, as long as one does.
+    /// Assigns the exchanges that follow to a part of the capture. If there are too many slices, the selection kept
+    /// depends only on the order of exchanges within each part, so the result is the same however parts are distributed
+    /// over threads, provided that each part is counted by one aggregator.
     pub fn turn_to(&mut self, part: usize) {
         if let Some((slices, _)) = &mut self.slices {
             slices.turn_to(part);
         }
     }
 
-    /// Counts an exchange.
     pub fn record(&mut self, exchange: &Exchange) {
         let kind = kind_of(exchange);
         let apart = is_apart(&kind);
@@ -199,25 +194,23 @@ impl Aggregator {
         }
     }
 
-    /// Follows where the time of connections goes. Takes every exchange of a connection, in the order in which they end,
-    /// those too that are not recorded; the connection enters the sums when one of them `counts`, with the time of those
-    /// that do.
+    /// Attributes the time of a connection. Expects every exchange of the connection, in order of completion, including
+    /// those that are filtered out. The connection enters the sums once an exchange `counts`, with the time of the
+    /// counted exchanges only.
     pub fn follow(&mut self, exchange: &Exchange, counts: bool) {
         self.splits.follow(exchange, counts, &mut |from, to| self.timeline.busy(from, to));
     }
 
-    /// Takes what is settled about a connection whose exchanges are followed.
     pub fn settled(&mut self, settled: &Settled) {
         self.splits.settled(settled, &mut |from, to| self.timeline.busy(from, to));
     }
 
-    /// A connection is over, and so are its exchanges.
     pub fn closed(&mut self, connection: &ConnectionSummary) {
         self.splits.closed(connection, &mut |from, to| self.timeline.busy(from, to));
     }
 
-    /// Adds what another aggregator counted. The order of merges does not matter, unless both have more slices of one part
-    /// than are kept.
+    /// Adds the counts of another aggregator. The order of merges is irrelevant unless both hold more slices of one
+    /// part than are kept.
     pub fn merge(&mut self, other: Aggregator) {
         let folded = &mut self.folded;
         self.leaves.merge(other.leaves, CommandTally::merge, |kind, tally| fold(folded, &kind, &tally));
@@ -244,17 +237,15 @@ impl Aggregator {
         self.last = self.last.max(other.last);
     }
 
-    /// Whether all connections are over and there are no slices: what it counted can then be serialized.
+    /// Returns true if all connections have ended and there are no slices, so that the state can be serialized.
     pub fn is_settled(&self) -> bool {
         self.splits.is_settled() && self.slices.is_none()
     }
 
-    /// What was counted of each kind of commands, in their order; of at most [`LEAVES_MAX`] kinds.
     pub fn kinds(&self) -> impl Iterator<Item = (CommandRowKey, CommandTallyView<'_>)> {
         self.leaves.iter().map(|(kind, tally)| (*kind, tally.counted()))
     }
 
-    /// Response times of the kinds that are chosen.
     pub fn response_times(&self, chooses: impl Fn(&CommandRowKey) -> bool) -> Summary {
         let mut whole = Summary::new(SummaryPrecision::ROW);
         let chosen = self.kinds().filter(|(kind, _)| !is_apart(kind) && chooses(kind));
@@ -262,14 +253,12 @@ impl Aggregator {
         whole
     }
 
-    /// The time line alone.
     pub fn timeline(&self) -> BinnedTimeline {
         self.timeline.finish()
     }
 
-    /// The finished tables.
     pub fn finish(&self) -> Aggregate {
-        // These take longest.
+        // Build these on a second thread: they take longest.
         let named = || (self.files.finish(), self.shares.finish(), self.users.finish());
         let ((files, shares, users), (commands, groups)) = beside(named, || (self.commands(), self.groups()));
         let mut total = CommandTally::default();
@@ -316,7 +305,6 @@ impl Aggregator {
         }
     }
 
-    /// What was counted of each group.
     fn groups(&self) -> BTreeMap<CommandGroup, CommandTally> {
         let mut groups = self.folded.clone();
         for (kind, tally) in self.leaves.iter().filter(|(kind, _)| !is_apart(kind)) {
@@ -325,7 +313,6 @@ impl Aggregator {
         groups
     }
 
-    /// A row a command, with rows below it; expected waits have a row of their own.
     fn commands(&self) -> Vec<CommandRow> {
         #[derive(Default)]
         struct Parts {
@@ -370,7 +357,6 @@ impl Aggregator {
     }
 }
 
-/// Keeps the counts of a leaf that has no room, in its group.
 fn fold(folded: &mut BTreeMap<CommandGroup, CommandTally>, kind: &CommandRowKey, tally: &CommandTally) {
     if !is_apart(kind) {
         folded.entry(kind.2).or_default().merge(tally);

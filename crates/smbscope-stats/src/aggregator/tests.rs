@@ -66,7 +66,7 @@ fn the_async_portion_of_write_raw_stands_apart() {
     let apart = &command.apart[0];
     assert_eq!((apart.subcommand, apart.row.count), (Subcommand::AsyncPortion, 1));
     assert_eq!(apart.row.average_packets(), Some(25.0));
-    // Its bytes went over the wire all the same.
+    // Its bytes still crossed the wire.
     assert_eq!(aggregate.timeline.bins[0].1.request_bytes, 200);
     assert_eq!(aggregate.timeline.bins[0].1.commands, 1);
 }

@@ -1,7 +1,7 @@
-//! The columns that an expression may use: their names, their types, and where an exchange has their values.
+//! Columns of filter expressions: names, types and accessors.
 //!
-//! The names are those of the exchange table (all but `exchange_id`, which is the number of a row and known only when
-//! it is written), and some that are derived from them.
+//! The names are those of the exchange table except `exchange_id`, the row number, which exists only once the table is
+//! written. Derived columns follow.
 
 use super::literal::{ScalarUnit, rank};
 use crate::derived;
@@ -12,22 +12,18 @@ use std::fmt::{Display, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// What an evaluation needs beside the exchange.
 #[derive(Debug, Clone)]
 pub(super) struct FilterContext {
-    /// Names of the captures, by their ids.
     pub(super) captures: Arc<[String]>,
-    /// Where names are written that no exchange holds as text.
     pub(super) scratch: String,
 }
 
-/// A column.
 pub(super) struct FilterColumn {
     pub(super) name: &'static str,
     pub(super) value: ColumnAccessor,
 }
 
-/// The type of a column, and how to get its value; none where that is unknown.
+/// Type of a column and the function that reads its value. Returns `None` if the value is unknown.
 pub(super) enum ColumnAccessor {
     Flag(fn(&Exchange) -> bool),
     Scalar(ScalarUnit, fn(&Exchange) -> Option<i128>),
@@ -35,18 +31,19 @@ pub(super) enum ColumnAccessor {
     Text(TextDomain, for<'a> fn(&'a Exchange, &'a mut FilterContext) -> Option<&'a str>),
 }
 
-/// What a text may be.
 pub(super) enum TextDomain {
-    /// Anything.
     Any,
-    /// A path, in which `/` stands for `\` and one in front makes no difference.
+    /// A path. `/` is equivalent to `\`, and a leading separator is ignored.
     Path,
-    /// One of the specification's names, or a code. A prefix that all of a kind have may be left out.
-    Known { all: fn() -> Vec<String>, prefixes: &'static [&'static str], codes: bool },
+    /// A name from the specification, or a code. The common `prefixes` are optional.
+    Known {
+        all: fn() -> Vec<String>,
+        prefixes: &'static [&'static str],
+        codes: bool,
+    },
 }
 
 impl FilterColumn {
-    /// The type's name, as the documentation has it.
     pub(super) fn type_name(&self) -> &'static str {
         match &self.value {
             ColumnAccessor::Flag(_) => "yes or no",
@@ -69,19 +66,16 @@ impl std::fmt::Debug for FilterColumn {
     }
 }
 
-/// A name stands once only.
 impl PartialEq for FilterColumn {
     fn eq(&self, other: &FilterColumn) -> bool {
         self.name == other.name
     }
 }
 
-/// A column by its name.
 pub(super) fn find(name: &str) -> Option<&'static FilterColumn> {
     COLUMNS.iter().find(|column| column.name == name)
 }
 
-/// Every column, in the order of the exchange table; those that it has not stand behind.
 pub(super) static COLUMNS: &[FilterColumn] = &[
     count("flow_id", |x| Some(x.flow.0.into())),
     address("client", |x| x.endpoints.client),
@@ -133,7 +127,7 @@ pub(super) static COLUMNS: &[FilterColumn] = &[
     count("server_time_ns", |x| nanos(x, TimeKind::ServerTime)),
     count("retransmission_delay_ns", |x| nanos(x, TimeKind::RetransmissionDelay)),
     count("think_time_ns", |x| nanos(x, TimeKind::ThinkTime)),
-    // From here on what the table has not.
+    // Derived columns, absent from the table.
     scalar("time", ScalarUnit::Time, |x| x.start().map(|time| time.0.into())),
     scalar("request_first", ScalarUnit::Time, |x| time(x.request.first)),
     scalar("request_last", ScalarUnit::Time, |x| time(x.request.last)),

@@ -1,42 +1,33 @@
-//! A parsed expression: whether it holds for an exchange, and how it is written.
+//! Syntax tree of an expression: evaluation and display.
 //!
-//! A comparison with an unknown value does not hold, neither `==` nor `!=`; only `== null` asks whether a value is
-//! unknown. `not` turns an answer around, whatever led to it.
+//! A comparison with an unknown value is false, for both `==` and `!=`. Only `== null` tests for unknown values. `not`
+//! negates any result.
 
 use super::columns::{ColumnAccessor, FilterColumn, FilterContext, TextDomain};
 use super::literal::{Pattern, Prefix, Scalar, ScalarUnit, Word};
 use smbscope_model::{Exchange, Timestamp};
 use std::fmt;
 
-/// A node of the tree.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Expression {
-    /// One of them holds; there are at least two.
     Or(Vec<Expression>),
-    /// All of them hold; there are at least two.
     And(Vec<Expression>),
     Not(Box<Expression>),
     Test(&'static FilterColumn, FilterCondition),
 }
 
-/// What is asked of a column's value. Which kinds go with which types is the parser's business.
+/// Condition on a column's value. The parser ensures that the condition fits the column's type.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum FilterCondition {
-    /// It is known, or it is not.
     Known(bool),
-    /// It is this, yes or no.
     Flag(bool),
-    /// It is on this side of a limit.
     Order(ComparisonOperator, Scalar),
-    /// It is one of these, or (negated) none of them.
     Scalars(bool, Vec<Scalar>),
     Words(bool, Vec<Word>),
     Prefixes(bool, Vec<Prefix>),
-    /// It looks like this, or (negated) it does not.
     Like(bool, Pattern),
 }
 
-/// `<` and its like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ComparisonOperator {
     Less,
@@ -82,7 +73,7 @@ impl Expression {
         }
     }
 
-    /// Whether a name is compared with text that would be a pattern behind `~`.
+    /// Returns true if a name is compared with `==` to text that `~` would treat as a pattern.
     pub(super) fn compares_wildcards(&self) -> bool {
         match self {
             Expression::Or(parts) | Expression::And(parts) => parts.iter().any(Expression::compares_wildcards),
@@ -147,13 +138,11 @@ impl FilterCondition {
 }
 
 impl TextDomain {
-    /// Whether a name passes in any of its forms.
     #[inline]
     pub(super) fn any_form(&self, name: &str, passes: impl Fn(&str) -> bool) -> bool {
         self.forms(name).any(passes)
     }
 
-    /// A name as it is, and without a prefix that may be left out.
     #[inline]
     pub(super) fn forms<'n>(&self, name: &'n str) -> impl Iterator<Item = &'n str> + use<'n> {
         let prefixes = match self {
@@ -188,7 +177,6 @@ impl fmt::Display for Expression {
 }
 
 impl FilterCondition {
-    /// What stands behind the column's name.
     fn write(&self, unit: ScalarUnit, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FilterCondition::Known(true) => f.write_str(" != null"),
@@ -213,7 +201,6 @@ impl FilterCondition {
     }
 }
 
-/// A scalar as its column writes it.
 struct Literal(ScalarUnit, Scalar);
 
 impl fmt::Display for Literal {
@@ -222,7 +209,6 @@ impl fmt::Display for Literal {
     }
 }
 
-/// `== a`, where `equal` makes sense and there is one; otherwise `in (a, b)`.
 fn one_of(negated: bool, wanted: &[impl fmt::Display], equal: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if let (true, [only]) = (equal, wanted) {
         return write!(f, " {} {only}", if negated { "!=" } else { "==" });

@@ -1,8 +1,8 @@
-//! Literals: what a number, duration, size, point in time, address or pattern looks like, read and written.
+//! Parses and writes literals: numbers, durations, sizes, points in time, addresses and patterns.
 //!
-//! Everything that has an order is a whole number inside: nanoseconds, bytes, a dialect's revision.
+//! All ordered values are integers: nanoseconds, bytes, or the rank of a dialect.
 
-use super::error::Problem;
+use super::tokens::{Problem, is_bare};
 use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
 use regex::{Regex, RegexBuilder};
@@ -11,36 +11,27 @@ use smbscope_model::{Dialect, Nanos};
 use std::fmt::{self, Write as _};
 use std::net::{IpAddr, SocketAddr};
 
-/// What a column with an order counts in, which is also how its literals look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ScalarUnit {
-    /// A plain number: ports, ids, packet numbers, counts.
     Count,
-    /// Bytes.
     Bytes,
-    /// Nanoseconds.
     Duration,
-    /// Nanoseconds since the Unix epoch.
     Time,
-    /// The rank of a dialect.
     Dialect,
 }
 
-/// A literal with an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scalar {
-    /// The value itself.
     Plain(i128),
-    /// Nanoseconds after the beginning of the captures.
+    /// Nanoseconds since the first packet of the captures.
     SinceStart(i64),
-    /// Nanoseconds after midnight of the day, in UTC, on which the captures begin.
+    /// Nanoseconds since midnight UTC of the day on which the captures begin.
     TimeOfDay(i64),
 }
 
 const DAY_NS: i128 = 86_400_000_000_000;
 
 impl Scalar {
-    /// The value to compare with, for captures that begin at `start`.
     pub(super) fn value(self, start: i64) -> i128 {
         let start = i128::from(start);
         match self {
@@ -85,7 +76,6 @@ impl Scalar {
     }
 }
 
-/// A place in the order of dialects, the oldest first.
 pub(super) fn rank(dialect: Dialect) -> i128 {
     match dialect {
         Dialect::Core => 0,
@@ -96,7 +86,7 @@ pub(super) fn rank(dialect: Dialect) -> i128 {
         Dialect::NtLm012 => 5,
         Dialect::OtherSmb1 => 6,
         Dialect::Local => 7,
-        // From 0x0202 on.
+        // SMB2 revisions start at 0x0202.
         Dialect::Smb2(revision) => revision.into(),
     }
 }
@@ -118,7 +108,7 @@ fn number(text: &str) -> Result<u64, Problem> {
         Some(digits) => u64::from_str_radix(digits, 16),
         None => text.parse(),
     };
-    // `+5` is a number to Rust and a slip in a filter.
+    // Rust parses `+5`, but in a filter it is a typing error.
     parsed.ok().filter(|_| !text.contains('+')).ok_or_else(|| Problem::new("expected a number, such as 445 or 0x1bd"))
 }
 
@@ -157,7 +147,7 @@ fn time(text: &str) -> Result<Scalar, Problem> {
     Err(Problem::new("expected a time: 30s after the start, 09:30, 2024-05-17 or 2024-05-17T09:30:00Z").maybe(hint))
 }
 
-/// Addresses that share their first bits; a single address shares all of them, and may have a port.
+/// A network prefix. A single address has the full length and may have a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Prefix {
     address: IpAddr,
@@ -171,7 +161,7 @@ impl Prefix {
             let length = if endpoint.is_ipv4() { 32 } else { 128 };
             return Ok(Prefix { address: endpoint.ip(), length, port: Some(endpoint.port()) });
         }
-        // As reports write an IPv6 address in front of a port.
+        // IPv6 address in brackets, as reports print it before a port.
         let text = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
         let (address, length) = text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
         let expected = || {
@@ -208,7 +198,6 @@ impl fmt::Display for Prefix {
     }
 }
 
-/// The first `length` bits, the others zero.
 fn masked(address: IpAddr, length: u8) -> IpAddr {
     match address {
         IpAddr::V4(v4) => {
@@ -222,7 +211,6 @@ fn masked(address: IpAddr, length: u8) -> IpAddr {
     }
 }
 
-/// Text that is compared without regard to case, as SMB compares names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Word {
     text: String,
@@ -241,13 +229,11 @@ impl Word {
 }
 
 impl Word {
-    /// Whether it has characters that are wildcards in a [`Pattern`].
     pub(super) fn has_wildcards(&self) -> bool {
         has_wildcards(&self.text)
     }
 }
 
-/// Whether a pattern would be meant by it.
 pub(super) fn has_wildcards(text: &str) -> bool {
     text.contains(['*', '?'])
 }
@@ -262,7 +248,7 @@ fn fold(text: &str) -> impl Iterator<Item = char> {
     text.chars().flat_map(char::to_lowercase)
 }
 
-/// Text with wildcards, as Windows has them: `*` is any characters (`\` too), `?` is one. Case does not matter.
+/// Windows wildcards: `*` matches any characters (including `\`), `?` matches one. Case-insensitive.
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {
     text: String,
@@ -303,12 +289,6 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// Whether a character may stand in a word without quotes.
-pub(super) fn is_bare(c: char) -> bool {
-    !c.is_whitespace() && !matches!(c, '(' | ')' | ',' | '"' | '\'' | '=' | '!' | '<' | '>' | '~' | '&' | '|')
-}
-
-/// Text as a literal: in quotes where it needs them.
 pub(super) fn write_text(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if !text.is_empty() && text.chars().all(is_bare) && !text.eq_ignore_ascii_case("null") {
         return f.write_str(text);

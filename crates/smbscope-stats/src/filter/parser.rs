@@ -1,27 +1,26 @@
-//! Text → tree.
+//! Parser: tokens to syntax tree.
 //!
 //! ```text
 //! or   = and { ("or" | "||") and }
 //! and  = not { ("and" | "&&") not }
 //! not  = ("not" | "!") not | "(" or ")" | test
-//! test = column                                    yes or no
+//! test = column                                    flags
 //!      | column ("==" | "!=") (literal | "null")
-//!      | column ("<" | "<=" | ">" | ">=") literal   what has an order
+//!      | column ("<" | "<=" | ">" | ">=") literal   ordered types
 //!      | column ("~" | "!~") pattern                text
 //!      | column ["not"] "in" (literal | "(" literal { "," literal } ")")
 //! ```
 //!
-//! A literal is a word without blanks, or text in quotes; how it is read is up to the column's type. So there is one
-//! kind of word only, and a literal that its column can't read is an error at its place.
+//! A literal is a word without blanks, or text in quotes. The column's type determines its syntax; a literal that does
+//! not fit its column is an error at its place.
 
 use super::columns::{COLUMNS, ColumnAccessor, FilterColumn, TextDomain, find};
-use super::error::{FilterError, Problem, did_you_mean};
 use super::expression::{ComparisonOperator, Expression, FilterCondition};
 use super::literal::{Pattern, Prefix, Scalar, Word, has_wildcards};
-use super::tokens::{Cursor, LocatedProblem, Token, TokenKind, tokens};
+use super::tokens::{Cursor, FilterError, LocatedProblem, Problem, Token, TokenKind, did_you_mean, tokens};
 use std::borrow::Cow;
 
-/// Parentheses and `not` in one another: more is no expression that anyone wrote.
+/// Limit for nested parentheses and `not`, to bound the recursion.
 const DEEPEST: usize = 100;
 
 pub(super) fn parse(text: &str) -> Result<Expression, FilterError> {
@@ -103,7 +102,7 @@ impl FilterParser<'_, '_> {
                 }
             }
             ColumnAccessor::Address(_) => {
-                // `==` asks for one host, `in` for those of a network.
+                // `==` takes a single address, `in` takes networks as well.
                 let is_equal = matches!(self.tokens.peek(), Some(Token { kind: TokenKind::Operator("==" | "!="), .. }));
                 let read = |text: &str| match Prefix::parse(text)? {
                     prefix if is_equal && !prefix.is_single() => {
@@ -130,7 +129,7 @@ impl FilterParser<'_, '_> {
         Ok(Expression::Test(column, condition?))
     }
 
-    /// `path == *.ini` would hold for no file: no name has such characters, other than patterns of a search.
+    /// Rejects `path == *.ini`, which would match nothing: file names can't contain wildcards, except in searches.
     fn refuse_wildcards(&self, column: &FilterColumn) -> Result<(), LocatedProblem> {
         let is_before_value = |kind: &TokenKind<'_>| match kind {
             TokenKind::Operator(sign) => matches!(*sign, "==" | "!="),
@@ -153,7 +152,6 @@ impl FilterParser<'_, '_> {
         Ok(())
     }
 
-    /// What may stand behind a column that is yes or no.
     fn flag(&mut self, column: &FilterColumn) -> Result<FilterCondition, LocatedProblem> {
         let negated = if self.tokens.sign("==") {
             false
@@ -174,7 +172,6 @@ impl FilterParser<'_, '_> {
         })
     }
 
-    /// `==`, `!=`, `in` and `not in`, which every other type has.
     fn equal<T>(
         &mut self,
         column: &FilterColumn,
@@ -183,7 +180,7 @@ impl FilterParser<'_, '_> {
     ) -> Result<FilterCondition, LocatedProblem> {
         for (sign, negated) in [("==", false), ("!=", true)] {
             if self.tokens.sign(sign) {
-                // Every exchange has addresses, so there null is as wrong as any other word.
+                // Every exchange has addresses, so null is an error there.
                 let may_be_unknown = !matches!(column.value, ColumnAccessor::Address(_));
                 if may_be_unknown && self.tokens.keyword("null") {
                     return Ok(FilterCondition::Known(negated));
@@ -204,7 +201,6 @@ impl FilterParser<'_, '_> {
         })
     }
 
-    /// A literal, or several in parentheses.
     fn list<T>(&mut self, read: impl Fn(&str) -> Result<T, Problem>) -> Result<Vec<T>, LocatedProblem> {
         if !self.tokens.takes(&TokenKind::Open) {
             return Ok(vec![self.literal(read)?]);
@@ -236,7 +232,6 @@ impl FilterParser<'_, '_> {
         value.map_err(|problem| (problem, place.clone()))
     }
 
-    /// An operator that the column's type has no use for.
     fn not_for(&self, column: &FilterColumn) -> LocatedProblem {
         let (problem, place) = self.tokens.expected(&operators(column));
         let article = match column.type_name() {
@@ -248,7 +243,6 @@ impl FilterParser<'_, '_> {
     }
 }
 
-/// What may stand behind a column.
 fn operators(column: &FilterColumn) -> String {
     let operators = match &column.value {
         ColumnAccessor::Flag(_) => "== or !=",
@@ -268,7 +262,6 @@ fn unknown_column(name: &str) -> Problem {
     problem.hint("docs/filter.md lists the columns").maybe(did_you_mean(name, names))
 }
 
-/// A path as it is compared.
 fn spelt<'a>(names: &TextDomain, text: &'a str) -> Cow<'a, str> {
     match names {
         TextDomain::Path => Cow::Owned(text.replace('/', "\\").trim_start_matches('\\').to_owned()),
@@ -276,7 +269,6 @@ fn spelt<'a>(names: &TextDomain, text: &'a str) -> Cow<'a, str> {
     }
 }
 
-/// A name or any other text; names that do not exist are refused.
 fn word(names: &TextDomain, text: &str) -> Result<Word, Problem> {
     let word = Word::new(&spelt(names, text));
     let TextDomain::Known { all, codes, .. } = names else { return Ok(word) };
@@ -292,7 +284,6 @@ fn word(names: &TextDomain, text: &str) -> Result<Word, Problem> {
     Err(problem.maybe(few).maybe(hint))
 }
 
-/// A list of parts in which no part is a list of the same kind.
 fn flat(
     parts: Vec<Expression>,
     make: impl Fn(Vec<Expression>) -> Expression,

@@ -1,4 +1,4 @@
-//! The language: what expressions mean, what is wrong with others, and that what is written can be read again.
+//! The expression language: meaning, errors, and round trips through the canonical form.
 
 use super::columns::{COLUMNS, ColumnAccessor, FilterColumn, TextDomain, find};
 use super::expression::{ComparisonOperator, Expression, FilterCondition};
@@ -14,7 +14,7 @@ use smbscope_wire::status::NtStatus;
 const START: i64 = 1_700_000_000_000_000_000;
 const MS: i64 = 1_000_000;
 
-/// A read of 4,096 bytes from 10.0.0.1 that began 2 s after the captures and took 80 ms.
+/// A read of 4,096 bytes from 10.0.0.1 that began 2 s into the capture and took 80 ms.
 fn exchange() -> Exchange {
     let mut read = read(START + 2_000 * MS, 80 * MS);
     read.path = Some(r"\Users\Ann\Report.DOCX".into());
@@ -35,19 +35,16 @@ fn matches(text: &str) -> bool {
     filter(text).matcher(&["monday.pcap".to_owned()]).matches(&exchange(), Timestamp(START))
 }
 
-/// Each holds for [`exchange`].
 fn all_hold(expressions: &[&str]) {
     let failed: Vec<_> = expressions.iter().filter(|text| !matches(text)).collect();
     assert!(failed.is_empty(), "{failed:?} should hold");
 }
 
-/// None holds for [`exchange`].
 fn none_holds(expressions: &[&str]) {
     let held: Vec<_> = expressions.iter().filter(|text| matches(text)).collect();
     assert!(held.is_empty(), "{held:?} should not hold");
 }
 
-/// The first line of what is wrong with an expression.
 fn wrong(text: &str) -> String {
     let error = text.parse::<Filter>().expect_err(text).to_string();
     error.lines().next().unwrap_or_default().to_owned()
@@ -144,7 +141,7 @@ fn an_address_is_taken_with_its_port_as_reports_print_it() {
         let other = std::net::SocketAddr::new(endpoint.ip(), endpoint.port() ^ 1);
         assert!(!holds(&format!("{column} == {other}")) && holds(&format!("{column} != {other}")));
     }
-    // RFC 3986 3.2.2.
+    // RFC 3986 §3.2.2.
     let mut six = exchange();
     six.endpoints.server = "[2001:db8::5]:445".parse().unwrap();
     for (expression, expected) in [
@@ -189,7 +186,7 @@ fn flags_stand_alone() {
 
 #[test]
 fn and_binds_closer_than_or_and_not_closest() {
-    // By the wrong precedence, (signed or encrypted) and encrypted, the first would not hold.
+    // With the wrong precedence, (signed or encrypted) and encrypted, the first would be false.
     all_hold(&["signed or encrypted and encrypted", "not encrypted and signed", "signed || encrypted && compounded"]);
     none_holds(&["(signed or encrypted) and encrypted", "not (encrypted or signed)", "!signed || compounded"]);
 }
@@ -301,7 +298,7 @@ fn every_column_gives_a_value_or_none_for_any_exchange() {
         };
         let filter = filter(&expression);
         let mut matcher = filter.matcher(&[]);
-        // What is asked of is what counts; that it can be asked is the claim.
+        // The results are irrelevant: evaluation must not panic.
         let _ = (matcher.matches(&exchange(), Timestamp(START)), matcher.matches(&bare, Timestamp(START)));
     }
     assert!(COLUMNS.iter().enumerate().all(|(i, column)| COLUMNS[..i].iter().all(|other| other.name != column.name)));
@@ -392,7 +389,7 @@ fn expression() -> impl Strategy<Value = Expression> {
         COLUMNS.iter().map(|column| condition(column).prop_map(move |one| Expression::Test(column, one)).boxed());
     Union::new(tests).prop_recursive(4, 24, 3, |inner| {
         let several = || prop::collection::vec(inner.clone(), 2..4);
-        // A list in a list of the same kind is the same list, and that is how it is parsed.
+        // Avoid lists nested in lists of the same kind, which the parser flattens.
         let no_or = |parts: Vec<Expression>| {
             parts.into_iter().map(|part| match part {
                 Expression::Or(inner) => Expression::Not(Box::new(Expression::Or(inner))),
@@ -432,7 +429,7 @@ proptest! {
     fn a_network_holds_the_addresses_that_share_its_bits(address in any::<u32>(), other in any::<u32>(), length in 0u8..=32) {
         let show = |bits: u32| std::net::Ipv4Addr::from_bits(bits);
         let prefix = Prefix::parse(&format!("{}/{length}", show(address))).expect("a prefix");
-        // The first bits are equal when shifting the others away leaves the same.
+        // The first bits are equal if shifting out the others leaves equal values.
         let shift = 32 - u32::from(length);
         let same = u64::from(address) >> shift == u64::from(other) >> shift;
         prop_assert_eq!(prefix.contains((show(other), 445).into()), same);

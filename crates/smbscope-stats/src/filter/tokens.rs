@@ -1,43 +1,34 @@
-//! Tokens of an expression, and a place among them: of filters, and of other conditions written like these.
+//! Tokenizer for filters and other conditions with the same syntax, a cursor over the tokens, and errors with a place.
 
-use super::error::Problem;
-use super::literal::is_bare;
 use std::borrow::Cow;
+use std::fmt;
 use std::ops::Range;
 
-/// What is wrong, and which bytes of the text.
 pub type LocatedProblem = (Problem, Range<usize>);
 
-/// What a token is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TokenKind<'a> {
-    /// `(`
     Open,
-    /// `)`
     Close,
-    /// `,`
     Comma,
-    /// Of signs.
     Operator(&'static str),
-    /// Anything without blanks and signs.
     Word(&'a str),
-    /// Text in quotes.
     Quoted(Cow<'a, str>),
 }
 
-/// A piece of an expression.
 #[derive(Debug)]
 pub struct Token<'a> {
-    /// What it is.
     pub kind: TokenKind<'a>,
-    /// Its bytes.
     pub place: Range<usize>,
 }
 
-/// Signs, the longer ones first.
+/// Longer operators first, so that they win.
 const OPERATORS: [&str; 11] = ["==", "!=", "<=", ">=", "!~", "&&", "||", "<", ">", "~", "!"];
 
-/// The text in tokens.
+pub(super) fn is_bare(c: char) -> bool {
+    !c.is_whitespace() && !matches!(c, '(' | ')' | ',' | '"' | '\'' | '=' | '!' | '<' | '>' | '~' | '&' | '|')
+}
+
 pub fn tokens(text: &str) -> Result<Vec<Token<'_>>, LocatedProblem> {
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -78,7 +69,6 @@ pub fn tokens(text: &str) -> Result<Vec<Token<'_>>, LocatedProblem> {
     Ok(tokens)
 }
 
-/// Text in quotes, and how long it is with them.
 fn quoted(text: &str, quote: char) -> Option<(TokenKind<'_>, usize)> {
     let mut from = 1;
     loop {
@@ -96,54 +86,44 @@ fn quoted(text: &str, quote: char) -> Option<(TokenKind<'_>, usize)> {
     }
 }
 
-/// A place among the tokens of an expression.
 #[derive(Debug)]
 pub struct Cursor<'t, 'a> {
     tokens: &'t [Token<'a>],
-    /// Length of the expression.
     end: usize,
     at: usize,
 }
 
 impl<'t, 'a> Cursor<'t, 'a> {
-    /// Before the first token of the text.
     pub fn new(text: &str, tokens: &'t [Token<'a>]) -> Cursor<'t, 'a> {
         Cursor { tokens, end: text.len(), at: 0 }
     }
 
-    /// The tokens from here on.
     pub fn rest(&self) -> &'t [Token<'a>] {
         &self.tokens[self.at..]
     }
 
-    /// Goes on behind the next token.
     pub fn skip(&mut self) {
         self.at += 1;
     }
 
-    /// The next token.
     pub fn peek(&self) -> Option<&'t Token<'a>> {
         self.tokens.get(self.at)
     }
 
-    /// The bytes of the next token, or the end.
     pub fn place(&self) -> Range<usize> {
         self.peek().map_or(self.end..self.end, |token| token.place.clone())
     }
 
-    /// Goes on behind a token of this kind, if it is the next.
     pub fn takes(&mut self, kind: &TokenKind<'_>) -> bool {
         let found = self.peek().is_some_and(|token| token.kind == *kind);
         self.at += usize::from(found);
         found
     }
 
-    /// The same of an operator.
     pub fn sign(&mut self, sign: &'static str) -> bool {
         self.takes(&TokenKind::Operator(sign))
     }
 
-    /// The same of a word, in any case.
     pub fn keyword(&mut self, keyword: &str) -> bool {
         let found = matches!(self.peek(), Some(Token { kind: TokenKind::Word(word), .. })
             if word.eq_ignore_ascii_case(keyword));
@@ -151,8 +131,8 @@ impl<'t, 'a> Cursor<'t, 'a> {
         found
     }
 
-    /// Takes the words up to `and`, a sign or the end: a number and its unit, with or without a blank between them. Returns
-    /// them with their bytes, or none if there is no word.
+    /// Takes the words up to `and`, an operator or the end: a number and its unit, with or without a blank between
+    /// them. Returns them with their byte range, or `None` if there is no word.
     pub fn value<'s>(&mut self, text: &'s str) -> Option<(&'s str, Range<usize>)> {
         let start = self.place().start;
         let mut end = start;
@@ -165,7 +145,6 @@ impl<'t, 'a> Cursor<'t, 'a> {
         (end > start).then(|| (&text[start..end], start..end))
     }
 
-    /// What was expected instead of the next token.
     pub fn expected(&self, what: &str) -> LocatedProblem {
         let found = match self.peek().map(|token| &token.kind) {
             None => "the end".to_owned(),
@@ -178,4 +157,85 @@ impl<'t, 'a> Cursor<'t, 'a> {
         };
         (Problem::new(format!("expected {what}, found {found}")), self.place())
     }
+}
+
+/// An error in an expression: one sentence with the place and the expectation, a hint where possible, and the
+/// expression with a marker below the place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilterError {
+    place: Range<usize>,
+    expression: String,
+    problem: Problem,
+}
+
+impl std::error::Error for FilterError {}
+
+impl FilterError {
+    /// Position of the error in characters, starting at 1.
+    pub fn position(&self) -> usize {
+        self.expression.get(..self.place.start).map_or(0, |before| before.chars().count()) + 1
+    }
+
+    pub fn sentence(&self) -> String {
+        self.problem.to_string()
+    }
+}
+
+impl fmt::Display for FilterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "character {}: {}", self.position(), self.problem)?;
+        // Keeps the expression on one line, so that the marker lines up.
+        let line: String = self.expression.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let width = self.expression.get(self.place.clone()).map_or(1, |wrong| wrong.chars().count().max(1));
+        write!(f, "\n  {line}\n  {:indent$}{}", "", "^".repeat(width), indent = self.position() - 1)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    what: String,
+    hint: Option<String>,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        self.hint.iter().try_for_each(|hint| write!(f, "; {hint}"))
+    }
+}
+
+impl Problem {
+    pub fn new(what: impl Into<String>) -> Problem {
+        Problem { what: what.into(), hint: None }
+    }
+
+    pub fn hint(self, hint: impl Into<String>) -> Problem {
+        Problem { hint: Some(hint.into()), ..self }
+    }
+
+    pub fn maybe(self, hint: Option<String>) -> Problem {
+        Problem { hint: hint.or(self.hint), ..self }
+    }
+
+    pub fn at(self, expression: &str, place: Range<usize>) -> FilterError {
+        FilterError { place, expression: expression.to_owned(), problem: self }
+    }
+}
+
+pub fn did_you_mean<'n>(wrong: &str, names: impl IntoIterator<Item = &'n str>) -> Option<String> {
+    // Accepts a typing error or a missing word, and names about as similar as the best match; more would mislead.
+    const NEAR: f64 = 0.8;
+    const AS_NEAR: f64 = 0.05;
+    let wrong = wrong.to_lowercase();
+    let mut near: Vec<(f64, &str)> = names
+        .into_iter()
+        .map(|name| (strsim::jaro_winkler(&wrong, &name.to_lowercase()), name))
+        .filter(|(likeness, _)| *likeness >= NEAR)
+        .collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    near.dedup_by_key(|(_, name)| *name);
+    let nearest = near.first().map_or(1.0, |(likeness, _)| *likeness);
+    near.retain(|(likeness, _)| nearest - likeness <= AS_NEAR);
+    let named: Vec<&str> = near.iter().take(3).map(|(_, name)| *name).collect();
+    (!named.is_empty()).then(|| format!("did you mean {}?", named.join(" or ")))
 }

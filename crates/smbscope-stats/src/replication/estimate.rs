@@ -1,33 +1,28 @@
-//! The bootstrap of the logarithm of a ratio, and what can be read from it.
+//! Bootstrap of the logarithm of a ratio, and the number of repetitions needed to decide a comparison.
 //!
-//! The percentile bootstrap of few values is too narrow, for two reasons. Its variance lacks the factor n/(n − 1), and it
-//! knows nothing of Student's t; both are put right by taking percentiles further out, at Φ(−t·s/σ), where σ is the
-//! deviation of the resamples and s the standard error (Hesterberg, "What Teachers Should Know About the Bootstrap", The
-//! American Statistician 69, 2015: the expanded percentile interval). And resamples of few values take few values: those of
-//! five have 126 means. So the interval is on each side at least as wide as Student's.
+//! The percentile bootstrap of few values is too narrow, for two reasons. Its variance lacks the factor n/(n − 1), and
+//! it ignores Student's t. Both are corrected by taking percentiles further out, at Φ(−t·s/σ), where σ is the deviation
+//! of the resamples and s the standard error (Hesterberg, "What Teachers Should Know About the Bootstrap", The American
+//! Statistician 69, 2015: the expanded percentile interval). Also, few values have few distinct resamples: those of
+//! five values have 126 means. So each side of the interval is at least as wide as Student's.
 
-use super::{ReplicationSettings, mean, variance};
+use super::{REPETITIONS_MIN, ReplicationSettings, mean, variance};
 use crate::random::Random;
-use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+use statrs::distribution::{ChiSquared, ContinuousCDF, Normal, StudentsT};
 
-/// Resamples in a tail below which its share is not known.
 const RESOLVED_TAIL: usize = 3;
 
-/// The logarithm of a ratio, and how uncertain it is.
 #[derive(Debug, Clone)]
 pub(super) struct LogRatioEstimate {
-    /// As observed.
     pub(super) log_ratio: f64,
-    /// Of the resamples, ascending.
     pub(super) resampled: Vec<f64>,
     pub(super) standard_error: f64,
     pub(super) degrees_of_freedom: f64,
-    /// What the deviation of the resamples tends to; below the standard error.
+    /// Limit of the standard deviation of the resamples; below the standard error.
     pub(super) deviation: f64,
 }
 
 impl LogRatioEstimate {
-    /// Of the logarithms of the ratios of blocks.
     pub(super) fn paired(logs: &[f64], resamples: u32, random: &mut Random) -> LogRatioEstimate {
         let count = logs.len() as f64;
         let squared = variance(logs) / count;
@@ -40,7 +35,7 @@ impl LogRatioEstimate {
         }
     }
 
-    /// Of the logarithms of two sets of values; degrees of freedom by Welch and Satterthwaite.
+    /// Estimates from the logarithms of two sets of values. Degrees of freedom by Welch and Satterthwaite.
     pub(super) fn unpaired(base: &[f64], values: &[f64], resamples: u32, random: &mut Random) -> LogRatioEstimate {
         let means = (0..resamples).map(|_| resampled_mean(values, random) - resampled_mean(base, random));
         let resampled = sorted(means.collect());
@@ -57,7 +52,6 @@ impl LogRatioEstimate {
         }
     }
 
-    /// The interval that leaves out `tail` on both sides together.
     pub(super) fn interval(&self, tail: f64) -> (f64, f64) {
         let tail = tail.clamp(f64::EPSILON, 1.0);
         let half = student(1.0 - tail / 2.0, self.degrees_of_freedom) * self.standard_error;
@@ -69,8 +63,8 @@ impl LogRatioEstimate {
         (low.min(quantile(&self.resampled, share)), high.max(quantile(&self.resampled, 1.0 - share)))
     }
 
-    /// The probability of at least this difference where there is none: the tail that an interval may have and just not
-    /// hold 1.
+    /// Returns the probability of at least this difference under the null hypothesis: the largest tail at which the
+    /// interval still excludes a ratio of 1.
     pub(super) fn p_value(&self) -> f64 {
         if self.standard_error <= 0.0 {
             return if self.log_ratio == 0.0 { 1.0 } else { 0.0 };
@@ -91,7 +85,7 @@ impl LogRatioEstimate {
         by_student.max(two_sided(t))
     }
 
-    /// The logarithm of the least ratio that an interval like this one would show with the wanted power.
+    /// Returns the logarithm of the smallest ratio that such an interval would detect with the power in `settings`.
     pub(super) fn detectable(&self, settings: &ReplicationSettings) -> f64 {
         let quantiles = student(1.0 - (1.0 - settings.confidence) / 2.0, self.degrees_of_freedom)
             + student(settings.power, self.degrees_of_freedom);
@@ -109,14 +103,14 @@ pub(super) fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
-/// A quantile of ascending values, between neighbours in proportion (Hyndman and Fan's type 7, as NumPy's).
+/// Returns a quantile of ascending values by linear interpolation (Hyndman and Fan's type 7, as in NumPy).
 fn quantile(ascending: &[f64], share: f64) -> f64 {
     let place = share.clamp(0.0, 1.0) * (ascending.len() - 1) as f64;
     let (below, above) = (ascending[place.floor() as usize], ascending[place.ceil() as usize]);
     below + (above - below) * place.fract()
 }
 
-/// A quantile of Student's distribution, of the normal one where there is no such number of degrees of freedom.
+/// Returns a quantile of Student's distribution, or of the normal one if the degrees of freedom are invalid.
 pub(super) fn student(share: f64, degrees_of_freedom: f64) -> f64 {
     let share = if share.is_nan() { 0.5 } else { share.clamp(f64::EPSILON, 1.0 - f64::EPSILON) };
     match StudentsT::new(0.0, 1.0, degrees_of_freedom) {
@@ -127,4 +121,78 @@ pub(super) fn student(share: f64, degrees_of_freedom: f64) -> f64 {
 
 fn normal() -> Normal {
     Normal::standard()
+}
+
+pub const REPETITIONS_MAX: u32 = 10_000;
+
+/// Confidence of the upper bound for the variance used in planning. The variance of five runs is itself uncertain, and
+/// the observed one is too small in more than half of all cases (Browne, "On the Use of a Pilot Sample for Sample Size
+/// Determination", Statistics in Medicine 14, 1995).
+const SPREAD_CONFIDENCE: f64 = 0.8;
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RepetitionVariance {
+    variance: f64,
+    degrees_of_freedom: f64,
+    /// Degrees of freedom that each further repetition adds: 1 if paired, 2 otherwise.
+    each: f64,
+}
+
+impl RepetitionVariance {
+    pub(super) fn paired(logs: &[f64]) -> RepetitionVariance {
+        RepetitionVariance { variance: variance(logs), degrees_of_freedom: logs.len() as f64 - 1.0, each: 1.0 }
+    }
+
+    pub(super) fn unpaired(base: &[f64], values: &[f64]) -> RepetitionVariance {
+        let degrees_of_freedom = (base.len() + values.len()) as f64 - 2.0;
+        RepetitionVariance { variance: variance(base) + variance(values), degrees_of_freedom, each: 2.0 }
+    }
+
+    /// Returns the total number of repetitions that would, with the requested power, show a difference of the margin if
+    /// there is one, and show equality if there is none. If there are as many already, returns the number needed if the
+    /// ratio stays as it is.
+    pub(super) fn repetitions(&self, log_ratio: f64, have: usize, settings: &ReplicationSettings) -> Option<u32> {
+        if self.degrees_of_freedom < 1.0 || self.variance <= 0.0 {
+            return None;
+        }
+        let margin = settings.margin.max(0.0).ln_1p();
+        let tail = 1.0 - settings.confidence;
+        // Pairs of a test quantile and a power quantile.
+        let shown = (1.0 - tail / 2.0, settings.power);
+        let equal = (1.0 - tail, (1.0 + settings.power) / 2.0);
+        let upper = self.upper_variance();
+        let planned = self.least(upper, &[(equal, margin), (shown, margin)])?;
+        if planned as usize > have {
+            return Some(planned);
+        }
+        let nearer = log_ratio.abs().max((margin - log_ratio.abs()).max(0.0));
+        let further = self.least(upper, &[(shown, nearer)])?;
+        Some(further.max(u32::try_from(have).ok()?.checked_add(1)?))
+    }
+
+    fn upper_variance(&self) -> f64 {
+        match ChiSquared::new(self.degrees_of_freedom) {
+            Ok(chi) => self.variance * self.degrees_of_freedom / chi.inverse_cdf(1.0 - SPREAD_CONFIDENCE),
+            Err(_) => self.variance,
+        }
+    }
+
+    fn least(&self, variance: f64, wanted: &[((f64, f64), f64)]) -> Option<u32> {
+        let enough = |repetitions: u32| {
+            let error = (variance / f64::from(repetitions)).sqrt();
+            let degrees_of_freedom = f64::from(repetitions - 1) * self.each;
+            wanted.iter().all(|((test, power), distance)| {
+                (student(*test, degrees_of_freedom) + student(*power, degrees_of_freedom)) * error <= *distance
+            })
+        };
+        let (mut low, mut high) = (REPETITIONS_MIN as u32, REPETITIONS_MAX);
+        if !enough(high) {
+            return None;
+        }
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if enough(middle) { high = middle } else { low = middle + 1 }
+        }
+        Some(low)
+    }
 }

@@ -1,52 +1,42 @@
-//! How sure a difference is: the ratio of a figure to that of a baseline with its interval, and one of three answers.
+//! Comparison of repeated runs: the ratio of a value to its baseline, with an interval and one of four verdicts.
 //!
 //! The unit of replication is the run. Commands of one run share the state of the server, its caches and its
-//! neighbours, so that ten thousand of them say nothing about the next run (Kalibera and Jones, "Rigorous Benchmarking
-//! in Reasonable Time", ISMM 2013). What goes in here is one value a run: its p95, its MB/s, the elapsed time of its job.
+//! neighbours, so ten thousand of them say nothing about the next run (Kalibera and Jones, "Rigorous Benchmarking in
+//! Reasonable Time", ISMM 2013). The input is one value per run: its p95, its MB/s, the elapsed time of its job.
 //!
-//! - [`paired`]: runs that alternate in blocks, one of each side in each; what drifts hits both and cancels.
-//! - [`unpaired`]: two sets of runs.
-//! - [`within_run`]: one run of each side. Its interval is about these runs only; [`Figure::scope`] says so.
+//! * [`paired`]: runs that alternate in blocks with one run of each side, so that drift affects both and cancels.
+//! * [`unpaired`]: two sets of runs.
+//! * [`within_run`]: one run of each side. Its interval covers these runs only; [`BaselineRatio::scope`] says so.
 //!
-//! Everything is done with logarithms, so that a ratio and its reciprocal get the same answer; the value of several runs
-//! is their geometric mean. A value that is not a number is one that its run does not have, such as a p99 of ten
-//! commands: the run (or block) counts for nothing. Where a value is zero, negative or infinite there is no ratio.
+//! All computations use logarithms, so that a ratio and its reciprocal get the same verdict; the value of several runs
+//! is their geometric mean. NaN stands for a value that its run does not have, such as a p99 of ten commands, and
+//! excludes the run (or block). Zero, negative or infinite values make the ratio unknown.
 
-mod adjust;
-mod blocks;
 mod estimate;
-mod plan;
 #[cfg(test)]
 mod tests;
 mod within;
 
-pub use adjust::{benjamini_hochberg, holm};
-pub use blocks::block_length;
-pub use plan::REPETITIONS_MAX;
-pub use within::{Course, within_run};
+pub use estimate::REPETITIONS_MAX;
+pub use within::{Course, block_length, within_run};
 
 use crate::random::Random;
-use estimate::LogRatioEstimate;
+use estimate::{LogRatioEstimate, RepetitionVariance};
 use serde::{Deserialize, Serialize};
 
-/// Runs of each side, or blocks, that an interval needs.
+/// Minimum number of runs of each side, or blocks, for an interval.
 pub const REPETITIONS_MIN: usize = 5;
-/// Runs of each side, or blocks, that a range needs.
 const RANGE_MIN: usize = 3;
 
-/// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ReplicationSettings {
-    /// Differences of less than this share are none: 0.05 for 5%.
+    /// Smallest relevant difference, as a fraction: 0.05 for 5%.
     pub margin: f64,
-    /// Confidence of the interval.
     pub confidence: f64,
-    /// Probability with which a difference is to be found, in [`Figure::detectable`] and
-    /// [`Answer::Undecided::repetitions_needed`].
+    /// Probability of detecting a difference, for [`BaselineRatio::detectable`] and `repetitions_needed` of
+    /// [`DifferenceVerdict::Undecided`].
     pub power: f64,
-    /// Resamples of the bootstrap.
     pub resamples: u32,
-    /// Seed of the bootstrap: the same seed gives the same interval.
     pub seed: u64,
 }
 
@@ -56,69 +46,66 @@ impl Default for ReplicationSettings {
     }
 }
 
-/// What an interval is about.
+/// Population that an interval describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// Runs to come under the same conditions.
+    /// Future runs under the same conditions.
     Runs,
-    /// These two runs and nothing else.
+    /// These two runs only.
     WithinRun,
 }
 
-/// A figure as a multiple of the baseline's.
+/// A value as a multiple of the baseline's.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BaselineRatio {
-    /// Value divided by the baseline's: of several runs, of the geometric means. Null where one of them is zero or
+    /// Value divided by the baseline's; for several runs, the ratio of geometric means. Null if one of them is zero or
     /// missing.
     pub ratio: Option<f64>,
-    /// The 95% interval of the ratio; null with fewer than five runs of each side, or with too short a run.
+    /// 95% interval of the ratio. Null with fewer than five runs of each side, or if a run is too short.
     pub interval: Option<(f64, f64)>,
-    /// The least and the greatest ratio, where there are three or four runs of each side and so no interval.
+    /// Smallest and largest ratio, if there are three or four runs of each side and therefore no interval.
     pub range: Option<(f64, f64)>,
-    /// What the interval says.
+    /// Conclusion from the interval.
     #[serde(flatten)]
     pub answer: DifferenceVerdict,
-    /// The smallest ratio above 1 that data like these would show in four of five tries; null without an interval.
+    /// Smallest ratio above 1 that data like these would detect in four of five attempts. Null without an interval.
     pub detectable: Option<f64>,
-    /// Runs of the side that has fewer, or blocks.
+    /// Number of runs of the side that has fewer, or of blocks.
     pub repetitions: u32,
-    /// What the interval is about.
+    /// Population that the interval describes.
     pub scope: Scope,
-    /// The probability of at least this difference where there is none; for tables of many rows, see
-    /// [`benjamini_hochberg`].
+    /// Probability of at least this difference if there is none. For tables of many rows, see [`benjamini_hochberg`].
     pub p_value: Option<f64>,
 }
 
-/// What the data shows.
+/// Verdict on a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum DifferenceVerdict {
-    /// The figure is higher: the whole interval is above 1, and it is not shown that the difference is within the margin.
+    /// The value is higher: the whole interval is above 1, and the difference is not shown to be within the margin.
     Higher,
-    /// The same below 1.
+    /// The value is lower: the whole interval is below 1, and the difference is not shown to be within the margin.
     Lower,
-    /// Equal within the margin, by two one-sided tests: an interval of 90% is within it.
+    /// Equal within the margin, by two one-sided tests: the 90% interval lies within it.
     Equal,
-    /// Neither is shown.
+    /// Neither a difference nor equality is shown.
     Undecided {
-        /// Runs of each side, or blocks, in all that would probably decide it; null where the spread is not known or
-        /// more than [`REPETITIONS_MAX`] would be needed.
+        /// Total runs of each side, or blocks, that would probably decide. Null if the spread is unknown or more than
+        /// [`REPETITIONS_MAX`] would be needed.
         repetitions_needed: Option<u32>,
     },
 }
 
 impl DifferenceVerdict {
-    /// Whether a difference is shown.
     pub fn differs(self) -> bool {
         matches!(self, DifferenceVerdict::Higher | DifferenceVerdict::Lower)
     }
 }
 
-/// Pairs of baseline and value, one for each block of runs that stood next to each other.
 pub fn paired(blocks: &[(f64, f64)], settings: &ReplicationSettings) -> BaselineRatio {
     let known: Vec<(f64, f64)> = blocks.iter().copied().filter(|(base, value)| !(base * value).is_nan()).collect();
     let logs: Vec<f64> = known.iter().map(|(base, value)| (value / base).ln()).collect();
@@ -133,13 +120,12 @@ pub fn paired(blocks: &[(f64, f64)], settings: &ReplicationSettings) -> Baseline
         logs.len(),
         mean(&logs),
         extremes,
-        plan::RepetitionVariance::paired(&logs),
+        RepetitionVariance::paired(&logs),
         settings,
         estimate,
     )
 }
 
-/// Runs of the baseline, and of what is compared with it.
 pub fn unpaired(base: &[f64], values: &[f64], settings: &ReplicationSettings) -> BaselineRatio {
     let known = |side: &[f64]| -> Vec<f64> { side.iter().copied().filter(|value| !value.is_nan()).collect() };
     let (base, values) = (known(base), known(values));
@@ -158,7 +144,7 @@ pub fn unpaired(base: &[f64], values: &[f64], settings: &ReplicationSettings) ->
         repetitions,
         ratio,
         extremes,
-        plan::RepetitionVariance::unpaired(&base, &values),
+        RepetitionVariance::unpaired(&base, &values),
         settings,
         estimate,
     )
@@ -178,12 +164,12 @@ impl BaselineRatio {
         }
     }
 
-    /// Of logarithms of ratios.
+    /// `ratio` and `extremes` are logarithms.
     fn from_logarithms(
         repetitions: usize,
         ratio: f64,
         extremes: (f64, f64),
-        spread: plan::RepetitionVariance,
+        spread: RepetitionVariance,
         settings: &ReplicationSettings,
         estimate: impl FnOnce() -> LogRatioEstimate,
     ) -> BaselineRatio {
@@ -200,7 +186,6 @@ impl BaselineRatio {
         }
     }
 
-    /// With the interval and the answer.
     fn judged(
         self,
         estimate: &LogRatioEstimate,
@@ -210,7 +195,7 @@ impl BaselineRatio {
         let margin = settings.margin.max(0.0).ln_1p();
         let tail = 1.0 - settings.confidence;
         let (low, high) = estimate.interval(tail);
-        // Two one-sided tests of 5% each are an interval of 90%.
+        // Two one-sided tests at 5% each correspond to an interval of 90%.
         let (equal_low, equal_high) = estimate.interval(2.0 * tail);
         let answer = if equal_low > -margin && equal_high < margin {
             DifferenceVerdict::Equal
@@ -231,7 +216,6 @@ impl BaselineRatio {
     }
 }
 
-/// A value that has a logarithm.
 fn is_usable(value: f64) -> bool {
     value.is_finite() && value > 0.0
 }
@@ -244,11 +228,44 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Variance of a sample; 0 of fewer than two values.
 fn variance(values: &[f64]) -> f64 {
     if values.len() < 2 {
         return 0.0;
     }
     let mean = mean(values);
     values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (values.len() - 1) as f64
+}
+
+/// Adjusts p-values for multiple comparisons, since of thirty rows at 95% one or two differ by chance. Uses Holm's
+/// method: with the rows at or below 0.05, the probability of even one false positive is 5% (Holm, "A Simple
+/// Sequentially Rejective Multiple Test Procedure", 1979). For the few claims of a headline.
+pub fn holm(p_values: &[Option<f64>]) -> Vec<Option<f64>> {
+    let order = ascending(p_values);
+    let mut adjusted = vec![None; p_values.len()];
+    let mut least = 0.0f64;
+    for (rank, (at, p)) in order.iter().enumerate() {
+        least = least.max(p * (order.len() - rank) as f64).min(1.0);
+        adjusted[*at] = Some(least);
+    }
+    adjusted
+}
+
+/// Adjusts p-values by the method of Benjamini and Hochberg: of the rows at or below 0.05, about 5% are false positives
+/// ("Controlling the False Discovery Rate", 1995). For tables.
+pub fn benjamini_hochberg(p_values: &[Option<f64>]) -> Vec<Option<f64>> {
+    let order = ascending(p_values);
+    let mut adjusted = vec![None; p_values.len()];
+    let mut most = 1.0f64;
+    for (rank, (at, p)) in order.iter().enumerate().rev() {
+        most = most.min(p * order.len() as f64 / (rank + 1) as f64);
+        adjusted[*at] = Some(most);
+    }
+    adjusted
+}
+
+fn ascending(p_values: &[Option<f64>]) -> Vec<(usize, f64)> {
+    let known = p_values.iter().enumerate().filter_map(|(at, p)| Some((at, (*p)?)).filter(|(_, p)| !p.is_nan()));
+    let mut known: Vec<(usize, f64)> = known.collect();
+    known.sort_by(|(_, a), (_, b)| a.total_cmp(b));
+    known
 }

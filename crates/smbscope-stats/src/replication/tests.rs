@@ -1,17 +1,17 @@
 use super::*;
 
-/// Normally distributed with mean 0 and deviation 1 (Box and Muller).
+/// Normally distributed with mean 0 and standard deviation 1 (Box–Muller).
 fn normal(random: &mut Random) -> f64 {
     (2.0 * random.exponential()).sqrt() * (std::f64::consts::TAU * random.unit()).cos()
 }
 
-/// A figure of runs whose logarithm is distributed with this deviation.
+/// Log-normal values with this standard deviation of the logarithm.
 fn runs(random: &mut Random, count: usize, level: f64, deviation: f64) -> Vec<f64> {
     (0..count).map(|_| level * (deviation * normal(random)).exp()).collect()
 }
 
 fn pairs(random: &mut Random, count: usize, ratio: f64, deviation: f64) -> Vec<(f64, f64)> {
-    // Blocks drift by a third; that must not matter.
+    // The level drifts by 30% between blocks, which must not matter.
     let drift: Vec<f64> = runs(random, count, 5e6, 0.3);
     drift.iter().zip(runs(random, count, ratio, deviation)).map(|(level, ratio)| (*level, level * ratio)).collect()
 }
@@ -20,7 +20,7 @@ fn quick(seed: u64) -> ReplicationSettings {
     ReplicationSettings { resamples: 2_000, seed, ..ReplicationSettings::default() }
 }
 
-/// False alarms that 5% may come to in so many tries, at 99.9%: a binomial bound.
+/// Upper bound for the number of false positives at a rate of 5% (binomial, 99.9%).
 fn allowed(tries: usize) -> usize {
     let expected = tries as f64 * 0.05;
     (expected + 3.1 * (expected * 0.95).sqrt()).ceil() as usize
@@ -62,7 +62,7 @@ fn a_server_slower_by_a_tenth_is_found_with_the_runs_that_were_asked_for() {
         for seed in 0..TRIES as u64 {
             let mut count = REPETITIONS_MIN;
             let (mut blocks, mut base, mut other) = (Vec::new(), Vec::new(), Vec::new());
-            // What a user does: run as often as the answer says. Twice, and no more.
+            // Repeat as often as the verdict suggests, at most twice, as a user would.
             for _ in 0..3 {
                 let further = count - blocks.len().max(base.len());
                 let figure = if is_paired {
@@ -108,7 +108,7 @@ fn equal_servers_are_called_equal_with_the_runs_that_were_asked_for() {
     assert!(equal >= 75, "{equal} of {tries}");
 }
 
-/// Intervals of a run whose response times depend on those before: an autoregressive process.
+/// Intervals of a run with autocorrelated response times (a first-order autoregressive process).
 fn course(random: &mut Random, count: usize, level: f64, memory: f64) -> Vec<f64> {
     let mut state = normal(random) / (1.0 - memory * memory).sqrt();
     let mut next = || {
@@ -192,11 +192,11 @@ fn values_without_a_ratio_are_no_figure_and_no_panic() {
         assert_eq!(paired(&blocks, &ReplicationSettings::default()), BaselineRatio::unknown(7));
         assert_eq!(unpaired(&[1.0; 6], &[1.0, bad, 1.0], &ReplicationSettings::default()), BaselineRatio::unknown(3));
     }
-    // What a run does not have is not counted.
+    // Runs without a value are not counted.
     let blocks = [(1.0, 2.0), (f64::NAN, 2.0), (1.0, f64::NAN), (1.0, 2.0)];
     assert_eq!(paired(&blocks, &ReplicationSettings::default()).repetitions, 2);
     assert_eq!(unpaired(&[], &[1.0], &ReplicationSettings::default()), BaselineRatio::unknown(0));
-    // Settings without a sense do not stop anything either.
+    // Invalid settings must not panic either.
     let odd = ReplicationSettings { margin: f64::NAN, confidence: 2.0, power: -1.0, resamples: 0, seed: 0 };
     let blocks: Vec<(f64, f64)> = (1..9).map(|n| (f64::from(n), f64::from(n * n))).collect();
     assert!(paired(&blocks, &odd).ratio.is_some());
@@ -219,7 +219,7 @@ fn an_interval_excludes_one_where_its_probability_is_below_a_twentieth() {
         let (low, high) = figure.interval.expect("twelve have one");
         let excluded = low > 1.0 || high < 1.0;
         let p = figure.p_value.expect("with an interval");
-        // At the edge a resample more or less decides.
+        // Near the limit, the random resamples decide.
         assert!(excluded == (p < 0.05) || (0.045..0.055).contains(&p), "{figure:?}");
         assert!(low <= figure.ratio.unwrap() && figure.ratio.unwrap() <= high);
     }

@@ -1,4 +1,4 @@
-//! What exchanges can be divided by, and what an exchange has there.
+//! Dimensions by which exchanges can be sliced, and the values of an exchange in each.
 
 use crate::derived;
 use smbscope_model::{Command, CommandGroup, Dialect, Exchange, FlowId, ResponseStatus, named};
@@ -9,40 +9,25 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 named! {
-    /// What exchanges can be divided by.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Dimension {
-        /// The client's address.
         Client = "client",
-        /// The server's address and port.
         Server = "server",
-        /// The user.
         User = "user",
-        /// The share.
         Share = "share",
-        /// The file: share and path.
         File = "file",
-        /// The directory that holds the file: share and path.
         Directory = "directory",
-        /// The file name's extension.
         Extension = "extension",
-        /// The command.
         Command = "command",
-        /// The group.
         Group = "group",
-        /// The dialect.
         Dialect = "dialect",
-        /// The TCP connection.
         Connection = "connection",
-        /// The final response's status.
         Status = "status",
-        /// The bytes moved, by powers of two.
         Size = "size",
     }
 }
 
 impl Dimension {
-    /// What it adds to a key.
     pub(super) fn fields(self) -> &'static [Field] {
         match self {
             Dimension::Client => &[Field::Client],
@@ -63,47 +48,32 @@ impl Dimension {
 }
 
 named! {
-    /// A part of a key.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Field {
-        /// The client's address.
         Client = "client",
-        /// The server's address and port.
         Server = "server",
-        /// The user.
         User = "user",
-        /// The share.
         Share = "share",
-        /// The file's path below the share.
         File = "file",
-        /// The directory's path below the share; empty for the share's root.
+        /// Path below the share; empty for the root.
         Directory = "directory",
-        /// The extension in lower case; empty where the name has none.
+        /// In lower case; empty if the name has none.
         Extension = "extension",
-        /// The command.
         Command = "command",
-        /// The group.
         Group = "group",
-        /// The dialect.
         Dialect = "dialect",
-        /// The connection's number.
         FlowId = "flow_id",
-        /// The connection's two ends.
         Connection = "connection",
-        /// The status.
         Status = "status",
-        /// The least size of a power of two.
         Size = "size",
     }
 }
 
 impl Field {
-    /// The one of that name.
     pub fn named(name: &str) -> Option<Field> {
         Field::ALL.into_iter().find(|field| field.name() == name)
     }
 
-    /// What an exchange has there.
     pub(super) fn part(self, exchange: &Exchange) -> SliceFieldValue {
         let name =
             |name: &Option<Arc<str>>| name.as_ref().map(|name| SliceFieldValue::Text(SharedSubstring::whole(name)));
@@ -136,46 +106,32 @@ impl Field {
     }
 }
 
-/// The largest power of two that is not above a size; 0 for nothing.
 fn bucket(size: u64) -> u64 {
     size.checked_ilog2().map_or(0, |exponent| 1 << exponent)
 }
 
-/// The value of a [`Field`].
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SliceFieldValue {
-    /// A host.
     Address(IpAddr),
-    /// A host's port.
     Socket(SocketAddr),
-    /// A name or path.
     Text(SharedSubstring),
-    /// A command.
     Command(Command),
-    /// A group.
     Group(CommandGroup),
-    /// A dialect.
     Dialect(Dialect),
-    /// A connection.
     Flow(FlowId),
-    /// Its client and server.
     Ends(SocketAddr, SocketAddr),
-    /// A status.
     Status(ResponseStatus),
-    /// From this many bytes on, to less than twice as many.
+    /// At least this many bytes, and less than twice as many.
     Size(u64),
-    /// The capture does not tell.
     Unknown,
 }
 
 impl SliceFieldValue {
-    /// Bytes of the name that it keeps in memory.
     pub(super) fn name_bytes(&self) -> usize {
         if let SliceFieldValue::Text(piece) = self { piece.whole.len() } else { 0 }
     }
 }
 
-/// A piece of a shared text, compared by what it says.
 #[derive(Debug, Clone)]
 pub struct SharedSubstring {
     whole: Arc<str>,
@@ -184,15 +140,13 @@ pub struct SharedSubstring {
 }
 
 impl SharedSubstring {
-    /// All of it.
     pub fn whole(text: &Arc<str>) -> SharedSubstring {
         SharedSubstring { whole: Arc::clone(text), start: 0, end: text.len() }
     }
 
-    /// What `piece` cuts out of it.
     fn cut(text: &Arc<str>, piece: fn(&str) -> &str) -> SharedSubstring {
         let part = piece(text);
-        // An empty piece may come from elsewhere.
+        // An empty part may point outside of the string.
         let start = if part.is_empty() { 0 } else { part.as_ptr() as usize - text.as_ptr() as usize };
         SharedSubstring { whole: Arc::clone(text), start, end: start + part.len() }
     }

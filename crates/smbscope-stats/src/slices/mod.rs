@@ -1,43 +1,41 @@
-//! Exchanges grouped by fields: `--by client,share`.
+//! Slices: exchanges grouped by fields (`--by client,share`).
 //!
-//! As long as there are no more than [`SLICES_MAX`] different keys, every slice is exact. Beyond that, those that waited
-//! longest are kept: see `table` for how, and for what is guaranteed. Whatever is evicted is added up in one slice, so
-//! that the slices always add up to all commands.
+//! Up to [`SLICES_MAX`] distinct keys, every slice is exact. Beyond that, the keys with the most response time are
+//! kept; `table` describes the method and its guarantees. Evicted slices are combined in one, so that slices always add
+//! up to all commands.
 //!
-//! The order of the exchanges decides which slices are evicted. So the slicer of a part of a capture sees all of that, in one
-//! order, and the parts are merged in the order of their numbers ([`Parts`]); what the workers of a load client counted merges
-//! with the same guarantees.
+//! The order of exchanges decides which slices are evicted. So each part of a capture has its own slicer, which sees
+//! the part in order, and the parts are merged in order of their numbers ([`PartSlicers`]). The workers of a load
+//! client are merged with the same guarantees.
 
 mod dimension;
-mod parts;
 mod table;
 
 #[cfg(test)]
 mod tests;
 
 pub use dimension::{Dimension, Field, SharedSubstring, SliceFieldValue};
-pub(crate) use parts::PartSlicers;
 pub use table::{SLICES_KEPT, SLICES_MAX};
 
 use crate::derived;
 use crate::entity::EntityStatistics;
 use crate::summary::DurationStatistics;
 use smbscope_model::{Exchange, named};
+use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use table::SlicerTable;
 
-/// Divides exchanges.
 #[derive(Debug, Clone)]
 pub struct Slicer {
     by: Vec<Dimension>,
     fields: Vec<Field>,
     table: SlicerTable,
-    /// The key of the exchange at hand.
     key: Vec<SliceFieldValue>,
 }
 
 impl Slicer {
-    /// Slices by these dimensions together.
     pub fn new(by: &[Dimension]) -> Slicer {
         Slicer::with_table(by, SlicerTable::new(SLICES_MAX, SLICES_KEPT))
     }
@@ -52,7 +50,6 @@ impl Slicer {
         Slicer { by: by.to_vec(), fields, table, key: Vec::new() }
     }
 
-    /// Counts an exchange in its slice.
     pub fn record(&mut self, exchange: &Exchange) {
         if derived::is_apart(exchange) {
             return;
@@ -62,15 +59,13 @@ impl Slicer {
         self.table.record(&self.key, exchange);
     }
 
-    /// Adds what another one counted, by the same dimensions.
     pub fn merge(&mut self, other: &Slicer) {
         self.table.merge(&other.table);
     }
 
-    /// The finished slices, in this order.
     pub fn finish(&self, sort: SliceSortKey) -> DimensionBreakdown {
         let mut entries = self.table.finish();
-        // What compares equal comes in the order of its keys.
+        // Equal slices stay in key order.
         match sort {
             SliceSortKey::Key => entries.sort_by(|a, b| a.key.cmp(&b.key)),
             _ => entries
@@ -87,70 +82,48 @@ impl Slicer {
     }
 }
 
-/// The finished slices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DimensionBreakdown {
-    /// What they are divided by.
     pub by: Vec<Dimension>,
-    /// What their keys consist of.
     pub fields: Vec<Field>,
-    /// Their order.
     pub sort: SliceSortKey,
-    /// Every slice that was kept.
     pub entries: Vec<SliceStatistics>,
-    /// What was evicted, added up; its key is empty.
     pub other: Option<SliceStatistics>,
-    /// A key without a slice of its own waited no longer than this in all: 0 as long as every key has one, and never
-    /// more than a [`SLICES_KEPT`]th of the response time of all slices.
+    /// Upper limit for the total response time of any key without a slice. 0 if every key has a slice; never more than
+    /// a [`SLICES_KEPT`]th of the response time of all slices.
     pub missed_at_most_ns: i128,
 }
 
-/// One slice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SliceStatistics {
-    /// What its exchanges have in common, by [`Slices::fields`].
     pub key: Vec<SliceFieldValue>,
-    /// Counts, bytes and response time.
     pub figures: EntityStatistics,
-    /// Service time.
     pub service_time: DurationStatistics,
-    /// Response time of this key that [`Slices::other`] holds, because it was evicted before it came back: at most
-    /// this. 0 where the slice has all of it.
+    /// Upper limit for the response time of this key that was evicted to [`DimensionBreakdown::other`] before the key
+    /// returned. 0 if the slice is complete.
     pub missed_at_most_ns: i128,
 }
 
 named! {
-    /// What comes first.
+    /// Order of slices: largest value first, except for `Key`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub enum SliceSortKey {
-        /// The most response time in total.
         #[default]
         ResponseTime = "response_time",
-        /// The most service time in total.
         ServiceTime = "service_time",
-        /// The most commands.
         Count = "count",
-        /// The most error responses.
         Errors = "errors",
-        /// The most bytes read and written.
         Bytes = "bytes",
-        /// The longest mean response time.
         Mean = "mean",
-        /// The longest median response time.
         P50 = "p50",
-        /// The longest 95th percentile.
         P95 = "p95",
-        /// The longest 99th percentile.
         P99 = "p99",
-        /// The longest response time of a single command.
         Max = "max",
-        /// The first key.
         Key = "key",
     }
 }
 
 impl SliceSortKey {
-    /// What is compared; what is absent is least.
     fn weight(self, slice: &SliceStatistics) -> Option<i128> {
         let SliceStatistics { figures, service_time, .. } = slice;
         let EntityStatistics { response_time, .. } = figures;
@@ -168,5 +141,44 @@ impl SliceSortKey {
             SliceSortKey::Max => response_time.max,
         };
         time.map(|time| time.0.into())
+    }
+}
+
+/// Slicers per part of a capture, so that several threads produce the same result as one.
+#[derive(Debug, Clone)]
+pub(crate) struct PartSlicers {
+    by: Vec<Dimension>,
+    slicers: BTreeMap<usize, Slicer>,
+    at: usize,
+}
+
+impl PartSlicers {
+    pub(crate) fn new(by: &[Dimension]) -> PartSlicers {
+        PartSlicers { by: by.to_vec(), slicers: BTreeMap::new(), at: 0 }
+    }
+
+    pub(crate) fn turn_to(&mut self, part: usize) {
+        self.at = part;
+    }
+
+    pub(crate) fn record(&mut self, exchange: &Exchange) {
+        self.slicers.entry(self.at).or_insert_with(|| Slicer::new(&self.by)).record(exchange);
+    }
+
+    pub(crate) fn merge(&mut self, other: PartSlicers) {
+        for (part, theirs) in other.slicers {
+            match self.slicers.entry(part) {
+                Entry::Occupied(mut mine) => mine.get_mut().merge(&theirs),
+                Entry::Vacant(place) => _ = place.insert(theirs),
+            }
+        }
+    }
+
+    pub(crate) fn finish(&self, sort: SliceSortKey) -> DimensionBreakdown {
+        let mut slicers = self.slicers.values();
+        // Don't copy if there is only one part, as in a load client.
+        let mut whole = slicers.next().map_or_else(|| Cow::Owned(Slicer::new(&self.by)), Cow::Borrowed);
+        slicers.for_each(|slicer| whole.to_mut().merge(slicer));
+        whole.finish(sort)
     }
 }

@@ -1,21 +1,22 @@
-//! A table of bounded size that keeps the keys with the most response time.
+//! A bounded table that keeps the keys with the most response time.
 //!
-//! It is a sketch of heavy hitters: Space-Saving (Metwally, Agrawal and El Abbadi, "Efficient Computation of Frequent and
-//! Top-k Elements in Data Streams", ICDT 2005), weighted by response time, which gives keys up many at a time and not one
-//! by one (as Anderson et al., "A High-Performance Algorithm for Identifying Frequent Items in Data Streams", IMC 2017).
+//! It is a heavy-hitters sketch: Space-Saving (Metwally, Agrawal and El Abbadi, "Efficient Computation of Frequent and
+//! Top-k Elements in Data Streams", ICDT 2005), weighted by response time. It evicts keys in batches rather than one by
+//! one (as Anderson et al., "A High-Performance Algorithm for Identifying Frequent Items in Data Streams", IMC 2017).
 //!
-//! A key's *upper bound* is what was recorded of it since it is in the table, plus what may have been recorded before.
-//! When the table is full, the `kept` keys with the largest upper bounds stay. The largest upper bound of those that go is
-//! the new *floor*: no key outside the table has a larger total, and so it is what a key that comes (back) may have had
-//! before. Hence
+//! The *upper bound* of a key is the sum recorded since it entered the table plus the sum that may have been recorded
+//! before. When the table is full, the `kept` keys with the largest upper bounds stay. The largest upper bound of the
+//! evicted keys becomes the new *floor*: no key outside the table has a larger total, so the floor is also the sum that
+//! a new or returning key may have missed. Hence
 //!
-//! - a key whose total is above the floor is in the table;
-//! - a key's total is at least what its entry says, and at most that plus `missed_at_most`;
-//! - the floor is at most a (`kept` + 1)th of the total of all keys: raising it by some amount takes that amount from the
-//!   bounds above the floor of `kept` + 1 keys, and these were recorded.
+//! * a key whose total is above the floor is in the table;
+//! * a key's total is at least the sum in its entry, and at most that plus `missed_at_most`;
+//! * the floor is at most a (`kept` + 1)th of the total of all keys: raising it by some amount takes that amount from
+//!   the bounds above the floor of `kept` + 1 keys, and these sums were recorded.
 //!
-//! Names of keys are bounded as well: a table whose names are too long gives keys up as if it were full, and keeps fewer
-//! than `kept` where those have more than half of [`SLICE_NAMES_MAX`]; the last guarantee is then one of the number kept.
+//! The total length of names is bounded too. A table with too many bytes of names evicts as if it were full, and keeps
+//! fewer than `kept` keys if these have more than half of [`SLICE_NAMES_MAX`]; the last guarantee then holds for the
+//! number kept.
 
 use super::{SliceFieldValue, SliceStatistics};
 use crate::entity::{EntityTally, Keeps};
@@ -24,13 +25,11 @@ use smbscope_model::{Exchange, TimeKind};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// Slices that are kept; up to here everything is exact.
+/// Maximum number of slices. Up to here everything is exact.
 pub const SLICES_MAX: usize = 20_000;
 
-/// Slices that stay when there are more.
 pub const SLICES_KEPT: usize = 10_000;
 
-/// Bytes of names in the keys of all slices.
 const SLICE_NAMES_MAX: usize = 32 << 20;
 
 #[derive(Debug, Clone)]
@@ -38,11 +37,9 @@ pub(super) struct SlicerTable {
     capacity: usize,
     kept: usize,
     index: HashMap<Box<[SliceFieldValue]>, usize, ahash::RandomState>,
-    /// In the order in which they came.
     entries: Vec<TalliedSlice>,
     other: SliceTally,
     floor: i128,
-    /// Bytes of names in the keys.
     names: usize,
 }
 
@@ -56,14 +53,13 @@ struct TalliedSlice {
 #[derive(Debug, Clone, Default)]
 struct SliceTally {
     tally: EntityTally,
-    /// Absent until the first timed exchange.
     service_time: Option<Box<Summary>>,
 }
 
 impl SlicerTable {
     pub(super) fn new(capacity: usize, kept: usize) -> SlicerTable {
         assert!(kept < capacity, "a full table has to give something up");
-        // Fixed seeds: nothing depends on them, but runs should not differ even in speed.
+        // Fixed seeds: results don't depend on them, but the speed should not vary from run to run either.
         let index = HashMap::with_hasher(ahash::RandomState::with_seeds(1, 2, 3, 4));
         SlicerTable { capacity, kept, index, entries: Vec::new(), other: SliceTally::default(), floor: 0, names: 0 }
     }
@@ -89,8 +85,8 @@ impl SlicerTable {
         self.floor
     }
 
-    /// Adds what another table counted: a key that one of them lacks may have had as much there as its floor says (Agarwal
-    /// et al., "Mergeable Summaries", PODS 2012).
+    /// Adds another table. The floor of a table bounds the sum of each key that it lacks (Agarwal et al., "Mergeable
+    /// Summaries", PODS 2012).
     pub(super) fn merge(&mut self, other: &SlicerTable) {
         for entry in &mut self.entries {
             if !other.index.contains_key(&entry.key) {
@@ -131,7 +127,7 @@ impl SlicerTable {
         slot
     }
 
-    /// Gives up all but the `kept` keys with the largest upper bounds; of equals, those that came first stay.
+    /// Evicts all but the `kept` keys with the largest upper bounds; of equal keys, older ones stay.
     fn purge(&mut self) {
         let mut order: Vec<usize> = (0..self.entries.len()).collect();
         order.sort_by_key(|slot| Reverse(self.entries[*slot].upper_bound()));

@@ -1,4 +1,4 @@
-//! What a slice holds, and what the bounded table guarantees, with totals added up here.
+//! Contents of slices, and the guarantees of the bounded table, checked against totals computed here.
 
 use super::table::SlicerTable;
 use super::*;
@@ -44,7 +44,7 @@ fn slices_by_two_dimensions_have_a_key_of_both() {
 
 #[test]
 fn extensions_are_in_lower_case_and_the_unknown_is_a_slice() {
-    // Of the fifth one, the snap length cut the end.
+    // The name of the fifth was truncated by the snap length.
     let exchanges =
         [at_path(r"a\B.DOCX", 5), at_path("c.docx", 4), at_path(r"a.d\plain", 3), read(0, 1), at_path("d.do…", 1)];
     let slices = sliced(&[Dimension::Extension], &exchanges);
@@ -57,7 +57,7 @@ fn extensions_are_in_lower_case_and_the_unknown_is_a_slice() {
 #[test]
 fn files_and_directories_are_told_apart_by_share_and_once() {
     let on = |share: &str, path| Exchange { share: Some(share.into()), ..at_path(path, 1) };
-    // A leading separator is the dialect's, not the path's.
+    // A leading separator depends on the dialect and is not part of the path.
     let exchanges = [on("a", r"\x\1"), on("a", r"x\1"), on("a", r"x\2"), on("b", r"x\1")];
     let by = |by: &[Dimension]| sliced(by, &exchanges).entries.iter().map(|s| s.figures.count).collect::<Vec<_>>();
     assert_eq!(by(&[Dimension::File]), [2, 1, 1]);
@@ -97,7 +97,7 @@ fn what_is_no_command_of_its_own_is_in_no_slice() {
 
 #[test]
 fn every_order_puts_the_largest_first_and_what_is_absent_last() {
-    // One of 90 ns; thirty of 10 ns; and one without an answer.
+    // One of 90 ns; thirty of 10 ns; and one without a response.
     let mut exchanges = vec![at_path("rare.a", 90)];
     exchanges.extend((0..30).map(|_| at_path("often.b", 10)));
     exchanges.push(Exchange { outcome: ExchangeOutcome::Unanswered, ..at_path("never.c", 1) });
@@ -129,7 +129,7 @@ const CAPACITY: usize = 8;
 const KEPT: usize = 4;
 
 proptest! {
-    /// Few heavy keys among many light ones, in any order; in one table, or in several that merge.
+    /// A few heavy keys among many light ones, in any order, in one table or in several that are merged.
     #[test]
     fn the_bounded_table_keeps_its_promises(
         stream in prop::collection::vec(prop_oneof![(0u64..3, 0i64..1_000), (3u64..40, 0i64..60)], 0..300),
@@ -152,18 +152,18 @@ proptest! {
             ref other => panic!("{other:?} is no flow"),
         }).collect();
 
-        // The bound, and everything adds up.
+        // The bound holds, and everything adds up.
         prop_assert!(slices.entries.len() <= CAPACITY && entries.len() == slices.entries.len());
         let all = || slices.entries.iter().chain(&slices.other);
         prop_assert_eq!(all().map(|slice| slice.figures.count).sum::<u64>(), stream.len() as u64);
         prop_assert_eq!(all().map(|slice| slice.figures.response_time.sum_ns).sum::<i128>(), total);
 
-        // Who is not there had no more than the floor, and that is no more than its share.
+        // A key without an entry has at most the floor, which is at most its share of the total.
         prop_assert!(slices.missed_at_most_ns * (KEPT as i128 + 1) <= total);
         for (key, (_, sum)) in &truth {
             prop_assert!(*sum <= slices.missed_at_most_ns || entries.contains_key(key), "{} of {} lost", sum, total);
         }
-        // Each entry within its error.
+        // The error of each entry is within its limit.
         for (key, slice) in &entries {
             let (said, missed) = (slice.figures.response_time.sum_ns, slice.missed_at_most_ns);
             let (count, sum) = truth[key];
@@ -172,7 +172,7 @@ proptest! {
             prop_assert!(missed > 0 || sum == said);
             prop_assert!(slice.figures.count <= count);
         }
-        // As long as the keys fit, everything is exact.
+        // Everything is exact if the keys fit.
         if truth.len() <= CAPACITY {
             prop_assert_eq!((slices.other, slices.missed_at_most_ns), (None, 0));
         }
@@ -181,19 +181,19 @@ proptest! {
 
 #[test]
 fn long_names_make_fewer_slices_and_no_command_is_lost() {
-    // 32 MiB hold 8,192 paths of 4 KiB; of more, half as many stay, and 16 MiB hold 4,096.
+    // 32 MiB hold 8,192 paths of 4 KiB. Beyond that, half of it stays: 16 MiB hold 4,096.
     let exchanges: Vec<Exchange> = (0..8_193).map(|n| at_path(&format!("{n:04096}"), n)).collect();
     let slices = sliced(&[Dimension::File], &exchanges);
     let given_up = slices.other.as_ref().map(|other| other.figures.count);
     assert_eq!((slices.entries.len(), given_up), (4_097, Some(4_096)));
-    // Those that waited longest stay: 8,191 down to 4,096 ns, and the one that came last.
+    // The longest response times stay: 8,191 down to 4,096 ns, and the most recent key.
     assert_eq!(slices.missed_at_most_ns, 4_095);
     assert_eq!(sliced(&[Dimension::File], &exchanges[..8_192]).other, None);
 }
 
 #[test]
 fn parts_are_one_whole_whoever_counts_them() {
-    // Three parts of more keys together than are kept. Each key is in two parts, and each part is in one order.
+    // Three parts with more keys in total than are kept. Consecutive parts share keys, and each part has one order.
     let of_part =
         |part: i64| (0..9_000).map(move |n| at_path(&format!("{}", n + 4_500 * part), 100 + (n * part) % 977));
     let counted = |whole: &mut PartSlicers, part: i64| {
@@ -213,7 +213,7 @@ fn parts_are_one_whole_whoever_counts_them() {
         (&left.finish(SliceSortKey::ResponseTime), &turned.finish(SliceSortKey::ResponseTime)),
         (&whole, &whole)
     );
-    // 18,000 keys are all kept, with all they waited.
+    // All 18,000 keys are kept, with their complete sums.
     let sum = |slices: &DimensionBreakdown| {
         slices.entries.iter().map(|slice| slice.figures.response_time.sum_ns).sum::<i128>()
     };

@@ -1,29 +1,29 @@
-//! Where the time went: the time of connections, divided without counting any of it twice.
+//! Time attribution: divides the time of connections so that none of it is counted twice.
 //!
-//! The time of a connection is that from its first packet to its last, and every moment of it belongs to one
-//! [`TimePart`]:
+//! The time of a connection runs from its first packet to its last. Every moment belongs to one [`TimePart`]:
 //!
-//! - **Commands are outstanding.** The moment is divided equally among them, and each share goes to the phase in which
-//!   its command is: request transfer, service, response transfer. Of the service time, the round trip between capture
-//!   point and server is the network's, half at its beginning and half at its end; the rest is the server's. Where the
-//!   round trip is not known, the two are not divided. Two things hold up everything on a connection, and take the
-//!   whole moment: a response that is coming in (nothing can arrive before it has), and a lost segment that is being
-//!   sent again. A server that stands still during a transfer ([`Exchange::standstill`]) takes it too.
-//! - **Nothing is outstanding**, between a response and the next request. Up to [`THINK_MAX`] it is the client's time
-//!   to think, less the round trip between capture point and client, which is the network's. Longer, it is idle.
-//! - **Expected waits** take moments in which nothing else is outstanding. A subscription to changes
-//!   ([`Exchange::is_subscription`]) holds nobody up: beside it, a client still thinks.
-//! - An unanswered request puts what is left of the connection down to the server, or to the network if TCP did not
+//! * **Commands are outstanding.** The moment is divided equally among them, and each share goes to the current phase
+//!   of its command: request transfer, service, response transfer. Of the service time, the round trip between capture
+//!   point and server belongs to the network, half at the beginning and half at the end; the rest belongs to the
+//!   server. If the round trip is unknown, the two are not separated. Two events block the whole connection and take
+//!   the whole moment: an incoming response (nothing can arrive before it) and the retransmission of a lost segment. A
+//!   server that stops during a transfer ([`Exchange::standstill`]) takes it too.
+//! * **Nothing is outstanding**, between a response and the next request. Up to [`THINK_MAX`] this is the client's
+//!   think time, less the round trip between capture point and client, which belongs to the network. Longer pauses are
+//!   idle.
+//! * **Expected waits** take moments in which nothing else is outstanding. A change notification request
+//!   ([`Exchange::is_subscription`]) blocks nothing: while it is pending, think time still counts as such.
+//! * After an unanswered request, the rest of the connection belongs to the server, or to the network if TCP did not
 //!   acknowledge the request.
-//! - Where the end of a command was not captured, or the beginning, what lies between it and its neighbours is unknown.
+//! * If the beginning or end of a command was not captured, the time between it and its neighbours is unknown.
 //!
-//! Where a filter chose some of the commands, a moment is theirs as long as one of them is outstanding: it is divided among
-//! them alone, and the time to think before one of them is the client's. All other time with work is filtered out.
+//! If a filter selected some of the commands, a moment with at least one of them outstanding is divided among the
+//! selected commands only, and think time before one of them belongs to the client. All other time with work is
+//! filtered out.
 //!
-//! Before the first request and after the last response a connection is idle. The figures of a client and of the whole
-//! are sums over their connections.
+//! Before the first request and after the last response a connection is idle. Clients and the total are sums over
+//! connections. `sweep` has the algorithm.
 
-mod shares;
 mod sweep;
 mod table;
 
@@ -36,38 +36,33 @@ pub use table::Splits;
 pub(crate) use sweep::CommandSpan;
 pub(crate) use table::SplitTable;
 
-use serde::{Deserialize, Serialize};
 #[allow(unused_imports, reason = "named in the documentation above")]
 use smbscope_model::Exchange;
+
+use serde::{Deserialize, Serialize};
 use smbscope_model::Nanos;
 
-/// To whom or what a moment is put down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TimePart {
-    /// The client's own time.
     Think,
-    /// First to last packet of requests.
     RequestTransfer,
-    /// Round trips, and waits for segments to be sent again.
+    /// Round trips, and waits for retransmissions.
     Network,
     /// Service time less the round trip.
     Server,
-    /// Service time where the round trip is not known.
+    /// Service time if the round trip is unknown.
     ServerOrNetwork,
-    /// First to last packet of responses.
     ResponseTransfer,
-    /// Expected waits, and nothing else outstanding.
+    /// Expected waits with nothing else outstanding.
     Waiting,
-    /// Nothing outstanding for long, before the first request, after the last response.
+    /// Long pauses, and the time before the first request and after the last response.
     Idle,
-    /// The capture does not tell.
     Unknown,
-    /// Only commands that a filter left out were outstanding, or the client thought before one of them.
+    /// Only commands excluded by the filter were outstanding, or the client was thinking before one of them.
     FilteredOut,
 }
 
 impl TimePart {
-    /// Every part, in the order of the report.
     pub const ALL: [TimePart; 10] = [
         TimePart::Think,
         TimePart::RequestTransfer,
@@ -82,30 +77,26 @@ impl TimePart {
     ];
 }
 
-/// Where the time of a connection, or of several, went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TimeSplit {
-    /// Connections that were added up.
     pub connections: u64,
-    /// Time with at least one command outstanding, expected waits not counted.
+    /// Time with at least one command outstanding, excluding expected waits.
     pub busy: Nanos,
-    /// Sum over the commands of the time for which each was outstanding.
     pub outstanding: Nanos,
     parts: [i64; TimePart::ALL.len()],
 }
 
 impl TimeSplit {
-    /// What went to a part.
     pub fn part(&self, part: TimePart) -> Nanos {
         Nanos(self.parts[part as usize])
     }
 
-    /// First to last packet: the sum of the parts.
+    /// Time from the first to the last packet: the sum of the parts.
     pub fn elapsed(&self) -> Nanos {
         Nanos(self.parts.iter().fold(0, |sum, part| sum.saturating_add(*part)))
     }
 
-    /// Time with a command outstanding, by what the parts say: servers, network and transfers.
+    /// Time with a command outstanding according to the parts: server, network and transfers.
     pub fn waited(&self) -> Nanos {
         let parts = [
             TimePart::RequestTransfer,
@@ -117,29 +108,66 @@ impl TimeSplit {
         Nanos(parts.into_iter().fold(0, |sum: i64, part| sum.saturating_add(self.part(part).0)))
     }
 
-    /// Time in which data of a request or response was on its way.
     pub fn transfers(&self) -> Nanos {
         let [request, response] = [TimePart::RequestTransfer, TimePart::ResponseTransfer].map(|part| self.part(part).0);
         Nanos(request.saturating_add(response))
     }
 
-    /// Waits, and the client's time to think between commands.
+    /// Sum of [`waited`](TimeSplit::waited) and think time.
     pub fn active(&self) -> Nanos {
         Nanos(self.waited().0.saturating_add(self.part(TimePart::Think).0))
     }
 
-    /// Commands outstanding on average while there was one.
     pub fn concurrency(&self) -> Option<f64> {
         (self.busy.0 > 0).then(|| self.outstanding.0 as f64 / self.busy.0 as f64)
     }
 
-    /// Adds the time of another connection.
     pub fn add(&mut self, other: &TimeSplit) {
         self.connections += other.connections;
         self.busy = Nanos(self.busy.0.saturating_add(other.busy.0));
         self.outstanding = Nanos(self.outstanding.0.saturating_add(other.outstanding.0));
         for (mine, theirs) in self.parts.iter_mut().zip(other.parts) {
             *mine = mine.saturating_add(theirs);
+        }
+    }
+}
+
+const PARTS: usize = TimePart::ALL.len();
+
+/// Sums of time by part without rounding loss. Undivided time is in nanoseconds, shares of divided time are in units of 2⁻³² ns.
+#[derive(Debug, Clone, Default)]
+struct Shares {
+    whole: [i64; PARTS],
+    shared: [u128; PARTS],
+    divided: i64,
+}
+
+impl Shares {
+    fn add(&mut self, part: TimePart, length: i64) {
+        self.whole[part as usize] += length;
+    }
+
+    fn divide(&mut self, counts: &[u32; PARTS], length: i64) {
+        let total: u128 = counts.iter().map(|count| u128::from(*count)).sum();
+        let Some(share) = ((length.unsigned_abs() as u128) << 32).checked_div(total) else { return };
+        self.divided += length;
+        for (sum, count) in self.shared.iter_mut().zip(counts) {
+            *sum += share * u128::from(*count);
+        }
+    }
+
+    /// Writes whole nanoseconds that add up to the recorded time. The remainder from rounding down goes to the parts
+    /// with the largest fractions, one nanosecond each.
+    fn finish(&self, split: &mut TimeSplit) {
+        let mut parts: [i64; PARTS] = std::array::from_fn(|part| (self.shared[part] >> 32) as i64);
+        let mut by_rest: Vec<usize> = (0..PARTS).filter(|part| self.shared[*part] > 0).collect();
+        by_rest.sort_by_key(|part| std::cmp::Reverse(self.shared[*part] as u32));
+        let left = self.divided - parts.iter().sum::<i64>();
+        for part in by_rest.into_iter().cycle().take(left.max(0) as usize) {
+            parts[part] += 1;
+        }
+        for (sum, (shared, whole)) in split.parts.iter_mut().zip(parts.iter().zip(self.whole)) {
+            *sum = shared + whole;
         }
     }
 }

@@ -1,23 +1,22 @@
-//! Goes through the exchanges of one connection in the order of time.
+//! Sweeps over the exchanges of one connection in time order and attributes every moment.
+//!
+//! [`Sweeper::follow`] collects exchanges, and `sweep` attributes the time up to a point at which all earlier exchanges
+//! are known. Start reading at `sweep`.
 
-use super::shares::Shares;
-use super::{TimePart, TimeSplit};
+use super::{PARTS, Shares, TimePart, TimeSplit};
 use smbscope_model::{
     CommandGroup, ConnectionSummary, Exchange, ExchangeOutcome, Nanos, Settled, Standstill, Timestamp,
 };
 
-/// How long a client thinks at most; a longer pause is idle.
+/// Maximum think time of a client. A longer pause is idle.
 pub const THINK_MAX: Nanos = Nanos(10_000_000_000);
 
-/// Commands of a connection that are kept until all that began before them are known. A command that is outstanding for
-/// longer than it takes that many others to end counts only from then on.
+/// Maximum number of commands held until all earlier ones are known. A command outstanding while more than this many
+/// others end is counted only from then on.
 pub(super) const HELD_MAX: usize = 256;
-/// Expected waits, and waits for segments to be sent again, that may lie in a pause; the oldest are left out.
+/// Maximum number of expected waits and retransmissions that may lie in a pause; the oldest are dropped.
 pub(super) const PAUSE_NOTES_MAX: usize = 64;
 
-const PARTS: usize = TimePart::ALL.len();
-
-/// What the sweep needs of a command that somebody waits for. The times ascend.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CommandSpan {
     pub(crate) start: Timestamp,
@@ -25,18 +24,14 @@ pub(crate) struct CommandSpan {
     answered: Timestamp,
     pub(crate) end: Timestamp,
     round_trip: Option<Nanos>,
-    /// During a transfer.
     standstill: Option<Standstill>,
-    /// Its request was not captured.
     begins_unknown: bool,
-    /// Its end was not captured.
     ends_unknown: bool,
-    /// A filter lets it pass.
     chosen: bool,
 }
 
 impl CommandSpan {
-    /// That of an exchange; none of an expected wait, and of what nobody waits for.
+    /// Returns `None` for expected waits and for messages that the server sent unasked.
     pub(crate) fn from_exchange(exchange: &Exchange) -> Option<CommandSpan> {
         let Exchange { request, response, .. } = exchange;
         if exchange.group == CommandGroup::Waiting || exchange.outcome == ExchangeOutcome::ServerInitiated {
@@ -44,7 +39,7 @@ impl CommandSpan {
         }
         let start = exchange.start()?;
         let sent = request.last.map_or(start, |stamp| stamp.time).max(start);
-        // Without both ends of the service time there is none that could be told.
+        // Without both ends of the service time, assume that it is zero.
         let answered = match (request.last, response.first) {
             (Some(_), Some(first)) => first.time.max(sent),
             _ => sent,
@@ -78,12 +73,10 @@ impl CommandSpan {
         self.answered - self.sent
     }
 
-    /// The network's share of the service time.
     fn network(&self) -> Option<Nanos> {
         self.round_trip.map(|round_trip| round_trip.clamp(Nanos(0), self.service()))
     }
 
-    /// Its phases, in the order of time; some are empty.
     fn phases(&self) -> [(TimePart, i64, i64); 5] {
         let CommandSpan { start, sent, answered, end, .. } = *self;
         let (service, there, back) = match self.network() {
@@ -103,16 +96,12 @@ impl CommandSpan {
     }
 }
 
-/// What happens beside commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ConnectionCondition {
-    /// A lost segment is being sent again.
     Resent,
-    /// An expected wait holds the client up.
+    /// An expected wait blocks the client.
     Held,
-    /// A subscription to changes is outstanding.
     Subscribed,
-    /// A request will never be answered.
     Unanswered(TimePart),
 }
 
@@ -123,46 +112,62 @@ struct Noted {
     to: i64,
 }
 
-/// What is known of a time in which nothing is outstanding.
 #[derive(Debug, Clone, Copy, Default)]
 struct IdlePeriod {
-    /// The request of the command that ends it was not captured.
     begins_unknown: bool,
-    /// It lies before the first command, or after the last.
     outer: bool,
-    /// The command that ends it was filtered out.
     filtered_out: bool,
 }
 
-/// The time of one connection, divided up to a position.
+const RESENT: usize = PARTS;
+const STANDING: usize = PARTS + 1;
+/// Index of incoming responses to filtered-out commands, which block the chosen ones too.
+const OTHER_RESPONSE: usize = PARTS + 2;
+
+/// Number of commands in each phase at a moment, and of events that block a connection.
+#[derive(Debug, Clone, Copy, Default)]
+struct ActiveCounts {
+    parts: [u32; PARTS],
+    resent: u32,
+    standing: u32,
+    other_response: u32,
+}
+
+impl ActiveCounts {
+    fn change(&mut self, index: usize, change: i32) {
+        let count = match index {
+            RESENT => &mut self.resent,
+            STANDING => &mut self.standing,
+            OTHER_RESPONSE => &mut self.other_response,
+            _ => &mut self.parts[index],
+        };
+        *count = count.wrapping_add_signed(change);
+    }
+}
+
+/// Time of one connection, attributed up to `position`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sweeper {
     held: Vec<CommandSpan>,
     notes: Vec<Noted>,
-    /// Everything before is divided.
     position: i64,
-    /// Where that began.
     origin: Option<i64>,
-    /// A first command was met.
     begun: bool,
-    /// The capture does not tell what comes after the position, up to the next command.
+    /// The capture does not determine the state from `position` to the next command.
     unknown: bool,
     client_round_trip: Option<Nanos>,
     shares: Shares,
     busy: i64,
     outstanding: i64,
-    /// An exchange of it counts.
-    pub(super) wanted: bool,
-    /// One does not.
-    pub(super) unwanted: bool,
-    /// Working memory.
+    pub(super) has_counted: bool,
+    pub(super) has_filtered_out: bool,
     edges: Vec<(i64, i32, usize)>,
     cuts: Vec<i64>,
 }
 
 impl Sweeper {
-    /// Takes an exchange that is over; a filter lets it pass, or not. `busy` is told of the stretches with a chosen command
-    /// outstanding.
+    /// Adds an exchange that has ended. `chosen` is true if it passes the filter. Calls `busy` with each interval in
+    /// which a chosen command is outstanding.
     pub(super) fn follow(&mut self, exchange: &Exchange, chosen: bool, busy: &mut impl FnMut(i64, i64)) {
         if let Some(resent) = exchange.resent {
             let first = resent.0 - exchange.retransmission_delay.map_or(0, |delay| delay.0);
@@ -201,14 +206,13 @@ impl Sweeper {
             let until = *median;
             self.sweep(until, busy);
             if self.held.len() > HELD_MAX {
-                // Commands that begin and end at that moment: a record may hold thousands of them.
+                // Also sweep commands that begin and end at that moment: one TCP record may hold thousands of them.
                 self.sweep(until.saturating_add(1), busy);
             }
             debug_assert!(self.held.len() <= HELD_MAX, "{} commands are held", self.held.len());
         }
     }
 
-    /// Divides what is settled.
     pub(super) fn settled(&mut self, settled: &Settled, busy: &mut impl FnMut(i64, i64)) {
         self.begin_at(settled.first.0);
         self.client_round_trip = settled.client_round_trip;
@@ -221,12 +225,11 @@ impl Sweeper {
             self.notes.extend(since.map(|since| Noted { note, from: since.0, to: i64::MAX }));
         }
         self.sweep(settled.until.0, busy);
-        // They are still outstanding, and come as exchanges when they are over.
+        // These are still pending and arrive as exchanges when they end.
         self.notes.truncate(known);
         self.notes.retain(|noted| noted.to > self.position);
     }
 
-    /// Divides the rest.
     pub(super) fn finish(mut self, connection: &ConnectionSummary, busy: &mut impl FnMut(i64, i64)) -> TimeSplit {
         let (first, last) = (connection.first.0, connection.last.0);
         self.begin_at(first);
@@ -269,7 +272,6 @@ impl Sweeper {
         }
     }
 
-    /// Divides the time before `until`, as far as it is no pause that goes on.
     fn sweep(&mut self, until: i64, busy: &mut impl FnMut(i64, i64)) {
         let mut held = std::mem::take(&mut self.held);
         held.sort_by_key(|stretch| stretch.start);
@@ -285,7 +287,7 @@ impl Sweeper {
                 self.pause(first.start.0, pause);
             }
             self.begun = true;
-            // What overlaps, directly or by others between.
+            // Collect commands that overlap, directly or through others.
             let (begin, mut end) = (next, first.end.0);
             next += 1;
             while let Some(other) = held.get(next).filter(|other| other.start.0 < end.min(until)) {
@@ -296,7 +298,7 @@ impl Sweeper {
             self.unknown |= overlapping.iter().any(|stretch| stretch.ends_unknown);
             let limit = end.min(until);
             if limit > self.position {
-                self.tell_busy(overlapping, limit, busy);
+                self.report_busy(overlapping, limit, busy);
                 match overlapping {
                     [only]
                         if only.start.0 == self.position
@@ -324,9 +326,9 @@ impl Sweeper {
         self.notes.iter().any(|noted| noted.note == ConnectionCondition::Resent)
     }
 
-    /// Adds up the time up to `limit` in which a chosen command is outstanding. The stretches are in the order of their
-    /// starts.
-    fn tell_busy(&mut self, overlapping: &[CommandSpan], limit: i64, busy: &mut impl FnMut(i64, i64)) {
+    /// Reports the time up to `limit` in which a chosen command is outstanding. `overlapping` is in order of start
+    /// times.
+    fn report_busy(&mut self, overlapping: &[CommandSpan], limit: i64, busy: &mut impl FnMut(i64, i64)) {
         let mut tell = |from: i64, to: i64| {
             if from < to {
                 busy(from, to);
@@ -347,7 +349,6 @@ impl Sweeper {
         tell(from, to);
     }
 
-    /// A command with nothing beside it.
     fn alone(&mut self, stretch: &CommandSpan) {
         let CommandSpan { start, sent, answered, end, chosen, .. } = *stretch;
         if !chosen {
@@ -364,14 +365,7 @@ impl Sweeper {
         self.shares.add(TimePart::ResponseTransfer, (end - answered).0);
     }
 
-    /// From the position to `limit`, where there is a command at every moment.
     fn together(&mut self, stretches: &[CommandSpan], limit: i64) {
-        /// Index of waits for lost segments, behind those of the parts.
-        const RESENT: usize = PARTS;
-        /// Index of standstills of the server.
-        const STANDING: usize = PARTS + 1;
-        /// Index of responses that come in to commands that were filtered out: they hold up the chosen ones too.
-        const OTHER_RESPONSE: usize = PARTS + 2;
         let position = self.position;
         let mut edges = std::mem::take(&mut self.edges);
         let mut edge = |index: usize, from: i64, to: i64| {
@@ -395,44 +389,35 @@ impl Sweeper {
             edge(STANDING, standstill.from.0, standstill.end().0);
         }
         edges.sort_unstable();
-        let mut counts = [0u32; PARTS];
-        let (mut resent, mut standing, mut other_response) = (0u32, 0u32, 0u32);
+        let mut active = ActiveCounts::default();
         let mut at = position;
         for (time, change, index) in edges.drain(..) {
             if time > at {
-                let length = time - at;
-                let mut present = (0..TimePart::FilteredOut as usize).filter(|part| counts[*part] > 0);
-                match (present.next(), present.next()) {
-                    (None, _) if counts[TimePart::FilteredOut as usize] > 0 => {
-                        self.shares.add(TimePart::FilteredOut, length);
-                    }
-                    _ if resent > 0 => self.shares.add(TimePart::Network, length),
-                    _ if standing > 0 => self.shares.add(TimePart::Server, length),
-                    _ if counts[TimePart::ResponseTransfer as usize] + other_response > 0 => {
-                        self.shares.add(TimePart::ResponseTransfer, length);
-                    }
-                    (Some(only), None) => self.shares.add(TimePart::ALL[only], length),
-                    (Some(_), Some(_)) => {
-                        let filtered_out = std::mem::take(&mut counts[TimePart::FilteredOut as usize]);
-                        self.shares.divide(&counts, length);
-                        counts[TimePart::FilteredOut as usize] = filtered_out;
-                    }
-                    (None, _) => self.shares.add(TimePart::Unknown, length),
-                }
+                self.attribute(&active, time - at);
                 at = time;
             }
-            let count = match index {
-                RESENT => &mut resent,
-                STANDING => &mut standing,
-                OTHER_RESPONSE => &mut other_response,
-                _ => &mut counts[index],
-            };
-            *count = count.wrapping_add_signed(change);
+            active.change(index, change);
         }
         self.edges = edges;
     }
 
-    /// From the position to `to`, where nothing is outstanding.
+    fn attribute(&mut self, active: &ActiveCounts, length: i64) {
+        let mut counts = active.parts;
+        let filtered_out = std::mem::take(&mut counts[TimePart::FilteredOut as usize]);
+        let mut present = (0..PARTS).filter(|part| counts[*part] > 0);
+        match (present.next(), present.next()) {
+            (None, _) if filtered_out > 0 => self.shares.add(TimePart::FilteredOut, length),
+            _ if active.resent > 0 => self.shares.add(TimePart::Network, length),
+            _ if active.standing > 0 => self.shares.add(TimePart::Server, length),
+            _ if counts[TimePart::ResponseTransfer as usize] + active.other_response > 0 => {
+                self.shares.add(TimePart::ResponseTransfer, length);
+            }
+            (Some(only), None) => self.shares.add(TimePart::ALL[only], length),
+            (Some(_), Some(_)) => self.shares.divide(&counts, length),
+            (None, _) => self.shares.add(TimePart::Unknown, length),
+        }
+    }
+
     fn pause(&mut self, to: i64, pause: IdlePeriod) {
         let IdlePeriod { begins_unknown, outer, filtered_out } = pause;
         let from = std::mem::replace(&mut self.position, to);
@@ -479,7 +464,6 @@ impl Sweeper {
         self.shares.add(TimePart::Think, thought - network);
     }
 
-    /// The ends of a pause, and where something beside it begins or ends, in their order.
     fn cut(&self, from: i64, to: i64, cuts: &mut Vec<i64>) {
         cuts.clear();
         cuts.extend(self.notes.iter().flat_map(|noted| [noted.from, noted.to]));

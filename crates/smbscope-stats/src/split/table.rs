@@ -1,4 +1,4 @@
-//! The splits of all connections, and their sums.
+//! Time attribution of all connections, and sums by client and server.
 
 use super::TimeSplit;
 use super::sweep::Sweeper;
@@ -10,34 +10,26 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::{IpAddr, SocketAddr};
 
-/// Connections whose splits are kept one by one; those of others are in the sums.
+/// Maximum number of connections listed individually. Further ones are in the sums only.
 pub(super) const SPLITS_MAX: usize = 100_000;
 
-/// Where the time went.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Splits {
-    /// All connections together.
     pub whole: TimeSplit,
-    /// By connection, in the order of their flows: those that are in the sums.
     pub connections: Vec<(FlowId, TimeSplit)>,
-    /// By client.
     pub clients: Vec<(IpAddr, TimeSplit)>,
-    /// By server.
     pub servers: Vec<(SocketAddr, TimeSplit)>,
 }
 
 impl Splits {
-    /// That of a connection.
     pub fn connection(&self, flow: FlowId) -> Option<&TimeSplit> {
         find(&self.connections, &flow)
     }
 
-    /// That of a client.
     pub fn client(&self, client: &IpAddr) -> Option<&TimeSplit> {
         find(&self.clients, client)
     }
 
-    /// That of a server.
     pub fn server(&self, server: &SocketAddr) -> Option<&TimeSplit> {
         find(&self.servers, server)
     }
@@ -47,11 +39,9 @@ fn find<'a, K: Ord>(entries: &'a [(K, TimeSplit)], key: &K) -> Option<&'a TimeSp
     entries.binary_search_by(|(found, _)| found.cmp(key)).ok().map(|at| &entries[at].1)
 }
 
-/// Growing splits.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct SplitTable {
-    /// Connections that are followed: as many as the analysis follows. They are not serialized: when an analysis has come
-    /// to its end, there are none.
+    /// Connections in progress; bounded by the analysis. Not serialized: there are none at the end of an analysis.
     #[serde(skip)]
     flows: HashMap<FlowId, Box<Sweeper>, ahash::RandomState>,
     whole: TimeSplit,
@@ -86,13 +76,13 @@ impl SplitTable {
         }
     }
 
-    /// Takes an exchange. A connection enters the sums when one of its exchanges `counts`, or when it has none.
+    /// Adds an exchange. A connection enters the sums if one of its exchanges `counts`, or if it has none.
     pub(crate) fn follow(&mut self, exchange: &Exchange, counts: bool, busy: &mut impl FnMut(i64, i64)) {
         let sweeper = self.flows.entry(exchange.flow).or_default();
         if counts {
-            sweeper.wanted = true;
+            sweeper.has_counted = true;
         } else {
-            sweeper.unwanted = true;
+            sweeper.has_filtered_out = true;
         }
         sweeper.follow(exchange, counts, busy);
     }
@@ -105,7 +95,7 @@ impl SplitTable {
 
     pub(crate) fn closed(&mut self, connection: &ConnectionSummary, busy: &mut impl FnMut(i64, i64)) {
         let sweeper = self.flows.remove(&connection.flow).unwrap_or_default();
-        let counts = sweeper.wanted || !sweeper.unwanted;
+        let counts = sweeper.has_counted || !sweeper.has_filtered_out;
         let split = sweeper.finish(connection, busy);
         if counts {
             self.whole.add(&split);
@@ -121,7 +111,6 @@ impl SplitTable {
         }
     }
 
-    /// Adds those of other connections.
     pub(crate) fn merge(&mut self, other: SplitTable) {
         self.flows.extend(other.flows);
         self.whole.add(&other.whole);
@@ -130,7 +119,6 @@ impl SplitTable {
         self.servers.merge(other.servers, TimeSplit::add, |_, _| {});
     }
 
-    /// Whether no connection is followed any more.
     pub(crate) fn is_settled(&self) -> bool {
         self.flows.is_empty()
     }

@@ -1,4 +1,5 @@
-//! The rule of the split by arithmetic, and against a second implementation that looks at every nanosecond.
+//! Time attribution compared with values computed by hand, and with a second implementation that examines every
+//! nanosecond.
 
 use super::sweep::{HELD_MAX, Sweeper};
 use super::*;
@@ -17,7 +18,7 @@ fn stamp(time: i64) -> Option<Stamp> {
     Some(Stamp { time: Timestamp(time), packet: PacketRef::default() })
 }
 
-/// An exchange with the four timestamps, and a round trip between capture point and server.
+/// An exchange with the four timestamps and the round trip between capture point and server.
 fn command(start: i64, sent: i64, answered: i64, end: i64, round_trip: Option<i64>) -> Exchange {
     let mut exchange = read(start, 0);
     (exchange.request.first, exchange.request.last) = (stamp(start), stamp(sent));
@@ -38,7 +39,7 @@ fn notify(start: i64, end: i64) -> Exchange {
     Exchange { command: Command::Smb2(smb2::Smb2Command::CHANGE_NOTIFY), ..lock(start, end) }
 }
 
-/// A request without the end of its response.
+/// A request without a response, or without its end.
 fn without_response(start: i64, outcome: ExchangeOutcome) -> Exchange {
     let mut exchange = command(start, start + 10, 0, 0, Some(4));
     (exchange.response.first, exchange.response.last, exchange.outcome) = (None, None, outcome);
@@ -55,14 +56,13 @@ fn connection(first: i64, last: i64, client_round_trip: Option<i64>) -> Connecti
     }
 }
 
-/// The split of a connection, with nothing settled before it is over.
+/// Attributes a whole connection at once, with nothing settled before its end.
 fn split(connection: &ConnectionSummary, exchanges: &[Exchange]) -> TimeSplit {
     let mut sweeper = Sweeper::default();
     exchanges.iter().for_each(|exchange| sweeper.follow(exchange, true, &mut |_, _| {}));
     sweeper.finish(connection, &mut |_, _| {})
 }
 
-/// The parts that are not empty.
 fn parts(split: &TimeSplit) -> Vec<(TimePart, i64)> {
     TimePart::ALL.into_iter().map(|part| (part, split.part(part).0)).filter(|(_, time)| *time != 0).collect()
 }
@@ -101,7 +101,7 @@ fn what_overlaps_is_divided_equally() {
 
 #[test]
 fn a_response_that_comes_in_takes_the_whole_moment() {
-    // While the first response comes in, 10 to 90, the second cannot.
+    // While the first response is incoming, from 10 to 90, the second can't arrive.
     let exchanges = [command(0, 0, 10, 90, Some(0)), command(0, 0, 95, 100, Some(0))];
     let split = split(&connection(0, 100, None), &exchanges);
     assert_eq!(parts(&split), [(TimePart::Server, 15), (TimePart::ResponseTransfer, 85)]);
@@ -136,10 +136,10 @@ fn a_blocking_lock_is_a_wait_and_a_subscription_lets_the_client_think() {
         let [first, second] = work(pause);
         parts(&split(&connection(0, pause + 20, None), &[first, wait, second]))
     };
-    // The lock waits from 5 to 60: beside the command until 10, alone from then on.
+    // The lock waits from 5 to 60: alongside the command until 10, alone from then on.
     assert_eq!(with(100, lock(5, 60)), [(TimePart::Think, 50), (TimePart::Server, 20), (TimePart::Waiting, 50)]);
     assert_eq!(with(100, notify(5, 60)), [(TimePart::Think, 100), (TimePart::Server, 20)]);
-    // Longer than anybody thinks.
+    // Longer than THINK_MAX.
     assert_eq!(
         with(20 * S, notify(5, 60)),
         [(TimePart::Server, 20), (TimePart::Waiting, 50), (TimePart::Idle, 20 * S - 50)]
@@ -156,7 +156,7 @@ fn a_lost_segment_holds_up_all_that_is_outstanding() {
 
 #[test]
 fn a_server_that_stands_still_in_the_midst_of_a_transfer_has_the_moment_to_itself() {
-    // The response comes from 20 to 100, and nothing of it from 30 to 90; another command is served all the time.
+    // The response arrives from 20 to 100, with nothing from 30 to 90. The second command is served throughout.
     let mut broken_off = command(0, 10, 20, 100, Some(0));
     broken_off.standstill = Some(Standstill { from: Timestamp(30), length: Nanos(60) });
     let alone = split(&connection(0, 100, None), std::slice::from_ref(&broken_off));
@@ -164,14 +164,14 @@ fn a_server_that_stands_still_in_the_midst_of_a_transfer_has_the_moment_to_itsel
         parts(&alone),
         [(TimePart::RequestTransfer, 10), (TimePart::Server, 70), (TimePart::ResponseTransfer, 20)]
     );
-    // Of the first 10, half is the request's.
+    // Half of the first 10 belongs to the request.
     let beside = [broken_off.clone(), command(0, 0, 100, 100, Some(0))];
     let together = split(&connection(0, 100, None), &beside);
     assert_eq!(
         parts(&together),
         [(TimePart::RequestTransfer, 5), (TimePart::Server, 75), (TimePart::ResponseTransfer, 20)]
     );
-    // What was lost and sent again until 50 held it up, not the server.
+    // Until 50, retransmission of a lost segment delayed it, not the server.
     (broken_off.resent, broken_off.retransmission_delay) = (Some(Timestamp(50)), Some(Nanos(20)));
     let lost = split(&connection(0, 100, None), &[broken_off]);
     assert_eq!(
@@ -199,7 +199,7 @@ fn around_a_command_without_its_other_half_time_is_unknown() {
     let mut lost_request = command(0, 0, 100, 120, Some(0));
     (lost_request.request.first, lost_request.request.last) = (None, None);
     lost_request.outcome = ExchangeOutcome::RequestNotCaptured;
-    // From the last response to the first packet of the one whose request is missing: 10 to 100.
+    // From the last response to the first packet of the command whose request is missing: 10 to 100.
     assert_eq!(
         split(lost_request),
         [(TimePart::Think, 80), (TimePart::Server, 20), (TimePart::ResponseTransfer, 20), (TimePart::Unknown, 90)]
@@ -215,8 +215,8 @@ fn a_request_without_an_answer_keeps_its_client_waiting_to_the_end() {
 
 #[test]
 fn what_a_filter_leaves_out_is_nobodys_time() {
-    // Served 0 to 100 (chosen) beside 50 to 150 (not); thought 150 to 200; 200 to 300 not chosen; thought 300 to 400;
-    // 400 to 500 chosen. Theirs are 0 to 100 and 400 to 500, and the thought before the last.
+    // Served 0 to 100 (chosen) and 50 to 150 (not chosen); think time 150 to 200; 200 to 300 not chosen; think time 300
+    // to 400; 400 to 500 chosen. The chosen commands have 0 to 100 and 400 to 500, and the think time before the last.
     let exchanges =
         [(0, 100), (50, 150), (200, 300), (400, 500)].map(|(from, to)| command(from, from, to, to, Some(0)));
     let mut sweeper = Sweeper::default();
@@ -239,7 +239,7 @@ fn a_command_that_is_outstanding_beside_very_many_counts_from_then_on_and_nothin
     assert_eq!(split.elapsed().0, last);
 }
 
-/// The same rule, for every nanosecond by itself.
+/// Applies the same rules to each nanosecond separately.
 fn by_every_nanosecond(
     connection: &ConnectionSummary,
     exchanges: &[Exchange],
@@ -290,7 +290,7 @@ fn by_every_nanosecond(
         }
         if outstanding.is_empty() {
             let before = commands.iter().any(|(exchange, _)| at(exchange.response.last) <= now);
-            // The command that ends the pause; of several that begin together, the first in the order of the sweep.
+            // The command that ends the pause; if several begin together, the first in the order of the sweep.
             let next = commands
                 .iter()
                 .filter(|(exchange, _)| at(exchange.request.first) > now)
@@ -375,7 +375,7 @@ proptest! {
         prop_assert_eq!(split.elapsed(), whole.last - whole.first);
         prop_assert_eq!(split.busy.0, busy);
         for (part, expected) in TimePart::ALL.into_iter().zip(by_every_nanosecond(&whole, &exchanges, &chosen)) {
-            // Rounding to whole nanoseconds moves a part by less than one.
+            // Rounding to whole nanoseconds changes a part by less than one.
             prop_assert!((split.part(part).0 as f64 - expected).abs() < 1.0, "{:?}: {} and {expected}", part, split.part(part).0);
         }
     }
@@ -383,8 +383,9 @@ proptest! {
 
 #[test]
 fn thousands_of_commands_at_one_moment_are_not_held() {
-    // Requests of one packet without a response, and commands whose request and response have the same time. The split equals
-    // that of a single copy. A debug assertion in the sweeper checks that no more than HELD_MAX commands are held.
+    // Single-packet requests without a response, and commands whose request and response have the same time. The result
+    // equals that of a single copy. A debug assertion in the sweeper checks that no more than HELD_MAX commands are
+    // held.
     let moment = |time: i64, chosen: bool| (command(time, time, time, time, Some(0)), chosen);
     let unanswered = |time: i64| Exchange {
         outcome: ExchangeOutcome::Unanswered,
@@ -401,4 +402,28 @@ fn thousands_of_commands_at_one_moment_are_not_held() {
         sweeper.finish(&connection(0, 100, None), &mut |_, _| {})
     };
     assert_eq!(parts(&sweep(10 * HELD_MAX)), parts(&sweep(1)));
+}
+
+#[test]
+fn thirds_of_a_nanosecond_are_not_lost() {
+    let mut shares = Shares::default();
+    let mut counts = [0; PARTS];
+    (counts[TimePart::Server as usize], counts[TimePart::Network as usize]) = (2, 1);
+    (0..1_000).for_each(|_| shares.divide(&counts, 1));
+    let mut split = TimeSplit::default();
+    shares.finish(&mut split);
+    // 1,000 ns in thirds: 666.67 and 333.33.
+    assert_eq!((split.part(TimePart::Server).0, split.part(TimePart::Network).0, split.elapsed().0), (667, 333, 1_000));
+}
+
+#[test]
+fn years_do_not_overflow() {
+    let mut shares = Shares::default();
+    let mut counts = [0; PARTS];
+    counts[TimePart::Server as usize] = u32::MAX;
+    shares.divide(&counts, i64::MAX / 2);
+    shares.add(TimePart::Idle, 5);
+    let mut split = TimeSplit::default();
+    shares.finish(&mut split);
+    assert_eq!((split.part(TimePart::Server).0, split.part(TimePart::Idle).0), (i64::MAX / 2, 5));
 }

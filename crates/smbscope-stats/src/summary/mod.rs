@@ -1,14 +1,14 @@
-//! Summaries of durations: exact moments always; percentiles exact up to a stated bound, from a histogram or a sketch
-//! above it.
+//! Summaries of durations: moments are always exact; percentiles are exact up to a stated number of values, and come
+//! from a histogram or a sketch above it.
 //!
-//! Count, minimum, maximum, sum and sum of squares are kept as integers, so mean and standard deviation are exact
-//! and a merge does not depend on its order: summaries of any partition of the values merge to the summary of all.
+//! Count, minimum, maximum, sum and sum of squares are integers, so mean and standard deviation are exact and merges do
+//! not depend on their order: the merge of any partition equals the whole.
 //!
 //! Percentiles follow Hyndman and Fan, "Sample Quantiles in Statistical Packages" (The American Statistician 50(4),
 //! 1996), definition 7: linear interpolation between the order statistics around rank (n − 1)·p, the default of R,
-//! numpy and pandas. The median of an even count is the mean of the middle two. Results are rounded to whole
-//! nanoseconds. A percentile that too few values support is absent: p50 needs 1 value, p90 10, p95 20, p99 100,
-//! p999 1,000: at least one value is expected beyond it.
+//! NumPy and pandas. The median of an even count is the mean of the middle two. Results are rounded to whole
+//! nanoseconds. A percentile with too few values is absent: p50 needs 1 value, p90 10, p95 20, p99 100, p999 1,000, so
+//! that at least one value is expected beyond it.
 
 use crate::sketch::Sketch;
 use hdrhistogram::Histogram;
@@ -16,38 +16,29 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smbscope_model::Nanos;
 use std::borrow::Cow;
 
-/// How many values are kept as they are, and where percentiles come from above that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SummaryPrecision {
     /// Percentiles are exact up to this many values.
     pub exact: usize,
-    /// What counts the values above it.
     pub beyond: Beyond,
 }
 
-/// What counts values that are too many to keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Beyond {
     /// A histogram of three significant digits: percentiles are within 0.1%, in 100 to 400 KB.
     Histogram,
-    /// A sketch: percentiles are within 1.6%, in 8 bytes for each 3% of the range that holds a value.
+    /// A sketch: percentiles are within 1.6%, in 8 bytes for each occupied 3% of the range.
     Sketch,
-    /// Nothing: there are no percentiles.
     Nothing,
 }
 
 impl SummaryPrecision {
-    /// Rows of commands and groups.
     pub const ROW: SummaryPrecision = SummaryPrecision { exact: 10_000, beyond: Beyond::Histogram };
-    /// Shares, clients, servers, users and slices.
     pub const ENTITY: SummaryPrecision = SummaryPrecision { exact: 256, beyond: Beyond::Sketch };
-    /// Files, and the groups of each client and server.
     pub const FILE: SummaryPrecision = SummaryPrecision { exact: 64, beyond: Beyond::Sketch };
-    /// What is only added up: count, mean, extremes and standard deviation.
     pub const MOMENTS: SummaryPrecision = SummaryPrecision { exact: 0, beyond: Beyond::Nothing };
 }
 
-/// A growing summary of durations.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Summary {
     limit: SummaryPrecision,
@@ -67,19 +58,17 @@ enum SummaryValues {
     Nothing,
 }
 
-/// A histogram, and values that have yet to be entered: one after the other they would miss the processor's caches once
-/// each, together they do so once in all.
+/// A histogram with an input buffer. Adding values in batches causes one series of CPU cache misses per batch instead
+/// of one per value.
 #[derive(Debug, Clone)]
 struct Buffered {
-    /// A value below zero (a response that overtakes its request, only in `service_time`) is recorded as 0.
+    /// Negative values (responses that overtake their request, in `service_time` only) are recorded as 0.
     histogram: Box<Histogram<u64>>,
     waiting: Vec<i64>,
 }
 
-/// Values that may wait.
 const BUFFERED_MAX: usize = 256;
 
-/// Why a value always finds its bucket.
 const RESIZES: &str = "an auto-resizing histogram takes every 64-bit value";
 
 impl Buffered {
@@ -106,7 +95,6 @@ impl Buffered {
         other.waiting.iter().for_each(|value| self.record(*value));
     }
 
-    /// The histogram of all values.
     fn whole(&self) -> Cow<'_, Histogram<u64>> {
         if self.waiting.is_empty() {
             return Cow::Borrowed(&self.histogram);
@@ -117,7 +105,6 @@ impl Buffered {
     }
 }
 
-/// The buckets that hold values, as pairs of a value and a count.
 impl Serialize for Buffered {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let whole = self.whole();
@@ -136,20 +123,20 @@ impl<'de> Deserialize<'de> for Buffered {
     }
 }
 
-/// Statistics of one of the times in nanoseconds. Standard deviation is that of a sample (n − 1). Percentiles
-/// interpolate linearly (Hyndman and Fan 7), are exact up to 10,000 values and have three significant digits above; p50
-/// needs 1 value, p90 10, p95 20, p99 100, p999 1000. What too few values support is null.
+/// Statistics of a time in nanoseconds. The standard deviation is that of a sample (n − 1). Percentiles interpolate
+/// linearly (Hyndman and Fan 7), are exact up to 10,000 values and have three significant digits above; p50 needs 1
+/// value, p90 10, p95 20, p99 100, p999 1000. Statistics with too few values are null.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Times"))]
 pub struct DurationStatistics {
     /// Number of values.
     pub count: u64,
-    /// Sum of all values in nanoseconds; not written, and 0 in figures that were read.
+    /// Sum of all values in nanoseconds. Not serialized, so 0 after deserialization.
     #[serde(skip)]
     pub sum_ns: i128,
-    /// Smallest value.
+    /// Minimum.
     pub min: Option<Nanos>,
-    /// Largest value.
+    /// Maximum.
     pub max: Option<Nanos>,
     /// Arithmetic mean, rounded to whole nanoseconds.
     pub mean: Option<Nanos>,
@@ -165,34 +152,29 @@ pub struct DurationStatistics {
     pub p99: Option<Nanos>,
     /// 99.9th percentile.
     pub p999: Option<Nanos>,
-    /// Percentiles come from a histogram or a sketch, see [`Beyond`].
     #[serde(skip)]
     pub approximate: bool,
 }
 
-/// Percentiles in thousandths, with the fewest values that support them.
 const PERCENTILES: [(u64, u64); 5] = [(500, 1), (900, 10), (950, 20), (990, 100), (999, 1_000)];
 
 impl Summary {
-    /// An empty summary.
     pub fn new(limit: SummaryPrecision) -> Summary {
         let values = SummaryValues::Exact(Vec::new());
         Summary { limit, count: 0, min: i64::MAX, max: i64::MIN, sum: 0, sum_of_squares: 0, values }
     }
 
-    /// An empty one with the same limit.
     pub(crate) fn empty(&self) -> Summary {
         Summary::new(self.limit)
     }
 
-    /// Adds a value.
     pub fn record(&mut self, value: Nanos) {
         let value = value.0;
         self.count += 1;
         self.min = self.min.min(value);
         self.max = self.max.max(value);
         self.sum += i128::from(value);
-        // Two durations of 292 years overflow; saturation does not depend on the order either.
+        // Overflows with two durations of 292 years. Saturation does not depend on the order either.
         let magnitude = u128::from(value.unsigned_abs());
         self.sum_of_squares = self.sum_of_squares.saturating_add(magnitude * magnitude);
         match &mut self.values {
@@ -205,7 +187,7 @@ impl Summary {
         }
     }
 
-    /// Adds the values of another part. Both must have the same limit, unless one of them is empty.
+    /// Adds the values of another summary. Both must have the same limit, unless one is empty.
     pub fn merge(&mut self, other: &Summary) {
         if other.count == 0 {
             return;
@@ -241,7 +223,7 @@ impl Summary {
         }
     }
 
-    /// The values as an HdrHistogram of nanoseconds with three significant digits; values below zero count as 0.
+    /// Returns an HdrHistogram of nanoseconds with three significant digits. Negative values count as 0.
     pub fn histogram(&self) -> Histogram<u64> {
         let mut result = Buffered::new();
         match &self.values {
@@ -258,17 +240,15 @@ impl Summary {
         *result.histogram
     }
 
-    /// Sum of all values in nanoseconds.
     pub(crate) fn sum_ns(&self) -> i128 {
         self.sum
     }
 
-    /// Number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The figures so far. Costs a sort of at most `limit.exact` values.
+    /// Computes the statistics. Sorts at most `limit.exact` values.
     pub fn figures(&self) -> DurationStatistics {
         if self.count == 0 {
             return DurationStatistics::default();
@@ -290,7 +270,7 @@ impl Summary {
         }
     }
 
-    /// Sample standard deviation: the square root of (n·Σx² − (Σx)²) / (n·(n − 1)), the numerator in integers.
+    /// Computes √((n·Σx² − (Σx)²) / (n·(n − 1))), with the numerator in integers. Absent on overflow.
     fn stddev(&self) -> Option<Nanos> {
         if self.count < 2 {
             return None;
@@ -307,7 +287,7 @@ impl Summary {
         if matches!(self.values, SummaryValues::Nothing) {
             return result;
         }
-        // The order statistics that the percentiles need, each interpolated between ranks `low` and `low + 1`.
+        // Each percentile is interpolated between the order statistics of ranks `low` and `low + 1`.
         let places = PERCENTILES.map(|(per_mille, _)| {
             let scaled = u128::from(self.count - 1) * u128::from(per_mille);
             ((scaled / 1_000) as u64, (scaled % 1_000) as i128)
@@ -324,8 +304,8 @@ impl Summary {
         result
     }
 
-    /// The cumulative distribution: values with the fraction of all that are no larger, ascending. At most 128 points:
-    /// every hundredth, and finer at the end.
+    /// Returns the cumulative distribution: values with the fraction of values at or below, ascending. At most 128
+    /// points: every hundredth, and finer near the end.
     pub fn cumulative(&self) -> Vec<(Nanos, f64)> {
         if self.count == 0 || matches!(self.values, SummaryValues::Nothing) {
             return Vec::new();
@@ -347,7 +327,8 @@ impl Summary {
         points
     }
 
-    /// Values at the given ranks, from 0: those that are kept, or the middle of their bucket, within minimum and maximum.
+    /// Returns the values at the given ranks, starting at 0. Values from buckets are middles, limited to minimum and
+    /// maximum.
     fn order_statistics(&self, ranks: &[u64]) -> Vec<i64> {
         match &self.values {
             SummaryValues::Exact(values) => {
@@ -383,7 +364,6 @@ impl Summary {
         result
     }
 
-    /// Moves kept values to what counts them from now on.
     fn leave_exact(&mut self) {
         if let SummaryValues::Exact(values) = &mut self.values {
             let values = std::mem::take(values);
@@ -409,7 +389,6 @@ impl SummaryValues {
 }
 
 impl PartialEq for Summary {
-    /// Equal when the recorded values are, in any order.
     fn eq(&self, other: &Summary) -> bool {
         let moments = |s: &Summary| (s.limit, s.count, s.min, s.max, s.sum, s.sum_of_squares);
         moments(self) == moments(other)
@@ -433,7 +412,7 @@ impl PartialEq for Summary {
     }
 }
 
-/// `numerator / denominator` for a positive denominator, rounded to the nearest, halves away from zero.
+/// Divides by a positive denominator, rounding to nearest and halves away from zero.
 fn rounded_quotient(numerator: i128, denominator: i128) -> i64 {
     let half = denominator / 2;
     let shifted = if numerator < 0 { numerator - half } else { numerator + half };

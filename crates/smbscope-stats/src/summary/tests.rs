@@ -86,7 +86,7 @@ fn negative_values_are_kept_exactly_and_count_as_zero_in_a_histogram() {
     let small = above(2, Beyond::Histogram);
     assert_eq!(summary(small, &[-50, 10]).figures().p50, Some(Nanos(-20)));
     let figures = summary(small, &[-50, -50, -50]).figures();
-    // Zero lies outside of what was recorded: minimum and maximum are exact and hold the percentile within them.
+    // The histogram holds zeros, outside of the recorded range; the exact minimum and maximum clamp the percentile.
     assert_eq!((figures.min, figures.p50, figures.mean), (Some(Nanos(-50)), Some(Nanos(-50)), Some(Nanos(-50))));
 }
 
@@ -95,7 +95,7 @@ fn extreme_values_do_not_panic() {
     for limit in [SummaryPrecision::ROW, above(1, Beyond::Histogram), above(1, Beyond::Sketch)] {
         let figures = summary(limit, &[i64::MIN, i64::MAX, i64::MIN, i64::MAX, i64::MAX]).figures();
         assert_eq!((figures.min, figures.max), (Some(Nanos(i64::MIN)), Some(Nanos(i64::MAX))));
-        // The sum of squares overflowed: no standard deviation rather than a wrong one.
+        // The sum of squares overflowed: better no standard deviation than a wrong one.
         assert_eq!(figures.stddev, None);
     }
 }
@@ -106,7 +106,7 @@ proptest! {
         values in prop::collection::vec((-5i64..10_000_000, 0usize..3), 0..120),
         sketch: bool,
     ) {
-        // A small bound, so that parts and wholes lie on both sides of it.
+        // A small limit, so that parts and wholes lie on both sides of it.
         let limit = above(20, if sketch { Beyond::Sketch } else { Beyond::Histogram });
         let all: Vec<i64> = values.iter().map(|(value, _)| *value).collect();
         let whole = summary(limit, &all);
@@ -137,7 +137,7 @@ proptest! {
     fn a_sketch_is_within_a_64th_of_the_exact_percentile(
         exponents in prop::collection::vec(0.0f64..9.5, 100..400)
     ) {
-        // From a nanosecond to three seconds, as many in each decade.
+        // From a nanosecond to three seconds, equally many in each decade.
         let values: Vec<i64> = exponents.iter().map(|exponent| 10f64.powf(*exponent) as i64).collect();
         let exact = summary(SummaryPrecision::ROW, &values).figures();
         let approximate = summary(above(10, Beyond::Sketch), &values).figures();

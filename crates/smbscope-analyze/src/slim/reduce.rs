@@ -1,17 +1,21 @@
-//! The first bytes of a frame's payload, and what stays of them: what the analysis reads, and zeros in place of the rest.
+//! Reduces packet headers and the first bytes of a frame's payload to the fields that the analysis reads, and replaces
+//! names and addresses.
 
-use super::names::NameAnonymizer;
 use crate::content::{FrameContent, FrameParseResult, MAX_HEAD, MAX_RECOVERED, read};
-use smbscope_wire::kept::RetainedRanges;
+use crate::pseudonym::{Disguise, PseudonymKind};
+use smbscope_capture::Packet;
+use smbscope_capture::decode::Outline;
+use smbscope_wire::kept::{NameOf, RetainedRanges};
 use smbscope_wire::{compression, smb1, smb2};
+use std::net::IpAddr;
 
-/// Header of an unchained compressed message (MS-SMB2 2.2.42.1), and its fields.
+/// Length of the header of an unchained compressed message (MS-SMB2 §2.2.42.1), and offsets of its fields.
 const COMPRESSION_HEADER: usize = 16;
 const COMPRESSED_SIZE: usize = 4;
 const COMPRESSION_OFFSET: usize = 12;
 
-/// What stays of `head`, the captured beginning of a payload of `length` bytes: as many of its bytes as are read.
-pub(super) fn slim(head: &[u8], length: u32, names: &mut NameAnonymizer) -> Vec<u8> {
+/// Slims `head`, the captured beginning of a payload of `length` bytes. The result is as long as the part that is read.
+pub(super) fn payload(head: &[u8], length: u32, names: &mut NameAnonymizer) -> Vec<u8> {
     if head.starts_with(&smb2::COMPRESSION_ID) {
         return compressed(head, length, names);
     }
@@ -30,7 +34,6 @@ pub(super) fn slim(head: &[u8], length: u32, names: &mut NameAnonymizer) -> Vec<
     slim
 }
 
-/// How many bytes are read: of that many, as much can be read as of all of them.
 fn needed(head: &[u8], length: u32) -> usize {
     let mut needed = 0;
     loop {
@@ -48,12 +51,11 @@ fn of_smb1(read: &[u8], slim: &mut [u8], names: &mut NameAnonymizer) {
     }
 }
 
-/// The members of a compound, one after the other.
 fn of_smb2(read: &[u8], length: usize, slim: &mut [u8], names: &mut NameAnonymizer) {
     let mut offset = 0;
     while let Some(member) = read.get(offset..).filter(|member| !member.is_empty()) {
         let Some(header) = smb2::Smb2Header::parse(member) else {
-            // Too little of a header to be one, or none: the id alone says which protocol it is not.
+            // Either too short for a header, or another protocol: keep what identifies it.
             let stays = if member.len() < smb2::Smb2Header::LEAST { member.len() } else { smb2::PROTOCOL_ID.len() };
             if member.starts_with(&smb2::PROTOCOL_ID) {
                 slim[offset..offset + stays].copy_from_slice(&member[..stays]);
@@ -63,7 +65,7 @@ fn of_smb2(read: &[u8], length: usize, slim: &mut [u8], names: &mut NameAnonymiz
         let next = header.next_command as usize;
         let end = if next == 0 { length } else { offset.saturating_add(next).min(length) };
         let bytes = &member[..member.len().min(end.saturating_sub(offset))];
-        // The header is read whatever the next message's place says of its length.
+        // The header is read regardless of the position of the next message.
         let fields = member.len().min(smb2::Smb2Header::SIGNATURE.start);
         slim[offset..offset + fields].copy_from_slice(&member[..fields]);
         enter(&smb2::kept(&header, bytes), bytes, &mut slim[offset..offset + bytes.len()], names);
@@ -74,7 +76,6 @@ fn of_smb2(read: &[u8], length: usize, slim: &mut [u8], names: &mut NameAnonymiz
     }
 }
 
-/// Copies what stays of a message; names and addresses go through `names`.
 fn enter(kept: &RetainedRanges, message: &[u8], slim: &mut [u8], names: &mut NameAnonymizer) {
     for field in &kept.fields {
         let place = field.start.min(message.len())..field.end.min(message.len());
@@ -83,7 +84,7 @@ fn enter(kept: &RetainedRanges, message: &[u8], slim: &mut [u8], names: &mut Nam
         }
     }
     for name in &kept.names {
-        // No name begins inside a header.
+        // Names can't begin inside a header.
         let start = name.range.start.max(smb1::Smb1Header::LENGTH).min(message.len());
         let place = start..name.range.end.clamp(start, message.len());
         slim[place.clone()].copy_from_slice(&message[place.clone()]);
@@ -97,8 +98,8 @@ fn enter(kept: &RetainedRanges, message: &[u8], slim: &mut [u8], names: &mut Nam
     }
 }
 
-/// A compressed message becomes one whose first bytes, as many as are read, are not compressed. Where the frame has no
-/// room for them, as many as there is room for.
+/// Replaces a compressed message by one whose first bytes, as far as they are read, are uncompressed. If the frame
+/// lacks room for them, keeps as many as fit.
 fn compressed(head: &[u8], length: u32, names: &mut NameAnonymizer) -> Vec<u8> {
     let chained = compression::looks_chained(head);
     let original = compression::parse_as(head, chained).map(|frame| frame.original_len());
@@ -108,7 +109,7 @@ fn compressed(head: &[u8], length: u32, names: &mut NameAnonymizer) -> Vec<u8> {
         FrameParseResult::Done(FrameContent::Smb2 { compressed: true, .. })
     );
     let (Ok(original), Ok(message), true) = (original, recovered, is_read) else {
-        // It can't be read, and neither can its header alone.
+        // The message can't be decompressed, nor can its header alone.
         let mut slim = head[..head.len().min(COMPRESSION_HEADER)].to_vec();
         if let Some(offset) = slim.get_mut(COMPRESSION_OFFSET..) {
             offset.fill(0);
@@ -127,4 +128,92 @@ fn compressed(head: &[u8], length: u32, names: &mut NameAnonymizer) -> Vec<u8> {
     slim[COMPRESSION_OFFSET..].copy_from_slice(&(read as u32).to_le_bytes());
     slim.extend(plain);
     slim
+}
+
+const IPV4_CHECKSUM: usize = 10;
+
+/// Returns the headers of `packet`, its first `length` bytes. If names are replaced, keeps only the fields that the
+/// decoder reads, with replaced addresses. TCP and UDP checksums are dropped, because they cover addresses and would
+/// help to guess them.
+pub(super) fn headers(packet: &Packet<'_>, length: usize, names: &mut NameAnonymizer) -> Vec<u8> {
+    if !names.are_replaced() {
+        return packet.data[..length].to_vec();
+    }
+    let mut headers = Outline::understood(packet, length);
+    headers.addresses.into_iter().for_each(|place| names.address(&mut headers.bytes[place]));
+    for place in headers.ipv4_headers {
+        let header = &mut headers.bytes[place];
+        let checksum = checksum(header);
+        header[IPV4_CHECKSUM..IPV4_CHECKSUM + 2].copy_from_slice(&checksum.to_be_bytes());
+    }
+    headers.bytes
+}
+
+fn checksum(header: &[u8]) -> u16 {
+    let sum: u32 = header.chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    !((folded & 0xffff) + (folded >> 16)) as u16
+}
+
+/// Replacement of names and addresses by pseudonyms of the same length.
+pub(super) enum NameAnonymizer {
+    Kept,
+    Replaced(Box<Disguise>),
+}
+
+impl NameAnonymizer {
+    pub(super) fn replace(&mut self, of: NameOf, unicode: bool, name: &mut [u8]) {
+        let NameAnonymizer::Replaced(disguise) = self else { return };
+        let mut units: Vec<u16> = match unicode {
+            true => name.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]])).collect(),
+            false => name.iter().map(|byte| u16::from(*byte)).collect(),
+        };
+        match of {
+            NameOf::Path => disguise.path(&mut units),
+            NameOf::Unc => disguise.unc(&mut units),
+            NameOf::User => disguise.name(PseudonymKind::User, &mut units),
+            NameOf::Domain => disguise.name(PseudonymKind::Domain, &mut units),
+            NameOf::Host => disguise.name(PseudonymKind::Host, &mut units),
+        }
+        // An incomplete UTF-16 unit at the end becomes 0.
+        name.fill(0);
+        match unicode {
+            true => name.chunks_exact_mut(2).zip(units).for_each(|(place, unit)| {
+                place.copy_from_slice(&unit.to_le_bytes());
+            }),
+            false => name.iter_mut().zip(units).for_each(|(place, unit)| *place = unit.to_le_bytes()[0]),
+        }
+    }
+
+    pub(super) fn address(&mut self, address: &mut [u8]) {
+        let NameAnonymizer::Replaced(disguise) = self else { return };
+        if let Ok(bytes) = <[u8; 4]>::try_from(&*address) {
+            if let IpAddr::V4(other) = disguise.address(IpAddr::from(bytes)) {
+                address.copy_from_slice(&other.octets());
+            }
+        } else if let Ok(bytes) = <[u8; 16]>::try_from(&*address) {
+            if let IpAddr::V6(other) = disguise.address(IpAddr::from(bytes)) {
+                address.copy_from_slice(&other.octets());
+            }
+        } else {
+            // A truncated address would reveal the network.
+            address.fill(0);
+        }
+    }
+
+    pub(super) fn are_replaced(&self) -> bool {
+        matches!(self, NameAnonymizer::Replaced(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checksum_of_a_header_fits_its_new_addresses() {
+        // Example from the Wikipedia page on IPv4 header checksums: 45 00 00 73 … has the checksum b861.
+        let header = [0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0, 0, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0, 0xc7];
+        assert_eq!(checksum(&header), 0xb861);
+    }
 }

@@ -1,20 +1,20 @@
-//! Names that keep their length: each character gives way to another one.
+//! Pseudonyms of the same length as the name: each character is replaced.
 //!
-//! Names of ASCII letters, digits and common marks never fall together: the way from one such name to another of its
-//! length can be gone back with the key. That counts for short ones, of which a hash would make equal ones soon. What
-//! other characters become is a hash, and names with them fall together once in 49 to the power of their length.
+//! Names of ASCII letters, digits and common punctuation never collide: the mapping of such names of one length is a
+//! permutation, which the key can reverse. This matters for short names, whose hashes would soon collide. Other
+//! characters are replaced by a hash; names that contain them collide with a probability of 49 to the power of minus
+//! their length.
 
 use super::{PseudonymKey, is_kept};
 use ahash::HashMap;
 use sha2::{Digest, Sha256};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What matches others in a pattern (MS-FSCC 2.1.4.4).
 pub const WILDCARDS: [char; 5] = ['*', '?', '<', '>', '"'];
 /// Characters of names; letters stand for both cases.
 const SYMBOLS: &[u8; 49] = br"abcdefghijklmnopqrstuvwxyz0123456789-_. $~\()+,&'";
-/// What they become: nothing that begins or ends a part of a name, and no upper case.
+/// Replacements: no characters that begin or end a part of a name, and no upper case.
 const DISGUISES: &[u8; 49] = br"abcdefghijklmnopqrstuvwxyz0123456789_()&;!#%^{}[]";
-/// Place among [`SYMBOLS`] of each character of ASCII, or [`FOREIGN`].
 const SYMBOL_OF: [u8; 128] = {
     let mut places = [FOREIGN; 128];
     let mut place = 0;
@@ -25,16 +25,14 @@ const SYMBOL_OF: [u8; 128] = {
     places
 };
 const FOREIGN: u8 = u8::MAX;
-/// Rounds of the Feistel network: ten where the halves of a name are short enough to try (as NIST SP 800-38G does), four
-/// elsewhere (M. Luby, C. Rackoff, 1988).
+/// Number of Feistel rounds: ten if the halves are short enough for exhaustive search (as in NIST SP 800-38G),
+/// otherwise four (M. Luby, C. Rackoff, 1988).
 const ROUNDS_OF_SHORT: u8 = 10;
 const ROUNDS: u8 = 4;
 const SHORT: usize = 32;
-/// Bytes of the names that are remembered with their disguises; when there are more, all are forgotten.
+/// Limit for the size of cached names and pseudonyms, in bytes. The cache is cleared when it is full.
 const REMEMBERED_BYTES_MAX: usize = 16 << 20;
-/// What stays in front of a name, since it says what the file is for.
 const PREFIXES: [&str; 2] = ["._", "~$"];
-/// Names that tell what something is and not whose: they stay.
 const COMMON_NAMES: [&str; 33] = [
     ".",
     "..",
@@ -71,13 +69,10 @@ const COMMON_NAMES: [&str; 33] = [
     "zone.identifier",
 ];
 
-/// Puts other names in the place of names.
 #[derive(Debug)]
 pub struct Disguise {
     key: PseudonymKey,
-    /// Directories of a path stay apart.
     pub depth: bool,
-    /// Endings of up to five letters and digits stay.
     pub extensions: bool,
     remembered: HashMap<(u8, Vec<u16>), Vec<u16>>,
     remembered_bytes: usize,
@@ -85,23 +80,17 @@ pub struct Disguise {
     pub(super) addresses: HashMap<std::net::IpAddr, std::net::IpAddr>,
 }
 
-/// What a name names: equal names of other things become other names.
+/// Kind of a name. Equal names of different kinds get different pseudonyms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PseudonymKind {
-    /// A file, a directory, or a part of such a name.
     File,
-    /// A computer.
     Host,
-    /// A share.
     Share,
-    /// A user.
     User,
-    /// A domain.
     Domain,
 }
 
 impl Disguise {
-    /// Puts hashes with that key in their places.
     pub fn new(key: PseudonymKey, depth: bool, extensions: bool) -> Disguise {
         Disguise {
             key,
@@ -114,7 +103,6 @@ impl Disguise {
         }
     }
 
-    /// Lets it remember names of at most this many bytes.
     pub fn within(self, most_bytes: usize) -> Disguise {
         Disguise { most_bytes: most_bytes.min(REMEMBERED_BYTES_MAX), ..self }
     }
@@ -123,7 +111,6 @@ impl Disguise {
         &self.key
     }
 
-    /// A path below a share. A backslash in front stays.
     pub fn path(&mut self, units: &mut [u16]) {
         let is_separator = |unit: &u16| *unit == u16::from(b'\\') || *unit == u16::from(b'/');
         if self.depth {
@@ -141,7 +128,7 @@ impl Disguise {
         }
     }
 
-    /// `\\server\share`, and a path that may follow.
+    /// Replaces `\\server\share` with an optional path.
     pub fn unc(&mut self, units: &mut [u16]) {
         let mut rest = units;
         for sort in [PseudonymKind::Host, PseudonymKind::Share] {
@@ -155,14 +142,12 @@ impl Disguise {
         self.path(rest);
     }
 
-    /// A name of that sort, unless it is a common one.
     pub fn name(&mut self, sort: PseudonymKind, units: &mut [u16]) {
         if !is_common(units) {
             self.whole(sort, units);
         }
     }
 
-    /// The name of a file, or a pattern, with its streams.
     fn file(&mut self, units: &mut [u16]) {
         let is_mark = |unit: &u16| {
             *unit == u16::from(b':') || WILDCARDS.iter().any(|wildcard| u32::from(*unit) == u32::from(*wildcard))
@@ -181,7 +166,6 @@ impl Disguise {
         self.whole(PseudonymKind::File, &mut units[..end]);
     }
 
-    /// Disguises all of a text.
     fn whole(&mut self, sort: PseudonymKind, units: &mut [u16]) {
         let folded: Vec<u16> = units.iter().map(|unit| fold(*unit)).collect();
         let key = (sort as u8, folded);
@@ -200,7 +184,6 @@ impl Disguise {
     }
 }
 
-/// The same of all cases.
 fn fold(unit: u16) -> u16 {
     if let Ok(ascii @ ..0x80) = u8::try_from(unit) {
         return ascii.to_ascii_lowercase().into();
@@ -222,7 +205,7 @@ fn is_extension(units: &[u16]) -> bool {
     String::from_utf16(units).is_ok_and(|extension| is_kept(&extension))
 }
 
-/// Another text of that length. A zero stays one: it ends names.
+/// Returns the pseudonym of the same length. Zero, which terminates names, is preserved.
 fn disguised(key: &PseudonymKey, sort: u8, folded: &[u16]) -> Vec<u16> {
     let symbol = |unit: u16| SYMBOL_OF.get(usize::from(unit)).copied().filter(|place| *place != FOREIGN);
     let foreign: Vec<u8> =
@@ -238,8 +221,8 @@ fn disguised(key: &PseudonymKey, sort: u8, folded: &[u16]) -> Vec<u16> {
     folded.iter().zip(&symbols).map(disguise).collect()
 }
 
-/// Permutes the texts of a length by a Feistel network, which adds a keyed hash of each half to the other half. `tweak`
-/// selects the permutation.
+/// Permutes the texts of a length with a Feistel network, which adds a keyed hash of each half to the other half.
+/// `tweak` selects the permutation.
 fn permute(key: &PseudonymKey, tweak: [u8; 32], symbols: &mut [u8]) {
     if let [symbol] = symbols {
         *symbol = substitute(tweak, *symbol);
@@ -253,7 +236,6 @@ fn permute(key: &PseudonymKey, tweak: [u8; 32], symbols: &mut [u8]) {
     }
 }
 
-/// Adds numbers that a hash yields, block by block.
 fn add(hash: [u8; 32], symbols: &mut [u8]) {
     const PER_BLOCK: usize = 16;
     for (block, symbols) in (0u64..).zip(symbols.chunks_mut(PER_BLOCK)) {
@@ -265,14 +247,99 @@ fn add(hash: [u8; 32], symbols: &mut [u8]) {
     }
 }
 
-/// One of the 42 × 49 affine permutations of the symbols, chosen by a hash.
 fn substitute(hash: [u8; 32], symbol: u8) -> u8 {
     let [a, b, c, d, e, f, g, h, ..] = hash;
-    // Whatever does not share the factor 7 with 49 has an inverse.
+    // A factor has an inverse modulo 49 unless it is a multiple of 7.
     let factor = u32::from_le_bytes([a, b, c, d]) % 42;
     let factor = factor / 6 * 7 + factor % 6 + 1;
     let offset = u32::from_le_bytes([e, f, g, h]) % 49;
     ((factor * u32::from(symbol) + offset) % 49) as u8
+}
+
+const REMEMBERED_ADDRESSES_MAX: usize = 64 << 10;
+
+impl Disguise {
+    /// Returns the pseudonym of an address. The mapping is one-to-one and preserves common prefixes. Addresses with a
+    /// fixed meaning are unchanged.
+    pub fn address(&mut self, address: IpAddr) -> IpAddr {
+        if let Some(known) = self.addresses.get(&address) {
+            return *known;
+        }
+        let disguised = match address {
+            IpAddr::V4(address) => IpAddr::V4(ipv4(self.key(), address)),
+            IpAddr::V6(address) => IpAddr::V6(ipv6(self.key(), address)),
+        };
+        if self.addresses.len() >= REMEMBERED_ADDRESSES_MAX {
+            self.addresses.clear();
+        }
+        self.addresses.insert(address, disguised);
+        disguised
+    }
+}
+
+const IPV4_MULTICAST: u32 = 4;
+/// Length of an IPv6 multicast prefix with flags and scope (RFC 4291 §2.7), and of the prefix before the host part of a
+/// solicited-node address (§2.7.1).
+const IPV6_MULTICAST: u32 = 16;
+const SOLICITED_NODE: u32 = 104;
+const LINK_LOCAL: u32 = 64;
+
+fn ipv4(key: &PseudonymKey, address: Ipv4Addr) -> Ipv4Addr {
+    // Assigned groups (224.0.0.0/24 and 224.0.1.0/24, RFC 5771) identify a protocol, not a host.
+    let is_common = |address: Ipv4Addr| {
+        let is_assigned = matches!(address.octets(), [224, 0, 0 | 1, _]);
+        address.is_unspecified() || address.is_loopback() || is_assigned || address.is_broadcast()
+    };
+    if is_common(address) {
+        return address;
+    }
+    let from = if address.is_multicast() { IPV4_MULTICAST } else { 0 };
+    let disguise = |address: Ipv4Addr| {
+        let bits = bits(key, u128::from(address.to_bits()) << 96, from, 32);
+        Ipv4Addr::from_bits((bits >> 96) as u32)
+    };
+    let is_alike = |other: Ipv4Addr| !is_common(other) && other.is_multicast() == address.is_multicast();
+    let mut disguised = disguise(address);
+    // Cycle walking: repeat until the result is of the same kind, which keeps the mapping one-to-one.
+    while !is_alike(disguised) {
+        disguised = disguise(disguised);
+    }
+    disguised
+}
+
+fn ipv6(key: &PseudonymKey, address: Ipv6Addr) -> Ipv6Addr {
+    let from = kept_bits(address);
+    if from == 128 {
+        return address;
+    }
+    let mut disguised = Ipv6Addr::from_bits(bits(key, address.to_bits(), from, 128));
+    while kept_bits(disguised) != from {
+        disguised = Ipv6Addr::from_bits(bits(key, disguised.to_bits(), from, 128));
+    }
+    disguised
+}
+
+fn kept_bits(address: Ipv6Addr) -> u32 {
+    match address.segments() {
+        _ if address.is_unspecified() || address.is_loopback() => 128,
+        [0xff02, 0, 0, 0, 0, 1, 0xff00..=0xffff, _] => SOLICITED_NODE,
+        // Permanently assigned groups: flags are 0, and the group is a small number.
+        [0xff00..=0xff0f, 0, 0, 0, 0, 0, 0 | 1, _] => 128,
+        [0xff00..=0xffff, ..] => IPV6_MULTICAST,
+        _ if address.is_unicast_link_local() => LINK_LOCAL,
+        _ => 0,
+    }
+}
+
+/// Flips each bit depending on a hash of the bits before it, so that two addresses share a prefix of the same length as
+/// before (J. Fan, J. Xu, M. Ammar, S. Moon: Prefix-preserving IP address anonymization, 2004).
+fn bits(key: &PseudonymKey, address: u128, from: u32, until: u32) -> u128 {
+    let family = [until as u8];
+    (from..until).fold(address, |disguised, bit| {
+        let prefix = if bit == 0 { 0 } else { address >> (128 - bit) };
+        let hash = key.digest(&[b"address", &family, &[bit as u8], &prefix.to_le_bytes()]);
+        disguised ^ u128::from(hash[0] & 1) << (127 - bit)
+    })
 }
 
 #[cfg(test)]
@@ -293,7 +360,6 @@ mod tests {
     #[test]
     fn short_names_never_fall_together() {
         let mut names = disguise(true, true);
-        // All names of one and two symbols: 49 and 49 times 49.
         let one = SYMBOLS.iter().map(|symbol| vec![u16::from(*symbol)]);
         let two =
             SYMBOLS.iter().flat_map(|first| SYMBOLS.iter().map(|second| vec![u16::from(*first), u16::from(*second)]));
@@ -361,5 +427,55 @@ mod tests {
         assert_eq!(changed("*.doc", |units| names.path(units)), "*.doc");
         let pattern = changed("miller*.doc", |units| names.path(units));
         assert!(pattern.ends_with("*.doc") && !pattern.contains("miller"), "{pattern}");
+    }
+
+    fn any_disguise() -> Disguise {
+        Disguise::new(PseudonymKey::new([7; 32]), true, true)
+    }
+
+    #[test]
+    fn addresses_of_a_network_stay_together_and_no_two_become_one() {
+        let mut names = any_disguise();
+        let network: Vec<IpAddr> = (0..=255).map(|host| names.address(IpAddr::from([10, 1, 2, host]))).collect();
+        let prefix = |address: &IpAddr| match address {
+            IpAddr::V4(address) => address.octets()[..3].to_vec(),
+            IpAddr::V6(_) => Vec::new(),
+        };
+        assert!(network.iter().all(|address| prefix(address) == prefix(&network[0])));
+        let distinct: std::collections::BTreeSet<&IpAddr> = network.iter().collect();
+        assert_eq!(distinct.len(), 256);
+        assert_ne!(prefix(&network[0]), [10, 1, 2]);
+    }
+
+    #[test]
+    fn multicast_addresses_that_hold_those_of_hosts_or_sites_are_hidden() {
+        let mut names = any_disguise();
+        // Solicited node (RFC 4291 §2.7.1), by a prefix of unicast addresses (RFC 3306), by an AS number (RFC 3180), of
+        // an organisation (RFC 2365), and one of 240.0.0.0/4, which some sites use.
+        for (address, kept) in [
+            ("ff02::1:ff0a:b0c1", "ff02::1:ff"),
+            ("ff3e:30:2001:db8:77::1", "ff3e:"),
+            ("233.252.18.77", ""),
+            ("239.18.77.3", ""),
+            ("241.18.77.3", ""),
+        ] {
+            let address: IpAddr = address.parse().unwrap();
+            let disguised = names.address(address);
+            assert_ne!(disguised, address);
+            assert_eq!(disguised.is_multicast(), address.is_multicast(), "{disguised}");
+            assert!(disguised.to_string().starts_with(kept), "{disguised}");
+        }
+    }
+
+    #[test]
+    fn what_is_the_same_everywhere_stays() {
+        let mut names = any_disguise();
+        for address in ["127.0.0.1", "0.0.0.0", "255.255.255.255", "224.0.0.251", "::1", "ff02::fb"] {
+            let address: IpAddr = address.parse().unwrap();
+            assert_eq!(names.address(address), address);
+        }
+        let local: IpAddr = "fe80::1".parse().unwrap();
+        let IpAddr::V6(disguised) = names.address(local) else { panic!() };
+        assert!(disguised.is_unicast_link_local() && IpAddr::V6(disguised) != local);
     }
 }
