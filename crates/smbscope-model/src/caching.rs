@@ -1,35 +1,30 @@
-//! What a client may keep of an open file: oplocks and leases (MS-SMB2 3.3.1.4, 3.3.1.12; MS-CIFS 3.3.1.5).
+//! Client caching: oplocks and leases (MS-SMB2 3.3.1.4, 3.3.1.12; MS-CIFS 3.3.1.5).
 
 use crate::named;
 use serde::{Deserialize, Serialize};
 
 named! {
-    /// What an open was granted.
+    /// Caching granted to an open.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     pub enum GrantedCaching {
-        /// Nothing: the client did not ask.
         NotRequested = "not requested",
-        /// Nothing, although the client asked.
         NotGranted = "not granted",
-        /// A level II oplock: reads.
+        /// Caches reads.
         LevelII = "level II oplock",
-        /// An exclusive oplock: reads and writes.
+        /// Caches reads and writes.
         Exclusive = "exclusive oplock",
-        /// A batch oplock: reads, writes and the open itself.
+        /// Caches reads, writes and the handle.
         Batch = "batch oplock",
-        /// An R lease: reads.
         LeaseRead = "R lease",
-        /// An RH lease: reads and the open itself.
         LeaseReadHandle = "RH lease",
-        /// An RW lease: reads and writes.
         LeaseReadWrite = "RW lease",
-        /// An RWH lease: reads, writes and the open itself.
         LeaseReadWriteHandle = "RWH lease",
     }
 }
 
 impl GrantedCaching {
-    /// By the states of a lease: 1 read, 2 handle, 4 write (MS-SMB2 2.2.13.2.8). Without reads there is none of the others.
+    /// Converts lease state bits: 1 read, 2 handle, 4 write (MS-SMB2 2.2.13.2.8). A lease without read caching grants
+    /// nothing.
     pub fn of_lease(state: u32) -> GrantedCaching {
         match state & 7 {
             1 => GrantedCaching::LeaseRead,
@@ -40,7 +35,7 @@ impl GrantedCaching {
         }
     }
 
-    /// Whether the client may answer reads itself that it has the bytes of.
+    /// Returns true if the client may answer reads from its cache.
     pub fn keeps_reads(self) -> bool {
         !matches!(self, GrantedCaching::NotRequested | GrantedCaching::NotGranted)
     }

@@ -8,19 +8,16 @@ use std::net::{IpAddr, SocketAddr};
 /// Failed attempts of a client to connect to a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectAttempt {
-    /// The client.
     pub client: IpAddr,
-    /// The server.
     pub server: SocketAddr,
-    /// TCP connections tried: one for each SYN with a sequence number of its own.
+    /// Number of connection attempts: SYNs with distinct sequence numbers.
     pub attempts: u64,
-    /// SYNs sent, retransmissions included.
+    /// SYNs, including retransmissions.
     pub syns: u64,
-    /// Attempts that the server, or a firewall in its name, answered with RST.
+    /// Attempts that the server, or a firewall in between, answered with RST.
     pub refused: u64,
-    /// Attempts without any answer.
     pub unanswered: u64,
-    /// Connections that the server accepted and a side closed or reset before any SMB message.
+    /// Connections accepted by the server and closed or reset by either side before any SMB message.
     pub closed_without_data: u64,
     /// First SYN of the first attempt.
     pub first: Stamp,
@@ -31,10 +28,10 @@ pub struct ConnectAttempt {
 }
 
 impl ConnectAttempt {
-    /// Pairs of client and server that are listed.
+    /// Upper limit of listed client-server pairs.
     pub const MAX_LISTED: usize = 64;
 
-    /// Adds other attempts of the same client to connect to the same server.
+    /// Adds attempts of the same client-server pair.
     pub fn merge(&mut self, other: &ConnectAttempt) {
         self.attempts += other.attempts;
         self.syns += other.syns;
@@ -49,17 +46,16 @@ impl ConnectAttempt {
     }
 }
 
-/// All failed attempts to connect to an SMB server.
+/// All failed attempts to connect to SMB servers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectAttempts {
-    /// At most [`ConnectAttempt::MAX_LISTED`], those with most attempts first.
+    /// At most [`ConnectAttempt::MAX_LISTED`], most attempts first.
     pub listed: Vec<ConnectAttempt>,
-    /// Attempts that are not in the list because it was full.
+    /// Attempts omitted because the list was full.
     pub left_out: u64,
 }
 
 impl ConnectAttempts {
-    /// Returns true if there were none.
     pub fn is_empty(&self) -> bool {
         self.listed.is_empty() && self.left_out == 0
     }

@@ -1,65 +1,62 @@
-//! Which share of the commands the figures cover: how many were not timed because the capture is damaged.
+//! Coverage: the share of commands that could not be timed because the capture is damaged.
 //!
-//! Only damage counts here: packets that the capture lost, a beginning in the middle of connections, a snap length that
-//! is too short, a clock that stepped back, an end in the middle of a response. A server that never answers and
-//! encryption are no damage.
+//! Damage is packet loss in the capture, a start in the middle of connections, a short snap length, a clock that
+//! stepped back, or an end in the middle of a response. Encryption and a server that never responds are not damage.
 
 use crate::exchange::ExchangeOutcome;
 use crate::quality::Quality;
 use serde::{Deserialize, Serialize};
 
-/// Standard errors between an estimate and its bounds: 99.7% of a normal distribution lie within.
+/// Half-width of the confidence interval in standard errors: covers 99.7% of a normal distribution.
 const STANDARD_ERRORS: f64 = 3.0;
-/// An estimate whose bounds are within this share of it is given as one figure.
+/// Relative half-width up to which an estimate is reported as a single figure.
 const SURE: f64 = 0.1;
 
-/// Commands as the capture shows them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Coverage {
-    /// Commands that could be timed.
     pub timed: u64,
-    /// Commands that the capture shows in part and that damage left without a time.
+    /// Commands that are partly captured but have no time because of damage.
     pub in_part: u64,
-    /// Commands of which it shows nothing: counted where they are numbered, else estimated.
+    /// Commands of which nothing was captured: counted if they are numbered, else estimated.
     pub unseen: u64,
-    /// The square of the standard error of that.
+    /// Squared standard error of `unseen`.
     unseen_variance: u64,
-    /// Encrypted frames that could not be paired, where packets are missing: because of it, or because several were
+    /// Encrypted frames that could not be paired in a capture with losses, because of these or because several were
     /// outstanding.
     unpaired: u64,
-    /// Commands without a time for another reason than damage.
+    /// Commands without a time for reasons other than damage.
     pub others: u64,
 }
 
-/// The share of the commands that could not be timed, in percent: commands seen in part, and those of which the capture
-/// shows nothing (commands_unseen), which are an estimate where the bounds differ.
+/// Percentage of commands that could not be timed: those partly captured, and those not captured at all
+/// (commands_unseen). It is an estimate if the bounds differ.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UntimedShare {
-    /// The best guess.
+    /// Best estimate.
     pub percent: f64,
-    /// It is hardly less than this: three standard errors below.
+    /// Lower bound: three standard errors below.
     pub at_least: f64,
-    /// It is hardly more than this: three standard errors above.
+    /// Upper bound: three standard errors above.
     pub at_most: f64,
 }
 
 impl Coverage {
-    /// By how the commands of a capture ended, how many of them have no time, and what was counted besides.
+    /// Counts commands by outcome. `untimed` is the number of commands without a time.
     pub fn new(ended: impl Fn(ExchangeOutcome) -> u64, untimed: u64, quality: &Quality) -> Coverage {
         let both_halves = ended(ExchangeOutcome::ResponseEndMissing) + ended(ExchangeOutcome::ClockStep);
         let one_half = ended(ExchangeOutcome::ResponseNotCaptured)
             + ended(ExchangeOutcome::RequestNotCaptured)
             + ended(ExchangeOutcome::AmbiguousMatch);
-        // A message whose header was cut off is half of a command: one of which the other half is counted already, as
-        // long as there are such, then one of which both halves are cut.
+        // A truncated header hides one half of a command. The other half may be counted already in `one_half`;
+        // whatever exceeds that is a command with both halves truncated.
         let cut = quality.headers_truncated.saturating_sub(one_half).div_ceil(2);
         let lossy = quality.dropped_packets + quality.capture_gaps > 0;
         let unpaired = if lossy { ended(ExchangeOutcome::NotPairable) } else { 0 };
         Coverage {
             timed: ended(ExchangeOutcome::Complete),
             in_part: one_half + both_halves + cut,
-            // Those with cut headers show no message id either.
+            // Commands with truncated headers have no known message id either, so they are part of the unseen ones.
             unseen: quality.commands_unseen.saturating_sub(cut),
             unseen_variance: quality.commands_unseen_variance,
             unpaired,
@@ -67,12 +64,12 @@ impl Coverage {
         }
     }
 
-    /// Commands that damage left without a time, seen or not; of encrypted ones it may be fewer.
+    /// Returns the number of commands without a time because of damage, seen or not. An upper bound if some are
+    /// encrypted.
     pub fn missed(&self) -> u64 {
         self.in_part + self.unseen + self.unpaired
     }
 
-    /// The share of the commands that damage left without a time.
     pub fn not_timed(&self) -> UntimedShare {
         let error = STANDARD_ERRORS * (self.unseen_variance as f64).sqrt();
         let unseen = self.unseen as f64;
@@ -91,7 +88,7 @@ impl Coverage {
 }
 
 impl UntimedShare {
-    /// Whether the bounds are near enough to give one figure.
+    /// Returns true if the bounds are close enough to report a single figure.
     pub fn is_sure(&self) -> bool {
         let within = SURE * self.percent;
         self.percent - self.at_least <= within && self.at_most - self.percent <= within

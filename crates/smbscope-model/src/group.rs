@@ -1,10 +1,10 @@
-//! The operation groups of Swartz (1997, table 1), extended to all of SMB1 and SMB2/3.
+//! Operation groups of Swartz (1997, table 1), extended to all of SMB1 and SMB2/3.
 
 use crate::named;
 use serde::{Deserialize, Serialize};
 
 named! {
-    /// Where an exchange is counted. `Attributes`, `Directory` and `Locking` together are the paper's *Other*.
+    /// Operation group of a command. `Attributes`, `Directory` and `Locking` together are the paper's *Other*.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "GroupName"))]
     pub enum CommandGroup {
@@ -13,9 +13,9 @@ named! {
         OpenClose = "Open/Close",
         /// Metadata of files, volumes and security.
         Attributes = "Attributes",
-        /// Listing, making, renaming and deleting.
+        /// List, create, rename and delete.
         Directory = "Directory",
-        /// Byte-range locks that do not wait.
+        /// Non-blocking byte-range locks.
         Locking = "Locking",
         /// Data from the server.
         Read = "Read",
@@ -23,26 +23,26 @@ named! {
         Write = "Write",
         /// Negotiate, session setup, tree connect, logoff, echo.
         Session = "Session",
-        /// IOCTL, named-pipe transactions.
+        /// IOCTL and named-pipe transactions.
         Control = "Control",
-        /// Expected waits: change notify, blocking locks, named-pipe reads, oplock breaks. Kept out of every headline.
+        /// Expected waits: change notify, blocking locks, named-pipe reads, oplock breaks. Excluded from every
+        /// headline figure.
         Waiting = "Waiting",
-        /// Frames that could not be looked into.
+        /// Encrypted frames, whose command is unknown.
         Encrypted = "Encrypted",
     }
 }
 
 impl CommandGroup {
-    /// The groups that the paper adds up as *Other*.
+    /// Groups that the paper adds up as *Other*.
     pub const OTHER: [CommandGroup; 3] = [CommandGroup::Attributes, CommandGroup::Directory, CommandGroup::Locking];
 
-    /// Whether the group belongs to the paper's *Other*.
     pub fn is_other(self) -> bool {
         CommandGroup::OTHER.contains(&self)
     }
 
-    /// Whether the group's times are of someone waiting for the server to do work, so that they may enter a
-    /// headline over all commands.
+    /// Returns true if the group's times belong in headline figures over all commands: the client was waiting for work
+    /// of the server.
     pub fn in_headline(self) -> bool {
         !matches!(self, CommandGroup::Waiting | CommandGroup::Encrypted)
     }

@@ -1,16 +1,15 @@
-//! Which group a command belongs to (Swartz 1997, table 1, and appendix A for what is *Attributes* and *Directory*).
+//! Group of each command (Swartz 1997, table 1; appendix A defines *Attributes* and *Directory*).
 
 use crate::command::{Command, Subcommand};
 use crate::group::CommandGroup;
 use smbscope_wire::names::{Fsctl, InfoLevel, NtTransact, Trans2, Transaction};
 use smbscope_wire::{smb1, smb2};
 
-/// Classes of SET_INFO that rename or delete: FileRenameInformation, FileDispositionInformation, their Ex forms, and
+/// SET_INFO classes that rename or delete: FileRenameInformation, FileDispositionInformation, their Ex forms, and
 /// FileLinkInformation (MS-FSCC 2.4).
 const DIRECTORY_CLASSES: [u8; 6] = [10, 11, 13, 64, 65, 72];
 
-/// The group of an SMB2 command. `waits` says that the request is an expected wait (a blocking lock, a read
-/// from a named pipe).
+/// Returns the group of an SMB2 command. `waits` marks an expected wait: a blocking lock or a named-pipe read.
 pub fn smb2(command: smb2::Smb2Command, subcommand: Option<Subcommand>, waits: bool) -> CommandGroup {
     use smb2::Smb2Command;
     if waits {
@@ -43,7 +42,7 @@ pub fn smb2(command: smb2::Smb2Command, subcommand: Option<Subcommand>, waits: b
     }
 }
 
-/// Whether a command of [`Group::OpenClose`] opens a file, rather than closing one.
+/// Returns true if a command of [`CommandGroup::OpenClose`] opens a file rather than closing one.
 pub fn opens(command: Command) -> bool {
     match command {
         Command::Smb2(command) => command == smb2::Smb2Command::CREATE,
@@ -52,7 +51,7 @@ pub fn opens(command: Command) -> bool {
     }
 }
 
-/// The group of an SMB1 command.
+/// Returns the group of an SMB1 command. `waits` marks an expected wait.
 pub fn smb1(command: smb1::Smb1Command, subcommand: Option<Subcommand>, waits: bool) -> CommandGroup {
     use smb1::Smb1Command;
     if waits {

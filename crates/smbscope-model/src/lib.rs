@@ -1,9 +1,8 @@
-//! The words of smbscope as types.
+//! Vocabulary of smbscope: the types that all other crates share.
 //!
-//! Everything that measures (captures, the load generator) produces an [`Exchange`]; everything that reports
-//! reads one. The definitions of time are in [`exchange`], the operation groups in [`group`], and what a capture
-//! could not show in [`quality`]. How quantities are written is in [`units`], how sentences put
-//! them in [`prose`].
+//! Captures and the load generator produce [`Exchange`]s; statistics and reports consume them. [`exchange`] defines
+//! the measured times, [`command`] the operation groups, [`quality`] the counters of what a capture could not show.
+//! [`units`] parses and prints quantities, [`prose`] formats numbers and names for sentences.
 
 pub mod caching;
 pub mod capture;

@@ -1,6 +1,6 @@
-//! Enumerations whose values have names: each value and its name stand once.
+//! Macro for enumerations whose values have names, so that each name is written once.
 
-/// Makes an enumeration of a list of values with their names, with all of them in order and the name of each.
+/// Declares an enumeration from values and their names, with `ALL`, `name` and `Display`.
 #[macro_export]
 macro_rules! named {
     (
@@ -15,10 +15,10 @@ macro_rules! named {
         }
 
         impl $type {
-            /// All of them, in the order of reports.
+            /// Every value, in report order.
             pub const ALL: [$type; [$($name),*].len()] = [$($type::$value),*];
 
-            /// The name in reports and on the command line.
+            /// Returns the name used in reports and on the command line.
             pub const fn name(self) -> &'static str {
                 match self {
                     $($type::$value => $name,)*

@@ -1,47 +1,42 @@
-//! Packets that are no TCP, by the protocol that they are instead: nothing is skipped in silence.
+//! Packets that are not TCP, counted by protocol, so that nothing is skipped silently.
 
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::fmt;
 
-/// A protocol that is not read, by its number in the layer that carries it.
+/// Protocol that the analysis skips, identified by its number in the layer that carries it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum SkippedProtocol {
-    /// LINKTYPE_* value of the packet (registry of tcpdump.org).
+    /// LINKTYPE_* value (registry of tcpdump.org).
     LinkType(u32),
     /// Address family of a BSD loopback header.
     AddressFamily(u32),
-    /// EtherType.
     EtherType(u16),
-    /// Destination service access point of IEEE 802.2.
+    /// Destination service access point (IEEE 802.2).
     LogicalLink(u8),
-    /// PPP protocol.
     Ppp(u16),
-    /// What stands behind MPLS labels is neither IP nor Ethernet.
+    /// MPLS payload that is neither IP nor Ethernet.
     Mpls,
     /// EtherType in a GRE header.
     Gre(u16),
-    /// Protocol number of IP.
     IpProtocol(u8),
-    /// UDP port: of the two the one that is known, or else the lower one.
+    /// UDP port: the well-known one of the two, or else the lower.
     UdpPort(u16),
-    /// More tunnels within each other than are followed.
+    /// Tunnels nested deeper than the analysis follows.
     NestedTunnels,
-    /// What was beyond the protocols that are named.
+    /// Sum of the protocols that are not listed.
     Others,
 }
 
-/// How many packets of a protocol were skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedPackets {
-    /// The protocol.
     pub protocol: SkippedProtocol,
-    /// How many.
     pub packets: u64,
 }
 
 impl SkippedPackets {
-    /// The protocols with the most packets, at most `listed` of them; the rest is added up as [`SkippedProtocol::Others`].
+    /// Returns the `listed` most frequent protocols, most packets first. Adds up the rest as
+    /// [`SkippedProtocol::Others`].
     pub fn most(counts: impl IntoIterator<Item = (SkippedProtocol, u64)>, listed: usize) -> Vec<SkippedPackets> {
         let mut rest = 0;
         let mut most: Vec<SkippedPackets> = Vec::new();
@@ -62,7 +57,7 @@ impl SkippedPackets {
 }
 
 impl SkippedProtocol {
-    /// The layer whose number this is, as in `UDP port`.
+    /// Returns the name of the numbered layer, such as `UDP port`.
     pub fn layer(self) -> &'static str {
         match self {
             SkippedProtocol::LinkType(_) => "link type",
@@ -79,7 +74,6 @@ impl SkippedProtocol {
         }
     }
 
-    /// The number, where there is one.
     pub fn number(self) -> Option<u32> {
         match self {
             SkippedProtocol::LinkType(number) | SkippedProtocol::AddressFamily(number) => Some(number),
@@ -92,7 +86,7 @@ impl SkippedProtocol {
         }
     }
 
-    /// The name of the protocol, where its number has a usual one.
+    /// Returns the common name of the protocol, if it has one.
     pub fn name(self) -> Option<&'static str> {
         Some(match self {
             SkippedProtocol::LinkType(number) => match number {
@@ -213,8 +207,8 @@ impl SkippedProtocol {
         })
     }
 
-    /// Whether SMB may be in there unseen: tunnels, encryption and links that are not read. Name resolution, routing
-    /// and others never carry it.
+    /// Returns true for tunnels, encryption and unsupported links that may hide SMB traffic. Name resolution, routing
+    /// and similar protocols never carry it.
     pub fn may_carry_smb(self) -> bool {
         match self {
             SkippedProtocol::EtherType(number) => matches!(number, 0x8137 | 0x88e5 | 0x8903 | 0x894f),
