@@ -3,12 +3,12 @@
 use crate::names::open_enum;
 use serde::{Deserialize, Serialize};
 
-/// An SMB_COM_* code; [`Command::short_name`] has the names of classic response time reports (`Read+X`).
+/// SMB_COM_* code. [`Smb1Command::short_name`] returns the name in classic response-time reports (`Read+X`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Smb1Command(pub u8);
 
 impl Smb1Command {
-    /// Whether the parameters begin with the AndX fields (MS-CIFS 2.2.3.4).
+    /// Returns true if the parameters begin with AndX fields (MS-CIFS 2.2.3.4).
     pub fn is_andx(self) -> bool {
         matches!(
             self,
@@ -103,6 +103,6 @@ open_enum!(Smb1Command, "SMB_COM_", "0x{:02x}" {
 });
 
 impl Smb1Command {
-    /// [`Command::NO_ANDX_COMMAND`]: the end of an AndX chain.
+    /// End of an AndX chain.
     pub const NO_ANDX: Smb1Command = Smb1Command::NO_ANDX_COMMAND;
 }

@@ -1,75 +1,57 @@
-//! The SMB1 message header (MS-CIFS 2.2.3.1).
+//! SMB1 message header (MS-CIFS 2.2.3.1).
 
 use super::{PROTOCOL_ID, Smb1Command};
 use crate::bytes::{u8_at, u16_at, u32_at};
 use crate::status::{DosError, NtStatus};
 
-/// Flags of the header.
 pub mod flags {
-    /// Paths are compared without regard to case.
     pub const CASE_INSENSITIVE: u8 = 0x08;
-    /// Paths are in canonical form.
     pub const CANONICALIZED_PATHS: u8 = 0x10;
-    /// The message is a response.
     pub const REPLY: u8 = 0x80;
 }
 
-/// Flags2 of the header.
 pub mod flags2 {
-    /// The client takes long names.
+    /// The client understands long names.
     pub const LONG_NAMES: u16 = 0x0001;
     /// The message is signed.
     pub const SECURITY_SIGNATURE: u16 = 0x0004;
-    /// The client insists on signatures (MS-SMB 2.2.3.1).
+    /// The client requires signatures (MS-SMB 2.2.3.1).
     pub const SECURITY_SIGNATURE_REQUIRED: u16 = 0x0010;
-    /// Names in the message are long ones.
+    /// Names in the message are long names.
     pub const IS_LONG_NAME: u16 = 0x0040;
-    /// The client wants extended security (MS-SMB 2.2.3.1).
+    /// The client requests extended security (MS-SMB 2.2.3.1).
     pub const EXTENDED_SECURITY: u16 = 0x0800;
     /// Status is an NTSTATUS.
     pub const NT_STATUS: u16 = 0x4000;
-    /// Strings are UTF-16.
     pub const UNICODE: u16 = 0x8000;
 }
 
-/// The header of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Smb1Header {
-    /// The command.
     pub command: Smb1Command,
-    /// The status field, to be read with [`Header::nt_status`] or [`Header::dos_error`].
+    /// Raw field, decoded by [`Smb1Header::nt_status`] and [`Smb1Header::dos_error`].
     pub status: u32,
-    /// See [`flags`].
     pub flags: u8,
-    /// See [`flags2`].
     pub flags2: u16,
-    /// Tree identifier.
     pub tid: u16,
-    /// Process identifier, low half: what servers of every age echo.
+    /// Low half of the process id, which servers of every age echo.
     pub pid: u16,
-    /// User identifier.
     pub uid: u16,
-    /// Multiplex identifier.
     pub mid: u16,
 }
 
 impl Smb1Header {
-    /// Length of the header.
     pub const LENGTH: usize = 32;
 
-    /// Where the status is.
     pub const STATUS: usize = 5;
 
-    /// Where the tree identifier is.
     pub const TID: usize = 24;
 
-    /// Where the user identifier is.
     pub const UID: usize = 28;
 
-    /// Where the eight bytes of the signature are.
     pub const SIGNATURE: std::ops::Range<usize> = 14..22;
 
-    /// Reads a header from its protocol id on; `None` when it is cut off.
+    /// Parses a header from its protocol id on.
     pub fn parse(message: &[u8]) -> Option<Smb1Header> {
         if !message.starts_with(&PROTOCOL_ID) {
             return None;
@@ -86,7 +68,7 @@ impl Smb1Header {
         })
     }
 
-    /// Appends the header, with PIDHigh and signature zero.
+    /// Appends the header with zero PIDHigh and signature.
     pub fn emit(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&PROTOCOL_ID);
         out.push(self.command.0);
@@ -99,38 +81,35 @@ impl Smb1Header {
         }
     }
 
-    /// Whether the reply bit is set. Servers forget it for the interim answer to Write_Raw.
+    /// Returns the reply bit. Servers forget to set it in the interim response to Write_Raw.
     pub fn is_reply(&self) -> bool {
         self.flags & flags::REPLY != 0
     }
 
-    /// Whether the message carries a signature.
     pub fn is_signed(&self) -> bool {
         self.flags2 & flags2::SECURITY_SIGNATURE != 0
     }
 
-    /// Whether strings are UTF-16.
     pub fn is_unicode(&self) -> bool {
         self.flags2 & flags2::UNICODE != 0
     }
 
-    /// The status as NTSTATUS, where the client asked for that.
+    /// Returns the status as NTSTATUS. `None` if the client did not ask for NTSTATUS.
     pub fn nt_status(&self) -> Option<NtStatus> {
         (self.flags2 & flags2::NT_STATUS != 0).then_some(NtStatus(self.status))
     }
 
-    /// The status as error class and code.
+    /// Returns the status as error class and code.
     pub fn dos_error(&self) -> DosError {
         let [class, _, low, high] = self.status.to_le_bytes();
         DosError { class, code: u16::from_le_bytes([low, high]) }
     }
 
-    /// Whether the status, of either kind, is success.
     pub fn is_success(&self) -> bool {
         self.status == 0
     }
 
-    /// Whether bytes at `message` look like a header rather than like data that happens to hold the protocol id.
+    /// Returns true if `message` looks like a header rather than data that happens to contain the protocol id.
     pub fn is_plausible(message: &[u8], length: usize) -> bool {
         let Some(header) = Smb1Header::parse(message) else { return false };
         let words = message.get(32).map_or(0, |count| 2 * usize::from(*count));
@@ -164,7 +143,7 @@ mod tests {
         let mut bytes = Vec::new();
         header.emit(&mut bytes);
         let mut expected = BYTES;
-        // PIDHigh and the signature are not the header's business.
+        // PIDHigh and the signature are not kept.
         expected[12..22].fill(0);
         assert_eq!(bytes, expected);
         assert_eq!(Smb1Header::parse(&bytes), Some(header));

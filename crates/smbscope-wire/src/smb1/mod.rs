@@ -1,4 +1,8 @@
-//! SMB1: MS-CIFS and MS-SMB.
+//! SMB1 (MS-CIFS and MS-SMB).
+//!
+//! [`Smb1Header`] parses the header and [`blocks`] splits an AndX chain; [`Smb1Request`] and [`Smb1Response`] hold the
+//! parts of possibly truncated messages that the analysis needs, and [`messages`] complete messages in both
+//! directions.
 
 mod block;
 mod command;
@@ -19,5 +23,4 @@ pub use request::Smb1Request;
 pub use response::{Smb1NegotiateResult, Smb1OpenResult, Smb1Response};
 pub use transaction::{TransactionKind, TransactionProgress, TransactionRequest};
 
-/// First four bytes of a message: 0xFF 'S' 'M' 'B'.
 pub const PROTOCOL_ID: [u8; 4] = [0xff, b'S', b'M', b'B'];

@@ -1,74 +1,61 @@
-//! Commands of the core dialect and of LAN Manager that NT clients no longer send: reads, writes and locks of 32 bits, and
-//! opens by name (MS-CIFS 2.2.4.3, 2.2.4.11, 2.2.4.13, 2.2.4.23, 2.2.4.26). Several commands have the same fields.
+//! Commands of the core and LAN Manager dialects that NT clients no longer send: 32-bit reads, writes and locks, and
+//! opens by name (MS-CIFS 2.2.4.3, 2.2.4.11, 2.2.4.13, 2.2.4.23, 2.2.4.26).
 
 use super::message::message;
 
 message! {
-    /// Reads from a file. WRITE, LOCK_AND_READ, WRITE_AND_UNLOCK and WRITE_AND_CLOSE begin likewise.
+    /// READ. WRITE, LOCK_AND_READ, WRITE_AND_UNLOCK and WRITE_AND_CLOSE begin with the same fields.
     ReadBytes: READ, 5 {
-        /// The open.
         fid: u16 = 0,
-        /// Bytes.
         count: u16 = 2,
-        /// First byte.
         offset: u32 = 4,
     }
 }
 
 message! {
-    /// Locks a range; UNLOCK_BYTE_RANGE gives it back.
+    /// LOCK_BYTE_RANGE and UNLOCK_BYTE_RANGE.
     LockByteRange: LOCK_BYTE_RANGE, 5 {
-        /// The open.
         fid: u16 = 0,
-        /// Bytes.
         count: u32 = 2,
-        /// First byte.
         offset: u32 = 6,
     }
 }
 
 message! {
-    /// Reads from a file; the answer is several messages.
+    /// Its response consists of several messages.
     ReadMpx: READ_MPX, 8 {
-        /// The open.
         fid: u16 = 0,
-        /// First byte.
         offset: u32 = 2,
-        /// Bytes.
         max_count: u16 = 6,
     }
 }
 
 message! {
-    /// One of them.
     ReadMpxResponse: READ_MPX, 8 {
-        /// Bytes of the whole answer.
+        /// Bytes of the whole response.
         count: u16 = 4,
-        /// Bytes here.
+        /// Bytes in this message.
         data_length: u16 = 12,
     }
 }
 
 message! {
-    /// Writes to a file; the request is several messages.
+    /// The request consists of several messages.
     WriteMpx: WRITE_MPX, 12 {
-        /// The open.
         fid: u16 = 0,
         /// Bytes of the whole request.
         total_byte_count: u16 = 2,
-        /// First byte of this message.
+        /// Offset in the file of this message's data.
         byte_offset: u32 = 6,
     }
 }
 
 message! {
-    /// What was opened by OPEN; the answers to CREATE, CREATE_NEW and CREATE_TEMPORARY begin likewise.
+    /// Response to OPEN. Responses to CREATE, CREATE_NEW and CREATE_TEMPORARY begin with the same fields.
     OpenResponse: OPEN, 7 {
-        /// For what follows.
         fid: u16 = 0,
         /// SMB_FILE_ATTRIBUTES.
         file_attributes: u16 = 2,
-        /// Bytes.
         file_size: u32 = 8,
     }
 }

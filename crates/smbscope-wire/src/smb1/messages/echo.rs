@@ -3,23 +3,20 @@
 use super::message::message;
 
 message! {
-    /// Asks for answers with the same data.
     Echo<'a>: ECHO, 1 {
-        /// How many answers are wanted.
+        /// Number of requested responses.
         echo_count: u16 = 0,
     } with {
-        /// What comes back.
         data: bytes,
     }
 }
 
 message! {
-    /// What came back.
     EchoResponse<'a>: ECHO, 1 {
-        /// Number of this answer, from 1.
+        /// Number of this response, from 1.
         sequence_number: u16 = 0,
     } with {
-        /// The data of the request.
+        /// Data of the request.
         data: bytes,
     }
 }

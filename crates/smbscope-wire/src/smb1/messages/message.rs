@@ -1,28 +1,27 @@
-//! What turns the table of a message into its type, with both directions.
+//! Macro that generates the type of a message, its parser and its emitter from a table of fields.
 
 use super::Smb1MessageWriter;
 use crate::smb1::{Smb1Command, Smb1Header};
 
-/// One command of a message: parameters and data.
+/// Parameters and data of one command.
 pub trait Smb1Message {
-    /// Its command.
     const COMMAND: Smb1Command;
 
-    /// Writes parameters and data.
     fn body(&self, writer: &mut Smb1MessageWriter<'_>);
 
-    /// Appends a whole message: the header with this command in it, parameters, data.
+    /// Appends a complete message: the header with this command, parameters, data.
     fn emit(&self, header: &Smb1Header, out: &mut Vec<u8>) {
         Smb1MessageWriter::new(&Smb1Header { command: Self::COMMAND, ..*header }, out).add(self);
     }
 }
 
-/// Gives a message its type. The table has the number of its words, and the fields by their offsets in these; AndX fields
-/// need no entry. Behind `with` stand its data, in their order: `text`, `formatted` (behind a buffer format byte) and `oem`
-/// are terminated strings, `bytes` is all that is left. `bytes = 14` and `text = 5` have their length in that field.
+/// Declares a message from its number of words and a table of fields with their offsets in the words. AndX fields need
+/// no entry. `with` introduces the data in order: `text`, `formatted` (after a buffer format byte) and `oem` are
+/// terminated strings, `bytes` is the rest. `bytes = 14` and `text = 5` name the offset of the field with their
+/// length.
 ///
-/// For each field of the words there is also a function of its name, which reads that field alone, of words that may be cut;
-/// of data with a length it gives that.
+/// Each field gets a function of the same name that reads it from possibly truncated words; for data with a length,
+/// the function returns the length.
 macro_rules! message {
     ($(#[$meta:meta])* $name:ident<$life:lifetime>: $($rest:tt)*) => {
         message!(@define [$(#[$meta])*] $name [<$life>] [$life] $($rest)*);
@@ -46,16 +45,16 @@ macro_rules! message {
         }
 
         impl $($generics)* $name $($generics)* {
-            /// How many words it has.
+            /// Number of parameter words.
             pub const WORDS: usize = $words;
 
-            /// Checks a message of this command.
+            /// Parses a message of this command.
             pub fn parse(message: &$life [u8]) -> Result<Self, $crate::smb1::messages::Malformed> {
                 let command = $crate::smb1::Smb1Command::$command;
                 Self::read(&$crate::smb1::messages::view::View::parse(message, command)?)
             }
 
-            /// Checks one command of a chain.
+            /// Parses one command of a chain.
             pub fn parse_block(block: &$crate::smb1::Block<$life>) -> Result<Self, $crate::smb1::messages::Malformed> {
                 Self::read(&block.into())
             }
@@ -84,7 +83,7 @@ macro_rules! message {
                 }
             )?)*)?
 
-            /// The words, without the lengths of the data.
+            /// Returns the words, with zero lengths of the data.
             fn words(&self) -> [u8; 2 * $words] {
                 let mut words = [0; 2 * $words];
                 $crate::smb1::messages::message::begin($crate::smb1::Smb1Command::$command, &mut words);
@@ -92,7 +91,7 @@ macro_rules! message {
                 words
             }
 
-            /// A message of any bytes.
+            /// Builds a message from arbitrary bytes.
             #[cfg(test)]
             #[allow(unused_variables)]
             pub(super) fn any(words: &[u8], text: &$life str, bytes: &$life [u8]) -> Self {
@@ -133,7 +132,7 @@ macro_rules! message {
 
 pub(super) use message;
 
-/// The words of a command before its fields are written: an AndX chain ends there.
+/// Terminates the AndX chain in the words of an AndX command.
 pub(super) fn begin(command: Smb1Command, words: &mut [u8]) {
     if let (true, [next, ..]) = (command.is_andx(), words) {
         *next = Smb1Command::NO_ANDX.0;

@@ -1,7 +1,8 @@
 //! SMB1 messages in both directions (MS-CIFS 2.2.4 to 2.2.6, MS-SMB 2.2.4).
 //!
-//! A message is a struct with the specification's fields; [`Message::emit`] appends it to a buffer, [`Writer`] a chain of
-//! them. `parse` checks that all is there and borrows what it can.
+//! A message is a struct with the specification's fields. [`Smb1Message::emit`] appends it to a buffer,
+//! [`Smb1MessageWriter`] an AndX chain. `parse` requires a complete message and borrows from it. Paths are relative to
+//! the share and begin with a backslash.
 
 mod core;
 mod delete;
@@ -76,18 +77,15 @@ pub use writer::Smb1MessageWriter;
 use super::Smb1Command;
 use view::View;
 
-/// Checks a response that says nothing beyond its status.
+/// Checks a response that has no content beyond its status.
 pub fn parse_empty(message: &[u8], command: Smb1Command) -> Result<(), Malformed> {
     View::parse(message, command).map(|_| ())
 }
 
-/// `SMB_FILE_ATTRIBUTES` that a search or a deletion takes in besides ordinary files (MS-CIFS 2.2.1.2.4).
+/// `SMB_FILE_ATTRIBUTES` of files that a search or a deletion includes besides ordinary files (MS-CIFS 2.2.1.2.4).
 pub mod search_attributes {
-    /// Hidden files.
     pub const HIDDEN: u16 = 0x0002;
-    /// System files.
     pub const SYSTEM: u16 = 0x0004;
-    /// Directories.
     pub const DIRECTORY: u16 = 0x0010;
 }
 
@@ -98,21 +96,21 @@ mod testing {
     use super::{Smb1Command, Smb1Message};
     use crate::smb1::{Smb1Header, flags, flags2};
 
-    /// The bytes of a request behind its header; strings in UTF-16.
+    /// Returns the bytes of a request after its header, with strings in UTF-16.
     pub(super) fn emitted(request: &impl Smb1Message) -> Vec<u8> {
         let mut bytes = Vec::new();
         request.emit(&header(Smb1Command(0), 0), &mut bytes);
         bytes.split_off(Smb1Header::LENGTH)
     }
 
-    /// The same with OEM strings.
+    /// Returns the bytes of a request after its header, with OEM strings.
     pub(super) fn emitted_oem(request: &impl Smb1Message) -> Vec<u8> {
         let mut bytes = Vec::new();
         request.emit(&Smb1Header { flags2: 0, ..header(Smb1Command(0), 0) }, &mut bytes);
         bytes.split_off(Smb1Header::LENGTH)
     }
 
-    /// A successful response with UTF-16 strings: parameter words and data bytes, with their counts.
+    /// Returns a successful response with UTF-16 strings: parameter words and data bytes, with their counts.
     pub(super) fn response(command: Smb1Command, words: &[u8], data: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
         header(command, flags::REPLY).emit(&mut bytes);
@@ -123,7 +121,6 @@ mod testing {
         bytes
     }
 
-    /// Text in UTF-16, without a terminator.
     pub(super) fn utf16(text: &str) -> Vec<u8> {
         text.encode_utf16().flat_map(u16::to_le_bytes).collect()
     }

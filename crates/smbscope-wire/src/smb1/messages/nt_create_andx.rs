@@ -2,11 +2,11 @@
 
 use super::message::message;
 
-/// Flags of the request.
+/// Bits of Flags.
 pub mod create_flags {
-    /// NT_CREATE_REQUEST_OPLOCK: an exclusive oplock.
+    /// NT_CREATE_REQUEST_OPLOCK: exclusive oplock.
     pub const REQUEST_OPLOCK: u32 = 0x0000_0002;
-    /// NT_CREATE_REQUEST_OPBATCH: a batch oplock.
+    /// NT_CREATE_REQUEST_OPBATCH: batch oplock.
     pub const REQUEST_OPBATCH: u32 = 0x0000_0004;
 }
 
@@ -14,52 +14,44 @@ pub mod create_flags {
 pub const IMPERSONATE: u32 = 2;
 
 message! {
-    /// Opens or creates a file or directory.
     NtCreateAndx<'a>: NT_CREATE_ANDX, 24 {
         /// See [`create_flags`].
         flags: u32 = 7,
         /// As in MS-SMB2 2.2.13.1.
         desired_access: u32 = 15,
-        /// Of a new file.
+        /// Initial allocation of a new file.
         allocation_size: u64 = 19,
-        /// MS-FSCC 2.6.
+        /// See MS-FSCC 2.6.
         ext_file_attributes: u32 = 27,
-        /// FILE_SHARE_READ 1, FILE_SHARE_WRITE 2, FILE_SHARE_DELETE 4.
+        /// 1 FILE_SHARE_READ, 2 FILE_SHARE_WRITE, 4 FILE_SHARE_DELETE.
         share_access: u32 = 31,
-        /// What to do where the file exists, or does not.
         create_disposition: u32 = 35,
         /// As in MS-SMB2 2.2.13.
         create_options: u32 = 39,
-        /// See [`IMPERSONATE`].
         impersonation_level: u32 = 43,
     } with {
-        /// From the root of the share, with a backslash at the beginning.
         name: text = 5,
     }
 }
 
 message! {
-    /// What was opened.
     NtCreateAndxResponse: NT_CREATE_ANDX, 34 {
         /// 0 none, 1 exclusive, 2 batch, 3 level II.
         oplock_level: u8 = 4,
-        /// For what follows.
         fid: u16 = 5,
         /// 0 superseded, 1 opened, 2 created, 3 overwritten.
         create_action: u32 = 7,
         /// Creation, last access, last write and change, as FILETIME.
         times: [u64; 4] = 11,
-        /// MS-FSCC 2.6.
+        /// See MS-FSCC 2.6.
         ext_file_attributes: u32 = 43,
-        /// Bytes on the disk.
         allocation_size: u64 = 47,
-        /// Bytes.
         end_of_file: u64 = 55,
         /// 0 disk, 1 and 2 pipes.
         resource_type: u16 = 63,
-        /// NMPipeStatus, or of a file what it does not have: 1 attributes, 2 streams, 4 a reparse tag.
+        /// NMPipeStatus of a pipe; for a file, features it lacks: 1 attributes, 2 streams, 4 reparse tag.
         status_flags: u16 = 65,
-        /// Not zero: it is a directory.
+        /// Nonzero for a directory.
         directory: u8 = 67,
     }
 }

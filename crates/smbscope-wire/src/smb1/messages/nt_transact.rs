@@ -1,4 +1,4 @@
-//! SMB_COM_NT_TRANSACT (MS-CIFS 2.2.4.62), with the functions NT_TRANSACT_IOCTL (2.2.7.2) and NT_TRANSACT_NOTIFY_CHANGE
+//! SMB_COM_NT_TRANSACT (MS-CIFS 2.2.4.62) with the functions NT_TRANSACT_IOCTL (2.2.7.2) and NT_TRANSACT_NOTIFY_CHANGE
 //! (2.2.7.4).
 
 use super::super::Smb1Command;
@@ -8,52 +8,39 @@ use super::{Malformed, Smb1Message, Smb1MessageWriter, View};
 use crate::names::{Fsctl, NtTransact};
 
 message! {
-    /// The words of a request with the setup words of NT_TRANSACT_NOTIFY_CHANGE, or of NT_TRANSACT_IOCTL (2.2.7.2).
+    /// Parameter words of a request, with the setup words of either function.
     Fields: NT_TRANSACT, 23 {
-        /// Parameter bytes of the whole request.
         total_parameter_count: u32 = 3,
-        /// Data bytes of the whole request.
         total_data_count: u32 = 7,
-        /// Parameter bytes of the answer at most.
         max_parameter_count: u32 = 11,
-        /// Data bytes of the answer at most.
         max_data_count: u32 = 15,
-        /// Parameter bytes here.
         parameter_count: u32 = 19,
-        /// Where they are.
         parameter_offset: u32 = 23,
-        /// Data bytes here.
         data_count: u32 = 27,
-        /// Where they are.
         data_offset: u32 = 31,
-        /// Words behind the function.
         setup_count: u8 = 35,
-        /// What is asked for.
         function: u16 = 36,
-        /// The control code, or the changes that are waited for.
+        /// Control code, or the completion filter.
         code: u32 = 38,
-        /// The open.
         fid: u16 = 42,
-        /// Whether the code is one of the file system, or all is watched that is below the directory.
+        /// IOCTL: true for file system control codes. NOTIFY_CHANGE: true to watch the whole subtree.
         flag: u8 = 44,
     }
 }
 
-/// Waits for changes in a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NtTransactNotifyChange {
-    /// The directory.
     pub fid: u16,
-    /// FILE_NOTIFY_CHANGE_*
+    /// FILE_NOTIFY_CHANGE_*.
     pub completion_filter: u32,
-    /// With all that is below it.
+    /// True to watch the whole subtree.
     pub watch_tree: bool,
-    /// Bytes of the answer at most.
+    /// Maximum size of the response's list of changes.
     pub max_parameter_count: u32,
 }
 
 impl NtTransactNotifyChange {
-    /// Checks a message of this command and function.
+    /// Parses a message of this command and function.
     pub fn parse(message: &[u8]) -> Result<NtTransactNotifyChange, Malformed> {
         let view = View::parse(message, Smb1Command::NT_TRANSACT)?;
         let fields = Fields::read(&view)?;
@@ -73,7 +60,7 @@ impl Smb1Message for NtTransactNotifyChange {
     const COMMAND: Smb1Command = Smb1Command::NT_TRANSACT;
 
     fn body(&self, writer: &mut Smb1MessageWriter<'_>) {
-        // No parameters and no data; their offsets point to where they would be.
+        // Without parameters and data, the offsets point to the end of the message.
         let end = Smb1MessageWriter::data_at(Fields::WORDS).into();
         let fields = Fields {
             max_parameter_count: self.max_parameter_count,
@@ -90,16 +77,12 @@ impl Smb1Message for NtTransactNotifyChange {
     }
 }
 
-/// A control code of the file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NtTransactIoctl<'a> {
-    /// The open.
     pub fid: u16,
-    /// The code.
     pub code: Fsctl,
-    /// What it takes.
     pub input: &'a [u8],
-    /// Bytes of the answer at most.
+    /// Maximum size of the output.
     pub max_data_count: u32,
 }
 
@@ -126,7 +109,7 @@ impl Smb1Message for NtTransactIoctl<'_> {
 }
 
 part! {
-    /// An answer without setup words, or a part of it.
+    /// Response without setup words, or a part of it.
     NtTransactResponse: NT_TRANSACT, 18 {
         ResponseFields of u32: total = 3, 7; parameters = 11 at 15 for 19; data = 23 at 27 for 31;
     }

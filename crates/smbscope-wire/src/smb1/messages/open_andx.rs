@@ -1,42 +1,37 @@
-//! SMB_COM_OPEN_ANDX (MS-CIFS 2.2.4.41): how clients opened files before NT_CREATE_ANDX.
+//! SMB_COM_OPEN_ANDX (MS-CIFS 2.2.4.41), which preceded NT_CREATE_ANDX.
 
 use super::message::message;
 
 message! {
-    /// Opens or creates a file.
     OpenAndx<'a>: OPEN_ANDX, 15 {
-        /// Bit 1 asks for an exclusive oplock, bit 2 for a batch oplock.
+        /// Bit 1 requests an exclusive oplock, bit 2 a batch oplock.
         flags: u16 = 4,
-        /// Bits 0 to 2: 0 read, 1 write, 2 both; bits 4 to 6: what others may do.
+        /// Bits 0 to 2: 0 read, 1 write, 2 both. Bits 4 to 6: sharing mode.
         access_mode: u16 = 6,
-        /// Which attributes a file may have to be found.
+        /// Attributes that an existing file may have.
         search_attributes: u16 = 8,
-        /// Of a new file.
+        /// Attributes of a new file.
         file_attributes: u16 = 10,
-        /// Bits 0 and 1: 0 fail, 1 open, 2 truncate where the file exists; bit 4: create where it does not.
+        /// Bits 0 and 1, if the file exists: 0 fail, 1 open, 2 truncate. Bit 4: create it otherwise.
         open_mode: u16 = 16,
-        /// Of a new file.
+        /// Initial allocation of a new file.
         allocation_size: u32 = 18,
     } with {
-        /// From the root of the share, with a backslash at the beginning.
         name: text,
     }
 }
 
 message! {
-    /// What was opened.
     OpenAndxResponse: OPEN_ANDX, 15 {
-        /// For what follows.
         fid: u16 = 4,
         /// SMB_FILE_ATTRIBUTES.
         file_attributes: u16 = 6,
-        /// UTIME
+        /// UTIME.
         last_write_time: u32 = 8,
-        /// Bytes.
         file_data_size: u32 = 12,
-        /// What was granted, as in the request's AccessMode.
+        /// Granted access, encoded like AccessMode.
         access_rights: u16 = 16,
-        /// Bits 0 and 1: 1 opened, 2 created, 3 truncated; bit 15: an oplock was granted.
+        /// Bits 0 and 1: 1 opened, 2 created, 3 truncated. Bit 15: oplock granted.
         open_results: u16 = 22,
     }
 }

@@ -1,13 +1,11 @@
-//! Commands of an open that have little more than its number: SMB_COM_CLOSE, SMB_COM_FLUSH, SMB_COM_FIND_CLOSE2 (MS-CIFS
-//! 2.2.4.5, 2.2.4.6, 2.2.4.48); and those without any fields: SMB_COM_TREE_DISCONNECT, SMB_COM_LOGOFF_ANDX,
-//! SMB_COM_NT_CANCEL (2.2.4.51, 2.2.4.54, 2.2.4.65). Where there is an answer, it is empty.
+//! Commands with only an identifier: SMB_COM_CLOSE, SMB_COM_FLUSH, SMB_COM_FIND_CLOSE2 (MS-CIFS 2.2.4.5, 2.2.4.6,
+//! 2.2.4.48); and commands without fields: SMB_COM_TREE_DISCONNECT, SMB_COM_LOGOFF_ANDX, SMB_COM_NT_CANCEL (2.2.4.51,
+//! 2.2.4.54, 2.2.4.65). Responses are empty.
 
 use super::message::message;
 
 message! {
-    /// Closes a file.
     Close: CLOSE, 3 {
-        /// The open.
         fid: u16 = 0,
         /// UTIME; all ones leave it to the server.
         last_write_time: u32 = 2,
@@ -15,40 +13,36 @@ message! {
 }
 
 impl Close {
-    /// Of an open, with the time of last write left to the server.
+    /// Creates a request that leaves the time of last write to the server.
     pub fn new(fid: u16) -> Close {
         Close { fid, last_write_time: u32::MAX }
     }
 }
 
 message! {
-    /// Asks for what was written to be on disk.
     Flush: FLUSH, 1 {
-        /// The open; 0xffff for all of the process.
+        /// 0xffff flushes all files of the process.
         fid: u16 = 0,
     }
 }
 
 message! {
-    /// Ends a listing before it is through.
+    /// Ends a directory listing early.
     FindClose2: FIND_CLOSE2, 1 {
-        /// The search.
         sid: u16 = 0,
     }
 }
 
 message! {
-    /// Ends the tree connect that the header names.
     TreeDisconnect: TREE_DISCONNECT, 0 {}
 }
 
 message! {
-    /// Ends the session that the header names.
     LogoffAndx: LOGOFF_ANDX, 2 {}
 }
 
 message! {
-    /// Takes back the request that has the same TID, PID, UID and MID; it has no answer of its own.
+    /// Cancels the request with the same TID, PID, UID and MID. Has no response of its own.
     NtCancel: NT_CANCEL, 0 {}
 }
 

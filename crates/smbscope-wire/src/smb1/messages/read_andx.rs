@@ -1,29 +1,23 @@
-//! SMB_COM_READ_ANDX (MS-CIFS 2.2.4.42), with the lengths above 64 KiB of MS-SMB 2.2.4.2.
+//! SMB_COM_READ_ANDX (MS-CIFS 2.2.4.42), with lengths above 64 KiB (MS-SMB 2.2.4.2).
 
 use super::message::message;
 use super::{Malformed, Smb1Message, Smb1MessageWriter, View};
 use crate::smb1::Smb1Command;
 
 message! {
-    /// Reads from a file.
     ReadAndx: READ_ANDX, 12 {
-        /// The open.
         fid: u16 = 4,
-        /// First byte, the low half.
         offset_low: u32 = 6,
-        /// Bytes, the low half.
         max_count: u16 = 10,
-        /// Fewer are no answer, of pipes.
+        /// For pipes: minimum number of bytes to wait for.
         min_count: u16 = 12,
-        /// Bytes, the high half, where the server has CAP_LARGE_READX; of pipes a timeout.
+        /// High half of the length if the server has CAP_LARGE_READX; a timeout for pipes.
         max_count_high: u32 = 14,
-        /// First byte, the high half.
         offset_high: u32 = 20,
     }
 }
 
 impl ReadAndx {
-    /// So many bytes of an open, from there on.
     pub fn new(fid: u16, offset: u64, max_count: u32) -> ReadAndx {
         ReadAndx {
             fid,
@@ -37,37 +31,31 @@ impl ReadAndx {
 }
 
 message! {
-    /// The words of an answer.
+    /// Parameter words of a response.
     Fields: READ_ANDX, 12 {
-        /// See [`ReadAndxResponse`].
         available: u16 = 4,
-        /// Bytes, the low half.
         data_length: u16 = 10,
-        /// Where they are.
         data_offset: u16 = 12,
-        /// Bytes, the high half.
         data_length_high: u16 = 14,
     }
 }
 
-/// What was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadAndxResponse<'a> {
-    /// Bytes left in a pipe; all ones of a file.
+    /// Bytes left in a pipe; all ones for a file.
     pub available: u16,
     /// Bytes between the fields and the data.
     pub padding: u16,
-    /// The bytes; none at and behind the end of the file.
+    /// Empty at and beyond the end of the file.
     pub data: &'a [u8],
 }
 
 impl ReadAndxResponse<'_> {
-    /// Checks it.
     pub fn parse(message: &[u8]) -> Result<ReadAndxResponse<'_>, Malformed> {
         let view = View::parse(message, Smb1Command::READ_ANDX)?;
         let fields = Fields::read(&view)?;
         let length = usize::from(fields.data_length) | usize::from(fields.data_length_high) << 16;
-        // ByteCount has no room for large reads: offset and length say where the data is.
+        // Large reads exceed ByteCount, so only offset and length locate the data.
         let data = view.range(fields.data_offset.into(), length)?;
         let padding = fields.data_offset.saturating_sub(Smb1MessageWriter::data_at(12));
         Ok(ReadAndxResponse { available: fields.available, padding, data })
@@ -115,7 +103,7 @@ mod tests {
 
     #[test]
     fn large_reads_go_beyond_what_the_byte_count_holds() {
-        // The data begins at 32 + 1 + 24 + 2 = 59, after one byte of padding at 60.
+        // The data begins at 32 + 1 + 24 + 2 = 59; one byte of padding aligns it to 60.
         let data = vec![7; 1 + 0x1_0000];
         let bytes = response(Smb1Command::READ_ANDX, &words(0x1_0000, 60), &data);
         assert_eq!(ReadAndxResponse::parse(&bytes).unwrap().data, &data[1..]);

@@ -1,24 +1,18 @@
-//! SMB_COM_READ_RAW (MS-CIFS 2.2.4.22) of 10 words. Its answer is the data and nothing else, not even a header; none at
-//! all where something is wrong.
+//! SMB_COM_READ_RAW (MS-CIFS 2.2.4.22) with 10 words. The response is the bare data without a header, and empty on any
+//! error.
 
 use super::message::message;
 
 message! {
-    /// Reads from a file.
     ReadRaw: READ_RAW, 10 {
-        /// The open.
         fid: u16 = 0,
-        /// First byte, the low half.
         offset_low: u32 = 2,
-        /// Bytes.
         max_count: u16 = 6,
-        /// First byte, the high half.
         offset_high: u32 = 16,
     }
 }
 
 impl ReadRaw {
-    /// So many bytes of an open, from there on.
     pub fn new(fid: u16, offset: u64, max_count: u16) -> ReadRaw {
         ReadRaw { fid, offset_low: offset as u32, max_count, offset_high: (offset >> 32) as u32 }
     }

@@ -3,93 +3,75 @@
 use super::message::message;
 
 message! {
-    /// One leg of a logon by GSS tokens.
+    /// One step of a logon with GSS tokens.
     SessionSetupAndx<'a>: SESSION_SETUP_ANDX, 12 {
-        /// Largest message that the client takes.
+        /// Maximum message size that the client accepts.
         max_buffer_size: u16 = 4,
-        /// Requests that the client has outstanding at most (MaxMpxCount).
+        /// Maximum number of outstanding requests.
         max_mpx_count: u16 = 6,
-        /// Zero closes other connections of the same client; so not zero.
+        /// Zero would close other connections of the same client.
         vc_number: u16 = 8,
-        /// As the server gave it.
+        /// SessionKey from the server.
         session_key: u32 = 10,
         /// See [`capabilities`](super::capabilities).
         capabilities: u32 = 20,
     } with {
-        /// SecurityBlob.
         blob: bytes = 14,
-        /// NativeOS.
         native_os: text,
-        /// NativeLanMan.
         native_lan_man: text,
     }
 }
 
 message! {
-    /// The answer to a leg.
     SessionSetupAndxResponse<'a>: SESSION_SETUP_ANDX, 4 {
         /// Bit 0: logged on as a guest.
         action: u16 = 4,
     } with {
-        /// SecurityBlob.
         blob: bytes = 6,
-        /// NativeOS.
         native_os: text,
-        /// NativeLanMan.
         native_lan_man: text,
     }
 }
 
 message! {
-    /// A logon with answers to the challenge of the negotiation.
+    /// Logon with responses to the challenge in NEGOTIATE.
     SessionSetupAndxPlain<'a>: SESSION_SETUP_ANDX, 13 {
-        /// Largest message that the client takes.
         max_buffer_size: u16 = 4,
-        /// Requests that the client has outstanding at most (MaxMpxCount).
         max_mpx_count: u16 = 6,
-        /// Zero closes other connections of the same client; so not zero.
         vc_number: u16 = 8,
-        /// As the server gave it.
         session_key: u32 = 10,
-        /// See [`capabilities`](super::capabilities).
         capabilities: u32 = 22,
     } with {
-        /// OEMPassword: the LM answer.
+        /// LM response.
         oem_password: bytes = 14,
-        /// UnicodePassword: the NT answer.
+        /// NT response.
         unicode_password: bytes = 16,
         /// Empty for an anonymous logon.
         account_name: text,
-        /// PrimaryDomain.
         primary_domain: text,
-        /// NativeOS.
         native_os: text,
-        /// NativeLanMan.
         native_lan_man: text,
     }
 }
 
 message! {
-    /// A logon of LAN Manager.
+    /// Logon of a LAN Manager client.
     SessionSetupAndxLanMan<'a>: SESSION_SETUP_ANDX, 10 {} with {
-        /// The LM answer to the challenge.
+        /// LM response.
         password: bytes = 14,
         /// Empty for an anonymous logon.
         account_name: text,
-        /// PrimaryDomain.
         primary_domain: text,
     }
 }
 
 message! {
-    /// The answer to either.
+    /// Response to either logon without GSS tokens.
     SessionSetupAndxPlainResponse<'a>: SESSION_SETUP_ANDX, 3 {
         /// Bit 0: logged on as a guest.
         action: u16 = 4,
     } with {
-        /// NativeOS.
         native_os: text,
-        /// NativeLanMan.
         native_lan_man: text,
     }
 }
@@ -121,7 +103,7 @@ mod tests {
 
     #[test]
     fn an_anonymous_logon_has_empty_names_and_a_zero_byte_for_a_password() {
-        // MS-CIFS 3.2.4.2.4: no account, an OEM password of one zero byte.
+        // MS-CIFS 3.2.4.2.4: no account, and an OEM password of one zero byte.
         let setup = SessionSetupAndxPlain {
             max_buffer_size: 4356,
             max_mpx_count: 2,
@@ -134,7 +116,7 @@ mod tests {
         let bytes = emitted(&setup);
         assert_eq!(bytes[0], 13);
         assert_eq!(bytes[15..19], [1, 0, 0, 0]);
-        // Behind 32 + 1 + 26 + 2 = 61 and the password, the strings begin at the even offset 62.
+        // After 32 + 1 + 26 + 2 = 61 and the password, the strings begin at the even offset 62.
         assert_eq!(bytes[27..], [9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     }
 

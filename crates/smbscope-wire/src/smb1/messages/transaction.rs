@@ -1,28 +1,28 @@
-//! What the messages of SMB_COM_TRANSACTION2 and SMB_COM_NT_TRANSACT have in common (MS-CIFS 2.2.4.46, 2.2.4.62): one, or
-//! several that are put together by where they say their bytes belong.
+//! Common format of SMB_COM_TRANSACTION2 and SMB_COM_NT_TRANSACT (MS-CIFS 2.2.4.46, 2.2.4.62), and the reassembly of
+//! responses that span several messages.
 
 use super::super::Smb1Command;
 use super::Malformed;
 
-/// One message of an answer, or of a request that goes on.
+/// One message of a response, or of a request that spans several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TransactionPart<'a> {
-    /// Parameter bytes of the whole; a later message may say less than an earlier one.
+    /// Parameter bytes of the whole transaction. A later message may reduce it.
     pub total_parameter_count: usize,
-    /// Data bytes of the whole; likewise.
+    /// Data bytes of the whole transaction. A later message may reduce it.
     pub total_data_count: usize,
     /// Parameter bytes in this message.
     pub parameters: &'a [u8],
-    /// Where they belong.
+    /// Position of these bytes in the whole.
     pub parameter_displacement: usize,
     /// Data bytes in this message.
     pub data: &'a [u8],
-    /// Where they belong.
+    /// Position of these bytes in the whole.
     pub data_displacement: usize,
 }
 
 impl<'a> TransactionPart<'a> {
-    /// The only message.
+    /// Creates the only message of a transaction.
     pub fn whole(parameters: &'a [u8], data: &'a [u8]) -> TransactionPart<'a> {
         TransactionPart {
             total_parameter_count: parameters.len(),
@@ -34,8 +34,8 @@ impl<'a> TransactionPart<'a> {
     }
 }
 
-/// Gives a message that holds a part of a transaction its type, with both directions, and its words a type of their own.
-/// The table has the number of words and the offsets of what they tell, as in [`message`](super::message::message).
+/// Declares a message with a part of a transaction, and a type for its words. The table has the number of words and
+/// the offsets of the fields, as in [`message`](super::message::message).
 macro_rules! part {
     (
         $(#[$meta:meta])* $name:ident: $command:ident, $words:literal {
@@ -46,23 +46,14 @@ macro_rules! part {
         }
     ) => {
         $crate::smb1::messages::message::message! {
-            /// The words of a message that holds a part of a transaction.
             $fields: $command, $words {
-                /// Parameter bytes of the whole.
                 total_parameter_count: $type = $total_parameters,
-                /// Data bytes of the whole.
                 total_data_count: $type = $total_data,
-                /// Parameter bytes here.
                 parameter_count: $type = $parameters,
-                /// Where they are.
                 parameter_offset: $type = $parameters_at,
-                /// Where they belong.
                 parameter_displacement: $type = $parameters_for,
-                /// Data bytes here.
                 data_count: $type = $data,
-                /// Where they are.
                 data_offset: $type = $data_at,
-                /// Where they belong.
                 data_displacement: $type = $data_for,
             }
         }
@@ -72,7 +63,7 @@ macro_rules! part {
         pub struct $name<'a>(pub $crate::smb1::messages::TransactionPart<'a>);
 
         impl<'a> $name<'a> {
-            /// Checks a message of this command.
+            /// Parses a message of this command.
             pub fn parse(message: &'a [u8]) -> Result<Self, $crate::smb1::messages::Malformed> {
                 use $crate::codec::LengthField;
                 let command = $crate::smb1::Smb1Command::$command;
@@ -116,12 +107,10 @@ macro_rules! part {
 
 pub(super) use part;
 
-/// The answer to one transaction, as far as it is there. Its buffers are kept for the next one.
+/// Reassembles the response to one transaction at a time, reusing its buffers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TransactionReassembly {
-    /// The parameters.
     pub parameters: Vec<u8>,
-    /// The data.
     pub data: Vec<u8>,
     received_parameters: usize,
     received_data: usize,
@@ -129,7 +118,7 @@ pub struct TransactionReassembly {
 }
 
 impl TransactionReassembly {
-    /// Empties it for an answer with at most this many bytes of parameters, and of data.
+    /// Starts a response of at most `most` bytes of parameters, and as many of data.
     pub fn begin(&mut self, most: usize) {
         self.parameters.clear();
         self.data.clear();
@@ -137,7 +126,7 @@ impl TransactionReassembly {
         self.most = most;
     }
 
-    /// Takes a message that answers `command`; whether the answer is whole.
+    /// Adds a message of the response to `command`. Returns true when the response is complete.
     pub fn add(&mut self, command: Smb1Command, part: &TransactionPart<'_>) -> Result<bool, Malformed> {
         let wrong = |what| Malformed { command, what };
         if part.total_parameter_count > self.most || part.total_data_count > self.most {
@@ -158,7 +147,7 @@ impl TransactionReassembly {
     }
 }
 
-/// Puts bytes where they belong; what is not there yet is zero until it comes.
+/// Copies bytes to their position. Missing bytes before it are zero for now.
 fn place(buffer: &mut Vec<u8>, displacement: usize, bytes: &[u8]) {
     let end = displacement + bytes.len();
     if buffer.len() < end {
@@ -173,7 +162,7 @@ mod tests {
     use super::super::testing::response;
     use super::*;
 
-    /// A TRANSACTION2 answer of ten words in the order of MS-CIFS 2.2.4.46.2: the data bytes begin at 32 + 1 + 20 + 2 = 55.
+    /// A TRANSACTION2 response of ten words (MS-CIFS 2.2.4.46.2). The data bytes begin at 32 + 1 + 20 + 2 = 55.
     fn trans2(totals: (u16, u16), parameters: (&[u8], u16), data: (&[u8], u16)) -> Vec<u8> {
         let at = 55;
         let words = [

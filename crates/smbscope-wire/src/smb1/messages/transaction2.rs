@@ -1,5 +1,5 @@
-//! SMB_COM_TRANSACTION2 (MS-CIFS 2.2.4.46) and the messages that go on with it (2.2.4.47). What its parameters and data are,
-//! the subcommand says: see [`trans2`](super::trans2).
+//! SMB_COM_TRANSACTION2 (MS-CIFS 2.2.4.46) and its secondary messages (2.2.4.47). The subcommand defines parameters
+//! and data; see [`trans2`](super::trans2).
 
 use super::message::message;
 use super::transaction::part;
@@ -8,33 +8,23 @@ use crate::names::Trans2;
 use crate::smb1::Smb1Command;
 
 message! {
-    /// The words of a request with one setup word; those of SMB_COM_TRANSACTION (2.2.4.33) begin likewise.
+    /// Parameter words of a request with one setup word. SMB_COM_TRANSACTION (2.2.4.33) begins with the same fields.
     Fields: TRANSACTION2, 15 {
-        /// Parameter bytes of the whole request.
         total_parameter_count: u16 = 0,
-        /// Data bytes of the whole request.
         total_data_count: u16 = 2,
-        /// Parameter bytes of the answer at most.
         max_parameter_count: u16 = 4,
-        /// Data bytes of the answer at most.
         max_data_count: u16 = 6,
-        /// Parameter bytes here.
         parameter_count: u16 = 18,
-        /// Where they are.
         parameter_offset: u16 = 20,
-        /// Data bytes here.
         data_count: u16 = 22,
-        /// Where they are.
         data_offset: u16 = 24,
-        /// Words from here on.
         setup_count: u8 = 26,
-        /// What is asked for.
         subcommand: u16 = 28,
     }
 }
 
 impl Fields {
-    /// Writes a request: these words, but for what they tell of parameters and data, and those.
+    /// Writes a request: these words, with counts and offsets filled in, followed by parameters and data.
     pub(super) fn put(
         self,
         writer: &mut Smb1MessageWriter<'_>,
@@ -60,27 +50,24 @@ impl Fields {
     }
 }
 
-/// A request, or its first message.
+/// Request, or its first message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transaction2<'a> {
-    /// What is asked for.
     pub subcommand: Trans2,
-    /// Parameter bytes of the whole request: no fewer than are here.
+    /// Parameter bytes of the whole request, at least as many as in this message.
     pub total_parameter_count: u16,
-    /// Data bytes of the whole request, likewise.
+    /// Data bytes of the whole request, at least as many as in this message.
     pub total_data_count: u16,
-    /// Parameter bytes of the answer at most.
+    /// Maximum parameter bytes of the response.
     pub max_parameter_count: u16,
-    /// Data bytes of the answer at most.
+    /// Maximum data bytes of the response.
     pub max_data_count: u16,
-    /// Those in this message.
     pub parameters: &'a [u8],
-    /// Those in this message.
     pub data: &'a [u8],
 }
 
 impl Transaction2<'_> {
-    /// Checks a message of this command.
+    /// Parses a message of this command.
     pub fn parse(message: &[u8]) -> Result<Transaction2<'_>, Malformed> {
         let view = View::parse(message, Smb1Command::TRANSACTION2)?;
         let fields = Fields::read(&view)?;
@@ -113,25 +100,23 @@ impl Smb1Message for Transaction2<'_> {
 }
 
 part! {
-    /// An answer without setup words, or a part of it.
+    /// Response without setup words, or a part of it.
     Transaction2Response: TRANSACTION2, 10 {
         ResponseFields of u16: total = 0, 2; parameters = 6 at 8 for 10; data = 12 at 14 for 16;
     }
 }
 
 part! {
-    /// A request goes on.
+    /// Continuation of a request.
     Transaction2Secondary: TRANSACTION2_SECONDARY, 9 {
         SecondaryFields of u16: total = 0, 2; parameters = 4 at 6 for 8; data = 10 at 12 for 14;
     }
 }
 
 message! {
-    /// The setup words of SMB_COM_TRANSACTION on a named pipe (2.2.5).
+    /// Setup words of SMB_COM_TRANSACTION on a named pipe (2.2.5).
     PipeFields: TRANSACTION, 16 {
-        /// What is asked for.
         subcommand: u16 = 28,
-        /// The pipe.
         fid: u16 = 30,
     }
 }

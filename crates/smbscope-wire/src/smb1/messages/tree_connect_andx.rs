@@ -2,50 +2,41 @@
 
 use super::message::message;
 
-/// TREE_CONNECT_ANDX_EXTENDED_RESPONSE: the client takes [`TreeConnectAndxExtendedResponse`].
+/// TREE_CONNECT_ANDX_EXTENDED_RESPONSE: the client accepts [`TreeConnectAndxExtendedResponse`].
 pub const EXTENDED_RESPONSE: u16 = 0x0008;
 
 message! {
-    /// Connects to a share, whatever it is of.
     TreeConnectAndx<'a>: TREE_CONNECT_ANDX, 4 {
-        /// [`EXTENDED_RESPONSE`]
         flags: u16 = 4,
     } with {
-        /// Where users log on, shares have no passwords: one zero byte.
+        /// One zero byte with user-level access control.
         password: bytes = 6,
-        /// `\\server\share`
+        /// `\\server\share`.
         path: text,
-        /// `?????` for any, `A:` for disks, `IPC` for pipes.
+        /// `?????` for any service, `A:` for disks, `IPC` for pipes.
         service: oem,
     }
 }
 
 message! {
-    /// The server's answer; the tree is the header's TID.
+    /// Response. The tree is the TID of its header.
     TreeConnectAndxResponse<'a>: TREE_CONNECT_ANDX, 3 {
-        /// OptionalSupport.
         optional_support: u16 = 4,
     } with {
         /// `A:` or another of MS-CIFS 2.2.4.55.1.
         service: oem,
-        /// NativeFileSystem.
         native_file_system: text,
     }
 }
 
 message! {
-    /// The same with the most that a user and a guest may do.
+    /// Response that includes the maximum rights of the user and of guests.
     TreeConnectAndxExtendedResponse<'a>: TREE_CONNECT_ANDX, 7 {
-        /// OptionalSupport.
         optional_support: u16 = 4,
-        /// MaximalShareAccessRights.
         maximal_access: u32 = 6,
-        /// GuestMaximalShareAccessRights.
         guest_maximal_access: u32 = 10,
     } with {
-        /// `A:` or another of MS-CIFS 2.2.4.55.1.
         service: oem,
-        /// NativeFileSystem.
         native_file_system: text,
     }
 }
@@ -60,7 +51,7 @@ mod tests {
     fn the_path_is_utf_16_and_the_service_is_not() {
         let connect = TreeConnectAndx { flags: 0, password: &[0], path: r"\\h\s".into(), service: "?????".into() };
         let mut expected = vec![4, 0xff, 0, 0, 0, 0, 0, 1, 0, 19, 0, 0];
-        // 32 + 1 + 8 + 2 = 43, and the password: the path begins at 44.
+        // 32 + 1 + 8 + 2 = 43, plus the password: the path begins at 44.
         expected.extend(utf16("\\\\h\\s\0"));
         expected.extend(b"?????\0");
         assert_eq!(emitted(&connect), expected);

@@ -1,35 +1,32 @@
-//! A response, complete as far as its counts say: parameter words, data bytes (MS-CIFS 2.2.3).
+//! Parameter words and data bytes of a complete response (MS-CIFS 2.2.3), and typed access to them.
 
 use super::super::{Block, Smb1Command, Smb1Header};
 use super::WireText;
 use crate::bytes::{array_at, before_terminator, u8_at, u16_at};
 use crate::codec::FixedSizeField;
 
-/// A response that is not what the specification allows.
+/// Error for a response that violates the specification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{command} response: {what}")]
 pub struct Malformed {
-    /// The command that was answered.
     pub command: Smb1Command,
-    /// What is wrong with it.
+    /// Description of the violation.
     pub what: &'static str,
 }
 
-/// One response.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct View<'a> {
     command: Smb1Command,
-    /// The whole message.
     message: &'a [u8],
     words: &'a [u8],
-    /// The data bytes, as far as ByteCount says and the message goes.
+    /// Data bytes, up to ByteCount or the end of the message.
     pub(super) data: &'a [u8],
     data_offset: usize,
     pub(super) unicode: bool,
 }
 
 impl<'a> View<'a> {
-    /// Checks that header, words and ByteCount are there, and that it answers `command`.
+    /// Checks that header, words and ByteCount are complete and that the response belongs to `command`.
     pub(super) fn parse(message: &'a [u8], command: Smb1Command) -> Result<View<'a>, Malformed> {
         let wrong = |what| Malformed { command, what };
         let header = Smb1Header::parse(message).ok_or(wrong("header cut off"))?;
@@ -54,29 +51,27 @@ impl<'a> View<'a> {
         self.words.len() / 2
     }
 
-    /// A field of the words.
     pub(super) fn value<T: FixedSizeField>(&self, offset: usize) -> Result<T, Malformed> {
         T::at(self.words, offset).ok_or(self.wrong(TOO_FEW))
     }
 
-    /// `N` data bytes.
     pub(super) fn data_array<const N: usize>(&self, offset: usize) -> Result<[u8; N], Malformed> {
         array_at(self.data, offset).ok_or(self.wrong("data cut off"))
     }
 
-    /// So many bytes of the data.
+    /// Takes the next `length` bytes of the data.
     pub(super) fn take(&self, at: &mut usize, length: u16) -> Result<&'a [u8], Malformed> {
         let start = *at;
         *at += usize::from(length);
         self.data.get(start..*at).ok_or(self.wrong("data cut off"))
     }
 
-    /// All that is left of the data.
+    /// Takes the rest of the data.
     pub(super) fn rest(&self, at: &mut usize) -> &'a [u8] {
         self.data.get(std::mem::replace(at, self.data.len())..).unwrap_or_default()
     }
 
-    /// Bytes at an offset that counts from the header; an empty range may lie anywhere.
+    /// Returns bytes at an offset from the header. An empty range may have any offset.
     pub(super) fn range(&self, offset: usize, length: usize) -> Result<&'a [u8], Malformed> {
         if length == 0 {
             return Ok(&[]);
@@ -85,7 +80,7 @@ impl<'a> View<'a> {
         range.ok_or(self.wrong("data beyond the end of the message"))
     }
 
-    /// A string in the data, up to its terminator or the end.
+    /// Takes a string up to its terminator or the end of the data.
     pub(super) fn text(&self, at: &mut usize) -> WireText<'a> {
         if !self.unicode {
             return self.oem_text(at);
@@ -96,14 +91,14 @@ impl<'a> View<'a> {
         WireText::Utf16(text)
     }
 
-    /// An OEM string, likewise.
+    /// Takes an OEM string up to its terminator or the end of the data.
     pub(super) fn oem_text(&self, at: &mut usize) -> WireText<'a> {
         let (text, _) = before_terminator(self.data.get(*at..).unwrap_or_default(), false);
         *at += text.len() + 1;
         WireText::Oem(text)
     }
 
-    /// A string behind a buffer format byte (MS-CIFS 2.2.1.1.1).
+    /// Takes a string that follows a buffer format byte (MS-CIFS 2.2.1.1.1).
     pub(super) fn formatted(&self, at: &mut usize) -> Result<WireText<'a>, Malformed> {
         if self.data.get(*at) != Some(&STRING) {
             return Err(self.wrong("no string"));
@@ -113,7 +108,6 @@ impl<'a> View<'a> {
     }
 }
 
-/// One command of a chain.
 impl<'a> From<&Block<'a>> for View<'a> {
     fn from(block: &Block<'a>) -> View<'a> {
         let Block { command, words, data, unicode, .. } = *block;
@@ -121,7 +115,7 @@ impl<'a> From<&Block<'a>> for View<'a> {
     }
 }
 
-/// The buffer format of a terminated string.
+/// Buffer format of a terminated string.
 pub(in crate::smb1) const STRING: u8 = 0x04;
 const TOO_FEW: &str = "too few parameters";
 

@@ -1,49 +1,39 @@
-//! SMB_COM_WRITE_ANDX (MS-CIFS 2.2.4.43) of 14 words, with the lengths above 64 KiB of MS-SMB 2.2.4.3.
+//! SMB_COM_WRITE_ANDX (MS-CIFS 2.2.4.43) with 14 words and lengths above 64 KiB (MS-SMB 2.2.4.3).
 
 use super::message::message;
 use super::{Malformed, Smb1Message, Smb1MessageWriter, View};
 use crate::smb1::Smb1Command;
 
 message! {
-    /// The words of a request.
+    /// Parameter words of a request.
     Fields: WRITE_ANDX, 14 {
-        /// The open.
         fid: u16 = 4,
-        /// First byte, the low half.
         offset_low: u32 = 6,
-        /// See [`WriteAndx`].
         write_mode: u16 = 14,
-        /// Bytes, the high half.
         data_length_high: u16 = 18,
-        /// Bytes, the low half.
         data_length: u16 = 20,
-        /// Where they are.
         data_offset: u16 = 22,
-        /// First byte, the high half.
         offset_high: u32 = 24,
     }
 }
 
-/// Writes to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WriteAndx<'a> {
-    /// The open.
     pub fid: u16,
-    /// First byte.
     pub offset: u64,
-    /// Bit 0: on disk before the answer.
+    /// Bit 0: write-through.
     pub write_mode: u16,
-    /// Bytes between the fields and the data: one makes the offset of the data even.
+    /// Bytes between the fields and the data: one aligns the data to an even offset.
     pub padding: u16,
-    /// More than 65,535 only where the server has CAP_LARGE_WRITEX.
+    /// More than 65,535 bytes require CAP_LARGE_WRITEX.
     pub data: &'a [u8],
 }
 
 impl WriteAndx<'_> {
-    /// Bytes of the message before the data: header, 14 words, byte count, padding.
+    /// Offset of the data: header, 14 words, byte count, one byte of padding.
     pub const DATA_OFFSET: u16 = Smb1MessageWriter::data_at(14) + 1;
 
-    /// Checks a message of this command.
+    /// Parses a message of this command.
     pub fn parse(message: &[u8]) -> Result<WriteAndx<'_>, Malformed> {
         let view = View::parse(message, Smb1Command::WRITE_ANDX)?;
         let fields = Fields::read(&view)?;
@@ -79,24 +69,19 @@ impl Smb1Message for WriteAndx<'_> {
 }
 
 message! {
-    /// What was written.
     WriteAndxResponse: WRITE_ANDX, 6 {
-        /// Bytes, the low half.
         count: u16 = 4,
-        /// Available: of pipes.
+        /// Meaningful only for pipes.
         available: u16 = 6,
-        /// Bytes, the high half.
         count_high: u16 = 8,
     }
 }
 
 impl WriteAndxResponse {
-    /// So many bytes were.
     pub fn new(count: u32) -> WriteAndxResponse {
         WriteAndxResponse { count: count as u16, available: u16::MAX, count_high: (count >> 16) as u16 }
     }
 
-    /// Bytes.
     pub fn total(&self) -> u32 {
         u32::from(self.count) | u32::from(self.count_high) << 16
     }

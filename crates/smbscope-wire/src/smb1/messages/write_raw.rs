@@ -1,35 +1,29 @@
-//! SMB_COM_WRITE_RAW (MS-CIFS 2.2.4.25) of 14 words: the server says that it is ready, and the data follows without a
-//! header. In write-through mode the server answers that, too.
+//! SMB_COM_WRITE_RAW (MS-CIFS 2.2.4.25) with 14 words: after the server's go-ahead the data follows without a header.
+//! In write-through mode the server responds to the data, too.
 
 use super::message::message;
 use super::{Malformed, Smb1MessageWriter, View};
 use crate::smb1::Smb1Command;
 
 message! {
-    /// Announces data for a file.
     WriteRaw: WRITE_RAW, 14 {
-        /// The open.
         fid: u16 = 0,
-        /// Bytes.
         count: u16 = 2,
-        /// First byte, the low half.
         offset_low: u32 = 6,
         /// Bit 0: write-through.
         write_mode: u16 = 14,
         /// Bytes in the request itself.
         data_length: u16 = 20,
-        /// Where these are.
         data_offset: u16 = 22,
-        /// First byte, the high half.
         offset_high: u32 = 24,
     }
 }
 
 impl WriteRaw {
-    /// WriteMode: an answer is due when the data is where it belongs.
+    /// WriteMode: the server responds when the data is on disk.
     pub const WRITE_THROUGH: u16 = 0x0001;
 
-    /// So many bytes for an open, in write-through mode and none in the request itself.
+    /// Creates a write-through request without data in the request itself.
     pub fn new(fid: u16, offset: u64, count: u16) -> WriteRaw {
         WriteRaw {
             fid,
@@ -44,15 +38,14 @@ impl WriteRaw {
 }
 
 message! {
-    /// What was written: SMB_COM_WRITE_COMPLETE (MS-CIFS 2.2.4.28).
+    /// SMB_COM_WRITE_COMPLETE (MS-CIFS 2.2.4.28).
     WriteComplete: WRITE_COMPLETE, 1 {
-        /// Bytes.
         count: u16 = 0,
     }
 }
 
 impl WriteComplete {
-    /// Checks it; from Samba it is another WRITE_RAW.
+    /// Parses the response under the given command. Samba sends WRITE_RAW instead.
     pub fn parse_as(message: &[u8], command: Smb1Command) -> Result<WriteComplete, Malformed> {
         WriteComplete::read(&View::parse(message, command)?)
     }

@@ -6,28 +6,23 @@ use crate::bytes::u16_at;
 use crate::names::Trans2;
 use crate::smb1::Smb1Command;
 
-/// Flags of FIND_FIRST2 and FIND_NEXT2.
+/// Flags of FIND_FIRST2 and FIND_NEXT2 (SMB_FIND_*).
 pub mod find_flags {
-    /// SMB_FIND_CLOSE_AT_EOS
     pub const CLOSE_AT_EOS: u16 = 0x0002;
-    /// SMB_FIND_CONTINUE_FROM_LAST
     pub const CONTINUE_FROM_LAST: u16 = 0x0008;
 }
 
-/// Begins a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FindFirst2<'a> {
     /// See [`search_attributes`](super::super::search_attributes).
     pub search_attributes: u16,
-    /// Entries at most.
+    /// Maximum number of entries.
     pub search_count: u16,
-    /// See [`find_flags`].
     pub flags: u16,
-    /// Which entries.
     pub information_level: InformationLevel,
-    /// Data bytes of the answer at most.
+    /// Maximum data bytes of the response.
     pub max_data_count: u16,
-    /// From the root of the share, with a backslash at the beginning; wildcards in the last part.
+    /// Directory path; the last component may have wildcards.
     pub file_name: &'a str,
 }
 
@@ -49,19 +44,17 @@ impl Trans2Request for FindFirst2<'_> {
     }
 }
 
-/// The parameters of its answer; the data holds the entries.
+/// Parameters of the response; its data holds the entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FindFirst2Response {
-    /// The search, for FIND_NEXT2 and FIND_CLOSE2.
+    /// Search id for FIND_NEXT2 and FIND_CLOSE2.
     pub sid: u16,
-    /// Entries in the answer.
+    /// Number of entries.
     pub search_count: u16,
-    /// There are no more.
     pub end_of_search: bool,
 }
 
 impl FindFirst2Response {
-    /// Checks it.
     pub fn parse(parameters: &[u8]) -> Result<FindFirst2Response, Malformed> {
         let word = |offset| {
             let what = "too few parameters of FIND_FIRST2";

@@ -6,20 +6,17 @@ use crate::bytes::u16_at;
 use crate::names::Trans2;
 use crate::smb1::Smb1Command;
 
-/// Goes on with a listing, behind an entry.
+/// Continues a listing after an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FindNext2<'a> {
-    /// The search.
     pub sid: u16,
-    /// Entries at most.
+    /// Maximum number of entries.
     pub search_count: u16,
-    /// Which entries.
     pub information_level: InformationLevel,
-    /// See [`find_flags`](super::find_flags).
     pub flags: u16,
-    /// Data bytes of the answer at most.
+    /// Maximum data bytes of the response.
     pub max_data_count: u16,
-    /// The name of the entry, as the server gave it.
+    /// Name of the last entry, as sent by the server.
     pub raw_name: &'a [u8],
 }
 
@@ -35,7 +32,7 @@ impl Trans2Request for FindNext2<'_> {
         writer.u16(self.sid);
         writer.u16(self.search_count);
         writer.u16(self.information_level.0);
-        // ResumeKey: the name says where to go on.
+        // ResumeKey, unused because the name identifies the position.
         writer.u32(0);
         writer.u16(self.flags);
         writer.bytes(self.raw_name);
@@ -43,17 +40,15 @@ impl Trans2Request for FindNext2<'_> {
     }
 }
 
-/// The parameters of its answer; the data holds the entries.
+/// Parameters of the response; its data holds the entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FindNext2Response {
-    /// Entries in the answer.
+    /// Number of entries.
     pub search_count: u16,
-    /// There are no more.
     pub end_of_search: bool,
 }
 
 impl FindNext2Response {
-    /// Checks it.
     pub fn parse(parameters: &[u8]) -> Result<FindNext2Response, Malformed> {
         let word = |offset| {
             let what = "too few parameters of FIND_NEXT2";

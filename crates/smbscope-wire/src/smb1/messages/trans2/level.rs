@@ -1,28 +1,28 @@
-//! Information levels (MS-CIFS 2.2.2.3, MS-SMB 2.2.2.3) and which of them mean what a class of MS-FSCC means.
+//! Information levels (MS-CIFS 2.2.2.3, MS-SMB 2.2.2.3) and the equivalent classes of MS-FSCC.
 
 use crate::fscc::Data;
 use crate::names::InfoLevel;
 
-/// The level of a query, of a change, or of a directory listing; each of the three has its own numbers.
+/// Level of a query, a change or a directory listing. Each of the three has its own numbering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InformationLevel(pub u16);
 
 impl InformationLevel {
-    /// What a class of MS-FSCC is raised by to be passed through (MS-SMB 2.2.2.3.5).
+    /// Offset added to a pass-through class of MS-FSCC (MS-SMB 2.2.2.3.5).
     const PASS_THROUGH: u16 = 1000;
 
-    /// A class of MS-FSCC as it is: for servers with CAP_INFOLEVEL_PASSTHRU.
+    /// Returns the level that passes through a class of MS-FSCC. The server needs CAP_INFOLEVEL_PASSTHRU.
     pub fn pass_through(class: u8) -> InformationLevel {
         InformationLevel(InformationLevel::PASS_THROUGH + u16::from(class))
     }
 
-    /// Whether it is one that only servers with CAP_INFOLEVEL_PASSTHRU understand.
+    /// Returns true if the level needs a server with CAP_INFOLEVEL_PASSTHRU.
     pub fn is_pass_through(self) -> bool {
         self.0 >= InformationLevel::PASS_THROUGH
     }
 }
 
-/// The level that asks for what a class of MS-FSCC 2.4 is about (MS-CIFS 2.2.2.3.3).
+/// Returns the query level for a class of MS-FSCC 2.4 (MS-CIFS 2.2.2.3.3).
 pub fn query_file_level(class: u8) -> InformationLevel {
     InformationLevel(match class {
         4 => 0x0101,  // SMB_QUERY_FILE_BASIC_INFO
@@ -37,7 +37,7 @@ pub fn query_file_level(class: u8) -> InformationLevel {
     })
 }
 
-/// The level that changes what a class of MS-FSCC 2.4 is about (MS-CIFS 2.2.2.3.4).
+/// Returns the set level for a class of MS-FSCC 2.4 (MS-CIFS 2.2.2.3.4).
 pub fn set_file_level(class: u8) -> InformationLevel {
     InformationLevel(match class {
         4 => 0x0101,  // SMB_SET_FILE_BASIC_INFO
@@ -48,7 +48,7 @@ pub fn set_file_level(class: u8) -> InformationLevel {
     })
 }
 
-/// The level that asks for what a class of MS-FSCC 2.5 is about (MS-CIFS 2.2.2.3.2).
+/// Returns the query level for a class of MS-FSCC 2.5 (MS-CIFS 2.2.2.3.2).
 pub fn query_fs_level(class: u8) -> InformationLevel {
     InformationLevel(match class {
         1 => 0x0102, // SMB_QUERY_FS_VOLUME_INFO
@@ -59,23 +59,22 @@ pub fn query_fs_level(class: u8) -> InformationLevel {
     })
 }
 
-/// The level that carries a change.
 pub fn set_level(change: &Data<'_>) -> InformationLevel {
     set_file_level(change.level().to_wire().1)
 }
 
-/// The class of MS-FSCC 2.4 whose entries each level of a listing has, from SMB_FIND_FILE_DIRECTORY_INFO on: full, names,
-/// both, id full, id both (MS-CIFS 2.2.2.3.1, MS-SMB 2.2.2.3.1). Listings can't be passed through.
+/// Classes of MS-FSCC 2.4 whose entries the listing levels use, from SMB_FIND_FILE_DIRECTORY_INFO on: directory, full,
+/// names, both, id full, id both (MS-CIFS 2.2.2.3.1, MS-SMB 2.2.2.3.1). Listings cannot be passed through.
 const FIND_CLASSES: [u8; 6] = [1, 2, 12, 3, 38, 37];
 const FIRST_FIND_LEVEL: u16 = 0x0101;
 
-/// The level that lists a directory with the entries of a class.
+/// Returns the listing level for a class.
 pub fn find_level(class: u8) -> Option<InformationLevel> {
     let index = FIND_CLASSES.iter().position(|known| *known == class)?;
     Some(InformationLevel(FIRST_FIND_LEVEL + index as u16))
 }
 
-/// The class whose entries a level has.
+/// Returns the class for a listing level.
 pub fn find_class(level: InformationLevel) -> Option<InfoLevel> {
     let index = usize::from(level.0.checked_sub(FIRST_FIND_LEVEL)?);
     FIND_CLASSES.get(index).copied().map(InfoLevel::File)

@@ -1,5 +1,5 @@
-//! SMB_COM_TRANSACTION2 (MS-CIFS 2.2.4.46) and its subcommands (2.2.6): everything about files and directories by name
-//! and by information level.
+//! Subcommands of SMB_COM_TRANSACTION2 (MS-CIFS 2.2.4.46, 2.2.6): directory listings, and queries and changes by
+//! information level.
 
 mod find_first2;
 mod find_next2;
@@ -26,26 +26,23 @@ use crate::fscc::Data;
 use crate::names::Trans2;
 use crate::smb1::Smb1Command;
 
-/// A request that TRANSACTION2 carries in one message.
+/// Subcommand whose request fits in one message.
 pub trait Trans2Request {
-    /// Its subcommand.
     const SUBCOMMAND: Trans2;
 
-    /// Parameter bytes of the answer at most.
+    /// Maximum parameter bytes of the response.
     const MAX_PARAMETER_COUNT: u16;
 
-    /// Data bytes of the answer at most.
+    /// Maximum data bytes of the response.
     fn max_data_count(&self) -> u16;
 
-    /// Writes the parameters.
     fn parameters(&self, writer: &mut Smb1MessageWriter<'_>);
 
-    /// Writes the data, where there is some.
     fn data(&self, _writer: &mut Smb1MessageWriter<'_>) {}
 }
 
-/// Writes a change, and the level that carries it: of MS-CIFS 2.2.8.4, or FileRenameInformation as SMB1 passes it through
-/// (MS-FSCC 2.4.37). The new name of that has no path: the file stays in its directory.
+/// Writes a change in the encoding of MS-CIFS 2.2.8.4, or a pass-through FileRenameInformation for SMB1 (MS-FSCC
+/// 2.4.37). The latter takes a name without a path: the file stays in its directory.
 fn put_change(data: &Data<'_>, writer: &mut Smb1MessageWriter<'_>) {
     match *data {
         Data::Rename { path, replace } => {
@@ -75,16 +72,16 @@ impl<R: Trans2Request> Smb1Message for R {
 
 #[cfg(test)]
 mod testing {
-    //! What the tests of the subcommands look at.
+    //! Helpers for the tests of the subcommands.
 
     use super::super::testing::emitted;
     use super::Trans2Request;
     use crate::bytes::u16_at;
 
-    /// Parameters and data of a request, where its offsets say; strings in UTF-16.
+    /// Returns parameters and data of a request, with strings in UTF-16.
     pub(super) fn parts<R: Trans2Request>(request: &R) -> (Vec<u8>, Vec<u8>) {
         let bytes = emitted(request);
-        // Behind the count of words: MS-CIFS 2.2.4.46.1.
+        // Skips the word count: MS-CIFS 2.2.4.46.1.
         let word = |offset: usize| usize::from(u16_at(&bytes, 1 + offset).unwrap());
         assert_eq!((bytes[0], word(28)), (15, usize::from(R::SUBCOMMAND.0)));
         assert_eq!((word(18), word(22)), (word(0), word(2)), "all of it is in one message");

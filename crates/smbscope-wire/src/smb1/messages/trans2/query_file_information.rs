@@ -4,14 +4,11 @@ use super::super::Smb1MessageWriter;
 use super::{InformationLevel, Trans2Request};
 use crate::names::Trans2;
 
-/// Asks about an open file; the answer's data is that of the level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueryFileInformation {
-    /// The open.
     pub fid: u16,
-    /// What to ask for.
     pub information_level: InformationLevel,
-    /// Data bytes of the answer at most.
+    /// Maximum data bytes of the response.
     pub max_data_count: u16,
 }
 

@@ -4,12 +4,10 @@ use super::super::Smb1MessageWriter;
 use super::{InformationLevel, Trans2Request};
 use crate::names::Trans2;
 
-/// Asks about the file system; the answer's data is that of the level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueryFsInformation {
-    /// What to ask for.
     pub information_level: InformationLevel,
-    /// Data bytes of the answer at most.
+    /// Maximum data bytes of the response.
     pub max_data_count: u16,
 }
 

@@ -4,14 +4,11 @@ use super::super::Smb1MessageWriter;
 use super::{InformationLevel, Trans2Request};
 use crate::names::Trans2;
 
-/// Asks about a path; the answer's data is that of the level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueryPathInformation<'a> {
-    /// What to ask for.
     pub information_level: InformationLevel,
-    /// Data bytes of the answer at most.
+    /// Maximum data bytes of the response.
     pub max_data_count: u16,
-    /// From the root of the share, with a backslash at the beginning.
     pub file_name: &'a str,
 }
 

@@ -5,12 +5,9 @@ use super::{Trans2Request, put_change, set_level};
 use crate::fscc::Data;
 use crate::names::Trans2;
 
-/// Changes an open file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SetFileInformation<'a> {
-    /// The open.
     pub fid: u16,
-    /// What to change.
     pub information: Data<'a>,
 }
 

@@ -5,12 +5,9 @@ use super::{Trans2Request, put_change, set_level};
 use crate::fscc::Data;
 use crate::names::Trans2;
 
-/// Changes what a path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SetPathInformation<'a> {
-    /// What to change.
     pub information: Data<'a>,
-    /// From the root of the share, with a backslash at the beginning.
     pub file_name: &'a str,
 }
 
