@@ -3,7 +3,7 @@
 use crate::names::open_enum;
 use serde::{Deserialize, Serialize};
 
-/// An SMB2 command code, printed by the specification's plain name (`QUERY_DIRECTORY`).
+/// Command code, printed as the specification's name without prefix (`QUERY_DIRECTORY`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Smb2Command(pub u16);
 

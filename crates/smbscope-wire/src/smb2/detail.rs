@@ -1,4 +1,4 @@
-//! What an SMB2 request asks for beyond what it works on.
+//! Replay parameters of SMB2 requests.
 
 use super::messages::*;
 use super::{LockElement, Smb2Command, Smb2Header};
@@ -8,7 +8,7 @@ use crate::codec::FixedSizeField;
 use crate::fscc::Data;
 use crate::names::InfoLevel;
 
-/// Reads a request from its header on; absent where there is nothing more to it, or it is cut off.
+/// Parses a request from its header on. Returns `None` if the command has no parameters or they are truncated.
 pub fn detail(command: Smb2Command, m: &[u8]) -> Option<RequestDetail> {
     Some(match command {
         Smb2Command::CREATE => RequestDetail::Create {
@@ -46,7 +46,7 @@ pub fn detail(command: Smb2Command, m: &[u8]) -> Option<RequestDetail> {
     })
 }
 
-/// How many bytes of a request must be at hand for it, which holds its fields already.
+/// Returns the number of bytes that [`detail`] needs. `prefix` holds at least the fixed fields.
 pub fn detail_needed(command: Smb2Command, prefix: &[u8]) -> usize {
     let reach = |place: Option<(usize, usize)>| place.map_or(0, |(start, length)| start.saturating_add(length));
     match command {

@@ -3,19 +3,19 @@
 use crate::bytes::u64_at;
 use crate::codec::FixedSizeField;
 
-/// The server's name of an open.
+/// Handle of an open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct FileReference {
-    /// Survives a reconnect.
+    /// Part that survives a reconnect.
     pub persistent: u64,
-    /// Unique on the connection.
+    /// Part that is unique on the connection.
     pub volatile: u64,
 }
 
 impl FileReference {
-    /// In a related compound operation: the file of the operation before (MS-SMB2 3.2.4.1.4).
+    /// File of the preceding operation in a related compound (MS-SMB2 3.2.4.1.4).
     pub const RELATED: FileReference = FileReference { persistent: u64::MAX, volatile: u64::MAX };
-    /// For control codes that need no file (MS-SMB2 2.2.31): the same bits, which are no file.
+    /// Placeholder for control codes without a file (MS-SMB2 2.2.31).
     pub const NONE: FileReference = FileReference::RELATED;
 }
 

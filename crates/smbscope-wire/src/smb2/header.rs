@@ -4,62 +4,52 @@ use super::{PROTOCOL_ID, Smb2Command};
 use crate::bytes::{u16_at, u32_at, u64_at};
 use crate::status::NtStatus;
 
-/// Flags of the header.
 pub mod flags {
-    /// The message is a response.
     pub const SERVER_TO_REDIR: u32 = 0x0000_0001;
     /// The message carries an AsyncId instead of a TreeId.
     pub const ASYNC_COMMAND: u32 = 0x0000_0002;
-    /// The operation uses the session, tree and file of the one before it in the compound.
+    /// The operation uses session, tree and file of the preceding one in the compound.
     pub const RELATED_OPERATIONS: u32 = 0x0000_0004;
-    /// The message is signed.
     pub const SIGNED: u32 = 0x0000_0008;
-    /// Every flag that is defined, for plausibility.
+    /// Every defined flag, for plausibility checks.
     pub(super) const DEFINED: u32 = 0x3000_007f;
 }
 
-/// The header of a message, of which a snap length may have cut the tail.
+/// Header of a message, possibly truncated by a snap length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Smb2Header {
-    /// Credits that the request costs.
     pub credit_charge: u16,
-    /// Status of a response (channel sequence of a request).
+    /// Status of a response; channel sequence of a request.
     pub status: NtStatus,
-    /// The command.
     pub command: Smb2Command,
-    /// Credits asked for, or granted.
+    /// Credits requested or granted.
     pub credits: u16,
-    /// See [`flags`].
     pub flags: u32,
-    /// Offset of the next message of the compound, zero for the last.
+    /// Offset of the next message of a compound; zero in the last one.
     pub next_command: u32,
-    /// The message's number on the connection, as far as [`Header::id_mask`] reaches.
+    /// Message id, valid in the bits of [`Smb2Header::id_mask`].
     pub message_id: u64,
-    /// Which bits of the message id are there: all of them, unless a snap length cut it.
+    /// Captured bits of the message id: all of them, unless a snap length truncated it.
     pub id_mask: u64,
-    /// Number of an asynchronous operation.
     pub async_id: Option<u64>,
-    /// The tree connect, of messages that are not asynchronous.
+    /// Absent in asynchronous messages.
     pub tree_id: Option<u32>,
-    /// The session.
     pub session_id: Option<u64>,
 }
 
 impl Smb2Header {
-    /// Length of the whole header.
     pub const LENGTH: usize = 64;
-    /// What must be there to know which command it is, and which one: 16 bits of the message id distinguish
-    /// outstanding requests. It is what a snap length of 96 bytes leaves behind Ethernet, IPv4 and TCP with timestamps.
+    /// Minimum length that identifies the command and, with 16 bits of the message id, the request among the
+    /// outstanding ones. It is also the amount that a snap length of 96 bytes leaves after Ethernet, IPv4 and TCP with
+    /// timestamps.
     pub const LEAST: usize = 26;
 
-    /// Where the offset of the next message of a compound is.
     pub const NEXT_COMMAND: usize = 20;
-    /// Where the sixteen bytes of the signature are.
     pub const SIGNATURE: std::ops::Range<usize> = 48..64;
-    /// Where the reserved field is, in which Windows has a process id; of messages that are not asynchronous.
+    /// Offset of the reserved field, which Windows uses for a process id. Absent in asynchronous messages.
     pub const RESERVED: usize = 32;
 
-    /// Reads a header from its protocol id on.
+    /// Parses a header from its protocol id on.
     pub fn parse(message: &[u8]) -> Option<Smb2Header> {
         if !message.starts_with(&PROTOCOL_ID) || u16_at(message, 4)? != 64 {
             return None;
@@ -82,7 +72,7 @@ impl Smb2Header {
         })
     }
 
-    /// The header of the first request of a connection, or of an answer to it: its numbers are zero.
+    /// Creates the header for the first message of a connection, with zero ids.
     pub const fn new(command: Smb2Command) -> Smb2Header {
         Smb2Header {
             credit_charge: 0,
@@ -99,12 +89,12 @@ impl Smb2Header {
         }
     }
 
-    /// Appends the header, its signature all zero.
+    /// Appends the header with a zero signature.
     pub fn emit(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.to_bytes());
     }
 
-    /// The header, its signature all zero. What a snap length had cut off is zero.
+    /// Encodes the header with a zero signature. Truncated fields become zero.
     pub fn to_bytes(&self) -> [u8; Smb2Header::LENGTH] {
         let mut bytes = [0; Smb2Header::LENGTH];
         let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
@@ -125,17 +115,16 @@ impl Smb2Header {
         bytes
     }
 
-    /// Whether the message is a response (or a break that the server sends).
+    /// Returns true for responses and for breaks sent by the server.
     pub fn is_response(&self) -> bool {
         self.flags & flags::SERVER_TO_REDIR != 0
     }
 
-    /// Whether the message carries a signature.
     pub fn is_signed(&self) -> bool {
         self.flags & flags::SIGNED != 0
     }
 
-    /// Whether bytes at `message` look like a header rather than like data that happens to hold the protocol id.
+    /// Returns true if `message` looks like a header rather than data that happens to contain the protocol id.
     pub fn is_plausible(message: &[u8], length: usize) -> bool {
         let Some(header) = Smb2Header::parse(message) else { return false };
         let next = header.next_command as usize;
@@ -145,7 +134,7 @@ impl Smb2Header {
     }
 }
 
-/// The message id and the mask of what is there of it: 64, 32 or 16 bits.
+/// Returns the message id and the mask of its captured bits: 64, 32 or 16 bits.
 fn message_id(message: &[u8]) -> Option<(u64, u64)> {
     u64_at(message, 24)
         .map(|id| (id, u64::MAX))
@@ -157,7 +146,7 @@ fn message_id(message: &[u8]) -> Option<(u64, u64)> {
 pub(crate) mod tests {
     use super::*;
 
-    /// A header with every field different, in the order of MS-SMB2 2.2.1.2.
+    /// A header with distinct field values, in the order of MS-SMB2 2.2.1.2.
     pub(crate) fn header(command: u16, flags: u32) -> Vec<u8> {
         let mut bytes = PROTOCOL_ID.to_vec();
         bytes.extend(64u16.to_le_bytes());

@@ -1,4 +1,7 @@
-//! SMB2 and SMB3: MS-SMB2.
+//! SMB2 and SMB3 (MS-SMB2).
+//!
+//! [`Smb2Header`] parses the packet header, [`Smb2Request`] and [`Smb2Response`] the parts of possibly truncated
+//! messages that the analysis needs; [`messages`] holds complete messages in both directions.
 
 mod command;
 mod detail;
@@ -20,9 +23,6 @@ pub use offers::{Smb2AlgorithmIds, Smb2ClientOffer, Smb2ServerOffer};
 pub use transform::{Nonce, TransformHeader};
 pub use view::{Created, GrantedLease, Smb2Request, Smb2Response};
 
-/// First four bytes of a message: 0xFE 'S' 'M' 'B'.
 pub const PROTOCOL_ID: [u8; 4] = [0xfe, b'S', b'M', b'B'];
-/// First four bytes of an encrypted message: 0xFD 'S' 'M' 'B'.
 pub const TRANSFORM_ID: [u8; 4] = [0xfd, b'S', b'M', b'B'];
-/// First four bytes of a compressed message: 0xFC 'S' 'M' 'B'.
 pub const COMPRESSION_ID: [u8; 4] = [0xfc, b'S', b'M', b'B'];

@@ -6,21 +6,16 @@ use crate::fscc::{FileNotifyInformation, changes};
 use crate::smb2::FileReference;
 
 message! {
-    /// Waits for a change in a directory.
     request Request: CHANGE_NOTIFY, 32 {
-        /// [`Request::WATCH_TREE`]
         flags: u16 = 2,
-        /// Most bytes to get.
         output_buffer_length: u32 = 4,
-        /// The directory.
         file: FileReference = 8,
-        /// CompletionFilter: which changes.
         completion_filter: u32 = 24,
     }
 }
 
 impl Request {
-    /// SMB2_WATCH_TREE: all that is below it, too.
+    /// SMB2_WATCH_TREE: includes the whole subtree.
     pub const WATCH_TREE: u16 = 0x0001;
 }
 
@@ -31,7 +26,6 @@ impl Smb2RequestMessage for Request {
 }
 
 message! {
-    /// What has changed.
     response Response<'a>: CHANGE_NOTIFY, 9 {} with {
         /// A list of FILE_NOTIFY_INFORMATION.
         output: &'a [u8] = [u16 @ 2, u32 @ 4, optional],
@@ -39,7 +33,6 @@ message! {
 }
 
 impl<'a> Response<'a> {
-    /// The changes.
     pub fn changes(&self) -> impl Iterator<Item = FileNotifyInformation> + use<'a> {
         changes(self.output)
     }

@@ -4,15 +4,12 @@ use super::Smb2RequestMessage;
 use super::message::message;
 use crate::smb2::FileReference;
 
-/// SMB2_CLOSE_FLAG_POSTQUERY_ATTRIB: times and sizes are asked for, or there.
+/// SMB2_CLOSE_FLAG_POSTQUERY_ATTRIB: the response includes times and sizes.
 pub const POSTQUERY_ATTRIB: u16 = 0x0001;
 
 message! {
-    /// Closes an open.
     request Request: CLOSE, 24 {
-        /// See [`POSTQUERY_ATTRIB`].
         flags: u16 = 2,
-        /// The open.
         file: FileReference = 8,
     }
 }
@@ -20,17 +17,13 @@ message! {
 impl Smb2RequestMessage for Request {}
 
 message! {
-    /// What was closed, where that was asked for.
     response Response: CLOSE, 60 {
-        /// See [`POSTQUERY_ATTRIB`].
         flags: u16 = 2,
         /// Creation, last access, last write and change, as FILETIME.
         times: [u64; 4] = 8,
-        /// AllocationSize.
         allocation_size: u64 = 40,
-        /// EndOfFile.
         end_of_file: u64 = 48,
-        /// MS-FSCC 2.6.
+        /// See MS-FSCC 2.6.
         file_attributes: u32 = 56,
     }
 }

@@ -1,18 +1,17 @@
-//! FSCTL_SRV_REQUEST_RESUME_KEY and FSCTL_SRV_COPYCHUNK (MS-SMB2 2.2.31.1, 2.2.32.1, 2.2.32.3): the server copies
-//! between two files, and the data stays there.
+//! Server-side copy: FSCTL_SRV_REQUEST_RESUME_KEY and FSCTL_SRV_COPYCHUNK (MS-SMB2 2.2.31.1, 2.2.32.1, 2.2.32.3).
 
 use crate::bytes::{u32_at, u64_at};
 use crate::codec::{FixedSizeField, List, Put};
 
-/// The server's name of an open file to copy from.
+/// Key of an open source file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ResumeKey(pub [u8; 24]);
 
 impl ResumeKey {
-    /// Bytes of the answer: the key, and an empty context.
+    /// Size of the response: the key and an empty context.
     pub const OUTPUT: u32 = 32;
 
-    /// Reads the output of SRV_REQUEST_RESUME_KEY.
+    /// Parses the output of SRV_REQUEST_RESUME_KEY.
     pub fn parse(output: &[u8]) -> Option<ResumeKey> {
         FixedSizeField::at(output, 0).map(ResumeKey)
     }
@@ -24,14 +23,11 @@ impl ResumeKey {
     }
 }
 
-/// A range to copy.
+/// Range to copy, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SrvCopyChunk {
-    /// Where it is.
     pub source_offset: u64,
-    /// Where it goes.
     pub target_offset: u64,
-    /// Bytes.
     pub length: u32,
 }
 
@@ -58,28 +54,26 @@ pub fn emit(source: ResumeKey, chunks: &[SrvCopyChunk], out: &mut Vec<u8>) {
     chunks.iter().for_each(|chunk| out.put(*chunk));
 }
 
-/// Reads the input of SRV_COPYCHUNK.
+/// Parses the input of SRV_COPYCHUNK.
 pub fn parse(input: &[u8]) -> Option<(ResumeKey, List<'_, SrvCopyChunk>)> {
     let chunks = (u32_at(input, 24)? as usize).checked_mul(SrvCopyChunk::LENGTH)?;
     Some((ResumeKey::parse(input)?, List::Bytes(crate::codec::buffer(input, 32, chunks)?)))
 }
 
-/// SRV_COPYCHUNK_RESPONSE: what was copied, or with STATUS_INVALID_PARAMETER what the server allows at most.
+/// SRV_COPYCHUNK_RESPONSE: the amount copied, or with STATUS_INVALID_PARAMETER the server's limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Copied {
-    /// Chunks.
     pub chunks_written: u32,
-    /// Bytes of the chunk that was copied in part; or of a chunk at most.
+    /// Bytes of a partly copied chunk, or the limit per chunk.
     pub chunk_bytes_written: u32,
-    /// Bytes of all.
+    /// Bytes copied in all, or the limit per request.
     pub total_bytes_written: u32,
 }
 
 impl Copied {
-    /// Bytes of the answer.
     pub const OUTPUT: u32 = 12;
 
-    /// Reads the output of SRV_COPYCHUNK.
+    /// Parses the output of SRV_COPYCHUNK.
     pub fn parse(output: &[u8]) -> Option<Copied> {
         Some(Copied {
             chunks_written: u32_at(output, 0)?,

@@ -6,46 +6,33 @@ use super::message::message;
 use crate::codec::WireText;
 use crate::smb2::FileReference;
 
-/// RequestedOplockLevel and OplockLevel.
+/// Values of RequestedOplockLevel and OplockLevel (SMB2_OPLOCK_LEVEL_*).
 pub mod oplock {
-    /// SMB2_OPLOCK_LEVEL_NONE
     pub const NONE: u8 = 0x00;
-    /// SMB2_OPLOCK_LEVEL_II
     pub const LEVEL_II: u8 = 0x01;
-    /// SMB2_OPLOCK_LEVEL_EXCLUSIVE
     pub const EXCLUSIVE: u8 = 0x08;
-    /// SMB2_OPLOCK_LEVEL_BATCH
     pub const BATCH: u8 = 0x09;
-    /// SMB2_OPLOCK_LEVEL_LEASE
     pub const LEASE: u8 = 0xff;
 }
 
-/// ImpersonationLevel: Impersonation, what every client asks for.
+/// ImpersonationLevel that every client requests.
 pub const IMPERSONATION: u32 = 2;
-/// CreateOptions: it must be a directory.
+/// Value of CreateOptions: open only a directory.
 pub const DIRECTORY_FILE: u32 = 1;
 
 message! {
-    /// Opens or creates a file.
     request Request<'a>: CREATE, 57 {
-        /// See [`oplock`].
         oplock_level: u8 = 3,
-        /// See [`IMPERSONATION`].
         impersonation_level: u32 = 4,
-        /// DesiredAccess.
         desired_access: u32 = 24,
-        /// MS-FSCC 2.6.
+        /// See MS-FSCC 2.6.
         file_attributes: u32 = 28,
-        /// ShareAccess.
         share_access: u32 = 32,
-        /// CreateDisposition.
         create_disposition: u32 = 36,
-        /// CreateOptions.
         create_options: u32 = 40,
     } with {
-        /// Below the share, with backslashes; empty for its root.
+        /// Path relative to the share, with backslashes; empty for the root.
         name: WireText<'a> = [u16 @ 44, u16 @ 46],
-        /// What else is asked for.
         contexts: CreateContextList<'a> = [u32 @ 48, u32 @ 52, optional],
     }
 }
@@ -53,24 +40,19 @@ message! {
 impl Smb2RequestMessage for Request<'_> {}
 
 message! {
-    /// The open file.
     response Response<'a>: CREATE, 89 {
-        /// See [`oplock`].
         oplock_level: u8 = 2,
         /// 0 superseded, 1 opened, 2 created, 3 overwritten.
         create_action: u32 = 4,
         /// Creation, last access, last write and change, as FILETIME.
         times: [u64; 4] = 8,
-        /// AllocationSize.
         allocation_size: u64 = 40,
-        /// EndOfFile.
         end_of_file: u64 = 48,
-        /// MS-FSCC 2.6.
+        /// See MS-FSCC 2.6.
         file_attributes: u32 = 56,
-        /// The open.
         file: FileReference = 64,
     } with {
-        /// What the server granted of the contexts.
+        /// Granted contexts.
         contexts: CreateContextList<'a> = [u32 @ 80, u32 @ 84, optional],
     }
 }

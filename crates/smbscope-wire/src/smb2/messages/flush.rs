@@ -5,9 +5,7 @@ use super::message::message;
 use crate::smb2::FileReference;
 
 message! {
-    /// Asks for what was written to be on disk.
     request Request: FLUSH, 24 {
-        /// The open.
         file: FileReference = 8,
     }
 }
@@ -15,7 +13,6 @@ message! {
 impl Smb2RequestMessage for Request {}
 
 message! {
-    /// It is.
     response Response: FLUSH, 4 {}
 }
 

@@ -1,4 +1,5 @@
-//! IOCTL (MS-SMB2 2.2.31, 2.2.32): file system control codes; what they carry has files of its own.
+//! IOCTL (MS-SMB2 2.2.31, 2.2.32). Inputs and outputs of control codes are in `copy_chunk`, `network_interface` and
+//! `validate_negotiate`.
 
 use super::Smb2RequestMessage;
 use super::message::message;
@@ -6,27 +7,22 @@ use crate::names::Fsctl;
 use crate::smb2::FileReference;
 
 message! {
-    /// A control code with its input.
     request Request<'a>: IOCTL, 57 {
-        /// What to do.
         code: Fsctl = 4,
-        /// The open; [`FileReference::NONE`] for codes that need none.
+        /// [`FileReference::NONE`] for codes without a file.
         file: FileReference = 8,
-        /// Most bytes to get.
         max_output: u32 = 44,
-        /// [`Request::IS_FSCTL`]
         flags: u32 = 48,
     } with {
-        /// What the code takes.
         input: &'a [u8] = [u32 @ 24, u32 @ 28, optional],
     }
 }
 
 impl<'a> Request<'a> {
-    /// SMB2_0_IOCTL_IS_FSCTL
+    /// SMB2_0_IOCTL_IS_FSCTL.
     pub const IS_FSCTL: u32 = 1;
 
-    /// A file system control.
+    /// Creates a request for a file system control code.
     pub fn new(code: Fsctl, file: FileReference, input: &'a [u8], max_output: u32) -> Request<'a> {
         Request { code, file, max_output, flags: Self::IS_FSCTL, input }
     }
@@ -43,16 +39,12 @@ impl Smb2RequestMessage for Request<'_> {
 }
 
 message! {
-    /// What the code gave.
     response Response<'a>: IOCTL, 49 {
-        /// The code.
         code: Fsctl = 4,
-        /// The open.
         file: FileReference = 8,
     } with {
-        /// Given back: nothing, of all codes here.
+        /// Empty for all codes used here.
         input: &'a [u8] = [u32 @ 24, u32 @ 28],
-        /// What it gave.
         output: &'a [u8] = [u32 @ 32, u32 @ 36],
     }
 }

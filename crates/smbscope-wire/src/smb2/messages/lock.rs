@@ -6,31 +6,24 @@ use crate::bytes::{u32_at, u64_at};
 use crate::codec::{FixedSizeField, List};
 use crate::smb2::FileReference;
 
-/// Flags of a [`LockElement`].
+/// Flags of a [`LockElement`] (SMB2_LOCKFLAG_*).
 pub mod flags {
-    /// SMB2_LOCKFLAG_SHARED_LOCK
     pub const SHARED: u32 = 0x01;
-    /// SMB2_LOCKFLAG_EXCLUSIVE_LOCK
     pub const EXCLUSIVE: u32 = 0x02;
-    /// SMB2_LOCKFLAG_UNLOCK
     pub const UNLOCK: u32 = 0x04;
-    /// SMB2_LOCKFLAG_FAIL_IMMEDIATELY
     pub const FAIL_IMMEDIATELY: u32 = 0x10;
 }
 
-/// SMB2_LOCK_ELEMENT (MS-SMB2 2.2.26.1).
+/// SMB2_LOCK_ELEMENT (2.2.26.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LockElement {
-    /// First byte.
     pub offset: u64,
-    /// Bytes.
     pub length: u64,
-    /// See [`flags`].
     pub flags: u32,
 }
 
 impl LockElement {
-    /// Whether the request waits until the range is free.
+    /// Returns true if the server may delay the response until the range is free.
     pub fn waits(&self) -> bool {
         self.flags & (flags::UNLOCK | flags::FAIL_IMMEDIATELY) == 0
     }
@@ -51,9 +44,8 @@ impl FixedSizeField for LockElement {
 }
 
 message! {
-    /// Locks or unlocks ranges. StructureSize counts the first of them.
+    /// StructureSize includes the first element.
     request Request<'a>: LOCK, 48 in 24 {
-        /// The open.
         file: FileReference = 8,
     } with {
         /// At least one.
@@ -64,7 +56,6 @@ message! {
 impl Smb2RequestMessage for Request<'_> {}
 
 message! {
-    /// They are.
     response Response: LOCK, 4 {}
 }
 

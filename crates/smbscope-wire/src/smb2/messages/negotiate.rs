@@ -5,45 +5,34 @@ use super::message::message;
 use super::negotiate_context::NegotiateContextList;
 use crate::codec::List;
 
-/// SecurityMode.
+/// Bits of SecurityMode (SMB2_NEGOTIATE_*).
 pub mod security_mode {
-    /// SMB2_NEGOTIATE_SIGNING_ENABLED
     pub const SIGNING_ENABLED: u16 = 0x0001;
-    /// SMB2_NEGOTIATE_SIGNING_REQUIRED
     pub const SIGNING_REQUIRED: u16 = 0x0002;
 }
 
-/// Capabilities.
+/// Bits of Capabilities (SMB2_GLOBAL_CAP_*).
 pub mod capabilities {
-    /// SMB2_GLOBAL_CAP_DFS
     pub const DFS: u32 = 0x0000_0001;
-    /// SMB2_GLOBAL_CAP_LEASING
     pub const LEASING: u32 = 0x0000_0002;
-    /// SMB2_GLOBAL_CAP_LARGE_MTU
     pub const LARGE_MTU: u32 = 0x0000_0004;
-    /// SMB2_GLOBAL_CAP_MULTI_CHANNEL
     pub const MULTI_CHANNEL: u32 = 0x0000_0008;
-    /// SMB2_GLOBAL_CAP_PERSISTENT_HANDLES
     pub const PERSISTENT_HANDLES: u32 = 0x0000_0010;
-    /// SMB2_GLOBAL_CAP_DIRECTORY_LEASING
     pub const DIRECTORY_LEASING: u32 = 0x0000_0020;
-    /// SMB2_GLOBAL_CAP_ENCRYPTION
     pub const ENCRYPTION: u32 = 0x0000_0040;
 }
 
 message! {
-    /// What a client offers.
     request Request<'a>: NEGOTIATE, 36 {
         /// See [`security_mode`].
         security_mode: u16 = 4,
-        /// See [`capabilities`]; of clients that speak SMB 3.
+        /// See [`capabilities`]. Zero unless the client speaks SMB 3.
         capabilities: u32 = 8,
-        /// The client, of those that speak 2.1 or later.
+        /// Zero unless the client speaks 2.1 or later.
         client_guid: [u8; 16] = 12,
     } with {
-        /// Dialect revisions.
         dialects: List<'a, u16> = [u16 @ 2],
-        /// The contexts of 3.1.1.
+        /// Contexts of dialect 3.1.1.
         contexts: NegotiateContextList<'a> = [u32 @ 28, u16 @ 32, optional],
     }
 }
@@ -51,28 +40,23 @@ message! {
 impl Smb2RequestMessage for Request<'_> {}
 
 message! {
-    /// What the server chose.
     response Response<'a>: NEGOTIATE, 65 {
         /// See [`security_mode`].
         security_mode: u16 = 2,
-        /// The dialect revision; 0x02ff asks for another NEGOTIATE.
+        /// 0x02ff asks for another NEGOTIATE.
         dialect: u16 = 4,
-        /// The server.
         server_guid: [u8; 16] = 8,
-        /// See [`capabilities`].
         capabilities: u32 = 24,
-        /// Largest buffer of QUERY_INFO, QUERY_DIRECTORY, SET_INFO, CHANGE_NOTIFY and IOCTL.
+        /// Maximum buffer of QUERY_INFO, QUERY_DIRECTORY, SET_INFO, CHANGE_NOTIFY and IOCTL.
         max_transact_size: u32 = 28,
-        /// Largest READ.
         max_read_size: u32 = 32,
-        /// Largest WRITE.
         max_write_size: u32 = 36,
-        /// FILETIME
+        /// FILETIME.
         system_time: u64 = 40,
     } with {
-        /// What the server's authentication offers: a GSS token; may be empty.
+        /// GSS token with the server's authentication mechanisms; may be empty.
         security_buffer: &'a [u8] = [u16 @ 56, u16 @ 58, optional],
-        /// The contexts of 3.1.1; with other dialects the fields mean nothing.
+        /// Contexts of dialect 3.1.1; undefined in other dialects.
         contexts: NegotiateContextList<'a> = [u32 @ 60, u16 @ 6, optional],
     }
 }
@@ -104,7 +88,7 @@ mod tests {
             contexts: NegotiateContextList::Offer(contexts),
         };
         let message = request(&offer);
-        // 64 header + 36 + 2, padded to 104; offset and count stand where ClientStartTime was (2.2.3).
+        // 64 header + 36 + 2, padded to 104. Offset and count replace ClientStartTime (2.2.3).
         assert_eq!(message[92..100], [104, 0, 0, 0, 4, 0, 0, 0]);
         assert_eq!(message[100..104], [0x11, 0x03, 0, 0]);
         let read: Vec<NegotiateContext> = Request::parse(&message).unwrap().contexts.iter().collect();

@@ -1,4 +1,4 @@
-//! FSCTL_QUERY_NETWORK_INTERFACE_INFO (MS-SMB2 2.2.32.5): the addresses by which a server can be reached at once.
+//! FSCTL_QUERY_NETWORK_INTERFACE_INFO (MS-SMB2 2.2.32.5): addresses at which a server can be reached, for multichannel.
 
 use crate::bytes::{array_at, u16_at, u32_at, u64_at};
 use std::net::IpAddr;
@@ -6,20 +6,18 @@ use std::net::IpAddr;
 const FAMILY_IPV4: u16 = 0x0002;
 const FAMILY_IPV6: u16 = 0x0017;
 
-/// NETWORK_INTERFACE_INFO
+/// NETWORK_INTERFACE_INFO.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NetworkInterfaceInfo {
-    /// IfIndex: the server's number of it.
     pub index: u32,
-    /// Capability: 1 receive side scaling, 2 RDMA.
+    /// 1 receive side scaling, 2 RDMA.
     pub capability: u32,
-    /// Bits a second.
+    /// Bits per second.
     pub link_speed: u64,
-    /// Address.
     pub address: IpAddr,
 }
 
-/// The interfaces in the output of the IOCTL; addresses that are neither IPv4 nor IPv6 are left out.
+/// Iterates over the IOCTL output, skipping addresses that are neither IPv4 nor IPv6.
 pub fn interfaces(output: &[u8]) -> impl Iterator<Item = NetworkInterfaceInfo> {
     let mut rest = Some(output);
     std::iter::from_fn(move || {
@@ -32,7 +30,7 @@ pub fn interfaces(output: &[u8]) -> impl Iterator<Item = NetworkInterfaceInfo> {
 }
 
 fn parse(entry: &[u8]) -> Option<NetworkInterfaceInfo> {
-    // SOCKADDR_STORAGE: the family, a port, and the address where the family has it.
+    // SOCKADDR_STORAGE: family, port, and the address at an offset that depends on the family.
     let address = match u16_at(entry, 24)? {
         FAMILY_IPV4 => IpAddr::from(array_at::<4>(entry, 28)?),
         FAMILY_IPV6 => IpAddr::from(array_at::<16>(entry, 32)?),

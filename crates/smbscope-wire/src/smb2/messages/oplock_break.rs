@@ -1,83 +1,75 @@
-//! OPLOCK_BREAK (MS-SMB2 2.2.23 to 2.2.25): the server takes an oplock or a lease back, and the client agrees.
+//! OPLOCK_BREAK (MS-SMB2 2.2.23 to 2.2.25): the server revokes an oplock or lease, and the client acknowledges.
 
 use super::message::message;
 use super::{Smb2Message, Smb2RequestMessage};
 use crate::smb2::{FileReference, Smb2Command};
 
 message! {
-    /// 2.2.23.1, 2.2.24.1, 2.2.25.1: an oplock, in all three messages.
+    /// Oplock break, acknowledgment and response (2.2.23.1, 2.2.24.1, 2.2.25.1).
     response Oplock: OPLOCK_BREAK, 24 {
-        /// The level that is left.
+        /// Remaining level.
         oplock_level: u8 = 2,
-        /// The open.
         file: FileReference = 8,
     }
 }
 
 message! {
-    /// 2.2.23.2: a lease that the server takes back.
+    /// Lease break notification (2.2.23.2).
     response LeaseBreak: OPLOCK_BREAK, 44 {
-        /// NewEpoch, of SMB 3.
+        /// NewEpoch, from SMB 3.0.
         epoch: u16 = 2,
-        /// [`LeaseBreak::ACK_REQUIRED`]
         flags: u32 = 4,
-        /// The client's name of the file.
+        /// Client-chosen key of the file.
         key: [u8; 16] = 8,
-        /// What there was.
         current_state: u32 = 24,
-        /// What is left.
         new_state: u32 = 28,
     }
 }
 
 impl LeaseBreak {
-    /// SMB2_NOTIFY_BREAK_LEASE_FLAG_ACK_REQUIRED: the server waits for an acknowledgement.
+    /// SMB2_NOTIFY_BREAK_LEASE_FLAG_ACK_REQUIRED: the server waits for an acknowledgment.
     pub const ACK_REQUIRED: u32 = 0x01;
 
-    /// Whether the server waits for an acknowledgement.
+    /// Returns true if the server waits for an acknowledgment.
     pub fn waits(&self) -> bool {
         self.flags & LeaseBreak::ACK_REQUIRED != 0
     }
 }
 
 message! {
-    /// 2.2.24.2, 2.2.25.2: a lease that the client gives back, and the server's answer.
+    /// Lease break acknowledgment and response (2.2.24.2, 2.2.25.2).
     request Lease: OPLOCK_BREAK, 36 {
-        /// The client's name of the file.
+        /// Client-chosen key of the file.
         key: [u8; 16] = 8,
-        /// What is left.
+        /// Remaining state.
         state: u32 = 24,
     }
 }
 
-/// What the server sends of its own accord.
+/// Break sent by the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notification {
-    /// 2.2.23.1
     Oplock(Oplock),
-    /// 2.2.23.2
     Lease(LeaseBreak),
 }
 
 impl Notification {
-    /// Reads the message from its header on.
+    /// Parses a message from its header on.
     pub fn parse(message: &[u8]) -> Option<Notification> {
         let oplock = Oplock::parse(message).map(Notification::Oplock);
         oplock.or_else(|| LeaseBreak::parse(message).map(Notification::Lease))
     }
 }
 
-/// The client's acknowledgement, which the server answers with the same.
+/// Acknowledgment from the client. The server's response has the same form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Acknowledgement {
-    /// 2.2.24.1
     Oplock(Oplock),
-    /// 2.2.24.2
     Lease(Lease),
 }
 
 impl Acknowledgement {
-    /// Reads the message from its header on.
+    /// Parses a message from its header on.
     pub fn parse(message: &[u8]) -> Option<Acknowledgement> {
         let oplock = Oplock::parse(message).map(Acknowledgement::Oplock);
         oplock.or_else(|| Lease::parse(message).map(Acknowledgement::Lease))

@@ -1,26 +1,23 @@
-//! The messages without content: LOGOFF, TREE_DISCONNECT, ECHO and CANCEL (MS-SMB2 2.2.7, 2.2.11, 2.2.28, 2.2.30);
-//! answers have the same two fields.
+//! Messages without content: LOGOFF, TREE_DISCONNECT, ECHO and CANCEL (MS-SMB2 2.2.7, 2.2.11, 2.2.28, 2.2.30).
+//! Responses have the same two fields.
 
 use super::Smb2RequestMessage;
 use super::message::message;
 
 message! {
-    /// 2.2.7, 2.2.8: ends a session.
     request Logoff: LOGOFF, 4 {}
 }
 
 message! {
-    /// 2.2.11, 2.2.12: leaves a share.
     request TreeDisconnect: TREE_DISCONNECT, 4 {}
 }
 
 message! {
-    /// 2.2.28, 2.2.29: asks whether the server is there.
     request Echo: ECHO, 4 {}
 }
 
 message! {
-    /// 2.2.30: gives up a request, which its header names; never answered itself.
+    /// Cancels the request with the same MessageId or AsyncId. Never answered itself.
     request Cancel: CANCEL, 4 {}
 }
 

@@ -7,35 +7,27 @@ use crate::fscc::DirectoryEntries;
 use crate::names::InfoLevel;
 use crate::smb2::FileReference;
 
-/// Flags.
+/// Bits of Flags.
 pub mod flags {
-    /// SMB2_RESTART_SCANS
     pub const RESTART_SCANS: u8 = 0x01;
-    /// SMB2_RETURN_SINGLE_ENTRY
     pub const RETURN_SINGLE_ENTRY: u8 = 0x02;
-    /// SMB2_REOPEN
     pub const REOPEN: u8 = 0x10;
 }
 
 message! {
-    /// Lists what is next of a directory.
     request Request<'a>: QUERY_DIRECTORY, 33 {
         /// FileInformationClass of the entries.
         class: u8 = 2,
-        /// See [`flags`].
         flags: u8 = 3,
-        /// The directory.
         file: FileReference = 8,
-        /// Most bytes to get.
         output_buffer_length: u32 = 28,
     } with {
-        /// What names must match; looked at with the first request.
+        /// Search pattern, evaluated only by the first request of a scan.
         pattern: WireText<'a> = [u16 @ 24, u16 @ 26],
     }
 }
 
 impl Request<'_> {
-    /// What the class is among the levels of information.
     pub fn level(&self) -> InfoLevel {
         InfoLevel::File(self.class)
     }
@@ -48,15 +40,14 @@ impl Smb2RequestMessage for Request<'_> {
 }
 
 message! {
-    /// Some of the entries.
     response Response<'a>: QUERY_DIRECTORY, 9 {} with {
-        /// In the layout of the class.
+        /// Entries in the layout of the requested class.
         output: &'a [u8] = [u16 @ 2, u32 @ 4],
     }
 }
 
 impl<'a> Response<'a> {
-    /// The entries; `None` where the layout of the class is not known.
+    /// Returns the entries. `None` if the class is unknown.
     pub fn entries(&self, level: InfoLevel) -> Option<DirectoryEntries<'a>> {
         DirectoryEntries::new(self.output, level)
     }

@@ -6,15 +6,11 @@ use crate::names::InfoLevel;
 use crate::smb2::FileReference;
 
 message! {
-    /// Asks about a file, its file system or its security.
     request Request: QUERY_INFO, 41 {
-        /// What to ask for.
         level: InfoLevel = 2,
-        /// Most bytes to get.
         output_buffer_length: u32 = 4,
-        /// Of security: which parts of the descriptor.
+        /// For security queries: parts of the descriptor.
         additional_information: u32 = 16,
-        /// The open.
         file: FileReference = 24,
     }
 }
@@ -26,9 +22,7 @@ impl Smb2RequestMessage for Request {
 }
 
 message! {
-    /// The information.
     response Response<'a>: QUERY_INFO, 9 {} with {
-        /// In the layout of the class.
         output: &'a [u8] = [u16 @ 2, u32 @ 4],
     }
 }

@@ -5,21 +5,17 @@ use super::message::message;
 use crate::smb2::FileReference;
 
 message! {
-    /// Reads.
     request Request: READ, 49 {
-        /// Where the data of an answer is wanted to begin, from its header.
+        /// Requested offset of the data in the response, relative to the header.
         padding: u8 = 2,
-        /// Bytes.
         length: u32 = 4,
-        /// First byte.
         offset: u64 = 8,
-        /// The open.
         file: FileReference = 16,
     }
 }
 
 impl Request {
-    /// Of an open, with the data of the answer right behind its fields.
+    /// Creates a request that places the data of the response directly after its fields.
     pub fn new(file: FileReference, offset: u64, length: u32) -> Request {
         Request { padding: Response::END as u8, length, offset, file }
     }
@@ -32,9 +28,7 @@ impl Smb2RequestMessage for Request {
 }
 
 message! {
-    /// The bytes that were read.
     response Response<'a>: READ, 17 {} with {
-        /// As many as there were.
         data: &'a [u8] = [u8 @ 2, u32 @ 4],
     }
 }

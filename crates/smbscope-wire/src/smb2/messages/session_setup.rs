@@ -4,15 +4,12 @@ use super::Smb2RequestMessage;
 use super::message::message;
 
 message! {
-    /// A step of the authentication.
     request Request<'a>: SESSION_SETUP, 25 {
-        /// [`Request::BINDING`]
         flags: u8 = 2,
-        /// SecurityMode of NEGOTIATE.
         security_mode: u8 = 3,
-        /// Capabilities: DFS is the only one that is defined here.
+        /// Only DFS is defined here.
         capabilities: u32 = 4,
-        /// A session to be replaced by this one.
+        /// Session that this one replaces.
         previous_session_id: u64 = 16,
     } with {
         /// GSS token.
@@ -21,16 +18,14 @@ message! {
 }
 
 impl Request<'_> {
-    /// SMB2_SESSION_FLAG_BINDING: binds the connection to the session that the header names.
+    /// SMB2_SESSION_FLAG_BINDING: binds the connection to the session in the header.
     pub const BINDING: u8 = 0x01;
 }
 
 impl Smb2RequestMessage for Request<'_> {}
 
 message! {
-    /// The server's step.
     response Response<'a>: SESSION_SETUP, 9 {
-        /// SessionFlags.
         session_flags: u16 = 2,
     } with {
         /// GSS token.
@@ -39,11 +34,8 @@ message! {
 }
 
 impl Response<'_> {
-    /// SMB2_SESSION_FLAG_IS_GUEST
     pub const GUEST: u16 = 0x0001;
-    /// SMB2_SESSION_FLAG_IS_NULL
     pub const NULL: u16 = 0x0002;
-    /// SMB2_SESSION_FLAG_ENCRYPT_DATA
     pub const ENCRYPT_DATA: u16 = 0x0004;
 }
 

@@ -1,4 +1,4 @@
-//! SET_INFO (MS-SMB2 2.2.39, 2.2.40) with the classes of MS-FSCC 2.4 that a client of files needs.
+//! SET_INFO (MS-SMB2 2.2.39, 2.2.40) with the classes of MS-FSCC 2.4 that the client needs.
 
 use super::Smb2RequestMessage;
 use super::message::message;
@@ -8,20 +8,15 @@ use crate::names::InfoLevel;
 use crate::smb2::FileReference;
 
 message! {
-    /// Changes a file.
     request Request<'a>: SET_INFO, 33 {
-        /// What to change.
         level: InfoLevel = 2,
-        /// The open.
         file: FileReference = 16,
     } with {
-        /// The bytes of the class.
         information: Information<'a> = [u16 @ 8, u32 @ 4],
     }
 }
 
 impl<'a> Request<'a> {
-    /// A change of an open.
     pub fn new(file: FileReference, data: Data<'a>) -> Request<'a> {
         Request { level: data.level(), file, information: Information::Data(data) }
     }
@@ -30,16 +25,15 @@ impl<'a> Request<'a> {
 impl Smb2RequestMessage for Request<'_> {}
 
 message! {
-    /// It is changed.
     response Response: SET_INFO, 2 {}
 }
 
-/// What a class says.
+/// Contents of the buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Information<'a> {
-    /// As it was read.
+    /// Encoded data from a message.
     Bytes(&'a [u8]),
-    /// To be written.
+    /// Change to emit.
     Data(Data<'a>),
 }
 

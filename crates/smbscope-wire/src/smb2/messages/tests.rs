@@ -1,5 +1,5 @@
-//! Headers for the tests of the messages, and properties that hold for all of them: what was emitted is read as it was;
-//! what the client emits, the analyser reads; and no bytes of a server make a response panic.
+//! Helpers for the tests of single messages, and properties of all messages: what is emitted parses to the same value,
+//! the analyser reads what the client emits, and no server bytes make a response parser panic.
 
 use super::*;
 use crate::codec::{List, Put};
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 const HEADER: Smb2Header =
     Smb2Header { message_id: 7, tree_id: Some(1), session_id: Some(2), ..Smb2Header::new(Smb2Command::ECHO) };
 
-/// A whole request.
+/// Returns a complete request.
 pub(super) fn request<B: Smb2Message>(body: &B) -> Vec<u8> {
     let mut out = Vec::new();
     Smb2Header { command: B::COMMAND, ..HEADER }.emit(&mut out);
@@ -20,7 +20,7 @@ pub(super) fn request<B: Smb2Message>(body: &B) -> Vec<u8> {
     out
 }
 
-/// The header of a response.
+/// Returns the header of a response.
 pub(super) fn response(command: Smb2Command) -> Vec<u8> {
     let mut out = Vec::new();
     Smb2Header { command, flags: flags::SERVER_TO_REDIR, ..HEADER }.emit(&mut out);
@@ -31,7 +31,7 @@ fn files() -> impl Strategy<Value = FileReference> {
     (any::<u64>(), any::<u64>()).prop_map(|(persistent, volatile)| FileReference { persistent, volatile })
 }
 
-/// A message of each type, made of any bytes, is read as it was emitted.
+/// Checks for each type that a message with arbitrary contents parses as emitted.
 macro_rules! round_trips {
     ($fields:ident, $buffers:ident: $($type:path),* $(,)?) => {$({
         let message = <$type>::any(&$fields, &$buffers);

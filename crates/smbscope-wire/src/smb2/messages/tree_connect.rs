@@ -5,9 +5,8 @@ use super::message::message;
 use crate::codec::WireText;
 
 message! {
-    /// Connects to a share.
     request Request<'a>: TREE_CONNECT, 9 {} with {
-        /// `\\server\share`
+        /// `\\server\share`.
         path: WireText<'a> = [u16 @ 4, u16 @ 6],
     }
 }
@@ -15,24 +14,19 @@ message! {
 impl Smb2RequestMessage for Request<'_> {}
 
 message! {
-    /// What the share is.
     response Response: TREE_CONNECT, 16 {
         /// 1 disk, 2 pipe, 3 printer.
         share_type: u8 = 2,
-        /// ShareFlags.
         share_flags: u32 = 4,
-        /// Capabilities.
         capabilities: u32 = 8,
-        /// MaximalAccess.
         maximal_access: u32 = 12,
     }
 }
 
 impl Response {
-    /// SMB2_SHAREFLAG_ENCRYPT_DATA
     const ENCRYPT_DATA: u32 = 0x0000_8000;
 
-    /// The server wants everything on this share encrypted.
+    /// Returns true if the server requires encryption on this share.
     pub fn encrypts_data(&self) -> bool {
         self.share_flags & Response::ENCRYPT_DATA != 0
     }

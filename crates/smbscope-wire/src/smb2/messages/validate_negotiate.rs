@@ -1,18 +1,14 @@
-//! FSCTL_VALIDATE_NEGOTIATE_INFO (MS-SMB2 2.2.31.4, 2.2.32.6): what was negotiated, once more and signed, so that
-//! nobody can have changed it on the way.
+//! FSCTL_VALIDATE_NEGOTIATE_INFO (MS-SMB2 2.2.31.4, 2.2.32.6): repeats the negotiation in a signed exchange to detect
+//! tampering.
 
 use crate::codec::{FixedSizeField, List, Put, counted, put_counted};
 
-/// What the client had offered.
+/// Fields of the client's NEGOTIATE request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValidateNegotiateRequest<'a> {
-    /// Capabilities of the NEGOTIATE request.
     pub capabilities: u32,
-    /// ClientGuid of it.
     pub guid: [u8; 16],
-    /// SecurityMode of it.
     pub security_mode: u16,
-    /// Dialects of it.
     pub dialects: List<'a, u16>,
 }
 
@@ -25,7 +21,7 @@ impl<'a> ValidateNegotiateRequest<'a> {
         put_counted(self.dialects, out);
     }
 
-    /// Reads the input of the IOCTL.
+    /// Parses the input of the IOCTL.
     pub fn parse(input: &'a [u8]) -> Option<ValidateNegotiateRequest<'a>> {
         Some(ValidateNegotiateRequest {
             capabilities: FixedSizeField::at(input, 0)?,
@@ -36,24 +32,19 @@ impl<'a> ValidateNegotiateRequest<'a> {
     }
 }
 
-/// What the server had answered.
+/// Fields of the server's NEGOTIATE response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValidateNegotiateResponse {
-    /// Capabilities of the NEGOTIATE response.
     pub capabilities: u32,
-    /// ServerGuid of it.
     pub guid: [u8; 16],
-    /// SecurityMode of it.
     pub security_mode: u16,
-    /// DialectRevision of it.
     pub dialect: u16,
 }
 
 impl ValidateNegotiateResponse {
-    /// Bytes of it.
     pub const LENGTH: u32 = 24;
 
-    /// Reads the output of the IOCTL.
+    /// Parses the output of the IOCTL.
     pub fn parse(output: &[u8]) -> Option<ValidateNegotiateResponse> {
         Some(ValidateNegotiateResponse {
             capabilities: FixedSizeField::at(output, 0)?,

@@ -5,20 +5,16 @@ use super::message::message;
 use crate::smb2::FileReference;
 
 message! {
-    /// Writes.
     request Request<'a>: WRITE, 49 {
-        /// First byte.
         offset: u64 = 8,
-        /// The open.
         file: FileReference = 16,
     } with {
-        /// What to write.
         data: &'a [u8] = [u16 @ 2, u32 @ 4],
     }
 }
 
 impl Request<'_> {
-    /// How many bytes a message that may be cut has to write.
+    /// Returns the number of bytes to write, of a possibly truncated message.
     pub fn length(message: &[u8]) -> Option<u32> {
         Self::data(message).map(|(_, length)| length as u32)
     }
@@ -31,9 +27,7 @@ impl Smb2RequestMessage for Request<'_> {
 }
 
 message! {
-    /// How much was written.
     response Response: WRITE, 17 {
-        /// Bytes.
         count: u32 = 4,
     }
 }
