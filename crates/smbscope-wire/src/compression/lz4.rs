@@ -3,7 +3,6 @@
 use super::window::{DecompressionEnd, DecompressionWindow};
 use crate::bytes;
 
-/// Appends what the block `data` holds.
 pub(super) fn decompress(data: &[u8], mut window: DecompressionWindow<'_>) -> Result<(), DecompressionEnd> {
     let mut at = 0;
     while at < data.len() {
@@ -17,7 +16,7 @@ pub(super) fn decompress(data: &[u8], mut window: DecompressionWindow<'_>) -> Re
             return Err(DecompressionEnd::Truncated);
         }
         at += count;
-        // The last sequence has literals only.
+        // The last sequence has only literals.
         if at == data.len() {
             return Ok(());
         }
@@ -29,7 +28,7 @@ pub(super) fn decompress(data: &[u8], mut window: DecompressionWindow<'_>) -> Re
     Ok(())
 }
 
-/// A length of four bits, continued in bytes of 255 and a last one that is less.
+/// Reads a length of four bits, which 15 extends by bytes up to the first that is not 255.
 fn length(data: &[u8], at: &mut usize, nibble: u8) -> Result<usize, DecompressionEnd> {
     let mut length = usize::from(nibble);
     if nibble == 0x0f {

@@ -3,7 +3,6 @@
 use super::window::{DecompressionEnd, DecompressionWindow};
 use crate::bytes;
 
-/// Appends what `data` holds.
 pub(super) fn decompress(data: &[u8], mut window: DecompressionWindow<'_>) -> Result<(), DecompressionEnd> {
     let mut reader = Lz77Reader { data, at: 0, shared_length: None };
     loop {
@@ -13,7 +12,7 @@ pub(super) fn decompress(data: &[u8], mut window: DecompressionWindow<'_>) -> Re
             if flags >> bit & 1 == 0 {
                 window.literal(reader.u8()?)?;
             } else if reader.at == data.len() {
-                // Flags after the last item are ones.
+                // The flags after the last item are ones.
                 return Ok(());
             } else {
                 let (distance, length) = reader.match_item()?;
@@ -26,12 +25,12 @@ pub(super) fn decompress(data: &[u8], mut window: DecompressionWindow<'_>) -> Re
 struct Lz77Reader<'a> {
     data: &'a [u8],
     at: usize,
-    /// Where a byte of lengths stands whose high half is still unused.
+    /// Position of a length byte whose high half is unused.
     shared_length: Option<usize>,
 }
 
 impl Lz77Reader<'_> {
-    /// Distance and length of a match: 13 and 3 bits, then 4 bits, 8, 16 and 32 where the length needs them.
+    /// Reads distance and length of a match: 13 and 3 bits, extended by 4, 8, 16 and 32 bits as the length needs them.
     fn match_item(&mut self) -> Result<(usize, usize), DecompressionEnd> {
         let word = self.u16()?;
         let distance = usize::from(word >> 3) + 1;
@@ -48,7 +47,7 @@ impl Lz77Reader<'_> {
         Ok((distance, length as usize + 3))
     }
 
-    /// Two matches with long lengths share a byte: the first has its low half.
+    /// Reads 4 bits of length. Two long matches share a byte; the first one uses the low half.
     fn half_byte(&mut self) -> Result<u32, DecompressionEnd> {
         match self.shared_length.take() {
             Some(at) => Ok(u32::from(self.data[at] >> 4)),
@@ -61,7 +60,7 @@ impl Lz77Reader<'_> {
         }
     }
 
-    /// A length of 16 bits, or 32 after a zero; it counts from the start, not on top of the shorter fields.
+    /// Reads a length of 16 bits, or 32 after a zero. It replaces the shorter fields instead of extending them.
     fn long_length(&mut self) -> Result<u32, DecompressionEnd> {
         let mut length = u32::from(self.u16()?);
         if length == 0 {

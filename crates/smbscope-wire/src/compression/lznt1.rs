@@ -1,12 +1,11 @@
-//! LZNT1 (MS-XCA 2.5): chunks of 4096 bytes of output, each on its own.
+//! LZNT1 (MS-XCA 2.5): independent chunks of 4096 bytes of output.
 
 use super::window::{DecompressionEnd, DecompressionWindow};
 use crate::bytes;
 
-/// A compressed chunk holds no more than this.
+/// Maximum output of a compressed chunk.
 const CHUNK: usize = 4096;
 
-/// Appends what `data` holds.
 pub(super) fn decompress(data: &[u8], mut window: DecompressionWindow<'_>) -> Result<(), DecompressionEnd> {
     let mut at = 0;
     while at < data.len() {
@@ -35,7 +34,8 @@ pub(super) fn decompress(data: &[u8], mut window: DecompressionWindow<'_>) -> Re
     Ok(())
 }
 
-/// Flag groups: a byte whose bits, lowest first, tell literals from words. `whole` says that the chunk is all there.
+/// Decompresses flag groups: bits of a byte, lowest first, distinguish literals from match words. `whole` is false for
+/// a truncated chunk.
 fn decompress_chunk(chunk: &[u8], whole: bool, window: &mut DecompressionWindow<'_>) -> Result<(), DecompressionEnd> {
     let mut at = 0;
     while at < chunk.len() {
@@ -64,8 +64,8 @@ fn decompress_chunk(chunk: &[u8], whole: bool, window: &mut DecompressionWindow<
     Ok(())
 }
 
-/// Distance and length of a compressed word: the distance has just the bits it needs to reach the chunk's start, of
-/// which `written` bytes are behind, and no fewer than 4.
+/// Splits a match word. The distance has as many bits as it takes to reach the start of the chunk, `written` bytes
+/// back, and at least 4.
 fn split(word: u16, written: usize) -> (usize, usize) {
     let distance_bits = (usize::BITS - written.saturating_sub(1).leading_zeros()).clamp(4, 12);
     let length_bits = 16 - distance_bits;

@@ -1,4 +1,4 @@
-//! Decompression against the specification's examples, independent compressors and our own.
+//! Decompression of the specification's examples and of the output of independent compressors and our own.
 
 use super::*;
 
@@ -6,7 +6,7 @@ mod encoders;
 mod properties;
 mod vectors;
 
-/// ProtocolId, size, algorithm, flags, offset, plain bytes, data (MS-SMB2 2.2.42.1).
+/// An unchained frame (MS-SMB2 2.2.42.1): ProtocolId, size, algorithm, flags, offset, plain bytes, data.
 fn unchained(algorithm: Algorithm, plain: &[u8], original: usize, data: &[u8]) -> Vec<u8> {
     let mut frame = b"\xfcSMB".to_vec();
     frame.extend((original as u32).to_le_bytes());
@@ -18,7 +18,7 @@ fn unchained(algorithm: Algorithm, plain: &[u8], original: usize, data: &[u8]) -
     frame
 }
 
-/// ProtocolId and size, then the payloads (MS-SMB2 2.2.42.2).
+/// A chained frame (MS-SMB2 2.2.42.2): ProtocolId and size, then the payloads.
 fn chained(original: usize, payloads: &[(Algorithm, Option<usize>, &[u8])]) -> Vec<u8> {
     let mut frame = b"\xfcSMB".to_vec();
     frame.extend((original as u32).to_le_bytes());
@@ -32,7 +32,6 @@ fn chained(original: usize, payloads: &[(Algorithm, Option<usize>, &[u8])]) -> V
     frame
 }
 
-/// What one algorithm makes of its data alone, and why it ended.
 fn decoded(algorithm: Algorithm, data: &[u8], limit: usize) -> Result<Vec<u8>, CompressionError> {
     let mut out = Vec::new();
     decompress(algorithm, data, &mut out, limit).map(|()| out)
@@ -79,7 +78,7 @@ fn a_frame_that_ends_in_its_header_says_what_is_missing() {
 
 #[test]
 fn unchained_message_is_its_plain_part_and_what_is_decompressed() {
-    // Expected: MS-XCA 3.1, 100 times "abc", behind a plain part.
+    // Expected: MS-XCA 3.1, 100 × "abc", after a plain part.
     let data = [0xff, 0xff, 0xff, 0x1f, 0x61, 0x62, 0x63, 0x17, 0x00, 0x0f, 0xff, 0x26, 0x01];
     let frame = unchained(Algorithm::LZ77, b"\xfeSMB", 300, &data);
     let message = [b"\xfeSMB".to_vec(), b"abc".repeat(100)].concat();
@@ -108,14 +107,14 @@ fn chained_message_is_its_payloads_one_after_the_other() {
 
 #[test]
 fn nothing_follows_a_payload_that_came_up_short() {
-    // The LZ4 payload holds 3 bytes and claims 10: the next payload's place in the message is unknown.
+    // The LZ4 payload holds 3 bytes and claims 10, so the position of the next payload is unknown.
     let frame = chained(20, &[(Algorithm::LZ4, Some(10), b"\x30abc"), (Algorithm::NONE, None, b"later")]);
     assert_eq!(recover_prefix(&frame, true, 100).unwrap(), b"abc");
 }
 
 #[test]
 fn a_payload_does_not_reach_into_the_one_before_it() {
-    // Distance 4 reaches back beyond the two literals of the payload itself.
+    // Distance 4 reaches beyond the payload's own two literals.
     let frame = chained(20, &[(Algorithm::NONE, None, b"abcdef"), (Algorithm::LZ4, Some(8), b"\x22xy\x04\0")]);
     assert_eq!(recover_prefix(&frame, true, 100).unwrap(), b"abcdefxy");
 }

@@ -1,9 +1,9 @@
-//! Round trips through every algorithm, cut at every byte and asked for every length; arbitrary bytes.
+//! Round trips through every algorithm, with every truncation and every limit; and arbitrary bytes.
 
 use super::*;
 use proptest::{collection::vec, prelude::*};
 
-/// Bytes that compress: few different ones, runs, repetitions; and some that do not.
+/// Compressible bytes (few values, runs, repetitions) mixed with incompressible ones.
 fn text(max: usize) -> impl Strategy<Value = Vec<u8>> {
     let repeated = (vec(any::<u8>(), 1..40), 1usize..40).prop_map(|(part, times)| part.repeat(times));
     let parts = vec(prop_oneof![vec(0..3u8, 0..60), vec(any::<u8>(), 0..60), repeated], 0..6);
@@ -14,7 +14,6 @@ fn text(max: usize) -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// Every algorithm's version of `text`.
 fn compressed(text: &[u8]) -> Vec<(Algorithm, Vec<u8>)> {
     vec![
         (Algorithm::NONE, text.to_vec()),

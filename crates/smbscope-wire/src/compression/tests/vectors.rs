@@ -1,15 +1,15 @@
-//! The examples of MS-XCA section 3, and vectors from other programs.
+//! Examples of MS-XCA section 3, and test vectors from other programs.
 
 use super::*;
 
 const ALPHABET: &[u8] = b"abcdefghijklmnopqrstuvwxyz";
 
-/// A text that compresses, the source of the files in `vectors/`.
+/// A compressible text, the source of the files in `vectors/`.
 fn lines() -> Vec<u8> {
     (0..340u32).map(|i| format!("line {}: {}\n", i * i % 97, i * 7919 % 1000)).collect::<String>().into_bytes()
 }
 
-/// 256 bytes of code lengths, of which few are not zero, then `data`.
+/// Returns 256 bytes of code lengths, mostly zero, followed by `data`.
 fn huffman_example(lengths: &[(usize, u8)], data: &[u8]) -> Vec<u8> {
     let mut example = vec![0; 256];
     for &(at, byte) in lengths {
