@@ -1,38 +1,32 @@
-//! Little-endian fields out of a slice that may be too short: `None` where the bytes are not there.
+//! Little-endian fields of a slice that may be too short: `None` if the bytes are missing.
 
-/// One byte at `offset`.
 pub fn u8_at(bytes: &[u8], offset: usize) -> Option<u8> {
     bytes.get(offset).copied()
 }
 
-/// Two bytes at `offset`, little-endian.
 pub fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
     Some(u16::from_le_bytes(array_at(bytes, offset)?))
 }
 
-/// Four bytes at `offset`, little-endian.
 pub fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
     Some(u32::from_le_bytes(array_at(bytes, offset)?))
 }
 
-/// Eight bytes at `offset`, little-endian.
 pub fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
     Some(u64::from_le_bytes(array_at(bytes, offset)?))
 }
 
-/// `N` bytes at `offset`.
 pub fn array_at<const N: usize>(bytes: &[u8], offset: usize) -> Option<[u8; N]> {
     bytes.get(offset..offset.checked_add(N)?)?.try_into().ok()
 }
 
-/// UTF-16LE text; unpaired surrogates become U+FFFD, a trailing odd byte is dropped.
+/// Decodes UTF-16LE. Unpaired surrogates become U+FFFD; a trailing odd byte is dropped.
 pub fn utf16_text(bytes: &[u8]) -> String {
     let units = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
     char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
 }
 
-/// What is before the terminator of a text in UTF-16 or in an OEM code page, or all of it where there is none; and whether
-/// there is one.
+/// Returns the text before the terminator, and true if there was a terminator; otherwise all of it and false.
 pub fn before_terminator(bytes: &[u8], unicode: bool) -> (&[u8], bool) {
     let end = match unicode {
         true => bytes.chunks_exact(2).position(|unit| unit == [0, 0]).map(|units| 2 * units),
@@ -42,12 +36,12 @@ pub fn before_terminator(bytes: &[u8], unicode: bool) -> (&[u8], bool) {
     (&bytes[..end.unwrap_or(all)], end.is_some())
 }
 
-/// Text in UTF-16, or else in an OEM code page.
+/// Decodes UTF-16LE, or else text in an OEM code page.
 pub fn text(bytes: &[u8], unicode: bool) -> String {
     if unicode { utf16_text(bytes) } else { oem_text(bytes) }
 }
 
-/// OEM text as UTF-8 where it is ASCII; other bytes become U+FFFD, since the code page is not on the wire.
+/// Decodes OEM text. Non-ASCII bytes become U+FFFD, because the code page is not on the wire.
 pub fn oem_text(bytes: &[u8]) -> String {
     bytes.iter().map(|&b| if b.is_ascii() { char::from(b) } else { char::REPLACEMENT_CHARACTER }).collect()
 }

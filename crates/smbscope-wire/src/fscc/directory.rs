@@ -1,28 +1,26 @@
-//! Directory entries (MS-FSCC 2.4.10 and its kin): what QUERY_DIRECTORY gives, and SMB1's FIND with the same classes.
+//! Directory entries (MS-FSCC 2.4.8 to 2.4.28) of QUERY_DIRECTORY, and of SMB1's FIND with the same classes.
 
 use crate::bytes::{text, u32_at, u64_at};
 use crate::names::InfoLevel;
 
-/// A directory entry, borrowed from an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirectoryEntry<'a> {
-    /// As it is on the wire: UTF-16LE, of old servers in their code page.
+    /// Name in UTF-16LE, or in the code page of an old server.
     pub name: &'a [u8],
-    /// EndOfFile; zero with classes that have names only.
+    /// Zero in classes that hold only names.
     pub end_of_file: u64,
-    /// MS-FSCC 2.6; zero with classes that have names only.
+    /// See MS-FSCC 2.6; zero in classes that hold only names.
     pub file_attributes: u32,
     unicode: bool,
 }
 
 impl DirectoryEntry<'_> {
-    /// The name as text.
     pub fn name_text(&self) -> String {
         text(self.name, self.unicode)
     }
 }
 
-/// The entries of an answer; they end where one is cut off.
+/// Iterator over the entries of a response. Ends at the first truncated entry.
 #[derive(Debug, Clone, Copy)]
 pub struct DirectoryEntries<'a> {
     rest: Option<&'a [u8]>,
@@ -30,17 +28,17 @@ pub struct DirectoryEntries<'a> {
     unicode: bool,
 }
 
-/// Where an entry of a class has its name.
+/// Offsets of the name and its length in an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct DirectoryEntryLayout {
     name_length: usize,
     name: usize,
-    /// Size and attributes are there, at offsets that all classes share.
+    /// True if size and attributes exist, at offsets common to all classes.
     facts: bool,
 }
 
 impl<'a> DirectoryEntries<'a> {
-    /// The entries of a class; `None` where the class is not known.
+    /// Returns `None` for an unknown class.
     pub fn new(output: &'a [u8], level: InfoLevel) -> Option<DirectoryEntries<'a>> {
         let full = |name| DirectoryEntryLayout { name_length: 60, name, facts: true };
         let layout = match level {
@@ -55,7 +53,7 @@ impl<'a> DirectoryEntries<'a> {
         Some(DirectoryEntries { rest: Some(output), layout, unicode: true })
     }
 
-    /// With names in the code page of the server.
+    /// Decodes names in the server's code page.
     pub fn in_oem(self) -> DirectoryEntries<'a> {
         DirectoryEntries { unicode: false, ..self }
     }
@@ -69,7 +67,7 @@ impl<'a> Iterator for DirectoryEntries<'a> {
         let DirectoryEntryLayout { name_length, name: name_at, facts } = self.layout;
         let length = u32_at(entry, name_length)? as usize;
         let mut name = entry.get(name_at..name_at.checked_add(length)?)?;
-        // Old servers count the terminator.
+        // Old servers include the terminator in the length.
         while let Some(shorter) = name.strip_suffix(if self.unicode { &[0u8, 0][..] } else { &[0] }) {
             name = shorter;
         }
@@ -90,7 +88,7 @@ impl<'a> Iterator for DirectoryEntries<'a> {
 mod tests {
     use super::*;
 
-    /// An entry with a name of one character, its length at `name_length` and itself at `name`.
+    /// Builds an entry with a one-character name and its length at the given offsets.
     fn entry(next: u8, name_length: usize, name: usize, letter: u8) -> Vec<u8> {
         let mut bytes = vec![0; name + 2];
         bytes[0] = next;
@@ -140,7 +138,7 @@ mod tests {
         text.encode_utf16().flat_map(u16::to_le_bytes).collect()
     }
 
-    /// An entry of SMB_FIND_FILE_BOTH_DIRECTORY_INFO in the order of MS-CIFS 2.2.8.1.7.
+    /// An SMB_FIND_FILE_BOTH_DIRECTORY_INFO entry (MS-CIFS 2.2.8.1.7).
     fn both(next: u32, size: u64, attributes: u32, name: &[u8]) -> Vec<u8> {
         let mut entry = next.to_le_bytes().to_vec();
         entry.resize(40, 0);
@@ -172,7 +170,7 @@ mod tests {
         for length in 0..whole.len() {
             assert_eq!(entries(&whole[..length], BOTH).count(), 0);
         }
-        // An offset that leads back, one that leads out, and a level that is not known.
+        // Offsets that point back and beyond the end, and an unknown level.
         let back = both(1, 1, 2, &utf16("name"));
         assert_eq!(entries(&back, BOTH).count(), 1);
         let out = both(u32::MAX, 1, 2, &utf16("name"));

@@ -1,4 +1,4 @@
-//! Structures of files and directories (MS-FSCC) that both protocols carry.
+//! File and directory structures of MS-FSCC, common to both protocols.
 
 mod directory;
 mod notify;

@@ -1,20 +1,19 @@
-//! FILE_NOTIFY_INFORMATION (MS-FSCC 2.7.1): what CHANGE_NOTIFY gives, and SMB1's NT_TRANSACT_NOTIFY_CHANGE.
+//! FILE_NOTIFY_INFORMATION (MS-FSCC 2.7.1), the response to CHANGE_NOTIFY and SMB1's NT_TRANSACT_NOTIFY_CHANGE.
 
 use crate::bytes::{u32_at, utf16_text};
 
-/// One change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileNotifyInformation {
     /// 1 added, 2 removed, 3 modified, 4 renamed from, 5 renamed to.
     pub action: u32,
-    /// Below the directory.
+    /// Path relative to the watched directory.
     pub name: String,
 }
 
-/// Where the name begins.
+/// Offset of the name.
 const NAME: usize = 12;
 
-/// The changes of a list; they end where one is cut off.
+/// Iterates over a list of changes. Ends at the first truncated entry.
 pub fn changes(list: &[u8]) -> impl Iterator<Item = FileNotifyInformation> {
     let mut rest = Some(list);
     std::iter::from_fn(move || {

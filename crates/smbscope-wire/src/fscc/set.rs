@@ -1,42 +1,39 @@
-//! What SET_INFO changes, and SMB1's TRANS2_SET_FILE_INFORMATION (MS-FSCC 2.4).
+//! Changes made by SET_INFO and SMB1's TRANS2_SET_FILE_INFORMATION (MS-FSCC 2.4).
 
 use crate::bytes::u32_at;
 use crate::codec::{Buffer, FixedSizeField, Put, WireText};
 use crate::names::InfoLevel;
 use std::ops::Range;
 
-/// What to change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Data<'a> {
-    /// FileBasicInformation (MS-FSCC 2.4.7): creation, last access, last write and change, as FILETIME; zero leaves a
-    /// time as it is, and so does zero with the attributes.
+    /// FileBasicInformation (2.4.7). Zero leaves a time or the attributes unchanged.
     Basic {
-        /// The four times, in that order.
+        /// Creation, last access, last write and change, as FILETIME.
         times: [u64; 4],
-        /// MS-FSCC 2.6.
+        /// See MS-FSCC 2.6.
         file_attributes: u32,
     },
-    /// FileEndOfFileInformation (2.4.13)
+    /// FileEndOfFileInformation (2.4.13).
     EndOfFile(u64),
-    /// FileAllocationInformation (2.4.4)
+    /// FileAllocationInformation (2.4.4).
     Allocation(u64),
-    /// FileDispositionInformation (2.4.11)
+    /// FileDispositionInformation (2.4.11).
     Disposition(bool),
-    /// FileRenameInformation for SMB2 (2.4.42.2)
+    /// FileRenameInformation for SMB2 (2.4.42.2).
     Rename {
-        /// From the root of the share on.
+        /// Path relative to the share.
         path: WireText<'a>,
-        /// Whether a file that is there gives way.
+        /// True if an existing target is replaced.
         replace: bool,
     },
 }
 
 impl Data<'_> {
-    /// Where FileRenameInformation has the length of the name, and where the name begins.
+    /// Offsets of FileNameLength and FileName in FileRenameInformation.
     const NAME_LENGTH: usize = 16;
     pub(crate) const NAME: usize = 20;
 
-    /// Its class.
     pub fn level(&self) -> InfoLevel {
         match self {
             Data::Basic { .. } => InfoLevel::FILE_BASIC_INFORMATION,
@@ -47,7 +44,7 @@ impl Data<'_> {
         }
     }
 
-    /// Where the new name is, in a message that may be cut: within the bytes of FileRenameInformation.
+    /// Returns the range of the new name in a possibly truncated message. `None` unless it lies within `buffer`.
     pub(crate) fn new_name(message: &[u8], buffer: Range<usize>) -> Option<Range<usize>> {
         let here = message.get(..buffer.end.min(message.len()))?;
         let length = u32_at(here, buffer.start + Self::NAME_LENGTH)? as usize;
@@ -56,7 +53,7 @@ impl Data<'_> {
         Some(start..end)
     }
 
-    /// Appends it as SMB2 has it.
+    /// Appends the SMB2 encoding.
     pub(crate) fn emit(&self, out: &mut Vec<u8>) {
         match *self {
             Data::Basic { times, file_attributes } => {

@@ -1,7 +1,7 @@
-//! Names of codes on the wire: open enumerations, where an unknown value is legal and prints as a number.
+//! Names of numeric codes: open enumerations, in which an unknown value is legal and prints as a number.
 //!
-//! A table here is data: `NAME = value` lines handed to one macro. The commands' own tables stand with their
-//! protocol (`smb1::Command`, `smb2::Command`), status codes in [`status`](crate::status).
+//! Each table lists `NAME = value` for one macro. Command tables are in [`smb1`](crate::smb1) and
+//! [`smb2`](crate::smb2), status codes in [`status`](crate::status).
 
 mod fsctl;
 mod info_level;

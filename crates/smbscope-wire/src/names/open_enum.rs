@@ -1,10 +1,10 @@
-//! The macro that turns a table of names and values into an open enumeration.
+//! Macro that turns a table of names and values into an open enumeration.
 
-/// Gives a newtype over an unsigned integer its constants, `KNOWN`, `name`, `Display` and, where the table has a
-/// second column, `short_name`.
+/// Implements constants, `KNOWN`, `name` and `Display` for a newtype over an unsigned integer, and `short_name` if the
+/// table has a second column.
 ///
-/// The constant's identifier is the specification's name without `$prefix`; a value may stand in a table once only
-/// (the `match` in `name` refuses a repetition).
+/// A constant is named like the specification's constant without `$prefix`. Repeated values are a compile error (the
+/// `match` in `name`).
 macro_rules! open_enum {
     ($type:ident, $prefix:literal, $hex:literal {
         $($name:ident = $value:literal $(, $short:literal)?;)*
@@ -15,10 +15,10 @@ macro_rules! open_enum {
                 pub const $name: $type = $type($value);
             )*
 
-            /// Every value with a name, in the order of the specification's table.
+            /// Every named value, in table order.
             pub const KNOWN: &'static [$type] = &[$($type($value)),*];
 
-            /// The specification's name of this value, if it has one.
+            /// Returns the specification's name, if it has one.
             #[deny(unreachable_patterns)]
             pub const fn name(self) -> Option<&'static str> {
                 match self.0 {
@@ -30,7 +30,7 @@ macro_rules! open_enum {
 
         $crate::names::open_enum!(@short $type $($value $(=> $short)?,)*);
 
-        /// The specification's name, or the value in hexadecimal.
+        /// Prints the specification's name, or the value in hexadecimal.
         impl ::std::fmt::Display for $type {
             fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
                 match self.name() {
@@ -42,7 +42,7 @@ macro_rules! open_enum {
     };
     (@short $type:ident $($value:literal => $short:literal,)+) => {
         impl $type {
-            /// The classic analyser's name of this value (`Read+X`), if it has one.
+            /// Returns the name in classic response-time reports (`Read+X`), if it has one.
             pub const fn short_name(self) -> Option<&'static str> {
                 match self.0 {
                     $($value => Some($short),)*

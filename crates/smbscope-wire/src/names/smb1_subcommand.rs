@@ -1,9 +1,9 @@
-//! Subcommands of SMB1's three transaction commands (MS-CIFS 2.2.2.2, MS-SMB 2.2.2.2).
+//! Subcommands of the three SMB1 transaction commands (MS-CIFS 2.2.2.2, MS-SMB 2.2.2.2).
 
 use super::open_enum;
 use serde::{Deserialize, Serialize};
 
-/// SMB_COM_TRANSACTION2 subcommand code (MS-CIFS 2.2.2.2).
+/// SMB_COM_TRANSACTION2 subcommand (MS-CIFS 2.2.2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Trans2(pub u16);
 
@@ -27,7 +27,7 @@ open_enum!(Trans2, "TRANS2_", "0x{:04x}" {
     REPORT_DFS_INCONSISTENCY = 0x0011, "Report_DFS_Inconsistency";
 });
 
-/// SMB_COM_NT_TRANSACT function code (MS-CIFS 2.2.2.2; quotas and CREATE2 from MS-SMB 2.2.2.2).
+/// SMB_COM_NT_TRANSACT function (MS-CIFS 2.2.2.2; quotas and CREATE2 from MS-SMB 2.2.2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct NtTransact(pub u16);
 
@@ -43,10 +43,10 @@ open_enum!(NtTransact, "NT_TRANSACT_", "0x{:04x}" {
     CREATE2 = 0x0009, "Create2";
 });
 
-/// SMB_COM_TRANSACTION subcommand code (MS-CIFS 2.2.2.2).
+/// SMB_COM_TRANSACTION subcommand (MS-CIFS 2.2.2.2).
 ///
-/// Value 1 has two meanings, which only the transaction's name tells: on a `\PIPE\` it sets a pipe's state, on a
-/// `\MAILSLOT\` it writes. [`Transaction::name`] gives the first.
+/// Value 1 is ambiguous: it sets the state of a `\PIPE\` and writes to a `\MAILSLOT\`. [`Transaction::name`] returns
+/// the former.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Transaction(pub u16);
 

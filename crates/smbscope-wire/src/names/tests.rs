@@ -1,4 +1,4 @@
-//! What the tables promise: names as the specification spells them, numbers for the rest, no name twice.
+//! Tables use the specification's names, print unknown values as numbers and repeat no name.
 
 use super::*;
 use crate::{smb1, smb2};
@@ -35,8 +35,8 @@ fn names_keep_the_width_they_are_asked_for() {
 
 #[test]
 fn short_names_are_those_of_the_1997_report() {
-    // Expected: the command column of the response time report in Swartz, "Adding Response Time Measurement of CIFS
-    // File Server Performance to NetBench", 1997, appendix A and table 1.
+    // Expected: command column of the response time report in Swartz, "Adding Response Time Measurement of CIFS File
+    // Server Performance to NetBench", 1997, appendix A and table 1.
     for (code, name) in [
         (0x10, "Check_Directory"),
         (0x04, "Close_File"),

@@ -1,13 +1,13 @@
-//! Down through GSS-API and SPNEGO wrappers to the token of a mechanism (RFC 2743 3.1, RFC 4178 4.2).
+//! Unwraps GSS-API and SPNEGO tokens down to the mechanism's token (RFC 2743 3.1, RFC 4178 4.2).
 
 use super::{der, kerberos, ntlm};
 
-/// InitialContextToken: [APPLICATION 0].
+/// [APPLICATION 0].
 const INITIAL_CONTEXT_TOKEN: u8 = 0x60;
-/// NegTokenInit and NegTokenResp, alternatives of NegotiationToken.
+/// Alternatives of NegotiationToken.
 const NEG_TOKEN_INIT: u8 = 0xa0;
 const NEG_TOKEN_RESP: u8 = 0xa1;
-/// mechToken of the one and responseToken of the other.
+/// mechToken of NegTokenInit and responseToken of NegTokenResp.
 const TOKEN: u8 = 0xa2;
 const SEQUENCE: u8 = 0x30;
 const OCTET_STRING: u8 = 0x04;
@@ -15,10 +15,10 @@ const OBJECT_IDENTIFIER: u8 = 0x06;
 /// TOK_ID of an AP-REQ inside the Kerberos mechanism's InitialContextToken (RFC 4121 4.1).
 const TOK_ID_AP_REQ: &[u8] = &[0x01, 0x00];
 
-/// No token in use has more wrappers than these: GSS, SPNEGO, GSS, Kerberos.
+/// Limit for nested wrappers. Real tokens have at most four: GSS, SPNEGO, GSS, Kerberos.
 const MAX_DEPTH: usize = 6;
 
-/// The NTLM message or Kerberos AP-REQ that `token` is or holds.
+/// Returns the NTLM message or Kerberos AP-REQ inside a token.
 pub(super) fn mechanism_token(mut token: &[u8]) -> Option<&[u8]> {
     for _ in 0..MAX_DEPTH {
         if token.starts_with(ntlm::SIGNATURE) || token.first() == Some(&kerberos::AP_REQ) {
@@ -36,7 +36,7 @@ pub(super) fn mechanism_token(mut token: &[u8]) -> Option<&[u8]> {
     None
 }
 
-/// What follows the mechanism's identifier. Whatever mechanism it names, the token itself tells what it is.
+/// Skips the mechanism's identifier, which is not needed: the token's first bytes identify it.
 fn initial_context(content: &[u8]) -> Option<&[u8]> {
     let (mechanism, token) = der::read(content)?;
     if mechanism.tag != OBJECT_IDENTIFIER || !mechanism.whole {

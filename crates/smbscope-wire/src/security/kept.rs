@@ -1,13 +1,14 @@
-//! What has to stay of a security token: who logs on, and none of what a password could be guessed from.
+//! Parts of a security token that an anonymised capture retains: identities, and nothing that would help to guess a
+//! password.
 
 use super::{der, gss, kerberos, ntlm};
 use crate::kept::{RetainedRanges, place_in};
 
-/// The places that [`identify`](super::identify) reads.
+/// Returns the ranges that [`identify`](super::identify) reads.
 pub(crate) fn kept(token: &[u8]) -> RetainedRanges {
     let mut kept = RetainedRanges::default();
     let Some(inner) = gss::mechanism_token(token) else {
-        // Which kind of token it is not.
+        // The first byte shows that the token is neither NTLM nor Kerberos.
         kept.field(0..1);
         return kept;
     };
@@ -18,14 +19,14 @@ pub(crate) fn kept(token: &[u8]) -> RetainedRanges {
     kept
 }
 
-/// The wrappers down to realm and service, and these; neither the ticket nor the authenticator.
+/// Retains the wrappers, realm and service, but neither the ticket nor the authenticator.
 fn of_kerberos(token: &[u8]) -> RetainedRanges {
     let mut kept = RetainedRanges::default();
     let mut end = 0;
     for (name, of) in kerberos::names(token) {
         let range = place_in(token, name);
         end = end.max(range.end);
-        // `cifs` and its kin name no one.
+        // Service classes such as `cifs` identify nobody, so they stay readable.
         if !is_service_class(name) {
             kept.name(of, false, range);
         }

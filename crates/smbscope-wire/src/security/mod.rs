@@ -1,4 +1,5 @@
-//! Who logs on: what a session setup's security token tells without any key (RFC 4178, MS-NLMP 2.2.1, RFC 4120).
+//! Identity of a session: the parts of a session setup's security token that are readable without a key (RFC 4178,
+//! MS-NLMP 2.2.1, RFC 4120).
 
 pub mod der;
 mod gss;
@@ -11,40 +12,38 @@ pub(crate) use kept::kept;
 #[cfg(test)]
 mod tests;
 
-/// What one security token says about the identity behind a session.
+/// Identity in one security token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecurityToken {
-    /// NTLM NEGOTIATE_MESSAGE: a logon begins (MS-NLMP 2.2.1.1).
+    /// NTLM NEGOTIATE_MESSAGE, the start of a logon (MS-NLMP 2.2.1.1).
     NtlmNegotiate,
-    /// NTLM CHALLENGE_MESSAGE, the server's answer (MS-NLMP 2.2.1.2).
+    /// NTLM CHALLENGE_MESSAGE of the server (MS-NLMP 2.2.1.2).
     NtlmChallenge {
-        /// The server's domain or name, if the message has one.
+        /// Domain or name of the server.
         target: Option<String>,
     },
-    /// NTLM AUTHENTICATE_MESSAGE (MS-NLMP 2.2.1.3). A field that is empty, out of range or cut off is empty here.
+    /// NTLM AUTHENTICATE_MESSAGE (MS-NLMP 2.2.1.3). Fields that are out of range or truncated are empty.
     NtlmAuthenticate {
-        /// The domain the user's account is said to be in.
         domain: String,
-        /// The user's name.
         user: String,
-        /// The client's name for itself.
+        /// Name of the client computer.
         workstation: String,
-        /// The client asks for an anonymous session (MS-NLMP 3.2.5.1.2).
+        /// True if the client asks for an anonymous session (MS-NLMP 3.2.5.1.2).
         anonymous: bool,
     },
-    /// Kerberos AP-REQ (RFC 4120 5.5.1). The client's name stands in the encrypted part of the ticket.
+    /// Kerberos AP-REQ (RFC 4120 5.5.1). The client's name is in the encrypted part of the ticket.
     KerberosApReq {
-        /// The realm of the ticket's service; empty where it is cut off.
+        /// Realm of the service; empty if truncated.
         realm: String,
-        /// The service the ticket is for, such as `cifs/server`; empty where it is cut off.
+        /// Service such as `cifs/server`; empty if truncated.
         service: String,
     },
 }
 
-/// Reads the security token of a session setup (MS-SMB2 2.2.5 and 2.2.6, MS-SMB 2.2.4.6), whole or cut at its end.
+/// Identifies the security token of a session setup (MS-SMB2 2.2.5 and 2.2.6, MS-SMB 2.2.4.6), which may be truncated.
 ///
-/// The token may be SPNEGO, NTLM without it, or Kerberos. `None` for anything else and for steps of SPNEGO that hold no
-/// token of a mechanism.
+/// Accepts SPNEGO, raw NTLM and Kerberos. Returns `None` for anything else, and for SPNEGO steps without a mechanism
+/// token.
 pub fn identify(token: &[u8]) -> Option<SecurityToken> {
     let token = gss::mechanism_token(token)?;
     if token.starts_with(ntlm::SIGNATURE) { ntlm::identify(token) } else { kerberos::identify(token) }

@@ -1,28 +1,24 @@
-//! SMB1 error class and code, used where FLAGS2_NT_STATUS is clear (MS-CIFS 2.2.1.5 and 2.2.2.4).
+//! SMB1 error class and code, used if FLAGS2_NT_STATUS is clear (MS-CIFS 2.2.1.5 and 2.2.2.4).
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// An SMB1 error class and code, printed as `ERRDOS/ERRbadfile` (MS-CIFS 2.2.2.4).
+/// SMB1 error class and code, printed as `ERRDOS/ERRbadfile` (MS-CIFS 2.2.2.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct DosError {
-    /// SUCCESS, ERRDOS, ERRSRV, ERRHRD, ERRCMD.
     pub class: u8,
-    /// The error within the class.
     pub code: u16,
 }
 
 impl DosError {
-    /// No error.
     pub const SUCCESS: DosError = DosError { class: 0x00, code: 0 };
 
-    /// Whether the request failed: any class but SUCCESS. `ERRDOS/ERRmoredata` and `ERRDOS/ERR_NOTIFY_ENUM_DIR` say
-    /// that a buffer was too small for the whole answer and are warnings, as their NTSTATUS counterparts are.
+    /// Returns true for any class except SUCCESS. Returns false for `ERRDOS/ERRmoredata` and
+    /// `ERRDOS/ERR_NOTIFY_ENUM_DIR`: they report that the buffer was too small, which is a warning as in NTSTATUS.
     pub fn is_error(self) -> bool {
         self.class != 0x00 && !matches!((self.class, self.code), (0x01, 0x00ea | 0x03fe))
     }
 
-    /// The name of the error class, if it is one of MS-CIFS 2.2.2.4.
     pub fn class_name(self) -> Option<&'static str> {
         match self.class {
             0x00 => Some("SUCCESS"),
@@ -34,7 +30,6 @@ impl DosError {
         }
     }
 
-    /// The name of the error within its class, if it is one of MS-CIFS 2.2.2.4.
     pub fn code_name(self) -> Option<&'static str> {
         match self.class {
             0x01 => err_dos(self.code),

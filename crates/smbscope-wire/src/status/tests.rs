@@ -1,4 +1,4 @@
-//! Statuses print by name, and errors are told from warnings and steps.
+//! Statuses print by name, and errors are distinguished from warnings and logon steps.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn known_statuses_print_their_name_and_others_eight_digits() {
 
 #[test]
 fn constants_used_by_the_analyser_have_the_values_of_the_specification() {
-    // Expected: MS-ERREF 2.3.1 and MS-SMB2 3.2.4 and 3.3.5, where these steer a client or server.
+    // Expected: MS-ERREF 2.3.1; MS-SMB2 3.2.4 and 3.3.5, where these statuses steer a client or server.
     for (status, value) in [
         (NtStatus::SUCCESS, 0x0000_0000),
         (NtStatus::PENDING, 0x0000_0103),
@@ -58,7 +58,7 @@ fn warnings_and_steps_of_a_logon_are_no_errors() {
 
 #[test]
 fn the_smb_servers_own_codes_are_errors_whatever_their_top_bits() {
-    // Expected: MS-CIFS 2.2.2.4, where such a code is wire-identical to an error class and code.
+    // Expected: MS-CIFS 2.2.2.4, where such a code is identical on the wire to an error class and code.
     assert!(NtStatus::SMB_BAD_TID.is_error());
     assert!(NtStatus::OS2_INVALID_LEVEL.is_error());
     assert!(NtStatus::SMB_NO_SUPPORT.is_error());
