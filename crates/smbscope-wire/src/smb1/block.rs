@@ -1,7 +1,6 @@
 //! Parameter and data blocks, one for each command of an AndX chain (MS-CIFS 2.2.3.2 to 2.2.3.4).
 
-use super::messages::STRING;
-use super::{Smb1Command, Smb1Header, TransactionKind};
+use super::{Smb1Command, Smb1Header};
 use crate::bytes::{before_terminator, text, u8_at, u16_at};
 use crate::name::CapturedName;
 use std::ops::Range;
@@ -24,10 +23,10 @@ pub struct Block<'a> {
 }
 
 /// Limit for chained commands: the number of AndX commands.
-const MAX_CHAIN: usize = 8;
-/// Limit for the data bytes of a request that are parsed: names, a security token.
-const MAX_WANTED: usize = 16 * 1024;
+pub(super) const MAX_CHAIN: usize = 8;
 
+/// Buffer format of a terminated string.
+pub(super) const STRING: u8 = 0x04;
 /// Iterates over the blocks of a message that begins with `header`. A chain that points backwards ends there.
 pub fn blocks<'a>(header: &Smb1Header, message: &'a [u8]) -> impl Iterator<Item = Block<'a>> + use<'a> {
     let unicode = header.is_unicode();
@@ -128,54 +127,12 @@ impl<'a> Block<'a> {
 }
 
 /// Returns command and offset of the next block.
-fn next_of(command: Smb1Command, words: &[u8]) -> Option<(Smb1Command, usize)> {
+pub(super) fn next_of(command: Smb1Command, words: &[u8]) -> Option<(Smb1Command, usize)> {
     if !command.is_andx() {
         return None;
     }
     let next = Smb1Command(u8_at(words, 0)?);
     (next != Smb1Command::NO_ANDX).then_some((next, usize::from(u16_at(words, 2)?)))
-}
-
-/// Returns the number of bytes of a message that the analysis needs. `prefix` holds at least the header; the result
-/// may grow with it.
-pub fn needed(header: &Smb1Header, prefix: &[u8]) -> usize {
-    let mut offset = Smb1Header::LENGTH;
-    let mut command = header.command;
-    for _ in 0..MAX_CHAIN {
-        let Some(word_count) = u8_at(prefix, offset) else { return offset + 1 };
-        let words_end = offset + 1 + 2 * usize::from(word_count);
-        let Some(words) = prefix.get(offset + 1..words_end) else { return words_end };
-        match next_of(command, words) {
-            Some((next, at)) if at > offset => (command, offset) = (next, at),
-            _ => return words_end + 2 + data_needed(header, command, words, prefix, words_end),
-        }
-    }
-    offset
-}
-
-/// Returns the number of data bytes needed after the parameters.
-fn data_needed(header: &Smb1Header, command: Smb1Command, words: &[u8], prefix: &[u8], words_end: usize) -> usize {
-    let data_length = || match u16_at(prefix, words_end) {
-        Some(length) => usize::from(length).min(MAX_WANTED),
-        None => 0,
-    };
-    if header.is_reply() {
-        return TransactionKind::from_command(command).map_or(0, |_| data_length().min(16));
-    }
-    match command {
-        Smb1Command::WRITE_ANDX
-        | Smb1Command::WRITE
-        | Smb1Command::WRITE_RAW
-        | Smb1Command::WRITE_MPX
-        | Smb1Command::WRITE_AND_CLOSE
-        | Smb1Command::WRITE_AND_UNLOCK => 0,
-        Smb1Command::TRANSACTION2 | Smb1Command::NT_TRANSACT => {
-            let kind = if command == Smb1Command::NT_TRANSACT { TransactionKind::Nt } else { TransactionKind::Trans2 };
-            kind.parameters_end(words).saturating_sub(words_end + 2).min(MAX_WANTED)
-        }
-        Smb1Command::TRANSACTION => data_length().min(600),
-        _ => data_length(),
-    }
 }
 
 #[cfg(test)]
@@ -210,15 +167,5 @@ mod tests {
         let header = Smb1Header::parse(&bytes).unwrap();
         let block = blocks(&header, &bytes).next().unwrap();
         assert_eq!(block.formatted_name(), Some("ab".into()));
-    }
-
-    #[test]
-    fn bulk_data_is_not_needed() {
-        let mut rest = vec![14, 0xff];
-        rest.resize(1 + 28, 0);
-        rest.extend(60_000u16.to_le_bytes());
-        let message = message(0x2f, &rest);
-        let header = Smb1Header::parse(&message).unwrap();
-        assert_eq!(needed(&header, &message), 32 + 1 + 28 + 2);
     }
 }

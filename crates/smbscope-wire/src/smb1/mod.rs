@@ -5,7 +5,6 @@
 //! directions.
 
 mod block;
-mod command;
 mod detail;
 mod header;
 mod kept;
@@ -14,12 +13,11 @@ mod request;
 mod response;
 mod transaction;
 
-pub use block::{Block, blocks, needed};
-pub use command::Smb1Command;
+pub use block::{Block, blocks};
 pub use detail::{detail, detail_needed};
-pub use header::{Smb1Header, flags, flags2};
+pub use header::{Smb1Command, Smb1Header, flags, flags2};
 pub use kept::kept;
-pub use request::Smb1Request;
+pub use request::{Smb1Request, needed};
 pub use response::{Smb1NegotiateResult, Smb1OpenResult, Smb1Response};
 pub use transaction::{TransactionKind, TransactionProgress, TransactionRequest};
 

@@ -1,11 +1,13 @@
 //! Operation described by an SMB1 request: file, path, offset, length (MS-CIFS 2.2.4).
 
+use super::block::{MAX_CHAIN, next_of};
 use super::messages::{
     Close, Echo, LockByteRange, LockingAndxFields, LockingAndxRange, Negotiate, NtCreateAndx, OpenAndx, ReadAndx,
     ReadBytes, ReadMpx, ReadRaw, SessionSetupAndx, SessionSetupAndxLanMan, SessionSetupAndxPlain, TreeConnectAndx,
     WriteAndxFields, WriteMpx, WriteRaw, create_flags, lock_type,
 };
 use super::{Block, Smb1Command, Smb1Header, TransactionKind, TransactionRequest};
+use crate::bytes::{u8_at, u16_at};
 use crate::name::CapturedName;
 use crate::security::{SecurityToken, identify};
 
@@ -203,6 +205,51 @@ fn nt_create_name(header: &Smb1Header, block: &Block<'_>, message: &[u8]) -> Opt
     block.reaches(start + length).then(|| CapturedName::in_range(message, start..start + length, header.is_unicode()))
 }
 
+/// Limit for the data bytes of a request that are parsed: names, a security token.
+const MAX_WANTED: usize = 16 * 1024;
+
+/// Returns the number of bytes of a message that the analysis needs. `prefix` holds at least the header; the result
+/// may grow with it.
+pub fn needed(header: &Smb1Header, prefix: &[u8]) -> usize {
+    let mut offset = Smb1Header::LENGTH;
+    let mut command = header.command;
+    for _ in 0..MAX_CHAIN {
+        let Some(word_count) = u8_at(prefix, offset) else { return offset + 1 };
+        let words_end = offset + 1 + 2 * usize::from(word_count);
+        let Some(words) = prefix.get(offset + 1..words_end) else { return words_end };
+        match next_of(command, words) {
+            Some((next, at)) if at > offset => (command, offset) = (next, at),
+            _ => return words_end + 2 + data_needed(header, command, words, prefix, words_end),
+        }
+    }
+    offset
+}
+
+/// Returns the number of data bytes needed after the parameters.
+fn data_needed(header: &Smb1Header, command: Smb1Command, words: &[u8], prefix: &[u8], words_end: usize) -> usize {
+    let data_length = || match u16_at(prefix, words_end) {
+        Some(length) => usize::from(length).min(MAX_WANTED),
+        None => 0,
+    };
+    if header.is_reply() {
+        return TransactionKind::from_command(command).map_or(0, |_| data_length().min(16));
+    }
+    match command {
+        Smb1Command::WRITE_ANDX
+        | Smb1Command::WRITE
+        | Smb1Command::WRITE_RAW
+        | Smb1Command::WRITE_MPX
+        | Smb1Command::WRITE_AND_CLOSE
+        | Smb1Command::WRITE_AND_UNLOCK => 0,
+        Smb1Command::TRANSACTION2 | Smb1Command::NT_TRANSACT => {
+            let kind = if command == Smb1Command::NT_TRANSACT { TransactionKind::Nt } else { TransactionKind::Trans2 };
+            kind.parameters_end(words).saturating_sub(words_end + 2).min(MAX_WANTED)
+        }
+        Smb1Command::TRANSACTION => data_length().min(600),
+        _ => data_length(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::blocks;
@@ -244,5 +291,14 @@ mod tests {
     fn delete_names_its_file_in_the_oem_code_page() {
         let (header, bytes) = parse(0x06, 0, b"\x01\0\0\x06\0\x04\\a.b\0");
         assert_eq!(first(&header, &bytes), Smb1Request::Path(Some("\\a.b".into())));
+    }
+
+    #[test]
+    fn bulk_data_is_not_needed() {
+        let mut rest = vec![14, 0xff];
+        rest.resize(1 + 28, 0);
+        rest.extend(60_000u16.to_le_bytes());
+        let (header, message) = parse(0x2f, 0, &rest);
+        assert_eq!(needed(&header, &message), 32 + 1 + 28 + 2);
     }
 }

@@ -1,5 +1,6 @@
-//! Commands of the core and LAN Manager dialects that NT clients no longer send: 32-bit reads, writes and locks, and
-//! opens by name (MS-CIFS 2.2.4.3, 2.2.4.11, 2.2.4.13, 2.2.4.23, 2.2.4.26).
+//! Commands of the core dialect (MS-CIFS 2.2.4). NT clients still delete, rename and make directories with them
+//! (2.2.4.1, 2.2.4.2, 2.2.4.7, 2.2.4.8, 2.2.4.17); only older ones send 32-bit reads, writes and locks, opens by name,
+//! and queries without levels (2.2.4.3, 2.2.4.9, 2.2.4.11, 2.2.4.13, 2.2.4.23, 2.2.4.26, 2.2.4.57).
 
 use super::message::message;
 
@@ -60,9 +61,66 @@ message! {
     }
 }
 
+message! {
+    Delete<'a>: DELETE, 1 {
+        /// See [`search_attributes`](super::search_attributes).
+        search_attributes: u16 = 0,
+    } with {
+        file_name: formatted,
+    }
+}
+
+message! {
+    Rename<'a>: RENAME, 1 {
+        /// See [`search_attributes`](super::search_attributes).
+        search_attributes: u16 = 0,
+    } with {
+        old_file_name: formatted,
+        new_file_name: formatted,
+    }
+}
+
+message! {
+    CreateDirectory<'a>: CREATE_DIRECTORY, 0 {} with {
+        directory_name: formatted,
+    }
+}
+
+message! {
+    DeleteDirectory<'a>: DELETE_DIRECTORY, 0 {} with {
+        directory_name: formatted,
+    }
+}
+
+message! {
+    /// Checks that a directory exists.
+    CheckDirectory<'a>: CHECK_DIRECTORY, 0 {} with {
+        directory_name: formatted,
+    }
+}
+
+message! {
+    QueryInformationResponse: QUERY_INFORMATION, 10 {
+        /// SMB_FILE_ATTRIBUTES.
+        file_attributes: u16 = 0,
+        /// UTIME.
+        last_write_time: u32 = 2,
+        file_size: u32 = 6,
+    }
+}
+
+message! {
+    QueryInformationDiskResponse: QUERY_INFORMATION_DISK, 5 {
+        total_units: u16 = 0,
+        blocks_per_unit: u16 = 2,
+        block_size: u16 = 4,
+        free_units: u16 = 6,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{emitted, response};
+    use super::super::testing::{emitted, emitted_oem, response};
     use super::*;
     use crate::smb1::Smb1Command;
 
@@ -83,5 +141,29 @@ mod tests {
         let words = [0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 4, 0, 52, 0];
         let answer = ReadMpxResponse::parse(&response(Smb1Command::READ_MPX, &words, b"\0data")).unwrap();
         assert_eq!(answer, ReadMpxResponse { count: 9, data_length: 4 });
+    }
+
+    #[test]
+    fn the_name_of_a_delete_follows_a_format_byte() {
+        let delete = Delete { search_attributes: 6, file_name: "\\f".into() };
+        // The data begins at 32 + 1 + 2 + 2 = 37, so the name after the format byte is at the even offset 38.
+        assert_eq!(emitted(&delete), [1, 6, 0, 7, 0, 4, b'\\', 0, b'f', 0, 0, 0]);
+    }
+
+    #[test]
+    fn both_names_are_aligned_behind_their_format_bytes() {
+        let rename = Rename { search_attributes: 0x16, old_file_name: "a".into(), new_file_name: "b".into() };
+        // The first name is at 38; the second format byte is at 42, so one byte of padding precedes the second name.
+        assert_eq!(emitted(&rename), [1, 0x16, 0, 11, 0, 4, b'a', 0, 0, 0, 4, 0, b'b', 0, 0, 0]);
+    }
+
+    #[test]
+    fn the_name_of_a_directory_follows_a_format_byte() {
+        let request = CheckDirectory { directory_name: "\\d".into() };
+        // The data begins at 32 + 1 + 2 = 35, so the name after the format byte is at the even offset 36.
+        assert_eq!(emitted(&request), [0, 7, 0, 4, b'\\', 0, b'd', 0, 0, 0]);
+        assert_eq!(emitted_oem(&request), b"\x00\x04\x00\x04\\d\0");
+        assert_eq!(emitted(&CreateDirectory { directory_name: "\\d".into() }), emitted(&request));
+        assert_eq!(emitted(&DeleteDirectory { directory_name: "\\d".into() }), emitted(&request));
     }
 }

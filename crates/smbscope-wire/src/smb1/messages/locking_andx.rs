@@ -1,8 +1,7 @@
 //! SMB_COM_LOCKING_ANDX (MS-CIFS 2.2.4.32) with 32-bit or 64-bit ranges. The server also sends it to break an oplock.
 
 use super::super::{Smb1Command, Smb1Header, blocks};
-use super::message::message;
-use super::{Smb1Message, Smb1MessageWriter};
+use super::message::{Smb1Message, Smb1MessageWriter, message};
 use crate::bytes::{u16_at, u32_at};
 
 /// Bits of TypeOfLock.
@@ -17,7 +16,7 @@ pub mod lock_type {
 
 message! {
     /// Parameter words of a request and of a break.
-    Fields: LOCKING_ANDX, 8 {
+    LockingAndxFields: LOCKING_ANDX, 8 {
         fid: u16 = 4,
         type_of_lock: u8 = 6,
         /// 0 none, 1 level II.
@@ -81,7 +80,7 @@ impl Smb1Message for LockingAndx<'_> {
     const COMMAND: Smb1Command = Smb1Command::LOCKING_ANDX;
 
     fn body(&self, writer: &mut Smb1MessageWriter<'_>) {
-        let fields = Fields {
+        let fields = LockingAndxFields {
             fid: self.fid,
             type_of_lock: self.type_of_lock,
             new_oplock_level: self.new_oplock_level,
@@ -115,9 +114,9 @@ impl LockingAndxRequest {
         let header = Smb1Header::parse(message).filter(|header| !header.is_reply())?;
         let block = blocks(&header, message).next()?;
         let break_of = LockingAndxRequest {
-            fid: Fields::fid(block.words)?,
-            type_of_lock: Fields::type_of_lock(block.words)?,
-            new_oplock_level: Fields::new_oplock_level(block.words)?,
+            fid: LockingAndxFields::fid(block.words)?,
+            type_of_lock: LockingAndxFields::type_of_lock(block.words)?,
+            new_oplock_level: LockingAndxFields::new_oplock_level(block.words)?,
         };
         let is_break =
             block.command == Smb1Command::LOCKING_ANDX && break_of.type_of_lock & lock_type::OPLOCK_RELEASE != 0;

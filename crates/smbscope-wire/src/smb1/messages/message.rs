@@ -1,7 +1,11 @@
-//! Macro that generates the type of a message, its parser and its emitter from a table of fields.
+//! Common machinery of all SMB1 messages: the macro that generates a message's type, parser and emitter from a table of
+//! fields, the writer that it emits to and the view that it parses from (MS-CIFS 2.2.3).
 
-use super::Smb1MessageWriter;
-use crate::smb1::{Smb1Command, Smb1Header};
+use super::WireText;
+use crate::bytes::{array_at, before_terminator, u8_at, u16_at};
+use crate::codec::{FixedSizeField, Put};
+use crate::smb1::block::STRING;
+use crate::smb1::{Block, Smb1Command, Smb1Header};
 
 /// Parameters and data of one command.
 pub trait Smb1Message {
@@ -51,7 +55,7 @@ macro_rules! message {
             /// Parses a message of this command.
             pub fn parse(message: &$life [u8]) -> Result<Self, $crate::smb1::messages::Malformed> {
                 let command = $crate::smb1::Smb1Command::$command;
-                Self::read(&$crate::smb1::messages::view::View::parse(message, command)?)
+                Self::read(&$crate::smb1::messages::message::View::parse(message, command)?)
             }
 
             /// Parses one command of a chain.
@@ -61,7 +65,7 @@ macro_rules! message {
 
             #[allow(unused_variables)]
             fn read(
-                view: &$crate::smb1::messages::view::View<$life>,
+                view: &$crate::smb1::messages::message::View<$life>,
             ) -> Result<Self, $crate::smb1::messages::Malformed> {
                 $(let mut at = 0; $(let $data = message!(@read $kind view at $($length)?);)*)?
                 Ok($name { $( $field: view.value($offset)?, )* $($($data,)*)? })
@@ -136,5 +140,340 @@ pub(super) use message;
 pub(super) fn begin(command: Smb1Command, words: &mut [u8]) {
     if let (true, [next, ..]) = (command.is_andx(), words) {
         *next = Smb1Command::NO_ANDX.0;
+    }
+}
+
+/// Appends one message to a buffer, command by command. Parameters come first; [`Smb1MessageWriter::data`] ends them.
+#[derive(Debug)]
+pub struct Smb1MessageWriter<'a> {
+    out: &'a mut Vec<u8>,
+    /// Position of the header in the buffer.
+    start: usize,
+    /// Position of the last command's parameters, if any.
+    words: Option<usize>,
+    /// Position of ByteCount, or zero before the data has begun.
+    byte_count: usize,
+    unicode: bool,
+}
+
+impl<'a> Smb1MessageWriter<'a> {
+    pub fn new(header: &Smb1Header, out: &'a mut Vec<u8>) -> Smb1MessageWriter<'a> {
+        let start = out.len();
+        header.emit(out);
+        Smb1MessageWriter { out, start, words: None, byte_count: 0, unicode: header.is_unicode() }
+    }
+
+    /// Adds a command and links the previous one to it, which must be an AndX command.
+    pub fn add<M: Smb1Message + ?Sized>(&mut self, message: &M) {
+        self.begin(M::COMMAND);
+        message.body(self);
+        self.end();
+    }
+
+    pub fn add_empty(&mut self, command: Smb1Command) {
+        self.begin(command);
+        self.end();
+    }
+
+    fn begin(&mut self, command: Smb1Command) {
+        let offset = self.position() as u16;
+        if let Some(before) = self.words {
+            command.0.set(self.out, before);
+            offset.set(self.out, before + 2);
+        }
+        self.out.push(0);
+        self.words = Some(self.out.len());
+        self.byte_count = 0;
+    }
+
+    fn end(&mut self) {
+        if self.byte_count == 0 {
+            self.data();
+        }
+        ((self.out.len() - self.byte_count - 2) as u16).set(self.out, self.byte_count);
+    }
+
+    /// Overwrites a field of the header.
+    pub fn set(&mut self, position: usize, value: impl FixedSizeField) {
+        value.set(self.out, self.start + position);
+    }
+
+    pub(super) fn out(&mut self) -> &mut Vec<u8> {
+        self.out
+    }
+
+    pub(super) fn u8(&mut self, value: u8) {
+        self.out.put(value);
+    }
+
+    pub(super) fn u16(&mut self, value: u16) {
+        self.out.put(value);
+    }
+
+    pub(super) fn u32(&mut self, value: u32) {
+        self.out.put(value);
+    }
+
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+        self.out.extend_from_slice(bytes);
+    }
+
+    pub(super) fn zeros(&mut self, count: usize) {
+        self.out.put_zeros(count);
+    }
+
+    /// Returns the data offset of a message whose only command has this many words.
+    pub(super) const fn data_at(word_count: usize) -> u16 {
+        (Smb1Header::LENGTH + 1 + 2 * word_count + 2) as u16
+    }
+
+    /// Returns the data offset of this command if this many words follow.
+    pub(super) fn data_from_here(&self, word_count: usize) -> u16 {
+        (self.position() + 2 * word_count + 2) as u16
+    }
+
+    /// Ends the parameters and begins the data.
+    pub(super) fn data(&mut self) {
+        let words = self.words.unwrap_or_default();
+        // The count fits a byte: NT_CREATE_ANDX responses, with 34 words, have the longest parameters.
+        self.out[words - 1] = ((self.out.len() - words) / 2) as u8;
+        self.byte_count = self.out.len();
+        self.u16(0);
+    }
+
+    /// Returns the offset from the header.
+    pub(super) fn position(&self) -> usize {
+        self.out.len() - self.start
+    }
+
+    /// Pads with zeros to a multiple of `alignment` from the header.
+    pub(super) fn align(&mut self, alignment: usize) {
+        self.out.pad(self.start, alignment);
+    }
+
+    /// Overwrites the words of this command when all fields are known.
+    pub(super) fn set_words(&mut self, words: &[u8]) {
+        let at = self.words.unwrap_or_default();
+        self.out[at..at + words.len()].copy_from_slice(words);
+    }
+
+    /// Appends an aligned part of a transaction. Returns its offset from the header and its length.
+    pub(super) fn part(&mut self, put: impl FnOnce(&mut Self)) -> (usize, usize) {
+        self.align(4);
+        let start = self.position();
+        put(self);
+        (start, self.position() - start)
+    }
+
+    /// Returns the encoded length of bytes, or of text without its terminator.
+    pub(super) fn length_of(&self, data: impl EncodedLength) -> u16 {
+        data.length(self.unicode) as u16
+    }
+
+    /// Appends a terminated string; UTF-16 is aligned.
+    pub(super) fn terminated(&mut self, text: WireText<'_>) {
+        match text {
+            WireText::Str(text) => self.string(text),
+            text => self.string(&text.to_string()),
+        }
+    }
+
+    /// Appends a terminated string; UTF-16 is aligned.
+    pub(super) fn string(&mut self, text: &str) {
+        if self.unicode {
+            self.align(2);
+        }
+        self.text(text);
+        self.terminator();
+    }
+
+    /// Appends a terminated OEM string, whatever the header says.
+    pub(super) fn oem(&mut self, text: WireText<'_>) {
+        match text {
+            WireText::Str(text) => self.oem_text(text),
+            text => self.oem_text(&text.to_string()),
+        }
+        self.out.push(0);
+    }
+
+    /// Appends a terminated string after a buffer format byte (MS-CIFS 2.2.1.1.1).
+    pub(super) fn formatted(&mut self, text: WireText<'_>) {
+        self.out.push(STRING);
+        self.terminated(text);
+    }
+
+    /// Appends a string without alignment and terminator.
+    pub(super) fn text(&mut self, text: &str) {
+        if self.unicode { self.out.put_utf16(text) } else { self.oem_text(text) }
+    }
+
+    pub(super) fn terminator(&mut self) {
+        self.bytes(if self.unicode { &[0, 0] } else { &[0] });
+    }
+
+    /// Replaces non-ASCII characters, because the server's code page is unknown.
+    fn oem_text(&mut self, text: &str) {
+        self.out.extend(text.chars().map(|c| if c.is_ascii() { c as u8 } else { b'?' }));
+    }
+}
+
+/// Data whose length is a field of the message.
+pub(super) trait EncodedLength {
+    /// Returns the length in bytes; for text, without the terminator.
+    fn length(&self, unicode: bool) -> usize;
+}
+
+impl EncodedLength for &[u8] {
+    fn length(&self, _unicode: bool) -> usize {
+        self.len()
+    }
+}
+
+impl EncodedLength for &str {
+    fn length(&self, unicode: bool) -> usize {
+        if unicode { 2 * self.encode_utf16().count() } else { self.chars().count() }
+    }
+}
+
+impl EncodedLength for WireText<'_> {
+    fn length(&self, unicode: bool) -> usize {
+        match self {
+            WireText::Str(text) => text.length(unicode),
+            text => text.to_string().as_str().length(unicode),
+        }
+    }
+}
+
+/// Error for a response that violates the specification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{command} response: {what}")]
+pub struct Malformed {
+    pub command: Smb1Command,
+    /// Description of the violation.
+    pub what: &'static str,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct View<'a> {
+    command: Smb1Command,
+    message: &'a [u8],
+    words: &'a [u8],
+    /// Data bytes, up to ByteCount or the end of the message.
+    pub(super) data: &'a [u8],
+    data_offset: usize,
+    pub(super) unicode: bool,
+}
+
+impl<'a> View<'a> {
+    /// Checks that header, words and ByteCount are complete and that the response belongs to `command`.
+    pub(super) fn parse(message: &'a [u8], command: Smb1Command) -> Result<View<'a>, Malformed> {
+        let wrong = |what| Malformed { command, what };
+        let header = Smb1Header::parse(message).ok_or(wrong("header cut off"))?;
+        if header.command != command {
+            return Err(wrong("another command"));
+        }
+        let count = u8_at(message, Smb1Header::LENGTH).ok_or(wrong("no parameter count"))?;
+        let words_at = Smb1Header::LENGTH + 1;
+        let data_offset = words_at + 2 * usize::from(count) + 2;
+        let words = message.get(words_at..data_offset - 2).ok_or(wrong("parameters cut off"))?;
+        let length = u16_at(message, data_offset - 2).ok_or(wrong("no byte count"))?;
+        let end = (data_offset + usize::from(length)).min(message.len());
+        let data = &message[data_offset..end];
+        Ok(View { command, message, words, data, data_offset, unicode: header.is_unicode() })
+    }
+
+    pub(super) fn wrong(&self, what: &'static str) -> Malformed {
+        Malformed { command: self.command, what }
+    }
+
+    pub(super) fn word_count(&self) -> usize {
+        self.words.len() / 2
+    }
+
+    pub(super) fn value<T: FixedSizeField>(&self, offset: usize) -> Result<T, Malformed> {
+        T::at(self.words, offset).ok_or(self.wrong(TOO_FEW))
+    }
+
+    pub(super) fn data_array<const N: usize>(&self, offset: usize) -> Result<[u8; N], Malformed> {
+        array_at(self.data, offset).ok_or(self.wrong("data cut off"))
+    }
+
+    /// Takes the next `length` bytes of the data.
+    pub(super) fn take(&self, at: &mut usize, length: u16) -> Result<&'a [u8], Malformed> {
+        let start = *at;
+        *at += usize::from(length);
+        self.data.get(start..*at).ok_or(self.wrong("data cut off"))
+    }
+
+    /// Takes the rest of the data.
+    pub(super) fn rest(&self, at: &mut usize) -> &'a [u8] {
+        self.data.get(std::mem::replace(at, self.data.len())..).unwrap_or_default()
+    }
+
+    /// Returns bytes at an offset from the header. An empty range may have any offset.
+    pub(super) fn range(&self, offset: usize, length: usize) -> Result<&'a [u8], Malformed> {
+        if length == 0 {
+            return Ok(&[]);
+        }
+        let range = offset.checked_add(length).and_then(|end| self.message.get(offset..end));
+        range.ok_or(self.wrong("data beyond the end of the message"))
+    }
+
+    /// Takes a string up to its terminator or the end of the data.
+    pub(super) fn text(&self, at: &mut usize) -> WireText<'a> {
+        if !self.unicode {
+            return self.oem_text(at);
+        }
+        let start = *at + (self.data_offset + *at) % 2;
+        let (text, _) = before_terminator(self.data.get(start..).unwrap_or_default(), true);
+        *at = start + text.len() + 2;
+        WireText::Utf16(text)
+    }
+
+    /// Takes an OEM string up to its terminator or the end of the data.
+    pub(super) fn oem_text(&self, at: &mut usize) -> WireText<'a> {
+        let (text, _) = before_terminator(self.data.get(*at..).unwrap_or_default(), false);
+        *at += text.len() + 1;
+        WireText::Oem(text)
+    }
+
+    /// Takes a string that follows a buffer format byte (MS-CIFS 2.2.1.1.1).
+    pub(super) fn formatted(&self, at: &mut usize) -> Result<WireText<'a>, Malformed> {
+        if self.data.get(*at) != Some(&STRING) {
+            return Err(self.wrong("no string"));
+        }
+        *at += 1;
+        Ok(self.text(at))
+    }
+}
+
+impl<'a> From<&Block<'a>> for View<'a> {
+    fn from(block: &Block<'a>) -> View<'a> {
+        let Block { command, words, data, unicode, .. } = *block;
+        View { command, message: &[], words, data, data_offset: block.data_offset(), unicode }
+    }
+}
+
+const TOO_FEW: &str = "too few parameters";
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::response;
+    use super::*;
+
+    #[test]
+    fn a_response_that_is_cut_off_anywhere_is_refused_and_never_panics() {
+        let whole = response(Smb1Command::ECHO, &[1, 0], &[9]);
+        assert!(View::parse(&whole, Smb1Command::ECHO).is_ok());
+        for length in 0..whole.len() - 1 {
+            assert!(View::parse(&whole[..length], Smb1Command::ECHO).is_err(), "{length}");
+        }
+    }
+
+    #[test]
+    fn the_answer_to_another_command_is_refused() {
+        let echo = response(Smb1Command::ECHO, &[1, 0], &[]);
+        let error = View::parse(&echo, Smb1Command::CLOSE).unwrap_err();
+        assert_eq!(error.to_string(), "SMB_COM_CLOSE response: another command");
     }
 }

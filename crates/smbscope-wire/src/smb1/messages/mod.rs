@@ -5,77 +5,51 @@
 //! the share and begin with a backslash.
 
 mod core;
-mod delete;
-mod directory;
-mod echo;
 mod locking_andx;
 mod message;
 mod negotiate;
-mod nt_create_andx;
-mod nt_transact;
-mod open_andx;
-mod open_file;
-mod query_information;
-mod read_andx;
-mod read_raw;
-mod rename;
-mod session_setup_andx;
+mod open;
+mod read_write;
+mod session;
 pub mod trans2;
 mod transaction;
-mod transaction2;
-mod tree_connect_andx;
-mod view;
-mod write_andx;
-mod write_raw;
-mod writer;
 
 #[cfg(test)]
 mod tests;
 
 pub use crate::codec::WireText;
-pub use core::{LockByteRange, OpenResponse, ReadBytes, ReadMpx, ReadMpxResponse, WriteMpx};
-pub use delete::Delete;
-pub use directory::{CheckDirectory, CreateDirectory, DeleteDirectory};
-pub use echo::{Echo, EchoResponse};
+pub use core::{
+    CheckDirectory, CreateDirectory, Delete, DeleteDirectory, LockByteRange, OpenResponse,
+    QueryInformationDiskResponse, QueryInformationResponse, ReadBytes, ReadMpx, ReadMpxResponse, Rename, WriteMpx,
+};
 pub use locking_andx::{
-    Fields as LockingAndxFields, LockingAndx, LockingAndxRange, LockingAndxRequest, LockingAndxResponse, lock_type,
+    LockingAndx, LockingAndxFields, LockingAndxRange, LockingAndxRequest, LockingAndxResponse, lock_type,
 };
-pub use message::Smb1Message;
+pub use message::{Malformed, Smb1Message, Smb1MessageWriter};
 pub use negotiate::{
-    Fields as NtLm012Fields, NT_LM_0_12, Negotiate, NegotiateResponse, NoDialect, NtLm012, Security, capabilities,
-    security_mode,
+    NT_LM_0_12, Negotiate, NegotiateResponse, NoDialect, NtLm012, NtLm012Fields, Security, capabilities, security_mode,
 };
-pub use nt_create_andx::{IMPERSONATE, NtCreateAndx, NtCreateAndxResponse, create_flags};
-pub use nt_transact::{
-    Fields as NtTransactFields, NtTransactIoctl, NtTransactNotifyChange, NtTransactResponse,
-    ResponseFields as NtTransactResponseFields,
+pub use open::{
+    Close, FindClose2, Flush, IMPERSONATE, LogoffAndx, NtCancel, NtCreateAndx, NtCreateAndxResponse, OpenAndx,
+    OpenAndxResponse, TreeDisconnect, create_flags,
 };
-pub use open_andx::{OpenAndx, OpenAndxResponse};
-pub use open_file::{Close, FindClose2, Flush, LogoffAndx, NtCancel, TreeDisconnect};
-pub use query_information::{QueryInformationDiskResponse, QueryInformationResponse};
-pub use read_andx::{Fields as ReadAndxFields, ReadAndx, ReadAndxResponse};
-pub use read_raw::ReadRaw;
-pub use rename::Rename;
-pub use session_setup_andx::{
-    SessionSetupAndx, SessionSetupAndxLanMan, SessionSetupAndxPlain, SessionSetupAndxPlainResponse,
-    SessionSetupAndxResponse,
+pub use read_write::{
+    ReadAndx, ReadAndxFields, ReadAndxResponse, ReadRaw, WriteAndx, WriteAndxFields, WriteAndxResponse, WriteComplete,
+    WriteRaw,
 };
-pub use transaction::{TransactionPart, TransactionReassembly};
-pub use transaction2::{
-    Fields as Transaction2Fields, PipeFields, ResponseFields as Transaction2ResponseFields,
-    SecondaryFields as Transaction2SecondaryFields, Transaction2, Transaction2Response, Transaction2Secondary,
+pub use session::{
+    EXTENDED_RESPONSE, Echo, EchoResponse, SessionSetupAndx, SessionSetupAndxLanMan, SessionSetupAndxPlain,
+    SessionSetupAndxPlainResponse, SessionSetupAndxResponse, TreeConnectAndx, TreeConnectAndxExtendedResponse,
+    TreeConnectAndxResponse,
 };
-pub use tree_connect_andx::{
-    EXTENDED_RESPONSE, TreeConnectAndx, TreeConnectAndxExtendedResponse, TreeConnectAndxResponse,
+pub use transaction::{
+    NtTransactFields, NtTransactIoctl, NtTransactNotifyChange, NtTransactResponse, NtTransactResponseFields,
+    PipeFields, Transaction2, Transaction2Fields, Transaction2Response, Transaction2ResponseFields,
+    Transaction2Secondary, Transaction2SecondaryFields, TransactionPart, TransactionReassembly,
 };
-pub use view::Malformed;
-pub(super) use view::STRING;
-pub use write_andx::{Fields as WriteAndxFields, WriteAndx, WriteAndxResponse};
-pub use write_raw::{WriteComplete, WriteRaw};
-pub use writer::Smb1MessageWriter;
 
 use super::Smb1Command;
-use view::View;
+use message::View;
 
 /// Checks a response that has no content beyond its status.
 pub fn parse_empty(message: &[u8], command: Smb1Command) -> Result<(), Malformed> {

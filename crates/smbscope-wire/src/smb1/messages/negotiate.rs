@@ -1,8 +1,8 @@
 //! SMB_COM_NEGOTIATE (MS-CIFS 2.2.4.52, MS-SMB 2.2.4.5), with the response for dialect NT LM 0.12.
 
 use super::super::{Block, Smb1Command};
-use super::message::message;
-use super::{Malformed, Smb1Message, Smb1MessageWriter, View, WireText};
+use super::WireText;
+use super::message::{Malformed, Smb1Message, Smb1MessageWriter, View, message};
 
 /// Bits of Capabilities of both sides (MS-CIFS 2.2.4.52.2, MS-SMB 2.2.4.5.2.1).
 pub mod capabilities {
@@ -99,7 +99,7 @@ impl NoDialect {
 
 message! {
     /// Parameter words of NT LM 0.12.
-    Fields: NEGOTIATE, 17 {
+    NtLm012Fields: NEGOTIATE, 17 {
         dialect_index: u16 = 0,
         security_mode: u8 = 2,
         max_mpx_count: u16 = 3,
@@ -162,7 +162,7 @@ impl Smb1Message for NtLm012<'_> {
             Security::Extended { .. } => 0,
             Security::Challenge { challenge, .. } => challenge.len() as u8,
         };
-        let fields = Fields {
+        let fields = NtLm012Fields {
             dialect_index: self.dialect_index,
             security_mode: self.security_mode,
             max_mpx_count: self.max_mpx_count,
@@ -198,7 +198,7 @@ impl NegotiateResponse<'_> {
             0 => return Err(view.wrong("too few parameters for NT LM 0.12")),
             _ => return Err(view.wrong("a dialect that was not offered")),
         }
-        let fields = Fields::read(&view)?;
+        let fields = NtLm012Fields::read(&view)?;
         let security = if fields.capabilities & capabilities::EXTENDED_SECURITY != 0 {
             Security::Extended { server_guid: view.data_array(0)?, blob: &view.data[16..] }
         } else {

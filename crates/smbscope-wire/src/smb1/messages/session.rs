@@ -1,4 +1,5 @@
-//! SMB_COM_SESSION_SETUP_ANDX, with GSS tokens (MS-SMB 2.2.4.6) and without (MS-CIFS 2.2.4.53).
+//! Sessions and tree connects: SMB_COM_SESSION_SETUP_ANDX with GSS tokens (MS-SMB 2.2.4.6) and without (MS-CIFS
+//! 2.2.4.53), SMB_COM_TREE_CONNECT_ANDX (MS-CIFS 2.2.4.55, MS-SMB 2.2.4.7) and SMB_COM_ECHO (MS-CIFS 2.2.4.39).
 
 use super::message::message;
 
@@ -76,6 +77,64 @@ message! {
     }
 }
 
+/// TREE_CONNECT_ANDX_EXTENDED_RESPONSE: the client accepts [`TreeConnectAndxExtendedResponse`].
+pub const EXTENDED_RESPONSE: u16 = 0x0008;
+
+message! {
+    TreeConnectAndx<'a>: TREE_CONNECT_ANDX, 4 {
+        flags: u16 = 4,
+    } with {
+        /// One zero byte with user-level access control.
+        password: bytes = 6,
+        /// `\\server\share`.
+        path: text,
+        /// `?????` for any service, `A:` for disks, `IPC` for pipes.
+        service: oem,
+    }
+}
+
+message! {
+    /// Response. The tree is the TID of its header.
+    TreeConnectAndxResponse<'a>: TREE_CONNECT_ANDX, 3 {
+        optional_support: u16 = 4,
+    } with {
+        /// `A:` or another of MS-CIFS 2.2.4.55.1.
+        service: oem,
+        native_file_system: text,
+    }
+}
+
+message! {
+    /// Response that includes the maximum rights of the user and of guests.
+    TreeConnectAndxExtendedResponse<'a>: TREE_CONNECT_ANDX, 7 {
+        optional_support: u16 = 4,
+        maximal_access: u32 = 6,
+        guest_maximal_access: u32 = 10,
+    } with {
+        service: oem,
+        native_file_system: text,
+    }
+}
+
+message! {
+    Echo<'a>: ECHO, 1 {
+        /// Number of requested responses.
+        echo_count: u16 = 0,
+    } with {
+        data: bytes,
+    }
+}
+
+message! {
+    EchoResponse<'a>: ECHO, 1 {
+        /// Number of this response, from 1.
+        sequence_number: u16 = 0,
+    } with {
+        /// Data of the request.
+        data: bytes,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::testing::{emitted, response, utf16};
@@ -129,5 +188,38 @@ mod tests {
         assert_eq!((answer.action, answer.blob), (1, &b"ab"[..]));
         let cut = response(Smb1Command::SESSION_SETUP_ANDX, &[0xff, 0, 0, 0, 1, 0, 9, 0], b"ab");
         assert_eq!(SessionSetupAndxResponse::parse(&cut).unwrap_err().what, "data cut off");
+    }
+
+    #[test]
+    fn the_path_is_utf_16_and_the_service_is_not() {
+        let connect = TreeConnectAndx { flags: 0, password: &[0], path: r"\\h\s".into(), service: "?????".into() };
+        let mut expected = vec![4, 0xff, 0, 0, 0, 0, 0, 1, 0, 19, 0, 0];
+        // 32 + 1 + 8 + 2 = 43, plus the password: the path begins at 44.
+        expected.extend(utf16("\\\\h\\s\0"));
+        expected.extend(b"?????\0");
+        assert_eq!(emitted(&connect), expected);
+    }
+
+    #[test]
+    fn the_answer_names_service_and_file_system() {
+        // Three words: the data begins at 32 + 1 + 6 + 2 = 41, "A:" ends at 44.
+        let data = [b"A:\0".to_vec(), utf16("NTFS\0")].concat();
+        let bytes = response(Smb1Command::TREE_CONNECT_ANDX, &[0xff, 0, 0, 0, 1, 0], &data);
+        let answer = TreeConnectAndxResponse::parse(&bytes).unwrap();
+        assert_eq!(
+            (answer.service.to_string().as_str(), answer.native_file_system.to_string().as_str()),
+            ("A:", "NTFS")
+        );
+    }
+
+    #[test]
+    fn one_answer_is_asked_for() {
+        assert_eq!(emitted(&Echo { echo_count: 1, data: b"hi" }), [1, 1, 0, 2, 0, b'h', b'i']);
+    }
+
+    #[test]
+    fn the_answer_is_numbered() {
+        let bytes = response(Smb1Command::ECHO, &[1, 0], b"hi");
+        assert_eq!(EchoResponse::parse(&bytes), Ok(EchoResponse { sequence_number: 1, data: b"hi" }));
     }
 }
