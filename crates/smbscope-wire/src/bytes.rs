@@ -1,4 +1,7 @@
-//! Little-endian fields of a slice that may be too short: `None` if the bytes are missing.
+//! Little-endian fields and texts of a slice that may be too short: a field is `None` if its bytes are missing, and a
+//! name states how much of it is.
+
+use std::ops::Range;
 
 pub fn u8_at(bytes: &[u8], offset: usize) -> Option<u8> {
     bytes.get(offset).copied()
@@ -44,6 +47,45 @@ pub fn text(bytes: &[u8], unicode: bool) -> String {
 /// Decodes OEM text. Non-ASCII bytes become U+FFFD, because the code page is not on the wire.
 pub fn oem_text(bytes: &[u8]) -> String {
     bytes.iter().map(|&b| if b.is_ascii() { char::from(b) } else { char::REPLACEMENT_CHARACTER }).collect()
+}
+
+/// A name, possibly truncated by a snap length or a gap.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CapturedName {
+    /// Captured part of the name.
+    pub text: String,
+    /// Upper bound for the number of bytes that hold the missing rest.
+    pub missing: usize,
+}
+
+impl CapturedName {
+    /// Returns a name of which nothing was captured.
+    pub fn hidden(missing: usize) -> CapturedName {
+        CapturedName { text: String::new(), missing }
+    }
+
+    pub fn is_whole(&self) -> bool {
+        self.missing == 0
+    }
+
+    /// Decodes a name from a range that may extend beyond the captured message.
+    pub(crate) fn in_range(message: &[u8], range: Range<usize>, unicode: bool) -> CapturedName {
+        let missing = if range.is_empty() { 0 } else { range.end.saturating_sub(message.len()) };
+        let here = range.start.min(message.len())..range.end.min(message.len());
+        CapturedName { text: text(message.get(here).unwrap_or_default(), unicode), missing }
+    }
+}
+
+impl From<String> for CapturedName {
+    fn from(text: String) -> CapturedName {
+        CapturedName { text, missing: 0 }
+    }
+}
+
+impl From<&str> for CapturedName {
+    fn from(text: &str) -> CapturedName {
+        CapturedName::from(text.to_owned())
+    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@ pub mod compression;
 mod detail;
 pub mod fscc;
 pub mod kept;
-mod name;
 pub mod names;
 pub mod nbss;
 pub mod security;
@@ -21,5 +20,5 @@ pub mod smb1;
 pub mod smb2;
 pub mod status;
 
+pub use bytes::CapturedName;
 pub use detail::RequestDetail;
-pub use name::CapturedName;

@@ -1,6 +1,6 @@
 //! Compression transform header, unchained and chained (MS-SMB2 2.2.42).
 
-use super::{CompressionError, pattern};
+use super::{CompressionError, algorithms};
 use crate::{bytes, names::open_enum, smb2::COMPRESSION_ID};
 
 const FLAG_CHAINED: u16 = 0x0001;
@@ -86,7 +86,7 @@ impl Payload<'_> {
     /// Returns the decompressed size, wherever the algorithm states it.
     pub fn original_len(&self) -> usize {
         match self.algorithm {
-            Algorithm::PATTERN_V1 => pattern::repetitions(self.data).unwrap_or(0),
+            Algorithm::PATTERN_V1 => algorithms::repetitions(self.data).unwrap_or(0),
             _ => self.original_payload_size.unwrap_or(self.length) as usize,
         }
     }

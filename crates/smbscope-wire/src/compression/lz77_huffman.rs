@@ -1,6 +1,6 @@
 //! LZ77+Huffman (MS-XCA 2.2): blocks of 64 KiB of output, each with its own code.
 
-use super::window::{DecompressionEnd, DecompressionWindow};
+use super::algorithms::{DecompressionEnd, DecompressionWindow};
 use crate::bytes;
 
 /// Symbols 0 to 255 are literals, 256 to 511 matches.

@@ -3,17 +3,13 @@
 //! The analysis needs only headers and the first fields of a message, so [`recover_prefix`] decompresses no more than
 //! requested, and works on messages that a snap length truncated.
 
+mod algorithms;
 mod frame;
-mod lz4;
-mod lz77;
 mod lz77_huffman;
-mod lznt1;
-mod pattern;
-mod window;
 
 pub use frame::{Algorithm, CompressedFrame, Payload, Payloads, looks_chained, parse, parse_as};
 
-use window::{DecompressionEnd, DecompressionWindow};
+use algorithms::{DecompressionEnd, DecompressionWindow};
 
 #[cfg(test)]
 mod tests;
@@ -83,11 +79,11 @@ fn decompress(algorithm: Algorithm, data: &[u8], out: &mut Vec<u8>, limit: usize
     let window = DecompressionWindow::new(out, limit);
     let outcome = match algorithm {
         Algorithm::NONE => plain(data, window),
-        Algorithm::LZNT1 => lznt1::decompress(data, window),
-        Algorithm::LZ77 => lz77::decompress(data, window),
+        Algorithm::LZNT1 => algorithms::decompress_lznt1(data, window),
+        Algorithm::LZ77 => algorithms::decompress_lz77(data, window),
         Algorithm::LZ77_HUFFMAN => lz77_huffman::decompress(data, window),
-        Algorithm::PATTERN_V1 => pattern::decompress(data, window),
-        Algorithm::LZ4 => lz4::decompress(data, window),
+        Algorithm::PATTERN_V1 => algorithms::decompress_pattern(data, window),
+        Algorithm::LZ4 => algorithms::decompress_lz4(data, window),
         _ => return Err(CompressionError::UnknownAlgorithm(algorithm)),
     };
     match outcome {

@@ -1,8 +1,8 @@
 //! Parameter and data blocks, one for each command of an AndX chain (MS-CIFS 2.2.3.2 to 2.2.3.4).
 
 use super::{Smb1Command, Smb1Header};
+use crate::bytes::CapturedName;
 use crate::bytes::{before_terminator, text, u8_at, u16_at};
-use crate::name::CapturedName;
 use std::ops::Range;
 
 /// Parameters and data of one command, either of them possibly truncated by a snap length.

@@ -7,8 +7,8 @@ use super::messages::{
     WriteAndxFields, WriteMpx, WriteRaw, create_flags, lock_type,
 };
 use super::{Block, Smb1Command, Smb1Header, TransactionKind, TransactionRequest};
+use crate::bytes::CapturedName;
 use crate::bytes::{u8_at, u16_at};
-use crate::name::CapturedName;
 use crate::security::{SecurityToken, identify};
 
 /// Fields of a request that identify its target.

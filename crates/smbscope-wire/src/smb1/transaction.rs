@@ -5,8 +5,8 @@ use super::messages::{
     NtTransactFields, NtTransactResponseFields, PipeFields, Transaction2Fields, Transaction2ResponseFields,
 };
 use super::{Block, Smb1Command};
+use crate::bytes::CapturedName;
 use crate::bytes::{before_terminator, text, u8_at, u16_at, u32_at};
-use crate::name::CapturedName;
 use crate::names::{Fsctl, NtTransact, Trans2, Transaction};
 
 /// Reads a request field whose offset and width depend on the kind.

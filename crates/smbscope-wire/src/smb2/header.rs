@@ -1,8 +1,12 @@
-//! The SMB2 packet header (MS-SMB2 2.2.1).
+//! Headers and identifiers of SMB2: packet header and command codes (MS-SMB2 2.2.1), SMB2_FILEID (2.2.14.1), and the
+//! TRANSFORM_HEADER of an encrypted message (2.2.41).
 
-use super::{PROTOCOL_ID, Smb2Command};
+use super::{PROTOCOL_ID, TRANSFORM_ID};
 use crate::bytes::{u16_at, u32_at, u64_at};
+use crate::codec::FixedSizeField;
+use crate::names::open_enum;
 use crate::status::NtStatus;
+use serde::{Deserialize, Serialize};
 
 pub mod flags {
     pub const SERVER_TO_REDIR: u32 = 0x0000_0001;
@@ -140,6 +144,96 @@ fn message_id(message: &[u8]) -> Option<(u64, u64)> {
         .map(|id| (id, u64::MAX))
         .or_else(|| u32_at(message, 24).map(|id| (id.into(), u32::MAX.into())))
         .or_else(|| u16_at(message, 24).map(|id| (id.into(), u16::MAX.into())))
+}
+
+/// Command code, printed as the specification's name without prefix (`QUERY_DIRECTORY`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Smb2Command(pub u16);
+
+open_enum!(Smb2Command, "", "0x{:04x}" {
+    NEGOTIATE = 0x0000;
+    SESSION_SETUP = 0x0001;
+    LOGOFF = 0x0002;
+    TREE_CONNECT = 0x0003;
+    TREE_DISCONNECT = 0x0004;
+    CREATE = 0x0005;
+    CLOSE = 0x0006;
+    FLUSH = 0x0007;
+    READ = 0x0008;
+    WRITE = 0x0009;
+    LOCK = 0x000a;
+    IOCTL = 0x000b;
+    CANCEL = 0x000c;
+    ECHO = 0x000d;
+    QUERY_DIRECTORY = 0x000e;
+    CHANGE_NOTIFY = 0x000f;
+    QUERY_INFO = 0x0010;
+    SET_INFO = 0x0011;
+    OPLOCK_BREAK = 0x0012;
+    SERVER_TO_CLIENT_NOTIFICATION = 0x0013;
+});
+
+/// Handle of an open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct FileReference {
+    /// Part that survives a reconnect.
+    pub persistent: u64,
+    /// Part that is unique on the connection.
+    pub volatile: u64,
+}
+
+impl FileReference {
+    /// File of the preceding operation in a related compound (MS-SMB2 3.2.4.1.4).
+    pub const RELATED: FileReference = FileReference { persistent: u64::MAX, volatile: u64::MAX };
+    /// Placeholder for control codes without a file (MS-SMB2 2.2.31).
+    pub const NONE: FileReference = FileReference::RELATED;
+}
+
+impl FixedSizeField for FileReference {
+    const LENGTH: usize = 16;
+
+    #[inline]
+    fn at(bytes: &[u8], at: usize) -> Option<FileReference> {
+        Some(FileReference { persistent: u64_at(bytes, at)?, volatile: u64_at(bytes, at + 8)? })
+    }
+
+    #[inline]
+    fn set(self, bytes: &mut [u8], at: usize) {
+        self.persistent.set(bytes, at);
+        self.volatile.set(bytes, at + 8);
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TransformHeader {
+    pub nonce: Option<Nonce>,
+    /// Length of the message inside.
+    pub original_size: Option<u32>,
+    /// Session whose key encrypts the message.
+    pub session_id: Option<u64>,
+}
+
+/// Nonce, which must be unique for a key. Some senders use a counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Nonce {
+    /// First half, in which Samba counts the messages encrypted with the key.
+    pub count: u64,
+    /// Second half, which Samba chooses once per key.
+    pub salt: u64,
+}
+
+impl TransformHeader {
+    pub const LENGTH: usize = 52;
+    pub const SIGNATURE: std::ops::Range<usize> = 4..20;
+
+    /// Parses a possibly truncated header.
+    pub fn parse(message: &[u8]) -> Option<TransformHeader> {
+        message.starts_with(&TRANSFORM_ID).then(|| TransformHeader {
+            nonce: u64_at(message, 20).zip(u64_at(message, 28)).map(|(count, salt)| Nonce { count, salt }),
+            original_size: u32_at(message, 36),
+            session_id: u64_at(message, 44),
+        })
+    }
 }
 
 #[cfg(test)]

@@ -83,7 +83,7 @@ macro_rules! message {
             /// Builds a message from arbitrary bytes.
             #[cfg(test)]
             #[allow(unused_variables)]
-            pub(super) fn any(fields: &[u8], buffers: $bytes) -> Self {
+            pub(in crate::smb2::messages) fn any(fields: &[u8], buffers: $bytes) -> Self {
                 $name {
                     $( $field: $crate::codec::FixedSizeField::at(fields, $offset).expect("room for all fields"), )*
                     $($( $buffer: $crate::codec::Buffer::any(buffers), )*)?

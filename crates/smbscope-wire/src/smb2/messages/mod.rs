@@ -4,33 +4,22 @@
 //! `parse` takes a message from its header on, borrows from it, and returns `None` if it is shorter than its fields
 //! state. For possibly truncated messages, each field also has a function that reads it alone.
 
-pub mod change_notify;
-pub mod close;
-pub mod copy_chunk;
-pub mod create;
+mod connection;
+mod control;
 pub mod create_context;
 pub mod error;
-pub mod flush;
-pub mod ioctl;
-pub mod lock;
+mod files;
+mod info;
 mod message;
-pub mod negotiate;
 pub mod negotiate_context;
-pub mod network_interface;
-pub mod oplock_break;
-pub mod plain;
-pub mod query_directory;
-pub mod query_info;
-pub mod read;
-pub mod session_setup;
-pub mod set_info;
-pub mod tree_connect;
-pub mod validate_negotiate;
-pub mod write;
 
 #[cfg(test)]
 mod tests;
 
+pub use connection::{negotiate, plain, session_setup, tree_connect};
+pub use control::{copy_chunk, ioctl, network_interface, validate_negotiate};
+pub use files::{close, create, flush, lock, oplock_break, read, write};
+pub use info::{change_notify, query_directory, query_info, set_info};
 pub use message::Smb2Message;
 
 use super::Smb2Command;

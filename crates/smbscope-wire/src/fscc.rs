@@ -1,7 +1,10 @@
-//! Directory entries (MS-FSCC 2.4.8 to 2.4.28) of QUERY_DIRECTORY, and of SMB1's FIND with the same classes.
+//! File and directory structures of MS-FSCC, common to both protocols: entries of directory listings (2.4.8 to 2.4.28),
+//! change notifications (2.7.1), and the changes made by SET_INFO and SMB1's TRANS2_SET_FILE_INFORMATION (2.4).
 
-use crate::bytes::{text, u32_at, u64_at};
+use crate::bytes::{text, u32_at, u64_at, utf16_text};
+use crate::codec::{Buffer, FixedSizeField, Put, WireText};
 use crate::names::InfoLevel;
+use std::ops::Range;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirectoryEntry<'a> {
@@ -81,6 +84,101 @@ impl<'a> Iterator for DirectoryEntries<'a> {
             file_attributes: if facts { u32_at(entry, 56)? } else { 0 },
             unicode: self.unicode,
         })
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileNotifyInformation {
+    /// 1 added, 2 removed, 3 modified, 4 renamed from, 5 renamed to.
+    pub action: u32,
+    /// Path relative to the watched directory.
+    pub name: String,
+}
+
+/// Offset of the name.
+const NAME: usize = 12;
+
+/// Iterates over a list of changes. Ends at the first truncated entry.
+pub fn changes(list: &[u8]) -> impl Iterator<Item = FileNotifyInformation> {
+    let mut rest = Some(list);
+    std::iter::from_fn(move || {
+        let entry = rest.take()?;
+        let next = u32_at(entry, 0)? as usize;
+        if next >= NAME {
+            rest = entry.get(next..);
+        }
+        let length = u32_at(entry, 8)? as usize;
+        let name = utf16_text(entry.get(NAME..NAME.checked_add(length)?)?);
+        Some(FileNotifyInformation { action: u32_at(entry, 4)?, name })
+    })
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Data<'a> {
+    /// FileBasicInformation (2.4.7). Zero leaves a time or the attributes unchanged.
+    Basic {
+        /// Creation, last access, last write and change, as FILETIME.
+        times: [u64; 4],
+        /// See MS-FSCC 2.6.
+        file_attributes: u32,
+    },
+    /// FileEndOfFileInformation (2.4.13).
+    EndOfFile(u64),
+    /// FileAllocationInformation (2.4.4).
+    Allocation(u64),
+    /// FileDispositionInformation (2.4.11).
+    Disposition(bool),
+    /// FileRenameInformation for SMB2 (2.4.42.2).
+    Rename {
+        /// Path relative to the share.
+        path: WireText<'a>,
+        /// True if an existing target is replaced.
+        replace: bool,
+    },
+}
+
+impl Data<'_> {
+    /// Offsets of FileNameLength and FileName in FileRenameInformation.
+    const NAME_LENGTH: usize = 16;
+    pub(crate) const NAME: usize = 20;
+
+    pub fn level(&self) -> InfoLevel {
+        match self {
+            Data::Basic { .. } => InfoLevel::FILE_BASIC_INFORMATION,
+            Data::EndOfFile(_) => InfoLevel::FILE_END_OF_FILE_INFORMATION,
+            Data::Allocation(_) => InfoLevel::FILE_ALLOCATION_INFORMATION,
+            Data::Disposition(_) => InfoLevel::FILE_DISPOSITION_INFORMATION,
+            Data::Rename { .. } => InfoLevel::FILE_RENAME_INFORMATION,
+        }
+    }
+
+    /// Returns the range of the new name in a possibly truncated message. `None` unless it lies within `buffer`.
+    pub(crate) fn new_name(message: &[u8], buffer: Range<usize>) -> Option<Range<usize>> {
+        let here = message.get(..buffer.end.min(message.len()))?;
+        let length = u32_at(here, buffer.start + Self::NAME_LENGTH)? as usize;
+        let start = buffer.start + Self::NAME;
+        let end = start.checked_add(length).filter(|end| *end <= buffer.end)?;
+        Some(start..end)
+    }
+
+    /// Appends the SMB2 encoding.
+    pub(crate) fn emit(&self, out: &mut Vec<u8>) {
+        match *self {
+            Data::Basic { times, file_attributes } => {
+                out.put(times);
+                out.put(file_attributes);
+                out.put(0u32);
+            }
+            Data::EndOfFile(size) | Data::Allocation(size) => out.put(size),
+            Data::Disposition(delete) => out.put(u8::from(delete)),
+            Data::Rename { path, replace } => {
+                let start = out.len();
+                out.put(u8::from(replace));
+                out.put_zeros(Self::NAME - 1); // Reserved, RootDirectory, and the length
+                let length = path.emit(start, out);
+                (length as u32).set(out, start + Self::NAME_LENGTH);
+            }
+        }
     }
 }
 
@@ -185,5 +283,16 @@ mod tests {
         data.extend(b"a.b\0");
         let entry = entries(&data, InfoLevel::FILE_NAMES_INFORMATION).in_oem().next().unwrap();
         assert_eq!((entry.name_text().as_str(), entry.end_of_file), ("a.b", 0));
+    }
+
+    #[test]
+    fn changes_are_a_list() {
+        let mut parameters = vec![16, 0, 0, 0, 1, 0, 0, 0, 4, 0, 0, 0];
+        parameters.extend(b"a\0b\0");
+        parameters.extend([0, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, b'c', 0]);
+        let change = |action, name: &str| FileNotifyInformation { action, name: name.into() };
+        assert_eq!(changes(&parameters).collect::<Vec<_>>(), [change(1, "ab"), change(2, "c")]);
+        let cut = changes(&parameters[..parameters.len() - 1]);
+        assert_eq!(cut.collect::<Vec<_>>(), [change(1, "ab")]);
     }
 }
