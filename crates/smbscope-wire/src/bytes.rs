@@ -52,7 +52,6 @@ pub fn oem_text(bytes: &[u8]) -> String {
 /// A name, possibly truncated by a snap length or a gap.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CapturedName {
-    /// Captured part of the name.
     pub text: String,
     /// Upper bound for the number of bytes that hold the missing rest.
     pub missing: usize,

@@ -200,7 +200,6 @@ impl<'a> Buffer<'a> for &'a [u8] {
 /// Text without its terminator, borrowed from a message or about to be emitted.
 #[derive(Debug, Clone, Copy)]
 pub enum WireText<'a> {
-    /// Text to emit.
     Str(&'a str),
     /// UTF-16LE from a message.
     Utf16(&'a [u8]),
@@ -265,9 +264,7 @@ impl<'a> Buffer<'a> for WireText<'a> {
 /// List of values whose count is in the message, borrowed from a message or about to be emitted.
 #[derive(Debug, Clone, Copy)]
 pub enum List<'a, T> {
-    /// Values to emit.
     Values(&'a [T]),
-    /// Encoded values from a message.
     Bytes(&'a [u8]),
 }
 

@@ -9,12 +9,9 @@ pub enum RequestDetail {
         share_access: u32,
         create_disposition: u32,
         create_options: u32,
-        /// See MS-FSCC 2.6.
         file_attributes: u32,
     },
-    /// 2.2.33.
     QueryDirectory {
-        /// Search pattern.
         pattern: String,
         /// See [`flags`](crate::smb2::messages::query_directory::flags).
         flags: u8,
@@ -38,6 +35,7 @@ pub enum RequestDetail {
         /// Flags of the first range: 1 shared, 2 exclusive, 4 unlock, 0x10 fail immediately.
         flags: u32,
     },
-    /// 2.2.37.
-    QueryInfo { additional_information: u32 },
+    QueryInfo {
+        additional_information: u32,
+    },
 }

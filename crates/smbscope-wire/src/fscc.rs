@@ -31,7 +31,6 @@ pub struct DirectoryEntries<'a> {
     unicode: bool,
 }
 
-/// Offsets of the name and its length in an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct DirectoryEntryLayout {
     name_length: usize,
@@ -91,11 +90,9 @@ impl<'a> Iterator for DirectoryEntries<'a> {
 pub struct FileNotifyInformation {
     /// 1 added, 2 removed, 3 modified, 4 renamed from, 5 renamed to.
     pub action: u32,
-    /// Path relative to the watched directory.
     pub name: String,
 }
 
-/// Offset of the name.
 const NAME: usize = 12;
 
 /// Iterates over a list of changes. Ends at the first truncated entry.
@@ -119,7 +116,6 @@ pub enum Data<'a> {
     Basic {
         /// Creation, last access, last write and change, as FILETIME.
         times: [u64; 4],
-        /// See MS-FSCC 2.6.
         file_attributes: u32,
     },
     /// FileEndOfFileInformation (2.4.13).
@@ -161,7 +157,6 @@ impl Data<'_> {
         Some(start..end)
     }
 
-    /// Appends the SMB2 encoding.
     pub(crate) fn emit(&self, out: &mut Vec<u8>) {
         match *self {
             Data::Basic { times, file_attributes } => {

@@ -1,5 +1,5 @@
-//! Parts of a message that an anonymised capture retains: the fields that the analysis reads, and names, which may be
-//! replaced.
+//! Parts of a message that a slim copy of a capture retains: the fields that the analysis reads, and names, which an
+//! anonymous copy replaces.
 //!
 //! Everything else is dropped: file content, passwords, challenge responses, signatures.
 
@@ -10,13 +10,11 @@ use std::ops::Range;
 pub struct RetainedRanges {
     /// Ranges copied unchanged.
     pub fields: Vec<Range<usize>>,
-    /// Names that identify users, hosts and files.
     pub names: Vec<NamePlace>,
     /// IPv4 addresses (4 bytes) and IPv6 addresses (16 bytes).
     pub addresses: Vec<Range<usize>>,
 }
 
-/// Position of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamePlace {
     /// Bytes without the terminator.
@@ -26,7 +24,6 @@ pub struct NamePlace {
     pub of: NameOf,
 }
 
-/// Kind of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameOf {
     /// Path relative to the share, or a search pattern.

@@ -7,7 +7,6 @@ pub const HEADER_LENGTH: usize = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameType {
-    /// SMB message or raw data.
     Message,
     SessionRequest,
     PositiveResponse,

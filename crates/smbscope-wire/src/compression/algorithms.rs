@@ -22,7 +22,6 @@ pub(super) struct DecompressionWindow<'a> {
 }
 
 impl<'a> DecompressionWindow<'a> {
-    /// Starts at the end of `out`, which may grow to `limit` bytes.
     pub(super) fn new(out: &'a mut Vec<u8>, limit: usize) -> Self {
         let start = out.len();
         DecompressionWindow { out, start, limit }

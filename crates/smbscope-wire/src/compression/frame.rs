@@ -11,7 +11,6 @@ const UNCHAINED_HEADER: usize = 16;
 const PAYLOAD_HEADER: usize = 8;
 const ORIGINAL_PAYLOAD_SIZE: usize = 4;
 
-/// Compression algorithm (MS-SMB2 2.2.3.1.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Algorithm(pub u16);
 
@@ -41,9 +40,7 @@ pub enum CompressedFrame<'a> {
         algorithm: Algorithm,
         /// Size of the uncompressed part.
         offset: u32,
-        /// Beginning of the message.
         plain: &'a [u8],
-        /// Compressed rest of the message.
         data: &'a [u8],
     },
     /// Payloads that are compressed individually (MS-SMB2 2.2.42.2).
@@ -78,7 +75,6 @@ pub struct Payload<'a> {
     pub length: u32,
     /// Decompressed size, for algorithms that state it in the header.
     pub original_payload_size: Option<u32>,
-    /// Payload, possibly truncated by the capture.
     pub data: &'a [u8],
 }
 
@@ -106,7 +102,6 @@ pub fn parse(frame: &[u8]) -> Result<CompressedFrame<'_>, CompressionError> {
     parse_as(frame, looks_chained(frame))
 }
 
-/// Parses the header in the given layout (MS-SMB2 2.2.42.1 and 2.2.42.2).
 pub fn parse_as(frame: &[u8], chained: bool) -> Result<CompressedFrame<'_>, CompressionError> {
     if !frame.starts_with(&COMPRESSION_ID) {
         return Err(CompressionError::NotCompressed);

@@ -5,11 +5,8 @@ use crate::bytes;
 
 /// Symbols 0 to 255 are literals, 256 to 511 matches.
 const SYMBOLS: usize = 512;
-/// Code lengths, four bits per symbol.
 const TABLE_BYTES: usize = SYMBOLS / 2;
-/// Maximum code length.
 const MAX_BITS: usize = 15;
-/// Output bytes per block.
 const BLOCK: usize = 0x1_0000;
 
 /// Decompresses into the window. Its limit must not exceed the message, because symbol 256 means the end only there
@@ -112,7 +109,6 @@ impl Code {
 struct Bits<'a> {
     data: &'a [u8],
     at: usize,
-    /// Next bits, highest first.
     next: u32,
     /// Number of bits in `next` beyond 16. The next word is loaded when it turns negative.
     extra: i32,

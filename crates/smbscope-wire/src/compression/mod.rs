@@ -31,10 +31,8 @@ pub enum CompressionError {
         /// Offset of the structure in the frame.
         offset: usize,
     },
-    /// Not an algorithm of MS-SMB2 2.2.3.1.3.
     #[error("compression algorithm {0} is unknown")]
     UnknownAlgorithm(Algorithm),
-    /// Invalid data before the first byte of output.
     #[error("the data is not valid {0}")]
     Corrupt(Algorithm),
 }
@@ -92,7 +90,6 @@ fn decompress(algorithm: Algorithm, data: &[u8], out: &mut Vec<u8>, limit: usize
     }
 }
 
-/// Copies an uncompressed payload.
 fn plain(data: &[u8], mut window: DecompressionWindow<'_>) -> Result<(), DecompressionEnd> {
     window.literals(data)
 }

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Information type and class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum InfoLevel {
     /// SMB2_0_INFO_FILE, or the class of a directory query.
@@ -24,9 +23,7 @@ impl Default for InfoLevel {
 }
 
 impl InfoLevel {
-    /// Its FileInfoClass is zero (MS-SMB2 2.2.37).
     pub const SECURITY: InfoLevel = InfoLevel::Security;
-    /// Its FileInfoClass is zero (MS-SMB2 2.2.37).
     pub const QUOTA: InfoLevel = InfoLevel::Quota;
 
     /// Converts the fields InfoType and FileInfoClass (MS-SMB2 2.2.37 and 2.2.39).
@@ -40,7 +37,6 @@ impl InfoLevel {
         }
     }
 
-    /// Returns the fields InfoType and FileInfoClass.
     pub fn to_wire(self) -> (u8, u8) {
         match self {
             InfoLevel::File(class) => (0x01, class),

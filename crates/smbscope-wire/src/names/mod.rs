@@ -26,10 +26,8 @@ macro_rules! open_enum {
                 pub const $name: $type = $type($value);
             )*
 
-            /// Every named value, in table order.
             pub const KNOWN: &'static [$type] = &[$($type($value)),*];
 
-            /// Returns the specification's name, if it has one.
             #[deny(unreachable_patterns)]
             pub const fn name(self) -> Option<&'static str> {
                 match self.0 {

@@ -30,7 +30,6 @@ pub fn read(input: &[u8]) -> Option<(Element<'_>, &[u8])> {
     Some((Element { tag, content, whole: content.len() == length }, rest))
 }
 
-/// Returns the contents of the first element if it has this tag.
 pub fn expect(input: &[u8], tag: u8) -> Option<&[u8]> {
     read(input).filter(|(element, _)| element.tag == tag).map(|(element, _)| element.content)
 }
@@ -40,7 +39,6 @@ pub fn find(input: &[u8], tag: u8) -> Option<&[u8]> {
     elements(input).find(|element| element.tag == tag).map(|element| element.content)
 }
 
-/// Iterates over consecutive elements.
 pub fn elements(mut input: &[u8]) -> impl Iterator<Item = Element<'_>> {
     std::iter::from_fn(move || {
         let (element, rest) = read(input)?;

@@ -10,7 +10,6 @@ const TICKET: u8 = 0x61;
 const SEQUENCE: u8 = 0x30;
 const GENERAL_STRING: u8 = 0x1b;
 
-/// Context tags.
 const AP_REQ_TICKET: u8 = 0xa3;
 const TICKET_REALM: u8 = 0xa1;
 const TICKET_SNAME: u8 = 0xa2;

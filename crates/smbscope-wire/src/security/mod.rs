@@ -10,7 +10,6 @@ mod tests;
 
 use crate::kept::{RetainedRanges, place_in};
 
-/// Identity in one security token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecurityToken {
     /// NTLM NEGOTIATE_MESSAGE, the start of a logon (MS-NLMP 2.2.1.1).

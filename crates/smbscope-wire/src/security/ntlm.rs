@@ -8,11 +8,9 @@ use std::ops::Range;
 /// First eight bytes of every message.
 pub(super) const SIGNATURE: &[u8] = b"NTLMSSP\0";
 
-/// Names are UTF-16.
 const NEGOTIATE_UNICODE: u32 = 0x0000_0001;
 const NEGOTIATE_ANONYMOUS: u32 = 0x0000_0800;
 
-/// Offsets of the fields.
 mod field {
     pub(super) const MESSAGE_TYPE: usize = 8;
     pub(super) const CHALLENGE_TARGET_NAME: usize = 12;

@@ -12,11 +12,9 @@ pub struct Block<'a> {
     pub command: Smb1Command,
     pub words: &'a [u8],
     pub data: &'a [u8],
-    /// Start of the block, relative to the header.
     start: usize,
     /// Offset of `data` from the header, which decides the alignment of UTF-16 strings.
     data_offset: usize,
-    /// End of the data according to ByteCount, relative to the header.
     data_end: Option<usize>,
     pub(super) unicode: bool,
     next: Option<(Smb1Command, usize)>,
@@ -80,7 +78,6 @@ impl<'a> Block<'a> {
         if self.data.first().is_none_or(|format| *format == STRING) { self.name(1) } else { None }
     }
 
-    /// Returns the start of the data, relative to the header.
     pub(super) fn data_offset(&self) -> usize {
         self.data_offset
     }
@@ -104,7 +101,6 @@ impl<'a> Block<'a> {
         self.data_end.is_none_or(|data_end| end <= data_end)
     }
 
-    /// Returns the number of truncated data bytes.
     fn data_missing(&self) -> Option<usize> {
         self.data_end.map(|end| end.saturating_sub(self.data_offset + self.data.len()))
     }
@@ -126,7 +122,6 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Returns command and offset of the next block.
 pub(super) fn next_of(command: Smb1Command, words: &[u8]) -> Option<(Smb1Command, usize)> {
     if !command.is_andx() {
         return None;

@@ -136,7 +136,6 @@ fn transaction2(w: &[u8], message: &[u8]) -> Option<RequestDetail> {
     })
 }
 
-/// Returns offset and length of the data of a TRANSACTION2.
 fn data(w: &[u8]) -> Option<(usize, usize)> {
     Some((Transaction2Fields::data_offset(w)?.into(), Transaction2Fields::data_count(w)?.into()))
 }

@@ -13,17 +13,13 @@ pub mod flags {
 }
 
 pub mod flags2 {
-    /// The client understands long names.
     pub const LONG_NAMES: u16 = 0x0001;
-    /// The message is signed.
     pub const SECURITY_SIGNATURE: u16 = 0x0004;
     /// The client requires signatures (MS-SMB 2.2.3.1).
     pub const SECURITY_SIGNATURE_REQUIRED: u16 = 0x0010;
-    /// Names in the message are long names.
     pub const IS_LONG_NAME: u16 = 0x0040;
     /// The client requests extended security (MS-SMB 2.2.3.1).
     pub const EXTENDED_SECURITY: u16 = 0x0800;
-    /// Status is an NTSTATUS.
     pub const NT_STATUS: u16 = 0x4000;
     pub const UNICODE: u16 = 0x8000;
 }
@@ -53,7 +49,6 @@ impl Smb1Header {
 
     pub const SIGNATURE: std::ops::Range<usize> = 14..22;
 
-    /// Parses a header from its protocol id on.
     pub fn parse(message: &[u8]) -> Option<Smb1Header> {
         if !message.starts_with(&PROTOCOL_ID) {
             return None;
@@ -101,7 +96,6 @@ impl Smb1Header {
         (self.flags2 & flags2::NT_STATUS != 0).then_some(NtStatus(self.status))
     }
 
-    /// Returns the status as error class and code.
     pub fn dos_error(&self) -> DosError {
         let [class, _, low, high] = self.status.to_le_bytes();
         DosError { class, code: u16::from_le_bytes([low, high]) }

@@ -1,4 +1,4 @@
-//! Parts of an SMB1 message that an anonymised capture retains.
+//! Parts of an SMB1 message that a slim copy of a capture retains.
 
 use super::messages::{
     NtCreateAndx, SessionSetupAndx, SessionSetupAndxLanMan, SessionSetupAndxPlain, Transaction2Fields, TreeConnectAndx,
@@ -12,7 +12,6 @@ use std::ops::Range;
 
 /// Maximum size of a range of LOCKING_ANDX (MS-CIFS 2.2.4.32.1).
 const LOCK_RANGE: usize = 20;
-/// Size of the fixed parameters of NT_TRANSACT_CREATE.
 const NT_CREATE_PARAMETERS: usize = 53;
 /// Number of bytes parsed from response parameters, which may hold a FID, and from request data.
 const OPEN: usize = 4;
@@ -168,7 +167,6 @@ fn nt_transact(b: &Block<'_>, message: &[u8], kept: &mut RetainedRanges) -> Opti
     Some(())
 }
 
-/// Returns the range of a request's parameters.
 fn parameters(kind: TransactionKind, b: &Block<'_>, message: &[u8]) -> Option<Range<usize>> {
     let (start, count) = kind.parameters(b.words)?;
     (start <= message.len()).then_some(start..start.checked_add(count)?)

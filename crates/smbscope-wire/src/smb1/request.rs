@@ -11,7 +11,6 @@ use crate::bytes::CapturedName;
 use crate::bytes::{u8_at, u16_at};
 use crate::security::{SecurityToken, identify};
 
-/// Fields of a request that identify its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Smb1Request {
     /// Dialect strings, in the order to which the response's index refers.
@@ -20,17 +19,13 @@ pub enum Smb1Request {
     SessionSetup(Option<SecurityToken>),
     /// TREE_CONNECT(_ANDX): `\\server\share`.
     TreeConnect(CapturedName),
-    /// Commands that open by name.
     Open {
         name: Option<CapturedName>,
         /// True if the client asks for an oplock. Absent if truncated.
         asks_for_oplock: Option<bool>,
     },
-    /// Commands with a path.
     Path(Option<CapturedName>),
-    /// Commands with a FID.
     File(u16),
-    /// Reads, writes and byte-range locks.
     Range {
         fid: u16,
         offset: u64,

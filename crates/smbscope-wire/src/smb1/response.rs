@@ -14,7 +14,6 @@ pub enum Smb1Response {
     Echo(u16),
     /// READ_MPX: bytes of the whole response and of this message.
     Multiplexed(TransactionProgress),
-    /// TRANSACTION, TRANSACTION2, NT_TRANSACT.
     Transaction {
         /// Absent if truncated, and in interim responses, which have no words.
         progress: Option<TransactionProgress>,
@@ -53,11 +52,9 @@ pub struct Smb1OpenResult {
     pub oplock_level: Option<u8>,
     /// LastWriteTime, in the units of the command.
     pub last_write: u64,
-    /// Size of the file in bytes.
     pub size: u64,
     /// CreateAction: 0 superseded, 1 opened, 2 created, 3 overwritten.
     pub action: u32,
-    /// See MS-FSCC 2.6.
     pub attributes: u32,
 }
 

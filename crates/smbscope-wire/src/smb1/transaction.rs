@@ -31,9 +31,7 @@ macro_rules! answered {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransactionKind {
-    /// SMB_COM_TRANSACTION: named pipes, mailslots.
     Trans,
-    /// SMB_COM_TRANSACTION2: file system.
     Trans2,
     Nt,
 }
@@ -45,7 +43,6 @@ pub struct TransactionProgress {
     pub here: u64,
 }
 
-/// Target of a transaction request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TransactionRequest {
     pub trans2: Option<Trans2>,
@@ -123,7 +120,6 @@ impl TransactionKind {
 }
 
 impl TransactionRequest {
-    /// Parses a primary request.
     pub(super) fn parse(
         kind: TransactionKind,
         block: &Block<'_>,
@@ -189,10 +185,8 @@ impl TransactionRequest {
     }
 }
 
-/// Captured parameters of a request.
 struct Parameters<'a> {
     bytes: &'a [u8],
-    /// Number of truncated bytes.
     missing: usize,
     unicode: bool,
 }

@@ -19,14 +19,12 @@ pub mod flags {
     pub(super) const DEFINED: u32 = 0x3000_007f;
 }
 
-/// Header of a message, possibly truncated by a snap length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Smb2Header {
     pub credit_charge: u16,
     /// Status of a response; channel sequence of a request.
     pub status: NtStatus,
     pub command: Smb2Command,
-    /// Credits requested or granted.
     pub credits: u16,
     pub flags: u32,
     /// Offset of the next message of a compound; zero in the last one.
@@ -53,7 +51,6 @@ impl Smb2Header {
     /// Offset of the reserved field, which Windows uses for a process id. Absent in asynchronous messages.
     pub const RESERVED: usize = 32;
 
-    /// Parses a header from its protocol id on.
     pub fn parse(message: &[u8]) -> Option<Smb2Header> {
         if !message.starts_with(&PROTOCOL_ID) || u16_at(message, 4)? != 64 {
             return None;
@@ -93,7 +90,6 @@ impl Smb2Header {
         }
     }
 
-    /// Appends the header with a zero signature.
     pub fn emit(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.to_bytes());
     }
@@ -207,7 +203,6 @@ impl FixedSizeField for FileReference {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TransformHeader {
     pub nonce: Option<Nonce>,
-    /// Length of the message inside.
     pub original_size: Option<u32>,
     /// Session whose key encrypts the message.
     pub session_id: Option<u64>,
@@ -226,7 +221,6 @@ impl TransformHeader {
     pub const LENGTH: usize = 52;
     pub const SIGNATURE: std::ops::Range<usize> = 4..20;
 
-    /// Parses a possibly truncated header.
     pub fn parse(message: &[u8]) -> Option<TransformHeader> {
         message.starts_with(&TRANSFORM_ID).then(|| TransformHeader {
             nonce: u64_at(message, 20).zip(u64_at(message, 28)).map(|(count, salt)| Nonce { count, salt }),

@@ -1,4 +1,4 @@
-//! Parts of an SMB2 message that an anonymised capture retains.
+//! Parts of an SMB2 message that a slim copy of a capture retains.
 
 use super::messages::negotiate_context::is_read as is_context_read;
 use super::messages::*;
@@ -11,7 +11,6 @@ use crate::kept::{NameOf, RetainedRanges};
 use crate::names::InfoLevel;
 use crate::security;
 
-/// Offsets of the GUIDs in NEGOTIATE.
 const CLIENT_GUID: std::ops::Range<usize> = 76..92;
 const SERVER_GUID: std::ops::Range<usize> = 72..88;
 /// SystemTime and ServerStartTime of a NEGOTIATE response.
@@ -19,12 +18,10 @@ const SERVER_TIMES: std::ops::Range<usize> = 104..120;
 /// Offsets of LastWriteTime and EndOfFile in a CREATE response.
 const LAST_WRITE: std::ops::Range<usize> = 88..96;
 const END_OF_FILE: usize = 112;
-/// Header lengths of NEGOTIATE and CREATE contexts.
 const NEGOTIATE_CONTEXT: usize = 8;
 const CREATE_CONTEXT: usize = 16;
 /// Limit for the entries of a list.
 const MAX_ENTRIES: usize = 64;
-/// Offsets of the IPv4 and IPv6 addresses in NETWORK_INTERFACE_INFO.
 const INTERFACE_FIELDS: usize = 28;
 const INTERFACE_IPV6: usize = 32;
 const FAMILY_IPV6: u16 = 0x0017;

@@ -18,7 +18,6 @@ pub struct Smb2ClientOffer {
     pub security_mode: u16,
     /// Zero unless the client speaks SMB 3. See [`capabilities`](super::messages::negotiate::capabilities).
     pub capabilities: u32,
-    /// In message order.
     pub dialects: Vec<u16>,
     pub algorithms: Smb2AlgorithmIds,
 }
@@ -31,18 +30,15 @@ pub struct Smb2ServerOffer {
     pub capabilities: u32,
     pub max_read_size: u32,
     pub max_write_size: u32,
-    /// Chosen algorithms.
     pub algorithms: Smb2AlgorithmIds,
 }
 
-/// Algorithm ids of one side, preferred first. Absent if truncated; empty if the side sent none.
+/// Algorithm ids of one side, preferred first (MS-SMB2 2.2.3.1.2, 2.2.3.1.7, 2.2.3.1.3). Absent if truncated; empty if
+/// the side sent none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Smb2AlgorithmIds {
-    /// See MS-SMB2 2.2.3.1.2.
     pub ciphers: Option<Vec<u16>>,
-    /// See MS-SMB2 2.2.3.1.7.
     pub signing: Option<Vec<u16>>,
-    /// See MS-SMB2 2.2.3.1.3.
     pub compression: Option<Vec<u16>>,
 }
 

@@ -19,11 +19,8 @@ use crate::security::{SecurityToken, identify};
 pub struct Created {
     pub file: FileReference,
     pub oplock_level: u8,
-    /// Granted lease. Absent if truncated.
     pub lease: Option<GrantedLease>,
-    /// 0 superseded, 1 opened, 2 created, 3 overwritten.
     pub create_action: u32,
-    /// See MS-FSCC 2.6.
     pub file_attributes: u32,
     /// LastWriteTime as FILETIME.
     pub last_write: u64,
@@ -33,18 +30,14 @@ pub struct Created {
 /// Granted lease (2.2.14.2.10, 2.2.14.2.11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GrantedLease {
-    /// Client-chosen key of the file.
     pub key: [u8; 16],
-    /// 1 read caching, 2 handle caching, 4 write caching.
     pub state: u32,
 }
 
-/// Fields of a request that identify its target. Sections of MS-SMB2.
+/// Fields of a request that identify its target (MS-SMB2 2.2.3 to 2.2.39).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Smb2Request {
-    /// 2.2.3.
     Negotiate(Box<Smb2ClientOffer>),
-    /// 2.2.5.
     SessionSetup {
         /// SMB2_SESSION_FLAG_BINDING: joins an existing session.
         binding: bool,
@@ -52,50 +45,44 @@ pub enum Smb2Request {
     },
     /// 2.2.9: `\\server\share`.
     TreeConnect(CapturedName),
-    /// 2.2.13.
     Create {
-        /// Path relative to the share.
         name: CapturedName,
         /// Absent if truncated.
         oplock_level: Option<u8>,
     },
-    /// 2.2.19, 2.2.21.
-    ReadWrite { file: FileReference, offset: u64, length: u32 },
-    /// 2.2.26.
+    ReadWrite {
+        file: FileReference,
+        offset: u64,
+        length: u32,
+    },
     Lock {
         file: FileReference,
-        /// First of the ranges.
         element: Option<LockElement>,
     },
-    /// 2.2.31.
     Ioctl {
         /// All ones for control codes without a file.
         file: FileReference,
         code: Fsctl,
     },
-    /// 2.2.33, 2.2.37, 2.2.39.
     Info {
         file: FileReference,
         level: InfoLevel,
         /// Target of FileRenameInformation.
         new_name: Option<CapturedName>,
     },
-    /// CLOSE, FLUSH, CHANGE_NOTIFY, OPLOCK_BREAK.
     File(FileReference),
     /// Anything else, or truncated.
     Other,
 }
 
-/// Fields of a response that later messages refer to. Sections of MS-SMB2.
+/// Fields of a response that later messages refer to (MS-SMB2 2.2.4 to 2.2.32).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Smb2Response {
-    /// 2.2.4.
     Negotiate(Box<Smb2ServerOffer>),
     /// 2.2.6: SessionFlags (1 guest, 2 anonymous, 4 encrypt).
     SessionSetup(u16),
     /// 2.2.10: ShareType (1 disk, 2 pipe, 3 printer).
     TreeConnect(u8),
-    /// 2.2.14.
     Create(Created),
     /// 2.2.23: oplock or lease break.
     Break(oplock_break::Notification),
@@ -106,7 +93,6 @@ pub enum Smb2Response {
 }
 
 impl Smb2Request {
-    /// Parses a request from its header on.
     pub fn parse(command: Smb2Command, message: &[u8]) -> Smb2Request {
         Self::parse_body(command, message).unwrap_or(Smb2Request::Other)
     }
@@ -184,7 +170,6 @@ impl Smb2Request {
 }
 
 impl Smb2Response {
-    /// Parses a response from its header on.
     pub fn parse(command: Smb2Command, message: &[u8]) -> Smb2Response {
         Self::parse_body(command, message).unwrap_or(Smb2Response::Other)
     }
@@ -277,7 +262,6 @@ impl Created {
 /// Limit for a parsed FileRenameInformation. No name is longer.
 const MAX_RENAME_INFORMATION: usize = 64 * 1024;
 
-/// Returns offset and length of FileRenameInformation.
 fn rename_buffer(message: &[u8]) -> Option<(usize, usize)> {
     let (start, length) = set_info::Request::information(message)?;
     Some((start, length.min(MAX_RENAME_INFORMATION)))

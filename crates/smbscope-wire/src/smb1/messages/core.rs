@@ -55,7 +55,6 @@ message! {
     /// Response to OPEN. Responses to CREATE, CREATE_NEW and CREATE_TEMPORARY begin with the same fields.
     OpenResponse: OPEN, 7 {
         fid: u16 = 0,
-        /// SMB_FILE_ATTRIBUTES.
         file_attributes: u16 = 2,
         file_size: u32 = 8,
     }
@@ -63,7 +62,6 @@ message! {
 
 message! {
     Delete<'a>: DELETE, 1 {
-        /// See [`search_attributes`](super::search_attributes).
         search_attributes: u16 = 0,
     } with {
         file_name: formatted,
@@ -72,7 +70,6 @@ message! {
 
 message! {
     Rename<'a>: RENAME, 1 {
-        /// See [`search_attributes`](super::search_attributes).
         search_attributes: u16 = 0,
     } with {
         old_file_name: formatted,
@@ -101,7 +98,6 @@ message! {
 
 message! {
     QueryInformationResponse: QUERY_INFORMATION, 10 {
-        /// SMB_FILE_ATTRIBUTES.
         file_attributes: u16 = 0,
         /// UTIME.
         last_write_time: u32 = 2,

@@ -4,7 +4,6 @@ use super::super::{Smb1Command, Smb1Header, blocks};
 use super::message::{Smb1Message, Smb1MessageWriter, message};
 use crate::bytes::{u16_at, u32_at};
 
-/// Bits of TypeOfLock.
 pub mod lock_type {
     /// Shared lock; exclusive if clear.
     pub const SHARED_LOCK: u8 = 0x01;
@@ -15,7 +14,6 @@ pub mod lock_type {
 }
 
 message! {
-    /// Parameter words of a request and of a break.
     LockingAndxFields: LOCKING_ANDX, 8 {
         fid: u16 = 4,
         type_of_lock: u8 = 6,
@@ -65,13 +63,11 @@ impl LockingAndxRange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LockingAndx<'a> {
     pub fid: u16,
-    /// See [`lock_type`].
     pub type_of_lock: u8,
     /// Acknowledged level of an oplock break: 0 none, 1 level II.
     pub new_oplock_level: u8,
     /// Milliseconds; zero fails immediately, all ones waits forever.
     pub timeout: u32,
-    /// Unlocked first.
     pub unlocks: &'a [LockingAndxRange],
     pub locks: &'a [LockingAndxRange],
 }

@@ -7,7 +7,6 @@ use crate::codec::{FixedSizeField, Put};
 use crate::smb1::block::STRING;
 use crate::smb1::{Block, Smb1Command, Smb1Header};
 
-/// Parameters and data of one command.
 pub trait Smb1Message {
     const COMMAND: Smb1Command;
 
@@ -49,10 +48,8 @@ macro_rules! message {
         }
 
         impl $($generics)* $name $($generics)* {
-            /// Number of parameter words.
             pub const WORDS: usize = $words;
 
-            /// Parses a message of this command.
             pub fn parse(message: &$life [u8]) -> Result<Self, $crate::smb1::messages::Malformed> {
                 let command = $crate::smb1::Smb1Command::$command;
                 Self::read(&$crate::smb1::messages::message::View::parse(message, command)?)
@@ -95,7 +92,6 @@ macro_rules! message {
                 words
             }
 
-            /// Builds a message from arbitrary bytes.
             #[cfg(test)]
             #[allow(unused_variables)]
             pub(super) fn any(words: &[u8], text: &$life str, bytes: &$life [u8]) -> Self {
@@ -147,7 +143,6 @@ pub(super) fn begin(command: Smb1Command, words: &mut [u8]) {
 #[derive(Debug)]
 pub struct Smb1MessageWriter<'a> {
     out: &'a mut Vec<u8>,
-    /// Position of the header in the buffer.
     start: usize,
     /// Position of the last command's parameters, if any.
     words: Option<usize>,
@@ -241,7 +236,6 @@ impl<'a> Smb1MessageWriter<'a> {
         self.u16(0);
     }
 
-    /// Returns the offset from the header.
     pub(super) fn position(&self) -> usize {
         self.out.len() - self.start
     }
@@ -278,7 +272,6 @@ impl<'a> Smb1MessageWriter<'a> {
         }
     }
 
-    /// Appends a terminated string; UTF-16 is aligned.
     pub(super) fn string(&mut self, text: &str) {
         if self.unicode {
             self.align(2);
@@ -405,7 +398,6 @@ impl<'a> View<'a> {
         self.data.get(start..*at).ok_or(self.wrong("data cut off"))
     }
 
-    /// Takes the rest of the data.
     pub(super) fn rest(&self, at: &mut usize) -> &'a [u8] {
         self.data.get(std::mem::replace(at, self.data.len())..).unwrap_or_default()
     }

@@ -6,15 +6,10 @@ use super::message::{Malformed, Smb1Message, Smb1MessageWriter, View, message};
 
 /// Bits of Capabilities of both sides (MS-CIFS 2.2.4.52.2, MS-SMB 2.2.4.5.2.1).
 pub mod capabilities {
-    /// READ_RAW and WRITE_RAW.
     pub const RAW_MODE: u32 = 0x0000_0001;
-    /// UTF-16 strings.
     pub const UNICODE: u32 = 0x0000_0004;
-    /// 64-bit offsets.
     pub const LARGE_FILES: u32 = 0x0000_0008;
-    /// Commands of NT LM 0.12.
     pub const NT_SMBS: u32 = 0x0000_0010;
-    /// NTSTATUS.
     pub const STATUS32: u32 = 0x0000_0040;
     pub const LEVEL_II_OPLOCKS: u32 = 0x0000_0080;
     /// TRANS2_FIND_FIRST2 information levels of Windows NT.
@@ -82,7 +77,6 @@ impl Negotiate<'_> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NegotiateResponse<'a> {
-    /// The server supports none of the dialects.
     NoDialect,
     NtLm012(NtLm012<'a>),
 }
@@ -98,7 +92,6 @@ impl NoDialect {
 }
 
 message! {
-    /// Parameter words of NT LM 0.12.
     NtLm012Fields: NEGOTIATE, 17 {
         dialect_index: u16 = 0,
         security_mode: u8 = 2,
@@ -116,24 +109,19 @@ message! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NtLm012<'a> {
     pub dialect_index: u16,
-    /// See [`security_mode`].
     pub security_mode: u8,
     /// Maximum number of outstanding requests.
     pub max_mpx_count: u16,
     /// Maximum message size that the server accepts.
     pub max_buffer_size: u32,
-    /// Maximum raw data block.
     pub max_raw_size: u32,
     /// Value to repeat in SESSION_SETUP_ANDX.
     pub session_key: u32,
-    /// See [`capabilities`].
     pub capabilities: u32,
-    /// FILETIME.
     pub system_time: u64,
     pub security: Security<'a>,
 }
 
-/// Authentication method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Security<'a> {
     /// GSS tokens, with the server's first one, which may be empty.

@@ -5,7 +5,6 @@
 
 use super::message::message;
 
-/// Bits of Flags.
 pub mod create_flags {
     /// NT_CREATE_REQUEST_OPLOCK: exclusive oplock.
     pub const REQUEST_OPLOCK: u32 = 0x0000_0002;
@@ -18,13 +17,10 @@ pub const IMPERSONATE: u32 = 2;
 
 message! {
     NtCreateAndx<'a>: NT_CREATE_ANDX, 24 {
-        /// See [`create_flags`].
         flags: u32 = 7,
         /// As in MS-SMB2 2.2.13.1.
         desired_access: u32 = 15,
-        /// Initial allocation of a new file.
         allocation_size: u64 = 19,
-        /// See MS-FSCC 2.6.
         ext_file_attributes: u32 = 27,
         /// 1 FILE_SHARE_READ, 2 FILE_SHARE_WRITE, 4 FILE_SHARE_DELETE.
         share_access: u32 = 31,
@@ -44,9 +40,7 @@ message! {
         fid: u16 = 5,
         /// 0 superseded, 1 opened, 2 created, 3 overwritten.
         create_action: u32 = 7,
-        /// Creation, last access, last write and change, as FILETIME.
         times: [u64; 4] = 11,
-        /// See MS-FSCC 2.6.
         ext_file_attributes: u32 = 43,
         allocation_size: u64 = 47,
         end_of_file: u64 = 55,
@@ -71,7 +65,6 @@ message! {
         file_attributes: u16 = 10,
         /// Bits 0 and 1, if the file exists: 0 fail, 1 open, 2 truncate. Bit 4: create it otherwise.
         open_mode: u16 = 16,
-        /// Initial allocation of a new file.
         allocation_size: u32 = 18,
     } with {
         name: text,
@@ -81,7 +74,6 @@ message! {
 message! {
     OpenAndxResponse: OPEN_ANDX, 15 {
         fid: u16 = 4,
-        /// SMB_FILE_ATTRIBUTES.
         file_attributes: u16 = 6,
         /// UTIME.
         last_write_time: u32 = 8,

@@ -126,7 +126,6 @@ impl WriteAndx<'_> {
     /// Offset of the data: header, 14 words, byte count, one byte of padding.
     pub const DATA_OFFSET: u16 = Smb1MessageWriter::data_at(14) + 1;
 
-    /// Parses a message of this command.
     pub fn parse(message: &[u8]) -> Result<WriteAndx<'_>, Malformed> {
         let view = View::parse(message, Smb1Command::WRITE_ANDX)?;
         let fields = WriteAndxFields::read(&view)?;

@@ -12,9 +12,7 @@ message! {
         max_mpx_count: u16 = 6,
         /// Zero would close other connections of the same client.
         vc_number: u16 = 8,
-        /// SessionKey from the server.
         session_key: u32 = 10,
-        /// See [`capabilities`](super::capabilities).
         capabilities: u32 = 20,
     } with {
         blob: bytes = 14,
@@ -58,9 +56,7 @@ message! {
 message! {
     /// Logon of a LAN Manager client.
     SessionSetupAndxLanMan<'a>: SESSION_SETUP_ANDX, 10 {} with {
-        /// LM response.
         password: bytes = 14,
-        /// Empty for an anonymous logon.
         account_name: text,
         primary_domain: text,
     }
@@ -69,7 +65,6 @@ message! {
 message! {
     /// Response to either logon without GSS tokens.
     SessionSetupAndxPlainResponse<'a>: SESSION_SETUP_ANDX, 3 {
-        /// Bit 0: logged on as a guest.
         action: u16 = 4,
     } with {
         native_os: text,
@@ -130,7 +125,6 @@ message! {
         /// Number of this response, from 1.
         sequence_number: u16 = 0,
     } with {
-        /// Data of the request.
         data: bytes,
     }
 }

@@ -63,13 +63,11 @@ pub mod find_flags {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FindFirst2<'a> {
-    /// See [`search_attributes`](super::search_attributes).
     pub search_attributes: u16,
     /// Maximum number of entries.
     pub search_count: u16,
     pub flags: u16,
     pub information_level: InformationLevel,
-    /// Maximum data bytes of the response.
     pub max_data_count: u16,
     /// Directory path; the last component may have wildcards.
     pub file_name: &'a str,
@@ -96,9 +94,7 @@ impl Trans2Request for FindFirst2<'_> {
 /// Parameters of the response; its data holds the entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FindFirst2Response {
-    /// Search id for FIND_NEXT2 and FIND_CLOSE2.
     pub sid: u16,
-    /// Number of entries.
     pub search_count: u16,
     pub end_of_search: bool,
 }
@@ -117,11 +113,9 @@ impl FindFirst2Response {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FindNext2<'a> {
     pub sid: u16,
-    /// Maximum number of entries.
     pub search_count: u16,
     pub information_level: InformationLevel,
     pub flags: u16,
-    /// Maximum data bytes of the response.
     pub max_data_count: u16,
     /// Name of the last entry, as sent by the server.
     pub raw_name: &'a [u8],
@@ -147,10 +141,8 @@ impl Trans2Request for FindNext2<'_> {
     }
 }
 
-/// Parameters of the response; its data holds the entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FindNext2Response {
-    /// Number of entries.
     pub search_count: u16,
     pub end_of_search: bool,
 }
@@ -168,7 +160,6 @@ impl FindNext2Response {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueryPathInformation<'a> {
     pub information_level: InformationLevel,
-    /// Maximum data bytes of the response.
     pub max_data_count: u16,
     pub file_name: &'a str,
 }
@@ -192,7 +183,6 @@ impl Trans2Request for QueryPathInformation<'_> {
 pub struct QueryFileInformation {
     pub fid: u16,
     pub information_level: InformationLevel,
-    /// Maximum data bytes of the response.
     pub max_data_count: u16,
 }
 
@@ -213,7 +203,6 @@ impl Trans2Request for QueryFileInformation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueryFsInformation {
     pub information_level: InformationLevel,
-    /// Maximum data bytes of the response.
     pub max_data_count: u16,
 }
 
@@ -345,13 +334,11 @@ pub fn set_level(change: &Data<'_>) -> InformationLevel {
 const FIND_CLASSES: [u8; 6] = [1, 2, 12, 3, 38, 37];
 const FIRST_FIND_LEVEL: u16 = 0x0101;
 
-/// Returns the listing level for a class.
 pub fn find_level(class: u8) -> Option<InformationLevel> {
     let index = FIND_CLASSES.iter().position(|known| *known == class)?;
     Some(InformationLevel(FIRST_FIND_LEVEL + index as u16))
 }
 
-/// Returns the class for a listing level.
 pub fn find_class(level: InformationLevel) -> Option<InfoLevel> {
     let index = usize::from(level.0.checked_sub(FIRST_FIND_LEVEL)?);
     FIND_CLASSES.get(index).copied().map(InfoLevel::File)

@@ -15,18 +15,14 @@ pub struct TransactionPart<'a> {
     pub total_parameter_count: usize,
     /// Data bytes of the whole transaction. A later message may reduce it.
     pub total_data_count: usize,
-    /// Parameter bytes in this message.
     pub parameters: &'a [u8],
     /// Position of these bytes in the whole.
     pub parameter_displacement: usize,
-    /// Data bytes in this message.
     pub data: &'a [u8],
-    /// Position of these bytes in the whole.
     pub data_displacement: usize,
 }
 
 impl<'a> TransactionPart<'a> {
-    /// Creates the only message of a transaction.
     pub fn whole(parameters: &'a [u8], data: &'a [u8]) -> TransactionPart<'a> {
         TransactionPart {
             total_parameter_count: parameters.len(),
@@ -67,7 +63,6 @@ macro_rules! part {
         pub struct $name<'a>(pub $crate::smb1::messages::TransactionPart<'a>);
 
         impl<'a> $name<'a> {
-            /// Parses a message of this command.
             pub fn parse(message: &'a [u8]) -> Result<Self, $crate::smb1::messages::Malformed> {
                 use $crate::codec::LengthField;
                 let command = $crate::smb1::Smb1Command::$command;
@@ -218,7 +213,6 @@ pub struct Transaction2<'a> {
 }
 
 impl Transaction2<'_> {
-    /// Parses a message of this command.
     pub fn parse(message: &[u8]) -> Result<Transaction2<'_>, Malformed> {
         let view = View::parse(message, Smb1Command::TRANSACTION2)?;
         let fields = Transaction2Fields::read(&view)?;
@@ -258,7 +252,6 @@ part! {
 }
 
 part! {
-    /// Continuation of a request.
     Transaction2Secondary: TRANSACTION2_SECONDARY, 9 {
         Transaction2SecondaryFields of u16: total = 0, 2; parameters = 4 at 6 for 8; data = 10 at 12 for 14;
     }
@@ -298,14 +291,12 @@ pub struct NtTransactNotifyChange {
     pub fid: u16,
     /// FILE_NOTIFY_CHANGE_*.
     pub completion_filter: u32,
-    /// True to watch the whole subtree.
     pub watch_tree: bool,
     /// Maximum size of the response's list of changes.
     pub max_parameter_count: u32,
 }
 
 impl NtTransactNotifyChange {
-    /// Parses a message of this command and function.
     pub fn parse(message: &[u8]) -> Result<NtTransactNotifyChange, Malformed> {
         let view = View::parse(message, Smb1Command::NT_TRANSACT)?;
         let fields = NtTransactFields::read(&view)?;
@@ -347,7 +338,6 @@ pub struct NtTransactIoctl<'a> {
     pub fid: u16,
     pub code: Fsctl,
     pub input: &'a [u8],
-    /// Maximum size of the output.
     pub max_data_count: u32,
 }
 
@@ -375,7 +365,6 @@ impl Smb1Message for NtTransactIoctl<'_> {
 }
 
 part! {
-    /// Response without setup words, or a part of it.
     NtTransactResponse: NT_TRANSACT, 18 {
         NtTransactResponseFields of u32: total = 3, 7; parameters = 11 at 15 for 19; data = 23 at 27 for 31;
     }

@@ -26,7 +26,6 @@ pub mod negotiate {
 
     message! {
         request Request<'a>: NEGOTIATE, 36 {
-            /// See [`security_mode`].
             security_mode: u16 = 4,
             /// See [`capabilities`]. Zero unless the client speaks SMB 3.
             capabilities: u32 = 8,
@@ -43,7 +42,6 @@ pub mod negotiate {
 
     message! {
         response Response<'a>: NEGOTIATE, 65 {
-            /// See [`security_mode`].
             security_mode: u16 = 2,
             /// 0x02ff asks for another NEGOTIATE.
             dialect: u16 = 4,
@@ -140,7 +138,6 @@ pub mod session_setup {
             /// Session that this one replaces.
             previous_session_id: u64 = 16,
         } with {
-            /// GSS token.
             token: &'a [u8] = [u16 @ 12, u16 @ 14],
         }
     }
@@ -156,7 +153,6 @@ pub mod session_setup {
         response Response<'a>: SESSION_SETUP, 9 {
             session_flags: u16 = 2,
         } with {
-            /// GSS token.
             token: &'a [u8] = [u16 @ 4, u16 @ 6],
         }
     }

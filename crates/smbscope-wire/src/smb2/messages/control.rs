@@ -188,7 +188,6 @@ pub mod network_interface {
         pub index: u32,
         /// 1 receive side scaling, 2 RDMA.
         pub capability: u32,
-        /// Bits per second.
         pub link_speed: u64,
         pub address: IpAddr,
     }
@@ -253,7 +252,6 @@ pub mod copy_chunk {
     pub struct ResumeKey(pub [u8; 24]);
 
     impl ResumeKey {
-        /// Size of the response: the key and an empty context.
         pub const OUTPUT: u32 = 32;
 
         /// Parses the output of SRV_REQUEST_RESUME_KEY.

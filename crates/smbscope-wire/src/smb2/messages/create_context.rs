@@ -89,9 +89,7 @@ impl Lease {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CreateContextList<'a> {
-    /// Contexts to emit.
     List(&'a [CreateContext]),
-    /// Encoded contexts from a message.
     Bytes(&'a [u8]),
 }
 

@@ -18,7 +18,6 @@ pub struct Smb2ErrorResponse<'a> {
 pub struct Symlink {
     /// Length in bytes of the path after the link.
     pub unparsed_path_length: u16,
-    /// Target path.
     pub substitute_name: String,
     /// True if the target is relative to the link's directory.
     pub relative: bool,
@@ -30,7 +29,6 @@ impl<'a> Smb2ErrorResponse<'a> {
         u16_at(message, Smb2Header::LENGTH).map(|size| size == SIZE)
     }
 
-    /// Parses a message from its header on.
     pub fn parse(message: &'a [u8]) -> Option<Smb2ErrorResponse<'a>> {
         let at = Smb2Header::LENGTH;
         if !Smb2ErrorResponse::is_one(message)? {
@@ -59,7 +57,6 @@ impl<'a> Smb2ErrorResponse<'a> {
         u32_at(self.data, 0).filter(|_| self.data.len() == 4)
     }
 
-    /// Returns the link of STATUS_STOPPED_ON_SYMLINK.
     pub fn symlink(&self) -> Option<Symlink> {
         if u32_at(self.data, 4)? != SYMLINK_ERROR_TAG {
             return None;

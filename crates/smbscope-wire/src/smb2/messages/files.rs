@@ -27,7 +27,6 @@ pub mod create {
             oplock_level: u8 = 3,
             impersonation_level: u32 = 4,
             desired_access: u32 = 24,
-            /// See MS-FSCC 2.6.
             file_attributes: u32 = 28,
             share_access: u32 = 32,
             create_disposition: u32 = 36,
@@ -46,15 +45,12 @@ pub mod create {
             oplock_level: u8 = 2,
             /// 0 superseded, 1 opened, 2 created, 3 overwritten.
             create_action: u32 = 4,
-            /// Creation, last access, last write and change, as FILETIME.
             times: [u64; 4] = 8,
             allocation_size: u64 = 40,
             end_of_file: u64 = 48,
-            /// See MS-FSCC 2.6.
             file_attributes: u32 = 56,
             file: FileReference = 64,
         } with {
-            /// Granted contexts.
             contexts: CreateContextList<'a> = [u32 @ 80, u32 @ 84, optional],
         }
     }
@@ -142,11 +138,9 @@ pub mod close {
     message! {
         response Response: CLOSE, 60 {
             flags: u16 = 2,
-            /// Creation, last access, last write and change, as FILETIME.
             times: [u64; 4] = 8,
             allocation_size: u64 = 40,
             end_of_file: u64 = 48,
-            /// See MS-FSCC 2.6.
             file_attributes: u32 = 56,
         }
     }
@@ -368,7 +362,6 @@ pub mod lock {
         request Request<'a>: LOCK, 48 in 24 {
             file: FileReference = 8,
         } with {
-            /// At least one.
             locks: List<'a, LockElement> = [u16 @ 2],
         }
     }
@@ -407,7 +400,6 @@ pub mod oplock_break {
     message! {
         /// Oplock break, acknowledgment and response (2.2.23.1, 2.2.24.1, 2.2.25.1).
         response Oplock: OPLOCK_BREAK, 24 {
-            /// Remaining level.
             oplock_level: u8 = 2,
             file: FileReference = 8,
         }
@@ -419,7 +411,6 @@ pub mod oplock_break {
             /// NewEpoch, from SMB 3.0.
             epoch: u16 = 2,
             flags: u32 = 4,
-            /// Client-chosen key of the file.
             key: [u8; 16] = 8,
             current_state: u32 = 24,
             new_state: u32 = 28,
@@ -439,14 +430,11 @@ pub mod oplock_break {
     message! {
         /// Lease break acknowledgment and response (2.2.24.2, 2.2.25.2).
         request Lease: OPLOCK_BREAK, 36 {
-            /// Client-chosen key of the file.
             key: [u8; 16] = 8,
-            /// Remaining state.
             state: u32 = 24,
         }
     }
 
-    /// Break sent by the server.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Notification {
         Oplock(Oplock),
@@ -454,7 +442,6 @@ pub mod oplock_break {
     }
 
     impl Notification {
-        /// Parses a message from its header on.
         pub fn parse(message: &[u8]) -> Option<Notification> {
             let oplock = Oplock::parse(message).map(Notification::Oplock);
             oplock.or_else(|| LeaseBreak::parse(message).map(Notification::Lease))
@@ -469,7 +456,6 @@ pub mod oplock_break {
     }
 
     impl Acknowledgement {
-        /// Parses a message from its header on.
         pub fn parse(message: &[u8]) -> Option<Acknowledgement> {
             let oplock = Oplock::parse(message).map(Acknowledgement::Oplock);
             oplock.or_else(|| Lease::parse(message).map(Acknowledgement::Lease))

@@ -9,7 +9,6 @@ pub mod query_directory {
     use crate::smb2::messages::Smb2RequestMessage;
     use crate::smb2::messages::message::message;
 
-    /// Bits of Flags.
     pub mod flags {
         pub const RESTART_SCANS: u8 = 0x01;
         pub const RETURN_SINGLE_ENTRY: u8 = 0x02;
@@ -18,7 +17,6 @@ pub mod query_directory {
 
     message! {
         request Request<'a>: QUERY_DIRECTORY, 33 {
-            /// FileInformationClass of the entries.
             class: u8 = 2,
             flags: u8 = 3,
             file: FileReference = 8,
@@ -174,12 +172,9 @@ pub mod set_info {
         response Response: SET_INFO, 2 {}
     }
 
-    /// Contents of the buffer.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Information<'a> {
-        /// Encoded data from a message.
         Bytes(&'a [u8]),
-        /// Change to emit.
         Data(Data<'a>),
     }
 
@@ -273,7 +268,6 @@ pub mod change_notify {
 
     message! {
         response Response<'a>: CHANGE_NOTIFY, 9 {} with {
-            /// A list of FILE_NOTIFY_INFORMATION.
             output: &'a [u8] = [u16 @ 2, u32 @ 4, optional],
         }
     }

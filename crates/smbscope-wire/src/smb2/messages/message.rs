@@ -50,7 +50,6 @@ macro_rules! message {
             pub const PLACES: &'static [[std::ops::Range<usize>; 2]] =
                 &[$($( message!(@field_places $($place)*), )*)?];
 
-            /// Parses a message from its header on.
             pub fn parse(message: $bytes) -> Option<Self> {
                 if $crate::bytes::u16_at(message, $crate::smb2::Smb2Header::LENGTH)? != $size {
                     return None;
@@ -80,7 +79,6 @@ macro_rules! message {
                 }
             )*)?
 
-            /// Builds a message from arbitrary bytes.
             #[cfg(test)]
             #[allow(unused_variables)]
             pub(in crate::smb2::messages) fn any(fields: &[u8], buffers: $bytes) -> Self {

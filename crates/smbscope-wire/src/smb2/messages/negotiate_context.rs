@@ -11,7 +11,6 @@ const NETNAME_NEGOTIATE_CONTEXT_ID: u16 = 0x0005;
 const SIGNING_CAPABILITIES: u16 = 0x0008;
 /// The only hash algorithm that the specification defines.
 const SHA_512: u16 = 0x0001;
-/// Limit for the contexts of a message.
 const MAX_CONTEXTS: usize = 64;
 /// ContextType, DataLength, Reserved.
 const HEADER: usize = 8;
@@ -24,7 +23,6 @@ pub(crate) fn is_read(kind: u16) -> bool {
 /// Contexts that a 3.1.1 client offers or a server chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offer<'a> {
-    /// Random bytes for the pre-authentication hash.
     pub salt: &'a [u8],
     /// Preferred first (2.2.3.1.2). Omitted if empty.
     pub ciphers: &'a [u16],
@@ -75,9 +73,7 @@ pub struct NegotiateContext<'a> {
 
 #[derive(Debug, Clone, Copy)]
 pub enum NegotiateContextList<'a> {
-    /// Contexts to emit.
     Offer(Offer<'a>),
-    /// Contexts from a message.
     Read(Iter<'a>),
 }
 
@@ -101,17 +97,14 @@ impl<'a> NegotiateContextList<'a> {
         only(self.ciphers()?)
     }
 
-    /// Returns the ciphers, preferred first.
     pub fn ciphers(self) -> Option<List<'a, u16>> {
         counted(self.data(ENCRYPTION_CAPABILITIES)?, 0)
     }
 
-    /// Returns the signing algorithm that the server chose.
     pub fn signing_algorithm(self) -> Option<u16> {
         only(self.signing_algorithms()?)
     }
 
-    /// Returns the signing algorithms, preferred first.
     pub fn signing_algorithms(self) -> Option<List<'a, u16>> {
         counted(self.data(SIGNING_CAPABILITIES)?, 0)
     }
@@ -130,7 +123,6 @@ impl<'a> NegotiateContextList<'a> {
         }
     }
 
-    /// Returns the hash algorithm of pre-authentication integrity.
     pub fn hash_algorithm(self) -> Option<u16> {
         u16_at(self.data(PREAUTH_INTEGRITY_CAPABILITIES)?, 4)
     }
