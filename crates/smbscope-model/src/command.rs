@@ -1,4 +1,4 @@
-//! Commands, subcommands and dialects in the specification's own names, and the operation group of each command.
+//! Commands, subcommands and dialects under the specification's own names.
 
 use serde::{Deserialize, Serialize};
 use smbscope_wire::names::{Fsctl, InfoLevel, NtTransact, Trans2, Transaction};
