@@ -50,8 +50,8 @@ impl CaptureInfo {
     /// Returns the shortest time that the captures' clocks can measure. Absent if no clock is coarse; the maximum if a
     /// clock stood still.
     pub fn least_time(captures: &[CaptureInfo]) -> Option<Nanos> {
-        let told = |step: Nanos| if step.0 == 0 { Nanos(i64::MAX) } else { step };
-        captures.iter().filter_map(|capture| capture.coarse_clock).map(told).max()
+        let measurable = |step: Nanos| if step.0 == 0 { Nanos(i64::MAX) } else { step };
+        captures.iter().filter_map(|capture| capture.coarse_clock).map(measurable).max()
     }
 }
 
@@ -133,7 +133,6 @@ impl SkippedPackets {
 }
 
 impl SkippedProtocol {
-    /// Returns the name of the numbered layer, such as `UDP port`.
     pub fn layer(self) -> &'static str {
         match self {
             SkippedProtocol::LinkType(_) => "link type",
@@ -162,7 +161,6 @@ impl SkippedProtocol {
         }
     }
 
-    /// Returns the common name of the protocol, if it has one.
     pub fn name(self) -> Option<&'static str> {
         Some(match self {
             SkippedProtocol::LinkType(number) => match number {

@@ -38,7 +38,6 @@ pub enum Command {
 }
 
 impl Command {
-    /// Returns every command that has a name.
     pub fn known() -> impl Iterator<Item = Command> {
         let smb1 = smb1::Smb1Command::KNOWN.iter().map(|command| Command::Smb1(*command));
         let smb2 = smb2::Smb2Command::KNOWN.iter().map(|command| Command::Smb2(*command));
@@ -67,9 +66,7 @@ impl fmt::Display for Command {
 /// Refinement of a command that has several purposes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Subcommand {
-    /// SMB_COM_TRANSACTION2 subcommand.
     Trans2(Trans2),
-    /// SMB_COM_NT_TRANSACT function.
     NtTransact(NtTransact),
     /// SMB_COM_TRANSACTION subcommand (named pipes, mailslots, RAP).
     Transaction(Transaction),
@@ -135,7 +132,6 @@ pub enum Dialect {
     Lanman21,
     /// `NT LM 0.12`, commonly called SMB1.
     NtLm012,
-    /// Another SMB1 dialect.
     OtherSmb1,
     /// SMB2/3 dialect revision, 0x0202 to 0x0311.
     Smb2(u16),
@@ -147,7 +143,6 @@ impl Dialect {
     /// `SMB 2.???`: SMB2 with a dialect yet to be negotiated (MS-SMB2 3.3.5.3.2).
     pub const SMB2_WILDCARD: Dialect = Dialect::Smb2(0x02ff);
 
-    /// Every dialect that has a name, oldest first.
     pub const KNOWN: [Dialect; 13] = [
         Dialect::Core,
         Dialect::CorePlus,

@@ -32,7 +32,7 @@ pub struct DirectionCounts {
     /// Retransmitted segments that the receiver did not need: already acknowledged when sent again, or reported by a
     /// D-SACK (RFC 2883).
     pub needless: u64,
-    /// Time for which losses held up the stream: from the first copy of a segment, or from the hole it left, to the
+    /// Time during which losses held up the stream: from the first copy of a segment, or from the hole it left, to the
     /// retransmission. Overlapping delays count once; needless retransmissions do not count.
     pub resend_delay_ns: Nanos,
     /// Number of times that the sender held data back until a delayed acknowledgment arrived (Nagle's algorithm, RFC
@@ -45,9 +45,9 @@ pub struct DirectionCounts {
     pub dropped_bytes: u64,
     /// Minimum number of packets that the capture dropped.
     pub dropped_packets: u64,
-    /// Time for which the receiver's window was closed and the sender waited for it.
+    /// Time during which the receiver's window was closed and the sender waited for it.
     pub window_closed_ns: Nanos,
-    /// Time for which the sender had filled the receiver's window and waited for an acknowledgment. Unknown, and
+    /// Time during which the sender had filled the receiver's window and waited for an acknowledgment. Unknown, and
     /// therefore zero, without both SYNs or if the round-trip time is shorter than 1 ms.
     pub window_limited_ns: Nanos,
     /// Largest window that the sender filled, in bytes.
@@ -84,7 +84,7 @@ pub struct Outage {
 }
 
 impl Outage {
-    /// Upper limit of outages kept for each connection, longest first.
+    /// Upper limit of outages kept for each connection: the longest ones.
     pub const MAX_LISTED: usize = 8;
 }
 
@@ -92,9 +92,7 @@ impl Outage {
 pub struct ConnectionSummary {
     pub flow: FlowId,
     pub endpoints: Endpoints,
-    /// Time of the first packet.
     pub first: Timestamp,
-    /// Time of the last packet.
     pub last: Timestamp,
     pub dialect: Option<Dialect>,
     /// True if the capture began after the connection.
@@ -109,11 +107,10 @@ pub struct ConnectionSummary {
     pub messages: u64,
     /// Number of exchanges that count in the statistics.
     pub exchanges: u64,
-    /// Maximum number of outstanding requests.
     pub max_outstanding: u32,
     /// Maximum number of credits granted in one response.
     pub max_credits_granted: u16,
-    /// Time for which several requests were outstanding and the client waited for credits. Unknown, and therefore
+    /// Time during which several requests were outstanding and the client waited for credits. Unknown, and therefore
     /// zero, if the beginning or a message was not captured, or messages are encrypted.
     pub credit_wait: Nanos,
     /// Maximum number of requests that had an interim STATUS_PENDING but no final response. Counts only requests known
@@ -129,9 +126,8 @@ pub struct ConnectionSummary {
     pub client_round_trip: Option<Nanos>,
     /// At most [`Outage::MAX_LISTED`], in chronological order.
     pub outages: Vec<Outage>,
-    /// First few users, in order of appearance.
+    /// First few users and shares, in order of appearance.
     pub users: Vec<Arc<str>>,
-    /// First few shares, in order of appearance.
     pub shares: Vec<Arc<str>>,
     pub to_server: DirectionCounts,
     pub to_client: DirectionCounts,
@@ -188,7 +184,7 @@ pub enum SeenTwice {
 }
 
 impl SeenTwice {
-    /// Upper limit of pairs that warnings name.
+    /// Upper limit of connections that warnings name.
     pub const MAX_NAMED: usize = 8;
 }
 
@@ -196,17 +192,13 @@ named! {
     /// Protocol that a server speaks instead of SMB, recognised by its first bytes.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
     pub enum ForeignProtocol {
-        /// `HTTP/`.
         Http = "HTTP",
-        /// `SSH-`.
         Ssh = "SSH",
         /// A TLS handshake or alert record (RFC 8446 5.1).
         Tls = "TLS",
-        /// `RFB `.
         Vnc = "VNC",
         /// `220 ` or `220-`.
         FtpOrSmtp = "FTP or SMTP",
-        /// `* OK`.
         Imap = "IMAP",
     }
 }
@@ -223,13 +215,12 @@ impl ForeignReply {
     pub const MAX_LISTED: usize = 16;
 }
 
-/// Progress of a connection that is still being followed: later exchanges cannot change anything before `until`.
+/// Progress of a connection that is still being followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settled {
     pub flow: FlowId,
-    /// Time of the flow's first packet.
     pub first: Timestamp,
-    /// Start of the earliest exchange that may still be reported. Expected waits may have started before.
+    /// Lower bound for the start of exchanges still to be reported. Expected waits may have started earlier.
     pub until: Timestamp,
     /// Start of an outstanding expected wait that blocks the client: a blocking lock or a pipe read.
     pub held_since: Option<Timestamp>,
@@ -242,16 +233,13 @@ pub struct Settled {
 named! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     pub enum ConnectionEnd {
-        /// Still open at the end of the capture.
         Open = "open",
-        /// Closed by FIN.
         Closed = "closed",
-        /// Closed by RST.
         Reset = "reset",
     }
 }
 
-/// Failed attempts of a client to connect to a server.
+/// Failed attempts of a client to connect to a server: TCP connections that never carried SMB.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectAttempt {
     pub client: IpAddr,
@@ -277,7 +265,6 @@ impl ConnectAttempt {
     /// Upper limit of listed client-server pairs.
     pub const MAX_LISTED: usize = 64;
 
-    /// Adds attempts of the same client-server pair.
     pub fn merge(&mut self, other: &ConnectAttempt) {
         self.attempts += other.attempts;
         self.syns += other.syns;

@@ -33,9 +33,7 @@ pub struct Endpoints {
 /// Packets of the request or of the final response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Half {
-    /// First packet. Absent if it was not captured.
     pub first: Option<Stamp>,
-    /// Last packet. Absent if it was not captured.
     pub last: Option<Stamp>,
     /// Number of packets, without retransmissions.
     pub packets: u32,
@@ -54,7 +52,7 @@ impl Half {
 /// a segment lost upstream of the capture point looks the same.
 pub const STANDSTILL_LEAST: Nanos = Nanos(250_000_000);
 
-/// Suffix of a user, share or file name of which only the beginning is known.
+/// Suffix of a truncated user, share or file name.
 pub const CUT_NAME_MARK: char = '…';
 
 /// Pause of the server in the middle of a message: it stopped sending a response although the client's window was
@@ -72,17 +70,15 @@ impl Standstill {
     }
 }
 
-/// Status of a response: an NTSTATUS, or an SMB1 error class and code if the client did not negotiate NTSTATUS.
+/// Status of a response: an NTSTATUS (MS-ERREF 2.3), or an SMB1 error class and code (MS-CIFS 2.2.2.4) if the client
+/// did not negotiate NTSTATUS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ResponseStatus {
-    /// See MS-ERREF 2.3.
     Nt(NtStatus),
-    /// See MS-CIFS 2.2.2.4.
     Dos(DosError),
 }
 
 impl ResponseStatus {
-    /// Returns every NTSTATUS that has a name.
     pub fn known() -> impl Iterator<Item = ResponseStatus> {
         NtStatus::KNOWN.iter().map(|status| ResponseStatus::Nt(*status))
     }
@@ -105,7 +101,6 @@ impl fmt::Display for ResponseStatus {
     }
 }
 
-/// Handle of an open file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum FileId {
     /// FID (MS-CIFS 2.2.4).
@@ -138,11 +133,10 @@ named! {
         /// The response was found, but its last packet was not captured, or an earlier one was lost and its
         /// retransmission not captured.
         ResponseEndMissing = "response_end_missing",
-        /// The server never responded: the capture holds its whole stream.
+        /// The server never responded, although the capture holds its whole stream.
         Unanswered = "unanswered",
         /// No response was found, and the capture lacks bytes that may have held it.
         ResponseNotCaptured = "response_not_captured",
-        /// A response whose request was not captured.
         RequestNotCaptured = "request_not_captured",
         /// The id was reused for another request before a response arrived.
         IdReused = "id_reused",
@@ -150,7 +144,6 @@ named! {
         AmbiguousMatch = "ambiguous_match",
         /// The message never gets a response: CANCEL, SMB1 oplock acknowledgement, the data block of Write_Raw.
         NoResponseByDesign = "no_response_by_design",
-        /// The server sent the message unprompted.
         ServerInitiated = "server_initiated",
         /// Evicted as the oldest entry of the full table of outstanding requests.
         Evicted = "evicted",
@@ -166,15 +159,11 @@ named! {
     /// Duration of an exchange, as returned by [`Exchange::time`].
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum TimeKind {
-        /// Request first → response last.
         ResponseTime = "response_time",
-        /// Request last → response first.
         ServiceTime = "service_time",
         /// Service time minus the round-trip time between capture point and server.
         ServerTime = "server_time",
-        /// Request first → request last.
         RequestTransfer = "request_transfer",
-        /// Response first → response last.
         ResponseTransfer = "response_transfer",
         /// Request last → response last: Wireshark's "service response time".
         Srt = "srt",
@@ -189,7 +178,6 @@ named! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Details {
     pub request: RequestDetail,
-    /// File that a successful open returned.
     pub created: Option<CreatedFile>,
 }
 
@@ -235,7 +223,6 @@ pub struct Exchange {
     pub path: Option<Arc<str>>,
     pub status: Option<ResponseStatus>,
     pub request: Half,
-    /// First interim response.
     pub interim: Option<Stamp>,
     pub response: Half,
     /// File offset of a read, write or lock.
@@ -317,7 +304,6 @@ impl Exchange {
         self.outcome == ExchangeOutcome::Complete
     }
 
-    /// Returns the time of the earliest captured packet.
     pub fn start(&self) -> Option<Timestamp> {
         let Exchange { request, response, .. } = self;
         request.first.or(request.last).or(response.first).or(response.last).map(|stamp| stamp.time)
@@ -360,7 +346,7 @@ fn elapsed(from: Stamp, to: Stamp) -> Option<Nanos> {
 }
 
 named! {
-    /// Caching granted to an open.
+    /// Caching granted to an open by an oplock or lease (MS-SMB2 3.3.1.4, 3.3.1.12; MS-CIFS 3.3.1.5).
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     pub enum GrantedCaching {
         NotRequested = "not requested",

@@ -63,7 +63,6 @@ impl From<PacketRef> for PacketParts {
     }
 }
 
-/// Packet and its timestamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Stamp {
     pub time: Timestamp,
@@ -96,8 +95,8 @@ impl ClockStep {
     }
 }
 
-/// TCP connection, identified by the number of its first packet among those of all captures, in time order, from 1.
-/// With a single capture that is already in time order, this is the packet's number in the file.
+/// TCP connection, identified by the number of its first packet. Packets of all captures are numbered in time order,
+/// from 1; with a single capture in time order, this is the packet's number in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FlowId(pub u64);
@@ -127,7 +126,6 @@ impl FlowDirection {
     }
 }
 
-/// Side of an SMB connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Side that sends NEGOTIATE.

@@ -1,7 +1,7 @@
 //! Vocabulary of smbscope: the types that all other crates share.
 //!
 //! Captures and the load generator produce [`Exchange`]s; statistics and reports consume them. [`exchange`] defines
-//! the measured times, [`groups`] the operation groups, [`quality`] the counters of what a capture could not show.
+//! the measured times, [`groups`] the operation groups, [`quality`] the counters of missing and damaged data.
 //! [`units`] parses and prints quantities, [`prose`] formats numbers and names for sentences.
 
 pub mod capture;

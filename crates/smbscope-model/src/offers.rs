@@ -17,7 +17,7 @@ pub struct Offers {
     pub server: Option<Arc<ServerOffer>>,
 }
 
-/// Offer of a client. Combines an SMB1 NEGOTIATE with the SMB2 one that it led to.
+/// Offer of a client. Combines an SMB1 NEGOTIATE with the SMB2 NEGOTIATE it led to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct ClientOffer {
     /// Dialects in message order. The SMB1 wildcard (`SMB 2.???`) is 0x02ff.
@@ -40,19 +40,15 @@ pub struct ServerOffer {
     pub capabilities: Option<Capabilities>,
     /// Maximum READ and WRITE size in bytes. Absent in SMB1.
     pub max_read_write: Option<(u32, u32)>,
-    /// Chosen algorithms of dialect 3.1.1.
     pub algorithms: AlgorithmOffer,
 }
 
-/// Ids of the algorithms of one side, preferred first. Absent if unknown; empty if the side sent none or its dialect
-/// has none.
+/// Ids of the algorithms of one side, preferred first (MS-SMB2 2.2.3.1.2, 2.2.3.1.7, 2.2.3.1.3). Absent if unknown;
+/// empty if the side sent none or its dialect has none.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct AlgorithmOffer {
-    /// See MS-SMB2 2.2.3.1.2.
     pub ciphers: Option<Vec<u16>>,
-    /// See MS-SMB2 2.2.3.1.7.
     pub signing: Option<Vec<u16>>,
-    /// See MS-SMB2 2.2.3.1.3.
     pub compression: Option<Vec<u16>>,
 }
 
@@ -60,7 +56,6 @@ named! {
     /// Signing policy of one side.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
     pub enum SigningOffer {
-        /// Not captured.
         #[default]
         Unknown = "unknown",
         Disabled = "disabled",
@@ -85,7 +80,6 @@ impl SigningOffer {
 pub struct Capabilities(pub u32);
 
 impl Capabilities {
-    /// Named capabilities, in bit order.
     pub const KNOWN: [(u32, &'static str); 8] = [
         (capabilities::DFS, "DFS"),
         (capabilities::LEASING, "leasing"),
@@ -101,7 +95,6 @@ impl Capabilities {
         self.0 & bit != 0
     }
 
-    /// Returns the names of the set bits, in bit order.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         Capabilities::KNOWN.into_iter().filter(move |(bit, _)| self.has(*bit)).map(|(_, name)| name)
     }

@@ -49,7 +49,6 @@ pub fn span(time: Nanos) -> String {
     }
 }
 
-/// Capitalises the first letter.
 pub fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + chars.as_str())
@@ -127,7 +126,6 @@ pub fn unbroken(text: impl ToString) -> String {
     text.to_string().replace(' ', NO_BREAK)
 }
 
-/// No-break space.
 pub const NO_BREAK: &str = "\u{a0}";
 
 #[cfg(test)]
@@ -145,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn no_character_that_is_not_seen_gets_through() {
+    fn invisible_characters_are_replaced() {
         // Soft hyphen, Hangul filler, zero-width space and joiner, direction marks and overrides, line and paragraph
         // separators, word joiner, invisible times, variation selectors, byte order mark, shorthand and tag
         // characters.

@@ -1,4 +1,4 @@
-//! Completeness of a capture: counters of what it could not show, by reason, and the share of commands that could not
+//! Completeness of a capture: counters of missing and damaged data, by reason, and the share of commands that could not
 //! be timed as a result. Damaged traffic is data, not an error.
 //!
 //! [`Coverage`] counts as damage: packet loss in the capture, a start in the middle of connections, a short snap
@@ -26,7 +26,6 @@ macro_rules! counters {
                 $(self.$max = self.$max.max(other.$max);)*
             }
 
-            /// Returns the name and value of every counter, in declaration order.
             pub fn entries(&self) -> Vec<(&'static str, u64)> {
                 vec![$((stringify!($name), self.$name),)* $((stringify!($max), self.$max),)*]
             }
@@ -175,7 +174,7 @@ counters! {
     interim_responses,
     /// Oplock and lease breaks sent by the server.
     server_breaks,
-    /// Commands of which nothing was captured. Counted by message ids in SMB2; estimated for SMB1 and encrypted
+    /// Commands that were not captured at all. Counted by message ids in SMB2; estimated for SMB1 and encrypted
     /// commands from the missing bytes and the typical sizes around them.
     commands_unseen,
     /// Squared standard error of `commands_unseen`.
@@ -221,9 +220,8 @@ pub struct Coverage {
     pub timed: u64,
     /// Commands that are partly captured but have no time because of damage.
     pub in_part: u64,
-    /// Commands of which nothing was captured: counted if they are numbered, else estimated.
+    /// Commands that were not captured at all: counted if they are numbered, else estimated.
     pub unseen: u64,
-    /// Squared standard error of `unseen`.
     unseen_variance: u64,
     /// Encrypted frames that could not be paired in a capture with losses, because of these or because several were
     /// outstanding.

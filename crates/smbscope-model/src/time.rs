@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rounds_to_a_thousand_has_the_next_unit() {
+    fn values_that_round_to_a_thousand_get_the_next_unit() {
         let shown: Vec<String> = [999_499, 999_500, 999_499_999, 999_500_000].map(|n| Nanos(n).to_string()).into();
         assert_eq!(shown, ["999 µs", "1.00 ms", "999 ms", "1.00 s"]);
     }

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_part_or_was_cut_or_changed_is_an_error() {
+    fn foreign_truncated_and_changed_bytes_are_errors() {
         let bytes = to_bytes(&vec![1u64; 100]);
         assert_eq!(from_bytes::<Vec<u64>>(b"\xd4\xc3\xb2\xa1 a capture"), Err(TravelError::Foreign));
         for length in 8..bytes.len() {

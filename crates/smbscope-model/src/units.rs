@@ -9,7 +9,6 @@ use std::fmt;
 /// Error for text that is not a valid quantity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
-    /// Description of valid input, with examples.
     pub expected: String,
     /// Likely intended value, or the list of units.
     pub hint: Option<String>,
@@ -125,7 +124,7 @@ pub fn percentage(text: &str) -> Result<f64, Unreadable> {
     number.map(|percent| percent / 100.0).ok_or_else(|| expected("a percentage, such as 80% or 0.5%"))
 }
 
-/// Formats a duration so that [`duration`] returns the same value.
+/// Formats a duration exactly, so that [`duration`] returns the same value. The same holds for the following functions.
 pub fn exact_duration(duration: Nanos) -> String {
     // The Greek letters are accepted as input only.
     let units = DURATIONS.iter().rev().filter(|(name, _)| name.is_ascii());
@@ -136,17 +135,14 @@ pub fn exact_duration(duration: Nanos) -> String {
     }
 }
 
-/// Formats a size so that [`size`] returns the same value.
 pub fn exact_size(bytes: u64) -> String {
     whole(bytes, &[(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "")])
 }
 
-/// Formats a bit rate so that [`bit_rate`] returns the same value.
 pub fn exact_bit_rate(bits: u64) -> String {
     whole(bits, &BIT_RATES)
 }
 
-/// Formats a byte rate so that [`byte_rate`] returns the same value.
 pub fn exact_byte_rate(bytes: u64) -> String {
     whole(bytes, &[(1_000_000_000, "GB/s"), (1_000_000, "MB/s"), (1_000, "kB/s"), (1, "B/s")])
 }
@@ -226,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_quantity_is_refused() {
+    fn malformed_quantities_are_rejected() {
         for text in ["", "5", "ms", "1.2.3s", "nanms", "0.5ns", "1e3s", "+5ms", "99999999999d"] {
             assert!(duration(text).is_err(), "{text:?}");
         }
@@ -242,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_meant_is_said() {
+    fn errors_suggest_what_was_meant() {
         let said = |text: &str| duration(text).unwrap_err().to_string();
         assert!(said("5").ends_with("; a time needs its unit: did you mean 5ms?"), "{}", said("5"));
         assert!(said("5m").ends_with("; minutes are 5min, milliseconds 5ms"), "{}", said("5m"));

@@ -58,7 +58,7 @@ pub struct CapturedName {
 }
 
 impl CapturedName {
-    /// Returns a name of which nothing was captured.
+    /// Returns a name that was not captured at all.
     pub fn hidden(missing: usize) -> CapturedName {
         CapturedName { text: String::new(), missing }
     }

@@ -1,13 +1,12 @@
 //! Building blocks of the message tables: fixed-size fields, and texts and lists whose length another field holds.
 //!
 //! A [`FixedSizeField`] is read and written at an offset; a [`Buffer`] is parsed from the offset and length that its
-//! message states, and emitted behind the fields.
+//! message states, and emitted after the fields.
 
 use crate::bytes::{array_at, oem_text, u16_at, utf16_text};
 use crate::names::{Fsctl, InfoLevel};
 use std::fmt;
 
-/// Appends little-endian fields to a buffer.
 pub trait Put {
     fn put<T: FixedSizeField>(&mut self, value: T);
     fn put_u8(&mut self, value: u8) {
@@ -66,7 +65,6 @@ pub trait FixedSizeField: Copy {
     fn set(self, bytes: &mut [u8], offset: usize);
 }
 
-/// A field that holds an offset, a length or a count.
 pub trait LengthField: FixedSizeField {
     /// Converts a length, saturating at the maximum. The peer rejects such a message, and no valid name is that long.
     fn from_usize(length: usize) -> Self;
@@ -201,7 +199,6 @@ impl<'a> Buffer<'a> for &'a [u8] {
 #[derive(Debug, Clone, Copy)]
 pub enum WireText<'a> {
     Str(&'a str),
-    /// UTF-16LE from a message.
     Utf16(&'a [u8]),
     /// Text of an SMB1 message in the server's code page.
     Oem(&'a [u8]),
@@ -325,7 +322,6 @@ pub(crate) fn put_counted<T: FixedSizeField>(list: List<'_, T>, out: &mut Vec<u8
     u16::from_usize(count).set(out, at);
 }
 
-/// Parses a list prefixed with its count as a `u16`.
 pub(crate) fn counted<T: FixedSizeField>(bytes: &[u8], offset: usize) -> Option<List<'_, T>> {
     List::parse(bytes, offset + 2, u16_at(bytes, offset)?.into())
 }

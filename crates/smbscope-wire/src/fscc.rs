@@ -36,20 +36,20 @@ struct DirectoryEntryLayout {
     name_length: usize,
     name: usize,
     /// True if size and attributes exist, at offsets common to all classes.
-    facts: bool,
+    has_size: bool,
 }
 
 impl<'a> DirectoryEntries<'a> {
     /// Returns `None` for an unknown class.
     pub fn new(output: &'a [u8], level: InfoLevel) -> Option<DirectoryEntries<'a>> {
-        let full = |name| DirectoryEntryLayout { name_length: 60, name, facts: true };
+        let full = |name| DirectoryEntryLayout { name_length: 60, name, has_size: true };
         let layout = match level {
             InfoLevel::FILE_DIRECTORY_INFORMATION => full(64),
             InfoLevel::FILE_FULL_DIRECTORY_INFORMATION => full(68),
             InfoLevel::FILE_ID_FULL_DIRECTORY_INFORMATION => full(80),
             InfoLevel::FILE_BOTH_DIRECTORY_INFORMATION => full(94),
             InfoLevel::FILE_ID_BOTH_DIRECTORY_INFORMATION => full(104),
-            InfoLevel::FILE_NAMES_INFORMATION => DirectoryEntryLayout { name_length: 8, name: 12, facts: false },
+            InfoLevel::FILE_NAMES_INFORMATION => DirectoryEntryLayout { name_length: 8, name: 12, has_size: false },
             _ => return None,
         };
         Some(DirectoryEntries { rest: Some(output), layout, unicode: true })
@@ -66,7 +66,7 @@ impl<'a> Iterator for DirectoryEntries<'a> {
 
     fn next(&mut self) -> Option<DirectoryEntry<'a>> {
         let entry = self.rest.take()?;
-        let DirectoryEntryLayout { name_length, name: name_at, facts } = self.layout;
+        let DirectoryEntryLayout { name_length, name: name_at, has_size } = self.layout;
         let length = u32_at(entry, name_length)? as usize;
         let mut name = entry.get(name_at..name_at.checked_add(length)?)?;
         // Old servers include the terminator in the length.
@@ -79,8 +79,8 @@ impl<'a> Iterator for DirectoryEntries<'a> {
         }
         Some(DirectoryEntry {
             name,
-            end_of_file: if facts { u64_at(entry, 40)? } else { 0 },
-            file_attributes: if facts { u32_at(entry, 56)? } else { 0 },
+            end_of_file: if has_size { u64_at(entry, 40)? } else { 0 },
+            file_attributes: if has_size { u32_at(entry, 56)? } else { 0 },
             unicode: self.unicode,
         })
     }
@@ -169,7 +169,7 @@ impl Data<'_> {
             Data::Rename { path, replace } => {
                 let start = out.len();
                 out.put(u8::from(replace));
-                out.put_zeros(Self::NAME - 1); // Reserved, RootDirectory, and the length
+                out.put_zeros(Self::NAME - 1); // Reserved, RootDirectory, FileNameLength
                 let length = path.emit(start, out);
                 (length as u32).set(out, start + Self::NAME_LENGTH);
             }

@@ -15,15 +15,11 @@ pub enum SecurityToken {
     /// NTLM NEGOTIATE_MESSAGE, the start of a logon (MS-NLMP 2.2.1.1).
     NtlmNegotiate,
     /// NTLM CHALLENGE_MESSAGE of the server (MS-NLMP 2.2.1.2).
-    NtlmChallenge {
-        /// Domain or name of the server.
-        target: Option<String>,
-    },
+    NtlmChallenge { target: Option<String> },
     /// NTLM AUTHENTICATE_MESSAGE (MS-NLMP 2.2.1.3). Fields that are out of range or truncated are empty.
     NtlmAuthenticate {
         domain: String,
         user: String,
-        /// Name of the client computer.
         workstation: String,
         /// True if the client asks for an anonymous session (MS-NLMP 3.2.5.1.2).
         anonymous: bool,
@@ -111,7 +107,7 @@ fn of_kerberos(token: &[u8]) -> RetainedRanges {
     for (name, of) in kerberos::names(token) {
         let range = place_in(token, name);
         end = end.max(range.end);
-        // Service classes such as `cifs` identify nobody, so they stay readable.
+        // Service classes such as `cifs` do not identify anyone, so they stay readable.
         if !is_service_class(name) {
             kept.name(of, false, range);
         }

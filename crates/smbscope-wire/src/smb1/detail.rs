@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn transactions_tell_their_level_and_what_they_set() {
+    fn transactions_have_their_level_and_the_new_value() {
         let find = FindFirst2 {
             search_attributes: 0x16,
             search_count: 7,
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rename_tells_the_new_name_and_locks_tell_their_kind() {
+    fn renames_have_the_new_name_and_locks_their_kind() {
         let rename = Rename { search_attributes: 0x16, old_file_name: "a".into(), new_file_name: r"d\b".into() };
         let expected = RequestDetail::Rename { path: r"d\b".to_owned(), replace: false };
         assert_eq!(detail_of(&rename, Smb1Command::RENAME), Some(expected));
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dos_open_is_one_of_nt_in_other_words() {
+    fn a_dos_open_converts_to_nt_access_and_sharing() {
         // 2.2.4.3: mode 0x42 is read and write, deny none; 0x20 is read, deny write. 2.2.4.41: OpenMode 0x11 opens or
         // creates.
         assert_eq!(

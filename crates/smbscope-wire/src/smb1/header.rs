@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_emitted_is_read_back() {
+    fn emitted_headers_parse_back() {
         let header = Smb1Header::parse(&BYTES).unwrap();
         let mut bytes = Vec::new();
         header.emit(&mut bytes);

@@ -33,7 +33,7 @@ pub fn kept(header: &Smb1Header, message: &[u8]) -> RetainedRanges {
 fn of_response(block: &Block<'_>, kept: &mut RetainedRanges) -> Option<()> {
     // A response on a pipe opens nothing.
     let kind = TransactionKind::from_command(block.command).filter(|kind| *kind != TransactionKind::Trans)?;
-    let (start, count) = kind.answered_parameters(block.words)?;
+    let (start, count) = kind.response_parameters(block.words)?;
     kept.field(start..start.checked_add(count.min(OPEN))?);
     Some(())
 }

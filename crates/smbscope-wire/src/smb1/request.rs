@@ -201,7 +201,7 @@ fn nt_create_name(header: &Smb1Header, block: &Block<'_>, message: &[u8]) -> Opt
 }
 
 /// Limit for the data bytes of a request that are parsed: names, a security token.
-const MAX_WANTED: usize = 16 * 1024;
+const MAX_DATA_BYTES: usize = 16 * 1024;
 
 /// Returns the number of bytes of a message that the analysis needs. `prefix` holds at least the header; the result
 /// may grow with it.
@@ -223,7 +223,7 @@ pub fn needed(header: &Smb1Header, prefix: &[u8]) -> usize {
 /// Returns the number of data bytes needed after the parameters.
 fn data_needed(header: &Smb1Header, command: Smb1Command, words: &[u8], prefix: &[u8], words_end: usize) -> usize {
     let data_length = || match u16_at(prefix, words_end) {
-        Some(length) => usize::from(length).min(MAX_WANTED),
+        Some(length) => usize::from(length).min(MAX_DATA_BYTES),
         None => 0,
     };
     if header.is_reply() {
@@ -238,7 +238,7 @@ fn data_needed(header: &Smb1Header, command: Smb1Command, words: &[u8], prefix: 
         | Smb1Command::WRITE_AND_UNLOCK => 0,
         Smb1Command::TRANSACTION2 | Smb1Command::NT_TRANSACT => {
             let kind = if command == Smb1Command::NT_TRANSACT { TransactionKind::Nt } else { TransactionKind::Trans2 };
-            kind.parameters_end(words).saturating_sub(words_end + 2).min(MAX_WANTED)
+            kind.parameters_end(words).saturating_sub(words_end + 2).min(MAX_DATA_BYTES)
         }
         Smb1Command::TRANSACTION => data_length().min(600),
         _ => data_length(),

@@ -26,7 +26,6 @@ pub enum Smb1Response {
     Other,
 }
 
-/// Response to NEGOTIATE (2.2.4.52.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Smb1NegotiateResult {
     /// Index of the chosen dialect; 0xffff for none.
@@ -132,7 +131,7 @@ impl Smb1Response {
             }),
             command => {
                 let kind = TransactionKind::from_command(command)?;
-                let parameters = kind.response_parameters(b.words);
+                let parameters = kind.response_parameter_offset(b.words);
                 Smb1Response::Transaction {
                     progress: kind.response_progress(b.words),
                     total: kind.response_total(b.words),
@@ -171,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn open_andx_tells_that_there_is_an_oplock_and_not_which() {
+    fn open_andx_reports_an_oplock_without_its_level() {
         let mut bytes = vec![0xff, b'S', b'M', b'B', 0x2d];
         bytes.resize(Smb1Header::LENGTH, 0);
         bytes[9] = 0x80;

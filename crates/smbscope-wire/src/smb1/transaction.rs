@@ -10,7 +10,7 @@ use crate::bytes::{before_terminator, text, u8_at, u16_at, u32_at};
 use crate::names::{Fsctl, NtTransact, Trans2, Transaction};
 
 /// Reads a request field whose offset and width depend on the kind.
-macro_rules! asked {
+macro_rules! request_field {
     ($kind:expr, $words:ident, $field:ident) => {
         match $kind {
             TransactionKind::Nt => u64::from(NtTransactFields::$field($words)?),
@@ -20,7 +20,7 @@ macro_rules! asked {
 }
 
 /// Reads a response field whose offset and width depend on the kind.
-macro_rules! answered {
+macro_rules! response_field {
     ($kind:expr, $words:ident, $field:ident) => {
         match $kind {
             TransactionKind::Nt => u64::from(NtTransactResponseFields::$field($words)?),
@@ -48,7 +48,6 @@ pub struct TransactionRequest {
     pub trans2: Option<Trans2>,
     pub nt: Option<NtTransact>,
     pub trans: Option<Transaction>,
-    /// Control code of NT_TRANSACT_IOCTL.
     pub fsctl: Option<Fsctl>,
     pub fid: Option<u16>,
     /// Path, or the name of the pipe or mailslot.
@@ -83,25 +82,28 @@ impl TransactionKind {
 
     /// Returns offset (from the header) and length of a request's parameters.
     pub(super) fn parameters(self, words: &[u8]) -> Option<(usize, usize)> {
-        Some((asked!(self, words, parameter_offset) as usize, asked!(self, words, parameter_count) as usize))
+        Some((
+            request_field!(self, words, parameter_offset) as usize,
+            request_field!(self, words, parameter_count) as usize,
+        ))
     }
 
     fn request_progress(self, words: &[u8]) -> Option<TransactionProgress> {
         Some(TransactionProgress {
-            total: asked!(self, words, total_parameter_count) + asked!(self, words, total_data_count),
-            here: asked!(self, words, parameter_count) + asked!(self, words, data_count),
+            total: request_field!(self, words, total_parameter_count) + request_field!(self, words, total_data_count),
+            here: request_field!(self, words, parameter_count) + request_field!(self, words, data_count),
         })
     }
 
     /// Returns `None` for interim and error responses, which have no words.
     pub(super) fn response_progress(self, words: &[u8]) -> Option<TransactionProgress> {
-        let here = answered!(self, words, parameter_count) + answered!(self, words, data_count);
+        let here = response_field!(self, words, parameter_count) + response_field!(self, words, data_count);
         Some(TransactionProgress { total: self.response_total(words)?, here })
     }
 
     /// Returns the parameter and data bytes of the whole response, which survive a truncation of the later words.
     pub(super) fn response_total(self, words: &[u8]) -> Option<u64> {
-        Some(answered!(self, words, total_parameter_count) + answered!(self, words, total_data_count))
+        Some(response_field!(self, words, total_parameter_count) + response_field!(self, words, total_data_count))
     }
 
     pub(super) fn function(words: &[u8]) -> Option<NtTransact> {
@@ -109,13 +111,12 @@ impl TransactionKind {
     }
 
     /// Returns offset (from the header) and length of a response's parameters.
-    pub(super) fn answered_parameters(self, words: &[u8]) -> Option<(usize, usize)> {
-        Some((self.response_parameters(words)?, answered!(self, words, parameter_count) as usize))
+    pub(super) fn response_parameters(self, words: &[u8]) -> Option<(usize, usize)> {
+        Some((self.response_parameter_offset(words)?, response_field!(self, words, parameter_count) as usize))
     }
 
-    /// Returns the offset of a response's parameters from the header.
-    pub(super) fn response_parameters(self, words: &[u8]) -> Option<usize> {
-        Some(answered!(self, words, parameter_offset) as usize)
+    pub(super) fn response_parameter_offset(self, words: &[u8]) -> Option<usize> {
+        Some(response_field!(self, words, parameter_offset) as usize)
     }
 }
 
@@ -202,7 +203,6 @@ impl<'a> Parameters<'a> {
         })
     }
 
-    /// Returns the name that begins at `start`.
     fn name(&self, start: usize) -> Option<CapturedName> {
         let here = self.bytes.get(start..).unwrap_or_default();
         let (bytes, has_end) = before_terminator(here, self.unicode);

@@ -169,12 +169,10 @@ open_enum!(Smb2Command, "", "0x{:04x}" {
     SERVER_TO_CLIENT_NOTIFICATION = 0x0013;
 });
 
-/// Handle of an open.
+/// Handle of an open: a part that survives a reconnect, and one that is unique on the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct FileReference {
-    /// Part that survives a reconnect.
     pub persistent: u64,
-    /// Part that is unique on the connection.
     pub volatile: u64,
 }
 

@@ -92,7 +92,7 @@ fn of_request(command: Smb2Command, m: &[u8], kept: &mut RetainedRanges) -> Opti
 fn of_response(command: Smb2Command, m: &[u8], kept: &mut RetainedRanges) -> Option<()> {
     // StructureSize, which identifies an error, and the fields next to it.
     kept.field(Smb2Header::LENGTH..Smb2Header::LENGTH + 8);
-    if error::Smb2ErrorResponse::is_one(m)? && command != Smb2Command::SESSION_SETUP {
+    if error::Smb2ErrorResponse::is_error_response(m)? && command != Smb2Command::SESSION_SETUP {
         return None;
     }
     match command {

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_off_is_unknown_and_what_was_not_sent_is_not() {
+    fn truncated_lists_are_unknown_and_lists_not_sent_are_empty() {
         let message = request(&[0x0311]);
         // The contexts begin at 104: pre-authentication has 8 + 38 bytes, padded to 48, the ciphers 8 + 6.
         let cut = |length: usize| offer(&message[..length]).map(|offer| offer.algorithms);

@@ -177,7 +177,7 @@ impl Smb2Response {
     fn parse_body(command: Smb2Command, m: &[u8]) -> Option<Smb2Response> {
         // An error response is of no interest. It is recognised by a StructureSize that SESSION_SETUP responses have,
         // too (2.2.2).
-        if error::Smb2ErrorResponse::is_one(m)? && command != Smb2Command::SESSION_SETUP {
+        if error::Smb2ErrorResponse::is_error_response(m)? && command != Smb2Command::SESSION_SETUP {
             return Some(Smb2Response::Other);
         }
         Some(match command {
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_name_is_looked_for_where_the_buffer_is_and_nowhere_else() {
+    fn a_new_name_must_lie_within_the_buffer() {
         // As above, with the buffer 8 bytes further on, and then with a buffer of 4 bytes, too short for a name (found
         // by fuzzing).
         let mut message = with_body(0x11, 0, 66, &[1, 10, 24, 0, 0, 0, 104, 0]);
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_create_response_says_what_its_client_may_keep() {
+    fn a_create_response_has_the_granted_caching() {
         let message = leased(7);
         assert_eq!(Smb2Response::needed(Smb2Command::CREATE, &message[..64]), 144);
         assert_eq!(Smb2Response::needed(Smb2Command::CREATE, &message[..152]), 152 + 56);

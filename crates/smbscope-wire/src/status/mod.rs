@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn warnings_and_steps_of_a_logon_are_no_errors() {
+    fn warnings_and_logon_steps_are_not_errors() {
         assert!(NtStatus::ACCESS_DENIED.is_error());
         assert!(!NtStatus::MORE_PROCESSING_REQUIRED.is_error());
         assert!(!NtStatus::BUFFER_OVERFLOW.is_error());
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_cut_to_the_clients_buffer_is_no_dos_error() {
+    fn a_response_truncated_to_the_clients_buffer_is_not_a_dos_error() {
         assert!(!DosError { class: 1, code: 234 }.is_error());
         assert!(!DosError::SUCCESS.is_error());
         assert!(DosError { class: 1, code: 2 }.is_error());

@@ -217,7 +217,7 @@ fn canonical_codes(lengths: &[u8]) -> Vec<u32> {
     codes
 }
 
-/// Writes 16-bit words two places behind: their places are reserved before bytes are appended after them.
+/// Writes 16-bit words late: each place is reserved two words ahead, and bytes may be appended after it.
 struct BitWriter<'a> {
     out: &'a mut Vec<u8>,
     first: usize,

@@ -77,7 +77,7 @@ fn a_frame_that_ends_in_its_header_says_what_is_missing() {
 }
 
 #[test]
-fn unchained_message_is_its_plain_part_and_what_is_decompressed() {
+fn unchained_message_is_its_plain_part_and_the_decompressed_rest() {
     // Expected: MS-XCA 3.1, 100 × "abc", after a plain part.
     let data = [0xff, 0xff, 0xff, 0x1f, 0x61, 0x62, 0x63, 0x17, 0x00, 0x0f, 0xff, 0x26, 0x01];
     let frame = unchained(Algorithm::LZ77, b"\xfeSMB", 300, &data);
@@ -262,7 +262,7 @@ fn compressed(text: &[u8]) -> Vec<(Algorithm, Vec<u8>)> {
 
 proptest! {
     #[test]
-    fn what_was_compressed_comes_back(text in text(20_000)) {
+    fn compressed_data_round_trips(text in text(20_000)) {
         for (algorithm, data) in compressed(&text) {
             prop_assert_eq!(&decoded(algorithm, &data, text.len()).unwrap(), &text, "{}", algorithm);
         }

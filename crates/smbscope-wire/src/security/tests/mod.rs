@@ -104,12 +104,12 @@ fn ntlm_needs_no_wrapper() {
 }
 
 #[test]
-fn oem_names_are_one_byte_a_letter() {
+fn oem_names_have_one_byte_per_character() {
     assert_eq!(identify(&authenticate(2, 24, [b"DOM", b"user", b"PC\x84"])), user("DOM", "user", "PC\u{fffd}", false));
 }
 
 #[test]
-fn nobody_without_a_response_is_anonymous() {
+fn no_user_and_no_response_is_anonymous() {
     // Expected: MS-NLMP 3.2.5.1.2, and NTLMSSP_NEGOTIATE_ANONYMOUS in 2.2.2.5.
     assert_eq!(identify(&authenticate(1, 0, [b"", b"", b"P\0C\0"])), user("", "", "PC", true));
     assert_eq!(identify(&authenticate(0x801, 24, [b"", b"", b""])), user("", "", "", true));
@@ -135,7 +135,7 @@ fn a_message_without_flags_is_read_by_its_zeros() {
 }
 
 #[test]
-fn kerberos_tells_the_service_and_its_realm() {
+fn kerberos_tokens_name_the_service_and_its_realm() {
     let request = ap_req("EXAMPLE.COM", &["cifs", "server.example.com"]);
     let expected = kerberos("EXAMPLE.COM", "cifs/server.example.com");
     assert_eq!(identify(&request), expected);
@@ -145,7 +145,7 @@ fn kerberos_tells_the_service_and_its_realm() {
 }
 
 #[test]
-fn a_cut_ticket_keeps_what_is_whole() {
+fn a_truncated_ticket_keeps_complete_names() {
     let token = neg_token_init(KERBEROS, &ap_req("EXAMPLE.COM", &["cifs", "server"]));
     let until = |end: &[u8]| token.windows(end.len()).position(|window| window == end).unwrap() + end.len();
     assert_eq!(identify(&token[..until(b"EXAMPLE.CO")]), kerberos("", ""));
@@ -155,7 +155,7 @@ fn a_cut_ticket_keeps_what_is_whole() {
 }
 
 #[test]
-fn tokens_without_a_mechanisms_message_tell_nothing() {
+fn tokens_without_a_mechanism_token_identify_nobody() {
     // NegTokenResp accept-completed (RFC 4178 4.2.2), NegTokenInit with mechanisms only, an AP-REP, and an empty token.
     assert_eq!(identify(&der(0xa1, &der(0x30, &der(0xa0, &der(10, &[0]))))), None);
     assert_eq!(identify(&gss(SPNEGO, &der(0xa0, &der(0x30, &der(0xa0, &der(0x30, &der(6, KERBEROS))))))), None);

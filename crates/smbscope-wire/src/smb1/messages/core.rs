@@ -23,7 +23,7 @@ message! {
 }
 
 message! {
-    /// Its response consists of several messages.
+    /// Read whose response consists of several messages.
     ReadMpx: READ_MPX, 8 {
         fid: u16 = 0,
         offset: u32 = 2,
@@ -35,13 +35,12 @@ message! {
     ReadMpxResponse: READ_MPX, 8 {
         /// Bytes of the whole response.
         count: u16 = 4,
-        /// Bytes in this message.
         data_length: u16 = 12,
     }
 }
 
 message! {
-    /// The request consists of several messages.
+    /// Write whose request consists of several messages.
     WriteMpx: WRITE_MPX, 12 {
         fid: u16 = 0,
         /// Bytes of the whole request.
@@ -90,7 +89,6 @@ message! {
 }
 
 message! {
-    /// Checks that a directory exists.
     CheckDirectory<'a>: CHECK_DIRECTORY, 0 {} with {
         directory_name: formatted,
     }
@@ -133,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_multiplexed_answer_tells_what_is_here_and_in_all() {
+    fn a_multiplexed_response_states_partial_and_total_lengths() {
         let words = [0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 4, 0, 52, 0];
         let answer = ReadMpxResponse::parse(&response(Smb1Command::READ_MPX, &words, b"\0data")).unwrap();
         assert_eq!(answer, ReadMpxResponse { count: 9, data_length: 4 });

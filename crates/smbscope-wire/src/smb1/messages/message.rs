@@ -55,7 +55,6 @@ macro_rules! message {
                 Self::read(&$crate::smb1::messages::message::View::parse(message, command)?)
             }
 
-            /// Parses one command of a chain.
             pub fn parse_block(block: &$crate::smb1::Block<$life>) -> Result<Self, $crate::smb1::messages::Malformed> {
                 Self::read(&block.into())
             }
@@ -188,7 +187,6 @@ impl<'a> Smb1MessageWriter<'a> {
         ((self.out.len() - self.byte_count - 2) as u16).set(self.out, self.byte_count);
     }
 
-    /// Overwrites a field of the header.
     pub fn set(&mut self, position: usize, value: impl FixedSizeField) {
         value.set(self.out, self.start + position);
     }
@@ -227,7 +225,6 @@ impl<'a> Smb1MessageWriter<'a> {
         (self.position() + 2 * word_count + 2) as u16
     }
 
-    /// Ends the parameters and begins the data.
     pub(super) fn data(&mut self) {
         let words = self.words.unwrap_or_default();
         // The count fits a byte: NT_CREATE_ANDX responses, with 34 words, have the longest parameters.
@@ -240,7 +237,6 @@ impl<'a> Smb1MessageWriter<'a> {
         self.out.len() - self.start
     }
 
-    /// Pads with zeros to a multiple of `alignment` from the header.
     pub(super) fn align(&mut self, alignment: usize) {
         self.out.pad(self.start, alignment);
     }
@@ -264,7 +260,6 @@ impl<'a> Smb1MessageWriter<'a> {
         data.length(self.unicode) as u16
     }
 
-    /// Appends a terminated string; UTF-16 is aligned.
     pub(super) fn terminated(&mut self, text: WireText<'_>) {
         match text {
             WireText::Str(text) => self.string(text),
@@ -280,7 +275,6 @@ impl<'a> Smb1MessageWriter<'a> {
         self.terminator();
     }
 
-    /// Appends a terminated OEM string, whatever the header says.
     pub(super) fn oem(&mut self, text: WireText<'_>) {
         match text {
             WireText::Str(text) => self.oem_text(text),
@@ -295,7 +289,6 @@ impl<'a> Smb1MessageWriter<'a> {
         self.terminated(text);
     }
 
-    /// Appends a string without alignment and terminator.
     pub(super) fn text(&mut self, text: &str) {
         if self.unicode { self.out.put_utf16(text) } else { self.oem_text(text) }
     }
@@ -337,12 +330,10 @@ impl EncodedLength for WireText<'_> {
     }
 }
 
-/// Error for a response that violates the specification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{command} response: {what}")]
 pub struct Malformed {
     pub command: Smb1Command,
-    /// Description of the violation.
     pub what: &'static str,
 }
 
@@ -391,7 +382,6 @@ impl<'a> View<'a> {
         array_at(self.data, offset).ok_or(self.wrong("data cut off"))
     }
 
-    /// Takes the next `length` bytes of the data.
     pub(super) fn take(&self, at: &mut usize, length: u16) -> Result<&'a [u8], Malformed> {
         let start = *at;
         *at += usize::from(length);
@@ -422,7 +412,6 @@ impl<'a> View<'a> {
         WireText::Utf16(text)
     }
 
-    /// Takes an OEM string up to its terminator or the end of the data.
     pub(super) fn oem_text(&self, at: &mut usize) -> WireText<'a> {
         let (text, _) = before_terminator(self.data.get(*at..).unwrap_or_default(), false);
         *at += text.len() + 1;

@@ -43,7 +43,6 @@ pub struct Negotiate<'a> {
 
 /// Buffer format of a dialect (MS-CIFS 2.2.4.52.1).
 const DIALECT: u8 = 0x02;
-/// Limit for the dialects parsed from a request.
 const MAX_DIALECTS: usize = 64;
 
 /// Dialect of Windows NT and all later servers.
@@ -136,7 +135,6 @@ pub enum Security<'a> {
 }
 
 impl NtLm012<'_> {
-    /// Returns true if all of these bits are set.
     pub fn can(&self, capabilities: u32) -> bool {
         self.capabilities & capabilities == capabilities
     }
@@ -244,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn without_it_there_is_a_challenge() {
+    fn without_extended_security_there_is_a_challenge() {
         let bytes = response(Smb1Command::NEGOTIATE, &words(0x0000_e3fd, 8), b"12345678L\0A\0B\0\0\0");
         let NegotiateResponse::NtLm012(answer) = NegotiateResponse::parse(&bytes).unwrap() else { panic!() };
         assert!(matches!(answer.security, Security::Challenge { challenge: b"12345678", .. }));

@@ -34,7 +34,6 @@ impl ReadAndx {
 }
 
 message! {
-    /// Parameter words of a response.
     ReadAndxFields: READ_ANDX, 12 {
         available: u16 = 4,
         data_length: u16 = 10,
@@ -98,7 +97,6 @@ impl ReadRaw {
 }
 
 message! {
-    /// Parameter words of a request.
     WriteAndxFields: WRITE_ANDX, 14 {
         fid: u16 = 4,
         offset_low: u32 = 6,
@@ -301,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn the_request_brings_no_data_itself() {
+    fn the_request_itself_has_no_data() {
         let bytes = emitted(&WriteRaw::new(0x1234, 0x3_0000_0001, 0xfe00));
         let mut expected = vec![14, 0x34, 0x12, 0, 0xfe, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0];
         // DataLength, DataOffset, OffsetHigh; ByteCount. The message has 32 + 1 + 28 + 2 = 63 bytes.

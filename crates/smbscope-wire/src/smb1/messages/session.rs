@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_says_whether_one_is_a_guest() {
+    fn the_response_marks_guests() {
         let words = [0xff, 0, 0, 0, 1, 0, 2, 0];
         let data = [b"ab".to_vec(), utf16("Unix\0")].concat();
         let bytes = response(Smb1Command::SESSION_SETUP_ANDX, &words, &data);

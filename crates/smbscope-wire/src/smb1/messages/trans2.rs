@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_says_where_to_go_on() {
+    fn the_name_is_the_resume_position() {
         let find = FindNext2 {
             sid: 0x0201,
             search_count: 100,

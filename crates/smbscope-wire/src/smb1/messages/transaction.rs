@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_may_think_better_of_how_much_there_is() {
+    fn a_later_message_may_reduce_the_total() {
         // MS-CIFS 2.2.4.46.2: TotalDataCount may be reduced in a later message.
         let mut assembly = TransactionReassembly::default();
         assembly.begin(100);

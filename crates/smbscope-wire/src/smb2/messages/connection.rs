@@ -224,7 +224,6 @@ pub mod tree_connect {
     impl Response {
         const ENCRYPT_DATA: u32 = 0x0000_8000;
 
-        /// Returns true if the server requires encryption on this share.
         pub fn encrypts_data(&self) -> bool {
             self.share_flags & Response::ENCRYPT_DATA != 0
         }

@@ -99,7 +99,6 @@ pub mod validate_negotiate {
     }
 
     impl<'a> ValidateNegotiateRequest<'a> {
-        /// Appends the input of the IOCTL.
         pub fn emit(&self, out: &mut Vec<u8>) {
             out.put(self.capabilities);
             out.put(self.guid);
@@ -107,7 +106,6 @@ pub mod validate_negotiate {
             put_counted(self.dialects, out);
         }
 
-        /// Parses the input of the IOCTL.
         pub fn parse(input: &'a [u8]) -> Option<ValidateNegotiateRequest<'a>> {
             Some(ValidateNegotiateRequest {
                 capabilities: FixedSizeField::at(input, 0)?,
@@ -130,7 +128,6 @@ pub mod validate_negotiate {
     impl ValidateNegotiateResponse {
         pub const LENGTH: u32 = 24;
 
-        /// Parses the output of the IOCTL.
         pub fn parse(output: &[u8]) -> Option<ValidateNegotiateResponse> {
             Some(ValidateNegotiateResponse {
                 capabilities: FixedSizeField::at(output, 0)?,
@@ -140,7 +137,6 @@ pub mod validate_negotiate {
             })
         }
 
-        /// Appends the output of the IOCTL.
         pub fn emit(&self, out: &mut Vec<u8>) {
             out.put(self.capabilities);
             out.put(self.guid);
@@ -182,7 +178,6 @@ pub mod network_interface {
     const FAMILY_IPV4: u16 = 0x0002;
     const FAMILY_IPV6: u16 = 0x0017;
 
-    /// NETWORK_INTERFACE_INFO.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct NetworkInterfaceInfo {
         pub index: u32,
@@ -247,7 +242,6 @@ pub mod copy_chunk {
     use crate::bytes::{u32_at, u64_at};
     use crate::codec::{FixedSizeField, List, Put};
 
-    /// Key of an open source file.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub struct ResumeKey(pub [u8; 24]);
 
@@ -259,10 +253,9 @@ pub mod copy_chunk {
             FixedSizeField::at(output, 0).map(ResumeKey)
         }
 
-        /// Appends the output of SRV_REQUEST_RESUME_KEY.
         pub fn emit(self, out: &mut Vec<u8>) {
             out.put(self.0);
-            out.put(0u64); // ContextLength, and a context of nothing
+            out.put(0u64); // ContextLength and an empty context
         }
     }
 
@@ -297,7 +290,6 @@ pub mod copy_chunk {
         chunks.iter().for_each(|chunk| out.put(*chunk));
     }
 
-    /// Parses the input of SRV_COPYCHUNK.
     pub fn parse(input: &[u8]) -> Option<(ResumeKey, List<'_, SrvCopyChunk>)> {
         let chunks = (u32_at(input, 24)? as usize).checked_mul(SrvCopyChunk::LENGTH)?;
         Some((ResumeKey::parse(input)?, List::Bytes(crate::codec::buffer(input, 32, chunks)?)))
@@ -316,7 +308,6 @@ pub mod copy_chunk {
     impl Copied {
         pub const OUTPUT: u32 = 12;
 
-        /// Parses the output of SRV_COPYCHUNK.
         pub fn parse(output: &[u8]) -> Option<Copied> {
             Some(Copied {
                 chunks_written: u32_at(output, 0)?,
@@ -325,7 +316,6 @@ pub mod copy_chunk {
             })
         }
 
-        /// Appends the output of SRV_COPYCHUNK.
         pub fn emit(self, out: &mut Vec<u8>) {
             for count in [self.chunks_written, self.chunk_bytes_written, self.total_bytes_written] {
                 out.put(count);

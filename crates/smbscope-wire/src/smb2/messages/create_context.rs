@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_for_can_be_found_in_what_is_granted() {
+    fn granted_contexts_are_found() {
         let lease = CreateContext::LeaseV2(Lease { key: [5; 16], state: 3, flags: 0, parent_key: [6; 16], epoch: 9 });
         let mut bytes = Vec::new();
         CreateContextList::List(&[CreateContext::DurableHandle, lease]).emit(0, &mut bytes);

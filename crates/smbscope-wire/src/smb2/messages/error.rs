@@ -25,13 +25,13 @@ pub struct Symlink {
 
 impl<'a> Smb2ErrorResponse<'a> {
     /// Returns true if a possibly truncated message is an error response.
-    pub(in crate::smb2) fn is_one(message: &[u8]) -> Option<bool> {
+    pub(in crate::smb2) fn is_error_response(message: &[u8]) -> Option<bool> {
         u16_at(message, Smb2Header::LENGTH).map(|size| size == SIZE)
     }
 
     pub fn parse(message: &'a [u8]) -> Option<Smb2ErrorResponse<'a>> {
         let at = Smb2Header::LENGTH;
-        if !Smb2ErrorResponse::is_one(message)? {
+        if !Smb2ErrorResponse::is_error_response(message)? {
             return None;
         }
         let contexts = u8_at(message, at + 2)?;

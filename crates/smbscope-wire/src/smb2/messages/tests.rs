@@ -1,4 +1,4 @@
-//! Helpers for the tests of single messages, and properties of all messages: what is emitted parses to the same value,
+//! Helpers for the tests of single messages, and properties of all messages: emitted messages parse to the same value,
 //! the analyser reads what the client emits, and no server bytes make a response parser panic.
 
 use super::*;
@@ -63,7 +63,7 @@ proptest! {
     }
 
     #[test]
-    fn what_control_codes_carry_is_read_as_it_was_emitted(
+    fn inputs_and_outputs_of_control_codes_parse_as_emitted(
         key: [u8; 24], guid: [u8; 16], a: u32, b: u32, c: u16, d: u16, ids: Vec<u16>, offsets: Vec<(u64, u64, u32)>,
     ) {
         use copy_chunk::{SrvCopyChunk, Copied, ResumeKey};
@@ -119,7 +119,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_client_asks_for_is_what_an_analyser_reads(
+    fn the_analyser_reads_what_the_client_emits(
         file in files(), offset: u64, length: u32, name in "[a-zA-Z0-9äß𝄞.\\\\]{0,40}", data: Vec<u8>, class: u8, code: u32,
         access: u32, flags: u32,
     ) {
