@@ -11,7 +11,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Error for bytes that [`to_bytes`] of this version did not produce.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TravelError {
-    #[error("not what smbscope sends from one process to another")]
+    #[error("not data from another smbscope process")]
     Foreign,
     #[error(
         "sent by smbscope {theirs}, while this is {VERSION}, format {FORMAT}: install the same version on all hosts"
@@ -21,7 +21,7 @@ pub enum TravelError {
         theirs: String,
     },
     /// Truncated or corrupted.
-    #[error("damaged on its way from one process to another: repeat the run")]
+    #[error("damaged in transfer between processes: repeat the run")]
     Damaged,
 }
 

@@ -22,7 +22,7 @@ pub const MAX_RECOVERED: usize = 1024 * 1024;
 pub enum CompressionError {
     #[error("no compression transform: the message does not begin with 0xFC 'S' 'M' 'B'")]
     NotCompressed,
-    #[error("{what} needs {need} bytes at offset {offset}, {have} are there")]
+    #[error("{what} needs {need} bytes at offset {offset}, but only {have} are present")]
     Truncated {
         /// Structure that was being parsed.
         what: &'static str,

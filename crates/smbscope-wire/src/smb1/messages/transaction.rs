@@ -127,14 +127,14 @@ impl TransactionReassembly {
     pub fn add(&mut self, command: Smb1Command, part: &TransactionPart<'_>) -> Result<bool, Malformed> {
         let wrong = |what| Malformed { command, what };
         if part.total_parameter_count > self.most || part.total_data_count > self.most {
-            return Err(wrong("more than was asked for"));
+            return Err(wrong("more than requested"));
         }
         let end = |displacement: usize, bytes: &[u8]| displacement.checked_add(bytes.len());
         let fits = |end: Option<usize>, total: usize| end.is_some_and(|end| end <= total);
         if !fits(end(part.parameter_displacement, part.parameters), part.total_parameter_count)
             || !fits(end(part.data_displacement, part.data), part.total_data_count)
         {
-            return Err(wrong("bytes that belong behind the end"));
+            return Err(wrong("bytes beyond the stated total"));
         }
         place(&mut self.parameters, part.parameter_displacement, part.parameters);
         place(&mut self.data, part.data_displacement, part.data);
@@ -425,9 +425,9 @@ mod tests {
         let mut assembly = TransactionReassembly::default();
         assembly.begin(4);
         let much = add(&mut assembly, &trans2((0, 5), (b"", 0), (b"ab", 0)));
-        assert_eq!(much.unwrap_err().what, "more than was asked for");
+        assert_eq!(much.unwrap_err().what, "more than requested");
         let behind = add(&mut assembly, &trans2((0, 4), (b"", 0), (b"ab", 3)));
-        assert_eq!(behind.unwrap_err().what, "bytes that belong behind the end");
+        assert_eq!(behind.unwrap_err().what, "bytes beyond the stated total");
     }
 
     #[test]
